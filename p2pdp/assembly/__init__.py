@@ -1,0 +1,1 @@
+"""Puts a run's parts together, the same way for live nodes and for the simulator."""

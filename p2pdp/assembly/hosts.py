@@ -1,0 +1,104 @@
+"""Hosts for users, bootstrap and curator, new or from stored ledgers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from p2pdp.assembly.plan import RunPlan
+from p2pdp.core.draws import Sampler
+from p2pdp.core.errors import VerificationFailed
+from p2pdp.core.ids import Peer
+from p2pdp.crypto.identity import Identity, sign_labelled
+from p2pdp.host.effects import Timing
+from p2pdp.host.host import Host
+from p2pdp.host.peers import Entropy
+from p2pdp.host.seat import Seat
+from p2pdp.ledger.journal import PRIVATE, Journal
+from p2pdp.ledger.records import INPUTS, OPENED
+from p2pdp.protocols.participant import Participant
+from p2pdp.services.bootstrap import Bootstrap
+from p2pdp.services.curator import Curator
+from p2pdp.wire.codec import pack_value, unpack_value
+
+EXCLUSION_LABEL = "p2pdp exclusion"
+
+
+def timing_of(run: RunPlan) -> Timing:
+    return Timing(patience_s=run.spec.run.patience_s)
+
+
+def exclusion_signer(identity: Identity, run_id: bytes) -> Callable[[Peer], bytes]:
+    return lambda peer: sign_labelled(identity, EXCLUSION_LABEL, run_id, peer.to_bytes(4, "big"))
+
+
+def user_host(
+    run: RunPlan,
+    seat: Seat,
+    journal: Journal,
+    sampler: Sampler,
+    entropy: Entropy,
+    rows: Any | None,
+    skeleton: Callable[[], bytes] | None = None,
+) -> Host:
+    """A user's host. `rows` are its bounded data; a restart takes the inputs its private ledger keeps."""
+    if journal.inputs is not None:
+        values = unpack_value(journal.inputs)
+        inputs = run.protocol.inputs_again(run.plan, values)
+    elif rows is None or journal.replaying:
+        raise VerificationFailed("the private ledger does not hold the inputs that the view ledger was begun with")
+    else:
+        inputs, values = run.protocol.inputs(run.plan, rows)
+        journal.append_private(OPENED, (PRIVATE, seat.roster.run_id, seat.me), b"", b"")
+        journal.append_private(INPUTS, (None, len(values)), pack_value(values), entropy.salt())
+        clipped = getattr(rows, "clipped", 0)
+        if clipped:
+            journal.note(f"clipped {clipped}", entropy.salt())
+    machine = run.protocol.machine(run.plan, seat.me, seat.neighbours or (), inputs)
+    neighbours = None if seat.neighbours is None else list(seat.neighbours)
+    return Host(
+        seat,
+        Participant(seat.me, machine),
+        journal,
+        sampler,
+        entropy,
+        timing=timing_of(run),
+        check=lambda _sender, message: run.protocol.check(run.plan, message),
+        facts=(len(values), neighbours),
+        skeleton=skeleton,
+    )
+
+
+def bootstrap_host(run: RunPlan, seat: Seat, journal: Journal, sampler: Sampler, entropy: Entropy) -> Host:
+    machine = Bootstrap(
+        run.n,
+        lambda user: run.graph.neighbours[user],
+        run.plan.starts,
+        reroutes=run.plan.reroutes,
+        patience_s=run.spec.run.patience_s,
+        ready_timeout_s=run.spec.run.enrol_timeout_s,
+        sign_exclusion=exclusion_signer(seat.identity, seat.roster.run_id),
+    )
+    _open_private(journal, seat)
+    return Host(seat, machine, journal, sampler, entropy, timing=timing_of(run))
+
+
+def curator_host(run: RunPlan, seat: Seat, journal: Journal, sampler: Sampler, entropy: Entropy) -> Host:
+    machine = Curator(
+        run.n, len(run.plan.starts), lambda totals: run.protocol.publish(run.plan, totals), run.spec.run.patience_s
+    )
+    _open_private(journal, seat)
+    return Host(
+        seat,
+        machine,
+        journal,
+        sampler,
+        entropy,
+        timing=timing_of(run),
+        check=lambda _sender, message: run.protocol.check(run.plan, message),
+    )
+
+
+def _open_private(journal: Journal, seat: Seat) -> None:
+    if journal.private_state()[0] == 0:
+        journal.append_private(OPENED, (PRIVATE, seat.roster.run_id, seat.me), b"", b"")

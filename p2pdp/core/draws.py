@@ -1,0 +1,49 @@
+"""Randomness as a parameter: what a machine may ask for, and what names a mechanism.
+
+A machine asks for noise and for routing choices through two separate streams, so that a
+change in one never shifts the other. Live, both come from the operating system; in the
+simulator from its seed; in a replay from the ledger; in the auditor they are symbols.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class Mechanism:
+    """What a draw was made of: the public facts that the ledger keeps of it.
+
+    `scale` is in grid units: for `gaussian` the standard deviation, for `laplace` the
+    scale parameter b, for `randomized_response` the probability of a uniform answer,
+    for `uniform_counts` the number of uniform elements. `categories` is 0 where there
+    are none.
+    """
+
+    name: str
+    scale: float
+    categories: int = 0
+
+
+Shape = tuple[int, ...]
+
+
+class Draws(Protocol):
+    """The random streams that a machine is given with each call."""
+
+    def noise(self, mechanism: Mechanism, shape: Shape) -> Any:
+        """One draw: a grid integer for shape (), an int64 array for shape (d,)."""
+
+    def choice(self, options: int) -> int:
+        """A uniform number from 0 to options - 1."""
+
+
+class Sampler(Protocol):
+    """A source of independent draws of one mechanism, many at a time."""
+
+    name: str
+
+    def batch(self, mechanism: Mechanism, shape: Shape, count: int) -> list[Any]: ...
+
+    def choice(self, options: int) -> int: ...

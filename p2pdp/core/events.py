@@ -1,0 +1,67 @@
+"""What can happen to a machine, and the one way to tell it.
+
+Live nodes, the simulator, a restart and the auditor all drive a machine through `tell`,
+so an event means the same thing to each of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from p2pdp.core.draws import Draws
+from p2pdp.core.ids import Peer
+from p2pdp.core.step import Message, Step
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    sender: Peer
+    message: Message
+
+
+@dataclass(frozen=True, slots=True)
+class Woken:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class Excluded:
+    peer: Peer
+
+
+Event = Started | Received | Woken | Excluded
+
+
+class Machine(Protocol):
+    """A protocol or service: no socket, clock, file or random source of its own.
+
+    A late or spurious wake must be harmless, and so must a message of a peer that was
+    excluded. Misbehaviour of a peer comes back as a fault in the step.
+    """
+
+    def start(self, now_s: float, draws: Draws) -> Step: ...
+
+    def receive(self, sender: Peer, message: Message, now_s: float, draws: Draws) -> Step: ...
+
+    def wake(self, now_s: float, draws: Draws) -> Step: ...
+
+    def excluded(self, peer: Peer, now_s: float, draws: Draws) -> Step: ...
+
+    @property
+    def finished(self) -> bool: ...
+
+
+def tell(machine: Machine, event: Event, now_s: float, draws: Draws) -> Step:
+    if isinstance(event, Received):
+        return machine.receive(event.sender, event.message, now_s, draws)
+    if isinstance(event, Started):
+        return machine.start(now_s, draws)
+    if isinstance(event, Excluded):
+        return machine.excluded(event.peer, now_s, draws)
+    return machine.wake(now_s, draws)

@@ -1,0 +1,43 @@
+"""The messages that every protocol shares: life cycle, exclusion, results.
+
+A message that must not get lost (a token, a total, the order to begin one) carries its item
+and step as its first two fields, so that guardians can follow it without knowing the protocol.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from p2pdp.core.step import Custody, Message
+
+READY: Final = "ready"  # user -> bootstrap: roster checked, ledger open
+GO: Final = "go"  # bootstrap -> all: everybody is ready
+BEGIN: Final = "begin"  # bootstrap -> user: start this item; fields item, 0
+TOKEN: Final = "token"  # user -> user; fields item, step at which the receiver contributes
+TOTAL: Final = "total"  # user -> curator; fields item, last step + 1
+RESULT: Final = "result"  # curator -> all: what the spec publishes
+DONE: Final = "done"  # curator -> bootstrap: published; nothing can get lost any more
+HEAD: Final = "head"  # user -> curator: fields count, head, signature of a closed ledger
+SKELETON: Final = "skeleton"  # user -> curator: a piece of a skeleton, handed in by its owner
+OVER: Final = "over"  # curator -> bootstrap: all heads are in
+
+SILENT: Final = "silent"  # guardian -> bootstrap: fields peer, item, step
+PROBE: Final = "probe"  # bootstrap -> the silent one
+ALIVE: Final = "alive"  # its answer
+SPARED: Final = "spared"  # bootstrap -> guardian: fields peer; it lives, keep waiting
+OUT: Final = "out"  # bootstrap -> neighbours: fields peer, signature; refuse it from now on
+SEEN: Final = "seen"  # their answer: fields peer, receipts, claims (lists of [item, step])
+LOST: Final = "lost"  # bootstrap -> guardian: fields item, step; send it elsewhere
+KEPT: Final = "kept"  # bootstrap -> guardian: fields item, step; it went on, forget it
+
+_IN_CUSTODY: Final = frozenset({BEGIN, TOKEN, TOTAL})
+
+# A peer that has closed takes none of these, and nothing is missing then.
+IDLE_TALK: Final = frozenset({PROBE, ALIVE, SPARED, OUT, SEEN, KEPT, RESULT, SILENT})
+
+
+def custody_of(message: Message) -> Custody | None:
+    """The item and step that a message carries, if it is one that must not get lost."""
+    if message.type in _IN_CUSTODY:
+        return Custody(message.fields[0], message.fields[1])
+    return None

@@ -1,0 +1,135 @@
+"""The spec of a run as frozen values; `files/spec.py` reads and checks them.
+
+Field names are those of the TOML file. A field that is None was not given and has no
+default of its own. Where a protocol needs what is None, its module says so.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class RunPart:
+    protocol: str
+    nodes: int
+    seed: int | None = None
+    transport: str = "tcp"
+    durability: str = "process"
+    patience_s: float = 10.0
+    min_nodes: int | None = None
+    enrol_timeout_s: float = 60.0
+    expires: str | None = None
+    audit: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class TransportPart:
+    host: str | None = None
+    port: int | None = None
+    user: str | None = None
+    password_file: str | None = None
+    ca: str | None = None
+    certificate: str | None = None
+    key: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GraphPart:
+    kind: str
+    degree: int | None = None
+    probability: float | None = None
+    radius: float | None = None
+    rows: int | None = None
+    columns: int | None = None
+    path: str | None = None
+    weights: str | None = None
+    changing: bool = False
+    public: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WalkPart:
+    order: str
+    laps: int | None = None
+    hops: int | None = None
+    tokens: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class GossipPart:
+    rounds: int | str | None = None
+    accelerated: bool = False
+    message_sigma: float | None = None
+    publish: str = "none"
+    spectral_gap: float = 0.5  # the key in the file is `lambda`
+    activations: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ShufflePart:
+    rounds: int | str | None = None
+    stay: float = 0.0
+    cover: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class NoisePart:
+    mechanism: str
+    sigma: float | None = None
+    epsilon: float | None = None
+    delta: float | None = None
+    closing: bool = True
+    share: bool = False
+    encoding: str | None = None
+    sampler: str = "exact"
+
+
+@dataclass(frozen=True, slots=True)
+class DataPart:
+    kind: str
+    clip: tuple[float, float] | None = None
+    path: str | None = None
+    columns: tuple[str | int, ...] | None = None
+    header: bool | None = None
+    separator: str | None = None
+    target: str | int | None = None
+    rule: str | None = None
+    standardize: dict[str, Any] | None = None
+    unit_norm: bool = False
+    split_by: str | int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TaskPart:
+    kind: str
+    categories: int | None = None
+    clip: float | None = None
+    rate: float | None = None
+    rounds: int | None = None
+    regularization: float | None = None
+    batch: int | None = None
+    test: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PrivacyPart:
+    delta: float | None = None
+    unit: str = "user"
+    colluders: tuple[int, ...] = ()
+    budget: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Spec:
+    run: RunPart
+    graph: GraphPart
+    noise: NoisePart
+    data: DataPart
+    task: TaskPart
+    privacy: PrivacyPart = field(default_factory=PrivacyPart)
+    walk: WalkPart | None = None
+    gossip: GossipPart | None = None
+    shuffle: ShufflePart | None = None
+    transport: TransportPart = field(default_factory=TransportPart)

@@ -1,0 +1,92 @@
+"""What a machine wants done, as one frozen value.
+
+Whoever calls a machine acts on all five fields of the `Step` it returns; a law test
+rejects code that drops one. Messages carry their public part (type and fields: hop
+numbers, token numbers) apart from their value, because the ledger's skeleton keeps the
+first and drops the second.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from p2pdp.core.ids import Peer
+
+Field = int | str | bytes | float | list[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """`value` is None, a grid integer, an int64 or float64 array, or a linear form."""
+
+    type: str
+    fields: tuple[Any, ...] = ()
+    value: Any = None
+
+    def __repr__(self) -> str:  # values and routes stay out of logs and error texts
+        return f"Message({self.type!r})"
+
+
+@dataclass(frozen=True, slots=True)
+class Custody:
+    """Names what must not get lost on its way: item (a token's or report's number) and step."""
+
+    item: int
+    step: int
+
+
+@dataclass(frozen=True, slots=True)
+class Send:
+    """A message for a peer; a send to oneself is recorded as `own` and delivered at once."""
+
+    to: Peer
+    message: Message
+    custody: Custody | None = None
+
+    def __repr__(self) -> str:
+        return f"Send({self.message.type!r})"
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """A disclosure beside the send that makes it: who learns something, through which mechanism."""
+
+    to: Peer
+    mechanism: str
+    scale: float
+
+    def __repr__(self) -> str:
+        return f"Release({self.mechanism!r})"
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """Something published, or a decision of a service; recorded before it is acted upon."""
+
+    type: str
+    fields: tuple[Any, ...] = ()
+    value: Any = None
+
+    def __repr__(self) -> str:
+        return f"Output({self.type!r})"
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A peer's misbehaviour or the world's, as data. `kind` is counted in `result.json`."""
+
+    kind: str
+    peer: Peer | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    sends: tuple[Send, ...] = ()
+    wake_at_s: float | None = None
+    releases: tuple[Release, ...] = ()
+    outputs: tuple[Output, ...] = ()
+    faults: tuple[Fault, ...] = ()
+
+
+NOTHING = Step()

@@ -1,0 +1,123 @@
+"""Linear forms: the value type with which the auditor replays a run.
+
+A live machine adds integers or arrays; the same machine, given linear forms, adds symbols
+and so tells for each message exactly which inputs and draws it contains. Forms share
+structure: a token is its predecessor plus two terms, so a walk of T steps costs O(T) memory,
+and the difference of two visits is a stretch of that chain.
+
+Comparing, branching on or converting a form raises: protocol arithmetic must be linear.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from heapq import heappop, heappush
+from typing import Final, NamedTuple, NoReturn
+
+
+class Source(NamedTuple):
+    """Where a value came from: `input` (a user's k-th value) or `draw` (a peer's k-th draw)."""
+
+    kind: str
+    peer: int
+    number: int
+
+
+_INLINE_TERMS_MAX: Final = 8
+
+
+class LinearForm:
+    """A weighted sum of parent forms and sources; never changed once made."""
+
+    __slots__ = ("depth", "parents", "terms")
+
+    def __init__(
+        self,
+        parents: tuple[tuple[LinearForm, float], ...] = (),
+        terms: tuple[tuple[Source, float], ...] = (),
+    ) -> None:
+        self.parents = parents
+        self.terms = terms
+        self.depth: int = 1 + max((parent.depth for parent, _ in parents), default=0)
+
+    @staticmethod
+    def of(source: Source) -> LinearForm:
+        return LinearForm((), ((source, 1.0),))
+
+    def __add__(self, other: object) -> LinearForm:
+        if isinstance(other, LinearForm):
+            if not other.parents and len(other.terms) <= _INLINE_TERMS_MAX:
+                return LinearForm(((self, 1.0),), other.terms)
+            if not self.parents and len(self.terms) <= _INLINE_TERMS_MAX:
+                return LinearForm(((other, 1.0),), self.terms)
+            return LinearForm(((self, 1.0), (other, 1.0)))
+        if isinstance(other, int) and other == 0:  # what sum() starts from
+            return self
+        return NotImplemented
+
+    __radd__ = __add__
+
+    def __mul__(self, factor: object) -> LinearForm:
+        if isinstance(factor, int | float):
+            if not self.parents:
+                return LinearForm((), tuple((source, coefficient * factor) for source, coefficient in self.terms))
+            return LinearForm(((self, float(factor)),))
+        return NotImplemented
+
+    __rmul__ = __mul__
+
+    def __neg__(self) -> LinearForm:
+        return self * -1.0
+
+    def __sub__(self, other: object) -> LinearForm:
+        if isinstance(other, LinearForm):
+            return self + -other
+        return NotImplemented
+
+    def __truediv__(self, divisor: object) -> LinearForm:
+        if isinstance(divisor, int | float):
+            return self * (1.0 / divisor)
+        return NotImplemented
+
+    def expand(self) -> dict[Source, float]:
+        """All sources with their weights; sources whose weights cancel are left out."""
+        return expand(((self, 1.0),))
+
+    def _refuse(self, *_: object) -> NoReturn:
+        raise TypeError("a linear form cannot be compared, branched on or converted: protocol arithmetic is linear")
+
+    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _refuse  # type: ignore[assignment]
+    __bool__ = __int__ = __float__ = __index__ = __len__ = _refuse  # type: ignore[assignment]
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"LinearForm(depth={self.depth})"
+
+
+ZERO_FORM: Final = LinearForm()
+
+
+def expand(weighted: Iterable[tuple[LinearForm, float]]) -> dict[Source, float]:
+    """The sources of a weighted sum of forms, deepest forms first, so that shared history cancels early."""
+    weights: dict[int, float] = {}
+    queue: list[tuple[int, int, LinearForm]] = []
+    totals: dict[Source, float] = {}
+
+    def add(form: LinearForm, weight: float) -> None:
+        if id(form) in weights:
+            weights[id(form)] += weight
+        else:
+            weights[id(form)] = weight
+            heappush(queue, (-form.depth, id(form), form))
+
+    for form, weight in weighted:
+        add(form, weight)
+    while queue:
+        _, key, form = heappop(queue)
+        weight = weights.pop(key)
+        if weight != 0.0:
+            for source, coefficient in form.terms:
+                totals[source] = totals.get(source, 0.0) + weight * coefficient
+            for parent, coefficient in form.parents:
+                add(parent, weight * coefficient)
+    return {source: weight for source, weight in totals.items() if weight != 0.0}

@@ -1,0 +1,131 @@
+"""What two peers say to each other and nobody else reads: a NaCl box between their keys of this run.
+
+A body is a random 24-byte nonce and the box of: context ‖ sender ‖ receiver ‖ payload ‖ padding. The
+context holds, literally, the format version, the run id and the digests of the roster and of the spec,
+so two nodes that bootstrap told different stories find out with their first frame. Both directions use
+one shared key; that the sender and the receiver are inside is what refuses a frame sent back.
+
+Guarantee: `open` returns what the other end sealed for us in this run, or raises `ChannelError` whose
+kind says what was wrong. A frame with one of our bodies has one of `FRAME_SIZES`. Which part of the
+context differs is said only of authentic frames, so an outsider learns nothing by trying.
+
+The caller owes: nonces that never repeat (`crypto.entropy`), and everything about order. A channel
+accepts the same frame as often as it comes: the sequence number is the first part of the payload and
+belongs to the link. Sealing what no frame can hold raises `wire.padding.FrameTooLarge`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from nacl.bindings import (
+    crypto_box_beforenm,
+    crypto_box_easy_afternm,
+    crypto_box_open_easy_afternm,
+)
+from nacl.exceptions import CryptoError
+
+from p2pdp.crypto.entropy import NONCE_BYTES
+from p2pdp.wire.frames import FRAME_HEADER_BYTES
+from p2pdp.wire.padding import FRAME_SIZES, PaddingError, pad, unpad
+
+if TYPE_CHECKING:
+    from p2pdp.core.ids import Peer
+    from p2pdp.crypto.identity import RunKey
+
+_MAC_BYTES: Final = 16
+_PEER_BYTES: Final = 4
+_OUTER_BYTES: Final = FRAME_HEADER_BYTES + NONCE_BYTES + _MAC_BYTES
+
+# The context from its start: where each part ends, and what is wrong when it differs.
+_CONTEXT_PARTS: Final = (
+    (1, "foreign_version"),
+    (17, "foreign_run"),
+    (49, "foreign_roster"),
+    (81, "foreign_spec"),
+)
+CONTEXT_BYTES: Final = _CONTEXT_PARTS[-1][0]
+_SENDER_END: Final = CONTEXT_BYTES + _PEER_BYTES
+_HEADER_BYTES: Final = _SENDER_END + _PEER_BYTES
+_BODY_SIZES: Final = frozenset(size - FRAME_HEADER_BYTES for size in FRAME_SIZES)
+
+
+class ChannelError(Exception):
+    """A body of a peer that cannot be accepted; `kind` becomes that of the fault.
+
+    truncated (not of the size of any frame), not_authentic, foreign_version, foreign_run,
+    foreign_roster, foreign_spec, foreign_sender, foreign_receiver, bad_padding, and weak_key (the
+    peer's key of this run gives no secret; `crypto.roster` refuses such entries beforehand).
+    """
+
+    def __init__(self, kind: str) -> None:
+        """Keep the kind."""
+        super().__init__(kind)
+        self.kind = kind
+
+
+def context_bytes(version: int, run_id: bytes, roster_digest: bytes, spec_digest: bytes) -> bytes:
+    """Put together what both ends of every channel of a run must agree on."""
+    context = bytes([version]) + run_id + roster_digest + spec_digest
+    if len(run_id) != 16 or len(roster_digest) != 32 or len(spec_digest) != 32:
+        raise ValueError("a run id has 16 bytes, and the digests of roster and spec have 32 each")
+    return context
+
+
+def _header(context: bytes, sender: Peer, receiver: Peer) -> bytes:
+    numbers = (number.to_bytes(_PEER_BYTES, "big", signed=True) for number in (sender, receiver))
+    return context + b"".join(numbers)
+
+
+class Channel:
+    """One end of the connection between two peers in one run."""
+
+    __slots__ = ("_expected", "_header", "_mine", "_shared", "_theirs")
+
+    def __init__(self, mine: RunKey, theirs_box: bytes, context: bytes, me: Peer, peer: Peer) -> None:
+        """Keep the keys; what they share is computed on first use."""
+        if len(context) != CONTEXT_BYTES:
+            raise ValueError("a channel's context is made by `context_bytes`")
+        self._mine = mine
+        self._theirs = theirs_box
+        self._header = _header(context, me, peer)
+        self._expected = _header(context, peer, me)
+        self._shared = b""
+
+    def __repr__(self) -> str:
+        return "Channel()"
+
+    def _agree(self) -> bytes:
+        try:
+            self._shared = crypto_box_beforenm(self._theirs, self._mine.secret)
+        except CryptoError as error:
+            raise ChannelError("weak_key") from error
+        return self._shared
+
+    def seal(self, payload: bytes, nonce: bytes) -> bytes:
+        """Make the body of a boxed frame."""
+        padded = pad(self._header + payload, _OUTER_BYTES)
+        boxed: bytes = crypto_box_easy_afternm(padded, nonce, self._shared or self._agree())
+        return nonce + boxed
+
+    def open(self, body: bytes) -> bytes:
+        """Return the payload of a body that the peer sealed for us."""
+        if len(body) not in _BODY_SIZES:
+            raise ChannelError("truncated")
+        shared = self._shared or self._agree()
+        try:
+            padded: bytes = crypto_box_open_easy_afternm(body[NONCE_BYTES:], body[:NONCE_BYTES], shared)
+        except CryptoError as error:
+            raise ChannelError("not_authentic") from error
+        if not padded.startswith(self._expected):
+            raise ChannelError(self._difference(padded))
+        try:
+            return unpad(padded[_HEADER_BYTES:], _OUTER_BYTES + _HEADER_BYTES)
+        except PaddingError as error:
+            raise ChannelError("bad_padding") from error
+
+    def _difference(self, padded: bytes) -> str:
+        for end, kind in (*_CONTEXT_PARTS, (_SENDER_END, "foreign_sender")):
+            if padded[:end] != self._expected[:end]:
+                return kind
+        return "foreign_receiver"

@@ -1,0 +1,100 @@
+"""Salts, nonces and seeds: from the operating system in a live node, from a seed in the simulator.
+
+Guarantee: `SystemEntropy` gives no byte twice, neither within a process nor to a process and its fork.
+It draws salts and nonces in blocks, since one call into the system for each costs more than the box it
+is for; seeds of keys are never taken from a block that stays in memory. `SeededEntropy` gives the same
+bytes for the same seed and stream name, unrelated ones for any other.
+
+The caller owes: one object belongs to one thread. Noise and routing choices do not come from here.
+"""
+
+from __future__ import annotations
+
+import os
+from hashlib import blake2b, shake_256
+from typing import Final, Protocol
+
+SALT_BYTES: Final = 16
+NONCE_BYTES: Final = 24
+SEED_BYTES: Final = 32
+
+_BLOCK_BYTES: Final = 4096
+
+
+def random_bytes(count: int) -> bytes:
+    """Return bytes from the operating system."""
+    return os.urandom(count)
+
+
+class Entropy(Protocol):
+    """What a live node and the simulator have in common here."""
+
+    def salt(self) -> bytes: ...
+
+    def nonce(self) -> bytes: ...
+
+    def seed(self) -> bytes: ...
+
+
+class SystemEntropy:
+    """Entropy of the operating system, fetched in blocks."""
+
+    def __init__(self) -> None:
+        """Fetch nothing yet, so that an object made before a fork does no harm either."""
+        self._block = b""
+        self._at = 0
+        self._process = 0
+
+    def __repr__(self) -> str:
+        return "SystemEntropy()"
+
+    def _draw(self, count: int) -> bytes:
+        process = os.getpid()
+        at, end = self._at, self._at + count
+        if end > len(self._block) or process != self._process:
+            self._block = os.urandom(_BLOCK_BYTES)
+            self._process = process
+            at, end = 0, count
+        self._at = end
+        return self._block[at:end]
+
+    def salt(self) -> bytes:
+        return self._draw(SALT_BYTES)
+
+    def nonce(self) -> bytes:
+        return self._draw(NONCE_BYTES)
+
+    def seed(self) -> bytes:
+        return os.urandom(SEED_BYTES)
+
+
+class SeededEntropy:
+    """Reproducible bytes for the simulator: SHAKE-256 over a key and the number of the block."""
+
+    def __init__(self, seed: int, stream: str) -> None:
+        """Name a stream of its own for each node and purpose."""
+        self._key = blake2b(f"{seed}/{stream}".encode(), digest_size=32, person=b"p2pdp-entropy").digest()
+        self._blocks = 0
+        self._block = b""
+        self._at = 0
+
+    def __repr__(self) -> str:
+        return "SeededEntropy()"
+
+    def _draw(self, count: int) -> bytes:
+        at, end = self._at, self._at + count
+        if end > len(self._block):
+            self._block = shake_256(self._key + self._blocks.to_bytes(8, "big")).digest(_BLOCK_BYTES)
+            self._blocks += 1
+            at, end = 0, count
+        self._at = end
+        return self._block[at:end]
+
+    def salt(self) -> bytes:
+        return self._draw(SALT_BYTES)
+
+    def nonce(self) -> bytes:
+        return self._draw(NONCE_BYTES)
+
+    def seed(self) -> bytes:
+        return self._draw(SEED_BYTES)

@@ -1,0 +1,30 @@
+"""The bytes and texts of input files, unpacked where a name ends in `.gz`; each error names the file."""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from pathlib import Path
+
+from p2pdp.core.errors import UsageError
+
+
+def read_bytes(path: Path) -> bytes:
+    try:
+        packed = path.read_bytes()
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read: {error.strerror}.") from None
+    if path.suffix != ".gz":
+        return packed
+    try:
+        return gzip.decompress(packed)
+    except (gzip.BadGzipFile, EOFError, zlib.error):
+        raise UsageError(f"{path}: is not a whole gzip file.") from None
+
+
+def read_text(path: Path) -> str:
+    """The text of a file in UTF-8, with or without a byte-order mark; line ends stay as they are."""
+    try:
+        return read_bytes(path).decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise UsageError(f"{path}: is not a text file in UTF-8.") from None

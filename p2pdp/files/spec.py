@@ -1,0 +1,153 @@
+"""Reads, checks, writes and names specs: the TOML files that say what a run does.
+
+`load_spec` and `parse_spec` return a spec that `files.checks` found possible, with everything
+filled in that has a default: `[task] kind`, `min_nodes`, `public`, and delta 1e-6. Loading is not
+running: a protocol may still refuse a spec that is sound. `spec_to_toml` writes the effective spec,
+which parses back to an equal one, and `spec_digest` names it by 32 bytes.
+
+A spec that comes with a folder has its relative paths made absolute, and the edge list of graph
+kind `file` is read, because the number of nodes is its size. A text without a folder (base None),
+such as bootstrap hands to nodes on other machines, keeps its paths as written and no file is opened.
+The digest leaves out all paths of files, also that of the edge list: they differ from one machine to
+the next, and the graph has a digest of its own in the roster.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from p2pdp.core.errors import UsageError
+from p2pdp.core.spec import Spec
+from p2pdp.files.checks import DEFAULT_TASKS, applies, check, value_of
+from p2pdp.files.edges import read_edge_list
+from p2pdp.files.reading import read_text
+from p2pdp.files.schema import SECTIONS, build_part, read_section, suggestion
+from p2pdp.topology.graphs import is_public
+
+_PATHS: Final = {
+    "data": ("path",),
+    "graph": ("path",),
+    "transport": ("password_file", "ca", "certificate", "key"),
+}
+_ALWAYS: Final = ("run", "graph", "noise", "data")
+_FILLED: Final = ("task", "privacy", "transport")
+_DEFAULT_DELTA: Final = 1e-6
+
+
+def load_spec(path: str | Path, overrides: Sequence[str] = ()) -> Spec:
+    """The spec in this file, with `section.key=value` overrides applied before anything is checked."""
+    place = Path(path)
+    text = read_text(place)
+    try:
+        return parse_spec(text, place.parent, overrides)
+    except UsageError as error:
+        raise UsageError(f"{place}: {error}") from None
+
+
+def parse_spec(text: str, base: Path | None, overrides: Sequence[str] = ()) -> Spec:
+    """The spec in this text; relative paths are relative to the folder `base`."""
+    try:
+        document = tomllib.loads(text)
+    except (ValueError, RecursionError) as error:  # ValueError also for numbers of thousands of digits
+        raise UsageError(f"The spec is not TOML: {error}.") from None
+    for override in overrides:
+        _override(document, override)
+    for name in document:
+        if name not in SECTIONS:
+            raise UsageError(f"[{name}]: unknown section{suggestion(name, SECTIONS)}")
+    values = {name: read_section(name, table) for name, table in document.items()}
+    for name in _ALWAYS:
+        if name not in values:
+            raise UsageError(f"[{name}] is missing; it needs {' and '.join(SECTIONS[name].required)} at least.")
+    given = {f"{name}.{key}" for name, table in values.items() for key in table}
+    if base is not None:
+        _resolve_paths(values, base.resolve())
+    _fill(values, read_files=base is not None)
+    spec = Spec(**{name: build_part(name, table) for name, table in values.items()})
+    check(spec, given)
+    return spec
+
+
+def _override(document: dict[str, Any], override: str) -> None:
+    match = re.fullmatch(r"\s*([A-Za-z_]+)\.([A-Za-z_]+)\s*=(.*)", override, re.DOTALL)
+    if match is None:
+        raise UsageError(f"--set {override}: must read section.key=value.")
+    section, key, value = match.groups()
+    if section not in SECTIONS:
+        raise UsageError(f"--set {override}: [{section}]: unknown section{suggestion(section, SECTIONS)}")
+    try:
+        parsed = tomllib.loads(f"value = {value}")
+    except (ValueError, RecursionError):
+        parsed = {}
+    if set(parsed) != {"value"}:
+        hint = f"""; a text needs quotes: --set '{section}.{key}="{value.strip()}"'""" if '"' not in value else ""
+        raise UsageError(f"--set {override}: the value is not TOML{hint}.")
+    table = document.setdefault(section, {})
+    if isinstance(table, dict):  # anything else is refused, by name, when the section is read
+        table[key] = parsed["value"]
+
+
+def _resolve_paths(values: Mapping[str, dict[str, Any]], base: Path) -> None:
+    for section, keys in _PATHS.items():
+        table = values.get(section, {})
+        table.update({key: str((base / table[key]).resolve()) for key in keys if key in table})
+
+
+def _fill(values: dict[str, dict[str, Any]], *, read_files: bool) -> None:
+    """Puts in what has a default that depends on other keys."""
+    run, graph = values["run"], values["graph"]
+    for name in _FILLED:
+        values.setdefault(name, {})
+    if graph.get("kind") == "file" and "path" in graph and read_files:
+        nodes = read_edge_list(Path(graph["path"])).n
+        if run.setdefault("nodes", nodes) != nodes:
+            raise UsageError(
+                f"[run] nodes: is {run['nodes']}, but the largest component of {graph['path']} has {nodes} nodes; "
+                "leave it out."
+            )
+    if "nodes" in run:
+        run.setdefault("min_nodes", run["nodes"])
+    if run.get("protocol") in DEFAULT_TASKS:
+        values["task"].setdefault("kind", DEFAULT_TASKS[run["protocol"]])
+    if "kind" in graph:
+        graph.setdefault("public", is_public(build_part("graph", graph)))
+    values["privacy"].setdefault("delta", _DEFAULT_DELTA)
+
+
+def spec_to_toml(spec: Spec) -> str:
+    """The effective spec: every key that has a meaning and a value, always in the same order."""
+    lines = []
+    for name, section in SECTIONS.items():
+        named = {key: value_of(spec, f"{name}.{key}") for key in section.readers if applies(spec, f"{name}.{key}")}
+        entries = [f"{key} = {_toml(value)}" for key, value in named.items() if value is not None]
+        if entries:
+            lines += [f"[{name}]", *entries, ""]
+    return "\n".join(lines)
+
+
+def _toml(value: object) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        return repr(value)
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    if isinstance(value, Mapping):
+        return "{ " + ", ".join(f"{key} = {_toml(entry)}" for key, entry in value.items()) + " }"
+    if isinstance(value, Sequence):
+        return "[" + ", ".join(map(_toml, value)) + "]"
+    raise UsageError(f"A spec cannot hold a {type(value).__name__}.")
+
+
+def spec_digest(spec: Spec) -> bytes:
+    """32 bytes that name everything of a spec but the places of files."""
+    parts = {name: dataclasses.replace(getattr(spec, name), **dict.fromkeys(keys)) for name, keys in _PATHS.items()}
+    text = spec_to_toml(dataclasses.replace(spec, **parts))
+    return hashlib.blake2b(text.encode(), digest_size=32, person=b"p2pdp spec 1").digest()

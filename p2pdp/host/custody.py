@@ -1,0 +1,93 @@
+"""Guardians: who watches over an item (a token, a report) until its next holder has passed it on.
+
+Whoever passes an item to a peer is its guardian until that peer reports that *its* successor has
+acknowledged. Only facts about time and acknowledgement live here, outside the ledger: losing them
+in a crash makes a guardian watch longer, never shorter. What decides whether an item is lost is
+recorded, and lives in `protocols/participant.py` and `services/bootstrap.py`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from p2pdp.core.ids import Peer
+from p2pdp.core.step import Custody
+
+Report = tuple[Peer, int, int]  # to this guardian: this item has settled at this step
+
+
+@dataclass(slots=True)
+class Origin:
+    """Who passed an item to us, the step at which we hold it, and whether our successor has it."""
+
+    guardian: Peer
+    step: int
+    settled: bool = False
+
+
+@dataclass(slots=True)
+class Watch:
+    """We passed `item` to `peer`, who holds it at `step`; since then we are its guardian."""
+
+    item: int
+    step: int
+    peer: Peer
+    number: int  # of the link message that carried it
+    since_s: float
+    complained: bool = False
+
+
+class Guardian:
+    """All items that this peer held last or watches over: at most one entry an item."""
+
+    def __init__(self) -> None:
+        self._origins: dict[int, Origin] = {}
+        self.watches: dict[int, Watch] = {}
+
+    def received(self, custody: Custody, sender: Peer) -> list[Report]:
+        """Takes an item. If it was here before, it came round, and that earlier visit has settled."""
+        self.watches.pop(custody.item, None)
+        reports = self._settle(custody.item)
+        self._origins[custody.item] = Origin(sender, custody.step)
+        return reports
+
+    def passed(self, custody: Custody, to: Peer, number: int, now_s: float) -> None:
+        self.watches[custody.item] = Watch(custody.item, custody.step, to, number, now_s)
+
+    def acknowledged(self, peer: Peer, number: int) -> list[Report]:
+        """The peer has everything up to `number`; gives the reports that follow from it."""
+        reports: list[Report] = []
+        for watch in self.watches.values():
+            if watch.peer == peer and watch.number <= number:
+                reports += self._settle(watch.item)
+        return reports
+
+    def _settle(self, item: int) -> list[Report]:
+        origin = self._origins.get(item)
+        if origin is None or origin.settled:
+            return []
+        origin.settled = True
+        return [(origin.guardian, item, origin.step)]
+
+    def settled_for(self, guardian: Peer) -> list[tuple[int, int]]:
+        """All that has settled for this guardian, for when an earlier report may have been lost."""
+        return [
+            (item, origin.step)
+            for item, origin in sorted(self._origins.items())
+            if origin.guardian == guardian and origin.settled
+        ]
+
+    def settled(self, peer: Peer, item: int, step: int) -> None:
+        watch = self.watches.get(item)
+        if watch is not None and watch.peer == peer and watch.step <= step:
+            del self.watches[item]
+
+    def dismiss(self, item: int) -> None:
+        self.watches.pop(item, None)
+
+    def spare(self, peer: Peer, now_s: float) -> None:
+        """The peer was shown to be alive: its patience begins anew."""
+        for watch in self.watches.values():
+            if watch.peer == peer:
+                watch.since_s = now_s
+                watch.complained = False

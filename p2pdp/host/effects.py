@@ -1,0 +1,38 @@
+"""What a host wants done by the shell around it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from p2pdp.core.ids import Peer
+from p2pdp.core.step import Fault, Output
+
+
+@dataclass(frozen=True, slots=True)
+class Effects:
+    """The shell appends `writes` (file, bytes) in order first, then hands `frames` to the transport.
+
+    Neither order may be changed: a frame whose record is not yet with the operating system could
+    be followed by a restart that draws its noise again.
+    """
+
+    writes: tuple[tuple[str, bytes], ...] = ()
+    frames: tuple[tuple[Peer, bytes], ...] = ()
+    wake_at_s: float | None = None
+    outputs: tuple[Output, ...] = ()
+    faults: tuple[Fault, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"Effects({len(self.writes)} writes, {len(self.frames)} frames)"
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """The host's waits. None of them is on the path of a message that arrives."""
+
+    patience_s: float = 10.0  # silence after which a guardian asks to go round
+    tick_s: float = 0.5  # acknowledgements of one-way traffic are sent together
+    resend_s: float = 2.0  # first wait before unacknowledged frames are sent again; doubles
+    resend_max_s: float = 30.0
+    rejoin_s: float = 5.0  # after a restart: how long to wait for peers to compare numbers
+"""Defaults suit local and wide-area networks; the simulator shortens none of them."""

@@ -1,0 +1,355 @@
+"""One peer's brain: a machine behind links and a ledger.
+
+Guarantee: every call into the machine, with its time, and everything the machine draws, chooses
+and sends is in the ledger before any frame leaves. A host made from stored ledgers first compares
+numbers with its peers, without drawing or sending anything new; only when none of them proves that
+the disk was rolled back does it run its records again, ending in the state it had, and sends again
+what was not acknowledged, with the same noised values.
+
+The caller owes: writes before frames (see `Effects`), one call at a time, `now_s` that never falls.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import Final
+
+from p2pdp.core import messages
+from p2pdp.core.draws import Sampler
+from p2pdp.core.events import Event, Machine, Received, Started, Woken, tell
+from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer
+from p2pdp.core.messages import custody_of
+from p2pdp.core.step import Fault, Message, Output, Send, Step
+from p2pdp.crypto.identity import sign_labelled
+from p2pdp.host.custody import Guardian
+from p2pdp.host.draws import RecordedDraws
+from p2pdp.host.effects import Effects, Timing
+from p2pdp.host.peers import Arrival, Entropy, Peers
+from p2pdp.host.seat import Seat
+from p2pdp.ledger import records
+from p2pdp.ledger.journal import VIEW, Journal
+from p2pdp.ledger.records import CLOSED, OPENED, OWN, PUBLISHED, RECEIVED, SALT_BYTES, SENT, STARTED, WOKEN
+from p2pdp.wire.codec import CodecError, pack_message, pack_value, unpack_message
+
+NOTES_MAX: Final = 200  # recorded faults; beyond them only the counts go on
+HEAD_LABEL: Final = "p2pdp ledger head"
+SKELETON_PIECE_BYTES: Final = 48 * 1024
+
+Check = Callable[[Peer, Message], str | None]
+
+
+def accept_all(_sender: Peer, _message: Message) -> str | None:
+    return None
+
+
+class Host:
+    def __init__(
+        self,
+        seat: Seat,
+        machine: Machine,
+        journal: Journal,
+        sampler: Sampler,
+        entropy: Entropy,
+        *,
+        timing: Timing | None = None,
+        check: Check = accept_all,
+        facts: tuple[object, ...] = (),
+        skeleton: Callable[[], bytes] | None = None,
+    ) -> None:
+        """`check` names what is wrong with a message's form; `facts` are public and open the ledger;
+        `skeleton` gives this peer's own skeleton once it is closed, to be handed in."""
+        self._facts = facts
+        self._seat = seat
+        self._machine = machine
+        self._journal = journal
+        self._entropy = entropy
+        self._timing = timing or Timing()
+        self._check = check
+        self._skeleton = skeleton
+        self._draws = RecordedDraws(journal, sampler, entropy)
+        self._guardian = Guardian()
+        self._peers = Peers(seat, entropy, self._timing, self._guardian)
+        self._outputs: list[Output] = []
+        self._machine_wake_at_s: float | None = None
+        self._rejoin_by_s: float | None = None
+        self._replayed: dict[Peer, int] = {}
+        self._head_sent = False
+        self._started = False
+        self.fault_counts: dict[str, int] = {}
+        self.messages_sent = 0
+
+    # What the shell calls
+
+    def begin(self, now_s: float) -> Effects:
+        """Opens a new ledger and starts, or rejoins with a stored one."""
+        if self._journal.replaying:
+            self._recount()
+            self._peers.silent = True
+            self._peers.expected_hellos = set(self._seat.peers())
+            self._rejoin_by_s = now_s + self._timing.rejoin_s
+            for peer in self._seat.peers():
+                self._peers.hello(peer, wants_answer=True)
+            if not self._peers.expected_hellos:
+                self._rejoin(now_s)
+        else:
+            if self._journal.count == 0:
+                roster = self._seat.roster
+                self._journal.append(OPENED, (VIEW, roster.run_id, self._seat.me, roster.digest, *self._facts))
+            self._event(STARTED, (now_s,), Started(), now_s)
+        return self._effects(now_s)
+
+    def frame(self, data: bytes, now_s: float) -> Effects:
+        arrival = self._peers.arrive(data, now_s)
+        if arrival is not None:
+            self._take(arrival, now_s)
+        elif self._peers.silent and not self._peers.expected_hellos:
+            self._rejoin(now_s)
+        return self._effects(now_s)
+
+    def connected(self, peer: Peer, now_s: float) -> Effects:
+        """A connection to a peer was made anew: compare numbers, then send again what it lacks."""
+        if self._seat.knows(peer):
+            self._peers.hello(peer, wants_answer=True)
+        return self._effects(now_s)
+
+    def wake(self, now_s: float) -> Effects:
+        if self._peers.silent:
+            if self._rejoin_by_s is not None and now_s >= self._rejoin_by_s:
+                self._rejoin(now_s)
+        elif not self._peers.rolled_back:
+            self._peers.tick(now_s)
+            self._watch(now_s)
+            if self._machine_wake_at_s is not None and now_s >= self._machine_wake_at_s:
+                self._machine_wake_at_s = None
+                if not self._journal.closed:
+                    self._event(WOKEN, (now_s,), Woken(), now_s)
+        return self._effects(now_s)
+
+    def idle(self, now_s: float) -> Effects:
+        """Nothing to do at the moment: draw ahead."""
+        if not self._peers.silent and not self._journal.closed:
+            self._draws.prepare()
+        return self._effects(now_s)
+
+    @property
+    def stopped(self) -> bool:
+        """Its disk was rolled back: it must never draw again."""
+        return self._peers.rolled_back
+
+    @property
+    def closed(self) -> bool:
+        return self._journal.closed and not self._peers.silent
+
+    @property
+    def done(self) -> bool:
+        """Closed, and the curator has its head: the process may end."""
+        if not self.closed:
+            return False
+        return self._seat.me == CURATOR or not self._peers.link(CURATOR).waiting
+
+    # Events
+
+    def _take(self, arrival: Arrival, now_s: float) -> None:
+        if self._journal.closed or self._peers.rolled_back:
+            return
+        try:
+            message = unpack_message(arrival.message, arrival.value[SALT_BYTES:])
+        except CodecError:
+            self._fault(Fault("malformed", arrival.peer))
+            return
+        wrong = self._check(arrival.peer, message)
+        if wrong is not None:
+            self._fault(Fault(wrong, arrival.peer))
+            return
+        body = (now_s, arrival.peer, arrival.message)
+        salt, value = arrival.value[:SALT_BYTES], arrival.value[SALT_BYTES:]
+        self._peers.took(arrival, now_s)
+        self._event(RECEIVED, body, Received(arrival.peer, message), now_s, value, salt)
+
+    def _event(
+        self, kind: int, body: tuple[object, ...], event: Event, now_s: float, value: bytes = b"", salt: bytes = b""
+    ) -> None:
+        """Records an event, tells the machine, and acts on all it wants, messages to itself included."""
+        self._started = self._started or kind == STARTED
+        self._journal.append(kind, body, value, salt)
+        mine = deque([event])
+        while mine:
+            event = mine.popleft()
+            if isinstance(event, Received):
+                self._service(event.sender, event.message, now_s)
+            for send in self._act(tell(self._machine, event, now_s, self._draws), now_s):
+                packed, own_value = pack_message(send.message), self._pack_value(send.message)
+                own_salt = self._salt_for(own_value)
+                self._journal.append(OWN, (now_s, packed), own_value, own_salt)
+                mine.append(Received(self._seat.me, send.message))
+        if self._machine.finished and not self._journal.closed and not self._journal.replaying:
+            self._close()
+
+    def _act(self, step: Step, now_s: float) -> list[Send]:
+        """Carries out a step; what the machine sends to itself is given back, to be told next."""
+        for output in step.outputs:
+            message = Message(output.type, output.fields, output.value)
+            value = self._pack_value(message)
+            self._journal.append(PUBLISHED, (pack_message(message),), value, self._salt_for(value))
+            self._outputs.append(output)
+        mine: list[Send] = []
+        for send in step.sends:
+            if send.to == self._seat.me:
+                mine.append(send)
+            else:
+                self._send(send, now_s)
+        for fault in step.faults:
+            self._fault(fault)
+        if step.wake_at_s is not None:
+            self._machine_wake_at_s = step.wake_at_s
+        return mine
+
+    def _send(self, send: Send, now_s: float) -> None:
+        packed, value = pack_message(send.message), self._pack_value(send.message)
+        again = self._journal.replaying
+        part = self._journal.append(SENT, (send.to, packed), value, self._salt_for(value))
+        if again:  # its link counted it when the ledger was read
+            number = self._replayed[send.to] = self._replayed.get(send.to, 0) + 1
+        else:
+            number = self._peers.send(send.to, packed, part, now_s)
+            self.messages_sent += 1
+        if send.custody is not None:
+            self._guardian.passed(send.custody, send.to, number, now_s)
+
+    def _pack_value(self, message: Message) -> bytes:
+        return b"" if message.value is None else pack_value(message.value)
+
+    def _salt_for(self, value: bytes) -> bytes:
+        return self._entropy.salt() if value and not self._journal.replaying else b""
+
+    def _service(self, sender: Peer, message: Message, now_s: float) -> None:
+        """What the links and the guardian have to know of a message before the machine gets it."""
+        custody = custody_of(message)
+        if custody is not None and sender != self._seat.me:
+            for guardian, item, step in self._guardian.received(custody, sender):
+                self._peers.report_settled(guardian, item, step, now_s)
+        elif sender == BOOTSTRAP:
+            if message.type == messages.OUT and message.fields[0] != self._seat.me:
+                self._peers.refuse(message.fields[0])
+            elif message.type == messages.KEPT:
+                self._guardian.dismiss(message.fields[0])
+            elif message.type == messages.SPARED:
+                self._guardian.spare(message.fields[0], now_s)
+
+    def _watch(self, now_s: float) -> None:
+        """Pokes peers that hold what we guard; complains of those that stay silent."""
+        if self._journal.closed:
+            return
+        patience_s = self._timing.patience_s
+        for watch in sorted(self._guardian.watches.values(), key=lambda watch: watch.item):
+            heard_s = max(watch.since_s, self._peers.link(watch.peer).last_heard_s)
+            if now_s - heard_s >= patience_s and not watch.complained:
+                watch.complained = True
+                complaint = Message(messages.SILENT, (watch.peer, watch.item, watch.step))
+                self._event(OWN, (now_s, pack_message(complaint)), Received(self._seat.me, complaint), now_s)
+            elif now_s - heard_s >= patience_s / 2:
+                self._peers.poke(watch.peer)
+
+    def _fault(self, fault: Fault) -> None:
+        self.fault_counts[fault.kind] = self.fault_counts.get(fault.kind, 0) + 1
+        if sum(self.fault_counts.values()) <= NOTES_MAX and not self._journal.closed:
+            self._journal.note(fault.kind, self._entropy.salt())
+
+    # Restart
+
+    def _recount(self) -> None:
+        """Rebuilds the links' numbers and digests from the stored records alone."""
+        for record in self._journal.stored():
+            if record.kind == SENT:
+                self._peers.link(record.body[0]).push(record.body[1], record.value or b"")
+            elif record.kind == RECEIVED:
+                self._peers.link(record.body[1]).took(record.body[2], record.value or b"")
+
+    def _rejoin(self, now_s: float) -> None:
+        """Nobody disagrees: run the records again and go on where they end."""
+        self._rejoin_by_s = None
+        if self._peers.rolled_back:
+            return
+        while (record := self._journal.next_stored()) is not None:
+            if record.kind not in records.EVENT_KINDS:
+                self._journal.take_stored()
+            else:
+                self._run_again(record)
+        self._peers.silent = False
+        if not self._started:
+            self._event(STARTED, (now_s,), Started(), now_s)
+        for peer in self._seat.peers():
+            self._peers.send_again(self._peers.link(peer), now_s)
+        if self._journal.closed:
+            self._send_head(now_s)
+        elif self._machine.finished:
+            self._close()
+
+    def _run_again(self, record: records.Record) -> None:
+        now_s = record.body[0]
+        value = (record.value or b"")[SALT_BYTES:]
+        if record.kind == RECEIVED:
+            event: Event = Received(record.body[1], unpack_message(record.body[2], value))
+        elif record.kind == OWN:
+            event = Received(self._seat.me, unpack_message(record.body[1], value))
+        else:
+            event = Started() if record.kind == STARTED else Woken()
+        self._event(record.kind, tuple(record.body), event, now_s, value)
+
+    # Closing
+
+    def _close(self) -> None:
+        seat = self._seat
+        if not self._journal.private_closed:
+            count, head = self._journal.private_state()
+            signature = sign_labelled(seat.identity, HEAD_LABEL, *head_parts("private", seat, count, head))
+            self._journal.append_private(CLOSED, (signature,), b"", b"")
+        signature = sign_labelled(
+            seat.identity, HEAD_LABEL, *head_parts("view", seat, self._journal.count, self._journal.head)
+        )
+        self._journal.append(CLOSED, (signature,))
+        self._peers.flush()
+
+    def _send_head(self, now_s: float) -> None:
+        """The head, and the skeleton if its owner agreed, for the curator: sent after the ledger is closed."""
+        if self._head_sent or self._seat.me == CURATOR:
+            return
+        self._head_sent = True
+        salt = bytes(SALT_BYTES)  # a skeleton has no value to hide, and a repeated send must be the same bytes
+        if self._skeleton is not None:
+            skeleton = self._skeleton()
+            for offset in range(0, len(skeleton), SKELETON_PIECE_BYTES):
+                piece = pack_value(skeleton[offset : offset + SKELETON_PIECE_BYTES])
+                packed = pack_message(Message(messages.SKELETON, (offset, len(skeleton))))
+                self._peers.send(CURATOR, packed, salt + piece, now_s)
+        fields = (self._journal.count, self._journal.head)
+        self._peers.send(CURATOR, pack_message(Message(messages.HEAD, fields)), b"", now_s)
+
+    def _effects(self, now_s: float) -> Effects:
+        writes = tuple(self._journal.take_writes())
+        if self._journal.closed and not self._peers.silent and not self._head_sent:
+            self._send_head(now_s)
+        faults = tuple(self._peers.faults)
+        for fault in faults:
+            self._fault(fault)
+        self._peers.faults.clear()
+        writes += tuple(self._journal.take_writes())
+        frames, self._peers.frames = tuple(self._peers.frames), []
+        outputs, self._outputs = tuple(self._outputs), []
+        return Effects(writes, frames, self._wake_at_s(now_s), outputs, faults)
+
+    def _wake_at_s(self, now_s: float) -> float | None:
+        if self._peers.rolled_back:
+            return None
+        if self._peers.silent:
+            return self._rejoin_by_s
+        if self._guardian.watches and self._peers.check_at_s is None:
+            self._peers.check_at_s = now_s + self._timing.resend_s / 2
+        times = (self._peers.tick_at_s, self._peers.check_at_s, self._machine_wake_at_s)
+        return min((at_s for at_s in times if at_s is not None), default=None)
+
+
+def head_parts(role: str, seat: Seat, count: int, head: bytes) -> tuple[bytes, ...]:
+    """What the closing signature of a ledger covers."""
+    return role.encode(), seat.roster.run_id, seat.me.to_bytes(4, "big", signed=True), count.to_bytes(8, "big"), head

@@ -1,0 +1,259 @@
+"""All links of one peer: from frames to messages in order and once, and back.
+
+Everything a stranger, a broken network or a restarted peer can do to the links ends here: it
+becomes a fault, a repeated acknowledgement or a comparison of numbers, never an exception and
+never more memory than the bounds below. Nothing in this file is recorded; the numbers are those
+of the ledger.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from p2pdp.core.ids import Peer
+from p2pdp.core.step import Fault
+from p2pdp.crypto.channel import Channel, ChannelError
+from p2pdp.crypto.roster import RosterError
+from p2pdp.host import link as links
+from p2pdp.host.custody import Guardian
+from p2pdp.host.effects import Timing
+from p2pdp.host.link import Hello, Link, Payload, Verdict, parse_payload
+from p2pdp.host.seat import Seat
+from p2pdp.wire.codec import CodecError
+from p2pdp.wire.frames import BOXED, decode_frame, encode_frame
+
+BURST_MAX = 256  # messages sent again at once on one link
+
+
+class Entropy(Protocol):
+    def salt(self) -> bytes: ...
+
+    def nonce(self) -> bytes: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """The next message in order from a peer; not yet recorded, not yet counted."""
+
+    peer: Peer
+    message: bytes
+    value: bytes
+
+
+class Peers:
+    def __init__(self, seat: Seat, entropy: Entropy, timing: Timing, guardian: Guardian) -> None:
+        self._seat = seat
+        self._entropy = entropy
+        self._timing = timing
+        self._guardian = guardian
+        self._channels: dict[Peer, Channel] = {}
+        self.links: dict[Peer, Link] = {}
+        self.frames: list[tuple[Peer, bytes]] = []
+        self.faults: list[Fault] = []
+        self.rolled_back = False
+        self.silent = False  # while rejoining: compare numbers, send and take nothing
+        self.expected_hellos: set[Peer] = set()
+        self._due: set[Peer] = set()
+        self._waiting: set[Peer] = set()
+        self.tick_at_s: float | None = None
+        self.check_at_s: float | None = None
+
+    def link(self, peer: Peer) -> Link:
+        found = self.links.get(peer)
+        if found is None:
+            found = self.links[peer] = Link(peer)
+        return found
+
+    def _frame(self, peer: Peer, payload: bytes) -> None:
+        channel = self._channels.get(peer)
+        if channel is None:
+            channel = self._channels[peer] = self._seat.channel(peer)
+        body = channel.seal(payload, self._entropy.nonce())
+        self.frames.append((peer, encode_frame(BOXED, self._seat.me, body)))
+
+    # Sending
+
+    def send(self, peer: Peer, message: bytes, value: bytes, now_s: float) -> int:
+        link = self.link(peer)
+        item = link.push(message, value)
+        if link.refused:
+            return item.number
+        self._await(link, now_s)
+        if not self.silent:
+            link.ack_due = False
+            self._frame(peer, link.data(item))
+        return item.number
+
+    def _await(self, link: Link, now_s: float) -> None:
+        self._waiting.add(link.peer)
+        if link.resend_at_s is None:
+            link.resend_at_s = now_s + self._timing.resend_s
+        if self.check_at_s is None:
+            self.check_at_s = now_s + self._timing.resend_s / 2
+
+    def send_again(self, link: Link, now_s: float) -> None:
+        if self.silent or link.refused:
+            return
+        for item in list(link.waiting)[:BURST_MAX]:
+            self._frame(link.peer, link.data(item))
+        link.resend_wait_s = min(max(self._timing.resend_s, 2 * link.resend_wait_s), self._timing.resend_max_s)
+        link.resend_at_s = now_s + link.resend_wait_s
+        if link.waiting:
+            self._waiting.add(link.peer)
+            self.check_at_s = now_s if self.check_at_s is None else self.check_at_s
+
+    def hello(self, peer: Peer, *, wants_answer: bool) -> None:
+        link = self.link(peer)
+        self._frame(peer, link.control(0, link.hello(wants_answer=wants_answer)))
+
+    def poke(self, peer: Peer) -> None:
+        if not self.link(peer).refused:
+            self._frame(peer, self.link(peer).control(links.POKE))
+
+    def report_settled(self, guardian: Peer, item: int, step: int, now_s: float) -> None:
+        if guardian == self._seat.me:
+            return
+        self.link(guardian).settled[item] = step
+        self._owe(guardian, now_s)
+
+    def _owe(self, peer: Peer, now_s: float) -> None:
+        self._due.add(peer)
+        if self.tick_at_s is None:
+            self.tick_at_s = now_s + self._timing.tick_s
+
+    def refuse(self, peer: Peer) -> None:
+        """The peer is out: nothing is taken from it or sent to it any more."""
+        link = self.link(peer)
+        link.refused = True
+        link.waiting.clear()
+        self._waiting.discard(peer)
+        self._due.discard(peer)
+
+    def flush(self) -> None:
+        """Sends the acknowledgements and reports that are due, one frame a peer."""
+        self.tick_at_s = None
+        for peer in sorted(self._due):
+            link = self.links[peer]
+            if (link.ack_due or link.settled) and not link.refused:
+                link.ack_due = False
+                self._frame(peer, link.control(0))
+                link.settled.clear()
+        self._due.clear()
+
+    def tick(self, now_s: float) -> None:
+        if self.tick_at_s is not None and now_s >= self.tick_at_s:
+            self.flush()
+        if self.check_at_s is not None and now_s >= self.check_at_s:
+            self.check_at_s = None
+            for peer in sorted(self._waiting):
+                link = self.links[peer]
+                if not link.waiting:
+                    self._waiting.discard(peer)
+                elif link.resend_at_s is not None and now_s >= link.resend_at_s:
+                    self.send_again(link, now_s)
+            if self._waiting or self._guardian.watches:
+                self.check_at_s = now_s + self._timing.resend_s / 2
+
+    # Receiving
+
+    def arrive(self, data: bytes, now_s: float) -> Arrival | None:
+        """Opens a frame; gives the message if it is the next one of its link."""
+        try:
+            frame = decode_frame(data)
+            if frame.kind != BOXED:
+                raise CodecError("not a frame for a running node")
+            if not self._seat.knows(frame.sender):
+                return self._fault("unknown_peer", None)
+            channel = self._channels.get(frame.sender)
+            if channel is None:
+                channel = self._channels[frame.sender] = self._seat.channel(frame.sender)
+            payload = parse_payload(channel.open(frame.body))
+        except ChannelError as error:
+            return self._fault(error.kind, None)
+        except CodecError:
+            return self._fault("malformed", None)
+        except RosterError:
+            return self._fault("bad_roster_entry", None)
+        link = self.link(frame.sender)
+        link.last_heard_s = now_s
+        if link.refused:
+            return self._fault("excluded_peer", frame.sender)
+        return self._payload(link, payload, now_s)
+
+    def _fault(self, kind: str, peer: Peer | None) -> None:
+        self.faults.append(Fault(kind, peer))
+
+    def _payload(self, link: Link, payload: Payload, now_s: float) -> Arrival | None:
+        if not link.acknowledge_up_to(payload.acknowledged):
+            return self._roll_back(link.peer)
+        if link.waiting and link.resend_at_s is None:
+            link.resend_at_s = now_s + self._timing.resend_s
+        for guardian, item, step in self._guardian.acknowledged(link.peer, payload.acknowledged):
+            self.report_settled(guardian, item, step, now_s)
+        if payload.flags & links.CONTROL:
+            self._control(link, payload, now_s)
+        elif self.silent:
+            pass  # it will be sent again once numbers are compared
+        elif payload.number == link.received + 1:
+            return Arrival(link.peer, payload.message, payload.value)
+        elif payload.number <= link.received:
+            if link.repeats(payload.number, payload.message, payload.value) is False:
+                self._fault("conflict", link.peer)
+                self.hello(link.peer, wants_answer=False)
+            else:
+                self._frame(link.peer, link.control(0))
+        else:
+            self._fault("gap", link.peer)
+            self._frame(link.peer, link.control(links.RESEND))
+        return None
+
+    def took(self, arrival: Arrival, now_s: float) -> None:
+        """The message is recorded: count it and owe its acknowledgement."""
+        link = self.link(arrival.peer)
+        link.took(arrival.message, arrival.value)
+        link.ack_due = True
+        self._owe(arrival.peer, now_s)
+
+    def _control(self, link: Link, payload: Payload, now_s: float) -> None:
+        settled, hello = payload.control
+        for entry in settled:
+            if not (isinstance(entry, list) and [type(part) for part in entry] == [int, int]):
+                self._fault("malformed", link.peer)
+                return
+            self._guardian.settled(link.peer, entry[0], entry[1])
+        if hello:
+            self._compare(link, hello, now_s)
+        if payload.flags & links.RESEND:
+            self.send_again(link, now_s)
+        if payload.flags & links.POKE:
+            link.settled.update(self._guardian.settled_for(link.peer))
+            self._frame(link.peer, link.control(0))
+            link.settled.clear()
+
+    def _compare(self, link: Link, packed: object, now_s: float) -> None:
+        try:
+            theirs = Hello.unpacked(packed)
+        except CodecError:
+            self._fault("malformed", link.peer)
+            return
+        verdict = link.compare(theirs)
+        if verdict is Verdict.I_WAS_ROLLED_BACK:
+            self._roll_back(link.peer)
+            return
+        if verdict is not Verdict.AGREED:
+            self._fault(verdict.value, link.peer)
+        else:
+            link.acknowledge_up_to(theirs.received)
+            for guardian, item, step in self._guardian.acknowledged(link.peer, theirs.received):
+                self.report_settled(guardian, item, step, now_s)
+        self.expected_hellos.discard(link.peer)
+        if theirs.wants_answer:
+            self.hello(link.peer, wants_answer=False)
+        if verdict is Verdict.AGREED and link.waiting:
+            self.send_again(link, now_s)
+
+    def _roll_back(self, peer: Peer) -> None:
+        """The peer proves that we sent or acknowledged more than we remember."""
+        self.rolled_back = True
+        self._fault("rolled_back", peer)

@@ -1,0 +1,41 @@
+"""What the signed roster gave a peer: its number, its keys in this run, and whom it may talk to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer
+from p2pdp.crypto.channel import Channel, context_bytes
+from p2pdp.crypto.identity import Identity, RunKey
+from p2pdp.crypto.roster import Roster
+from p2pdp.ledger.records import FORMAT_VERSION
+
+
+@dataclass(frozen=True)
+class Seat:
+    me: Peer
+    roster: Roster
+    identity: Identity
+    run_key: RunKey
+    neighbours: tuple[Peer, ...] | None  # users it may talk to, None for all; roles may be talked to by everybody
+
+    @cached_property
+    def context(self) -> bytes:
+        """Bound into every message, so that a bootstrap with two stories is found out on any honest edge."""
+        return context_bytes(FORMAT_VERSION, self.roster.run_id, self.roster.digest, self.roster.spec_digest)
+
+    def peers(self) -> list[Peer]:
+        users = range(self.roster.n) if self.neighbours is None else self.neighbours
+        return [peer for peer in (BOOTSTRAP, CURATOR, *users) if peer != self.me]
+
+    def knows(self, peer: Peer) -> bool:
+        if peer == self.me:
+            return False
+        if peer < 0:
+            return peer in (BOOTSTRAP, CURATOR)
+        return peer < self.roster.n if self.neighbours is None else peer in self.neighbours
+
+    def channel(self, peer: Peer) -> Channel:
+        """Verifies the peer's roster entry and makes the channel; the caller keeps it."""
+        return Channel(self.run_key, self.roster.entry(peer).box, self.context, self.me, peer)

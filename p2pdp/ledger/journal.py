@@ -1,0 +1,188 @@
+"""A peer's two ledgers as one write-ahead log that can be run again.
+
+Guarantee: `append` hands out the bytes to be written, in order, and the caller writes them
+before any effect leaves the process. A journal made from stored bytes first *replays*: the
+caller performs the same handlers again, and each `append` must then ask for exactly the record
+that stands there; `draw` and `choose` give back what was recorded. When the stored records are
+used up, even in the middle of a handler, the journal goes over to writing without a seam. So a
+restart at any record ends in the same state, with the noise first drawn.
+
+`view` holds what happened without values of draws; `private` holds inputs and the values of
+draws, which are written first. Entropy is not drawn here: salts come in with the call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from p2pdp.core.errors import VerificationFailed
+from p2pdp.ledger import records
+from p2pdp.ledger.records import (
+    CHOSEN,
+    CLOSED,
+    DRAWN,
+    INPUTS,
+    LEDGER_MAGIC,
+    NOTE,
+    OPENED,
+    POOL,
+    SALT_BYTES,
+    Chain,
+    Record,
+)
+from p2pdp.wire.codec import pack_value, unpack_value
+
+VIEW: Final = "view"
+PRIVATE: Final = "private"
+
+
+class Journal:
+    def __init__(self, view: bytes = b"", private: bytes = b"") -> None:
+        self.writes: list[tuple[str, bytes]] = []
+        self._chains = {VIEW: Chain(), PRIVATE: Chain()}
+        self._stored: list[Record] = []
+        self._cursor = 0
+        self._pools: dict[int, list[Any]] = {}
+        self.inputs: bytes | None = None
+        self.pools_drawn = 0
+        self.closed = False
+        self.private_closed = False
+        self._load(view, private)
+
+    def _load(self, view: bytes, private: bytes) -> None:
+        if not view:
+            self.writes.append((VIEW, LEDGER_MAGIC))
+        else:
+            self._stored = self._continue(VIEW, view)
+        if not private:
+            self.writes.append((PRIVATE, LEDGER_MAGIC))
+            return
+        for record in self._continue(PRIVATE, private):
+            value = record.value or b""
+            if record.kind == INPUTS:
+                self.inputs = value[SALT_BYTES:]
+            elif record.kind == CLOSED:
+                self.private_closed = True
+            elif record.kind == POOL:
+                self.pools_drawn = record.body[1] + 1
+                self._pools[record.body[1]] = unpack_value(value[SALT_BYTES:])
+
+    def _continue(self, name: str, data: bytes) -> list[Record]:
+        contents = records.read(data)
+        problem = records.chain_problem(contents)
+        if contents.skeleton or problem is not None:
+            what = "is a skeleton" if problem is None else f"record {problem[0]} {problem[1]}"
+            raise VerificationFailed(f"the {name} ledger cannot be continued: {what}")
+        if contents.records:
+            last = contents.records[-1]
+            self._chains[name] = Chain(last.index + 1, last.hash)
+        return contents.records
+
+    @property
+    def replaying(self) -> bool:
+        return self._cursor < len(self._stored)
+
+    @property
+    def count(self) -> int:
+        """The index of the next view record, in a replay as it was then."""
+        return self._stored[self._cursor].index if self.replaying else self._chains[VIEW].count
+
+    @property
+    def head(self) -> bytes:
+        return self._stored[self._cursor].previous if self.replaying else self._chains[VIEW].head
+
+    def stored(self) -> list[Record]:
+        """The stored view records, for whoever rebuilds counts from them before anything is run again."""
+        return self._stored
+
+    def next_stored(self) -> Record | None:
+        return self._stored[self._cursor] if self.replaying else None
+
+    def take_stored(self) -> Record:
+        """The record at hand while replaying, which thereby counts as dealt with."""
+        record = self._stored[self._cursor]
+        self._cursor += 1
+        self.closed = self.closed or record.kind == CLOSED
+        return record
+
+    def append(self, kind: int, body: tuple[Any, ...], value: bytes = b"", salt: bytes = b"") -> bytes:
+        """Writes one view record; gives its value part (salt included) as it stands in the ledger.
+
+        In a replay the record must be the one that stands there; its salt is the one first drawn.
+        """
+        part = salt + value if value else b""
+        if self.replaying:
+            record = self.take_stored()
+            stored = record.value or b""
+            known = records.pack((records.FORMAT_VERSION, kind, record.index, *body))
+            if known != records.pack((records.FORMAT_VERSION, record.kind, record.index, *record.body)) or (
+                stored[SALT_BYTES:] != value
+            ):
+                raise VerificationFailed(
+                    f"record {record.index} of the view ledger is not what its own events lead to: "
+                    f"{records.KIND_NAMES[record.kind]} stands there, {records.KIND_NAMES[kind]} was expected"
+                )
+            return stored
+        self.writes.append((VIEW, self._chains[VIEW].append(kind, body, part)))
+        self.closed = self.closed or kind == CLOSED
+        return part
+
+    def append_private(self, kind: int, body: tuple[Any, ...], value: bytes, salt: bytes) -> None:
+        """Writes one private record. A replay does not come here: what it needs is already stored."""
+        self.writes.append((PRIVATE, self._chains[PRIVATE].append(kind, body, salt + value if value else b"")))
+
+    def note(self, what: str, salt: bytes) -> None:
+        """A fault or a count that depends on data: private, and never repeated by a replay."""
+        if not self.replaying:
+            self.append_private(NOTE, (self.count,), what.encode(), salt)
+
+    def add_pool(self, body: tuple[Any, ...], values: list[Any], salt: bytes) -> int:
+        """Records a batch of draws before any of them is used; gives its number."""
+        number = self.pools_drawn
+        self.append_private(POOL, (None, number, *body), pack_value(values), salt)
+        self._pools[number] = values
+        self.pools_drawn += 1
+        return number
+
+    def draw(self, body: tuple[Any, ...], pick: Callable[[], tuple[int, int]]) -> Any:
+        """The value of a draw: in a replay the recorded one, otherwise `pick` names pool and offset."""
+        if self.replaying:
+            record = self.take_stored()
+            if record.kind != DRAWN or tuple(record.body[:-2]) != body:
+                raise VerificationFailed(f"record {record.index} of the view ledger is not the draw that belongs there")
+            pool, offset = record.body[-2:]
+            if pool not in self._pools:
+                raise VerificationFailed(f"the private ledger does not hold pool {pool}, which the view ledger names")
+            return self._pools[pool][offset]
+        pool, offset = pick()
+        self.append(DRAWN, (*body, pool, offset))
+        return self._pools[pool][offset]
+
+    def choose(self, options: int, pick: Callable[[int], int]) -> int:
+        if self.replaying:
+            record = self.take_stored()
+            if record.kind != CHOSEN or record.body[0] != options:
+                raise VerificationFailed(f"record {record.index} of the view ledger is not the choice that belongs there")
+            return int(record.body[1])
+        picked = pick(options)
+        self.append(CHOSEN, (options, picked))
+        return picked
+
+    def forget_pools(self, keep: set[int]) -> None:
+        """Frees the values of pools that are used up; they stay in the private ledger."""
+        for number in [number for number in self._pools if number not in keep]:
+            del self._pools[number]
+
+    def private_state(self) -> tuple[int, bytes]:
+        chain = self._chains[PRIVATE]
+        return chain.count, chain.head
+
+    def take_writes(self) -> list[tuple[str, bytes]]:
+        writes, self.writes = self.writes, []
+        return writes
+
+
+def opening(role: str, run_id: bytes, peer: int, *facts: Any) -> tuple[int, tuple[Any, ...]]:
+    """Kind and body of the first record of a ledger."""
+    return OPENED, (role, run_id, peer, *facts)

@@ -1,0 +1,67 @@
+"""What a protocol is to the rest of the program."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol as Interface
+
+from p2pdp.core.events import Machine
+from p2pdp.core.ids import Peer
+from p2pdp.core.spec import Spec
+from p2pdp.core.step import Message
+from p2pdp.tasks.inputs import Inputs
+from p2pdp.topology.graphs import Graph
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Bootstrap has `user` begin `item`; `first_step` is the step at which its first receiver contributes."""
+
+    item: int
+    user: Peer
+    first_step: int
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What was to be computed, in data units, with the standard deviation of its error."""
+
+    value: float | list[float] | None
+    standard_error: float | list[float] | None
+
+
+class Plan(Interface):
+    """Everything public that the machines of one run share; frozen, and the same on every peer."""
+
+    @property
+    def n(self) -> int: ...
+
+    @property
+    def starts(self) -> tuple[Start, ...]: ...
+
+    @property
+    def reroutes(self) -> bool:
+        """Whether an item can go round a user that is gone."""
+
+
+class Protocol(Interface):
+    name: str
+
+    def plan(self, spec: Spec, n: int, dimensions: int) -> Plan: ...
+
+    def machine(self, plan: Any, user: Peer, neighbours: Sequence[Peer], inputs: Inputs) -> Machine: ...
+
+    def inputs(self, plan: Any, rows: Any) -> tuple[Inputs, list[Any]]:
+        """A user's inputs from its bounded rows, and the values that its private ledger keeps."""
+
+    def inputs_again(self, plan: Any, values: list[Any]) -> Inputs:
+        """The same inputs from what the private ledger kept."""
+
+    def check(self, plan: Any, message: Message) -> str | None:
+        """What is wrong with the form of a message, as the kind of a fault; None if nothing is."""
+
+    def publish(self, plan: Any, totals: Sequence[Any]) -> Any:
+        """What the curator publishes; only adds and scales, so that the auditor can run it too."""
+
+    def estimate(self, plan: Any, published: Any, contributions: int) -> Estimate: ...

@@ -1,0 +1,82 @@
+"""A user's part in what all protocols share: readiness, exclusions, the end.
+
+Wraps a protocol's machine and is a machine itself. It keeps, per item, what decides whether an item
+is lost when somebody is gone (design section 5): the highest step at which each peer passed it to
+us, and to whom we passed it last. Both follow from recorded events alone, so a restart knows them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from p2pdp.core import messages
+from p2pdp.core.draws import Draws
+from p2pdp.core.events import Machine
+from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer
+from p2pdp.core.messages import custody_of
+from p2pdp.core.step import NOTHING, Fault, Message, Send, Step
+
+
+class Participant:
+    def __init__(self, me: Peer, machine: Machine) -> None:
+        self._me = me
+        self._machine = machine
+        self._received_at: dict[Peer, dict[int, int]] = {}  # sender -> item -> highest step
+        self._passed: dict[int, tuple[Peer, int]] = {}  # item -> last receiver and its step
+        self._out: set[Peer] = set()
+        self.result: Message | None = None
+        self.excluded_myself = False
+
+    @property
+    def finished(self) -> bool:
+        return self.result is not None or self.excluded_myself
+
+    def start(self, now_s: float, draws: Draws) -> Step:  # noqa: ARG002
+        return Step(sends=(Send(BOOTSTRAP, Message(messages.READY)),))
+
+    def receive(self, sender: Peer, message: Message, now_s: float, draws: Draws) -> Step:
+        if sender == BOOTSTRAP and message.type not in (messages.GO, messages.BEGIN, messages.LOST):
+            return self._from_bootstrap(message, now_s, draws)
+        if sender == BOOTSTRAP and message.type == messages.GO:
+            return self._noted(self._machine.start(now_s, draws))
+        if sender == CURATOR and message.type == messages.RESULT:
+            self.result = message
+            return NOTHING
+        if sender == self._me and message.type == messages.SILENT:
+            return Step(sends=(Send(BOOTSTRAP, message),))
+        if sender in self._out:
+            return Step(faults=(Fault("excluded_peer", sender),))
+        custody = custody_of(message)
+        if custody is not None and sender != self._me:
+            steps = self._received_at.setdefault(sender, {})
+            steps[custody.item] = max(custody.step, steps.get(custody.item, 0))
+        return self._noted(self._machine.receive(sender, message, now_s, draws))
+
+    def wake(self, now_s: float, draws: Draws) -> Step:
+        return self._noted(self._machine.wake(now_s, draws))
+
+    def excluded(self, peer: Peer, now_s: float, draws: Draws) -> Step:
+        if peer == self._me:
+            self.excluded_myself = True
+            return NOTHING
+        self._out.add(peer)
+        step = self._noted(self._machine.excluded(peer, now_s, draws))
+        receipts = sorted([item, at] for item, at in self._received_at.get(peer, {}).items())
+        claims = sorted([item, at] for item, (to, at) in self._passed.items() if to in self._out)
+        answer = Send(BOOTSTRAP, Message(messages.SEEN, (peer, receipts, claims)))
+        return replace(step, sends=(*step.sends, answer))
+
+    def _from_bootstrap(self, message: Message, now_s: float, draws: Draws) -> Step:
+        if message.type == messages.OUT:
+            return self.excluded(message.fields[0], now_s, draws)
+        if message.type == messages.PROBE:
+            return Step(sends=(Send(BOOTSTRAP, Message(messages.ALIVE)),))
+        if message.type in (messages.SPARED, messages.KEPT):
+            return NOTHING  # the host's guardian has taken note
+        return Step(faults=(Fault("unexpected_message", BOOTSTRAP),))
+
+    def _noted(self, step: Step) -> Step:
+        for send in step.sends:
+            if send.custody is not None and send.to != self._me:
+                self._passed[send.custody.item] = (send.to, send.custody.step)
+        return step

@@ -1,0 +1,207 @@
+"""The walk: a token visits users one after another, and each adds its contribution.
+
+One machine serves Algorithm 1 (ring sum, with Remark 1), Algorithm 2 (ring histogram, as corrected in the
+accounting notes) and Algorithm 3 (random walk on the complete graph) of Cyffers and Bellet, "Privacy
+Amplification by Decentralization", and the same walk on any connected graph. What differs is data: a `WalkPlan`.
+
+Steps are numbered from 1 to `steps`, at each of which one user contributes; a token message carries the
+step at which its receiver contributes. On a ring the token moves to the next user; on a random walk to a
+uniform user (complete graph: the present holder included) or a uniform neighbour (other graphs).
+
+Departures from the paper: a closing draw protects the ring's last contributions from whoever sees the total
+(the paper has none); histogram dummies are a fixed number, put in at the start and again before publishing;
+a user who is gone is gone round (random walks only), which repeats the same noised value elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from p2pdp.core import messages
+from p2pdp.core.draws import Draws, Mechanism, Shape
+from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer, is_user
+from p2pdp.core.messages import TOKEN, TOTAL
+from p2pdp.core.step import NOTHING, Custody, Fault, Message, Release, Send, Step
+from p2pdp.protocols.contract import Start
+from p2pdp.tasks.inputs import Inputs
+
+NO_NOISE: Final = Mechanism("none", 0.0)
+_ADDED_NOISE: Final = ("gaussian", "laplace")
+
+
+@dataclass(frozen=True, slots=True)
+class WalkPlan:
+    """What is public about a walk. Scales of mechanisms are in grid units."""
+
+    order: str  # ring, complete or graph
+    n: int
+    steps: int
+    tokens: int
+    noise: Mechanism  # of one contribution
+    shape: Shape
+    spacing: int = 1  # steps between noised contributions: n - 1 on a ring, 1 elsewhere
+    share: Mechanism | None = None  # Remark 1: drawn at every step but the first instead
+    closing: bool = False
+    dummies: int = 0  # uniform elements at the start, and again before publishing
+    grid_exponent: int = 0
+
+    @property
+    def reroutes(self) -> bool:
+        return self.order != "ring"
+
+    @property
+    def starts(self) -> tuple[Start, ...]:
+        if self.order == "ring":
+            return tuple(Start(item, item * self.n // self.tokens, 1) for item in range(self.tokens))
+        return tuple(Start(item, 0, 1) for item in range(self.tokens))
+
+    def draws_at(self, step: int) -> list[Mechanism]:
+        """The noise that the holder of a step adds before its contribution leaves it."""
+        drawn = []
+        if self.share is not None:
+            drawn.append(self.noise if step == 1 else self.share)
+        elif self.noise.name in _ADDED_NOISE and (step - 1) % self.spacing == 0:
+            drawn.append(self.noise)
+        if self.closing and step == self.steps:
+            drawn.append(self.noise)
+        return drawn
+
+    @property
+    def dummy_mechanism(self) -> Mechanism:
+        return Mechanism("uniform_counts", float(self.dummies), self.noise.categories)
+
+
+class Walk:
+    """One user's part in all tokens of a walk."""
+
+    def __init__(self, plan: WalkPlan, user: Peer, neighbours: Sequence[Peer], inputs: Inputs) -> None:
+        self._plan = plan
+        self._user = user
+        self._neighbours = neighbours
+        self._inputs = inputs
+        self._out: set[Peer] = set()
+        self._visits = 0
+        self._held_at: dict[int, int] = {}  # item -> last step held here
+        self._passed: dict[int, Send] = {}
+
+    @property
+    def finished(self) -> bool:
+        return False  # a user cannot know that a walk is over; the curator's result says so
+
+    def __repr__(self) -> str:
+        return f"Walk(user={self._user})"
+
+    def start(self, now_s: float, draws: Draws) -> Step:  # noqa: ARG002  (tokens begin on bootstrap's word)
+        return NOTHING
+
+    def wake(self, now_s: float, draws: Draws) -> Step:  # noqa: ARG002
+        return NOTHING
+
+    def excluded(self, peer: Peer, now_s: float, draws: Draws) -> Step:  # noqa: ARG002
+        self._out.add(peer)
+        return NOTHING
+
+    def receive(self, sender: Peer, message: Message, now_s: float, draws: Draws) -> Step:  # noqa: ARG002
+        if message.type == TOKEN:
+            return self._token(sender, message, draws)
+        if sender == BOOTSTRAP and message.type == messages.BEGIN:
+            return self._begin(message.fields[0], draws)
+        if sender == BOOTSTRAP and message.type == messages.LOST:
+            return self._send_elsewhere(message.fields[0], draws)
+        return Step(faults=(Fault("unexpected_message", sender),))
+
+    def _begin(self, item: int, draws: Draws) -> Step:
+        if item in self._held_at or item in self._passed:
+            return Step(faults=(Fault("unexpected_message", BOOTSTRAP),))
+        first = Message(TOKEN, (item, 1), self._inputs.zero())
+        if self._plan.order == "ring" or self._plan.tokens == 1:
+            return Step(sends=(Send(self._user, first),))
+        return self._pass_on(item, 1, first, draws)
+
+    def _token(self, sender: Peer, message: Message, draws: Draws) -> Step:
+        item, step = message.fields
+        if not self._may_pass_to_me(sender) or self._held_at.get(item, 0) >= step:
+            return Step(faults=(Fault("unexpected_message", sender),))
+        self._held_at[item] = step
+        value = message.value + self._contribution(draws)
+        releases = []
+        if step == 1 and self._plan.dummies:
+            value = value + draws.noise(self._plan.dummy_mechanism, self._plan.shape)
+        for mechanism in self._plan.draws_at(step):
+            value = value + draws.noise(mechanism, self._plan.shape)
+            releases.append(mechanism)
+        if step == self._plan.steps and self._plan.dummies:
+            value = value + draws.noise(self._plan.dummy_mechanism, self._plan.shape)
+        kind = TOKEN if step < self._plan.steps else TOTAL
+        passed = self._pass_on(item, step + 1, Message(kind, (item, step + 1), value), draws)
+        to = passed.sends[0].to if passed.sends else self._user
+        disclosed = tuple(Release(to, mechanism.name, mechanism.scale) for mechanism in releases)
+        return Step(passed.sends, releases=disclosed, faults=passed.faults)
+
+    def _contribution(self, draws: Draws) -> Any:
+        visit, self._visits = self._visits, self._visits + 1
+        if self._plan.noise.name == "randomized_response":
+            return self._inputs.report(visit, draws.noise(self._plan.noise, ()))
+        return self._inputs.contribution(visit)
+
+    def _pass_on(self, item: int, step: int, message: Message, draws: Draws) -> Step:
+        if message.type == TOTAL:
+            to: Peer | None = CURATOR
+        else:
+            to = self._next_holder(draws)
+        if to is None:
+            return Step(faults=(Fault("no_neighbour_left"),))
+        if to == self._user:
+            return Step(sends=(Send(to, message),))
+        send = Send(to, message, Custody(item, step))
+        self._passed[item] = send
+        return Step(sends=(send,))
+
+    def _next_holder(self, draws: Draws) -> Peer | None:
+        plan = self._plan
+        if plan.order == "ring":
+            return (self._user + 1) % plan.n
+        if plan.order == "complete" and not self._out:
+            return draws.choice(plan.n)
+        if plan.order == "complete":
+            options: Sequence[Peer] = [peer for peer in range(plan.n) if peer not in self._out]
+        else:
+            options = [peer for peer in self._neighbours if peer not in self._out] if self._out else self._neighbours
+            if not options and plan.n == 1:
+                options = [self._user]
+        return options[draws.choice(len(options))] if options else None
+
+    def _may_pass_to_me(self, sender: Peer) -> bool:
+        if sender == self._user:
+            return True
+        if not is_user(sender) or sender in self._out:
+            return False
+        if self._plan.order == "ring":
+            return sender == (self._user - 1) % self._plan.n
+        return self._plan.order == "complete" or sender in self._neighbours
+
+    def _send_elsewhere(self, item: int, draws: Draws) -> Step:
+        """The receiver is gone and passed nothing on: the same noised value goes to somebody else."""
+        lost = self._passed.get(item)
+        if lost is None or lost.to not in self._out:
+            return Step(faults=(Fault("unexpected_message", BOOTSTRAP),))
+        return self._pass_on(item, lost.message.fields[1], lost.message, draws)
+
+
+def check_token(plan: WalkPlan, message: Message) -> str | None:
+    """What is wrong with the form of a token or total, as the kind of a fault."""
+    if message.type not in (TOKEN, TOTAL):
+        return None
+    fields = message.fields
+    if len(fields) != 2 or type(fields[0]) is not int or type(fields[1]) is not int:  # noqa: PLR2004
+        return "malformed"
+    item, step = fields
+    last = plan.steps + 1
+    if not 0 <= item < plan.tokens or (step != last if message.type == TOTAL else not 1 <= step < last):
+        return "malformed"
+    if plan.shape == ():
+        return None if type(message.value) is int else "bad_value"
+    fits = getattr(message.value, "shape", None) == plan.shape and message.value.dtype.kind == "i"
+    return None if fits else "bad_value"

@@ -1,0 +1,1 @@
+"""Bootstrap and curator: peers with a role, as machines with the same contract as protocols."""

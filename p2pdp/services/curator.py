@@ -1,0 +1,104 @@
+"""The curator: collects totals, publishes what the spec says, and keeps the heads of all ledgers.
+
+Guarantee: it publishes once, when every item's total is here, and does not name who sent a total. It
+closes when the head of every user's ledger is here, except of those who are out, and bootstrap's too.
+A user who never hands in its head is reported to bootstrap after `patience_s`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from p2pdp.core import messages
+from p2pdp.core.draws import Draws
+from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer
+from p2pdp.core.messages import HEAD, TOTAL
+from p2pdp.core.step import NOTHING, Fault, Message, Output, Send, Step
+
+PUBLISHED_RESULT = "result"
+
+
+class Curator:
+    def __init__(self, n: int, items: int, publish: Callable[[Sequence[Any]], Any], patience_s: float) -> None:
+        self._users = set(range(n))
+        self._items = items
+        self._publish = publish
+        self._patience_s = patience_s
+        self._totals: dict[int, tuple[Peer, int, Any]] = {}
+        self._heads: dict[Peer, tuple[int, bytes]] = {}
+        self._complained: set[Peer] = set()
+        self.published: Any = None
+        self._done = False
+
+    @property
+    def finished(self) -> bool:
+        return self._done and self._users <= self._heads.keys() and BOOTSTRAP in self._heads
+
+    def start(self, now_s: float, draws: Draws) -> Step:  # noqa: ARG002
+        return Step(sends=(Send(BOOTSTRAP, Message(messages.READY)),))
+
+    def receive(self, sender: Peer, message: Message, now_s: float, draws: Draws) -> Step:
+        if message.type == TOTAL:
+            return self._total(sender, message, now_s)
+        if message.type == HEAD:
+            return self._head(sender, message)
+        if message.type == messages.SKELETON:
+            return NOTHING  # its pieces are in the ledger, from where the folder gets them
+        if sender == BOOTSTRAP:
+            return self._from_bootstrap(message, now_s, draws)
+        if sender == CURATOR and message.type == messages.SILENT:  # of a guard: the curator passes nothing on
+            return NOTHING
+        return Step(faults=(Fault("unexpected_message", sender),))
+
+    def _from_bootstrap(self, message: Message, now_s: float, draws: Draws) -> Step:
+        if message.type == messages.OUT:
+            return self.excluded(message.fields[0], now_s, draws)
+        if message.type == messages.PROBE:
+            return Step(sends=(Send(BOOTSTRAP, Message(messages.ALIVE)),))
+        if message.type == messages.SPARED:
+            self._complained.discard(message.fields[0])
+            return Step(wake_at_s=now_s + self._patience_s)
+        return NOTHING if message.type == messages.GO else Step(faults=(Fault("unexpected_message", BOOTSTRAP),))
+
+    def _total(self, sender: Peer, message: Message, now_s: float) -> Step:
+        item, step = message.fields
+        if item in self._totals or sender not in self._users:
+            return Step(faults=(Fault("unexpected_message", sender),))
+        self._totals[item] = (sender, step, message.value)
+        if len(self._totals) < self._items:
+            return NOTHING
+        self.published = self._publish([self._totals[key][2] for key in sorted(self._totals)])
+        self._done = True
+        result = Message(messages.RESULT, (), self.published)
+        sends = tuple(Send(user, result) for user in sorted(self._users))
+        return Step(
+            sends=(*sends, Send(BOOTSTRAP, Message(messages.DONE))),
+            outputs=(Output(PUBLISHED_RESULT, (), self.published),),
+            wake_at_s=now_s + self._patience_s,
+        )
+
+    def _head(self, sender: Peer, message: Message) -> Step:
+        self._heads[sender] = (message.fields[0], message.fields[1])
+        return self._over() if sender != BOOTSTRAP else NOTHING
+
+    def _over(self) -> Step:
+        if self._done and self._users <= self._heads.keys() and BOOTSTRAP not in self._heads:
+            return Step(sends=(Send(BOOTSTRAP, Message(messages.OVER)),))
+        return NOTHING
+
+    def wake(self, now_s: float, draws: Draws) -> Step:  # noqa: ARG002
+        """Users whose head is missing long after the result may be gone for good."""
+        if not self._done:
+            return NOTHING
+        missing = sorted(self._users - self._heads.keys() - self._complained)
+        self._complained.update(missing)
+        sends = tuple(Send(BOOTSTRAP, Message(messages.SILENT, (user, -1, 0))) for user in missing)
+        again = bool(self._users - self._heads.keys())
+        return Step(sends=sends, wake_at_s=now_s + self._patience_s if again else None)
+
+    def excluded(self, peer: Peer, now_s: float, draws: Draws) -> Step:  # noqa: ARG002
+        self._users.discard(peer)
+        receipts = sorted([item, step] for item, (sender, step, _) in self._totals.items() if sender == peer)
+        answer = Send(BOOTSTRAP, Message(messages.SEEN, (peer, receipts, [])))
+        return Step(sends=(answer, *self._over().sends))

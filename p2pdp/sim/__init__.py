@@ -1,0 +1,1 @@
+"""A discrete-event world in which real hosts run over a simulated network and simulated disks."""

@@ -1,0 +1,54 @@
+"""What the simulated world may do to a run.
+
+The network may: lose a frame, deliver it twice, delay it, and so reorder frames; cut the world in two for
+a while (`Partition`). It may not read, change or make up frames that a receiver accepts: that is what the
+channel is for, and tests do it byte by byte elsewhere.
+
+A machine may: stop at any moment, in particular between two records of one write, losing what it had not
+yet written and all frames of that call; come back with its disk, or never; come back with an earlier state
+of its disk (`rolled_back_to`). It may not lie: parties are honest but curious.
+
+Everything follows from the seed of the world: the same seed is the same run, byte for byte.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from p2pdp.core.ids import Peer
+
+
+@dataclass(frozen=True, slots=True)
+class Crash:
+    """Peer stops when its view ledger has that many records, or at a time; `down_s` None: for good.
+
+    `rolled_back_to` cuts both ledgers of the peer back to the first so many records of its view.
+    """
+
+    peer: Peer
+    at_record: int | None = None
+    at_s: float | None = None
+    down_s: float | None = 1.0
+    rolled_back_to: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """Between `start_s` and `end_s` nothing passes between `side` and everybody else."""
+
+    start_s: float
+    end_s: float
+    side: frozenset[Peer]
+
+
+@dataclass(frozen=True, slots=True)
+class Faults:
+    loss: float = 0.0
+    duplication: float = 0.0
+    delay_s: float = 0.001  # the shortest way
+    jitter_s: float = 0.0005  # mean of the exponential part
+    crashes: tuple[Crash, ...] = ()
+    partitions: tuple[Partition, ...] = ()
+
+
+NO_FAULTS = Faults()

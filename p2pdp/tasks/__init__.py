@@ -1,0 +1,1 @@
+"""What users compute: their inputs as machines see them."""

@@ -1,0 +1,91 @@
+"""A user's inputs as a machine sees them: values live, symbols in the auditor.
+
+A user's k-th contribution is its k-th value, cyclically. Machines get inputs only through this door,
+and live inputs are made only from rows that were clipped (`mechanisms.clipping.Bounded`) or checked
+(`Categories`), so nothing unbounded can reach a token.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from p2pdp.core.ids import Peer
+from p2pdp.core.values import ZERO_FORM, LinearForm, Source
+
+
+class Inputs(Protocol):
+    def zero(self) -> Any:
+        """The value a token starts with."""
+
+    def contribution(self, visit: int) -> Any:
+        """What this user adds at its visit number `visit`, counted from 0."""
+
+    def report(self, visit: int, response: Any) -> Any:
+        """The same, randomized: `response` is a randomized-response draw (-1 keeps the truth)."""
+
+
+class NumberInputs:
+    """Grid integers, or int64 vectors of them."""
+
+    def __init__(self, values: Sequence[Any], dimensions: int) -> None:
+        self._values = values
+        self._dimensions = dimensions
+
+    def zero(self) -> Any:
+        if self._dimensions == 1:
+            return 0
+        import numpy as np
+
+        return np.zeros(self._dimensions, dtype=np.int64)
+
+    def contribution(self, visit: int) -> Any:
+        return self._values[visit % len(self._values)]
+
+    def report(self, visit: int, response: Any) -> Any:
+        raise TypeError("numbers are noised, not answered at random")
+
+    def __repr__(self) -> str:
+        return f"NumberInputs({len(self._values)} values)"
+
+
+class CategoryInputs:
+    """Categories from 0 on, each reported as a vector with a single 1."""
+
+    def __init__(self, values: Sequence[int], categories: int) -> None:
+        self._values = values
+        self._categories = categories
+
+    def zero(self) -> Any:
+        import numpy as np
+
+        return np.zeros(self._categories, dtype=np.int64)
+
+    def contribution(self, visit: int) -> Any:
+        return self.report(visit, -1)
+
+    def report(self, visit: int, response: Any) -> Any:
+        reported = self.zero()
+        reported[self._values[visit % len(self._values)] if response < 0 else response] = 1
+        return reported
+
+    def __repr__(self) -> str:
+        return f"CategoryInputs({len(self._values)} values)"
+
+
+class SymbolicInputs:
+    """The auditor's stand-in: which value of which user, not what it is."""
+
+    def __init__(self, user: Peer, values: int) -> None:
+        self._user = user
+        self._values = values
+
+    def zero(self) -> LinearForm:
+        return ZERO_FORM
+
+    def contribution(self, visit: int) -> LinearForm:
+        return LinearForm.of(Source("input", self._user, visit % self._values))
+
+    def report(self, visit: int, response: Any) -> LinearForm:
+        """A randomized report is not linear in its draw, so each one is a source of its own."""
+        return LinearForm.of(Source("report", self._user, visit))

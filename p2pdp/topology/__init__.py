@@ -1,0 +1,1 @@
+"""Who may talk to whom: graphs, made from a spec's `[graph]` section."""

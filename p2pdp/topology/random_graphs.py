@@ -1,0 +1,122 @@
+"""Draws of the random graph kinds: `regular`, `erdos_renyi` and `geometric`.
+
+A draw depends on the kind, its parameters, the number of nodes, the seed and the attempt, and on
+nothing else: only uniform doubles and sorting are used, because the other distributions of numpy
+may change from one release to the next. A draw may be disconnected: `topology.graphs` then draws
+again. The seed is public, and so are these graphs to whoever knows it.
+
+Regular graphs are drawn by the pairing of Steger and Wormald (1999), whose distribution is uniform
+in the limit of many nodes, not exactly; of degrees above (n - 1)/2 the complement is drawn.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from p2pdp.core.errors import RunFailed, UsageError
+from p2pdp.core.spec import GraphPart
+
+
+def draw_edges(part: GraphPart, n: int, seed: int, attempt: int) -> tuple[Any, Any]:
+    """Edges, one row (u, v) each, and the nodes' positions or None."""
+    name = f"{part.kind} {n} {seed} {attempt}"
+    key = hashlib.blake2b(name.encode(), digest_size=16, person=b"p2pdp graph").digest()
+    return RANDOM_KINDS[part.kind](part, n, np.random.Generator(np.random.Philox(key=int.from_bytes(key, "big"))))
+
+
+def _erdos_renyi(part: GraphPart, n: int, generator: np.random.Generator) -> tuple[Any, Any]:
+    """Each pair is an edge with `probability` (default 2 ln n / n), by skipping over the pairs that are none."""
+    probability = min(1.0, 2 * math.log(n) / n) if part.probability is None else part.probability
+    row_starts = np.concatenate(([0], np.cumsum(np.arange(n - 1, 0, -1))))
+    pairs = n * (n - 1) // 2
+    if probability >= 1:
+        chosen = np.arange(pairs)
+    elif probability <= 0:
+        chosen = np.arange(0)
+    else:
+        chosen = _skips(probability, pairs, generator)
+    u = np.searchsorted(row_starts, chosen, side="right") - 1
+    return np.column_stack((u, chosen - row_starts[u] + u + 1)), None
+
+
+def _skips(probability: float, pairs: int, generator: np.random.Generator) -> Any:
+    """Numbers below `pairs`, each chosen independently: the gaps between them are geometric."""
+    blocks = []
+    last = -1.0
+    while last < pairs:
+        uniform = generator.random(int(pairs * probability * 1.1) + 16)
+        gaps = np.minimum(np.floor(np.log1p(-uniform) / math.log1p(-probability)), float(pairs)) + 1
+        block = last + np.cumsum(gaps)
+        blocks.append(block)
+        last = float(block[-1])
+    chosen = np.concatenate(blocks)
+    return chosen[chosen < pairs].astype(np.int64)
+
+
+def _geometric(part: GraphPart, n: int, generator: np.random.Generator) -> tuple[Any, Any]:
+    """Uniform points in the unit square, linked at distances up to `radius`.
+
+    The default is sqrt(2 ln n / n), sqrt(2 pi) times the threshold sqrt(ln n / (pi n)) of
+    connectivity: even in a corner a node is alone with a probability near n^(-pi/2) only.
+    """
+    from scipy.spatial import cKDTree
+
+    radius = math.sqrt(2 * math.log(n) / n) if part.radius is None else part.radius
+    positions = generator.random((n, 2))
+    return cKDTree(positions).query_pairs(radius, output_type="ndarray"), positions
+
+
+def _regular(part: GraphPart, n: int, generator: np.random.Generator) -> tuple[Any, Any]:
+    degree = part.degree
+    if degree is None:
+        raise UsageError('[graph] degree: missing; kind "regular" needs it.')
+    if degree >= n:
+        raise RunFailed(f"[graph] degree: no graph of {n} nodes has degree {degree}; it has to be below {n}.")
+    if degree * n % 2:
+        raise RunFailed(f"[graph] degree: no graph of {n} nodes has degree {degree}: their product has to be even.")
+    sparse = min(degree, n - 1 - degree)
+    codes = None
+    while codes is None:
+        codes = _paired(sparse, n, generator)
+    chosen = np.array(sorted(codes), dtype=np.int64)
+    if sparse != degree:
+        every = np.arange(n * n)
+        chosen = np.setdiff1d(every[every // n < every % n], chosen, assume_unique=True)
+    return np.column_stack((chosen // n, chosen % n)), None
+
+
+def _paired(degree: int, n: int, generator: np.random.Generator) -> set[int] | None:
+    """Pairs the free ends of all nodes at random, again and again; None when those left cannot be paired."""
+    codes: set[int] = set()
+    free = np.repeat(np.arange(n), degree)
+    while free.size:
+        shuffled = free[np.argsort(generator.random(free.size), kind="stable")]
+        low, high = np.minimum(shuffled[::2], shuffled[1::2]), np.maximum(shuffled[::2], shuffled[1::2])
+        left = []
+        before = len(codes)
+        for u, v in zip(low.tolist(), high.tolist(), strict=True):
+            if u == v or u * n + v in codes:
+                left += [u, v]
+            else:
+                codes.add(u * n + v)
+        if len(codes) == before and not _pairable(left, codes, n):
+            return None
+        free = np.array(left, dtype=np.int64)
+    return codes
+
+
+def _pairable(free: list[int], codes: set[int], n: int) -> bool:
+    nodes = sorted(set(free))
+    return any(u * n + v not in codes for place, u in enumerate(nodes) for v in nodes[place + 1 :])
+
+
+RANDOM_KINDS: Final[dict[str, Callable[[GraphPart, int, np.random.Generator], tuple[Any, Any]]]] = {
+    "erdos_renyi": _erdos_renyi,
+    "geometric": _geometric,
+    "regular": _regular,
+}

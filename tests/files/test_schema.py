@@ -1,0 +1,127 @@
+"""Types and ranges of single keys."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import pytest
+
+from p2pdp.core.errors import UsageError
+from p2pdp.core.spec import Spec
+from p2pdp.files.schema import SECTIONS, build_part, read_section
+
+WRONG_TYPES: tuple[Any, ...] = (True, 1, 1.5, "x", [], [1], {}, {"a": 1})
+
+
+def read_one(section: str, key: str, value: Any) -> Any:
+    return read_section(section, {key: value})[key]
+
+
+def test_the_table_covers_every_field_of_a_spec() -> None:
+    assert set(SECTIONS) == {field.name for field in dataclasses.fields(Spec)}
+    for section in SECTIONS.values():
+        fields = {field.name for field in dataclasses.fields(section.part)}
+        assert {section.field_of(key) for key in section.readers} == fields
+
+
+@pytest.mark.parametrize("name", [f"{name}.{key}" for name, section in SECTIONS.items() for key in section.readers])
+def test_every_key_refuses_most_types_and_is_named(name: str) -> None:
+    section, _, key = name.partition(".")
+    refused = 0
+    for value in WRONG_TYPES:
+        try:
+            read_one(section, key, value)
+        except UsageError as error:
+            assert str(error).startswith(f"[{section}] {key}: ")
+            refused += 1
+    assert refused >= 5
+
+
+@pytest.mark.parametrize(
+    ("section", "key"), [("run", "nodes"), ("noise", "sigma"), ("privacy", "delta"), ("walk", "laps"), ("data", "clip")]
+)
+def test_a_truth_value_is_no_number(section: str, key: str) -> None:
+    value: Any = [False, True] if key == "clip" else True
+    with pytest.raises(UsageError, match="must be a (whole )?number"):
+        read_one(section, key, value)
+
+
+def test_whole_numbers_stand_for_numbers_but_not_the_reverse() -> None:
+    sigma = read_one("noise", "sigma", 2)
+    assert (sigma, type(sigma)) == (2.0, float)
+    with pytest.raises(UsageError, match="whole number"):
+        read_one("run", "nodes", 2.0)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf"), 10**400])
+def test_numbers_are_finite(value: float) -> None:
+    for section, key in (("noise", "sigma"), ("noise", "epsilon"), ("run", "patience_s"), ("graph", "probability")):
+        with pytest.raises(UsageError, match="must be finite"):
+            read_one(section, key, value)
+    with pytest.raises(UsageError, match="entry 1 must be finite"):
+        read_one("data", "clip", [0, value])
+
+
+@pytest.mark.parametrize(
+    ("section", "key", "good", "bad"),
+    [
+        ("run", "nodes", [1, 10**6], [0, -1]),
+        ("run", "seed", [0, 2**80], [-1]),
+        ("run", "patience_s", [0.1, 5], [0, -1]),
+        ("run", "expires", ["2030-01-31T12:00:00Z"], ["2030-01-31", "2030-01-31T12:00:00", "soon", "1", '"x"']),
+        ("graph", "probability", [1e-9, 0.5, 1], [0, -0.1, 1.1]),
+        ("graph", "degree", [1, 20], [0]),
+        ("walk", "tokens", [1], [0]),
+        ("gossip", "rounds", [1, "auto"], [0, "mixing", True]),
+        ("shuffle", "rounds", [1, "auto", "mixing"], [0, "many"]),
+        ("shuffle", "stay", [0, 0.99], [1, -0.1]),
+        ("gossip", "lambda", [0.5], [0, 1]),
+        ("noise", "sigma", [1e-9], [0, -1]),
+        ("noise", "delta", [1e-300, 0.5], [0, 1]),
+        ("data", "clip", [[0, 1], [-1.5, 2]], [[1, 0], [1, 1], [0], [0, 1, 2], [-1.7e308, 1.7e308], "0, 1"]),
+        ("data", "columns", [["a"], [0, 1], ["a", 0]], [[], ["a", "a"], [-1], [0.5], "a", [True]]),
+        ("data", "separator", [",", ";", "\t"], ["", ",,", '"', "\n"]),
+        ("data", "rule", ["< -119.57", ">=1e3", "== .5"], ["-119.57", "< x", "<", "< 1 2"]),
+        ("data", "standardize", [{"low": [0], "high": [1]}], [{}, {"low": [0]}, {"low": [0], "high": [0]}]),
+        ("task", "categories", [2], [1]),
+        ("task", "test", [0.2], [0, 1]),
+        ("privacy", "unit", ["user"], ["record"]),
+        ("privacy", "colluders", [[], [0, 3]], [[1, 1], [-1], [0.5], 3]),
+        ("privacy", "budget", [0.5], [0]),
+    ],
+)
+def test_ranges(section: str, key: str, good: list[Any], bad: list[Any]) -> None:
+    for value in good:
+        read_one(section, key, value)
+    for value in bad:
+        with pytest.raises(UsageError, match=rf"^\[{section}\] {key}: "):
+            read_one(section, key, value)
+
+
+@pytest.mark.parametrize("name", [f"{name}.{key}" for name, section in SECTIONS.items() for key in section.readers])
+def test_every_misspelt_key_is_named_with_the_one_that_was_meant(name: str) -> None:
+    section, _, key = name.partition(".")
+    keys = SECTIONS[section].readers
+    wrong = [key[:place] + "x" + key[place + 1 :] for place in range(len(key))]
+    wrong += [key[:place] + key[place + 1 :] for place in range(len(key))]
+    wrong += [key[:place] + "q" + key[place:] for place in range(len(key) + 1)]
+    for word in set(wrong) - {"", "x"} - set(keys):
+        with pytest.raises(UsageError) as caught:
+            read_section(section, {word: 1})
+        assert str(caught.value) == f'[{section}] {word}: unknown key; did you mean "{key}"?'
+
+
+def test_names_are_suggested_or_listed() -> None:
+    with pytest.raises(UsageError, match='"rign" is unknown; did you mean "ring"'):
+        read_one("graph", "kind", "rign")
+    with pytest.raises(UsageError, match="known are exact, fast"):
+        read_one("noise", "sampler", "zzz")
+
+
+def test_a_section_is_a_table_and_complete() -> None:
+    with pytest.raises(UsageError, match=r"^\[run\] must be a section"):
+        read_section("run", 3)
+    with pytest.raises(UsageError, match=r"^\[run\] nodes: missing"):
+        build_part("run", {"protocol": "walk.sum"})
+    assert build_part("gossip", {"lambda": 0.25}).spectral_gap == 0.25

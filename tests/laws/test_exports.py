@@ -1,0 +1,70 @@
+"""The public names of p2pdp are exactly this list, and each can be had."""
+
+from __future__ import annotations
+
+import inspect
+import subprocess
+import sys
+import tomllib
+
+import pytest
+
+import p2pdp
+from p2pdp.core import errors
+from tests.laws.sources import TOP
+
+PUBLIC = [
+    "NotReady",
+    "P2pdpError",
+    "Refused",
+    "RunFailed",
+    "Spec",
+    "UsageError",
+    "VerificationFailed",
+    "__version__",
+    "audit",
+    "load_spec",
+    "simulate",
+]
+
+
+def test_the_public_names_are_exactly_these() -> None:
+    assert p2pdp.__all__ == dir(p2pdp) == PUBLIC
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_each_public_name_can_be_had_and_is_documented(name: str) -> None:
+    value = getattr(p2pdp, name)
+    assert name == "__version__" or inspect.getdoc(value)
+
+
+def test_every_error_of_ours_is_public() -> None:
+    ours = {name for name, value in vars(errors).items() if inspect.isclass(value)}
+    assert ours <= set(PUBLIC)
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'simulated'"):
+        getattr(p2pdp, "simulated")  # noqa: B009 - the type checker would refuse the plain attribute
+
+
+def test_the_version_is_that_of_the_project_file() -> None:
+    project = tomllib.loads((TOP / "pyproject.toml").read_text("utf-8"))["project"]
+    assert p2pdp.__version__ == project["version"]
+
+
+def test_a_room_never_takes_the_place_of_a_function_of_the_same_name() -> None:
+    script = """
+import sys
+import types
+import p2pdp
+room = types.ModuleType("p2pdp.audit")
+p2pdp.audit = room
+assert "audit" not in vars(p2pdp)
+p2pdp.audit = print
+assert p2pdp.audit is print
+p2pdp.wire = room
+assert p2pdp.wire is room
+"""
+    done = subprocess.run([sys.executable, "-c", script], cwd=TOP, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

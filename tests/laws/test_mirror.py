@@ -1,0 +1,96 @@
+"""Each module has a test file of its own at the same path, and each such file has a module."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from tests.laws.sources import Source, sources, within
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+# Tests of what no single module does.
+ACROSS = ("laws", "contracts", "vectors", "scenarios", "system")
+
+
+def mirror(path: str) -> str:
+    """The test file of p2pdp/a/b.py is tests/a/test_b.py."""
+    folder, _, name = path.removeprefix("p2pdp/").rpartition("/")
+    return f"tests/{folder}/test_{name}" if folder else f"tests/test_{name}"
+
+
+def has_tests(source: Source) -> bool:
+    return any(
+        isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test_")
+        for node in source.nodes
+    )
+
+
+def shared(module: Source, tests: Iterable[Source]) -> bool:
+    """An accountant may be tested in the file of its protocol."""
+    return module.room == "accounting" and any(
+        has_tests(test) and any(within(name, module.module) for _, name in test.mentions)
+        for test in tests
+        if test.path.startswith("tests/protocols/test_")
+    )
+
+
+def untested(modules: Iterable[Source], tests: Iterable[Source]) -> list[str]:
+    by_path = {test.path: test for test in tests}
+    said = []
+    for module in modules:
+        if module.path.endswith(("/__init__.py", "/__main__.py")) or shared(module, by_path.values()):
+            continue
+        test = by_path.get(mirror(module.path))
+        if test is None:
+            said.append(f"{module.path} has no {mirror(module.path)}")
+        elif not has_tests(test):
+            said.append(f"{test.path} holds no test function")
+    return said
+
+
+def orphaned(modules: Iterable[Source], tests: Iterable[Source]) -> list[str]:
+    expected = {mirror(module.path) for module in modules}
+    return [
+        f"{test.path} mirrors no module"
+        for test in tests
+        if test.path.rpartition("/")[2].startswith("test_")
+        and test.path.split("/")[1] not in ACROSS
+        and test.path not in expected
+    ]
+
+
+def test_each_module_has_its_tests() -> None:
+    assert untested(sources("p2pdp"), sources("tests")) == []
+
+
+def test_each_test_file_has_its_module() -> None:
+    assert orphaned(sources("p2pdp"), sources("tests")) == []
+
+
+def test_paths_are_mirrored() -> None:
+    assert mirror("p2pdp/a/b.py") == "tests/a/test_b.py"
+    assert mirror("p2pdp/a/b/c.py") == "tests/a/b/test_c.py"
+    assert mirror("p2pdp/api.py") == "tests/test_api.py"
+
+
+def test_a_missing_an_empty_and_an_orphaned_file_are_seen() -> None:
+    module = Source("p2pdp/core/x.py", "a = 1\n")
+    filled = Source("tests/core/test_x.py", "class TestX:\n    def test_a(self): ...\n")
+    empty = Source("tests/core/test_x.py", '"""Will test."""\n\ndef helper(): ...\n')
+    elsewhere = Source("tests/wire/test_x.py", filled.text)
+    assert untested([module], [filled]) == []
+    assert untested([module], []) == untested([module], [elsewhere]) == ["p2pdp/core/x.py has no tests/core/test_x.py"]
+    assert untested([module], [empty]) == ["tests/core/test_x.py holds no test function"]
+    assert orphaned([module], [filled, elsewhere]) == ["tests/wire/test_x.py mirrors no module"]
+    assert orphaned([module], [Source("tests/laws/test_y.py", ""), Source("tests/conftest.py", "")]) == []
+
+
+def test_an_accountant_may_share_the_file_of_its_protocol() -> None:
+    accountant = Source("p2pdp/accounting/ring.py", "a = 1\n")
+    machine = Source("p2pdp/protocols/ring.py", "a = 1\n")
+    alone = Source("tests/protocols/test_ring.py", "def test_a(): ...\n")
+    both = Source("tests/protocols/test_ring.py", "from p2pdp.accounting.ring import a\ndef test_a(): ...\n")
+    assert untested([accountant, machine], [both]) == []
+    assert untested([accountant, machine], [alone]) == ["p2pdp/accounting/ring.py has no tests/accounting/test_ring.py"]

@@ -1,0 +1,170 @@
+"""A room imports only what its line in the table names; the table is that of the design."""
+
+from __future__ import annotations
+
+import ast
+from graphlib import CycleError, TopologicalSorter
+
+import pytest
+
+from tests.laws.sources import Source, module_level, sources
+
+ROOMS: dict[str, str] = {
+    "core": "",
+    "topology": "core",
+    "mechanisms": "core",
+    "tasks": "core mechanisms",
+    "protocols": "core mechanisms topology tasks",
+    "wire": "core",
+    "crypto": "core",
+    "ledger": "core wire crypto",
+    "accounting": "core topology mechanisms",
+    "replay": "core ledger protocols mechanisms tasks topology",
+    "audit": "core crypto ledger replay protocols mechanisms accounting topology",
+    "attacks": "core ledger replay protocols mechanisms topology sim",
+    "services": "core wire crypto ledger topology mechanisms tasks protocols",
+    "host": "core wire crypto ledger",
+    "transports": "core",
+    "files": "core ledger crypto topology mechanisms tasks protocols",
+    "node": "core host transports services files crypto ledger protocols mechanisms tasks topology accounting",
+    "cluster": "core node services files transports",
+    "sim": "core host services wire crypto ledger protocols mechanisms tasks topology",
+    "report": "core audit",
+    "web": "core services report",
+    "__main__": "cli",
+    "__init__": "core api",
+}
+# These may import every room of the table and each other, as long as no cycle comes of it.
+DOORS = ("experiments", "api", "cli")
+# A light node process must not load these until it needs them.
+LAZY = {("node", "accounting")}
+
+ALLOWED = {room: frozenset(names.split()) for room, names in ROOMS.items()} | {
+    door: frozenset(ROOMS) | frozenset(DOORS) for door in DOORS
+}
+
+
+def room_of(dotted: str) -> str:
+    """The room that a dotted name below p2pdp belongs to; what p2pdp itself exports is `__init__`."""
+    parts = dotted.split(".")
+    return parts[1] if len(parts) > 1 and parts[1] in ALLOWED else "__init__"
+
+
+def imported(source: Source) -> list[tuple[ast.AST, str]]:
+    """Every place that imports something of ours, with its dotted name; by `importlib` too."""
+    by_name = any(name.startswith("importlib") or name == "builtins.__import__" for _, name in source.mentions)
+    found: list[tuple[ast.AST, str]] = []
+    for node in source.nodes:
+        if isinstance(node, ast.Import):
+            found += [(node, name.name) for name in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            found += [(node, name) for name in source.targets(node).values()]
+        elif by_name and isinstance(node, ast.Constant) and isinstance(node.value, str):
+            found.append((node, node.value))
+    return [(node, name) for node, name in found if name == "p2pdp" or name.startswith("p2pdp.")]
+
+
+def foreign_imports(source: Source) -> list[str]:
+    if source.room not in ALLOWED:
+        return [source.say(source.tree, f"no room is called {source.room}: the law and the design do not know it")]
+    early = module_level(source.tree)
+    said = []
+    for node, name in imported(source):
+        room = room_of(name)
+        if room == source.room:
+            continue
+        if room not in ALLOWED[source.room]:
+            said.append(source.say(node, f"{source.room} may not import {name}"))
+        elif (source.room, room) in LAZY and node in early:
+            said.append(source.say(node, f"{source.room} may import {name} inside functions only"))
+    return said
+
+
+def dotted_imports(source: Source) -> list[str]:
+    """`import p2pdp.room.module` would read a room's name through p2pdp, where a function may bear it."""
+    return [
+        source.say(node, f"write `from {name.name} import ...`")
+        for node in source.nodes
+        if isinstance(node, ast.Import)
+        for name in node.names
+        if name.name.startswith("p2pdp.")
+    ]
+
+
+def cycles(files: list[Source]) -> list[str]:
+    doors: dict[str, set[str]] = {}
+    for source in files:
+        doors.setdefault(source.room, set()).update({room_of(name) for _, name in imported(source)} - {source.room})
+    try:
+        TopologicalSorter(doors).prepare()
+    except CycleError as error:
+        return [f"the rooms import each other in a circle: {' <- '.join(error.args[1])}"]
+    return []
+
+
+def test_rooms_import_only_what_their_line_names() -> None:
+    assert [text for source in sources("p2pdp") for text in foreign_imports(source)] == []
+
+
+def test_ours_is_imported_by_from_only() -> None:
+    assert [text for source in sources("p2pdp") + sources("tests") for text in dotted_imports(source)] == []
+
+
+def test_no_room_imports_another_in_a_circle() -> None:
+    assert cycles(list(sources("p2pdp"))) == []
+
+
+def test_the_table_itself_has_no_circle_and_no_unknown_room() -> None:
+    rooms = {room: ALLOWED[room] - set(DOORS) - {"cli"} for room in ROOMS}
+    assert set().union(*rooms.values()) <= set(ROOMS)
+    TopologicalSorter(rooms).prepare()
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("p2pdp/core/x.py", "from p2pdp.wire.codec import pack\n"),
+        ("p2pdp/core/x.py", "def f():\n    from p2pdp.wire import codec\n"),
+        ("p2pdp/core/x.py", "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from p2pdp.wire import codec\n"),
+        ("p2pdp/core/x.py", "from ..wire import codec\n"),
+        ("p2pdp/core/x.py", "from .. import wire\n"),
+        ("p2pdp/core/x.py", "from p2pdp import wire as w\n"),
+        ("p2pdp/core/x.py", "from p2pdp import Spec\n"),
+        ("p2pdp/core/__init__.py", "from ..api import audit\n"),
+        ("p2pdp/attacks/x.py", "import p2pdp.accounting.gaussian\n"),
+        ("p2pdp/protocols/x.py", "from importlib import import_module\nm = import_module(f'p2pdp.host.{1}')\n"),
+        ("p2pdp/protocols/x.py", "m = __import__('p2pdp.host')\n"),
+        ("p2pdp/cellar/x.py", "a = 1\n"),
+        ("p2pdp/loose.py", "a = 1\n"),
+        ("p2pdp/node/x.py", "from p2pdp.accounting.gaussian import curve\n"),
+        ("p2pdp/node/x.py", "class A:\n    from p2pdp.accounting.gaussian import curve\n"),
+    ],
+)
+def test_a_foreign_import_is_seen(path: str, text: str) -> None:
+    assert len(foreign_imports(Source(path, text))) == 1
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("p2pdp/core/x.py", "import math\nfrom p2pdp.core.ids import Peer\nfrom .ids import Peer\nfrom . import ids\n"),
+        ("p2pdp/core/__init__.py", "from . import ids\nfrom .ids import Peer\n"),
+        ("p2pdp/ledger/x.py", "from p2pdp.wire.codec import pack\n"),
+        ("p2pdp/node/x.py", "def f():\n    from p2pdp.accounting.gaussian import curve\n"),
+        ("p2pdp/protocols/x.py", "LABEL = 'p2pdp.host'\n"),
+        ("p2pdp/api.py", "from p2pdp.audit import claims\n"),
+    ],
+)
+def test_what_the_table_allows_is_not_accused(path: str, text: str) -> None:
+    assert foreign_imports(Source(path, text)) == []
+
+
+def test_a_circle_is_seen() -> None:
+    first = Source("p2pdp/api.py", "def f():\n    from p2pdp.cli.main import main\n")
+    second = Source("p2pdp/cli/main.py", "from p2pdp.api import audit\n")
+    assert cycles([first]) == cycles([second]) == []
+    assert len(cycles([first, second])) == 1
+
+
+def test_a_dotted_import_is_seen() -> None:
+    assert len(dotted_imports(Source("p2pdp/cli/x.py", "import math\nimport p2pdp.audit.claims\n"))) == 1

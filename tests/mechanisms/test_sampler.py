@@ -1,0 +1,214 @@
+"""Each sampler against the exact distribution it promises; thresholds leave an error below 1e-7 a test."""
+
+from __future__ import annotations
+
+import math
+import os
+import secrets
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from p2pdp.core.draws import Mechanism, Sampler
+from p2pdp.core.errors import UsageError
+from p2pdp.mechanisms import sampler as sampler_module
+from p2pdp.mechanisms.sampler import SCALE_MAX, ExactSampler, FastSampler, SeededSampler
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+P_MIN = 1e-7
+LARGE = 2.0**20
+SMALL = 3.0
+
+MAKERS: dict[str, Callable[[], Sampler]] = {
+    "exact": ExactSampler,
+    "fast": FastSampler,
+    "seeded": lambda: SeededSampler(11, "test"),
+}
+
+
+@pytest.fixture(params=sorted(MAKERS))
+def sampler(request: pytest.FixtureRequest) -> Sampler:
+    return MAKERS[request.param]()
+
+
+def chi_square_p(observed: Any, chances: Any) -> float:
+    """The p-value of a tally against the chances of its outcomes, scaled to the same total."""
+    observed, chances = np.asarray(observed, dtype=float), np.asarray(chances, dtype=float)
+    return float(stats.chisquare(observed, chances * observed.sum() / chances.sum()).pvalue)
+
+
+def chances_of_steps(name: str, exact: bool, steps: np.ndarray) -> np.ndarray:
+    """The discrete distribution itself for the exact sampler, the rounded continuous one for the others."""
+    if not exact:
+        law = stats.norm(scale=SMALL) if name == "gaussian" else stats.laplace(scale=SMALL)
+        return np.asarray(law.cdf(steps + 0.5) - law.cdf(steps - 0.5))
+    weights = np.exp(-(steps**2) / (2 * SMALL**2)) if name == "gaussian" else np.exp(-np.abs(steps) / SMALL)
+    return np.asarray(weights / weights.sum())
+
+
+@pytest.mark.parametrize("name", ["gaussian", "laplace"])
+def test_a_million_draws_at_a_large_scale(sampler: Sampler, name: str) -> None:
+    count = 10**6
+    draws = np.array(sampler.batch(Mechanism(name, LARGE), (), count)) / LARGE
+    law, variance, spread = (stats.norm, 1.0, 2.0) if name == "gaussian" else (stats.laplace, 2.0, 5.0)
+    assert stats.kstest(draws, law.cdf).pvalue > P_MIN
+    assert abs(draws.mean()) < 6 * math.sqrt(variance / count)
+    assert abs(draws.var() / variance - 1) < 6 * math.sqrt(spread / count)
+    neighbours = np.mean(draws[1:] * draws[:-1]) / variance
+    assert abs(neighbours) < 6 / math.sqrt(count)
+
+
+def small_scale_p(sampler: Sampler, name: str, scale: float) -> float:
+    """How well draws at this scale fit the chances of the scale SMALL; rare steps are pooled at both ends."""
+    count = 10**5
+    steps = np.arange(-400, 401)
+    chances = chances_of_steps(name, sampler.name == "exact", steps)
+    draws = np.array(sampler.batch(Mechanism(name, scale), (), count))
+    common = steps[chances * count >= 10]
+    low, high = common[0], common[-1]
+    tallies = np.bincount(np.clip(draws, low, high) - low, minlength=len(common))
+    expected = chances[(steps >= low) & (steps <= high)].copy()
+    expected[0] += chances[steps < low].sum()
+    expected[-1] += chances[steps > high].sum()
+    return chi_square_p(tallies, expected)
+
+
+@pytest.mark.parametrize("name", ["gaussian", "laplace"])
+def test_whole_steps_at_a_small_scale(sampler: Sampler, name: str) -> None:
+    assert small_scale_p(sampler, name, SMALL) > P_MIN
+
+
+@pytest.mark.parametrize("name", ["gaussian", "laplace"])
+def test_a_scale_that_is_a_twentieth_off_is_noticed(sampler: Sampler, name: str) -> None:
+    assert small_scale_p(sampler, name, SMALL * 1.05) < P_MIN
+
+
+@pytest.mark.parametrize(("gamma", "categories"), [(0.3, 5), (1.0, 2), (0.001, 3)])
+def test_randomized_response_keeps_the_truth_or_is_uniform(sampler: Sampler, gamma: float, categories: int) -> None:
+    count = 10**6 if gamma == 0.3 else 10**5
+    draws = np.array(sampler.batch(Mechanism("randomized_response", gamma, categories), (), count))
+    tallies = np.bincount(draws + 1, minlength=categories + 1)
+    assert len(tallies) == categories + 1
+    if gamma == 1.0:
+        assert tallies[0] == 0
+        tallies = tallies[1:]
+        chances = [1 / categories] * categories
+    else:
+        chances = [1 - gamma] + [gamma / categories] * categories
+    assert chi_square_p(tallies, chances) > P_MIN
+
+
+def test_uniform_counts_are_multinomial(sampler: Sampler) -> None:
+    elements, categories, count = 100, 4, 10**4
+    draws = np.array(sampler.batch(Mechanism("uniform_counts", elements, categories), (categories,), count))
+    assert np.all(draws.sum(axis=1) == elements)
+    assert chi_square_p(draws.sum(axis=0), [1 / categories] * categories) > P_MIN
+    for column in draws.T:
+        law = stats.binom(elements, 1 / categories)
+        tallies = np.bincount(np.clip(column, 14, 36) - 14, minlength=23)
+        chances = law.pmf(np.arange(14, 37))
+        chances[0], chances[-1] = law.cdf(14), law.sf(35)
+        assert chi_square_p(tallies, chances) > P_MIN
+
+
+def test_the_exact_sampler_compares_with_gamma_as_a_fraction(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+
+    def just_below_gamma(end: int) -> int:
+        asked.append(end)
+        return min(end - 1, threshold - 1)
+
+    def at_gamma(end: int) -> int:
+        asked.append(end)
+        return min(end - 1, threshold)
+
+    threshold, outcomes = (0.1).as_integer_ratio()
+    mechanism = Mechanism("randomized_response", 0.1, 4)
+    monkeypatch.setattr(secrets, "randbelow", just_below_gamma)
+    assert ExactSampler().batch(mechanism, (), 1) == [3]
+    assert asked == [outcomes, 4]
+    monkeypatch.setattr(secrets, "randbelow", at_gamma)
+    assert ExactSampler().batch(mechanism, (), 1) == [-1]
+
+
+def test_the_exact_sampler_asks_opendp_once_a_batch_and_builds_once_a_mechanism(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    sizes: list[int] = []
+
+    def counting(zeros: list[int]) -> list[int]:
+        sizes.append(len(zeros))
+        return zeros
+
+    monkeypatch.setattr(sampler_module, "_opendp_noise", lambda name, scale: counting)
+    assert len(ExactSampler().batch(Mechanism("gaussian", 5.0), (3,), 7)) == 7
+    assert sizes == [21]
+    monkeypatch.undo()
+    built = sampler_module._opendp_noise.cache_info().misses
+    for _ in range(3):
+        ExactSampler().batch(Mechanism("gaussian", 12345.5), (), 2)
+    assert sampler_module._opendp_noise.cache_info().misses == built + 1
+
+
+def test_the_largest_scale_stays_inside_int64(sampler: Sampler) -> None:
+    for name in ("gaussian", "laplace"):
+        draws = np.array(sampler.batch(Mechanism(name, SCALE_MAX), (), 1000), dtype=object)
+        assert np.abs(draws).max() < 2**62
+        with pytest.raises(UsageError, match="coarser grid"):
+            sampler.batch(Mechanism(name, math.nextafter(SCALE_MAX, math.inf)), (), 1)
+
+
+def test_the_exact_sampler_holds_no_random_state() -> None:
+    assert vars(ExactSampler()) == {}
+
+
+def test_the_fast_sampler_refuses_another_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    fast = FastSampler()
+    other = os.getpid() + 1
+    monkeypatch.setattr(os, "getpid", lambda: other)
+    with pytest.raises(UsageError, match="after the fork"):
+        fast.batch(Mechanism("gaussian", 5.0), (), 1)
+    with pytest.raises(UsageError, match="after the fork"):
+        fast.choice(3)
+
+
+def test_a_seed_and_stream_give_the_same_draws_and_nothing_else_does() -> None:
+    def draws(seed: int, stream: str) -> list[Any]:
+        return SeededSampler(seed, stream).batch(Mechanism("gaussian", 2.0**40), (), 5)
+
+    assert draws(1, "a") == draws(1, "a")
+    others = [draws(1, "a"), draws(2, "a"), draws(1, "b"), draws(11, "a"), draws(1, "1/a")]
+    assert len({tuple(other) for other in others}) == len(others)
+
+
+def test_seeded_choices_and_noise_do_not_shift_each_other() -> None:
+    noise, plain, mixed = Mechanism("laplace", 2.0**30), SeededSampler(5, "x"), SeededSampler(5, "x")
+    expected = [plain.batch(noise, (), 1) for _ in range(4)]
+    chosen = [SeededSampler(5, "x").choice(10**9)]
+    seen = []
+    for index in range(4):
+        choice = mixed.choice(10**9)
+        if index == 0:
+            assert [choice] == chosen
+        seen.append(mixed.batch(noise, (), 1))
+    assert seen == expected
+
+
+@pytest.mark.parametrize("seed", [-1, 0.5, math.nan])
+def test_bad_seeds_are_refused(seed: int) -> None:
+    with pytest.raises(UsageError, match="seed"):
+        SeededSampler(seed, "x")
+
+
+def test_importing_the_sampler_does_not_import_opendp() -> None:
+    code = (
+        "import sys, p2pdp.mechanisms.sampler; print([m for m in ('scipy', 'networkx', 'opendp') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

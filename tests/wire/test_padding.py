@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from p2pdp.core.errors import UsageError
+from p2pdp.wire.padding import FRAME_BYTES_MAX, FRAME_SIZES, FrameTooLarge, PaddingError, frame_size, pad, unpad
+from tests.vectors.known import known, names
+
+MIB = 1 << 20
+
+
+def test_the_sizes_are_those_of_the_format() -> None:
+    assert FRAME_SIZES == (256, 1024, 4096, 16384, 65536, 262144, MIB, 4 * MIB, 16 * MIB)
+    assert FRAME_BYTES_MAX == 16 * MIB
+
+
+@pytest.mark.parametrize("row", known("wire_padding"), ids=names("wire_padding"))
+def test_known_answers(row: dict[str, Any]) -> None:
+    text, padded = bytes.fromhex(row["text"]), bytes.fromhex(row["padded"])
+    assert pad(text, row["overhead"]) == padded
+    assert unpad(padded, row["overhead"]) == text
+
+
+@pytest.mark.parametrize("row", known("wire_bad_padding"), ids=names("wire_bad_padding"))
+def test_known_bad_answers(row: dict[str, Any]) -> None:
+    with pytest.raises(PaddingError):
+        unpad(bytes.fromhex(row["padded"]), row["overhead"])
+
+
+@given(st.binary(max_size=5000), st.binary(max_size=3), st.integers(0, 300))
+def test_what_is_padded_comes_back_and_has_a_frame_size(text: bytes, ending: bytes, overhead: int) -> None:
+    for plain in (text, text + b"\0" * len(ending), text + b"\x80" * len(ending)):
+        padded = pad(plain, overhead)
+        assert len(padded) + overhead in FRAME_SIZES
+        assert unpad(padded, overhead) == plain
+        assert len(padded) + overhead == min(size for size in FRAME_SIZES if size > len(plain) + overhead)
+
+
+@given(st.binary(max_size=1200), st.integers(0, 300))
+def test_unpad_takes_only_what_pad_makes(padded: bytes, overhead: int) -> None:
+    try:
+        text = unpad(padded, overhead)
+    except PaddingError:
+        return
+    assert pad(text, overhead) == padded
+
+
+def test_every_size_holds_what_it_should() -> None:
+    for size in FRAME_SIZES:
+        assert frame_size(size) == size
+        assert frame_size(size - 1) == size
+    assert frame_size(0) == FRAME_SIZES[0]
+    assert len(pad(bytes(FRAME_BYTES_MAX - 1), 0)) == FRAME_BYTES_MAX
+
+
+def test_what_no_frame_holds_is_the_users_mistake() -> None:
+    assert issubclass(FrameTooLarge, UsageError)
+    with pytest.raises(FrameTooLarge, match="fewer columns or categories"):
+        pad(bytes(FRAME_BYTES_MAX), 0)
+
+
+def test_a_peer_cannot_cause_a_usage_error() -> None:
+    for padded in (bytes(FRAME_BYTES_MAX) + b"\x80", b"\x80" + bytes(4 * FRAME_BYTES_MAX - 1)):
+        with pytest.raises(PaddingError):
+            unpad(padded, 0)
