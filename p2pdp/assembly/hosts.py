@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from p2pdp.assembly.plan import RunPlan
 from p2pdp.core.draws import Sampler
 from p2pdp.core.errors import VerificationFailed
 from p2pdp.core.ids import Peer
@@ -14,14 +13,14 @@ from p2pdp.host.effects import Timing
 from p2pdp.host.host import Host
 from p2pdp.host.peers import Entropy
 from p2pdp.host.seat import Seat
+from p2pdp.ledger.heads import EXCLUSION_LABEL
 from p2pdp.ledger.journal import PRIVATE, Journal
 from p2pdp.ledger.records import INPUTS, OPENED
 from p2pdp.protocols.participant import Participant
+from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.services.bootstrap import Bootstrap
 from p2pdp.services.curator import Curator
 from p2pdp.wire.codec import pack_value, unpack_value
-
-EXCLUSION_LABEL = "p2pdp exclusion"
 
 
 def timing_of(run: RunPlan) -> Timing:

@@ -86,8 +86,8 @@ class LinearForm:
     def _refuse(self, *_: object) -> NoReturn:
         raise TypeError("a linear form cannot be compared, branched on or converted: protocol arithmetic is linear")
 
-    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _refuse  # type: ignore[assignment]
-    __bool__ = __int__ = __float__ = __index__ = __len__ = _refuse  # type: ignore[assignment]
+    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _refuse
+    __bool__ = __int__ = __float__ = __index__ = __len__ = _refuse
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:

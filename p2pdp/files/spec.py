@@ -141,7 +141,7 @@ def _toml(value: object) -> str:
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
     if isinstance(value, Mapping):
         return "{ " + ", ".join(f"{key} = {_toml(entry)}" for key, entry in value.items()) + " }"
-    if isinstance(value, Sequence):
+    if isinstance(value, list | tuple):
         return "[" + ", ".join(map(_toml, value)) + "]"
     raise UsageError(f"A spec cannot hold a {type(value).__name__}.")
 

@@ -35,4 +35,6 @@ class Timing:
     resend_s: float = 2.0  # first wait before unacknowledged frames are sent again; doubles
     resend_max_s: float = 30.0
     rejoin_s: float = 5.0  # after a restart: how long to wait for peers to compare numbers
+
+
 """Defaults suit local and wide-area networks; the simulator shortens none of them."""

@@ -21,20 +21,19 @@ from p2pdp.core.events import Event, Machine, Received, Started, Woken, tell
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer
 from p2pdp.core.messages import custody_of
 from p2pdp.core.step import Fault, Message, Output, Send, Step
-from p2pdp.crypto.identity import sign_labelled
+from p2pdp.host.closing import close, hand_in
 from p2pdp.host.custody import Guardian
 from p2pdp.host.draws import RecordedDraws
 from p2pdp.host.effects import Effects, Timing
 from p2pdp.host.peers import Arrival, Entropy, Peers
+from p2pdp.host.restart import event_of, recount
 from p2pdp.host.seat import Seat
 from p2pdp.ledger import records
 from p2pdp.ledger.journal import VIEW, Journal
-from p2pdp.ledger.records import CLOSED, OPENED, OWN, PUBLISHED, RECEIVED, SALT_BYTES, SENT, STARTED, WOKEN
+from p2pdp.ledger.records import OPENED, OWN, PUBLISHED, RECEIVED, SALT_BYTES, SENT, STARTED, WOKEN
 from p2pdp.wire.codec import CodecError, pack_message, pack_value, unpack_message
 
 NOTES_MAX: Final = 200  # recorded faults; beyond them only the counts go on
-HEAD_LABEL: Final = "p2pdp ledger head"
-SKELETON_PIECE_BYTES: Final = 48 * 1024
 
 Check = Callable[[Peer, Message], str | None]
 
@@ -58,7 +57,8 @@ class Host:
         skeleton: Callable[[], bytes] | None = None,
     ) -> None:
         """`check` names what is wrong with a message's form; `facts` are public and open the ledger;
-        `skeleton` gives this peer's own skeleton once it is closed, to be handed in."""
+        `skeleton` gives this peer's own skeleton once it is closed, to be handed in.
+        """
         self._facts = facts
         self._seat = seat
         self._machine = machine
@@ -74,7 +74,7 @@ class Host:
         self._machine_wake_at_s: float | None = None
         self._rejoin_by_s: float | None = None
         self._replayed: dict[Peer, int] = {}
-        self._head_sent = False
+        self._handed_in = False
         self._started = False
         self.fault_counts: dict[str, int] = {}
         self.messages_sent = 0
@@ -84,7 +84,7 @@ class Host:
     def begin(self, now_s: float) -> Effects:
         """Opens a new ledger and starts, or rejoins with a stored one."""
         if self._journal.replaying:
-            self._recount()
+            recount(self._journal, self._peers)
             self._peers.silent = True
             self._peers.expected_hellos = set(self._seat.peers())
             self._rejoin_by_s = now_s + self._timing.rejoin_s
@@ -154,6 +154,8 @@ class Host:
         if self._journal.closed or self._peers.rolled_back:
             return
         try:
+            if 0 < len(arrival.value) < SALT_BYTES:
+                raise CodecError("a value without its salt")
             message = unpack_message(arrival.message, arrival.value[SALT_BYTES:])
         except CodecError:
             self._fault(Fault("malformed", arrival.peer))
@@ -185,6 +187,10 @@ class Host:
                 mine.append(Received(self._seat.me, send.message))
         if self._machine.finished and not self._journal.closed and not self._journal.replaying:
             self._close()
+
+    def _close(self) -> None:
+        close(self._journal, self._seat)
+        self._peers.flush()
 
     def _act(self, step: Step, now_s: float) -> list[Send]:
         """Carries out a step; what the machine sends to itself is given back, to be told next."""
@@ -258,14 +264,6 @@ class Host:
 
     # Restart
 
-    def _recount(self) -> None:
-        """Rebuilds the links' numbers and digests from the stored records alone."""
-        for record in self._journal.stored():
-            if record.kind == SENT:
-                self._peers.link(record.body[0]).push(record.body[1], record.value or b"")
-            elif record.kind == RECEIVED:
-                self._peers.link(record.body[1]).took(record.body[2], record.value or b"")
-
     def _rejoin(self, now_s: float) -> None:
         """Nobody disagrees: run the records again and go on where they end."""
         self._rejoin_by_s = None
@@ -275,61 +273,21 @@ class Host:
             if record.kind not in records.EVENT_KINDS:
                 self._journal.take_stored()
             else:
-                self._run_again(record)
+                event, value = event_of(record, self._seat.me)
+                self._event(record.kind, tuple(record.body), event, record.body[0], value)
         self._peers.silent = False
         if not self._started:
             self._event(STARTED, (now_s,), Started(), now_s)
         for peer in self._seat.peers():
             self._peers.send_again(self._peers.link(peer), now_s)
-        if self._journal.closed:
-            self._send_head(now_s)
-        elif self._machine.finished:
+        if self._machine.finished and not self._journal.closed:
             self._close()
-
-    def _run_again(self, record: records.Record) -> None:
-        now_s = record.body[0]
-        value = (record.value or b"")[SALT_BYTES:]
-        if record.kind == RECEIVED:
-            event: Event = Received(record.body[1], unpack_message(record.body[2], value))
-        elif record.kind == OWN:
-            event = Received(self._seat.me, unpack_message(record.body[1], value))
-        else:
-            event = Started() if record.kind == STARTED else Woken()
-        self._event(record.kind, tuple(record.body), event, now_s, value)
-
-    # Closing
-
-    def _close(self) -> None:
-        seat = self._seat
-        if not self._journal.private_closed:
-            count, head = self._journal.private_state()
-            signature = sign_labelled(seat.identity, HEAD_LABEL, *head_parts("private", seat, count, head))
-            self._journal.append_private(CLOSED, (signature,), b"", b"")
-        signature = sign_labelled(
-            seat.identity, HEAD_LABEL, *head_parts("view", seat, self._journal.count, self._journal.head)
-        )
-        self._journal.append(CLOSED, (signature,))
-        self._peers.flush()
-
-    def _send_head(self, now_s: float) -> None:
-        """The head, and the skeleton if its owner agreed, for the curator: sent after the ledger is closed."""
-        if self._head_sent or self._seat.me == CURATOR:
-            return
-        self._head_sent = True
-        salt = bytes(SALT_BYTES)  # a skeleton has no value to hide, and a repeated send must be the same bytes
-        if self._skeleton is not None:
-            skeleton = self._skeleton()
-            for offset in range(0, len(skeleton), SKELETON_PIECE_BYTES):
-                piece = pack_value(skeleton[offset : offset + SKELETON_PIECE_BYTES])
-                packed = pack_message(Message(messages.SKELETON, (offset, len(skeleton))))
-                self._peers.send(CURATOR, packed, salt + piece, now_s)
-        fields = (self._journal.count, self._journal.head)
-        self._peers.send(CURATOR, pack_message(Message(messages.HEAD, fields)), b"", now_s)
 
     def _effects(self, now_s: float) -> Effects:
         writes = tuple(self._journal.take_writes())
-        if self._journal.closed and not self._peers.silent and not self._head_sent:
-            self._send_head(now_s)
+        if self.closed and not self._handed_in and self._seat.me != CURATOR:
+            self._handed_in = True
+            hand_in(self._journal, self._peers, self._skeleton, now_s)
         faults = tuple(self._peers.faults)
         for fault in faults:
             self._fault(fault)
@@ -348,8 +306,3 @@ class Host:
             self._peers.check_at_s = now_s + self._timing.resend_s / 2
         times = (self._peers.tick_at_s, self._peers.check_at_s, self._machine_wake_at_s)
         return min((at_s for at_s in times if at_s is not None), default=None)
-
-
-def head_parts(role: str, seat: Seat, count: int, head: bytes) -> tuple[bytes, ...]:
-    """What the closing signature of a ledger covers."""
-    return role.encode(), seat.roster.run_id, seat.me.to_bytes(4, "big", signed=True), count.to_bytes(8, "big"), head

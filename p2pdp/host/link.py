@@ -182,9 +182,7 @@ class Link:
         return _HEAD.pack(CONTROL | flags, 0, self.received) + body
 
     def hello(self, *, wants_answer: bool) -> Hello:
-        return Hello(
-            self.received, self.received_digest, self.sent, self.sent_digest, self.acknowledged, wants_answer
-        )
+        return Hello(self.received, self.received_digest, self.sent, self.sent_digest, self.acknowledged, wants_answer)
 
     def _sent_digest_at(self, number: int) -> bytes | None:
         if number == self.sent:

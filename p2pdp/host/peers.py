@@ -66,10 +66,7 @@ class Peers:
         return found
 
     def _frame(self, peer: Peer, payload: bytes) -> None:
-        channel = self._channels.get(peer)
-        if channel is None:
-            channel = self._channels[peer] = self._seat.channel(peer)
-        body = channel.seal(payload, self._entropy.nonce())
+        body = self._channel(peer).seal(payload, self._entropy.nonce())
         self.frames.append((peer, encode_frame(BOXED, self._seat.me, body)))
 
     # Sending
@@ -159,34 +156,42 @@ class Peers:
 
     def arrive(self, data: bytes, now_s: float) -> Arrival | None:
         """Opens a frame; gives the message if it is the next one of its link."""
+        kind, peer = "malformed", None
         try:
             frame = decode_frame(data)
             if frame.kind != BOXED:
                 raise CodecError("not a frame for a running node")
-            if not self._seat.knows(frame.sender):
-                return self._fault("unknown_peer", None)
-            channel = self._channels.get(frame.sender)
-            if channel is None:
-                channel = self._channels[frame.sender] = self._seat.channel(frame.sender)
-            payload = parse_payload(channel.open(frame.body))
+            if self._seat.knows(frame.sender):
+                payload = parse_payload(self._channel(frame.sender).open(frame.body))
+                link = self.link(frame.sender)
+                link.last_heard_s = now_s
+                if not link.refused:
+                    return self._payload(link, payload, now_s)
+                kind, peer = "excluded_peer", frame.sender
+            else:
+                kind = "unknown_peer"
         except ChannelError as error:
-            return self._fault(error.kind, None)
+            kind = error.kind
         except CodecError:
-            return self._fault("malformed", None)
+            pass
         except RosterError:
-            return self._fault("bad_roster_entry", None)
-        link = self.link(frame.sender)
-        link.last_heard_s = now_s
-        if link.refused:
-            return self._fault("excluded_peer", frame.sender)
-        return self._payload(link, payload, now_s)
+            kind = "bad_roster_entry"
+        self._fault(kind, peer)
+        return None
+
+    def _channel(self, peer: Peer) -> Channel:
+        channel = self._channels.get(peer)
+        if channel is None:
+            channel = self._channels[peer] = self._seat.channel(peer)
+        return channel
 
     def _fault(self, kind: str, peer: Peer | None) -> None:
         self.faults.append(Fault(kind, peer))
 
     def _payload(self, link: Link, payload: Payload, now_s: float) -> Arrival | None:
         if not link.acknowledge_up_to(payload.acknowledged):
-            return self._roll_back(link.peer)
+            self._roll_back(link.peer)
+            return None
         if link.waiting and link.resend_at_s is None:
             link.resend_at_s = now_s + self._timing.resend_s
         for guardian, item, step in self._guardian.acknowledged(link.peer, payload.acknowledged):

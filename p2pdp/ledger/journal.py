@@ -163,7 +163,9 @@ class Journal:
         if self.replaying:
             record = self.take_stored()
             if record.kind != CHOSEN or record.body[0] != options:
-                raise VerificationFailed(f"record {record.index} of the view ledger is not the choice that belongs there")
+                raise VerificationFailed(
+                    f"record {record.index} of the view ledger is not the choice that belongs there"
+                )
             return int(record.body[1])
         picked = pick(options)
         self.append(CHOSEN, (options, picked))

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol as Interface
+from typing import Any
+from typing import Protocol as Interface
 
 from p2pdp.core.events import Machine
 from p2pdp.core.ids import Peer
 from p2pdp.core.spec import Spec
 from p2pdp.core.step import Message
 from p2pdp.tasks.inputs import Inputs
-from p2pdp.topology.graphs import Graph
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,7 @@ class Participant:
     def finished(self) -> bool:
         return self.result is not None or self.excluded_myself
 
-    def start(self, now_s: float, draws: Draws) -> Step:  # noqa: ARG002
+    def start(self, now_s: float, draws: Draws) -> Step:
         return Step(sends=(Send(BOOTSTRAP, Message(messages.READY)),))
 
     def receive(self, sender: Peer, message: Message, now_s: float, draws: Draws) -> Step:

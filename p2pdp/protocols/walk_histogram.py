@@ -28,8 +28,9 @@ from p2pdp.tasks.inputs import CategoryInputs, Inputs
 class WalkHistogram:
     name = "walk.histogram"
 
-    def plan(self, spec: Spec, n: int, dimensions: int) -> WalkPlan:  # noqa: ARG002  (a category is one number)
-        assert spec.walk is not None and spec.task.categories is not None
+    def plan(self, spec: Spec, n: int, dimensions: int) -> WalkPlan:
+        assert spec.walk is not None
+        assert spec.task.categories is not None
         categories = spec.task.categories
         order, steps = order_and_steps(spec.walk, spec.graph.kind, n)
         if order == "ring" and spec.walk.tokens > n:
@@ -63,7 +64,7 @@ class WalkHistogram:
     def check(self, plan: WalkPlan, message: Message) -> str | None:
         return check_token(plan, message)
 
-    def publish(self, plan: WalkPlan, totals: Sequence[Any]) -> Any:  # noqa: ARG002
+    def publish(self, plan: WalkPlan, totals: Sequence[Any]) -> Any:
         return sum(totals[1:], start=totals[0])
 
     def estimate(self, plan: WalkPlan, published: Any, contributions: int) -> Estimate:

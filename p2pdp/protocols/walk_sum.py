@@ -51,7 +51,8 @@ class WalkSum:
     name = "walk.sum"
 
     def plan(self, spec: Spec, n: int, dimensions: int) -> WalkPlan:
-        assert spec.walk is not None and spec.data.clip is not None
+        assert spec.walk is not None
+        assert spec.data.clip is not None
         bounds = Bounds(*spec.data.clip)
         order, steps = order_and_steps(spec.walk, spec.graph.kind, n)
         if order == "ring" and spec.walk.tokens > n:
@@ -91,10 +92,10 @@ class WalkSum:
     def check(self, plan: WalkPlan, message: Message) -> str | None:
         return check_token(plan, message)
 
-    def publish(self, plan: WalkPlan, totals: Sequence[Any]) -> Any:  # noqa: ARG002
+    def publish(self, plan: WalkPlan, totals: Sequence[Any]) -> Any:
         return sum(totals[1:], start=totals[0])
 
-    def estimate(self, plan: WalkPlan, published: Any, contributions: int) -> Estimate:  # noqa: ARG002
+    def estimate(self, plan: WalkPlan, published: Any, contributions: int) -> Estimate:
         value = Grid(plan.grid_exponent).from_grid(published)
         error = noise_deviation(plan)
         if plan.shape:

@@ -93,17 +93,17 @@ class Walk:
     def __repr__(self) -> str:
         return f"Walk(user={self._user})"
 
-    def start(self, now_s: float, draws: Draws) -> Step:  # noqa: ARG002  (tokens begin on bootstrap's word)
+    def start(self, now_s: float, draws: Draws) -> Step:
         return NOTHING
 
-    def wake(self, now_s: float, draws: Draws) -> Step:  # noqa: ARG002
+    def wake(self, now_s: float, draws: Draws) -> Step:
         return NOTHING
 
-    def excluded(self, peer: Peer, now_s: float, draws: Draws) -> Step:  # noqa: ARG002
+    def excluded(self, peer: Peer, now_s: float, draws: Draws) -> Step:
         self._out.add(peer)
         return NOTHING
 
-    def receive(self, sender: Peer, message: Message, now_s: float, draws: Draws) -> Step:  # noqa: ARG002
+    def receive(self, sender: Peer, message: Message, now_s: float, draws: Draws) -> Step:
         if message.type == TOKEN:
             return self._token(sender, message, draws)
         if sender == BOOTSTRAP and message.type == messages.BEGIN:
@@ -195,7 +195,7 @@ def check_token(plan: WalkPlan, message: Message) -> str | None:
     if message.type not in (TOKEN, TOTAL):
         return None
     fields = message.fields
-    if len(fields) != 2 or type(fields[0]) is not int or type(fields[1]) is not int:  # noqa: PLR2004
+    if len(fields) != 2 or type(fields[0]) is not int or type(fields[1]) is not int:
         return "malformed"
     item, step = fields
     last = plan.steps + 1

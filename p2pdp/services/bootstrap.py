@@ -73,7 +73,7 @@ class Bootstrap:
     def finished(self) -> bool:
         return self._over
 
-    def start(self, now_s: float, draws: Draws) -> Step:  # noqa: ARG002
+    def start(self, now_s: float, draws: Draws) -> Step:
         self._ready_by_s = now_s + self._ready_timeout_s
         return Step(wake_at_s=self._ready_by_s)
 
@@ -101,7 +101,7 @@ class Bootstrap:
             return NOTHING  # to itself as a guardian: its host has taken note
         return Step(faults=(Fault("unexpected_message", sender),))
 
-    def excluded(self, peer: Peer, now_s: float, draws: Draws) -> Step:  # noqa: ARG002  (it decides that itself)
+    def excluded(self, peer: Peer, now_s: float, draws: Draws) -> Step:
         return NOTHING
 
     def wake(self, now_s: float, draws: Draws) -> Step:

@@ -35,7 +35,7 @@ class Curator:
     def finished(self) -> bool:
         return self._done and self._users <= self._heads.keys() and BOOTSTRAP in self._heads
 
-    def start(self, now_s: float, draws: Draws) -> Step:  # noqa: ARG002
+    def start(self, now_s: float, draws: Draws) -> Step:
         return Step(sends=(Send(BOOTSTRAP, Message(messages.READY)),))
 
     def receive(self, sender: Peer, message: Message, now_s: float, draws: Draws) -> Step:
@@ -87,7 +87,7 @@ class Curator:
             return Step(sends=(Send(BOOTSTRAP, Message(messages.OVER)),))
         return NOTHING
 
-    def wake(self, now_s: float, draws: Draws) -> Step:  # noqa: ARG002
+    def wake(self, now_s: float, draws: Draws) -> Step:
         """Users whose head is missing long after the result may be gone for good."""
         if not self._done:
             return NOTHING
@@ -97,7 +97,7 @@ class Curator:
         again = bool(self._users - self._heads.keys())
         return Step(sends=sends, wake_at_s=now_s + self._patience_s if again else None)
 
-    def excluded(self, peer: Peer, now_s: float, draws: Draws) -> Step:  # noqa: ARG002
+    def excluded(self, peer: Peer, now_s: float, draws: Draws) -> Step:
         self._users.discard(peer)
         receipts = sorted([item, step] for item, (sender, step, _) in self._totals.items() if sender == peer)
         answer = Send(BOOTSTRAP, Message(messages.SEEN, (peer, receipts, [])))

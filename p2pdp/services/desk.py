@@ -148,7 +148,9 @@ class Desk:
             return "this join token was used by another identity"
         if known is not None and known != application.entry:
             return "this identity enrolled with another run key, which its folder has lost"
-        twice = any(entry.identity == application.entry.identity for key, entry in self._enrolled.items() if key != token)
+        twice = any(
+            entry.identity == application.entry.identity for key, entry in self._enrolled.items() if key != token
+        )
         if twice:
             return "this identity has a seat already, with another join token"
         if known is None and self.roster is not None:

@@ -13,7 +13,6 @@ from heapq import heappop, heappush
 from typing import Any, Final
 
 from p2pdp.assembly.hosts import bootstrap_host, curator_host, user_host
-from p2pdp.assembly.plan import RunPlan
 from p2pdp.core.errors import RunFailed
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer, peer_name
 from p2pdp.core.step import Output
@@ -25,9 +24,9 @@ from p2pdp.host.applicant import RETRY_S, Applicant
 from p2pdp.host.effects import Effects
 from p2pdp.host.host import Host
 from p2pdp.host.seat import Seat
-from p2pdp.ledger.journal import PRIVATE, VIEW, Journal
-from p2pdp.ledger.records import whole_length
+from p2pdp.ledger.journal import PRIVATE, Journal
 from p2pdp.mechanisms.sampler import SeededSampler
+from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.services.bootstrap import BLOCKED
 from p2pdp.services.desk import Desk, Quorum, Replies
 from p2pdp.sim.disk import Disk

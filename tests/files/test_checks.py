@@ -73,7 +73,8 @@ def test_the_bases_are_possible(base: str) -> None:
 GOOD = [
     (RING, ["noise.share=true", "noise.closing=false"]),
     (RING, ["walk.tokens=6", 'task.kind="mean"']),
-    (RING, ['noise.mechanism="none"', "noise.sigma=1"][:0]),
+    (RING.replace('"gaussian", sigma = 1', '"none"'), []),
+    (RING.replace("sigma", "epsilon"), ["noise.delta=1e-6"]),
     (WALK, ['graph.kind="star"', "walk.tokens=7"]),
     (WALK, ['graph.kind="grid"', "graph.rows=2", "graph.columns=3"]),
     (WALK, ['graph.kind="torus"', "graph.columns=3"]),
@@ -81,7 +82,7 @@ GOOD = [
     (COUNTS, ['noise.encoding="unary"']),
     (GOSSIP, ["graph.changing=true", "gossip.lambda=0.25", "gossip.accelerated=true"]),
     (GOSSIP, ['graph.kind="hypercube"', 'graph.weights="lazy"', "gossip.message_sigma=0.5"]),
-    (SHUFFLE, ['task.kind="histogram"', "task.categories=2"][:0]),
+    (SHUFFLE.replace("privunit", "laplace"), ['run.protocol="shuffle.single"', "shuffle.stay=0.2"]),
     (RING, ["privacy.colluders=[0, 5, 2, 1, 3]", "run.min_nodes=2"]),
     (RING, ['run.transport="mqtt"', 'transport.user="me"', 'transport.password_file="pw"']),
 ]

@@ -141,6 +141,8 @@ def test_maps_and_extension_types_are_refused_at_any_size(length: int) -> None:
         packed = msgpack.packb([b"\0" * length, obj])
         with pytest.raises(CodecError):
             unpack(packed)
+    with pytest.raises(CodecError):
+        unpack(b"\x81\x90\x00")  # a map whose key is a list
 
 
 def test_nesting_is_limited() -> None:

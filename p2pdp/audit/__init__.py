@@ -1,0 +1,1 @@
+"""The auditor: verify, rebuild the transcript, replay over linear forms, account."""

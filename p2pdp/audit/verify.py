@@ -1,0 +1,256 @@
+"""Whether ledgers or skeletons are complete, unaltered and consistent with each other.
+
+Checked are: bootstrap's signature on the roster and the spec it names; each chain, from its opening
+record to its closing signature; the heads that the curator received; that the k-th message sent on a
+link is the k-th received there, bit for bit; that draws name pools which exist, once each. Private
+ledgers are checked where they are present, and their absence is no fault.
+
+A peer whom bootstrap's ledger excludes may lack a ledger or have one that ends at a whole record, and
+sends to it and from it need no receive: that is an incomplete run, not an altered one.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import msgpack
+
+from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer, is_user
+from p2pdp.core.messages import HEAD, IDLE_TALK
+from p2pdp.crypto.identity import verify_labelled
+from p2pdp.crypto.roster import RosterError
+from p2pdp.ledger import records
+from p2pdp.ledger.evidence import Evidence
+from p2pdp.ledger.heads import EXCLUSION_LABEL, HEAD_LABEL, head_parts
+from p2pdp.ledger.journal import PRIVATE, VIEW
+from p2pdp.ledger.records import CLOSED, DRAWN, OPENED, POOL, PUBLISHED, RECEIVED, SENT, Contents, Record
+
+COMPLETE: Final = "complete"
+INCOMPLETE: Final = "incomplete"
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """`index` is the record's position in the ledger of `peer`, None where the whole is meant."""
+
+    peer: Peer
+    index: int | None
+    what: str
+
+
+@dataclass
+class Verification:
+    problems: list[Problem] = field(default_factory=list)
+    missing: list[Peer] = field(default_factory=list)  # absent or never closed, and not excluded
+    excluded: list[Peer] = field(default_factory=list)
+    cut_short: list[Peer] = field(default_factory=list)  # excluded, with an absent or unclosed ledger
+    records: int = 0
+    views: dict[Peer, Contents] = field(default_factory=dict, repr=False)
+
+    @property
+    def verified(self) -> str | None:
+        """`complete`, `incomplete` (someone was excluded), or None where there are problems."""
+        if self.problems:
+            return None
+        return INCOMPLETE if self.excluded or self.missing else COMPLETE
+
+    @property
+    def only_missing(self) -> bool:
+        """Whether nothing is wrong but that ledgers are absent or were never closed."""
+        return all(problem.peer in self.missing for problem in self.problems)
+
+    def say(self, peer: Peer, index: int | None, what: str) -> None:
+        self.problems.append(Problem(peer, index, what))
+
+
+def verify(evidence: Evidence) -> Verification:
+    found = Verification()
+    roster = evidence.roster
+    try:
+        roster.check(roster.bootstrap.identity)
+    except RosterError as error:
+        found.say(BOOTSTRAP, None, str(error))
+    if roster.spec_digest != evidence.spec_digest:
+        found.say(BOOTSTRAP, None, "the spec is not the one whose digest the roster holds")
+    everybody = (BOOTSTRAP, CURATOR, *range(roster.n)) if evidence.own is None else (evidence.own,)
+    for peer in (*evidence.views, *evidence.private):
+        if peer not in everybody:
+            found.say(peer, None, "the roster knows no such peer")
+    for peer in everybody:
+        if peer in evidence.views:
+            _read(evidence, found, peer, VIEW, evidence.views[peer])
+    found.excluded = _excluded(evidence, found)
+    for peer in everybody:
+        _completeness(evidence, found, peer)
+        if peer in evidence.private:
+            _private(evidence, found, peer)
+    if evidence.own is None:
+        _heads(found)
+        _links(found, set(everybody))
+    found.problems.sort(key=lambda problem: (problem.peer, problem.index if problem.index is not None else -1))
+    return found
+
+
+def _read(evidence: Evidence, found: Verification, peer: Peer, role: str, data: bytes) -> Contents | None:
+    """Parses one ledger, checks its chain and opening, and counts it."""
+    try:
+        contents = records.read(data)
+    except records.LedgerError as error:
+        found.say(peer, None, f"the {role} ledger: {error}")
+        return None
+    found.records += len(contents.records)
+    if role == VIEW:
+        found.views[peer] = contents
+    broken = records.chain_problem(contents)
+    if broken is not None:
+        found.say(peer, broken[0], f"the {role} ledger: record {broken[0]} {broken[1]}")
+    if contents.torn_bytes:
+        found.say(peer, len(contents.records), f"the {role} ledger ends in the middle of a record")
+    opening = contents.records[0] if contents.records else None
+    expected = [role, evidence.roster.run_id, peer]
+    if opening is None or opening.kind != OPENED or opening.body[:3] != expected:
+        found.say(peer, 0, f"the {role} ledger does not begin as one of this peer in this run")
+    elif role == VIEW and is_user(peer) and opening.body[3] != evidence.roster.digest:
+        found.say(peer, 0, "the ledger was begun under another roster")
+    return contents
+
+
+def _closing_problem(evidence: Evidence, peer: Peer, role: str, contents: Contents) -> str | None:
+    last = contents.records[-1] if contents.records else None
+    if last is None or last.kind != CLOSED:
+        return f"the {role} ledger was never closed"
+    roster = evidence.roster
+    identity = (roster.bootstrap if peer == BOOTSTRAP else roster.curator) if peer < 0 else roster.entries[peer]
+    parts = head_parts(role, roster.run_id, peer, last.index, last.previous)
+    signed = len(last.body) == 1 and isinstance(last.body[0], bytes)
+    if not signed or not verify_labelled(identity.identity, last.body[0], HEAD_LABEL, *parts):
+        return f"the {role} ledger's closing signature is not valid"
+    return None
+
+
+def _completeness(evidence: Evidence, found: Verification, peer: Peer) -> None:
+    out = peer in found.excluded
+    contents = found.views.get(peer)
+    if contents is None:
+        if out:
+            found.cut_short.append(peer)
+        elif peer not in evidence.views:
+            found.missing.append(peer)
+            found.say(peer, None, "the ledger is missing")
+        return
+    early = next((record for record in contents.records[:-1] if record.kind == CLOSED), None)
+    if early is not None:
+        found.say(peer, early.index + 1, "the ledger goes on after it was closed")
+    problem = _closing_problem(evidence, peer, VIEW, contents)
+    if problem is None:
+        return
+    if contents.records and contents.records[-1].kind == CLOSED:
+        found.say(peer, contents.records[-1].index, problem)
+    elif out:
+        found.cut_short.append(peer)
+    else:
+        found.missing.append(peer)
+        found.say(peer, len(contents.records), problem)
+
+
+def _excluded(evidence: Evidence, found: Verification) -> list[Peer]:
+    """Whom bootstrap put out, by its signed decisions."""
+    out: list[Peer] = []
+    contents = found.views.get(BOOTSTRAP)
+    for record in contents.records if contents is not None else ():
+        if record.kind != PUBLISHED:
+            continue
+        kind, fields = msgpack.unpackb(record.body[0], raw=False)
+        if kind != "excluded":
+            continue
+        peer, signature = fields
+        parts = (evidence.roster.run_id, peer.to_bytes(4, "big"))
+        if verify_labelled(evidence.roster.bootstrap.identity, signature, EXCLUSION_LABEL, *parts):
+            out.append(peer)
+        else:
+            found.say(BOOTSTRAP, record.index, "an exclusion is not signed by bootstrap")
+    return sorted(set(out))
+
+
+def _private(evidence: Evidence, found: Verification, peer: Peer) -> None:
+    contents = _read(evidence, found, peer, PRIVATE, evidence.private[peer])
+    if contents is None:
+        return
+    problem = _closing_problem(evidence, peer, PRIVATE, contents)
+    if problem is not None and peer not in found.excluded and peer not in found.missing:
+        found.say(peer, len(contents.records) - 1, problem)
+    sizes: dict[int, tuple[list[Any], int]] = {}
+    for record in contents.records:
+        if record.kind == POOL:
+            sizes[record.body[1]] = (record.body[3:7], record.body[7])
+    used: set[tuple[int, int]] = set()
+    for record in found.views[peer].records if peer in found.views else ():
+        if record.kind == DRAWN:
+            _, *terms, pool, offset = record.body
+            if pool not in sizes or sizes[pool][0] != terms or not 0 <= offset < sizes[pool][1]:
+                found.say(peer, record.index, "names a draw that the private ledger does not hold")
+            elif (pool, offset) in used:
+                found.say(peer, record.index, "uses a draw for the second time")
+            used.add((pool, offset))
+
+
+def _heads(found: Verification) -> None:
+    """Compares each ledger with the head that its owner handed to the curator."""
+    contents = found.views.get(CURATOR)
+    if contents is None:
+        return
+    handed_in: dict[Peer, list[Any]] = {}
+    for record in contents.records:
+        if record.kind == RECEIVED:
+            kind, fields = msgpack.unpackb(record.body[2], raw=False)
+            if kind == HEAD:
+                handed_in[record.body[1]] = fields
+    for peer, view in found.views.items():
+        if peer == CURATOR or not view.records or peer in found.cut_short:
+            continue
+        last = view.records[-1]
+        if peer not in handed_in:
+            if peer not in found.excluded and peer not in found.missing:
+                found.say(peer, last.index, "the curator was never given this ledger's head")
+        elif handed_in[peer] != [last.index + 1, last.hash]:
+            found.say(peer, last.index, "is not the ledger whose head the curator was given")
+
+
+def _links(found: Verification, everybody: set[Peer]) -> None:
+    """The k-th message sent on a link must be the k-th received there."""
+    received: dict[tuple[Peer, Peer], list[Record]] = defaultdict(list)
+    sent: dict[tuple[Peer, Peer], list[Record]] = defaultdict(list)
+    for peer, contents in found.views.items():
+        for record in contents.records:
+            if record.kind == RECEIVED:
+                received[(record.body[1], peer)].append(record)
+            elif record.kind == SENT:
+                sent[(peer, record.body[0])].append(record)
+    silent = {peer for peer in everybody if peer not in found.views} | set(found.missing) | set(found.cut_short)
+    for (sender, receiver), messages in received.items():
+        origin = sent.get((sender, receiver), [])
+        known = [record for record in messages if not _after_close(record)]
+        for position, record in enumerate(known):
+            if position >= len(origin):
+                if sender not in silent:
+                    found.say(receiver, record.index, "receives what its sender's ledger does not send")
+                break
+            match = origin[position]
+            if match.body[1] != record.body[2] or match.digest != record.digest:
+                found.say(receiver, record.index, f"is not what record {match.index} of its sender sent")
+                break
+    for (sender, receiver), messages in sent.items():
+        arrived = len(received.get((sender, receiver), []))
+        if receiver in silent or {sender, receiver} & set(found.excluded):
+            continue
+        for record in messages[arrived:]:
+            if msgpack.unpackb(record.body[1], raw=False)[0] not in IDLE_TALK:
+                found.say(sender, record.index, "sends what was never received")
+                break
+
+
+def _after_close(record: Record) -> bool:
+    """Heads and skeletons are handed in after the sender's ledger is closed, so no send stands there."""
+    return msgpack.unpackb(record.body[2], raw=False)[0] in ("head", "skeleton")

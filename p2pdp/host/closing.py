@@ -1,0 +1,46 @@
+"""The end of a peer's ledger: its signature, and what is handed to the curator afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from p2pdp.core.ids import CURATOR
+from p2pdp.core.messages import HEAD, SKELETON
+from p2pdp.core.step import Message
+from p2pdp.crypto.identity import sign_labelled
+from p2pdp.host.peers import Peers
+from p2pdp.host.seat import Seat
+from p2pdp.ledger.heads import HEAD_LABEL, head_parts
+from p2pdp.ledger.journal import PRIVATE, VIEW, Journal
+from p2pdp.ledger.records import CLOSED, SALT_BYTES
+from p2pdp.wire.codec import pack_message, pack_value
+
+SKELETON_PIECE_BYTES: Final = 48 * 1024
+
+
+def close(journal: Journal, seat: Seat) -> None:
+    """Signs both ledgers, the private one first; after this nothing is recorded any more."""
+    if not journal.private_closed:
+        journal.append_private(CLOSED, (_signature(seat, PRIVATE, *journal.private_state()),), b"", b"")
+    journal.append(CLOSED, (_signature(seat, VIEW, journal.count, journal.head),))
+
+
+def _signature(seat: Seat, role: str, count: int, head: bytes) -> bytes:
+    parts = head_parts(role, seat.roster.run_id, seat.me, count, head)
+    return sign_labelled(seat.identity, HEAD_LABEL, *parts)
+
+
+def hand_in(journal: Journal, peers: Peers, skeleton: Callable[[], bytes] | None, now_s: float) -> None:
+    """Sends the head, and before it the skeleton if its owner agreed.
+
+    These sends are in no ledger: they are the same bytes each time, so a restart just repeats them. A
+    skeleton has no value to hide, hence no salt of its own.
+    """
+    if skeleton is not None:
+        content = skeleton()
+        for offset in range(0, len(content), SKELETON_PIECE_BYTES):
+            piece = pack_value(content[offset : offset + SKELETON_PIECE_BYTES])
+            message = Message(SKELETON, (offset, len(content)))
+            peers.send(CURATOR, pack_message(message), bytes(SALT_BYTES) + piece, now_s)
+    peers.send(CURATOR, pack_message(Message(HEAD, (journal.count, journal.head))), b"", now_s)
