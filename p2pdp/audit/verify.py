@@ -18,7 +18,7 @@ from typing import Any, Final
 import msgpack
 
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer, is_user
-from p2pdp.core.messages import HEAD, IDLE_TALK
+from p2pdp.core.messages import HEAD, IDLE_TALK, SKELETON
 from p2pdp.crypto.identity import verify_labelled
 from p2pdp.crypto.roster import RosterError
 from p2pdp.ledger import records
@@ -225,32 +225,36 @@ def _links(found: Verification, everybody: set[Peer]) -> None:
     for peer, contents in found.views.items():
         for record in contents.records:
             if record.kind == RECEIVED:
-                received[(record.body[1], peer)].append(record)
+                received[record.body[1], peer].append(record)
             elif record.kind == SENT:
-                sent[(peer, record.body[0])].append(record)
+                sent[peer, record.body[0]].append(record)
     silent = {peer for peer in everybody if peer not in found.views} | set(found.missing) | set(found.cut_short)
     for (sender, receiver), messages in received.items():
-        origin = sent.get((sender, receiver), [])
-        known = [record for record in messages if not _after_close(record)]
-        for position, record in enumerate(known):
-            if position >= len(origin):
-                if sender not in silent:
-                    found.say(receiver, record.index, "receives what its sender's ledger does not send")
-                break
-            match = origin[position]
-            if match.body[1] != record.body[2] or match.digest != record.digest:
-                found.say(receiver, record.index, f"is not what record {match.index} of its sender sent")
-                break
+        _match(found, sent.get((sender, receiver), []), messages, receiver, whole=sender not in silent)
     for (sender, receiver), messages in sent.items():
-        arrived = len(received.get((sender, receiver), []))
-        if receiver in silent or {sender, receiver} & set(found.excluded):
-            continue
-        for record in messages[arrived:]:
-            if msgpack.unpackb(record.body[1], raw=False)[0] not in IDLE_TALK:
-                found.say(sender, record.index, "sends what was never received")
-                break
+        if receiver not in silent and not {sender, receiver} & set(found.excluded):
+            _arrived(found, messages, len(received.get((sender, receiver), [])), sender)
+
+
+def _match(found: Verification, sent: list[Record], received: list[Record], receiver: Peer, *, whole: bool) -> None:
+    for position, record in enumerate(record for record in received if not _after_close(record)):
+        if position >= len(sent):
+            if whole:
+                found.say(receiver, record.index, "receives what its sender's ledger does not send")
+            return
+        origin = sent[position]
+        if origin.body[1] != record.body[2] or origin.digest != record.digest:
+            found.say(receiver, record.index, f"is not what record {origin.index} of its sender sent")
+            return
+
+
+def _arrived(found: Verification, sent: list[Record], arrived: int, sender: Peer) -> None:
+    for record in sent[arrived:]:
+        if msgpack.unpackb(record.body[1], raw=False)[0] not in IDLE_TALK:
+            found.say(sender, record.index, "sends what was never received")
+            return
 
 
 def _after_close(record: Record) -> bool:
     """Heads and skeletons are handed in after the sender's ledger is closed, so no send stands there."""
-    return msgpack.unpackb(record.body[2], raw=False)[0] in ("head", "skeleton")
+    return msgpack.unpackb(record.body[2], raw=False)[0] in {HEAD, SKELETON}

@@ -56,7 +56,9 @@ class Host:
         facts: tuple[object, ...] = (),
         skeleton: Callable[[], bytes] | None = None,
     ) -> None:
-        """`check` names what is wrong with a message's form; `facts` are public and open the ledger;
+        """Join the parts.
+
+        `check` names what is wrong with a message's form; `facts` are public and open the ledger;
         `skeleton` gives this peer's own skeleton once it is closed, to be handed in.
         """
         self._facts = facts

@@ -125,7 +125,8 @@ def read(data: bytes) -> Contents:
     records: list[Record] = []
     end = len(LEDGER_MAGIC)
     unpackb = msgpack.unpackb
-    for previous, public, third, end in _stored(data, end):  # noqa: B007  (end is used after the loop)
+    for previous, public, third, record_end in _stored(data, end):
+        end = record_end
         digest = third if skeleton else (blake2b(third, digest_size=HASH_BYTES).digest() if third else NO_VALUE_DIGEST)
         try:
             version, kind, index, *body = unpackb(public, raw=False)
@@ -140,10 +141,7 @@ def read(data: bytes) -> Contents:
 
 def whole_length(data: bytes) -> int:
     """How many leading bytes are whole records; what follows was torn by a crash."""
-    end = len(LEDGER_MAGIC)
-    for _, _, _, end in _stored(data, end):
-        pass
-    return end
+    return max((end for _, _, _, end in _stored(data, len(LEDGER_MAGIC))), default=len(LEDGER_MAGIC))
 
 
 def to_skeleton(data: bytes) -> bytes:

@@ -203,7 +203,7 @@ class World:
             sign_entry(curator.identity, self.run_id, curator.run_key.public),
             self._secrets,
             Quorum(self.run.n, run_spec.min_nodes or self.run.n, run_spec.enrol_timeout_s),
-            lambda n: (self.run.neighbours, self.run.facts),
+            lambda _n: (self.run.neighbours, self.run.facts),
             journal,
             self._entropy(process),
         )
