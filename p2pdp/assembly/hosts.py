@@ -24,7 +24,15 @@ from p2pdp.wire.codec import pack_value, unpack_value
 
 
 def timing_of(run: RunPlan) -> Timing:
-    return Timing(patience_s=run.spec.run.patience_s)
+    """No wait is so long that a peer which restarts, or lost some frames, would be taken for gone meanwhile."""
+    patience_s = run.spec.run.patience_s
+    return Timing(
+        patience_s=patience_s,
+        tick_s=min(0.5, patience_s / 10),
+        resend_s=min(2.0, patience_s / 5),
+        resend_max_s=3 * patience_s,
+        rejoin_s=min(5.0, patience_s / 2),
+    )
 
 
 def exclusion_signer(identity: Identity, run_id: bytes) -> Callable[[Peer], bytes]:
@@ -48,7 +56,7 @@ def user_host(
         raise VerificationFailed("the private ledger does not hold the inputs that the view ledger was begun with")
     else:
         inputs, values = run.protocol.inputs(run.plan, rows)
-        journal.append_private(OPENED, (PRIVATE, seat.roster.run_id, seat.me), b"", b"")
+        _open_private(journal, seat)
         journal.append_private(INPUTS, (None, len(values)), pack_value(values), entropy.salt())
         clipped = getattr(rows, "clipped", 0)
         if clipped:
@@ -69,9 +77,10 @@ def user_host(
 
 
 def bootstrap_host(run: RunPlan, seat: Seat, journal: Journal, sampler: Sampler, entropy: Entropy) -> Host:
+    assert run.graph is not None
     machine = Bootstrap(
         run.n,
-        lambda user: run.graph.neighbours[user],
+        run.graph.neighbours.__getitem__,
         run.plan.starts,
         reroutes=run.plan.reroutes,
         patience_s=run.spec.run.patience_s,

@@ -15,8 +15,6 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-import msgpack
-
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer, is_user
 from p2pdp.core.messages import HEAD, IDLE_TALK, SKELETON
 from p2pdp.crypto.identity import verify_labelled
@@ -25,6 +23,7 @@ from p2pdp.ledger import records
 from p2pdp.ledger.evidence import Evidence
 from p2pdp.ledger.heads import EXCLUSION_LABEL, HEAD_LABEL, head_parts
 from p2pdp.ledger.journal import PRIVATE, VIEW
+from p2pdp.ledger.messages import public_message
 from p2pdp.ledger.records import CLOSED, DRAWN, OPENED, POOL, PUBLISHED, RECEIVED, SENT, Contents, Record
 
 COMPLETE: Final = "complete"
@@ -162,10 +161,10 @@ def _excluded(evidence: Evidence, found: Verification) -> list[Peer]:
     for record in contents.records if contents is not None else ():
         if record.kind != PUBLISHED:
             continue
-        kind, fields = msgpack.unpackb(record.body[0], raw=False)
-        if kind != "excluded":
+        message = public_message(record)
+        if message.type != "excluded":
             continue
-        peer, signature = fields
+        peer, signature = message.fields
         parts = (evidence.roster.run_id, peer.to_bytes(4, "big"))
         if verify_labelled(evidence.roster.bootstrap.identity, signature, EXCLUSION_LABEL, *parts):
             out.append(peer)
@@ -204,9 +203,9 @@ def _heads(found: Verification) -> None:
     handed_in: dict[Peer, list[Any]] = {}
     for record in contents.records:
         if record.kind == RECEIVED:
-            kind, fields = msgpack.unpackb(record.body[2], raw=False)
-            if kind == HEAD:
-                handed_in[record.body[1]] = fields
+            message = public_message(record)
+            if message.type == HEAD:
+                handed_in[record.body[1]] = list(message.fields)
     for peer, view in found.views.items():
         if peer == CURATOR or not view.records or peer in found.cut_short:
             continue
@@ -250,11 +249,11 @@ def _match(found: Verification, sent: list[Record], received: list[Record], rece
 
 def _arrived(found: Verification, sent: list[Record], arrived: int, sender: Peer) -> None:
     for record in sent[arrived:]:
-        if msgpack.unpackb(record.body[1], raw=False)[0] not in IDLE_TALK:
+        if public_message(record).type not in IDLE_TALK:
             found.say(sender, record.index, "sends what was never received")
             return
 
 
 def _after_close(record: Record) -> bool:
     """Heads and skeletons are handed in after the sender's ledger is closed, so no send stands there."""
-    return msgpack.unpackb(record.body[2], raw=False)[0] in {HEAD, SKELETON}
+    return public_message(record).type in {HEAD, SKELETON}

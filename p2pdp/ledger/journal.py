@@ -25,7 +25,6 @@ from p2pdp.ledger.records import (
     INPUTS,
     LEDGER_MAGIC,
     NOTE,
-    OPENED,
     POOL,
     SALT_BYTES,
     Chain,
@@ -69,10 +68,13 @@ class Journal:
                 self._pools[record.body[1]] = unpack_value(value[SALT_BYTES:])
 
     def _continue(self, name: str, data: bytes) -> list[Record]:
-        contents = records.read(data)
+        try:
+            contents = records.read(data)
+        except records.LedgerError as error:
+            raise VerificationFailed(f"the {name} ledger cannot be continued: {error}") from None
         problem = records.chain_problem(contents)
         if contents.skeleton or problem is not None:
-            what = "is a skeleton" if problem is None else f"record {problem[0]} {problem[1]}"
+            what = "it is a skeleton" if problem is None else f"record {problem[0]} {problem[1]}"
             raise VerificationFailed(f"the {name} ledger cannot be continued: {what}")
         if contents.records:
             last = contents.records[-1]
@@ -111,7 +113,6 @@ class Journal:
 
         In a replay the record must be the one that stands there; its salt is the one first drawn.
         """
-        part = salt + value if value else b""
         if self.replaying:
             record = self.take_stored()
             stored = record.value or b""
@@ -124,13 +125,14 @@ class Journal:
                     f"{records.KIND_NAMES[record.kind]} stands there, {records.KIND_NAMES[kind]} was expected"
                 )
             return stored
+        part = _salted(value, salt)
         self.writes.append((VIEW, self._chains[VIEW].append(kind, body, part)))
         self.closed = self.closed or kind == CLOSED
         return part
 
     def append_private(self, kind: int, body: tuple[Any, ...], value: bytes, salt: bytes) -> None:
         """Writes one private record. A replay does not come here: what it needs is already stored."""
-        self.writes.append((PRIVATE, self._chains[PRIVATE].append(kind, body, salt + value if value else b"")))
+        self.writes.append((PRIVATE, self._chains[PRIVATE].append(kind, body, _salted(value, salt))))
 
     def note(self, what: str, salt: bytes) -> None:
         """A fault or a count that depends on data: private, and never repeated by a replay."""
@@ -185,6 +187,10 @@ class Journal:
         return writes
 
 
-def opening(role: str, run_id: bytes, peer: int, *facts: Any) -> tuple[int, tuple[Any, ...]]:
-    """Kind and body of the first record of a ledger."""
-    return OPENED, (role, run_id, peer, *facts)
+def _salted(value: bytes, salt: bytes) -> bytes:
+    """The value part of a record. Without its salt, a digest in a skeleton would give the value to be guessed."""
+    if not value:
+        return b""
+    if len(salt) != SALT_BYTES:
+        raise ValueError("a value is recorded with its salt")
+    return salt + value

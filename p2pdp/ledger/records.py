@@ -33,6 +33,8 @@ from typing import Any, Final
 
 import msgpack
 
+from p2pdp.wire import codec
+
 FORMAT_VERSION: Final = 1
 LEDGER_MAGIC: Final = b"p2pdp ledger 01\n"
 SKELETON_MAGIC: Final = b"p2pdp skelet 01\n"
@@ -118,38 +120,46 @@ def _stored(data: bytes, start: int) -> Iterator[tuple[bytes, bytes, bytes, int]
 
 
 def read(data: bytes) -> Contents:
-    """Parses a ledger or skeleton without checking its chain (see `audit`, and `problems_of`)."""
+    """Parses a ledger or skeleton without checking its chain (see `chain_problem`, and `audit`)."""
+    _check_magic(data)
     skeleton = data.startswith(SKELETON_MAGIC)
-    if not skeleton and not data.startswith(LEDGER_MAGIC):
-        raise LedgerError("neither a ledger nor a skeleton of this format version")
     records: list[Record] = []
     end = len(LEDGER_MAGIC)
-    unpackb = msgpack.unpackb
     for previous, public, third, record_end in _stored(data, end):
         end = record_end
         digest = third if skeleton else (blake2b(third, digest_size=HASH_BYTES).digest() if third else NO_VALUE_DIGEST)
         try:
-            version, kind, index, *body = unpackb(public, raw=False)
-        except (ValueError, TypeError):
-            raise LedgerError(f"record {len(records)}: its public part is unreadable") from None
-        if version != FORMAT_VERSION or not isinstance(kind, int) or not 0 <= kind < len(KIND_NAMES):
-            raise LedgerError(f"record {len(records)}: format version {version!r} or kind {kind!r} is unknown")
+            head = codec.unpack(public)
+        except codec.CodecError:
+            head = None
+        if len(digest) != HASH_BYTES or not isinstance(head, list) or [type(part) for part in head[:3]] != [int] * 3:
+            raise LedgerError(f"record {len(records)}: unreadable")
+        version, kind, index, *body = head
+        if version != FORMAT_VERSION or not 0 <= kind < len(KIND_NAMES):
+            raise LedgerError(f"record {len(records)}: format version {version} or kind {kind} is unknown")
         linked = blake2b(previous + public + digest, digest_size=HASH_BYTES).digest()
         records.append(Record(kind, index, body, None if skeleton else third, digest, previous, linked))
     return Contents(records, skeleton, len(data) - end)
 
 
+def _check_magic(data: bytes) -> None:
+    if not data.startswith((LEDGER_MAGIC, SKELETON_MAGIC)):
+        raise LedgerError("neither a ledger nor a skeleton of this format version")
+
+
 def whole_length(data: bytes) -> int:
     """How many leading bytes are whole records; what follows was torn by a crash."""
+    if LEDGER_MAGIC.startswith(data):  # torn before there was anything in it, or just begun
+        return len(data) if data == LEDGER_MAGIC else 0
+    _check_magic(data)
     return max((end for _, _, _, end in _stored(data, len(LEDGER_MAGIC))), default=len(LEDGER_MAGIC))
 
 
 def to_skeleton(data: bytes) -> bytes:
     """The same chain without values and salts; a skeleton stays as it is."""
+    _check_magic(data)
     if data.startswith(SKELETON_MAGIC):
         return data
-    if not data.startswith(LEDGER_MAGIC):
-        raise LedgerError("not a ledger of this format version")
     parts = [SKELETON_MAGIC]
     for previous, public, value, _ in _stored(data, len(LEDGER_MAGIC)):
         digest = blake2b(value, digest_size=HASH_BYTES).digest() if value else NO_VALUE_DIGEST
@@ -167,3 +177,8 @@ def chain_problem(contents: Contents) -> tuple[int, str] | None:
             return position, f"says that it is number {record.index}"
         previous = record.hash
     return None
+
+
+def unpack(data: bytes) -> Any:
+    """What `pack` made, with limits fit for files."""
+    return msgpack.unpackb(data, raw=False, max_map_len=0, max_ext_len=0)

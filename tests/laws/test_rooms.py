@@ -24,19 +24,19 @@ ROOMS: dict[str, str] = {
     "attacks": "core ledger replay protocols mechanisms topology sim",
     "services": "core wire crypto ledger topology mechanisms tasks protocols",
     "host": "core wire crypto ledger",
-    "assembly": "core host services wire crypto ledger protocols mechanisms tasks topology",
+    "assembly": "core replay host services wire crypto ledger protocols mechanisms tasks topology",
     "transports": "core",
     "files": "core ledger crypto topology mechanisms tasks protocols",
     "node": "core assembly host transports services files crypto ledger protocols mechanisms tasks topology accounting",
     "cluster": "core node services files transports",
     "sim": "core assembly host services wire crypto ledger protocols mechanisms tasks topology",
-    "report": "core audit",
+    "report": "core audit assembly protocols",
     "web": "core services report",
     "__main__": "cli",
     "__init__": "core api",
 }
 # These may import every room of the table and each other, as long as no cycle comes of it.
-DOORS = ("experiments", "api", "cli")
+DOORS = ("runs", "experiments", "api", "cli")
 # A light node process must not load these until it needs them.
 LAZY = {("node", "accounting")}
 

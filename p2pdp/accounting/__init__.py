@@ -1,0 +1,1 @@
+"""Accountants: from what was seen to how much it could have told."""

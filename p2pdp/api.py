@@ -1,0 +1,99 @@
+"""What users import: typed functions behind the commands of the same names.
+
+    >>> import p2pdp
+    >>> spec = p2pdp.load_spec("ring_sum.toml")
+    >>> result = p2pdp.simulate(spec, out="my-run")
+    >>> claims = p2pdp.audit("my-run").claims
+
+Objects have fields named as in the JSON documents that the commands print.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from p2pdp.core.spec import Spec
+
+if TYPE_CHECKING:
+    from p2pdp.report.result import Result
+    from p2pdp.runs.audit import Audited, Verified
+    from p2pdp.sim.faults import Faults
+
+Progress = Callable[[int, int], None]
+
+
+def load_spec(path: str | Path, overrides: Sequence[str] = ()) -> Spec:
+    """The spec in a TOML file, checked; `overrides` are `section.key=value` texts."""
+    from p2pdp.files.spec import load_spec as load
+
+    return load(path, overrides)
+
+
+def simulate(
+    spec: Spec | str | Path,
+    out: str | Path | None = None,
+    trials: int | None = None,
+    *,
+    faults: Faults | None = None,
+    progress: Progress | None = None,
+) -> Result:
+    """Runs a spec in the simulated world.
+
+    `out` is the folder to be filled; without one nothing is written and nothing audited. Trial i runs on
+    seed + i, and trial 0 leaves the ledgers. `progress` is told hops done and hops in all. A spec without a
+    seed runs on seed 0. Noise and routing come from the seed too, so all claims about a simulated run are
+    hypothetical.
+    """
+    from p2pdp.runs.simulate import simulate_spec
+
+    loaded = spec if isinstance(spec, Spec) else load_spec(spec)
+    return simulate_spec(loaded, None if out is None else Path(out), trials, faults=faults, progress=progress)
+
+
+def verify(place: str | Path) -> Verified:
+    """Whether the ledgers or skeletons of a folder or exported file are complete, unaltered and consistent."""
+    from p2pdp.runs.audit import verify as judge
+
+    return judge(place)
+
+
+def audit(
+    place: str | Path,
+    colluders: Sequence[int] | None = None,
+    delta: float | None = None,
+    *,
+    allow_missing: bool = False,
+) -> Audited:
+    """How much every observer of a run could have learned, from skeletons alone. Nothing is written.
+
+    Raises `VerificationFailed` where ledgers are altered, missing or never closed; with `allow_missing`, where
+    they are only missing or never closed, claims for observers whose rows are complete and refuses the others
+    by name. `colluders` and `delta` are those of the spec where they are not given.
+    """
+    from p2pdp.runs.audit import audit as judge
+
+    return judge(place, colluders, delta, allow_missing=allow_missing)
+
+
+def views(place: str | Path) -> Iterator[dict[str, Any]]:
+    """Every record of every view at hand, as `p2pdp views` prints them."""
+    from p2pdp.runs.audit import views as lines
+
+    return lines(place)
+
+
+def export(place: str | Path, out: str | Path) -> int:
+    """Writes spec, roster and skeletons to one file: enough for an audit, no values. Gives their number."""
+    from p2pdp.runs.audit import export as write
+
+    return write(place, out)
+
+
+def keygen(out: str | Path) -> str:
+    """Makes an identity in a folder (identity.key 0600, identity.pub); gives the public key in hex."""
+    from p2pdp.crypto.entropy import random_bytes
+    from p2pdp.files.keys import write_identity
+
+    return write_identity(Path(out), random_bytes(32))

@@ -1,0 +1,196 @@
+"""Claims about a run that happened: verified evidence in, claims and refusals out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from p2pdp.audit.exact import ExactAuditor, Leaks
+from p2pdp.audit.local import local_claim
+from p2pdp.core.claims import Claim, Refusal
+from p2pdp.core.errors import Refused, UsageError
+from p2pdp.core.ids import Peer
+from p2pdp.ledger.records import Contents
+from p2pdp.mechanisms import gaussian
+from p2pdp.mechanisms.clipping import Bounds
+from p2pdp.mechanisms.grid import Grid
+from p2pdp.protocols.run_plan import RunPlan
+from p2pdp.replay.transcript import Transcript, replay
+
+Floats = npt.NDArray[np.float64]
+
+EXACT = "exact"
+_PUBLIC_ROUTE = "the observer is taken to know the realised path, schedule and graph"
+_HYPOTHETICAL = "hypothetical: noise and routing came from a seed"
+_FAST = "the fast sampler's floating-point noise is treated as ideal"
+
+
+@dataclass(frozen=True)
+class Audit:
+    """The claims, and for those who want them all pairs; `mu` is indexed [user, observer]."""
+
+    claims: list[Claim]
+    refusals: list[Refusal]
+    mu: Floats | None
+    leak: Floats | None
+    epsilon: Floats | None
+    mu_coalition: Floats | None
+    leak_coalition: Floats | None
+
+
+def audit_run(
+    run: RunPlan, views: dict[Peer, Contents], incomplete: Sequence[Peer], delta: float, colluders: Sequence[Peer]
+) -> Audit:
+    """Claims of a verified run. Observers in `incomplete` are refused by name, for their rows are not all here."""
+    if not 0.0 < delta < 1.0:
+        raise UsageError("delta must be between 0 and 1")
+    _check_colluders(run, colluders)
+    transcript = replay(run, views)
+    local = local_claim(run, transcript, delta, _assumptions(run)[1:])
+    refusals: list[Refusal] = []
+    if run.plan.noise.name not in ("gaussian", "none"):
+        reason = f"{run.plan.noise.name} noise has no exact Gaussian leak"
+        refusals = [Refusal(observer, EXACT, reason) for observer in ("node", "curator", "public", "network")]
+        audit = Audit([local] if isinstance(local, Claim) else [], refusals, None, None, None, None, None)
+    else:
+        audit = _exact(run, transcript, incomplete, delta, colluders)
+        audit.claims.extend([local] if isinstance(local, Claim) else [])
+    audit.refusals.extend([local] if isinstance(local, Refusal) else [])
+    if not audit.claims:
+        raise Refused("; ".join(f"{refusal.observer}: {refusal.reason}" for refusal in audit.refusals))
+    return audit
+
+
+def _check_colluders(run: RunPlan, colluders: Sequence[Peer]) -> None:
+    if len(set(colluders)) != len(colluders) or any(not 0 <= user < run.n for user in colluders):
+        raise UsageError(f"colluders must be distinct user numbers from 0 to {run.n - 1}")
+    if colluders and len(colluders) >= run.n:
+        raise UsageError("somebody must be left whom the colluders could learn about")
+
+
+def sensitivity_of(run: RunPlan) -> float:
+    """How far replacing one value of a user can move a contribution, in grid units, rounded up."""
+    assert run.spec.data.clip is not None
+    return Grid(run.plan.grid_exponent).sensitivity(Bounds(*run.spec.data.clip), run.dimensions)
+
+
+def _assumptions(run: RunPlan) -> list[str]:
+    listed = [_PUBLIC_ROUTE]
+    if run.plan.noise.name != "none":
+        bits = math.log2(run.plan.noise.scale) if run.plan.noise.name in ("gaussian", "laplace") else 0.0
+        if bits:
+            listed.append(f"discrete noise with sigma = 2^{bits:.1f} grid steps is treated as continuous")
+    if run.sampler == "seeded":
+        listed.append(_HYPOTHETICAL)
+    elif run.sampler == "fast":
+        listed.append(_FAST)
+    return listed
+
+
+class _Claims:
+    """Turns leaks into claims at one delta."""
+
+    def __init__(self, run: RunPlan, delta: float) -> None:
+        self._delta = delta
+        self._sensitivity = sensitivity_of(run)
+        self._assumptions = tuple(_assumptions(run))
+        self._known: dict[float, float] = {}
+
+    def mu(self, leaks: Floats) -> Floats:
+        return self._sensitivity * np.sqrt(leaks)
+
+    def epsilons(self, mu: Floats) -> Floats:
+        """Rounded up; equal leaks are frequent and computed once."""
+        flat = mu.ravel()
+        result = np.full(flat.shape, np.nan)
+        for place, value in enumerate(flat):
+            if not np.isnan(value):
+                key = float(value)
+                if key not in self._known:
+                    self._known[key] = gaussian.epsilon_of(self._delta, key)
+                result[place] = self._known[key]
+        return result.reshape(mu.shape)
+
+    def claim(self, observer: str, mu: Floats, names: Sequence[int | str | tuple[int, ...]]) -> Claim:
+        """`mu` has a column per observer, named by `names`."""
+        pairs = ~np.isnan(mu)
+        worst = np.unravel_index(int(np.argmax(np.where(pairs, mu, -1.0))), mu.shape)
+        mu_max = float(mu[worst])
+        return Claim(
+            observer=observer,
+            unit="user",
+            relation="replace",
+            delta=self._delta,
+            method=EXACT,
+            conditioning="public",
+            epsilon_max=float(self.epsilons(mu[worst[0] : worst[0] + 1, worst[1]])[0]),
+            epsilon_mean=float(np.mean(self.epsilons(mu)[pairs])),
+            mu_max=mu_max,
+            mu_mean=float(np.mean(mu[pairs])),
+            worst_pair=(int(worst[0]), names[int(worst[1])]),
+            bound=True,
+            violated_pairs=None,
+            assumptions=self._assumptions,
+        )
+
+
+def _exact(
+    run: RunPlan, transcript: Transcript, incomplete: Sequence[Peer], delta: float, colluders: Sequence[Peer]
+) -> Audit:
+    exact, claims = ExactAuditor(transcript, run.n), _Claims(run, delta)
+    refusals: list[Refusal] = []
+    leaks = np.full((run.n, run.n), np.nan)
+    observers: list[int] = []
+    for user in range(run.n):
+        found = None if user in incomplete or user not in transcript.received else exact.nodes([user]).values
+        if found is None:
+            refusals.append(Refusal("node", EXACT, f"user {user}: its view is not complete at hand"))
+        else:
+            leaks[:, user] = found
+            observers.append(user)
+    mu = claims.mu(leaks)
+    made: list[Claim] = []
+    if run.n > 1 and observers:
+        made.append(claims.claim("node", mu[:, observers], observers))
+    coalition = _coalition(exact, transcript, incomplete, colluders, refusals)
+    coalition_mu = None if coalition is None else claims.mu(coalition)
+    if coalition_mu is not None:
+        made.append(claims.claim("coalition", coalition_mu[:, None], [tuple(colluders)]))
+    roles: list[tuple[str, Leaks]] = [("curator", exact.curator()), ("public", exact.public())]
+    if not incomplete:
+        roles.append(("network", exact.network()))
+    else:
+        refusals.append(Refusal("network", EXACT, "not all views are at hand"))
+    for name, found_leaks in roles:
+        if found_leaks.values is None:
+            refusals.append(Refusal(name, EXACT, "what it saw passed through a user whose ledger is not at hand"))
+        else:
+            made.append(claims.claim(name, claims.mu(found_leaks.values)[:, None], [name]))
+    # The leak in units of one contribution's own noise, as the papers state it.
+    unit = math.inf if run.plan.noise.name == "none" else run.plan.noise.scale**2
+    with np.errstate(invalid="ignore"):
+        scaled = leaks * unit
+        scaled_coalition = None if coalition is None else coalition * unit
+    return Audit(made, refusals, mu, scaled, claims.epsilons(mu), coalition_mu, scaled_coalition)
+
+
+def _coalition(
+    exact: ExactAuditor,
+    transcript: Transcript,
+    incomplete: Sequence[Peer],
+    colluders: Sequence[Peer],
+    refusals: list[Refusal],
+) -> Floats | None:
+    if not colluders:
+        return None
+    absent = [user for user in colluders if user in incomplete or user not in transcript.received]
+    found = None if absent else exact.nodes(list(colluders)).values
+    if found is None:
+        refusals.append(
+            Refusal("coalition", EXACT, f"the view of user {(absent or colluders)[0]} is not complete at hand")
+        )
+    return found

@@ -1,0 +1,140 @@
+"""Exact leaks of every pair by replay: each observer's rows, and what they tell about each user."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from p2pdp.accounting.gaussian_view import disjoint_leaks, general_leak
+from p2pdp.core.ids import Peer
+from p2pdp.replay.rows import Layout, RowTerms, stretches
+from p2pdp.replay.transcript import Transcript
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
+
+_INPUT, _DRAW, _UNKNOWN = range(3)
+
+
+@dataclass(frozen=True)
+class Leaks:
+    """mu^2 / sensitivity^2 of each user for one observer; NaN for members. None where it cannot be told."""
+
+    values: Floats | None
+
+
+class ExactAuditor:
+    """Lays a transcript out once and then answers for any set of observers."""
+
+    def __init__(self, transcript: Transcript, users: int) -> None:
+        self._transcript = transcript
+        self._users = users
+        self._layout = Layout()
+        self._received = {
+            peer: [self._layout.place(form) for form in forms] for peer, forms in transcript.received.items()
+        }
+        self._totals = [self._layout.place(form) for form in transcript.totals.values()]
+        published = transcript.published
+        self._published = [] if published is None else [self._layout.place(published)]
+        self._tabulate()
+
+    def _tabulate(self) -> None:
+        """One table of the terms of all chains, in order."""
+        kinds, owners, numbers, variances, weights, offsets = [], [], [], [], [], [0]
+        for chain in range(self._layout.chains):
+            arrays = self._layout.chain(chain)
+            for source in arrays.sources:
+                kinds.append({"input": _INPUT, "report": _INPUT, "draw": _DRAW}.get(source.kind, _UNKNOWN))
+                owners.append(source.peer)
+                numbers.append(source.number)
+                drawn = source.kind == "draw"
+                variances.append(self._transcript.draws[source.peer][source.number].scale ** 2 if drawn else 0.0)
+            weights.append(arrays.weights)
+            offsets.append(offsets[-1] + len(arrays.sources))
+        self._kind = np.array(kinds, dtype=np.int8)
+        self._owner = np.array(owners, dtype=np.int64)
+        self._number = np.array(numbers, dtype=np.int64)
+        self._variance = np.array(variances, dtype=np.float64)
+        self._weight = np.concatenate(weights) if weights else np.zeros(0)
+        self._offset = np.array(offsets, dtype=np.int64)
+        drawn_terms = self._kind == _DRAW
+        pairs = np.stack([self._owner[drawn_terms], self._number[drawn_terms]])
+        self._draws_once = np.unique(pairs, axis=1).shape[1] == pairs.shape[1]
+
+    def nodes(self, members: Sequence[Peer]) -> Leaks:
+        """A user, or users who pool what they saw, know and drew."""
+        placed = [form for member in members for form in self._received[member]]
+        return self._leaks([*placed, *self._published], members)
+
+    def curator(self) -> Leaks:
+        return self._leaks([*self._totals, *self._published], ())
+
+    def public(self) -> Leaks:
+        return self._leaks(self._published, ())
+
+    def network(self) -> Leaks:
+        """Whoever holds all views, but nobody's inputs and draws."""
+        placed = [form for forms in self._received.values() for form in forms]
+        return self._leaks([*placed, *self._totals, *self._published], ())
+
+    def _leaks(self, placed: Iterable[dict[tuple[int, int], float]], members: Sequence[Peer]) -> Leaks:
+        forms = list(placed)
+        mixed = sum(len(form) != 1 or next(iter(form.values())) != 1.0 for form in forms)
+        terms = stretches(forms)
+        at = self._offset[terms.chain] + terms.place
+        foreign = ~np.isin(self._owner[at], np.array(members, dtype=np.int64))
+        kind, weight = self._kind[at], self._weight[at] * terms.weight
+        if np.any(kind == _UNKNOWN):
+            return Leaks(None)
+        drawn, inputs = (kind == _DRAW) & foreign, (kind == _INPUT) & foreign
+        if self._draws_once and mixed <= 1 and not np.any(weight < 0.0):
+            leaks = disjoint_leaks(
+                terms.rows,
+                self._users,
+                terms.row[drawn],
+                self._variance[at[drawn]] * weight[drawn] ** 2,
+                terms.row[inputs],
+                self._owner[at[inputs]],
+                weight[inputs],
+            )
+        else:
+            leaks = self._general(terms, at, weight, drawn, inputs)
+        leaks[list(members)] = np.nan
+        return Leaks(leaks)
+
+    def _general(
+        self,
+        terms: RowTerms,
+        at: Ints,
+        weight: Floats,
+        drawn: Flags,
+        inputs: Flags,
+    ) -> Floats:
+        """Any rows at all: by dense linear algebra, for the few views in which draws are shared between rows."""
+        noise = _matrix(
+            terms.rows, terms.row[drawn], self._sources(at[drawn]), weight[drawn] * np.sqrt(self._variance[at[drawn]])
+        )
+        leaks = np.zeros(self._users)
+        owner = self._owner[at]
+        for user in range(self._users):
+            own = inputs & (owner == user)
+            columns = _matrix(terms.rows, terms.row[own], self._number[at[own]], weight[own])
+            leaks[user] = general_leak(noise, columns)
+        return leaks
+
+    def _sources(self, at: Ints) -> Ints:
+        """A number for each draw."""
+        names: Ints = self._owner[at] * (self._number.max(initial=0) + 1) + self._number[at]
+        return names
+
+
+def _matrix(rows: int, row: Ints, column: Ints, value: Floats) -> Floats:
+    """A dense matrix from entries, of which several may fall on one place; columns in order of first sight."""
+    names, place = np.unique(column, return_inverse=True)
+    matrix = np.zeros((rows, len(names)))
+    np.add.at(matrix, (row, place), value)
+    return matrix

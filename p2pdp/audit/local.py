@@ -1,0 +1,74 @@
+"""The local ceiling: all contributions of a user seen one by one, each with only its user's own noise.
+
+It holds against everybody, whatever the route and whoever colludes, because everything else is post-processing
+of these. Where some contribution carries no noise of its own it is infinite, and shown as such.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from p2pdp.core.claims import Claim, Refusal
+from p2pdp.core.draws import Mechanism
+from p2pdp.mechanisms import gaussian, laplace, randomized_response
+from p2pdp.mechanisms.clipping import Bounds
+from p2pdp.mechanisms.grid import Grid
+from p2pdp.protocols.run_plan import RunPlan
+from p2pdp.replay.transcript import Transcript
+
+_OBSERVER = "network"
+
+
+def local_claim(run: RunPlan, transcript: Transcript, delta: float, assumptions: Sequence[str]) -> Claim | Refusal:
+    """Gaussian contributions compose as mu = sqrt(sum mu_i^2); pure ones add their epsilons."""
+    absent = [user for user in range(run.n) if user not in transcript.own_noise]
+    if absent:
+        return Refusal(_OBSERVER, "local", f"the ledger of user {absent[0]} is not at hand")
+    kind = run.plan.noise.name
+    if kind in ("gaussian", "none"):
+        mus = [_mu(run, own) for own in transcript.own_noise.values()]
+        epsilons = [gaussian.epsilon_of(delta, mu) for mu in mus]
+    else:
+        mus = None
+        epsilons = [sum(_pure_epsilon(run, drawn) for drawn in own) for own in transcript.own_noise.values()]
+    worst = max(range(len(epsilons)), key=lambda user: mus[user] if mus is not None else epsilons[user])
+    return Claim(
+        observer=_OBSERVER,
+        unit="user",
+        relation="replace",
+        delta=delta,
+        method="local",
+        conditioning="public",
+        epsilon_max=epsilons[worst],
+        epsilon_mean=sum(epsilons) / len(epsilons),
+        mu_max=None if mus is None else mus[worst],
+        mu_mean=None if mus is None else sum(mus) / len(mus),
+        worst_pair=(list(transcript.own_noise)[worst], _OBSERVER),
+        bound=True,
+        violated_pairs=None,
+        assumptions=(*assumptions, "each contribution is protected by its own user's noise alone"),
+    )
+
+
+def _mu(run: RunPlan, own: list[tuple[Mechanism, ...]]) -> float:
+    assert run.spec.data.clip is not None
+    sensitivity = Grid(run.plan.grid_exponent).sensitivity(Bounds(*run.spec.data.clip), run.dimensions)
+    total = 0.0
+    for drawn in own:
+        variance = sum(mechanism.scale**2 for mechanism in drawn)
+        total += math.inf if variance == 0.0 else sensitivity**2 / variance
+    return math.sqrt(total)
+
+
+def _pure_epsilon(run: RunPlan, drawn: tuple[Mechanism, ...]) -> float:
+    """Epsilon of one contribution; the strongest of several draws counts alone."""
+    best = math.inf
+    for mechanism in drawn:
+        if mechanism.name == "laplace":
+            assert run.spec.data.clip is not None
+            span = math.ceil(Bounds(*run.spec.data.clip).span / 2**run.plan.grid_exponent)
+            best = min(best, laplace.epsilon_of(mechanism.scale, float(span * run.dimensions)))
+        elif mechanism.name == "randomized_response":
+            best = min(best, randomized_response.epsilon_of(mechanism.scale, mechanism.categories))
+    return best

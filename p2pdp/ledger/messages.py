@@ -1,0 +1,31 @@
+"""Messages as they stand in records."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from p2pdp.core.step import Message
+from p2pdp.ledger.records import OWN, PUBLISHED, RECEIVED, SALT_BYTES, SENT, Record
+from p2pdp.wire.codec import unpack_message
+
+_PLACES: Final = {RECEIVED: 2, OWN: 1, SENT: 1, PUBLISHED: 0}
+
+
+def carries_message(record: Record) -> bool:
+    return record.kind in _PLACES
+
+
+def packed_message(record: Record) -> bytes:
+    """The packed public part, as it crossed the wire."""
+    packed: bytes = record.body[_PLACES[record.kind]]
+    return packed
+
+
+def public_message(record: Record) -> Message:
+    """The message without its value: all that a skeleton holds."""
+    return unpack_message(packed_message(record), b"")
+
+
+def whole_message(record: Record) -> Message:
+    """The message with its value; of a skeleton's record without."""
+    return unpack_message(packed_message(record), (record.value or b"")[SALT_BYTES:])

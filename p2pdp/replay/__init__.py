@@ -1,0 +1,1 @@
+"""Replays recorded runs over linear forms: which inputs and draws each message contains."""

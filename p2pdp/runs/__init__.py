@@ -1,0 +1,1 @@
+"""What the commands do, behind `api.py`: simulate, verify, audit, views, export."""

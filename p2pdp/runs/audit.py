@@ -1,0 +1,131 @@
+"""Judging a run that happened: `verify`, `audit`, `views`, `export`, from a folder or an exported file alike."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from p2pdp.audit.auditor import audit_run
+from p2pdp.audit.verify import INCOMPLETE, Verification
+from p2pdp.audit.verify import verify as judge
+from p2pdp.core.claims import Claim, Refusal
+from p2pdp.core.errors import UsageError, VerificationFailed
+from p2pdp.core.ids import peer_name
+from p2pdp.files.folder import export as write_export
+from p2pdp.files.folder import read_evidence
+from p2pdp.files.views import view_lines
+from p2pdp.protocols.run_plan import plan_of_facts
+from p2pdp.report.documents import claim_document, refusal_document
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """`verified` is "complete", "incomplete", or None where there are `problems`."""
+
+    run_id: str
+    verified: str | None
+    records: int
+    problems: list[dict[str, Any]]
+
+    def to_json(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in ("run_id", "verified", "records", "problems")}
+
+
+@dataclass(frozen=True, slots=True)
+class Audited:
+    """The claims of a run that happened. Arrays are indexed [user, observer]; None where nothing is exact."""
+
+    run_id: str
+    protocol: str
+    nodes: int
+    delta: float
+    verified: str
+    claims: list[Claim]
+    refusals: list[Refusal]
+    mu: Any = None
+    leak: Any = None
+    epsilon: Any = None
+    mu_coalition: Any = None
+    leak_coalition: Any = None
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "run_id": self.run_id,
+            "protocol": self.protocol,
+            "nodes": self.nodes,
+            "delta": self.delta,
+            "verified": self.verified,
+            "claims": [claim_document(claim) for claim in self.claims],
+            "refusals": [refusal_document(refusal) for refusal in self.refusals],
+        }
+
+    def save_pairs(self, file: str | Path) -> None:
+        """Writes `--pairs`: arrays [user, observer] with NaN on the diagonal, and coalitions [user]."""
+        if self.mu is None:
+            raise UsageError("--pairs: this run has no exact pairwise leaks")
+        arrays = {"mu": self.mu, "leak": self.leak, "epsilon": self.epsilon, "epsilon_conditioning": np.array("public")}
+        if self.mu_coalition is not None:
+            arrays |= {"mu_coalition": self.mu_coalition, "leak_coalition": self.leak_coalition}
+        path = Path(file)
+        if path.suffix != ".npz":
+            raise UsageError(f"--pairs {file}: the name must end in .npz")
+        try:
+            np.savez(path, **arrays)
+        except OSError as error:
+            raise UsageError(f"--pairs {file}: {error.strerror}") from None
+
+
+def verify(place: str | Path) -> Verified:
+    evidence = read_evidence(Path(place))
+    found = judge(evidence)
+    problems = [
+        {"node": peer_name(problem.peer), "index": problem.index, "what": problem.what} for problem in found.problems
+    ]
+    return Verified(evidence.roster.run_id.hex(), found.verified, found.records, problems)
+
+
+def audit(place: str | Path, colluders: Sequence[int] | None, delta: float | None, *, allow_missing: bool) -> Audited:
+    evidence = read_evidence(Path(place))
+    if evidence.own is not None:
+        raise UsageError(f"{place}: holds one node's view only; an audit needs the skeletons of all")
+    found = judge(evidence)
+    if found.verified is None and not (allow_missing and found.only_missing):
+        raise VerificationFailed(_first_problem(found))
+    roster, privacy = evidence.roster, evidence.spec.privacy
+    run = plan_of_facts(evidence.spec, dict(roster.facts))
+    at_delta = privacy.delta if delta is None else delta
+    assert at_delta is not None
+    incomplete = sorted({*found.missing, *found.cut_short})
+    views = {peer: contents for peer, contents in found.views.items() if peer not in found.missing}
+    made = audit_run(run, views, incomplete, at_delta, privacy.colluders if colluders is None else tuple(colluders))
+    return Audited(
+        roster.run_id.hex(),
+        roster.protocol,
+        roster.n,
+        at_delta,
+        found.verified or INCOMPLETE,
+        made.claims,
+        made.refusals,
+        *(made.mu, made.leak, made.epsilon, made.mu_coalition, made.leak_coalition),
+    )
+
+
+def _first_problem(found: Verification) -> str:
+    first = found.problems[0]
+    place = peer_name(first.peer) if first.index is None else f"{peer_name(first.peer)}, record {first.index}"
+    more = f" (and {len(found.problems) - 1} more: p2pdp verify lists them)" if len(found.problems) > 1 else ""
+    return f"node {place}: {first.what}{more}"
+
+
+def views(place: str | Path) -> Iterator[dict[str, Any]]:
+    evidence = read_evidence(Path(place))
+    run = plan_of_facts(evidence.spec, dict(evidence.roster.facts))
+    return view_lines(evidence, 2.0**run.plan.grid_exponent)
+
+
+def export(place: str | Path, out: str | Path) -> int:
+    return write_export(Path(place), Path(out))
