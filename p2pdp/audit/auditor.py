@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from p2pdp.accounting.gaussian_curve import epsilons_of
 from p2pdp.audit.exact import ExactAuditor, Leaks
 from p2pdp.audit.local import local_claim
 from p2pdp.core.claims import Claim, Refusal
@@ -98,22 +99,12 @@ class _Claims:
         self._delta = delta
         self._sensitivity = sensitivity_of(run)
         self._assumptions = tuple(_assumptions(run))
-        self._known: dict[float, float] = {}
 
     def mu(self, leaks: Floats) -> Floats:
         return self._sensitivity * np.sqrt(leaks)
 
     def epsilons(self, mu: Floats) -> Floats:
-        """Rounded up; equal leaks are frequent and computed once."""
-        flat = mu.ravel()
-        result = np.full(flat.shape, np.nan)
-        for place, value in enumerate(flat):
-            if not np.isnan(value):
-                key = float(value)
-                if key not in self._known:
-                    self._known[key] = gaussian.epsilon_of(self._delta, key)
-                result[place] = self._known[key]
-        return result.reshape(mu.shape)
+        return epsilons_of(self._delta, mu)
 
     def claim(self, observer: str, mu: Floats, names: Sequence[int | str | tuple[int, ...]]) -> Claim:
         """`mu` has a column per observer, named by `names`."""
@@ -127,7 +118,7 @@ class _Claims:
             delta=self._delta,
             method=EXACT,
             conditioning="public",
-            epsilon_max=float(self.epsilons(mu[worst[0] : worst[0] + 1, worst[1]])[0]),
+            epsilon_max=gaussian.epsilon_of(self._delta, mu_max),
             epsilon_mean=float(np.mean(self.epsilons(mu)[pairs])),
             mu_max=mu_max,
             mu_mean=float(np.mean(mu[pairs])),

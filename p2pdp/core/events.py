@@ -24,6 +24,9 @@ class Received:
     sender: Peer
     message: Message
 
+    def __repr__(self) -> str:  # who sent a token is its route
+        return f"Received({self.message.type!r})"
+
 
 @dataclass(frozen=True, slots=True)
 class Woken:

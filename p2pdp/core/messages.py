@@ -29,15 +29,17 @@ OUT: Final = "out"  # bootstrap -> neighbours: fields peer, signature; refuse it
 SEEN: Final = "seen"  # their answer: fields peer, receipts, claims (lists of [item, step])
 LOST: Final = "lost"  # bootstrap -> guardian: fields item, step; send it elsewhere
 KEPT: Final = "kept"  # bootstrap -> guardian: fields item, step; it went on, forget it
+WARD: Final = "ward"  # bootstrap -> holder: fields item, step; it takes the place of your guardian, who is out
 
 _IN_CUSTODY: Final = frozenset({BEGIN, TOKEN, TOTAL})
 
 # A peer that has closed takes none of these, and nothing is missing then.
-IDLE_TALK: Final = frozenset({PROBE, ALIVE, SPARED, OUT, SEEN, KEPT, RESULT, SILENT})
+IDLE_TALK: Final = frozenset({GO, PROBE, ALIVE, SPARED, OUT, SEEN, KEPT, WARD, RESULT, SILENT})
 
 
 def custody_of(message: Message) -> Custody | None:
     """The item and step that a message carries, if it is one that must not get lost."""
-    if message.type in _IN_CUSTODY:
-        return Custody(message.fields[0], message.fields[1])
-    return None
+    if message.type not in _IN_CUSTODY or len(message.fields) != 2:
+        return None
+    item, step = message.fields
+    return Custody(item, step) if type(item) is int and type(step) is int else None

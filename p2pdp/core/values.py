@@ -30,6 +30,7 @@ class LinearForm:
     """A weighted sum of parent forms and sources; never changed once made."""
 
     __slots__ = ("depth", "parents", "terms")
+    __array_ufunc__ = None  # numpy would otherwise wrap forms into arrays of objects, element by element
 
     def __init__(
         self,
@@ -87,7 +88,7 @@ class LinearForm:
         raise TypeError("a linear form cannot be compared, branched on or converted: protocol arithmetic is linear")
 
     __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _refuse
-    __bool__ = __int__ = __float__ = __index__ = __len__ = _refuse
+    __bool__ = __int__ = __float__ = __complex__ = __index__ = __len__ = __array__ = _refuse
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:

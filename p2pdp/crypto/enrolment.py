@@ -8,7 +8,8 @@
 All of them may be repeated or lost: a node asks until it has a seat, and bootstrap gives the same
 identity the same seat each time. Bodies are padded like all frames.
 
-Guarantee: reading a document that is malformed or not signed by the expected key raises `EnrolmentError`.
+Guarantee: reading a document that is malformed or not signed by the expected key raises `EnrolmentError`, and
+so does answering to a key that nothing can be sealed to.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from typing import Any, Final
 
 from p2pdp.core.ids import BOOTSTRAP, Peer
 from p2pdp.crypto.identity import Identity, RunKey, sign_labelled, verify_labelled
-from p2pdp.crypto.roster import ENTRY_BYTES, Roster, RosterEntry, RosterError
+from p2pdp.crypto.roster import ENTRY_BYTES, RUN_ID_BYTES, Roster, RosterEntry, RosterError
 from p2pdp.crypto.sealed import SEAL_BYTES, SealError, open_sealed, seal_to
 from p2pdp.wire.codec import CodecError, pack, unpack
 from p2pdp.wire.frames import FRAME_HEADER_BYTES, Kind, encode_frame
@@ -77,7 +78,11 @@ def _plain_frame(kind: Kind, sender: Peer, document: bytes) -> bytes:
 
 
 def _sealed_frame(kind: Kind, sender: Peer, document: bytes, box: bytes, seed: bytes) -> bytes:
-    return encode_frame(kind, sender, seal_to(box, pad(document, FRAME_HEADER_BYTES + SEAL_BYTES), seed))
+    try:
+        sealed = seal_to(box, pad(document, FRAME_HEADER_BYTES + SEAL_BYTES), seed)
+    except SealError as error:
+        raise EnrolmentError("nothing can be sealed to this key") from error
+    return encode_frame(kind, sender, sealed)
 
 
 def _opened(body: bytes, key: RunKey) -> Any:
@@ -104,6 +109,8 @@ def read_offer(body: bytes, bootstrap_public: bytes) -> Offer:
         spec_text = text.decode()
     except (PaddingError, CodecError, UnicodeDecodeError) as error:
         raise EnrolmentError("malformed offer") from error
+    if len(run_id) != RUN_ID_BYTES:
+        raise EnrolmentError("malformed offer")
     if not verify_labelled(bootstrap_public, signature, _OFFER_LABEL, run_id, text, box):
         raise EnrolmentError("the offer is not signed by the key in the join token")
     return Offer(run_id, spec_text, box)
@@ -136,6 +143,8 @@ def read_answer(body: bytes, key: RunKey, run_id: bytes, bootstrap_public: bytes
         kind, reason, user, everybody, listed, roster = _typed(unpack(content), str, str, int, bool, list, bytes)
     except CodecError as error:
         raise EnrolmentError("malformed answer") from error
+    if kind not in (SEAT, WAITING, REFUSED):
+        raise EnrolmentError("malformed answer")
     return Answer(kind, reason, user, None if everybody else _users(listed), roster)
 
 

@@ -7,6 +7,7 @@ Bootstrap is asked again every `retry_s`, in any order of starting.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from typing import Final
 
@@ -31,6 +32,7 @@ from p2pdp.wire.codec import CodecError
 from p2pdp.wire.frames import Kind, decode_frame
 
 RETRY_S: Final = 1.0
+FAULTS_KEPT: Final = 100
 
 
 class Applicant:
@@ -56,15 +58,16 @@ class Applicant:
         self.seat: Seat | None = None
         self.refused: str | None = None
         self.waiting_for = "bootstrap does not answer yet"
-        self.faults: list[str] = []
+        self.faults: deque[str] = deque(maxlen=FAULTS_KEPT)
 
     def ask(self) -> bytes:
         """The frame to send to bootstrap now; ask again after `RETRY_S` while there is no seat."""
-        if self._offer is None:
-            return hello_frame()
-        entry = sign_entry(self._identity, self._offer.run_id, self._run_key.public)
+        return hello_frame() if self._offer is None else self._application(self._offer)
+
+    def _application(self, offer: Offer) -> bytes:
+        entry = sign_entry(self._identity, offer.run_id, self._run_key.public)
         application = Application(self._token, self._secret, entry, self._spec_digest)
-        return application_frame(application, self._offer.box, self._entropy.seed())
+        return application_frame(application, offer.box, self._entropy.seed())
 
     def frame(self, data: bytes) -> bytes | None:
         """Takes a frame from bootstrap; gives the next one to send, if there is one at once."""
@@ -75,9 +78,10 @@ class Applicant:
             if frame.kind is Kind.OFFER and self._offer is None:
                 offer = read_offer(frame.body, self._bootstrap_public)
                 self._spec_digest = self._accept(offer.spec_text)
+                application = self._application(offer)
                 self._offer = offer
                 self.waiting_for = "bootstrap has the application"
-                return self.ask()
+                return application
             if frame.kind is Kind.ROSTER and self._offer is not None:
                 self._answered(read_answer(frame.body, self._run_key, self._offer.run_id, self._bootstrap_public))
         except (CodecError, EnrolmentError) as error:

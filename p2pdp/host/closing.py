@@ -31,11 +31,11 @@ def _signature(seat: Seat, role: str, count: int, head: bytes) -> bytes:
     return sign_labelled(seat.identity, HEAD_LABEL, *parts)
 
 
-def hand_in(journal: Journal, peers: Peers, skeleton: Callable[[], bytes] | None, now_s: float) -> None:
-    """Sends the head, and before it the skeleton if its owner agreed.
+def hand_in(count: int, head: bytes, peers: Peers, skeleton: Callable[[], bytes] | None, now_s: float) -> None:
+    """Sends the head of a closed ledger, and before it the skeleton if its owner agreed.
 
-    These sends are in no ledger: they are the same bytes each time, so a restart just repeats them. A
-    skeleton has no value to hide, hence no salt of its own.
+    These sends are in no ledger: they are the same bytes each time, so a restart just repeats them, before it
+    compares numbers with the curator. A skeleton has no value to hide, hence no salt of its own.
     """
     if skeleton is not None:
         content = skeleton()
@@ -43,4 +43,4 @@ def hand_in(journal: Journal, peers: Peers, skeleton: Callable[[], bytes] | None
             piece = pack_value(content[offset : offset + SKELETON_PIECE_BYTES])
             message = Message(SKELETON, (offset, len(content)))
             peers.send(CURATOR, pack_message(message), bytes(SALT_BYTES) + piece, now_s)
-    peers.send(CURATOR, pack_message(Message(HEAD, (journal.count, journal.head))), b"", now_s)
+    peers.send(CURATOR, pack_message(Message(HEAD, (count, head))), b"", now_s)

@@ -82,8 +82,24 @@ class Guardian:
         if watch is not None and watch.peer == peer and watch.step <= step:
             del self.watches[item]
 
-    def dismiss(self, item: int) -> None:
-        self.watches.pop(item, None)
+    def begin_anew(self, now_s: float) -> None:
+        """After a restart: our own absence is not the silence of others."""
+        for watch in self.watches.values():
+            watch.since_s = now_s
+
+    def dismiss(self, item: int, step: int) -> None:
+        """The item went on from whoever we had passed it to at this step; we may have had it again since."""
+        watch = self.watches.get(item)
+        if watch is not None and watch.step <= step:
+            del self.watches[item]
+
+    def adopted(self, item: int, step: int, guardian: Peer) -> list[Report]:
+        """The guardian of our visit at this step is out, and this one takes its place."""
+        origin = self._origins.get(item)
+        if origin is None or origin.step > step or origin.settled:
+            return [(guardian, item, step)]
+        origin.guardian = guardian
+        return []
 
     def spare(self, peer: Peer, now_s: float) -> None:
         """The peer was shown to be alive: its patience begins anew."""

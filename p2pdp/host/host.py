@@ -18,28 +18,24 @@ from typing import Final
 from p2pdp.core import messages
 from p2pdp.core.draws import Sampler
 from p2pdp.core.events import Event, Machine, Received, Started, Woken, tell
-from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer
-from p2pdp.core.messages import custody_of
+from p2pdp.core.ids import CURATOR, Peer
 from p2pdp.core.step import Fault, Message, Output, Send, Step
 from p2pdp.host.closing import close, hand_in
 from p2pdp.host.custody import Guardian
 from p2pdp.host.draws import RecordedDraws
 from p2pdp.host.effects import Effects, Timing
+from p2pdp.host.forms import heed, read_message
 from p2pdp.host.peers import Arrival, Entropy, Peers
 from p2pdp.host.restart import event_of, recount
 from p2pdp.host.seat import Seat
 from p2pdp.ledger import records
 from p2pdp.ledger.journal import VIEW, Journal
-from p2pdp.ledger.records import OPENED, OWN, PUBLISHED, RECEIVED, SALT_BYTES, SENT, STARTED, WOKEN
-from p2pdp.wire.codec import CodecError, pack_message, pack_value, unpack_message
+from p2pdp.ledger.records import CLOSED, NOTE, OPENED, OWN, PUBLISHED, RECEIVED, SALT_BYTES, SENT, STARTED, WOKEN
+from p2pdp.wire.codec import pack_message, pack_value
 
 NOTES_MAX: Final = 200  # recorded faults; beyond them only the counts go on
 
 Check = Callable[[Peer, Message], str | None]
-
-
-def accept_all(_sender: Peer, _message: Message) -> str | None:
-    return None
 
 
 class Host:
@@ -52,7 +48,7 @@ class Host:
         entropy: Entropy,
         *,
         timing: Timing | None = None,
-        check: Check = accept_all,
+        check: Check = lambda _sender, _message: None,
         facts: tuple[object, ...] = (),
         skeleton: Callable[[], bytes] | None = None,
     ) -> None:
@@ -73,7 +69,9 @@ class Host:
         self._guardian = Guardian()
         self._peers = Peers(seat, entropy, self._timing, self._guardian)
         self._outputs: list[Output] = []
+        self._faults: list[Fault] = []
         self._machine_wake_at_s: float | None = None
+        self._machine_sleeps_until_s = 0.0
         self._rejoin_by_s: float | None = None
         self._replayed: dict[Peer, int] = {}
         self._handed_in = False
@@ -90,6 +88,9 @@ class Host:
             self._peers.silent = True
             self._peers.expected_hellos = set(self._seat.peers())
             self._rejoin_by_s = now_s + self._timing.rejoin_s
+            last = self._journal.stored()[-1]
+            if last.kind == CLOSED:
+                self._hand_in(last.index + 1, last.hash, now_s)
             for peer in self._seat.peers():
                 self._peers.hello(peer, wants_answer=True)
             if not self._peers.expected_hellos:
@@ -111,7 +112,7 @@ class Host:
 
     def connected(self, peer: Peer, now_s: float) -> Effects:
         """A connection to a peer was made anew: compare numbers, then send again what it lacks."""
-        if self._seat.knows(peer):
+        if self._seat.knows(peer) and not self._peers.rolled_back:
             self._peers.hello(peer, wants_answer=True)
         return self._effects(now_s)
 
@@ -119,18 +120,22 @@ class Host:
         if self._peers.silent:
             if self._rejoin_by_s is not None and now_s >= self._rejoin_by_s:
                 self._rejoin(now_s)
+            for peer in sorted(self._peers.expected_hellos) if self._peers.silent else ():
+                self._peers.hello(peer, wants_answer=True)  # either way may have got lost
         elif not self._peers.rolled_back:
             self._peers.tick(now_s)
-            self._watch(now_s)
-            if self._machine_wake_at_s is not None and now_s >= self._machine_wake_at_s:
-                self._machine_wake_at_s = None
-                if not self._journal.closed:
-                    self._event(WOKEN, (now_s,), Woken(), now_s)
+            if not self._journal.closed:
+                self._watch(now_s)
+            wake_at_s = self._machine_wake()
+            if wake_at_s is not None and now_s >= wake_at_s:
+                self._event(WOKEN, (now_s,), Woken(), now_s)
+            if self.closed and not self._handed_in:
+                self._hand_in(self._journal.count, self._journal.head, now_s)
         return self._effects(now_s)
 
     def idle(self, now_s: float) -> Effects:
         """Nothing to do at the moment: draw ahead."""
-        if not self._peers.silent and not self._journal.closed:
+        if not (self._peers.silent or self._peers.rolled_back or self._journal.closed):
             self._draws.prepare()
         return self._effects(now_s)
 
@@ -146,28 +151,20 @@ class Host:
     @property
     def done(self) -> bool:
         """Closed, and the curator has its head: the process may end."""
-        if not self.closed:
-            return False
-        return self._seat.me == CURATOR or not self._peers.link(CURATOR).waiting
+        return self.closed and self._handed_in and not self._peers.link(CURATOR).waiting
 
     # Events
 
     def _take(self, arrival: Arrival, now_s: float) -> None:
         if self._journal.closed or self._peers.rolled_back:
             return
-        try:
-            if 0 < len(arrival.value) < SALT_BYTES:
-                raise CodecError("a value without its salt")
-            message = unpack_message(arrival.message, arrival.value[SALT_BYTES:])
-        except CodecError:
-            self._fault(Fault("malformed", arrival.peer))
-            return
-        wrong = self._check(arrival.peer, message)
-        if wrong is not None:
-            self._fault(Fault(wrong, arrival.peer))
+        salt, value = arrival.value[:SALT_BYTES], arrival.value[SALT_BYTES:]
+        message = read_message(arrival.message, salt, value)
+        wrong = "malformed" if message is None else self._check(arrival.peer, message)
+        if message is None or wrong is not None:
+            self._fault(Fault(wrong or "malformed", arrival.peer))
             return
         body = (now_s, arrival.peer, arrival.message)
-        salt, value = arrival.value[:SALT_BYTES], arrival.value[SALT_BYTES:]
         self._peers.took(arrival, now_s)
         self._event(RECEIVED, body, Received(arrival.peer, message), now_s, value, salt)
 
@@ -176,12 +173,14 @@ class Host:
     ) -> None:
         """Records an event, tells the machine, and acts on all it wants, messages to itself included."""
         self._started = self._started or kind == STARTED
+        if kind == WOKEN:
+            self._machine_wake_at_s = None
         self._journal.append(kind, body, value, salt)
         mine = deque([event])
         while mine:
             event = mine.popleft()
             if isinstance(event, Received):
-                self._service(event.sender, event.message, now_s)
+                heed(self._peers, self._seat, event.sender, event.message, now_s)
             for send in self._act(tell(self._machine, event, now_s, self._draws), now_s):
                 packed, own_value = pack_message(send.message), self._pack_value(send.message)
                 own_salt = self._salt_for(own_value)
@@ -208,7 +207,7 @@ class Host:
             else:
                 self._send(send, now_s)
         for fault in step.faults:
-            self._fault(fault)
+            self._fault(fault, again=self._journal.replaying)
         if step.wake_at_s is not None:
             self._machine_wake_at_s = step.wake_at_s
         return mine
@@ -231,38 +230,30 @@ class Host:
     def _salt_for(self, value: bytes) -> bytes:
         return self._entropy.salt() if value and not self._journal.replaying else b""
 
-    def _service(self, sender: Peer, message: Message, now_s: float) -> None:
-        """What the links and the guardian have to know of a message before the machine gets it."""
-        custody = custody_of(message)
-        if custody is not None and sender != self._seat.me:
-            for guardian, item, step in self._guardian.received(custody, sender):
-                self._peers.report_settled(guardian, item, step, now_s)
-        elif sender == BOOTSTRAP:
-            if message.type == messages.OUT and message.fields[0] != self._seat.me:
-                self._peers.refuse(message.fields[0])
-            elif message.type == messages.KEPT:
-                self._guardian.dismiss(message.fields[0])
-            elif message.type == messages.SPARED:
-                self._guardian.spare(message.fields[0], now_s)
-
     def _watch(self, now_s: float) -> None:
         """Pokes peers that hold what we guard; complains of those that stay silent."""
-        if self._journal.closed:
-            return
         patience_s = self._timing.patience_s
         for watch in sorted(self._guardian.watches.values(), key=lambda watch: watch.item):
             heard_s = max(watch.since_s, self._peers.link(watch.peer).last_heard_s)
-            if now_s - heard_s >= patience_s and not watch.complained:
+            if now_s - heard_s < patience_s:
+                watch.complained = False
+            elif not watch.complained:
                 watch.complained = True
                 complaint = Message(messages.SILENT, (watch.peer, watch.item, watch.step))
                 self._event(OWN, (now_s, pack_message(complaint)), Received(self._seat.me, complaint), now_s)
-            elif now_s - heard_s >= patience_s / 2:
+            if now_s - heard_s >= patience_s / 2:
                 self._peers.poke(watch.peer)
 
-    def _fault(self, fault: Fault) -> None:
+    def _fault(self, fault: Fault, *, again: bool = False) -> None:
+        """Counts a fault and records it, unless a replay tells of it `again`."""
         self.fault_counts[fault.kind] = self.fault_counts.get(fault.kind, 0) + 1
-        if sum(self.fault_counts.values()) <= NOTES_MAX and not self._journal.closed:
-            self._journal.note(fault.kind, self._entropy.salt())
+        if again:
+            return
+        self._faults.append(fault)
+        journal = self._journal
+        if sum(self.fault_counts.values()) <= NOTES_MAX and not (journal.closed or journal.private_closed):
+            event = len(journal.stored()) if journal.replaying else journal.count
+            journal.append_private(NOTE, (event,), fault.kind.encode(), self._entropy.salt())
 
     # Restart
 
@@ -277,34 +268,40 @@ class Host:
             else:
                 event, value = event_of(record, self._seat.me)
                 self._event(record.kind, tuple(record.body), event, record.body[0], value)
-        self._peers.silent = False
         if not self._started:
             self._event(STARTED, (now_s,), Started(), now_s)
-        for peer in self._seat.peers():
-            self._peers.send_again(self._peers.link(peer), now_s)
-        if self._machine.finished and not self._journal.closed:
-            self._close()
+        self._peers.resume(now_s)
+        self._machine_sleeps_until_s = now_s + self._timing.patience_s
+
+    def _hand_in(self, count: int, head: bytes, now_s: float) -> None:
+        self._handed_in = True
+        if self._seat.me != CURATOR:
+            hand_in(count, head, self._peers, self._skeleton, now_s)
 
     def _effects(self, now_s: float) -> Effects:
-        writes = tuple(self._journal.take_writes())
-        if self.closed and not self._handed_in and self._seat.me != CURATOR:
-            self._handed_in = True
-            hand_in(self._journal, self._peers, self._skeleton, now_s)
-        faults = tuple(self._peers.faults)
-        for fault in faults:
+        for fault in self._peers.faults:
             self._fault(fault)
         self._peers.faults.clear()
-        writes += tuple(self._journal.take_writes())
         frames, self._peers.frames = tuple(self._peers.frames), []
         outputs, self._outputs = tuple(self._outputs), []
-        return Effects(writes, frames, self._wake_at_s(now_s), outputs, faults)
+        faults, self._faults = tuple(self._faults), []
+        return Effects(tuple(self._journal.take_writes()), frames, self._wake_at_s(now_s), outputs, faults)
+
+    def _machine_wake(self) -> float | None:
+        """When the machine wants to be woken; after a restart only once its peers had time to answer."""
+        if self._journal.closed or self._machine_wake_at_s is None:
+            return None
+        return max(self._machine_wake_at_s, self._machine_sleeps_until_s)
 
     def _wake_at_s(self, now_s: float) -> float | None:
         if self._peers.rolled_back:
             return None
         if self._peers.silent:
-            return self._rejoin_by_s
+            retry_s = now_s + self._timing.resend_s / 2
+            return None if self._rejoin_by_s is None else min(retry_s, self._rejoin_by_s)
+        if self.closed and not self._handed_in:
+            return now_s  # the skeleton is read when what was written here is stored
         if self._guardian.watches and self._peers.check_at_s is None:
             self._peers.check_at_s = now_s + self._timing.resend_s / 2
-        times = (self._peers.tick_at_s, self._peers.check_at_s, self._machine_wake_at_s)
+        times = (self._peers.tick_at_s, self._peers.check_at_s, self._machine_wake())
         return min((at_s for at_s in times if at_s is not None), default=None)

@@ -6,6 +6,9 @@ received are derived from the ledger alone, so a restart loses none of it. On ea
 both ends exchange a `Hello` with these numbers: an end that is shown to have sent or acknowledged
 more than it remembers has had its disk rolled back, and must stop (see `Verdict`).
 
+A comparison of digests settles who forgot: what a peer proves it received of ours, and we would send otherwise,
+we have sent twice; what it would send otherwise than we received, it has.
+
 A payload inside the channel is: flags (1), number (8), acknowledged number (8), then for data
 the length of the packed message (4), the packed message and its value part; for control a packed
 [settled, hello].
@@ -13,6 +16,7 @@ the length of the packed message (4), the packed message and its value part; for
 
 from __future__ import annotations
 
+import struct
 from collections import deque
 from dataclasses import dataclass
 from enum import Enum
@@ -28,7 +32,6 @@ CONTROL: Final = 2
 RESEND: Final = 4  # control: "send again what I have not acknowledged"
 POKE: Final = 8  # control: "answer me, and say what has settled"
 
-UNACKNOWLEDGED_MAX: Final = 1 << 17
 _REMEMBERED_DIGESTS: Final = 64
 _HEAD: Final = Struct(">BQQ")
 _LENGTH: Final = Struct(">I")
@@ -72,7 +75,6 @@ class Verdict(Enum):
     AGREED = "agreed"
     I_WAS_ROLLED_BACK = "rolled_back"
     THEY_WERE_ROLLED_BACK = "peer_rolled_back"
-    DIVERGED = "diverged"
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,14 +98,16 @@ class Payload:
 def parse_payload(data: bytes) -> Payload:
     try:
         flags, number, acknowledged = _HEAD.unpack_from(data)
-        if flags & DATA:
+        if flags == DATA:
             (length,) = _LENGTH.unpack_from(data, _HEAD.size)
             start = _DATA_HEAD.size
-            if start + length > len(data):
-                raise CodecError("a message is shorter than it says")
+            if number == 0 or start + length > len(data):
+                raise CodecError("a message without a number, or shorter than it says")
             return Payload(flags, number, acknowledged, data[start : start + length], data[start + length :], [])
-    except Exception as error:
+    except struct.error as error:
         raise CodecError("truncated payload") from error
+    if flags & ~(RESEND | POKE) != CONTROL or number != 0:
+        raise CodecError("neither data nor control")
     control = unpack(data[_HEAD.size :])
     if not isinstance(control, list) or len(control) != 2 or not isinstance(control[0], list):
         raise CodecError("malformed control payload")
@@ -114,7 +118,7 @@ class Link:
     """Numbers, digests and what waits for an acknowledgement, for one peer."""
 
     __slots__ = (
-        "ack_due", "acknowledged", "first_waiting_s", "hello_seen", "last_heard_s", "peer", "received",
+        "ack_due", "acknowledged", "acknowledged_digest", "doubted", "gap_after", "last_heard_s", "peer", "received",
         "received_digest", "recent", "refused", "resend_at_s", "resend_wait_s", "sent", "sent_digest", "settled",
         "waiting",
     )  # fmt: skip
@@ -126,6 +130,7 @@ class Link:
         self.received = 0
         self.received_digest = _START
         self.acknowledged = 0  # by the peer, of ours
+        self.acknowledged_digest = _START
         self.waiting: deque[Waiting] = deque()
         self.recent: deque[tuple[int, bytes]] = deque(maxlen=_REMEMBERED_DIGESTS)
         self.ack_due = False
@@ -134,7 +139,8 @@ class Link:
         self.resend_at_s: float | None = None
         self.resend_wait_s = 0.0
         self.refused = False
-        self.hello_seen = False
+        self.gap_after: int | None = None  # what we had received when we last asked for a resend
+        self.doubted = False  # the peer seemed to have forgotten something, and was asked again
 
     def push(self, message: bytes, value: bytes) -> Waiting:
         """Numbers a message; the caller has its ledger record already."""
@@ -164,7 +170,7 @@ class Link:
         if number > self.sent:
             return False
         while self.waiting and self.waiting[0].number <= number:
-            self.waiting.popleft()
+            self.acknowledged_digest = self.waiting.popleft().digest
         if number > self.acknowledged:
             self.acknowledged = number
             self.resend_wait_s = 0.0
@@ -184,25 +190,22 @@ class Link:
     def hello(self, *, wants_answer: bool) -> Hello:
         return Hello(self.received, self.received_digest, self.sent, self.sent_digest, self.acknowledged, wants_answer)
 
-    def _sent_digest_at(self, number: int) -> bytes | None:
-        if number == self.sent:
-            return self.sent_digest
-        if number == 0:
-            return _START
-        for item in self.waiting:
-            if item.number == number:
-                return item.digest
-        return None
+    def _sent_digest_at(self, number: int) -> bytes:
+        """The digest after a message that the peer has, or that still waits."""
+        behind = number - self.acknowledged
+        return self.waiting[behind - 1].digest if behind else self.acknowledged_digest
 
     def compare(self, theirs: Hello) -> Verdict:
-        """Judges the other end's memory against ours; changes nothing."""
+        """Judges the other end's memory against ours; changes nothing.
+
+        That the peer was rolled back may also mean that its hello is old, overtaken by later frames.
+        """
         if theirs.received > self.sent or theirs.acknowledged > self.received:
             return Verdict.I_WAS_ROLLED_BACK
         if theirs.received < self.acknowledged or theirs.sent < self.received:
             return Verdict.THEY_WERE_ROLLED_BACK
-        expected = self._sent_digest_at(theirs.received)
-        if expected is not None and expected != theirs.received_digest:
-            return Verdict.DIVERGED
+        if self._sent_digest_at(theirs.received) != theirs.received_digest:
+            return Verdict.I_WAS_ROLLED_BACK
         if theirs.sent == self.received and theirs.sent_digest != self.received_digest:
-            return Verdict.DIVERGED
+            return Verdict.THEY_WERE_ROLLED_BACK
         return Verdict.AGREED

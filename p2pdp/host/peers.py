@@ -11,8 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from p2pdp.core.ids import Peer
-from p2pdp.core.step import Fault
+from p2pdp.core.ids import BOOTSTRAP, Peer
+from p2pdp.core.step import Custody, Fault
 from p2pdp.crypto.channel import Channel, ChannelError
 from p2pdp.crypto.roster import RosterError
 from p2pdp.host import link as links
@@ -46,7 +46,7 @@ class Peers:
         self._seat = seat
         self._entropy = entropy
         self._timing = timing
-        self._guardian = guardian
+        self.guardian = guardian
         self._channels: dict[Peer, Channel] = {}
         self.links: dict[Peer, Link] = {}
         self.frames: list[tuple[Peer, bytes]] = []
@@ -66,8 +66,12 @@ class Peers:
         return found
 
     def _frame(self, peer: Peer, payload: bytes) -> None:
-        body = self._channel(peer).seal(payload, self._entropy.nonce())
-        self.frames.append((peer, encode_frame(BOXED, self._seat.me, body)))
+        try:
+            body = self._channel(peer).seal(payload, self._entropy.nonce())
+        except RosterError:
+            self._fault("bad_roster_entry", peer)
+        else:
+            self.frames.append((peer, encode_frame(BOXED, self._seat.me, body)))
 
     # Sending
 
@@ -90,23 +94,44 @@ class Peers:
             self.check_at_s = now_s + self._timing.resend_s / 2
 
     def send_again(self, link: Link, now_s: float) -> None:
-        if self.silent or link.refused:
+        if self.silent or link.refused or not link.waiting:
             return
         for item in list(link.waiting)[:BURST_MAX]:
             self._frame(link.peer, link.data(item))
         link.resend_wait_s = min(max(self._timing.resend_s, 2 * link.resend_wait_s), self._timing.resend_max_s)
         link.resend_at_s = now_s + link.resend_wait_s
-        if link.waiting:
-            self._waiting.add(link.peer)
-            self.check_at_s = now_s if self.check_at_s is None else self.check_at_s
+        self._waiting.add(link.peer)
+        self.check_at_s = now_s if self.check_at_s is None else self.check_at_s
+
+    def resume(self, now_s: float) -> None:
+        """Numbers are compared and the machine is where it was: go on, from what peers have acknowledged."""
+        self.silent = False
+        self.guardian.begin_anew(now_s)
+        for peer in self._seat.peers():
+            link = self.link(peer)
+            self._acknowledged(peer, link.acknowledged, now_s)
+            self.send_again(link, now_s)
 
     def hello(self, peer: Peer, *, wants_answer: bool) -> None:
         link = self.link(peer)
-        self._frame(peer, link.control(0, link.hello(wants_answer=wants_answer)))
+        if not link.refused:
+            self._frame(peer, link.control(0, link.hello(wants_answer=wants_answer)))
 
     def poke(self, peer: Peer) -> None:
         if not self.link(peer).refused:
             self._frame(peer, self.link(peer).control(links.POKE))
+
+    def received_item(self, custody: Custody, sender: Peer, now_s: float) -> None:
+        for report in self.guardian.received(custody, sender):
+            self.report_settled(*report, now_s)
+
+    def adopted(self, item: int, step: int, now_s: float) -> None:
+        for report in self.guardian.adopted(item, step, BOOTSTRAP):
+            self.report_settled(*report, now_s)
+
+    def _acknowledged(self, peer: Peer, number: int, now_s: float) -> None:
+        for report in self.guardian.acknowledged(peer, number):
+            self.report_settled(*report, now_s)
 
     def report_settled(self, guardian: Peer, item: int, step: int, now_s: float) -> None:
         if guardian == self._seat.me:
@@ -149,25 +174,29 @@ class Peers:
                     self._waiting.discard(peer)
                 elif link.resend_at_s is not None and now_s >= link.resend_at_s:
                     self.send_again(link, now_s)
-            if self._waiting or self._guardian.watches:
+            if self._waiting or self.guardian.watches:
                 self.check_at_s = now_s + self._timing.resend_s / 2
 
     # Receiving
 
     def arrive(self, data: bytes, now_s: float) -> Arrival | None:
         """Opens a frame; gives the message if it is the next one of its link."""
+        if self.rolled_back:
+            return None
         kind, peer = "malformed", None
         try:
             frame = decode_frame(data)
             if frame.kind != BOXED:
                 raise CodecError("not a frame for a running node")
             if self._seat.knows(frame.sender):
-                payload = parse_payload(self._channel(frame.sender).open(frame.body))
+                content = self._channel(frame.sender).open(frame.body)
+                peer = frame.sender  # until here it was a claim
+                payload = parse_payload(content)
                 link = self.link(frame.sender)
                 link.last_heard_s = now_s
                 if not link.refused:
                     return self._payload(link, payload, now_s)
-                kind, peer = "excluded_peer", frame.sender
+                kind = "excluded_peer"
             else:
                 kind = "unknown_peer"
         except ChannelError as error:
@@ -194,8 +223,7 @@ class Peers:
             return None
         if link.waiting and link.resend_at_s is None:
             link.resend_at_s = now_s + self._timing.resend_s
-        for guardian, item, step in self._guardian.acknowledged(link.peer, payload.acknowledged):
-            self.report_settled(guardian, item, step, now_s)
+        self._acknowledged(link.peer, payload.acknowledged, now_s)
         if payload.flags & links.CONTROL:
             self._control(link, payload, now_s)
         elif self.silent:
@@ -208,7 +236,8 @@ class Peers:
                 self.hello(link.peer, wants_answer=False)
             else:
                 self._frame(link.peer, link.control(0))
-        else:
+        elif link.gap_after != link.received:  # once for all frames behind the missing one
+            link.gap_after = link.received
             self._fault("gap", link.peer)
             self._frame(link.peer, link.control(links.RESEND))
         return None
@@ -226,13 +255,13 @@ class Peers:
             if not (isinstance(entry, list) and [type(part) for part in entry] == [int, int]):
                 self._fault("malformed", link.peer)
                 return
-            self._guardian.settled(link.peer, entry[0], entry[1])
+            self.guardian.settled(link.peer, entry[0], entry[1])
         if hello:
             self._compare(link, hello, now_s)
         if payload.flags & links.RESEND:
             self.send_again(link, now_s)
         if payload.flags & links.POKE:
-            link.settled.update(self._guardian.settled_for(link.peer))
+            link.settled.update(self.guardian.settled_for(link.peer))
             self._frame(link.peer, link.control(0))
             link.settled.clear()
 
@@ -244,19 +273,23 @@ class Peers:
             return
         verdict = link.compare(theirs)
         if verdict is Verdict.I_WAS_ROLLED_BACK:
+            if theirs.wants_answer:  # so that the peer can record what it saw
+                self.hello(link.peer, wants_answer=False)
             self._roll_back(link.peer)
             return
-        if verdict is not Verdict.AGREED:
-            self._fault(verdict.value, link.peer)
-        else:
-            link.acknowledge_up_to(theirs.received)
-            for guardian, item, step in self._guardian.acknowledged(link.peer, theirs.received):
-                self.report_settled(guardian, item, step, now_s)
         self.expected_hellos.discard(link.peer)
-        if theirs.wants_answer:
-            self.hello(link.peer, wants_answer=False)
-        if verdict is Verdict.AGREED and link.waiting:
-            self.send_again(link, now_s)
+        forgot = verdict is Verdict.THEY_WERE_ROLLED_BACK
+        ask_again = forgot and not link.doubted
+        link.doubted = forgot
+        if theirs.wants_answer or ask_again:
+            self.hello(link.peer, wants_answer=ask_again)
+        if forgot and not ask_again:
+            self._fault(verdict.value, link.peer)
+        elif not forgot:
+            link.acknowledge_up_to(theirs.received)
+            self._acknowledged(link.peer, theirs.received, now_s)
+            if link.waiting:
+                self.send_again(link, now_s)
 
     def _roll_back(self, peer: Peer) -> None:
         """The peer proves that we sent or acknowledged more than we remember."""

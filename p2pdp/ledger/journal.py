@@ -154,9 +154,12 @@ class Journal:
             if record.kind != DRAWN or tuple(record.body[:-2]) != body:
                 raise VerificationFailed(f"record {record.index} of the view ledger is not the draw that belongs there")
             pool, offset = record.body[-2:]
-            if pool not in self._pools:
-                raise VerificationFailed(f"the private ledger does not hold pool {pool}, which the view ledger names")
-            return self._pools[pool][offset]
+            values = self._pools.get(pool, []) if type(pool) is int else []
+            if type(offset) is not int or not 0 <= offset < len(values):
+                raise VerificationFailed(
+                    f"record {record.index} of the view ledger names a draw that the private ledger does not hold"
+                )
+            return values[offset]
         pool, offset = pick()
         self.append(DRAWN, (*body, pool, offset))
         return self._pools[pool][offset]
@@ -164,11 +167,12 @@ class Journal:
     def choose(self, options: int, pick: Callable[[int], int]) -> int:
         if self.replaying:
             record = self.take_stored()
-            if record.kind != CHOSEN or record.body[0] != options:
+            body = record.body
+            if record.kind != CHOSEN or len(body) != 2 or body[0] != options or body[1] not in range(options):
                 raise VerificationFailed(
                     f"record {record.index} of the view ledger is not the choice that belongs there"
                 )
-            return int(record.body[1])
+            return int(body[1])
         picked = pick(options)
         self.append(CHOSEN, (options, picked))
         return picked

@@ -71,7 +71,7 @@ class Participant:
             return self.excluded(message.fields[0], now_s, draws)
         if message.type == messages.PROBE:
             return Step(sends=(Send(BOOTSTRAP, Message(messages.ALIVE)),))
-        if message.type in (messages.SPARED, messages.KEPT):
+        if message.type in (messages.SPARED, messages.KEPT, messages.WARD):
             return NOTHING  # the host's guardian has taken note
         return Step(faults=(Fault("unexpected_message", BOOTSTRAP),))
 

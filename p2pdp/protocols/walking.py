@@ -30,6 +30,9 @@ from p2pdp.tasks.inputs import Inputs
 NO_NOISE: Final = Mechanism("none", 0.0)
 _ADDED_NOISE: Final = ("gaussian", "laplace")
 
+# The grid keeps every honest sum below 2**61; what a token adds to a value within this stays an int64.
+VALUE_MAX: Final = 2**62
+
 
 @dataclass(frozen=True, slots=True)
 class WalkPlan:
@@ -46,6 +49,7 @@ class WalkPlan:
     closing: bool = False
     dummies: int = 0  # uniform elements at the start, and again before publishing
     grid_exponent: int = 0
+    mean: bool = False  # whether the estimate is divided by the number of contributions
 
     @property
     def reroutes(self) -> bool:
@@ -109,7 +113,7 @@ class Walk:
         if sender == BOOTSTRAP and message.type == messages.BEGIN:
             return self._begin(message.fields[0], draws)
         if sender == BOOTSTRAP and message.type == messages.LOST:
-            return self._send_elsewhere(message.fields[0], draws)
+            return self._send_elsewhere(message, draws)
         return Step(faults=(Fault("unexpected_message", sender),))
 
     def _begin(self, item: int, draws: Draws) -> Step:
@@ -147,19 +151,14 @@ class Walk:
         return self._inputs.contribution(visit)
 
     def _pass_on(self, item: int, step: int, message: Message, draws: Draws) -> Step:
-        if message.type == TOTAL:
-            to: Peer | None = CURATOR
-        else:
-            to = self._next_holder(draws)
-        if to is None:
-            return Step(faults=(Fault("no_neighbour_left"),))
+        to = CURATOR if message.type == TOTAL else self._next_holder(draws)
         if to == self._user:
             return Step(sends=(Send(to, message),))
         send = Send(to, message, Custody(item, step))
         self._passed[item] = send
         return Step(sends=(send,))
 
-    def _next_holder(self, draws: Draws) -> Peer | None:
+    def _next_holder(self, draws: Draws) -> Peer:
         plan = self._plan
         if plan.order == "ring":
             return (self._user + 1) % plan.n
@@ -169,9 +168,7 @@ class Walk:
             options: Sequence[Peer] = [peer for peer in range(plan.n) if peer not in self._out]
         else:
             options = [peer for peer in self._neighbours if peer not in self._out] if self._out else self._neighbours
-            if not options and plan.n == 1:
-                options = [self._user]
-        return options[draws.choice(len(options))] if options else None
+        return options[draws.choice(len(options))] if options else self._user  # nobody else is left: it stays
 
     def _may_pass_to_me(self, sender: Peer) -> bool:
         if sender == self._user:
@@ -182,12 +179,13 @@ class Walk:
             return sender == (self._user - 1) % self._plan.n
         return self._plan.order == "complete" or sender in self._neighbours
 
-    def _send_elsewhere(self, item: int, draws: Draws) -> Step:
+    def _send_elsewhere(self, order: Message, draws: Draws) -> Step:
         """The receiver is gone and passed nothing on: the same noised value goes to somebody else."""
+        item, step = order.fields
         lost = self._passed.get(item)
-        if lost is None or lost.to not in self._out:
+        if lost is None or lost.to not in self._out or lost.message.fields[1] != step:
             return Step(faults=(Fault("unexpected_message", BOOTSTRAP),))
-        return self._pass_on(item, lost.message.fields[1], lost.message, draws)
+        return self._pass_on(item, step, lost.message, draws)
 
 
 def check_token(plan: WalkPlan, message: Message) -> str | None:
@@ -201,7 +199,9 @@ def check_token(plan: WalkPlan, message: Message) -> str | None:
     last = plan.steps + 1
     if not 0 <= item < plan.tokens or (step != last if message.type == TOTAL else not 1 <= step < last):
         return "malformed"
+    value = message.value
     if plan.shape == ():
-        return None if type(message.value) is int else "bad_value"
-    fits = getattr(message.value, "shape", None) == plan.shape and message.value.dtype.kind == "i"
-    return None if fits else "bad_value"
+        return None if type(value) is int and abs(value) <= VALUE_MAX else "bad_value"
+    if getattr(value, "shape", None) != plan.shape or value.dtype.kind != "i":
+        return "bad_value"
+    return None if value.min() >= -VALUE_MAX and value.max() <= VALUE_MAX else "bad_value"

@@ -14,6 +14,7 @@ Where a sender's ledger is absent (it was excluded, or the audit allows missing 
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -62,10 +63,6 @@ class Transcript:
 
 class _CutShort(Exception):
     """The records end in the middle of an event: the ledger of somebody who is gone."""
-
-
-class _Wait(Exception):
-    """A message's form is not known yet."""
 
 
 class _User:
@@ -124,24 +121,27 @@ class _User:
             return Received(self.user, public_message(record))
         return Started() if record.kind == STARTED else Woken()
 
-    def run_event(self, event: Event, outbox: Outbox) -> None:
+    def run_event(self, event: Event) -> list[tuple[Peer, Any]]:
+        """Tells the machine an event, compares what it does with the records, and gives the forms it sends."""
         now_s = self.records[self.cursor].body[0]
         self.cursor += 1
-        events = [event]
+        outgoing: list[tuple[Peer, Any]] = []
+        events = deque([event])
         while events:
-            event = events.pop(0)
+            event = events.popleft()
             drawn = len(self.draws)
             step = tell(self.machine, event, now_s, self)
             if isinstance(event, Received) and event.message.type == TOKEN:
                 self.own_noise.append(tuple(self.draws[drawn:]))
-            own = [send for send in step.sends if send.to == self.user]
             for send in step.sends:
                 if send.to != self.user:
                     self._sent(send.to, send.message)
-                    outbox.setdefault((self.user, send.to), []).append(send.message.value)
-            for send in own:
-                self._expect(self._take(OWN), send.message)
-                events.append(Received(self.user, send.message))
+                    outgoing.append((send.to, send.message.value))
+            for send in step.sends:
+                if send.to == self.user:
+                    self._expect(self._take(OWN), send.message)
+                    events.append(Received(self.user, send.message))
+        return outgoing
 
     def _sent(self, to: Peer, message: Message) -> None:
         record = self._take(SENT)
@@ -157,73 +157,86 @@ class _User:
 
 def replay(run: RunPlan, views: dict[Peer, Contents]) -> Transcript:
     """The transcript of a run from ledgers or skeletons that `audit.verify` found consistent."""
-    users = {peer: _User(run, peer, contents) for peer, contents in views.items() if is_user(peer)}
-    outbox: Outbox = {}
-    ended: set[Peer] = set()
-    while len(ended) < len(users):
-        before = {user: state.cursor for user, state in users.items()}
-        for user, state in users.items():
-            if user not in ended and _advance(state, users, ended, outbox):
-                ended.add(user)
-        if all(before[user] == state.cursor for user, state in users.items()) and len(ended) < len(users):
-            stuck = next(user for user in users if user not in ended)
-            raise VerificationFailed(f"node {stuck}, record {users[stuck].cursor}: received before it was sent")
+    replayed = _Replay(run, views)
+    replayed.run_all()
     transcript = Transcript()
-    for user, state in users.items():
+    for user, state in replayed.users.items():
         transcript.received[user] = state.received
         transcript.draws[user] = state.draws
         transcript.values[user] = state.values
         transcript.own_noise[user] = state.own_noise
     if CURATOR in views:
-        _curator(run, views[CURATOR], outbox, users, transcript)
+        _curator(run, views[CURATOR], replayed, transcript)
     return transcript
 
 
-def _advance(state: _User, users: dict[Peer, _User], ended: set[Peer], outbox: Outbox) -> bool:
-    """Replays one user until it needs a message whose form is not known; True at the end of its records."""
-    while state.cursor < len(state.records):
-        record = state.records[state.cursor]
-        try:
-            if record.kind == RECEIVED:
-                sender = record.body[1]
-                value = _value_from(sender, state, users, ended, outbox)
-                state.taken[sender] = state.taken.get(sender, 0) + 1
-                if value is not None and is_user(sender):
-                    state.received.append(value)
-                state.run_event(state.event(value), outbox)
-            elif record.kind in (STARTED, OWN):
-                state.run_event(state.event(None), outbox)
-            elif record.kind in (OPENED, CLOSED):
-                state.cursor += 1
-            else:
-                raise state.mismatch(record, f"{KIND_NAMES[record.kind]} does not follow from any event")
-        except _Wait:
-            return False
-        except _CutShort:
-            state.cursor = len(state.records)
-    return True
+class _Replay:
+    """All users side by side: one who waits for a message goes on when its sender has sent it."""
+
+    def __init__(self, run: RunPlan, views: dict[Peer, Contents]) -> None:
+        self.users = {peer: _User(run, peer, contents) for peer, contents in views.items() if is_user(peer)}
+        self.outbox: Outbox = {}
+        self._ended: set[Peer] = set()
+        self._waiting: dict[Peer, set[Peer]] = {}  # sender -> who needs something of it
+        self._ready = deque(self.users)
+
+    def run_all(self) -> None:
+        while self._ready:
+            self._advance(self.users[self._ready.popleft()])
+        stuck = [user for user in self.users if user not in self._ended]
+        if stuck:
+            where = self.users[stuck[0]].cursor
+            raise VerificationFailed(f"node {stuck[0]}, record {where}: received before it was sent")
+
+    def _advance(self, state: _User) -> None:
+        """Replays one user until it needs a message whose form is not known, or its records end."""
+        while state.cursor < len(state.records):
+            record = state.records[state.cursor]
+            try:
+                if record.kind == RECEIVED:
+                    if not self._receive(state, record):
+                        return
+                elif record.kind in (STARTED, OWN):
+                    self._run(state, state.event(None))
+                elif record.kind in (OPENED, CLOSED):
+                    state.cursor += 1
+                else:
+                    raise state.mismatch(record, f"{KIND_NAMES[record.kind]} does not follow from any event")
+            except _CutShort:
+                state.cursor = len(state.records)
+        self._ended.add(state.user)
+        self._ready.extend(self._waiting.pop(state.user, ()))
+
+    def _receive(self, state: _User, record: Record) -> bool:
+        """False if the message's form is not known yet."""
+        sender = record.body[1]
+        value = None
+        if is_user(sender):
+            number = state.taken.get(sender, 0)
+            sent = self.outbox.get((sender, state.user), ())
+            if number < len(sent):
+                value = sent[number]
+            elif sender in self.users and sender not in self._ended:
+                self._waiting.setdefault(sender, set()).add(state.user)
+                return False
+            elif public_message(record).type == TOKEN:
+                value = LinearForm.of(Source(UNKNOWN, sender, number))
+            state.taken[sender] = number + 1
+            if value is not None:
+                state.received.append(value)
+        self._run(state, state.event(value))
+        return True
+
+    def _run(self, state: _User, event: Event) -> None:
+        for to, form in state.run_event(event):
+            self.outbox.setdefault((state.user, to), []).append(form)
+            waiting = self._waiting.get(state.user, set())
+            if to in waiting:
+                waiting.discard(to)
+                self._ready.append(to)
 
 
-def _value_from(sender: Peer, state: _User, users: dict[Peer, _User], ended: set[Peer], outbox: Outbox) -> Any:
-    if not is_user(sender):
-        return None
-    number = state.taken.get(sender, 0)
-    sent = outbox.get((sender, state.user), [])
-    if number < len(sent):
-        return sent[number]
-    if sender not in users or sender in ended:
-        carries = public_message(state.records[state.cursor]).type in (TOKEN, TOTAL)
-        return LinearForm.of(Source(UNKNOWN, sender, number)) if carries else None
-    raise _Wait
-
-
-def _curator(
-    run: RunPlan,
-    contents: Contents,
-    outbox: Outbox,
-    users: dict[Peer, _User],
-    transcript: Transcript,
-) -> None:
+def _curator(run: RunPlan, contents: Contents, replayed: _Replay, transcript: Transcript) -> None:
     """The totals that the curator received, and what it published."""
     taken: dict[Peer, int] = {}
     for record in contents.records:
@@ -233,9 +246,8 @@ def _curator(
             taken[sender] = number + 1
             message = public_message(record)
             if message.type == TOTAL:
-                sent = outbox.get((sender, CURATOR), [])
-                known = sender in users and number < len(sent)
-                form = sent[number] if known else LinearForm.of(Source(UNKNOWN, sender, number))
+                sent = replayed.outbox.get((sender, CURATOR), [])
+                form = sent[number] if number < len(sent) else LinearForm.of(Source(UNKNOWN, sender, number))
                 transcript.totals.setdefault(message.fields[0], form)
         elif record.kind == PUBLISHED:
             totals = [transcript.totals[item] for item in sorted(transcript.totals)]

@@ -3,27 +3,30 @@
 Exclusion (design section 5): a guardian says that a peer is silent; bootstrap probes it; if it does not
 answer within `patience_s`, "out" is recorded, signed and sent to its live neighbours. Each refuses the peer
 from then on and answers what it has received from it and which items it had passed to peers that are out.
-When all have answered, an item is lost if nobody alive received it from a peer that is out at a later step
-than the claimed one; then its last live guardian is told to send the same noised value elsewhere. A
-neighbour that does not answer is treated in the same way. So no item is doubled, and none is lost while
-anybody alive held it before: bootstrap itself counts as the guardian of items that never left their start.
+When all have answered, `settlement.py` says which items are lost, and their last live guardians are told to
+send the same noised value elsewhere. A neighbour that does not answer is treated in the same way. Bootstrap
+itself is the guardian of items that never left their start, and takes the place of guardians who are out.
 
-A ring cannot go round: the run is reported blocked, and goes on if the silent user comes back.
+A ring cannot go round: the run is reported blocked, and goes on if the silent user comes back. The same
+holds where the curator is silent, or where nobody would be left. Once the result is published nothing can
+get lost any more: then users are only put out for never handing in their heads, and nobody is asked.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 from p2pdp.core import messages
 from p2pdp.core.draws import Draws
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer, is_user
 from p2pdp.core.step import NOTHING, Custody, Fault, Message, Output, Send, Step
 from p2pdp.protocols.contract import Start
+from p2pdp.services.settlement import Settlement, Verdict
 
-EXCLUDED = "excluded"
-BLOCKED = "blocked"
+EXCLUDED: Final = "excluded"
+BLOCKED: Final = "blocked"
 
 Sign = Callable[[Peer], bytes]
 
@@ -48,7 +51,6 @@ class Bootstrap:
         ready_timeout_s: float,
         sign_exclusion: Sign,
     ) -> None:
-        self._n = n
         self._neighbours = neighbours
         self._reroutes = reroutes
         self._patience_s = patience_s
@@ -56,18 +58,15 @@ class Bootstrap:
         self._sign_exclusion = sign_exclusion
         self._live: set[Peer] = set(range(n))
         self._ready: set[Peer] = set()
-        self._ready_by_s = 0.0
+        self._ready_by_s: float | None = None
         self._going = False
         self._done = False
         self._over = False
         self._probes: dict[Peer, _Probe] = {}
         self._unanswered: dict[Peer, dict[Peer, float]] = {}  # who is out -> who has still to answer, since when
-        self._receipts: dict[int, int] = {}  # item -> highest step received from a peer that is out
-        self._claims: dict[int, dict[Peer, int]] = {}  # item -> guardian -> step at which it passed the item on
-        self._starts = {start.item: start for start in starts}
+        self._settlement = Settlement()
         self._began_at: dict[int, Peer] = {start.item: start.user for start in starts}
         self.out: list[Peer] = []
-        self.blocked_at: Peer | None = None
 
     @property
     def finished(self) -> bool:
@@ -75,24 +74,25 @@ class Bootstrap:
 
     def start(self, now_s: float, draws: Draws) -> Step:
         self._ready_by_s = now_s + self._ready_timeout_s
-        return Step(wake_at_s=self._ready_by_s)
+        return Step(wake_at_s=self._wake_at_s())
 
     def receive(self, sender: Peer, message: Message, now_s: float, draws: Draws) -> Step:
         kind = message.type
         if sender in self.out:
             return NOTHING
-        self._heard(sender)
         if kind == messages.READY:
             self._ready.add(sender)
             return self._go(draws)
-        if kind == messages.SILENT and sender != message.fields[0]:
-            return self._suspect(sender, message.fields[0], now_s)
+        if kind == messages.SILENT:
+            return self._silent(sender, message, now_s)
         if kind == messages.ALIVE:
             return self._alive(sender)
         if kind == messages.SEEN:
             return self._seen(sender, message, draws)
         if sender == CURATOR and kind == messages.DONE:
             self._done = True
+            self._probes.clear()
+            self._unanswered.clear()
             return NOTHING
         if sender == CURATOR and kind == messages.OVER:
             self._over = True
@@ -107,11 +107,12 @@ class Bootstrap:
     def wake(self, now_s: float, draws: Draws) -> Step:
         sends: list[Send] = []
         outputs: list[Output] = []
-        if not self._going and now_s >= self._ready_by_s:
-            for peer in sorted(self._live - self._ready):
+        if self._ready_by_s is not None and now_s >= self._ready_by_s:
+            self._ready_by_s = None
+            for peer in sorted((self._live | {CURATOR}) - self._ready):
                 self._exclude(peer, now_s, sends, outputs)
             sends += self._go(draws).sends
-        for peer, waiting in sorted(self._unanswered.items()):
+        for waiting in self._unanswered.values():
             for neighbour in sorted(peer for peer, since_s in waiting.items() if now_s >= since_s + self._patience_s):
                 waiting[neighbour] = now_s
                 sends += self._suspect(BOOTSTRAP, neighbour, now_s).sends
@@ -120,14 +121,15 @@ class Bootstrap:
                 del self._probes[peer]
                 self._exclude(peer, now_s, sends, outputs)
         sends += self._decide(draws)
-        return Step(tuple(sends), self._wake_at_s(now_s), outputs=tuple(outputs))
+        return Step(tuple(sends), self._wake_at_s(), outputs=tuple(outputs))
 
     # The barrier
 
     def _go(self, draws: Draws) -> Step:
-        if self._going or not self._live <= self._ready or CURATOR not in self._ready:
+        if self._going or not self._live | {CURATOR} <= self._ready:
             return NOTHING
         self._going = True
+        self._ready_by_s = None
         sends = [Send(peer, Message(messages.GO)) for peer in (CURATOR, *sorted(self._live))]
         for item, user in sorted(self._began_at.items()):
             sends.append(self._begin(item, user if user in self._live else self._anybody(draws)))
@@ -143,32 +145,32 @@ class Bootstrap:
 
     # Silence
 
-    def _heard(self, peer: Peer) -> None:
-        if peer == self.blocked_at:
-            self.blocked_at = None
+    def _silent(self, asker: Peer, message: Message, now_s: float) -> Step:
+        peer = message.fields[0]
+        if peer in self.out or (self._done and asker != CURATOR):
+            return NOTHING
+        if peer == asker or peer not in {CURATOR, *self._live}:
+            return Step(faults=(Fault("unexpected_message", asker),))
+        return self._suspect(asker, peer, now_s)
 
     def _suspect(self, asker: Peer, peer: Peer, now_s: float) -> Step:
-        if peer in self.out:
-            return NOTHING
         if peer in self._probes:
             self._probes[peer].askers.add(asker)
             return NOTHING
         self._probes[peer] = _Probe(now_s, {asker})
-        return Step(sends=(Send(peer, Message(messages.PROBE)),), wake_at_s=self._wake_at_s(now_s))
+        return Step(sends=(Send(peer, Message(messages.PROBE)),), wake_at_s=self._wake_at_s())
 
     def _alive(self, peer: Peer) -> Step:
         probe = self._probes.pop(peer, None)
-        askers = sorted(probe.askers) if probe is not None else []
+        askers = sorted(probe.askers - set(self.out)) if probe is not None else []
         spared = Message(messages.SPARED, (peer,))
         return Step(sends=tuple(Send(asker, spared) for asker in askers))
 
     # Exclusion
 
     def _exclude(self, peer: Peer, now_s: float, sends: list[Send], outputs: list[Output]) -> None:
-        if peer in self.out:
-            return
-        if not is_user(peer) or (not self._reroutes and not self._done):
-            self.blocked_at = peer
+        needed = not self._reroutes or self._live <= {peer}
+        if not is_user(peer) or (needed and not self._done):
             outputs.append(Output(BLOCKED, (peer,)))
             return
         self.out.append(peer)
@@ -176,49 +178,47 @@ class Bootstrap:
         signature = self._sign_exclusion(peer)
         outputs.append(Output(EXCLUDED, (peer, signature)))
         order = Message(messages.OUT, (peer, signature))
-        asked = [CURATOR] if self._done else [CURATOR, *(who for who in self._neighbours(peer) if who in self._live)]
-        sends += [Send(who, order) for who in (*asked, peer)]
+        asked = [] if self._done else [who for who in self._neighbours(peer) if who in self._live]
+        sends += [Send(who, order) for who in (CURATOR, *asked, peer)]
         for waiting in self._unanswered.values():
             waiting.pop(peer, None)
-        self._unanswered[peer] = dict.fromkeys(asked, now_s)
-        if self._going:
-            for item, user in self._began_at.items():
-                if user == peer:
-                    self._claims.setdefault(item, {})[BOOTSTRAP] = 0
+        if not self._done:
+            self._unanswered[peer] = dict.fromkeys((CURATOR, *asked), now_s)
+        for item, user in self._began_at.items():
+            if user == peer and self._going:
+                self._settlement.claim(BOOTSTRAP, item, 0)
 
     def _seen(self, sender: Peer, message: Message, draws: Draws) -> Step:
         peer, receipts, claims = message.fields
         for item, step in receipts:
-            self._receipts[item] = max(step, self._receipts.get(item, 0))
+            self._settlement.receipt(sender, item, step)
         for item, step in claims:
-            self._claims.setdefault(item, {})[sender] = step
-        self._unanswered.get(peer, {}).pop(sender, None)
+            self._settlement.claim(sender, item, step)
+        waiting = self._unanswered.get(peer, {})
+        waiting.pop(sender, None)
+        if not waiting:
+            self._unanswered.pop(peer, None)
         return Step(tuple(self._decide(draws)))
 
     def _decide(self, draws: Draws) -> list[Send]:
-        """Once everybody has answered, tells each guardian whether what it had passed on is lost.
-
-        Only the last live guardian can be the one: whoever had the item before it knows that it went on.
-        """
-        if self._done or any(self._unanswered.values()) or not self._live:
+        """Once everybody has answered: tells guardians whether what they had passed on is lost."""
+        if self._done or any(self._unanswered.values()):
             return []
         sends: list[Send] = []
-        for item, claims in sorted(self._claims.items()):
-            live = [(step, guardian) for guardian, step in claims.items() if guardian not in self.out]
-            last = max(live, default=None)
-            for step, guardian in sorted(live):
-                lost = (step, guardian) == last and self._receipts.get(item, -1) <= step
-                if lost and guardian == BOOTSTRAP:
-                    sends.append(self._begin(item, self._anybody(draws)))
-                else:
-                    kind = messages.LOST if lost else messages.KEPT
-                    sends.append(Send(guardian, Message(kind, (item, step))))
-        self._claims.clear()
+        for decision in self._settlement.decide(self.out):
+            item, step = decision.item, decision.step
+            message = Message(decision.verdict.value, (item, step))
+            if decision.verdict is Verdict.WARD:
+                sends.append(Send(decision.peer, message, Custody(item, step)))
+            elif decision.verdict is Verdict.LOST and decision.peer == BOOTSTRAP:
+                sends.append(self._begin(item, self._anybody(draws)))
+            else:
+                sends.append(Send(decision.peer, message))
         return sends
 
-    def _wake_at_s(self, now_s: float) -> float | None:
+    def _wake_at_s(self) -> float | None:
         times = [probe.since_s + self._patience_s for probe in self._probes.values()]
         times += [since_s + self._patience_s for waiting in self._unanswered.values() for since_s in waiting.values()]
-        if not self._going and now_s < self._ready_by_s:
+        if self._ready_by_s is not None:
             times.append(self._ready_by_s)
         return min(times, default=None)

@@ -10,10 +10,11 @@ after `enrol_timeout_s` with at least `min_nodes`; users are numbered in the ord
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from hmac import compare_digest
-from typing import Any
+from typing import Any, Final
 
 from p2pdp.core.ids import BOOTSTRAP, Peer
 from p2pdp.crypto.enrolment import (
@@ -25,6 +26,7 @@ from p2pdp.crypto.enrolment import (
     EnrolmentError,
     Offer,
     answer_frame,
+    hello_frame,
     offer_frame,
     read_application,
 )
@@ -35,6 +37,8 @@ from p2pdp.ledger.journal import VIEW, Journal
 from p2pdp.ledger.records import ENROLLED, OPENED, ROSTER
 from p2pdp.wire.codec import CodecError
 from p2pdp.wire.frames import Kind, decode_frame
+
+FAULTS_KEPT: Final = 100
 
 Neighbours = Callable[[Peer], Sequence[Peer] | None]
 Prepare = Callable[[int], tuple[Neighbours, Mapping[str, int | str | float]]]
@@ -85,9 +89,9 @@ class Desk:
         self._enrolled: dict[int, RosterEntry] = {}
         self._origins: dict[int, Any] = {}
         self._neighbours: Neighbours = lambda _user: ()
-        self._deadline_s: float | None = None
+        self._deadline_s = 0.0
         self.roster: Roster | None = None
-        self.faults: list[str] = []
+        self.faults: deque[str] = deque(maxlen=FAULTS_KEPT)
 
     def begin(self, now_s: float) -> Replies:
         """Opens bootstrap's ledger, or reads from a stored one who is enrolled and seated."""
@@ -100,40 +104,42 @@ class Desk:
             elif record.kind == ROSTER:
                 self._seat_all(Roster.from_bytes(record.body[0]))
         self._deadline_s = now_s + self._quorum.enrol_timeout_s
-        return self._replies([])
+        return self.wake(now_s)
 
     def frame(self, origin: Any, data: bytes, now_s: float) -> Replies:
         try:
+            if data == hello_frame():
+                return self._replies([(origin, offer_frame(self._identity, self._offer))], now_s)
             frame = decode_frame(data)
-            if frame.kind is Kind.HELLO:
-                return self._replies([(origin, offer_frame(self._identity, self._offer))])
             if frame.kind is not Kind.ENROL:
                 raise EnrolmentError("not a request for a seat")
-            application = read_application(frame.body, self._run_key)
+            return self._apply(origin, read_application(frame.body, self._run_key), now_s)
         except (CodecError, EnrolmentError) as error:
             self.faults.append(str(error))
-            return self._replies([])
-        return self._apply(origin, application, now_s)
+            return self._replies([], now_s)
 
     def wake(self, now_s: float) -> Replies:
-        enough = len(self._enrolled) >= self._quorum.min_nodes
-        if self.roster is None and self._deadline_s is not None and now_s >= self._deadline_s and enough:
-            return self._close_roster()
-        return self._replies([])
+        return self._close_roster(now_s) if self._complete(now_s) else self._replies([], now_s)
+
+    def _complete(self, now_s: float) -> bool:
+        """Whether to close the roster now: everybody is here, or enough are after the time to enrol."""
+        here, quorum = len(self._enrolled), self._quorum
+        late = now_s >= self._deadline_s and here >= quorum.min_nodes
+        return self.roster is None and (here == quorum.nodes or late)
 
     def _apply(self, origin: Any, application: Application, now_s: float) -> Replies:
         wrong = self._wrong_with(application)
         if wrong is not None:
             self.faults.append("refused_enrolment")
-            return self._replies([(origin, self._answer(application.entry, Answer(REFUSED, wrong)))])
+            return self._replies([(origin, self._answer(application.entry, Answer(REFUSED, wrong)))], now_s)
         token = application.token
         self._origins[token] = origin
         if token not in self._enrolled:
             self._journal.append(ENROLLED, (now_s, token, application.entry.to_bytes()))
             self._enrolled[token] = application.entry
-            if len(self._enrolled) == self._quorum.nodes:
-                return self._close_roster()
-        return self._replies([(origin, self._answer(application.entry, self._answer_for(token)))])
+            if self._complete(now_s):
+                return self._close_roster(now_s)
+        return self._replies([(origin, self._answer(application.entry, self._answer_for(token)))], now_s)
 
     def _wrong_with(self, application: Application) -> str | None:
         token = application.token
@@ -172,7 +178,7 @@ class Desk:
     def _answer(self, entry: RosterEntry, answer: Answer) -> bytes:
         return answer_frame(self._identity, self._offer.run_id, entry.box, answer, self._entropy.seed())
 
-    def _close_roster(self) -> Replies:
+    def _close_roster(self, now_s: float) -> Replies:
         entries = [self._enrolled[token] for token in sorted(self._enrolled)]
         _, facts = self._prepare(len(entries))
         roster = sign_roster(
@@ -191,12 +197,13 @@ class Desk:
             (self._origins[token], self._answer(self._enrolled[token], self._answer_for(token)))
             for token in sorted(self._origins)
         ]
-        return self._replies(frames)
+        return self._replies(frames, now_s)
 
     def _seat_all(self, roster: Roster) -> None:
         self._neighbours, _ = self._prepare(roster.n)
         self.roster = roster
 
-    def _replies(self, frames: list[tuple[Any, bytes]]) -> Replies:
-        deadline_s = self._deadline_s if self.roster is None else None
-        return Replies(tuple(self._journal.take_writes()), tuple(frames), deadline_s)
+    def _replies(self, frames: list[tuple[Any, bytes]], now_s: float) -> Replies:
+        waiting = self.roster is None and now_s < self._deadline_s
+        wake_at_s = self._deadline_s if waiting else None  # afterwards the next application decides
+        return Replies(tuple(self._journal.take_writes()), tuple(frames), wake_at_s)

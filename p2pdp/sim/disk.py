@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from p2pdp.ledger.journal import VIEW
 from p2pdp.ledger.records import LEDGER_MAGIC, whole_length
 
 
@@ -9,28 +10,34 @@ class Disk:
     def __init__(self) -> None:
         self.view = bytearray()
         self.private = bytearray()
+        self.records = 0  # ever begun to be written, to both files together
         self._ends: list[tuple[int, int]] = []  # after each view record: lengths of view and private
 
     @property
     def view_records(self) -> int:
         return len(self._ends)
 
-    def append_view(self, data: bytes) -> None:
+    def append(self, name: str, data: bytes) -> None:
+        self.records += 1
+        if name != VIEW:
+            self.private += data
+            return
         self.view += data
         if data != LEDGER_MAGIC:
             self._ends.append((len(self.view), len(self.private)))
 
-    def roll_back(self, records: int) -> None:
-        """Brings back an earlier state, as a restored backup would."""
-        if records < len(self._ends):
-            view, private = self._ends[records - 1] if records else (0, 0)
-            del self.view[view:], self.private[private:], self._ends[records:]
+    def tear(self, name: str, data: bytes) -> None:
+        """Stores the first bytes of a record whose writing was cut short."""
+        self.records += 1
+        torn = self.view if name == VIEW else self.private
+        torn += data
 
-    def tear(self, torn_bytes: int) -> None:
-        """Leaves the first bytes of what would have been the next record."""
-        self.view += b"\x93\xc4\x20"[:torn_bytes]
+    def roll_back(self, view_records: int) -> None:
+        """Brings back an earlier state, as a restored backup would."""
+        if view_records < len(self._ends):
+            view, private = self._ends[view_records - 1] if view_records else (0, 0)
+            del self.view[view:], self.private[private:], self._ends[view_records:]
 
     def cut_torn_tails(self) -> None:
         for data in (self.view, self.private):
-            if data:
-                del data[whole_length(bytes(data)) :]
+            del data[whole_length(bytes(data)) :]

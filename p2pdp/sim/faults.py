@@ -20,15 +20,18 @@ from p2pdp.core.ids import Peer
 
 @dataclass(frozen=True, slots=True)
 class Crash:
-    """Peer stops when its view ledger has that many records, or at a time; `down_s` None: for good.
+    """Peer stops when it has written that many records, or at a time; `down_s` None: for good.
 
-    `rolled_back_to` cuts both ledgers of the peer back to the first so many records of its view.
+    Records are counted from 1, over both ledgers and all lives of the peer; the line that opens a file counts
+    as one. `torn_bytes`: only so many bytes of the last one arrive. `rolled_back_to` cuts both ledgers back to
+    the first so many records of the view.
     """
 
     peer: Peer
     at_record: int | None = None
     at_s: float | None = None
     down_s: float | None = 1.0
+    torn_bytes: int | None = None
     rolled_back_to: int | None = None
 
 

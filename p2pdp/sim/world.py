@@ -7,7 +7,6 @@ an applicant until it has a seat and a host afterwards; a crash loses everything
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from hashlib import blake2b
 from heapq import heappop, heappush
 from typing import Any, Final
@@ -22,35 +21,22 @@ from p2pdp.crypto.identity import Identity, RunKey
 from p2pdp.crypto.roster import Roster, sign_entry
 from p2pdp.host.applicant import RETRY_S, Applicant
 from p2pdp.host.effects import Effects
-from p2pdp.host.host import Host
 from p2pdp.host.seat import Seat
-from p2pdp.ledger.journal import PRIVATE, Journal
-from p2pdp.mechanisms.sampler import SeededSampler
 from p2pdp.protocols.run_plan import RunPlan
-from p2pdp.services.bootstrap import BLOCKED
+from p2pdp.services.bootstrap import BLOCKED, EXCLUDED
 from p2pdp.services.desk import Desk, Quorum, Replies
-from p2pdp.sim.disk import Disk
 from p2pdp.sim.faults import NO_FAULTS, Crash, Faults
 from p2pdp.sim.network import Network
+from p2pdp.sim.process import Process
 
 _FRAME, _WAKE, _BOOT, _CRASH = range(4)
 STALLED_S: Final = 3600.0  # simulated time without any record: nothing will happen any more
+_BOXED: Final = 1  # where a frame's kind stands, for frames between hosts
 
 
-@dataclass
-class Process:
-    """One simulated operating-system process and its disk."""
-
-    peer: Peer
-    identity: Identity
-    run_key: RunKey
-    disk: Disk = field(default_factory=Disk)
-    host: Host | None = None
-    applicant: Applicant | None = None
-    up: bool = False
-    incarnation: int = 0
-    wake_at_s: float | None = None
-    crashes: list[Crash] = field(default_factory=list)
+def run_id_of(seed: int, spec_digest: bytes) -> bytes:
+    """A simulated run is named after its seed and its spec."""
+    return blake2b(seed.to_bytes(16, "big") + spec_digest, digest_size=16, person=b"p2pdp run").digest()
 
 
 class World:
@@ -67,17 +53,15 @@ class World:
         self.run = run
         self._rows = rows
         self._seed = seed
-        self._faults = faults
         self._spec_digest = spec_digest
         self._queue: list[tuple[float, int, int, Peer, Any]] = []
         self._order = 0
         self.now_s = 0.0
-        self.started_s = 0.0
         self.events = 0
         self._progress_s = 0.0
         self.network = Network(faults, seed)
         keys = SeededEntropy(seed, "keys")
-        self.run_id = blake2b(seed.to_bytes(16, "big") + spec_digest, digest_size=16, person=b"p2pdp run").digest()
+        self.run_id = run_id_of(seed, spec_digest)
         peers = (BOOTSTRAP, CURATOR, *range(run.n))
         self.processes = {peer: Process(peer, Identity(keys.seed()), RunKey(keys.seed())) for peer in peers}
         for crash in faults.crashes:
@@ -88,6 +72,7 @@ class World:
         self._offer = Offer(self.run_id, spec_text, self.processes[BOOTSTRAP].run_key.public)
         self._desk: Desk | None = None
         self.outputs: list[tuple[Peer, Output]] = []
+        self.out: list[Peer] = []
         self.blocked: Peer | None = None
         for peer in peers:
             self._schedule(0.0, _BOOT, peer, None)
@@ -98,53 +83,70 @@ class World:
         self._order += 1
         heappush(self._queue, (at_s, self._order, kind, peer, content))
 
-    def run_to_end(self, progress: Callable[[int], None] | None = None) -> None:
+    def run_to_end(self, progress: Callable[[int, int], None] | None = None) -> None:
         """Runs until all live hosts are done; raises `RunFailed` if that cannot come to pass."""
         while self._queue and not self._finished():
             at_s, _, kind, peer, content = heappop(self._queue)
             self.now_s = at_s
-            if at_s - self._progress_s > STALLED_S or (self.blocked is not None and not self._may_return()):
+            if at_s - self._progress_s > STALLED_S or (self.blocked is not None and not self._may_go_on(self.blocked)):
                 break
             self.events += 1
             if progress is not None and self.events % 1024 == 0:
-                progress(self.events)
+                progress(*self._progress())
             self._happen(kind, self.processes[peer], content)
         if not self._finished():
             raise RunFailed(self._why_not())
 
+    def _progress(self) -> tuple[int, int]:
+        """Hops done and hops in all; messages of the life cycle make no difference worth counting."""
+        users = (process.host for peer, process in self.processes.items() if peer >= 0)
+        plan = self.run.plan
+        return sum(host.messages_sent for host in users if host is not None), plan.steps * plan.tokens
+
+    @property
+    def roster(self) -> Roster:
+        """The signed roster; there is one as soon as anybody has a seat."""
+        for process in self.processes.values():
+            if process.seat is not None:
+                return process.seat.roster
+        raise RunFailed("nobody has a seat yet")
+
+    def fault_counts(self) -> dict[str, int]:
+        """Faults by kind, over all hosts that are up."""
+        counts: dict[str, int] = {}
+        for process in self.processes.values():
+            for kind, count in process.host.fault_counts.items() if process.host is not None else ():
+                counts[kind] = counts.get(kind, 0) + count
+        return counts
+
     def _finished(self) -> bool:
+        """The curator closes last, so whoever is gone for good then is out or has handed in its head."""
         curator = self.processes[CURATOR].host
         if curator is None or not curator.done:
             return False
-        return all(self._settled(process) for process in self.processes.values())
+        for process in self.processes.values():
+            if process.host is None:
+                if process.returns:
+                    return False
+            elif not (process.host.done or process.host.stopped):
+                return False
+        return True
 
-    def _settled(self, process: Process) -> bool:
-        if process.host is not None and process.up:
-            return process.host.done or process.host.stopped
-        return process.peer in self.out
-
-    def _may_return(self) -> bool:
-        """Whether the user at whom the run is blocked is up again, or will be."""
-        assert self.blocked is not None
-        waiting = any(kind == _BOOT and peer == self.blocked for _, _, kind, peer, _ in self._queue)
-        return waiting or self.processes[self.blocked].up
+    def _may_go_on(self, peer: Peer) -> bool:
+        """Whether the peer that the run is waiting for is there, or will be."""
+        process = self.processes[peer]
+        return process.returns and not (process.host is not None and process.host.stopped)
 
     def _why_not(self) -> str:
-        if self.blocked is not None:
-            name = peer_name(self.blocked)
-            return f"the run is blocked: {name} is gone, and a ring cannot go round; it goes on when {name} is back"
-        stopped = [str(peer_name(process.peer)) for process in self.processes.values() if self._rolled_back(process)]
+        stopped = [process.peer for process in self.processes.values() if process.host and process.host.stopped]
         if stopped:
-            return f"the run stopped: the disk of {', '.join(stopped)} was rolled back"
-        down = [str(peer_name(peer)) for peer, process in self.processes.items() if not process.up]
-        return f"the run came to a standstill; gone: {', '.join(down) or 'nobody'}"
-
-    def _rolled_back(self, process: Process) -> bool:
-        return process.host is not None and process.host.stopped
-
-    @property
-    def out(self) -> list[Peer]:
-        return [output.fields[0] for _, output in self.outputs if output.type == "excluded"]
+            return f"the run stopped: the disk of {_names(stopped)} was rolled back"
+        gone = [peer for peer, process in self.processes.items() if not process.returns and peer not in self.out]
+        if self.blocked is not None and self.blocked in gone:
+            name = peer_name(self.blocked)
+            why = "" if self.run.plan.reroutes else ", and a ring cannot go round"
+            return f"the run is blocked: {name} is gone{why}; it goes on when {name} is back"
+        return f"the run came to a standstill; gone: {_names(gone) or 'nobody'}"
 
     # What happens
 
@@ -161,39 +163,18 @@ class World:
             self._wake(process)
 
     def _boot(self, process: Process) -> None:
-        process.up = True
-        process.incarnation += 1
-        process.wake_at_s = None
-        process.disk.cut_torn_tails()
+        process.boot()
         if process.peer == BOOTSTRAP:
             self._boot_bootstrap(process)
-        elif process.peer == CURATOR and self._roster is not None:
-            self._take_seat(process, Seat(CURATOR, self._roster, process.identity, process.run_key, None))
-        elif process.peer != CURATOR and process.disk.view:
-            self._take_seat(process, self._seat_again(process))
+        elif process.seat is not None:
+            self._take_seat(process, process.seat)
         elif process.peer != CURATOR:
             self._apply_for_seat(process)
-
-    @property
-    def _roster(self) -> Roster | None:
-        return self._desk.roster if self._desk is not None else None
-
-    def _seat_again(self, process: Process) -> Seat:
-        assert self._roster is not None
-        neighbours = self.run.neighbours(process.peer)
-        listed = None if neighbours is None else tuple(neighbours)
-        return Seat(process.peer, self._roster, process.identity, process.run_key, listed)
-
-    def _entropy(self, process: Process) -> SeededEntropy:
-        return SeededEntropy(self._seed, f"entropy/{process.peer}/{process.incarnation}")
-
-    def _sampler(self, process: Process) -> SeededSampler:
-        return SeededSampler(self._seed, f"draws/{process.peer}/{process.incarnation}")
 
     def _boot_bootstrap(self, process: Process) -> None:
         curator = self.processes[CURATOR]
         run_spec = self.run.spec.run
-        journal = Journal(bytes(process.disk.view), bytes(process.disk.private))
+        self._journal = process.journal()
         self._desk = Desk(
             process.identity,
             process.run_key,
@@ -204,28 +185,28 @@ class World:
             self._secrets,
             Quorum(self.run.n, run_spec.min_nodes or self.run.n, run_spec.enrol_timeout_s),
             lambda _n: (self.run.neighbours, self.run.facts),
-            journal,
-            self._entropy(process),
+            self._journal,
+            process.entropy(self._seed),
         )
-        self._journal = journal
-        process.host = None
         self._replied(process, self._desk.begin(self.now_s))
 
     def _replied(self, process: Process, replies: Replies) -> None:
+        """Acts on what the desk says; with the roster, bootstrap and curator take their seats."""
         if not self._write(process, replies.writes):
             return
         for origin, frame in replies.frames:
             self._transmit(process.peer, origin, frame)
-        roster = self._roster
-        if roster is not None and process.host is None:
-            seat = Seat(BOOTSTRAP, roster, process.identity, process.run_key, None)
-            run = self.run
-            process.host = bootstrap_host(run, seat, self._journal, self._sampler(process), self._entropy(process))
-            self._carry_out(process, process.host.begin(self.now_s))
-            curator = self.processes[CURATOR]
-            if curator.host is None and curator.up:
-                self._take_seat(curator, Seat(CURATOR, roster, curator.identity, curator.run_key, None))
         self._wake_process(process, replies.wake_at_s)
+        assert self._desk is not None
+        roster = self._desk.roster
+        if roster is None or process.host is not None:
+            return
+        curator = self.processes[CURATOR]
+        if curator.seat is None:
+            curator.seat = Seat(CURATOR, roster, curator.identity, curator.run_key, None)
+            if curator.up:
+                self._take_seat(curator, curator.seat)
+        self._take_seat(process, Seat(BOOTSTRAP, roster, process.identity, process.run_key, None))
 
     def _apply_for_seat(self, process: Process) -> None:
         process.applicant = Applicant(
@@ -235,7 +216,7 @@ class World:
             self._secrets[process.peer],
             self.processes[BOOTSTRAP].identity.public,
             lambda _text: self._spec_digest,
-            self._entropy(process),
+            process.entropy(self._seed),
         )
         self._ask(process)
 
@@ -245,14 +226,16 @@ class World:
         self._wake_process(process, self.now_s + RETRY_S)
 
     def _take_seat(self, process: Process, seat: Seat) -> None:
-        journal = Journal(bytes(process.disk.view), bytes(process.disk.private))
-        sampler, entropy = self._sampler(process), self._entropy(process)
-        if process.peer == CURATOR:
-            process.host = curator_host(self.run, seat, journal, sampler, entropy)
+        process.seat, process.applicant = seat, None
+        sampler, entropy = process.sampler(self._seed), process.entropy(self._seed)
+        if process.peer == BOOTSTRAP:
+            process.host = bootstrap_host(self.run, seat, self._journal, sampler, entropy)
+        elif process.peer == CURATOR:
+            process.host = curator_host(self.run, seat, process.journal(), sampler, entropy)
         else:
+            journal = process.journal()
             rows = self._rows(process.peer) if journal.inputs is None else None
             process.host = user_host(self.run, seat, journal, sampler, entropy, rows)
-        process.applicant = None
         self._carry_out(process, process.host.begin(self.now_s))
 
     def _frame(self, process: Process, sender: Peer, data: bytes) -> None:
@@ -262,7 +245,7 @@ class World:
                 self._take_seat(process, process.applicant.seat)
             elif reply is not None:
                 self._transmit(process.peer, BOOTSTRAP, reply)
-        elif process.peer == BOOTSTRAP and self._desk is not None and data[1] != 1:
+        elif process.peer == BOOTSTRAP and self._desk is not None and data[1] != _BOXED:
             self._replied(process, self._desk.frame(sender, data, self.now_s))
         elif process.host is not None:
             self._carry_out(process, process.host.frame(data, self.now_s))
@@ -285,6 +268,8 @@ class World:
             self.outputs.append((process.peer, output))
             if output.type == BLOCKED:
                 self.blocked = output.fields[0]
+            elif output.type == EXCLUDED and output.fields[0] not in self.out:
+                self.out.append(output.fields[0])
         for receiver, frame in effects.frames:
             self._transmit(process.peer, receiver, frame)
         self._wake_process(process, effects.wake_at_s)
@@ -304,14 +289,10 @@ class World:
         if writes:
             self._progress_s = self.now_s
         for name, data in writes:
-            if name == PRIVATE:
-                process.disk.private += data
-                continue
-            process.disk.append_view(data)
-            for crash in process.crashes:
-                if crash.at_record == process.disk.view_records:
-                    self._crash(process, crash)
-                    return False
+            crash = process.write(name, data)
+            if crash is not None:
+                self._crash(process, crash)
+                return False
         return True
 
     def _crash(self, process: Process, crash: Crash) -> None:
@@ -319,12 +300,12 @@ class World:
             process.crashes.remove(crash)
         if not process.up:
             return
-        process.up = False
-        process.host = None
-        process.applicant = None
+        process.stop(crash)
         if process.peer == BOOTSTRAP:
             self._desk = None
-        if crash.rolled_back_to is not None:
-            process.disk.roll_back(crash.rolled_back_to)
         if crash.down_s is not None:
             self._schedule(self.now_s + crash.down_s, _BOOT, process.peer, None)
+
+
+def _names(peers: list[Peer]) -> str:
+    return ", ".join(str(peer_name(peer)) for peer in peers)

@@ -1,0 +1,81 @@
+"""The messages that every protocol shares, before a machine gets them: their form, and what links learn of them.
+
+Guarantee: what `read_message` lets pass has the fields that `core.messages` names, so neither the host nor a
+machine that counts on them can be made to fail by a peer. Messages that a protocol made up are its own to check.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from p2pdp.core import messages
+from p2pdp.core.ids import BOOTSTRAP, Peer, is_user
+from p2pdp.core.messages import custody_of
+from p2pdp.core.step import Message
+from p2pdp.host.peers import Peers
+from p2pdp.host.seat import Seat
+from p2pdp.ledger.records import SALT_BYTES
+from p2pdp.wire.codec import CodecError, unpack_message
+
+_FIELDS: Final[dict[str, tuple[type, ...]]] = {
+    **dict.fromkeys((messages.READY, messages.GO, messages.RESULT, messages.DONE, messages.OVER), ()),
+    **dict.fromkeys((messages.PROBE, messages.ALIVE), ()),
+    **dict.fromkeys((messages.BEGIN, messages.TOKEN, messages.TOTAL, messages.LOST, messages.KEPT), (int, int)),
+    messages.WARD: (int, int),
+    messages.HEAD: (int, bytes),
+    messages.SKELETON: (int, int),
+    messages.SILENT: (int, int, int),
+    messages.SPARED: (int,),
+    messages.OUT: (int, bytes),
+    messages.SEEN: (int, list, list),
+}
+
+
+def read_message(packed: bytes, salt: bytes, value: bytes) -> Message | None:
+    """A message as it arrived, or None if it is malformed. There is a value and a salt, or neither."""
+    if len(salt) != (SALT_BYTES if value else 0):
+        return None
+    try:
+        message = unpack_message(packed, value)
+    except CodecError:
+        return None
+    return None if _is_malformed(message) else message
+
+
+def _is_malformed(message: Message) -> bool:
+    expected = _FIELDS.get(message.type)
+    if expected is None:
+        return False
+    if tuple(type(field) for field in message.fields) != expected:
+        return True
+    return message.type == messages.SEEN and not all(_is_pair(entry) for part in message.fields[1:] for entry in part)
+
+
+def _is_pair(entry: object) -> bool:
+    return isinstance(entry, list) and [type(part) for part in entry] == [int, int]
+
+
+def heed(peers: Peers, seat: Seat, sender: Peer, message: Message, now_s: float) -> None:
+    """What the links and the guardian have to know of a message before the machine gets it."""
+    custody = custody_of(message)
+    if custody is not None and sender != seat.me:
+        peers.received_item(custody, sender, now_s)
+    elif sender == BOOTSTRAP:
+        if message.type == messages.OUT:
+            _out(peers, seat, message.fields[0])
+        elif message.type == messages.KEPT:
+            peers.guardian.dismiss(*message.fields)
+        elif message.type == messages.WARD:
+            peers.adopted(*message.fields, now_s)
+        elif message.type == messages.SPARED:
+            peers.guardian.spare(message.fields[0], now_s)
+
+
+def _out(peers: Peers, seat: Seat, peer: Peer) -> None:
+    """Nothing passes between a user that is out and anybody but bootstrap, which has told it so."""
+    if peer == seat.me:
+        for other in seat.peers():
+            if other != BOOTSTRAP:
+                peers.refuse(other)
+    elif is_user(peer) and seat.knows(peer):
+        peers.refuse(peer)

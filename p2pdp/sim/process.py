@@ -1,0 +1,69 @@
+"""One simulated operating-system process: its disk, and what it is while it is up.
+
+A crash loses everything but the disk and what a node keeps in files of its own: keys, and its seat.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from p2pdp.core.ids import Peer
+from p2pdp.crypto.entropy import SeededEntropy
+from p2pdp.crypto.identity import Identity, RunKey
+from p2pdp.host.applicant import Applicant
+from p2pdp.host.host import Host
+from p2pdp.host.seat import Seat
+from p2pdp.ledger.journal import Journal
+from p2pdp.mechanisms.sampler import SeededSampler
+from p2pdp.sim.disk import Disk
+from p2pdp.sim.faults import Crash
+
+
+@dataclass
+class Process:
+    peer: Peer
+    identity: Identity
+    run_key: RunKey
+    disk: Disk = field(default_factory=Disk)
+    seat: Seat | None = None
+    host: Host | None = None
+    applicant: Applicant | None = None
+    up: bool = False
+    returns: bool = True  # whether it is up, or will be
+    incarnation: int = 0
+    wake_at_s: float | None = None
+    crashes: list[Crash] = field(default_factory=list)
+
+    def boot(self) -> None:
+        self.up = True
+        self.incarnation += 1
+        self.wake_at_s = None
+        self.disk.cut_torn_tails()
+
+    def stop(self, crash: Crash) -> None:
+        self.up = False
+        self.returns = crash.down_s is not None
+        self.host = None
+        self.applicant = None
+        if crash.rolled_back_to is not None:
+            self.disk.roll_back(crash.rolled_back_to)
+
+    def write(self, name: str, data: bytes) -> Crash | None:
+        """Stores one record; gives the crash that strikes meanwhile, if there is one."""
+        number = self.disk.records + 1
+        crash = next((crash for crash in self.crashes if crash.at_record == number), None)
+        if crash is None or crash.torn_bytes is None:
+            self.disk.append(name, data)
+        else:
+            self.disk.tear(name, data[: crash.torn_bytes])
+        return crash
+
+    def journal(self) -> Journal:
+        return Journal(bytes(self.disk.view), bytes(self.disk.private))
+
+    def entropy(self, seed: int) -> SeededEntropy:
+        """Each life has streams of its own, as it would have from an operating system."""
+        return SeededEntropy(seed, f"entropy/{self.peer}/{self.incarnation}")
+
+    def sampler(self, seed: int) -> SeededSampler:
+        return SeededSampler(seed, f"draws/{self.peer}/{self.incarnation}")
