@@ -17,7 +17,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from p2pdp.api import audit, load_spec, simulate
+    from p2pdp.api import audit, audit_async, export, keygen, load_spec, simulate, simulate_async, verify, views
     from p2pdp.core.errors import NotReady, P2pdpError, Refused, RunFailed, UsageError, VerificationFailed
     from p2pdp.core.spec import Spec
 
@@ -33,12 +33,21 @@ __all__ = [
     "VerificationFailed",
     "__version__",
     "audit",
+    "audit_async",
+    "export",
+    "keygen",
     "load_spec",
     "simulate",
+    "simulate_async",
+    "verify",
+    "views",
 ]
 
 _HOMES: Final = {
-    "p2pdp.api": ("audit", "load_spec", "simulate"),
+    "p2pdp.api": (
+        *("audit", "audit_async", "export", "keygen", "load_spec"),
+        *("simulate", "simulate_async", "verify", "views"),
+    ),
     "p2pdp.core.errors": ("NotReady", "P2pdpError", "Refused", "RunFailed", "UsageError", "VerificationFailed"),
     "p2pdp.core.spec": ("Spec",),
 }

@@ -10,6 +10,7 @@ Objects have fields named as in the JSON documents that the commands print.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -36,31 +37,50 @@ def simulate(
     out: str | Path | None = None,
     trials: int | None = None,
     *,
+    fast: bool = False,
     faults: Faults | None = None,
     progress: Progress | None = None,
 ) -> Result:
     """Runs a spec in the simulated world.
 
     `out` is the folder to be filled; without one nothing is written and nothing audited. Trial i runs on
-    seed + i, and trial 0 leaves the ledgers. `progress` is told hops done and hops in all. A spec without a
-    seed runs on seed 0. Noise and routing come from the seed too, so all claims about a simulated run are
-    hypothetical.
+    seed + i, synthetic data and random graphs included, and trial 0 leaves the ledgers. `progress` is told
+    hops done and hops in all (with `fast`: trials). A spec without a seed runs on seed 0. Noise and routing
+    come from the seed too, so all claims about a simulated run are hypothetical.
+
+    With `fast` results are drawn straight from their law, which takes milliseconds a trial: there are
+    no ledgers and so no audit and no baselines. `messages` then counts those that carry tokens and totals;
+    `bytes` and `seconds` are 0, because no frame is made and no clock runs.
     """
     from p2pdp.runs.simulate import simulate_spec
 
     loaded = spec if isinstance(spec, Spec) else load_spec(spec)
-    return simulate_spec(loaded, None if out is None else Path(out), trials, faults=faults, progress=progress)
+    folder = None if out is None else Path(out)
+    return simulate_spec(loaded, folder, trials, fast=fast, faults=faults, progress=progress)
 
 
-def verify(place: str | Path) -> Verified:
+async def simulate_async(
+    spec: Spec | str | Path,
+    out: str | Path | None = None,
+    trials: int | None = None,
+    *,
+    fast: bool = False,
+    faults: Faults | None = None,
+    progress: Progress | None = None,
+) -> Result:
+    """`simulate` where a loop is already running, such as in a notebook; `progress` is told from another thread."""
+    return await asyncio.to_thread(simulate, spec, out, trials, fast=fast, faults=faults, progress=progress)
+
+
+def verify(folder: str | Path) -> Verified:
     """Whether the ledgers or skeletons of a folder or exported file are complete, unaltered and consistent."""
     from p2pdp.runs.audit import verify as judge
 
-    return judge(place)
+    return judge(folder)
 
 
 def audit(
-    place: str | Path,
+    folder: str | Path,
     colluders: Sequence[int] | None = None,
     delta: float | None = None,
     *,
@@ -68,27 +88,39 @@ def audit(
 ) -> Audited:
     """How much every observer of a run could have learned, from skeletons alone. Nothing is written.
 
+    `folder` is a run's folder or a file made by `export`.
     Raises `VerificationFailed` where ledgers are altered, missing or never closed; with `allow_missing`, where
     they are only missing or never closed, claims for observers whose rows are complete and refuses the others
     by name. `colluders` and `delta` are those of the spec where they are not given.
     """
     from p2pdp.runs.audit import audit as judge
 
-    return judge(place, colluders, delta, allow_missing=allow_missing)
+    return judge(folder, colluders, delta, allow_missing=allow_missing)
 
 
-def views(place: str | Path) -> Iterator[dict[str, Any]]:
+async def audit_async(
+    folder: str | Path,
+    colluders: Sequence[int] | None = None,
+    delta: float | None = None,
+    *,
+    allow_missing: bool = False,
+) -> Audited:
+    """`audit` where a loop is already running, such as in a notebook."""
+    return await asyncio.to_thread(audit, folder, colluders, delta, allow_missing=allow_missing)
+
+
+def views(folder: str | Path) -> Iterator[dict[str, Any]]:
     """Every record of every view at hand, as `p2pdp views` prints them."""
     from p2pdp.runs.audit import views as lines
 
-    return lines(place)
+    return lines(folder)
 
 
-def export(place: str | Path, out: str | Path) -> int:
+def export(folder: str | Path, out: str | Path) -> int:
     """Writes spec, roster and skeletons to one file: enough for an audit, no values. Gives their number."""
     from p2pdp.runs.audit import export as write
 
-    return write(place, out)
+    return write(folder, out)
 
 
 def keygen(out: str | Path) -> str:

@@ -45,15 +45,71 @@ def general_leak(noise: Floats, inputs: Floats) -> float:
 
     `noise` has a column per draw, scaled by its standard deviation; `inputs` a column per input of the user.
     """
-    moved = inputs[:, np.any(inputs != 0.0, axis=0)]
-    if moved.size == 0:
-        return 0.0
+    whitened, outside = _whitened(noise, inputs)
+    return float("inf") if np.any(outside) else _supremum(whitened.T @ whitened)
+
+
+def general_leaks(
+    rows: int, users: int, noise_row: Ints, draw: Ints, deviation: Floats, input_row: Ints, user: Ints, number: Ints,
+    weight: Floats,
+) -> Floats:  # fmt: skip
+    """The same for all users at once, from entries: which row holds which draw, and which input of whom.
+
+    Rows that share no draw, not even through others, are independent: each such block is dealt with alone, and
+    the Gram blocks of a user add up.
+    """
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    draws, draw = np.unique(draw, return_inverse=True)
+    edges = coo_array((np.ones(len(draw)), (noise_row, rows + draw)), shape=(rows + len(draws),) * 2)
+    _, block = connected_components(edges, directed=False)
+    names, column = np.unique(np.stack([user, number]), axis=1, return_inverse=True)
+    column = column.reshape(-1)
+    owners: Ints = names[0]
+    own = [np.nonzero(owners == one)[0] for one in range(users)]
+    grams = [np.zeros((len(places), len(places))) for places in own]
+    infinite = np.zeros(users, dtype=np.bool_)
+    by_noise, by_input = _grouped(block[noise_row]), _grouped(block[input_row])
+    for part, entries in by_input.items():
+        members = np.nonzero(block[:rows] == part)[0]
+        columns = np.unique(column[entries])
+        moved = _dense(members, columns, input_row[entries], column[entries], weight[entries])
+        noisy = by_noise.get(part, np.zeros(0, dtype=np.int64))
+        noise = _dense(members, np.unique(draw[noisy]), noise_row[noisy], draw[noisy], deviation[noisy])
+        whitened, outside = _whitened(noise, moved)
+        infinite[owners[columns[outside]]] = True
+        for one in np.unique(owners[columns]):
+            mine = np.nonzero(owners[columns] == one)[0]
+            place = np.searchsorted(own[one], columns[mine])
+            grams[one][np.ix_(place, place)] += whitened[:, mine].T @ whitened[:, mine]
+    return np.where(infinite, np.inf, [_supremum(gram) for gram in grams])
+
+
+def _grouped(keys: Ints) -> dict[int, Ints]:
+    order = np.argsort(keys, kind="stable")
+    found, starts = np.unique(keys[order], return_index=True)
+    return dict(zip(found.tolist(), np.split(order, starts[1:]), strict=True)) if len(keys) else {}
+
+
+def _dense(rows: Ints, columns: Ints, row: Ints, column: Ints, value: Floats) -> Floats:
+    """A dense matrix of sorted rows and columns from entries, of which several may fall on one place."""
+    matrix = np.zeros((len(rows), len(columns)))
+    np.add.at(matrix, (np.searchsorted(rows, row), np.searchsorted(columns, column)), value)
+    return matrix
+
+
+def _whitened(noise: Floats, inputs: Floats) -> tuple[Floats, npt.NDArray[np.bool_]]:
+    """The inputs' columns where the noise has unit variance, and which of them are not within its range."""
     values, vectors = np.linalg.eigh(noise @ noise.T)
-    kept = values > max(values.max(initial=0.0), 0.0) * _RANK_TOLERANCE * max(1, len(values))
-    outside = vectors[:, ~kept].T @ moved
-    if np.any(np.linalg.norm(outside, axis=0) > _RANGE_TOLERANCE * np.linalg.norm(moved, axis=0)):
-        return float("inf")
-    inside = vectors[:, kept].T @ moved
-    gram = inside.T @ (inside / values[kept][:, None])
+    largest = max(values.max(initial=0.0), 0.0)
+    kept = values > largest * _RANK_TOLERANCE * max(1, len(values))
+    outside = np.linalg.norm(vectors[:, ~kept].T @ inputs, axis=0) > _RANGE_TOLERANCE * np.linalg.norm(inputs, axis=0)
+    smallest = values[kept] - largest * len(values) * np.finfo(np.float64).eps  # as small as rounding may have hidden
+    return vectors[:, kept].T @ inputs / np.sqrt(smallest)[:, None], outside
+
+
+def _supremum(gram: Floats) -> float:
+    """Over all changes of a user's inputs: an upper end, and exact where no entry is negative."""
     total = float(np.abs(gram).sum())
     return min(total, float(len(gram) * np.linalg.eigvalsh(gram)[-1])) if len(gram) > 1 else total

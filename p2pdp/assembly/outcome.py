@@ -11,7 +11,7 @@ from p2pdp.core.ids import CURATOR, Peer, is_user
 from p2pdp.core.messages import GO, TOKEN
 from p2pdp.core.values import LinearForm
 from p2pdp.ledger.messages import public_message, whole_message
-from p2pdp.ledger.records import OWN, PUBLISHED, RECEIVED, SENT, Record, read
+from p2pdp.ledger.records import OWN, PUBLISHED, RECEIVED, SENT, Record, read, whole_length
 from p2pdp.mechanisms import gaussian, laplace, randomized_response
 from p2pdp.protocols.contract import Estimate
 from p2pdp.protocols.run_plan import RunPlan
@@ -38,16 +38,16 @@ class Outcome:
 def outcome(run: RunPlan, views: Mapping[Peer, bytes], excluded: Sequence[Peer]) -> Outcome:
     """Reads all ledgers of a run. Where somebody was gone round, a replay tells whose contributions count."""
     found = Outcome()
-    for peer, data in views.items():
-        contents = read(data)
+    begun = {peer: read(data) for peer, data in views.items() if whole_length(data)}
+    for peer, contents in begun.items():
         found.messages += sum(record.kind == SENT for record in contents.records)
-        if is_user(peer):
+        if is_user(peer) and contents.records:
             visits = sum(_is_token(record) for record in contents.records)
             found.counted[peer] = _cyclic(visits, contents.records[0].body[4])
         elif peer == CURATOR:
             _published(contents.records, found)
     if excluded:
-        form = replay(run, {peer: read(data) for peer, data in views.items()}).published
+        form = replay(run, begun).published
         found.counted = {} if form is None else _counted(form)
     return found
 

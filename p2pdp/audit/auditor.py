@@ -14,7 +14,7 @@ from p2pdp.audit.exact import ExactAuditor, Leaks
 from p2pdp.audit.local import local_claim
 from p2pdp.core.claims import Claim, Refusal
 from p2pdp.core.errors import Refused, UsageError
-from p2pdp.core.ids import Peer
+from p2pdp.core.ids import CURATOR, Peer
 from p2pdp.ledger.records import Contents
 from p2pdp.mechanisms import gaussian
 from p2pdp.mechanisms.clipping import Bounds
@@ -27,6 +27,8 @@ Floats = npt.NDArray[np.float64]
 EXACT = "exact"
 _PUBLIC_ROUTE = "the observer is taken to know the realised path, schedule and graph"
 _HYPOTHETICAL = "hypothetical: noise and routing came from a seed"
+_NOT_AT_HAND = "its ledger is not whole or not at hand"
+_PASSED_THROUGH = "what it saw passed through users whose ledgers are not at hand"
 _FAST = "the fast sampler's floating-point noise is treated as ideal"
 
 
@@ -51,7 +53,7 @@ def audit_run(
         raise UsageError("delta must be between 0 and 1")
     _check_colluders(run, colluders)
     transcript = replay(run, views)
-    local = local_claim(run, transcript, delta, _assumptions(run)[1:])
+    local = local_claim(run, transcript, incomplete, delta, _assumptions(run, transcript)[1:])
     refusals: list[Refusal] = []
     if run.plan.noise.name not in ("gaussian", "none"):
         reason = f"{run.plan.noise.name} noise has no exact Gaussian leak"
@@ -75,30 +77,31 @@ def _check_colluders(run: RunPlan, colluders: Sequence[Peer]) -> None:
 
 def sensitivity_of(run: RunPlan) -> float:
     """How far replacing one value of a user can move a contribution, in grid units, rounded up."""
-    assert run.spec.data.clip is not None
+    if run.spec.data.clip is None:  # a category, which moves one count to another
+        return math.nextafter(math.sqrt(2.0), 2.0)
     return Grid(run.plan.grid_exponent).sensitivity(Bounds(*run.spec.data.clip), run.dimensions)
 
 
-def _assumptions(run: RunPlan) -> list[str]:
+def _assumptions(run: RunPlan, transcript: Transcript) -> list[str]:
     listed = [_PUBLIC_ROUTE]
-    if run.plan.noise.name != "none":
-        bits = math.log2(run.plan.noise.scale) if run.plan.noise.name in ("gaussian", "laplace") else 0.0
-        if bits:
-            listed.append(f"discrete noise with sigma = 2^{bits:.1f} grid steps is treated as continuous")
+    if run.plan.noise.name in ("gaussian", "laplace"):
+        bits = math.log2(run.plan.noise.scale)
+        listed.append(f"discrete noise with sigma = 2^{bits:.1f} grid steps is treated as continuous")
     if run.sampler == "seeded":
         listed.append(_HYPOTHETICAL)
     elif run.sampler == "fast":
         listed.append(_FAST)
+    listed += [f"user {user}, whose ledger is not whole, followed the protocol" for user in sorted(transcript.rebuilt)]
     return listed
 
 
 class _Claims:
     """Turns leaks into claims at one delta."""
 
-    def __init__(self, run: RunPlan, delta: float) -> None:
+    def __init__(self, run: RunPlan, transcript: Transcript, delta: float) -> None:
         self._delta = delta
         self._sensitivity = sensitivity_of(run)
-        self._assumptions = tuple(_assumptions(run))
+        self._assumptions = tuple(_assumptions(run, transcript))
 
     def mu(self, leaks: Floats) -> Floats:
         return self._sensitivity * np.sqrt(leaks)
@@ -132,14 +135,17 @@ class _Claims:
 def _exact(
     run: RunPlan, transcript: Transcript, incomplete: Sequence[Peer], delta: float, colluders: Sequence[Peer]
 ) -> Audit:
-    exact, claims = ExactAuditor(transcript, run.n), _Claims(run, delta)
+    exact, claims = ExactAuditor(transcript, run.n), _Claims(run, transcript, delta)
     refusals: list[Refusal] = []
     leaks = np.full((run.n, run.n), np.nan)
     observers: list[int] = []
     for user in range(run.n):
-        found = None if user in incomplete or user not in transcript.received else exact.nodes([user]).values
+        if user in incomplete or user not in transcript.received:
+            refusals.append(Refusal("node", EXACT, f"user {user}: {_NOT_AT_HAND}"))
+            continue
+        found = exact.nodes([user]).values
         if found is None:
-            refusals.append(Refusal("node", EXACT, f"user {user}: its view is not complete at hand"))
+            refusals.append(Refusal("node", EXACT, f"user {user}: {_PASSED_THROUGH}"))
         else:
             leaks[:, user] = found
             observers.append(user)
@@ -151,22 +157,28 @@ def _exact(
     coalition_mu = None if coalition is None else claims.mu(coalition)
     if coalition_mu is not None:
         made.append(claims.claim("coalition", coalition_mu[:, None], [tuple(colluders)]))
-    roles: list[tuple[str, Leaks]] = [("curator", exact.curator()), ("public", exact.public())]
-    if not incomplete:
-        roles.append(("network", exact.network()))
-    else:
-        refusals.append(Refusal("network", EXACT, "not all views are at hand"))
-    for name, found_leaks in roles:
-        if found_leaks.values is None:
-            refusals.append(Refusal(name, EXACT, "what it saw passed through a user whose ledger is not at hand"))
+    roles: list[tuple[str, Leaks | None]] = [
+        ("curator", None if CURATOR in incomplete else exact.curator()),
+        ("public", exact.public()),
+        ("network", None if incomplete else exact.network()),
+    ]
+    for name, role in roles:
+        if role is None:
+            reason = _NOT_AT_HAND if name == "curator" else "not all views are at hand"
+            refusals.append(Refusal(name, EXACT, reason))
+        elif role.values is None:
+            refusals.append(Refusal(name, EXACT, _PASSED_THROUGH))
         else:
-            made.append(claims.claim(name, claims.mu(found_leaks.values)[:, None], [name]))
-    # The leak in units of one contribution's own noise, as the papers state it.
+            made.append(claims.claim(name, claims.mu(role.values)[:, None], [name]))
+    scaled, scaled_coalition = _in_sigmas(run, leaks), None if coalition is None else _in_sigmas(run, coalition)
+    return Audit(made, refusals, mu, scaled, claims.epsilons(mu), coalition_mu, scaled_coalition)
+
+
+def _in_sigmas(run: RunPlan, leaks: Floats) -> Floats:
+    """The leak in units of one contribution's own noise, as the papers state it: all or nothing without any."""
     unit = math.inf if run.plan.noise.name == "none" else run.plan.noise.scale**2
     with np.errstate(invalid="ignore"):
-        scaled = leaks * unit
-        scaled_coalition = None if coalition is None else coalition * unit
-    return Audit(made, refusals, mu, scaled, claims.epsilons(mu), coalition_mu, scaled_coalition)
+        return np.where(leaks == 0.0, 0.0, leaks * unit)
 
 
 def _coalition(
@@ -179,9 +191,10 @@ def _coalition(
     if not colluders:
         return None
     absent = [user for user in colluders if user in incomplete or user not in transcript.received]
-    found = None if absent else exact.nodes(list(colluders)).values
+    if absent:
+        refusals.append(Refusal("coalition", EXACT, f"user {absent[0]}: {_NOT_AT_HAND}"))
+        return None
+    found = exact.nodes(list(colluders)).values
     if found is None:
-        refusals.append(
-            Refusal("coalition", EXACT, f"the view of user {(absent or colluders)[0]} is not complete at hand")
-        )
+        refusals.append(Refusal("coalition", EXACT, _PASSED_THROUGH))
     return found

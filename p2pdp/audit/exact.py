@@ -8,14 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from p2pdp.accounting.gaussian_view import disjoint_leaks, general_leak
+from p2pdp.accounting.gaussian_view import disjoint_leaks, general_leaks
 from p2pdp.core.ids import Peer
-from p2pdp.replay.rows import Layout, RowTerms, stretches
+from p2pdp.replay.rows import Layout, stretches
 from p2pdp.replay.transcript import Transcript
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
-Flags = npt.NDArray[np.bool_]
 
 _INPUT, _DRAW, _UNKNOWN = range(3)
 
@@ -37,7 +36,7 @@ class ExactAuditor:
         self._received = {
             peer: [self._layout.place(form) for form in forms] for peer, forms in transcript.received.items()
         }
-        self._totals = [self._layout.place(form) for form in transcript.totals.values()]
+        self._totals = [self._layout.place(form) for form in transcript.totals]
         published = transcript.published
         self._published = [] if published is None else [self._layout.place(published)]
         self._tabulate()
@@ -82,6 +81,8 @@ class ExactAuditor:
         return self._leaks([*placed, *self._totals, *self._published], ())
 
     def _leaks(self, placed: Iterable[dict[tuple[int, int], float]], members: Sequence[Peer]) -> Leaks:
+        if self._transcript.published is None:  # it belongs to every view, and what it was cannot be told
+            return Leaks(None)
         forms = list(placed)
         mixed = sum(len(form) != 1 or next(iter(form.values())) != 1.0 for form in forms)
         terms = stretches(forms)
@@ -91,7 +92,7 @@ class ExactAuditor:
         if np.any(kind == _UNKNOWN):
             return Leaks(None)
         drawn, inputs = (kind == _DRAW) & foreign, (kind == _INPUT) & foreign
-        if self._draws_once and mixed <= 1 and not np.any(weight < 0.0):
+        if self._draws_once and mixed <= 1 and not np.any(weight < 0.0) and len(np.unique(at)) == len(at):
             leaks = disjoint_leaks(
                 terms.rows,
                 self._users,
@@ -102,39 +103,21 @@ class ExactAuditor:
                 weight[inputs],
             )
         else:
-            leaks = self._general(terms, at, weight, drawn, inputs)
+            leaks = general_leaks(
+                terms.rows,
+                self._users,
+                terms.row[drawn],
+                self._sources(at[drawn]),
+                weight[drawn] * np.sqrt(self._variance[at[drawn]]),
+                terms.row[inputs],
+                self._owner[at[inputs]],
+                self._number[at[inputs]],
+                weight[inputs],
+            )
         leaks[list(members)] = np.nan
         return Leaks(leaks)
-
-    def _general(
-        self,
-        terms: RowTerms,
-        at: Ints,
-        weight: Floats,
-        drawn: Flags,
-        inputs: Flags,
-    ) -> Floats:
-        """Any rows at all: by dense linear algebra, for the few views in which draws are shared between rows."""
-        noise = _matrix(
-            terms.rows, terms.row[drawn], self._sources(at[drawn]), weight[drawn] * np.sqrt(self._variance[at[drawn]])
-        )
-        leaks = np.zeros(self._users)
-        owner = self._owner[at]
-        for user in range(self._users):
-            own = inputs & (owner == user)
-            columns = _matrix(terms.rows, terms.row[own], self._number[at[own]], weight[own])
-            leaks[user] = general_leak(noise, columns)
-        return leaks
 
     def _sources(self, at: Ints) -> Ints:
         """A number for each draw."""
         names: Ints = self._owner[at] * (self._number.max(initial=0) + 1) + self._number[at]
         return names
-
-
-def _matrix(rows: int, row: Ints, column: Ints, value: Floats) -> Floats:
-    """A dense matrix from entries, of which several may fall on one place; columns in order of first sight."""
-    names, place = np.unique(column, return_inverse=True)
-    matrix = np.zeros((rows, len(names)))
-    np.add.at(matrix, (row, place), value)
-    return matrix

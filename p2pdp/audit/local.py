@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from p2pdp.core.claims import Claim, Refusal
 from p2pdp.core.draws import Mechanism
+from p2pdp.core.ids import Peer, is_user
 from p2pdp.mechanisms import gaussian, laplace, randomized_response
 from p2pdp.mechanisms.clipping import Bounds
 from p2pdp.mechanisms.grid import Grid
@@ -20,11 +21,20 @@ from p2pdp.replay.transcript import Transcript
 _OBSERVER = "network"
 
 
-def local_claim(run: RunPlan, transcript: Transcript, delta: float, assumptions: Sequence[str]) -> Claim | Refusal:
-    """Gaussian contributions compose as mu = sqrt(sum mu_i^2); pure ones add their epsilons."""
+def local_claim(
+    run: RunPlan, transcript: Transcript, incomplete: Sequence[Peer], delta: float, assumptions: Sequence[str]
+) -> Claim | Refusal:
+    """Gaussian contributions compose as mu = sqrt(sum mu_i^2); pure ones add their epsilons.
+
+    A ledger that ends early counts as far as it goes, and whatever others had from its owner beyond that: what
+    was sent was recorded before, so contributions in neither have reached nobody. The claim says so.
+    """
     absent = [user for user in range(run.n) if user not in transcript.own_noise]
     if absent:
         return Refusal(_OBSERVER, "local", f"the ledger of user {absent[0]} is not at hand")
+    if transcript.unknown:
+        return Refusal(_OBSERVER, "local", f"what user {min(transcript.unknown)} contributed cannot be told")
+    early = [f"what user {user} sent is in its ledger or in those of others" for user in incomplete if is_user(user)]
     kind = run.plan.noise.name
     if kind in ("gaussian", "none"):
         mus = [_mu(run, own) for own in transcript.own_noise.values()]
@@ -47,18 +57,21 @@ def local_claim(run: RunPlan, transcript: Transcript, delta: float, assumptions:
         worst_pair=(list(transcript.own_noise)[worst], _OBSERVER),
         bound=True,
         violated_pairs=None,
-        assumptions=(*assumptions, "each contribution is protected by its own user's noise alone"),
+        assumptions=(*assumptions, *early, "each contribution is protected by its own user's noise alone"),
     )
 
 
 def _mu(run: RunPlan, own: list[tuple[Mechanism, ...]]) -> float:
-    assert run.spec.data.clip is not None
-    sensitivity = Grid(run.plan.grid_exponent).sensitivity(Bounds(*run.spec.data.clip), run.dimensions)
     total = 0.0
     for drawn in own:
         variance = sum(mechanism.scale**2 for mechanism in drawn)
-        total += math.inf if variance == 0.0 else sensitivity**2 / variance
+        total += math.inf if variance == 0.0 else _sensitivity(run) ** 2 / variance
     return math.sqrt(total)
+
+
+def _sensitivity(run: RunPlan) -> float:
+    assert run.spec.data.clip is not None  # Gaussian noise is for numbers
+    return Grid(run.plan.grid_exponent).sensitivity(Bounds(*run.spec.data.clip), run.dimensions)
 
 
 def _pure_epsilon(run: RunPlan, drawn: tuple[Mechanism, ...]) -> float:

@@ -2,8 +2,10 @@
 
 Checked are: bootstrap's signature on the roster and the spec it names; each chain, from its opening
 record to its closing signature; the heads that the curator received; that the k-th message sent on a
-link is the k-th received there, bit for bit; that draws name pools which exist, once each. Private
-ledgers are checked where they are present, and their absence is no fault.
+link is the k-th received there, bit for bit; that no draw is used twice, and that draws name pools which
+exist. Private ledgers are checked where they are present, and their absence is no fault.
+
+A ledger that is broken in itself is judged no further: what it would say about others counts for nothing.
 
 A peer whom bootstrap's ledger excludes may lack a ledger or have one that ends at a whole record, and
 sends to it and from it need no receive: that is an incomplete run, not an altered one.
@@ -15,6 +17,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from p2pdp.audit.wellformed import EXCLUSION, malformed
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer, is_user
 from p2pdp.core.messages import HEAD, IDLE_TALK, SKELETON
 from p2pdp.crypto.identity import verify_labelled
@@ -24,10 +27,22 @@ from p2pdp.ledger.evidence import Evidence
 from p2pdp.ledger.heads import EXCLUSION_LABEL, HEAD_LABEL, head_parts
 from p2pdp.ledger.journal import PRIVATE, VIEW
 from p2pdp.ledger.messages import public_message
-from p2pdp.ledger.records import CLOSED, DRAWN, OPENED, POOL, PUBLISHED, RECEIVED, SENT, Contents, Record
+from p2pdp.ledger.records import (
+    CLOSED,
+    DRAWN,
+    OPENED,
+    POOL,
+    PUBLISHED,
+    RECEIVED,
+    SENT,
+    Contents,
+    Record,
+)
 
 COMPLETE: Final = "complete"
 INCOMPLETE: Final = "incomplete"
+
+_EMPTY: Final = (b"", records.LEDGER_MAGIC, records.SKELETON_MAGIC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +52,7 @@ class Problem:
     peer: Peer
     index: int | None
     what: str
+    lacking: bool = False  # the ledger is absent or was never closed, which an audit may be told to allow
 
 
 @dataclass
@@ -58,14 +74,36 @@ class Verification:
     @property
     def only_missing(self) -> bool:
         """Whether nothing is wrong but that ledgers are absent or were never closed."""
-        return all(problem.peer in self.missing for problem in self.problems)
+        return all(problem.lacking for problem in self.problems)
 
-    def say(self, peer: Peer, index: int | None, what: str) -> None:
-        self.problems.append(Problem(peer, index, what))
+    def say(self, peer: Peer, index: int | None, what: str, *, lacking: bool = False) -> None:
+        self.problems.append(Problem(peer, index, what, lacking))
 
 
 def verify(evidence: Evidence) -> Verification:
     found = Verification()
+    everybody = _everybody(evidence, found)
+    for peer in everybody:  # bootstrap first: it says who is out
+        if peer in evidence.views:
+            contents = _read(evidence, found, peer, VIEW, evidence.views[peer])
+            if contents is not None:
+                found.views[peer] = contents
+        if peer == BOOTSTRAP:
+            found.excluded = _excluded(evidence, found)
+    for peer in everybody:
+        _completeness(evidence, found, peer)
+        _draws(found, peer)
+        if peer in evidence.private:
+            _private(evidence, found, peer)
+    if evidence.own is None:
+        _heads(found)
+        _links(found, set(everybody))
+    found.problems.sort(key=lambda problem: (problem.peer, problem.index if problem.index is not None else -1))
+    return found
+
+
+def _everybody(evidence: Evidence, found: Verification) -> tuple[Peer, ...]:
+    """Whose ledgers there should be, by a roster that is bootstrap's and names this spec."""
     roster = evidence.roster
     try:
         roster.check(roster.bootstrap.identity)
@@ -77,43 +115,37 @@ def verify(evidence: Evidence) -> Verification:
     for peer in (*evidence.views, *evidence.private):
         if peer not in everybody:
             found.say(peer, None, "the roster knows no such peer")
-    for peer in everybody:
-        if peer in evidence.views:
-            _read(evidence, found, peer, VIEW, evidence.views[peer])
-    found.excluded = _excluded(evidence, found)
-    for peer in everybody:
-        _completeness(evidence, found, peer)
-        if peer in evidence.private:
-            _private(evidence, found, peer)
-    if evidence.own is None:
-        _heads(found)
-        _links(found, set(everybody))
-    found.problems.sort(key=lambda problem: (problem.peer, problem.index if problem.index is not None else -1))
-    return found
+    return everybody
 
 
 def _read(evidence: Evidence, found: Verification, peer: Peer, role: str, data: bytes) -> Contents | None:
-    """Parses one ledger, checks its chain and opening, and counts it."""
+    """Parses one ledger, counts it, and checks its chain, records and opening; None if it is broken."""
+    if peer in found.excluded and data in _EMPTY:
+        return None  # it was gone before there was anything in it
     try:
         contents = records.read(data)
     except records.LedgerError as error:
         found.say(peer, None, f"the {role} ledger: {error}")
         return None
     found.records += len(contents.records)
-    if role == VIEW:
-        found.views[peer] = contents
-    broken = records.chain_problem(contents)
-    if broken is not None:
-        found.say(peer, broken[0], f"the {role} ledger: record {broken[0]} {broken[1]}")
-    if contents.torn_bytes:
-        found.say(peer, len(contents.records), f"the {role} ledger ends in the middle of a record")
+    problem = records.chain_problem(contents)
+    at = malformed(contents, peer, view=role == VIEW)
     opening = contents.records[0] if contents.records else None
-    expected = [role, evidence.roster.run_id, peer]
-    if opening is None or opening.kind != OPENED or opening.body[:3] != expected:
+    if contents.torn_bytes:  # of a ledger that was never closed, as a crash leaves it
+        never_closed = opening is not None and contents.records[-1].kind != CLOSED
+        what = f"the {role} ledger ends in the middle of a record"
+        found.say(peer, len(contents.records), what, lacking=never_closed)
+    if problem is None and at is not None:
+        problem = at, "lacks what its kind asks for"
+    if problem is not None:
+        found.say(peer, problem[0], f"the {role} ledger: record {problem[0]} {problem[1]}")
+    elif opening is None or opening.kind != OPENED or opening.body[:3] != [role, evidence.roster.run_id, peer]:
         found.say(peer, 0, f"the {role} ledger does not begin as one of this peer in this run")
     elif role == VIEW and is_user(peer) and opening.body[3] != evidence.roster.digest:
         found.say(peer, 0, "the ledger was begun under another roster")
-    return contents
+    else:
+        return contents
+    return None
 
 
 def _closing_problem(evidence: Evidence, peer: Peer, role: str, contents: Contents) -> str | None:
@@ -123,8 +155,7 @@ def _closing_problem(evidence: Evidence, peer: Peer, role: str, contents: Conten
     roster = evidence.roster
     identity = (roster.bootstrap if peer == BOOTSTRAP else roster.curator) if peer < 0 else roster.entries[peer]
     parts = head_parts(role, roster.run_id, peer, last.index, last.previous)
-    signed = len(last.body) == 1 and isinstance(last.body[0], bytes)
-    if not signed or not verify_labelled(identity.identity, last.body[0], HEAD_LABEL, *parts):
+    if len(last.body) != 1 or not verify_labelled(identity.identity, last.body[0], HEAD_LABEL, *parts):
         return f"the {role} ledger's closing signature is not valid"
     return None
 
@@ -137,7 +168,7 @@ def _completeness(evidence: Evidence, found: Verification, peer: Peer) -> None:
             found.cut_short.append(peer)
         elif peer not in evidence.views:
             found.missing.append(peer)
-            found.say(peer, None, "the ledger is missing")
+            found.say(peer, None, "the ledger is missing", lacking=True)
         return
     early = next((record for record in contents.records[:-1] if record.kind == CLOSED), None)
     if early is not None:
@@ -151,7 +182,7 @@ def _completeness(evidence: Evidence, found: Verification, peer: Peer) -> None:
         found.cut_short.append(peer)
     else:
         found.missing.append(peer)
-        found.say(peer, len(contents.records), problem)
+        found.say(peer, len(contents.records), problem, lacking=True)
 
 
 def _excluded(evidence: Evidence, found: Verification) -> list[Peer]:
@@ -162,11 +193,12 @@ def _excluded(evidence: Evidence, found: Verification) -> list[Peer]:
         if record.kind != PUBLISHED:
             continue
         message = public_message(record)
-        if message.type != "excluded":
+        if message.type != EXCLUSION:
             continue
-        peer, signature = message.fields
-        parts = (evidence.roster.run_id, peer.to_bytes(4, "big"))
-        if verify_labelled(evidence.roster.bootstrap.identity, signature, EXCLUSION_LABEL, *parts):
+        peer, signature = message.fields[:2]
+        known = peer in range(evidence.roster.n)
+        parts = (evidence.roster.run_id, peer.to_bytes(4, "big") if known else b"")
+        if known and verify_labelled(evidence.roster.bootstrap.identity, signature, EXCLUSION_LABEL, *parts):
             out.append(peer)
         else:
             found.say(BOOTSTRAP, record.index, "an exclusion is not signed by bootstrap")
@@ -184,15 +216,22 @@ def _private(evidence: Evidence, found: Verification, peer: Peer) -> None:
     for record in contents.records:
         if record.kind == POOL:
             sizes[record.body[1]] = (record.body[3:7], record.body[7])
+    for record in found.views[peer].records if peer in found.views else ():
+        if record.kind == DRAWN:
+            terms, pool, offset = record.body[1:5], record.body[5], record.body[6]
+            if pool not in sizes or sizes[pool][0] != terms or not 0 <= offset < sizes[pool][1]:
+                found.say(peer, record.index, "names a draw that the private ledger does not hold")
+
+
+def _draws(found: Verification, peer: Peer) -> None:
+    """Noise that is used twice can be taken out, and the auditor takes every draw for a new one."""
     used: set[tuple[int, int]] = set()
     for record in found.views[peer].records if peer in found.views else ():
         if record.kind == DRAWN:
-            _, *terms, pool, offset = record.body
-            if pool not in sizes or sizes[pool][0] != terms or not 0 <= offset < sizes[pool][1]:
-                found.say(peer, record.index, "names a draw that the private ledger does not hold")
-            elif (pool, offset) in used:
+            place = (record.body[5], record.body[6])
+            if place in used:
                 found.say(peer, record.index, "uses a draw for the second time")
-            used.add((pool, offset))
+            used.add(place)
 
 
 def _heads(found: Verification) -> None:
@@ -205,9 +244,9 @@ def _heads(found: Verification) -> None:
         if record.kind == RECEIVED:
             message = public_message(record)
             if message.type == HEAD:
-                handed_in[record.body[1]] = list(message.fields)
+                handed_in[record.body[1]] = list(message.fields[:2])
     for peer, view in found.views.items():
-        if peer == CURATOR or not view.records or peer in found.cut_short:
+        if peer == CURATOR:
             continue
         last = view.records[-1]
         if peer not in handed_in:
@@ -227,11 +266,13 @@ def _links(found: Verification, everybody: set[Peer]) -> None:
                 received[record.body[1], peer].append(record)
             elif record.kind == SENT:
                 sent[peer, record.body[0]].append(record)
+    suspects = {problem.peer for problem in found.problems if not problem.lacking}  # their peers are not to blame
     silent = {peer for peer in everybody if peer not in found.views} | set(found.missing) | set(found.cut_short)
     for (sender, receiver), messages in received.items():
-        _match(found, sent.get((sender, receiver), []), messages, receiver, whole=sender not in silent)
+        if not {sender, receiver} & suspects:
+            _match(found, sent.get((sender, receiver), []), messages, receiver, whole=sender not in silent)
     for (sender, receiver), messages in sent.items():
-        if receiver not in silent and not {sender, receiver} & set(found.excluded):
+        if receiver not in silent and not {sender, receiver} & {*found.excluded, *suspects}:
             _arrived(found, messages, len(received.get((sender, receiver), [])), sender)
 
 

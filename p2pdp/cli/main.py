@@ -1,23 +1,29 @@
 """`p2pdp`: one command a verb.
 
-Exit codes are those of `core.errors`. Results go to standard output, everything else to the error stream.
+Exit codes are those of `core.errors`, and 130 after Ctrl-C or SIGTERM. Results go to standard output,
+everything else to the error stream: whatever goes wrong is one line there.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import signal
 import sys
-from collections.abc import Iterable
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Any, Final, NoReturn
 
 import typer
 
-from p2pdp.core.errors import P2pdpError, UsageError, VerificationFailed
+from p2pdp.core.errors import NotReady, P2pdpError, UsageError, VerificationFailed
+
+_INTERRUPTED: Final = 130
+# What typer raises for a wrong command line. Some of its releases bring click along, others import it.
+_WrongCommand: Final[type[Exception]] = typer.BadParameter.__bases__[0]
 
 app = typer.Typer(
-    add_completion=False, no_args_is_help=True, rich_markup_mode=None, pretty_exceptions_enable=False,
+    add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False,
     help="Differential privacy among peers that trust nobody with their data.",
 )  # fmt: skip
 
@@ -30,25 +36,49 @@ Overrides = Annotated[
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON document on standard output and nothing else.")]
 
 
-def main() -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command line; every error a person can cause is one line and an exit code."""
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _interrupted)
     try:
-        app()
+        given = sys.argv[1:] if arguments is None else list(arguments)
+        code = app(given, prog_name="p2pdp", standalone_mode=False)
+        sys.stdout.flush()
     except P2pdpError as error:
-        _complain(str(error))
-        return error.exit_code
-    return 0
+        return _complain(str(error), error.exit_code)
+    except _WrongCommand as error:
+        return _complain(_command_problem(error), UsageError.exit_code)
+    except BrokenPipeError:  # who reads has enough
+        with contextlib.suppress(OSError):
+            sys.stdout.close()
+        return 0
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            sys.stdout.close()
+        return _complain(f"{error.filename or 'standard output'}: {error.strerror}", NotReady.exit_code)
+    except MemoryError:
+        return _complain("there is not enough memory for this", NotReady.exit_code)
+    except SystemExit as stop:
+        if stop.code == _INTERRUPTED:
+            _complain("interrupted", _INTERRUPTED)
+        raise
+    return code if isinstance(code, int) else 0
 
 
 def _interrupted(_number: int, _frame: object) -> NoReturn:
-    _complain("interrupted")
-    raise SystemExit(130)
+    raise SystemExit(_INTERRUPTED)
 
 
-def _complain(text: str) -> None:
-    print(f"p2pdp: {text}", file=sys.stderr)
+def _complain(text: str, code: int) -> int:
+    """One line, whatever stands in the names and texts that it quotes."""
+    line = "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text)
+    print(f"p2pdp: {line}", file=sys.stderr)
+    return code
+
+
+def _command_problem(error: Any) -> str:
+    command = getattr(getattr(error, "ctx", None), "command_path", "p2pdp")
+    return f"{error.format_message().rstrip('.')} ({command} --help lists what there is)"
 
 
 def _document(document: Any) -> None:
@@ -65,13 +95,17 @@ def _version(asked: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
+@app.callback(invoke_without_command=True)
 def _root(
+    context: typer.Context,
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Says the version.")
     ] = False,
 ) -> None:
     """Differential privacy among peers that trust nobody with their data."""
+    if context.invoked_subcommand is None and not version:
+        print(context.get_help(), file=sys.stderr)
+        raise typer.Exit(UsageError.exit_code)
 
 
 @app.command()
@@ -81,42 +115,43 @@ def simulate(
     trials: Annotated[
         int | None, typer.Option(help="Repetitions, on seed, seed + 1, …; the first leaves ledgers.")
     ] = None,
+    fast: Annotated[
+        bool, typer.Option("--fast", help="Draws results straight from their law: no ledgers, no audit.")
+    ] = False,
     overrides: Overrides = None,
     as_json: AsJson = False,
 ) -> None:
-    """Runs a spec without processes and sockets; the folder is that of a live run."""
+    """Runs a spec without processes and sockets."""
     from p2pdp import api
     from p2pdp.cli.progress import progress_bar
     from p2pdp.runs.simulate import default_folder
 
     loaded = api.load_spec(spec, overrides or [])
-    folder = default_folder(loaded) if out is None else out
+    folder = default_folder(loaded, fast=fast) if out is None else out
     with progress_bar("simulating", loaded) as progress:
-        result = api.simulate(loaded, folder, trials, progress=progress)
+        result = api.simulate(loaded, folder, trials, fast=fast, progress=progress)
     if as_json:
         _document(result.to_json())
         return
     from p2pdp.cli.tables import show_result
 
-    show_result(result, folder)
+    show_result(result, folder, fast=fast)
 
 
 @app.command()
 def verify(place: RunPlace, as_json: AsJson = False) -> None:
-    """Whether ledgers or skeletons are complete, unaltered and consistent with each other."""
+    """Says whether ledgers are complete, unaltered and consistent."""
     from p2pdp import api
 
     found = api.verify(place)
     if as_json:
         _document(found.to_json())
-    elif found.verified is not None:
-        print(f"{found.verified}: {found.records} records of run {found.run_id}")
     else:
-        for problem in found.problems:
-            where = "" if problem["index"] is None else f", record {problem['index']}"
-            print(f"node {problem['node']}{where}: {problem['what']}")
+        from p2pdp.cli.tables import show_verified
+
+        show_verified(found)
     if found.verified is None:
-        raise VerificationFailed(f"{len(found.problems)} problems in {found.records} records")
+        raise VerificationFailed(f"{place}: not verified, problems: {len(found.problems)}")
 
 
 @app.command()
@@ -125,18 +160,21 @@ def audit(
     colluders: Annotated[str | None, typer.Option(metavar="3,7", help="Users who pool what they saw.")] = None,
     delta: Annotated[float | None, typer.Option(help="Instead of the spec's.")] = None,
     pairs: Annotated[Path | None, typer.Option(metavar="FILE.npz", help="Writes all pairs [user, observer].")] = None,
-    allow_missing: Annotated[bool, typer.Option(help="Claim what is possible where ledgers are missing.")] = False,
+    allow_missing: Annotated[
+        bool, typer.Option("--allow-missing", help="Claim what is possible where ledgers are missing.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """How much every other party could have learned, from skeletons alone."""
+    """Says how much every other party could have learned."""
     from p2pdp import api
-    from p2pdp.files.folder import AUDIT_FILE, write_json
+    from p2pdp.runs.audit import check_pairs_file
 
+    if pairs is not None:
+        check_pairs_file(pairs)
     found = api.audit(place, _users(colluders), delta, allow_missing=allow_missing)
     if pairs is not None:
         found.save_pairs(pairs)
-    if place.is_dir():
-        write_json(place / AUDIT_FILE, found.to_json())
+    found.save(place)
     if as_json:
         _document(found.to_json())
         return
@@ -156,15 +194,11 @@ def _users(text: str | None) -> list[int] | None:
 
 @app.command()
 def views(place: RunPlace) -> None:
-    """Every record of every view at hand, one JSON object a line."""
+    """Prints every record of every view, one JSON object a line."""
     from p2pdp import api
 
-    _lines(api.views(place))
-
-
-def _lines(lines: Iterable[dict[str, Any]]) -> None:
-    for line in lines:
-        print(json.dumps(line, ensure_ascii=False))
+    for line in api.views(place):
+        print(json.dumps(line))
 
 
 @app.command()
@@ -173,14 +207,14 @@ def export(
     out: Annotated[Path, typer.Option(metavar="FILE", help="The file to write.")],
     as_json: AsJson = False,
 ) -> None:
-    """Spec, roster, heads and skeletons in one file: enough for an audit, no values."""
+    """Writes one file that is enough for an audit and holds no values."""
     from p2pdp import api
 
     count = api.export(place, out)
     if as_json:
         _document({"file": str(out), "skeletons": count})
     else:
-        print(f"{out}: {count} skeletons")
+        print(f"{out}: {count} skeletons, enough for verify and audit; no values")
 
 
 @app.command()
@@ -188,7 +222,7 @@ def keygen(
     out: Annotated[Path, typer.Option(metavar="DIR", help="The folder for identity.key and identity.pub.")],
     as_json: AsJson = False,
 ) -> None:
-    """Makes an identity: a signing key that only its owner can read, and its public half."""
+    """Makes an identity: a secret signing key and its public half."""
     from p2pdp import api
 
     public = api.keygen(out)

@@ -1,20 +1,27 @@
-"""Results and claims as people read them."""
+"""Results and claims as people read them, in 80 columns.
+
+Texts of specs, files and paths are shown as they are: none of them is read as markup, and characters that
+would move the cursor are written as escapes.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 if TYPE_CHECKING:
     from p2pdp.core.claims import Claim
     from p2pdp.report.result import Result
-    from p2pdp.runs.audit import Audited
+    from p2pdp.runs.audit import Audited, Verified
 
-_LISTED_MAX = 6
+_LISTED_MAX: Final = 6
+_COLLUDERS_MAX: Final = 4
 
 
 def number(value: Any) -> str:
@@ -29,57 +36,128 @@ def number(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
-def show_result(result: Result, folder: Path) -> None:
-    console = Console()
-    table = Table(show_header=False, box=None, pad_edge=False)
+def plain(text: object) -> Text:
+    """Text without markup and without characters that do anything but stand there."""
+    return Text("".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in str(text)))
+
+
+def _say(console: Console, text: object, *, wrap: bool = True) -> None:
+    console.print(plain(text), soft_wrap=not wrap)
+
+
+def show_result(result: Result, folder: Path, *, fast: bool = False) -> None:
+    console = Console(highlight=False)
+    _say(console, f"{result.protocol}, run {result.run_id}, {result.nodes} users")
     rows = [
         ("estimate", number(result.estimate)),
         ("standard error", number(result.standard_error)),
-        ("truth", number(result.truth)),
-        ("error under local DP", number(result.baselines["local"]["standard_error"])),
-        ("error with a trusted curator", number(result.baselines["central"]["standard_error"])),
-        ("nodes", f"{result.nodes}" + (f", missing {result.missing}" if result.missing else "")),
+        ("without noise it would be", number(result.truth)),
+        ("error", number(result.error)),
         ("hops, messages", f"{result.hops}, {result.messages}"),
         ("faults", ", ".join(f"{kind} {count}" for kind, count in result.faults.items()) or "none"),
-        ("seed", f"{result.seed}: noise and routing come from it, so privacy claims are hypothetical"),
     ]
+    local, central = (result.baselines[name]["standard_error"] for name in ("local", "central"))
+    if local is not None or central is not None:
+        rows.insert(4, ("standard error under local DP", number(local)))
+        rows.insert(5, ("… with a trusted curator", number(central)))
+    if result.missing:
+        rows.append(("missing users", ", ".join(map(str, result.missing))))
     if result.trials is not None:
-        rows.insert(3, ("trials", str(len(result.trials))))
-    for name, text in rows:
-        table.add_row(f"{name}  ", text)
-    console.print(f"{result.protocol}, run {result.run_id}", highlight=False)
-    console.print(table, highlight=False)
-    console.print(
-        f"folder: {folder}   (p2pdp audit {folder} says who could have learned what)", highlight=False, soft_wrap=True
-    )
+        rows += _trial_rows(result)
+    _columns(console, [], rows)
+    _say(console, f"All randomness came from seed {result.seed}: this protects nobody, it shows what a real run gives.")
+    if fast:
+        _say(console, f"{folder}: spec and result; --fast leaves no ledgers, so there is nothing to audit", wrap=False)
+    else:
+        _say(console, f"{folder}: who could have learned what, says: p2pdp audit {folder}", wrap=False)
+
+
+def _trial_rows(result: Result) -> list[tuple[str, str]]:
+    """How far the trials were off on average, beside what was announced for one of them."""
+    errors = [trial.error for trial in result.trials or ()]
+    rows = [("trials", str(len(errors)))]
+    columns = [list(error) if isinstance(error, list) else [error] for error in errors if error is not None]
+    if columns:
+        squares = [math.sqrt(sum(part * part for part in parts) / len(parts)) for parts in zip(*columns, strict=True)]
+        rows.append(("root mean square error", number(squares if len(squares) > 1 else squares[0])))
+    return rows
+
+
+def _columns(console: Console, headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    table = Table(show_header=bool(headings), box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for heading in headings:
+        table.add_column(plain(heading), overflow="fold")
+    for row in rows:
+        table.add_row(*map(plain, row))
+    console.print(table)
+
+
+def show_verified(found: Verified) -> None:
+    console = Console(highlight=False)
+    if found.verified is not None:
+        _say(console, f"{found.verified}: {found.records} records of run {found.run_id}, unaltered and consistent")
+    for problem in found.problems:
+        where = "" if problem["index"] is None else f", record {problem['index']}"
+        _say(console, f"node {problem['node']}{where}: {problem['what']}", wrap=False)
 
 
 def show_audit(found: Audited) -> None:
-    console = Console()
-    console.print(
-        f"{found.protocol}, {found.nodes} users, delta {found.delta:g}, ledgers {found.verified}", highlight=False
-    )
-    table = Table("observer", "method", "given", "epsilon, worst", "epsilon, mean", "mu, worst", "worst pair", "bound")
-    for claim in found.claims:
-        table.add_row(
-            claim.observer,
-            claim.method,
-            claim.conditioning,
-            number(claim.epsilon_max),
-            number(claim.epsilon_mean),
-            number(claim.mu_max),
-            _pair(claim),
-            "yes" if claim.bound else "no",
-        )
-    console.print(table, highlight=False)
+    console = Console(highlight=False)
+    heading = f"{found.protocol}, {found.nodes} users, delta {found.delta:g}, ledgers {found.verified}"
+    _say(console, heading)
+    _say(console, _in_words(found))
+    console.print()
+    headings = ("observer", "method", "given", "epsilon", "mean", "mu", "worst pair")
+    _columns(console, headings, [_row(claim) for claim in found.claims])
+    console.print()
+    _say(console, "epsilon: worst over all users, and the mean over pairs; given: what the observer is taken to know.")
+    if not all(claim.bound for claim in found.claims):
+        _say(console, "*: a published formula that is no bound.")
+    refused: dict[tuple[str, str], list[str]] = {}
     for refusal in found.refusals:
-        console.print(f"refused: {refusal.observer}, {refusal.method}: {refusal.reason}", highlight=False, markup=False)
+        refused.setdefault((refusal.method, refusal.reason), []).append(refusal.observer)
+    for (method, reason), observers in refused.items():
+        _say(console, f"refused: {', '.join(observers)}, {method}: {reason}")
     for assumption in sorted({text for claim in found.claims for text in claim.assumptions}):
-        console.print(f"assumed: {assumption}", highlight=False, markup=False)
+        _say(console, f"assumed: {assumption}")
+
+
+def _row(claim: Claim) -> tuple[str, ...]:
+    star = "" if claim.bound else "*"
+    epsilons = number(claim.epsilon_max) + star, number(claim.epsilon_mean)
+    mu = "" if claim.mu_max is None else number(claim.mu_max)
+    return claim.observer, claim.method, claim.conditioning, *epsilons, mu, _pair(claim)
 
 
 def _pair(claim: Claim) -> str:
+    """Whose data is at stake, and for whom, where the observer's column does not say it."""
     if claim.worst_pair is None:
         return ""
     user, observer = claim.worst_pair
-    return f"user {user} to {observer}"
+    if isinstance(observer, tuple):
+        shown = ", ".join(map(str, observer[:_COLLUDERS_MAX])) + (", …" if len(observer) > _COLLUDERS_MAX else "")
+        return f"user {user} to users {shown}"
+    return f"user {user}" + (f" to user {observer}" if isinstance(observer, int) else "")
+
+
+def _in_words(found: Audited) -> str:
+    """The headline as a sentence."""
+    claim = next((claim for claim in found.claims if claim.bound and claim.epsilon_max is not None), None)
+    if claim is None:
+        return "No bound can be given for what anybody could have learned."
+    if claim.observer == "node":
+        subject = "The most that one user could have learned about another"
+    elif claim.method == "local":
+        subject = "The most that anybody could have learned about a user, whatever they saw"
+    else:
+        subject = f"The most that the observer called {claim.observer} could have learned about a user"
+    epsilon = claim.epsilon_max
+    assert epsilon is not None
+    if epsilon == math.inf:
+        return f"{subject}: everything; epsilon is infinite, since some contribution is not covered by any noise."
+    factor = f"{math.exp(epsilon):.3g}" if epsilon < 100 else f"e^{epsilon:.4g}"
+    return (
+        f"{subject}: epsilon {number(epsilon)} at delta {claim.delta:g} ({_pair(claim)}). That is, whatever was seen "
+        f"is at most {factor} times as likely under one value of that user's data as under another, except with "
+        f"probability {claim.delta:g}."
+    )

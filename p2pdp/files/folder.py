@@ -11,17 +11,20 @@ skeletons and no value; `read_evidence` takes a folder or such a file alike.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+import re
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from p2pdp.core.errors import NotReady, UsageError, VerificationFailed
-from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer
+from p2pdp.core.errors import NotReady, P2pdpError, UsageError, VerificationFailed
+from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer, peer_name
 from p2pdp.core.messages import SKELETON
 from p2pdp.crypto.roster import Roster, RosterError
+from p2pdp.files.reading import read_text
 from p2pdp.files.spec import parse_spec, spec_digest
 from p2pdp.ledger import records
 from p2pdp.ledger.evidence import Evidence
@@ -34,13 +37,25 @@ SPEC_FILE: Final = "spec.toml"
 ROSTER_FILE: Final = "roster.json"
 RESULT_FILE: Final = "result.json"
 AUDIT_FILE: Final = "audit.json"
+_CURATOR_FOLDER: Final = "curator"
+
+# With these the place is right and the world is not ready; with all others somebody named a wrong place.
+_DISK_FAULTS: Final = frozenset(
+    {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS, errno.EMFILE, errno.ENFILE, errno.ENOMEM}
+)
+
+
+def disk_error(place: str | Path, error: OSError) -> P2pdpError:
+    """What to raise where a file or folder could not be written."""
+    kind = NotReady if error.errno in _DISK_FAULTS else UsageError
+    return kind(f"{place}: {error.strerror}")
 
 
 def peer_folder(folder: Path, peer: Peer) -> Path:
     if peer == CURATOR:
-        return folder / "curator"
+        return folder / _CURATOR_FOLDER
     if peer == BOOTSTRAP:
-        return folder / "curator" / "bootstrap"
+        return folder / _CURATOR_FOLDER / "bootstrap"
     return folder / "nodes" / f"{peer:04d}"
 
 
@@ -48,18 +63,30 @@ def make_folder(folder: Path) -> Path:
     """Makes an empty folder for a run; one that holds something is not touched."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        if any(folder.iterdir()):
-            raise UsageError(f"--out {folder}: the folder is not empty")
+        empty = not any(folder.iterdir())
     except (FileExistsError, NotADirectoryError):
         raise UsageError(f"--out {folder}: is not a folder") from None
     except OSError as error:
-        raise NotReady(f"--out {folder}: {error.strerror}") from None
+        raise disk_error(f"--out {folder}", error) from None
+    if not empty:
+        raise UsageError(f"--out {folder}: the folder is not empty; name another")
     return folder
+
+
+def check_new_file(file: Path, option: str) -> None:
+    """Refuses before long work what could not be written after it."""
+    if file.is_dir():
+        raise UsageError(f"{option} {file}: is a folder, and a file is needed")
+    if not file.parent.is_dir():
+        raise UsageError(f"{option} {file}: there is no folder {file.parent}")
 
 
 def write_ledgers(folder: Path, peer: Peer, view: bytes, private: bytes) -> None:
     place = peer_folder(folder, peer)
-    place.mkdir(parents=True, exist_ok=True)
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise disk_error(place, error) from None
     for name, data in ((VIEW, view), (PRIVATE, private)):
         if data:
             _write_secret(place / f"{name}.ledger", data)
@@ -71,7 +98,7 @@ def _write_secret(path: Path, data: bytes) -> None:
         with os.fdopen(descriptor, "wb") as file:
             file.write(data)
     except OSError as error:
-        raise NotReady(f"{path}: {error.strerror}") from None
+        raise disk_error(path, error) from None
 
 
 def write_json(path: Path, document: Mapping[str, Any]) -> None:
@@ -79,15 +106,31 @@ def write_json(path: Path, document: Mapping[str, Any]) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
+    """Replaces the file as a whole: whoever reads it meanwhile sees the old text or the new one."""
+    part = path.with_name(f"{path.name}.part")
     try:
-        path.write_text(text, encoding="utf-8")
+        part.write_text(text, encoding="utf-8", newline="\n")
+        part.replace(path)
+    except UnicodeEncodeError:
+        raise UsageError(f"{path}: a path in it is not UTF-8") from None
     except OSError as error:
-        raise NotReady(f"{path}: {error.strerror}") from None
+        raise disk_error(path, error) from None
+
+
+def write_arrays(path: Path, arrays: Mapping[str, Any]) -> None:
+    """Writes an npz file that loads without pickle."""
+    import numpy as np
+
+    try:
+        with path.open("wb") as file:
+            np.savez(file, allow_pickle=False, **arrays)
+    except OSError as error:
+        raise disk_error(path, error) from None
 
 
 def to_json(document: Mapping[str, Any]) -> str:
     """The one form in which p2pdp writes JSON: strict, so infinities must have become "inf" before."""
-    return json.dumps(document, indent=1, allow_nan=False, ensure_ascii=False)
+    return json.dumps(document, indent=1, allow_nan=False)
 
 
 def read_json(path: Path) -> dict[str, Any]:
@@ -95,7 +138,7 @@ def read_json(path: Path) -> dict[str, Any]:
         document = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror}") from None
-    except ValueError:
+    except (ValueError, RecursionError):
         raise VerificationFailed(f"{path}: is not JSON") from None
     if not isinstance(document, dict):
         raise VerificationFailed(f"{path}: is not a JSON object")
@@ -111,27 +154,51 @@ def read_evidence(place: Path) -> Evidence:
         return _read_folder(place)
     if place.is_file():
         return _read_export(place)
-    raise UsageError(f"{place}: does not exist")
+    raise UsageError(f"{place}: does not exist, or is neither a file nor a folder")
 
 
 def _read_folder(folder: Path) -> Evidence:
-    if not (folder / ROSTER_FILE).is_file() or not (folder / SPEC_FILE).is_file():
-        raise UsageError(f"{folder}: is not the folder of a run; it lacks {SPEC_FILE} or {ROSTER_FILE}")
+    for name in (SPEC_FILE, ROSTER_FILE):
+        if not (folder / name).is_file():
+            why = "a run of simulate --fast leaves no ledgers" if (folder / RESULT_FILE).is_file() else ""
+            raise UsageError(f"{folder}: is not the folder of a run with ledgers; it lacks {name}{why and f' ({why})'}")
     try:
         roster = Roster.from_json(read_json(folder / ROSTER_FILE))
     except RosterError as error:
         raise VerificationFailed(f"{folder / ROSTER_FILE}: {error}") from None
-    text = (folder / SPEC_FILE).read_text(encoding="utf-8")
     views: dict[Peer, bytes] = {}
     private: dict[Peer, bytes] = {}
-    for peer in (BOOTSTRAP, CURATOR, *range(roster.n)):
+    users = _users(folder, roster.n)
+    for peer in (BOOTSTRAP, CURATOR, *users):
         place = peer_folder(folder, peer)
-        _take(views, peer, place / f"{VIEW}.ledger", folder / "curator" / "skeletons" / f"{peer:04d}.skeleton")
+        _take(views, peer, place / f"{VIEW}.ledger", folder / _CURATOR_FOLDER / "skeletons" / f"{peer:04d}.skeleton")
         _take(private, peer, place / f"{PRIVATE}.ledger")
-    for place in sorted((folder / "nodes").glob("*")):
-        if not place.name.isdigit() or int(place.name) >= roster.n:
-            raise VerificationFailed(f"{place}: the roster knows no such node")
-    return _evidence(text, roster, views, private)
+    return _evidence(_spec_text(folder), roster, views, private, _owner(folder, views, roster))
+
+
+def _users(folder: Path, n: int) -> list[Peer]:
+    """All users of the roster and whoever else has a folder here: `verify` says that the roster knows no such peer."""
+    found = set(range(n))
+    for place in (folder / "nodes").glob("*"):
+        if not place.is_dir():
+            continue
+        if re.fullmatch(r"[0-9]{4,9}", place.name) is None or f"{int(place.name):04d}" != place.name:
+            raise VerificationFailed(f"{place}: is not the folder of a node")
+        found.add(int(place.name))
+    return sorted(found)
+
+
+def _owner(folder: Path, views: Mapping[Peer, bytes], roster: Roster) -> Peer | None:
+    """Whose folder it is, where it is one node's: no run is written without its curator's folder."""
+    alone = len(views) == 1 and roster.n > 1 and not (folder / _CURATOR_FOLDER).exists()
+    return max(views) if alone else None
+
+
+def _spec_text(folder: Path) -> str:
+    try:
+        return read_text(folder / SPEC_FILE)
+    except UsageError as error:
+        raise VerificationFailed(str(error)) from None
 
 
 def _take(found: dict[Peer, bytes], peer: Peer, *places: Path) -> None:
@@ -144,28 +211,30 @@ def _take(found: dict[Peer, bytes], peer: Peer, *places: Path) -> None:
             return
 
 
-def _evidence(text: str, roster: Roster, views: dict[Peer, bytes], private: dict[Peer, bytes]) -> Evidence:
+def _evidence(
+    text: str, roster: Roster, views: dict[Peer, bytes], private: dict[Peer, bytes], own: Peer | None
+) -> Evidence:
     try:
         spec = parse_spec(text, None)
     except UsageError as error:
         raise VerificationFailed(f"{SPEC_FILE}: {error}") from None
-    users = [peer for peer in views if peer >= 0]
-    alone = len(users) == 1 and CURATOR not in views and BOOTSTRAP not in views
-    return Evidence(spec, spec_digest(spec), roster, views, private, users[0] if alone and roster.n > 1 else None)
+    return Evidence(spec, spec_digest(spec), roster, views, private, own)
 
 
 def export(place: Path, file: Path) -> int:
     """Writes spec, roster and skeletons to one file; gives the number of skeletons."""
     evidence = read_evidence(place)
-    text = (place / SPEC_FILE).read_text(encoding="utf-8") if place.is_dir() else _unpack_export(place)[0]
+    check_new_file(file, "--out")
+    text = _spec_text(place) if place.is_dir() else _unpack_export(place)[0]
     skeletons = [[peer, _skeleton(peer, data)] for peer, data in sorted(evidence.views.items())]
-    content = records.pack([text, evidence.roster.to_bytes(), skeletons])
-    if file.exists():
-        raise UsageError(f"--out {file}: exists already")
+    content = records.pack([text, evidence.roster.to_bytes(), skeletons, evidence.own])
     try:
-        file.write_bytes(_MAGIC + zlib.compress(content, 6))
+        with file.open("xb") as target:
+            target.write(_MAGIC + zlib.compress(content, 6))
+    except FileExistsError:
+        raise UsageError(f"--out {file}: exists already; name another") from None
     except OSError as error:
-        raise NotReady(f"--out {file}: {error.strerror}") from None
+        raise disk_error(f"--out {file}", error) from None
     return len(skeletons)
 
 
@@ -173,28 +242,37 @@ def _skeleton(peer: Peer, data: bytes) -> bytes:
     try:
         return records.to_skeleton(data)
     except records.LedgerError as error:
-        raise VerificationFailed(f"the ledger of {peer}: {error}") from None
+        raise VerificationFailed(f"the ledger of {peer_name(peer)}: {error}") from None
 
 
-def _unpack_export(file: Path) -> tuple[str, bytes, list[tuple[int, bytes]]]:
-    data = file.read_bytes()
+def _unpack_export(file: Path) -> tuple[str, bytes, dict[Peer, bytes], Peer | None]:
+    try:
+        data = file.read_bytes()
+    except OSError as error:
+        raise UsageError(f"{file}: {error.strerror}") from None
     if not data.startswith(_MAGIC):
         raise UsageError(f"{file}: is neither the folder of a run nor an exported file")
+    damaged = VerificationFailed(f"{file}: the exported file is damaged")
     try:
-        text, roster, skeletons = records.unpack(zlib.decompress(data[len(_MAGIC) :]))
-        pairs = [(int(peer), bytes(skeleton)) for peer, skeleton in skeletons]
+        text, roster, pairs, own = records.unpack(zlib.decompress(data[len(_MAGIC) :]))
+        skeletons = dict(pairs)
     except (zlib.error, ValueError, TypeError):
-        raise VerificationFailed(f"{file}: the exported file is damaged") from None
-    return str(text), bytes(roster), pairs
+        raise damaged from None
+    whole = isinstance(text, str) and isinstance(roster, bytes) and (own is None or own in skeletons)
+    if not whole or len(skeletons) != len(pairs):
+        raise damaged
+    if not all(type(peer) is int and isinstance(skeleton, bytes) for peer, skeleton in skeletons.items()):
+        raise damaged
+    return text, roster, skeletons, own
 
 
 def _read_export(file: Path) -> Evidence:
-    text, packed, skeletons = _unpack_export(file)
+    text, packed, skeletons, own = _unpack_export(file)
     try:
         roster = Roster.from_bytes(packed)
     except RosterError as error:
         raise VerificationFailed(f"{file}: {error}") from None
-    return _evidence(text, roster, dict(skeletons), {})
+    return _evidence(text, roster, skeletons, {}, own)
 
 
 def handed_in_skeletons(curator_view: bytes) -> dict[Peer, bytes]:

@@ -6,26 +6,32 @@ import os
 from pathlib import Path
 from typing import Final
 
-from p2pdp.core.errors import NotReady, UsageError
+from p2pdp.core.errors import UsageError
 from p2pdp.crypto.identity import KEY_BYTES, Identity
+from p2pdp.files.folder import disk_error
 
 SECRET_FILE: Final = "identity.key"
 PUBLIC_FILE: Final = "identity.pub"
 
 
 def write_identity(folder: Path, seed: bytes) -> str:
-    """Makes both files; an identity that is there already is never overwritten."""
+    """Makes both files; an identity that is there already, or half of one, is never overwritten."""
     identity = Identity(seed)
+    halves = ((SECRET_FILE, 0o600, identity.to_bytes()), (PUBLIC_FILE, 0o644, identity.public))
+    written: list[Path] = []
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(folder / SECRET_FILE, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(descriptor, "w") as file:
-            file.write(identity.to_bytes().hex() + "\n")
-        (folder / PUBLIC_FILE).write_text(identity.public.hex() + "\n")
-    except FileExistsError:
-        raise UsageError(f"--out {folder}: holds an identity already, or is not a folder") from None
+        for name, mode, key in halves:
+            descriptor = os.open(folder / name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+            written.append(folder / name)
+            with os.fdopen(descriptor, "w") as file:
+                file.write(key.hex() + "\n")
     except OSError as error:
-        raise NotReady(f"--out {folder}: {error.strerror}") from None
+        for path in written:
+            path.unlink()
+        if isinstance(error, FileExistsError):
+            raise UsageError(f"--out {folder}: holds an identity already, or is not a folder") from None
+        raise disk_error(f"--out {folder}", error) from None
     return identity.public.hex()
 
 

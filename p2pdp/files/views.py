@@ -1,4 +1,7 @@
-"""Every record of every view at hand as plain values, for `p2pdp views`."""
+"""Every record of every view at hand as plain values, for `p2pdp views`.
+
+Nothing is verified here: a record that cannot be shown is a `VerificationFailed` that names it.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,6 @@ from typing import Any
 from p2pdp.core.errors import VerificationFailed
 from p2pdp.core.ids import Peer, peer_name
 from p2pdp.core.messages import custody_of
-from p2pdp.core.step import Message
 from p2pdp.ledger import records
 from p2pdp.ledger.evidence import Evidence
 from p2pdp.ledger.messages import carries_message, public_message, whole_message
@@ -26,33 +28,31 @@ def view_lines(evidence: Evidence, grid_step: float) -> Iterator[dict[str, Any]]
         except records.LedgerError as error:
             raise VerificationFailed(f"the ledger of {peer_name(peer)}: {error}") from None
         for record in contents.records:
-            if record.kind == DRAWN:
-                yield _line(peer, record, None, record.body[1], None, None, None)
-            elif carries_message(record):
-                message = whole_message(record) if not contents.skeleton else public_message(record)
-                yield _message_line(peer, record, message, grid_step)
+            if record.kind != DRAWN and not carries_message(record):
+                continue
+            try:
+                line = _line(peer, record, grid_step, skeleton=contents.skeleton)
+            except (records.LedgerError, ValueError, TypeError, IndexError, OverflowError):
+                name = f"{peer_name(peer)}, record {record.index}"
+                raise VerificationFailed(f"the ledger of {name}: cannot be read; p2pdp verify says more") from None
+            yield line
 
 
-def _message_line(peer: Peer, record: Record, message: Message, grid_step: float) -> dict[str, Any]:
+def _line(peer: Peer, record: Record, grid_step: float, *, skeleton: bool) -> dict[str, Any]:
     other: Peer | None = None
-    if record.kind == RECEIVED:
-        other = record.body[1]
-    elif record.kind == SENT:
-        other = record.body[0]
-    custody = custody_of(message)
-    token, step = (None, None) if custody is None else (custody.item, custody.step)
-    return _line(peer, record, other, message.type, token, step, _values(message.value, grid_step))
-
-
-def _line(
-    peer: Peer,
-    record: Record,
-    other: Peer | None,
-    kind: str,
-    token: int | None,
-    step: int | None,
-    values: list[float] | None,
-) -> dict[str, Any]:
+    token = step = values = None
+    if record.kind == DRAWN:
+        kind = record.body[1]
+    else:
+        message = public_message(record) if skeleton else whole_message(record)
+        kind, values = message.type, _values(message.value, grid_step)
+        custody = custody_of(message)
+        if custody is not None:
+            token, step = custody.item, custody.step
+        if record.kind == RECEIVED:
+            other = record.body[1]
+        elif record.kind == SENT:
+            other = record.body[0]
     return {
         "node": peer_name(peer),
         "index": record.index,

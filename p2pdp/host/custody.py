@@ -42,6 +42,7 @@ class Guardian:
 
     def __init__(self) -> None:
         self._origins: dict[int, Origin] = {}
+        self._settled: dict[Peer, dict[int, int]] = {}  # guardian -> item -> last step at which it settled
         self.watches: dict[int, Watch] = {}
 
     def received(self, custody: Custody, sender: Peer) -> list[Report]:
@@ -67,15 +68,12 @@ class Guardian:
         if origin is None or origin.settled:
             return []
         origin.settled = True
+        self._settled.setdefault(origin.guardian, {})[item] = origin.step
         return [(origin.guardian, item, origin.step)]
 
     def settled_for(self, guardian: Peer) -> list[tuple[int, int]]:
         """All that has settled for this guardian, for when an earlier report may have been lost."""
-        return [
-            (item, origin.step)
-            for item, origin in sorted(self._origins.items())
-            if origin.guardian == guardian and origin.settled
-        ]
+        return sorted(self._settled.get(guardian, {}).items())
 
     def settled(self, peer: Peer, item: int, step: int) -> None:
         watch = self.watches.get(item)
@@ -97,6 +95,7 @@ class Guardian:
         """The guardian of our visit at this step is out, and this one takes its place."""
         origin = self._origins.get(item)
         if origin is None or origin.step > step or origin.settled:
+            self._settled.setdefault(guardian, {})[item] = step
             return [(guardian, item, step)]
         origin.guardian = guardian
         return []

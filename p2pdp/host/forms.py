@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from p2pdp.core import messages
-from p2pdp.core.ids import BOOTSTRAP, Peer, is_user
+from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer, is_user
 from p2pdp.core.messages import custody_of
 from p2pdp.core.step import Message
 from p2pdp.host.peers import Peers
@@ -64,11 +64,21 @@ def heed(peers: Peers, seat: Seat, sender: Peer, message: Message, now_s: float)
         if message.type == messages.OUT:
             _out(peers, seat, message.fields[0])
         elif message.type == messages.KEPT:
-            peers.guardian.dismiss(*message.fields)
+            item, step = message.fields
+            peers.guardian.dismiss(item, step)
         elif message.type == messages.WARD:
-            peers.adopted(*message.fields, now_s)
+            item, step = message.fields
+            peers.adopted(item, step, now_s)
         elif message.type == messages.SPARED:
             peers.guardian.spare(message.fields[0], now_s)
+
+
+def heed_after_close(peers: Peers, seat: Seat, sender: Peer, message: Message, now_s: float) -> None:
+    """Nothing is recorded any more, but the head that bootstrap misses goes out once more, or never again."""
+    if sender == BOOTSTRAP and message.type == messages.OUT:
+        heed(peers, seat, sender, message, now_s)
+    elif sender == BOOTSTRAP and message.type == messages.PROBE:
+        peers.send_again(peers.link(CURATOR), now_s)
 
 
 def _out(peers: Peers, seat: Seat, peer: Peer) -> None:

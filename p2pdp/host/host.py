@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from typing import Final
 
 from p2pdp.core import messages
 from p2pdp.core.draws import Sampler
@@ -24,16 +23,15 @@ from p2pdp.host.closing import close, hand_in
 from p2pdp.host.custody import Guardian
 from p2pdp.host.draws import RecordedDraws
 from p2pdp.host.effects import Effects, Timing
-from p2pdp.host.forms import heed, read_message
+from p2pdp.host.forms import heed, heed_after_close, read_message
+from p2pdp.host.notes import Notes
 from p2pdp.host.peers import Arrival, Entropy, Peers
 from p2pdp.host.restart import event_of, recount
 from p2pdp.host.seat import Seat
 from p2pdp.ledger import records
 from p2pdp.ledger.journal import VIEW, Journal
-from p2pdp.ledger.records import CLOSED, NOTE, OPENED, OWN, PUBLISHED, RECEIVED, SALT_BYTES, SENT, STARTED, WOKEN
+from p2pdp.ledger.records import CLOSED, OPENED, OWN, PUBLISHED, RECEIVED, SALT_BYTES, SENT, STARTED, WOKEN
 from p2pdp.wire.codec import pack_message, pack_value
-
-NOTES_MAX: Final = 200  # recorded faults; beyond them only the counts go on
 
 Check = Callable[[Peer, Message], str | None]
 
@@ -69,14 +67,13 @@ class Host:
         self._guardian = Guardian()
         self._peers = Peers(seat, entropy, self._timing, self._guardian)
         self._outputs: list[Output] = []
-        self._faults: list[Fault] = []
+        self._notes = Notes(journal, entropy)
         self._machine_wake_at_s: float | None = None
         self._machine_sleeps_until_s = 0.0
         self._rejoin_by_s: float | None = None
         self._replayed: dict[Peer, int] = {}
         self._handed_in = False
-        self._started = False
-        self.fault_counts: dict[str, int] = {}
+        self.fault_counts = self._notes.counts
         self.messages_sent = 0
 
     # What the shell calls
@@ -117,12 +114,15 @@ class Host:
         return self._effects(now_s)
 
     def wake(self, now_s: float) -> Effects:
+        if self._peers.rolled_back:
+            return self._effects(now_s)
         if self._peers.silent:
             if self._rejoin_by_s is not None and now_s >= self._rejoin_by_s:
                 self._rejoin(now_s)
-            for peer in sorted(self._peers.expected_hellos) if self._peers.silent else ():
-                self._peers.hello(peer, wants_answer=True)  # either way may have got lost
-        elif not self._peers.rolled_back:
+            else:
+                for peer in sorted(self._peers.expected_hellos):
+                    self._peers.hello(peer, wants_answer=True)  # either way may have got lost
+        else:
             self._peers.tick(now_s)
             if not self._journal.closed:
                 self._watch(now_s)
@@ -156,13 +156,17 @@ class Host:
     # Events
 
     def _take(self, arrival: Arrival, now_s: float) -> None:
-        if self._journal.closed or self._peers.rolled_back:
+        if self._peers.rolled_back:
             return
         salt, value = arrival.value[:SALT_BYTES], arrival.value[SALT_BYTES:]
         message = read_message(arrival.message, salt, value)
+        if self._journal.closed:
+            if message is not None:
+                heed_after_close(self._peers, self._seat, arrival.peer, message, now_s)
+            return
         wrong = "malformed" if message is None else self._check(arrival.peer, message)
         if message is None or wrong is not None:
-            self._fault(Fault(wrong or "malformed", arrival.peer))
+            self._notes.add(Fault(wrong or "malformed", arrival.peer))
             return
         body = (now_s, arrival.peer, arrival.message)
         self._peers.took(arrival, now_s)
@@ -172,7 +176,6 @@ class Host:
         self, kind: int, body: tuple[object, ...], event: Event, now_s: float, value: bytes = b"", salt: bytes = b""
     ) -> None:
         """Records an event, tells the machine, and acts on all it wants, messages to itself included."""
-        self._started = self._started or kind == STARTED
         if kind == WOKEN:
             self._machine_wake_at_s = None
         self._journal.append(kind, body, value, salt)
@@ -182,7 +185,7 @@ class Host:
             if isinstance(event, Received):
                 heed(self._peers, self._seat, event.sender, event.message, now_s)
             for send in self._act(tell(self._machine, event, now_s, self._draws), now_s):
-                packed, own_value = pack_message(send.message), self._pack_value(send.message)
+                packed, own_value = pack_message(send.message), pack_value(send.message.value)
                 own_salt = self._salt_for(own_value)
                 self._journal.append(OWN, (now_s, packed), own_value, own_salt)
                 mine.append(Received(self._seat.me, send.message))
@@ -191,13 +194,14 @@ class Host:
 
     def _close(self) -> None:
         close(self._journal, self._seat)
+        self._peers.closed = True
         self._peers.flush()
 
     def _act(self, step: Step, now_s: float) -> list[Send]:
         """Carries out a step; what the machine sends to itself is given back, to be told next."""
         for output in step.outputs:
             message = Message(output.type, output.fields, output.value)
-            value = self._pack_value(message)
+            value = pack_value(output.value)
             self._journal.append(PUBLISHED, (pack_message(message),), value, self._salt_for(value))
             self._outputs.append(output)
         mine: list[Send] = []
@@ -207,13 +211,13 @@ class Host:
             else:
                 self._send(send, now_s)
         for fault in step.faults:
-            self._fault(fault, again=self._journal.replaying)
+            self._notes.add(fault, again=self._journal.replaying)
         if step.wake_at_s is not None:
             self._machine_wake_at_s = step.wake_at_s
         return mine
 
     def _send(self, send: Send, now_s: float) -> None:
-        packed, value = pack_message(send.message), self._pack_value(send.message)
+        packed, value = pack_message(send.message), pack_value(send.message.value)
         again = self._journal.replaying
         part = self._journal.append(SENT, (send.to, packed), value, self._salt_for(value))
         if again:  # its link counted it when the ledger was read
@@ -223,9 +227,6 @@ class Host:
             self.messages_sent += 1
         if send.custody is not None:
             self._guardian.passed(send.custody, send.to, number, now_s)
-
-    def _pack_value(self, message: Message) -> bytes:
-        return b"" if message.value is None else pack_value(message.value)
 
     def _salt_for(self, value: bytes) -> bytes:
         return self._entropy.salt() if value and not self._journal.replaying else b""
@@ -244,17 +245,6 @@ class Host:
             if now_s - heard_s >= patience_s / 2:
                 self._peers.poke(watch.peer)
 
-    def _fault(self, fault: Fault, *, again: bool = False) -> None:
-        """Counts a fault and records it, unless a replay tells of it `again`."""
-        self.fault_counts[fault.kind] = self.fault_counts.get(fault.kind, 0) + 1
-        if again:
-            return
-        self._faults.append(fault)
-        journal = self._journal
-        if sum(self.fault_counts.values()) <= NOTES_MAX and not (journal.closed or journal.private_closed):
-            event = len(journal.stored()) if journal.replaying else journal.count
-            journal.append_private(NOTE, (event,), fault.kind.encode(), self._entropy.salt())
-
     # Restart
 
     def _rejoin(self, now_s: float) -> None:
@@ -268,8 +258,9 @@ class Host:
             else:
                 event, value = event_of(record, self._seat.me)
                 self._event(record.kind, tuple(record.body), event, record.body[0], value)
-        if not self._started:
+        if all(record.kind != STARTED for record in self._journal.stored()):
             self._event(STARTED, (now_s,), Started(), now_s)
+        self._peers.closed = self._journal.closed
         self._peers.resume(now_s)
         self._machine_sleeps_until_s = now_s + self._timing.patience_s
 
@@ -280,12 +271,12 @@ class Host:
 
     def _effects(self, now_s: float) -> Effects:
         for fault in self._peers.faults:
-            self._fault(fault)
+            self._notes.add(fault)
         self._peers.faults.clear()
         frames, self._peers.frames = tuple(self._peers.frames), []
         outputs, self._outputs = tuple(self._outputs), []
-        faults, self._faults = tuple(self._faults), []
-        return Effects(tuple(self._journal.take_writes()), frames, self._wake_at_s(now_s), outputs, faults)
+        faults, writes = self._notes.take_new(), tuple(self._journal.take_writes())
+        return Effects(writes, frames, self._wake_at_s(now_s), outputs, faults)
 
     def _machine_wake(self) -> float | None:
         """When the machine wants to be woken; after a restart only once its peers had time to answer."""

@@ -52,6 +52,7 @@ class Peers:
         self.frames: list[tuple[Peer, bytes]] = []
         self.faults: list[Fault] = []
         self.rolled_back = False
+        self.closed = False  # the ledger is: messages are looked at, in any order, and none is counted any more
         self.silent = False  # while rejoining: compare numbers, send and take nothing
         self.expected_hellos: set[Peer] = set()
         self._due: set[Peer] = set()
@@ -228,7 +229,7 @@ class Peers:
             self._control(link, payload, now_s)
         elif self.silent:
             pass  # it will be sent again once numbers are compared
-        elif payload.number == link.received + 1:
+        elif payload.number == link.received + 1 or (self.closed and payload.number > link.received):
             return Arrival(link.peer, payload.message, payload.value)
         elif payload.number <= link.received:
             if link.repeats(payload.number, payload.message, payload.value) is False:
@@ -273,8 +274,6 @@ class Peers:
             return
         verdict = link.compare(theirs)
         if verdict is Verdict.I_WAS_ROLLED_BACK:
-            if theirs.wants_answer:  # so that the peer can record what it saw
-                self.hello(link.peer, wants_answer=False)
             self._roll_back(link.peer)
             return
         self.expected_hellos.discard(link.peer)
@@ -292,6 +291,7 @@ class Peers:
                 self.send_again(link, now_s)
 
     def _roll_back(self, peer: Peer) -> None:
-        """The peer proves that we sent or acknowledged more than we remember."""
+        """The peer proves that we sent or acknowledged more than we remember: tell it what we do, and stop."""
+        self.hello(peer, wants_answer=False)
         self.rolled_back = True
         self._fault("rolled_back", peer)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from p2pdp.core.step import Message
-from p2pdp.ledger.records import OWN, PUBLISHED, RECEIVED, SALT_BYTES, SENT, Record
-from p2pdp.wire.codec import unpack_message
+from p2pdp.ledger.records import OWN, PUBLISHED, RECEIVED, SALT_BYTES, SENT, LedgerError, Record
+from p2pdp.wire.codec import CodecError, unpack_message
 
 _PLACES: Final = {RECEIVED: 2, OWN: 1, SENT: 1, PUBLISHED: 0}
 
@@ -23,9 +23,16 @@ def packed_message(record: Record) -> bytes:
 
 def public_message(record: Record) -> Message:
     """The message without its value: all that a skeleton holds."""
-    return unpack_message(packed_message(record), b"")
+    return _unpacked(record, b"")
 
 
 def whole_message(record: Record) -> Message:
     """The message with its value; of a skeleton's record without."""
-    return unpack_message(packed_message(record), (record.value or b"")[SALT_BYTES:])
+    return _unpacked(record, (record.value or b"")[SALT_BYTES:])
+
+
+def _unpacked(record: Record, value: bytes) -> Message:
+    try:
+        return unpack_message(packed_message(record), value)
+    except (CodecError, IndexError, TypeError):
+        raise LedgerError(f"record {record.index}: holds no readable message") from None

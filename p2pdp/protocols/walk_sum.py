@@ -76,7 +76,6 @@ class WalkSum:
             share=None if share is None else _mechanism(spec.noise.mechanism, share, grid),
             closing=ring and spec.noise.closing and sigma > 0,
             grid_exponent=grid.exponent,
-            mean=spec.task.kind == "mean",
         )
 
     def machine(self, plan: WalkPlan, user: Peer, neighbours: Sequence[Peer], inputs: Inputs) -> Walk:
@@ -97,9 +96,9 @@ class WalkSum:
         return sum(totals[1:], start=totals[0])
 
     def estimate(self, plan: WalkPlan, published: Any, contributions: int) -> Estimate:
-        share = 1.0 / contributions if plan.mean else 1.0
-        value = Grid(plan.grid_exponent).from_grid(published) * share
-        error = noise_deviation(plan) * share
+        """The sum; whoever asked for a mean divides it by the number of contributions."""
+        value = Grid(plan.grid_exponent).from_grid(published)
+        error = noise_deviation(plan)
         if plan.shape:
             return Estimate([float(part) for part in value], [error] * plan.shape[0])
         return Estimate(float(value), error)

@@ -49,7 +49,6 @@ class WalkPlan:
     closing: bool = False
     dummies: int = 0  # uniform elements at the start, and again before publishing
     grid_exponent: int = 0
-    mean: bool = False  # whether the estimate is divided by the number of contributions
 
     @property
     def reroutes(self) -> bool:

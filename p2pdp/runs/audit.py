@@ -13,20 +13,24 @@ from p2pdp.audit.auditor import audit_run
 from p2pdp.audit.verify import INCOMPLETE, Verification
 from p2pdp.audit.verify import verify as judge
 from p2pdp.core.claims import Claim, Refusal
-from p2pdp.core.errors import UsageError, VerificationFailed
-from p2pdp.core.ids import peer_name
+from p2pdp.core.errors import Refused, UsageError, VerificationFailed
+from p2pdp.core.ids import BOOTSTRAP, peer_name
+from p2pdp.files.folder import AUDIT_FILE, check_new_file, read_evidence, write_arrays, write_json
 from p2pdp.files.folder import export as write_export
-from p2pdp.files.folder import read_evidence
 from p2pdp.files.views import view_lines
-from p2pdp.protocols.run_plan import plan_of_facts
+from p2pdp.ledger.evidence import Evidence
+from p2pdp.protocols.run_plan import RunPlan, plan_of_facts
 from p2pdp.report.documents import claim_document, refusal_document
 
 
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """`verified` is "complete", "incomplete", or None where there are `problems`."""
+    """`verified` is "complete", "incomplete", or None where there are `problems`.
 
-    run_id: str
+    `run_id` is None where not even spec and roster could be read.
+    """
+
+    run_id: str | None
     verified: str | None
     records: int
     problems: list[dict[str, Any]]
@@ -65,22 +69,33 @@ class Audited:
 
     def save_pairs(self, file: str | Path) -> None:
         """Writes `--pairs`: arrays [user, observer] with NaN on the diagonal, and coalitions [user]."""
+        check_pairs_file(file)
         if self.mu is None:
-            raise UsageError("--pairs: this run has no exact pairwise leaks")
+            raise Refused("--pairs: no leak of this run is exact, so there is none to list for each pair")
         arrays = {"mu": self.mu, "leak": self.leak, "epsilon": self.epsilon, "epsilon_conditioning": np.array("public")}
         if self.mu_coalition is not None:
             arrays |= {"mu_coalition": self.mu_coalition, "leak_coalition": self.leak_coalition}
-        path = Path(file)
-        if path.suffix != ".npz":
-            raise UsageError(f"--pairs {file}: the name must end in .npz")
-        try:
-            np.savez(path, **arrays)
-        except OSError as error:
-            raise UsageError(f"--pairs {file}: {error.strerror}") from None
+        write_arrays(Path(file), arrays)
+
+    def save(self, place: str | Path) -> None:
+        """Writes audit.json into the folder of the run; beside an exported file nothing is written."""
+        if Path(place).is_dir():
+            write_json(Path(place) / AUDIT_FILE, self.to_json())
+
+
+def check_pairs_file(file: str | Path) -> None:
+    """Refuses a name that `--pairs` cannot write, before any work is done."""
+    path = Path(file)
+    if path.suffix != ".npz":
+        raise UsageError(f"--pairs {file}: the name must end in .npz")
+    check_new_file(path, "--pairs")
 
 
 def verify(place: str | Path) -> Verified:
-    evidence = read_evidence(Path(place))
+    try:
+        evidence = read_evidence(Path(place))
+    except VerificationFailed as error:
+        return Verified(None, None, 0, [{"node": peer_name(BOOTSTRAP), "index": None, "what": str(error)}])
     found = judge(evidence)
     problems = [
         {"node": peer_name(problem.peer), "index": problem.index, "what": problem.what} for problem in found.problems
@@ -89,6 +104,8 @@ def verify(place: str | Path) -> Verified:
 
 
 def audit(place: str | Path, colluders: Sequence[int] | None, delta: float | None, *, allow_missing: bool) -> Audited:
+    if delta is not None and not 0.0 < delta < 1.0:
+        raise UsageError("--delta: must be between 0 and 1, both left out")
     evidence = read_evidence(Path(place))
     if evidence.own is not None:
         raise UsageError(f"{place}: holds one node's view only; an audit needs the skeletons of all")
@@ -96,7 +113,7 @@ def audit(place: str | Path, colluders: Sequence[int] | None, delta: float | Non
     if found.verified is None and not (allow_missing and found.only_missing):
         raise VerificationFailed(_first_problem(found))
     roster, privacy = evidence.roster, evidence.spec.privacy
-    run = plan_of_facts(evidence.spec, dict(roster.facts))
+    run = _plan(evidence)
     at_delta = privacy.delta if delta is None else delta
     assert at_delta is not None
     incomplete = sorted({*found.missing, *found.cut_short})
@@ -114,6 +131,14 @@ def audit(place: str | Path, colluders: Sequence[int] | None, delta: float | Non
     )
 
 
+def _plan(evidence: Evidence) -> RunPlan:
+    """The plan of the run that took place; that spec and roster do not fit together is no mistake of the caller."""
+    try:
+        return plan_of_facts(evidence.spec, dict(evidence.roster.facts))
+    except UsageError as error:
+        raise VerificationFailed(f"spec and roster do not belong together: {error}") from None
+
+
 def _first_problem(found: Verification) -> str:
     first = found.problems[0]
     place = peer_name(first.peer) if first.index is None else f"{peer_name(first.peer)}, record {first.index}"
@@ -123,7 +148,7 @@ def _first_problem(found: Verification) -> str:
 
 def views(place: str | Path) -> Iterator[dict[str, Any]]:
     evidence = read_evidence(Path(place))
-    run = plan_of_facts(evidence.spec, dict(evidence.roster.facts))
+    run = _plan(evidence)
     return view_lines(evidence, 2.0**run.plan.grid_exponent)
 
 

@@ -94,6 +94,9 @@ class Bootstrap:
             self._probes.clear()
             self._unanswered.clear()
             return NOTHING
+        if sender == CURATOR and kind == messages.SPARED:
+            self._probes.pop(message.fields[0], None)  # its head came after all
+            return NOTHING
         if sender == CURATOR and kind == messages.OVER:
             self._over = True
             return NOTHING

@@ -30,6 +30,7 @@ class Curator:
         self._complained: set[Peer] = set()
         self.published: Any = None
         self._done = False
+        self._said_over = False
 
     @property
     def finished(self) -> bool:
@@ -80,10 +81,14 @@ class Curator:
 
     def _head(self, sender: Peer, message: Message) -> Step:
         self._heads[sender] = (message.fields[0], message.fields[1])
-        return self._over() if sender != BOOTSTRAP else NOTHING
+        if sender == BOOTSTRAP:
+            return NOTHING
+        spared = (Send(BOOTSTRAP, Message(messages.SPARED, (sender,))),) if sender in self._complained else ()
+        return Step(sends=(*spared, *self._over().sends))
 
     def _over(self) -> Step:
-        if self._done and self._users <= self._heads.keys() and BOOTSTRAP not in self._heads:
+        if self._done and not self._said_over and self._users <= self._heads.keys():
+            self._said_over = True
             return Step(sends=(Send(BOOTSTRAP, Message(messages.OVER)),))
         return NOTHING
 

@@ -139,6 +139,8 @@ class World:
 
     def _why_not(self) -> str:
         stopped = [process.peer for process in self.processes.values() if process.host and process.host.stopped]
+        if self._desk is not None and self._desk.roster is None and self.processes[CURATOR].seat is not None:
+            stopped.append(BOOTSTRAP)  # it gave out seats that it does not remember
         if stopped:
             return f"the run stopped: the disk of {_names(stopped)} was rolled back"
         gone = [peer for peer, process in self.processes.items() if not process.returns and peer not in self.out]
@@ -245,8 +247,9 @@ class World:
                 self._take_seat(process, process.applicant.seat)
             elif reply is not None:
                 self._transmit(process.peer, BOOTSTRAP, reply)
-        elif process.peer == BOOTSTRAP and self._desk is not None and data[1] != _BOXED:
-            self._replied(process, self._desk.frame(sender, data, self.now_s))
+        elif data[1] != _BOXED:
+            if process.peer == BOOTSTRAP and self._desk is not None:
+                self._replied(process, self._desk.frame(sender, data, self.now_s))
         elif process.host is not None:
             self._carry_out(process, process.host.frame(data, self.now_s))
 
@@ -264,6 +267,8 @@ class World:
     def _carry_out(self, process: Process, effects: Effects) -> None:
         if not self._write(process, effects.writes):
             return
+        if process.peer < 0 and process.host is not None and process.host.stopped:
+            self.blocked = process.peer  # nobody can do without a role
         for output in effects.outputs:
             self.outputs.append((process.peer, output))
             if output.type == BLOCKED:

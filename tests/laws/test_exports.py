@@ -23,8 +23,14 @@ PUBLIC = [
     "VerificationFailed",
     "__version__",
     "audit",
+    "audit_async",
+    "export",
+    "keygen",
     "load_spec",
     "simulate",
+    "simulate_async",
+    "verify",
+    "views",
 ]
 
 

@@ -1,0 +1,121 @@
+"""One user's records, run again by its own machine over symbols.
+
+The machine gets symbolic inputs and is told the recorded events; its draws are the recorded ones, as symbols.
+What it then does must be what its ledger says, record for record: otherwise `VerificationFailed` names the node
+and the record. The caller owes records that `audit.verify` found well-formed.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any
+
+from p2pdp.core.draws import Mechanism, Shape
+from p2pdp.core.errors import VerificationFailed
+from p2pdp.core.events import Event, Received, Started, Woken, tell
+from p2pdp.core.ids import Peer
+from p2pdp.core.messages import SILENT, TOKEN
+from p2pdp.core.step import Message
+from p2pdp.core.values import LinearForm, Source
+from p2pdp.ledger.messages import public_message
+from p2pdp.ledger.records import CHOSEN, DRAWN, KIND_NAMES, OPENED, OWN, RECEIVED, SENT, STARTED, Contents, Record
+from p2pdp.protocols.participant import Participant
+from p2pdp.protocols.run_plan import RunPlan
+from p2pdp.tasks.inputs import SymbolicInputs
+
+
+class CutShort(Exception):
+    """The records end in the middle of an event: the ledger of somebody who is gone."""
+
+
+class Player:
+    """One user's records, replayed as far as possible."""
+
+    def __init__(self, run: RunPlan, user: Peer, contents: Contents) -> None:
+        self.user = user
+        self.records = contents.records
+        self.cursor = 0
+        self.draws: list[Mechanism] = []
+        self.received: list[LinearForm] = []
+        self.own_noise: list[tuple[Mechanism, ...]] = []  # of each contribution
+        self.taken: dict[Peer, int] = {}
+        opening = self.records[0] if self.records else None
+        if opening is None or opening.kind != OPENED or len(opening.body) < 6:
+            raise VerificationFailed(f"node {user}: the ledger has no opening record")
+        self.values = int(opening.body[4])
+        machine = run.protocol.machine(run.plan, user, opening.body[5] or (), SymbolicInputs(user, self.values))
+        self.machine = Participant(user, machine)
+
+    # core.draws.Draws, over the records
+
+    def noise(self, mechanism: Mechanism, shape: Shape) -> LinearForm:
+        record = self._take(DRAWN)
+        expected = [len(self.draws), mechanism.name, mechanism.scale, mechanism.categories, list(shape)]
+        if record.body[:5] != expected:
+            raise self.mismatch(record, "is not the draw that the protocol makes here")
+        self.draws.append(mechanism)
+        return LinearForm.of(Source("draw", self.user, len(self.draws) - 1))
+
+    def choice(self, options: int) -> int:
+        record = self._take(CHOSEN)
+        if record.body[0] != options or not 0 <= record.body[1] < options:
+            raise self.mismatch(record, "is not the choice that the protocol makes here")
+        return int(record.body[1])
+
+    def _take(self, kind: int) -> Record:
+        if self.cursor >= len(self.records):
+            raise CutShort
+        record = self.records[self.cursor]
+        if record.kind != kind:
+            raise self.mismatch(record, f"is {KIND_NAMES[record.kind]} where the protocol has {KIND_NAMES[kind]}")
+        self.cursor += 1
+        return record
+
+    def mismatch(self, record: Record, what: str) -> VerificationFailed:
+        return VerificationFailed(f"node {self.user}, record {record.index}: {what}")
+
+    def event(self, value: Any) -> Event:
+        """The event at the cursor; `value` is the form of the message it tells of."""
+        record = self.records[self.cursor]
+        if record.kind == RECEIVED:
+            public = public_message(record)
+            return Received(record.body[1], Message(public.type, public.fields, value))
+        if record.kind == OWN:
+            public = public_message(record)
+            if public.type != SILENT:  # all else that a user sends to itself belongs to an event of its own
+                raise self.mismatch(record, "own does not follow from any event")
+            return Received(self.user, public)
+        return Started() if record.kind == STARTED else Woken()
+
+    def run_event(self, event: Event) -> list[tuple[Peer, Message]]:
+        """Tells the machine an event, compares what it does with the records, and gives what it sends."""
+        now_s = self.records[self.cursor].body[0]
+        self.cursor += 1
+        outgoing: list[tuple[Peer, Message]] = []
+        events = deque([event])
+        while events:
+            event = events.popleft()
+            drawn = len(self.draws)
+            step = tell(self.machine, event, now_s, self)
+            if isinstance(event, Received) and event.message.type == TOKEN:
+                self.own_noise.append(tuple(self.draws[drawn:]))
+            for send in step.sends:
+                if send.to != self.user:
+                    self._sent(send.to, send.message)
+                    outgoing.append((send.to, send.message))
+            for send in step.sends:
+                if send.to == self.user:
+                    self._expect(self._take(OWN), send.message)
+                    events.append(Received(self.user, send.message))
+        return outgoing
+
+    def _sent(self, to: Peer, message: Message) -> None:
+        record = self._take(SENT)
+        if record.body[0] != to:
+            raise self.mismatch(record, "goes to another peer than the protocol sends it to")
+        self._expect(record, message)
+
+    def _expect(self, record: Record, message: Message) -> None:
+        public = public_message(record)
+        if public.type != message.type or list(public.fields) != list(message.fields):
+            raise self.mismatch(record, "is not the message that the protocol sends here")

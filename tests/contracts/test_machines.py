@@ -1,0 +1,311 @@
+"""What every protocol's machine owes to hosts, auditors and peers. Protocols are found by name.
+
+Each runs as the samples in `deploy/samples` say, so a new protocol needs a sample there and no line here. Its
+machines are driven alone, and as a `Participant` wraps them in a real run.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from p2pdp.core import messages
+from p2pdp.core.events import Excluded, Machine, Received, Started, Woken, tell
+from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer
+from p2pdp.core.spec import Spec
+from p2pdp.core.step import Message, Step
+from p2pdp.core.values import LinearForm
+from p2pdp.files.data import load_data
+from p2pdp.files.spec import load_spec
+from p2pdp.protocols import names
+from p2pdp.protocols.contract import Estimate, Start
+from p2pdp.protocols.participant import Participant
+from p2pdp.protocols.run_plan import RunPlan, plan_run
+from p2pdp.tasks.inputs import Inputs, SymbolicInputs
+from p2pdp.wire.codec import pack_message, pack_value, unpack_message
+from tests.laws.sources import TOP
+from tests.protocols.world import SeededDraws, SymbolDraws, World
+
+SAMPLES = sorted((TOP / "deploy" / "samples").glob("*.toml"))
+SPECS: dict[str, Spec] = {path.stem: load_spec(path) for path in SAMPLES}
+SHARED_TYPES = sorted({value for key, value in vars(messages).items() if key.isupper() and isinstance(value, str)})
+
+
+class Bench:
+    """The plan, data and machines of one sample."""
+
+    def __init__(self, spec: Spec) -> None:
+        n = spec.run.nodes
+        self.data = load_data(spec, n)
+        self.run: RunPlan = plan_run(spec, n, self.data.dimensions)
+        self.plan = self.run.plan
+        self.protocol = self.run.protocol
+        self.inputs = {user: self.protocol.inputs(self.plan, self.data.user(user)) for user in range(n)}
+
+    def live(self, user: Peer) -> Inputs:
+        return self.inputs[user][0]
+
+    def symbols(self, user: Peer) -> Inputs:
+        return SymbolicInputs(user, len(self.inputs[user][1]))
+
+    def machine(self, user: Peer, inputs: Inputs, *, wrapped: bool = False) -> Machine:
+        inner = self.protocol.machine(self.plan, user, self.run.neighbours(user) or (), inputs)
+        return Participant(user, inner) if wrapped else inner
+
+    def world(
+        self,
+        inputs: Callable[[Peer], Inputs] | None = None,
+        draws: Callable[[Peer], Any] = SeededDraws,
+        *,
+        wrapped: bool = False,
+    ) -> World:
+        """A world in which all have started, and the items are about to begin."""
+        users = range(self.run.n)
+        made = {user: self.machine(user, (inputs or self.live)(user), wrapped=wrapped) for user in users}
+        world = World(self.plan, made, {user: draws(user) for user in users})
+        for user in users:
+            world.happens(user, Started())
+        world.begin()
+        return world
+
+    def published(self, world: World) -> Any:
+        return self.protocol.publish(self.plan, [world.totals[item] for item in sorted(world.totals)])
+
+
+@pytest.fixture(scope="module", params=SPECS)
+def bench(request: pytest.FixtureRequest) -> Bench:
+    return Bench(SPECS[request.param])
+
+
+def flat(step: Step) -> tuple[Any, ...]:
+    """A step as plain values that can be compared, arrays included."""
+
+    def packed(value: Any) -> Any:
+        return "form" if isinstance(value, LinearForm) else pack_value(value)
+
+    sends = [(send.to, pack_message(send.message), packed(send.message.value), send.custody) for send in step.sends]
+    outputs = [(output.type, output.fields, packed(output.value)) for output in step.outputs]
+    return sends, step.wake_at_s, step.releases, outputs, step.faults
+
+
+def test_each_protocol_has_a_sample() -> None:
+    assert {spec.run.protocol for spec in SPECS.values()} == set(names())
+
+
+def test_plans_are_equal_hashable_and_frozen(bench: Bench) -> None:
+    again = bench.protocol.plan(bench.run.spec, bench.run.n, bench.data.dimensions)
+    assert again == bench.plan
+    assert hash(again) == hash(bench.plan)
+    for field in dataclasses.fields(bench.plan):
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            setattr(again, field.name, None)
+    assert bench.plan != bench.protocol.plan(bench.run.spec, bench.run.n + 1, bench.data.dimensions)
+
+
+def test_starts_name_each_item_once_and_users_who_are_there(bench: Bench) -> None:
+    starts = bench.plan.starts
+    assert [start.item for start in starts] == list(range(len(starts)))
+    assert all(isinstance(start, Start) and 0 <= start.user < bench.run.n for start in starts)
+
+
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_a_run_ends_without_faults_and_can_be_estimated(bench: Bench, wrapped: bool) -> None:
+    world = bench.world(wrapped=wrapped)
+    world.run()
+    assert not world.faults
+    assert all(isinstance(step, Step) for step in world.steps)
+    assert sorted(world.totals) == [start.item for start in bench.plan.starts]
+    estimate = bench.protocol.estimate(bench.plan, bench.published(world), len(world.visits))
+    assert isinstance(estimate, Estimate)
+    assert np.shape(estimate.value or 0) == np.shape(estimate.standard_error or 0)
+    assert np.isfinite(estimate.value).all()
+    assert np.min(estimate.standard_error) > 0
+
+
+def test_the_same_events_and_draws_give_the_same_steps(bench: Bench) -> None:
+    worlds = [bench.world(), bench.world()]
+    for world in worlds:
+        world.run()
+    first, second = ([flat(step) for step in world.steps] for world in worlds)
+    assert first == second
+    other = bench.world(draws=lambda peer: SeededDraws(peer + 1000))
+    other.run()
+    assert [flat(step) for step in other.steps] != first
+
+
+def test_inputs_that_the_private_ledger_kept_give_the_same_steps(bench: Bench) -> None:
+    first = bench.world()
+    second = bench.world(lambda user: bench.protocol.inputs_again(bench.plan, bench.inputs[user][1]))
+    first.run()
+    second.run()
+    assert [flat(step) for step in first.steps] == [flat(step) for step in second.steps]
+
+
+class Sleepless:
+    """A machine that is woken, too late and for no reason, after everything else that happens to it."""
+
+    def __init__(self, machine: Machine) -> None:
+        self._machine = machine
+        self.woken: list[Step] = []
+
+    @property
+    def finished(self) -> bool:
+        return self._machine.finished
+
+    def start(self, now_s: float, draws: Any) -> Step:
+        return self._then_woken(tell(self._machine, Started(), now_s, draws), now_s, draws)
+
+    def receive(self, sender: Peer, message: Message, now_s: float, draws: Any) -> Step:
+        return self._then_woken(tell(self._machine, Received(sender, message), now_s, draws), now_s, draws)
+
+    def wake(self, now_s: float, draws: Any) -> Step:
+        return tell(self._machine, Woken(), now_s, draws)
+
+    def excluded(self, peer: Peer, now_s: float, draws: Any) -> Step:
+        return tell(self._machine, Excluded(peer), now_s, draws)
+
+    def _then_woken(self, step: Step, now_s: float, draws: Any) -> Step:
+        self.woken += [self.wake(now_s, draws), self.wake(now_s + 1e6, draws)]
+        return step
+
+
+def test_late_and_spurious_wakes_are_harmless(bench: Bench) -> None:
+    calm, restless = bench.world(), bench.world()
+    restless.machines = {user: Sleepless(machine) for user, machine in restless.machines.items()}
+    calm.run()
+    restless.run()
+    assert [flat(step) for step in calm.steps] == [flat(step) for step in restless.steps]
+    woken = [step for machine in restless.machines.values() for step in machine.woken]  # type: ignore[attr-defined]
+    assert woken
+    assert not any(step.sends or step.releases or step.outputs for step in woken)
+
+
+def test_messages_survive_the_wire_and_pass_the_check(bench: Bench) -> None:
+    world = bench.world()
+    world.run()
+    sent = [send.message for step in world.steps for send in step.sends]
+    assert sent
+    for message in sent:
+        packed, value = pack_message(message), pack_value(message.value)
+        arrived = unpack_message(packed, value)
+        assert (arrived.type, arrived.fields) == (message.type, message.fields)
+        assert pack_value(arrived.value) == value
+        assert bench.protocol.check(bench.plan, arrived) is None
+
+
+def test_over_symbols_the_machine_does_the_same_without_looking(bench: Bench) -> None:
+    live, symbolic = bench.world(), bench.world(bench.symbols, lambda peer: SymbolDraws(peer, peer))
+    live.run()
+    symbolic.run()
+    assert len(live.steps) == len(symbolic.steps)
+    for one, other in zip(live.steps, symbolic.steps, strict=True):
+        assert [(s.to, s.message.type, s.message.fields, s.custody) for s in one.sends] == [
+            (s.to, s.message.type, s.message.fields, s.custody) for s in other.sends
+        ]
+        assert one.releases == other.releases
+    assert [mechanism for mechanism, _ in live.drawn] == [mechanism for mechanism, _ in symbolic.drawn]
+    published = bench.published(symbolic).expand()
+    assert sum(weight for source, weight in published.items() if source.kind != "draw") == len(live.visits)
+
+
+@pytest.mark.parametrize("wrapped", [False, True])
+@pytest.mark.parametrize("kind", ["", "hello", "token ", "TOKEN", messages.READY, messages.SEEN, messages.DONE])
+def test_unknown_messages_are_faults(bench: Bench, wrapped: bool, kind: str) -> None:
+    world = bench.world(wrapped=wrapped)
+    for sender in (1, 2, BOOTSTRAP, CURATOR):
+        for fields in ((), (0,), (0, 1), ("x", b"y", [1])):
+            draws = SeededDraws(0)
+            step = tell(world.machines[0], Received(sender, Message(kind, fields, 5)), 1.0, draws)
+            assert [fault.peer for fault in step.faults] == [sender]
+            assert (step.sends, step.releases, step.outputs) == ((), (), ())
+            assert draws.drawn == draws.chosen == []
+
+
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_messages_of_excluded_peers_are_faults_and_change_nothing(bench: Bench, wrapped: bool) -> None:
+    world = bench.world(wrapped=wrapped)
+    world.run()
+    arrived = {(send.to, sender, send.message.type): send.message for sender, send in world.sends}
+    assert arrived
+    for (to, sender, _), message in arrived.items():
+        if to not in world.machines:
+            continue
+        draws = SeededDraws(0)
+        machine = bench.machine(to, bench.live(to), wrapped=wrapped)
+        told = tell(machine, Excluded(sender), 1.0, draws)
+        assert all(send.to == BOOTSTRAP for send in told.sends)
+        step = tell(machine, Received(sender, message), 2.0, draws)
+        assert [fault.peer for fault in step.faults] == [sender]
+        assert (step.sends, step.releases, step.outputs) == ((), (), ())
+        assert draws.drawn == draws.chosen == []
+
+
+def test_texts_show_no_value_and_no_route(bench: Bench) -> None:
+    world = bench.world(wrapped=True)
+    world.run()
+    shown = [
+        *(repr(step) for step in world.steps),
+        *(repr(machine) for machine in world.machines.values()),
+        *(repr(Received(sender, send.message)) for sender, send in world.sends),
+        *(repr(inputs) for inputs, _ in bench.inputs.values()),
+    ]
+    values = [value for _, value in world.drawn]
+    values += [send.message.value for step in world.steps for send in step.sends if send.message.value is not None]
+    values += [value for _, kept in bench.inputs.values() for value in kept]
+    assert values
+    secret = {str(number) for value in values for number in np.ravel(value).tolist() if abs(number) > 10**4}
+    numbers = set(re.findall(r"-?\d+", " ".join(shown)))
+    assert not secret & numbers
+    assert not any(re.search(r"(to|sender|step|item)=", text) for text in shown)
+
+
+INT64 = st.one_of(st.integers(-(2**63), 2**63 - 1), st.sampled_from([2**62, 2**62 + 1, 2**63 - 1, -(2**62), -(2**63)]))
+ANY_FIELD = st.one_of(
+    st.integers(-3, 40), INT64, st.text(max_size=3), st.binary(max_size=3), st.lists(INT64, max_size=2)
+)
+FIELDS = st.one_of(
+    st.lists(ANY_FIELD, max_size=4), st.tuples(st.integers(0, 1), st.integers(0, 5)).map(list), st.just([0, 7])
+)
+VALUES = st.one_of(
+    st.none(),
+    INT64,
+    st.floats(allow_nan=False, allow_infinity=False),
+    st.binary(max_size=9),
+    st.lists(INT64, max_size=5).map(lambda items: np.array(items, dtype=np.int64)),
+    st.lists(INT64, min_size=3, max_size=4).map(lambda items: np.array(items, dtype=np.int64)),
+    st.lists(st.floats(), max_size=4).map(lambda items: np.array(items, dtype=np.float64)),
+)
+TYPES = st.one_of(st.sampled_from([messages.TOKEN, messages.TOTAL]), st.sampled_from(SHARED_TYPES), st.text(max_size=8))
+
+
+@pytest.mark.parametrize("name", SPECS)
+@settings(max_examples=150)
+@given(kind=TYPES, fields=FIELDS, value=VALUES, sender=st.integers(5, 7))
+def test_nothing_that_a_user_sends_raises(name: str, kind: str, fields: list[Any], value: Any, sender: Peer) -> None:
+    """The host asks for the check first; what it lets pass reaches the machine."""
+    bench = _bench(name)
+    message = Message(kind, tuple(fields), value)
+    wrong = bench.protocol.check(bench.plan, message)
+    assert wrong is None or isinstance(wrong, str)
+    if wrong is None:
+        step = tell(bench.machine(7, bench.live(7), wrapped=True), Received(sender, message), 1.0, SeededDraws(0))
+        assert isinstance(step, Step)
+        for send in step.sends:  # what was let pass can be passed on
+            assert pack_message(send.message)
+            pack_value(send.message.value)
+
+
+_BENCHES: dict[str, Bench] = {}
+
+
+def _bench(name: str) -> Bench:
+    if name not in _BENCHES:
+        _BENCHES[name] = Bench(SPECS[name])
+    return _BENCHES[name]

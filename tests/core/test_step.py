@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import pytest
+
+from p2pdp.core.step import NOTHING, Custody, Fault, Message, Output, Release, Send, Step
+
+SECRET = 271828182845
+MESSAGE = Message("token", (SECRET, 31), SECRET)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (MESSAGE, "Message('token')"),
+        (Send(SECRET, MESSAGE, Custody(SECRET, 31)), "Send('token')"),
+        (Release(SECRET, "gaussian", float(SECRET)), "Release('gaussian')"),
+        (Output("result", (SECRET,), SECRET), "Output('result')"),
+    ],
+)
+def test_texts_show_neither_values_nor_routes(value: Any, text: str) -> None:
+    assert repr(value) == str(value) == text
+    assert repr([value]) == f"[{text}]"
+
+
+def test_the_text_of_a_step_shows_no_more_than_its_parts() -> None:
+    step = Step((Send(SECRET, MESSAGE),), 1.0, (Release(SECRET, "gaussian", 2.0),), (Output("result", (), SECRET),))
+    assert str(SECRET) not in repr(step)
+    with pytest.raises(dataclasses.FrozenInstanceError) as caught:
+        step.sends = ()  # type: ignore[misc]
+    assert str(SECRET) not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [MESSAGE, Send(1, MESSAGE), Custody(1, 2), Release(1, "laplace", 1.0), Output("x"), Fault("late", 1), Step()],
+)
+def test_what_a_machine_returns_cannot_be_changed(value: Any) -> None:
+    for field in dataclasses.fields(value):
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            setattr(value, field.name, None)
+    with pytest.raises((AttributeError, TypeError)):
+        value.note = 1
+
+
+def test_a_step_has_exactly_the_five_parts_that_callers_act_on() -> None:
+    assert [field.name for field in dataclasses.fields(Step)] == ["sends", "wake_at_s", "releases", "outputs", "faults"]
+    assert Step((), None, (), (), ()) == NOTHING
+
+
+def test_equal_steps_are_equal_values() -> None:
+    def step() -> Step:
+        return Step((Send(2, Message("token", (0, 3), 5), Custody(0, 3)),), 2.5, faults=(Fault("late", 4),))
+
+    assert step() == step()
+    assert step() != dataclasses.replace(step(), wake_at_s=None)

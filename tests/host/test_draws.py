@@ -1,0 +1,156 @@
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from p2pdp.core.draws import Mechanism
+from p2pdp.crypto.entropy import SeededEntropy
+from p2pdp.host.draws import POOL_MAX, RecordedDraws
+from p2pdp.ledger import records
+from p2pdp.ledger.journal import PRIVATE, VIEW, Journal
+from p2pdp.ledger.records import CHOSEN, DRAWN, POOL, SALT_BYTES, Record
+from p2pdp.wire.codec import unpack_value
+from tests.host.toys import UniqueDraws
+
+GAUSSIAN, LAPLACE = Mechanism("gaussian", 4.0), Mechanism("laplace", 2.0)
+ENTROPY = SeededEntropy(3, "draws")
+
+
+class Disk:
+    def __init__(self) -> None:
+        self.files = {VIEW: b"", PRIVATE: b""}
+        self.order: list[str] = []
+
+    def store(self, journal: Journal) -> None:
+        for name, data in journal.take_writes():
+            self.files[name] += data
+            self.order.append(name)
+
+    def records(self, name: str, kind: int) -> list[Record]:
+        return [record for record in records.read(self.files[name]).records if record.kind == kind]
+
+    def pools(self) -> list[list[Any]]:
+        return [unpack_value((record.value or b"")[SALT_BYTES:]) for record in self.records(PRIVATE, POOL)]
+
+    def again(self) -> tuple[Journal, RecordedDraws, UniqueDraws]:
+        journal, sampler = Journal(self.files[VIEW], self.files[PRIVATE]), UniqueDraws()
+        return journal, RecordedDraws(journal, sampler, ENTROPY), sampler
+
+
+def fresh() -> tuple[Disk, Journal, RecordedDraws, UniqueDraws]:
+    disk = Disk()
+    return disk, *disk.again()
+
+
+def test_pools_double_up_to_the_maximum() -> None:
+    disk, journal, draws, _ = fresh()
+    for _ in range(600):
+        draws.noise(GAUSSIAN, ())
+    disk.store(journal)
+    assert [len(pool) for pool in disk.pools()] == [1, 2, 4, 8, 16, 32, 64, 128, 128, 128, 128]
+    assert POOL_MAX == 128
+
+
+def test_who_draws_once_draws_one_value() -> None:
+    disk, journal, draws, sampler = fresh()
+    value = draws.noise(GAUSSIAN, ())
+    disk.store(journal)
+    assert disk.pools() == [[value]] == [sampler.drawn]
+
+
+def test_a_draw_is_named_by_pool_and_offset_once_and_its_value_is_there() -> None:
+    disk, journal, draws, _ = fresh()
+    values = [draws.noise(mechanism, ()) for mechanism in (GAUSSIAN, LAPLACE, GAUSSIAN) for _ in range(9)]
+    disk.store(journal)
+    pools, drawn = disk.pools(), disk.records(VIEW, DRAWN)
+    names = [(record.body[-2], record.body[-1]) for record in drawn]
+    assert len(set(names)) == len(names) == 27
+    assert [pools[pool][offset] for pool, offset in names] == values
+    assert len(set(values)) == 27
+    assert [record.body[0] for record in drawn] == list(range(27))
+
+
+def test_each_mechanism_and_shape_has_pools_of_its_own() -> None:
+    disk, journal, draws, _ = fresh()
+    for mechanism, shape in ((GAUSSIAN, ()), (LAPLACE, ()), (GAUSSIAN, (2,)), (Mechanism("gaussian", 8.0), ())):
+        draws.noise(mechanism, shape)
+    disk.store(journal)
+    pools = disk.records(PRIVATE, POOL)
+    assert [record.body[1:] for record in pools] == [
+        [0, "unique", "gaussian", 4.0, 0, [], 1],
+        [1, "unique", "laplace", 2.0, 0, [], 1],
+        [2, "unique", "gaussian", 4.0, 0, [2], 1],
+        [3, "unique", "gaussian", 8.0, 0, [], 1],
+    ]
+
+
+def test_a_pool_is_written_before_its_first_use() -> None:
+    disk, journal, draws, _ = fresh()
+    journal.take_writes()
+    draws.noise(GAUSSIAN, ())
+    draws.noise(GAUSSIAN, ())
+    disk.store(journal)
+    assert disk.order == [PRIVATE, VIEW, PRIVATE, VIEW]
+
+
+def test_no_value_of_a_draw_is_in_the_view() -> None:
+    disk, journal, draws, _ = fresh()
+    value = draws.noise(GAUSSIAN, ())
+    disk.store(journal)
+    assert int(value).to_bytes(2, "big") not in disk.files[VIEW]
+    assert all(not record.value for record in records.read(disk.files[VIEW]).records)
+
+
+def test_idle_moments_top_up_what_is_used_up_and_nothing_else() -> None:
+    disk, journal, draws, sampler = fresh()
+    draws.prepare()
+    assert sampler.drawn == []
+    draws.noise(GAUSSIAN, ())
+    draws.prepare()
+    draws.prepare()
+    disk.store(journal)
+    assert [len(pool) for pool in disk.pools()] == [1, 2]
+    draws.noise(GAUSSIAN, ())
+    draws.prepare()
+    disk.store(journal)
+    assert [len(pool) for pool in disk.pools()] == [1, 2]
+    draws.noise(GAUSSIAN, ())
+    draws.noise(GAUSSIAN, ())
+    disk.store(journal)
+    assert [len(pool) for pool in disk.pools()] == [1, 2, 4]
+
+
+@given(st.integers(0, 20), st.integers(0, 20))
+def test_a_restart_gives_the_same_values_and_drops_the_rest_of_a_pool(before: int, after: int) -> None:
+    disk, journal, draws, _ = fresh()
+    first = [draws.noise(GAUSSIAN, ()) for _ in range(before)]
+    disk.store(journal)
+    left = {(pool, at) for pool, values in enumerate(disk.pools()) for at in range(len(values))}
+    left -= {(record.body[-2], record.body[-1]) for record in disk.records(VIEW, DRAWN)}
+    journal, draws, sampler = disk.again()
+    assert [draws.noise(GAUSSIAN, ()) for _ in range(before)] == first
+    assert sampler.drawn == []
+    more = [draws.noise(GAUSSIAN, ()) for _ in range(after)]
+    disk.store(journal)
+    assert set(more) <= set(sampler.drawn)
+    used = [(record.body[-2], record.body[-1]) for record in disk.records(VIEW, DRAWN)]
+    assert len(set(used)) == len(used) == before + after
+    assert not left & set(used)
+
+
+def test_choices_are_recorded_and_repeated() -> None:
+    disk, journal, draws, _ = fresh()
+    first = [draws.choice(options) for options in (3, 1, 1000)]
+    disk.store(journal)
+    assert [record.body for record in disk.records(VIEW, CHOSEN)] == [[3, first[0]], [1, 0], [1000, first[2]]]
+    _, draws, _ = disk.again()
+    assert [draws.choice(options) for options in (3, 1, 1000)] == first
+
+
+def test_used_up_pools_are_freed() -> None:
+    _, journal, draws, _ = fresh()
+    for _ in range(2000):
+        draws.noise(GAUSSIAN, ())
+    assert len(journal._pools) == 1

@@ -1,0 +1,151 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from p2pdp.core import messages
+from p2pdp.core.ids import BOOTSTRAP, CURATOR
+from p2pdp.core.step import Custody, Message
+from p2pdp.crypto.entropy import SeededEntropy
+from p2pdp.host.custody import Guardian
+from p2pdp.host.effects import Timing
+from p2pdp.host.forms import heed, heed_after_close, read_message
+from p2pdp.host.peers import Peers
+from p2pdp.wire.codec import pack_message, pack_value
+from tests.host.toys import seat
+from tests.vectors.known import cuts
+
+GOOD: dict[str, tuple[Any, ...]] = {
+    **dict.fromkeys("ready go result done over probe alive".split(), ()),
+    **dict.fromkeys("begin token total lost kept ward skeleton".split(), (4, 7)),
+    "head": (12, b"hash"),
+    "silent": (3, 4, 7),
+    "spared": (3,),
+    "out": (3, b"signature"),
+    "seen": (3, [[4, 7], [5, 1]], []),
+}
+SALT = bytes(16)
+
+
+def read(message: Message) -> Message | None:
+    return read_message(pack_message(message), b"", b"")
+
+
+def test_every_shared_message_has_a_form() -> None:
+    types = {value for name, value in vars(messages).items() if name.isupper() and isinstance(value, str)}
+    assert types == set(GOOD)
+
+
+@pytest.mark.parametrize("kind", sorted(GOOD))
+def test_a_message_of_the_promised_form_passes_and_no_other_does(kind: str) -> None:
+    fields = GOOD[kind]
+    assert read(Message(kind, fields)) == Message(kind, fields)
+    others: list[Any] = [1, "a", b"a", 1.5, [], [[1, 2]], [1]]
+    for wrong in [(*fields, 1), *([fields[:-1]] if fields else [])]:
+        assert read(Message(kind, wrong)) is None
+    for at, field in enumerate(fields):
+        for other in others:
+            if type(other) is not type(field):
+                assert read(Message(kind, (*fields[:at], other, *fields[at + 1 :]))) is None
+
+
+@pytest.mark.parametrize("pairs", [[1], [[1]], [[1, 2, 3]], [[1, "a"]], [[1.0, 2]], [[[1], 2]], [[1, 2], [3]]])
+def test_lists_of_pairs_hold_pairs(pairs: list[Any]) -> None:
+    assert read(Message("seen", (3, pairs, []))) is None
+    assert read(Message("seen", (3, [], pairs))) is None
+
+
+def test_what_a_protocol_made_up_passes_whatever_its_fields() -> None:
+    for fields in ((), ("a", [1, [2]]), (1.5,)):
+        passed = read(Message("made up", fields))
+        assert passed is not None
+        assert passed.type == "made up"
+
+
+def test_a_value_comes_with_its_salt_and_a_salt_with_its_value() -> None:
+    packed, value = pack_message(Message("m")), pack_value(5)
+    assert read_message(packed, SALT, value) == Message("m", (), 5)
+    assert read_message(packed, b"", b"") == Message("m")
+    for salt, content in ((b"", value), (SALT[1:], value), (SALT, b""), (SALT[1:], b"")):
+        assert read_message(packed, salt, content) is None
+
+
+def test_cut_messages_and_values_are_none() -> None:
+    packed, value = pack_message(Message("token", (1, 2))), pack_value(5)
+    assert all(read_message(cut, SALT, value) is None for cut in cuts(packed))
+    assert all(read_message(packed, SALT, cut) is None for cut in cuts(value) if cut)
+
+
+# What links and guardian learn
+
+
+def user(me: int = 0, n: int = 4) -> Peers:
+    peers = Peers(seat(me, n, (1, 2)), SeededEntropy(1, "a"), Timing(), Guardian())
+    peers.guardian.passed(Custody(4, 7), 1, 1, 0.0)
+    return peers
+
+
+def hear(peers: Peers, sender: int, kind: str, *fields: Any) -> None:
+    heed(peers, seat(0, 4, (1, 2)), sender, Message(kind, fields), 50.0)
+
+
+def refused(peers: Peers) -> list[int]:
+    return sorted(peer for peer, link in peers.links.items() if link.refused)
+
+
+def test_only_bootstrap_can_put_somebody_out() -> None:
+    peers = user()
+    for sender in (1, CURATOR, 0):
+        hear(peers, sender, "out", 2, b"")
+    assert refused(peers) == []
+    hear(peers, BOOTSTRAP, "out", 2, b"")
+    assert refused(peers) == [2]
+
+
+@pytest.mark.parametrize("peer", [3, 99, BOOTSTRAP, CURATOR, -7, 1 << 40])
+def test_nobody_but_a_neighbour_can_be_refused(peer: int) -> None:
+    peers = user()
+    hear(peers, BOOTSTRAP, "out", peer, b"")
+    assert refused(peers) == []
+    assert peer not in peers.links
+
+
+def test_who_is_out_itself_hears_bootstrap_only() -> None:
+    peers = user()
+    hear(peers, BOOTSTRAP, "out", 0, b"")
+    assert refused(peers) == [CURATOR, 1, 2]
+
+
+def test_the_guardian_hears_of_verdicts_of_bootstrap_only() -> None:
+    peers = user()
+    hear(peers, 1, "kept", 4, 7)
+    hear(peers, 1, "spared", 1)
+    assert peers.guardian.watches[4].since_s == 0.0
+    hear(peers, BOOTSTRAP, "spared", 1)
+    assert peers.guardian.watches[4].since_s == 50.0
+    hear(peers, BOOTSTRAP, "kept", 4, 7)
+    assert peers.guardian.watches == {}
+
+
+def test_after_the_end_only_bootstrap_is_heard_and_the_head_goes_out_again() -> None:
+    peers, place = user(), seat(0, 4, (1, 2))
+    peers.send(CURATOR, b"head", b"", 0.0)
+    peers.frames.clear()
+    heed_after_close(peers, place, 1, Message("probe"), 50.0)
+    heed_after_close(peers, place, 1, Message("out", (0, b"")), 50.0)
+    heed_after_close(peers, place, BOOTSTRAP, Message("kept", (4, 7)), 50.0)
+    assert (peers.frames, refused(peers), list(peers.guardian.watches)) == ([], [], [4])
+    heed_after_close(peers, place, BOOTSTRAP, Message("probe"), 50.0)
+    assert [receiver for receiver, _ in peers.frames] == [CURATOR]
+    heed_after_close(peers, place, BOOTSTRAP, Message("out", (0, b"")), 50.0)
+    assert refused(peers) == [CURATOR, 1, 2]
+    assert not peers.link(CURATOR).waiting
+
+
+def test_an_item_that_arrives_ends_the_watch_over_it() -> None:
+    peers = user()
+    hear(peers, 2, "token", 4, 9)
+    assert peers.guardian.watches == {}
+    hear(peers, 0, "token", 4, 9)  # from ourselves: no guardian
+    assert peers.guardian.settled_for(0) == []

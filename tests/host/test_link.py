@@ -1,0 +1,212 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from p2pdp.host import link as links
+from p2pdp.host.link import CONTROL, DATA, POKE, RESEND, Hello, Link, Verdict, parse_payload, running_digest
+from p2pdp.wire.codec import CodecError, pack
+from tests.vectors.known import cuts
+
+MESSAGES = [(bytes([number]), bytes([number] * number)) for number in range(8)]
+
+
+def sender_and_receiver(sent: int, received: int, acknowledged: int) -> tuple[Link, Link]:
+    mine, theirs = Link(1), Link(0)
+    for message, value in MESSAGES[:sent]:
+        mine.push(message, value)
+    for message, value in MESSAGES[:received]:
+        theirs.took(message, value)
+    assert mine.acknowledge_up_to(acknowledged)
+    return mine, theirs
+
+
+def hello(link: Link) -> Hello:
+    return link.hello(wants_answer=True)
+
+
+def test_numbers_begin_at_one_and_have_no_gaps() -> None:
+    link = Link(1)
+    assert [link.push(*message).number for message in MESSAGES] == list(range(1, 9))
+
+
+def test_both_ends_have_the_same_running_digest() -> None:
+    mine, theirs = sender_and_receiver(8, 8, 0)
+    assert mine.sent_digest == theirs.received_digest != bytes(16)
+    assert (mine.sent, theirs.received) == (8, 8)
+
+
+@given(st.binary(max_size=5), st.binary(max_size=5), st.binary(max_size=5), st.binary(max_size=5))
+def test_a_digest_knows_where_a_message_ends(first: bytes, value: bytes, second: bytes, other: bytes) -> None:
+    same = running_digest(bytes(16), first, value) == running_digest(bytes(16), second, other)
+    assert same == ((first, value) == (second, other))
+
+
+def test_acknowledgement_is_cumulative_and_never_goes_back() -> None:
+    link, _ = sender_and_receiver(5, 0, 3)
+    assert [item.number for item in link.waiting] == [4, 5]
+    assert link.acknowledge_up_to(2)
+    assert (link.acknowledged, len(link.waiting)) == (3, 2)
+    assert link.acknowledge_up_to(5)
+    assert (link.acknowledged, len(link.waiting), link.resend_at_s) == (5, 0, None)
+
+
+def test_nobody_can_acknowledge_what_was_not_sent() -> None:
+    link, _ = sender_and_receiver(5, 0, 0)
+    assert not link.acknowledge_up_to(6)
+    assert len(link.waiting) == 5
+
+
+def test_a_payload_comes_back_whole() -> None:
+    link, _ = sender_and_receiver(2, 0, 0)
+    link.took(b"a", b"b")
+    payload = parse_payload(link.data(link.waiting[1]))
+    assert (payload.flags, payload.number, payload.acknowledged) == (DATA, 2, 1)
+    assert (payload.message, payload.value) == MESSAGES[1]
+    link.settled[7] = 3
+    control = parse_payload(link.control(RESEND | POKE, hello(link)))
+    assert (control.flags, control.number, control.acknowledged) == (CONTROL | RESEND | POKE, 0, 1)
+    assert control.control[0] == [[7, 3]]
+    assert Hello.unpacked(control.control[1]) == hello(link)
+
+
+def test_a_cut_payload_is_malformed_or_a_shorter_value() -> None:
+    link = Link(1)
+    item = link.push(b"message", b"value")
+    for cut in cuts(link.data(item)):
+        if len(cut) < links._DATA_HEAD.size + len(b"message"):
+            with pytest.raises(CodecError):
+                parse_payload(cut)
+        else:
+            assert parse_payload(cut).message == b"message"
+    for cut in cuts(link.control(POKE, hello(link))):
+        with pytest.raises(CodecError):
+            parse_payload(cut)
+
+
+@pytest.mark.parametrize("flags", [0, DATA | CONTROL, DATA | RESEND, DATA | POKE, RESEND, POKE, 16, CONTROL | 128, 255])
+def test_flags_that_no_host_sets_are_malformed(flags: int) -> None:
+    for tail in (pack([[], []]), bytes(4), b""):
+        with pytest.raises(CodecError):
+            parse_payload(links._HEAD.pack(flags, 0, 0) + tail)
+
+
+def test_data_has_a_number_and_control_has_none() -> None:
+    with pytest.raises(CodecError):
+        parse_payload(links._DATA_HEAD.pack(DATA, 0, 0, 0))
+    with pytest.raises(CodecError):
+        parse_payload(links._HEAD.pack(CONTROL, 1, 0) + pack([[], []]))
+
+
+@pytest.mark.parametrize("control", [None, 3, [], [[]], [[], [], []], [3, []], "ab", [b"", []]])
+def test_a_control_body_of_another_form_is_malformed(control: object) -> None:
+    with pytest.raises(CodecError):
+        parse_payload(links._HEAD.pack(CONTROL, 0, 0) + pack(control))
+
+
+@given(st.binary(max_size=60))
+def test_any_bytes_are_a_payload_or_malformed(data: bytes) -> None:
+    try:
+        parse_payload(data)
+    except CodecError:
+        return
+
+
+@pytest.mark.parametrize(
+    "item",
+    [None, [], [0, b"", 0, b"", 0], [True, b"", 0, b"", 0, True], [0, "", 0, b"", 0, True], [0, b"", 0, b"", 0, 1]],
+)
+def test_a_malformed_hello_is_refused(item: object) -> None:
+    with pytest.raises(CodecError):
+        Hello.unpacked(item)
+
+
+@given(st.integers(0, 8), st.integers(0, 8), st.integers(0, 8))
+def test_ends_that_lost_nothing_agree(sent: int, received: int, acknowledged: int) -> None:
+    received = min(received, sent)
+    acknowledged = min(acknowledged, received)
+    mine, theirs = sender_and_receiver(sent, received, acknowledged)
+    assert mine.compare(hello(theirs)) is Verdict.AGREED
+    assert theirs.compare(hello(mine)) is Verdict.AGREED
+
+
+@given(st.integers(1, 8), st.integers(0, 7), st.integers(0, 7))
+def test_the_end_that_sent_more_than_it_remembers_was_rolled_back(received: int, kept: int, acknowledged: int) -> None:
+    kept, acknowledged = min(kept, received - 1), min(acknowledged, kept, received - 1)
+    mine, _ = sender_and_receiver(kept, 0, acknowledged)
+    _, theirs = sender_and_receiver(received, received, 0)
+    assert mine.compare(hello(theirs)) is Verdict.I_WAS_ROLLED_BACK
+    assert theirs.compare(hello(mine)) is Verdict.THEY_WERE_ROLLED_BACK
+
+
+@given(st.integers(1, 8), st.integers(0, 7))
+def test_the_end_that_acknowledged_more_than_it_remembers_was_rolled_back(acknowledged: int, kept: int) -> None:
+    mine, _ = sender_and_receiver(8, 0, acknowledged)
+    _, theirs = sender_and_receiver(8, min(kept, acknowledged - 1), 0)
+    assert theirs.compare(hello(mine)) is Verdict.I_WAS_ROLLED_BACK
+    assert mine.compare(hello(theirs)) is Verdict.THEY_WERE_ROLLED_BACK
+
+
+@given(st.integers(0, 7), st.integers(0, 7), st.integers(0, 7), st.integers(0, 7))
+def test_who_sent_one_number_twice_is_found_out_by_the_digest(same: int, more: int, others: int, known: int) -> None:
+    """The sender was rolled back to `same`, then sent other messages, perhaps more than the receiver has."""
+    _, theirs = sender_and_receiver(8, min(8, same + 1 + more), 0)
+    mine, _ = sender_and_receiver(same, 0, 0)
+    for _ in range(theirs.received - same + others):
+        mine.push(b"another", b"")
+    assert mine.acknowledge_up_to(min(known, theirs.received))
+    assert mine.compare(hello(theirs)) is Verdict.I_WAS_ROLLED_BACK
+    if mine.sent == theirs.received:
+        assert theirs.compare(hello(mine)) is Verdict.THEY_WERE_ROLLED_BACK
+
+
+def test_a_digest_is_still_known_after_its_message_was_acknowledged() -> None:
+    mine, theirs = sender_and_receiver(5, 3, 3)
+    assert mine.compare(hello(theirs)) is Verdict.AGREED
+    _, other = sender_and_receiver(0, 0, 0)
+    for _ in range(3):
+        other.took(b"another", b"")
+    assert mine.compare(hello(other)) is Verdict.I_WAS_ROLLED_BACK
+
+
+def test_an_old_hello_does_not_accuse_oneself() -> None:
+    mine, theirs = sender_and_receiver(5, 2, 2)
+    old = hello(theirs)
+    for message in MESSAGES[2:5]:
+        theirs.took(*message)
+    mine.acknowledge_up_to(5)
+    assert mine.compare(old) is Verdict.THEY_WERE_ROLLED_BACK  # which `Peers` asks about once more
+    assert mine.compare(hello(theirs)) is Verdict.AGREED
+
+
+def test_numbers_below_zero_are_no_agreement() -> None:
+    mine, _ = sender_and_receiver(3, 0, 0)
+    for numbers in ((-1, 0, 0), (0, -1, 0)):
+        received, sent, acknowledged = numbers
+        other = Hello(received, bytes(16), sent, bytes(16), acknowledged, wants_answer=True)
+        assert mine.compare(other) is Verdict.THEY_WERE_ROLLED_BACK
+
+
+def test_a_repeated_number_must_carry_what_it_carried() -> None:
+    _, link = sender_and_receiver(0, 5, 0)
+    for number in range(1, 6):
+        assert link.repeats(number, *MESSAGES[number - 1]) is True
+        assert link.repeats(number, b"another", b"") is False
+        assert link.repeats(number, MESSAGES[number - 1][0], b"another") is False
+
+
+def test_what_is_remembered_of_the_past_is_bounded() -> None:
+    link = Link(0)
+    for number in range(1000):
+        link.took(bytes([number % 256]), b"")
+    assert len(link.recent) == 64
+    assert link.repeats(1, bytes([0]), b"") is None
+    assert link.repeats(1000, bytes([999 % 256]), b"") is True
+
+
+def test_a_refused_link_keeps_nothing() -> None:
+    link = Link(0)
+    link.refused = True
+    assert [link.push(*message).number for message in MESSAGES] == list(range(1, 9))
+    assert not link.waiting

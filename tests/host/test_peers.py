@@ -1,0 +1,469 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from p2pdp.core.ids import BOOTSTRAP, CURATOR
+from p2pdp.core.step import Custody, Fault, Message, Send, Step
+from p2pdp.crypto.entropy import SeededEntropy
+from p2pdp.crypto.roster import Entries, Roster
+from p2pdp.host import link as links
+from p2pdp.host.custody import Guardian
+from p2pdp.host.effects import Timing
+from p2pdp.host.link import Link, parse_payload
+from p2pdp.host.notes import NOTES_MAX
+from p2pdp.host.peers import BURST_MAX, Arrival, Peers
+from p2pdp.host.seat import Seat
+from p2pdp.wire.codec import pack, pack_message
+from p2pdp.wire.frames import Kind, decode_frame, encode_frame
+from p2pdp.wire.padding import FRAME_BYTES_MAX
+from tests.host.toys import Quiet, Toys, forged, identity, is_data, opened, roster, run_key, seat
+from tests.vectors.known import cuts, flips
+
+HELLO = pack_message(Message("hello there", (1,)))
+
+
+def peers_of(me: int, n: int = 2, timing: Timing | None = None, its_seat: Seat | None = None) -> Peers:
+    entropy = SeededEntropy(me + 7, "peers")
+    return Peers(its_seat or seat(me, n), entropy, timing or Timing(), Guardian())
+
+
+def out(peers: Peers) -> list[bytes]:
+    frames = [frame for _, frame in peers.frames]
+    peers.frames.clear()
+    return frames
+
+
+def kinds(peers: Peers) -> list[str]:
+    found = [fault.kind for fault in peers.faults]
+    peers.faults.clear()
+    return found
+
+
+def give(peers: Peers, frame: bytes, now_s: float = 1.0) -> Arrival | None:
+    """Delivers a frame and takes its message, as a host does once it is recorded."""
+    arrival = peers.arrive(frame, now_s)
+    if arrival is not None:
+        peers.took(arrival, now_s)
+    return arrival
+
+
+def exchange(count: int) -> tuple[Peers, Peers, list[bytes]]:
+    """User 0 has sent so many messages to user 1; none has arrived."""
+    mine, theirs = peers_of(0), peers_of(1)
+    for number in range(count):
+        mine.send(1, pack_message(Message("m", (number,))), b"", 0.0)
+    return mine, theirs, out(mine)
+
+
+# In order, once
+
+
+def test_messages_are_taken_in_order_and_once() -> None:
+    _, theirs, frames = exchange(3)
+    taken = [give(theirs, frame) for frame in (frames[0], frames[0], frames[1], frames[0], frames[1], frames[2])]
+    assert [arrival is not None for arrival in taken] == [True, False, True, False, False, True]
+    assert theirs.link(0).received == 3
+    assert kinds(theirs) == []  # a repetition is the network's, and no fault
+
+
+def test_a_repeated_frame_is_answered_by_the_acknowledgement_it_lacks() -> None:
+    mine, theirs, frames = exchange(1)
+    give(theirs, frames[0])
+    assert out(theirs) == []
+    give(theirs, frames[0])
+    (answer,) = out(theirs)
+    assert mine.arrive(answer, 2.0) is None
+    assert not mine.link(1).waiting
+
+
+def test_a_gap_asks_once_for_a_resend_and_takes_nothing() -> None:
+    mine, theirs, frames = exchange(50)
+    assert all(give(theirs, frame) is None for frame in frames[1:])
+    assert kinds(theirs) == ["gap"]
+    (request,) = out(theirs)
+    assert opened(1, 0, request).flags == links.CONTROL | links.RESEND
+    mine.arrive(request, 1.0)
+    again = out(mine)
+    assert [give(theirs, frame) is not None for frame in again] == [True] * 50
+    assert theirs.link(0).received == 50
+
+
+def test_a_later_gap_is_asked_for_anew() -> None:
+    _, theirs, frames = exchange(4)
+    give(theirs, frames[1])
+    give(theirs, frames[0])
+    give(theirs, frames[2])
+    assert kinds(theirs) == ["gap", "gap"]
+
+
+def test_a_resend_has_an_upper_limit() -> None:
+    mine, _, _ = exchange(BURST_MAX + 20)
+    mine.send_again(mine.link(1), 1.0)
+    assert len(out(mine)) == BURST_MAX
+
+
+def test_the_same_number_with_another_digest_is_a_conflict() -> None:
+    _, theirs, frames = exchange(2)
+    for frame in frames:
+        give(theirs, frame)
+    other = Link(1)
+    forged_first = other.data(other.push(pack_message(Message("m", (9,))), b""))
+    assert give(theirs, forged(0, 1, forged_first)) is None
+    assert kinds(theirs) == ["conflict"]
+    (hello,) = out(theirs)  # which proves to the sender what it sent before
+    assert opened(1, 0, hello).control[1][0] == 2
+    assert theirs.link(0).received == 2
+
+
+def test_numbers_far_ahead_and_far_behind_change_nothing() -> None:
+    _, theirs, frames = exchange(1)
+    give(theirs, frames[0])
+    for number in (3, 1 << 40, (1 << 64) - 1):
+        payload = links._DATA_HEAD.pack(links.DATA, number, 0, len(HELLO)) + HELLO
+        assert give(theirs, forged(0, 1, payload)) is None
+    assert theirs.link(0).received == 1
+    assert kinds(theirs) == ["gap"]
+
+
+# Acknowledgement
+
+
+def test_an_acknowledgement_waits_for_the_tick() -> None:
+    mine, theirs, frames = exchange(2)
+    for frame in frames:
+        give(theirs, frame, 1.0)
+    assert (out(theirs), theirs.tick_at_s) == ([], 1.5)
+    theirs.tick(1.4)
+    assert out(theirs) == []
+    theirs.tick(1.5)
+    (frame,) = out(theirs)  # one, cumulative
+    assert (opened(1, 0, frame).flags, opened(1, 0, frame).acknowledged) == (links.CONTROL, 2)
+    mine.arrive(frame, 2.0)
+    assert not mine.link(1).waiting
+    theirs.tick(9.0)
+    assert (out(theirs), theirs.tick_at_s) == ([], None)
+
+
+def test_an_acknowledgement_goes_along_with_a_message() -> None:
+    mine, theirs, frames = exchange(2)
+    for frame in frames:
+        give(theirs, frame, 1.0)
+    theirs.send(0, HELLO, b"", 1.1)
+    (frame,) = out(theirs)
+    assert opened(1, 0, frame).acknowledged == 2
+    give(mine, frame)
+    assert not mine.link(1).waiting
+    theirs.tick(1.5)
+    assert out(theirs) == []
+
+
+def test_frames_are_sent_again_with_growing_waits_until_acknowledged() -> None:
+    timing = Timing(resend_s=2.0, resend_max_s=10.0)
+    mine = peers_of(0, timing=timing)
+    mine.send(1, HELLO, bytes(20), 0.0)
+    first = opened(0, 1, out(mine)[0])
+    sent_s = []
+    for tenth in range(1, 601):
+        mine.tick(tenth / 10)
+        for frame in out(mine):
+            again = opened(0, 1, frame)
+            assert (again.number, again.message, again.value) == (first.number, first.message, first.value)
+            sent_s.append(tenth / 10)
+    assert sent_s == [2.0, 4.0, 8.0, 16.0, 26.0, 36.0, 46.0, 56.0]
+    theirs = peers_of(1)
+    give(theirs, forged(0, 1, mine.link(1).data(mine.link(1).waiting[0])))
+    theirs.flush()
+    mine.arrive(out(theirs)[0], 60.0)
+    for second in range(60, 200):
+        mine.tick(float(second))
+    assert out(mine) == []
+
+
+# What strangers and broken networks can do
+
+
+def refused(toys: Toys, frame: bytes) -> str:
+    """Delivers a frame to user 1: nothing must come of it but one recorded fault, whose kind is given back."""
+    before, told = toys.notes(1), list(toys.machines[1].told)
+    view = bytes(toys.disks[1]["view"])
+    effects = toys.give(1, frame)
+    assert effects is not None
+    assert len(effects.faults) == 1
+    assert toys.machines[1].told == told
+    assert bytes(toys.disks[1]["view"]) == view
+    (kind,) = toys.notes(1)[len(before) :]
+    assert [fault.kind for fault in effects.faults] == [kind]
+    return kind
+
+
+def quiet(n: int = 2, **options: Any) -> Toys:
+    toys = Toys(dict.fromkeys(range(n), Quiet), n, **options)
+    toys.boot_all()
+    return toys
+
+
+def honest_frame(**signed: Any) -> bytes:
+    link = Link(1)
+    return forged(0, 1, link.data(link.push(HELLO, bytes(20))), **signed)
+
+
+def test_every_flipped_bit_of_a_frame_is_one_fault() -> None:
+    toys = quiet()
+    kinds_seen: set[str] = set()
+    flipped = list(flips(honest_frame()))
+    for at in range(0, len(flipped), 150):  # a fresh host each time: notes are capped
+        toys = quiet()
+        kinds_seen |= {refused(toys, frame) for frame in flipped[at : at + 150]}
+    assert kinds_seen == {"malformed", "unknown_peer", "not_authentic"}
+
+
+def test_every_cut_of_a_frame_is_one_fault() -> None:
+    frames = list(cuts(honest_frame()))
+    kinds_seen: set[str] = set()
+    for at in range(0, len(frames), 150):
+        toys = quiet()
+        kinds_seen |= {refused(toys, frame) for frame in frames[at : at + 150]}
+    assert kinds_seen == {"malformed", "truncated"}
+
+
+@pytest.mark.parametrize(
+    ("signed", "kind"),
+    [
+        ({"run_id": bytes(16)}, "foreign_run"),
+        ({"protocol": "other"}, "foreign_roster"),
+        ({"spec_digest": bytes(32)}, "foreign_roster"),
+        ({"n": 3}, "foreign_roster"),
+    ],
+)
+def test_a_frame_of_another_run_roster_or_spec_is_refused(signed: dict[str, Any], kind: str) -> None:
+    assert refused(quiet(), honest_frame(**signed)) == kind
+
+
+def test_a_frame_sent_back_to_its_sender_is_refused() -> None:
+    toys = quiet()
+    link = Link(0)
+    mine = forged(1, 0, link.data(link.push(HELLO, b"")))
+    assert refused(toys, mine) == "unknown_peer"  # it names the receiver itself as its sender
+    body = decode_frame(mine).body
+    assert refused(toys, encode_frame(Kind.BOXED, 0, body)) == "foreign_sender"
+
+
+def test_a_frame_for_somebody_else_is_refused() -> None:
+    link = Link(2)
+    frame = forged(0, 2, link.data(link.push(HELLO, b"")), 3)
+    assert refused(quiet(3), frame) == "not_authentic"
+
+
+def test_oversized_and_foreign_kinds_are_refused() -> None:
+    toys = quiet()
+    assert refused(toys, bytes(FRAME_BYTES_MAX + 1)) == "malformed"
+    assert refused(toys, b"") == "malformed"
+    for kind in (Kind.HELLO, Kind.OFFER, Kind.ENROL, Kind.ROSTER):
+        assert refused(toys, encode_frame(kind, 0, decode_frame(honest_frame()).body)) == "malformed"
+
+
+@pytest.mark.parametrize("sender", [2, 7, 1 << 20, (1 << 31) - 1])
+def test_strangers_are_refused_and_cost_no_memory(sender: int) -> None:
+    toys = quiet()
+    frame = encode_frame(Kind.BOXED, sender, decode_frame(honest_frame()).body)
+    assert refused(toys, frame) == "unknown_peer"
+    peers = toys.hosts[1]._peers
+    assert sender not in peers.links
+    assert sender not in peers._channels
+
+
+def test_who_is_no_neighbour_is_a_stranger() -> None:
+    peers = peers_of(1, 3, its_seat=seat(1, 3, (0,)))
+    link = Link(1)
+    assert peers.arrive(forged(2, 1, link.data(link.push(HELLO, b"")), 3), 1.0) is None
+    assert kinds(peers) == ["unknown_peer"]
+
+
+def test_an_excluded_peer_is_refused_and_gets_no_answer() -> None:
+    toys = quiet()
+    link = Link(1)
+    order = link.data(link.push(pack_message(Message("out", (0, b"signature"))), b""))
+    toys.give(1, forged(BOOTSTRAP, 1, order))
+    toys.flight.clear()
+    assert refused(toys, honest_frame()) == "excluded_peer"
+    assert refused(toys, forged(0, 1, Link(1).control(links.POKE | links.RESEND))) == "excluded_peer"
+    toys.carry(1, toys.hosts[1].connected(0, 5.0))
+    toys.run(100.0)
+    assert [frame for receiver, frame in toys.flight if receiver == 0] == []
+
+
+def test_recorded_faults_are_capped_and_counted_on() -> None:
+    toys = quiet()
+    for number in range(NOTES_MAX + 300):
+        toys.give(1, bytes([2 + number % 254]) * 10)
+    assert toys.notes(1) == ["malformed"] * NOTES_MAX
+    assert toys.hosts[1].fault_counts == {"malformed": NOTES_MAX + 300}
+    assert len(toys.hosts[1]._peers.faults) == len(toys.hosts[1]._notes._new) == 0
+
+
+def test_an_entry_of_the_roster_that_is_not_valid_is_a_fault_in_both_directions() -> None:
+    good = roster(3)
+    entries = bytearray(good.entries.flat)
+    entries[2 * 128 + 100] ^= 1
+    parts = (good.version, good.run_id, good.spec_digest, good.protocol, good.facts, good.bootstrap, good.curator)
+    bad = Roster(*parts, Entries(bytes(entries)), good.signature)
+    peers = peers_of(0, its_seat=Seat(0, bad, identity(0), run_key(0), None))
+    peers.send(2, HELLO, b"", 0.0)
+    assert (kinds(peers), out(peers)) == (["bad_roster_entry"], [])
+    assert peers.arrive(encode_frame(Kind.BOXED, 2, bytes(250)), 1.0) is None
+    assert kinds(peers) == ["bad_roster_entry"]
+
+
+@pytest.mark.parametrize(
+    "control",
+    [
+        [[[1]], []],
+        [[[1, 2, 3]], []],
+        [[["a", 2]], []],
+        [[5], []],
+        [[], [1]],
+        [[], 7],
+        [[], [1, b"", 1, b"", "x", True]],
+        [[[True, 1]], []],
+    ],
+)
+def test_malformed_control_of_a_true_peer_is_one_fault_that_names_it(control: object) -> None:
+    toys = quiet()
+    frame = forged(0, 1, links._HEAD.pack(links.CONTROL, 0, 0) + pack(control))
+    assert refused(toys, frame) == "malformed"
+    assert toys.faults(1) == [Fault("malformed", 0)]
+
+
+@given(st.binary(max_size=80))
+def test_whatever_a_true_peer_boxes_is_answered_without_an_exception(payload: bytes) -> None:
+    peers = peers_of(1)
+    peers.arrive(forged(0, 1, payload), 1.0)
+    assert len(peers.faults) <= 1
+    assert len(peers.frames) <= 1
+
+
+# Comparing numbers
+
+
+def test_both_ends_compare_on_a_new_connection_and_send_what_is_missing() -> None:
+    mine, theirs, frames = exchange(3)
+    give(theirs, frames[0])
+    out(theirs)
+    theirs.hello(0, wants_answer=True)
+    (hello,) = out(theirs)
+    mine.arrive(hello, 1.0)
+    answer, *again = out(mine)
+    assert opened(0, 1, answer).control[1][:1] == [0]
+    assert [opened(0, 1, frame).number for frame in again] == [2, 3]
+    theirs.arrive(answer, 1.0)
+    assert out(theirs) == []  # one question, one answer
+    assert kinds(mine) + kinds(theirs) == []
+
+
+def test_a_hello_that_was_overtaken_accuses_nobody() -> None:
+    mine, theirs, frames = exchange(2)
+    give(theirs, frames[0])
+    theirs.hello(0, wants_answer=False)
+    (old,) = out(theirs)
+    give(theirs, frames[1])
+    theirs.flush()
+    for frame in out(theirs):
+        mine.arrive(frame, 1.0)
+    mine.arrive(old, 1.0)
+    (question,) = out(mine)
+    theirs.arrive(question, 1.0)
+    (fresh,) = out(theirs)
+    mine.arrive(fresh, 1.0)
+    assert kinds(mine) + kinds(theirs) == []
+    assert out(mine) == []
+
+
+def test_who_forgot_stops_and_the_other_end_records_what_it_saw() -> None:
+    mine, theirs, frames = exchange(2)
+    for frame in frames:
+        give(theirs, frame)
+    forgetful = peers_of(0)
+    forgetful.hello(1, wants_answer=True)
+    theirs.arrive(out(forgetful)[0], 1.0)
+    (proof,) = out(theirs)
+    forgetful.arrive(proof, 1.0)
+    assert forgetful.rolled_back
+    assert kinds(forgetful) == ["rolled_back"]
+    (confession,) = out(forgetful)
+    theirs.arrive(confession, 1.0)
+    assert kinds(theirs) == ["peer_rolled_back"]
+    assert out(theirs) == []
+    assert not theirs.rolled_back
+    assert not mine.rolled_back
+
+
+def test_an_acknowledgement_of_what_was_never_sent_stops_us_at_once() -> None:
+    _, theirs, frames = exchange(1)
+    give(theirs, frames[0])
+    forgetful = peers_of(0)
+    theirs.send(0, HELLO, b"", 1.0)
+    assert forgetful.arrive(out(theirs)[0], 1.0) is None
+    assert forgetful.rolled_back
+    assert forgetful.arrive(honest_frame(), 2.0) is None
+    assert kinds(forgetful) == ["rolled_back"]
+
+
+def test_while_silent_nothing_is_taken_or_sent() -> None:
+    mine, theirs, frames = exchange(1)
+    theirs.silent = True
+    theirs.send(0, HELLO, b"", 1.0)
+    assert give(theirs, frames[0]) is None
+    assert out(theirs) == []
+    mine.hello(1, wants_answer=True)
+    theirs.arrive(out(mine)[0], 1.0)
+    (answer,) = out(theirs)
+    assert not is_data(opened(1, 0, answer))
+    theirs.resume(2.0)
+    assert [is_data(opened(1, 0, frame)) for frame in out(theirs)] == [True]
+    assert give(theirs, frames[0]) is not None
+
+
+# Guardians
+
+
+def test_settled_reports_travel_on_the_tick_and_are_asked_for_by_a_poke() -> None:
+    first, second, third = (peers_of(peer, 3) for peer in range(3))
+    for holder, receiver, step in ((first, 1, 1), (second, 2, 2)):
+        number = holder.send(receiver, HELLO, b"", 0.0)
+        holder.guardian.passed(Custody(5, step), receiver, number, 0.0)
+    give(second, out(first)[0])
+    second.received_item(Custody(5, 1), 0, 0.5)
+    second.guardian.passed(Custody(5, 2), 2, 1, 0.5)
+    give(third, out(second)[0])
+    third.flush()
+    second.arrive(out(third)[0], 1.0)
+    second.tick(5.0)
+    reports = [frame for receiver, frame in second.frames if receiver == 0]
+    assert [opened(1, 0, frame, 3).control[0] for frame in reports] == [[[5, 1]]]
+    second.frames.clear()
+    first.poke(1)
+    second.arrive(out(first)[0], 6.0)
+    (again,) = out(second)
+    first.arrive(again, 6.0)
+    assert first.guardian.watches == {}
+
+
+def test_a_burst_of_senders_is_acknowledged_in_one_tick() -> None:
+    hub = peers_of(CURATOR, 5)
+    for user in range(5):
+        link = Link(CURATOR)
+        give(hub, forged(user, CURATOR, link.data(link.push(HELLO, b"")), 5), 1.0)
+    hub.tick(1.5)
+    assert sorted(receiver for receiver, _ in hub.frames) == list(range(5))
+
+
+def test_a_machine_hears_nothing_of_a_host_with_another_seat() -> None:
+    toys = quiet()
+    toys.machines[0].answer = lambda *_: Step(sends=(Send(1, Message("never")),))
+    assert parse_payload(Link(0).control(0)).control == [[], []]
+    toys.settle()
+    assert toys.machines[1].told == ["start"]

@@ -1,0 +1,377 @@
+from __future__ import annotations
+
+import tracemalloc
+from contextlib import suppress
+from hashlib import blake2b
+from typing import Any
+
+import msgpack
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from p2pdp.ledger import records
+from p2pdp.ledger.records import (
+    CHOSEN,
+    CLOSED,
+    DRAWN,
+    EVENT_KINDS,
+    FIRST_PREVIOUS,
+    KIND_NAMES,
+    LEDGER_MAGIC,
+    NO_VALUE_DIGEST,
+    OPENED,
+    OWN,
+    RECEIVED,
+    SALT_BYTES,
+    SENT,
+    SKELETON_MAGIC,
+    STARTED,
+    WOKEN,
+    Chain,
+    Contents,
+    LedgerError,
+    chain_problem,
+    read,
+    to_skeleton,
+    whole_length,
+)
+from tests.vectors.known import cuts, flips
+
+SALT = bytes(range(SALT_BYTES))
+SECRET = b"the noised value"
+TOKEN = b"\x92\xa5token\x92\x00\x07"
+SCRIPT: list[tuple[int, tuple[Any, ...], bytes]] = [
+    (OPENED, ("view", b"r" * 16, 3, b"d" * 32, 1, [2, 4]), b""),
+    (STARTED, (0.25,), b""),
+    (RECEIVED, (1.5, 2, TOKEN), SALT + SECRET),
+    (DRAWN, (0, "gaussian", 1024.0, 0, [], 0, 0), b""),
+    (CHOSEN, (5, 4), b""),
+    (SENT, (4, TOKEN), SALT[::-1] + SECRET),
+    (WOKEN, (2.0,), b""),
+    (CLOSED, (b"s" * 64,), b""),
+]
+
+
+def pieces(script: list[tuple[int, tuple[Any, ...], bytes]] | None = None) -> list[bytes]:
+    """Each record's bytes."""
+    chain = Chain()
+    return [chain.append(*record) for record in (SCRIPT if script is None else script)]
+
+
+LEDGER = LEDGER_MAGIC + b"".join(pieces())
+
+
+def digest(value: bytes) -> bytes:
+    return blake2b(value, digest_size=32).digest()
+
+
+def head(contents: Contents) -> bytes:
+    return contents.records[-1].hash if contents.records else FIRST_PREVIOUS
+
+
+def sound(data: bytes) -> Contents | None:
+    """What the bytes hold, if nothing is wrong with them."""
+    try:
+        contents = read(data)
+    except LedgerError:
+        return None
+    return contents if chain_problem(contents) is None and not contents.torn_bytes else None
+
+
+# What the module's docstring promises
+
+
+def test_a_ledger_is_a_magic_line_and_arrays_of_three_byte_strings_chained_by_hash() -> None:
+    assert LEDGER[:16] == b"p2pdp ledger 01\n"
+    unpacker = msgpack.Unpacker()
+    unpacker.feed(LEDGER[16:])
+    stored = list(unpacker)
+    assert len(stored) == len(SCRIPT)
+    previous = bytes(32)
+    for index, ((before, public, value), (kind, body, given_value)) in enumerate(zip(stored, SCRIPT, strict=True)):
+        assert before == previous
+        assert msgpack.unpackb(public) == [1, kind, index, *body]
+        assert value == given_value
+        previous = digest(previous + public + digest(value))
+    chain = Chain()
+    for record in SCRIPT:
+        chain.append(*record)
+    assert (chain.count, chain.head) == (len(SCRIPT), previous)
+    assert head(read(LEDGER)) == previous
+
+
+def test_reading_gives_back_what_was_appended() -> None:
+    contents = read(LEDGER)
+    assert not contents.skeleton
+    assert contents.torn_bytes == 0
+    assert chain_problem(contents) is None
+    assert [(record.kind, tuple(record.body), record.value) for record in contents.records] == SCRIPT
+    assert [record.index for record in contents.records] == list(range(len(SCRIPT)))
+    assert [record.digest for record in contents.records] == [digest(value) for _, _, value in SCRIPT]
+    assert [record.previous for record in contents.records[1:]] == [record.hash for record in contents.records[:-1]]
+
+
+def test_the_skeleton_has_the_same_hashes_and_no_value() -> None:
+    skeleton = to_skeleton(LEDGER)
+    assert skeleton.startswith(b"p2pdp skelet 01\n")
+    whole, bare = read(LEDGER), read(skeleton)
+    assert bare.skeleton
+    assert chain_problem(bare) is None
+    for record, without in zip(whole.records, bare.records, strict=True):
+        assert without.value is None
+        assert (without.hash, without.digest, without.previous) == (record.hash, record.digest, record.previous)
+        assert (without.kind, without.index, without.body) == (record.kind, record.index, record.body)
+    for hidden in (SECRET, SALT, SALT[::-1]):
+        assert hidden not in skeleton
+    assert to_skeleton(skeleton) == skeleton
+
+
+def test_every_kind_has_a_name_and_events_are_what_machines_are_told() -> None:
+    assert len(KIND_NAMES) == 15
+    assert [KIND_NAMES[kind] for kind in (OPENED, DRAWN, CLOSED, records.INPUTS, records.NOTE)] == [
+        "opened",
+        "drawn",
+        "closed",
+        "inputs",
+        "note",
+    ]
+    assert {STARTED, RECEIVED, OWN, WOKEN} == EVENT_KINDS
+    assert digest(b"") == NO_VALUE_DIGEST
+
+
+def test_the_text_of_a_record_shows_no_value_and_no_route() -> None:
+    contents = read(LEDGER)
+    assert repr(contents.records[2]) == "Record(received, index=2)"
+    assert "noised" not in repr(contents)
+    assert "token" not in repr(contents)
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.integers(0, 14),
+            st.lists(st.one_of(st.integers(-(2**63), 2**63), st.binary(), st.text(), st.floats(allow_nan=False))),
+            st.binary(max_size=40),
+        ),
+        max_size=8,
+    )
+)
+def test_any_records_come_back_from_ledger_and_skeleton(script: list[tuple[int, list[Any], bytes]]) -> None:
+    data = LEDGER_MAGIC + b"".join(pieces([(kind, tuple(body), value) for kind, body, value in script]))
+    contents, bare = read(data), read(to_skeleton(data))
+    assert [(record.kind, record.body, record.value) for record in contents.records] == script
+    assert [record.hash for record in contents.records] == [record.hash for record in bare.records]
+    assert chain_problem(contents) is None
+    assert whole_length(data) == len(data)
+
+
+# Crashes: a torn tail
+
+
+def test_a_tail_torn_anywhere_is_cut_off_and_never_misread() -> None:
+    ends = [len(LEDGER_MAGIC)]
+    for piece in pieces():
+        ends.append(ends[-1] + len(piece))
+    whole = read(LEDGER).records
+    for cut in cuts(LEDGER):
+        expected = max((end for end in ends if end <= len(cut)), default=0)
+        assert whole_length(cut) == expected
+        if not expected:
+            with pytest.raises(LedgerError):
+                read(cut)
+            continue
+        contents = read(cut)
+        assert contents.records == whole[: ends.index(expected)]
+        assert contents.torn_bytes == len(cut) - expected
+        assert chain_problem(contents) is None
+        assert to_skeleton(cut) == to_skeleton(LEDGER[:expected])
+    assert whole_length(LEDGER) == len(LEDGER)
+
+
+def test_a_torn_skeleton_is_seen_too() -> None:
+    skeleton = to_skeleton(LEDGER)
+    for cut in list(cuts(skeleton))[len(SKELETON_MAGIC) :]:
+        contents = read(cut)
+        assert whole_length(cut) + contents.torn_bytes == len(cut)
+        assert len(contents.records) < len(SCRIPT)
+
+
+# Alterations
+
+
+@pytest.mark.parametrize("data", [LEDGER, to_skeleton(LEDGER)], ids=["ledger", "skeleton"])
+def test_no_flipped_bit_leaves_chain_and_head_as_they_were(data: bytes) -> None:
+    expected = head(read(data))
+    for flipped in flips(data):
+        contents = sound(flipped)
+        assert contents is None or head(contents) != expected
+
+
+@pytest.mark.parametrize("position", range(len(SCRIPT)))
+def test_a_removed_record_is_found(position: int) -> None:
+    parts = pieces()
+    del parts[position]
+    contents = read(LEDGER_MAGIC + b"".join(parts))
+    if position == len(SCRIPT) - 1:  # the end is not there: what follows from it is for the closing signature
+        assert chain_problem(contents) is None
+        assert head(contents) != head(read(LEDGER))
+    else:
+        assert chain_problem(contents) == (
+            position,
+            "does not continue the record before it: one of them was altered, removed or moved",
+        )
+
+
+def test_swapped_doubled_and_inserted_records_are_found() -> None:
+    parts = pieces()
+    for one in range(len(parts)):
+        doubled = [*parts[: one + 1], *parts[one:]]
+        assert chain_problem(read(LEDGER_MAGIC + b"".join(doubled))) is not None
+        for other in range(one):
+            swapped = parts.copy()
+            swapped[one], swapped[other] = swapped[other], swapped[one]
+            problem = chain_problem(read(LEDGER_MAGIC + b"".join(swapped)))
+            assert problem is not None
+            assert problem[0] == other
+    for place in range(len(parts)):
+        before = read(LEDGER).records[place]
+        inserted = Chain(place, before.previous).append(WOKEN, (9.0,))
+        problem = chain_problem(read(LEDGER_MAGIC + b"".join([*parts[:place], inserted, *parts[place:]])))
+        assert problem is not None
+        assert problem[0] == place + 1
+
+
+def test_a_record_with_a_wrong_number_is_found() -> None:
+    first = Chain()
+    stored = first.append(*SCRIPT[0])
+    other = Chain(5, first.head).append(*SCRIPT[1])
+    assert chain_problem(read(LEDGER_MAGIC + stored + other)) == (1, "says that it is number 5")
+
+
+def test_records_of_another_ledger_do_not_fit() -> None:
+    foreign = pieces([(OPENED, ("view", b"x" * 16, 3), b""), *SCRIPT[1:]])
+    mixed = [*pieces()[:4], *foreign[4:]]
+    problem = chain_problem(read(LEDGER_MAGIC + b"".join(mixed)))
+    assert problem is not None
+    assert problem[0] == 4
+
+
+def test_the_border_between_public_part_and_digest_cannot_be_moved() -> None:
+    """The chain hashes both without a border; MessagePack and the digest's fixed length supply it."""
+    skeleton = read(to_skeleton(LEDGER))
+    record = skeleton.records[2]
+    public = records.pack((1, record.kind, record.index, *record.body))
+    joined = public + record.digest
+    for border in range(len(joined) + 1):
+        if border != len(public):
+            moved = SKELETON_MAGIC + records.pack((record.previous, joined[:border], joined[border:]))
+            with pytest.raises(LedgerError):
+                read(moved)
+
+
+# Foreign bytes
+
+
+@pytest.mark.parametrize(
+    "public",
+    [
+        b"",
+        b"\xc1",
+        b"\x05",
+        records.pack([1, 2]),
+        records.pack([2, STARTED, 0, 1.0]),
+        records.pack([0, STARTED, 0, 1.0]),
+        records.pack([1, 15, 0]),
+        records.pack([1, -1, 0]),
+        records.pack([1.0, STARTED, 0]),
+        records.pack([True, STARTED, 0]),
+        records.pack([1, True, 0]),
+        records.pack([1, STARTED, 0.0]),
+        records.pack([1, STARTED, None]),
+        records.pack(["1", STARTED, 0]),
+        records.pack({1: 1, 2: 1, 3: 1}),
+        records.pack(bytes([1, 1, 0])),
+        records.pack([1, STARTED, 0]) + b"\x00",
+        records.pack([1, STARTED, 0])[:-1],
+        records.pack([1, STARTED, 0, {"a": 1}]),
+        records.pack([1, STARTED, 0, msgpack.ExtType(1, b"x")]),
+        b"\xdd\xff\xff\xff\xff\x01",
+        b"\x93\x01\x01\xdd\xff\xff\xff\xff",
+    ],
+)
+@pytest.mark.parametrize(("magic", "third"), [(LEDGER_MAGIC, b""), (SKELETON_MAGIC, NO_VALUE_DIGEST)])
+def test_a_public_part_that_is_not_ours_is_refused(public: bytes, magic: bytes, third: bytes) -> None:
+    with pytest.raises(LedgerError, match="record 0"):
+        read(magic + records.pack((FIRST_PREVIOUS, public, third)))
+
+
+@pytest.mark.parametrize(
+    "stored",
+    [
+        records.pack(5),
+        records.pack("text"),
+        records.pack({}),
+        records.pack({"a": b"b"}),
+        records.pack(None),
+        records.pack([b"1", b"2"]),
+        records.pack([b"1", b"2", b"3", b"4"]),
+        records.pack([b"1", "2", b"3"]),
+        records.pack([b"1", [b"2"], b"3"]),
+        records.pack([b"1", b"2", 3]),
+        b"\xdd\xff\xff\xff\xff" + bytes(64),
+        b"\xc1",
+        bytes(64),
+        b"\x93" * 5000,
+    ],
+)
+@pytest.mark.parametrize("magic", [LEDGER_MAGIC, SKELETON_MAGIC])
+def test_what_is_no_record_is_refused(stored: bytes, magic: bytes) -> None:
+    for parse in (read, whole_length):
+        with pytest.raises(LedgerError, match="not a record"):
+            parse(magic + stored)
+
+
+@pytest.mark.parametrize("length", [0, 31, 33, 64])
+def test_a_skeletons_digest_has_its_length(length: int) -> None:
+    public = records.pack((1, STARTED, 0, 1.0))
+    with pytest.raises(LedgerError, match="record 0"):
+        read(SKELETON_MAGIC + records.pack((FIRST_PREVIOUS, public, bytes(length))))
+
+
+@pytest.mark.parametrize("data", [b"p2pdp ledger 02\n", b"p2pdp skelet 02\n", b"PK\x03\x04" + bytes(60), b"{}" * 20])
+def test_foreign_files_and_versions_are_refused_and_never_cut(data: bytes) -> None:
+    for parse in (read, to_skeleton, whole_length):
+        with pytest.raises(LedgerError, match="neither a ledger nor a skeleton"):
+            parse(data)
+
+
+@given(magic=st.sampled_from([b"", LEDGER_MAGIC, SKELETON_MAGIC]), data=st.binary(max_size=300))
+def test_garbage_is_refused_or_torn(magic: bytes, data: bytes) -> None:
+    try:
+        contents = read(magic + data)
+    except LedgerError:
+        return
+    assert whole_length(magic + data) + contents.torn_bytes == len(magic + data)
+
+
+NESTED = b"\x93\x01\x01" + b"\xdd\x00\x0f\xff\xff" * 400 + bytes(1 << 20)
+
+
+@pytest.mark.parametrize(
+    "stored",
+    [
+        records.pack((FIRST_PREVIOUS, NESTED, NO_VALUE_DIGEST)),  # lists of a million items, 400 deep
+        b"\x93\xc6\xff\xff\xff\xff" + bytes(1000),  # 4 GiB that are not there: a torn tail
+    ],
+)
+def test_claimed_lengths_reserve_no_memory(stored: bytes) -> None:
+    data = SKELETON_MAGIC + stored
+    tracemalloc.start()
+    try:
+        with suppress(LedgerError):
+            assert read(data).records == []
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 16 << 20
