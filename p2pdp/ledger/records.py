@@ -29,7 +29,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgpack
 
@@ -60,8 +60,9 @@ class LedgerError(Exception):
     """Bytes that are no ledger of ours; the text says where and what."""
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+class Record(NamedTuple):
+    """One record as read; a named tuple, for millions of them are made."""
+
     kind: int
     index: int
     body: list[Any]  # the public part after version, kind and index
@@ -101,6 +102,10 @@ class Contents:
     torn_bytes: int
 
 
+_THREE_STRINGS: Final = [bytes] * 3
+_THREE_NUMBERS: Final = [int] * 3
+
+
 def _stored(data: bytes, start: int) -> Iterator[tuple[bytes, bytes, bytes, int]]:
     """The three byte strings of each whole record and where it ends; stops at a torn one."""
     unpacker = msgpack.Unpacker(
@@ -114,7 +119,7 @@ def _stored(data: bytes, start: int) -> Iterator[tuple[bytes, bytes, bytes, int]
             return
         except ValueError as error:
             raise LedgerError(f"not a record: {error}") from None
-        if not (isinstance(item, list) and len(item) == 3 and all(isinstance(part, bytes) for part in item)):
+        if type(item) is not list or [type(part) for part in item] != _THREE_STRINGS:
             raise LedgerError("not a record: expected three byte strings")
         yield item[0], item[1], item[2], start + unpacker.tell()
 
@@ -132,13 +137,13 @@ def read(data: bytes) -> Contents:
             head = codec.unpack(public)
         except codec.CodecError:
             head = None
-        if len(digest) != HASH_BYTES or not isinstance(head, list) or [type(part) for part in head[:3]] != [int] * 3:
+        if len(digest) != HASH_BYTES or not isinstance(head, list) or [type(part) for part in head[:3]] != _THREE_NUMBERS:
             raise LedgerError(f"record {len(records)}: unreadable")
-        version, kind, index, *body = head
+        version, kind, index = head[:3]
         if version != FORMAT_VERSION or not 0 <= kind < len(KIND_NAMES):
             raise LedgerError(f"record {len(records)}: format version {version} or kind {kind} is unknown")
         linked = blake2b(previous + public + digest, digest_size=HASH_BYTES).digest()
-        records.append(Record(kind, index, body, None if skeleton else third, digest, previous, linked))
+        records.append(Record(kind, index, head[3:], None if skeleton else third, digest, previous, linked))
     return Contents(records, skeleton, len(data) - end)
 
 
