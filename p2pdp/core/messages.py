@@ -31,7 +31,7 @@ LOST: Final = "lost"  # bootstrap -> guardian: fields item, step; send it elsewh
 KEPT: Final = "kept"  # bootstrap -> guardian: fields item, step; it went on, forget it
 WARD: Final = "ward"  # bootstrap -> holder: fields item, step; it takes the place of your guardian, who is out
 
-_IN_CUSTODY: Final = frozenset({BEGIN, TOKEN, TOTAL})
+_IN_CUSTODY: Final = frozenset({BEGIN, TOKEN, TOTAL, LOST})
 
 # A peer that has closed takes none of these, and nothing is missing then.
 IDLE_TALK: Final = frozenset({GO, PROBE, ALIVE, SPARED, OUT, SEEN, KEPT, WARD, RESULT, SILENT})

@@ -140,6 +140,11 @@ class Host:
         return self._effects(now_s)
 
     @property
+    def proved(self) -> Peer | None:
+        """Who the last frame was from, if it was authentic: where it came from, answers may go."""
+        return self._peers.proved
+
+    @property
     def stopped(self) -> bool:
         """Its disk was rolled back: it must never draw again."""
         return self._peers.rolled_back

@@ -50,6 +50,7 @@ class Peers:
         self._channels: dict[Peer, Channel] = {}
         self.links: dict[Peer, Link] = {}
         self.frames: list[tuple[Peer, bytes]] = []
+        self.proved: Peer | None = None  # whose the last frame was, if it was authentic
         self.faults: list[Fault] = []
         self.rolled_back = False
         self.closed = False  # the ledger is: messages are looked at, in any order, and none is counted any more
@@ -182,6 +183,7 @@ class Peers:
 
     def arrive(self, data: bytes, now_s: float) -> Arrival | None:
         """Opens a frame; gives the message if it is the next one of its link."""
+        self.proved = None
         if self.rolled_back:
             return None
         kind, peer = "malformed", None
@@ -191,7 +193,7 @@ class Peers:
                 raise CodecError("not a frame for a running node")
             if self._seat.knows(frame.sender):
                 content = self._channel(frame.sender).open(frame.body)
-                peer = frame.sender  # until here it was a claim
+                peer = self.proved = frame.sender  # until here it was a claim
                 payload = parse_payload(content)
                 link = self.link(frame.sender)
                 link.last_heard_s = now_s

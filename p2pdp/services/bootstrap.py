@@ -211,12 +211,12 @@ class Bootstrap:
         for decision in self._settlement.decide(self.out):
             item, step = decision.item, decision.step
             message = Message(decision.verdict.value, (item, step))
-            if decision.verdict is Verdict.WARD:
-                sends.append(Send(decision.peer, message, Custody(item, step)))
-            elif decision.verdict is Verdict.LOST and decision.peer == BOOTSTRAP:
+            if decision.verdict is Verdict.LOST and decision.peer == BOOTSTRAP:
                 sends.append(self._begin(item, self._anybody(draws)))
-            else:
+            elif decision.verdict is Verdict.KEPT:
                 sends.append(Send(decision.peer, message))
+            else:  # whoever has the item now has no guardian but bootstrap
+                sends.append(Send(decision.peer, message, Custody(item, step)))
         return sends
 
     def _wake_at_s(self) -> float | None:

@@ -12,7 +12,7 @@ from typing import Any
 
 from p2pdp.core import messages
 from p2pdp.core.draws import Draws
-from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer
+from p2pdp.core.ids import BOOTSTRAP, Peer
 from p2pdp.core.messages import HEAD, TOTAL
 from p2pdp.core.step import NOTHING, Fault, Message, Output, Send, Step
 
@@ -48,8 +48,6 @@ class Curator:
             return NOTHING  # its pieces are in the ledger, from where the folder gets them
         if sender == BOOTSTRAP:
             return self._from_bootstrap(message, now_s, draws)
-        if sender == CURATOR and message.type == messages.SILENT:  # of a guard: the curator passes nothing on
-            return NOTHING
         return Step(faults=(Fault("unexpected_message", sender),))
 
     def _from_bootstrap(self, message: Message, now_s: float, draws: Draws) -> Step:

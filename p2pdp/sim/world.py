@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from p2pdp.assembly.hosts import bootstrap_host, curator_host, user_host
 from p2pdp.core.errors import RunFailed
-from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer, peer_name
+from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer
 from p2pdp.core.step import Output
 from p2pdp.crypto.enrolment import Offer
 from p2pdp.crypto.entropy import SeededEntropy
@@ -25,6 +25,7 @@ from p2pdp.host.seat import Seat
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.services.bootstrap import BLOCKED, EXCLUDED
 from p2pdp.services.desk import Desk, Quorum, Replies
+from p2pdp.sim.ending import why_not
 from p2pdp.sim.faults import NO_FAULTS, Crash, Faults
 from p2pdp.sim.network import Network
 from p2pdp.sim.process import Process
@@ -64,6 +65,8 @@ class World:
         self.run_id = run_id_of(seed, spec_digest)
         peers = (BOOTSTRAP, CURATOR, *range(run.n))
         self.processes = {peer: Process(peer, Identity(keys.seed()), RunKey(keys.seed())) for peer in peers}
+        for peer in peers:
+            self._schedule(0.0, _BOOT, peer, None)
         for crash in faults.crashes:
             self.processes[crash.peer].crashes.append(crash)
             if crash.at_s is not None:
@@ -74,8 +77,6 @@ class World:
         self.outputs: list[tuple[Peer, Output]] = []
         self.out: list[Peer] = []
         self.blocked: Peer | None = None
-        for peer in peers:
-            self._schedule(0.0, _BOOT, peer, None)
 
     # The clock
 
@@ -95,7 +96,7 @@ class World:
                 progress(*self._progress())
             self._happen(kind, self.processes[peer], content)
         if not self._finished():
-            raise RunFailed(self._why_not())
+            raise RunFailed(why_not(self.processes, self.out, self.blocked, self._desk, self.run.plan.reroutes))
 
     def _progress(self) -> tuple[int, int]:
         """Hops done and hops in all; messages of the life cycle make no difference worth counting."""
@@ -136,19 +137,6 @@ class World:
         """Whether the peer that the run is waiting for is there, or will be."""
         process = self.processes[peer]
         return process.returns and not (process.host is not None and process.host.stopped)
-
-    def _why_not(self) -> str:
-        stopped = [process.peer for process in self.processes.values() if process.host and process.host.stopped]
-        if self._desk is not None and self._desk.roster is None and self.processes[CURATOR].seat is not None:
-            stopped.append(BOOTSTRAP)  # it gave out seats that it does not remember
-        if stopped:
-            return f"the run stopped: the disk of {_names(stopped)} was rolled back"
-        gone = [peer for peer, process in self.processes.items() if not process.returns and peer not in self.out]
-        if self.blocked is not None and self.blocked in gone:
-            name = peer_name(self.blocked)
-            why = "" if self.run.plan.reroutes else ", and a ring cannot go round"
-            return f"the run is blocked: {name} is gone{why}; it goes on when {name} is back"
-        return f"the run came to a standstill; gone: {_names(gone) or 'nobody'}"
 
     # What happens
 
@@ -310,7 +298,3 @@ class World:
             self._desk = None
         if crash.down_s is not None:
             self._schedule(self.now_s + crash.down_s, _BOOT, process.peer, None)
-
-
-def _names(peers: list[Peer]) -> str:
-    return ", ".join(str(peer_name(peer)) for peer in peers)

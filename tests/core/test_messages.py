@@ -15,18 +15,21 @@ def test_no_two_messages_have_the_same_type() -> None:
     assert len(set(NAMES.values())) == len(NAMES)
 
 
-@pytest.mark.parametrize("kind", [messages.BEGIN, messages.TOKEN, messages.TOTAL])
+ITEMS = [messages.BEGIN, messages.TOKEN, messages.TOTAL, messages.LOST]
+
+
+@pytest.mark.parametrize("kind", ITEMS)
 def test_items_that_must_not_get_lost_name_item_and_step(kind: str) -> None:
     assert custody_of(Message(kind, (2, 17), 5)) == Custody(2, 17)
 
 
-@pytest.mark.parametrize("kind", sorted(set(NAMES.values()) - {messages.BEGIN, messages.TOKEN, messages.TOTAL}))
+@pytest.mark.parametrize("kind", sorted(set(NAMES.values()) - set(ITEMS)))
 def test_other_messages_are_in_nobodys_custody(kind: str) -> None:
     assert custody_of(Message(kind, (2, 17), 5)) is None
 
 
 @pytest.mark.parametrize("fields", [(), (1,), (1, 2, 3), ("1", 2), (1, 2.0), (1, None), ([1], 2), (b"1", 2), (True, 2)])
-@pytest.mark.parametrize("kind", [messages.BEGIN, messages.TOKEN, messages.TOTAL])
+@pytest.mark.parametrize("kind", ITEMS)
 def test_malformed_fields_of_a_peer_raise_nothing(kind: str, fields: tuple[Any, ...]) -> None:
     assert custody_of(Message(kind, fields)) is None
 

@@ -1,0 +1,51 @@
+"""A disk that comes back in an earlier state: whoever has one stops, and nothing is drawn or taken twice."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from p2pdp.core.ids import BOOTSTRAP, CURATOR
+from p2pdp.sim.faults import Crash
+from tests.scenarios.test_crashes import COMPLETE, RING, everybody
+from tests.scenarios.worlds import WatchedWorld, ends, record_counts, world_of
+
+ROLLED_BACK = "was rolled back"
+
+
+def outcome(world: WatchedWorld, peer: int) -> str:
+    """What became of the run; `WatchedWorld` sees to it that nothing is drawn twice."""
+    if ends(world, ROLLED_BACK):
+        return "stopped"
+    host = world.processes[peer].host
+    if host is not None and host.stopped:
+        assert world.out == [peer], "who has stopped is gone round"
+        return "gone round"
+    assert world.out == []
+    return "harmless" if peer in world.forgotten else "nothing to forget"
+
+
+@pytest.mark.parametrize(("text", "peer"), everybody(RING, COMPLETE))
+def test_a_rolled_back_disk_at_any_point(text: str, peer: int) -> None:
+    seen: Counter[str] = Counter()
+    for record in range(3, record_counts(text)[peer] + 1, 2):
+        for back_to in range(1, record - 1, 3):
+            seen[outcome(world_of(text, 1, Crash(peer, at_record=record, rolled_back_to=back_to)), peer)] += 1
+    assert seen["stopped"] + seen["gone round"] > seen["harmless"] / 4
+    assert (seen["gone round"] == 0) or peer >= 0
+
+
+def test_the_reason_names_whose_disk_it_was() -> None:
+    for peer, name, at in ((BOOTSTRAP, "bootstrap", 20), (CURATOR, "curator", 18), (1, "1", 13)):
+        reason = ends(world_of(RING, 1, Crash(peer, at_record=at, rolled_back_to=4)), ROLLED_BACK)
+        assert reason == f"the run stopped: the disk of {name} was rolled back"
+
+
+def test_a_lost_comparison_is_asked_for_again() -> None:
+    """On a network that loses a third of all frames, one unanswered question must not pass for agreement."""
+    stopped = 0
+    for seed in range(60):
+        crash = Crash(1, at_record=12, rolled_back_to=4)
+        stopped += outcome(world_of(RING, seed, crash, loss=0.33), 1) == "stopped"
+    assert stopped == 60

@@ -1,0 +1,217 @@
+"""Bootstrap's machine, driven directly: the barrier, suspicion, exclusion, and the end."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from p2pdp.core import messages
+from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer
+from p2pdp.core.step import NOTHING, Custody, Message, Step
+from p2pdp.protocols.contract import Start
+from p2pdp.services.bootstrap import BLOCKED, EXCLUDED, Bootstrap
+
+PATIENCE_S, READY_S = 10.0, 60.0
+
+
+class LastOption:
+    """Draws that always take the last of the options."""
+
+    def noise(self, mechanism: Any, shape: Any) -> Any:
+        raise AssertionError("bootstrap adds no noise")
+
+    def choice(self, options: int) -> int:
+        return options - 1
+
+
+DRAWS = LastOption()
+
+
+def made(n: int = 4, *, reroutes: bool = True, items: int = 1) -> Bootstrap:
+    """On a ring of neighbours; all items start at user 0."""
+    bootstrap = Bootstrap(
+        n,
+        lambda user: sorted({(user - 1) % n, (user + 1) % n} - {user}),
+        tuple(Start(item, 0, 1) for item in range(items)),
+        reroutes=reroutes,
+        patience_s=PATIENCE_S,
+        ready_timeout_s=READY_S,
+        sign_exclusion=lambda peer: b"signed %d" % peer,
+    )
+    assert bootstrap.start(0.0, DRAWS) == Step(wake_at_s=READY_S)
+    return bootstrap
+
+
+def going(n: int = 4, *, reroutes: bool = True, items: int = 1) -> Bootstrap:
+    bootstrap = made(n, reroutes=reroutes, items=items)
+    for peer in (CURATOR, *range(n)):
+        hears(bootstrap, peer, messages.READY)
+    return bootstrap
+
+
+def hears(bootstrap: Bootstrap, sender: Peer, kind: str, *fields: Any, now_s: float = 1.0) -> Step:
+    return bootstrap.receive(sender, Message(kind, fields), now_s, DRAWS)
+
+
+def sent(step: Step) -> list[tuple[Any, ...]]:
+    return [(send.to, send.message.type, *send.message.fields) for send in step.sends]
+
+
+def put_out(bootstrap: Bootstrap, peer: Peer, now_s: float = 1.0) -> Step:
+    hears(bootstrap, (peer + 1) % 4, messages.SILENT, peer, 0, 2, now_s=now_s)
+    return bootstrap.wake(now_s + PATIENCE_S, DRAWS)
+
+
+def test_nobody_goes_before_everybody_is_ready() -> None:
+    bootstrap = made()
+    for peer in (0, 1, 2, 2, CURATOR):
+        assert hears(bootstrap, peer, messages.READY) == NOTHING
+    step = hears(bootstrap, 3, messages.READY)
+    assert sent(step) == [(peer, messages.GO) for peer in (CURATOR, 0, 1, 2, 3)] + [(0, messages.BEGIN, 0, 0)]
+    assert step.sends[-1].custody == Custody(0, 0)
+    assert hears(bootstrap, 3, messages.READY) == NOTHING
+
+
+def test_who_is_not_ready_in_time_is_put_out_and_its_items_start_elsewhere() -> None:
+    bootstrap = made(items=2)
+    for peer in (CURATOR, 1, 2, 3):
+        hears(bootstrap, peer, messages.READY)
+    assert bootstrap.wake(READY_S - 0.1, DRAWS).outputs == ()
+    step = bootstrap.wake(READY_S, DRAWS)
+    assert [output.fields for output in step.outputs] == [(0, b"signed 0")]
+    assert sent(step)[-2:] == [(3, messages.BEGIN, 0, 0), (3, messages.BEGIN, 1, 0)]
+
+
+def test_on_a_ring_and_for_the_curator_the_run_is_blocked_until_they_are_ready() -> None:
+    bootstrap = made(reroutes=False)
+    for peer in (1, 2, 3):
+        hears(bootstrap, peer, messages.READY)
+    step = bootstrap.wake(READY_S, DRAWS)
+    assert [(output.type, output.fields) for output in step.outputs] == [(BLOCKED, (CURATOR,)), (BLOCKED, (0,))]
+    assert step.sends == ()
+    assert bootstrap.out == []
+    hears(bootstrap, 0, messages.READY)
+    assert sent(hears(bootstrap, CURATOR, messages.READY))[-1] == (0, messages.BEGIN, 0, 0)
+
+
+def test_a_silent_peer_that_answers_is_spared_for_all_who_asked() -> None:
+    bootstrap = going()
+    step = hears(bootstrap, 0, messages.SILENT, 1, 0, 2)
+    assert sent(step) == [(1, messages.PROBE)]
+    assert step.wake_at_s == 1.0 + PATIENCE_S
+    assert hears(bootstrap, 2, messages.SILENT, 1, 0, 5) == NOTHING
+    assert sent(hears(bootstrap, 1, messages.ALIVE)) == [(0, messages.SPARED, 1), (2, messages.SPARED, 1)]
+    assert bootstrap.wake(99.0, DRAWS) == NOTHING
+    assert hears(bootstrap, 1, messages.ALIVE) == NOTHING
+
+
+def test_a_late_or_early_wake_is_harmless() -> None:
+    bootstrap = going()
+    assert bootstrap.wake(5.0, DRAWS) == NOTHING
+    hears(bootstrap, 0, messages.SILENT, 1, 0, 2)
+    assert bootstrap.wake(5.0, DRAWS) == Step(wake_at_s=1.0 + PATIENCE_S)
+    assert bootstrap.out == []
+
+
+def test_out_is_signed_published_and_told_to_neighbours_curator_and_itself() -> None:
+    bootstrap = going()
+    step = put_out(bootstrap, 1)
+    assert [(output.type, output.fields) for output in step.outputs] == [(EXCLUDED, (1, b"signed 1"))]
+    assert sent(step) == [(peer, messages.OUT, 1, b"signed 1") for peer in (CURATOR, 0, 2, 1)]
+    assert hears(bootstrap, 1, messages.SEEN, 0, [], []) == NOTHING
+    assert hears(bootstrap, 3, messages.SILENT, 1, 0, 2) == NOTHING
+
+
+def test_nothing_is_lost_before_all_have_answered() -> None:
+    bootstrap = going()
+    put_out(bootstrap, 1)
+    assert sent(hears(bootstrap, 0, messages.SEEN, 1, [], [[0, 2]])) == []
+    assert sent(hears(bootstrap, CURATOR, messages.SEEN, 1, [], [])) == []
+    step = hears(bootstrap, 2, messages.SEEN, 1, [], [])
+    assert sent(step) == [(0, messages.LOST, 0, 2)]
+    assert step.sends[0].custody == Custody(0, 2)  # until 0 has passed it on, bootstrap watches
+
+
+def test_what_went_on_is_kept_and_bootstrap_takes_the_guardians_place() -> None:
+    bootstrap = going()
+    put_out(bootstrap, 1)
+    hears(bootstrap, 0, messages.SEEN, 1, [], [[0, 2]])
+    hears(bootstrap, CURATOR, messages.SEEN, 1, [], [])
+    step = hears(bootstrap, 2, messages.SEEN, 1, [[0, 3]], [])
+    assert sent(step) == [(0, messages.KEPT, 0, 2), (2, messages.WARD, 0, 3)]
+    assert step.sends[1].custody == Custody(0, 3)
+
+
+def test_a_neighbour_that_does_not_answer_is_put_out_too() -> None:
+    bootstrap = going()
+    put_out(bootstrap, 1)
+    hears(bootstrap, 0, messages.SEEN, 1, [], [[0, 2]])
+    hears(bootstrap, CURATOR, messages.SEEN, 1, [], [])
+    step = bootstrap.wake(11.0 + PATIENCE_S, DRAWS)
+    assert sent(step) == [(2, messages.PROBE)]
+    step = bootstrap.wake(21.0 + PATIENCE_S, DRAWS)
+    assert bootstrap.out == [1, 2]
+    assert sent(step)[:2] == [(CURATOR, messages.OUT, 2, b"signed 2"), (3, messages.OUT, 2, b"signed 2")]
+    hears(bootstrap, CURATOR, messages.SEEN, 2, [], [])
+    assert sent(hears(bootstrap, 3, messages.SEEN, 2, [], [])) == [(0, messages.LOST, 0, 2)]
+
+
+def test_an_item_that_never_left_its_start_begins_elsewhere() -> None:
+    bootstrap = going()
+    put_out(bootstrap, 0)
+    for peer in (CURATOR, 1):
+        hears(bootstrap, peer, messages.SEEN, 0, [], [])
+    step = hears(bootstrap, 3, messages.SEEN, 0, [], [])
+    assert sent(step) == [(3, messages.BEGIN, 0, 0)]
+    assert step.sends[0].custody == Custody(0, 0)
+
+
+def test_a_ring_is_blocked_and_its_user_stays_in() -> None:
+    bootstrap = going(reroutes=False)
+    step = put_out(bootstrap, 1)
+    assert [(output.type, output.fields) for output in step.outputs] == [(BLOCKED, (1,))]
+    assert step.sends == ()
+    assert sent(hears(bootstrap, 0, messages.SILENT, 1, 0, 2)) == [(1, messages.PROBE)]  # asked anew
+
+
+def test_the_last_user_is_not_put_out() -> None:
+    bootstrap = going(n=1)
+    hears(bootstrap, BOOTSTRAP, messages.SILENT, 0, 0, 0)
+    assert [output.type for output in bootstrap.wake(50.0, DRAWS).outputs] == [BLOCKED]
+
+
+def test_after_the_result_nobody_is_asked_and_only_the_curator_may_complain() -> None:
+    bootstrap = going(reroutes=False)
+    hears(bootstrap, 0, messages.SILENT, 1, 0, 2)
+    assert hears(bootstrap, CURATOR, messages.DONE) == NOTHING
+    assert bootstrap.wake(50.0, DRAWS) == NOTHING  # 1 may have closed before it could answer
+    assert hears(bootstrap, 0, messages.SILENT, 1, 0, 2) == NOTHING
+    assert sent(hears(bootstrap, CURATOR, messages.SILENT, 1, -1, 0)) == [(1, messages.PROBE)]
+    step = bootstrap.wake(50.0, DRAWS)
+    assert sent(step) == [(CURATOR, messages.OUT, 1, b"signed 1"), (1, messages.OUT, 1, b"signed 1")]
+    assert hears(bootstrap, CURATOR, messages.SEEN, 1, [], []) == NOTHING
+
+
+def test_a_head_that_comes_after_all_saves_its_user() -> None:
+    bootstrap = going()
+    hears(bootstrap, CURATOR, messages.DONE)
+    hears(bootstrap, CURATOR, messages.SILENT, 1, -1, 0)
+    assert hears(bootstrap, CURATOR, messages.SPARED, 1) == NOTHING
+    assert bootstrap.wake(50.0, DRAWS) == NOTHING
+    assert bootstrap.out == []
+
+
+def test_it_is_finished_when_all_heads_are_in() -> None:
+    bootstrap = going()
+    hears(bootstrap, CURATOR, messages.DONE)
+    assert not bootstrap.finished
+    hears(bootstrap, CURATOR, messages.OVER)
+    assert bootstrap.finished
+
+
+def test_misplaced_messages_are_faults() -> None:
+    bootstrap = going()
+    for sender, kind, *fields in ((0, messages.DONE), (0, messages.OVER), (1, messages.TOKEN, 0, 1), (2, "?")):
+        assert [fault.peer for fault in hears(bootstrap, sender, kind, *fields).faults] == [sender]
+    assert hears(bootstrap, 0, messages.SILENT, 9, 0, 1).faults
+    assert hears(bootstrap, 0, messages.SILENT, 0, 0, 1).faults
+    assert bootstrap.excluded(0, 1.0, DRAWS) == NOTHING

@@ -1,0 +1,98 @@
+"""The curator's machine, driven directly: one result, all heads, and who misses."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from p2pdp.core import messages
+from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer
+from p2pdp.core.step import NOTHING, Message, Step
+from p2pdp.services.curator import PUBLISHED_RESULT, Curator
+from tests.services.test_bootstrap import DRAWS, PATIENCE_S, sent
+
+
+def made(n: int = 2, items: int = 2) -> Curator:
+    curator = Curator(n, items, sum, PATIENCE_S)
+    assert sent(curator.start(0.0, DRAWS)) == [(BOOTSTRAP, messages.READY)]
+    return curator
+
+
+def hears(curator: Curator, sender: Peer, kind: str, *fields: Any, value: Any = None, now_s: float = 1.0) -> Step:
+    return curator.receive(sender, Message(kind, fields, value), now_s, DRAWS)
+
+
+def published(n: int = 2) -> Curator:
+    curator = made(n, 1)
+    hears(curator, 0, messages.TOTAL, 0, 5, value=7)
+    return curator
+
+
+def test_it_publishes_once_when_every_total_is_here() -> None:
+    curator = made()
+    assert hears(curator, 0, messages.TOTAL, 1, 5, value=3) == NOTHING
+    step = hears(curator, 1, messages.TOTAL, 0, 5, value=4)
+    assert [(output.type, output.fields, output.value) for output in step.outputs] == [(PUBLISHED_RESULT, (), 7)]
+    assert sent(step) == [(0, messages.RESULT), (1, messages.RESULT), (BOOTSTRAP, messages.DONE)]
+    assert {send.message.value for send in step.sends[:2]} == {7}
+    assert step.wake_at_s == 1.0 + PATIENCE_S
+    assert [fault.kind for fault in hears(curator, 1, messages.TOTAL, 0, 5, value=4).faults] == ["unexpected_message"]
+
+
+def test_a_total_of_somebody_who_is_out_is_not_taken() -> None:
+    curator = made()
+    assert sent(hears(curator, BOOTSTRAP, messages.OUT, 0, b"")) == [(BOOTSTRAP, messages.SEEN, 0, [], [])]
+    assert hears(curator, 0, messages.TOTAL, 0, 5, value=4).faults
+
+
+def test_it_tells_what_it_has_from_who_is_out() -> None:
+    curator = made()
+    hears(curator, 0, messages.TOTAL, 1, 5, value=4)
+    assert sent(hears(curator, BOOTSTRAP, messages.OUT, 0, b"")) == [(BOOTSTRAP, messages.SEEN, 0, [[1, 5]], [])]
+
+
+def test_it_closes_after_all_heads_bootstraps_last() -> None:
+    curator = published()
+    assert hears(curator, 0, messages.HEAD, 9, b"h") == NOTHING
+    assert sent(hears(curator, 1, messages.HEAD, 9, b"h")) == [(BOOTSTRAP, messages.OVER)]
+    assert not curator.finished
+    assert hears(curator, BOOTSTRAP, messages.HEAD, 9, b"h") == NOTHING
+    assert curator.finished
+
+
+def test_over_is_said_once_also_where_the_last_one_missing_is_put_out() -> None:
+    curator = published()
+    hears(curator, 0, messages.HEAD, 9, b"h")
+    over = hears(curator, BOOTSTRAP, messages.OUT, 1, b"")
+    assert sent(over) == [(BOOTSTRAP, messages.SEEN, 1, [], []), (BOOTSTRAP, messages.OVER)]
+    assert sent(hears(curator, BOOTSTRAP, messages.OUT, 0, b"")) == [(BOOTSTRAP, messages.SEEN, 0, [[0, 5]], [])]
+
+
+def test_it_complains_once_of_each_missing_head_and_again_if_the_user_lives() -> None:
+    curator = published(3)
+    assert curator.wake(0.5, DRAWS) is not None
+    curator = published(3)
+    hears(curator, 0, messages.HEAD, 9, b"h")
+    step = curator.wake(11.0, DRAWS)
+    assert sent(step) == [(BOOTSTRAP, messages.SILENT, 1, -1, 0), (BOOTSTRAP, messages.SILENT, 2, -1, 0)]
+    assert sent(curator.wake(21.0, DRAWS)) == []
+    assert hears(curator, BOOTSTRAP, messages.SPARED, 2, now_s=22.0).wake_at_s == 22.0 + PATIENCE_S
+    assert sent(curator.wake(32.0, DRAWS)) == [(BOOTSTRAP, messages.SILENT, 2, -1, 0)]
+    assert sent(hears(curator, 1, messages.HEAD, 9, b"h")) == [(BOOTSTRAP, messages.SPARED, 1)]
+
+
+def test_before_the_result_a_wake_does_nothing() -> None:
+    assert made().wake(99.0, DRAWS) == NOTHING
+
+
+def test_it_answers_bootstrap_and_takes_skeletons() -> None:
+    curator = made()
+    assert sent(hears(curator, BOOTSTRAP, messages.PROBE)) == [(BOOTSTRAP, messages.ALIVE)]
+    assert hears(curator, BOOTSTRAP, messages.GO) == NOTHING
+    assert hears(curator, 0, messages.SKELETON, 0, 3, value=b"abc") == NOTHING
+
+
+def test_misplaced_messages_are_faults() -> None:
+    curator = made()
+    wrong = (0, messages.GO), (0, messages.TOKEN), (BOOTSTRAP, messages.READY), (CURATOR, messages.SILENT)
+    for sender, kind in wrong:
+        assert [fault.kind for fault in hears(curator, sender, kind).faults] == ["unexpected_message"]

@@ -1,0 +1,133 @@
+"""Claims and receipts, checked against a model that knows where each item really is."""
+
+from __future__ import annotations
+
+from itertools import product
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from p2pdp.core.ids import BOOTSTRAP, CURATOR
+from p2pdp.services.settlement import Decision, Settlement, Verdict
+
+LOST, KEPT, WARD = Verdict.LOST, Verdict.KEPT, Verdict.WARD
+
+
+def test_an_item_that_nobody_alive_received_is_lost() -> None:
+    settlement = Settlement()
+    settlement.claim(0, 5, 3)
+    assert settlement.decide([1]) == [Decision(LOST, 0, 5, 3)]
+    assert settlement.decide([1]) == []  # said once
+
+
+def test_an_item_that_went_on_is_kept_and_its_receiver_is_watched() -> None:
+    settlement = Settlement()
+    settlement.claim(0, 5, 3)
+    settlement.receipt(2, 5, 4)
+    assert settlement.decide([1]) == [Decision(KEPT, 0, 5, 3), Decision(WARD, 2, 5, 4)]
+    assert settlement.decide([1]) == []
+
+
+def test_a_receipt_of_somebody_who_is_out_by_now_does_not_count() -> None:
+    settlement = Settlement()
+    settlement.claim(0, 5, 3)
+    settlement.receipt(2, 5, 4)
+    settlement.decide([1])
+    assert settlement.decide([1, 2]) == [Decision(LOST, 0, 5, 3)]
+
+
+def test_only_the_last_live_claimant_may_send_again() -> None:
+    settlement = Settlement()
+    settlement.claim(BOOTSTRAP, 5, 0)
+    settlement.claim(0, 5, 3)
+    settlement.claim(2, 5, 6)
+    settlement.receipt(2, 5, 5)
+    told = settlement.decide([1])
+    assert told == [Decision(KEPT, BOOTSTRAP, 5, 0), Decision(KEPT, 0, 5, 3), Decision(LOST, 2, 5, 6)]
+
+
+def test_the_curator_needs_no_guardian() -> None:
+    settlement = Settlement()
+    settlement.claim(0, 5, 8)
+    settlement.receipt(CURATOR, 5, 9)
+    assert settlement.decide([1]) == [Decision(KEPT, 0, 5, 8)]
+
+
+class Over(Exception):
+    """Nothing can get lost any more."""
+
+
+class Model:
+    """One item among n users, every one a neighbour of all; knows the whole path, and so what is right."""
+
+    def __init__(self, n: int) -> None:
+        self.live = list(range(n))
+        self.out: list[int] = []
+        self.settlement = Settlement()
+        self.path = [(0, BOOTSTRAP), (1, 0)]  # step at which it was passed on, and who held it until then
+        self.passed: dict[int, tuple[int, int]] = {}
+        self.got: dict[int, dict[int, int]] = {}
+
+    @property
+    def holder(self) -> int:
+        return self.path[-1][1]
+
+    def hand_over(self, to: int) -> None:
+        """The holder, if it lives, passes the item on."""
+        if self.holder in self.live and to in self.live:
+            step = len(self.path)
+            if to != self.holder:
+                self.passed[self.holder] = (to, step)
+                self.got.setdefault(to, {})[self.holder] = step
+            self.path.append((step, to))
+
+    def exclude(self, peer: int) -> None:
+        if peer not in self.live or len(self.live) == 1:
+            return
+        self.live.remove(peer)
+        self.out.append(peer)
+        if peer == 0:
+            self.settlement.claim(BOOTSTRAP, 0, 0)
+        for other in self.live:
+            if peer in self.got.get(other, {}):
+                self.settlement.receipt(other, 0, self.got[other][peer])
+            if other in self.passed and self.passed[other][0] in self.out:
+                self.settlement.claim(other, 0, self.passed[other][1])
+        self.check(self.settlement.decide(self.out))
+
+    def check(self, decisions: list[Decision]) -> None:
+        lost = [decision for decision in decisions if decision.verdict is LOST]
+        if self.holder in self.live:
+            assert lost == []
+            return
+        while self.holder in self.out:
+            self.path.pop()
+        step = len(self.path)
+        assert lost == [Decision(LOST, self.holder, 0, step if self.holder != BOOTSTRAP else 0)]
+        others = [peer for peer in self.live if peer != self.holder]
+        if self.holder == BOOTSTRAP or not others:
+            raise Over  # it begins again elsewhere, or stays with the only one left until its last step
+        self.hand_over(others[0])
+
+
+def play(n: int, actions: list[tuple[bool, int]]) -> None:
+    model = Model(n)
+    for exclude, peer in actions:
+        try:
+            (model.exclude if exclude else model.hand_over)(peer)
+        except Over:
+            return
+
+
+def test_every_short_history_among_three() -> None:
+    choices = list(product((False, True), range(3)))
+    for actions in product(choices, repeat=5):
+        play(3, list(actions))
+
+
+ACTIONS = st.tuples(st.sampled_from((True, False, False, False)), st.integers(0, 5))
+
+
+@given(st.integers(2, 6), st.lists(ACTIONS, max_size=60))
+def test_any_history(n: int, actions: list[tuple[bool, int]]) -> None:
+    play(n, actions)

@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+from p2pdp.crypto.identity import Identity, RunKey
+from p2pdp.ledger.journal import VIEW
+from p2pdp.ledger.records import LEDGER_MAGIC, STARTED, Chain
+from p2pdp.sim.faults import Crash
+from p2pdp.sim.process import Process
+
+LINES = [LEDGER_MAGIC, *(chain.append(STARTED, (0.0,)) for chain in [Chain()] for _ in range(4))]
+
+
+def made(*crashes: Crash) -> Process:
+    return Process(3, Identity(bytes(32)), RunKey(bytes(32)), crashes=list(crashes))
+
+
+def test_a_crash_strikes_after_its_record_is_stored() -> None:
+    crash = Crash(3, at_record=3)
+    process = made(crash)
+    assert [process.write(VIEW, data) for data in LINES[:3]] == [None, None, crash]
+    assert bytes(process.disk.view) == b"".join(LINES[:3])
+
+
+def test_or_in_the_middle_of_it() -> None:
+    process = made(Crash(3, at_record=3, torn_bytes=5))
+    for data in LINES[:3]:
+        process.write(VIEW, data)
+    assert bytes(process.disk.view) == b"".join(LINES[:2]) + LINES[2][:5]
+    process.boot()
+    assert bytes(process.disk.view) == b"".join(LINES[:2])
+
+
+def test_who_is_down_for_good_does_not_return() -> None:
+    process = made()
+    process.boot()
+    assert (process.up, process.returns, process.incarnation) == (True, True, 1)
+    process.stop(Crash(3, down_s=None))
+    assert (process.up, process.returns) == (False, False)
+    process.stop(Crash(3, down_s=2.0))
+    assert process.returns
+
+
+def test_a_rollback_takes_records_away() -> None:
+    process = made()
+    for data in LINES:
+        process.write(VIEW, data)
+    process.stop(Crash(3, rolled_back_to=2))
+    assert bytes(process.disk.view) == b"".join(LINES[:3])
+
+
+def test_each_life_has_randomness_of_its_own() -> None:
+    process = made()
+    process.boot()
+    first = process.entropy(1).salt(), process.sampler(1).choice(2**60)
+    assert first == (process.entropy(1).salt(), process.sampler(1).choice(2**60))
+    process.boot()
+    second = process.entropy(1).salt(), process.sampler(1).choice(2**60)
+    assert first[0] != second[0]
+    assert first[1] != second[1]
+
+
+def test_its_journal_is_that_of_its_disk() -> None:
+    process = made()
+    for data in LINES:
+        process.write(VIEW, data)
+    assert len(process.journal().stored()) == 4

@@ -1,0 +1,72 @@
+"""The world itself; whole runs with all their faults are in `tests/scenarios`."""
+
+from __future__ import annotations
+
+import pytest
+
+from p2pdp.core.errors import RunFailed
+from p2pdp.core.ids import BOOTSTRAP, CURATOR
+from p2pdp.sim.faults import Crash
+from p2pdp.sim.world import STALLED_S, run_id_of
+from tests.scenarios.worlds import ring, walk, world_of
+
+
+def test_it_ends_when_all_hosts_are_done() -> None:
+    world = world_of(walk(4, 8))
+    world.run_to_end()
+    assert all(process.host is not None and process.host.done for process in world.processes.values())
+    assert world.fault_counts() == {}
+    assert world.roster.n == 4
+    assert 0.0 < world.now_s < 5.0
+
+
+def test_the_result_is_among_its_outputs_once() -> None:
+    world = world_of(walk(4, 8))
+    world.run_to_end()
+    assert [(peer, output.type) for peer, output in world.outputs] == [(CURATOR, "result")]
+
+
+def test_a_run_is_named_after_seed_and_spec() -> None:
+    assert run_id_of(1, b"d" * 32) == run_id_of(1, b"d" * 32)
+    assert len({run_id_of(1, b"d" * 32), run_id_of(2, b"d" * 32), run_id_of(1, b"e" * 32)}) == 3
+
+
+def test_progress_is_told_in_hops() -> None:
+    told: list[tuple[int, int]] = []
+    world = world_of(walk(4, 3000))
+    world.run_to_end(lambda done, steps: told.append((done, steps)))
+    assert told
+    assert all(steps == 3000 for _, steps in told)
+    assert [done for done, _ in told] == sorted(done for done, _ in told)
+
+
+def test_before_anybody_has_a_seat_there_is_no_roster() -> None:
+    with pytest.raises(RunFailed, match="nobody has a seat"):
+        _ = world_of(walk(4, 8)).roster
+
+
+def test_where_nothing_happens_any_more_it_stops_and_names_who_is_gone() -> None:
+    world = world_of(walk(4, 8), 1, Crash(BOOTSTRAP, at_record=2, down_s=None))
+    with pytest.raises(RunFailed, match="standstill; gone: bootstrap"):
+        world.run_to_end()
+    assert world.now_s > STALLED_S
+
+
+def test_a_user_that_never_comes_is_named() -> None:
+    world = world_of(ring(3, 1), 1, Crash(2, at_s=0.0, down_s=None))
+    with pytest.raises(RunFailed, match="gone: 2"):
+        world.run_to_end()
+
+
+def test_a_seat_survives_a_crash_while_bootstrap_is_away() -> None:
+    crashes = Crash(BOOTSTRAP, at_s=0.008, down_s=6.0), Crash(1, at_s=0.008), Crash(CURATOR, at_s=0.5)
+    world = world_of(walk(4, 8), 1, *crashes)
+    world.run_to_end()
+    assert world.out == []
+
+
+def test_crashes_at_a_time_and_of_who_is_down_already() -> None:
+    crashes = Crash(1, at_s=0.01, down_s=5.0), Crash(1, at_s=0.5), Crash(1, at_s=2.0)
+    world = world_of(ring(3, 2), 1, *crashes)
+    world.run_to_end()
+    assert world.processes[1].incarnation == 2
