@@ -33,7 +33,7 @@ def disjoint_leaks(
     noise = np.bincount(noise_row, weights=variance, minlength=rows)
     keys, place = np.unique(input_row * users + user, return_inverse=True)
     summed = np.bincount(place, weights=weight, minlength=len(keys))
-    with np.errstate(divide="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore"):
         parts = np.where(summed > 0.0, summed**2 / noise[keys // users], 0.0)
     leaks = np.zeros(users)
     np.add.at(leaks, keys % users, parts)

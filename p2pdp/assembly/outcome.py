@@ -163,7 +163,10 @@ def _histogram(
     categories = run.plan.noise.categories
     gamma = randomized_response.gamma_of(epsilon / per_user, categories)
     local = [float(error) for error in randomized_response.standard_error(estimate.value, total, gamma)]
-    return local, math.sqrt(2.0) * per_user / gaussian.mu_of_curve(epsilon, delta)
+    # The curator takes the better noise for counts, of which a user moves two, and may randomize as the users would.
+    by_gaussian = math.sqrt(2.0) * per_user / gaussian.mu_of_curve(epsilon, delta)
+    by_laplace = math.sqrt(2.0) * laplace.scale_of_epsilon(epsilon, 2.0 * per_user)
+    return local, [min(by_gaussian, by_laplace, error) for error in local]
 
 
 def _task_error(run: RunPlan, error: Number, contributions: int, shape: tuple[int, ...]) -> Number:

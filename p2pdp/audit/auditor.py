@@ -27,6 +27,7 @@ Floats = npt.NDArray[np.float64]
 EXACT = "exact"
 _PUBLIC_ROUTE = "the observer is taken to know the realised path, schedule and graph"
 _HYPOTHETICAL = "hypothetical: noise and routing came from a seed"
+_ROUNDED_UP = 1.0 + 1e-12  # more than the sums behind a leak can be off
 _NOT_AT_HAND = "its ledger is not whole or not at hand"
 _PASSED_THROUGH = "what it saw passed through users whose ledgers are not at hand"
 _FAST = "the fast sampler's floating-point noise is treated as ideal"
@@ -104,7 +105,7 @@ class _Claims:
         self._assumptions = tuple(_assumptions(run, transcript))
 
     def mu(self, leaks: Floats) -> Floats:
-        return self._sensitivity * np.sqrt(leaks)
+        return self._sensitivity * np.sqrt(leaks) * _ROUNDED_UP
 
     def epsilons(self, mu: Floats) -> Floats:
         return epsilons_of(self._delta, mu)
@@ -114,6 +115,7 @@ class _Claims:
         pairs = ~np.isnan(mu)
         worst = np.unravel_index(int(np.argmax(np.where(pairs, mu, -1.0))), mu.shape)
         mu_max = float(mu[worst])
+        epsilon_max = gaussian.epsilon_of(self._delta, mu_max)
         return Claim(
             observer=observer,
             unit="user",
@@ -121,10 +123,11 @@ class _Claims:
             delta=self._delta,
             method=EXACT,
             conditioning="public",
-            epsilon_max=gaussian.epsilon_of(self._delta, mu_max),
-            epsilon_mean=float(np.mean(self.epsilons(mu)[pairs])),
+            epsilon_max=epsilon_max,
+            # Of many pairs epsilon is rounded up more coarsely than of the worst one alone.
+            epsilon_mean=min(epsilon_max, float(np.mean(self.epsilons(mu)[pairs]))),
             mu_max=mu_max,
-            mu_mean=float(np.mean(mu[pairs])),
+            mu_mean=min(mu_max, float(np.mean(mu[pairs]))),
             worst_pair=(int(worst[0]), names[int(worst[1])]),
             bound=True,
             violated_pairs=None,

@@ -19,6 +19,7 @@ from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.replay.transcript import Transcript
 
 _OBSERVER = "network"
+_ROUNDED_UP = 1.0 + 1e-12
 
 
 def local_claim(
@@ -41,7 +42,9 @@ def local_claim(
         epsilons = [gaussian.epsilon_of(delta, mu) for mu in mus]
     else:
         mus = None
-        epsilons = [sum(_pure_epsilon(run, drawn) for drawn in own) for own in transcript.own_noise.values()]
+        epsilons = [
+            _ROUNDED_UP * sum(_pure_epsilon(run, drawn) for drawn in own) for own in transcript.own_noise.values()
+        ]
     worst = max(range(len(epsilons)), key=lambda user: mus[user] if mus is not None else epsilons[user])
     return Claim(
         observer=_OBSERVER,
@@ -66,7 +69,7 @@ def _mu(run: RunPlan, own: list[tuple[Mechanism, ...]]) -> float:
     for drawn in own:
         variance = sum(mechanism.scale**2 for mechanism in drawn)
         total += math.inf if variance == 0.0 else _sensitivity(run) ** 2 / variance
-    return math.sqrt(total)
+    return math.sqrt(total) * _ROUNDED_UP
 
 
 def _sensitivity(run: RunPlan) -> float:

@@ -13,13 +13,13 @@ sends to it and from it need no receive: that is an incomplete run, not an alter
 
 from __future__ import annotations
 
-from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from p2pdp.audit.links import link_problems
 from p2pdp.audit.wellformed import EXCLUSION, malformed
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer, is_user
-from p2pdp.core.messages import HEAD, IDLE_TALK, SKELETON
+from p2pdp.core.messages import HEAD
 from p2pdp.crypto.identity import verify_labelled
 from p2pdp.crypto.roster import RosterError
 from p2pdp.ledger import records
@@ -30,13 +30,12 @@ from p2pdp.ledger.messages import public_message
 from p2pdp.ledger.records import (
     CLOSED,
     DRAWN,
+    NO_VALUE_DIGEST,
     OPENED,
     POOL,
     PUBLISHED,
     RECEIVED,
-    SENT,
     Contents,
-    Record,
 )
 
 COMPLETE: Final = "complete"
@@ -97,7 +96,7 @@ def verify(evidence: Evidence) -> Verification:
             _private(evidence, found, peer)
     if evidence.own is None:
         _heads(found)
-        _links(found, set(everybody))
+        _links(found, everybody)
     found.problems.sort(key=lambda problem: (problem.peer, problem.index if problem.index is not None else -1))
     return found
 
@@ -149,13 +148,14 @@ def _read(evidence: Evidence, found: Verification, peer: Peer, role: str, data: 
 
 
 def _closing_problem(evidence: Evidence, peer: Peer, role: str, contents: Contents) -> str | None:
-    last = contents.records[-1] if contents.records else None
-    if last is None or last.kind != CLOSED:
+    last = contents.records[-1]  # an opening at least, or it would not have been taken as a ledger
+    if last.kind != CLOSED:
         return f"the {role} ledger was never closed"
     roster = evidence.roster
     identity = (roster.bootstrap if peer == BOOTSTRAP else roster.curator) if peer < 0 else roster.entries[peer]
     parts = head_parts(role, roster.run_id, peer, last.index, last.previous)
-    if len(last.body) != 1 or not verify_labelled(identity.identity, last.body[0], HEAD_LABEL, *parts):
+    bare = len(last.body) == 1 and last.digest == NO_VALUE_DIGEST
+    if not bare or not verify_labelled(identity.identity, last.body[0], HEAD_LABEL, *parts):
         return f"the {role} ledger's closing signature is not valid"
     return None
 
@@ -176,7 +176,7 @@ def _completeness(evidence: Evidence, found: Verification, peer: Peer) -> None:
     problem = _closing_problem(evidence, peer, VIEW, contents)
     if problem is None:
         return
-    if contents.records and contents.records[-1].kind == CLOSED:
+    if contents.records[-1].kind == CLOSED:
         found.say(peer, contents.records[-1].index, problem)
     elif out:
         found.cut_short.append(peer)
@@ -237,7 +237,7 @@ def _draws(found: Verification, peer: Peer) -> None:
 def _heads(found: Verification) -> None:
     """Compares each ledger with the head that its owner handed to the curator."""
     contents = found.views.get(CURATOR)
-    if contents is None:
+    if contents is None or any(problem.peer == CURATOR and not problem.lacking for problem in found.problems):
         return
     handed_in: dict[Peer, list[Any]] = {}
     for record in contents.records:
@@ -250,51 +250,16 @@ def _heads(found: Verification) -> None:
             continue
         last = view.records[-1]
         if peer not in handed_in:
-            if peer not in found.excluded and peer not in found.missing:
+            if peer not in found.excluded and not {peer, CURATOR} & set(found.missing):
                 found.say(peer, last.index, "the curator was never given this ledger's head")
         elif handed_in[peer] != [last.index + 1, last.hash]:
             found.say(peer, last.index, "is not the ledger whose head the curator was given")
 
 
-def _links(found: Verification, everybody: set[Peer]) -> None:
-    """The k-th message sent on a link must be the k-th received there."""
-    received: dict[tuple[Peer, Peer], list[Record]] = defaultdict(list)
-    sent: dict[tuple[Peer, Peer], list[Record]] = defaultdict(list)
-    for peer, contents in found.views.items():
-        for record in contents.records:
-            if record.kind == RECEIVED:
-                received[record.body[1], peer].append(record)
-            elif record.kind == SENT:
-                sent[peer, record.body[0]].append(record)
-    suspects = {problem.peer for problem in found.problems if not problem.lacking}  # their peers are not to blame
-    silent = {peer for peer in everybody if peer not in found.views} | set(found.missing) | set(found.cut_short)
-    for (sender, receiver), messages in received.items():
-        if not {sender, receiver} & suspects:
-            _match(found, sent.get((sender, receiver), []), messages, receiver, whole=sender not in silent)
-    for (sender, receiver), messages in sent.items():
-        if receiver not in silent and not {sender, receiver} & {*found.excluded, *suspects}:
-            _arrived(found, messages, len(received.get((sender, receiver), [])), sender)
-
-
-def _match(found: Verification, sent: list[Record], received: list[Record], receiver: Peer, *, whole: bool) -> None:
-    for position, record in enumerate(record for record in received if not _after_close(record)):
-        if position >= len(sent):
-            if whole:
-                found.say(receiver, record.index, "receives what its sender's ledger does not send")
-            return
-        origin = sent[position]
-        if origin.body[1] != record.body[2] or origin.digest != record.digest:
-            found.say(receiver, record.index, f"is not what record {origin.index} of its sender sent")
-            return
-
-
-def _arrived(found: Verification, sent: list[Record], arrived: int, sender: Peer) -> None:
-    for record in sent[arrived:]:
-        if public_message(record).type not in IDLE_TALK:
-            found.say(sender, record.index, "sends what was never received")
-            return
-
-
-def _after_close(record: Record) -> bool:
-    """Heads and skeletons are handed in after the sender's ledger is closed, so no send stands there."""
-    return public_message(record).type in {HEAD, SKELETON}
+def _links(found: Verification, everybody: tuple[Peer, ...]) -> None:
+    """Compares both ends of each link, except where one of them is known to be wrong: the other is not to blame."""
+    suspects = {problem.peer for problem in found.problems if not problem.lacking}
+    views = {peer: contents for peer, contents in found.views.items() if peer not in suspects}
+    silent = (set(everybody) - views.keys()) | set(found.missing) | set(found.cut_short)
+    for peer, index, what in link_problems(views, silent, set(found.excluded)):
+        found.say(peer, index, what)

@@ -25,9 +25,9 @@ from p2pdp.ledger.records import (
     STARTED,
     WOKEN,
     Contents,
+    LedgerError,
     Record,
 )
-from p2pdp.wire.codec import CodecError
 
 EXCLUSION: Final = "excluded"  # what bootstrap publishes when somebody is out
 
@@ -72,7 +72,7 @@ def _is_whole(record: Record) -> bool:
         return True
     try:
         message = public_message(record)
-    except CodecError:
+    except LedgerError:
         return False
     return _fits(message.fields, _FIELDS.get(message.type, ()))
 

@@ -19,6 +19,7 @@ import typer
 from p2pdp.core.errors import NotReady, P2pdpError, UsageError, VerificationFailed
 
 _INTERRUPTED: Final = 130
+_READER_GONE: Final = 1  # with which typer and rich end where nobody reads standard output any more
 # What typer raises for a wrong command line. Some of its releases bring click along, others import it.
 _WrongCommand: Final[type[Exception]] = typer.BadParameter.__bases__[0]
 
@@ -48,19 +49,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _complain(str(error), error.exit_code)
     except _WrongCommand as error:
         return _complain(_command_problem(error), UsageError.exit_code)
-    except BrokenPipeError:  # who reads has enough
-        with contextlib.suppress(OSError):
-            sys.stdout.close()
-        return 0
     except OSError as error:
         with contextlib.suppress(OSError):
-            sys.stdout.close()
+            sys.stdout.close()  # else the interpreter would try to write once more
+        if isinstance(error, BrokenPipeError):
+            return 0
         return _complain(f"{error.filename or 'standard output'}: {error.strerror}", NotReady.exit_code)
     except MemoryError:
         return _complain("there is not enough memory for this", NotReady.exit_code)
     except SystemExit as stop:
         if stop.code == _INTERRUPTED:
-            _complain("interrupted", _INTERRUPTED)
+            return _complain("interrupted", _INTERRUPTED)
+        if stop.code == _READER_GONE:
+            return 0
         raise
     return code if isinstance(code, int) else 0
 

@@ -85,8 +85,8 @@ def _trial_rows(result: Result) -> list[tuple[str, str]]:
 
 def _columns(console: Console, headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     table = Table(show_header=bool(headings), box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for heading in headings:
-        table.add_column(plain(heading), overflow="fold")
+    for heading in headings:  # the last column gives way where room is short
+        table.add_column(plain(heading), overflow="fold", no_wrap=heading != headings[-1])
     for row in rows:
         table.add_row(*map(plain, row))
     console.print(table)

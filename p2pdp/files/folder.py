@@ -105,6 +105,12 @@ def write_json(path: Path, document: Mapping[str, Any]) -> None:
     write_text(path, to_json(document) + "\n")
 
 
+def write_into_folder(place: Path, name: str, document: Mapping[str, Any]) -> None:
+    """Writes a document if the place is a folder; beside an exported file nothing is written."""
+    if place.is_dir():
+        write_json(place / name, document)
+
+
 def write_text(path: Path, text: str) -> None:
     """Replaces the file as a whole: whoever reads it meanwhile sees the old text or the new one."""
     part = path.with_name(f"{path.name}.part")
@@ -258,8 +264,9 @@ def _unpack_export(file: Path) -> tuple[str, bytes, dict[Peer, bytes], Peer | No
         skeletons = dict(pairs)
     except (zlib.error, ValueError, TypeError):
         raise damaged from None
-    whole = isinstance(text, str) and isinstance(roster, bytes) and (own is None or own in skeletons)
-    if not whole or len(skeletons) != len(pairs):
+    if not (isinstance(text, str) and isinstance(roster, bytes) and len(skeletons) == len(pairs)):
+        raise damaged
+    if own is not None and not (type(own) is int and own in skeletons):
         raise damaged
     if not all(type(peer) is int and isinstance(skeleton, bytes) for peer, skeleton in skeletons.items()):
         raise damaged

@@ -76,8 +76,6 @@ class Host:
         self.fault_counts = self._notes.counts
         self.messages_sent = 0
 
-    # What the shell calls
-
     def begin(self, now_s: float) -> Effects:
         """Opens a new ledger and starts, or rejoins with a stored one."""
         if self._journal.replaying:
@@ -140,8 +138,7 @@ class Host:
         return self._effects(now_s)
 
     @property
-    def proved(self) -> Peer | None:
-        """Who the last frame was from, if it was authentic: where it came from, answers may go."""
+    def proved(self) -> Peer | None:  # who the last frame was from, if it was authentic
         return self._peers.proved
 
     @property

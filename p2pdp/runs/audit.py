@@ -15,7 +15,7 @@ from p2pdp.audit.verify import verify as judge
 from p2pdp.core.claims import Claim, Refusal
 from p2pdp.core.errors import Refused, UsageError, VerificationFailed
 from p2pdp.core.ids import BOOTSTRAP, peer_name
-from p2pdp.files.folder import AUDIT_FILE, check_new_file, read_evidence, write_arrays, write_json
+from p2pdp.files.folder import AUDIT_FILE, check_new_file, read_evidence, write_arrays, write_into_folder
 from p2pdp.files.folder import export as write_export
 from p2pdp.files.views import view_lines
 from p2pdp.ledger.evidence import Evidence
@@ -79,8 +79,7 @@ class Audited:
 
     def save(self, place: str | Path) -> None:
         """Writes audit.json into the folder of the run; beside an exported file nothing is written."""
-        if Path(place).is_dir():
-            write_json(Path(place) / AUDIT_FILE, self.to_json())
+        write_into_folder(Path(place), AUDIT_FILE, self.to_json())
 
 
 def check_pairs_file(file: str | Path) -> None:

@@ -8,10 +8,11 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from p2pdp.assembly.outcome import Outcome
 from p2pdp.audit.auditor import sensitivity_of
+from p2pdp.core.errors import UsageError
 from p2pdp.core.ids import Peer
 from p2pdp.core.spec import Spec
 from p2pdp.files.data import load_data
@@ -21,6 +22,8 @@ from p2pdp.protocols import protocol
 from p2pdp.protocols.run_plan import RunPlan, plan_run
 from p2pdp.report.result import Circumstances, Result, make_result
 from p2pdp.sim.world import run_id_of
+
+_SEEDS: Final = 2**128  # the name of a run has room for as many
 
 
 @dataclass(frozen=True)
@@ -65,6 +68,8 @@ class Prepared:
 
 
 def on_seed(spec: Spec, seed: int) -> Spec:
+    if seed >= _SEEDS:
+        raise UsageError("[run] seed: must be below 2**128, and that of the last trial too")
     return replace(spec, run=replace(spec.run, seed=seed))
 
 

@@ -1,7 +1,7 @@
 """What the simulated world may do to a run.
 
-The network may: lose a frame, deliver it twice, delay it, and so reorder frames; cut the world in two for
-a while (`Partition`). It may not read, change or make up frames that a receiver accepts: that is what the
+The network may: lose a frame, deliver it twice, delay it, let it overtake others on its way (`reordering`);
+cut the world in two for a while (`Partition`). It may not read, change or make up frames that a receiver accepts: that is what the
 channel is for, and tests do it byte by byte elsewhere.
 
 A machine may: stop at any moment, in particular between two records of one write, losing what it had not
@@ -48,6 +48,7 @@ class Partition:
 class Faults:
     loss: float = 0.0
     duplication: float = 0.0
+    reordering: bool = False  # otherwise frames from one peer to another arrive in order, as on a connection
     delay_s: float = 0.001  # the shortest way
     jitter_s: float = 0.0005  # mean of the exponential part
     crashes: tuple[Crash, ...] = ()

@@ -13,6 +13,7 @@ class Network:
     def __init__(self, faults: Faults, seed: int) -> None:
         self._faults = faults
         self._entropy = SeededEntropy(seed, "network")
+        self._latest: dict[tuple[Peer, Peer], float] = {}
         self.bytes = 0
         self.frames = 0
 
@@ -30,7 +31,12 @@ class Network:
         if faults.loss and self._uniform() < faults.loss:
             return []
         copies = 2 if faults.duplication and self._uniform() < faults.duplication else 1
-        return [now_s + faults.delay_s + self._delay() for _ in range(copies)]
+        times = [now_s + faults.delay_s + self._delay() for _ in range(copies)]
+        if not faults.reordering:
+            way = (sender, receiver)
+            times = [max(at_s, self._latest.get(way, 0.0)) for at_s in times]
+            self._latest[way] = times[-1] = max(times)
+        return times
 
     def _delay(self) -> float:
         """An exponential delay by its first terms: cheap, positive, and the same on every platform."""

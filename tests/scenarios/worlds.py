@@ -98,7 +98,8 @@ def chance(seed: int) -> Random:
 
 
 def world_of(text: str, seed: int = 1, *crashes: Crash, **network: Any) -> WatchedWorld:
-    return WatchedWorld(text, seed, Faults(crashes=crashes, **network) if crashes or network else NO_FAULTS)
+    faults = Faults(crashes=crashes, **{"reordering": True} | network) if crashes or network else NO_FAULTS
+    return WatchedWorld(text, seed, faults)
 
 
 def completes(world: WatchedWorld) -> Judged:

@@ -18,8 +18,13 @@ def test_without_faults_each_frame_arrives_once_after_the_delay() -> None:
     assert found == [[3.25]] * FRAMES
 
 
-def test_jitter_reorders() -> None:
+def test_frames_on_one_way_arrive_in_order_unless_reordering_is_asked_for() -> None:
     times = [at_s for (at_s,) in arrivals(Faults(delay_s=0.1, jitter_s=0.05))]
+    assert times == sorted(times)
+
+
+def test_jitter_reorders() -> None:
+    times = [at_s for (at_s,) in arrivals(Faults(delay_s=0.1, jitter_s=0.05, reordering=True))]
     assert min(times) >= 0.1
     assert times != sorted(times)
     assert 0.03 < sum(times) / FRAMES - 0.1 < 0.07

@@ -1,0 +1,61 @@
+"""Whether both ends of each link tell the same story: the k-th message sent there is the k-th received.
+
+Who is `silent` has no ledger at hand, or one that may end early: it need not have recorded what others sent to
+it, and what it sent need not stand in its ledger.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+
+from p2pdp.core.ids import Peer
+from p2pdp.core.messages import HEAD, IDLE_TALK, SKELETON
+from p2pdp.ledger.messages import public_message
+from p2pdp.ledger.records import RECEIVED, SENT, Contents, Record
+
+Found = tuple[Peer, int, str]  # whose record, which one, what is wrong with it
+
+
+def link_problems(
+    views: Mapping[Peer, Contents], silent: AbstractSet[Peer], excluded: AbstractSet[Peer]
+) -> Iterator[Found]:
+    """What does not match. To and from somebody who is out, what was sent need not have been received."""
+    received: dict[tuple[Peer, Peer], list[Record]] = defaultdict(list)
+    sent: dict[tuple[Peer, Peer], list[Record]] = defaultdict(list)
+    for peer, contents in views.items():
+        for record in contents.records:
+            if record.kind == RECEIVED and not _after_close(record):
+                received[record.body[1], peer].append(record)
+            elif record.kind == SENT:
+                sent[peer, record.body[0]].append(record)
+    for (sender, receiver), messages in received.items():
+        yield from _match(sent.get((sender, receiver), []), messages, receiver, whole=sender not in silent)
+    for (sender, receiver), messages in sent.items():
+        if receiver not in silent and not {sender, receiver} & excluded:
+            yield from _arrived(messages, len(received.get((sender, receiver), [])), sender)
+
+
+def _match(sent: Sequence[Record], received: Sequence[Record], receiver: Peer, *, whole: bool) -> Iterator[Found]:
+    for position, record in enumerate(received):
+        if position >= len(sent):
+            if whole:
+                yield receiver, record.index, "receives what its sender's ledger does not send"
+            return
+        origin = sent[position]
+        if origin.body[1] != record.body[2] or origin.digest != record.digest:
+            yield receiver, record.index, f"is not what record {origin.index} of its sender sent"
+            return
+
+
+def _arrived(sent: Sequence[Record], arrived: int, sender: Peer) -> Iterator[Found]:
+    for record in sent[arrived:]:
+        if public_message(record).type not in IDLE_TALK:
+            yield sender, record.index, "sends what was never received"
+            return
+
+
+def _after_close(record: Record) -> bool:
+    """Heads and skeletons are handed in after the sender's ledger is closed, so no send stands there."""
+    return public_message(record).type in {HEAD, SKELETON}

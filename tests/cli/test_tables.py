@@ -1,0 +1,123 @@
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import p2pdp
+from p2pdp.cli.tables import number, plain, show_audit, show_result, show_verified
+from p2pdp.core.claims import Claim, Refusal
+from p2pdp.runs.audit import Audited, Verified
+from tests.runs.small import COMPLETE, HISTOGRAM, RING, spec_file
+
+LONGEST = Claim(
+    "coalition", "user", "replace", 1e-6, "published:shuffle", "a-priori", 12345.678, math.inf, 1234.5678, math.inf,
+    (2047, (2044, 2045, 2046, 2040, 2041)), True, None, ("a long assumption " * 12,),
+)  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def eighty_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+
+
+def audited(*claims: Claim, refusals: tuple[Refusal, ...] = ()) -> Audited:
+    return Audited("00" * 16, "walk.sum", 2048, 1e-6, "complete", list(claims), list(refusals))
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (None, "unknown"),
+        (math.inf, "infinite"),
+        (1.23456, "1.235"),
+        (0.0, "0"),
+        (7, "7"),
+        ([1.0, 2.5], "1, 2.5"),
+        (list(range(9)), "0, 1, 2, 3, 4, 5, … (9 numbers)"),
+    ],
+)
+def test_numbers_are_short(value: object, shown: str) -> None:
+    assert number(value) == shown
+
+
+def test_texts_are_shown_as_they_stand() -> None:
+    assert plain("[bold]a[/bold]\x1b[31m\n").plain == r"[bold]a[/bold]\x1b[31m\n"
+
+
+@pytest.mark.parametrize("text", [RING, COMPLETE, HISTOGRAM])
+def test_a_result_fits_80_columns(text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    result = p2pdp.simulate(spec_file(tmp_path, text), tmp_path / "run", trials=3)
+    show_result(result, Path("run"))
+    said = capsys.readouterr().out
+    assert max(map(len, said.splitlines())) <= 80
+    assert "standard error under local DP" in said
+    assert "protects nobody" in said
+    assert "root mean square error" in said
+    assert "p2pdp audit run" in said
+    show_result(
+        replace(
+            result, missing=[3], baselines={"local": {"standard_error": None}, "central": {"standard_error": None}}
+        ),
+        Path("run"),
+        fast=True,
+    )
+    said = capsys.readouterr().out
+    assert "missing users" in said
+    assert "local DP" not in said
+    assert "nothing to audit" in said
+
+
+def test_the_widest_claim_fits_80_columns_whole(capsys: pytest.CaptureFixture[str]) -> None:
+    show_audit(audited(LONGEST, refusals=(Refusal("node", "exact", "no [bold]reason " * 9),)))
+    said = capsys.readouterr().out
+    assert max(map(len, said.splitlines())) <= 80
+    together = "".join(said.split())
+    for part in ("coalition", "published:shuffle", "a-priori", "infinite", "2044,2045", "no[bold]reason"):
+        assert part in together
+
+
+@pytest.mark.parametrize(
+    ("claim", "words"),
+    [
+        (
+            replace(LONGEST, observer="node", epsilon_max=math.log(3.0), worst_pair=(4, 7)),
+            "The most that one user could have learned about another: epsilon 1.099 at delta 1e-06 (user 4 to user 7).",
+        ),
+        (
+            replace(LONGEST, observer="network", method="local", epsilon_max=math.inf, worst_pair=(4, "network")),
+            "The most that anybody could have learned about a user, whatever they saw: everything; epsilon is infinite",
+        ),
+        (
+            replace(LONGEST, observer="curator", method="exact", epsilon_max=123.4, worst_pair=(4, "curator")),
+            "That is, whatever was seen is at most e^123.4 times as likely under one value of that user's data",
+        ),
+        (replace(LONGEST, bound=False), "No bound can be given"),
+    ],
+)
+def test_the_headline_is_a_sentence(claim: Claim, words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    show_audit(audited(claim))
+    assert words in " ".join(capsys.readouterr().out.split())
+
+
+def test_what_is_no_bound_is_marked(capsys: pytest.CaptureFixture[str]) -> None:
+    show_audit(audited(replace(LONGEST, bound=False, epsilon_max=1.5)))
+    said = capsys.readouterr().out
+    assert "1.5*" in said
+    assert "*: a published formula that is no bound." in said
+
+
+def test_refusals_for_one_reason_are_said_once(capsys: pytest.CaptureFixture[str]) -> None:
+    refusals = tuple(Refusal(name, "exact", "because") for name in ("node", "curator"))
+    show_audit(audited(LONGEST, refusals=refusals))
+    assert "refused: node, curator, exact: because" in capsys.readouterr().out
+
+
+def test_problems_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    problems = [{"node": 3, "index": 7, "what": "[b]altered"}, {"node": "curator", "index": None, "what": "missing"}]
+    show_verified(Verified("00", None, 9, problems))
+    assert capsys.readouterr().out == "node 3, record 7: [b]altered\nnode curator: missing\n"
+    show_verified(Verified("00", "complete", 9, []))
+    assert capsys.readouterr().out == "complete: 9 records of run 00, unaltered and consistent\n"

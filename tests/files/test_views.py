@@ -1,0 +1,70 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from p2pdp.core.errors import VerificationFailed
+from p2pdp.files.folder import read_evidence
+from p2pdp.files.views import view_lines
+from p2pdp.ledger import records
+from p2pdp.ledger.records import DRAWN, LEDGER_MAGIC, OPENED, PUBLISHED, RECEIVED, SENT, STARTED, Chain
+from tests.runs.small import COMPLETE, HISTOGRAM, RING, recorded
+
+
+def test_every_record_of_the_five_kinds_has_its_line(tmp_path: Path) -> None:
+    evidence = read_evidence(recorded(tmp_path, COMPLETE))
+    lines = list(view_lines(evidence, 1.0))
+    names = {-2: "curator", -1: "bootstrap"}
+    expected = [
+        (names.get(peer, peer), record.index, records.KIND_NAMES[record.kind])
+        for peer, data in sorted(evidence.views.items())
+        for record in records.read(data).records
+        if records.KIND_NAMES[record.kind] in ("received", "sent", "own", "published", "drawn")
+    ]
+    assert [(line["node"], line["index"], line["kind"]) for line in lines] == expected
+    for line in lines:
+        assert (line["peer"] is None) == (line["kind"] in ("own", "published", "drawn"))
+        assert (line["values"] is None) == (line["digest"] is None or line["kind"] == "drawn")
+
+
+def test_numbers_are_in_data_units(tmp_path: Path) -> None:
+    evidence = read_evidence(recorded(tmp_path, RING))
+    once, thrice = (list(view_lines(evidence, step)) for step in (1.0, 3.0))
+    assert [line["values"] and [3.0 * value for value in line["values"]] for line in once] == [
+        line["values"] for line in thrice
+    ]
+
+
+def test_counts_are_lists(tmp_path: Path) -> None:
+    lines = list(view_lines(read_evidence(recorded(tmp_path, HISTOGRAM)), 1.0))
+    tokens = [line for line in lines if line["type"] == "token"]
+    assert {len(line["values"]) for line in tokens} == {3}
+    assert all(type(value) is float for line in tokens for value in line["values"])
+    first = next(line for line in tokens if line["step"] == 1)
+    assert first["values"] == [0.0, 0.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("kind", "body"),
+    [
+        (RECEIVED, ()),
+        (RECEIVED, (0.0, 1)),
+        (RECEIVED, (0.0, 1, 7)),
+        (RECEIVED, (0.0, 1, b"\xc1")),
+        (RECEIVED, (0.0, [1], b"\x92\xa1x\x90")),
+        (SENT, (b"", 1)),
+        (PUBLISHED, ()),
+        (DRAWN, ()),
+    ],
+)
+def test_a_record_that_cannot_be_shown_is_named(kind: int, body: tuple[object, ...], tmp_path: Path) -> None:
+    chain = Chain()
+    data = LEDGER_MAGIC + chain.append(OPENED, ("view", b"", 0)) + chain.append(STARTED, (0.0,))
+    evidence = read_evidence(recorded(tmp_path))
+    broken = replace(evidence, views={2: data + chain.append(kind, body)})
+    with pytest.raises(VerificationFailed, match="ledger of 2, record 2"):
+        list(view_lines(broken, 1.0))
+    with pytest.raises(VerificationFailed, match="ledger of curator"):
+        list(view_lines(replace(evidence, views={-2: b"nothing"}), 1.0))

@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+
+import pytest
+
+from p2pdp.files.spec import parse_spec
+from p2pdp.report.result import Circumstances, Result, Trial, make_result
+from p2pdp.runs.prepared import prepare
+from p2pdp.sim.fast import fast_outcome
+from tests.runs.small import ALL, HISTOGRAM, RING
+
+FIELDS = (
+    "run_id protocol transport nodes seeded seed started seconds startup_seconds private_kept messages bytes hops "
+    "estimate standard_error truth error outputs baselines missing faults".split()
+)
+AROUND = Circumstances(
+    run_id="00", seeded=False, seed=None, started="2030-01-31T12:00:00Z", bytes=9, missing=[3, 1],
+    faults={"gap": 2, "bad_value": 1}, private_kept=False,
+)  # fmt: skip
+
+
+def made(text: str = RING, epsilon: float | None = 1.0, *, with_data: bool = True) -> Result:
+    prepared = prepare(parse_spec(text, None))
+    found = replace(fast_outcome(prepared.run, prepared.rows, 1), go_s=2.0, published_s=5.0)
+    rows = prepared.rows if with_data else None
+    return make_result(prepared.run, found, AROUND, rows, 1.0 if text is RING else None, epsilon)
+
+
+def test_the_document_has_exactly_the_fields_of_the_contract() -> None:
+    for text in ALL.values():
+        document = made(text).to_json()
+        assert list(document) == FIELDS
+        assert json.loads(json.dumps(document, allow_nan=False)) == document
+
+
+def test_folder_and_trials_are_there_where_they_are_given() -> None:
+    result = replace(made(), folder="run", trials=[Trial(1.0, 2.0, -1.0)])
+    assert list(result.to_json()) == [*FIELDS, "folder", "trials"]
+    assert result.to_json()["trials"] == [{"estimate": 1.0, "truth": 2.0, "error": -1.0}]
+
+
+def test_circumstances_and_times_are_taken_over() -> None:
+    result = made()
+    assert (result.seconds, result.startup_seconds) == (3.0, 2.0)
+    assert (result.bytes, result.started, result.seeded, result.private_kept) == (9, AROUND.started, False, False)
+    assert result.missing == [1, 3]
+    assert list(result.faults) == ["bad_value", "gap"]
+    assert result.hops == 8
+
+
+def test_without_the_data_there_is_no_truth_and_no_error() -> None:
+    result = made(with_data=False)
+    assert (result.truth, result.error) == (None, None)
+    assert result.estimate is not None
+
+
+@pytest.mark.parametrize("epsilon", [None, math.inf, 0.0])
+@pytest.mark.parametrize("text", [RING, HISTOGRAM])
+def test_without_a_finite_epsilon_there_are_no_baselines(text: str, epsilon: float | None) -> None:
+    baselines = made(text, epsilon).baselines
+    assert baselines == {"local": {"standard_error": None}, "central": {"standard_error": None}}
+
+
+def test_baselines_of_a_sum_are_those_of_the_gaussian_curve() -> None:
+    """Four users contribute twice each; sigma for (1, 1e-5) and sensitivity 1 is a known answer."""
+    baselines = made(epsilon=1.0).baselines
+    assert baselines["central"]["standard_error"] == pytest.approx(2 * 3.7306316348159, rel=1e-6)
+    assert baselines["local"]["standard_error"] == pytest.approx(4 * 3.7306316348159, rel=1e-6)
+
+
+@pytest.mark.parametrize("epsilon", [0.01, 0.5, 2.0, 10.0, 40.0])
+def test_a_trusted_curator_is_never_worse_for_histograms(epsilon: float) -> None:
+    baselines = made(HISTOGRAM, epsilon).baselines
+    local, central = baselines["local"]["standard_error"], baselines["central"]["standard_error"]
+    assert isinstance(local, list)
+    assert isinstance(central, list)
+    assert all(0.0 < theirs <= ours for theirs, ours in zip(central, local, strict=True))

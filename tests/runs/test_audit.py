@@ -1,0 +1,144 @@
+from __future__ import annotations
+
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import p2pdp
+from p2pdp.core.errors import Refused, UsageError, VerificationFailed
+from p2pdp.ledger import records
+from p2pdp.runs.audit import audit, check_pairs_file, export, verify, views
+from tests.runs.small import ALL, COMPLETE, HISTOGRAM, RING, SPARSE, contents, recorded
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_what_was_simulated_is_verified(name: str, tmp_path: Path) -> None:
+    place = recorded(tmp_path, ALL[name])
+    found = verify(place)
+    assert (found.verified, found.problems) == ("complete", [])
+    ledgers = [path.read_bytes() for path in place.rglob("*.ledger")]
+    assert found.records == sum(len(records.read(data).records) for data in ledgers)
+
+
+def test_spec_and_roster_that_cannot_be_read_are_a_problem_of_bootstrap(tmp_path: Path) -> None:
+    place = recorded(tmp_path)
+    (place / "roster.json").write_text("[]")
+    found = verify(place)
+    assert (found.run_id, found.verified, found.records) == (None, None, 0)
+    assert found.problems[0]["node"] == "bootstrap"
+    assert "roster.json" in found.problems[0]["what"]
+
+
+@pytest.mark.parametrize("delta", [0.0, 1.0, -1.0, float("nan"), float("inf")])
+def test_delta_is_a_probability(delta: float, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="--delta"):
+        audit(recorded(tmp_path), None, delta, allow_missing=False)
+
+
+def test_a_spec_of_another_run_is_found(tmp_path: Path) -> None:
+    place = recorded(tmp_path, COMPLETE)
+    text = (place / "spec.toml").read_text()
+    (place / "spec.toml").write_text(text.replace("sigma = 2.0", "sigma = 20.0"))
+    assert verify(place).verified is None
+    for allow_missing in (False, True):
+        with pytest.raises(VerificationFailed, match="spec"):
+            audit(place, None, None, allow_missing=allow_missing)
+    (tmp_path / "other").mkdir()
+    other = recorded(tmp_path / "other", HISTOGRAM)
+    (place / "spec.toml").write_bytes((other / "spec.toml").read_bytes())
+    with pytest.raises(VerificationFailed):
+        audit(place, None, None, allow_missing=False)
+
+
+def test_the_first_problem_is_named_and_the_others_are_counted(tmp_path: Path) -> None:
+    place = recorded(tmp_path)
+    for user in (1, 2):
+        (place / "nodes" / f"{user:04d}" / "view.ledger").unlink()
+    with pytest.raises(VerificationFailed, match=r"node 1: the ledger is missing \(and 1 more"):
+        audit(place, None, None, allow_missing=False)
+
+
+def test_deleting_everything_private_changes_no_claim(tmp_path: Path) -> None:
+    place = recorded(tmp_path, COMPLETE)
+    before = audit(place, [1, 4], 1e-4, allow_missing=False).to_json()
+    for path in place.rglob("private.ledger"):
+        path.unlink()
+    for path in place.rglob("view.ledger"):
+        path.write_bytes(records.to_skeleton(path.read_bytes()))
+    assert audit(place, [1, 4], 1e-4, allow_missing=False).to_json() == before
+
+
+def test_an_export_holds_no_value_and_no_salt(tmp_path: Path) -> None:
+    place = recorded(tmp_path, COMPLETE)
+    assert export(place, tmp_path / "file") == 7
+    data = (tmp_path / "file").read_bytes()
+    packed = zlib.decompress(data[16:])
+    secrets = [
+        part
+        for path in place.rglob("*.ledger")
+        for record in records.read(path.read_bytes()).records
+        if record.value
+        for part in (record.value[: records.SALT_BYTES], record.value)
+    ]
+    assert len(secrets) > 100
+    assert not [part for part in secrets if part in packed]
+    assert list(contents(tmp_path)) == ["file", *(f"run/{name}" for name in contents(place)), "spec.toml"]
+
+
+def test_pairs_are_written_where_something_is_exact(tmp_path: Path) -> None:
+    found = audit(recorded(tmp_path), None, None, allow_missing=False)
+    found.save_pairs(tmp_path / "pairs.npz")
+    before = (tmp_path / "pairs.npz").read_bytes()
+    with np.load(tmp_path / "pairs.npz", allow_pickle=False) as arrays:
+        assert set(arrays) == {"mu", "leak", "epsilon", "epsilon_conditioning"}
+        assert np.array_equal(arrays["mu"], found.mu, equal_nan=True)
+    found.save_pairs(tmp_path / "pairs.npz")
+    assert (tmp_path / "pairs.npz").read_bytes() == before
+    (tmp_path / "other").mkdir()
+    with pytest.raises(Refused, match="--pairs"):
+        audit(recorded(tmp_path / "other", SPARSE), None, None, allow_missing=False).save_pairs(tmp_path / "no.npz")
+
+
+def test_names_that_cannot_be_written_are_refused_before_the_work(tmp_path: Path) -> None:
+    (tmp_path / "folder.npz").mkdir()
+    for name in ("pairs", "pairs.npy", "none/pairs.npz", "folder.npz"):
+        with pytest.raises(UsageError, match="--pairs"):
+            check_pairs_file(tmp_path / name)
+
+
+def test_the_audit_is_saved_in_a_folder_only(tmp_path: Path) -> None:
+    place = recorded(tmp_path)
+    found = p2pdp.audit(place, delta=1e-3)
+    found.save(place)
+    assert b"0.001" in (place / "audit.json").read_bytes()
+    export(place, tmp_path / "file")
+    before = contents(tmp_path)
+    found.save(tmp_path / "file")
+    assert contents(tmp_path) == before
+
+
+def test_one_nodes_part_is_verified_but_not_audited(tmp_path: Path) -> None:
+    """What a node has on another machine: spec, roster and its own ledgers."""
+    place = recorded(tmp_path, RING)
+    own = tmp_path / "own"
+    for name, data in contents(place).items():
+        if name in ("spec.toml", "roster.json") or name.startswith("nodes/0002/"):
+            (own / name).parent.mkdir(parents=True, exist_ok=True)
+            (own / name).write_bytes(data)
+    assert verify(own).verified == "complete"
+    assert {line["node"] for line in views(own)} == {2}
+    export(own, tmp_path / "file")
+    assert verify(tmp_path / "file").verified == "complete"
+    for part in (own, tmp_path / "file"):
+        with pytest.raises(UsageError, match="one node's view only"):
+            audit(part, None, None, allow_missing=False)
+
+
+def test_spec_and_roster_that_do_not_fit_are_no_mistake_of_the_caller(tmp_path: Path) -> None:
+    place = recorded(tmp_path, RING)
+    text = (place / "spec.toml").read_text()
+    (place / "spec.toml").write_text(text.replace("[0.0, 1.0]", "[-1e300, 1e300]"))
+    with pytest.raises(VerificationFailed, match="do not belong together"):
+        list(views(place))

@@ -1,0 +1,186 @@
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import p2pdp
+from p2pdp.core.errors import Refused, UsageError
+from p2pdp.runs import simulate as module
+from p2pdp.runs.simulate import default_folder, headline, simulate_spec
+from tests.runs.small import ALL, BARE, COMPLETE, HISTOGRAM, RING, SPARSE, contents, spec_file
+
+
+def errors(result: Any) -> Any:
+    return np.array([trial.error for trial in result.trials], dtype=float)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_a_result_is_consistent(name: str, tmp_path: Path) -> None:
+    spec = p2pdp.load_spec(spec_file(tmp_path, ALL[name]))
+    assert spec.walk is not None
+    result = p2pdp.simulate(spec, tmp_path / "run")
+    steps = spec.walk.hops or (spec.walk.laps or 0) * spec.run.nodes
+    assert result.hops == steps * spec.walk.tokens
+    assert (result.seeded, result.seed, result.started, result.private_kept) == (True, 5, None, True)
+    assert (result.protocol, result.transport, result.nodes) == (spec.run.protocol, "tcp", spec.run.nodes)
+    assert (result.missing, result.outputs, result.trials, result.faults) == ([], [], None, {})
+    assert result.seconds > 0.0
+    assert result.startup_seconds > 0.0
+    assert result.messages <= result.bytes
+    assert result.messages == sum(line["kind"] == "sent" for line in p2pdp.views(tmp_path / "run"))
+    pairs = zip(*(np.atleast_1d(value) for value in (result.estimate, result.truth, result.error)), strict=True)
+    assert all(error == estimate - truth for estimate, truth, error in pairs)
+    assert np.atleast_1d(result.standard_error).shape == np.atleast_1d(result.estimate).shape
+    if name == "bare":
+        assert result.standard_error == 0.0
+        assert result.error == pytest.approx(0.0, abs=1e-6)
+    else:
+        assert np.all(np.atleast_1d(result.standard_error) > 0.0)
+
+
+@pytest.mark.parametrize("name", ["ring", "complete", "sparse", "histogram", "ring_histogram"])
+def test_local_privacy_costs_no_less_than_a_trusted_curator(name: str, tmp_path: Path) -> None:
+    result = p2pdp.simulate(spec_file(tmp_path, ALL[name]), tmp_path / "run")
+    local, central = (np.atleast_1d(result.baselines[kind]["standard_error"]) for kind in ("local", "central"))
+    assert local.shape == central.shape == np.atleast_1d(result.estimate).shape
+    assert np.all(local >= central)
+    assert np.all(central > 0.0)
+
+
+def test_where_epsilon_is_infinite_there_is_no_baseline(tmp_path: Path) -> None:
+    result = p2pdp.simulate(spec_file(tmp_path, BARE), tmp_path / "run")
+    assert result.baselines == {"local": {"standard_error": None}, "central": {"standard_error": None}}
+
+
+def test_categories_without_randomization_are_counted_and_claimed_infinite(tmp_path: Path) -> None:
+    text = HISTOGRAM.replace('"randomized_response"\nepsilon = 1.0', '"none"')
+    result = p2pdp.simulate(spec_file(tmp_path, text), tmp_path / "run")
+    assert result.estimate == result.truth
+    assert p2pdp.audit(tmp_path / "run").claims[0].epsilon_max == math.inf
+
+
+def test_a_mean_is_the_sum_over_the_number_of_contributions(tmp_path: Path) -> None:
+    path = spec_file(tmp_path, COMPLETE)
+    total = p2pdp.simulate(path, tmp_path / "sum")
+    mean = p2pdp.simulate(p2pdp.load_spec(path, ['task.kind="mean"']), fast=True, trials=400)
+    assert isinstance(mean.truth, float)
+    assert 0.0 <= mean.truth <= 1.0
+    assert isinstance(total.standard_error, float)
+    assert mean.standard_error == pytest.approx(total.standard_error / total.hops)
+    assert np.std(errors(mean)) == pytest.approx(mean.standard_error, rel=0.2)
+    slow = p2pdp.simulate(p2pdp.load_spec(path, ['task.kind="mean"']))
+    assert slow.standard_error == mean.standard_error
+    assert abs(slow.error) < 5 * slow.standard_error  # type: ignore[arg-type,operator]
+
+
+@pytest.mark.parametrize("name", ["ring", "complete", "histogram", "ring_histogram"])
+def test_errors_are_as_large_as_announced(name: str, tmp_path: Path) -> None:
+    """Fixed seeds, so this cannot fail by chance; the bounds are those of 5 standard deviations."""
+    trials = 120
+    result = p2pdp.simulate(spec_file(tmp_path, ALL[name]), trials=trials)
+    spread = np.std(errors(result), axis=0)
+    assert np.all(np.abs(np.mean(errors(result), axis=0)) < 5 * spread / math.sqrt(trials))
+    assert np.all(np.abs(spread / np.array(result.standard_error) - 1.0) < 5 / math.sqrt(2 * trials))
+
+
+def test_the_folder_runs_again_from_its_own_spec(tmp_path: Path) -> None:
+    """spec.toml is the effective spec: overrides applied, the same bytes again."""
+    spec = p2pdp.load_spec(spec_file(tmp_path, COMPLETE), ["walk.hops=7", "run.seed=9"])
+    p2pdp.simulate(spec, tmp_path / "one")
+    p2pdp.simulate(tmp_path / "one" / "spec.toml", tmp_path / "two")
+    assert contents(tmp_path / "one") == contents(tmp_path / "two")
+    assert p2pdp.load_spec(tmp_path / "one" / "spec.toml") == spec
+
+
+def test_a_spec_without_a_seed_runs_on_seed_0(tmp_path: Path) -> None:
+    path = spec_file(tmp_path, RING.replace("seed = 5\n", ""))
+    without = p2pdp.simulate(path, tmp_path / "one")
+    assert without.seed == 0
+    assert default_folder(p2pdp.load_spec(path), fast=False).name == f"p2pdp-{without.run_id}"
+    p2pdp.simulate(p2pdp.load_spec(path, ["run.seed=0"]), tmp_path / "two")
+    assert contents(tmp_path / "one") == contents(tmp_path / "two")
+
+
+def test_data_of_a_file_is_used_and_truth_follows(tmp_path: Path) -> None:
+    (tmp_path / "rows.csv").write_text("a,b\n" + "".join(f"{i},{10 * i}\n" for i in range(8)))
+    text = RING.replace('kind = "uniform"\nclip = [0.0, 1.0]', 'kind = "csv"\npath = "rows.csv"\nclip = [0.0, 60.0]')
+    result = p2pdp.simulate(spec_file(tmp_path, text), tmp_path / "run")
+    assert result.truth == [28.0, sum(min(10.0 * i, 60.0) for i in range(8))]
+    fast = p2pdp.simulate(spec_file(tmp_path, text), trials=200, fast=True)
+    assert fast.truth == result.truth
+    assert np.std(errors(fast), axis=0) == pytest.approx(np.array(result.standard_error), rel=0.3)
+    assert p2pdp.audit(tmp_path / "run").verified == "complete"
+
+
+def test_without_audit_there_is_no_audit_and_no_baseline(tmp_path: Path) -> None:
+    spec = p2pdp.load_spec(spec_file(tmp_path), ["run.audit=false"])
+    result = p2pdp.simulate(spec, tmp_path / "run")
+    assert "audit.json" not in contents(tmp_path / "run")
+    assert result.baselines["local"]["standard_error"] is None
+
+
+def test_a_refused_audit_leaves_a_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: Any, **__: Any) -> None:
+        raise Refused("no claim")
+
+    monkeypatch.setattr(module, "audit", refuse)
+    p2pdp.simulate(spec_file(tmp_path, SPARSE), tmp_path / "run")
+    files = contents(tmp_path / "run")
+    assert "audit.json" not in files
+    assert json.loads(files["result.json"])["baselines"]["local"]["standard_error"] is None
+
+
+@pytest.mark.parametrize("protocol", ["gossip.average", "gossip.randomized", "shuffle.all", "shuffle.single"])
+def test_a_protocol_that_is_not_here_is_named(protocol: str, tmp_path: Path) -> None:
+    specs = {
+        "gossip.average": '[gossip]\nrounds = 3\n[noise]\nmechanism = "gaussian"\nsigma = 1.0\n',
+        "gossip.randomized": '[gossip]\nactivations = 3\n[noise]\nmechanism = "gaussian"\nsigma = 1.0\n',
+        "shuffle.all": '[shuffle]\nrounds = 3\n[noise]\nmechanism = "randomized_response"\nepsilon = 1.0\n',
+        "shuffle.single": '[shuffle]\nrounds = 3\n[noise]\nmechanism = "randomized_response"\nepsilon = 1.0\n',
+    }
+    data = (
+        '[data]\nkind = "uniform"\nclip = [0.0, 1.0]\n[task]\nkind = "mean"\n'
+        if "gossip" in protocol
+        else '[data]\nkind = "categories"\n[task]\nkind = "histogram"\ncategories = 3\n'
+    )
+    text = f'[run]\nprotocol = "{protocol}"\nnodes = 4\n[graph]\nkind = "ring"\n{specs[protocol]}{data}'
+    from p2pdp.protocols import names
+
+    if protocol in names():
+        pytest.skip(f"{protocol} is here by now")
+    for fast in (False, True):
+        with pytest.raises(UsageError, match=f"'{protocol}' cannot be run"):
+            p2pdp.simulate(spec_file(tmp_path, text), tmp_path / "run", fast=fast)
+    assert list(contents(tmp_path)) == ["spec.toml"]
+
+
+def test_trials_begin_at_one(tmp_path: Path) -> None:
+    spec = p2pdp.load_spec(spec_file(tmp_path))
+    with pytest.raises(UsageError, match="--trials"):
+        simulate_spec(spec, None, 0, fast=False, faults=None, progress=None)
+
+
+def test_the_transport_makes_no_difference_to_a_simulation(tmp_path: Path) -> None:
+    path = spec_file(tmp_path)
+    over_tcp = p2pdp.simulate(path)
+    over_mqtt = p2pdp.simulate(p2pdp.load_spec(path, ['run.transport="mqtt"']))
+    assert (over_mqtt.transport, over_mqtt.truth) == ("mqtt", over_tcp.truth)
+
+
+def test_no_claim_no_headline() -> None:
+    assert headline([]) is None
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_the_smallest_runs(n: int, tmp_path: Path) -> None:
+    for name, text in (("ring", RING), ("complete", COMPLETE), ("histogram", HISTOGRAM)):
+        spec = p2pdp.load_spec(spec_file(tmp_path, text), [f"run.nodes={n}"])
+        result = p2pdp.simulate(spec, tmp_path / name)
+        assert p2pdp.verify(tmp_path / name).verified == "complete"
+        assert result.nodes == n
+        assert p2pdp.simulate(spec, fast=True).hops == result.hops
