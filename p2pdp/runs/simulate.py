@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from p2pdp.assembly.outcome import Outcome, outcome
 from p2pdp.core.errors import Refused, UsageError
@@ -18,13 +18,10 @@ from p2pdp.report.result import Result, Trial
 from p2pdp.runs.audit import audit
 from p2pdp.runs.prepared import Prepared, on_seed, prepare, run_id
 from p2pdp.sim.fast import fast_outcome
-from p2pdp.sim.faults import Faults
+from p2pdp.sim.faults import NO_FAULTS, Faults
 from p2pdp.sim.world import World
 
 Progress = Callable[[int, int], None]
-
-# Nothing is wrong unless asked for: without jitter frames of a link arrive in order, as they do over TCP.
-_ORDERLY: Final = Faults(jitter_s=0.0)
 
 
 def simulate_spec(
@@ -80,7 +77,7 @@ def _world_results(
     first: Prepared, trials: int, place: Path | None, faults: Faults | None, progress: Progress | None
 ) -> Iterator[Result]:
     for number, trial in _seeds(first, trials):
-        simulated = _Simulated(trial, faults or _ORDERLY, _part_of(progress, number, trials))
+        simulated = _Simulated(trial, faults or NO_FAULTS, _part_of(progress, number, trials))
         epsilon = None if place is None or number else simulated.write(place)
         yield simulated.result(epsilon)
 

@@ -1,8 +1,8 @@
 """What the simulated world may do to a run.
 
 The network may: lose a frame, deliver it twice, delay it, let it overtake others on its way (`reordering`);
-cut the world in two for a while (`Partition`). It may not read, change or make up frames that a receiver accepts: that is what the
-channel is for, and tests do it byte by byte elsewhere.
+cut the world in two for a while (`Partition`). It may not read, change or make up frames that a receiver
+accepts: that is what the channel is for, and tests do it byte by byte elsewhere.
 
 A machine may: stop at any moment, in particular between two records of one write, losing what it had not
 yet written and all frames of that call; come back with its disk, or never; come back with an earlier state

@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+from collections.abc import Set as AbstractSet
+
+import pytest
+
+from p2pdp.audit.links import link_problems
+from p2pdp.core.ids import CURATOR, Peer
+from p2pdp.core.messages import GO, HEAD, TOKEN
+from p2pdp.core.step import Message
+from p2pdp.ledger.records import LEDGER_MAGIC, RECEIVED, SENT, Chain, Contents, read
+from p2pdp.wire.codec import pack_message
+
+NOBODY: AbstractSet[Peer] = frozenset()
+
+
+def ledger(*entries: tuple[int, Peer, Message, bytes]) -> Contents:
+    chain, parts = Chain(), [LEDGER_MAGIC]
+    for kind, other, message, value in entries:
+        packed = pack_message(message)
+        parts.append(chain.append(kind, (other, packed) if kind == SENT else (0.0, other, packed), value))
+    return read(b"".join(parts))
+
+
+FIRST, SECOND = Message(TOKEN, (0, 1)), Message(TOKEN, (0, 2))
+
+
+def problems(sender: Contents, receiver: Contents, silent: AbstractSet[Peer] = NOBODY) -> list[tuple[Peer, int, str]]:
+    return list(link_problems({0: sender, 1: receiver}, silent, NOBODY))
+
+
+def test_the_same_messages_in_order_are_no_problem() -> None:
+    sender = ledger((SENT, 1, FIRST, b"x"), (SENT, 1, SECOND, b"y"))
+    receiver = ledger((RECEIVED, 0, FIRST, b"x"), (RECEIVED, 0, SECOND, b"y"))
+    assert problems(sender, receiver) == []
+
+
+@pytest.mark.parametrize(
+    "received",
+    [
+        [(FIRST, b"z"), (SECOND, b"y")],
+        [(SECOND, b"y"), (FIRST, b"x")],
+        [(Message(TOKEN, (0, 3)), b"x"), (SECOND, b"y")],
+    ],
+)
+def test_other_messages_values_or_orders_are_found(received: list[tuple[Message, bytes]]) -> None:
+    sender = ledger((SENT, 1, FIRST, b"x"), (SENT, 1, SECOND, b"y"))
+    found = problems(sender, ledger(*((RECEIVED, 0, *one) for one in received)))
+    assert found == [(1, 0, "is not what record 0 of its sender sent")]
+
+
+def test_what_is_missing_at_one_end_is_found_unless_that_end_is_silent() -> None:
+    one, none = ledger((SENT, 1, FIRST, b"x")), ledger()
+    assert problems(one, none) == [(0, 0, "sends what was never received")]
+    assert problems(one, none, {1}) == []
+    assert list(link_problems({0: one, 1: none}, NOBODY, {1})) == []
+    got = ledger((RECEIVED, 0, FIRST, b"x"))
+    assert problems(none, got) == [(1, 0, "receives what its sender's ledger does not send")]
+    assert problems(none, got, {0}) == []
+
+
+def test_nobody_misses_what_a_closed_peer_would_not_take() -> None:
+    assert problems(ledger((SENT, 1, Message(GO), b"")), ledger()) == []
+
+
+def test_a_head_is_no_message_of_an_open_ledger_and_stands_for_none() -> None:
+    head = Message(HEAD, (3, bytes(32)))
+    curator = ledger((RECEIVED, 0, head, b""))
+    assert list(link_problems({0: ledger(), CURATOR: curator}, NOBODY, NOBODY)) == []
+    sender = ledger((SENT, CURATOR, FIRST, b"x"))
+    assert list(link_problems({0: sender, CURATOR: curator}, NOBODY, NOBODY)) == [
+        (0, 0, "sends what was never received")
+    ]
