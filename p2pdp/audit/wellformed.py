@@ -6,6 +6,7 @@ look at, of the right types, so that neither can be made to fail otherwise than 
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any, Final
 
 from p2pdp.core import messages
@@ -86,9 +87,15 @@ def _opens_a_user(record: Record) -> bool:
 
 def _fits(parts: Any, wanted: tuple[Any, ...]) -> bool:
     """Exact types, since a truth value would pass for a number."""
-    if len(parts) < len(wanted):
+    return _types_fit(tuple(map(type, parts)), wanted)
+
+
+@lru_cache(maxsize=1024)
+def _types_fit(types: tuple[type, ...], wanted: tuple[Any, ...]) -> bool:
+    """Remembered, because millions of records have a dozen forms between them."""
+    if len(types) < len(wanted):
         return False
-    for part, kind in zip(parts, wanted, strict=False):
-        if kind is not object and type(part) not in (kind if isinstance(kind, tuple) else (kind,)):
-            return False
-    return True
+    return all(
+        kind is object or found in (kind if isinstance(kind, tuple) else (kind,))
+        for found, kind in zip(types, wanted, strict=False)
+    )

@@ -6,7 +6,7 @@ from typing import Final
 
 from p2pdp.core.step import Message
 from p2pdp.ledger.records import OWN, PUBLISHED, RECEIVED, SALT_BYTES, SENT, LedgerError, Record
-from p2pdp.wire.codec import CodecError, unpack_message
+from p2pdp.wire.codec import CodecError, pack_message, unpack_message
 
 _PLACES: Final = {RECEIVED: 2, OWN: 1, SENT: 1, PUBLISHED: 0}
 
@@ -19,6 +19,11 @@ def packed_message(record: Record) -> bytes:
     """The packed public part, as it crossed the wire."""
     packed: bytes = record.body[_PLACES[record.kind]]
     return packed
+
+
+def packed_type(kind: str) -> bytes:
+    """How every message of this type begins as `pack_message` packs it."""
+    return pack_message(Message(kind))[:-1]  # without its fields, an empty list of one byte
 
 
 def public_message(record: Record) -> Message:

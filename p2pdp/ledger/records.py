@@ -26,7 +26,6 @@ Messages are stored as the packed bytes that crossed the wire.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any, Final
@@ -103,46 +102,46 @@ class Contents:
     torn_bytes: int
 
 
-_THREE_STRINGS: Final = [bytes] * 3
 _THREE_NUMBERS: Final = [int] * 3
 
 
-def _stored(data: bytes, start: int) -> Iterator[tuple[bytes, bytes, bytes, int]]:
-    """The three byte strings of each whole record and where it ends; stops at a torn one."""
+def _stored(data: bytes) -> tuple[list[list[bytes]], int]:
+    """The three byte strings of each whole record, and where the last of them ends; a torn one is not there."""
+    start = len(LEDGER_MAGIC)
     unpacker = msgpack.Unpacker(
         max_buffer_size=0, raw=False, max_bin_len=RECORD_BYTES_MAX, max_array_len=3, max_map_len=0, max_str_len=0
     )
     unpacker.feed(memoryview(data)[start:])
-    while True:
-        try:
-            item = unpacker.unpack()
-        except msgpack.OutOfData:
-            return
-        except ValueError as error:
-            raise LedgerError(f"not a record: {error}") from None
-        if type(item) is not list or [type(part) for part in item] != _THREE_STRINGS:
+    items: list[list[bytes]] = []
+    unpack_one, tell, length = unpacker.unpack, unpacker.tell, 0
+    try:
+        while True:
+            items.append(unpack_one())
+            length = tell()
+    except msgpack.OutOfData:
+        pass  # at the end, or within a torn record, which moves `tell` on too
+    except ValueError as error:
+        raise LedgerError(f"not a record: {error}") from None
+    for item in items:
+        if type(item) is not list or len(item) != 3 or not type(item[0]) is type(item[1]) is type(item[2]) is bytes:
             raise LedgerError("not a record: expected three byte strings")
-        yield item[0], item[1], item[2], start + unpacker.tell()
+    return items, start + length
 
 
 def read(data: bytes) -> Contents:
     """Parses a ledger or skeleton without checking its chain (see `chain_problem`, and `audit`)."""
     _check_magic(data)
     skeleton = data.startswith(SKELETON_MAGIC)
+    stored, end = _stored(data)
     records: list[Record] = []
-    end = len(LEDGER_MAGIC)
-    for previous, public, third, record_end in _stored(data, end):
-        end = record_end
+    unpack_public = codec.unpack
+    for previous, public, third in stored:
         digest = third if skeleton else (blake2b(third, digest_size=HASH_BYTES).digest() if third else NO_VALUE_DIGEST)
         try:
-            head = codec.unpack(public)
+            head = unpack_public(public)
         except codec.CodecError:
             head = None
-        if (
-            len(digest) != HASH_BYTES
-            or not isinstance(head, list)
-            or [type(part) for part in head[:3]] != _THREE_NUMBERS
-        ):
+        if type(head) is not list or len(digest) != HASH_BYTES or [type(part) for part in head[:3]] != _THREE_NUMBERS:
             raise LedgerError(f"record {len(records)}: unreadable")
         version, kind, index = head[:3]
         if version != FORMAT_VERSION or not 0 <= kind < len(KIND_NAMES):
@@ -162,7 +161,7 @@ def whole_length(data: bytes) -> int:
     if LEDGER_MAGIC.startswith(data):  # torn before there was anything in it, or just begun
         return len(data) if data == LEDGER_MAGIC else 0
     _check_magic(data)
-    return max((end for _, _, _, end in _stored(data, len(LEDGER_MAGIC))), default=len(LEDGER_MAGIC))
+    return _stored(data)[1]
 
 
 def to_skeleton(data: bytes) -> bytes:
@@ -171,7 +170,7 @@ def to_skeleton(data: bytes) -> bytes:
     if data.startswith(SKELETON_MAGIC):
         return data
     parts = [SKELETON_MAGIC]
-    for previous, public, value, _ in _stored(data, len(LEDGER_MAGIC)):
+    for previous, public, value in _stored(data)[0]:
         digest = blake2b(value, digest_size=HASH_BYTES).digest() if value else NO_VALUE_DIGEST
         parts.append(pack((previous, public, digest)))
     return b"".join(parts)

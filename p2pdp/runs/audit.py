@@ -21,6 +21,7 @@ from p2pdp.files.views import view_lines
 from p2pdp.ledger.evidence import Evidence
 from p2pdp.protocols.run_plan import RunPlan, plan_of_facts
 from p2pdp.report.documents import claim_document, refusal_document
+from p2pdp.runs.collector import undisturbed
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +91,7 @@ def check_pairs_file(file: str | Path) -> None:
     check_new_file(path, "--pairs")
 
 
+@undisturbed()
 def verify(place: str | Path) -> Verified:
     try:
         evidence = read_evidence(Path(place))
@@ -102,6 +104,7 @@ def verify(place: str | Path) -> Verified:
     return Verified(evidence.roster.run_id.hex(), found.verified, found.records, problems)
 
 
+@undisturbed()
 def audit(place: str | Path, colluders: Sequence[int] | None, delta: float | None, *, allow_missing: bool) -> Audited:
     if delta is not None and not 0.0 < delta < 1.0:
         raise UsageError("--delta: must be between 0 and 1, both left out")

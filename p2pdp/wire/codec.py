@@ -250,7 +250,7 @@ def _all_plain(items: list[Any] | tuple[Any, ...], levels: int) -> bool:
 
 def pack_message(message: Message) -> bytes:
     """Encode the public part: type and fields, of int, str, bytes, finite float and lists of these."""
-    if not _all_plain(message.fields, DEPTH_MAX - 2):
+    if not (_PLAIN.issuperset(map(type, message.fields)) or _all_plain(message.fields, DEPTH_MAX - 2)):
         raise TypeError(f"a field of message {message.type!r} is of no type that can be sent")
     return _pack_public((message.type, message.fields))
 
@@ -263,6 +263,6 @@ def unpack_message(public: bytes, value: bytes) -> Message:
     kind, fields = parts
     if type(kind) is not str or not 0 < len(kind) <= TYPE_CHARS_MAX or type(fields) is not list:
         raise CodecError("a message has no type or no fields")
-    if not _all_plain(fields, DEPTH_MAX - 2):
+    if not (_PLAIN.issuperset(map(type, fields)) or _all_plain(fields, DEPTH_MAX - 2)):
         raise CodecError("a field of a message is of no type that can be sent")
     return Message(kind, tuple(fields), unpack_value(value))

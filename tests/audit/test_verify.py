@@ -24,7 +24,7 @@ Parts = tuple[bytes, bytes, bytes]
 
 
 def stored(data: bytes) -> list[Parts]:
-    return [(previous, public, value) for previous, public, value, _ in records._stored(data, 16)]
+    return [(previous, public, value) for previous, public, value in records._stored(data)[0]]
 
 
 def joined(parts: list[Parts]) -> bytes:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from p2pdp.core.errors import VerificationFailed
@@ -52,7 +54,7 @@ def test_the_order_of_the_views_makes_no_difference() -> None:
 def test_values_are_never_looked_at() -> None:
     run = quiet(walk(3, 12))
     bare = {
-        peer: Contents([record._replace(value=None) for record in contents.records], True, 0)
+        peer: Contents([replace(record, value=None) for record in contents.records], True, 0)
         for peer, contents in run.contents().items()
     }
     published, whole = replay(run.plan, bare).published, run.transcript().published
