@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from p2pdp.core.errors import UsageError
 from p2pdp.mechanisms import gaussian
 
 Floats = npt.NDArray[np.float64]
@@ -21,8 +22,12 @@ _CAREFUL_BELOW = 1e-5  # where the difference of two nearly equal tails loses to
 
 
 def epsilons_of(delta: float, mu: Floats) -> Floats:
-    """Epsilon at delta of each mu, rounded up; NaN stays NaN and infinity infinite."""
+    """Epsilon at delta of each mu, rounded up; NaN, which marks what is no pair, stays NaN, and infinity infinite."""
+    if not 0.0 < delta < 1.0:
+        raise UsageError("delta must be a number between 0 and 1.")
     result = np.array(mu, dtype=np.float64)
+    if np.any(result < 0.0):
+        raise UsageError("mu must be a number of at least 0.")
     plain = np.isfinite(result) & (result >= _CAREFUL_BELOW)
     for place in zip(*np.nonzero(np.isfinite(result) & ~plain), strict=True):
         result[place] = gaussian.epsilon_of(delta, float(result[place]))

@@ -8,12 +8,15 @@ changes is at most min(sum |X_kl|, K lambda_max(X)) with X the Gram block, and e
 
 All results are in units of the sensitivity squared. Exact only for Gaussian draws and for inputs that do not
 depend on messages. Rank decisions may only raise a leak: whatever is not clearly within the range is infinite.
+What is not a finite number is refused, for it would pass every comparison as a leak of nothing.
 """
 
 from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
+
+from p2pdp.core.errors import UsageError
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -30,6 +33,9 @@ def disjoint_leaks(
     Then the rows' noises are independent and each row counts for itself: with S_r the variance of row r and
     c_r the summed weight of u's inputs in it, the leak is the sum of c_r^2 / S_r.
     """
+    _check_finite(variance, weight)
+    if min(variance.min(initial=0.0), weight.min(initial=0.0)) < 0.0:
+        raise UsageError("Rows that count for themselves need variances and weights of at least 0.")
     noise = np.bincount(noise_row, weights=variance, minlength=rows)
     keys, place = np.unique(input_row * users + user, return_inverse=True)
     summed = np.bincount(place, weights=weight, minlength=len(keys))
@@ -45,6 +51,7 @@ def general_leak(noise: Floats, inputs: Floats) -> float:
 
     `noise` has a column per draw, scaled by its standard deviation; `inputs` a column per input of the user.
     """
+    _check_finite(noise, inputs)
     whitened, outside = _whitened(noise, inputs)
     return float("inf") if np.any(outside) else _supremum(whitened.T @ whitened)
 
@@ -58,6 +65,7 @@ def general_leaks(
     Rows that share no draw, not even through others, are independent: each such block is dealt with alone, and
     the Gram blocks of a user add up.
     """
+    _check_finite(deviation, weight)
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
@@ -84,6 +92,11 @@ def general_leaks(
             place = np.searchsorted(own[one], columns[mine])
             grams[one][np.ix_(place, place)] += whitened[:, mine].T @ whitened[:, mine]
     return np.where(infinite, np.inf, [_supremum(gram) for gram in grams])
+
+
+def _check_finite(*numbers: Floats) -> None:
+    if not all(np.all(np.isfinite(some)) for some in numbers):
+        raise UsageError("The weights and deviations of a view must be finite numbers.")
 
 
 def _grouped(keys: Ints) -> dict[int, Ints]:

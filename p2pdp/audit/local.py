@@ -83,7 +83,7 @@ def _pure_epsilon(run: RunPlan, drawn: tuple[Mechanism, ...]) -> float:
     for mechanism in drawn:
         if mechanism.name == "laplace":
             assert run.spec.data.clip is not None
-            span = math.ceil(Bounds(*run.spec.data.clip).span / 2**run.plan.grid_exponent)
+            span = Grid(run.plan.grid_exponent).grid_units_up(Bounds(*run.spec.data.clip).span)
             best = min(best, laplace.epsilon_of(mechanism.scale, float(span * run.dimensions)))
         elif mechanism.name == "randomized_response":
             best = min(best, randomized_response.epsilon_of(mechanism.scale, mechanism.categories))

@@ -81,13 +81,14 @@ class Grid:
             return value.astype(np.float64) * self.step
         return float(value) * self.step
 
-    def grid_units_up(self, length: float) -> int:
+    def grid_units_up(self, length: float | Fraction) -> int:
         """The fewest steps that make up at least this length."""
-        return math.ceil(Fraction(positive("A length on the grid", length)) / Fraction(self.step))
+        positive("A length on the grid", float(length))
+        return math.ceil(Fraction(length) / Fraction(self.step))
 
     def sensitivity(self, bounds: Bounds, dimensions: int) -> float:
         """How far (L2, in steps) replacing one clipped row can move it on the grid, rounded up."""
-        side = math.ceil(bounds.span / Fraction(self.step))
+        side = self.grid_units_up(bounds.span)
         return diagonal_upper(Fraction(side), whole("The number of dimensions", dimensions, 1))
 
 
