@@ -17,7 +17,19 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from p2pdp.api import audit, audit_async, export, keygen, load_spec, simulate, simulate_async, verify, views
+    from p2pdp.api import (
+        audit,
+        audit_async,
+        export,
+        keygen,
+        load_spec,
+        resume,
+        run,
+        simulate,
+        simulate_async,
+        verify,
+        views,
+    )
     from p2pdp.core.errors import NotReady, P2pdpError, Refused, RunFailed, UsageError, VerificationFailed
     from p2pdp.core.spec import Spec
 
@@ -37,6 +49,8 @@ __all__ = [
     "export",
     "keygen",
     "load_spec",
+    "resume",
+    "run",
     "simulate",
     "simulate_async",
     "verify",
@@ -45,7 +59,7 @@ __all__ = [
 
 _HOMES: Final = {
     "p2pdp.api": (
-        *("audit", "audit_async", "export", "keygen", "load_spec"),
+        *("audit", "audit_async", "export", "keygen", "load_spec", "resume", "run"),
         *("simulate", "simulate_async", "verify", "views"),
     ),
     "p2pdp.core.errors": ("NotReady", "P2pdpError", "Refused", "RunFailed", "UsageError", "VerificationFailed"),

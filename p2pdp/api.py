@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from p2pdp.sim.faults import Faults
 
 Progress = Callable[[int, int], None]
+OnEvent = Callable[[dict[str, Any]], None]
 
 
 def load_spec(path: str | Path, overrides: Sequence[str] = ()) -> Spec:
@@ -57,6 +58,30 @@ def simulate(
     loaded = spec if isinstance(spec, Spec) else load_spec(spec)
     folder = None if out is None else Path(out)
     return simulate_spec(loaded, folder, trials, fast=fast, faults=faults, progress=progress)
+
+
+def run(spec: Spec | str | Path, out: str | Path | None = None, *, on_event: OnEvent | None = None) -> Result:
+    """Runs a spec on this machine, one operating-system process a user, and audits it.
+
+    Noise and routing come from the operating system. `out` is the folder to be filled, by default
+    ./p2pdp-RUN_ID. `on_event` is told of the run's life cycle: `{"event": "roster", …}`, never of messages.
+    An interrupted run leaves a folder that `resume` continues.
+    """
+    from p2pdp.runs.live import run_spec
+
+    loaded = spec if isinstance(spec, Spec) else load_spec(spec)
+    return run_spec(loaded, None if out is None else Path(out), on_event or _ignore)
+
+
+def resume(folder: str | Path, *, on_event: OnEvent | None = None) -> Result:
+    """Goes on with an interrupted run; a finished one just gives its result again."""
+    from p2pdp.runs.live import resume as go_on
+
+    return go_on(Path(folder), on_event or _ignore)
+
+
+def _ignore(_event: dict[str, Any]) -> None:
+    pass
 
 
 async def simulate_async(

@@ -205,6 +205,12 @@ def _excluded(evidence: Evidence, found: Verification) -> list[Peer]:
     return sorted(set(out))
 
 
+def excluded_in(bootstrap: Contents) -> list[Peer]:
+    """Whom bootstrap's ledger puts out; taken as it stands, for whoever wrote it."""
+    published = (public_message(record) for record in bootstrap.records if record.kind == PUBLISHED)
+    return sorted({message.fields[0] for message in published if message.type == EXCLUSION})
+
+
 def _private(evidence: Evidence, found: Verification, peer: Peer) -> None:
     contents = _read(evidence, found, peer, PRIVATE, evidence.private[peer])
     if contents is None:

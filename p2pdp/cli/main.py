@@ -16,6 +16,8 @@ from typing import Annotated, Any, Final, NoReturn
 
 import typer
 
+from p2pdp.cli import live
+from p2pdp.cli.options import AsJson, OutFolder, Overrides, RunPlace, SpecFile, print_document
 from p2pdp.core.errors import NotReady, P2pdpError, UsageError, VerificationFailed
 
 _INTERRUPTED: Final = 130
@@ -27,14 +29,6 @@ app = typer.Typer(
     add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False,
     help="Differential privacy among peers that trust nobody with their data.",
 )  # fmt: skip
-
-SpecFile = Annotated[Path, typer.Argument(metavar="SPEC", help="The spec: a TOML file.")]
-RunPlace = Annotated[Path, typer.Argument(metavar="DIR", help="A run's folder, or a file made by export.")]
-Overrides = Annotated[
-    list[str] | None,
-    typer.Option("--set", metavar="SECTION.KEY=VALUE", help="Overrides an entry of the spec; repeatable."),
-]
-AsJson = Annotated[bool, typer.Option("--json", help="One JSON document on standard output and nothing else.")]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -82,12 +76,6 @@ def _command_problem(error: Any) -> str:
     return f"{error.format_message().rstrip('.')} ({command} --help lists what there is)"
 
 
-def _document(document: Any) -> None:
-    from p2pdp.files.folder import to_json
-
-    print(to_json(document))
-
-
 def _version(asked: bool) -> None:
     if asked:
         from p2pdp import __version__
@@ -109,10 +97,14 @@ def _root(
         raise typer.Exit(UsageError.exit_code)
 
 
+for _command in (live.demo, live.run, live.resume):
+    app.command()(_command)
+
+
 @app.command()
 def simulate(
     spec: SpecFile,
-    out: Annotated[Path | None, typer.Option(help="The folder to fill; by default ./p2pdp-RUN_ID.")] = None,
+    out: OutFolder = None,
     trials: Annotated[
         int | None, typer.Option(help="Repetitions, on seed, seed + 1, …; the first leaves ledgers.")
     ] = None,
@@ -132,7 +124,7 @@ def simulate(
     with progress_bar("simulating", loaded) as progress:
         result = api.simulate(loaded, folder, trials, fast=fast, progress=progress)
     if as_json:
-        _document(result.to_json())
+        print_document(result.to_json())
         return
     from p2pdp.cli.tables import show_result
 
@@ -146,7 +138,7 @@ def verify(place: RunPlace, as_json: AsJson = False) -> None:
 
     found = api.verify(place)
     if as_json:
-        _document(found.to_json())
+        print_document(found.to_json())
     else:
         from p2pdp.cli.tables import show_verified
 
@@ -177,7 +169,7 @@ def audit(
         found.save_pairs(pairs)
     found.save(place)
     if as_json:
-        _document(found.to_json())
+        print_document(found.to_json())
         return
     from p2pdp.cli.tables import show_audit
 
@@ -213,7 +205,7 @@ def export(
 
     count = api.export(place, out)
     if as_json:
-        _document({"file": str(out), "skeletons": count})
+        print_document({"file": str(out), "skeletons": count})
     else:
         print(f"{out}: {count} skeletons, enough for verify and audit; no values")
 
@@ -228,6 +220,6 @@ def keygen(
 
     public = api.keygen(out)
     if as_json:
-        _document({"identity": public, "folder": str(out)})
+        print_document({"identity": public, "folder": str(out)})
     else:
         print(f"{out}: identity {public}")

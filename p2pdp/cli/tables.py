@@ -45,7 +45,7 @@ def _say(console: Console, text: object, *, wrap: bool = True) -> None:
     console.print(plain(text), soft_wrap=not wrap)
 
 
-def show_result(result: Result, folder: Path, *, fast: bool = False) -> None:
+def show_result(result: Result, folder: Path, *, fast: bool = False, claims: Iterable[Claim] | None = None) -> None:
     console = Console(highlight=False)
     _say(console, f"{result.protocol}, run {result.run_id}, {result.nodes} users")
     rows = [
@@ -54,6 +54,7 @@ def show_result(result: Result, folder: Path, *, fast: bool = False) -> None:
         ("without noise it would be", number(result.truth)),
         ("error", number(result.error)),
         ("hops, messages", f"{result.hops}, {result.messages}"),
+        ("seconds", number(result.seconds)),
         ("faults", ", ".join(f"{kind} {count}" for kind, count in result.faults.items()) or "none"),
     ]
     local, central = (result.baselines[name]["standard_error"] for name in ("local", "central"))
@@ -65,7 +66,10 @@ def show_result(result: Result, folder: Path, *, fast: bool = False) -> None:
     if result.trials is not None:
         rows += _trial_rows(result)
     _columns(console, [], rows)
-    _say(console, f"All randomness came from seed {result.seed}: this protects nobody, it shows what a real run gives.")
+    if claims is not None:
+        _say(console, in_words(claims))
+    if result.seeded:
+        _say(console, f"All randomness came from seed {result.seed}: this protects nobody, it shows what a run gives.")
     if fast:
         _say(console, f"{folder}: spec and result; --fast leaves no ledgers, so there is nothing to audit", wrap=False)
     else:
@@ -105,7 +109,7 @@ def show_audit(found: Audited) -> None:
     console = Console(highlight=False)
     heading = f"{found.protocol}, {found.nodes} users, delta {found.delta:g}, ledgers {found.verified}"
     _say(console, heading)
-    _say(console, _in_words(found))
+    _say(console, in_words(found.claims))
     console.print()
     headings = ("observer", "method", "given", "epsilon", "mean", "mu", "worst pair")
     _columns(console, headings, [_row(claim) for claim in found.claims])
@@ -140,9 +144,9 @@ def _pair(claim: Claim) -> str:
     return f"user {user}" + (f" to user {observer}" if isinstance(observer, int) else "")
 
 
-def _in_words(found: Audited) -> str:
+def in_words(claims: Iterable[Claim]) -> str:
     """The headline as a sentence."""
-    claim = next((claim for claim in found.claims if claim.bound and claim.epsilon_max is not None), None)
+    claim = next((claim for claim in claims if claim.bound and claim.epsilon_max is not None), None)
     if claim is None:
         return "No bound can be given for what anybody could have learned."
     if claim.observer == "node":

@@ -121,6 +121,11 @@ def _fill(values: dict[str, dict[str, Any]], *, read_files: bool) -> None:
     values["privacy"].setdefault("delta", _DEFAULT_DELTA)
 
 
+def demo_spec() -> Spec:
+    """The spec of `p2pdp demo`, which comes with the package."""
+    return load_spec(Path(__file__).with_name("demo.toml"))
+
+
 def spec_to_toml(spec: Spec) -> str:
     """The effective spec: every key that has a meaning and a value, always in the same order."""
     lines = []

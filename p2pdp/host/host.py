@@ -26,7 +26,7 @@ from p2pdp.host.effects import Effects, Timing
 from p2pdp.host.forms import heed, heed_after_close, read_message
 from p2pdp.host.notes import Notes
 from p2pdp.host.peers import Arrival, Entropy, Peers
-from p2pdp.host.restart import event_of, recount
+from p2pdp.host.restart import event_of, expected_to_answer, recount
 from p2pdp.host.seat import Seat
 from p2pdp.ledger import records
 from p2pdp.ledger.journal import VIEW, Journal
@@ -80,8 +80,7 @@ class Host:
         """Opens a new ledger and starts, or rejoins with a stored one."""
         if self._journal.replaying:
             recount(self._journal, self._peers)
-            self._peers.silent = True
-            self._peers.expected_hellos = set(self._seat.peers())
+            self._peers.silent, self._peers.expected_hellos = True, expected_to_answer(self._journal, self._seat)
             self._rejoin_by_s = now_s + self._timing.rejoin_s
             last = self._journal.stored()[-1]
             if last.kind == CLOSED:
@@ -145,6 +144,9 @@ class Host:
     def stopped(self) -> bool:
         """Its disk was rolled back: it must never draw again."""
         return self._peers.rolled_back
+
+    def heard(self, peer: Peer) -> bool:  # since this process began
+        return self._peers.link(peer).last_heard_s > 0.0
 
     @property
     def closed(self) -> bool:
@@ -246,8 +248,6 @@ class Host:
                 self._event(OWN, (now_s, pack_message(complaint)), Received(self._seat.me, complaint), now_s)
             if now_s - heard_s >= patience_s / 2:
                 self._peers.poke(watch.peer)
-
-    # Restart
 
     def _rejoin(self, now_s: float) -> None:
         """Nobody disagrees: run the records again and go on where they end."""

@@ -118,9 +118,9 @@ class Link:
     """Numbers, digests and what waits for an acknowledgement, for one peer."""
 
     __slots__ = (
-        "ack_due", "acknowledged", "acknowledged_digest", "doubted", "gap_after", "last_heard_s", "peer", "received",
-        "received_digest", "recent", "refused", "resend_at_s", "resend_wait_s", "sent", "sent_digest", "settled",
-        "waiting",
+        "ack_due", "acknowledged", "acknowledged_digest", "doubted", "gap_after", "last_heard_s", "passed_over", "peer",
+        "received", "received_digest", "recent", "refused", "resend_at_s", "resend_wait_s", "sent", "sent_digest",
+        "settled", "waiting",
     )  # fmt: skip
 
     def __init__(self, peer: Peer) -> None:
@@ -140,6 +140,7 @@ class Link:
         self.resend_wait_s = 0.0
         self.refused = False
         self.gap_after: int | None = None  # what we had received when we last asked for a resend
+        self.passed_over = False  # the peer has something for us that came before we could take it
         self.doubted = False  # the peer seemed to have forgotten something, and was asked again
 
     def push(self, message: bytes, value: bytes) -> Waiting:

@@ -75,8 +75,6 @@ class Peers:
         else:
             self.frames.append((peer, encode_frame(BOXED, self._seat.me, body)))
 
-    # Sending
-
     def send(self, peer: Peer, message: bytes, value: bytes, now_s: float) -> int:
         link = self.link(peer)
         item = link.push(message, value)
@@ -113,6 +111,8 @@ class Peers:
             link = self.link(peer)
             self._acknowledged(peer, link.acknowledged, now_s)
             self.send_again(link, now_s)
+            if link.passed_over and not link.refused:  # the peer would send it again only after a wait
+                self._frame(peer, link.control(links.RESEND))
 
     def hello(self, peer: Peer, *, wants_answer: bool) -> None:
         link = self.link(peer)
@@ -230,7 +230,7 @@ class Peers:
         if payload.flags & links.CONTROL:
             self._control(link, payload, now_s)
         elif self.silent:
-            pass  # it will be sent again once numbers are compared
+            link.passed_over = True  # it is asked for once numbers are compared
         elif payload.number == link.received + 1 or (self.closed and payload.number > link.received):
             return Arrival(link.peer, payload.message, payload.value)
         elif payload.number <= link.received:
@@ -279,6 +279,7 @@ class Peers:
             self._roll_back(link.peer)
             return
         self.expected_hellos.discard(link.peer)
+        link.passed_over |= self.silent and theirs.sent > link.received
         forgot = verdict is Verdict.THEY_WERE_ROLLED_BACK
         ask_again = forgot and not link.doubted
         link.doubted = forgot

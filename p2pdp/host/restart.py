@@ -1,12 +1,21 @@
-"""What a restart reads from stored records before it runs them again."""
+"""What a restart reads from stored records before it runs them again.
+
+A restart waits for its peers' numbers before it draws anything. It does not wait for those of whom it knows
+that they left or will not be talked to again, since what they might prove is in its ledger already: after a
+peer's head nothing more comes from it, and a closed ledger draws nothing. They are heard if they answer.
+"""
 
 from __future__ import annotations
 
 from p2pdp.core.events import Event, Received, Started, Woken
-from p2pdp.core.ids import Peer
+from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer, is_user
+from p2pdp.core.messages import DONE, HEAD, OUT
+from p2pdp.core.step import Message
 from p2pdp.host.peers import Peers
+from p2pdp.host.seat import Seat
 from p2pdp.ledger.journal import Journal
-from p2pdp.ledger.records import OWN, RECEIVED, SALT_BYTES, SENT, STARTED, Record
+from p2pdp.ledger.messages import public_message
+from p2pdp.ledger.records import CLOSED, OWN, RECEIVED, SALT_BYTES, SENT, STARTED, Record
 from p2pdp.wire.codec import unpack_message
 
 
@@ -17,6 +26,32 @@ def recount(journal: Journal, peers: Peers) -> None:
             peers.link(record.body[0]).push(record.body[1], record.value or b"")
         elif record.kind == RECEIVED:
             peers.link(record.body[1]).took(record.body[2], record.value or b"")
+
+
+def expected_to_answer(journal: Journal, seat: Seat) -> set[Peer]:
+    """The peers whose numbers a restart waits for."""
+    records = journal.stored()
+    if records[-1].kind == CLOSED:
+        return set()
+    gone: set[Peer] = set()
+    for record in records:
+        if record.kind == RECEIVED and (seat.me == CURATOR or not is_user(record.body[1])):
+            gone |= _gone_with(record.body[1], public_message(record), seat)
+        elif record.kind == SENT and seat.me == BOOTSTRAP and public_message(record).type == OUT:
+            gone.add(public_message(record).fields[0])
+    return set(seat.peers()) - gone
+
+
+def _gone_with(sender: Peer, message: Message, seat: Seat) -> set[Peer]:
+    """Who is not to be waited for any more after this message."""
+    if message.type == HEAD:
+        return {sender}
+    if message.type == DONE and sender == CURATOR:  # users leave once they have the result
+        return set(filter(is_user, seat.peers()))
+    if message.type == OUT and sender == BOOTSTRAP:
+        who = message.fields[0]
+        return set(seat.peers()) - {BOOTSTRAP} if who == seat.me else {who}
+    return set()
 
 
 def event_of(record: Record, me: Peer) -> tuple[Event, bytes]:

@@ -134,6 +134,12 @@ def _float_batch(generator: np.random.Generator, mechanism: Mechanism, shape: Sh
     return values.tolist() if shape == () else list(values.reshape(count, *shape))
 
 
+def warm(mechanism: Mechanism) -> None:
+    """Loads what exact draws need and draws nothing: for a process that is going to fork."""
+    if mechanism.name in _PLAIN_NOISE:
+        _opendp_noise(mechanism.name, float(mechanism.scale))
+
+
 @lru_cache(maxsize=64)
 def _opendp_noise(name: str, scale: float) -> Callable[[list[int]], list[int]]:
     """OpenDP's measurement for whole vectors; it holds no random state, so a fork may inherit it."""

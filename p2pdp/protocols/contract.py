@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 from typing import Protocol as Interface
 
+from p2pdp.core.draws import Mechanism
 from p2pdp.core.events import Machine
 from p2pdp.core.ids import Peer
 from p2pdp.core.spec import Spec
@@ -39,6 +40,9 @@ class Plan(Interface):
 
     @property
     def starts(self) -> tuple[Start, ...]: ...
+
+    @property
+    def mechanisms(self) -> tuple[Mechanism, ...]: ...
 
     @property
     def reroutes(self) -> bool:

@@ -60,6 +60,11 @@ class WalkPlan:
             return tuple(Start(item, item * self.n // self.tokens, 1) for item in range(self.tokens))
         return tuple(Start(item, 0, 1) for item in range(self.tokens))
 
+    @property
+    def mechanisms(self) -> tuple[Mechanism, ...]:
+        """All that noise is drawn from."""
+        return (self.noise,) if self.share is None else (self.noise, self.share)
+
     def draws_at(self, step: int) -> list[Mechanism]:
         """The noise that the holder of a step adds before its contribution leaves it."""
         drawn = []

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Final
 
 from p2pdp.core.claims import Claim, Refusal
+
+_NUMBERS: Final = ("epsilon_max", "epsilon_mean", "mu_max", "mu_mean")
 
 
 def plain(value: Any) -> Any:
@@ -38,6 +40,15 @@ def claim_document(claim: Claim) -> dict[str, Any]:
         "violated_pairs": claim.violated_pairs,
         "assumptions": list(claim.assumptions),
     }
+
+
+def claim_of(document: dict[str, Any]) -> Claim:
+    """The claim that a document in `audit.json` tells of."""
+    numbers = {name: math.inf if document[name] == "inf" else document[name] for name in _NUMBERS}
+    pair = document["worst_pair"]
+    worst = None if pair is None else (pair[0], tuple(pair[1]) if isinstance(pair[1], list) else pair[1])
+    changed = {**numbers, "worst_pair": worst, "assumptions": tuple(document["assumptions"])}
+    return Claim(**(document | changed))
 
 
 def refusal_document(refusal: Refusal) -> dict[str, Any]:

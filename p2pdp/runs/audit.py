@@ -15,12 +15,12 @@ from p2pdp.audit.verify import verify as judge
 from p2pdp.core.claims import Claim, Refusal
 from p2pdp.core.errors import Refused, UsageError, VerificationFailed
 from p2pdp.core.ids import BOOTSTRAP, peer_name
-from p2pdp.files.folder import AUDIT_FILE, check_new_file, read_evidence, write_arrays, write_into_folder
+from p2pdp.files.folder import AUDIT_FILE, check_new_file, read_evidence, read_json, write_arrays, write_into_folder
 from p2pdp.files.folder import export as write_export
 from p2pdp.files.views import view_lines
 from p2pdp.ledger.evidence import Evidence
 from p2pdp.protocols.run_plan import RunPlan, plan_of_facts
-from p2pdp.report.documents import claim_document, refusal_document
+from p2pdp.report.documents import claim_document, claim_of, refusal_document
 from p2pdp.runs.collector import undisturbed
 
 
@@ -81,6 +81,15 @@ class Audited:
     def save(self, place: str | Path) -> None:
         """Writes audit.json into the folder of the run; beside an exported file nothing is written."""
         write_into_folder(Path(place), AUDIT_FILE, self.to_json())
+
+
+def saved_claims(place: str | Path) -> list[Claim] | None:
+    """The claims in the audit.json of a run's folder; None where it was not audited."""
+    try:
+        document = read_json(Path(place) / AUDIT_FILE)
+    except UsageError:
+        return None
+    return [claim_of(claim) for claim in document["claims"]]
 
 
 def check_pairs_file(file: str | Path) -> None:

@@ -64,7 +64,7 @@ class Prepared:
             faults=faults or {},
             private_kept=private_kept,
         )
-        return make_result(self.run, found, around, self.rows, _sensitivity(self.run), epsilon)
+        return make_result(self.run, found, around, self.rows, sensitivity(self.run), epsilon)
 
 
 def on_seed(spec: Spec, seed: int) -> Spec:
@@ -89,6 +89,6 @@ def prepare(spec: Spec, *, fast: bool = False) -> Prepared:
     return Prepared(spec, cache(data.user), run, spec_to_toml(spec), run_id(spec, fast=fast))
 
 
-def _sensitivity(run: RunPlan) -> float | None:
+def sensitivity(run: RunPlan) -> float | None:
     """That of one contribution in data units, where contributions are numbers."""
     return None if run.spec.data.clip is None else math.ldexp(sensitivity_of(run), run.plan.grid_exponent)

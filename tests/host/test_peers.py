@@ -423,8 +423,27 @@ def test_while_silent_nothing_is_taken_or_sent() -> None:
     (answer,) = out(theirs)
     assert not is_data(opened(1, 0, answer))
     theirs.resume(2.0)
-    assert [is_data(opened(1, 0, frame)) for frame in out(theirs)] == [True]
-    assert give(theirs, frames[0]) is not None
+    data, control = out(theirs)
+    assert is_data(opened(1, 0, data))
+    assert opened(1, 0, control).flags == links.CONTROL | links.RESEND  # what was passed over is asked for at once
+    out(mine)
+    mine.arrive(control, 2.0)
+    (again,) = out(mine)
+    assert give(theirs, again) is not None
+
+
+def test_what_a_hello_tells_of_while_silent_is_asked_for_afterwards() -> None:
+    mine, theirs, _lost = exchange(1)
+    theirs.silent = True
+    mine.hello(1, wants_answer=False)
+    theirs.arrive(out(mine)[0], 1.0)
+    theirs.resume(2.0)
+    (control,) = out(theirs)
+    mine.arrive(control, 2.0)
+    assert give(theirs, out(mine)[0]) is not None
+    theirs.link(0).refused = True
+    theirs.resume(3.0)
+    assert out(theirs) == []
 
 
 # Guardians

@@ -1,14 +1,16 @@
 from __future__ import annotations
 
+from p2pdp.core import messages
 from p2pdp.core.events import Received, Started, Woken
+from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer
 from p2pdp.core.step import Message
 from p2pdp.crypto.entropy import SeededEntropy
 from p2pdp.host.custody import Guardian
 from p2pdp.host.effects import Timing
 from p2pdp.host.peers import Peers
-from p2pdp.host.restart import event_of, recount
+from p2pdp.host.restart import event_of, expected_to_answer, recount
 from p2pdp.ledger.journal import PRIVATE, VIEW, Journal
-from p2pdp.ledger.records import OWN, RECEIVED, SALT_BYTES, SENT, STARTED, WOKEN
+from p2pdp.ledger.records import CLOSED, OWN, RECEIVED, SALT_BYTES, SENT, STARTED, WOKEN
 from p2pdp.wire.codec import pack_message, pack_value
 from tests.host.toys import seat
 
@@ -51,3 +53,46 @@ def test_events_come_back_as_they_were() -> None:
     assert event_of(records[WOKEN], 0) == (Woken(), b"")
     assert event_of(records[RECEIVED], 0) == (Received(1, Message("m", (4, 5), 77)), pack_value(77))
     assert event_of(records[OWN], 0) == (Received(0, Message("own", (6,))), b"")
+
+
+def journal_with(*records: tuple[int, tuple[object, ...]]) -> Journal:
+    journal = Journal()
+    for kind, body in ((STARTED, (1.0,)), *records):
+        journal.append(kind, body)
+    files = {VIEW: b"", PRIVATE: b""}
+    for name, data in journal.take_writes():
+        files[name] += data
+    return Journal(files[VIEW], files[PRIVATE])
+
+
+def received(sender: Peer, kind: str, *fields: object) -> tuple[int, tuple[object, ...]]:
+    return RECEIVED, (2.0, sender, pack_message(Message(kind, fields)))
+
+
+def sent(to: Peer, kind: str, *fields: object) -> tuple[int, tuple[object, ...]]:
+    return SENT, (to, pack_message(Message(kind, fields)))
+
+
+def test_a_restart_waits_for_all_it_may_talk_to() -> None:
+    assert expected_to_answer(journal_with(), seat(0, 3)) == {BOOTSTRAP, CURATOR, 1, 2}
+    assert expected_to_answer(journal_with(), seat(0, 3, (2,))) == {BOOTSTRAP, CURATOR, 2}
+
+
+def test_a_restart_does_not_wait_for_those_who_are_out() -> None:
+    order = (messages.OUT, 2, b"signature")
+    assert expected_to_answer(journal_with(received(BOOTSTRAP, *order)), seat(0, 3)) == {BOOTSTRAP, CURATOR, 1}
+    assert expected_to_answer(journal_with(received(BOOTSTRAP, *order)), seat(2, 3)) == {BOOTSTRAP}
+    assert expected_to_answer(journal_with(sent(0, *order)), seat(BOOTSTRAP, 3)) == {CURATOR, 0, 1}
+    assert 2 in expected_to_answer(journal_with(received(1, *order)), seat(0, 3))  # a user may not say so
+
+
+def test_a_restart_does_not_wait_for_those_who_have_left() -> None:
+    head = received(1, messages.HEAD, 5, b"head")
+    assert expected_to_answer(journal_with(head), seat(CURATOR, 3)) == {BOOTSTRAP, 0, 2}
+    assert 1 in expected_to_answer(journal_with(head), seat(0, 3))
+    done = journal_with(received(CURATOR, messages.DONE))
+    assert expected_to_answer(done, seat(BOOTSTRAP, 3)) == {CURATOR}
+
+
+def test_a_closed_ledger_draws_nothing_and_waits_for_nobody() -> None:
+    assert expected_to_answer(journal_with((CLOSED, (b"signature",))), seat(0, 3)) == set()

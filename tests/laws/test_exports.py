@@ -27,6 +27,8 @@ PUBLIC = [
     "export",
     "keygen",
     "load_spec",
+    "resume",
+    "run",
     "simulate",
     "simulate_async",
     "verify",

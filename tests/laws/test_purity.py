@@ -48,9 +48,14 @@ RULES = (
         "the operating system's entropy enters here only",
     ),
     Rule(
-        "builtins.print builtins.input sys.stdout sys.stderr sys.stdin",
+        "builtins.print builtins.input sys.stdout sys.stdin",
         TERMINAL,
         "only the command line talks to people",
+    ),
+    Rule(
+        "sys.stderr",
+        (*TERMINAL, "cluster"),
+        "only the command line and a child process that failed complain to people",
     ),
     Rule(
         "random pickle cPickle _pickle dill cloudpickle joblib marshal shelve builtins.eval builtins.exec "

@@ -5,7 +5,7 @@ import math
 from dataclasses import fields
 
 from p2pdp.core.claims import Claim, Refusal
-from p2pdp.report.documents import claim_document, plain, refusal_document
+from p2pdp.report.documents import claim_document, claim_of, plain, refusal_document
 
 CLAIM = Claim(
     "coalition", "user", "replace", 1e-6, "exact", "public", math.inf, None, 2.5, None, (3, (1, 2)), True, 4, ("a", "b")
@@ -31,3 +31,8 @@ def test_a_claim_has_all_its_fields_in_order() -> None:
 def test_a_refusal_says_who_how_and_why() -> None:
     refusal = Refusal("node", "exact", "because")
     assert refusal_document(refusal) == {"observer": "node", "method": "exact", "reason": "because"}
+
+
+def test_a_claim_can_be_had_from_its_document_again() -> None:
+    assert claim_of(claim_document(CLAIM)) == CLAIM
+    assert claim_of(json.loads(json.dumps(claim_document(CLAIM)))) == CLAIM

@@ -1,0 +1,24 @@
+"""Arguments and options that several commands share, and how a document is printed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+SpecFile = Annotated[Path, typer.Argument(metavar="SPEC", help="The spec: a TOML file.")]
+RunPlace = Annotated[Path, typer.Argument(metavar="DIR", help="A run's folder, or a file made by export.")]
+RunFolder = Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a run.")]
+OutFolder = Annotated[Path | None, typer.Option(help="The folder to fill; by default ./p2pdp-RUN_ID.")]
+Overrides = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="SECTION.KEY=VALUE", help="Overrides an entry of the spec; repeatable."),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="One JSON document on standard output and nothing else.")]
+
+
+def print_document(document: Any) -> None:
+    from p2pdp.files.folder import to_json
+
+    print(to_json(document))

@@ -1,0 +1,1 @@
+"""A run on one machine: one operating-system process a user, and one for bootstrap and curator."""

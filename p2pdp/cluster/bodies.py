@@ -1,0 +1,178 @@
+"""What the processes of a local run do, each after it was forked."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import socket
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from p2pdp.cluster.children import Body
+from p2pdp.cluster.events import send_event
+from p2pdp.core.draws import Sampler
+from p2pdp.core.errors import RunFailed, UsageError
+from p2pdp.core.ids import Peer, is_user, peer_name
+from p2pdp.core.spec import Spec
+from p2pdp.core.step import Output
+from p2pdp.crypto.identity import Identity
+from p2pdp.crypto.roster import Roster
+from p2pdp.files.folder import ROSTER_FILE, write_json
+from p2pdp.files.keys import PUBLIC_FILE, SECRET_FILE
+from p2pdp.mechanisms.sampler import ExactSampler, FastSampler
+from p2pdp.node import roles, user
+from p2pdp.node.keys import durable_secret, write_durably
+from p2pdp.node.roles import RolesNode, RolesSettings
+from p2pdp.node.user import UserNode, UserSettings
+from p2pdp.protocols.run_plan import RunPlan
+from p2pdp.services.bootstrap import BLOCKED, EXCLUDED
+from p2pdp.services.curator import PUBLISHED_RESULT
+from p2pdp.services.desk import Quorum
+from p2pdp.transports.tcp import Address
+
+NOWHERE: Final = -2  # no process here is that user
+
+
+@dataclass(frozen=True)
+class Job:
+    """One local run. `secrets` are those of join tokens; `plan(n)` the plan for the real number of users."""
+
+    spec: Spec
+    folder: Path
+    run_id: bytes
+    text: str
+    digest: bytes
+    bootstrap_public: bytes
+    secrets: Sequence[bytes] = field(repr=False)
+    plan: Callable[[int], RunPlan]
+    rows: Callable[[int, Peer], Any] = field(repr=False)
+
+    @property
+    def slots(self) -> int:
+        return self.spec.run.nodes
+
+    def sampler(self) -> Sampler:
+        return ExactSampler() if self.spec.noise.sampler == "exact" else FastSampler()
+
+
+def places(job: Job, roster: Roster) -> list[int]:
+    """Which process each user is: its number, unless some stayed away and the numbers moved up."""
+    if roster.n == job.slots:
+        return list(range(roster.n))
+    slots = {}
+    for slot in range(job.slots):
+        public = node_folder(job, slot) / PUBLIC_FILE
+        if public.is_file():
+            slots[public.read_text().strip()] = slot
+    return [slots.get(entry.identity.hex(), NOWHERE) for entry in roster.entries]
+
+
+def node_folder(job: Job, slot: int) -> Path:
+    return job.folder / "nodes" / f"{slot:04d}"
+
+
+class _Map:
+    """Where users are; made once the roster is known, which never changes."""
+
+    def __init__(self, job: Job, addresses: Sequence[Address]) -> None:
+        self._job = job
+        self._addresses = addresses
+        self._places: list[int] = []
+
+    def slot(self, roster: Roster, user: Peer) -> int:
+        if not self._places:
+            self._places = places(self._job, roster)
+        return self._places[user]
+
+    def where(self, roster: Roster, user: Peer) -> Address | None:
+        slot = self.slot(roster, user)
+        return None if slot == NOWHERE else self._addresses[slot]
+
+
+def user_body(job: Job, slot: int, listening: socket.socket, bootstrap: Address, users: Sequence[Address]) -> Body:
+    async def body() -> None:
+        folder = node_folder(job, slot)
+        if user.has_finished(folder):
+            return
+        identity = Identity(durable_secret(folder / SECRET_FILE))
+        if not (folder / PUBLIC_FILE).exists():
+            write_durably(folder / PUBLIC_FILE, identity.public.hex().encode() + b"\n")
+        node = UserNode(
+            UserSettings(
+                folder=folder,
+                identity=identity,
+                token=slot,
+                secret=job.secrets[slot],
+                bootstrap_public=job.bootstrap_public,
+                accept=lambda _text: job.digest,
+                prepare=lambda roster, me: (job.plan(roster.n), job.rows(roster.n, me)),
+                bootstrap_address=bootstrap,
+                where=_Map(job, users).where,
+                listening=listening,
+                sampler=job.sampler,
+                power=job.spec.run.durability == "power",
+            )
+        )
+        await node.run()
+
+    return body
+
+
+def roles_body(job: Job, listening: socket.socket, users: Sequence[Address], pipe: int) -> Body:
+    where = _Map(job, users)
+    seated: list[Roster] = []
+
+    def on_roster(roster: Roster) -> None:
+        seated.append(roster)
+        write_json(job.folder / ROSTER_FILE, roster.to_json())
+        send_event(pipe, "roster", n=roster.n)
+
+    def on_output(_peer: Peer, output: Output) -> None:
+        if output.type == PUBLISHED_RESULT:
+            send_event(pipe, "published")
+        elif output.type in (EXCLUDED, BLOCKED):
+            who = output.fields[0]
+            slot = where.slot(seated[0], who) if is_user(who) else NOWHERE
+            send_event(pipe, output.type, user=peer_name(who), slot=slot)
+
+    def prepare(n: int) -> RunPlan:
+        try:
+            return job.plan(n)
+        except UsageError as error:
+            if n == job.slots:
+                raise
+            raise RunFailed(
+                f"{n} of {job.slots} nodes have enrolled, and the run cannot be made for them: {error}"
+            ) from None
+
+    async def body() -> None:
+        run_spec = job.spec.run
+        curator = job.folder / "curator"
+        if roles.have_finished(curator):
+            return
+        node = RolesNode(
+            RolesSettings(
+                folder=curator,
+                identity=Identity(durable_secret(curator / "bootstrap" / SECRET_FILE)),
+                curator_identity=Identity(durable_secret(curator / SECRET_FILE)),
+                run_id=job.run_id,
+                spec_text=job.text,
+                spec_digest=job.digest,
+                protocol=run_spec.protocol,
+                secrets=job.secrets,
+                quorum=Quorum(run_spec.nodes, run_spec.min_nodes or run_spec.nodes, run_spec.enrol_timeout_s),
+                prepare=prepare,
+                where=where.where,
+                listening=listening,
+                sampler=job.sampler,
+                on_roster=on_roster,
+                on_output=on_output,
+                power=run_spec.durability == "power",
+            )
+        )
+        asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, node.nobody_left.set)
+        await node.run()
+
+    return body

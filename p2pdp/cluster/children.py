@@ -1,0 +1,128 @@
+"""Child processes: forked from this one, each with an event loop of its own.
+
+Guarantee: nothing random is made before a fork, so a child makes its own keys, salts and noise. A child
+leaves by `os._exit` and never runs on into the parent's code. SIGTERM asks it to end in good order, and so
+does the end of the parent, however that comes about (`lifeline`). Children write to no standard stream: why
+one failed is `report`ed. Of an unexpected error that is where it happened and its kind, but not its message,
+which may hold a value.
+
+The caller owes: it waits for each child, and does not fork from a thread of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import traceback
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import uvloop
+
+from p2pdp.core.errors import NotReady, P2pdpError
+
+INTERRUPTED: Final = 130
+CRASHED: Final = 1
+TRACE_LETTERS_MAX: Final = 1500
+_HELD: Final = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGCHLD, signal.SIGUSR1})
+
+Body = Callable[[], Awaitable[None]]
+Report = Callable[[str, str], None]  # FAILED or TRACE, and a text
+
+FAILED: Final = "failed"  # for a reason that a person can understand
+TRACE: Final = "trace"  # by an error that nobody foresaw
+
+
+def fork(body: Body, close: Callable[[], None], report: Report, lifeline: int | None = None) -> int:
+    """Starts a child that runs `body`; gives its process id.
+
+    `close` drops what the child inherited and must not keep, such as the sockets of the others. `lifeline`
+    is the reading end of a pipe whose writing end only the parent keeps.
+    """
+    with _signals_held():
+        try:
+            child = os.fork()
+        except OSError as error:
+            raise NotReady(f"no further process can be started: {error.strerror}") from None
+        if child:
+            return child
+        code = CRASHED
+        try:
+            code = _live(body, close, report, lifeline)
+        finally:
+            os._exit(code)
+
+
+@contextmanager
+def _signals_held() -> Iterator[None]:
+    """Until a child has its own ways of taking them, signals wait."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _HELD)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _live(body: Body, close: Callable[[], None], report: Report, lifeline: int | None) -> int:
+    try:
+        signal.set_wakeup_fd(-1)
+        for number in (signal.SIGCHLD, signal.SIGTERM):
+            signal.signal(number, signal.SIG_DFL)
+        for number in (signal.SIGINT, signal.SIGUSR1):  # Ctrl-C is for the parent, which tells its children
+            signal.signal(number, signal.SIG_IGN)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _HELD)
+        close()
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            runner.get_loop().set_exception_handler(lambda _loop, context: _unheard(context, report))
+            runner.run(_until_told(body, lifeline))
+    except asyncio.CancelledError:
+        return INTERRUPTED
+    except BaseException as error:  # noqa: BLE001  (a child must never run on into the parent's code)
+        return _told(error, report)
+    return 0
+
+
+def _told(error: BaseException, report: Report) -> int:
+    """Reports why a child ends; gives its exit code."""
+    if isinstance(error, P2pdpError):
+        report(FAILED, str(error))
+        return error.exit_code
+    report(TRACE, trace_of(error))
+    return CRASHED
+
+
+def trace_of(error: BaseException) -> str:
+    """Where it happened and what kind of error it was."""
+    frames = traceback.extract_tb(error.__traceback__)
+    lines = [f"{Path(frame.filename).name}:{frame.lineno} in {frame.name}: {frame.line}" for frame in frames]
+    return "\n".join([*lines, type(error).__name__])[-TRACE_LETTERS_MAX:]
+
+
+def _unheard(context: dict[str, Any], report: Report) -> None:
+    """An error in a callback, of which the loop would only tell: the state it left behind is not to be trusted."""
+    error = context.get("exception")
+    if error is not None and not isinstance(error, OSError):  # the network's errors end a connection, not a node
+        os._exit(_told(error, report))
+
+
+async def _until_told(body: Body, lifeline: int | None) -> None:
+    task, loop = asyncio.current_task(), asyncio.get_running_loop()
+    assert task is not None
+    loop.add_signal_handler(signal.SIGTERM, task.cancel)
+    if lifeline is not None:
+
+        def orphaned() -> None:
+            loop.remove_reader(lifeline)
+            task.cancel()
+
+        loop.add_reader(lifeline, orphaned)
+    await body()
+
+
+def wait_for(child: int) -> int:
+    """The exit code of a child, negative for a signal."""
+    _, status = os.waitpid(child, 0)
+    return os.waitstatus_to_exitcode(status)

@@ -1,0 +1,1 @@
+"""The asyncio shell of a peer: host, transport, disk, clock and entropy."""

@@ -1,0 +1,221 @@
+"""Bootstrap and curator: two machines in one process, behind one port.
+
+A blocked run (see `services/bootstrap.py`) raises `RunFailed`. Started again, bootstrap's ledger tells of
+that block once more: then whoever caused it gets the time of two patiences to come back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from p2pdp.assembly.hosts import bootstrap_host, curator_host
+from p2pdp.core.draws import Sampler
+from p2pdp.core.errors import RunFailed
+from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer, is_user, peer_name
+from p2pdp.core.step import Output
+from p2pdp.crypto.enrolment import Offer
+from p2pdp.crypto.entropy import SystemEntropy
+from p2pdp.crypto.identity import Identity, RunKey
+from p2pdp.crypto.roster import Roster, sign_entry
+from p2pdp.host.seat import Seat
+from p2pdp.ledger.journal import PRIVATE, VIEW, Journal
+from p2pdp.ledger.records import PUBLISHED
+from p2pdp.node.clock import Clock
+from p2pdp.node.disk import Disk, is_closed
+from p2pdp.node.keys import durable_secret
+from p2pdp.node.shell import HostShell
+from p2pdp.protocols.run_plan import RunPlan
+from p2pdp.services.bootstrap import BLOCKED
+from p2pdp.services.desk import Desk, Quorum, Replies
+from p2pdp.transports.contract import Origin
+from p2pdp.transports.tcp import Address, TcpListener, TcpTransport
+
+LINGER_S: Final = 3.0
+RUN_KEY_FILE: Final = "run.key"
+BOOTSTRAP_FOLDER: Final = "bootstrap"  # below the curator's
+
+
+@dataclass(frozen=True)
+class RolesSettings:
+    """`prepare(n)` makes the plan for the real number of users; `where` is the address of an identity."""
+
+    folder: Path
+    identity: Identity
+    curator_identity: Identity
+    run_id: bytes
+    spec_text: str
+    spec_digest: bytes
+    protocol: str
+    secrets: Sequence[bytes]
+    quorum: Quorum
+    prepare: Callable[[int], RunPlan]
+    where: Callable[[Roster, Peer], Address | None]
+    listening: socket.socket
+    sampler: Callable[[], Sampler]
+    on_roster: Callable[[Roster], None]
+    on_output: Callable[[Peer, Output], None]
+    power: bool = False
+
+
+def have_finished(folder: Path) -> bool:
+    """Whether both did all of their part before: their ledgers are closed, and one of the run keys is unlinked."""
+    places = (folder, folder / BOOTSTRAP_FOLDER)
+    if all((place / RUN_KEY_FILE).exists() for place in places) or not all(is_closed(place) for place in places):
+        return False
+    for place in places:
+        (place / RUN_KEY_FILE).unlink(missing_ok=True)
+    return True
+
+
+class RolesNode:
+    """To be made within a running event loop."""
+
+    def __init__(self, settings: RolesSettings) -> None:
+        self._settings = settings
+        self._clock = Clock()
+        self._entropy = SystemEntropy()
+        folder = settings.folder
+        self._disks = {
+            BOOTSTRAP: Disk(folder / BOOTSTRAP_FOLDER, power=settings.power),
+            CURATOR: Disk(folder, power=settings.power),
+        }
+        self._keys = {
+            BOOTSTRAP: RunKey(durable_secret(folder / BOOTSTRAP_FOLDER / RUN_KEY_FILE)),
+            CURATOR: RunKey(durable_secret(folder / RUN_KEY_FILE)),
+        }
+        self.shells = {
+            peer: HostShell(disk, self._clock, self._document, self._teller(peer)) for peer, disk in self._disks.items()
+        }
+        self._transports = {peer: TcpTransport(shell, self._where) for peer, shell in self.shells.items()}
+        for peer, shell in self.shells.items():
+            shell.transport = self._transports[peer]
+        self._listener = TcpListener(self._transports.get)
+        self._roster: Roster | None = None
+        self._run: RunPlan | None = None
+        self._timers: list[asyncio.TimerHandle] = []
+        self.nobody_left = asyncio.Event()
+        self._journals = {peer: Journal(disk.stored[VIEW], disk.stored[PRIVATE]) for peer, disk in self._disks.items()}
+        self._journal = self._journals[BOOTSTRAP]
+        self._old_outputs = {
+            peer: sum(record.kind == PUBLISHED for record in journal.stored())
+            for peer, journal in self._journals.items()
+        }
+        self._desk = self._make_desk()
+
+    async def run(self) -> None:
+        """Until both ledgers are closed. Raises `RunFailed` where the run is blocked."""
+        folder = self._settings.folder
+        await self._listener.listen(self._settings.listening)
+        try:
+            bootstrap = self.shells[BOOTSTRAP]
+            bootstrap.safely(lambda: self._replied(self._desk.begin(self._clock.now_s())))
+            await asyncio.gather(*(shell.ended for shell in self.shells.values()))
+            if any(shell.host is not None and shell.host.stopped for shell in self.shells.values()):
+                raise RunFailed("the disk of bootstrap or of the curator was rolled back")
+            await self._linger()
+            for peer, place in ((BOOTSTRAP, folder / BOOTSTRAP_FOLDER), (CURATOR, folder)):
+                self.shells[peer].write_totals(place)
+            for place in (folder, folder / BOOTSTRAP_FOLDER):
+                (place / RUN_KEY_FILE).unlink(missing_ok=True)
+        finally:
+            self._listener.close()
+            for timer in self._timers:
+                timer.cancel()
+            for peer, shell in self.shells.items():
+                shell.stop()
+                await self._transports[peer].close()
+
+    async def _linger(self) -> None:
+        """The curator acknowledges heads that are handed in again, until nobody is left or for a while."""
+        try:
+            await asyncio.wait_for(self.nobody_left.wait(), LINGER_S)
+        except TimeoutError:
+            return
+
+    def _teller(self, peer: Peer) -> Callable[[Output], None]:
+        def told(output: Output) -> None:
+            self._settings.on_output(peer, output)
+            old = self._old_outputs[peer] > 0  # a restart tells again what its ledger tells
+            self._old_outputs[peer] -= 1
+            if output.type == BLOCKED:
+                self._blocked(output.fields[0], old=old)
+
+        return told
+
+    def _blocked(self, who: Peer, *, old: bool) -> None:
+        shell = self.shells[BOOTSTRAP]
+        if not old:
+            raise RunFailed(f"{who_is(who)} is gone, and nobody can go round it")
+
+        def still() -> None:
+            if shell.host is not None and not shell.host.heard(who):
+                raise RunFailed(f"{who_is(who)} is still gone, and nobody can go round it")
+
+        assert self._run is not None
+        patience_s = self._run.spec.run.patience_s
+        self._timers.append(asyncio.get_running_loop().call_later(2 * patience_s, shell.safely, still))
+
+    def _where(self, peer: Peer) -> Address | None:
+        if peer < 0:
+            host, port = self._settings.listening.getsockname()[:2]
+            return host, port
+        return None if self._roster is None else self._settings.where(self._roster, peer)
+
+    def _make_desk(self) -> Desk:
+        settings = self._settings
+        return Desk(
+            settings.identity,
+            self._keys[BOOTSTRAP],
+            Offer(settings.run_id, settings.spec_text, self._keys[BOOTSTRAP].public),
+            settings.spec_digest,
+            settings.protocol,
+            sign_entry(settings.curator_identity, settings.run_id, self._keys[CURATOR].public),
+            settings.secrets,
+            settings.quorum,
+            self._prepare,
+            self._journal,
+            self._entropy,
+        )
+
+    def _prepare(self, n: int) -> tuple[Callable[[Peer], Any], Any]:
+        self._run = self._settings.prepare(n)
+        return self._run.neighbours, self._run.facts
+
+    def _document(self, origin: Origin, frame: bytes) -> None:
+        self._replied(self._desk.frame(origin, frame, self._clock.now_s()))
+
+    def _replied(self, replies: Replies) -> None:
+        """Acts on what the desk says; with the roster, bootstrap and curator take their seats."""
+        self._disks[BOOTSTRAP].append(replies.writes)
+        for origin, frame in replies.frames:
+            self._transports[BOOTSTRAP].answer(origin, frame)
+        if replies.wake_at_s is not None and not self._timers:
+            delay_s = max(0.0, replies.wake_at_s - self._clock.now_s())
+            wake = self.shells[BOOTSTRAP].safely
+            self._timers.append(asyncio.get_running_loop().call_later(delay_s, wake, self._desk_wakes))
+        roster = self._desk.roster
+        if roster is not None and self._roster is None:
+            self._take_seats(roster)
+
+    def _desk_wakes(self) -> None:
+        self._timers.clear()
+        self._replied(self._desk.wake(self._clock.now_s()))
+
+    def _take_seats(self, roster: Roster) -> None:
+        self._roster = roster
+        self._settings.on_roster(roster)
+        assert self._run is not None
+        settings, sampler = self._settings, self._settings.sampler()
+        seat = Seat(CURATOR, roster, settings.curator_identity, self._keys[CURATOR], None)
+        self.shells[CURATOR].begin(curator_host(self._run, seat, self._journals[CURATOR], sampler, self._entropy))
+        seat = Seat(BOOTSTRAP, roster, settings.identity, self._keys[BOOTSTRAP], None)
+        self.shells[BOOTSTRAP].begin(bootstrap_host(self._run, seat, self._journal, sampler, self._entropy))
+
+
+def who_is(peer: Peer) -> str:
+    return f"user {peer}" if is_user(peer) else str(peer_name(peer))

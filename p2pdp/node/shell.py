@@ -1,0 +1,146 @@
+"""The shell around one host: carries out its effects, in order, on a disk, a transport and a clock.
+
+Guarantee: what a host wants written is with the operating system before any frame of the same call is
+handed to the transport. Everything happens in callbacks of one event loop, so calls into the host never
+overlap. A call that fails, on a full disk say, ends everything: nothing is recorded or sent after it, and
+`ended` tells whoever runs the node. So a record that was half written stays the last one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from p2pdp.core.ids import Peer
+from p2pdp.core.step import Output
+from p2pdp.host.effects import Effects
+from p2pdp.host.host import Host
+from p2pdp.node.clock import Clock
+from p2pdp.node.disk import Disk
+from p2pdp.node.keys import write_durably
+from p2pdp.transports.contract import Origin, Transport
+from p2pdp.wire.frames import Kind
+
+TOTALS_FILE: Final = "totals.json"
+_KIND_AT: Final = 1  # where a frame's kind stands
+
+Documents = Callable[[Origin, bytes], None]
+
+
+def _nobody(_peer: Peer) -> None:
+    pass
+
+
+class HostShell:
+    """Runs a host. To be made within a running event loop."""
+
+    def __init__(
+        self,
+        disk: Disk,
+        clock: Clock,
+        documents: Documents,
+        on_output: Callable[[Output], None],
+        on_lost: Callable[[Peer], None] = _nobody,
+    ) -> None:
+        """Frames that are no host's go to `documents`, and lost ways to `on_lost` as long as there is no host."""
+        self._disk = disk
+        self._clock = clock
+        self._documents = documents
+        self._on_output = on_output
+        self._on_lost = on_lost
+        self._wake: asyncio.TimerHandle | None = None
+        self._wake_at_s = 0.0
+        self._stopped = False
+        self.transport: Transport | None = None
+        self.host: Host | None = None
+        self.ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.bytes_sent = 0
+
+    def begin(self, host: Host) -> None:
+        self.host = host
+        self.carry_out(host.begin(self._clock.now_s()))
+
+    def fail(self, error: BaseException) -> None:
+        """Nothing more is done; the error goes to whoever awaits `ended`."""
+        self.stop()
+        if not self.ended.done():
+            self.ended.set_exception(error)
+
+    def safely(self, act: Callable[[], None]) -> None:
+        """For callbacks of the event loop, which would report an error and go on."""
+        if self._stopped:
+            return
+        try:
+            act()
+        except Exception as error:  # noqa: BLE001  (it is told to whoever awaits `ended`)
+            self.fail(error)
+
+    # transports.contract.Shell
+
+    def arrived(self, origin: Origin, frame: bytes) -> None:
+        self.safely(lambda: self._arrived(origin, frame))
+
+    def lost(self, peer: Peer) -> None:
+        self.safely(lambda: self._on_lost(peer) if self.host is None else self._greet(peer))
+
+    def connected(self, peer: Peer) -> None:
+        self.safely(lambda: self._greet(peer))
+
+    def _arrived(self, origin: Origin, frame: bytes) -> None:
+        if len(frame) <= _KIND_AT or frame[_KIND_AT] != Kind.BOXED:
+            self._documents(origin, frame)
+            return
+        if self.host is None:
+            return  # it will be sent again once there is a host
+        effects = self.host.frame(frame, self._clock.now_s())
+        if self.host.proved is not None and self.transport is not None:
+            self.transport.belongs(origin, self.host.proved)
+        self.carry_out(effects)
+
+    def _greet(self, peer: Peer) -> None:
+        """Compares numbers with a peer; the transport makes a way for it if there is none."""
+        if self.host is not None and not self.host.done:
+            self.carry_out(self.host.connected(peer, self._clock.now_s()))
+
+    # Effects
+
+    def carry_out(self, effects: Effects) -> None:
+        self._disk.append(effects.writes)
+        for output in effects.outputs:
+            self._on_output(output)
+        assert self.transport is not None
+        for peer, frame in effects.frames:
+            self.bytes_sent += len(frame)
+            self.transport.send(peer, frame)
+        self._schedule(effects.wake_at_s)
+        if self.host is not None and (self.host.done or self.host.stopped) and not self.ended.done():
+            self.ended.set_result(None)
+
+    def _schedule(self, at_s: float | None) -> None:
+        """One timer: an earlier one that is set stays, for a spurious wake does no harm."""
+        if at_s is None or (self._wake is not None and self._wake_at_s <= at_s):
+            return
+        if self._wake is not None:
+            self._wake.cancel()
+        self._wake_at_s = at_s
+        delay_s = max(0.0, at_s - self._clock.now_s())
+        self._wake = asyncio.get_running_loop().call_later(delay_s, self.safely, self._woken)
+
+    def _woken(self) -> None:
+        self._wake = None
+        if self.host is not None:
+            self.carry_out(self.host.wake(self._clock.now_s()))
+
+    def write_totals(self, folder: Path) -> None:
+        """Leaves what only this process knows: bytes sent and faults by kind, in all."""
+        faults = {} if self.host is None else self.host.fault_counts
+        write_durably(folder / TOTALS_FILE, json.dumps({"bytes": self.bytes_sent, "faults": faults}).encode())
+
+    def stop(self) -> None:
+        self._stopped = True
+        if self._wake is not None:
+            self._wake.cancel()
+        self._disk.close()

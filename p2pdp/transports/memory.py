@@ -1,0 +1,108 @@
+"""Frames between nodes of one process: the same ways as over sockets, without the sockets.
+
+Guarantee: a frame is handed over by a later callback of the event loop, in the order of sending; what a
+node was sent and has not taken yet is bounded in frames and bytes, and what is above that is dropped.
+
+The caller owes: all transports of a `Hub` live in one event loop. A node is reached from the moment it
+listens as a peer, and frames for a peer that nobody is yet wait with the sender.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from p2pdp.core.ids import Peer
+from p2pdp.transports.contract import Shell
+from p2pdp.transports.ways import WAYS_MAX, FrameQueue, Way, Ways
+
+
+class Hub:
+    """Where the transports of one process find each other."""
+
+    def __init__(self) -> None:
+        self._listening: dict[Peer, MemoryTransport] = {}
+        self._seeking: dict[Peer, dict[MemoryTransport, None]] = {}
+
+    def listen(self, peer: Peer, transport: MemoryTransport) -> None:
+        """From now on frames for the peer go to this transport, instead of an earlier one."""
+        self._listening[peer] = transport
+        for seeker in self._seeking.pop(peer, ()):
+            seeker.found(peer, transport)
+
+    def find(self, peer: Peer, seeker: MemoryTransport) -> MemoryTransport | None:
+        """Who listens as the peer; where nobody does, the seeker is told later."""
+        transport = self._listening.get(peer)
+        if transport is None:
+            self._seeking.setdefault(peer, {})[seeker] = None
+        return transport
+
+    def forget(self, transport: MemoryTransport) -> None:
+        for peer in [peer for peer, listening in self._listening.items() if listening is transport]:
+            del self._listening[peer]
+        for seekers in self._seeking.values():
+            seekers.pop(transport, None)
+
+
+class _End(Way):
+    """One end of a connection between two transports."""
+
+    def __init__(self, owner: MemoryTransport, peer: Peer | None) -> None:
+        self.owner = owner
+        self.peer = peer
+        self.other: _End | None = None
+
+    def write(self, frame: bytes) -> None:
+        if self.other is not None:
+            self.other.owner.take(self.other, frame)
+
+    def proved(self) -> None:
+        """Nobody keeps count of strangers inside one process."""
+
+    def leave(self) -> None:
+        asyncio.get_running_loop().call_soon(self._leave)  # behind the frames that were written before
+
+    def _leave(self) -> None:
+        if self.other is not None:
+            self.other.owner.left(self.other)
+            self.drop()
+
+    def finish(self) -> None:
+        self.drop()
+
+    def drop(self) -> None:
+        """Both ends hear of it behind the frames that were written before."""
+        other, self.other = self.other, None
+        if other is not None:
+            other.other = None
+            for end in (self, other):
+                asyncio.get_running_loop().call_soon(end.owner.closed, end)
+
+
+class MemoryTransport(Ways):
+    def __init__(self, shell: Shell, hub: Hub, ways_max: int = WAYS_MAX) -> None:
+        super().__init__(shell, ways_max)
+        self._hub = hub
+        self._inbox = FrameQueue()
+
+    def take(self, end: _End, frame: bytes) -> None:
+        if self._inbox.add(frame):
+            asyncio.get_running_loop().call_soon(self._hand_over, end)
+
+    def _hand_over(self, end: _End) -> None:
+        self.arrived(end, self._inbox.take())
+
+    def found(self, peer: Peer, transport: MemoryTransport) -> None:
+        if peer not in self._queues:
+            return  # the peer came to us in the meantime
+        mine, theirs = _End(self, peer), _End(transport, None)
+        mine.other, theirs.other = theirs, mine
+        transport.opened(theirs)
+        self.opened(mine)
+
+    def _reach(self, peer: Peer) -> None:
+        transport = self._hub.find(peer, self)
+        if transport is not None:
+            self.found(peer, transport)
+
+    async def _give_up(self) -> None:
+        self._hub.forget(self)

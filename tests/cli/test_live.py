@@ -1,0 +1,111 @@
+"""The commands that start processes, each in a process of its own: children are forked from it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from p2pdp.api import load_spec
+from p2pdp.files.spec import demo_spec
+
+SPEC = """[run]
+protocol = "walk.sum"
+nodes = 3
+seed = 1
+[graph]
+kind = "complete"
+[walk]
+order = "random"
+hops = 12
+[noise]
+mechanism = "gaussian"
+sigma = 1.0
+[data]
+kind = "uniform"
+clip = [0.0, 1.0]
+"""
+
+
+def p2pdp(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "p2pdp", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+
+
+@pytest.fixture
+def spec(tmp_path: Path) -> Path:
+    path = tmp_path / "spec.toml"
+    path.write_text(SPEC)
+    return path
+
+
+def test_the_demo_ends_with_a_report_that_a_person_can_read(tmp_path: Path) -> None:
+    done = p2pdp("demo", "--out", tmp_path / "demo")
+    assert (done.returncode, done.stderr) == (0, "")
+    for word in ("estimate", "standard error", "local DP", "trusted curator", "could have learned", "epsilon", "demo"):
+        assert word in done.stdout
+    assert "hypothetical" not in done.stdout
+    assert "seed" not in done.stdout
+
+
+def test_the_demo_is_sixteen_users_whose_noise_is_exact() -> None:
+    assert (demo_spec().run.nodes, demo_spec().noise.sampler, demo_spec().run.transport) == (16, "exact", "tcp")
+
+
+def test_run_gives_its_result_as_one_document(spec: Path, tmp_path: Path) -> None:
+    done = p2pdp("run", spec, "--out", tmp_path / "out", "--json")
+    assert (done.returncode, done.stderr) == (0, "")
+    printed: dict[str, Any] = json.loads(done.stdout)
+    assert printed.pop("folder") == str(tmp_path / "out")
+    assert printed == json.loads((tmp_path / "out" / "result.json").read_text())
+    assert (printed["seeded"], printed["seed"], printed["hops"], printed["missing"]) == (False, 1, 12, [])
+    assert printed["started"] is not None
+    assert p2pdp("verify", tmp_path / "out").returncode == 0
+    again = p2pdp("resume", tmp_path / "out", "--json")
+    assert json.loads(again.stdout)["estimate"] == printed["estimate"]
+
+
+def test_two_runs_draw_different_noise(spec: Path, tmp_path: Path) -> None:
+    estimates = set()
+    for name in ("a", "b"):
+        done = p2pdp("run", spec, "--out", tmp_path / name, "--json", "--set", "run.audit=false")
+        estimates.add(json.loads(done.stdout)["estimate"])
+    assert len(estimates) == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "says"),
+    [
+        (("run", "nowhere.toml"), 2, "nowhere.toml"),
+        (("resume", "nowhere"), 2, "nowhere"),
+        (("run", "spec.toml", "--set", 'run.transport="mqtt"'), 6, "mqtt"),
+        (("run", "spec.toml", "--set", "run.nodes=0"), 2, "nodes"),
+        (("run", "spec.toml", "--out", "."), 2, "not empty"),
+    ],
+)
+def test_what_cannot_be_done_is_one_line(spec: Path, arguments: tuple[str, ...], code: int, says: str) -> None:
+    command = [sys.executable, "-m", "p2pdp", *arguments]
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=60, check=False, cwd=spec.parent, env=os.environ
+    )
+    assert done.returncode == code
+    assert says in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert done.stdout == ""
+
+
+def test_real_data_is_never_run_on_a_seed(spec: Path, tmp_path: Path) -> None:
+    (tmp_path / "data.csv").write_text("0.1\n0.2\n0.3\n")
+    text = SPEC.replace('kind = "uniform"', 'kind = "csv"\npath = "data.csv"')
+    spec.write_text(text)
+    done = p2pdp("run", spec, "--out", tmp_path / "out")
+    assert done.returncode == 2
+    assert "seed" in done.stderr
+    spec.write_text(text.replace("seed = 1\n", ""))
+    assert load_spec(spec).run.seed is None
+    assert p2pdp("run", spec, "--out", tmp_path / "out").returncode == 0

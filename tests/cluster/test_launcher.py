@@ -1,0 +1,90 @@
+"""Real processes, killed and interrupted: each launcher runs in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+SPEC = """[run]
+protocol = "walk.sum"
+nodes = 5
+seed = 1
+patience_s = 3
+[graph]
+kind = "complete"
+[walk]
+order = "random"
+hops = 6000
+[noise]
+mechanism = "gaussian"
+sigma = 1.0
+[data]
+kind = "uniform"
+clip = [0.0, 1.0]
+"""
+GUARD_S = 120.0
+
+
+def start(folder: Path, *arguments: str) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "p2pdp", *arguments]
+    return subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def children_of(parent: int) -> list[int]:
+    path = Path(f"/proc/{parent}/task/{parent}/children")
+    return [int(child) for child in path.read_text().split()] if path.exists() else []
+
+
+def wait_until_tokens_move(launcher: subprocess.Popen[str], run: Path) -> None:
+    deadline_s = time.monotonic() + GUARD_S
+    first = run / "nodes" / "0000" / "view.ledger"
+    while not (first.exists() and first.stat().st_size > 20_000):
+        assert launcher.poll() is None, launcher.communicate()
+        assert time.monotonic() < deadline_s
+        time.sleep(0.01)
+
+
+def check(run: Path) -> dict[str, Any]:
+    done = subprocess.run(
+        [sys.executable, "-m", "p2pdp", "verify", str(run), "--json"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout
+    result: dict[str, Any] = json.loads((run / "result.json").read_text())
+    assert (json.loads(done.stdout)["verified"], result["missing"]) == ("complete", [])
+    assert abs(result["error"]) < 8 * result["standard_error"]
+    return result
+
+
+def test_processes_that_are_killed_come_back_and_the_run_completes(tmp_path: Path) -> None:
+    """Users, and the process of bootstrap and curator: the first child of the launcher."""
+    (tmp_path / "spec.toml").write_text(SPEC)
+    launcher = start(tmp_path, "run", "spec.toml", "--out", "run")
+    wait_until_tokens_move(launcher, tmp_path / "run")
+    for number in (1, 0, 3):
+        children = children_of(launcher.pid)
+        if len(children) > number:
+            os.kill(children[number], signal.SIGKILL)
+    out, err = launcher.communicate(timeout=GUARD_S)
+    assert launcher.returncode == 0, (out, err)
+    check(tmp_path / "run")
+
+
+def test_an_interrupted_run_leaves_no_process_and_can_be_resumed(tmp_path: Path) -> None:
+    (tmp_path / "spec.toml").write_text(SPEC)
+    launcher = start(tmp_path, "run", "spec.toml", "--out", "run", "--set", "walk.hops=30000")
+    wait_until_tokens_move(launcher, tmp_path / "run")
+    children = children_of(launcher.pid)
+    launcher.send_signal(signal.SIGTERM)
+    _, err = launcher.communicate(timeout=GUARD_S)
+    assert (launcher.returncode, err) == (130, "p2pdp: interrupted\n")
+    assert not any(Path(f"/proc/{child}").exists() for child in children)
+    again = start(tmp_path, "resume", "run")
+    out, err = again.communicate(timeout=GUARD_S)
+    assert again.returncode == 0, (out, err)
+    assert check(tmp_path / "run")["hops"] == 30000

@@ -1,0 +1,80 @@
+"""Bootstrap, curator and users in one event loop, over real sockets on the loopback."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import socket
+from pathlib import Path
+from typing import Any
+
+from p2pdp.cluster.bodies import Job, roles_body, user_body
+from p2pdp.crypto.identity import Identity
+from p2pdp.files.data import load_data
+from p2pdp.files.spec import parse_spec, spec_digest, spec_to_toml
+from p2pdp.node.keys import durable_secret
+from p2pdp.protocols.run_plan import plan_run
+
+SPEC = """[run]
+protocol = "walk.sum"
+nodes = 3
+seed = 1
+patience_s = 5
+[graph]
+kind = "ring"
+[walk]
+order = "ring"
+laps = 2
+[noise]
+mechanism = "gaussian"
+sigma = 1.0
+[data]
+kind = "uniform"
+clip = [0.0, 1.0]
+"""
+
+
+def job_in(folder: Path, text: str = SPEC) -> Job:
+    spec = parse_spec(text, folder)
+    data = load_data(spec, spec.run.nodes)
+    plan = plan_run(spec, spec.run.nodes, data.dimensions)
+    folder.mkdir(exist_ok=True)
+    (folder / "spec.toml").write_text(spec_to_toml(spec))
+    identity = Identity(durable_secret(folder / "curator" / "bootstrap" / "identity.key"))
+    return Job(
+        spec=spec,
+        folder=folder,
+        run_id=bytes(range(16)),
+        text=spec_to_toml(spec),
+        digest=spec_digest(spec),
+        bootstrap_public=identity.public,
+        secrets=[bytes([number]) * 16 for number in range(spec.run.nodes)],
+        plan=lambda _n: plan,
+        rows=lambda _n, user: data.user(user),
+    )
+
+
+def bound() -> socket.socket:
+    listening = socket.socket()
+    listening.bind(("127.0.0.1", 0))
+    return listening
+
+
+async def run_all(job: Job, guard_s: float = 60.0) -> list[dict[str, Any]]:
+    """Runs everybody to the end; gives the events of the life cycle."""
+    sockets = [bound() for _ in range(job.slots + 1)]
+    addresses = [each.getsockname() for each in sockets]
+    events, tell = os.pipe()
+    try:
+        bodies = [roles_body(job, sockets[0], addresses[1:], tell)]
+        bodies += [user_body(job, user, sockets[user + 1], addresses[0], addresses[1:]) for user in range(job.slots)]
+        async with asyncio.timeout(guard_s):
+            await asyncio.gather(*(body() for body in bodies))
+    finally:
+        os.close(tell)
+        with os.fdopen(events, "rb") as lines:
+            said = [json.loads(line) for line in lines]
+        for each in sockets:
+            each.close()
+    return said

@@ -1,0 +1,239 @@
+"""Nodes over each kind of transport, shells that write down what they are told, and both event loops.
+
+A story is an async function of a world. `live` makes a test of it that runs in the standard loop and in
+uvloop, and fails where a task is left, a callback raised or a shell was called while it was calling.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import socket
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+import uvloop
+
+from p2pdp.core.ids import Peer
+from p2pdp.transports.contract import Origin, Transport
+from p2pdp.transports.memory import Hub, MemoryTransport
+from p2pdp.transports.tcp import STRANGERS_MAX, Address, TcpListener, TcpTransport
+from p2pdp.transports.ways import WAYS_MAX
+
+GUARD_S = 30.0
+
+Story = Callable[[Any], Awaitable[None]]
+Test = Callable[[str, type[Any]], None]  # of the name of a loop and a kind of transport
+LOOPS: dict[str, Callable[[], asyncio.AbstractEventLoop]] = {
+    "asyncio": asyncio.new_event_loop,
+    "uvloop": uvloop.new_event_loop,
+}
+
+
+class Node:
+    """A shell and its transport; `react` is what the shell does when a frame arrives."""
+
+    def __init__(self, peer: Peer) -> None:
+        self.peer = peer
+        self.transport: Transport
+        self.origins: list[Origin] = []
+        self.frames: list[bytes] = []
+        self.told: list[tuple[str, Peer]] = []
+        self.react: Callable[[Origin, bytes], None] = lambda _origin, _frame: None
+        self.wrong: list[str] = []
+        self._calling = False
+        self._news = asyncio.Event()
+
+    # What the transport calls
+
+    def arrived(self, origin: Origin, frame: bytes) -> None:
+        self._heard("arrived")
+        self.origins.append(origin)
+        self.frames.append(frame)
+        self.react(origin, frame)
+
+    def lost(self, peer: Peer) -> None:
+        self._heard("lost")
+        self.told.append(("lost", peer))
+
+    def connected(self, peer: Peer) -> None:
+        self._heard("connected")
+        self.told.append(("connected", peer))
+
+    def _heard(self, what: str) -> None:
+        if self._calling:
+            self.wrong.append(f"{what} while the shell was calling")
+        self._news.set()
+
+    # What a story calls
+
+    def send(self, peer: Peer, frame: bytes) -> None:
+        self._call(self.transport.send, peer, frame)
+
+    def answer(self, origin: Origin, frame: bytes) -> None:
+        self._call(self.transport.answer, origin, frame)
+
+    def belongs(self, origin: Origin, peer: Peer) -> None:
+        self._call(self.transport.belongs, origin, peer)
+
+    def _call(self, method: Callable[..., None], *arguments: Any) -> None:
+        self._calling = True
+        method(*arguments)
+        self._calling = False
+
+    def believe(self) -> None:
+        """Takes every frame for authentic; its second byte is who it is from."""
+        self.react = lambda origin, frame: self.belongs(origin, frame[1])
+
+    async def until(self, happened: Callable[[], bool]) -> None:
+        while not happened():
+            self._news.clear()
+            await self._news.wait()
+
+    async def until_frames(self, *frames: bytes) -> None:
+        await self.until(lambda: len(self.frames) >= len(frames))
+        assert self.frames == list(frames)
+
+    async def until_count(self, count: int) -> None:
+        await self.until(lambda: len(self.frames) >= count)
+        assert len(self.frames) == count
+
+    async def until_told(self, *told: tuple[str, Peer]) -> None:
+        await self.until(lambda: len(self.told) >= len(told))
+        assert self.told == list(told)
+
+
+class World(ABC):
+    """Nodes that can be reached once they listen, again after they stopped, and never at the same place."""
+
+    def __init__(self) -> None:
+        self.nodes: list[Node] = []
+
+    def node(self, peer: Peer, ways_max: int = WAYS_MAX) -> Node:
+        node = Node(peer)
+        node.transport = self._transport(node, ways_max)
+        self.nodes.append(node)
+        return node
+
+    async def listening(self, peer: Peer, ways_max: int = WAYS_MAX) -> Node:
+        node = self.node(peer, ways_max)
+        node.believe()
+        await self.listen(node)
+        return node
+
+    async def close(self) -> None:
+        for node in self.nodes:
+            await self.stop(node)
+            assert node.wrong == []
+
+    @abstractmethod
+    def _transport(self, node: Node, ways_max: int) -> Transport: ...
+
+    @abstractmethod
+    async def listen(self, *nodes: Node) -> None:
+        """Behind one door, where the transport has doors."""
+
+    @abstractmethod
+    async def stop(self, node: Node) -> None: ...
+
+    @abstractmethod
+    def break_ways(self, node: Node) -> None:
+        """Every connection of the node breaks, and the node goes on."""
+
+
+class MemoryWorld(World):
+    def __init__(self) -> None:
+        super().__init__()
+        self.hub = Hub()
+
+    def _transport(self, node: Node, ways_max: int) -> Transport:
+        return MemoryTransport(node, self.hub, ways_max)
+
+    async def listen(self, *nodes: Node) -> None:
+        for node in nodes:
+            assert isinstance(node.transport, MemoryTransport)
+            self.hub.listen(node.peer, node.transport)
+
+    async def stop(self, node: Node) -> None:
+        await node.transport.close()
+
+    def break_ways(self, node: Node) -> None:
+        assert isinstance(node.transport, MemoryTransport)
+        for way in list(node.transport._alive):
+            way.drop()
+
+
+class TcpWorld(World):
+    def __init__(self) -> None:
+        super().__init__()
+        self.addresses: dict[Peer, Address] = {}
+        self.listeners: dict[Peer, TcpListener] = {}
+
+    def _transport(self, node: Node, ways_max: int) -> Transport:
+        return TcpTransport(node, self.addresses.get, ways_max)
+
+    async def listen(self, *nodes: Node, strangers_max: int = STRANGERS_MAX) -> None:
+        found = {node.peer: node.transport for node in nodes if isinstance(node.transport, TcpTransport)}
+        listener = TcpListener(found.get, strangers_max)
+        bound = loopback()
+        await listener.listen(bound)
+        for peer in found:
+            self.listeners[peer] = listener
+            self.addresses[peer] = bound.getsockname()
+
+    async def stop(self, node: Node) -> None:
+        listener = self.listeners.get(node.peer)
+        if listener is not None:
+            listener.close()
+        await node.transport.close()
+
+    def break_ways(self, node: Node) -> None:
+        assert isinstance(node.transport, TcpTransport)
+        for way in list(node.transport._alive):
+            way.drop()
+
+
+def loopback() -> socket.socket:
+    bound = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    bound.bind(("127.0.0.1", 0))
+    return bound
+
+
+WORLDS: dict[type[Any], type[World]] = {MemoryTransport: MemoryWorld, TcpTransport: TcpWorld}
+
+
+def live(*kinds: type[Any]) -> Callable[[Story], Test]:
+    """Makes a test of a story, for these kinds of transports and both loops."""
+
+    def made(story: Story) -> Test:
+        def test(loop: str, kind: type[Any]) -> None:
+            play(story, loop, kind)
+
+        test.__doc__ = story.__doc__
+        marked = pytest.mark.parametrize("loop", LOOPS)(test)
+        both: Test = pytest.mark.parametrize("kind", kinds, ids=lambda kind: kind.__name__)(marked)
+        return both
+
+    return made
+
+
+def play(story: Story, loop: str, kind: type[Any]) -> None:
+    """Runs a story once."""
+    wrong: list[dict[str, Any]] = []
+
+    async def whole() -> None:
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: wrong.append(context))
+        world = WORLDS[kind]()
+        async with asyncio.timeout(GUARD_S):
+            try:
+                await story(world)
+            finally:
+                await world.close()
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+
+    with asyncio.Runner(loop_factory=LOOPS[loop]) as runner:
+        runner.run(whole())
+    gc.collect()  # what was left open warns when it is collected, and warnings are errors
+    assert wrong == []
