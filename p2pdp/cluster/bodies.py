@@ -13,7 +13,6 @@ from typing import Any, Final
 from p2pdp.cluster.children import Body
 from p2pdp.cluster.events import send_event
 from p2pdp.core.draws import Sampler
-from p2pdp.core.errors import RunFailed, UsageError
 from p2pdp.core.ids import Peer, is_user, peer_name
 from p2pdp.core.spec import Spec
 from p2pdp.core.step import Output
@@ -137,16 +136,6 @@ def roles_body(job: Job, listening: socket.socket, users: Sequence[Address], pip
             slot = where.slot(seated[0], who) if is_user(who) else NOWHERE
             send_event(pipe, output.type, user=peer_name(who), slot=slot)
 
-    def prepare(n: int) -> RunPlan:
-        try:
-            return job.plan(n)
-        except UsageError as error:
-            if n == job.slots:
-                raise
-            raise RunFailed(
-                f"{n} of {job.slots} nodes have enrolled, and the run cannot be made for them: {error}"
-            ) from None
-
     async def body() -> None:
         run_spec = job.spec.run
         curator = job.folder / "curator"
@@ -163,7 +152,7 @@ def roles_body(job: Job, listening: socket.socket, users: Sequence[Address], pip
                 protocol=run_spec.protocol,
                 secrets=job.secrets,
                 quorum=Quorum(run_spec.nodes, run_spec.min_nodes or run_spec.nodes, run_spec.enrol_timeout_s),
-                prepare=prepare,
+                prepare=job.plan,
                 where=where.where,
                 listening=listening,
                 sampler=job.sampler,

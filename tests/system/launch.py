@@ -1,7 +1,7 @@
 """A launcher in a process of its own, with what a test wants to go wrong.
 
-    python launch.py run SPEC FOLDER [{"absent": [..], "mortal": [..], "crash": .., "file_bytes_max": ..}]
-    python launch.py resume FOLDER [{..}]
+    python launch.py run SPEC FOLDER {"absent": [..], "mortal": [..], "crash": .., "file_bytes_max": ..}
+    python launch.py resume FOLDER {..}
 
 Prints the result as one line; events go to the error stream, one JSON document a line.
 """
@@ -12,10 +12,10 @@ import json
 import resource
 import sys
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import p2pdp
+from p2pdp.cluster import restarts
 from p2pdp.cluster.launcher import Cluster
 from p2pdp.core.errors import P2pdpError
 from p2pdp.core.step import Step
@@ -32,7 +32,7 @@ def crash_at(user: int) -> None:
     receive = Participant.receive
 
     def receives(self: Participant, sender: int, message: Any, now_s: float, draws: Any) -> Step:
-        if self.me == user and message.type == "token":
+        if self._me == user and message.type == "token":
             raise ZeroDivisionError("a value: 31.4159")
         return receive(self, sender, message, now_s, draws)
 
@@ -40,7 +40,8 @@ def crash_at(user: int) -> None:
 
 
 def main(verb: str, *given: str) -> int:
-    places, wrong = [text for text in given if not text.startswith("{")], json.loads(given[-1])
+    *places, wishes = given
+    wrong = json.loads(wishes)
     live.Cluster = partial(  # type: ignore[misc,assignment]
         Cluster, absent=frozenset(wrong.get("absent", ())), mortal=frozenset(wrong.get("mortal", ()))
     )
@@ -48,6 +49,7 @@ def main(verb: str, *given: str) -> int:
         resource.setrlimit(resource.RLIMIT_FSIZE, (wrong["file_bytes_max"],) * 2)
     if "crash" in wrong:
         crash_at(wrong["crash"])
+        restarts.RESTARTS_MAX = 3  # type: ignore[misc]
     try:
         if verb == "run":
             result = p2pdp.run(places[0], places[1], on_event=said)
@@ -61,5 +63,4 @@ def main(verb: str, *given: str) -> int:
 
 
 if __name__ == "__main__":
-    Path(sys.argv[0]).resolve(strict=True)
     sys.exit(main(*sys.argv[1:]))
