@@ -123,6 +123,12 @@ async def _until_told(body: Body, lifeline: int | None) -> None:
 
 
 def wait_for(child: int) -> int:
-    """The exit code of a child, negative for a signal."""
+    """The exit code of a child, negative for a signal. An interruption meanwhile ends the child too."""
+    try:
+        os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)
+    except BaseException:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        raise
     _, status = os.waitpid(child, 0)
     return os.waitstatus_to_exitcode(status)

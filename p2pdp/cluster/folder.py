@@ -46,7 +46,7 @@ from p2pdp.node.user import RUN_KEY_FILE
 
 RUN_FILE: Final = "run.json"
 SECRET_BYTES: Final = 16
-LOCK_S: Final = 10.0  # processes of a launcher that was killed end within seconds
+LOCK_S: Final = 5.0  # processes of a launcher that was killed end within seconds
 
 
 class RunFolder:

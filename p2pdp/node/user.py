@@ -20,7 +20,7 @@ from p2pdp.core.errors import P2pdpError, Refused, RunFailed, VerificationFailed
 from p2pdp.core.ids import BOOTSTRAP, Peer
 from p2pdp.crypto.entropy import SystemEntropy
 from p2pdp.crypto.identity import Identity, RunKey
-from p2pdp.crypto.roster import Roster
+from p2pdp.crypto.roster import Roster, RosterError
 from p2pdp.host.applicant import RETRY_S, Applicant
 from p2pdp.host.seat import Seat
 from p2pdp.ledger.journal import PRIVATE, VIEW, Journal
@@ -174,6 +174,6 @@ def _stored_seat(folder: Path, identity: Identity, run_key: RunKey) -> Seat | No
     try:
         me, neighbours, packed = unpack(path.read_bytes())
         roster = Roster.from_bytes(packed)
-    except (CodecError, ValueError) as error:
+    except (CodecError, RosterError, TypeError, ValueError) as error:
         raise VerificationFailed(f"{path}: is damaged") from error
     return Seat(me, roster, identity, run_key, None if neighbours is None else tuple(neighbours))

@@ -5,53 +5,215 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
+from p2pdp.cluster.children import TRACE_LETTERS_MAX, trace_of
+
+HEAD = """
+import asyncio, os, signal
+from p2pdp.cluster.children import fork, wait_for
+def say(kind, text):
+    os.write(1, f"{kind}: {text}\\n".encode())
+def ends(*bodies, lifeline=None):
+    return [wait_for(fork(body, lambda: None, say, lifeline)) for body in bodies]
+"""
+
 
 def script(text: str) -> subprocess.CompletedProcess[str]:
-    head = "import os\nfrom p2pdp.cluster.children import fork, wait_for\n"
-    head += "def report(kind, text): os.write(2, (kind + ' ' + text + chr(10)).encode())\n"
-    return subprocess.run([sys.executable, "-c", head + text], capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run([sys.executable, "-c", HEAD + text], capture_output=True, text=True, timeout=60, check=False)
 
 
 def test_two_children_never_draw_alike() -> None:
     done = script(
         """
-import os
 from p2pdp.core.draws import Mechanism
 from p2pdp.crypto.entropy import SystemEntropy
-from p2pdp.mechanisms.sampler import ExactSampler, warm
+from p2pdp.mechanisms.sampler import ExactSampler, FastSampler, warm
 noise = Mechanism("gaussian", 1e6)
 warm(noise)
 entropy, sampler = SystemEntropy(), ExactSampler()
 entropy.salt()  # even if something was drawn before the fork
+sampler.batch(noise, (), 3)
 async def draw():
     said = [entropy.salt().hex(), entropy.nonce().hex(), entropy.seed().hex(), *sampler.batch(noise, (), 3)]
+    said += [sampler.choice(2**60), *FastSampler().batch(noise, (), 3), FastSampler().choice(2**60)]
     os.write(1, (" ".join(map(str, said)) + "\\n").encode())
-for _ in range(4):
-    assert wait_for(fork(draw, lambda: None, report)) == 0
+assert ends(draw, draw, draw, draw) == [0, 0, 0, 0]
 """
     )
     assert done.stderr == ""
     drawn = [word for line in done.stdout.splitlines() for word in line.split()]
-    assert len(drawn) == len(set(drawn)) == 4 * 6
+    assert len(drawn) == len(set(drawn)) == 4 * 11
 
 
-def test_a_child_ends_with_its_reason() -> None:
+def test_two_children_make_different_keys() -> None:
     done = script(
         """
-import asyncio, os, signal
+import sys, tempfile
+from pathlib import Path
+from p2pdp.node.keys import durable_secret
+with tempfile.TemporaryDirectory() as place:
+    def maker(name):
+        async def make():
+            durable_secret(Path(place) / name / "run.key")
+            durable_secret(Path(place) / name / "identity.key")
+        return make
+    assert ends(maker("a"), maker("b"), maker("c")) == [0, 0, 0]
+    print(len({path.read_bytes() for path in Path(place).rglob("*.key")}))
+"""
+    )
+    assert (done.stdout, done.stderr) == ("6\n", "")
+
+
+def test_a_child_ends_with_its_reason_and_writes_to_no_stream() -> None:
+    done = script(
+        """
 from p2pdp.core.errors import Refused
 async def refuses():
     raise Refused("no")
-async def crashes():
-    raise ZeroDivisionError
 async def waits():
     os.kill(os.getpid(), signal.SIGTERM)
     await asyncio.Event().wait()
 async def killed():
     os.kill(os.getpid(), signal.SIGKILL)
-print([wait_for(fork(body, lambda: None, report)) for body in (refuses, crashes, waits, killed)])
+async def leaves():
+    raise SystemExit(0)
+print(ends(refuses, waits, killed, leaves))
 """
     )
-    assert done.stdout == "[5, 1, 130, -9]\n"
-    assert "failed no\n" in done.stderr
-    assert "ZeroDivisionError" in done.stderr
+    assert done.stdout.startswith("failed: no\ntrace: ")
+    assert done.stdout.endswith("\n[5, 130, -9, 1]\n")
+    assert done.stderr == ""
+
+
+def test_of_a_defect_the_place_is_told_and_not_what_it_says() -> None:
+    done = script(
+        """
+async def crashes():
+    value = 31 * 1.0
+    raise ZeroDivisionError(f"divided {value}")
+print(ends(crashes))
+"""
+    )
+    assert "in crashes: " in done.stdout
+    assert done.stdout.endswith("ZeroDivisionError\n[1]\n")
+    assert "31.0" not in done.stdout
+    assert done.stderr == ""
+
+
+def test_an_error_in_a_callback_ends_the_child() -> None:
+    done = script(
+        """
+from p2pdp.core.errors import NotReady
+def crashes():
+    raise ZeroDivisionError
+def is_full():
+    raise NotReady("disk full")
+def cable_cut():
+    raise ConnectionResetError
+def after(callback):
+    async def body():
+        asyncio.get_running_loop().call_soon(callback)
+        await asyncio.sleep(0.01)
+    return body
+print(ends(after(crashes), after(is_full), after(cable_cut)))
+"""
+    )
+    assert "ZeroDivisionError\nfailed: disk full\n[1, 6, 0]\n" in done.stdout
+    assert done.stderr == ""
+
+
+def test_a_signal_right_after_the_fork_is_not_lost() -> None:
+    """It waits until the child can take it; one to the parent's handlers never reaches the child's copy of them."""
+    done = script(
+        """
+taken = []
+signal.signal(signal.SIGTERM, lambda *_: taken.append("parent"))
+async def waits():
+    await asyncio.Event().wait()
+codes = []
+for number in (signal.SIGTERM, signal.SIGUSR1, signal.SIGINT):
+    child = fork(waits, lambda: None, say)
+    os.kill(child, number)
+    os.kill(child, signal.SIGTERM)
+    codes.append(wait_for(child) in (130, -signal.SIGTERM))
+print(codes, taken)
+os.kill(os.getpid(), signal.SIGTERM)
+print(taken)
+"""
+    )
+    assert (done.stdout, done.stderr) == ("[True, True, True] []\n['parent']\n", "")
+
+
+def test_a_child_ends_in_good_order_when_its_parent_is_gone() -> None:
+    done = script(
+        """
+reading, writing = os.pipe()
+told, tell = os.pipe()
+async def waits():
+    os.close(writing)
+    os.write(tell, b"up ")
+    try:
+        await asyncio.Event().wait()
+    finally:
+        await asyncio.sleep(0)
+        os.write(tell, b"tidy")
+child = fork(waits, lambda: None, say, reading)
+assert os.read(told, 3) == b"up "
+os.close(writing)
+print(wait_for(child), os.read(told, 4).decode())
+"""
+    )
+    assert (done.stdout, done.stderr) == ("130 tidy\n", "")
+
+
+def test_an_interrupted_wait_leaves_no_child() -> None:
+    done = script(
+        """
+def interrupted(*_):
+    raise SystemExit(130)
+signal.signal(signal.SIGTERM, interrupted)
+parent = os.getpid()
+async def waits():
+    os.kill(parent, signal.SIGTERM)
+    await asyncio.Event().wait()
+child = fork(waits, lambda: None, say)
+try:
+    wait_for(child)
+except SystemExit:
+    try:
+        os.kill(child, 0)
+    except ProcessLookupError:
+        print("gone")
+"""
+    )
+    assert (done.stdout, done.stderr) == ("gone\n", "")
+
+
+def test_no_process_more_is_not_ready() -> None:
+    done = script(
+        """
+from p2pdp.core.errors import NotReady
+def full():
+    raise BlockingIOError(11, "Resource temporarily unavailable")
+os.fork = full
+try:
+    ends(None)
+except NotReady as error:
+    print(error)
+"""
+    )
+    assert done.stdout == "no further process can be started: Resource temporarily unavailable\n"
+
+
+def test_a_long_trace_keeps_its_end() -> None:
+    def deep(level: int) -> None:
+        if level == 0:
+            raise KeyError(level)
+        deep(level - 1)
+
+    with pytest.raises(KeyError) as caught:
+        deep(100)
+    trace = trace_of(caught.value)
+    assert len(trace) == TRACE_LETTERS_MAX
+    assert trace.endswith("in deep: raise KeyError(level)\nKeyError")

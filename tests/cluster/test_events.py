@@ -5,19 +5,39 @@ import os
 from p2pdp.cluster.events import Events, send_event
 
 
-def test_events_arrive_whole_and_in_order_however_they_were_cut() -> None:
+def test_what_is_told_arrives_in_order_and_once() -> None:
     events = Events()
+    assert events.read() == []
+    send_event(events.writing, "roster", n=3)
+    send_event(events.writing, "trace", text="first line\nsecond line, é")
+    assert events.read() == [
+        {"event": "roster", "n": 3},
+        {"event": "trace", "text": "first line\nsecond line, é"},
+    ]
+    assert events.read() == []
+    events.close()
+
+
+def test_a_line_may_come_in_pieces() -> None:
+    events = Events()
+    line = b'{"event": "published"}\n'
+    for position in range(len(line)):
+        assert events.read() == []
+        os.write(events.writing, line[position : position + 1])
+    assert events.read() == [{"event": "published"}]
+    events.close()
+
+
+def test_more_than_one_reading_is_taken_at_once() -> None:
+    events = Events()
+    os.set_blocking(events.writing, False)
+    count = 0
     try:
-        assert events.read() == []
-        send_event(events.writing, "roster", n=3)
-        send_event(events.writing, "failed", slot=1, text="no space\nleft")
-        os.write(events.writing, b'{"event": "publ')
-        assert events.read() == [
-            {"event": "roster", "n": 3},
-            {"event": "failed", "slot": 1, "text": "no space\nleft"},
-        ]
-        os.write(events.writing, b'ished"}\n')
-        assert events.read() == [{"event": "published"}]
-        assert events.read() == []
-    finally:
-        events.close()
+        while True:
+            send_event(events.writing, "excluded", user=count)
+            count += 1
+    except BlockingIOError:  # the pipe is full
+        pass
+    found = events.read()
+    assert [event["user"] for event in found] == list(range(count))
+    events.close()

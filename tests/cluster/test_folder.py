@@ -1,11 +1,18 @@
 from __future__ import annotations
 
+import fcntl
+import json
 from pathlib import Path
 
 import pytest
 
+from p2pdp.cluster import folder as module
 from p2pdp.cluster.folder import RunFolder
-from p2pdp.core.errors import UsageError
+from p2pdp.core.errors import NotReady, UsageError, VerificationFailed
+from p2pdp.core.ids import BOOTSTRAP, CURATOR
+from p2pdp.crypto.roster import Roster
+from tests.host.toys import roster
+from tests.node.local import job_in, run_all
 
 
 def test_a_folder_is_found_again_as_it_was_made(tmp_path: Path) -> None:
@@ -14,6 +21,7 @@ def test_a_folder_is_found_again_as_it_was_made(tmp_path: Path) -> None:
     assert (again.run_id, again.started, again.spec_text) == (made.run_id, made.started, "[run]\n")
     assert made.tokens(3) == again.tokens(3)
     assert len(set(made.tokens(3))) == 3
+    assert (tmp_path / "run" / "curator" / "tokens" / "secrets").stat().st_mode & 0o777 == 0o600
     assert not again.is_done
     assert RunFolder.make(tmp_path / "other", "").run_id != made.run_id
 
@@ -21,5 +29,84 @@ def test_a_folder_is_found_again_as_it_was_made(tmp_path: Path) -> None:
 def test_what_is_no_live_run_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="not the folder of a live run"):
         RunFolder(tmp_path)
+    with pytest.raises(UsageError, match="not the folder of a live run"):
+        RunFolder(tmp_path / "nowhere")
     with pytest.raises(UsageError, match="not empty"):
         RunFolder.make(Path(__file__).parent, "")
+
+
+@pytest.mark.parametrize("text", ["{}", "[]", "nothing", '{"run_id": "xy", "started": "2024-01-01"}', '{"run_id": 1}'])
+def test_a_damaged_folder_is_refused(tmp_path: Path, text: str) -> None:
+    RunFolder.make(tmp_path / "run", "")
+    (tmp_path / "run" / "run.json").write_text(text)
+    with pytest.raises(VerificationFailed):
+        RunFolder(tmp_path / "run")
+
+
+def test_one_launcher_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "LOCK_S", 0.0)
+    folder = RunFolder.make(tmp_path / "run", "")
+    with folder.locked(), pytest.raises(NotReady, match="another process"):
+        folder.locked().__enter__()
+    with folder.locked():
+        assert folder.path.is_dir()
+
+
+def test_a_launcher_that_is_ending_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = RunFolder.make(tmp_path / "run", "")
+    other = (tmp_path / "run" / "run.json").open("rb")
+    fcntl.flock(other, fcntl.LOCK_EX)
+    monkeypatch.setattr(module, "sleep", lambda _delay_s: other.close())
+    with folder.locked():
+        assert other.closed
+
+
+async def test_a_run_is_over_when_bootstrap_and_curator_have_left(tmp_path: Path) -> None:
+    job = job_in(tmp_path / "run")
+    (job.folder / "run.json").write_text(json.dumps({"run_id": "00" * 16, "started": "2024-01-01T00:00:00+00:00"}))
+    folder = RunFolder(job.folder)
+    assert folder.is_done is False
+    await run_all(job)
+    assert RunFolder(job.folder).is_done
+    sent_bytes, faults = folder.totals(Roster.from_json(json.loads((job.folder / "roster.json").read_text())))
+    assert sent_bytes > 0
+    assert faults == {}
+    left = job.folder / "nodes" / "0001" / "run.key"
+    left.write_bytes(bytes(32))
+    folder.drop_run_keys()
+    assert not left.exists()
+
+
+async def test_what_a_crash_tore_is_cut_off_in_every_ledger(tmp_path: Path) -> None:
+    job = job_in(tmp_path / "run")
+    (job.folder / "run.json").write_text(json.dumps({"run_id": "00" * 16, "started": "2024-01-01T00:00:00+00:00"}))
+    await run_all(job)
+    signed = Roster.from_json(json.loads((job.folder / "roster.json").read_text()))
+    whole = RunFolder(job.folder).views(signed)
+    assert sorted(whole) == [CURATOR, BOOTSTRAP, 0, 1, 2]
+    kept = {path: path.read_bytes() for path in job.folder.rglob("*.ledger")}
+    for path, data in kept.items():
+        path.write_bytes(data + b"\x93\xc4")
+    (job.folder / "nodes" / "0002" / "view.ledger").write_bytes(b"p2p")
+    views = RunFolder(job.folder).views(signed)
+    assert views == {peer: view for peer, view in whole.items() if peer != 2}
+    kept[job.folder / "nodes" / "0002" / "view.ledger"] = b""
+    assert {path: path.read_bytes() for path in kept} == kept
+
+
+def test_folders_are_named_after_users_where_some_stayed_away(tmp_path: Path) -> None:
+    folder = RunFolder.make(tmp_path / "run", "")
+    signed = roster(3)
+    keys = [entry.identity.hex() for entry in signed.entries]
+    for slot, key in {0: None, 1: keys[0], 2: "ff" * 32, 4: keys[1], 5: keys[2]}.items():
+        place = tmp_path / "run" / "nodes" / f"{slot:04d}"
+        place.mkdir(parents=True)
+        if key is not None:
+            (place / "identity.pub").write_text(key + "\n")
+    for _ in range(2):  # a second time changes nothing
+        folder.name_after_users(signed, 6)
+        nodes = tmp_path / "run" / "nodes"
+        assert [place.name for place in sorted(nodes.iterdir())] == ["0000", "0001", "0002"]
+        assert [(nodes / f"{user:04d}" / "identity.pub").read_text().strip() for user in range(3)] == keys
+        aside = sorted(place.name for place in (tmp_path / "run").glob("stayed-away-*"))
+        assert aside == ["stayed-away-0000", "stayed-away-0002"]

@@ -9,10 +9,13 @@ import socket
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from p2pdp.cluster.bodies import Job, roles_body, user_body
 from p2pdp.crypto.identity import Identity
 from p2pdp.files.data import load_data
 from p2pdp.files.spec import parse_spec, spec_digest, spec_to_toml
+from p2pdp.node import roles
 from p2pdp.node.keys import durable_secret
 from p2pdp.protocols.run_plan import plan_run
 
@@ -69,8 +72,10 @@ async def run_all(job: Job, guard_s: float = 60.0) -> list[dict[str, Any]]:
     try:
         bodies = [roles_body(job, sockets[0], addresses[1:], tell)]
         bodies += [user_body(job, user, sockets[user + 1], addresses[0], addresses[1:]) for user in range(job.slots)]
-        async with asyncio.timeout(guard_s):
-            await asyncio.gather(*(body() for body in bodies))
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(roles, "LINGER_S", 0.1)  # nobody crashes here who would hand in his head again
+            async with asyncio.timeout(guard_s):
+                await asyncio.gather(*(body() for body in bodies))
     finally:
         os.close(tell)
         with os.fdopen(events, "rb") as lines:

@@ -1,14 +1,16 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from p2pdp.core.errors import NotReady, VerificationFailed
 from p2pdp.ledger.journal import PRIVATE, VIEW
-from p2pdp.ledger.records import LEDGER_MAGIC, OPENED, Chain
-from p2pdp.node.disk import Disk
+from p2pdp.ledger.records import CLOSED, LEDGER_MAGIC, OPENED, Chain
+from p2pdp.node.disk import Disk, is_closed
 
 
 def records(count: int) -> list[bytes]:
@@ -64,3 +66,88 @@ def test_a_full_disk_is_not_ready(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     with pytest.raises(NotReady, match="No space left"):
         disk.append(((VIEW, LEDGER_MAGIC),))
     disk.close()
+
+
+def test_a_torn_magic_line_is_cut_off_too(tmp_path: Path) -> None:
+    for length in range(len(LEDGER_MAGIC)):
+        (tmp_path / "view.ledger").write_bytes(LEDGER_MAGIC[:length])
+        disk = Disk(tmp_path, power=False)
+        assert disk.stored[VIEW] == b""
+        disk.close()
+        assert (tmp_path / "view.ledger").read_bytes() == b""
+
+
+def test_writes_are_in_order_and_grouped_by_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Inputs and draws are with the system before the record that uses them."""
+    disk = Disk(tmp_path, power=False)
+    names = {os.fstat(descriptor).st_ino: name for name, descriptor in disk._descriptors.items()}
+    written: list[tuple[str, bytes]] = []
+    write = os.write
+
+    def noted(descriptor: int, data: bytes) -> int:
+        written.append((names[os.fstat(descriptor).st_ino], bytes(data)))
+        return write(descriptor, data)
+
+    monkeypatch.setattr(os, "write", noted)
+    disk.append(((PRIVATE, b"a"), (PRIVATE, b"b"), (VIEW, b"c"), (VIEW, b"d"), (PRIVATE, b"e")))
+    assert written == [(PRIVATE, b"ab"), (VIEW, b"cd"), (PRIVATE, b"e")]
+    disk.append(())
+    assert len(written) == 3
+    disk.close()
+
+
+def test_what_the_system_takes_in_pieces_is_written_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write = os.write
+    monkeypatch.setattr(os, "write", lambda descriptor, data: write(descriptor, data[:3]))
+    disk = Disk(tmp_path, power=False)
+    disk.append(((VIEW, b"0123456789"),))
+    disk.close()
+    assert disk.read(VIEW) == b"0123456789"
+
+
+def test_a_disk_that_is_really_full_is_not_ready_and_keeps_what_was_whole(tmp_path: Path) -> None:
+    """A limit on the size of files stands for the disk; a process of its own is the one it is for."""
+    script = f"""
+import resource, signal
+from pathlib import Path
+from p2pdp.core.errors import NotReady
+from p2pdp.ledger.records import LEDGER_MAGIC, OPENED, Chain
+from p2pdp.node.disk import Disk
+resource.setrlimit(resource.RLIMIT_FSIZE, (200, 200))
+disk, chain = Disk(Path({str(tmp_path)!r}), power=False), Chain()
+disk.append((("view", LEDGER_MAGIC),))
+try:
+    while True:
+        disk.append((("view", chain.append(OPENED, (1,))),))
+except NotReady as error:
+    print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert "view.ledger: File too large" in done.stdout
+    torn = (tmp_path / "view.ledger").read_bytes()
+    assert len(torn) == 200
+    disk = Disk(tmp_path, power=False)
+    disk.close()
+    assert torn.startswith(disk.stored[VIEW])
+    assert 0 < len(disk.stored[VIEW]) < 200
+
+
+def test_a_place_that_is_no_folder_is_not_ready(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    with pytest.raises(NotReady):
+        Disk(tmp_path / "file" / "node", power=False)
+
+
+def test_a_ledger_is_closed_by_its_last_record_only(tmp_path: Path) -> None:
+    assert not is_closed(tmp_path)
+    chain = Chain()
+    opened, closed = chain.append(OPENED, (1,)), chain.append(CLOSED, (b"signature",))
+    path = tmp_path / "view.ledger"
+    for data in (b"", LEDGER_MAGIC[:5], LEDGER_MAGIC, LEDGER_MAGIC + opened, LEDGER_MAGIC + opened + closed[:-1]):
+        path.write_bytes(data)
+        assert not is_closed(tmp_path)
+    path.write_bytes(LEDGER_MAGIC + opened + closed)
+    assert is_closed(tmp_path)
+    path.write_bytes(b"somebody's diary")
+    with pytest.raises(VerificationFailed):
+        is_closed(tmp_path)

@@ -1,10 +1,21 @@
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
+import pytest
+
+from p2pdp.cluster.bodies import roles_body
+from p2pdp.core.errors import RunFailed
+from p2pdp.core.ids import BOOTSTRAP, CURATOR
+from p2pdp.core.step import Output
 from p2pdp.crypto.roster import Roster
-from tests.node.local import job_in, run_all
+from p2pdp.node.roles import RUN_KEY_FILE, RolesNode, have_finished, who_is
+from p2pdp.services.bootstrap import BLOCKED, EXCLUDED
+from tests.node.local import bound, job_in, run_all
 
 
 async def test_roles_publish_sign_the_roster_and_say_what_happened(tmp_path: Path) -> None:
@@ -18,3 +29,76 @@ async def test_roles_publish_sign_the_roster_and_say_what_happened(tmp_path: Pat
     totals = json.loads((job.folder / "curator" / "totals.json").read_text())
     assert totals["bytes"] > 0
     assert totals["faults"] == {}
+
+
+async def test_roles_that_have_finished_are_not_started_again(tmp_path: Path) -> None:
+    job = job_in(tmp_path / "run")
+    curator = job.folder / "curator"
+    assert not have_finished(curator)
+    await run_all(job)
+    assert have_finished(curator)
+    with bound() as listening:
+        await roles_body(job, listening, [], -1)()
+    places = (curator, curator / "bootstrap")
+    for place in places:
+        (place / RUN_KEY_FILE).write_bytes(bytes(32))
+    assert not have_finished(curator), "they may still be needed: nobody has left yet"
+    (curator / RUN_KEY_FILE).unlink()
+    assert have_finished(curator)
+    assert not (curator / "bootstrap" / RUN_KEY_FILE).exists()
+    (curator / "view.ledger").write_bytes((curator / "view.ledger").read_bytes()[:-1])
+    assert not have_finished(curator)
+
+
+class Blocked:
+    """As much of a node as decides what a block means, and a host that has heard some peers."""
+
+    def __init__(self, old: int, *heard: int) -> None:
+        self.failed: list[BaseException] = []
+        self.told: list[Output] = []
+        self._settings = SimpleNamespace(on_output=lambda _peer, output: self.told.append(output))
+        self._old_outputs = {BOOTSTRAP: old}
+        self._run = SimpleNamespace(spec=SimpleNamespace(run=SimpleNamespace(patience_s=0.0)))
+        self._timers: list[asyncio.TimerHandle] = []
+        self.shells = {BOOTSTRAP: self}
+        self.host = SimpleNamespace(heard=lambda peer: peer in heard)
+        self.asked = asyncio.Event()
+
+    def safely(self, act: Any) -> None:
+        try:
+            act()
+        except RunFailed as error:
+            self.failed.append(error)
+        self.asked.set()
+
+    def _blocked(self, who: int, *, old: bool) -> None:
+        RolesNode._blocked(self, who, old=old)  # type: ignore[arg-type]
+
+    def hear(self, *outputs: Output) -> None:
+        told = RolesNode._teller(self, BOOTSTRAP)  # type: ignore[arg-type]
+        for output in outputs:
+            told(output)
+
+
+async def test_a_blocked_run_fails_with_its_reason() -> None:
+    roles = Blocked(0)
+    with pytest.raises(RunFailed, match="user 2 is gone, and nobody can go round it"):
+        roles.hear(Output(EXCLUDED, (1, b"")), Output(BLOCKED, (2,)))
+    assert len(roles.told) == 2
+
+
+@pytest.mark.parametrize("heard", [(2,), ()])
+async def test_a_block_of_an_earlier_start_counts_if_who_caused_it_stays_away(heard: tuple[int, ...]) -> None:
+    roles = Blocked(2, *heard)
+    roles.hear(Output(EXCLUDED, (1, b"")), Output(BLOCKED, (2,)))
+    async with asyncio.timeout(60):
+        await roles.asked.wait()
+    assert [str(error) for error in roles.failed] == (
+        [] if heard else ["user 2 is still gone, and nobody can go round it"]
+    )
+    with pytest.raises(RunFailed):
+        roles.hear(Output(BLOCKED, (2,)))  # a new one
+
+
+def test_peers_are_named_for_people() -> None:
+    assert [who_is(3), who_is(CURATOR)] == ["user 3", "curator"]

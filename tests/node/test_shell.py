@@ -1,15 +1,52 @@
 from __future__ import annotations
 
 import asyncio
+import json
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
+import pytest
+
+from p2pdp.core.errors import NotReady
 from p2pdp.host.effects import Effects
+from p2pdp.host.host import Host
 from p2pdp.ledger.journal import VIEW
 from p2pdp.ledger.records import LEDGER_MAGIC
 from p2pdp.node.clock import Clock
 from p2pdp.node.disk import Disk
-from p2pdp.node.shell import HostShell
+from p2pdp.node.shell import TOTALS_FILE, HostShell
+from p2pdp.wire.frames import Kind
+
+
+class Toy:
+    """A host that counts calls and does what a test says."""
+
+    def __init__(self) -> None:
+        self.calls: list[str] = []
+        self.effects = Effects()
+        self.error: Exception | None = None
+        self.proved: int | None = 3
+        self.done = self.stopped = False
+        self.fault_counts = {"gap": 2}
+
+    def _call(self, name: str) -> Effects:
+        self.calls.append(name)
+        if self.error is not None:
+            raise self.error
+        return self.effects
+
+    def begin(self, _now_s: float) -> Effects:
+        return self._call("begin")
+
+    def frame(self, _data: bytes, _now_s: float) -> Effects:
+        return self._call("frame")
+
+    def connected(self, peer: int, _now_s: float) -> Effects:
+        return self._call(f"connected {peer}")
+
+    def wake(self, _now_s: float) -> Effects:
+        return self._call("wake")
 
 
 class Wire:
@@ -18,9 +55,13 @@ class Wire:
     def __init__(self, file: Path) -> None:
         self.file = file
         self.sent: list[tuple[int, bytes, bytes]] = []
+        self.proved: list[tuple[object, int]] = []
 
     def send(self, peer: int, frame: bytes) -> None:
         self.sent.append((peer, frame, self.file.read_bytes()))
+
+    def belongs(self, origin: object, peer: int) -> None:
+        self.proved.append((origin, peer))
 
 
 def shell_in(folder: Path, documents: Any = None) -> tuple[HostShell, Wire]:
@@ -28,6 +69,16 @@ def shell_in(folder: Path, documents: Any = None) -> tuple[HostShell, Wire]:
     wire = Wire(folder / "view.ledger")
     shell.transport = wire  # type: ignore[assignment]
     return shell, wire
+
+
+def with_host(folder: Path) -> tuple[HostShell, Wire, Toy]:
+    shell, wire = shell_in(folder)
+    toy = Toy()
+    shell.begin(cast("Host", toy))
+    return shell, wire, toy
+
+
+BOXED = bytes([1, Kind.BOXED]) + b"rest"
 
 
 async def test_a_record_is_written_before_its_frame_leaves(tmp_path: Path) -> None:
@@ -45,4 +96,109 @@ async def test_what_is_no_boxed_frame_goes_to_enrolment(tmp_path: Path) -> None:
     shell.arrived("origin", b"\x01\x01boxed, but there is no host yet")
     assert documents == [("origin", b"\x01\x02rest")]
     await asyncio.sleep(0)
+    shell.stop()
+
+
+async def test_a_frame_goes_to_the_host_and_its_origin_to_whom_it_proved(tmp_path: Path) -> None:
+    shell, wire, toy = with_host(tmp_path)
+    shell.arrived("origin", BOXED)
+    assert (toy.calls, wire.proved) == (["begin", "frame"], [("origin", 3)])
+    toy.proved = None
+    shell.arrived("stranger", BOXED)
+    assert wire.proved == [("origin", 3)]
+    shell.stop()
+
+
+async def test_after_a_lost_way_numbers_are_compared(tmp_path: Path) -> None:
+    shell, _, toy = with_host(tmp_path)
+    shell.lost(4)
+    shell.connected(5)
+    toy.done = True
+    shell.lost(6)  # nothing is left to say
+    assert toy.calls == ["begin", "connected 4", "connected 5"]
+    shell.stop()
+
+
+async def test_while_there_is_no_host_a_lost_way_is_told_to_who_enrols(tmp_path: Path) -> None:
+    lost: list[int] = []
+    disk = Disk(tmp_path, power=False)
+    shell = HostShell(disk, Clock(), lambda *_: None, lambda _output: None, lost.append)
+    shell.lost(-1)
+    shell.connected(-1)
+    assert lost == [-1]
+    shell.stop()
+
+
+@pytest.mark.parametrize("call", ["arrived", "lost", "connected", "wake"])
+async def test_a_call_that_fails_ends_everything(tmp_path: Path, call: str) -> None:
+    """What a transport calls never raises, and a host that broke is never called again."""
+    shell, wire, toy = with_host(tmp_path)
+    toy.error = NotReady("disk full")
+    calls: dict[str, Callable[[], None]] = {
+        "arrived": lambda: shell.arrived("origin", BOXED),
+        "lost": lambda: shell.lost(1),
+        "connected": lambda: shell.connected(1),
+        "wake": lambda: shell.safely(shell._woken),
+    }
+    calls[call]()
+    assert shell.ended.done()
+    toy.error = None
+    for act in calls.values():
+        act()
+    assert len(toy.calls) == 2
+    assert wire.sent == []
+    with pytest.raises(NotReady, match="disk full"):
+        await shell.ended
+
+
+async def test_no_frame_leaves_and_nothing_more_is_written_after_a_write_that_failed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shell, wire, toy = with_host(tmp_path)
+    toy.effects = Effects(writes=((VIEW, LEDGER_MAGIC),), frames=((1, b"frame"),))
+
+    def full(_disk: Disk, _writes: object) -> None:
+        raise NotReady("disk full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Disk, "append", full)
+        shell.arrived("origin", BOXED)
+    shell.arrived("origin", BOXED)
+    assert wire.sent == []
+    assert (tmp_path / "view.ledger").read_bytes() == b""
+    with pytest.raises(NotReady):
+        await shell.ended
+
+
+async def test_the_host_is_woken_when_it_asked_for_it(tmp_path: Path) -> None:
+    shell, _, toy = with_host(tmp_path)
+    toy.effects = Effects(wake_at_s=0.0)  # long ago
+    shell.arrived("origin", BOXED)
+    toy.effects = Effects()
+    async with asyncio.timeout(60):
+        while "wake" not in toy.calls:  # noqa: ASYNC110 - the toy has no event to wait for
+            await asyncio.sleep(0)
+    shell.stop()
+    shell.safely(shell._woken)
+    assert toy.calls.count("wake") == 1
+
+
+async def test_who_is_done_or_was_rolled_back_has_ended(tmp_path: Path) -> None:
+    for name in ("done", "stopped"):
+        shell, _, toy = with_host(tmp_path / name)
+        assert not shell.ended.done()
+        setattr(toy, name, True)
+        shell.arrived("origin", BOXED)
+        shell.arrived("origin", BOXED)  # a curator goes on to acknowledge heads
+        await shell.ended
+        assert toy.calls == ["begin", "frame", "frame"]
+        shell.stop()
+
+
+async def test_totals_count_bytes_and_faults(tmp_path: Path) -> None:
+    shell, _, toy = with_host(tmp_path)
+    toy.effects = Effects(frames=((1, b"12345"), (2, b"678")))
+    shell.arrived("origin", BOXED)
+    shell.write_totals(tmp_path)
+    assert json.loads((tmp_path / TOTALS_FILE).read_text()) == {"bytes": 8, "faults": {"gap": 2}}
     shell.stop()

@@ -4,10 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from p2pdp.core.errors import Refused
-from p2pdp.node.user import RUN_KEY_FILE, SEAT_FILE
+from p2pdp.cluster.bodies import user_body
+from p2pdp.core.errors import Refused, VerificationFailed
+from p2pdp.node.user import RUN_KEY_FILE, SEAT_FILE, has_finished
 from p2pdp.runs.audit import verify
-from tests.node.local import SPEC, job_in, run_all
+from tests.node.local import SPEC, bound, job_in, run_all
 
 
 async def test_users_take_part_and_leave_closed_ledgers_and_no_run_key(tmp_path: Path) -> None:
@@ -38,3 +39,37 @@ async def test_a_wrong_join_token_is_told(tmp_path: Path) -> None:
         patch.setattr(RolesNode, "__init__", with_true_secrets)
         with pytest.raises(Refused, match="not valid here"):
             await run_all(other)
+
+
+async def test_a_node_that_has_finished_is_not_started_again(tmp_path: Path) -> None:
+    """It would make a new run key, with which nobody could read what it says."""
+    job = job_in(tmp_path / "run")
+    place = job.folder / "nodes" / "0001"
+    assert not has_finished(place)
+    await run_all(job)
+    assert has_finished(place)
+    with bound() as listening:
+        await user_body(job, 1, listening, ("127.0.0.1", 1), [])()
+    assert not (place / RUN_KEY_FILE).exists()
+    (place / RUN_KEY_FILE).write_bytes(bytes(32))
+    assert not has_finished(place)
+
+
+async def test_a_node_whose_run_key_is_lost_before_the_end_says_so(tmp_path: Path) -> None:
+    job = job_in(tmp_path / "run")
+    await run_all(job)
+    ledger = job.folder / "nodes" / "0001" / "view.ledger"
+    ledger.write_bytes(ledger.read_bytes()[:-1])  # it was never closed
+    with bound() as listening, pytest.raises(VerificationFailed, match="is gone"):
+        await user_body(job, 1, listening, ("127.0.0.1", 1), [])()
+
+
+@pytest.mark.parametrize("seat", [b"", b"\x93\x01\xc0\xc4\x02no", b"\x91\x01", b"\x93\x00\xc0\x00"])
+async def test_a_damaged_seat_is_refused(tmp_path: Path, seat: bytes) -> None:
+    job = job_in(tmp_path / "run")
+    place = job.folder / "nodes" / "0000"
+    place.mkdir(parents=True)
+    (place / RUN_KEY_FILE).write_bytes(bytes(32))
+    (place / SEAT_FILE).write_bytes(seat)
+    with bound() as listening, pytest.raises(VerificationFailed, match="damaged"):
+        await user_body(job, 0, listening, ("127.0.0.1", 1), [])()
