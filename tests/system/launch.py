@@ -1,0 +1,72 @@
+"""A launcher in a process of its own, with what a test wants to go wrong.
+
+    python launch.py run SPEC FOLDER {"absent": [..], "mortal": [..], "crash": .., "file_bytes_max": ..}
+    python launch.py resume FOLDER {..}
+
+Prints the result as one line; events go to the error stream, one JSON document a line.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import signal
+import sys
+from functools import partial
+from typing import Any, NoReturn
+
+import p2pdp
+from p2pdp.cluster import restarts
+from p2pdp.cluster.launcher import Cluster
+from p2pdp.core.errors import P2pdpError
+from p2pdp.core.step import Step
+from p2pdp.protocols.participant import Participant
+from p2pdp.runs import live
+
+
+def said(event: dict[str, Any]) -> None:
+    print(json.dumps(event), file=sys.stderr, flush=True)
+
+
+def crash_at(user: int) -> None:
+    """This user's machine has a defect, which it meets in each life again."""
+    receive = Participant.receive
+
+    def receives(self: Participant, sender: int, message: Any, now_s: float, draws: Any) -> Step:
+        if self._me == user and message.type == "token":
+            raise ZeroDivisionError(f"a value: {message.value}, {314159 / 10000}")
+        return receive(self, sender, message, now_s, draws)
+
+    Participant.receive = receives  # type: ignore[method-assign]
+
+
+def interrupted(*_: object) -> NoReturn:
+    raise SystemExit(130)
+
+
+def main(verb: str, *given: str) -> int:
+    for number in (signal.SIGINT, signal.SIGTERM):  # as the command line does
+        signal.signal(number, interrupted)
+    *places, wishes = given
+    wrong = json.loads(wishes)
+    cluster = partial(Cluster, absent=frozenset(wrong.get("absent", ())), mortal=frozenset(wrong.get("mortal", ())))
+    setattr(live, "Cluster", cluster)  # noqa: B010 - the type checker knows it as a class
+    if "file_bytes_max" in wrong:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (wrong["file_bytes_max"],) * 2)
+    if "crash" in wrong:
+        crash_at(wrong["crash"])
+        restarts.RESTARTS_MAX = 3  # type: ignore[misc]
+    try:
+        if verb == "run":
+            result = p2pdp.run(places[0], places[1], on_event=said)
+        else:
+            result = p2pdp.resume(places[0], on_event=said)
+    except P2pdpError as error:
+        said({"event": "error", "text": str(error)})
+        return error.exit_code
+    print(json.dumps(result.to_json()))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

@@ -1,0 +1,221 @@
+"""Real runs for tests: a launcher in a session of its own, its processes by user, and the oracle on its folder.
+
+Nothing here waits for a time: it waits for a file to grow or a process to end, within a generous guard.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, Self, cast
+
+from p2pdp.audit.verify import excluded_in
+from p2pdp.core.ids import BOOTSTRAP
+from p2pdp.files.data import load_data
+from p2pdp.files.folder import read_evidence
+from p2pdp.ledger.records import read
+from p2pdp.protocols.run_plan import plan_run
+from p2pdp.sim.world import World
+from tests.laws.sources import TOP
+from tests.scenarios.oracle import Judged, judge
+
+GUARD_S = 240.0
+POLL_S = 0.005
+ROLES = -1
+
+
+def spec(graph: str, nodes: int, walk: str, run: str = "", noise: str = "sigma = 1.0") -> str:
+    return (
+        f'[run]\nprotocol = "walk.sum"\nnodes = {nodes}\nseed = 1\npatience_s = 6\n{run}\n'
+        f'[graph]\nkind = {graph}\n[walk]\n{walk}\n[noise]\nmechanism = "gaussian"\n{noise}\n'
+        '[data]\nkind = "uniform"\nclip = [0.0, 1.0]\n'
+    )
+
+
+def ring(nodes: int, laps: int, run: str = "") -> str:
+    return spec('"ring"', nodes, f'order = "ring"\nlaps = {laps}', run)
+
+
+def complete(nodes: int, hops: int, run: str = "") -> str:
+    return spec('"complete"', nodes, f'order = "random"\nhops = {hops}', run)
+
+
+def sparse(nodes: int, hops: int) -> str:
+    return spec('"regular"\ndegree = 4', nodes, f'order = "random"\nhops = {hops}\ntokens = 2')
+
+
+def wait_for(condition: Callable[[], Any], what: str) -> None:
+    until_s = time.monotonic() + GUARD_S
+    while not condition():
+        assert time.monotonic() < until_s, f"in vain: {what}"
+        time.sleep(POLL_S)
+
+
+class Launched:
+    """A launcher that runs or goes on with the run in a folder."""
+
+    def __init__(self, place: Path, text: str | None = None, **wrong: Any) -> None:
+        """With a text it is a fresh run of that spec, in `place / "run"`; without one a resumption."""
+        self.folder = place / "run"
+        script = [sys.executable, str(TOP / "tests" / "system" / "launch.py")]
+        if text is None:
+            verb = ["resume", str(self.folder)]
+        else:
+            (place / "spec.toml").write_text(text)
+            verb = ["run", str(place / "spec.toml"), str(self.folder)]
+        self.process = subprocess.Popen(
+            [*script, *verb, json.dumps(wrong)],
+            cwd=TOP,
+            env={**os.environ, "PYTHONPATH": str(TOP)},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        self.said: list[dict[str, Any]] = []
+        self.other = ""
+        self.out = ""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Whatever a test did, nothing of it stays behind."""
+        for member in self.members():
+            os.kill(member, signal.SIGKILL)
+        self.process.communicate()
+
+    def members(self) -> list[int]:
+        """All processes of the launcher's session that are no zombies of ours."""
+        found = []
+        for place in Path("/proc").glob("[0-9]*"):
+            fields = _stat(place)
+            if fields and fields[3] == str(self.process.pid) and (fields[0] != "Z" or fields[1] != str(os.getpid())):
+                found.append(int(place.name))
+        return found
+
+    def children(self) -> dict[int, int]:
+        """The process of each user, and of the roles, which has opened its ledger."""
+        found = {}
+        for child in self.members():
+            for name in _open_files(child):
+                path = Path(name)
+                if path.name == "view.ledger" and path.is_relative_to(self.folder):
+                    found[ROLES if "curator" in path.parts else int(path.parent.name)] = child
+        return found
+
+    def kill(self, *them: int) -> None:
+        """Kills their processes as they are now, and waits until the launcher has taken note."""
+        children = self.children()
+        killed = [children[who] for who in them if who in children]
+        for child in killed:
+            with suppress(ProcessLookupError):
+                os.kill(child, signal.SIGKILL)
+        wait_for(lambda: not any(_stat(Path(f"/proc/{child}")) for child in killed), "what was killed is gone")
+
+    def ledger(self, user: int) -> Path:
+        return self.folder / "nodes" / f"{user:04d}" / "view.ledger"
+
+    def sizes(self) -> dict[int, int]:
+        places = (self.folder / "nodes").glob("*/view.ledger")
+        return {int(path.parent.name): path.stat().st_size for path in places}
+
+    def holder(self) -> int:
+        """Who wrote to its ledger last, and so has the token or has just passed it on."""
+        places = (self.folder / "nodes").glob("*/view.ledger")
+        return max((path.stat().st_mtime_ns, int(path.parent.name)) for path in places)[1]
+
+    def excluded(self) -> list[int]:
+        """Who is out by now, in bootstrap's ledger."""
+        data = (self.folder / "curator" / "bootstrap" / "view.ledger").read_bytes()
+        return excluded_in(read(data))
+
+    @property
+    def running(self) -> bool:
+        return self.process.poll() is None
+
+    def wait_for_progress(self, grown_bytes: int = 20_000) -> None:
+        """Until the ledgers grew by so much since now, or it is over."""
+        before = sum(self.sizes().values())
+        wait_for(lambda: not self.running or sum(self.sizes().values()) >= before + grown_bytes, "ledgers grow")
+
+    def wait_for_everybody(self) -> None:
+        def all_are_there() -> bool:
+            nodes = len(list((self.folder / "nodes").glob("*")))
+            return not self.running or (nodes > 0 and len(self.children()) == nodes + 1)
+
+        wait_for(all_are_there, "all processes have opened their ledgers")
+
+    def end(self) -> int:
+        """Waits for the end; gives the exit code. No process may be left then."""
+        self.out, err = self.process.communicate(timeout=GUARD_S)
+        for line in err.splitlines():
+            try:
+                self.said.append(json.loads(line))
+            except ValueError:
+                self.other += line + "\n"
+        assert self.members() == [], "no process is left"
+        return self.process.returncode
+
+    def completes(self) -> dict[str, Any]:
+        code = self.end()
+        assert (code, self.other) == (0, ""), (self.said, self.other)
+        result: dict[str, Any] = json.loads(self.out)
+        assert abs(result["error"]) <= 8 * result["standard_error"]
+        return result
+
+    def count(self, event: str) -> int:
+        return sum(said["event"] == event for said in self.said)
+
+    @property
+    def error(self) -> str:
+        return next(str(said["text"]) for said in self.said if said["event"] == "error")
+
+
+def _stat(place: Path) -> list[str]:
+    """State, parent, group, session, ... of a process; nothing if it is gone."""
+    try:
+        return (place / "stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return []
+
+
+def _open_files(process: int) -> list[str]:
+    try:
+        return [str(link.readlink()) for link in Path(f"/proc/{process}/fd").iterdir()]
+    except OSError:
+        return []
+
+
+def judge_folder(folder: Path) -> Judged:
+    """The oracle of the simulated worlds, on what a live run left."""
+    evidence = read_evidence(folder)
+    n = evidence.roster.n
+    run = plan_run(evidence.spec, n, load_data(evidence.spec, n).dimensions)
+    processes = {
+        peer: SimpleNamespace(
+            peer=peer,
+            host=None,
+            disk=SimpleNamespace(view=view, private=evidence.private.get(peer, b""), cut_torn_tails=lambda: None),
+        )
+        for peer, view in evidence.views.items()
+    }
+    out = excluded_in(read(evidence.views[BOOTSTRAP]))
+    world = SimpleNamespace(processes=processes, run=run, roster=evidence.roster, out=out)
+    return judge(cast("World", world), {})
+
+
+def modes(folder: Path) -> dict[str, int]:
+    return {
+        str(path.relative_to(folder)): path.stat().st_mode & 0o777
+        for path in folder.rglob("*")
+        if path.suffix in (".ledger", ".key") or path.name in ("seat", "secrets")
+    }

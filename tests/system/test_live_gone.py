@@ -1,0 +1,113 @@
+"""Nodes that never come back, or never came."""
+
+from __future__ import annotations
+
+import os
+import signal
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from p2pdp.audit.verify import COMPLETE, INCOMPLETE
+from p2pdp.runs.audit import audit, verify
+from tests.system.launched import Launched, complete, judge_folder, ring, sparse, wait_for
+
+QUICK = "patience_s = 6", "patience_s = 3"
+
+
+@pytest.mark.parametrize("text", [complete(6, 4000), sparse(8, 3000)], ids=["complete", "sparse"])
+def test_the_others_go_round_a_node_that_never_returns(tmp_path: Path, text: str) -> None:
+    with Launched(tmp_path, text.replace(*QUICK), mortal=[3]) as run:
+        run.wait_for_everybody()
+        run.wait_for_progress()
+        run.kill(3)
+        result = run.completes()
+        assert result["missing"] == [3]
+        assert {"event": "excluded", "user": 3} in run.said
+    judge_folder(run.folder)
+    found = verify(run.folder)
+    assert (found.verified, found.problems) == (INCOMPLETE, [])
+    audited = audit(run.folder, None, None, allow_missing=False)
+    assert audited.claims
+    assert audited.verified == INCOMPLETE
+    with Launched(tmp_path) as again:
+        assert again.completes()["missing"] == [3]
+
+
+def test_the_holder_of_the_token_never_returns_and_others_crash_meanwhile(tmp_path: Path) -> None:
+    with Launched(tmp_path, complete(6, 4000).replace(*QUICK), mortal=list(range(6))) as run:
+        run.wait_for_everybody()
+        run.wait_for_progress()
+        gone = run.holder()
+        run.kill(gone)
+        run.kill(-1)
+        assert run.completes()["missing"] == [gone]
+    judge_folder(run.folder)
+
+
+def test_a_node_that_is_out_comes_back_learns_it_and_leaves(tmp_path: Path) -> None:
+    with Launched(tmp_path, complete(5, 4000).replace(*QUICK)) as run:
+        run.wait_for_everybody()
+        run.wait_for_progress()
+        child = run.children()[2]
+        os.kill(child, signal.SIGSTOP)
+        wait_for(lambda: not run.running or run.excluded() == [2], "the silent node is out")
+        with suppress(ProcessLookupError):
+            os.kill(child, signal.SIGCONT)
+        assert run.completes()["missing"] == [2]
+        assert run.count("restarted") == 0
+    judge_folder(run.folder)
+
+
+def test_a_ring_cannot_go_round_says_so_and_goes_on_when_the_node_is_back(tmp_path: Path) -> None:
+    with Launched(tmp_path, ring(4, 500).replace(*QUICK), mortal=[2]) as run:
+        run.wait_for_everybody()
+        run.wait_for_progress()
+        run.kill(2)
+        assert run.end() == 3
+        assert run.error == "user 2 is gone, and nobody can go round it"
+    with Launched(tmp_path, absent=[2]) as run:  # it is still gone
+        assert run.end() == 3
+        assert "user 2 is" in run.error
+    with Launched(tmp_path) as run:
+        assert run.completes()["missing"] == []
+    assert judge_folder(run.folder).verification.verified == COMPLETE
+
+
+def test_enough_nodes_begin_without_those_that_never_came(tmp_path: Path) -> None:
+    text = complete(6, 400, "min_nodes = 4\nenrol_timeout_s = 3")
+    with Launched(tmp_path, text, absent=[1, 4]) as run:
+        wait_for(lambda: not run.running or (run.folder / "roster.json").exists(), "the roster")
+        if run.running:
+            run.kill(0, 2)
+        result = run.completes()
+        assert (result["nodes"], result["missing"]) == (4, [])
+        assert {"event": "roster", "n": 4} in run.said
+    assert sorted(path.name for path in (run.folder / "nodes").iterdir()) == ["0000", "0001", "0002", "0003"]
+    assert judge_folder(run.folder).verification.verified == COMPLETE
+    with Launched(tmp_path) as again:  # folders are named after users now; nothing is started
+        assert again.completes() == result
+
+
+def test_a_node_that_comes_too_late_stays_away(tmp_path: Path) -> None:
+    text = complete(4, 20_000, "min_nodes = 3\nenrol_timeout_s = 2")
+    with Launched(tmp_path, text, absent=[0]) as run:
+        wait_for(lambda: not run.running or (run.folder / "roster.json").exists(), "the roster")
+        run.process.send_signal(signal.SIGTERM)
+        assert run.end() == 130
+    with Launched(tmp_path) as run:
+        assert run.completes()["nodes"] == 3
+        assert {"event": "stayed_away", "user": 0} in run.said
+    assert judge_folder(run.folder).verification.verified == COMPLETE
+    assert [path.name for path in run.folder.glob("stayed-away-*")] == ["stayed-away-0000"]
+
+
+def test_too_few_nodes_are_not_waited_for_without_end(tmp_path: Path) -> None:
+    """They are: whoever starts the others later goes on with the run. Until then it can be interrupted."""
+    with Launched(tmp_path, complete(3, 20, "enrol_timeout_s = 1"), absent=[2]) as run:
+        wait_for(lambda: not run.running or len(run.children()) == 3, "those who came")
+        run.process.send_signal(signal.SIGTERM)
+        assert run.end() == 130
+    with Launched(tmp_path) as run:
+        assert run.completes()["nodes"] == 3

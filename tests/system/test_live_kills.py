@@ -1,0 +1,74 @@
+"""`kill -9` of any process at any moment: the run completes, with the effect of one without crashes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from p2pdp.audit.verify import COMPLETE
+from tests.system.launched import ROLES, Launched, complete, judge_folder, modes, ring, sparse, wait_for
+
+
+def judged(run: Launched) -> None:
+    result = run.completes()
+    assert result["missing"] == []
+    assert judge_folder(run.folder).verification.verified == COMPLETE
+    assert set(modes(run.folder).values()) == {0o600}
+    assert not list(run.folder.rglob("run.key")), "keys are unlinked when the run closes"
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_random_nodes_are_killed(tmp_path: Path, seed: int) -> None:
+    chance = Random(seed)  # noqa: S311 - nothing is kept secret with it
+    with Launched(tmp_path, sparse(10, 3000)) as run:
+        run.wait_for_everybody()
+        for _ in range(15):
+            run.kill(chance.choice([ROLES, *range(10)]))
+            run.wait_for_progress(30_000)
+        judged(run)
+        assert run.count("restarted") > 3
+
+
+@pytest.mark.parametrize("text", [ring(6, 800), complete(6, 5000)], ids=["ring", "complete"])
+def test_the_holder_of_the_token_is_killed(tmp_path: Path, text: str) -> None:
+    with Launched(tmp_path, text) as run:
+        run.wait_for_everybody()
+        for _ in range(12):
+            run.wait_for_progress(30_000)
+            if run.running:
+                run.kill(run.holder())
+        judged(run)
+        assert run.count("restarted") > 3
+
+
+def test_bootstrap_and_curator_are_killed_from_their_first_moment_to_the_last(tmp_path: Path) -> None:
+    with Launched(tmp_path, complete(5, 6000)) as run:
+        for _ in range(8):
+            wait_for(lambda: not run.running or ROLES in run.children(), "bootstrap and curator are up")
+            run.kill(ROLES)
+        run.wait_for_progress()
+        while run.running:
+            run.kill(ROLES)
+            run.wait_for_progress(60_000)
+        judged(run)
+        assert run.count("restarted") > 3
+
+
+def test_nodes_are_killed_before_they_have_enrolled(tmp_path: Path) -> None:
+    with Launched(tmp_path, complete(5, 100)) as run:
+        for user in (0, 1, 2, 3, 4, 0, 1, 2):
+            wait_for(lambda user=user: not run.running or user in run.children(), "the node is up")  # type: ignore[misc]
+            run.kill(user)
+        judged(run)
+
+
+def test_all_are_killed_at_once(tmp_path: Path) -> None:
+    with Launched(tmp_path, complete(6, 3000)) as run:
+        for _ in range(3):
+            run.wait_for_everybody()
+            run.wait_for_progress()
+            run.kill(*run.children())
+        judged(run)
+        assert run.count("restarted") >= 14
