@@ -7,38 +7,37 @@ of these. Where some contribution carries no noise of its own it is infinite, an
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
+from p2pdp.audit.ground import Finding, Ground
 from p2pdp.core.claims import Claim, Refusal
 from p2pdp.core.draws import Mechanism
-from p2pdp.core.ids import Peer, is_user
+from p2pdp.core.ids import is_user
 from p2pdp.mechanisms import gaussian, laplace, randomized_response
 from p2pdp.mechanisms.clipping import Bounds
 from p2pdp.mechanisms.grid import Grid
 from p2pdp.protocols.run_plan import RunPlan
-from p2pdp.replay.transcript import Transcript
 
 _OBSERVER = "network"
 _ROUNDED_UP = 1.0 + 1e-12
 
 
-def local_claim(
-    run: RunPlan, transcript: Transcript, incomplete: Sequence[Peer], delta: float, assumptions: Sequence[str]
-) -> Claim | Refusal:
+def local_account(ground: Ground) -> Finding:
     """Gaussian contributions compose as mu = sqrt(sum mu_i^2); pure ones add their epsilons.
 
     A ledger that ends early counts as far as it goes, and whatever others had from its owner beyond that: what
     was sent was recorded before, so contributions in neither have reached nobody. The claim says so.
     """
+    run, transcript, delta = ground.run, ground.transcript, ground.delta
     absent = [user for user in range(run.n) if user not in transcript.own_noise]
     if absent:
-        return Refusal(_OBSERVER, "local", f"the ledger of user {absent[0]} is not at hand")
+        return _refused(f"the ledger of user {absent[0]} is not at hand")
     if transcript.unknown:
-        return Refusal(_OBSERVER, "local", f"what user {min(transcript.unknown)} contributed cannot be told")
-    early = [f"what user {user} sent is in its ledger or in those of others" for user in incomplete if is_user(user)]
-    kind = run.plan.noise.name
-    if kind in ("gaussian", "none"):
-        mus = [_mu(run, own) for own in transcript.own_noise.values()]
+        return _refused(f"what user {min(transcript.unknown)} contributed cannot be told")
+    early = [
+        f"what user {who} sent is in its ledger or in those of others" for who in ground.incomplete if is_user(who)
+    ]
+    if run.plan.noise.name in ("gaussian", "none"):
+        mus = [_mu(ground.sensitivity, own) for own in transcript.own_noise.values()]
         epsilons = [gaussian.epsilon_of(delta, mu) for mu in mus]
     else:
         mus = None
@@ -46,7 +45,7 @@ def local_claim(
             _ROUNDED_UP * sum(_pure_epsilon(run, drawn) for drawn in own) for own in transcript.own_noise.values()
         ]
     worst = max(range(len(epsilons)), key=lambda user: mus[user] if mus is not None else epsilons[user])
-    return Claim(
+    claim = Claim(
         observer=_OBSERVER,
         unit="user",
         relation="replace",
@@ -60,21 +59,21 @@ def local_claim(
         worst_pair=(list(transcript.own_noise)[worst], _OBSERVER),
         bound=True,
         violated_pairs=None,
-        assumptions=(*assumptions, *early, "each contribution is protected by its own user's noise alone"),
+        assumptions=(*ground.assumptions, *early, "each contribution is protected by its own user's noise alone"),
     )
+    return Finding(claims=[claim])
 
 
-def _mu(run: RunPlan, own: list[tuple[Mechanism, ...]]) -> float:
+def _refused(reason: str) -> Finding:
+    return Finding(refusals=[Refusal(_OBSERVER, "local", reason)])
+
+
+def _mu(sensitivity: float, own: list[tuple[Mechanism, ...]]) -> float:
     total = 0.0
     for drawn in own:
         variance = sum(mechanism.scale**2 for mechanism in drawn)
-        total += math.inf if variance == 0.0 else _sensitivity(run) ** 2 / variance
+        total += math.inf if variance == 0.0 else sensitivity**2 / variance
     return math.sqrt(total) * _ROUNDED_UP
-
-
-def _sensitivity(run: RunPlan) -> float:
-    assert run.spec.data.clip is not None  # Gaussian noise is for numbers
-    return Grid(run.plan.grid_exponent).sensitivity(Bounds(*run.spec.data.clip), run.dimensions)
 
 
 def _pure_epsilon(run: RunPlan, drawn: tuple[Mechanism, ...]) -> float:

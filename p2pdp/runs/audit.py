@@ -54,6 +54,7 @@ class Audited:
     mu: Any = None
     leak: Any = None
     epsilon: Any = None
+    epsilon_conditioning: str = "public"
     mu_coalition: Any = None
     leak_coalition: Any = None
 
@@ -73,7 +74,8 @@ class Audited:
         check_pairs_file(file)
         if self.mu is None:
             raise Refused("--pairs: no leak of this run is exact, so there is none to list for each pair")
-        arrays = {"mu": self.mu, "leak": self.leak, "epsilon": self.epsilon, "epsilon_conditioning": np.array("public")}
+        arrays = {"mu": self.mu, "leak": self.leak, "epsilon": self.epsilon}
+        arrays["epsilon_conditioning"] = np.array(self.epsilon_conditioning)
         if self.mu_coalition is not None:
             arrays |= {"mu_coalition": self.mu_coalition, "leak_coalition": self.leak_coalition}
         write_arrays(Path(file), arrays)
@@ -138,7 +140,7 @@ def audit(place: str | Path, colluders: Sequence[int] | None, delta: float | Non
         found.verified or INCOMPLETE,
         made.claims,
         made.refusals,
-        *(made.mu, made.leak, made.epsilon, made.mu_coalition, made.leak_coalition),
+        *(made.mu, made.leak, made.epsilon, made.epsilon_conditioning, made.mu_coalition, made.leak_coalition),
     )
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from p2pdp.assembly.outcome import Outcome
-from p2pdp.audit.auditor import sensitivity_of
+from p2pdp.audit.ground import sensitivity_of
 from p2pdp.core.errors import UsageError
 from p2pdp.core.ids import Peer
 from p2pdp.core.spec import Spec

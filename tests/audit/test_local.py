@@ -7,19 +7,26 @@ from typing import Any
 import numpy as np
 import pytest
 
-from p2pdp.audit.local import local_claim
+from p2pdp.audit.ground import Ground
+from p2pdp.audit.local import local_account
 from p2pdp.core.claims import Claim, Refusal
 from p2pdp.core.messages import TOKEN
 from p2pdp.ledger.messages import public_message
 from p2pdp.ledger.records import OWN, RECEIVED
-from p2pdp.replay.transcript import replay
+from p2pdp.replay.transcript import Transcript, replay
 from p2pdp.sim.faults import Crash
 from tests.audit.runs import DELTA, HISTOGRAM, Run, quiet, ring, run_of, walk
 
 
 def local(run: Run, incomplete: tuple[int, ...] = ()) -> Claim:
-    found = local_claim(run.plan, run.transcript(), incomplete, DELTA, ())
+    found = claimed(run, run.transcript(), incomplete)
     assert isinstance(found, Claim)
+    return found
+
+
+def claimed(run: Run, transcript: Transcript, incomplete: tuple[int, ...]) -> Claim | Refusal:
+    finding = local_account(Ground(run.plan, {}, transcript, incomplete, DELTA, ()))
+    (found,) = (*finding.claims, *finding.refusals)
     return found
 
 
@@ -93,7 +100,7 @@ def test_who_never_contributed_has_leaked_nothing() -> None:
 def test_a_ledger_that_is_absent_is_named() -> None:
     run = quiet(walk(4, 12))
     views = {peer: contents for peer, contents in run.contents().items() if peer != 2}
-    found = local_claim(run.plan, replay(run.plan, views), (2,), DELTA, ())
+    found = claimed(run, replay(run.plan, views), (2,))
     assert isinstance(found, Refusal)
     assert "user 2" in found.reason
 
@@ -112,7 +119,7 @@ def test_contributions_beyond_the_end_of_a_ledger_count_too() -> None:
         transcript = replay(run.plan, views)
         made = sum(len(own) for own in transcript.own_noise[2])
         assert made >= len(tokens) - 1, "the last may have reached nobody"
-        found = local_claim(run.plan, transcript, (2,), DELTA, ())
+        found = claimed(run, transcript, (2,))
         assert isinstance(found, Claim)
         assert any("user 2" in text for text in found.assumptions)
 
@@ -121,4 +128,4 @@ def test_what_cannot_be_told_is_not_claimed() -> None:
     run = quiet(walk(4, 12))
     transcript = run.transcript()
     transcript.unknown.add(3)
-    assert isinstance(local_claim(run.plan, transcript, (3,), DELTA, ()), Refusal)
+    assert isinstance(claimed(run, transcript, (3,)), Refusal)
