@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from p2pdp.api import (
+        attack,
         audit,
         audit_async,
         export,
@@ -44,6 +45,7 @@ __all__ = [
     "UsageError",
     "VerificationFailed",
     "__version__",
+    "attack",
     "audit",
     "audit_async",
     "export",
@@ -59,7 +61,7 @@ __all__ = [
 
 _HOMES: Final = {
     "p2pdp.api": (
-        *("audit", "audit_async", "export", "keygen", "load_spec", "resume", "run"),
+        *("attack", "audit", "audit_async", "export", "keygen", "load_spec", "resume", "run"),
         *("simulate", "simulate_async", "verify", "views"),
     ),
     "p2pdp.core.errors": ("NotReady", "P2pdpError", "Refused", "RunFailed", "UsageError", "VerificationFailed"),

@@ -19,6 +19,7 @@ from p2pdp.core.spec import Spec
 
 if TYPE_CHECKING:
     from p2pdp.report.result import Result
+    from p2pdp.runs.attack import Attacked
     from p2pdp.runs.audit import Audited, Verified
     from p2pdp.sim.faults import Faults
 
@@ -146,6 +147,16 @@ def export(folder: str | Path, out: str | Path) -> int:
     from p2pdp.runs.audit import export as write
 
     return write(folder, out)
+
+
+def attack(folder: str | Path, observer: int, target: int | None = None) -> Attacked:
+    """What one user can read about others out of its own view.ledger.
+
+    Private ledgers are read afterwards, and only to say how far off the estimates are.
+    """
+    from p2pdp.runs.attack import attack as decode
+
+    return decode(folder, observer, target)
 
 
 def keygen(out: str | Path) -> str:

@@ -17,6 +17,7 @@ from typing import Annotated, Any, Final, NoReturn
 import typer
 
 from p2pdp.cli import live
+from p2pdp.cli.attack import attack
 from p2pdp.cli.options import AsJson, OutFolder, Overrides, RunPlace, SpecFile, print_document
 from p2pdp.core.errors import NotReady, P2pdpError, UsageError, VerificationFailed
 
@@ -97,7 +98,7 @@ def _root(
         raise typer.Exit(UsageError.exit_code)
 
 
-for _command in (live.demo, live.run, live.resume):
+for _command in (live.demo, live.run, live.resume, attack):
     app.command()(_command)
 
 

@@ -65,7 +65,7 @@ def show_result(result: Result, folder: Path, *, fast: bool = False, claims: Ite
         rows.append(("missing users", ", ".join(map(str, result.missing))))
     if result.trials is not None:
         rows += _trial_rows(result)
-    _columns(console, [], rows)
+    columns(rows, console=console)
     if claims is not None:
         _say(console, in_words(claims))
     if result.seeded:
@@ -87,13 +87,13 @@ def _trial_rows(result: Result) -> list[tuple[str, str]]:
     return rows
 
 
-def _columns(console: Console, headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+def columns(rows: Iterable[Sequence[str]], headings: Sequence[str] = (), console: Console | None = None) -> None:
     table = Table(show_header=bool(headings), box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for heading in headings:  # the last column gives way where room is short
         table.add_column(plain(heading), overflow="fold", no_wrap=heading != headings[-1])
     for row in rows:
         table.add_row(*map(plain, row))
-    console.print(table)
+    (console or Console(highlight=False)).print(table)
 
 
 def show_verified(found: Verified) -> None:
@@ -112,7 +112,7 @@ def show_audit(found: Audited) -> None:
     _say(console, in_words(found.claims))
     console.print()
     headings = ("observer", "method", "given", "epsilon", "mean", "mu", "worst pair")
-    _columns(console, headings, [_row(claim) for claim in found.claims])
+    columns([_row(claim) for claim in found.claims], headings, console)
     console.print()
     _say(console, "epsilon: worst over all users, and the mean over pairs; given: what the observer is taken to know.")
     if not all(claim.bound for claim in found.claims):

@@ -126,7 +126,7 @@ def audit(place: str | Path, colluders: Sequence[int] | None, delta: float | Non
     if found.verified is None and not (allow_missing and found.only_missing):
         raise VerificationFailed(_first_problem(found))
     roster, privacy = evidence.roster, evidence.spec.privacy
-    run = _plan(evidence)
+    run = plan_of(evidence)
     at_delta = privacy.delta if delta is None else delta
     assert at_delta is not None
     incomplete = sorted({*found.missing, *found.cut_short})
@@ -144,7 +144,7 @@ def audit(place: str | Path, colluders: Sequence[int] | None, delta: float | Non
     )
 
 
-def _plan(evidence: Evidence) -> RunPlan:
+def plan_of(evidence: Evidence) -> RunPlan:
     """The plan of the run that took place; that spec and roster do not fit together is no mistake of the caller."""
     try:
         return plan_of_facts(evidence.spec, dict(evidence.roster.facts))
@@ -161,7 +161,7 @@ def _first_problem(found: Verification) -> str:
 
 def views(place: str | Path) -> Iterator[dict[str, Any]]:
     evidence = read_evidence(Path(place))
-    run = _plan(evidence)
+    run = plan_of(evidence)
     return view_lines(evidence, 2.0**run.plan.grid_exponent)
 
 

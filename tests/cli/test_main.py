@@ -29,7 +29,7 @@ CLAIM_FIELDS = set(
 )
 LINE_FIELDS = set("node index kind peer type token step values digest".split())
 KINDS = {"received", "sent", "own", "published", "drawn"}
-COMMANDS = "simulate verify audit views export keygen".split()
+COMMANDS = "attack simulate verify audit views export keygen".split()
 
 Ran = tuple[int, str, str]
 Command = Callable[..., Ran]

@@ -22,6 +22,7 @@ PUBLIC = [
     "UsageError",
     "VerificationFailed",
     "__version__",
+    "attack",
     "audit",
     "audit_async",
     "export",

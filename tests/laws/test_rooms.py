@@ -21,7 +21,7 @@ ROOMS: dict[str, str] = {
     "accounting": "core topology mechanisms",
     "replay": "core ledger protocols mechanisms tasks topology",
     "audit": "core crypto ledger replay protocols mechanisms accounting topology",
-    "attacks": "core ledger replay protocols mechanisms topology sim",
+    "attacks": "core ledger replay protocols mechanisms tasks topology sim",
     "services": "core wire crypto ledger topology mechanisms tasks protocols",
     "host": "core wire crypto ledger",
     "assembly": "core replay host services wire crypto ledger protocols mechanisms tasks topology",

@@ -1,0 +1,126 @@
+"""`attack`: what an observer can read out of its own `view.ledger`, and how near that comes to the truth.
+
+The attack is given the observer's view and what is public. Only afterwards the targets' own ledgers are
+opened, if they are at hand, and only to say how far off it was.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from p2pdp.attacks.decoding import Reading, readings_of
+from p2pdp.attacks.walks import contributions_of, visits_of
+from p2pdp.core.draws import Mechanism
+from p2pdp.core.errors import UsageError, VerificationFailed
+from p2pdp.core.ids import Peer
+from p2pdp.files.folder import read_evidence
+from p2pdp.ledger import records
+from p2pdp.ledger.evidence import Evidence
+from p2pdp.ledger.journal import Journal
+from p2pdp.ledger.records import Contents
+from p2pdp.protocols.run_plan import RunPlan
+from p2pdp.runs.audit import plan_of
+from p2pdp.runs.collector import undisturbed
+from p2pdp.wire.codec import unpack_value
+
+
+@dataclass(frozen=True)
+class Attacked:
+    """`targets` are documents: user (a list where only a sum can be told), estimate, and how far off it is."""
+
+    observer: Peer
+    targets: list[dict[str, Any]]
+
+    def to_json(self) -> dict[str, Any]:
+        return {"observer": self.observer, "targets": self.targets}
+
+
+@undisturbed()
+def attack(place: str | Path, observer: Peer, target: Peer | None = None) -> Attacked:
+    evidence = read_evidence(Path(place))
+    n = evidence.roster.n
+    for option, user in (("--observer", observer), ("--target", target)):
+        if user is not None and not 0 <= user < n:
+            raise UsageError(f"{option} {user}: the run has users 0 to {n - 1}")
+    if observer == target:
+        raise UsageError(f"--target {target}: an observer knows its own value")
+    contents = _contents(evidence, observer)
+    if contents is None or contents.skeleton:
+        raise UsageError(f"{place}: the view.ledger of user {observer} is not there, and a skeleton holds no values")
+    run = plan_of(evidence)
+    readings = readings_of(run, observer, contents)
+    if target is not None:
+        readings = [reading for reading in readings if target in reading.users]
+    targets = [_document(run, reading, evidence) for reading in readings]
+    if target is not None and not targets:
+        targets = [{"user": target, "estimate": None, "error": None, "noised_value_error_in_sigma": None}]
+    return Attacked(observer, targets)
+
+
+def _contents(evidence: Evidence, user: Peer) -> Contents | None:
+    data = evidence.views.get(user)
+    if data is None:
+        return None
+    try:
+        contents = records.read(data)
+    except records.LedgerError as error:
+        raise VerificationFailed(f"node {user}: {error}") from None
+    problem = records.chain_problem(contents)
+    if problem is not None:
+        raise VerificationFailed(f"node {user}, record {problem[0]}: {problem[1]}")
+    return contents
+
+
+def _document(run: RunPlan, reading: Reading, evidence: Evidence) -> dict[str, Any]:
+    step = 2.0**run.plan.grid_exponent
+    truths = [_truths(run, user, evidence) for user in reading.users]
+    error = noised_error = None
+    if all(truth is not None for truth in truths):
+        known: dict[tuple[int, int], tuple[Any, Any]] = {}
+        for truth in truths:
+            known |= truth or {}
+        pairs = [known[place] for place in reading.places if place in known]
+        if len(pairs) == len(reading.places):
+            error = (reading.total - sum(value for value, _ in pairs)) / reading.times
+            noised_error = (reading.total - sum(noised for _, noised in pairs)) / reading.times
+            noised_error = _in_sigmas(run.plan.noise, noised_error)
+    return {
+        "user": reading.users[0] if len(reading.users) == 1 else list(reading.users),
+        "estimate": _number(reading.total / reading.times * step),
+        "error": None if error is None else _number(error * step),
+        "noised_value_error_in_sigma": None if noised_error is None else _number(noised_error),
+    }
+
+
+def _in_sigmas(noise: Mechanism, error: Any) -> Any:
+    """None where contributions carry no noise that has a standard deviation."""
+    deviation = {"gaussian": noise.scale, "laplace": noise.scale * 2.0**0.5}.get(noise.name)
+    return error / deviation if deviation else None
+
+
+def _number(value: Any) -> float | list[float]:
+    return [float(part) for part in value] if hasattr(value, "__len__") else float(value)
+
+
+def _truths(run: RunPlan, user: Peer, evidence: Evidence) -> dict[tuple[int, int], tuple[Any, Any]] | None:
+    """A user's contributions by item and step, without noise and with it; None where its ledgers are not both here."""
+    contents, private = _contents(evidence, user), evidence.private.get(user)
+    if contents is None or contents.skeleton or not private:
+        return None
+    values = _inputs(private)
+    if values is None:
+        return None
+    inputs = run.protocol.inputs_again(run.plan, values)
+    order = {place: number for number, place in enumerate(contributions_of(contents))}
+    return {
+        (visit.item, visit.step): (inputs.contribution(order[visit.item, visit.step]), visit.after - visit.before)
+        for visit in visits_of(user, contents)
+        if visit.step > 0
+    }
+
+
+def _inputs(private: bytes) -> list[Any] | None:
+    stored = Journal(private=private).inputs
+    return list(unpack_value(stored)) if stored else None
