@@ -97,6 +97,8 @@ class _Simulated:
         self._prepared = prepared
         self._world = World(prepared.run, prepared.rows, prepared.text, prepared.digest, prepared.seed, faults)
         self._world.run_to_end(progress)
+        for process in self._world.processes.values():
+            process.disk.cut_torn_tails()  # of whoever never came back to do it
         views = {peer: bytes(process.disk.view) for peer, process in self._world.processes.items()}
         self._found: Outcome = outcome(prepared.run, views, self._world.out)
 

@@ -193,12 +193,14 @@ class Bootstrap:
 
     def _seen(self, sender: Peer, message: Message, draws: Draws) -> Step:
         peer, receipts, claims = message.fields
+        waiting = self._unanswered.get(peer, {})
+        if sender not in waiting:  # nobody asked it, or once the result is published nobody needs to know
+            return NOTHING if self._done else Step(faults=(Fault("unexpected_message", sender),))
         for item, step in receipts:
             self._settlement.receipt(sender, item, step)
         for item, step in claims:
             self._settlement.claim(sender, item, step)
-        waiting = self._unanswered.get(peer, {})
-        waiting.pop(sender, None)
+        waiting.pop(sender)
         if not waiting:
             self._unanswered.pop(peer, None)
         return Step(tuple(self._decide(draws)))

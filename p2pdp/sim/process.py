@@ -5,6 +5,7 @@ A crash loses everything but the disk and what a node keeps in files of its own:
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 
 from p2pdp.core.ids import Peer
@@ -33,6 +34,7 @@ class Process:
     incarnation: int = 0
     wake_at_s: float | None = None
     crashes: list[Crash] = field(default_factory=list)
+    faults: Counter[str] = field(default_factory=Counter)  # by kind, of lives that are over
 
     def boot(self) -> None:
         self.up = True
@@ -43,6 +45,8 @@ class Process:
     def stop(self, crash: Crash) -> None:
         self.up = False
         self.returns = crash.down_s is not None
+        if self.host is not None:
+            self.faults.update(self.host.fault_counts)
         self.host = None
         self.applicant = None
         if crash.rolled_back_to is not None:

@@ -6,6 +6,7 @@ an applicant until it has a seat and a host afterwards; a crash loses everything
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from hashlib import blake2b
 from heapq import heappop, heappush
@@ -113,12 +114,12 @@ class World:
         raise RunFailed("nobody has a seat yet")
 
     def fault_counts(self) -> dict[str, int]:
-        """Faults by kind, over all hosts that are up."""
-        counts: dict[str, int] = {}
+        """Faults by kind, over all hosts that there were."""
+        counts: Counter[str] = Counter()
         for process in self.processes.values():
-            for kind, count in process.host.fault_counts.items() if process.host is not None else ():
-                counts[kind] = counts.get(kind, 0) + count
-        return counts
+            counts.update(process.faults)
+            counts.update({} if process.host is None else process.host.fault_counts)
+        return dict(sorted(counts.items()))
 
     def _finished(self) -> bool:
         """The curator closes last, so whoever is gone for good then is out or has handed in its head."""

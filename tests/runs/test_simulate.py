@@ -10,8 +10,10 @@ import pytest
 
 import p2pdp
 from p2pdp.core.errors import Refused, UsageError
+from p2pdp.files.spec import parse_spec
 from p2pdp.runs import simulate as module
 from p2pdp.runs.simulate import default_folder, headline, simulate_spec
+from p2pdp.sim.faults import Crash, Faults
 from tests.runs.small import ALL, BARE, COMPLETE, HISTOGRAM, RING, SPARSE, contents, spec_file
 
 
@@ -184,3 +186,11 @@ def test_the_smallest_runs(n: int, tmp_path: Path) -> None:
         assert p2pdp.verify(tmp_path / name).verified == "complete"
         assert result.nodes == n
         assert p2pdp.simulate(spec, fast=True).hops == result.hops
+
+
+def test_a_torn_tail_of_somebody_who_never_came_back_is_cut_off(tmp_path: Path) -> None:
+    torn = Faults(crashes=(Crash(peer=3, at_record=14, down_s=None, torn_bytes=7),))
+    place = tmp_path / "run"
+    result = p2pdp.simulate(parse_spec(COMPLETE, None), place, faults=torn)
+    assert result.missing == [3]
+    assert p2pdp.verify(place).verified == "incomplete"

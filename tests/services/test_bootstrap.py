@@ -155,6 +155,15 @@ def test_a_neighbour_that_does_not_answer_is_put_out_too() -> None:
     assert sent(hears(bootstrap, 3, messages.SEEN, 2, [], [])) == [(0, messages.LOST, 0, 2)]
 
 
+def test_who_is_no_neighbour_has_no_say() -> None:
+    bootstrap = going()
+    put_out(bootstrap, 1)
+    assert hears(bootstrap, 3, messages.SEEN, 1, [[0, 3]], []).faults
+    for peer in (0, CURATOR):
+        hears(bootstrap, peer, messages.SEEN, 1, [], [[0, 2]] if peer == 0 else [])
+    assert sent(hears(bootstrap, 2, messages.SEEN, 1, [], [])) == [(0, messages.LOST, 0, 2)]
+
+
 def test_an_item_that_never_left_its_start_begins_elsewhere() -> None:
     bootstrap = going()
     put_out(bootstrap, 0)
@@ -210,7 +219,9 @@ def test_it_is_finished_when_all_heads_are_in() -> None:
 
 def test_misplaced_messages_are_faults() -> None:
     bootstrap = going()
-    for sender, kind, *fields in ((0, messages.DONE), (0, messages.OVER), (1, messages.TOKEN, 0, 1), (2, "?")):
+    nobody_asked = (2, messages.SEEN, 1, [[0, 3]], [])
+    strange = (1, messages.TOKEN, 0, 1), (2, "?")
+    for sender, kind, *fields in ((0, messages.DONE), (0, messages.OVER), *strange, nobody_asked):
         assert [fault.peer for fault in hears(bootstrap, sender, kind, *fields).faults] == [sender]
     assert hears(bootstrap, 0, messages.SILENT, 9, 0, 1).faults
     assert hears(bootstrap, 0, messages.SILENT, 0, 0, 1).faults

@@ -1,10 +1,16 @@
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, cast
+
 from p2pdp.crypto.identity import Identity, RunKey
 from p2pdp.ledger.journal import VIEW
 from p2pdp.ledger.records import LEDGER_MAGIC, STARTED, Chain
 from p2pdp.sim.faults import Crash
 from p2pdp.sim.process import Process
+
+if TYPE_CHECKING:
+    from p2pdp.host.host import Host
 
 LINES = [LEDGER_MAGIC, *(chain.append(STARTED, (0.0,)) for chain in [Chain()] for _ in range(4))]
 
@@ -63,3 +69,12 @@ def test_its_journal_is_that_of_its_disk() -> None:
     for data in LINES:
         process.write(VIEW, data)
     assert len(process.journal().stored()) == 4
+
+
+def test_faults_outlive_the_life_in_which_they_were_counted() -> None:
+    process = made()
+    for life in range(2):
+        process.boot()
+        process.host = cast("Host", SimpleNamespace(fault_counts={"gap": 2, "conflict": life}))
+        process.stop(Crash(3))
+    assert process.faults == {"gap": 4, "conflict": 1}
