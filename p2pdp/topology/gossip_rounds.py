@@ -1,0 +1,53 @@
+"""How long gossip takes, from public numbers only, and how it is accelerated (`papers/004`).
+
+`lambda` is the spectral gap of the weights: 1 minus the largest absolute value of their other eigenvalues. The
+paper's stopping times hold V, the spread of the users' values, which is private: for values within bounds of
+width Delta it is at most Delta^2 / 4 a coordinate (Popoviciu's inequality), and that is what is used here.
+"""
+
+from __future__ import annotations
+
+import math
+
+from p2pdp.core.errors import UsageError
+
+
+def acceleration(gap: float) -> float:
+    """The scale gamma of the re-scaled Chebyshev polynomials (Algorithm 1): x' = gamma W x + (1 - gamma) x_before.
+
+    The recursion holds from the second round on; the first one is x' = W x and so keeps the mean.
+    """
+    _check_gap(gap)
+    if gap == 1.0:
+        return 2.0 * (1.0 - math.sqrt(0.75)) / 0.25
+    return 2.0 * (1.0 - math.sqrt(gap * (1.0 - gap / 4.0))) / (1.0 - gap / 2.0) ** 2
+
+
+def rounds_needed(gap: float, n: int, sigma: float, span: float, dimensions: int, *, accelerated: bool) -> int:
+    """Rounds after which the mean square error is at most 3 sigma^2 / n (Theorem 2), 2 sigma^2 / n where plain.
+
+    1/sqrt(lambda) ln(n/sigma^2 max(sigma^2, V)) with acceleration, 1/lambda times that without. Without any noise
+    the accuracy asked for is 1/n of the largest spread.
+    """
+    _check_gap(gap)
+    rate = math.sqrt(gap) if accelerated else gap
+    return max(1, math.ceil(_logarithm(n, sigma, span, dimensions) / rate))
+
+
+def activations_needed(gap: float, n: int, sigma: float, span: float, dimensions: int) -> int:
+    """The same for randomized gossip (Theorem 3), `gap` being that of the activation probabilities."""
+    _check_gap(gap)
+    return max(1, math.ceil(_logarithm(n, sigma, span, dimensions) / gap))
+
+
+def _logarithm(n: int, sigma: float, span: float, dimensions: int) -> float:
+    spread = dimensions * span**2 / 4.0
+    noise = sigma**2 if sigma > 0.0 else spread / n
+    if noise == 0.0:  # nothing differs, so nothing is to be averaged
+        return 0.0
+    return math.log(n) + math.log(max(noise, spread) / noise)
+
+
+def _check_gap(gap: float) -> None:
+    if not 0.0 < gap <= 1.0:
+        raise UsageError("the spectral gap of these weights is not above 0: gossip with them comes to no average.")

@@ -1,0 +1,49 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from p2pdp.core.spec import GraphPart
+from p2pdp.topology.eigenvalues import DENSE_MAX, spectrum_ends
+from p2pdp.topology.graphs import complete_graph, make_graph
+from p2pdp.topology.weights import sparse_weights
+
+
+def ends(kind: str, n: int, weights: str = "metropolis") -> tuple[float, float]:
+    found = spectrum_ends(sparse_weights(make_graph(GraphPart(kind=kind), n, 0), weights))
+    assert found.residual < 1e-8
+    return found.second, found.last
+
+
+@pytest.mark.parametrize("n", [5, 12, 601, 1000])
+def test_the_ring_in_closed_form(n: int) -> None:
+    values = sorted((1 + 2 * math.cos(2 * math.pi * k / n)) / 3 for k in range(n))
+    assert ends("ring", n) == pytest.approx((values[-2], values[0]), abs=1e-8)
+
+
+@pytest.mark.parametrize("m", [2, 4, 10])
+def test_the_hypercube_in_closed_form(m: int) -> None:
+    assert ends("hypercube", 2**m) == pytest.approx(((m - 1) / (m + 1), (1 - m) / (1 + m)), abs=1e-8)
+
+
+def test_the_star_in_closed_form() -> None:
+    assert ends("star", 9) == pytest.approx((1 - 1 / 9, 0.0), abs=1e-9)
+
+
+def test_complete_graphs_and_single_nodes_have_the_largest_gap() -> None:
+    assert spectrum_ends(sparse_weights(complete_graph(6), "metropolis")).gap == pytest.approx(1.0)
+    assert spectrum_ends(np.ones((1, 1))).gap == 1.0
+
+
+def test_lanczos_agrees_with_the_dense_solver() -> None:
+    matrix = sparse_weights(make_graph(GraphPart(kind="regular", degree=4), DENSE_MAX + 40, 3), "metropolis")
+    values = np.linalg.eigvalsh(matrix.toarray())
+    found = spectrum_ends(matrix)
+    assert (found.second, found.last) == pytest.approx((values[-2], values[0]), abs=1e-8)
+    assert found.gap <= 1.0 - max(abs(values[-2]), abs(values[0]))
+
+
+def test_no_gap_is_none() -> None:
+    assert spectrum_ends(sparse_weights(make_graph(GraphPart(kind="ring"), 6, 0), "uniform")).gap == 0.0
