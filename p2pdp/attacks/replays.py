@@ -78,7 +78,9 @@ class _User:
 
     def __init__(self, run: RunPlan, user: Peer, contents: Contents, values: Sequence[float], draws: _Draws) -> None:
         neighbours = contents.records[0].body[5] or ()
-        inputs = _Reports(values, run.plan.shape[0]) if run.plan.shape else NumberInputs(values, 1)
+        inputs = (
+            _Reports([int(value) for value in values], run.plan.shape[0]) if run.plan.shape else NumberInputs(values, 1)
+        )
         self.machine = run.protocol.machine(run.plan, user, neighbours, inputs)
         self.draws = draws
         self.order = deque(

@@ -1,0 +1,274 @@
+"""Synchronous gossip without a barrier: neighbours exchange their states round by round and move towards each other.
+
+Muffliato (Algorithm 1 of Cyffers, Even, Bellet and Massoulie, `papers/004`): a user's state starts as its value
+with noise of its own, and in each round moves by the flows W_vw (s_w - s_v) of its edges, s being what was *sent*
+in that round. Flows are equal and opposite at both ends, so the sum of all states never changes, whatever was
+sent. With gamma above 1 a round is accelerated: x' = gamma (x + flows) + (1 - gamma) x_before, from the second on.
+
+Nobody waits for everybody. The lower-numbered end of an edge decides in each round whether the edge counts: it
+does if the other's state is there in time. If it is not, `patience_s` after nothing else was missing, or at once
+for somebody who is further behind than one round, the decider goes on without and says so (`SKIPPED`). The other
+end, which cannot go on without the decider's state, has used the edge or will come to it later; it takes its own
+flow back when it hears of it, grown by what acceleration has made of it since (`_grown`). `SETTLED` says that no
+such word will follow. A decider that is silent is waited for until it is out; bootstrap is asked after
+`patience_s`. What a decider that is out left undecided stays as it is: that is bias, and a replay shows it.
+
+Departures from the paper: late and gone users, of whom it has none; a message carries its sender's degree, so
+that each end knows the weight of the edge; `message_noise`, drawn afresh for each directed edge and round, is
+added to what is sent only (the repair of the accounting notes, section 3), and the sum is kept up to that noise.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, Final
+
+from p2pdp.core import messages
+from p2pdp.core.draws import Draws
+from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer
+from p2pdp.core.step import NOTHING, Fault, Message, Release, Send, Step
+from p2pdp.protocols.gossiping_plan import GossipPlan
+from p2pdp.tasks.inputs import Inputs
+from p2pdp.topology.weights import edge_weight
+
+NO_ITEM: Final = -1  # bootstrap hears of a silent peer that holds nothing of ours
+
+
+@dataclass(slots=True)
+class _Neighbour:
+    """What this user knows of one neighbour. One that has a lower number decides about the edge."""
+
+    peer: Peer
+    decides: bool
+    heard: int = 0  # the last round of which its state came
+    meeting: int = 0  # the last round in which we meet, by the time it is open here
+    met_before: int = 0  # the one before that
+    states: dict[int, tuple[int, Any]] = field(default_factory=dict)  # round -> degree and state, not used yet
+    flow: tuple[int, Any] | None = None  # the last one, with its round, as long as its decider may leave it out
+    skipped: set[int] = field(default_factory=set)  # rounds that its decider left out and we have not come to
+    settled: bool = False
+    out: bool = False
+
+
+@lru_cache(maxsize=4096)
+def _weight(weights: str, degree: int, other_degree: int, degree_max: int) -> float:
+    return float(edge_weight(weights, degree, other_degree, degree_max))
+
+
+class Gossip:
+    """One user's part."""
+
+    def __init__(self, plan: GossipPlan, user: Peer, neighbours: Sequence[Peer], inputs: Inputs) -> None:
+        self._plan = plan
+        self._user = user
+        self._neighbours = {peer: _Neighbour(peer, peer < user) for peer in neighbours}
+        self._inputs = inputs
+        self._round = 0  # the one under way; 0 before the first, rounds + 1 after the last
+        self._met: list[_Neighbour] = []  # whom we meet in it
+        self._degree = 0
+        self._lacking: set[Peer] = set()  # of those, whose state (after the last round: whose last word) is not here
+        self._state: Any = None
+        self._before: Any = None
+        self._sent: Any = None
+        self._held_up_since_s: float | None = None  # since when only the lateness of those we decide about holds us up
+        self._waiting: dict[Peer, tuple[float, int]] = {}  # since when for whom, and what we had heard of it then
+        self._check_at_s = 0.0
+        self._grown = [0.0, 1.0]  # of a flow of k rounds ago, how much of it is in the sum now: entry k + 1
+        self._ended = False
+
+    @property
+    def finished(self) -> bool:
+        return False  # others may still need to hear; the curator's result ends it
+
+    def __repr__(self) -> str:
+        return f"Gossip(user={self._user})"
+
+    def start(self, now_s: float, draws: Draws) -> Step:
+        if self._round:
+            return NOTHING
+        plan = self._plan
+        self._state = self._inputs.contribution(0)
+        releases: tuple[Release, ...] = ()
+        if plan.noise.name != "none":
+            self._state = self._state + draws.noise(plan.noise, plan.shape) * plan.step
+            releases = tuple(Release(peer, plan.noise.name, plan.noise.scale) for peer in self._neighbours)
+        self._check_at_s = now_s + plan.patience_s / 2
+        sends = self._open_round(draws)
+        step = self._advance(now_s, draws)
+        return Step((*sends, *step.sends), step.wake_at_s, releases)
+
+    def receive(self, sender: Peer, message: Message, now_s: float, draws: Draws) -> Step:
+        if sender == self._user and message.type == messages.FINAL:
+            return NOTHING
+        neighbour = self._neighbours.get(sender)
+        if neighbour is None or neighbour.out or not self._take(neighbour, message):
+            return Step(faults=(Fault("unexpected_message", sender),))
+        return self._advance(now_s, draws)
+
+    def wake(self, now_s: float, draws: Draws) -> Step:
+        return self._advance(now_s, draws)
+
+    def excluded(self, peer: Peer, now_s: float, draws: Draws) -> Step:
+        neighbour = self._neighbours.get(peer)
+        if neighbour is None:
+            return NOTHING
+        neighbour.out = True
+        self._lacking.discard(peer)
+        return self._advance(now_s, draws)
+
+    # What comes
+
+    def _take(self, neighbour: _Neighbour, message: Message) -> bool:
+        """Whether the message belongs here; what comes too late to count is taken and dropped."""
+        if message.type == messages.EXCHANGE:
+            number, degree = message.fields
+            fresh = number > neighbour.heard if self._plan.coin is not None else number == neighbour.heard + 1
+            if not fresh or neighbour.settled:
+                return False
+            neighbour.heard = number
+            if number >= self._round:
+                neighbour.states[number] = (degree, message.value)
+                if number == self._round:
+                    self._lacking.discard(neighbour.peer)
+            return True
+        if not neighbour.decides or neighbour.settled:
+            return False
+        if message.type == messages.SKIPPED:
+            return self._take_skip(neighbour, message.fields[0])
+        if message.type != messages.SETTLED:
+            return False
+        neighbour.settled = True
+        if self._round > self._plan.rounds:
+            self._lacking.discard(neighbour.peer)
+        return True
+
+    def _take_skip(self, neighbour: _Neighbour, number: int) -> bool:
+        if neighbour.flow is not None and neighbour.flow[0] == number:
+            self._undo(neighbour.flow[1], self._round - 1 - number)
+            neighbour.flow = None
+            return True
+        if number in neighbour.states and number not in neighbour.skipped:
+            neighbour.skipped.add(number)
+            return True
+        return False
+
+    def _undo(self, flow: Any, rounds_ago: int) -> None:
+        """Takes a flow back out of the state, and what acceleration has made of it since."""
+        gamma = self._plan.gamma
+        while len(self._grown) < rounds_ago + 2:
+            self._grown.append(gamma * self._grown[-1] + (1.0 - gamma) * self._grown[-2])
+        self._state = self._state - flow * self._grown[rounds_ago + 1]
+        if rounds_ago:
+            self._before = self._before - flow * self._grown[rounds_ago]
+
+    # Rounds
+
+    def _open_round(self, draws: Draws) -> list[Send]:
+        """Sends the state of the next round; after the last, that nothing follows any more."""
+        plan = self._plan
+        self._round += 1
+        self._held_up_since_s = None
+        if self._round > plan.rounds:
+            ever = [one for one in self._neighbours.values() if one.meeting and not one.out]
+            self._lacking = {one.peer for one in ever if one.decides and not one.settled}
+            return [Send(one.peer, Message(messages.SETTLED)) for one in ever if not one.decides]
+        self._met = [one for one in self._neighbours.values() if not one.out]
+        self._degree = len(self._neighbours)
+        self._sent = self._state
+        sends = []
+        for neighbour in self._met:
+            neighbour.met_before, neighbour.meeting = neighbour.meeting, self._round
+            value = self._sent
+            if plan.message_noise is not None:
+                value = value + draws.noise(plan.message_noise, plan.shape) * plan.step
+            sends.append(Send(neighbour.peer, Message(messages.EXCHANGE, (self._round, self._degree), value)))
+        self._lacking = {one.peer for one in self._met if self._round not in one.states}
+        return sends
+
+    def _advance(self, now_s: float, draws: Draws) -> Step:
+        """Goes on as far as what is here allows."""
+        if not self._round or self._ended:
+            return NOTHING
+        sends: list[Send] = []
+        while self._may_go_on(now_s):
+            if self._round > self._plan.rounds:
+                self._ended = True
+                return Step((*sends, *self._end()))
+            sends += self._close_round()
+            sends += self._open_round(draws)
+        if now_s >= self._check_at_s:
+            sends += self._complain(now_s)
+        late_s = math.inf if self._held_up_since_s is None else self._held_up_since_s + self._plan.patience_s
+        return Step(tuple(sends), min(self._check_at_s, late_s))
+
+    def _may_go_on(self, now_s: float) -> bool:
+        if not self._lacking:
+            return True
+        lacking = [self._neighbours[peer] for peer in self._lacking]
+        if any(one.decides for one in lacking):
+            return False
+        if all(one.heard < one.met_before for one in lacking):
+            return True  # they are behind by more than this round, and come back in step before they are waited for
+        if self._held_up_since_s is None:
+            self._held_up_since_s = now_s
+        return now_s - self._held_up_since_s >= self._plan.patience_s
+
+    def _close_round(self) -> list[Send]:
+        """Moves by the flows of all edges that count."""
+        plan, number = self._plan, self._round
+        accelerated = number > 1 and plan.gamma != 1.0
+        moved = self._state
+        sends = []
+        for neighbour in self._met:
+            came = neighbour.states.pop(number, None)
+            if neighbour.out:
+                continue
+            if came is None:
+                sends.append(Send(neighbour.peer, Message(messages.SKIPPED, (number,))))
+                if neighbour.heard >= neighbour.met_before:  # it was waited for, and may be gone
+                    sends.append(self._complaint(neighbour.peer))
+                continue
+            if number in neighbour.skipped:
+                neighbour.skipped.discard(number)
+                continue
+            flow = (came[1] - self._sent) * _weight(plan.weights, self._degree, came[0], plan.degree_max)
+            moved = moved + flow
+            if neighbour.decides:
+                neighbour.flow = (number, flow * plan.gamma if accelerated else flow)
+        if accelerated:
+            moved = moved * plan.gamma + self._before * (1.0 - plan.gamma)
+        self._before, self._state = self._state, moved
+        return sends
+
+    def _end(self) -> tuple[Send, ...]:
+        plan = self._plan
+        value = self._state if plan.publishes(self._user) else None
+        return (
+            Send(self._user, Message(messages.FINAL, (plan.rounds,), self._state)),
+            Send(CURATOR, Message(messages.FINISHED, (), value)),
+        )
+
+    def _complain(self, now_s: float) -> list[Send]:
+        """Tells bootstrap of whom we have waited for in vain, those included without whom we went on."""
+        patience_s = self._plan.patience_s
+        self._check_at_s = now_s + patience_s / 2
+        missing = self._lacking | {one.peer for one in self._met if not one.out and one.heard < one.met_before}
+        waiting: dict[Peer, tuple[float, int]] = {}
+        sends = []
+        for peer in sorted(missing):
+            heard = self._neighbours[peer].heard
+            since_s, then = self._waiting.get(peer, (now_s, heard))
+            if then != heard:
+                since_s = now_s
+            elif now_s - since_s >= patience_s:
+                since_s = now_s
+                sends.append(self._complaint(peer))
+            waiting[peer] = (since_s, heard)
+        self._waiting = waiting
+        return sends
+
+    def _complaint(self, peer: Peer) -> Send:
+        return Send(BOOTSTRAP, Message(messages.SILENT, (peer, NO_ITEM, self._round)))

@@ -1,0 +1,81 @@
+"""What is public about synchronous gossip, and the form of its messages."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from p2pdp.core import messages
+from p2pdp.core.draws import Mechanism, Shape
+from p2pdp.core.ids import Peer
+from p2pdp.core.step import Message
+from p2pdp.protocols.contract import Start
+
+
+@dataclass(frozen=True, slots=True)
+class GossipPlan:
+    """What is public about synchronous gossip. Scales of mechanisms are in grid units; states are in data units."""
+
+    n: int
+    rounds: int
+    weights: str
+    degree_max: int
+    gamma: float  # 1 without acceleration
+    noise: Mechanism
+    message_noise: Mechanism | None
+    shape: Shape
+    grid_exponent: int
+    publish: str  # none, one, all
+    patience_s: float
+    gap: float
+    coin: float | None = None  # of each pair and round where the graph changes
+
+    @property
+    def starts(self) -> tuple[Start, ...]:
+        return ()
+
+    @property
+    def reroutes(self) -> bool:
+        return True
+
+    @property
+    def mechanisms(self) -> tuple[Mechanism, ...]:
+        drawn = (self.noise,) if self.message_noise is None else (self.noise, self.message_noise)
+        return tuple(mechanism for mechanism in drawn if mechanism.name != "none")
+
+    @property
+    def step(self) -> float:
+        """One step of the grid on which noise is drawn, in data units."""
+        return math.ldexp(1.0, self.grid_exponent)
+
+    def publishes(self, user: Peer) -> bool:
+        return self.publish == "all" or (self.publish == "one" and user == 0)
+
+
+def check_gossip(plan: GossipPlan, message: Message) -> str | None:
+    """What is wrong with the form of a message of gossip, as the kind of a fault."""
+    fields = message.fields
+    if message.type == messages.EXCHANGE:
+        if [type(part) for part in fields] != [int, int]:
+            return "malformed"
+        if not 1 <= fields[0] <= plan.rounds or not 1 <= fields[1] <= plan.degree_max:
+            return "malformed"
+        return None if is_state(message.value, plan.shape) else "bad_value"
+    if message.type == messages.SKIPPED:
+        whole = [type(part) for part in fields] == [int] and 1 <= fields[0] <= plan.rounds
+        return None if whole and message.value is None else "malformed"
+    if message.type in (messages.SETTLED, messages.FINISHED):
+        if fields or (message.type == messages.SETTLED and message.value is not None):
+            return "malformed"
+        return None if message.value is None or is_state(message.value, plan.shape) else "bad_value"
+    return None
+
+
+def is_state(value: Any, shape: Shape) -> bool:
+    """A finite float, or an array of them."""
+    if shape == ():
+        return type(value) is float and math.isfinite(value)
+    if getattr(value, "shape", None) != shape or value.dtype.kind != "f":
+        return False
+    return bool((abs(value) < math.inf).all())

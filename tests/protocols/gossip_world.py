@@ -1,0 +1,176 @@
+"""Gossip machines in a world of their own: links in order, any interleaving, late and gone users, no cryptography."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+
+import numpy as np
+
+from p2pdp.core import messages
+from p2pdp.core.draws import Mechanism
+from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer
+from p2pdp.core.step import Message, Step
+from p2pdp.protocols.gossiping import Gossip
+from p2pdp.protocols.gossiping_plan import GossipPlan, check_gossip
+from p2pdp.topology.eigenvalues import spectrum_ends
+from p2pdp.topology.gossip_rounds import acceleration
+from p2pdp.topology.graphs import Graph
+from p2pdp.topology.weights import largest_degree, sparse_weights
+
+PATIENCE_S = 10.0
+NO_NOISE = Mechanism("none", 0.0)
+
+
+def plan_of(graph: Graph, rounds: int, *, accelerated: bool = False, **more: Any) -> GossipPlan:
+    weights = more.pop("weights", "metropolis")
+    gap = spectrum_ends(sparse_weights(graph, weights)).gap
+    terms: dict[str, Any] = {
+        "noise": NO_NOISE,
+        "message_noise": None,
+        "shape": (),
+        "grid_exponent": 0,
+        "publish": "none",
+        "patience_s": PATIENCE_S,
+    }
+    return GossipPlan(
+        n=graph.n,
+        rounds=rounds,
+        weights=weights,
+        degree_max=max(1, largest_degree(graph)),
+        gamma=acceleration(gap) if accelerated else 1.0,
+        gap=gap,
+        **(terms | more),
+    )
+
+
+class Value:
+    def __init__(self, value: Any) -> None:
+        self._value = value
+
+    def contribution(self, visit: int) -> Any:
+        assert visit == 0
+        return self._value
+
+
+class Noise:
+    """Draws that are known beforehand."""
+
+    def __init__(self, seed: int) -> None:
+        self._random = np.random.default_rng(seed)
+        self.drawn: list[int] = []
+
+    def noise(self, mechanism: Mechanism, shape: tuple[int, ...]) -> Any:
+        value = round(self._random.normal() * mechanism.scale)
+        self.drawn.append(value)
+        return value
+
+    def choice(self, options: int) -> int:
+        raise AssertionError("gossip makes no choices")
+
+
+@dataclass
+class GossipWorld:
+    """Messages wait on links; `deliver` takes one, `pass_time` lets everybody wake."""
+
+    plan: GossipPlan
+    graph: Graph
+    values: Any
+    seed: int = 0
+    now_s: float = 0.0
+    links: dict[tuple[Peer, Peer], deque[Message]] = field(default_factory=dict)
+    final: dict[Peer, Any] = field(default_factory=dict)
+    finished: dict[Peer, Any] = field(default_factory=dict)
+    complaints: list[tuple[Peer, Peer]] = field(default_factory=list)
+    faults: list[Any] = field(default_factory=list)
+    skips: int = 0
+    out: set[Peer] = field(default_factory=set)
+    asleep: set[Peer] = field(default_factory=set)
+    wake_at_s: dict[Peer, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.draws = [Noise(self.seed * 1000 + user) for user in range(self.graph.n)]
+        self.machines = [
+            Gossip(self.plan, user, self.graph.neighbours[user], Value(self.values[user]))
+            for user in range(self.graph.n)
+        ]
+        self.random = Random(self.seed)  # noqa: S311 - nothing is kept secret with it
+
+    def start(self, *users: Peer) -> None:
+        for user in users or range(self.graph.n):
+            self._act(user, self.machines[user].start(self.now_s, self.draws[user]))
+
+    def _act(self, user: Peer, step: Step) -> None:
+        self.faults += step.faults
+        if step.wake_at_s is not None:
+            self.wake_at_s[user] = step.wake_at_s
+        for send in step.sends:
+            message = send.message
+            if send.to == BOOTSTRAP:
+                self.complaints.append((user, message.fields[0]))
+            elif send.to == CURATOR:
+                assert user not in self.finished
+                self.finished[user] = message.value
+            elif send.to == user:
+                assert message.type == messages.FINAL
+                assert user not in self.final
+                self.final[user] = message.value
+                assert self.machines[user].receive(user, message, self.now_s, self.draws[user]) == Step()
+            else:
+                assert check_gossip(self.plan, message) is None
+                self.skips += message.type == messages.SKIPPED
+                self.links.setdefault((user, send.to), deque()).append(message)
+
+    def waiting(self) -> list[tuple[Peer, Peer]]:
+        gone = self.out | self.asleep
+        return [link for link, queue in self.links.items() if queue and link[1] not in gone]
+
+    def deliver(self) -> bool:
+        """One message of a random link; False where there is none."""
+        links = self.waiting()
+        if not links:
+            return False
+        sender, receiver = links[self.random.randrange(len(links))]
+        message = self.links[sender, receiver].popleft()
+        if sender not in self.out:
+            self._act(receiver, self.machines[receiver].receive(sender, message, self.now_s, self.draws[receiver]))
+        return True
+
+    def deliver_all(self) -> None:
+        while self.deliver():
+            pass
+
+    def pass_time(self, seconds: float) -> None:
+        self.now_s += seconds
+        for user in range(self.graph.n):
+            if user not in self.out | self.asleep and self.wake_at_s.get(user, np.inf) <= self.now_s:
+                self._act(user, self.machines[user].wake(self.now_s, self.draws[user]))
+
+    def exclude(self, peer: Peer) -> None:
+        self.out.add(peer)
+        for user in self.graph.neighbours[peer]:
+            if user not in self.out:
+                self._act(user, self.machines[user].excluded(peer, self.now_s, self.draws[user]))
+
+    def run(self, most: int = 200) -> None:
+        """Delivers and lets time pass until everybody who is in has ended."""
+        for _ in range(most):
+            self.deliver_all()
+            if len(self.final) == self.graph.n - len(self.out):
+                return
+            self.pass_time(PATIENCE_S / 2)
+        raise AssertionError("gossip does not end")
+
+
+def expected(plan: GossipPlan, graph: Graph, values: Any) -> Any:
+    """What undisturbed rounds give, by dense matrix products."""
+    matrix = sparse_weights(graph, plan.weights).toarray()
+    before, now = np.asarray(values, dtype=float), np.asarray(values, dtype=float)
+    for number in range(1, plan.rounds + 1):
+        moved = matrix @ now
+        if number > 1:
+            moved = plan.gamma * moved + (1 - plan.gamma) * before
+        before, now = now, moved
+    return now
