@@ -19,6 +19,7 @@ EXCHANGE: Final = "exchange"  # user -> user: the sender's state; fields round (
 SKIPPED: Final = "skipped"  # user -> user: the sender, who decides, did not count that round's edge; field round
 SETTLED: Final = "settled"  # user -> user: all that the sender decides about our edge is decided
 FINAL: Final = "final"  # user -> itself: its own result; field rounds
+ACTIVATIONS: Final = "activations"  # bootstrap -> user: part, parts, its activations as [number, other end]
 FINISHED: Final = "finished"  # user -> curator: its part is done; with its result if the spec publishes that
 RESULT: Final = "result"  # curator -> all: what the spec publishes
 DONE: Final = "done"  # curator -> bootstrap: published; nothing can get lost any more

@@ -1,0 +1,230 @@
+"""Randomized gossip: one edge at a time, its two ends take the mean of their states.
+
+Algorithm 2 of Cyffers, Even, Bellet and Massoulie (`papers/004`), with the activations drawn beforehand by
+bootstrap from the edges' intensities and told to each user as far as they concern it, with numbers that count
+all activations of the run. A user takes its own in their order: it sends its state for the first one left and
+waits for the neighbour's of the same number. The activation of the lowest number that is left anywhere waits for
+nobody, so there is no circle of waiting, and no vote.
+
+An activation with somebody who is out is void. Whoever waits longer than `patience_s` asks bootstrap.
+`message_noise` is added to what is sent only, as in `gossiping.py`.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import accumulate
+from typing import Any, Final
+
+from p2pdp.core import messages
+from p2pdp.core.draws import Draws, Mechanism, Shape
+from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer
+from p2pdp.core.step import NOTHING, Fault, Message, Release, Send, Step
+from p2pdp.protocols.contract import Start
+from p2pdp.protocols.gossiping_plan import is_state
+from p2pdp.tasks.inputs import Inputs
+
+NO_ITEM: Final = -1
+PART_MAX: Final = 2000  # activations in one message
+
+
+@dataclass(frozen=True, slots=True)
+class PairPlan:
+    """What is public about randomized gossip. Scales of mechanisms are in grid units; states are in data units."""
+
+    n: int
+    activations: int
+    weights: str
+    degree_max: int
+    noise: Mechanism
+    message_noise: Mechanism | None
+    shape: Shape
+    grid_exponent: int
+    publish: str
+    patience_s: float
+    gap: float
+
+    @property
+    def starts(self) -> tuple[Start, ...]:
+        return ()
+
+    @property
+    def reroutes(self) -> bool:
+        return True
+
+    @property
+    def mechanisms(self) -> tuple[Mechanism, ...]:
+        drawn = (self.noise,) if self.message_noise is None else (self.noise, self.message_noise)
+        return tuple(mechanism for mechanism in drawn if mechanism.name != "none")
+
+    @property
+    def step(self) -> float:
+        return math.ldexp(1.0, self.grid_exponent)
+
+    def publishes(self, user: Peer) -> bool:
+        return self.publish == "all" or (self.publish == "one" and user == 0)
+
+
+class Pairing:
+    """One user's part."""
+
+    def __init__(self, plan: PairPlan, user: Peer, neighbours: Sequence[Peer], inputs: Inputs) -> None:
+        self._plan = plan
+        self._user = user
+        self._neighbours = frozenset(neighbours)
+        self._inputs = inputs
+        self._state: Any = None
+        self._parts = 0
+        self._told_all = False
+        self._mine: deque[tuple[int, Peer]] = deque()
+        self._known: dict[int, Peer] = {}
+        self._came: dict[int, tuple[Peer, Any]] = {}
+        self._sent = 0  # the number of the last activation for which our state was sent
+        self._since_s = 0.0
+        self._out: set[Peer] = set()
+        self._ended = False
+
+    @property
+    def finished(self) -> bool:
+        return False
+
+    def __repr__(self) -> str:
+        return f"Pairing(user={self._user})"
+
+    def start(self, now_s: float, draws: Draws) -> Step:
+        if self._state is not None:
+            return NOTHING
+        plan = self._plan
+        self._state = self._inputs.contribution(0)
+        releases: tuple[Release, ...] = ()
+        if plan.noise.name != "none":
+            self._state = self._state + draws.noise(plan.noise, plan.shape) * plan.step
+            releases = tuple(Release(peer, plan.noise.name, plan.noise.scale) for peer in sorted(self._neighbours))
+        step = self._advance(now_s, draws)
+        return Step(step.sends, step.wake_at_s, releases)
+
+    def receive(self, sender: Peer, message: Message, now_s: float, draws: Draws) -> Step:
+        if sender == self._user and message.type == messages.FINAL:
+            return NOTHING
+        if sender == BOOTSTRAP and message.type == messages.ACTIVATIONS:
+            belongs = self._told(message)
+        else:
+            belongs = message.type == messages.EXCHANGE and sender in self._neighbours and self._take(sender, message)
+        return self._advance(now_s, draws) if belongs else Step(faults=(Fault("unexpected_message", sender),))
+
+    def wake(self, now_s: float, draws: Draws) -> Step:
+        return self._advance(now_s, draws)
+
+    def excluded(self, peer: Peer, now_s: float, draws: Draws) -> Step:
+        self._out.add(peer)
+        return self._advance(now_s, draws)
+
+    def _told(self, message: Message) -> bool:
+        part, parts, pairs = message.fields
+        if part != self._parts or self._told_all:
+            return False
+        self._parts += 1
+        self._told_all = self._parts == parts
+        for number, peer in pairs:
+            self._mine.append((number, peer))
+            self._known[number] = peer
+        return True
+
+    def _take(self, sender: Peer, message: Message) -> bool:
+        """A state may come before we were told of the activation, from whoever was told first."""
+        number = message.fields[0]
+        if sender in self._out or number in self._came or (self._told_all and self._known.get(number) != sender):
+            return False
+        self._came[number] = (sender, message.value)
+        return True
+
+    def _advance(self, now_s: float, draws: Draws) -> Step:
+        if self._state is None or self._ended:
+            return NOTHING
+        sends: list[Send] = []
+        while self._mine:
+            number, peer = self._mine[0]
+            if peer not in self._out:
+                if self._sent < number:
+                    self._sent, self._since_s = number, now_s
+                    sends.append(self._exchange(number, peer, draws))
+                if number not in self._came:
+                    break
+                sender, value = self._came.pop(number)
+                if sender == peer:  # else somebody claimed what was not his
+                    self._state = (self._state + value) * 0.5
+            self._mine.popleft()
+            self._known.pop(number)
+        if not self._mine:
+            return Step((*sends, *self._end())) if self._told_all else Step(tuple(sends))
+        patience_s = self._plan.patience_s
+        if now_s - self._since_s >= patience_s:
+            self._since_s = now_s
+            number, peer = self._mine[0]
+            sends.append(Send(BOOTSTRAP, Message(messages.SILENT, (peer, NO_ITEM, number))))
+        return Step(tuple(sends), self._since_s + patience_s)
+
+    def _exchange(self, number: int, peer: Peer, draws: Draws) -> Send:
+        plan, value = self._plan, self._state
+        if plan.message_noise is not None:
+            value = value + draws.noise(plan.message_noise, plan.shape) * plan.step
+        return Send(peer, Message(messages.EXCHANGE, (number,), value))
+
+    def _end(self) -> tuple[Send, ...]:
+        self._ended = True
+        plan = self._plan
+        value = self._state if plan.publishes(self._user) else None
+        return (
+            Send(self._user, Message(messages.FINAL, (plan.activations,), self._state)),
+            Send(CURATOR, Message(messages.FINISHED, (), value)),
+        )
+
+
+def check_pairing(plan: PairPlan, message: Message) -> str | None:
+    """What is wrong with the form of a message of randomized gossip, as the kind of a fault."""
+    fields = message.fields
+    if message.type == messages.EXCHANGE:
+        if [type(part) for part in fields] != [int] or not 1 <= fields[0] <= plan.activations:
+            return "malformed"
+        return None if is_state(message.value, plan.shape) else "bad_value"
+    if message.type == messages.ACTIVATIONS:
+        whole = [type(part) for part in fields] == [int, int, list] and message.value is None
+        return None if whole and all(_is_activation(plan, pair) for pair in fields[2]) else "malformed"
+    if message.type == messages.FINISHED:
+        if fields:
+            return "malformed"
+        return None if message.value is None or is_state(message.value, plan.shape) else "bad_value"
+    return None
+
+
+def _is_activation(plan: PairPlan, pair: object) -> bool:
+    if not (isinstance(pair, list) and [type(part) for part in pair] == [int, int]):
+        return False
+    return bool(1 <= pair[0] <= plan.activations and 0 <= pair[1] < plan.n)
+
+
+def draw_activations(
+    edges: Sequence[tuple[Peer, Peer]], intensities: Sequence[Fraction], count: int, draws: Draws
+) -> list[tuple[Peer, Peer]]:
+    """So many edges, each drawn with a probability in proportion to its intensity."""
+    common = math.lcm(*(intensity.denominator for intensity in intensities))
+    ends = list(accumulate(int(intensity * common) for intensity in intensities))
+    return [edges[bisect_right(ends, draws.choice(ends[-1]))] for _ in range(count)]
+
+
+def activation_messages(activations: Sequence[tuple[Peer, Peer]], n: int) -> list[list[Message]]:
+    """What each user is told: its own activations, with their numbers from 1 on, in parts that fit into frames."""
+    mine: list[list[list[int]]] = [[] for _ in range(n)]
+    for number, (one, other) in enumerate(activations, start=1):
+        mine[one].append([number, other])
+        mine[other].append([number, one])
+    told = []
+    for pairs in mine:
+        parts = [pairs[at : at + PART_MAX] for at in range(0, len(pairs), PART_MAX)] or [[]]
+        told.append([Message(messages.ACTIVATIONS, (at, len(parts), part)) for at, part in enumerate(parts)])
+    return told
