@@ -29,6 +29,7 @@ EXCLUDED: Final = "excluded"
 BLOCKED: Final = "blocked"
 
 Sign = Callable[[Peer], bytes]
+Opening = Callable[[Draws], Sequence[Send]]
 
 
 @dataclass(slots=True)
@@ -50,7 +51,10 @@ class Bootstrap:
         patience_s: float,
         ready_timeout_s: float,
         sign_exclusion: Sign,
+        opening: Opening = lambda _draws: (),
     ) -> None:
+        """`opening` is what a protocol has bootstrap tell the users when they go, drawn in that moment."""
+        self._opening = opening
         self._neighbours = neighbours
         self._reroutes = reroutes
         self._patience_s = patience_s
@@ -136,6 +140,7 @@ class Bootstrap:
         sends = [Send(peer, Message(messages.GO)) for peer in (CURATOR, *sorted(self._live))]
         for item, user in sorted(self._began_at.items()):
             sends.append(self._begin(item, user if user in self._live else self._anybody(draws)))
+        sends += [send for send in self._opening(draws) if send.to in self._live]
         return Step(tuple(sends))
 
     def _anybody(self, draws: Draws) -> Peer:

@@ -1,8 +1,9 @@
 """The curator: collects totals, publishes what the spec says, and keeps the heads of all ledgers.
 
-Guarantee: it publishes once, when every item's total is here, and does not name who sent a total. It
-closes when the head of every user's ledger is here, except of those who are out, and bootstrap's too.
-A user who never hands in its head is reported to bootstrap after `patience_s`.
+Guarantee: it publishes once, when every item's total is here (walks) or every user has finished (gossip),
+and does not name who sent a total. It closes when the head of every user's ledger is here, except of those
+who are out, and bootstrap's too. Users that stay behind all others are reported to bootstrap after
+`patience_s`: those who do not finish, and later those who do not hand in their heads.
 """
 
 from __future__ import annotations
@@ -20,12 +21,14 @@ PUBLISHED_RESULT = "result"
 
 
 class Curator:
-    def __init__(self, n: int, items: int, publish: Callable[[Sequence[Any]], Any], patience_s: float) -> None:
+    def __init__(self, n: int, items: int | None, publish: Callable[[Sequence[Any]], Any], patience_s: float) -> None:
+        """`items` is the number of totals to come; None where each user says that it has finished instead."""
         self._users = set(range(n))
         self._items = items
         self._publish = publish
         self._patience_s = patience_s
         self._totals: dict[int, tuple[Peer, int, Any]] = {}
+        self._values: dict[Peer, Any] = {}  # of those who have finished, with their value if it is to be published
         self._heads: dict[Peer, tuple[int, bytes]] = {}
         self._complained: set[Peer] = set()
         self.published: Any = None
@@ -42,6 +45,8 @@ class Curator:
     def receive(self, sender: Peer, message: Message, now_s: float, draws: Draws) -> Step:
         if message.type == TOTAL:
             return self._total(sender, message, now_s)
+        if message.type == messages.FINISHED:
+            return self._finished_by(sender, message, now_s)
         if message.type == HEAD:
             return self._head(sender, message)
         if message.type == messages.SKELETON:
@@ -62,12 +67,25 @@ class Curator:
 
     def _total(self, sender: Peer, message: Message, now_s: float) -> Step:
         item, step = message.fields
-        if item in self._totals or sender not in self._users:
+        if self._items is None or item in self._totals or sender not in self._users:
             return Step(faults=(Fault("unexpected_message", sender),))
         self._totals[item] = (sender, step, message.value)
-        if len(self._totals) < self._items:
+        return self._published_if_complete(now_s)
+
+    def _finished_by(self, sender: Peer, message: Message, now_s: float) -> Step:
+        if self._items is not None or sender in self._values or sender not in self._users:
+            return Step(faults=(Fault("unexpected_message", sender),))
+        self._values[sender] = message.value
+        step = self._published_if_complete(now_s)
+        return Step(wake_at_s=now_s + self._patience_s) if step == NOTHING else step
+
+    def _published_if_complete(self, now_s: float) -> Step:
+        complete = self._users <= self._values.keys() if self._items is None else len(self._totals) == self._items
+        if self._done or not complete:
             return NOTHING
-        self.published = self._publish([self._totals[key][2] for key in sorted(self._totals)])
+        values = [self._totals[key][2] for key in sorted(self._totals)]
+        values += [value for _, value in sorted(self._values.items()) if value is not None]
+        self.published = self._publish(values)
         self._done = True
         result = Message(messages.RESULT, (), self.published)
         sends = tuple(Send(user, result) for user in sorted(self._users))
@@ -91,17 +109,18 @@ class Curator:
         return NOTHING
 
     def wake(self, now_s: float, draws: Draws) -> Step:
-        """Users whose head is missing long after the result may be gone for good."""
-        if not self._done:
+        """Users who have not finished long after others, or whose head is missing, may be gone for good."""
+        if not self._done and not self._values:
             return NOTHING
-        missing = sorted(self._users - self._heads.keys() - self._complained)
+        owing = self._users - (self._heads.keys() if self._done else self._values.keys())
+        missing = sorted(owing - self._complained)
         self._complained.update(missing)
         sends = tuple(Send(BOOTSTRAP, Message(messages.SILENT, (user, -1, 0))) for user in missing)
-        again = bool(self._users - self._heads.keys())
-        return Step(sends=sends, wake_at_s=now_s + self._patience_s if again else None)
+        return Step(sends=sends, wake_at_s=now_s + self._patience_s if owing else None)
 
     def excluded(self, peer: Peer, now_s: float, draws: Draws) -> Step:
         self._users.discard(peer)
         receipts = sorted([item, step] for item, (sender, step, _) in self._totals.items() if sender == peer)
         answer = Send(BOOTSTRAP, Message(messages.SEEN, (peer, receipts, [])))
-        return Step(sends=(answer, *self._over().sends))
+        step = self._published_if_complete(now_s) if self._values else NOTHING
+        return Step((answer, *step.sends, *self._over().sends), step.wake_at_s, outputs=step.outputs)

@@ -6,9 +6,9 @@ from typing import Any
 
 from p2pdp.core import messages
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer
-from p2pdp.core.step import NOTHING, Custody, Message, Step
+from p2pdp.core.step import NOTHING, Custody, Message, Send, Step
 from p2pdp.protocols.contract import Start
-from p2pdp.services.bootstrap import BLOCKED, EXCLUDED, Bootstrap
+from p2pdp.services.bootstrap import BLOCKED, EXCLUDED, Bootstrap, Opening
 
 PATIENCE_S, READY_S = 10.0, 60.0
 
@@ -26,7 +26,7 @@ class LastOption:
 DRAWS = LastOption()
 
 
-def made(n: int = 4, *, reroutes: bool = True, items: int = 1) -> Bootstrap:
+def made(n: int = 4, *, reroutes: bool = True, items: int = 1, opening: Opening = lambda _: ()) -> Bootstrap:
     """On a ring of neighbours; all items start at user 0."""
     bootstrap = Bootstrap(
         n,
@@ -36,6 +36,7 @@ def made(n: int = 4, *, reroutes: bool = True, items: int = 1) -> Bootstrap:
         patience_s=PATIENCE_S,
         ready_timeout_s=READY_S,
         sign_exclusion=lambda peer: b"signed %d" % peer,
+        opening=opening,
     )
     assert bootstrap.start(0.0, DRAWS) == Step(wake_at_s=READY_S)
     return bootstrap
@@ -69,6 +70,18 @@ def test_nobody_goes_before_everybody_is_ready() -> None:
     assert sent(step) == [(peer, messages.GO) for peer in (CURATOR, 0, 1, 2, 3)] + [(0, messages.BEGIN, 0, 0)]
     assert step.sends[-1].custody == Custody(0, 0)
     assert hears(bootstrap, 3, messages.READY) == NOTHING
+
+
+def test_what_a_protocol_has_to_tell_at_the_start_follows_the_go() -> None:
+    def opening(draws: Any) -> list[Send]:
+        return [Send(user, Message(messages.ACTIVATIONS, (0, 1, [[draws.choice(3), user]]))) for user in range(4)]
+
+    bootstrap = made(opening=opening)
+    for peer in (CURATOR, 0, 1, 2):
+        assert sent(hears(bootstrap, peer, messages.READY)) == []
+    told = sent(hears(bootstrap, 3, messages.READY))
+    assert [kind for to, kind, *_ in told if to == 2] == [messages.GO, messages.ACTIVATIONS]
+    assert (3, messages.ACTIVATIONS, 0, 1, [[2, 3]]) in told
 
 
 def test_who_is_not_ready_in_time_is_put_out_and_its_items_start_elsewhere() -> None:

@@ -11,7 +11,7 @@ from p2pdp.services.curator import PUBLISHED_RESULT, Curator
 from tests.services.test_bootstrap import DRAWS, PATIENCE_S, sent
 
 
-def made(n: int = 2, items: int = 2) -> Curator:
+def made(n: int = 2, items: int | None = 2) -> Curator:
     curator = Curator(n, items, sum, PATIENCE_S)
     assert sent(curator.start(0.0, DRAWS)) == [(BOOTSTRAP, messages.READY)]
     return curator
@@ -96,3 +96,33 @@ def test_misplaced_messages_are_faults() -> None:
     wrong = (0, messages.GO), (0, messages.TOKEN), (BOOTSTRAP, messages.READY), (CURATOR, messages.SILENT)
     for sender, kind in wrong:
         assert [fault.kind for fault in hears(curator, sender, kind).faults] == ["unexpected_message"]
+
+
+def test_where_each_user_finishes_it_waits_for_all_of_them_and_publishes_what_they_sent() -> None:
+    curator = made(3, None)
+    assert hears(curator, 2, messages.FINISHED, value=5) == Step(wake_at_s=1.0 + PATIENCE_S)
+    assert hears(curator, 2, messages.FINISHED, value=5).faults, "twice"
+    assert hears(curator, 0, messages.TOTAL, 0, 5, value=5).faults, "no walk"
+    hears(curator, 0, messages.FINISHED)
+    step = hears(curator, 1, messages.FINISHED, value=2)
+    assert [output.value for output in step.outputs] == [7]
+    assert len(sent(step)) == 4
+
+
+def test_who_has_not_finished_long_after_others_is_complained_of_and_the_rest_go_on_without_it() -> None:
+    curator = made(3, None)
+    assert curator.wake(99.0, DRAWS) == NOTHING, "nobody has finished: it may take its time"
+    hears(curator, 0, messages.FINISHED)
+    hears(curator, 2, messages.FINISHED)
+    step = curator.wake(1.0 + PATIENCE_S, DRAWS)
+    assert sent(step) == [(BOOTSTRAP, messages.SILENT, 1, -1, 0)]
+    hears(curator, BOOTSTRAP, messages.SPARED, 1)
+    assert sent(curator.wake(1.0 + 2 * PATIENCE_S, DRAWS)) == [(BOOTSTRAP, messages.SILENT, 1, -1, 0)]
+    out = hears(curator, BOOTSTRAP, messages.OUT, 1, b"")
+    assert [output.type for output in out.outputs] == [PUBLISHED_RESULT]
+    assert sent(out)[0] == (BOOTSTRAP, messages.SEEN, 1, [], [])
+    assert sent(out)[-1] == (BOOTSTRAP, messages.DONE)
+
+
+def test_a_walk_has_no_users_who_finish() -> None:
+    assert hears(made(), 0, messages.FINISHED).faults
