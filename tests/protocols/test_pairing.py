@@ -182,7 +182,7 @@ def test_the_form_of_messages(kind: str, fields: tuple[object, ...], value: obje
 
 def test_what_does_not_belong_is_a_fault() -> None:
     machine, draws = Pairing(plan(3, 3), 0, [1], Value(0.0)), Noise(0)
-    machine.start(0.0, draws)
+    assert not machine.start(0.0, draws).faults
     assert machine.start(0.0, draws) == NOTHING
     assert machine.receive(2, Message(messages.EXCHANGE, (1,), 0.5), 0.0, draws).faults
     assert machine.receive(1, Message(messages.ACTIVATIONS, (0, 1, [])), 0.0, draws).faults
