@@ -37,7 +37,7 @@ _DELTA_ERROR: Final = 1e-12  # relative, for exact a and b; checked against many
 _MARGIN: Final = 1e-12
 _MU_MIN: Final = 1e-300  # smaller ones count as this; slopes would overflow
 _MU_MAX: Final = 1e6  # for larger ones the bound delta <= Q(a) is used, within a part in 10,000
-_EPSILON_MAX: Final = 1e12
+_EPSILON_MAX: Final = 1e12  # the same for what is above it
 _DELTA_MIN: Final = 1e-300
 
 # Gauss-Legendre with five points on [-1, 1] (Abramowitz and Stegun, table 25.4).
@@ -92,12 +92,14 @@ def epsilon_of(delta: float, mu: float) -> float:
 
 def mu_of_curve(epsilon: float, delta: float) -> float:
     """The largest mu whose curve stays at or below delta at epsilon, rounded down."""
-    if not 0 <= epsilon <= _EPSILON_MAX:
-        raise UsageError(f"epsilon must be a number from 0 to {_EPSILON_MAX:g} for Gaussian noise.")
+    if not 0 <= epsilon < math.inf:
+        raise UsageError("epsilon must be a finite number of at least 0 for Gaussian noise.")
     if not _DELTA_MIN <= delta < 1:
         raise UsageError(f"delta must be at least {_DELTA_MIN:g} and below 1 for Gaussian noise.")
     # delta <= Q(a), and delta <= mu phi(0): both give a mu that is certainly small enough.
     low = max(_mu_at(epsilon, _tail_start(delta)), delta * _ROOT_2 * _ROOT_HALF_PI)
+    if epsilon > _EPSILON_MAX:
+        return low * (1 - _MARGIN)
     high = _mu_at(epsilon, _SATURATED_AT)
     log_target = math.log(delta)
 
