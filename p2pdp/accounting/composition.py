@@ -1,0 +1,118 @@
+"""Epsilon and delta of several mechanisms together, and of one that runs on a sample.
+
+`advanced` is the composition that the papers print (Dwork, Rothblum and Vadhan 2010); `heterogeneous` takes
+the least of the three forms of Kairouz, Oh and Viswanath (2015, Theorem 3.5); `optimal` is their Theorem 3.3,
+which no accountant that knows only epsilon and k can beat. All hold for adaptive choices of the mechanisms, with
+parameters fixed beforehand, and answer for the epsilons alone: the deltas add up (`total_delta`), and that of the
+composition itself, `delta_prime`, comes on top.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from p2pdp.core.errors import Refused, UsageError
+
+Floats = npt.NDArray[np.float64]
+
+_OVERFLOW_FROM: Final = 709.0
+_MARGIN: Final = 1e-8  # relative error of a binomial probability of a million trials, by logarithms of factorials
+
+
+def total_delta(*terms: float) -> float:
+    """Their sum; an answer whose delta is 1 or more says nothing and is refused."""
+    total = math.fsum(terms)
+    if not total < 1.0:
+        raise Refused(f"the deltas add up to {total:.6g}, and the theorem says nothing unless that is below 1")
+    return total
+
+
+def growth(epsilon: float) -> float:
+    """e^epsilon - 1, infinite where no float can hold it."""
+    return math.expm1(epsilon) if epsilon < _OVERFLOW_FROM else math.inf
+
+
+def advanced(epsilon: float, k: float, delta_prime: float) -> float:
+    """sqrt(2 k ln(1/delta')) epsilon + k epsilon (e^epsilon - 1)."""
+    return math.sqrt(-2.0 * k * math.log(delta_prime)) * epsilon + k * epsilon * growth(epsilon)
+
+
+def heterogeneous(epsilons: Sequence[float] | Floats, delta_prime: float) -> float:
+    """The least of the sum, and the two forms in which square roots of the squares' sum stand for most of it."""
+    each = np.asarray(epsilons, dtype=np.float64)
+    squares = float(np.sum(each**2))
+    drift = float(np.sum(each * np.tanh(each / 2.0)))
+    return _least_form(float(np.sum(each)), drift, squares, delta_prime)
+
+
+def homogeneous(epsilon: float, k: int, delta_prime: float) -> float:
+    """`heterogeneous` for k times the same epsilon."""
+    return _least_form(k * epsilon, k * epsilon * math.tanh(epsilon / 2.0), k * epsilon**2, delta_prime)
+
+
+def _least_form(total: float, drift: float, squares: float, delta_prime: float) -> float:
+    second = math.sqrt(-2.0 * squares * math.log(delta_prime))
+    third = math.sqrt(2.0 * squares * math.log(math.e + math.sqrt(squares) / delta_prime))
+    return min(total, drift + second, drift + third)
+
+
+def optimal(epsilon: float, k: int, delta_prime: float) -> float:
+    """The least epsilon of k pure mechanisms of this epsilon together at delta', rounded up.
+
+    The worst of them is binary randomized response: with probability C(k, l) e^((k-l) epsilon) / (1+e^epsilon)^k
+    the loss is (k - 2l) epsilon. Between two losses delta is A - e^x B, with A and B the masses of both
+    worlds above, and is solved for x.
+    """
+    from scipy.special import gammaln
+
+    lies = np.arange(k // 2 + 1, dtype=np.float64)  # as many as leave a loss of at least 0
+    losses = (k - 2.0 * lies) * epsilon
+    chosen = gammaln(k + 1.0) - gammaln(lies + 1.0) - gammaln(k - lies + 1.0)
+    whole = k * math.log1p(math.exp(-epsilon))  # (1 + e^epsilon)^k = e^(k epsilon) (1 + e^-epsilon)^k
+    truth = np.cumsum(np.exp(chosen - lies * epsilon - whole)) * (1.0 + _MARGIN)
+    log_other = np.logaddexp.accumulate(chosen - (k - lies) * epsilon - whole) - _MARGIN
+    following = np.append(losses[1:], 0.0)  # the interval of x that a prefix of losses is above
+    solved = np.full_like(losses, -np.inf)
+    above = truth > delta_prime
+    solved[above] = np.log(truth[above] - delta_prime) - log_other[above]
+    fits = np.nonzero(solved >= following)[0]
+    if not fits.size:
+        return 0.0
+    return min(k * epsilon, float(max(solved[fits[0]], 0.0)) * (1.0 + 1e-12))
+
+
+def sampled_epsilon(epsilon: float, share: float) -> float:
+    """Epsilon of a mechanism on a sample that holds the user with probability `share`."""
+    if epsilon > 40.0:  # e^epsilon - 1 is e^epsilon to the last digit, and might overflow
+        return float(np.logaddexp(0.0, math.log(share) + epsilon)) if share > 0.0 else 0.0
+    return math.log1p(share * math.expm1(epsilon))
+
+
+def drawn_with_replacement(n: int, draws: int) -> float:
+    """The probability that a user is among that many uniform draws of n."""
+    return -math.expm1(draws * math.log1p(-1.0 / n)) if n > 1 else float(draws > 0)
+
+
+def sampled_with_replacement(
+    epsilon: float, deltas: Sequence[float] | Floats, n: int, draws: int
+) -> tuple[float, float]:
+    """Epsilon and delta of a mechanism on that many uniform draws of n users, with replacement.
+
+    `deltas[c - 1]` is delta at the same epsilon of a group of c, one user drawn c times: not c deltas of one
+    (Balle, Barthe and Gaboardi 2018, Theorem 10).
+    """
+    from scipy.special import gammaln
+
+    if len(deltas) != draws:
+        raise UsageError(f"deltas: there must be one for each number of draws from 1 to {draws}.")
+    times = np.arange(1, draws + 1, dtype=np.float64)
+    chosen = gammaln(draws + 1.0) - gammaln(times + 1.0) - gammaln(draws - times + 1.0)
+    rest = (draws - times) * math.log1p(-1.0 / n) if n > 1 else np.where(times < draws, -np.inf, 0.0)
+    weights = np.exp(chosen - times * math.log(n) + rest)
+    share = drawn_with_replacement(n, draws)
+    return sampled_epsilon(epsilon, share), float(np.sum(weights * np.asarray(deltas, dtype=np.float64)))

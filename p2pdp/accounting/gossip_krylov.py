@@ -1,0 +1,87 @@
+"""The exact leaks of gossip with fixed weights, where every message of every round arrived.
+
+After T rounds an observer v has seen (W^t y)_w of each neighbour w, t < T, and knows its own y_v; y_u is a user's
+value with its own noise. What it learns about u is the squared length of the projection of e_u on the span of the
+rows that it saw (accounting notes, section 3), in units of what it would learn from y_u itself. Acceleration only
+combines these rows, so it changes nothing. Observers who pool what they saw are one observer.
+
+Rows of high powers are parallel up to rounding, so the span is built as a block Krylov space: what a round adds is
+W times what the round before added, made orthogonal twice to all there is, then by a pivoted factorization within
+the block. What adds nothing is dropped, and with it all its descendants, which add nothing either. `kept` and
+`dropped` are the smallest pivot that was kept and the largest that was not: as long as they are far apart the rank
+is that of W. `gossip_rank.py` decides where it matters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+
+DROPPED_BELOW: Final = 1e-11
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """What an observer saw: the leak of each user, between 0 and 1, and how the rank came about.
+
+    `rank` counts what members know themselves. `rows` is how many rows, their own values included, they had.
+    `doubt` is by how much a second way to the same leaks came to others.
+    """
+
+    leaks: Floats
+    rank: int
+    rows: int
+    kept: float
+    dropped: float
+    doubt: float = 0.0
+
+
+def fixed_span(weights: Any, neighbours: Sequence[Sequence[int]], members: Sequence[int], rounds: int) -> Span:
+    """`weights` is the symmetric sparse matrix, `neighbours` whom each user hears; members pool what they saw."""
+    inside = set(members)
+    heard = sorted({near for member in members for near in neighbours[member]} - inside)
+    size, rounds = weights.shape[0], rounds if heard else 0
+    basis = np.zeros((size, min(size, len(inside) + len(heard) * rounds)), order="F")
+    start = [*sorted(inside), *(heard if rounds else ())]
+    basis[start, np.arange(len(start))] = 1.0
+    rank, kept, dropped = len(start), 1.0, 0.0
+    block = basis[:, len(inside) : rank]
+    for _ in range(1, rounds):
+        added, smallest, largest = extended(basis[:, :rank], weights @ block)
+        kept, dropped = min(kept, smallest), max(dropped, largest)
+        if not added.shape[1]:
+            break
+        basis[:, rank : rank + added.shape[1]] = added
+        block = basis[:, rank : rank + added.shape[1]]
+        rank += added.shape[1]
+    filled = basis[:, :rank]
+    return Span(np.einsum("ij,ij->i", filled, filled), rank, len(inside) + len(heard) * rounds, kept, dropped)
+
+
+def extended(basis: Floats, block: Floats) -> tuple[Floats, float, float]:
+    """What a block adds to an orthonormal basis, the smallest pivot in it and the largest that was dropped.
+
+    Columns of the block have a length of at most about 1, against which pivots are measured.
+    """
+    from scipy.linalg import qr
+
+    if not block.shape[1]:
+        return block, 1.0, 0.0
+    for _ in range(2):
+        block = block - basis @ (basis.T @ block)
+    found, triangle, _ = qr(block, mode="economic", pivoting=True, overwrite_a=True, check_finite=False)
+    pivots = np.abs(np.diag(triangle))
+    count = min(int(np.sum(pivots > DROPPED_BELOW)), basis.shape[0] - basis.shape[1])
+    largest = float(pivots[count:].max(initial=0.0))
+    if not count:
+        return found[:, :0], 1.0, largest
+    found = found[:, :count]
+    found = found - basis @ (basis.T @ found)  # small pivots have left something of the basis in them
+    found, _ = np.linalg.qr(found)
+    return found, float(pivots[:count].min()), largest

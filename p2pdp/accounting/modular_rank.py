@@ -1,0 +1,90 @@
+"""Ranks of rational matrices that rounding cannot change: elimination modulo primes.
+
+The rank modulo a prime is never above the true one, so full rank is proved by one prime. Where it is less than
+full it is the true one but for primes that divide certain minors; several primes make that improbable, and claims
+then say so. Numbers stay below 2^20, so that sums of products of them are exact in floats and the work is done by
+matrix products.
+
+A float stands for the fraction with a denominator of at most 4096 that it is nearest to, if only rounding lies
+between them (weights of gossip are such), and otherwise for itself.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+
+PRIMES: Final = (1048573, 1048571, 1048559)
+MODULUS: Final = PRIMES[0] * PRIMES[1] * PRIMES[2]  # residues of it tell those of all three
+TERMS_MAX: Final = 1 << 13  # so many products of two residues add up to less than 2^53
+_DENOMINATOR_MAX: Final = 4096
+_ROUNDING: Final = 4 * float(np.finfo(np.float64).eps)
+_BLOCK: Final = 32
+
+
+@lru_cache(maxsize=65536)
+def residue(weight: float) -> int:
+    """Of the fraction that a weight stands for, modulo all primes at once."""
+    exact = Fraction(weight)
+    near = exact.limit_denominator(_DENOMINATOR_MAX)
+    meant = near if abs(exact - near) <= _ROUNDING * abs(exact) else exact
+    return meant.numerator * pow(meant.denominator, -1, MODULUS) % MODULUS
+
+
+def reduced(values: Floats, prime: int) -> Floats:
+    """Whole numbers below 2^53 modulo a prime."""
+    values = values - prime * np.floor(values / prime)
+    return np.where(values >= prime, values - prime, np.where(values < 0.0, values + prime, values))
+
+
+def modular_rank(rows: Any, prime: int) -> int:
+    """The rank of a dense matrix of residues, by block elimination."""
+    rows = np.asarray(rows, dtype=np.float64)
+    basis = np.zeros((min(rows.shape), rows.shape[1]))
+    pivots: list[int] = []
+    for start in range(0, len(rows), _BLOCK):
+        block, rank = rows[start : start + _BLOCK], len(pivots)
+        if rank == len(basis):
+            break
+        block = reduced(block + prime * prime * float(rank) - _product(block[:, pivots], basis[:rank]), prime)
+        block, found = _echelon(block, prime)
+        found_columns = found[: len(basis) - rank]
+        block = block[: len(found_columns)]
+        if rank and len(block):
+            factors = basis[:rank][:, found_columns]
+            most = prime * prime * float(len(block))
+            basis[:rank] = reduced(basis[:rank] + most - _product(factors, block), prime)
+        basis[rank : rank + len(block)] = block
+        pivots += found_columns
+    return len(pivots)
+
+
+def _product(left: Floats, right: Floats) -> Floats:
+    assert left.shape[1] <= TERMS_MAX
+    return left @ right
+
+
+def _echelon(block: Floats, prime: int) -> tuple[Floats, list[int]]:
+    """The reduced echelon form of a few rows, without its empty rows, and its pivots' columns."""
+    done, columns = 0, []
+    block = block.copy()
+    for _ in range(len(block)):
+        rest = np.nonzero(block[done:].any(axis=1))[0]
+        if not len(rest):
+            break
+        at = done + int(rest[0])
+        block[[done, at]] = block[[at, done]]
+        column = int(np.nonzero(block[done])[0][0])
+        block[done] = reduced(block[done] * float(pow(int(block[done, column]), -1, prime)), prime)
+        factors = block[:, column].copy()
+        factors[done] = 0.0
+        block = reduced(block + float(prime) * prime - np.outer(factors, block[done]), prime)
+        columns.append(column)
+        done += 1
+    return block[:done], columns

@@ -1,0 +1,135 @@
+from __future__ import annotations
+
+import math
+from itertools import product
+
+import numpy as np
+import pytest
+from dp_accounting.pld import privacy_loss_distribution as pld
+from hypothesis import given
+from hypothesis import strategies as st
+
+from p2pdp.accounting.composition import (
+    advanced,
+    drawn_with_replacement,
+    growth,
+    heterogeneous,
+    homogeneous,
+    optimal,
+    sampled_epsilon,
+    sampled_with_replacement,
+    total_delta,
+)
+from p2pdp.core.errors import Refused, UsageError
+from p2pdp.mechanisms import gaussian
+
+EPSILONS = st.floats(math.log(1e-6), math.log(50.0)).map(math.exp)
+DELTAS = st.floats(math.log(1e-12), math.log(0.9)).map(math.exp)
+
+
+def test_known_answers() -> None:
+    assert advanced(0.1, 100, 1e-7) == pytest.approx(6.729401608311588, rel=1e-14)
+    assert homogeneous(0.1, 100, 1e-7) == pytest.approx(6.177276177133911, rel=1e-14)
+    assert heterogeneous([0.1] * 100, 1e-7) == pytest.approx(6.177276177133911, rel=1e-13)
+
+
+def test_the_third_form_is_taken_where_it_is_the_least() -> None:
+    """ln(e + sqrt(sum of squares)/delta') is below ln(1/delta') only where the squares are small."""
+    epsilon, k, delta_prime = 1e-4, 1_000_000, 1e-3
+    squares = k * epsilon**2
+    third = math.sqrt(2 * squares * math.log(math.e + math.sqrt(squares) / delta_prime))
+    second = math.sqrt(2 * squares * math.log(1 / delta_prime))
+    drift = k * epsilon * math.tanh(epsilon / 2)
+    assert third < second
+    assert homogeneous(epsilon, k, delta_prime) == pytest.approx(drift + third, rel=1e-12)
+
+
+@given(epsilon=EPSILONS, k=st.integers(1, 3000), delta_prime=DELTAS)
+def test_every_theorem_is_above_what_is_optimal_and_below_what_it_improves(
+    epsilon: float, k: int, delta_prime: float
+) -> None:
+    least = optimal(epsilon, k, delta_prime)
+    best = homogeneous(epsilon, k, delta_prime)
+    assert 0.0 <= least <= best * (1 + 1e-6) + 1e-6
+    assert best <= min(k * epsilon, advanced(epsilon, k, delta_prime)) * (1 + 1e-12)
+
+
+def enumerated_delta(epsilon: float, k: int, at: float) -> float:
+    """Of k times binary randomized response, all answers listed."""
+    truth = math.exp(epsilon) / (1 + math.exp(epsilon))
+    total = 0.0
+    for answers in product((0, 1), repeat=k):
+        p = math.prod(truth if answer else 1 - truth for answer in answers)
+        q = math.prod(1 - truth if answer else truth for answer in answers)
+        total += max(0.0, p - math.exp(at) * q)
+    return total
+
+
+@pytest.mark.parametrize("k", [1, 2, 5, 8])
+@pytest.mark.parametrize("epsilon", [0.05, 0.5, 2.0])
+@pytest.mark.parametrize("delta_prime", [1e-6, 1e-2, 0.3])
+def test_the_optimal_epsilon_is_that_of_randomized_response(epsilon: float, k: int, delta_prime: float) -> None:
+    found = optimal(epsilon, k, delta_prime)
+    assert enumerated_delta(epsilon, k, found) <= delta_prime * (1 + 1e-9)
+    if found > 0.0:
+        assert enumerated_delta(epsilon, k, found - 1e-6) > delta_prime * (1 - 1e-7)
+
+
+def test_the_optimal_epsilon_agrees_with_a_public_oracle() -> None:
+    one = pld.from_randomized_response(2 / (1 + math.exp(0.1)), 2, value_discretization_interval=1e-4)
+    oracle = one.self_compose(100).get_epsilon_for_delta(1e-7)
+    assert optimal(0.1, 100, 1e-7) == pytest.approx(oracle, rel=2e-3)
+
+
+def test_a_million_mechanisms_are_answered() -> None:
+    found = optimal(0.1, 1_000_000, 1e-6)
+    assert advanced(0.1, 1_000_000, 1e-6) > homogeneous(0.1, 1_000_000, 1e-6) > found > 5000.0
+    assert optimal(700.0, 3, 1e-6) == pytest.approx(2100.0)
+    assert optimal(1e-12, 10, 0.1) == 0.0
+
+
+def test_deltas_add_up_and_say_nothing_from_1_on() -> None:
+    assert total_delta(0.1, 0.2) == pytest.approx(0.3)
+    with pytest.raises(Refused, match=r"add up to 1\.2"):
+        total_delta(0.7, 0.5)
+
+
+def test_growth_is_infinite_where_no_float_holds_it() -> None:
+    assert growth(1.0) == math.expm1(1.0)
+    assert growth(1e9) == math.inf
+
+
+@given(epsilon=st.floats(0.0, 700.0), share=st.floats(0.0, 1.0))
+def test_a_sample_tells_less(epsilon: float, share: float) -> None:
+    found = sampled_epsilon(epsilon, share)
+    assert 0.0 <= found <= epsilon * (1 + 1e-12) + 1e-12
+    if epsilon < 600.0:
+        assert found >= math.log1p(share * math.expm1(epsilon)) * (1 - 1e-12)
+    assert sampled_epsilon(epsilon, 1.0) == pytest.approx(epsilon, rel=1e-12)
+
+
+def test_sampling_with_replacement_against_all_samples() -> None:
+    """A user drawn c of m times moves a sum with N(0, sigma^2) noise by c: the mixture itself, integrated."""
+    n, draws, epsilon, sigma = 5, 4, 0.3, 3.0
+    deltas = [gaussian.delta_of(epsilon, times / sigma) for times in range(1, draws + 1)]
+    sampled, delta = sampled_with_replacement(epsilon, deltas, n, draws)
+    assert drawn_with_replacement(n, draws) == pytest.approx(1 - 0.8**4)
+    assert sampled == pytest.approx(math.log(1 + (1 - 0.8**4) * (math.exp(0.3) - 1)))
+    weights = [math.comb(draws, times) * 0.2**times * 0.8 ** (draws - times) for times in range(draws + 1)]
+    assert delta == pytest.approx(sum(w * d for w, d in zip(weights[1:], deltas, strict=True)))
+    x = np.linspace(-40.0, 44.0, 400_001)
+    density = [w * np.exp(-(((x - times) / sigma) ** 2) / 2) for times, w in enumerate(weights)]
+    moved, kept = sum(density), np.exp(-((x / sigma) ** 2) / 2)
+    scale = (x[1] - x[0]) / (sigma * math.sqrt(2 * math.pi))
+    for p, q in ((moved, kept), (kept, moved)):
+        assert float(np.maximum(p - math.exp(sampled) * q, 0.0).sum() * scale) <= delta * (1 + 1e-9)
+    assert sampled_with_replacement(epsilon, deltas, 1, draws) == (pytest.approx(epsilon), pytest.approx(deltas[-1]))
+    with pytest.raises(UsageError, match="deltas"):
+        sampled_with_replacement(epsilon, deltas, n, 3)
+
+
+def test_many_draws_of_many_users_keep_their_digits() -> None:
+    assert drawn_with_replacement(10**9, 1) == pytest.approx(1e-9, rel=1e-12)
+    assert drawn_with_replacement(1, 0) == 0.0
+    _, delta = sampled_with_replacement(1.0, np.full(10_000, 1e-12), 10**6, 10_000)
+    assert delta == pytest.approx(1e-12 * drawn_with_replacement(10**6, 10_000), rel=1e-9)

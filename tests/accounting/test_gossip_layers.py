@@ -1,0 +1,149 @@
+"""Leaks of layered gossip: against the fast way, against dense algebra, and the repair with its printed bound."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+from p2pdp.accounting.gossip_krylov import fixed_span
+from p2pdp.accounting.gossip_layers import Layer, Layers, View, fixed_layers, layered_span, stochastic_residues
+from p2pdp.accounting.modular_rank import MODULUS, residue
+from p2pdp.topology.graphs import Graph
+from p2pdp.topology.weights import sparse_weights
+from tests.accounting.gossips import dense_leaks, graph, grid, view
+
+
+def layer(matrix: Any, noise: Any = None) -> Layer:
+    sparse = csr_array(np.asarray(matrix, dtype=float))
+    residues = np.array([residue(float(value)) for value in sparse.data], dtype=np.int64)
+    if noise is None:
+        return Layer(sparse, residues)
+    fresh = csr_array(np.asarray(noise, dtype=float))
+    return Layer(sparse, residues, fresh, np.array([residue(float(value)) for value in fresh.data], dtype=np.int64))
+
+
+@pytest.mark.parametrize(
+    ("of", "rounds"),
+    [(grid(4, 4), 9), (graph("ring", 12), 5), (graph("hypercube", 32), 12), (graph("path", 6), 9), (grid(8, 8), 14)],
+    ids=["grid", "ring", "hypercube", "path", "larger grid"],
+)
+def test_it_agrees_with_the_fast_way(of: Graph, rounds: int) -> None:
+    matrix = sparse_weights(of, "metropolis")
+    for members in ([0], [5], [1, 4]):
+        slow, fast = (
+            layered_span(fixed_layers(matrix, rounds), view(of, members, rounds)),
+            fixed_span(matrix, of.neighbours, members, rounds),
+        )
+        assert slow.leaks == pytest.approx(fast.leaks, abs=1e-9)
+        assert slow.rank == fast.rank
+        assert slow.doubt < 1e-9
+
+
+def test_rounding_that_grows_with_the_rounds_is_told() -> None:
+    of = grid(12, 12)
+    matrix = sparse_weights(of, "metropolis")
+    slow, fast = layered_span(fixed_layers(matrix, 34), view(of, [5], 34)), fixed_span(matrix, of.neighbours, [5], 34)
+    off = float(np.abs(slow.leaks - fast.leaks).max())
+    assert off > 1e-6, "where it is not off any more, this test has to look at more rounds"
+    assert off < 10 * slow.doubt
+
+
+def test_changing_steps_are_plain_products() -> None:
+    random = np.random.default_rng(4)
+    steps = [random.normal(size=(6, 6)) / 3 for _ in range(3)]
+    layers = Layers(6, [layer(step) for step in steps])
+    seen = {0: [1], 1: [2, 3], 3: [0]}
+    rows = [np.eye(6)[1], steps[0][2], steps[0][3], (steps[2] @ steps[1] @ steps[0])[0]]
+    for members in ([], [4], [4, 5]):
+        span = layered_span(layers, View(seen, members))
+        expected = dense_leaks(np.array(rows), members) if members else np.diag(np.linalg.pinv(rows) @ np.array(rows))
+        assert span.leaks == pytest.approx(expected, abs=1e-10)
+        assert (span.rank, span.rows) == (4 + len(members), 4 + len(members))
+
+
+def test_who_saw_nothing_learns_nothing() -> None:
+    of = graph("ring", 5)
+    span = layered_span(fixed_layers(sparse_weights(of, "metropolis"), 3), View({}, [2]))
+    assert span.leaks.tolist() == [0.0, 0.0, 1.0, 0.0, 0.0]
+
+
+def test_residues_of_rows_add_up_to_one() -> None:
+    matrix = sparse_weights(graph("erdos_renyi", 20), "metropolis")
+    residues = stochastic_residues(matrix)
+    for row in range(20):
+        assert sum(residues[matrix.indptr[row] : matrix.indptr[row + 1]].tolist()) % MODULUS == 1
+
+
+def repaired(of: Graph, rounds: int, sigma_m: float) -> tuple[Layers, list[View], Any]:
+    """Layers of rounds in which every directed edge has noise of its own: messages, then states."""
+    weights = sparse_weights(of, "metropolis").toarray()
+    edges = [(u, w) for u, row in enumerate(of.neighbours) for w in row]
+    n, count = of.n, len(edges)
+    noises = count * rounds
+    steps, seen = [], {user: dict[int, list[int]]() for user in range(n)}
+    for at in range(rounds):
+        send = np.zeros((n + count, n))
+        send[:n] = np.eye(n)
+        fresh = np.zeros((n + count, noises))
+        for place, (u, w) in enumerate(edges):
+            send[n + place, u] = 1.0
+            fresh[n + place, at * count + place] = 1.0
+            seen[w].setdefault(2 * at + 1, []).append(n + place)
+        take = np.zeros((n, n + count))
+        take[:, :n] = np.eye(n)
+        for place, (u, w) in enumerate(edges):
+            take[w, n + place] += weights[w, u]
+            take[w, w] -= weights[w, u]  # its own state stays clean
+        steps += [layer(send, fresh), layer(take, np.zeros((n, noises)))]
+    mine = [
+        [at * count + place for at in range(rounds) for place, (u, _) in enumerate(edges) if u == v] for v in range(n)
+    ]
+    return Layers(n, steps, noises, sigma_m), [View(seen[v], [v], mine[v]) for v in range(n)], weights
+
+
+def covariance_leaks(layers: Layers, seen: View) -> Any:
+    """mu^2 of each user by the formula of the accounting notes, section 1, over all sources."""
+    values, draws = np.eye(layers.users), np.zeros((layers.users, layers.noises))
+    rows, fresh = [], []
+    for number, step in enumerate(layers.steps, start=1):
+        values, draws = step.parents @ values, step.parents @ draws + step.noise.toarray()  # type: ignore[union-attr]
+        rows += [values[place] for place in seen.seen.get(number, ())]
+        fresh += [draws[place] for place in seen.seen.get(number, ())]
+    matrix, noise = np.array(rows), np.array(fresh) * layers.deviation
+    matrix[:, list(seen.members)] = 0.0
+    noise[:, list(seen.drawn)] = 0.0
+    inverse = np.linalg.pinv(matrix @ matrix.T + noise @ noise.T, rcond=1e-13)
+    return np.einsum("ij,ik,kj->j", matrix, inverse, matrix)
+
+
+@pytest.mark.parametrize("sigma_m", [0.03, 0.1, 1.0])
+def test_noise_on_messages_is_accounted_for_exactly_and_stays_below_the_notes_bound(sigma_m: float) -> None:
+    of, rounds = graph("ring", 6), 4
+    layers, views, weights = repaired(of, rounds, sigma_m)
+    for observer, seen in enumerate(views):
+        span = layered_span(layers, seen)
+        others = [user for user in range(6) if user != observer]
+        assert span.leaks[others] == pytest.approx(covariance_leaks(layers, seen)[others], rel=1e-8, abs=1e-10)
+        clean = weights.copy()
+        clean[:, observer] = 0.0  # what v sent is subtracted: it knows that
+        rows = np.array([np.linalg.matrix_power(clean, at)[w] for at in range(rounds) for w in of.neighbours[observer]])
+        rows[:, observer] = 0.0
+        inverse = np.linalg.inv(rows @ rows.T + sigma_m**2 * np.eye(len(rows)))
+        bound = np.einsum("ij,ik,kj->j", rows, inverse, rows)
+        assert np.all(span.leaks[others] <= bound[others] * (1 + 1e-9) + 1e-12)
+        assert np.all(span.leaks[others] < 1.0)
+
+
+def test_more_noise_on_messages_tells_less_and_none_tells_all() -> None:
+    of = graph("ring", 6)
+    before = np.ones(6)
+    for sigma_m in (1e-4, 0.01, 0.1, 1.0, 10.0):
+        layers, views, _ = repaired(of, 3, sigma_m)
+        now = layered_span(layers, views[0]).leaks
+        assert np.all(now[1:] < before[1:])
+        before = now
+    layers, views, _ = repaired(of, 3, 1e-4)
+    assert layered_span(layers, views[0]).leaks[1:] == pytest.approx(np.ones(5), abs=1e-3)
