@@ -7,12 +7,10 @@ simulator from its seed; in a replay from the ledger; in the auditor they are sy
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 
-@dataclass(frozen=True, slots=True)
-class Mechanism:
+class Mechanism(NamedTuple):
     """What a draw was made of: the public facts that the ledger keeps of it.
 
     `scale` is in grid units: for `gaussian` the standard deviation, for `laplace` the

@@ -7,7 +7,7 @@ so an event means the same thing to each of them.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from p2pdp.core.draws import Draws
 from p2pdp.core.ids import Peer
@@ -19,8 +19,7 @@ class Started:
     pass
 
 
-@dataclass(frozen=True, slots=True)
-class Received:
+class Received(NamedTuple):
     sender: Peer
     message: Message
 

@@ -37,15 +37,20 @@ LOST: Final = "lost"  # bootstrap -> guardian: fields item, step; send it elsewh
 KEPT: Final = "kept"  # bootstrap -> guardian: fields item, step; it went on, forget it
 WARD: Final = "ward"  # bootstrap -> holder: fields item, step; it takes the place of your guardian, who is out
 
+_new: Final = tuple.__new__  # a named tuple takes its arguments through a function of Python
+
 _IN_CUSTODY: Final = frozenset({BEGIN, TOKEN, TOTAL, LOST})
 
 # A peer that has closed takes none of these, and nothing is missing then.
-IDLE_TALK: Final = frozenset({GO, PROBE, ALIVE, SPARED, OUT, SEEN, KEPT, WARD, RESULT, SILENT})
+IDLE_TALK: Final = frozenset(
+    {GO, PROBE, ALIVE, SPARED, OUT, SEEN, KEPT, WARD, RESULT, SILENT, EXCHANGE, SKIPPED, SETTLED}
+)
 
 
 def custody_of(message: Message) -> Custody | None:
     """The item and step that a message carries, if it is one that must not get lost."""
-    if message.type not in _IN_CUSTODY or len(message.fields) != 2:
+    kind, fields, _ = message
+    if kind not in _IN_CUSTODY or len(fields) != 2:
         return None
-    item, step = message.fields
-    return Custody(item, step) if type(item) is int and type(step) is int else None
+    item, step = fields
+    return _new(Custody, (item, step)) if type(item) is int and type(step) is int else None

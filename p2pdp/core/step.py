@@ -1,5 +1,8 @@
 """What a machine wants done, as one frozen value.
 
+These are named tuples, like all that is made anew for each message: a frozen dataclass takes several times
+as long to make.
+
 Whoever calls a machine acts on all five fields of the `Step` it returns; a law test
 rejects code that drops one. Messages carry their public part (type and fields: hop
 numbers, token numbers) apart from their value, because the ledger's skeleton keeps the
@@ -8,16 +11,14 @@ first and drops the second.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from p2pdp.core.ids import Peer
 
 Field = int | str | bytes | float | list[Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Message:
+class Message(NamedTuple):
     """`value` is None, a grid integer, an int64 or float64 array, or a linear form."""
 
     type: str
@@ -28,16 +29,14 @@ class Message:
         return f"Message({self.type!r})"
 
 
-@dataclass(frozen=True, slots=True)
-class Custody:
+class Custody(NamedTuple):
     """Names what must not get lost on its way: item (a token's or report's number) and step."""
 
     item: int
     step: int
 
 
-@dataclass(frozen=True, slots=True)
-class Send:
+class Send(NamedTuple):
     """A message for a peer; a send to oneself is recorded as `own` and delivered at once."""
 
     to: Peer
@@ -48,8 +47,7 @@ class Send:
         return f"Send({self.message.type!r})"
 
 
-@dataclass(frozen=True, slots=True)
-class Release:
+class Release(NamedTuple):
     """A disclosure beside the send that makes it: who learns something, through which mechanism."""
 
     to: Peer
@@ -60,8 +58,7 @@ class Release:
         return f"Release({self.mechanism!r})"
 
 
-@dataclass(frozen=True, slots=True)
-class Output:
+class Output(NamedTuple):
     """Something published, or a decision of a service; recorded before it is acted upon."""
 
     type: str
@@ -72,16 +69,14 @@ class Output:
         return f"Output({self.type!r})"
 
 
-@dataclass(frozen=True, slots=True)
-class Fault:
+class Fault(NamedTuple):
     """A peer's misbehaviour or the world's, as data. `kind` is counted in `result.json`."""
 
     kind: str
     peer: Peer | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(NamedTuple):
     sends: tuple[Send, ...] = ()
     wake_at_s: float | None = None
     releases: tuple[Release, ...] = ()

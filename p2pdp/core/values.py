@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from heapq import heappop, heappush
-from typing import Final, NamedTuple, NoReturn
+from typing import Any, Final, NamedTuple, NoReturn
 
 
 class Source(NamedTuple):
@@ -96,6 +96,17 @@ class LinearForm:
 
 
 ZERO_FORM: Final = LinearForm()
+
+
+def snapped(value: Any, step: float) -> Any:
+    """A float, or an array of them, moved to the nearest whole multiple of the step; a form stays as it is.
+
+    For what is going to be noised on a grid: whatever lies between the steps would be seen beside the noise.
+    """
+    if isinstance(value, LinearForm):
+        return value
+    steps = value / step
+    return (round(steps) if isinstance(steps, float) else steps.round()) * step
 
 
 def expand(weighted: Iterable[tuple[LinearForm, float]]) -> dict[Source, float]:

@@ -27,7 +27,7 @@ from nacl.exceptions import CryptoError
 
 from p2pdp.crypto.entropy import NONCE_BYTES
 from p2pdp.wire.frames import FRAME_HEADER_BYTES
-from p2pdp.wire.padding import FRAME_SIZES, PaddingError, pad, unpad
+from p2pdp.wire.padding import FRAME_SIZES, PaddingError, frame_size, pad, unpad
 
 if TYPE_CHECKING:
     from p2pdp.core.ids import Peer
@@ -47,7 +47,16 @@ _CONTEXT_PARTS: Final = (
 CONTEXT_BYTES: Final = _CONTEXT_PARTS[-1][0]
 _SENDER_END: Final = CONTEXT_BYTES + _PEER_BYTES
 _HEADER_BYTES: Final = _SENDER_END + _PEER_BYTES
+# The smallest frame is by far the most frequent: what `pad` makes of what fits into it, in one step.
+_SMALLEST_BYTES: Final = FRAME_SIZES[0] - _OUTER_BYTES
+_ROOM: Final = b"\x80" + bytes(_SMALLEST_BYTES)
 _BODY_SIZES: Final = frozenset(size - FRAME_HEADER_BYTES for size in FRAME_SIZES)
+
+
+def padding_bytes(payload_bytes: int) -> int:
+    """How much longer a payload may become without a larger frame."""
+    content_bytes = payload_bytes + _OUTER_BYTES + _HEADER_BYTES + 1
+    return frame_size(content_bytes) - content_bytes
 
 
 class ChannelError(Exception):
@@ -104,7 +113,8 @@ class Channel:
 
     def seal(self, payload: bytes, nonce: bytes) -> bytes:
         """Make the body of a boxed frame."""
-        padded = pad(self._header + payload, _OUTER_BYTES)
+        content = self._header + payload
+        padded = (content + _ROOM)[:_SMALLEST_BYTES] if len(content) < _SMALLEST_BYTES else pad(content, _OUTER_BYTES)
         boxed: bytes = crypto_box_easy_afternm(padded, nonce, self._shared or self._agree())
         return nonce + boxed
 
@@ -120,9 +130,12 @@ class Channel:
         if not padded.startswith(self._expected):
             raise ChannelError(self._difference(padded))
         try:
-            return unpad(padded[_HEADER_BYTES:], _OUTER_BYTES + _HEADER_BYTES)
+            content = unpad(padded, _OUTER_BYTES)
         except PaddingError as error:
             raise ChannelError("bad_padding") from error
+        if len(content) < _HEADER_BYTES:  # the header itself ended like padding
+            raise ChannelError("bad_padding")
+        return content[_HEADER_BYTES:]
 
     def _difference(self, padded: bytes) -> str:
         for end, kind in (*_CONTEXT_PARTS, (_SENDER_END, "foreign_sender")):

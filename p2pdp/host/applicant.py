@@ -32,6 +32,7 @@ from p2pdp.wire.codec import CodecError
 from p2pdp.wire.frames import Kind, decode_frame
 
 RETRY_S: Final = 1.0
+NO_ANSWER: Final = "bootstrap does not answer yet"
 FAULTS_KEPT: Final = 100
 
 
@@ -57,7 +58,8 @@ class Applicant:
         self._spec_digest = b""
         self.seat: Seat | None = None
         self.refused: str | None = None
-        self.waiting_for = "bootstrap does not answer yet"
+        self.waiting_for = NO_ANSWER
+        self.doubt: str | None = None  # why the offer that came is not one of the bootstrap in the join token
         self.faults: deque[str] = deque(maxlen=FAULTS_KEPT)
 
     def ask(self) -> bytes:
@@ -76,7 +78,7 @@ class Applicant:
         try:
             frame = decode_frame(data)
             if frame.kind is Kind.OFFER and self._offer is None:
-                offer = read_offer(frame.body, self._bootstrap_public)
+                offer = self._read_offer(frame.body)
                 self._spec_digest = self._accept(offer.spec_text)
                 application = self._application(offer)
                 self._offer = offer
@@ -87,6 +89,13 @@ class Applicant:
         except (CodecError, EnrolmentError) as error:
             self.faults.append(str(error))
         return None
+
+    def _read_offer(self, body: bytes) -> Offer:
+        try:
+            return read_offer(body, self._bootstrap_public)
+        except EnrolmentError as error:
+            self.doubt = str(error)
+            raise
 
     def _answered(self, answer: Answer) -> None:
         assert self._offer is not None

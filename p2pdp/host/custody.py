@@ -8,10 +8,12 @@ recorded, and lives in `protocols/participant.py` and `services/bootstrap.py`.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from p2pdp.core.ids import Peer
 from p2pdp.core.step import Custody
+from p2pdp.host.link import Link
 
 Report = tuple[Peer, int, int]  # to this guardian: this item has settled at this step
 
@@ -43,33 +45,43 @@ class Guardian:
     def __init__(self) -> None:
         self._origins: dict[int, Origin] = {}
         self._settled: dict[Peer, dict[int, int]] = {}  # guardian -> item -> last step at which it settled
+        self._reports: dict[tuple[Peer, int], int] = {}  # guardian, item -> the same, since reports were last taken
         self.watches: dict[int, Watch] = {}
 
-    def received(self, custody: Custody, sender: Peer) -> list[Report]:
+    def received(self, custody: Custody, sender: Peer) -> None:
         """Takes an item. If it was here before, it came round, and that earlier visit has settled."""
-        self.watches.pop(custody.item, None)
-        reports = self._settle(custody.item)
-        self._origins[custody.item] = Origin(sender, custody.step)
-        return reports
+        item, step = custody
+        self.watches.pop(item, None)
+        origin = self._origins.get(item)
+        if origin is not None and not origin.settled:
+            self._report(origin.guardian, item, origin.step)
+        self._origins[item] = Origin(sender, step)
 
     def passed(self, custody: Custody, to: Peer, number: int, now_s: float) -> None:
-        self.watches[custody.item] = Watch(custody.item, custody.step, to, number, now_s)
+        item, step = custody
+        self.watches[item] = Watch(item, step, to, number, now_s)
 
-    def acknowledged(self, peer: Peer, number: int) -> list[Report]:
-        """The peer has everything up to `number`; gives the reports that follow from it."""
-        reports: list[Report] = []
+    def acknowledged(self, peer: Peer, number: int) -> None:
+        """The peer has everything up to `number`."""
         for watch in self.watches.values():
             if watch.peer == peer and watch.number <= number:
-                reports += self._settle(watch.item)
-        return reports
+                self._settle(watch.item)
 
-    def _settle(self, item: int) -> list[Report]:
+    def _settle(self, item: int) -> None:
         origin = self._origins.get(item)
-        if origin is None or origin.settled:
-            return []
-        origin.settled = True
-        self._settled.setdefault(origin.guardian, {})[item] = origin.step
-        return [(origin.guardian, item, origin.step)]
+        if origin is not None and not origin.settled:
+            origin.settled = True
+            self._report(origin.guardian, item, origin.step)
+
+    def _report(self, guardian: Peer, item: int, step: int) -> None:
+        self._settled.setdefault(guardian, {})[item] = step
+        self._reports[guardian, item] = step
+
+    def take_reports(self) -> list[Report]:
+        """What has settled since they were last taken; of each item the last step is enough for a guardian."""
+        reports = [(guardian, item, step) for (guardian, item), step in self._reports.items()]
+        self._reports.clear()
+        return reports
 
     def settled_for(self, guardian: Peer) -> list[tuple[int, int]]:
         """All that has settled for this guardian, for when an earlier report may have been lost."""
@@ -91,14 +103,25 @@ class Guardian:
         if watch is not None and watch.step <= step:
             del self.watches[item]
 
-    def adopted(self, item: int, step: int, guardian: Peer) -> list[Report]:
+    def adopted(self, item: int, step: int, guardian: Peer) -> None:
         """The guardian of our visit at this step is out, and this one takes its place."""
         origin = self._origins.get(item)
         if origin is None or origin.step > step or origin.settled:
-            self._settled.setdefault(guardian, {})[item] = step
-            return [(guardian, item, step)]
-        origin.guardian = guardian
-        return []
+            self._report(guardian, item, step)
+        else:
+            origin.guardian = guardian
+
+    def look(self, link: Callable[[Peer], Link], patience_s: float, now_s: float) -> tuple[list[Watch], list[Peer]]:
+        """Of whom to complain, each time that somebody falls silent, and whom to poke."""
+        silent, quiet = [], []
+        for watch in sorted(self.watches.values(), key=lambda watch: watch.item):
+            silence_s = now_s - max(watch.since_s, link(watch.peer).last_heard_s)
+            if silence_s >= patience_s and not watch.complained:
+                silent.append(watch)
+            watch.complained = silence_s >= patience_s
+            if silence_s >= patience_s / 2:
+                quiet.append(watch.peer)
+        return silent, quiet
 
     def spare(self, peer: Peer, now_s: float) -> None:
         """The peer was shown to be alive: its patience begins anew."""

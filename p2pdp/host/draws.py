@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from p2pdp.core.draws import Mechanism, Sampler, Shape
-from p2pdp.host.peers import Entropy
+from p2pdp.host.effects import Entropy
 from p2pdp.ledger.journal import Journal
 
 POOL_MAX: Final = 128
@@ -25,12 +25,13 @@ class RecordedDraws:
         self._sampler = sampler
         self._entropy = entropy
         self._number = 0
+        self.used_up = False  # a pool is: the next draw from it would take its time
         self._open: dict[tuple[Mechanism, Shape], tuple[int, int, int]] = {}  # pool, next offset, size
 
     def noise(self, mechanism: Mechanism, shape: Shape) -> Any:
-        body = (self._number, mechanism.name, mechanism.scale, mechanism.categories, list(shape))
+        body = (self._number, *mechanism, list(shape))
         self._number += 1
-        return self._journal.draw(body, lambda: self._pick(mechanism, shape))
+        return self._journal.draw(body, self._pick, mechanism, shape)
 
     def choice(self, options: int) -> int:
         return self._journal.choose(options, self._sampler.choice)
@@ -42,10 +43,13 @@ class RecordedDraws:
                 self._fill(mechanism, shape, size)
 
     def _pick(self, mechanism: Mechanism, shape: Shape) -> tuple[int, int]:
-        pool, offset, size = self._open.get((mechanism, shape), (-1, 0, 0))
+        kind = mechanism, shape
+        pool, offset, size = self._open.get(kind) or (-1, 0, 0)
         if offset == size:
             pool, offset, size = self._fill(mechanism, shape, size)
-        self._open[(mechanism, shape)] = (pool, offset + 1, size)
+        self._open[kind] = (pool, offset + 1, size)
+        if offset + 1 == size:
+            self.used_up = True
         return pool, offset
 
     def _fill(self, mechanism: Mechanism, shape: Shape, previous_size: int) -> tuple[int, int, int]:

@@ -1,15 +1,23 @@
-"""What a host wants done by the shell around it."""
+"""What a host wants done by the shell around it, and what it is given: entropy and waits."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple, Protocol
 
 from p2pdp.core.ids import Peer
 from p2pdp.core.step import Fault, Output
 
 
-@dataclass(frozen=True, slots=True)
-class Effects:
+class Entropy(Protocol):
+    """What a host is given of it; noise and routing choices come from a sampler."""
+
+    def salt(self) -> bytes: ...
+
+    def nonce(self) -> bytes: ...
+
+
+class Effects(NamedTuple):
     """The shell appends `writes` (file, bytes) in order first, then hands `frames` to the transport.
 
     Neither order may be changed: a frame whose record is not yet with the operating system could
@@ -31,7 +39,7 @@ class Timing:
     """The host's waits. None of them is on the path of a message that arrives."""
 
     patience_s: float = 10.0  # silence after which a guardian asks to go round
-    tick_s: float = 0.5  # acknowledgements of one-way traffic are sent together
+    tick_s: float = 1.0  # an acknowledgement that no message takes along goes out within this
     resend_s: float = 2.0  # first wait before unacknowledged frames are sent again; doubles
     resend_max_s: float = 30.0
     rejoin_s: float = 5.0  # after a restart: how long to wait for peers to compare numbers

@@ -39,16 +39,12 @@ def read_message(packed: bytes, salt: bytes, value: bytes) -> Message | None:
         message = unpack_message(packed, value)
     except CodecError:
         return None
-    return None if _is_malformed(message) else message
-
-
-def _is_malformed(message: Message) -> bool:
     expected = _FIELDS.get(message.type)
-    if expected is None:
-        return False
-    if tuple(type(field) for field in message.fields) != expected:
-        return True
-    return message.type == messages.SEEN and not all(_is_pair(entry) for part in message.fields[1:] for entry in part)
+    if expected is not None and tuple(map(type, message.fields)) != expected:
+        return None
+    if message.type == messages.SEEN and not all(_is_pair(entry) for part in message.fields[1:] for entry in part):
+        return None
+    return message
 
 
 def _is_pair(entry: object) -> bool:
@@ -59,7 +55,7 @@ def heed(peers: Peers, seat: Seat, sender: Peer, message: Message, now_s: float)
     """What the links and the guardian have to know of a message before the machine gets it."""
     custody = custody_of(message)
     if custody is not None and sender != seat.me:
-        peers.received_item(custody, sender, now_s)
+        peers.guardian.received(custody, sender)  # its acknowledgement is due, so there will be a tick
     elif sender == BOOTSTRAP:
         if message.type == messages.OUT:
             _out(peers, seat, message.fields[0])

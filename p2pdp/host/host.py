@@ -18,22 +18,21 @@ from p2pdp.core import messages
 from p2pdp.core.draws import Sampler
 from p2pdp.core.events import Event, Machine, Received, Started, Woken, tell
 from p2pdp.core.ids import CURATOR, Peer
-from p2pdp.core.step import Fault, Message, Output, Send, Step
+from p2pdp.core.step import Fault, Message, Output, Send
 from p2pdp.host.closing import close, hand_in
 from p2pdp.host.custody import Guardian
 from p2pdp.host.draws import RecordedDraws
-from p2pdp.host.effects import Effects, Timing
+from p2pdp.host.effects import Effects, Entropy, Timing
 from p2pdp.host.forms import heed, heed_after_close, read_message
 from p2pdp.host.notes import Notes
-from p2pdp.host.peers import Arrival, Entropy, Peers
-from p2pdp.host.restart import event_of, expected_to_answer, recount
+from p2pdp.host.peers import Arrival, Peers
+from p2pdp.host.restart import expected_to_answer, recount, run_again
 from p2pdp.host.seat import Seat
-from p2pdp.ledger import records
 from p2pdp.ledger.journal import VIEW, Journal
 from p2pdp.ledger.records import CLOSED, OPENED, OWN, PUBLISHED, RECEIVED, SALT_BYTES, SENT, STARTED, WOKEN
 from p2pdp.wire.codec import pack_message, pack_value
 
-Check = Callable[[Peer, Message], str | None]
+Check = Callable[[Message], str | None]
 
 
 class Host:
@@ -46,14 +45,13 @@ class Host:
         entropy: Entropy,
         *,
         timing: Timing | None = None,
-        check: Check = lambda _sender, _message: None,
+        check: Check = lambda _message: None,
         facts: tuple[object, ...] = (),
         skeleton: Callable[[], bytes] | None = None,
     ) -> None:
-        """Join the parts.
+        """`check` names what is wrong with a message's form; `facts` are public and open the ledger.
 
-        `check` names what is wrong with a message's form; `facts` are public and open the ledger;
-        `skeleton` gives this peer's own skeleton once it is closed, to be handed in.
+        `skeleton` gives this peer's own once it is closed, to be handed in.
         """
         self._facts = facts
         self._seat = seat
@@ -132,9 +130,14 @@ class Host:
 
     def idle(self, now_s: float) -> Effects:
         """Nothing to do at the moment: draw ahead."""
+        self._draws.used_up = False
         if not (self._peers.silent or self._peers.rolled_back or self._journal.closed):
             self._draws.prepare()
         return self._effects(now_s)
+
+    @property
+    def wants_idle(self) -> bool:
+        return self._draws.used_up
 
     @property
     def proved(self) -> Peer | None:  # who the last frame was from, if it was authentic
@@ -153,6 +156,10 @@ class Host:
         return self._journal.closed and not self._peers.silent
 
     @property
+    def over(self) -> bool:  # its process need not go on
+        return self._peers.rolled_back or (self._journal.closed and self.done)
+
+    @property
     def done(self) -> bool:
         """Closed, and the curator has its head: the process may end."""
         return self.closed and self._handed_in and not self._peers.link(CURATOR).waiting
@@ -162,19 +169,19 @@ class Host:
     def _take(self, arrival: Arrival, now_s: float) -> None:
         if self._peers.rolled_back:
             return
-        salt, value = arrival.value[:SALT_BYTES], arrival.value[SALT_BYTES:]
-        message = read_message(arrival.message, salt, value)
+        peer, packed, part = arrival
+        salt, value = part[:SALT_BYTES], part[SALT_BYTES:]
+        message = read_message(packed, salt, value)
         if self._journal.closed:
             if message is not None:
-                heed_after_close(self._peers, self._seat, arrival.peer, message, now_s)
+                heed_after_close(self._peers, self._seat, peer, message, now_s)
             return
-        wrong = "malformed" if message is None else self._check(arrival.peer, message)
+        wrong = "malformed" if message is None else self._check(message)
         if message is None or wrong is not None:
-            self._notes.add(Fault(wrong or "malformed", arrival.peer))
+            self._notes.add(Fault(wrong or "malformed", peer))
             return
-        body = (now_s, arrival.peer, arrival.message)
         self._peers.took(arrival, now_s)
-        self._event(RECEIVED, body, Received(arrival.peer, message), now_s, value, salt)
+        self._event(RECEIVED, (now_s, peer, packed), Received(peer, message), now_s, value, salt)
 
     def _event(
         self, kind: int, body: tuple[object, ...], event: Event, now_s: float, value: bytes = b"", salt: bytes = b""
@@ -183,30 +190,31 @@ class Host:
         if kind == WOKEN:
             self._machine_wake_at_s = None
         self._journal.append(kind, body, value, salt)
-        mine = deque([event])
-        while mine:
-            event = mine.popleft()
-            if isinstance(event, Received):
-                heed(self._peers, self._seat, event.sender, event.message, now_s)
-            for send in self._act(tell(self._machine, event, now_s, self._draws), now_s):
-                packed, own_value = pack_message(send.message), pack_value(send.message.value)
-                own_salt = self._salt_for(own_value)
-                self._journal.append(OWN, (now_s, packed), own_value, own_salt)
-                mine.append(Received(self._seat.me, send.message))
+        mine = self._tell(event, now_s)
+        if mine:
+            self._to_myself(mine, now_s)
         if self._machine.finished and not self._journal.closed and not self._journal.replaying:
-            self._close()
+            close(self._journal, self._seat)
+            self._peers.closed = True
+            self._peers.flush(now_s)
 
-    def _close(self) -> None:
-        close(self._journal, self._seat)
-        self._peers.closed = True
-        self._peers.flush()
+    def _to_myself(self, sends: list[Send], now_s: float) -> None:
+        me, told = self._seat.me, deque[Event]()
+        while sends or told:
+            for _, message, _ in sends:
+                value = pack_value(message.value)
+                self._journal.append(OWN, (now_s, pack_message(message)), value, self._salt_for(value))
+                told.append(Received(me, message))
+            sends = self._tell(told.popleft(), now_s)
 
-    def _act(self, step: Step, now_s: float) -> list[Send]:
-        """Carries out a step; what the machine sends to itself is given back, to be told next."""
+    def _tell(self, event: Event, now_s: float) -> list[Send]:
+        """Tells the machine and carries out its step; what it sends to itself is given back, to be told next."""
+        if isinstance(event, Received):
+            heed(self._peers, self._seat, event.sender, event.message, now_s)
+        step = tell(self._machine, event, now_s, self._draws)
         for output in step.outputs:
-            message = Message(output.type, output.fields, output.value)
             value = pack_value(output.value)
-            self._journal.append(PUBLISHED, (pack_message(message),), value, self._salt_for(value))
+            self._journal.append(PUBLISHED, (pack_message(Message(*output)),), value, self._salt_for(value))
             self._outputs.append(output)
         mine: list[Send] = []
         for send in step.sends:
@@ -221,46 +229,36 @@ class Host:
         return mine
 
     def _send(self, send: Send, now_s: float) -> None:
-        packed, value = pack_message(send.message), pack_value(send.message.value)
+        to, message, custody = send
+        packed, value = pack_message(message), pack_value(message.value)
         again = self._journal.replaying
-        part = self._journal.append(SENT, (send.to, packed), value, self._salt_for(value))
+        part = self._journal.append(SENT, (to, packed), value, self._entropy.salt() if value and not again else b"")
         if again:  # its link counted it when the ledger was read
-            number = self._replayed[send.to] = self._replayed.get(send.to, 0) + 1
+            number = self._replayed[to] = self._replayed.get(to, 0) + 1
         else:
-            number = self._peers.send(send.to, packed, part, now_s)
+            number = self._peers.send(to, packed, part, now_s)
             self.messages_sent += 1
-        if send.custody is not None:
-            self._guardian.passed(send.custody, send.to, number, now_s)
+        if custody is not None:
+            self._guardian.passed(custody, to, number, now_s)
 
     def _salt_for(self, value: bytes) -> bytes:
         return self._entropy.salt() if value and not self._journal.replaying else b""
 
     def _watch(self, now_s: float) -> None:
         """Pokes peers that hold what we guard; complains of those that stay silent."""
-        patience_s = self._timing.patience_s
-        for watch in sorted(self._guardian.watches.values(), key=lambda watch: watch.item):
-            heard_s = max(watch.since_s, self._peers.link(watch.peer).last_heard_s)
-            if now_s - heard_s < patience_s:
-                watch.complained = False
-            elif not watch.complained:
-                watch.complained = True
-                complaint = Message(messages.SILENT, (watch.peer, watch.item, watch.step))
-                self._event(OWN, (now_s, pack_message(complaint)), Received(self._seat.me, complaint), now_s)
-            if now_s - heard_s >= patience_s / 2:
-                self._peers.poke(watch.peer)
+        silent, quiet = self._guardian.look(self._peers.link, self._timing.patience_s, now_s)
+        for watch in silent:
+            complaint = Message(messages.SILENT, (watch.peer, watch.item, watch.step))
+            self._event(OWN, (now_s, pack_message(complaint)), Received(self._seat.me, complaint), now_s)
+        for peer in quiet:
+            self._peers.poke(peer)
 
     def _rejoin(self, now_s: float) -> None:
         """Nobody disagrees: run the records again and go on where they end."""
         self._rejoin_by_s = None
         if self._peers.rolled_back:
             return
-        while (record := self._journal.next_stored()) is not None:
-            if record.kind not in records.EVENT_KINDS:
-                self._journal.take_stored()
-            else:
-                event, value = event_of(record, self._seat.me)
-                self._event(record.kind, tuple(record.body), event, record.body[0], value)
-        if all(record.kind != STARTED for record in self._journal.stored()):
+        if not run_again(self._journal, self._seat.me, self._event):
             self._event(STARTED, (now_s,), Started(), now_s)
         self._peers.closed = self._journal.closed
         self._peers.resume(now_s)
@@ -272,12 +270,13 @@ class Host:
             hand_in(count, head, self._peers, self._skeleton, now_s)
 
     def _effects(self, now_s: float) -> Effects:
-        for fault in self._peers.faults:
-            self._notes.add(fault)
-        self._peers.faults.clear()
-        frames, self._peers.frames = tuple(self._peers.frames), []
+        peers = self._peers
+        if peers.faults:
+            self._notes.take(peers.faults)
+        frames, peers.frames = tuple(peers.frames), []
         outputs, self._outputs = tuple(self._outputs), []
-        faults, writes = self._notes.take_new(), tuple(self._journal.take_writes())
+        faults = self._notes.take_new() if self._notes.new else ()
+        writes, self._journal.writes = tuple(self._journal.writes), []
         return Effects(writes, frames, self._wake_at_s(now_s), outputs, faults)
 
     def _machine_wake(self) -> float | None:
@@ -287,14 +286,15 @@ class Host:
         return max(self._machine_wake_at_s, self._machine_sleeps_until_s)
 
     def _wake_at_s(self, now_s: float) -> float | None:
-        if self._peers.rolled_back:
+        peers = self._peers
+        if peers.rolled_back:
             return None
-        if self._peers.silent:
+        if peers.silent:
             retry_s = now_s + self._timing.resend_s / 2
             return None if self._rejoin_by_s is None else min(retry_s, self._rejoin_by_s)
-        if self.closed and not self._handed_in:
+        if self._journal.closed and not self._handed_in:
             return now_s  # the skeleton is read when what was written here is stored
-        if self._guardian.watches and self._peers.check_at_s is None:
-            self._peers.check_at_s = now_s + self._timing.resend_s / 2
-        times = (self._peers.tick_at_s, self._peers.check_at_s, self._machine_wake())
-        return min((at_s for at_s in times if at_s is not None), default=None)
+        if peers.check_at_s is None and self._guardian.watches:
+            peers.check_at_s = now_s + self._timing.resend_s / 2
+        times = [at_s for at_s in (peers.dues.tick_at_s, peers.check_at_s, self._machine_wake()) if at_s is not None]
+        return min(times, default=None)

@@ -11,7 +11,8 @@ we have sent twice; what it would send otherwise than we received, it has.
 
 A payload inside the channel is: flags (1), number (8), acknowledged number (8), then for data
 the length of the packed message (4), the packed message and its value part; for control a packed
-[settled, hello].
+[settled, hello]. Data with the flag `SETTLED` carry reports too, where the frame has room for them: after the
+length their number (1), and item (8) and step (8) of each.
 """
 
 from __future__ import annotations
@@ -21,8 +22,9 @@ from collections import deque
 from dataclasses import dataclass
 from enum import Enum
 from hashlib import blake2b
+from itertools import islice
 from struct import Struct
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from p2pdp.core.ids import Peer
 from p2pdp.wire.codec import CodecError, pack, unpack
@@ -31,20 +33,25 @@ DATA: Final = 1
 CONTROL: Final = 2
 RESEND: Final = 4  # control: "send again what I have not acknowledged"
 POKE: Final = 8  # control: "answer me, and say what has settled"
+SETTLED: Final = 16  # data: reports of what has settled are here too
 
 _REMEMBERED_DIGESTS: Final = 64
 _HEAD: Final = Struct(">BQQ")
 _LENGTH: Final = Struct(">I")
 _DATA_HEAD: Final = Struct(">BQQI")
+DATA_HEAD_BYTES: Final[int] = _DATA_HEAD.size
+_REPORT: Final = Struct(">QQ")
+REPORTED_MAX: Final = (1 << 64) - 1
+_REPORTS_MAX: Final = 255
+_UNDIGESTED_MAX: Final = 16
+_new: Final = tuple.__new__  # named tuples take their arguments through a function of Python, and this is a hot place
 _START: Final = bytes(16)
+_NONE: Final[list[Any]] = []
+_DATA_FLAGS: Final = frozenset((bytes((DATA,)), bytes((DATA | SETTLED,))))
 
 
 def running_digest(before: bytes, message: bytes, value: bytes) -> bytes:
-    hashed = blake2b(before, digest_size=16)
-    hashed.update(_LENGTH.pack(len(message)))
-    hashed.update(message)
-    hashed.update(value)
-    return hashed.digest()
+    return blake2b(before + _LENGTH.pack(len(message)) + message + value, digest_size=16).digest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,33 +84,36 @@ class Verdict(Enum):
     THEY_WERE_ROLLED_BACK = "peer_rolled_back"
 
 
-@dataclass(frozen=True, slots=True)
-class Waiting:
+class Waiting(NamedTuple):
+    """A message that the peer has not acknowledged yet."""
+
     number: int
     message: bytes
     value: bytes
-    digest: bytes  # running digest of what was sent, up to and with this one
 
 
-@dataclass(frozen=True, slots=True)
-class Payload:
+class Payload(NamedTuple):
+    """What a frame says; `settled` are items and steps, as the peer put them there."""
+
     flags: int
     number: int
     acknowledged: int
     message: bytes
     value: bytes
-    control: list[Any]
+    settled: list[Any]
+    hello: list[Any]
 
 
 def parse_payload(data: bytes) -> Payload:
     try:
-        flags, number, acknowledged = _HEAD.unpack_from(data)
-        if flags == DATA:
-            (length,) = _LENGTH.unpack_from(data, _HEAD.size)
-            start = _DATA_HEAD.size
-            if number == 0 or start + length > len(data):
+        if data[:1] in _DATA_FLAGS:
+            flags, number, acknowledged, length = _DATA_HEAD.unpack_from(data)
+            start, settled = (DATA_HEAD_BYTES, _NONE) if flags == DATA else _reports(data)
+            end = start + length
+            if number == 0 or end > len(data):
                 raise CodecError("a message without a number, or shorter than it says")
-            return Payload(flags, number, acknowledged, data[start : start + length], data[start + length :], [])
+            return _new(Payload, (DATA, number, acknowledged, data[start:end], data[end:], settled, _NONE))
+        flags, number, acknowledged = _HEAD.unpack_from(data)
     except struct.error as error:
         raise CodecError("truncated payload") from error
     if flags & ~(RESEND | POKE) != CONTROL or number != 0:
@@ -111,29 +121,46 @@ def parse_payload(data: bytes) -> Payload:
     control = unpack(data[_HEAD.size :])
     if not isinstance(control, list) or len(control) != 2 or not isinstance(control[0], list):
         raise CodecError("malformed control payload")
-    return Payload(flags, number, acknowledged, b"", b"", control)
+    settled, hello = control
+    if any(type(entry) is not list or [type(part) for part in entry] != [int, int] for entry in settled):
+        raise CodecError("malformed report")
+    return Payload(flags, number, acknowledged, b"", b"", settled, hello)
+
+
+def _reports(data: bytes) -> tuple[int, list[Any]]:
+    """Where the message begins, and the reports before it."""
+    if len(data) <= DATA_HEAD_BYTES:
+        raise CodecError("truncated payload")
+    at = DATA_HEAD_BYTES + 1
+    end = at + data[DATA_HEAD_BYTES] * _REPORT.size
+    if end > len(data):
+        raise CodecError("fewer reports than it says")
+    return end, [_REPORT.unpack_from(data, place) for place in range(at, end, _REPORT.size)]
 
 
 class Link:
-    """Numbers, digests and what waits for an acknowledgement, for one peer."""
+    """Numbers, digests and what waits for an acknowledgement, for one peer.
+
+    Digests are brought up to date when they are asked for, or some messages at a time, since a hop needs none.
+    """
 
     __slots__ = (
-        "ack_due", "acknowledged", "acknowledged_digest", "doubted", "gap_after", "last_heard_s", "passed_over", "peer",
-        "received", "received_digest", "recent", "refused", "resend_at_s", "resend_wait_s", "sent", "sent_digest",
-        "settled", "waiting",
+        "_acknowledged_digest", "_received_digest", "_recent", "_sent_digested", "_undigested", "acknowledged",
+        "doubted", "gap_after", "last_heard_s", "passed_over", "peer", "received", "refused", "resend_at_s",
+        "resend_wait_s", "sent", "settled", "waiting",
     )  # fmt: skip
 
     def __init__(self, peer: Peer) -> None:
         self.peer = peer
         self.sent = 0
-        self.sent_digest = _START
         self.received = 0
-        self.received_digest = _START
+        self._received_digest = _START  # without what is undigested
+        self._undigested: list[tuple[bytes, bytes]] = []
+        self._recent: deque[tuple[int, bytes]] = deque(maxlen=_REMEMBERED_DIGESTS)
         self.acknowledged = 0  # by the peer, of ours
-        self.acknowledged_digest = _START
+        self._acknowledged_digest = _START
+        self._sent_digested = (0, _START)  # the last number whose digest was asked for
         self.waiting: deque[Waiting] = deque()
-        self.recent: deque[tuple[int, bytes]] = deque(maxlen=_REMEMBERED_DIGESTS)
-        self.ack_due = False
         self.settled: dict[int, int] = {}  # item -> step, to be told to this peer
         self.last_heard_s = 0.0
         self.resend_at_s: float | None = None
@@ -146,8 +173,7 @@ class Link:
     def push(self, message: bytes, value: bytes) -> Waiting:
         """Numbers a message; the caller has its ledger record already."""
         self.sent += 1
-        self.sent_digest = running_digest(self.sent_digest, message, value)
-        item = Waiting(self.sent, message, value, self.sent_digest)
+        item = _new(Waiting, (self.sent, message, value))
         if not self.refused:
             self.waiting.append(item)
         return item
@@ -155,12 +181,31 @@ class Link:
     def took(self, message: bytes, value: bytes) -> None:
         """Counts a message as received; the caller has its ledger record already."""
         self.received += 1
-        self.received_digest = running_digest(self.received_digest, message, value)
-        self.recent.append((self.received, self.received_digest))
+        self._undigested.append((message, value))
+        if len(self._undigested) == _UNDIGESTED_MAX:
+            self._digest()
+
+    def _digest(self) -> None:
+        number = self.received - len(self._undigested)
+        for message, value in self._undigested:
+            number += 1
+            self._received_digest = running_digest(self._received_digest, message, value)
+            self._recent.append((number, self._received_digest))
+        self._undigested.clear()
+
+    @property
+    def received_digest(self) -> bytes:
+        self._digest()
+        return self._received_digest
+
+    @property
+    def sent_digest(self) -> bytes:
+        return self._sent_digest_at(self.sent)
 
     def repeats(self, number: int, message: bytes, value: bytes) -> bool | None:
         """Whether an old number carries what it carried before; None when that is too long ago."""
-        digests = dict(self.recent)
+        self._digest()
+        digests = dict(self._recent)
         if number not in digests:
             return None
         before = _START if number == 1 else digests.get(number - 1)
@@ -171,17 +216,26 @@ class Link:
         if number > self.sent:
             return False
         while self.waiting and self.waiting[0].number <= number:
-            self.acknowledged_digest = self.waiting.popleft().digest
+            item = self.waiting.popleft()
+            self._acknowledged_digest = running_digest(self._acknowledged_digest, item.message, item.value)
         if number > self.acknowledged:
             self.acknowledged = number
             self.resend_wait_s = 0.0
-        if not self.waiting:
-            self.resend_at_s = None
+            self.resend_at_s = None  # it answers: what still waits gets its time anew
         return True
 
     def data(self, item: Waiting) -> bytes:
         head = _DATA_HEAD.pack(DATA, item.number, self.received, len(item.message))
         return head + item.message + item.value
+
+    def data_with_reports(self, item: Waiting, room_bytes: int) -> bytes:
+        """The message with as many of the settled reports as there is room for, which are then told."""
+        told = sorted(self.settled)[: min(_REPORTS_MAX, max(0, room_bytes - 1) // _REPORT.size)]
+        if not told:
+            return self.data(item)
+        reports = b"".join([_REPORT.pack(entry, self.settled.pop(entry)) for entry in told])
+        head = _DATA_HEAD.pack(DATA | SETTLED, item.number, self.received, len(item.message))
+        return head + bytes((len(told),)) + reports + item.message + item.value
 
     def control(self, flags: int, hello: Hello | None = None) -> bytes:
         settled = [list(pair) for pair in sorted(self.settled.items())]
@@ -193,8 +247,13 @@ class Link:
 
     def _sent_digest_at(self, number: int) -> bytes:
         """The digest after a message that the peer has, or that still waits."""
-        behind = number - self.acknowledged
-        return self.waiting[behind - 1].digest if behind else self.acknowledged_digest
+        at, digest = self._sent_digested
+        if not self.acknowledged <= at <= number:
+            at, digest = self.acknowledged, self._acknowledged_digest
+        for item in islice(self.waiting, at - self.acknowledged, number - self.acknowledged):
+            digest = running_digest(digest, item.message, item.value)
+        self._sent_digested = number, digest
+        return digest
 
     def compare(self, theirs: Hello) -> Verdict:
         """Judges the other end's memory against ours; changes nothing.

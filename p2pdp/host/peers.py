@@ -8,32 +8,27 @@ of the ledger.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Protocol
+from typing import Final, NamedTuple
 
-from p2pdp.core.ids import BOOTSTRAP, Peer
-from p2pdp.core.step import Custody, Fault
-from p2pdp.crypto.channel import Channel, ChannelError
+from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer
+from p2pdp.core.step import Fault
+from p2pdp.crypto.channel import Channel, ChannelError, padding_bytes
 from p2pdp.crypto.roster import RosterError
 from p2pdp.host import link as links
 from p2pdp.host.custody import Guardian
-from p2pdp.host.effects import Timing
-from p2pdp.host.link import Hello, Link, Payload, Verdict, parse_payload
+from p2pdp.host.dues import Dues
+from p2pdp.host.effects import Entropy, Timing
+from p2pdp.host.link import DATA_HEAD_BYTES, Hello, Link, Payload, Verdict, parse_payload
 from p2pdp.host.seat import Seat
 from p2pdp.wire.codec import CodecError
-from p2pdp.wire.frames import BOXED, decode_frame, encode_frame
+from p2pdp.wire.frames import BOXED, BOXED_HEADER, BOXED_START, FRAME_HEADER_BYTES, encode_frame
+from p2pdp.wire.padding import FRAME_BYTES_MAX
 
+_new: Final = tuple.__new__  # see `link.py`
 BURST_MAX = 256  # messages sent again at once on one link
 
 
-class Entropy(Protocol):
-    def salt(self) -> bytes: ...
-
-    def nonce(self) -> bytes: ...
-
-
-@dataclass(frozen=True, slots=True)
-class Arrival:
+class Arrival(NamedTuple):
     """The next message in order from a peer; not yet recorded, not yet counted."""
 
     peer: Peer
@@ -47,6 +42,7 @@ class Peers:
         self._entropy = entropy
         self._timing = timing
         self.guardian = guardian
+        self._frame_header = encode_frame(BOXED, seat.me, b"")
         self._channels: dict[Peer, Channel] = {}
         self.links: dict[Peer, Link] = {}
         self.frames: list[tuple[Peer, bytes]] = []
@@ -56,9 +52,8 @@ class Peers:
         self.closed = False  # the ledger is: messages are looked at, in any order, and none is counted any more
         self.silent = False  # while rejoining: compare numbers, send and take nothing
         self.expected_hellos: set[Peer] = set()
-        self._due: set[Peer] = set()
+        self.dues = Dues(seat.me, guardian, timing.tick_s)
         self._waiting: set[Peer] = set()
-        self.tick_at_s: float | None = None
         self.check_at_s: float | None = None
 
     def link(self, peer: Peer) -> Link:
@@ -69,29 +64,31 @@ class Peers:
 
     def _frame(self, peer: Peer, payload: bytes) -> None:
         try:
-            body = self._channel(peer).seal(payload, self._entropy.nonce())
+            body = (self._channels.get(peer) or self._channel(peer)).seal(payload, self._entropy.nonce())
         except RosterError:
             self._fault("bad_roster_entry", peer)
         else:
-            self.frames.append((peer, encode_frame(BOXED, self._seat.me, body)))
+            self.frames.append((peer, self._frame_header + body))
 
     def send(self, peer: Peer, message: bytes, value: bytes, now_s: float) -> int:
-        link = self.link(peer)
+        link = self.links.get(peer) or self.link(peer)
         item = link.push(message, value)
         if link.refused:
-            return item.number
-        self._await(link, now_s)
-        if not self.silent:
-            link.ack_due = False
-            self._frame(peer, link.data(item))
-        return item.number
-
-    def _await(self, link: Link, now_s: float) -> None:
-        self._waiting.add(link.peer)
+            return link.sent
+        self._waiting.add(peer)
         if link.resend_at_s is None:
             link.resend_at_s = now_s + self._timing.resend_s
         if self.check_at_s is None:
             self.check_at_s = now_s + self._timing.resend_s / 2
+        if not self.silent:
+            if not link.settled:
+                payload = link.data(item)
+            else:
+                payload = link.data_with_reports(item, padding_bytes(len(message) + len(value) + DATA_HEAD_BYTES))
+            if not link.settled:
+                self.dues.since_s.pop(peer, None)  # the acknowledgement goes along
+            self._frame(peer, payload)
+        return link.sent
 
     def send_again(self, link: Link, now_s: float) -> None:
         if self.silent or link.refused or not link.waiting:
@@ -107,9 +104,10 @@ class Peers:
         """Numbers are compared and the machine is where it was: go on, from what peers have acknowledged."""
         self.silent = False
         self.guardian.begin_anew(now_s)
+        self.dues.tick_soon(now_s)
         for peer in self._seat.peers():
             link = self.link(peer)
-            self._acknowledged(peer, link.acknowledged, now_s)
+            self.dues.progressed.add(peer)
             self.send_again(link, now_s)
             if link.passed_over and not link.refused:  # the peer would send it again only after a wait
                 self._frame(peer, link.control(links.RESEND))
@@ -123,28 +121,9 @@ class Peers:
         if not self.link(peer).refused:
             self._frame(peer, self.link(peer).control(links.POKE))
 
-    def received_item(self, custody: Custody, sender: Peer, now_s: float) -> None:
-        for report in self.guardian.received(custody, sender):
-            self.report_settled(*report, now_s)
-
     def adopted(self, item: int, step: int, now_s: float) -> None:
-        for report in self.guardian.adopted(item, step, BOOTSTRAP):
-            self.report_settled(*report, now_s)
-
-    def _acknowledged(self, peer: Peer, number: int, now_s: float) -> None:
-        for report in self.guardian.acknowledged(peer, number):
-            self.report_settled(*report, now_s)
-
-    def report_settled(self, guardian: Peer, item: int, step: int, now_s: float) -> None:
-        if guardian == self._seat.me:
-            return
-        self.link(guardian).settled[item] = step
-        self._owe(guardian, now_s)
-
-    def _owe(self, peer: Peer, now_s: float) -> None:
-        self._due.add(peer)
-        if self.tick_at_s is None:
-            self.tick_at_s = now_s + self._timing.tick_s
+        self.guardian.adopted(item, step, BOOTSTRAP)
+        self.dues.tick_soon(now_s)
 
     def refuse(self, peer: Peer) -> None:
         """The peer is out: nothing is taken from it or sent to it any more."""
@@ -152,22 +131,24 @@ class Peers:
         link.refused = True
         link.waiting.clear()
         self._waiting.discard(peer)
-        self._due.discard(peer)
+        self.dues.since_s.pop(peer, None)
 
-    def flush(self) -> None:
-        """Sends the acknowledgements and reports that are due, one frame a peer."""
-        self.tick_at_s = None
-        for peer in sorted(self._due):
+    def flush(self, now_s: float) -> None:
+        """Sends all acknowledgements and reports."""
+        self.dues.take_news(self.links, now_s)
+        self._send_dues(self.dues.all())
+
+    def _send_dues(self, peers: list[Peer]) -> None:
+        for peer in peers:
             link = self.links[peer]
-            if (link.ack_due or link.settled) and not link.refused:
-                link.ack_due = False
+            if not link.refused:
                 self._frame(peer, link.control(0))
                 link.settled.clear()
-        self._due.clear()
 
     def tick(self, now_s: float) -> None:
-        if self.tick_at_s is not None and now_s >= self.tick_at_s:
-            self.flush()
+        if self.dues.tick_at_s is not None and now_s >= self.dues.tick_at_s:
+            self.dues.take_news(self.links, now_s)
+            self._send_dues(self.dues.ripe(now_s))
         if self.check_at_s is not None and now_s >= self.check_at_s:
             self.check_at_s = None
             for peer in sorted(self._waiting):
@@ -188,14 +169,17 @@ class Peers:
             return None
         kind, peer = "malformed", None
         try:
-            frame = decode_frame(data)
-            if frame.kind != BOXED:
+            if not FRAME_HEADER_BYTES <= len(data) <= FRAME_BYTES_MAX:
+                raise CodecError("a frame is too short or too long")
+            start, sender = BOXED_HEADER.unpack_from(data)
+            if start != BOXED_START or sender < CURATOR:
                 raise CodecError("not a frame for a running node")
-            if self._seat.knows(frame.sender):
-                content = self._channel(frame.sender).open(frame.body)
-                peer = self.proved = frame.sender  # until here it was a claim
+            channel = self._channels.get(sender)
+            if channel is not None or self._seat.knows(sender):
+                content = (channel or self._channel(sender)).open(data[FRAME_HEADER_BYTES:])
+                peer = self.proved = sender  # until here it was a claim
                 payload = parse_payload(content)
-                link = self.link(frame.sender)
+                link = self.links.get(sender) or self.link(sender)
                 link.last_heard_s = now_s
                 if not link.refused:
                     return self._payload(link, payload, now_s)
@@ -221,20 +205,33 @@ class Peers:
         self.faults.append(Fault(kind, peer))
 
     def _payload(self, link: Link, payload: Payload, now_s: float) -> Arrival | None:
-        if not link.acknowledge_up_to(payload.acknowledged):
-            self._roll_back(link.peer)
-            return None
-        if link.waiting and link.resend_at_s is None:
-            link.resend_at_s = now_s + self._timing.resend_s
-        self._acknowledged(link.peer, payload.acknowledged, now_s)
+        _, number, acknowledged, message, value, settled, _ = payload
+        if acknowledged > link.acknowledged:
+            if not link.acknowledge_up_to(acknowledged):
+                self._roll_back(link.peer)
+                return None
+            if link.waiting:
+                link.resend_at_s = now_s + self._timing.resend_s
+            self.dues.progressed.add(link.peer)
+            if self.dues.tick_at_s is None:
+                self.dues.tick_soon(now_s)
+        for item, step in settled:
+            self.guardian.settled(link.peer, item, step)
+        if number == link.received + 1 and not self.silent:
+            return _new(Arrival, (link.peer, message, value))
+        return self._unusual(link, payload, now_s)
+
+    def _unusual(self, link: Link, payload: Payload, now_s: float) -> Arrival | None:
+        """Whatever is not the next message."""
+        number = payload.number
         if payload.flags & links.CONTROL:
             self._control(link, payload, now_s)
         elif self.silent:
             link.passed_over = True  # it is asked for once numbers are compared
-        elif payload.number == link.received + 1 or (self.closed and payload.number > link.received):
+        elif number > link.received and self.closed:
             return Arrival(link.peer, payload.message, payload.value)
-        elif payload.number <= link.received:
-            if link.repeats(payload.number, payload.message, payload.value) is False:
+        elif number <= link.received:
+            if link.repeats(number, payload.message, payload.value) is False:
                 self._fault("conflict", link.peer)
                 self.hello(link.peer, wants_answer=False)
             else:
@@ -247,23 +244,18 @@ class Peers:
 
     def took(self, arrival: Arrival, now_s: float) -> None:
         """The message is recorded: count it and owe its acknowledgement."""
-        link = self.link(arrival.peer)
-        link.took(arrival.message, arrival.value)
-        link.ack_due = True
-        self._owe(arrival.peer, now_s)
+        peer, message, value = arrival
+        self.links[peer].took(message, value)
+        if peer not in self.dues.since_s:
+            self.dues.owe(peer, now_s)
 
     def _control(self, link: Link, payload: Payload, now_s: float) -> None:
-        settled, hello = payload.control
-        for entry in settled:
-            if not (isinstance(entry, list) and [type(part) for part in entry] == [int, int]):
-                self._fault("malformed", link.peer)
-                return
-            self.guardian.settled(link.peer, entry[0], entry[1])
-        if hello:
-            self._compare(link, hello, now_s)
+        if payload.hello:
+            self._compare(link, payload.hello, now_s)
         if payload.flags & links.RESEND:
             self.send_again(link, now_s)
         if payload.flags & links.POKE:
+            self.dues.take_news(self.links, now_s)
             link.settled.update(self.guardian.settled_for(link.peer))
             self._frame(link.peer, link.control(0))
             link.settled.clear()
@@ -289,7 +281,8 @@ class Peers:
             self._fault(verdict.value, link.peer)
         elif not forgot:
             link.acknowledge_up_to(theirs.received)
-            self._acknowledged(link.peer, theirs.received, now_s)
+            self.dues.progressed.add(link.peer)
+            self.dues.tick_soon(now_s)
             if link.waiting:
                 self.send_again(link, now_s)
 

@@ -7,6 +7,8 @@ peer's head nothing more comes from it, and a closed ledger draws nothing. They 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from p2pdp.core.events import Event, Received, Started, Woken
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer, is_user
 from p2pdp.core.messages import DONE, HEAD, OUT
@@ -15,7 +17,7 @@ from p2pdp.host.peers import Peers
 from p2pdp.host.seat import Seat
 from p2pdp.ledger.journal import Journal
 from p2pdp.ledger.messages import public_message
-from p2pdp.ledger.records import CLOSED, OWN, RECEIVED, SALT_BYTES, SENT, STARTED, Record
+from p2pdp.ledger.records import CLOSED, EVENT_KINDS, OWN, RECEIVED, SALT_BYTES, SENT, STARTED, Record
 from p2pdp.wire.codec import unpack_message
 
 
@@ -62,3 +64,16 @@ def event_of(record: Record, me: Peer) -> tuple[Event, bytes]:
     if record.kind == OWN:
         return Received(me, unpack_message(record.body[1], value)), value
     return (Started() if record.kind == STARTED else Woken()), value
+
+
+def run_again(journal: Journal, me: Peer, happen: Callable[..., None]) -> bool:
+    """Tells all stored events again; gives whether the machine was started by one of them."""
+    started = False
+    while (record := journal.next_stored()) is not None:
+        if record.kind not in EVENT_KINDS:
+            journal.take_stored()
+        else:
+            event, value = event_of(record, me)
+            happen(record.kind, tuple(record.body), event, record.body[0], value)
+            started = started or record.kind == STARTED
+    return started

@@ -48,6 +48,8 @@ class Journal:
         self.closed = False
         self.private_closed = False
         self._load(view, private)
+        self.replaying = bool(self._stored)
+        self._view = self._chains[VIEW]
 
     def _load(self, view: bytes, private: bytes) -> None:
         if not view:
@@ -82,10 +84,6 @@ class Journal:
         return contents.records
 
     @property
-    def replaying(self) -> bool:
-        return self._cursor < len(self._stored)
-
-    @property
     def count(self) -> int:
         """The index of the next view record, in a replay as it was then."""
         return self._stored[self._cursor].index if self.replaying else self._chains[VIEW].count
@@ -105,6 +103,7 @@ class Journal:
         """The record at hand while replaying, which thereby counts as dealt with."""
         record = self._stored[self._cursor]
         self._cursor += 1
+        self.replaying = self._cursor < len(self._stored)
         self.closed = self.closed or record.kind == CLOSED
         return record
 
@@ -125,9 +124,10 @@ class Journal:
                     f"{records.KIND_NAMES[record.kind]} stands there, {records.KIND_NAMES[kind]} was expected"
                 )
             return stored
-        part = _salted(value, salt)
-        self.writes.append((VIEW, self._chains[VIEW].append(kind, body, part)))
-        self.closed = self.closed or kind == CLOSED
+        part = _salted(value, salt) if value else b""
+        self.writes.append((VIEW, self._view.append(kind, body, part)))
+        if kind == CLOSED:
+            self.closed = True
         return part
 
     def append_private(self, kind: int, body: tuple[Any, ...], value: bytes, salt: bytes) -> None:
@@ -147,8 +147,8 @@ class Journal:
         self.pools_drawn += 1
         return number
 
-    def draw(self, body: tuple[Any, ...], pick: Callable[[], tuple[int, int]]) -> Any:
-        """The value of a draw: in a replay the recorded one, otherwise `pick` names pool and offset."""
+    def draw(self, body: tuple[Any, ...], pick: Callable[..., tuple[int, int]], *of: Any) -> Any:
+        """The value of a draw: in a replay the recorded one, otherwise `pick(*of)` names pool and offset."""
         if self.replaying:
             record = self.take_stored()
             if record.kind != DRAWN or tuple(record.body[:-2]) != body:
@@ -160,8 +160,12 @@ class Journal:
                     f"record {record.index} of the view ledger names a draw that the private ledger does not hold"
                 )
             return values[offset]
-        pool, offset = pick()
-        self.append(DRAWN, (*body, pool, offset))
+        pool, offset = pick(*of)
+        self.writes.append((VIEW, self._view.append(DRAWN, (*body, pool, offset))))
+        return self._pools[pool][offset]
+
+    def drawn(self, pool: int, offset: int) -> Any:
+        """A value of a pool that the private ledger holds."""
         return self._pools[pool][offset]
 
     def choose(self, options: int, pick: Callable[[int], int]) -> int:
@@ -174,7 +178,7 @@ class Journal:
                 )
             return int(body[1])
         picked = pick(options)
-        self.append(CHOSEN, (options, picked))
+        self.writes.append((VIEW, self._view.append(CHOSEN, (options, picked))))
         return picked
 
     def forget_pools(self, keep: set[int]) -> None:

@@ -45,23 +45,30 @@ class Disk:
         self._descriptors[name] = descriptor
         self.stored[name] = data[:whole]
 
+    def make_durable(self) -> None:
+        """From now on as if it had been opened with `power`."""
+        self._power = True
+        sync_folder(self._folder)
+
     def append(self, writes: tuple[tuple[str, bytes], ...]) -> None:
         """Writes in order; neighbours that go to the same file go there together."""
-        position = 0
-        while position < len(writes):
-            name = writes[position][0]
-            end = position + 1
-            while end < len(writes) and writes[end][0] == name:
-                end += 1
-            self._write(name, b"".join(data for _, data in writes[position:end]))
-            position = end
+        together: list[bytes] = []
+        file = writes[0][0] if writes else ""
+        for name, data in writes:
+            if name != file:
+                self._write(file, b"".join(together))
+                file = name
+                together.clear()
+            together.append(data)
+        if together:
+            self._write(file, b"".join(together))
 
     def _write(self, name: str, data: bytes) -> None:
         descriptor = self._descriptors[name]
-        rest = memoryview(data)
         try:
-            while rest:
-                rest = rest[os.write(descriptor, rest) :]
+            written = os.write(descriptor, data)
+            while written < len(data):
+                written += os.write(descriptor, memoryview(data)[written:])
             if self._power:
                 os.fdatasync(descriptor)
         except OSError as error:

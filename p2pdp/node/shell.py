@@ -25,12 +25,17 @@ from p2pdp.transports.contract import Origin, Transport
 from p2pdp.wire.frames import Kind
 
 TOTALS_FILE: Final = "totals.json"
-_KIND_AT: Final = 1  # where a frame's kind stands
+KIND_AT: Final = 1  # where a frame's kind stands
+_BOXED: Final = int(Kind.BOXED)
 
 Documents = Callable[[Origin, bytes], None]
 
 
 def _nobody(_peer: Peer) -> None:
+    pass
+
+
+def _unheeded(_peer: Peer, _there: bool) -> None:
     pass
 
 
@@ -44,16 +49,22 @@ class HostShell:
         documents: Documents,
         on_output: Callable[[Output], None],
         on_lost: Callable[[Peer], None] = _nobody,
+        on_way: Callable[[Peer, bool], None] = _unheeded,
     ) -> None:
-        """Frames that are no host's go to `documents`, and lost ways to `on_lost` as long as there is no host."""
+        """Frames that are no host's go to `documents`, and lost ways to `on_lost` as long as there is no host.
+
+        From then on `on_way` is told whether the way to a peer was lost or is there again.
+        """
         self._disk = disk
         self._clock = clock
         self._documents = documents
         self._on_output = on_output
         self._on_lost = on_lost
+        self._on_way = on_way
         self._wake: asyncio.TimerHandle | None = None
         self._wake_at_s = 0.0
         self._stopped = False
+        self._idles = False
         self.transport: Transport | None = None
         self.host: Host | None = None
         self.ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -81,48 +92,64 @@ class HostShell:
     # transports.contract.Shell
 
     def arrived(self, origin: Origin, frame: bytes) -> None:
-        self.safely(lambda: self._arrived(origin, frame))
+        if self._stopped:
+            return
+        try:
+            host = self.host
+            if len(frame) <= KIND_AT or frame[KIND_AT] != _BOXED:
+                self._documents(origin, frame)
+            elif host is not None:  # else it will be sent again once there is a host
+                effects = host.frame(frame, self._clock.now_s())
+                proved = host.proved
+                if proved is not None and self.transport is not None:
+                    self.transport.belongs(origin, proved)
+                self.carry_out(effects)
+        except Exception as error:  # noqa: BLE001  (as in `safely`, without its cost for each frame)
+            self.fail(error)
 
     def lost(self, peer: Peer) -> None:
-        self.safely(lambda: self._on_lost(peer) if self.host is None else self._greet(peer))
+        self.safely(lambda: self._on_lost(peer) if self.host is None else self._greet(peer, there=False))
 
     def connected(self, peer: Peer) -> None:
-        self.safely(lambda: self._greet(peer))
+        self.safely(lambda: self._greet(peer, there=True))
 
-    def _arrived(self, origin: Origin, frame: bytes) -> None:
-        if len(frame) <= _KIND_AT or frame[_KIND_AT] != Kind.BOXED:
-            self._documents(origin, frame)
-            return
-        if self.host is None:
-            return  # it will be sent again once there is a host
-        effects = self.host.frame(frame, self._clock.now_s())
-        if self.host.proved is not None and self.transport is not None:
-            self.transport.belongs(origin, self.host.proved)
-        self.carry_out(effects)
-
-    def _greet(self, peer: Peer) -> None:
+    def _greet(self, peer: Peer, *, there: bool) -> None:
         """Compares numbers with a peer; the transport makes a way for it if there is none."""
         if self.host is not None and not self.host.done:
             self.carry_out(self.host.connected(peer, self._clock.now_s()))
+        if self.host is not None:
+            self._on_way(peer, there)
 
     # Effects
 
     def carry_out(self, effects: Effects) -> None:
-        self._disk.append(effects.writes)
-        for output in effects.outputs:
+        writes, frames, wake_at_s, outputs, _ = effects
+        if writes:
+            self._disk.append(writes)
+        for output in outputs:
             self._on_output(output)
-        assert self.transport is not None
-        for peer, frame in effects.frames:
+        transport, host = self.transport, self.host
+        assert transport is not None
+        for peer, frame in frames:
             self.bytes_sent += len(frame)
-            self.transport.send(peer, frame)
-        self._schedule(effects.wake_at_s)
-        if self.host is not None and (self.host.done or self.host.stopped) and not self.ended.done():
+            transport.send(peer, frame)
+        if wake_at_s is not None and (self._wake is None or wake_at_s < self._wake_at_s):
+            self._schedule(wake_at_s)
+        if host is None:
+            return
+        if host.wants_idle and not self._idles:
+            self._idles = True
+            asyncio.get_running_loop().call_soon(self.safely, self._idle)  # after what was sent has left
+        if host.over and not self.ended.done():
             self.ended.set_result(None)
 
-    def _schedule(self, at_s: float | None) -> None:
+    def _idle(self) -> None:
+        self._idles = False
+        if self.host is not None:
+            self.carry_out(self.host.idle(self._clock.now_s()))
+
+    def _schedule(self, at_s: float) -> None:
         """One timer: an earlier one that is set stays, for a spurious wake does no harm."""
-        if at_s is None or (self._wake is not None and self._wake_at_s <= at_s):
-            return
         if self._wake is not None:
             self._wake.cancel()
         self._wake_at_s = at_s

@@ -48,6 +48,9 @@ _TAGGED_FLOAT: Final = Struct("<Bd")
 _LIST_HEAD: Final = Struct("<BI")
 _LENGTH: Final = Struct("<I")
 _NUMBER_BYTES: Final = 8
+_INT_MIN: Final = -(1 << 63)
+_INT_MAX: Final = (1 << 63) - 1
+_new: Final = tuple.__new__  # a named tuple takes its arguments through a function of Python
 _PLAIN: Final = frozenset((int, str, bytes))
 _SEQUENCES: Final = frozenset((list, tuple))
 _VECTOR_TAGS: Final = frozenset((_TAG_INTS, _TAG_FLOATS))
@@ -143,7 +146,7 @@ def pack_value(value: Any) -> bytes:
     if value is None:
         return b""
     if kind is int:
-        return _pack_int(value)
+        return _TAGGED_INT.pack(_TAG_INT, value) if _INT_MIN <= value <= _INT_MAX else _pack_int(value)
     if isinstance(value, float):  # numpy's float64 is one too
         if not isfinite(value):
             raise ValueError("a value is not finite")
@@ -162,7 +165,7 @@ def pack_value(value: Any) -> bytes:
 
 
 def _pack_int(value: int) -> bytes:
-    if not -(1 << 63) <= value < 1 << 63:
+    if not _INT_MIN <= value <= _INT_MAX:
         raise OverflowError("a value does not fit into 64 bits")
     return _TAGGED_INT.pack(_TAG_INT, value)
 
@@ -257,7 +260,12 @@ def pack_message(message: Message) -> bytes:
 
 def unpack_message(public: bytes, value: bytes) -> Message:
     """Decode a message from its public part and its value; inner sequences come back as lists."""
-    parts = _parsed(public)
+    if len(public) > _UNSCANNED_BYTES_MAX:
+        _scan(public)
+    try:
+        parts = _parse(public, max_array_len=len(public))
+    except (ValueError, msgpack.UnpackException) as error:
+        raise CodecError("malformed MessagePack") from error
     if type(parts) is not list or len(parts) != 2:
         raise CodecError("a message is not a pair of type and fields")
     kind, fields = parts
@@ -265,4 +273,6 @@ def unpack_message(public: bytes, value: bytes) -> Message:
         raise CodecError("a message has no type or no fields")
     if not (_PLAIN.issuperset(map(type, fields)) or _all_plain(fields, DEPTH_MAX - 2)):
         raise CodecError("a field of a message is of no type that can be sent")
-    return Message(kind, tuple(fields), unpack_value(value))
+    if len(value) == _TAGGED_INT.size and value[0] == _TAG_INT:  # what a walk's token carries
+        return _new(Message, (kind, tuple(fields), _TAGGED_INT.unpack(value)[1]))
+    return _new(Message, (kind, tuple(fields), unpack_value(value)))

@@ -26,6 +26,8 @@ FORMAT_VERSION: Final = 1
 _HEADER: Final = Struct(">BBi")
 _LENGTH: Final = Struct(">I")
 
+BOXED_HEADER: Final = Struct(">Hi")  # the first two bytes together, which are `BOXED_START` for a boxed frame
+BOXED_START: Final = FORMAT_VERSION << 8 | 1
 FRAME_HEADER_BYTES: Final[int] = _HEADER.size
 PREFIX_BYTES: Final[int] = _LENGTH.size
 
@@ -38,6 +40,7 @@ class Kind(IntEnum):
     OFFER = 3
     ENROL = 4
     ROSTER = 5
+    ADDRESS = 6
 
 
 BOXED: Final = Kind.BOXED
@@ -45,6 +48,7 @@ HELLO: Final = Kind.HELLO
 OFFER: Final = Kind.OFFER
 ENROL: Final = Kind.ENROL
 ROSTER: Final = Kind.ROSTER
+ADDRESS: Final = Kind.ADDRESS
 
 # A look-up takes a fraction of the time of a call of the class.
 _KINDS: Final = {int(kind): kind for kind in Kind}
@@ -107,6 +111,10 @@ class FrameReader:
         if self._buffer:
             self._buffer += chunk
             data = self._buffer
+        elif len(chunk) >= PREFIX_BYTES:
+            (frame_bytes,) = _LENGTH.unpack_from(chunk)
+            if len(chunk) == PREFIX_BYTES + frame_bytes and FRAME_HEADER_BYTES <= frame_bytes <= self._frame_bytes_max:
+                return [bytes(chunk[PREFIX_BYTES:])]  # exactly one, as nearly always
         frames: list[bytes] = []
         at, held = 0, len(data)
         while held - at >= self._needed_bytes:

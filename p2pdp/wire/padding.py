@@ -18,6 +18,8 @@ from p2pdp.core.errors import UsageError
 FRAME_SIZES: Final[tuple[int, ...]] = tuple(256 << (2 * step) for step in range(9))
 FRAME_BYTES_MAX: Final[int] = FRAME_SIZES[-1]
 
+_SMALLEST: Final = FRAME_SIZES[0]
+_NEXT_SMALLER: Final = dict(zip(FRAME_SIZES, (0, *FRAME_SIZES), strict=False))
 _MARKER: Final = b"\x80"
 
 
@@ -36,19 +38,19 @@ def frame_size(content_bytes: int) -> int:
             f"a message needs a frame of {content_bytes} bytes, and frames have at most {FRAME_BYTES_MAX}: "
             "use fewer columns or categories"
         )
-    return FRAME_SIZES[bisect_left(FRAME_SIZES, content_bytes)]
+    return _SMALLEST if content_bytes <= _SMALLEST else FRAME_SIZES[bisect_left(FRAME_SIZES, content_bytes)]
 
 
 def pad(plaintext: bytes, overhead_bytes: int) -> bytes:
     """Lengthen the text so that with its overhead it has one of the frame sizes."""
-    content_bytes = len(plaintext) + 1 + overhead_bytes
-    return plaintext + _MARKER + bytes(frame_size(content_bytes) - content_bytes)
+    size = frame_size(len(plaintext) + 1 + overhead_bytes)
+    return (plaintext + _MARKER).ljust(size - overhead_bytes, b"\0")
 
 
 def unpad(padded: bytes, overhead_bytes: int) -> bytes:
     """Return the text that was padded, or raise `PaddingError` if `pad` could not have made this."""
-    size = len(padded) + overhead_bytes
     content = padded.rstrip(b"\0")
-    if size not in FRAME_SIZES or content[-1:] != _MARKER or frame_size(len(content) + overhead_bytes) != size:
+    smaller = _NEXT_SMALLER.get(len(padded) + overhead_bytes)
+    if smaller is None or len(content) + overhead_bytes <= smaller or content[-1:] != _MARKER:
         raise PaddingError("malformed padding")
     return content[:-1]

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import dataclasses
 import inspect
 
 import pytest
@@ -13,7 +12,7 @@ from p2pdp.mechanisms.sampler import ExactSampler, FastSampler, SeededSampler
 def test_a_mechanism_is_a_value_that_can_name_a_pool() -> None:
     assert Mechanism("gaussian", 2.0) == Mechanism("gaussian", 2.0, 0)
     assert len({Mechanism("gaussian", 2.0), Mechanism("gaussian", 2.0), Mechanism("laplace", 2.0)}) == 2
-    with pytest.raises(dataclasses.FrozenInstanceError):
+    with pytest.raises(AttributeError):
         Mechanism("gaussian", 2.0).scale = 0.0  # type: ignore[misc]
 
 

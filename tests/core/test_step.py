@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import dataclasses
 from typing import Any
 
 import pytest
@@ -28,7 +27,7 @@ def test_texts_show_neither_values_nor_routes(value: Any, text: str) -> None:
 def test_the_text_of_a_step_shows_no_more_than_its_parts() -> None:
     step = Step((Send(SECRET, MESSAGE),), 1.0, (Release(SECRET, "gaussian", 2.0),), (Output("result", (), SECRET),))
     assert str(SECRET) not in repr(step)
-    with pytest.raises(dataclasses.FrozenInstanceError) as caught:
+    with pytest.raises(AttributeError) as caught:
         step.sends = ()  # type: ignore[misc]
     assert str(SECRET) not in str(caught.value)
 
@@ -38,15 +37,15 @@ def test_the_text_of_a_step_shows_no_more_than_its_parts() -> None:
     [MESSAGE, Send(1, MESSAGE), Custody(1, 2), Release(1, "laplace", 1.0), Output("x"), Fault("late", 1), Step()],
 )
 def test_what_a_machine_returns_cannot_be_changed(value: Any) -> None:
-    for field in dataclasses.fields(value):
-        with pytest.raises(dataclasses.FrozenInstanceError):
-            setattr(value, field.name, None)
+    for name in value._fields:
+        with pytest.raises(AttributeError):
+            setattr(value, name, None)
     with pytest.raises((AttributeError, TypeError)):
         value.note = 1
 
 
 def test_a_step_has_exactly_the_five_parts_that_callers_act_on() -> None:
-    assert [field.name for field in dataclasses.fields(Step)] == ["sends", "wake_at_s", "releases", "outputs", "faults"]
+    assert Step._fields == ("sends", "wake_at_s", "releases", "outputs", "faults")
     assert Step((), None, (), (), ()) == NOTHING
 
 
@@ -55,4 +54,4 @@ def test_equal_steps_are_equal_values() -> None:
         return Step((Send(2, Message("token", (0, 3), 5), Custody(0, 3)),), 2.5, faults=(Fault("late", 4),))
 
     assert step() == step()
-    assert step() != dataclasses.replace(step(), wake_at_s=None)
+    assert step() != step()._replace(wake_at_s=None)

@@ -19,7 +19,7 @@ from p2pdp.crypto.enrolment import (
 )
 from p2pdp.crypto.entropy import SeededEntropy
 from p2pdp.crypto.identity import Identity
-from p2pdp.host.applicant import FAULTS_KEPT, Applicant
+from p2pdp.host.applicant import FAULTS_KEPT, NO_ANSWER, Applicant
 from p2pdp.wire.frames import Kind, decode_frame, encode_frame
 from tests.host.toys import RUN_ID, SPEC_DIGEST, identity, roster, run_key
 from tests.vectors.known import cuts, flips
@@ -119,6 +119,16 @@ def test_forged_documents_are_faults() -> None:
     for content in (SEATED, Answer(REFUSED, "why")):
         assert node.frame(answer(content, identity(0))) is None
     assert (node.seat, node.refused, len(node.faults)) == (None, None, 3)
+
+
+def test_an_offer_of_another_bootstrap_leaves_a_doubt_and_a_good_one_none() -> None:
+    node = applicant()
+    assert (node.doubt, node.waiting_for) == (None, NO_ANSWER)
+    node.frame(OFFER)
+    assert node.doubt is None
+    node = applicant()
+    node.frame(offer_frame(identity(0), Offer(RUN_ID, "spec text", run_key(0).public)))
+    assert node.doubt == "the offer is not signed by the key in the join token"
 
 
 def test_a_roster_of_another_story_is_a_fault_and_no_seat() -> None:

@@ -10,9 +10,16 @@ from p2pdp.host.custody import Guardian
 def holder() -> Guardian:
     """Took item 7 at step 3 from peer 1 and passed it to peer 2, in link message 5."""
     guardian = Guardian()
-    assert guardian.received(Custody(7, 3), 1) == []
+    guardian.received(Custody(7, 3), 1)
     guardian.passed(Custody(7, 4), 2, 5, 10.0)
+    assert guardian.take_reports() == []
     return guardian
+
+
+def acknowledged(guardian: Guardian, peer: int, number: int) -> list[tuple[int, int, int]]:
+    """The reports that follow from it."""
+    guardian.acknowledged(peer, number)
+    return guardian.take_reports()
 
 
 def test_whoever_passes_an_item_on_watches_its_holder() -> None:
@@ -23,10 +30,10 @@ def test_whoever_passes_an_item_on_watches_its_holder() -> None:
 
 def test_the_guardian_before_hears_once_that_the_successor_has_it() -> None:
     guardian = holder()
-    assert guardian.acknowledged(2, 4) == []
-    assert guardian.acknowledged(3, 9) == []
-    assert guardian.acknowledged(2, 5) == [(1, 7, 3)]
-    assert guardian.acknowledged(2, 6) == []
+    assert acknowledged(guardian, 2, 4) == []
+    assert acknowledged(guardian, 3, 9) == []
+    assert acknowledged(guardian, 2, 5) == [(1, 7, 3)]
+    assert acknowledged(guardian, 2, 6) == []
 
 
 def test_an_acknowledged_item_is_still_watched_until_its_holder_reports() -> None:
@@ -51,16 +58,24 @@ def test_a_lost_report_can_be_asked_for_again() -> None:
 
 def test_an_item_that_comes_round_ends_the_watch_and_settles_the_earlier_visit() -> None:
     guardian = holder()
-    assert guardian.received(Custody(7, 6), 3) == [(1, 7, 3)]
-    assert guardian.watches == {}
+    guardian.received(Custody(7, 6), 3)
+    assert (guardian.take_reports(), guardian.watches) == ([(1, 7, 3)], {})
     guardian.passed(Custody(7, 7), 1, 1, 20.0)
-    assert guardian.acknowledged(1, 1) == [(3, 7, 6)]
+    assert acknowledged(guardian, 1, 1) == [(3, 7, 6)]
+
+
+def test_of_visits_that_settled_between_two_reports_a_guardian_hears_the_last() -> None:
+    guardian = holder()
+    for step in (6, 9):
+        guardian.received(Custody(7, step), 1)
+        guardian.passed(Custody(7, step + 1), 2, step, 20.0)
+    assert acknowledged(guardian, 2, 9) == [(1, 7, 9)]
 
 
 def test_the_starter_of_an_item_has_nobody_to_report_to() -> None:
     guardian = Guardian()
     guardian.passed(Custody(1, 1), 2, 1, 0.0)
-    assert guardian.acknowledged(2, 1) == []
+    assert acknowledged(guardian, 2, 1) == []
 
 
 def test_an_item_is_dismissed_up_to_the_step_that_is_known_to_have_gone_on() -> None:
@@ -89,10 +104,11 @@ def test_after_a_restart_patience_begins_anew() -> None:
 
 def test_a_new_guardian_takes_the_place_of_one_that_is_out() -> None:
     guardian = holder()
-    assert guardian.adopted(7, 3, -1) == []
-    assert guardian.acknowledged(2, 5) == [(-1, 7, 3)]
-    assert guardian.adopted(7, 3, -1) == [(-1, 7, 3)]  # settled already
-    assert guardian.adopted(9, 3, -1) == [(-1, 9, 3)]  # never here, or long gone on
+    guardian.adopted(7, 3, -1)
+    assert acknowledged(guardian, 2, 5) == [(-1, 7, 3)]
+    guardian.adopted(7, 3, -1)  # settled already
+    guardian.adopted(9, 3, -1)  # never here, or long gone on
+    assert guardian.take_reports() == [(-1, 7, 3), (-1, 9, 3)]
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 4), st.booleans()), max_size=60))

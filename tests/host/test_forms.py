@@ -33,8 +33,10 @@ def read(message: Message) -> Message | None:
 
 
 def test_every_shared_message_has_a_form() -> None:
+    """Those of gossip are its own to check."""
     types = {value for name, value in vars(messages).items() if name.isupper() and isinstance(value, str)}
-    assert types == set(GOOD)
+    gossip = {messages.EXCHANGE, messages.SKIPPED, messages.SETTLED, messages.FINAL, messages.FINISHED}
+    assert types - gossip - {messages.ACTIVATIONS} == set(GOOD)
 
 
 @pytest.mark.parametrize("kind", sorted(GOOD))

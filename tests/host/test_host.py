@@ -198,7 +198,7 @@ def test_a_salt_without_a_value_or_a_value_without_a_salt_is_malformed() -> None
 
 
 def test_what_the_protocol_finds_wrong_is_a_fault_and_is_not_taken() -> None:
-    toys = quiet(check=lambda sender, message: "bad_value" if message.fields == (3,) else None)
+    toys = quiet(check=lambda message: "bad_value" if message.fields == (3,) else None)
     from_peer(toys, 1, Message("m", (3,)))
     assert toys.notes(0) == ["bad_value"]
     assert "received" not in toys.kinds(0)

@@ -67,8 +67,50 @@ def test_a_payload_comes_back_whole() -> None:
     link.settled[7] = 3
     control = parse_payload(link.control(RESEND | POKE, hello(link)))
     assert (control.flags, control.number, control.acknowledged) == (CONTROL | RESEND | POKE, 0, 1)
-    assert control.control[0] == [[7, 3]]
-    assert Hello.unpacked(control.control[1]) == hello(link)
+    assert control.settled == [[7, 3]]
+    assert Hello.unpacked(control.hello) == hello(link)
+
+
+def test_reports_go_along_with_a_message_as_far_as_there_is_room() -> None:
+    link = Link(1)
+    item = link.push(b"message", b"value")
+    link.settled = {9: 4, 2**64 - 1: 1, 3: 2**64 - 1}
+    payload = parse_payload(link.data_with_reports(item, 1 + 2 * 16))
+    assert (payload.flags, payload.number, payload.message, payload.value) == (DATA, 1, b"message", b"value")
+    assert [tuple(entry) for entry in payload.settled] == [(3, 2**64 - 1), (9, 4)]
+    assert link.settled == {2**64 - 1: 1}
+    for room_bytes in (-5, 0, 16):
+        assert link.data_with_reports(item, room_bytes) == link.data(item)
+    assert link.settled == {2**64 - 1: 1}
+
+
+def test_a_cut_payload_with_reports_is_malformed_or_a_shorter_value() -> None:
+    link = Link(1)
+    item = link.push(b"message", b"value")
+    link.settled = {9: 4, 3: 2}
+    whole = link.data_with_reports(item, 100)
+    for cut in cuts(whole):
+        if len(cut) < len(whole) - len(b"value"):
+            with pytest.raises(CodecError):
+                parse_payload(cut)
+        else:
+            assert parse_payload(cut).message == b"message"
+
+
+@given(st.lists(st.tuples(st.binary(max_size=9), st.binary(max_size=9)), max_size=40), st.data())
+def test_digests_are_the_same_whenever_they_are_asked_for(
+    messages: list[tuple[bytes, bytes]], data: st.DataObject
+) -> None:
+    mine, theirs, digest = Link(1), Link(0), bytes(16)
+    for message, value in messages:
+        mine.push(message, value)
+        theirs.took(message, value)
+        digest = running_digest(digest, message, value)
+        if data.draw(st.booleans()):
+            assert mine.sent_digest == theirs.received_digest == digest
+        if data.draw(st.booleans()):
+            assert mine.acknowledge_up_to(data.draw(st.integers(0, mine.sent)))
+    assert mine.sent_digest == theirs.received_digest == digest
 
 
 def test_a_cut_payload_is_malformed_or_a_shorter_value() -> None:
@@ -200,7 +242,7 @@ def test_what_is_remembered_of_the_past_is_bounded() -> None:
     link = Link(0)
     for number in range(1000):
         link.took(bytes([number % 256]), b"")
-    assert len(link.recent) == 64
+    assert len(link._recent) == 64
     assert link.repeats(1, bytes([0]), b"") is None
     assert link.repeats(1000, bytes([999 % 256]), b"") is True
 

@@ -19,7 +19,7 @@ from p2pdp.host.peers import BURST_MAX, Arrival, Peers
 from p2pdp.host.seat import Seat
 from p2pdp.wire.codec import pack, pack_message
 from p2pdp.wire.frames import Kind, decode_frame, encode_frame
-from p2pdp.wire.padding import FRAME_BYTES_MAX
+from p2pdp.wire.padding import FRAME_BYTES_MAX, FRAME_SIZES
 from tests.host.toys import Quiet, Toys, forged, identity, is_data, opened, roster, run_key, seat
 from tests.vectors.known import cuts, flips
 
@@ -115,7 +115,7 @@ def test_the_same_number_with_another_digest_is_a_conflict() -> None:
     assert give(theirs, forged(0, 1, forged_first)) is None
     assert kinds(theirs) == ["conflict"]
     (hello,) = out(theirs)  # which proves to the sender what it sent before
-    assert opened(1, 0, hello).control[1][0] == 2
+    assert opened(1, 0, hello).hello[0] == 2
     assert theirs.link(0).received == 2
 
 
@@ -136,16 +136,16 @@ def test_an_acknowledgement_waits_for_the_tick() -> None:
     mine, theirs, frames = exchange(2)
     for frame in frames:
         give(theirs, frame, 1.0)
-    assert (out(theirs), theirs.tick_at_s) == ([], 1.5)
-    theirs.tick(1.4)
+    assert (out(theirs), theirs.dues.tick_at_s) == ([], 2.0)
+    theirs.tick(1.9)
     assert out(theirs) == []
-    theirs.tick(1.5)
+    theirs.tick(2.0)
     (frame,) = out(theirs)  # one, cumulative
     assert (opened(1, 0, frame).flags, opened(1, 0, frame).acknowledged) == (links.CONTROL, 2)
-    mine.arrive(frame, 2.0)
+    mine.arrive(frame, 2.1)
     assert not mine.link(1).waiting
     theirs.tick(9.0)
-    assert (out(theirs), theirs.tick_at_s) == ([], None)
+    assert (out(theirs), theirs.dues.tick_at_s) == ([], None)
 
 
 def test_an_acknowledgement_goes_along_with_a_message() -> None:
@@ -157,7 +157,7 @@ def test_an_acknowledgement_goes_along_with_a_message() -> None:
     assert opened(1, 0, frame).acknowledged == 2
     give(mine, frame)
     assert not mine.link(1).waiting
-    theirs.tick(1.5)
+    theirs.tick(2.0)
     assert out(theirs) == []
 
 
@@ -176,7 +176,7 @@ def test_frames_are_sent_again_with_growing_waits_until_acknowledged() -> None:
     assert sent_s == [2.0, 4.0, 8.0, 16.0, 26.0, 36.0, 46.0, 56.0]
     theirs = peers_of(1)
     give(theirs, forged(0, 1, mine.link(1).data(mine.link(1).waiting[0])))
-    theirs.flush()
+    theirs.flush(1.0)
     mine.arrive(out(theirs)[0], 60.0)
     for second in range(60, 200):
         mine.tick(float(second))
@@ -302,7 +302,7 @@ def test_recorded_faults_are_capped_and_counted_on() -> None:
         toys.give(1, bytes([2 + number % 254]) * 10)
     assert toys.notes(1) == ["malformed"] * NOTES_MAX
     assert toys.hosts[1].fault_counts == {"malformed": NOTES_MAX + 300}
-    assert len(toys.hosts[1]._peers.faults) == len(toys.hosts[1]._notes._new) == 0
+    assert len(toys.hosts[1]._peers.faults) == len(toys.hosts[1]._notes.new) == 0
 
 
 def test_an_entry_of_the_roster_that_is_not_valid_is_a_fault_in_both_directions() -> None:
@@ -357,7 +357,7 @@ def test_both_ends_compare_on_a_new_connection_and_send_what_is_missing() -> Non
     (hello,) = out(theirs)
     mine.arrive(hello, 1.0)
     answer, *again = out(mine)
-    assert opened(0, 1, answer).control[1][:1] == [0]
+    assert opened(0, 1, answer).hello[:1] == [0]
     assert [opened(0, 1, frame).number for frame in again] == [2, 3]
     theirs.arrive(answer, 1.0)
     assert out(theirs) == []  # one question, one answer
@@ -370,7 +370,7 @@ def test_a_hello_that_was_overtaken_accuses_nobody() -> None:
     theirs.hello(0, wants_answer=False)
     (old,) = out(theirs)
     give(theirs, frames[1])
-    theirs.flush()
+    theirs.flush(1.0)
     for frame in out(theirs):
         mine.arrive(frame, 1.0)
     mine.arrive(old, 1.0)
@@ -455,14 +455,15 @@ def test_settled_reports_travel_on_the_tick_and_are_asked_for_by_a_poke() -> Non
         number = holder.send(receiver, HELLO, b"", 0.0)
         holder.guardian.passed(Custody(5, step), receiver, number, 0.0)
     give(second, out(first)[0])
-    second.received_item(Custody(5, 1), 0, 0.5)
+    second.guardian.received(Custody(5, 1), 0)
     second.guardian.passed(Custody(5, 2), 2, 1, 0.5)
     give(third, out(second)[0])
-    third.flush()
+    third.flush(1.0)
     second.arrive(out(third)[0], 1.0)
-    second.tick(5.0)
+    second.tick(5.0)  # what is new may still go along with a message
+    second.tick(5.5)
     reports = [frame for receiver, frame in second.frames if receiver == 0]
-    assert [opened(1, 0, frame, 3).control[0] for frame in reports] == [[[5, 1]]]
+    assert [opened(1, 0, frame, 3).settled for frame in reports] == [[[5, 1]]]
     second.frames.clear()
     first.poke(1)
     second.arrive(out(first)[0], 6.0)
@@ -471,18 +472,34 @@ def test_settled_reports_travel_on_the_tick_and_are_asked_for_by_a_poke() -> Non
     assert first.guardian.watches == {}
 
 
+def test_settled_reports_go_along_with_a_message_and_make_no_frame_larger() -> None:
+    mine, theirs = peers_of(0), peers_of(1)
+    mine.guardian.passed(Custody(5, 2), 1, 1, 0.0)
+    theirs.guardian.received(Custody(5, 2), 0)
+    theirs.guardian.received(Custody(5, 9), 3)  # it came round
+    theirs.guardian.adopted(6, 1, 0)
+    theirs.dues.tick_soon(0.0)
+    theirs.tick(1.0)
+    theirs.send(0, HELLO, b"", 1.1)
+    (frame,) = out(theirs)
+    assert len(frame) == FRAME_SIZES[0]
+    assert sorted(tuple(entry) for entry in opened(1, 0, frame).settled) == [(5, 2), (6, 1)]
+    give(mine, frame)
+    assert (mine.guardian.watches, theirs.dues.since_s) == ({}, {})
+
+
 def test_a_burst_of_senders_is_acknowledged_in_one_tick() -> None:
     hub = peers_of(CURATOR, 5)
     for user in range(5):
         link = Link(CURATOR)
         give(hub, forged(user, CURATOR, link.data(link.push(HELLO, b"")), 5), 1.0)
-    hub.tick(1.5)
+    hub.tick(2.0)
     assert sorted(receiver for receiver, _ in hub.frames) == list(range(5))
 
 
 def test_a_machine_hears_nothing_of_a_host_with_another_seat() -> None:
     toys = quiet()
     toys.machines[0].answer = lambda *_: Step(sends=(Send(1, Message("never")),))
-    assert parse_payload(Link(0).control(0)).control == [[], []]
+    assert parse_payload(Link(0).control(0))[-2:] == ([], [])
     toys.settle()
     assert toys.machines[1].told == ["start"]

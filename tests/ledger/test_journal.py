@@ -213,6 +213,16 @@ def test_inputs_and_pools_are_written_before_what_uses_them() -> None:
     assert (note.value or b"")[SALT_BYTES:] == b"late"
 
 
+def test_a_value_of_a_pool_can_be_looked_up_in_the_private_ledger() -> None:
+    process, writes = lived(EXAMPLE)
+    private = b"".join(data for name, data in writes if name == PRIVATE)
+    view = b"".join(data for name, data in writes if name == VIEW)
+    journal = Journal(private=private)
+    found = [journal.drawn(*record.body[-2:]) for record in draws_in(view)]
+    assert [np.array_equal(one, other) for one, other in zip(found, process.drawn, strict=True)] == [True] * len(found)
+    assert found
+
+
 def test_the_view_holds_no_value_of_a_draw() -> None:
     process, writes = lived([("drawn", 0), ("vector", 0), ("chosen", 5)])
     view = files(writes)[VIEW]

@@ -57,6 +57,19 @@ def test_power_syncs_each_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
     assert len(synced) == (2 if power else 0)
 
 
+def test_from_when_the_spec_is_known_to_ask_for_it_each_write_is_synced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[int] = []
+    disk = Disk(tmp_path, power=False)
+    monkeypatch.setattr(os, "fdatasync", synced.append)
+    disk.append(((VIEW, LEDGER_MAGIC),))
+    disk.make_durable()
+    disk.append(((VIEW, b"more"),))
+    disk.close()
+    assert len(synced) == 1
+
+
 def test_a_full_disk_is_not_ready(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(_descriptor: int, _data: bytes) -> int:
         raise OSError(28, "No space left on device")

@@ -27,7 +27,7 @@ class Toy:
         self.effects = Effects()
         self.error: Exception | None = None
         self.proved: int | None = 3
-        self.done = self.stopped = False
+        self.done = self.stopped = self.wants_idle = False
         self.fault_counts = {"gap": 2}
 
     def _call(self, name: str) -> Effects:
@@ -47,6 +47,14 @@ class Toy:
 
     def wake(self, _now_s: float) -> Effects:
         return self._call("wake")
+
+    def idle(self, _now_s: float) -> Effects:
+        self.wants_idle = False
+        return self._call("idle")
+
+    @property
+    def over(self) -> bool:
+        return self.done or self.stopped
 
 
 class Wire:
@@ -126,6 +134,25 @@ async def test_while_there_is_no_host_a_lost_way_is_told_to_who_enrols(tmp_path:
     shell.lost(-1)
     shell.connected(-1)
     assert lost == [-1]
+    shell.stop()
+
+
+async def test_once_there_is_a_host_ways_are_told_as_they_come_and_go(tmp_path: Path) -> None:
+    told: list[tuple[int, bool]] = []
+    disk = Disk(tmp_path, power=False)
+    shell = HostShell(
+        disk, Clock(), lambda *_: None, lambda _output: None, on_way=lambda peer, there: told.append((peer, there))
+    )
+    shell.transport = Wire(tmp_path / "view.ledger")  # type: ignore[assignment]
+    shell.lost(-1)
+    toy = Toy()
+    shell.begin(cast("Host", toy))
+    shell.lost(-1)
+    shell.connected(2)
+    toy.done = True
+    shell.lost(2)
+    assert told == [(-1, False), (2, True), (2, False)]
+    assert toy.calls == ["begin", "connected -1", "connected 2"]
     shell.stop()
 
 

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from p2pdp.wire.codec import CodecError
 from p2pdp.wire.frames import (
+    ADDRESS,
     BOXED,
     ENROL,
     FRAME_HEADER_BYTES,
@@ -29,7 +30,7 @@ FRAMES = st.builds(encode_frame, st.sampled_from(Kind), SENDERS, st.binary(max_s
 
 
 def test_the_kinds_are_those_of_the_format() -> None:
-    assert (BOXED, HELLO, OFFER, ENROL, ROSTER) == tuple(Kind) == (1, 2, 3, 4, 5)
+    assert (BOXED, HELLO, OFFER, ENROL, ROSTER, ADDRESS) == tuple(Kind) == (1, 2, 3, 4, 5, 6)
 
 
 @pytest.mark.parametrize("row", known("wire_frames"), ids=names("wire_frames"))
