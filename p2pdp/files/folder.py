@@ -1,6 +1,6 @@
 """Run folders and exported files: their only reader and writer.
 
-    spec.toml  roster.json  result.json  audit.json
+    spec.toml  roster.json  result.json  audit.json  report.html
     curator/{view,private}.ledger     curator/bootstrap/{view,private}.ledger
     curator/skeletons/0000.skeleton   (handed in by nodes elsewhere)
     nodes/0000/{view,private}.ledger
@@ -37,6 +37,7 @@ SPEC_FILE: Final = "spec.toml"
 ROSTER_FILE: Final = "roster.json"
 RESULT_FILE: Final = "result.json"
 AUDIT_FILE: Final = "audit.json"
+REPORT_FILE: Final = "report.html"
 _CURATOR_FOLDER: Final = "curator"
 
 # With these the place is right and the world is not ready; with all others somebody named a wrong place.
@@ -105,10 +106,12 @@ def write_json(path: Path, document: Mapping[str, Any]) -> None:
     write_text(path, to_json(document) + "\n")
 
 
-def write_into_folder(place: Path, name: str, document: Mapping[str, Any]) -> None:
-    """Writes a document if the place is a folder; beside an exported file nothing is written."""
-    if place.is_dir():
-        write_json(place / name, document)
+def write_into_folder(place: Path, name: str, document: Mapping[str, Any]) -> bool:
+    """Writes a document if the place is a folder, and says so; beside an exported file nothing is written."""
+    if not place.is_dir():
+        return False
+    write_json(place / name, document)
+    return True
 
 
 def write_text(path: Path, text: str) -> None:

@@ -6,15 +6,17 @@ Nothing is verified here: a record that cannot be shown is a `VerificationFailed
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 from p2pdp.core.errors import VerificationFailed
 from p2pdp.core.ids import Peer, peer_name
-from p2pdp.core.messages import custody_of
+from p2pdp.core.messages import EXCHANGE, FINAL, SKIPPED, custody_of
 from p2pdp.ledger import records
 from p2pdp.ledger.evidence import Evidence
 from p2pdp.ledger.messages import carries_message, public_message, whole_message
 from p2pdp.ledger.records import DRAWN, KIND_NAMES, RECEIVED, SENT, Record
+
+_COUNTED: Final = frozenset({EXCHANGE, SKIPPED, FINAL})  # messages that begin with their round or activation
 
 
 def view_lines(evidence: Evidence, grid_step: float) -> Iterator[dict[str, Any]]:
@@ -49,6 +51,8 @@ def _line(peer: Peer, record: Record, grid_step: float, *, skeleton: bool) -> di
         custody = custody_of(message)
         if custody is not None:
             token, step = custody.item, custody.step
+        elif message.type in _COUNTED and message.fields:
+            step = message.fields[0]
         if record.kind == RECEIVED:
             other = record.body[1]
         elif record.kind == SENT:
@@ -67,8 +71,8 @@ def _line(peer: Peer, record: Record, grid_step: float, *, skeleton: bool) -> di
 
 
 def _values(value: Any, grid_step: float) -> list[float] | None:
+    """Whole numbers are steps of the grid; floats, which gossip exchanges, are in data units already."""
     if value is None or isinstance(value, bytes):
         return None
-    if isinstance(value, int | float):
-        return [value * grid_step]
-    return [float(part) * grid_step for part in value]
+    parts = [value] if isinstance(value, int | float) else value.tolist() if hasattr(value, "tolist") else value
+    return [part if isinstance(part, float) else part * grid_step for part in parts]

@@ -7,9 +7,9 @@ that block once more: then whoever caused it gets the time of two patiences to c
 from __future__ import annotations
 
 import asyncio
-import socket
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
@@ -28,21 +28,30 @@ from p2pdp.ledger.records import PUBLISHED
 from p2pdp.node.clock import Clock
 from p2pdp.node.disk import Disk, is_closed
 from p2pdp.node.keys import durable_secret
-from p2pdp.node.shell import HostShell
+from p2pdp.node.shell import KIND_AT, HostShell
 from p2pdp.protocols.run_plan import RunPlan
+from p2pdp.services.addresses import Directory
 from p2pdp.services.bootstrap import BLOCKED
 from p2pdp.services.desk import Desk, Quorum, Replies
 from p2pdp.transports.contract import Origin
-from p2pdp.transports.tcp import Address, TcpListener, TcpTransport
+from p2pdp.transports.networks import Network
+from p2pdp.transports.tcp import Address
+from p2pdp.wire.frames import Kind
 
 LINGER_S: Final = 3.0
+ANSWERS_AT_ONCE: Final = 32
 RUN_KEY_FILE: Final = "run.key"
 BOOTSTRAP_FOLDER: Final = "bootstrap"  # below the curator's
 
 
 @dataclass(frozen=True)
 class RolesSettings:
-    """`prepare(n)` makes the plan for the real number of users; `where` is the address of an identity."""
+    """`prepare(n)` makes the plan for the real number of users; `where` is the address of a user.
+
+    Where users are on machines of their own, `where` is None and they say it themselves. Then these two wait up to
+    `linger_s` for all of them to leave: who was put out and comes back is told so, whose last message got lost can
+    send it again.
+    """
 
     folder: Path
     identity: Identity
@@ -54,12 +63,14 @@ class RolesSettings:
     secrets: Sequence[bytes]
     quorum: Quorum
     prepare: Callable[[int], RunPlan]
-    where: Callable[[Roster, Peer], Address | None]
-    listening: socket.socket
+    network: Network
+    where: Callable[[Roster, Peer], Address | None] | None
     sampler: Callable[[], Sampler]
     on_roster: Callable[[Roster], None]
     on_output: Callable[[Peer, Output], None]
     power: bool = False
+    on_enrolled: Callable[[int], None] = lambda _count: None
+    linger_s: float | None = None
 
 
 def have_finished(folder: Path) -> bool:
@@ -89,14 +100,19 @@ class RolesNode:
             CURATOR: RunKey(durable_secret(folder / RUN_KEY_FILE)),
         }
         self.shells = {
-            peer: HostShell(disk, self._clock, self._document, self._teller(peer)) for peer, disk in self._disks.items()
+            peer: HostShell(disk, self._clock, self._document, self._teller(peer), on_way=self._way_of(peer))
+            for peer, disk in self._disks.items()
         }
-        self._transports = {peer: TcpTransport(shell, self._where) for peer, shell in self.shells.items()}
+        network = settings.network
+        self._transports = {peer: network.attach(shell, self._where) for peer, shell in self.shells.items()}
         for peer, shell in self.shells.items():
             shell.transport = self._transports[peer]
-        self._listener = TcpListener(self._transports.get)
+            network.serve(peer, self._transports[peer])
         self._roster: Roster | None = None
         self._run: RunPlan | None = None
+        self._directory: Directory | None = None
+        self._left: set[Peer] = set()
+        self._enrolled = 0
         self._timers: list[asyncio.TimerHandle] = []
         self.nobody_left = asyncio.Event()
         self._journals = {peer: Journal(disk.stored[VIEW], disk.stored[PRIVATE]) for peer, disk in self._disks.items()}
@@ -110,7 +126,7 @@ class RolesNode:
     async def run(self) -> None:
         """Until both ledgers are closed. Raises `RunFailed` where the run is blocked."""
         folder = self._settings.folder
-        await self._listener.listen(self._settings.listening)
+        await self._settings.network.listen()
         try:
             bootstrap = self.shells[BOOTSTRAP]
             bootstrap.safely(lambda: self._replied(self._desk.begin(self._clock.now_s())))
@@ -118,12 +134,13 @@ class RolesNode:
             if any(shell.host is not None and shell.host.stopped for shell in self.shells.values()):
                 raise RunFailed("the disk of bootstrap or of the curator was rolled back")
             await self._linger()
+            self._add_faults()
             for peer, place in ((BOOTSTRAP, folder / BOOTSTRAP_FOLDER), (CURATOR, folder)):
                 self.shells[peer].write_totals(place)
             for place in (folder, folder / BOOTSTRAP_FOLDER):
                 (place / RUN_KEY_FILE).unlink(missing_ok=True)
         finally:
-            self._listener.close()
+            self._settings.network.close()
             for timer in self._timers:
                 timer.cancel()
             for peer, shell in self.shells.items():
@@ -133,7 +150,8 @@ class RolesNode:
     async def _linger(self) -> None:
         """The curator acknowledges heads that are handed in again, until nobody is left or for a while."""
         try:
-            await asyncio.wait_for(self.nobody_left.wait(), LINGER_S)
+            linger_s = self._settings.linger_s
+            await asyncio.wait_for(self.nobody_left.wait(), LINGER_S if linger_s is None else linger_s)
         except TimeoutError:
             return
 
@@ -161,10 +179,33 @@ class RolesNode:
         self._timers.append(asyncio.get_running_loop().call_later(2 * patience_s, shell.safely, still))
 
     def _where(self, peer: Peer) -> Address | None:
-        if peer < 0:
-            host, port = self._settings.listening.getsockname()[:2]
-            return host, port
-        return None if self._roster is None else self._settings.where(self._roster, peer)
+        if self._roster is None:
+            return None
+        where = self._settings.where
+        if where is not None:
+            return where(self._roster, peer)
+        return None if self._directory is None else self._directory.where(peer)
+
+    def _way_of(self, me: Peer) -> Callable[[Peer, bool], None]:
+        def on_way(peer: Peer, there: bool) -> None:
+            """Among machines: tells who is back what it may have missed, and takes note of who left the curator."""
+            if self._directory is None or self._roster is None or not is_user(peer):
+                return
+            if me == BOOTSTRAP and there:
+                for frame in self._directory.for_user(peer):
+                    self._transports[BOOTSTRAP].send(peer, frame)
+            elif me == CURATOR:
+                (self._left.discard if there else self._left.add)(peer)
+                if len(self._left) == self._roster.n:
+                    self.nobody_left.set()
+
+        return on_way
+
+    def _add_faults(self) -> None:
+        host = self.shells[BOOTSTRAP].host
+        if self._directory is not None and host is not None:
+            for kind, count in self._directory.faults.items():
+                host.fault_counts[kind] = host.fault_counts.get(kind, 0) + count
 
     def _make_desk(self) -> Desk:
         settings = self._settings
@@ -187,20 +228,38 @@ class RolesNode:
         return self._run.neighbours, self._run.facts
 
     def _document(self, origin: Origin, frame: bytes) -> None:
+        if self._directory is not None and frame[KIND_AT : KIND_AT + 1] == bytes((Kind.ADDRESS,)):
+            told = self._directory.hear(frame)
+            for answer in told.answers:
+                self._transports[BOOTSTRAP].answer(origin, answer)
+            for user, onward in told.onward:
+                self._transports[BOOTSTRAP].send(user, onward)
+            return
         self._replied(self._desk.frame(origin, frame, self._clock.now_s()))
 
     def _replied(self, replies: Replies) -> None:
         """Acts on what the desk says; with the roster, bootstrap and curator take their seats."""
         self._disks[BOOTSTRAP].append(replies.writes)
-        for origin, frame in replies.frames:
-            self._transports[BOOTSTRAP].answer(origin, frame)
+        self._answer(iter(replies.frames))
         if replies.wake_at_s is not None and not self._timers:
             delay_s = max(0.0, replies.wake_at_s - self._clock.now_s())
             wake = self.shells[BOOTSTRAP].safely
             self._timers.append(asyncio.get_running_loop().call_later(delay_s, wake, self._desk_wakes))
+        if self._desk.enrolled != self._enrolled:
+            self._enrolled = self._desk.enrolled
+            self._settings.on_enrolled(self._enrolled)
         roster = self._desk.roster
         if roster is not None and self._roster is None:
             self._take_seats(roster)
+
+    def _answer(self, frames: Iterator[tuple[Origin, bytes]]) -> None:
+        """A few in each turn of the loop: all seats together could fill the memory before the first one leaves."""
+        some = list(islice(frames, ANSWERS_AT_ONCE))
+        for origin, frame in some:
+            self._transports[BOOTSTRAP].answer(origin, frame)
+        if len(some) == ANSWERS_AT_ONCE:
+            on = self.shells[BOOTSTRAP].safely
+            asyncio.get_running_loop().call_soon(on, lambda: self._answer(frames))
 
     def _desk_wakes(self) -> None:
         self._timers.clear()
@@ -210,6 +269,8 @@ class RolesNode:
         self._roster = roster
         self._settings.on_roster(roster)
         assert self._run is not None
+        if self._settings.where is None:
+            self._directory = Directory(roster, self._run.neighbours)
         settings, sampler = self._settings, self._settings.sampler()
         seat = Seat(CURATOR, roster, settings.curator_identity, self._keys[CURATOR], None)
         self.shells[CURATOR].begin(curator_host(self._run, seat, self._journals[CURATOR], sampler, self._entropy))

@@ -8,9 +8,8 @@ has done its part and is not started again (`has_finished`).
 from __future__ import annotations
 
 import asyncio
-import socket
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,29 +17,39 @@ from p2pdp.assembly.hosts import user_host
 from p2pdp.core.draws import Sampler
 from p2pdp.core.errors import P2pdpError, Refused, RunFailed, VerificationFailed
 from p2pdp.core.ids import BOOTSTRAP, Peer
+from p2pdp.crypto.addresses import join_address
 from p2pdp.crypto.entropy import SystemEntropy
 from p2pdp.crypto.identity import Identity, RunKey
 from p2pdp.crypto.roster import Roster, RosterError
-from p2pdp.host.applicant import RETRY_S, Applicant
+from p2pdp.host.applicant import NO_ANSWER, RETRY_S, Applicant
 from p2pdp.host.seat import Seat
 from p2pdp.ledger.journal import PRIVATE, VIEW, Journal
 from p2pdp.ledger.records import to_skeleton
 from p2pdp.node.clock import Clock
 from p2pdp.node.disk import Disk, is_closed
 from p2pdp.node.keys import durable_secret, write_durably
-from p2pdp.node.shell import HostShell
+from p2pdp.node.shell import KIND_AT, HostShell
+from p2pdp.node.waiting import Waiting
+from p2pdp.node.whereabouts import Abroad, Whereabouts
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.transports.contract import Origin
-from p2pdp.transports.tcp import Address, TcpListener, TcpTransport
+from p2pdp.transports.networks import Network
+from p2pdp.transports.tcp import Address
 from p2pdp.wire.codec import CodecError, pack, unpack
+from p2pdp.wire.frames import Kind
 
 RUN_KEY_FILE: Final = "run.key"
 SEAT_FILE: Final = "seat"
+RETRY_MAX_S: Final = 30.0
+QUEUED_ROUNDS: Final = 60
 
 
 @dataclass(frozen=True)
 class UserSettings:
-    """What a node is started with; `prepare` gives the plan and the user's rows once it knows its number."""
+    """What a node is started with; `prepare` gives the plan and the user's rows once it knows its number.
+
+    With `abroad` peers say themselves where they are, and `where` is not asked.
+    """
 
     folder: Path
     identity: Identity
@@ -49,12 +58,14 @@ class UserSettings:
     bootstrap_public: bytes
     accept: Callable[[str], bytes]
     prepare: Callable[[Roster, Peer], tuple[RunPlan, Any]]
-    bootstrap_address: Address
+    network: Network
+    bootstrap_address: Address | None
     where: Callable[[Roster, Peer], Address | None]
-    listening: socket.socket
     sampler: Callable[[], Sampler]
     power: bool = False
     share_skeleton: bool = False
+    share: Callable[[Roster], Roster] = lambda roster: roster  # nodes of one process need it in memory once
+    abroad: Abroad | None = None
 
 
 def has_finished(folder: Path) -> bool:
@@ -75,37 +86,46 @@ class UserNode:
         self._disk = Disk(settings.folder, power=settings.power)
         self._entropy = SystemEntropy()
         self._run_key = RunKey(durable_secret(settings.folder / RUN_KEY_FILE))
-        self._shell = HostShell(self._disk, self._clock, self._document, lambda _output: None, self._ask_again)
-        self._transport = TcpTransport(self._shell, self._where)
-        self._listener = TcpListener(lambda peer: self._transport if peer == self._me else None)
+        self._shell = HostShell(
+            self._disk, self._clock, self._document, lambda _output: None, self._ask_again, self._on_way
+        )
+        self._transport = settings.network.attach(self._shell, self._where)
         self._shell.transport = self._transport
-        self._me: Peer | None = None
         self._roster: Roster | None = None
         self._applicant: Applicant | None = None
         self._answered: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._refusal: P2pdpError | None = None
+        self._whereabouts: Whereabouts | None = None
+        self._teller: asyncio.Task[None] | None = None
+        self._way_lost = False
+        self._waiting = Waiting(_silently if settings.abroad is None else settings.abroad.say)
 
     async def run(self) -> None:
         """Until the ledger is closed and the curator has its head. May raise what refuses or stops it."""
-        await self._listener.listen(self._settings.listening)
+        await self._settings.network.listen()
         try:
             seat = _stored_seat(self._settings.folder, self._settings.identity, self._run_key)
             if seat is None:
                 seat = await self._enrol()
-            self._begin(seat)
-            await self._shell.ended
+            self._begin(replace(seat, roster=self._settings.share(seat.roster)))
+            await self._take_part()
             if self._shell.host is not None and self._shell.host.stopped:
                 raise RunFailed("this node's disk was rolled back: its peers hold more than it remembers")
+            self._add_faults()
             self._shell.write_totals(self._settings.folder)
             (self._settings.folder / RUN_KEY_FILE).unlink(missing_ok=True)
         finally:
-            self._listener.close()
+            if self._teller is not None:
+                self._teller.cancel()
+            self._settings.network.close()
             self._shell.stop()
             await self._transport.close()
 
     def _where(self, peer: Peer) -> Address | None:
         if peer < 0:
             return self._settings.bootstrap_address
+        if self._whereabouts is not None:
+            return self._whereabouts.where(peer)
         return None if self._roster is None else self._settings.where(self._roster, peer)
 
     async def _enrol(self) -> Seat:
@@ -119,10 +139,18 @@ class UserNode:
             settings.accept,
             self._entropy,
         )
+        retry_s, rounds = RETRY_S, 0
         while not self._answered.done():
-            self._transport.send(BOOTSTRAP, self._applicant.ask())
+            queued = settings.abroad is not None and self._applicant.waiting_for == NO_ANSWER
+            if not queued or rounds % QUEUED_ROUNDS == 0:  # bootstrap may be absent for hours: one request waits for it
+                self._transport.send(BOOTSTRAP, self._applicant.ask())
+            rounds += 1
             futures = self._answered, self._shell.ended
-            await asyncio.wait(futures, timeout=RETRY_S, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(futures, timeout=retry_s, return_when=asyncio.FIRST_COMPLETED)
+            reason = self._applicant.waiting_for
+            self._waiting.note(self._no_answer() if reason == NO_ANSWER else reason, self._clock.now_s())
+            if settings.abroad is None and reason != NO_ANSWER:  # thousands that ask each second would delay the answer
+                retry_s = min(2 * retry_s, RETRY_MAX_S)
             if self._shell.ended.done():
                 await self._shell.ended  # raises what went wrong meanwhile
         if self._refusal is not None:
@@ -132,14 +160,23 @@ class UserNode:
         seat = self._applicant.seat
         assert seat is not None
         _store_seat(settings.folder, seat)
+        self._applicant = None
         return seat
 
     def _ask_again(self, peer: Peer) -> None:
         """Bootstrap went away while it had our application: it may have come back without it."""
         if peer == BOOTSTRAP and self._applicant is not None and not self._answered.done():
+            self._applicant.waiting_for = NO_ANSWER
             self._transport.send(BOOTSTRAP, self._applicant.ask())
 
+    def _no_answer(self) -> str:
+        there = self._settings.bootstrap_address
+        return "waiting for bootstrap" if there is None else f"waiting for bootstrap at {join_address(*there)}"
+
     def _document(self, origin: Origin, frame: bytes) -> None:
+        if self._whereabouts is not None and frame[KIND_AT : KIND_AT + 1] == bytes((Kind.ADDRESS,)):
+            self._whereabouts.hear(frame)
+            return
         if self._applicant is None or self._answered.done():
             return
         try:
@@ -148,18 +185,69 @@ class UserNode:
             self._refusal = error
             self._answered.set_result(None)
             return
-        if self._applicant.seat is not None or self._applicant.refused is not None:
+        if self._applicant.doubt is not None:
+            self._refusal = Refused(f"who answers there is not the bootstrap of this token: {self._applicant.doubt}")
+            self._answered.set_result(None)
+        elif self._applicant.seat is not None or self._applicant.refused is not None:
             self._answered.set_result(None)
         elif reply is not None:
             self._transport.answer(origin, reply)
 
     def _begin(self, seat: Seat) -> None:
-        self._me, self._roster = seat.me, seat.roster
+        abroad = self._settings.abroad
+        if abroad is not None:
+            abroad.admit(seat)
+        self._roster = seat.roster
+        self._settings.network.serve(seat.me, self._transport)
         run, rows = self._settings.prepare(seat.roster, seat.me)
+        if abroad is not None and run.spec.run.durability == "power":
+            self._disk.make_durable()  # the spec came from bootstrap
         journal = Journal(self._disk.stored.pop(VIEW), self._disk.stored.pop(PRIVATE))
         skeleton = (lambda: to_skeleton(self._disk.read(VIEW))) if self._settings.share_skeleton else None
         host = user_host(run, seat, journal, self._settings.sampler(), self._entropy, rows, skeleton)
         self._shell.begin(host)
+        if abroad is not None:
+            transport = self._transport
+            self._whereabouts = Whereabouts(seat, abroad.own_address, lambda frame: transport.send(BOOTSTRAP, frame))
+            self._teller = asyncio.get_running_loop().create_task(self._whereabouts.tell(), name="whereabouts")
+            self._teller.add_done_callback(self._teller_ended)
+
+    def _teller_ended(self, teller: asyncio.Task[None]) -> None:
+        error = None if teller.cancelled() else teller.exception()
+        if error is not None:
+            self._shell.fail(error)
+
+    def _on_way(self, peer: Peer, there: bool) -> None:
+        if peer == BOOTSTRAP and self._whereabouts is not None:
+            self._way_lost = not there
+            self._whereabouts.again()
+
+    async def _take_part(self) -> None:
+        """Until the host is done; among machines it is said meanwhile when bootstrap is away."""
+        abroad, ended, host = self._settings.abroad, self._shell.ended, self._shell.host
+        closed_s: float | None = None
+        while abroad is not None and host is not None and not ended.done():
+            await asyncio.wait([ended], timeout=RETRY_S)
+            now_s = self._clock.now_s()
+            away = self._way_lost or not host.heard(BOOTSTRAP)
+            self._waiting.note(self._no_answer() if away and not ended.done() else None, now_s)
+            closed_s = now_s if host.closed and closed_s is None else closed_s
+            if not ended.done() and closed_s is not None and now_s >= closed_s + abroad.give_up_s:
+                raise RunFailed(
+                    "this node's ledger is closed, and nobody takes its head: the run may be over without it; "
+                    "once bootstrap is there again, the same command goes on"
+                )
+        await ended
+
+    def _add_faults(self) -> None:
+        host = self._shell.host
+        if self._whereabouts is not None and host is not None:
+            for kind, count in self._whereabouts.faults.items():
+                host.fault_counts[kind] = host.fault_counts.get(kind, 0) + count
+
+
+def _silently(_text: str) -> None:
+    pass
 
 
 def _store_seat(folder: Path, seat: Seat) -> None:

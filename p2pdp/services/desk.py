@@ -11,7 +11,7 @@ after `enrol_timeout_s` with at least `min_nodes`; users are numbered in the ord
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hmac import compare_digest
 from typing import Any, Final
@@ -53,10 +53,13 @@ class Quorum:
 
 @dataclass(frozen=True, slots=True)
 class Replies:
-    """Like `host.effects.Effects`, but frames go back to where a request came from."""
+    """Like `host.effects.Effects`, but frames go back to where a request came from.
+
+    They are to be gone through once. Seats are sealed only then, since each is as large as the roster.
+    """
 
     writes: tuple[tuple[str, bytes], ...] = ()
-    frames: tuple[tuple[Any, bytes], ...] = ()
+    frames: Iterable[tuple[Any, bytes]] = ()
     wake_at_s: float | None = None
 
 
@@ -87,11 +90,18 @@ class Desk:
         self._journal = journal
         self._entropy = entropy
         self._enrolled: dict[int, RosterEntry] = {}
+        self._tokens: dict[bytes, int] = {}  # of those who are enrolled, by identity
         self._origins: dict[int, Any] = {}
+        self._due: set[int] = set()  # tokens whose seats are on their way out
         self._neighbours: Neighbours = lambda _user: ()
         self._deadline_s = 0.0
         self.roster: Roster | None = None
         self.faults: deque[str] = deque(maxlen=FAULTS_KEPT)
+
+    @property
+    def enrolled(self) -> int:
+        """How many nodes have a seat or wait for one."""
+        return len(self._enrolled)
 
     def begin(self, now_s: float) -> Replies:
         """Opens bootstrap's ledger, or reads from a stored one who is enrolled and seated."""
@@ -100,7 +110,7 @@ class Desk:
         while (record := self._journal.next_stored()) is not None and record.kind in (OPENED, ENROLLED, ROSTER):
             self._journal.take_stored()
             if record.kind == ENROLLED:
-                self._enrolled[record.body[1]] = RosterEntry.from_bytes(record.body[2])
+                self._enrol(record.body[1], RosterEntry.from_bytes(record.body[2]))
             elif record.kind == ROSTER:
                 self._seat_all(Roster.from_bytes(record.body[0]))
         self._deadline_s = now_s + self._quorum.enrol_timeout_s
@@ -116,10 +126,10 @@ class Desk:
             return self._apply(origin, read_application(frame.body, self._run_key), now_s)
         except (CodecError, EnrolmentError) as error:
             self.faults.append(str(error))
-            return self._replies([], now_s)
+            return self._replies((), now_s)
 
     def wake(self, now_s: float) -> Replies:
-        return self._close_roster(now_s) if self._complete(now_s) else self._replies([], now_s)
+        return self._close_roster(now_s) if self._complete(now_s) else self._replies((), now_s)
 
     def _complete(self, now_s: float) -> bool:
         """Whether to close the roster now: everybody is here, or enough are after the time to enrol."""
@@ -136,10 +146,16 @@ class Desk:
         self._origins[token] = origin
         if token not in self._enrolled:
             self._journal.append(ENROLLED, (now_s, token, application.entry.to_bytes()))
-            self._enrolled[token] = application.entry
+            self._enrol(token, application.entry)
             if self._complete(now_s):
                 return self._close_roster(now_s)
+        if token in self._due:
+            return self._replies((), now_s)  # whoever is impatient would wait the longer for it
         return self._replies([(origin, self._answer(application.entry, self._answer_for(token)))], now_s)
+
+    def _enrol(self, token: int, entry: RosterEntry) -> None:
+        self._enrolled[token] = entry
+        self._tokens[entry.identity] = token
 
     def _wrong_with(self, application: Application) -> str | None:
         token = application.token
@@ -154,10 +170,7 @@ class Desk:
             return "this join token was used by another identity"
         if known is not None and known != application.entry:
             return "this identity enrolled with another run key, which its folder has lost"
-        twice = any(
-            entry.identity == application.entry.identity for key, entry in self._enrolled.items() if key != token
-        )
-        if twice:
+        if self._tokens.get(application.entry.identity, token) != token:
             return "this identity has a seat already, with another join token"
         if known is None and self.roster is not None:
             return "the run has started without this node"
@@ -193,17 +206,19 @@ class Desk:
         )
         self._journal.append(ROSTER, (roster.to_bytes(),))
         self._seat_all(roster)
-        frames = [
-            (self._origins[token], self._answer(self._enrolled[token], self._answer_for(token)))
-            for token in sorted(self._origins)
-        ]
-        return self._replies(frames, now_s)
+        self._due.update(self._origins)
+        return self._replies(self._seats(sorted(self._origins)), now_s)
+
+    def _seats(self, tokens: Sequence[int]) -> Iterator[tuple[Any, bytes]]:
+        for token in tokens:
+            self._due.discard(token)
+            yield self._origins[token], self._answer(self._enrolled[token], self._answer_for(token))
 
     def _seat_all(self, roster: Roster) -> None:
         self._neighbours, _ = self._prepare(roster.n)
         self.roster = roster
 
-    def _replies(self, frames: list[tuple[Any, bytes]], now_s: float) -> Replies:
+    def _replies(self, frames: Iterable[tuple[Any, bytes]], now_s: float) -> Replies:
         waiting = self.roster is None and now_s < self._deadline_s
         wake_at_s = self._deadline_s if waiting else None  # afterwards the next application decides
-        return Replies(tuple(self._journal.take_writes()), tuple(frames), wake_at_s)
+        return Replies(tuple(self._journal.take_writes()), frames, wake_at_s)

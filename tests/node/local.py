@@ -11,13 +11,15 @@ from typing import Any
 
 import pytest
 
-from p2pdp.cluster.bodies import Job, roles_body, user_body
+from p2pdp.cluster.bodies import roles_body, user_body
+from p2pdp.cluster.jobs import Job
 from p2pdp.crypto.identity import Identity
 from p2pdp.files.data import load_data
 from p2pdp.files.spec import parse_spec, spec_digest, spec_to_toml
 from p2pdp.node import roles
 from p2pdp.node.keys import durable_secret
 from p2pdp.protocols.run_plan import plan_run
+from p2pdp.transports.networks import TcpNetwork
 
 SPEC = """[run]
 protocol = "walk.sum"
@@ -54,6 +56,7 @@ def job_in(folder: Path, text: str = SPEC) -> Job:
         bootstrap_public=identity.public,
         secrets=[bytes([number]) * 16 for number in range(spec.run.nodes)],
         plan=lambda _n: plan,
+        user_plan=lambda _n: plan,
         rows=lambda _n, user: data.user(user),
     )
 
@@ -70,8 +73,11 @@ async def run_all(job: Job, guard_s: float = 60.0) -> list[dict[str, Any]]:
     addresses = [each.getsockname() for each in sockets]
     events, tell = os.pipe()
     try:
-        bodies = [roles_body(job, sockets[0], addresses[1:], tell)]
-        bodies += [user_body(job, user, sockets[user + 1], addresses[0], addresses[1:]) for user in range(job.slots)]
+        bodies = [roles_body(job, TcpNetwork(sockets[0]), addresses[1:], tell)]
+        bodies += [
+            user_body(job, user, TcpNetwork(sockets[user + 1]), addresses[0], addresses[1:])
+            for user in range(job.slots)
+        ]
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(roles, "LINGER_S", 0.1)  # nobody crashes here who would hand in his head again
             async with asyncio.timeout(guard_s):

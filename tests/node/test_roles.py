@@ -15,13 +15,15 @@ from p2pdp.core.step import Output
 from p2pdp.crypto.roster import Roster
 from p2pdp.node.roles import RUN_KEY_FILE, RolesNode, have_finished, who_is
 from p2pdp.services.bootstrap import BLOCKED, EXCLUDED
+from p2pdp.transports.networks import TcpNetwork
 from tests.node.local import bound, job_in, run_all
 
 
 async def test_roles_publish_sign_the_roster_and_say_what_happened(tmp_path: Path) -> None:
     job = job_in(tmp_path / "run")
     events = await run_all(job)
-    assert [event["event"] for event in events] == ["roster", "published"]
+    assert [event["event"] for event in events if event["event"] != "enrolling"] == ["roster", "published"]
+    assert [event["count"] for event in events if event["event"] == "enrolling"][-1] == 3
     roster = Roster.from_json(json.loads((job.folder / "roster.json").read_text()))
     roster.check(job.bootstrap_public)
     assert (roster.n, roster.run_id, roster.spec_digest) == (3, job.run_id, job.digest)
@@ -38,7 +40,7 @@ async def test_roles_that_have_finished_are_not_started_again(tmp_path: Path) ->
     await run_all(job)
     assert have_finished(curator)
     with bound() as listening:
-        await roles_body(job, listening, [], -1)()
+        await roles_body(job, TcpNetwork(listening), [], -1)()
     places = (curator, curator / "bootstrap")
     for place in places:
         (place / RUN_KEY_FILE).write_bytes(bytes(32))

@@ -8,6 +8,7 @@ from p2pdp.cluster.bodies import user_body
 from p2pdp.core.errors import Refused, VerificationFailed
 from p2pdp.node.user import RUN_KEY_FILE, SEAT_FILE, has_finished
 from p2pdp.runs.audit import verify
+from p2pdp.transports.networks import TcpNetwork
 from tests.node.local import SPEC, bound, job_in, run_all
 
 
@@ -49,7 +50,7 @@ async def test_a_node_that_has_finished_is_not_started_again(tmp_path: Path) -> 
     await run_all(job)
     assert has_finished(place)
     with bound() as listening:
-        await user_body(job, 1, listening, ("127.0.0.1", 1), [])()
+        await user_body(job, 1, TcpNetwork(listening), ("127.0.0.1", 1), [])()
     assert not (place / RUN_KEY_FILE).exists()
     (place / RUN_KEY_FILE).write_bytes(bytes(32))
     assert not has_finished(place)
@@ -61,7 +62,7 @@ async def test_a_node_whose_run_key_is_lost_before_the_end_says_so(tmp_path: Pat
     ledger = job.folder / "nodes" / "0001" / "view.ledger"
     ledger.write_bytes(ledger.read_bytes()[:-1])  # it was never closed
     with bound() as listening, pytest.raises(VerificationFailed, match="is gone"):
-        await user_body(job, 1, listening, ("127.0.0.1", 1), [])()
+        await user_body(job, 1, TcpNetwork(listening), ("127.0.0.1", 1), [])()
 
 
 @pytest.mark.parametrize("seat", [b"", b"\x93\x01\xc0\xc4\x02no", b"\x91\x01", b"\x93\x00\xc0\x00"])
@@ -72,4 +73,4 @@ async def test_a_damaged_seat_is_refused(tmp_path: Path, seat: bytes) -> None:
     (place / RUN_KEY_FILE).write_bytes(bytes(32))
     (place / SEAT_FILE).write_bytes(seat)
     with bound() as listening, pytest.raises(VerificationFailed, match="damaged"):
-        await user_body(job, 0, listening, ("127.0.0.1", 1), [])()
+        await user_body(job, 0, TcpNetwork(listening), ("127.0.0.1", 1), [])()

@@ -65,8 +65,8 @@ class Counter:
             self.files[name] += data
             if name == VIEW:
                 self.lengths.append(len(self.files[VIEW]))
-        self.replies = replies
-        return replies
+        self.replies = replace(replies, frames=tuple(replies.frames))
+        return self.replies
 
     def give(self, frame: bytes, origin: Any = "somewhere") -> Replies:
         return self.store(self.desk.frame(origin, frame, self.now_s))
@@ -120,6 +120,7 @@ def test_the_last_expected_node_closes_the_roster_and_everybody_gets_a_seat() ->
     counter = Counter()
     first = counter.apply(2)
     assert first == Answer(WAITING, "1 of 3 nodes have enrolled")
+    assert counter.desk.enrolled == 1
     assert kind_of(counter.apply(0)) == WAITING
     counter.apply(1)
     answers = [answer_to(node, counter.replies) for node in range(3)]
@@ -166,6 +167,19 @@ def test_an_answer_goes_where_the_last_request_came_from() -> None:
     counter.give(frame(application(0, 0)), "new place")
     replies = counter.give(frame(application(1, 1)), "elsewhere")
     assert [origin for origin, _ in replies.frames] == ["new place", "elsewhere"]
+
+
+def test_whoever_asks_again_while_seats_go_out_gets_one_seat_where_it_asked_last() -> None:
+    counter = Counter(3)
+    for node in (0, 1):
+        counter.give(frame(application(node, node)), f"place {node}")
+    seats = iter(counter.desk.frame("place 2", frame(application(2, 2)), counter.now_s).frames)
+    assert next(seats)[0] == "place 0"
+    asked = counter.desk.frame("new place", frame(application(1, 1)), counter.now_s)
+    assert list(asked.frames) == []
+    assert [origin for origin, _ in seats] == ["new place", "place 2"]
+    again = counter.desk.frame("newer place", frame(application(1, 1)), counter.now_s)
+    assert [origin for origin, _ in again.frames] == ["newer place"]
 
 
 # Refusals

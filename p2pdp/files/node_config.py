@@ -1,0 +1,213 @@
+"""Reads the configuration of one user's node: a TOML file of its owner.
+
+    [node]    identity, token, listen; address
+    [data]    as in a spec; `clip` is the spec's, and one given here has to be the same
+    [accept]  protocols, sigma_min, clip, peers
+    [budget]  epsilon; delta, observer, ledger
+
+`identity` is the file that `p2pdp keygen` made, `token` the file that bootstrap wrote or the token itself,
+`address` what other machines are told, where that is not what the node listens on. All of `[accept]` is
+optional, and what is not given is not asked for: of the run's noise `sigma_min`, the least standard deviation of
+one contribution's; of its bounds `clip`, within which they have to lie; `peers`, the identities that neighbours
+must have, in hexadecimal, as a list or a file with one a line (a text after it is a comment).
+
+Guarantee: an unknown section or key is named with the one that was meant, and every error names the file.
+Relative paths are relative to the file. Secrets are in no `repr`.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from p2pdp.core.errors import UsageError
+from p2pdp.core.spec import DataPart
+from p2pdp.crypto.addresses import AddressError, is_wildcard, split_address
+from p2pdp.crypto.identity import KEY_BYTES, Identity
+from p2pdp.crypto.tokens import JoinToken
+from p2pdp.files.keys import read_identity
+from p2pdp.files.reading import read_text
+from p2pdp.files.schema import (
+    PROTOCOLS,
+    Reader,
+    Unfit,
+    bounds,
+    build_part,
+    distinct,
+    either,
+    number,
+    one_of,
+    read_section,
+    suggestion,
+    text,
+)
+
+_TOKEN_START: Final = "p2pdp1:"
+_LEDGER: Final = "~/.local/state/p2pdp/budget"
+
+
+@dataclass(frozen=True, slots=True)
+class Accept:
+    """What the run must be like; None where the owner does not mind."""
+
+    protocols: tuple[str, ...] | None = None
+    sigma_min: float | None = None
+    clip: tuple[float, float] | None = None
+    peers: frozenset[bytes] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """What the owner's data set may lose in all."""
+
+    epsilon: float
+    delta: float
+    observer: str
+    ledger: Path
+
+
+@dataclass(frozen=True)
+class NodeConfig:
+    """`given` holds the keys of `[data]` that the file itself has."""
+
+    path: Path
+    identity: Identity
+    token: JoinToken = field(repr=False)
+    listen: tuple[str, int]
+    address: str | None
+    data: DataPart
+    given: frozenset[str]
+    accept: Accept
+    budget: Budget | None
+
+    @property
+    def bootstrap(self) -> tuple[str, int]:
+        return split_address(self.token.address)
+
+
+def _place(value: Any) -> tuple[str, int]:
+    try:
+        return split_address(text(value))
+    except AddressError as error:
+        raise Unfit(f"{error}.") from None
+
+
+def _told(value: Any) -> str:
+    """An address for others: all of it has to be one that they can dial."""
+    host, port = _place(value)
+    if port == 0 or is_wildcard(host):
+        raise Unfit("must be an address that others can reach, with the port they find there.")
+    return str(value)
+
+
+_SECTIONS: Final[dict[str, dict[str, Reader]]] = {
+    "node": {"identity": text, "token": text, "listen": _place, "address": _told},
+    "accept": {
+        "protocols": distinct(one_of(*PROTOCOLS)),
+        "sigma_min": number(above=0),
+        "clip": bounds,
+        "peers": either(text, distinct(text)),
+    },
+    "budget": {
+        "epsilon": number(above=0),
+        "delta": number(above=0, below=1),
+        "observer": one_of("node", "coalition", "network"),
+        "ledger": text,
+    },
+}
+_NEEDED: Final = {"node": ("identity", "token", "listen"), "budget": ("epsilon",)}
+_NAMES: Final = ("node", "data", "accept", "budget")
+
+
+def load_node_config(path: Path) -> NodeConfig:
+    try:
+        return _parsed(path, read_text(path))
+    except UsageError as error:
+        sentence = str(error)
+        raise UsageError(sentence if sentence.startswith(f"{path}:") else f"{path}: {sentence}") from None
+
+
+def _parsed(path: Path, content: str) -> NodeConfig:
+    try:
+        document = tomllib.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"is not TOML: {error}.") from None
+    for name in document:
+        if name not in _NAMES:
+            raise UsageError(f"[{name}]: unknown section{suggestion(name, _NAMES)}")
+    for name in ("node", "data"):
+        if name not in document:
+            raise UsageError(f"[{name}] is missing; a node needs it.")
+    node = _section("node", document["node"])
+    data = read_section("data", document["data"])
+    base = path.resolve().parent
+    if "path" in data:
+        data["path"] = str(base / data["path"])
+    return NodeConfig(
+        path=path,
+        identity=read_identity(base / node["identity"]),
+        token=_token(base, node["token"]),
+        listen=node["listen"],
+        address=node.get("address"),
+        data=build_part("data", data),
+        given=frozenset(data),
+        accept=_accept(base, _section("accept", document.get("accept", {}))),
+        budget=_budget(base, _section("budget", document["budget"])) if "budget" in document else None,
+    )
+
+
+def _section(name: str, table: Any) -> dict[str, Any]:
+    """As `files.schema.read_section` reads those of a spec."""
+    if not isinstance(table, dict):
+        raise UsageError(f"[{name}] must be a section, with its keys on lines of their own.")
+    readers, values = _SECTIONS[name], {}
+    for key, value in table.items():
+        if key not in readers:
+            raise UsageError(f"[{name}] {key}: unknown key{suggestion(key, readers)}")
+        try:
+            values[key] = readers[key](value)
+        except Unfit as unfit:
+            raise UsageError(f"[{name}] {key}: {unfit}") from None
+    for key in _NEEDED.get(name, ()):
+        if key not in values:
+            raise UsageError(f"[{name}] {key}: missing; a node needs it.")
+    return values
+
+
+def _token(base: Path, value: str) -> JoinToken:
+    try:
+        token = JoinToken.from_text(value if value.startswith(_TOKEN_START) else read_text(base / value))
+        split_address(token.address)
+    except (UsageError, AddressError) as error:
+        raise UsageError(f"[node] token: {error}") from None
+    return token
+
+
+def _accept(base: Path, values: Mapping[str, Any]) -> Accept:
+    peers = values.get("peers")
+    if isinstance(peers, str):
+        lines = (line.split() for line in read_text(base / peers).splitlines())
+        peers = [words[0] for words in lines if words and not words[0].startswith("#")]
+    known = None if peers is None else frozenset(map(_public, peers))
+    return Accept(values.get("protocols"), values.get("sigma_min"), values.get("clip"), known)
+
+
+def _public(name: str) -> bytes:
+    try:
+        key = bytes.fromhex(name)
+    except ValueError:
+        key = b""
+    if len(key) != KEY_BYTES:
+        raise UsageError("[accept] peers: each must be an identity as identity.pub holds it, 64 hexadecimal digits.")
+    return key
+
+
+def _budget(base: Path, values: Mapping[str, Any]) -> Budget:
+    try:
+        ledger = base / Path(values.get("ledger", _LEDGER)).expanduser()
+    except RuntimeError:
+        raise UsageError("[budget] ledger: there is no home folder to keep it in; name a file.") from None
+    return Budget(values["epsilon"], values.get("delta", 1e-6), values.get("observer", "network"), ledger)

@@ -1,0 +1,156 @@
+"""A user's process in `bench hops`: the host that real nodes run, and beside it the bare baseline.
+
+The host, its shell, disk and transport are those of `node/user.py`, put together in the same way; only enrolment
+is replaced by orders over a control connection, so that stretches of real hops and of bare ones can take turns.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import resource
+import socket
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from p2pdp.assembly.hosts import user_host
+from p2pdp.core.ids import Peer
+from p2pdp.crypto.entropy import SystemEntropy
+from p2pdp.crypto.identity import Identity, RunKey
+from p2pdp.crypto.roster import Roster, sign_entry
+from p2pdp.host.seat import Seat
+from p2pdp.ledger.journal import PRIVATE, VIEW, Journal
+from p2pdp.mechanisms.sampler import ExactSampler
+from p2pdp.node.bench_bare import BareNode
+from p2pdp.node.clock import Clock
+from p2pdp.node.disk import Disk
+from p2pdp.node.shell import HostShell
+from p2pdp.protocols.run_plan import RunPlan
+from p2pdp.transports.contract import Origin
+from p2pdp.transports.networks import TcpNetwork
+from p2pdp.transports.tcp import Address
+
+LOOPBACK: Final = ("127.0.0.1", 0)
+LINE_BYTES_MAX: Final = 1 << 24
+LOOK_S: Final = 0.002
+BACKLOG: Final = 1024
+_SMAPS: Final = Path("/proc/self/smaps_rollup")
+
+
+@dataclass(frozen=True)
+class BenchSettings:
+    folder: Path
+    run_id: bytes
+    run: RunPlan
+    rows: Callable[[Peer], Any] = field(repr=False)
+    control: Address
+
+
+def bound() -> socket.socket:
+    return socket.create_server(LOOPBACK, backlog=BACKLOG)
+
+
+class BenchUser:
+    """To be made within a running event loop, after the fork."""
+
+    def __init__(self, settings: BenchSettings, me: Peer) -> None:
+        self._settings = settings
+        self._me = me
+        self._entropy = SystemEntropy()
+        self._identity = Identity(self._entropy.seed())
+        self._key = RunKey(self._entropy.seed())
+        neighbours = settings.run.neighbours(me)
+        self._neighbours = None if neighbours is None else tuple(neighbours)
+        self._users = range(settings.run.n) if neighbours is None else neighbours
+        self._network = TcpNetwork(bound())
+        self._disk = Disk(settings.folder / f"{me:04d}", power=False)
+        self._shell = HostShell(self._disk, Clock(), self._bare_hop, lambda _output: None)
+        self._transport = self._network.attach(self._shell, self._where)
+        self._shell.transport = self._transport
+        self._bare = BareNode(me, self._users, self._transport.send, lambda: self._say({"done": me}))
+        self._places: list[Address] = []
+        self._roles: Address | None = None
+        self._writer: asyncio.StreamWriter | None = None
+
+    def _say(self, document: dict[str, Any]) -> None:
+        assert self._writer is not None
+        self._writer.write(json.dumps(document).encode() + b"\n")
+
+    def _where(self, peer: Peer) -> Address | None:
+        return self._roles if peer < 0 else self._places[peer]
+
+    def _bare_hop(self, origin: Origin, frame: bytes) -> None:
+        self._bare.hop(origin, frame)
+
+    async def run(self) -> None:
+        reader, self._writer = await asyncio.open_connection(*self._settings.control, limit=LINE_BYTES_MAX)
+        await self._network.listen()
+        entry = sign_entry(self._identity, self._settings.run_id, self._key.public)
+        self._say({"user": self._me, "entry": entry.to_bytes().hex(), "place": self._network.address})
+        orders: dict[str, Callable[[dict[str, Any]], Any]] = {
+            "begin": self._begin, "dial": self._dial, "bare": self._bare_hops,
+            "cpu": self._cpu, "growth": self._growth,
+        }  # fmt: skip
+        while line := await reader.readline():
+            order = json.loads(line)
+            answer = orders[order["do"]](order)
+            answer = await answer if asyncio.iscoroutine(answer) else answer
+            if answer is not None:
+                self._say(answer)
+            if self._shell.ended.done():
+                await self._shell.ended
+        self._network.close()
+        self._shell.stop()
+        await self._transport.close()
+        self._writer.close()
+        await self._writer.wait_closed()
+
+    def _begin(self, order: dict[str, Any]) -> dict[str, Any]:
+        self._places = [(host, port) for host, port in order["places"]]
+        self._roles = tuple(order["roles"])
+        self._roster = Roster.from_bytes(bytes.fromhex(order["roster"]))
+        seat = Seat(self._me, self._roster, self._identity, self._key, self._neighbours)
+        self._network.serve(self._me, self._transport)
+        journal = Journal(self._disk.stored.pop(VIEW), self._disk.stored.pop(PRIVATE))
+        self._bare.agree(self._key.to_bytes(), {peer: self._roster.entry(peer).box for peer in self._others()})
+        rows = self._settings.rows(self._me)
+        self._shell.begin(user_host(self._settings.run, seat, journal, ExactSampler(), self._entropy, rows))
+        return {"user": self._me}
+
+    def _others(self) -> Sequence[Peer]:
+        return [peer for peer in self._users if peer != self._me]
+
+    async def _dial(self, _order: dict[str, Any]) -> dict[str, Any]:
+        """Compares numbers with everybody it may talk to, as after a lost connection; the lower number dials."""
+        for peer in self._others():
+            if peer > self._me:
+                self._shell.connected(peer)
+        host = self._shell.host
+        assert host is not None
+        while not all(host.heard(peer) for peer in self._others()):  # noqa: ASYNC110  (a host has no event for it)
+            await asyncio.sleep(LOOK_S)
+        return {"user": self._me}
+
+    def _bare_hops(self, order: dict[str, Any]) -> None:
+        for _ in range(order["tokens"]):
+            self._bare.begin(order["hops"])
+
+    def _cpu(self, _order: dict[str, Any]) -> dict[str, Any]:
+        used = resource.getrusage(resource.RUSAGE_SELF)
+        return {"user": self._me, "cpu_s": used.ru_utime + used.ru_stime}
+
+    def _growth(self, _order: dict[str, Any]) -> dict[str, Any]:
+        """The bytes of its ledgers, and memory that is its own."""
+        place = self._settings.folder / f"{self._me:04d}"
+        ledgers = sum(file.stat().st_size for file in place.glob("*.ledger"))
+        return {"user": self._me, "ledger_bytes": ledgers, "private_mib": _private_mib()}
+
+
+def _private_mib() -> float | None:
+    """Pages that no other process shares; None where the system does not tell."""
+    if not _SMAPS.is_file():
+        return None
+    lines = _SMAPS.read_text().splitlines()
+    return sum(int(line.split()[1]) for line in lines if line.startswith(("Private_Clean", "Private_Dirty"))) / 1024

@@ -1,0 +1,102 @@
+"""The folder of one user's node, whose run has other machines in it.
+
+    node.json                            whose it is: identity, bootstrap's key, number of the join token
+    node/{view,private}.ledger, run.key, seat, totals.json
+    spec.toml                            as bootstrap offered it
+    roster.json, nodes/0003 -> ../node   once there is a seat: the layout of a run, for views, verify and export
+
+One process at a time works in a folder (`locked`).
+"""
+
+from __future__ import annotations
+
+import fcntl
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+from p2pdp.core.errors import NotReady, UsageError
+from p2pdp.core.ids import Peer
+from p2pdp.crypto.roster import Roster
+from p2pdp.files.folder import ROSTER_FILE, SPEC_FILE, disk_error, make_folder, peer_folder, read_json, write_json
+from p2pdp.files.reading import read_text
+from p2pdp.ledger.journal import PRIVATE, VIEW
+from p2pdp.ledger.records import to_skeleton
+from p2pdp.node.keys import write_durably
+from p2pdp.node.shell import TOTALS_FILE
+from p2pdp.node.user import SEAT_FILE
+
+NODE_FILE: Final = "node.json"
+_WORK: Final = "node"
+
+
+def is_node_folder(place: Path) -> bool:
+    return (place / NODE_FILE).is_file()
+
+
+class NodeFolder:
+    def __init__(self, path: Path, facts: dict[str, Any]) -> None:
+        """A fresh folder, or the one of the same node, to be gone on with; `facts` say whose it is."""
+        if not is_node_folder(path):
+            make_folder(path)
+            write_json(path / NODE_FILE, facts)
+        known = read_json(path / NODE_FILE)
+        for name, value in facts.items():
+            if known.get(name) != value:
+                raise UsageError(f"--out {path}: holds a node with another {name}; name another folder")
+        self.path = path
+        self.work = path / _WORK
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        with (self.path / NODE_FILE).open("rb") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise NotReady(f"{self.path}: another process runs this node; wait for its end") from None
+            yield
+
+    @property
+    def has_seat(self) -> bool:
+        return (self.work / SEAT_FILE).is_file()
+
+    @property
+    def spec_text(self) -> str:
+        return read_text(self.path / SPEC_FILE)
+
+    def keep_spec(self, text: str) -> None:
+        write_durably(self.path / SPEC_FILE, text.encode())
+
+    def take_seat(self, roster: Roster, me: Peer) -> None:
+        write_json(self.path / ROSTER_FILE, roster.to_json())
+        place = peer_folder(self.path, me)
+        try:
+            place.parent.mkdir(exist_ok=True)
+            if not place.is_symlink():
+                place.symlink_to(Path("..", _WORK))
+        except OSError as error:
+            raise disk_error(place, error) from None
+
+    @property
+    def roster(self) -> Roster:
+        return Roster.from_json(read_json(self.path / ROSTER_FILE))
+
+    def view(self) -> bytes:
+        return (self.work / f"{VIEW}.ledger").read_bytes()
+
+    def faults(self) -> dict[str, int]:
+        said = read_json(self.work / TOTALS_FILE) if (self.work / TOTALS_FILE).is_file() else {"faults": {}}
+        return dict(said["faults"])
+
+    def forget_draws(self) -> None:
+        """Leaves of the private ledger what its skeleton holds: the chain, and no draw, input or note.
+
+        For a node whose run key is unlinked: nothing is ever run again from it. The inputs stay with their owner
+        in the data that they came from.
+        """
+        path = self.work / f"{PRIVATE}.ledger"
+        data = path.read_bytes()
+        skeleton = to_skeleton(data)
+        if skeleton != data:
+            write_durably(path, skeleton)

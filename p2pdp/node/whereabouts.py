@@ -1,0 +1,95 @@
+"""A node among machines: says where it is, and learns from bootstrap where its neighbours are.
+
+It says so when it has its seat, when its way to bootstrap was lost and when it is there again, and every
+`ASK_S` while it lacks the address of a neighbour. The counter of a statement rises only with a new address; it
+begins with the time, so that a node that comes back at another place is newer than it was before. Should the
+clock have gone back meanwhile, bootstrap shows what it has of this node, and the node goes on above that.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Final
+
+from p2pdp.core.ids import is_user
+from p2pdp.crypto.addresses import COUNTER_MAX, Statement, sign_statement, statement_frame
+from p2pdp.host.seat import Seat
+from p2pdp.services.addresses import AddressBook, News
+
+ASK_S: Final = 3.0
+GIVE_UP_S: Final = 60.0
+
+
+@dataclass(frozen=True)
+class Abroad:
+    """What a node among machines is started with, beside what every node is.
+
+    `own_address` gives what others are to be told, None while there is no way to them. `admit` sees the seat before
+    bootstrap is told that the node is ready, and may raise. `say` is told whom the node waits for. A node whose
+    ledger is closed tries for `give_up_s` to hand in its head.
+    """
+
+    own_address: Callable[[], Awaitable[str | None]]
+    admit: Callable[[Seat], None]
+    say: Callable[[str], None]
+    give_up_s: float = GIVE_UP_S
+
+
+class Whereabouts:
+    """To be made within a running event loop."""
+
+    def __init__(
+        self, seat: Seat, own_address: Callable[[], Awaitable[str | None]], send: Callable[[bytes], None]
+    ) -> None:
+        self._seat = seat
+        self._own_address = own_address
+        self._send = send
+        self._book = AddressBook(seat.roster)
+        self._neighbours = [peer for peer in seat.peers() if is_user(peer)]
+        self._said: Statement | None = None
+        self._counter = time.time_ns()
+        self._again = asyncio.Event()
+        self.where = self._book.where
+
+    @property
+    def faults(self) -> Counter[str]:
+        return self._book.faults
+
+    async def tell(self) -> None:
+        """Never ends; to be cancelled with the node."""
+        while True:
+            self._again.clear()
+            self.say(await self._own_address())
+            waiting = self._said is None or self._book.lacks(self._neighbours)
+            try:
+                async with asyncio.timeout(ASK_S if waiting else None):
+                    await self._again.wait()
+            except TimeoutError:
+                continue
+
+    def say(self, address: str | None) -> None:
+        if address is None:
+            return
+        if self._said is not None and self._said.address != address:
+            self._counter += 1
+        if self._said is None or self._said.counter != self._counter:
+            seat = self._seat
+            self._said = sign_statement(seat.identity, seat.roster.run_id, seat.me, self._counter, address)
+        self._send(statement_frame(self._said))
+
+    def again(self) -> None:
+        """The way to bootstrap was lost, or is there again."""
+        self._again.set()
+
+    def hear(self, frame: bytes) -> None:
+        taken = self._book.take(frame)
+        if taken is None:
+            return
+        statement, news = taken
+        if statement.user == self._seat.me and news is News.NEWER and statement.counter >= self._counter:
+            self._counter = min(statement.counter + 1, COUNTER_MAX)
+            self._again.set()

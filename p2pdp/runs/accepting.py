@@ -1,0 +1,158 @@
+"""What a node's owner wants to know of a spec before the node enrols, and what it refuses.
+
+Guarantee: a spec that `check_accepted` lets pass asks for no more than `[accept]` allows, and `OwnData` holds rows
+that fit it, read from the owner's own file as a whole. Nothing here has told anybody anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from p2pdp.core.errors import NotReady, Refused, UsageError
+from p2pdp.core.ids import Peer, is_user
+from p2pdp.core.spec import Spec
+from p2pdp.crypto.roster import Roster
+from p2pdp.files.checks import check
+from p2pdp.files.data import load_data
+from p2pdp.files.node_config import NodeConfig
+from p2pdp.files.spec import parse_spec, spec_digest
+from p2pdp.host.seat import Seat
+from p2pdp.mechanisms.clipping import Bounds
+from p2pdp.protocols import protocol
+from p2pdp.protocols.walk_sum import sigma_of
+
+
+def spec_dimensions(spec: Spec) -> int | None:
+    """How many numbers a value of this spec has; None where only a data file could tell."""
+    if spec.task.kind == "histogram" or spec.data.kind not in ("csv", "npy"):
+        return 1
+    return None if spec.data.columns is None else len(spec.data.columns)
+
+
+def check_can_run(spec: Spec) -> None:
+    """Refuses what this version does not run across machines."""
+    protocol(spec.run.protocol)
+    if spec.run.transport != "tcp":
+        raise NotReady(f"[run] transport: machines talk over tcp here, not over {spec.run.transport}")
+
+
+def offered_spec(text: str) -> Spec:
+    try:
+        spec = parse_spec(text, None)
+        check_can_run(spec)
+    except UsageError as error:
+        raise Refused(f"the spec that bootstrap offers cannot be run by this version: {error}") from None
+    return spec
+
+
+def noise_sigma(spec: Spec, dimensions: int) -> float | None:
+    """The standard deviation of one contribution's noise in data units; None for noise that has none."""
+    if spec.noise.mechanism == "none":
+        return 0.0
+    if spec.noise.mechanism not in ("gaussian", "laplace") or spec.data.clip is None:
+        return None
+    return sigma_of(spec.noise, Bounds(*spec.data.clip), dimensions)
+
+
+def describe(spec: Spec, dimensions: int, bootstrap: str) -> list[str]:
+    """The terms of a run, for its owner to read."""
+    noise, graph = spec.noise, spec.graph
+    sigma = noise_sigma(spec, dimensions)
+    if noise.mechanism == "none":
+        terms = "none at all"
+    else:
+        strength = f"epsilon {noise.epsilon:g} a contribution" if sigma is None else f"standard deviation {sigma:.6g}"
+        terms = f"{noise.mechanism}, {strength}, {noise.sampler} sampler"
+    clip = "" if spec.data.clip is None else f", clipped to [{spec.data.clip[0]:g}, {spec.data.clip[1]:g}]"
+    return [
+        f"bootstrap with the key {bootstrap} offers this run:",
+        f"  protocol {spec.run.protocol}, task {spec.task.kind}, {spec.run.min_nodes} to {spec.run.nodes} nodes",
+        f"  graph {graph.kind}{'' if graph.public else ', not public'}",
+        f"  noise {terms}; delta {spec.privacy.delta:g}{clip}",
+    ]
+
+
+def check_accepted(spec: Spec, dimensions: int, config: NodeConfig) -> None:
+    """What does not fit is refused by the name of its entry, with what the run has and what is allowed."""
+    accept, name = config.accept, f"{config.path} [accept]"
+    if accept.protocols is not None and spec.run.protocol not in accept.protocols:
+        allowed = ", ".join(accept.protocols) or "none"
+        raise Refused(f"{name} protocols: the run's is {spec.run.protocol}, and this node takes part in {allowed} only")
+    if accept.sigma_min is not None:
+        sigma = noise_sigma(spec, dimensions)
+        if sigma is None:
+            raise Refused(
+                f"{name} sigma_min: noise of {spec.noise.mechanism} has no standard deviation, "
+                f"and this node asks for {accept.sigma_min:g}"
+            )
+        if sigma < accept.sigma_min:
+            raise Refused(
+                f"{name} sigma_min: the run's noise has sigma {sigma:.6g}, and this node asks for {accept.sigma_min:g}"
+            )
+    if accept.clip is not None and spec.data.clip is not None:
+        (low, high), (least, most) = spec.data.clip, accept.clip
+        if not least <= low < high <= most:
+            raise Refused(
+                f"{name} clip: the run's bounds are [{low:g}, {high:g}], and this node allows [{least:g}, {most:g}]"
+            )
+
+
+@dataclass(frozen=True)
+class OwnData:
+    """The owner's rows; `user` gives them once the node knows its number among how many (made-up data needs it)."""
+
+    dimensions: int
+    user: Callable[[int, Peer], Any] = field(repr=False)
+
+
+def own_data(spec: Spec, config: NodeConfig) -> OwnData:
+    """Reads the node's own `[data]`, with the bounds of the spec."""
+    name = f"{config.path} [data]"
+    clip = spec.data.clip
+    if config.data.clip is not None and config.data.clip != clip:
+        bounds = "none" if clip is None else f"[{clip[0]:g}, {clip[1]:g}]"
+        own = f"[{config.data.clip[0]:g}, {config.data.clip[1]:g}]"
+        raise UsageError(f"{name} clip: is {own}, and the run's is {bounds}; leave it out, or keep out of this run")
+    mine = replace(spec, data=replace(config.data, clip=clip))
+    whole = config.data.kind in ("csv", "npy")
+    try:
+        check(mine, {f"data.{key}" for key in config.given})
+        data = load_data(mine, 1 if whole else spec.run.nodes)
+        data.user(0)  # what cannot be read or bounded is refused now
+    except UsageError as error:
+        raise UsageError(f"{config.path}: {error}") from None
+    _check_dimensions(spec_dimensions(spec), data.dimensions, name)
+    return OwnData(data.dimensions, lambda n, me: data.user(0) if whole else load_data(mine, n).user(me))
+
+
+def _check_dimensions(run: int | None, mine: int, name: str) -> None:
+    if run is not None and run != mine:
+        raise UsageError(f"{name} columns: these rows have {mine} numbers each, and the run's values have {run}")
+
+
+def check_seat(seat: Seat, spec: Spec, data: OwnData, config: NodeConfig) -> None:
+    """The facts that bootstrap signed fit the spec, and neighbours are those that the owner pinned."""
+    roster = seat.roster
+    facts = dict(roster.facts)
+    _check_dimensions(int(facts.get("dimensions", 0)), data.dimensions, f"{config.path} [data]")
+    least = spec.run.min_nodes or spec.run.nodes
+    expected = (roster.n, spec.noise.sampler, spec.run.protocol, spec_digest(spec))
+    if (facts.get("n"), facts.get("sampler"), roster.protocol, roster.spec_digest) != expected:
+        raise Refused("the roster that bootstrap signed does not fit the spec that it offered")
+    if not least <= roster.n <= spec.run.nodes:
+        raise Refused(f"the roster has {roster.n} users, and the spec asks for {least} to {spec.run.nodes}")
+    _check_pins(seat, roster, config)
+
+
+def _check_pins(seat: Seat, roster: Roster, config: NodeConfig) -> None:
+    pins = config.accept.peers
+    if pins is None:
+        return
+    for user in filter(is_user, seat.peers()):
+        public = roster.entry(user).identity
+        if public not in pins:
+            raise Refused(
+                f"{config.path} [accept] peers: user {user} has the identity {public.hex()}, which is not pinned"
+            )

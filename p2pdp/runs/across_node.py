@@ -1,0 +1,189 @@
+"""`node`: one user's part of a run whose other users are on other machines."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from p2pdp.assembly.outcome import Number, Outcome, estimate_of
+from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer
+from p2pdp.core.messages import OUT, RESULT
+from p2pdp.core.spec import Spec
+from p2pdp.crypto.roster import Roster
+from p2pdp.files.node_config import NodeConfig, load_node_config
+from p2pdp.files.spec import parse_spec, spec_digest
+from p2pdp.host.seat import Seat
+from p2pdp.ledger.messages import public_message, whole_message
+from p2pdp.ledger.records import RECEIVED, read
+from p2pdp.mechanisms.sampler import ExactSampler, FastSampler, warm
+from p2pdp.node.foreground import run_in_foreground
+from p2pdp.node.listening import announcer, listen_at
+from p2pdp.node.own_folder import NodeFolder
+from p2pdp.node.user import UserNode, UserSettings, has_finished
+from p2pdp.node.whereabouts import Abroad
+from p2pdp.protocols.run_plan import RunPlan, plan_of_facts
+from p2pdp.report.documents import plain
+from p2pdp.runs.accepting import OwnData, check_accepted, check_seat, describe, offered_spec, own_data
+from p2pdp.runs.budgeting import NodeBudget
+from p2pdp.transports.networks import TcpNetwork
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class TookPart:
+    """What a node's owner wants to know afterwards. `excluded`: bootstrap put the node out, and it saw no result."""
+
+    run_id: str
+    user: int
+    nodes: int
+    protocol: str
+    estimate: Number
+    standard_error: Number
+    excluded: bool
+    skeleton_shared: bool
+    private_kept: bool
+    faults: dict[str, int]
+    folder: str
+
+    def to_json(self) -> dict[str, Any]:
+        document: dict[str, Any] = plain(asdict(self))
+        return document
+
+
+def take_part(config_file: Path, out: Path, *, share_skeleton: bool, keep_private: bool, say: Say) -> TookPart:
+    """Until the node's part is done; one that has done it before just tells of it again."""
+    config = load_node_config(config_file)
+    token = config.token
+    facts = {
+        "identity": config.identity.public.hex(),
+        "bootstrap": token.bootstrap_public.hex(),
+        "token": token.number,
+    }
+    folder = NodeFolder(out, facts)
+    with folder.locked():
+        if not has_finished(folder.work):
+            _run(_Member(config, folder, say), config, folder, say, share_skeleton=share_skeleton)
+        if not keep_private:
+            folder.forget_draws()
+        return _told(folder, share_skeleton=share_skeleton, private_kept=keep_private)
+
+
+class _Member:
+    """The node's decisions, on behalf of its owner."""
+
+    def __init__(self, config: NodeConfig, folder: NodeFolder, say: Say) -> None:
+        self._config = config
+        self._folder = folder
+        self._say = say
+        self.spec: Spec | None = None
+        self._data: OwnData | None = None
+        self._budget = NodeBudget(config)
+        if folder.has_seat:
+            self._consider(parse_spec(folder.spec_text, None))
+
+    def _consider(self, spec: Spec) -> None:
+        self._data = own_data(spec, self._config)
+        check_accepted(spec, self._data.dimensions, self._config)
+        self.spec = spec
+
+    def accept(self, text: str) -> bytes:
+        """Shows the offered spec and checks it, before anybody hears of this node."""
+        spec = offered_spec(text)
+        self._consider(spec)
+        assert self._data is not None
+        for line in describe(spec, self._data.dimensions, self._config.token.bootstrap_public.hex()):
+            self._say(line)
+        cost = self._budget.consider(spec, self._data.dimensions)
+        if cost is not None:
+            self._say(f"  what it would cost this node: {cost}")
+        if spec.noise.sampler == "exact":
+            for mechanism in plan_of_facts(spec, self._facts(spec)).plan.mechanisms:
+                warm(mechanism)
+        self._folder.keep_spec(text)
+        return spec_digest(spec)
+
+    def _facts(self, spec: Spec) -> dict[str, int | str | float]:
+        assert self._data is not None
+        return {"n": spec.run.nodes, "dimensions": self._data.dimensions, "sampler": spec.noise.sampler}
+
+    def admit(self, seat: Seat) -> None:
+        assert self.spec is not None
+        assert self._data is not None
+        check_seat(seat, self.spec, self._data, self._config)
+        self._budget.reserve(self.spec, seat.roster)
+        self._folder.take_seat(seat.roster, seat.me)
+        self._say(f"this node is user {seat.me} of {seat.roster.n}")
+
+    def prepare(self, roster: Roster, me: Peer) -> tuple[RunPlan, Any]:
+        assert self.spec is not None
+        assert self._data is not None
+        return plan_of_facts(self.spec, dict(roster.facts)), self._data.user(roster.n, me)
+
+    def sampler(self) -> ExactSampler | FastSampler:
+        assert self.spec is not None
+        return ExactSampler() if self.spec.noise.sampler == "exact" else FastSampler()
+
+
+def _run(member: _Member, config: NodeConfig, folder: NodeFolder, say: Say, *, share_skeleton: bool) -> None:
+    bound = listen_at(config.listen, f"{config.path} [node] listen")
+    try:
+        settings = UserSettings(
+            folder=folder.work,
+            identity=config.identity,
+            token=config.token.number,
+            secret=config.token.secret,
+            bootstrap_public=config.token.bootstrap_public,
+            accept=member.accept,
+            prepare=member.prepare,
+            network=TcpNetwork(bound),
+            bootstrap_address=config.bootstrap,
+            where=lambda _roster, _user: None,
+            sampler=member.sampler,
+            share_skeleton=share_skeleton,
+            abroad=Abroad(announcer(config.address, bound, config.bootstrap), member.admit, say),
+        )
+        run_in_foreground(lambda: UserNode(settings).run())
+    finally:
+        bound.close()
+
+
+def _told(folder: NodeFolder, *, share_skeleton: bool, private_kept: bool) -> TookPart:
+    spec, roster = parse_spec(folder.spec_text, None), folder.roster
+    run = plan_of_facts(spec, dict(roster.facts))
+    me, published, excluded = _what_came(folder.view())
+    value = error = None
+    if published is not None:
+        # Each token's total holds a contribution of each of its steps, whoever made it.
+        every_step = {me: {0: run.plan.length}}
+        estimate = estimate_of(run, Outcome(published, every_step))
+        value, error = estimate.value, estimate.standard_error
+    return TookPart(
+        run_id=roster.run_id.hex(),
+        user=me,
+        nodes=roster.n,
+        protocol=roster.protocol,
+        estimate=value,
+        standard_error=error,
+        excluded=excluded,
+        skeleton_shared=share_skeleton,
+        private_kept=private_kept,
+        faults=folder.faults(),
+        folder=str(folder.path),
+    )
+
+
+def _what_came(view: bytes) -> tuple[Peer, Any, bool]:
+    """Who the node was, what the curator told it, and whether bootstrap put it out, from its own ledger."""
+    records = read(view).records
+    me: Peer = records[0].body[2]
+    published, excluded = None, False
+    for record in records:
+        if record.kind == RECEIVED and record.body[1] < 0:
+            message = public_message(record)
+            if record.body[1] == CURATOR and message.type == RESULT:
+                published = whole_message(record).value
+            excluded |= record.body[1] == BOOTSTRAP and message.type == OUT and message.fields[0] == me
+    return me, published, excluded

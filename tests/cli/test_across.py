@@ -1,0 +1,78 @@
+"""How the commands across machines take their options and show what came of it; whole runs are in tests/system."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from p2pdp.cli import across
+from p2pdp.cli.main import main
+from p2pdp.runs import across_node
+from p2pdp.runs.across_node import TookPart
+
+TOLD = TookPart("ab" * 16, 3, 5, "walk.sum", 1.5, 0.25, False, True, False, {}, "mine")
+
+
+def played(monkeypatch: pytest.MonkeyPatch, told: TookPart) -> list[dict[str, Any]]:
+    calls: list[dict[str, Any]] = []
+
+    def take_part(config: Path, out: Path, **options: Any) -> TookPart:
+        calls.append({"config": config, "out": out, **options})
+        options["say"]("bootstrap offers\nthis run")
+        return told
+
+    monkeypatch.setattr(across_node, "take_part", take_part)
+    return calls
+
+
+def test_a_node_tells_its_owner_on_the_error_stream_and_gives_one_document(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    calls = played(monkeypatch, TOLD)
+    assert main(["node", "n.toml", "--out", "mine", "--share-skeleton", "--json"]) == 0
+    printed = capsys.readouterr()
+    assert json.loads(printed.out) == TOLD.to_json()
+    assert printed.err == "bootstrap offers\\nthis run\n"
+    expected = {"config": Path("n.toml"), "out": Path("mine"), "share_skeleton": True, "keep_private": False}
+    assert calls == [expected | {"say": across.say}]
+
+
+def test_a_node_shows_people_what_was_published(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    calls = played(monkeypatch, TOLD)
+    assert main(["node", "n.toml", "--out", "mine", "--keep-private"]) == 0
+    out = capsys.readouterr().out
+    for word in ("walk.sum", "user 3 of 5", "estimate 1.5", "standard error 0.25", "p2pdp views mine"):
+        assert word in out
+    assert calls[0]["keep_private"]
+
+
+def test_a_node_that_was_put_out_says_so(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    played(monkeypatch, TookPart("ab", 3, 5, "walk.sum", None, None, True, False, False, {}, "mine"))
+    assert main(["node", "n.toml", "--out", "mine"]) == 0
+    printed = capsys.readouterr()
+    assert "put this node out" in printed.err
+    assert "estimate" not in printed.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["node"], "CONFIG"),
+        (["node", "absent.toml", "--out", "x"], "absent.toml"),
+        (["node", "absent.toml"], "--out"),
+        (["bootstrap", "absent.toml", "--listen", "h:1", "--tokens", "3", "--out", "x"], "absent.toml"),
+        (["bootstrap", "absent.toml", "--listen", "h:1", "--out", "x"], "--tokens"),
+        (["bootstrap", "absent.toml", "--tokens", "3", "--out", "x"], "--listen"),
+        (["bootstrap", "absent.toml", "--listen", "h:1", "--tokens", "three", "--out", "x"], "--tokens"),
+    ],
+)
+def test_a_wrong_command_line_is_one_line(arguments: list[str], says: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(arguments) == 2
+    err = capsys.readouterr().err
+    assert says in err
+    assert err.count("\n") == 1

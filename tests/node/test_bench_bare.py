@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+import pytest
+from nacl.exceptions import CryptoError
+
+from p2pdp.crypto.entropy import random_bytes
+from p2pdp.crypto.identity import RunKey
+from p2pdp.node.bench_bare import BARE, BareNode
+from p2pdp.wire.padding import FRAME_SIZES
+
+
+class Bare:
+    """Bare nodes whose frames a test carries."""
+
+    def __init__(self, n: int) -> None:
+        self.frames: list[tuple[int, bytes]] = []
+        self.done: list[int] = []
+        keys = [RunKey(random_bytes(32)) for _ in range(n)]
+        self.nodes = [self._node(user, n) for user in range(n)]
+        for user, node in enumerate(self.nodes):
+            others = {peer: keys[peer].public for peer in range(n) if peer != user}
+            node.agree(keys[user].to_bytes(), others)
+
+    def _node(self, user: int, n: int) -> BareNode:
+        return BareNode(
+            user, range(n), lambda to, frame: self.frames.append((to, frame)), lambda: self.done.append(user)
+        )
+
+    def carry(self) -> list[bytes]:
+        seen = []
+        while self.frames:
+            to, frame = self.frames.pop(0)
+            seen.append(frame)
+            self.nodes[to].hop(None, frame)
+        return seen
+
+
+def test_a_token_makes_its_hops_and_ends_once() -> None:
+    world = Bare(4)
+    world.nodes[0].begin(200)
+    frames = world.carry()
+    assert len(world.done) == 1
+    assert 100 < len(frames) < 200  # a quarter of all draws choose the holder itself, with no frame
+    assert {len(frame) for frame in frames} == {FRAME_SIZES[0]}
+    assert {frame[1] for frame in frames} == {BARE}
+    assert len({frame[6:30] for frame in frames}) == len(frames), "no nonce comes twice"
+
+
+def test_a_token_of_one_hop_goes_nowhere() -> None:
+    world = Bare(2)
+    world.nodes[1].begin(1)
+    assert (world.frames, world.done) == ([], [1])
+
+
+def test_a_frame_is_authentic_or_refused() -> None:
+    world = Bare(2)
+    while not world.frames:
+        world.nodes[0].begin(1000)
+    to, frame = world.frames.pop()
+    with pytest.raises(CryptoError):
+        world.nodes[to].hop(None, frame[:-1] + bytes([frame[-1] ^ 1]))

@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from p2pdp.core.errors import NotReady, UsageError
+from p2pdp.files.folder import read_evidence
+from p2pdp.ledger.journal import PRIVATE, Journal
+from p2pdp.ledger.records import CLOSED, INPUTS, OPENED, POOL, chain_problem, read
+from p2pdp.node.own_folder import NodeFolder, is_node_folder
+from tests.host.toys import roster
+from tests.node.local import SPEC
+
+FACTS = {"identity": "ab", "bootstrap": "cd", "token": 1}
+
+
+def test_a_folder_is_found_again_by_its_own_node_only(tmp_path: Path) -> None:
+    place = tmp_path / "n"
+    assert not is_node_folder(place)
+    NodeFolder(place, FACTS)
+    assert is_node_folder(place)
+    assert NodeFolder(place, FACTS).work == place / "node"
+    for name in FACTS:
+        with pytest.raises(UsageError, match=name):
+            NodeFolder(place, FACTS | {name: "other"})
+    with pytest.raises(UsageError, match="not empty"):
+        NodeFolder(tmp_path, FACTS)
+
+
+def test_one_process_at_a_time(tmp_path: Path) -> None:
+    folder = NodeFolder(tmp_path / "n", FACTS)
+    with folder.locked(), pytest.raises(NotReady, match="another process"), folder.locked():
+        pass
+    with folder.locked():
+        pass
+
+
+def test_with_its_seat_it_looks_like_a_run_of_which_one_view_is_at_hand(tmp_path: Path) -> None:
+    folder = NodeFolder(tmp_path / "n", FACTS)
+    folder.work.mkdir()
+    folder.keep_spec(SPEC)
+    (folder.work / "view.ledger").write_bytes(b"p2pdp ledger 01\n")
+    assert not folder.has_seat
+    for _ in range(2):  # a restart does it again
+        folder.take_seat(roster(3), 2)
+    assert folder.roster == roster(3)
+    assert folder.spec_text == SPEC
+    evidence = read_evidence(folder.path)
+    assert (evidence.own, evidence.views) == (2, {2: folder.view()})
+    (folder.work / "seat").touch()
+    assert folder.has_seat
+
+
+def test_faults_are_those_of_the_node_s_end(tmp_path: Path) -> None:
+    folder = NodeFolder(tmp_path / "n", FACTS)
+    assert folder.faults() == {}
+    folder.work.mkdir()
+    (folder.work / "totals.json").write_text(json.dumps({"bytes": 1, "faults": {"gap": 2}}))
+    assert folder.faults() == {"gap": 2}
+
+
+def test_draws_are_forgotten_and_the_chain_still_verifies(tmp_path: Path) -> None:
+    folder = NodeFolder(tmp_path / "n", FACTS)
+    folder.work.mkdir()
+    journal = Journal()
+    journal.append_private(OPENED, (PRIVATE, bytes(16), 0), b"", b"")
+    journal.append_private(INPUTS, (None, 1), b"an input", bytes(16))
+    journal.append_private(POOL, (None, 0, "gaussian", 1.0, 0, [], 1), b"a draw", bytes(16))
+    journal.append_private(CLOSED, (bytes(64),), b"", b"")
+    before = b"".join(data for name, data in journal.take_writes() if name == PRIVATE)
+    path = folder.work / "private.ledger"
+    path.write_bytes(before)
+    for _ in range(2):
+        folder.forget_draws()
+        after = path.read_bytes()
+        assert b"a draw" not in after
+        assert b"an input" not in after
+    old, new = read(before), read(after)
+    assert chain_problem(new) is None
+    assert [(record.kind, record.body, record.hash) for record in new.records] == [
+        (record.kind, record.body, record.hash) for record in old.records
+    ]
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert sorted(each.name for each in folder.work.iterdir()) == ["private.ledger"]

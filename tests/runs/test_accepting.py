@@ -1,0 +1,224 @@
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from p2pdp.core.errors import NotReady, Refused, UsageError
+from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer
+from p2pdp.core.spec import Spec
+from p2pdp.crypto.roster import RosterEntry, sign_entry, sign_roster
+from p2pdp.crypto.tokens import JoinToken
+from p2pdp.files.keys import write_identity
+from p2pdp.files.node_config import NodeConfig, load_node_config
+from p2pdp.files.spec import parse_spec, spec_digest
+from p2pdp.host.seat import Seat
+from p2pdp.runs.accepting import (
+    check_accepted,
+    check_can_run,
+    check_seat,
+    describe,
+    noise_sigma,
+    offered_spec,
+    own_data,
+    spec_dimensions,
+)
+from tests.host.toys import RUN_ID, identity, run_key
+
+SUM = """[run]
+protocol = "walk.sum"
+nodes = 4
+min_nodes = 3
+[graph]
+kind = "complete"
+[walk]
+order = "random"
+hops = 9
+[noise]
+mechanism = "gaussian"
+sigma = 2.0
+[data]
+kind = "uniform"
+clip = [0.0, 1.0]
+"""
+HISTOGRAM = (
+    SUM.replace("walk.sum", "walk.histogram")
+    .replace('"gaussian"\nsigma = 2.0', '"randomized_response"\nepsilon = 1.0')
+    .replace('"uniform"\nclip = [0.0, 1.0]', '"categories"\n[task]\ncategories = 3')
+)
+TABLE = SUM.replace('kind = "uniform"', 'kind = "csv"\npath = "theirs.csv"\ncolumns = ["a", "b"]')
+
+Configure = Callable[..., NodeConfig]
+
+
+@pytest.fixture
+def configured(tmp_path: Path) -> Configure:
+    write_identity(tmp_path / "id", bytes([1] * 32))
+    token = JoinToken("boot:1", bytes(32), bytes(16), 0).to_text()
+    (tmp_path / "own.csv").write_text("a,b\n0.25,3\n0.5,0.75\n")
+    (tmp_path / "one.csv").write_text("1\n0\n2\n")
+
+    def make(data: str = 'kind = "uniform"', accept: str = "") -> NodeConfig:
+        path = tmp_path / "node.toml"
+        node = f'[node]\nidentity = "id/identity.key"\ntoken = "{token}"\nlisten = "localhost:0"\n'
+        path.write_text(f"{node}[data]\n{data}\n[accept]\n{accept}\n")
+        return load_node_config(path)
+
+    return make
+
+
+def spec_of(text: str) -> Spec:
+    return parse_spec(text, None)
+
+
+@pytest.mark.parametrize(
+    ("accept", "says"),
+    [
+        ("sigma_min = 2.0", None),
+        ("sigma_min = 2.5", ("sigma_min", "sigma 2,", "asks for 2.5")),
+        ("clip = [0, 1]", None),
+        ("clip = [-1, 2]", None),
+        ("clip = [0, 0.9]", ("clip", "[0, 1]", "[0, 0.9]")),
+        ("clip = [0.1, 1]", ("clip", "[0, 1]", "[0.1, 1]")),
+        ('protocols = ["walk.sum"]', None),
+        ('protocols = ["walk.histogram"]', ("protocols", "walk.sum", "walk.histogram")),
+        ("protocols = []", ("protocols", "none only")),
+    ],
+)
+def test_what_the_owner_does_not_accept_is_named(
+    configured: Configure, accept: str, says: tuple[str, ...] | None
+) -> None:
+    config = configured(accept=accept)
+    if says is None:
+        check_accepted(spec_of(SUM), 1, config)
+        return
+    with pytest.raises(Refused) as caught:
+        check_accepted(spec_of(SUM), 1, config)
+    assert all(word in str(caught.value) for word in says)
+
+
+def test_noise_is_compared_by_its_standard_deviation(configured: Configure) -> None:
+    laplace = spec_of(SUM.replace('"gaussian"\nsigma = 2.0', '"laplace"\nepsilon = 1.0'))
+    assert noise_sigma(laplace, 1) == pytest.approx(math.sqrt(2.0))
+    assert noise_sigma(laplace, 4) == pytest.approx(4 * math.sqrt(2.0))
+    none = spec_of(SUM.replace('"gaussian"\nsigma = 2.0', '"none"'))
+    assert noise_sigma(none, 1) == 0.0
+    config = configured(accept="sigma_min = 1e-9")
+    with pytest.raises(Refused, match="sigma_min"):
+        check_accepted(none, 1, config)
+    with pytest.raises(Refused, match="randomized_response has no standard deviation"):
+        check_accepted(spec_of(HISTOGRAM), 1, config)
+
+
+def test_the_owner_reads_what_counts() -> None:
+    shown = "\n".join(describe(spec_of(SUM), 1, "abcd"))
+    for word in ("abcd", "walk.sum", "3 to 4 nodes", "complete", "gaussian", "deviation 2,", "delta 1e-06", "[0, 1]"):
+        assert word in shown
+    assert "epsilon 1 a contribution" in "\n".join(describe(spec_of(HISTOGRAM), 1, "abcd"))
+    none = spec_of(SUM.replace('"gaussian"\nsigma = 2.0', '"none"'))
+    assert "noise none at all" in "\n".join(describe(none, 1, "abcd"))
+
+
+def test_offers_of_another_version_or_transport_are_refused() -> None:
+    assert offered_spec(SUM) == spec_of(SUM)
+    for text in ("rubbish", SUM.replace("hops", "hopps"), SUM + "[new]\n"):
+        with pytest.raises(Refused, match="cannot be run by this version"):
+            offered_spec(text)
+    with pytest.raises(NotReady, match="mqtt"):
+        check_can_run(spec_of(SUM.replace("min_nodes = 3", 'transport = "mqtt"')))
+
+
+def test_the_size_of_a_value() -> None:
+    assert [spec_dimensions(spec_of(text)) for text in (SUM, HISTOGRAM, TABLE)] == [1, 1, 2]
+    assert spec_dimensions(spec_of(TABLE.replace('columns = ["a", "b"]\n', ""))) is None
+
+
+def test_rows_are_the_owner_s_whole_file_within_the_run_s_bounds(configured: Configure) -> None:
+    data = own_data(spec_of(TABLE), configured('kind = "csv"\npath = "own.csv"'))
+    assert data.dimensions == 2
+    assert data.user(4, 3).rows.tolist() == [[0.25, 1.0], [0.5, 0.75]]
+    picked = own_data(spec_of(SUM), configured('kind = "csv"\npath = "own.csv"\ncolumns = ["a"]\nclip = [0, 1]'))
+    assert picked.user(4, 0).rows.tolist() == [0.25, 0.5]
+    counted = own_data(spec_of(HISTOGRAM), configured('kind = "csv"\npath = "one.csv"'))
+    assert counted.user(4, 1).rows.tolist() == [1, 0, 2]
+
+
+def test_made_up_rows_are_those_of_the_user_in_a_local_run(configured: Configure) -> None:
+    data = own_data(spec_of(SUM), configured())
+    assert data.user(4, 2).rows.tolist() != data.user(4, 1).rows.tolist()
+    assert data.user(4, 2).rows.tolist() == data.user(3, 2).rows.tolist()
+
+
+@pytest.mark.parametrize(
+    ("text", "data", "says"),
+    [
+        (SUM, 'kind = "csv"\npath = "own.csv"', "columns: these rows have 2 numbers each"),
+        (TABLE, 'kind = "csv"\npath = "one.csv"', "the run's values have 2"),
+        (SUM, 'kind = "csv"\npath = "absent.csv"', "absent.csv"),
+        (SUM, 'kind = "csv"', "[data] path: missing"),
+        (SUM, 'kind = "uniform"\ncolumns = ["a"]', "[data] columns"),
+        (SUM, 'kind = "uniform"\nclip = [0, 2]', "clip: is [0, 2], and the run's is [0, 1]"),
+        (SUM, 'kind = "categories"', "[data] kind"),
+        (HISTOGRAM, 'kind = "uniform"', "[data] kind"),
+        (HISTOGRAM, 'kind = "categories"\nclip = [0, 1]', "the run's is none"),
+        (HISTOGRAM, 'kind = "csv"\npath = "own.csv"', "categories are in one column"),
+    ],
+)
+def test_rows_that_do_not_fit_are_the_owner_s_mistake(configured: Configure, text: str, data: str, says: str) -> None:
+    config = configured(data)
+    with pytest.raises(UsageError) as caught:
+        own_data(spec_of(text), config)
+    assert says in str(caught.value)
+    assert str(caught.value).startswith(str(config.path))
+
+
+def seat(spec: Spec, n: int = 4, neighbours: tuple[Peer, ...] | None = None, **facts: int | str) -> Seat:
+    def entry(peer: Peer) -> RosterEntry:
+        return sign_entry(identity(peer), RUN_ID, run_key(peer).public)
+
+    roster = sign_roster(
+        identity(BOOTSTRAP),
+        run_id=RUN_ID,
+        spec_digest=spec_digest(spec),
+        protocol="walk.sum",
+        facts={"n": n, "dimensions": 1, "sampler": "exact"} | facts,
+        bootstrap=entry(BOOTSTRAP),
+        curator=entry(CURATOR),
+        entries=[entry(user) for user in range(n)],
+    )
+    return Seat(1, roster, identity(1), run_key(1), neighbours)
+
+
+def test_facts_that_do_not_fit_the_spec_are_refused(configured: Configure) -> None:
+    spec, config = spec_of(SUM), configured()
+    data = own_data(spec, config)
+    for n in (3, 4):
+        check_seat(seat(spec, n), spec, data, config)
+    for wrong in (seat(spec, n=2), seat(spec, n=5), seat(spec, sampler="fast"), seat(spec_of(TABLE))):
+        with pytest.raises(Refused):
+            check_seat(wrong, spec, data, config)
+    signed = seat(spec, 3)
+    object.__setattr__(signed.roster, "facts", tuple((dict(signed.roster.facts) | {"n": 4}).items()))
+    with pytest.raises(Refused, match="does not fit"):
+        check_seat(signed, spec, data, config)
+    with pytest.raises(UsageError, match="the run's values have 2"):
+        check_seat(seat(spec, dimensions=2), spec, data, config)
+
+
+@pytest.mark.parametrize(
+    ("pinned", "neighbours", "stranger"),
+    [([0, 2, 3], None, None), ([0, 2], None, 3), ([0, 2], (0, 2), None), ([2], (0, 2), 0), ([], (), None)],
+)
+def test_pinned_peers(
+    configured: Configure, pinned: list[Peer], neighbours: tuple[Peer, ...] | None, stranger: Peer | None
+) -> None:
+    names = ", ".join(f'"{identity(peer).public.hex()}"' for peer in pinned)
+    spec, config = spec_of(SUM), configured(accept=f"peers = [{names}]")
+    given = seat(spec, neighbours=neighbours)
+    if stranger is None:
+        check_seat(given, spec, own_data(spec, config), config)
+        return
+    with pytest.raises(Refused, match=f"user {stranger} has the identity {identity(stranger).public.hex()}"):
+        check_seat(given, spec, own_data(spec, config), config)

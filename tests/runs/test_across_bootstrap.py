@@ -1,0 +1,121 @@
+"""What a bootstrap refuses before it starts, and what it makes of its folder; live runs are in tests/system."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from p2pdp.api import simulate
+from p2pdp.cluster.bootstrap_folder import BootstrapFolder
+from p2pdp.core.errors import NotReady, UsageError
+from p2pdp.core.spec import Spec
+from p2pdp.files.spec import parse_spec, spec_digest, spec_to_toml
+from p2pdp.report.result import Result
+from p2pdp.runs.across_bootstrap import Places, _collect, _for_others, _planner, bootstrap, resume
+
+TEXT = """[run]
+protocol = "walk.sum"
+nodes = 4
+seed = 5
+min_nodes = 3
+[graph]
+kind = "complete"
+[walk]
+order = "random"
+hops = 30
+[noise]
+mechanism = "gaussian"
+sigma = 1.0
+[data]
+kind = "uniform"
+clip = [0.0, 1.0]
+"""
+TABLE = TEXT.replace("seed = 5\n", "").replace('"uniform"', '"csv"\npath = "some/where.csv"')
+HERE = Places("127.0.0.1:0")
+
+
+def spec_of(text: str = TEXT) -> Spec:
+    return parse_spec(text, None)
+
+
+@pytest.mark.parametrize(
+    ("text", "places", "tokens", "error", "says"),
+    [
+        (TEXT, HERE, 2, UsageError, "--tokens 2: the run needs 3"),
+        (TEXT, Places("0.0.0.0:7000"), 4, UsageError, "--address HOST:PORT"),
+        (TEXT, Places("[::]:7000"), 4, UsageError, "--address HOST:PORT"),
+        (TEXT, Places("[::]:7000", "0.0.0.0:7000"), 4, UsageError, "--address 0.0.0.0:7000"),
+        (TEXT, Places("7000"), 4, UsageError, "--listen 7000: must read HOST:PORT"),
+        (TEXT, Places("127.0.0.1:0", "here"), 4, UsageError, "--address here: must read"),
+        (TABLE.replace("nodes = 4", "nodes = 4\nseed = 1"), HERE, 4, UsageError, "seed"),
+        (TABLE, HERE, 4, UsageError, "columns: name them"),
+        (TEXT.replace("min_nodes = 3", 'transport = "mqtt"'), HERE, 4, NotReady, "mqtt"),
+    ],
+)
+def test_what_cannot_be_is_refused_before_anything_is_written(
+    tmp_path: Path, text: str, places: Places, tokens: int, error: type[Exception], says: str
+) -> None:
+    with pytest.raises(error) as caught:
+        bootstrap(spec_of(text), places, tokens, tmp_path / "boot", print)
+    assert says in str(caught.value)
+    assert not (tmp_path / "boot").exists()
+
+
+def test_no_data_is_needed_where_the_spec_names_the_columns(tmp_path: Path) -> None:
+    named = spec_of(TABLE.replace("[data]", '[data]\ncolumns = ["a", "b", "c"]'))
+    assert _planner(named)(4).dimensions == 3
+    (tmp_path / "own.csv").write_text("1,2\n3,4\n")
+    counted = parse_spec(TABLE.replace("some/where.csv", "own.csv"), tmp_path)
+    assert _planner(counted)(3).dimensions == 2
+    assert _planner(spec_of())(3).n == 3
+
+
+def test_others_learn_names_of_files_and_no_places(tmp_path: Path) -> None:
+    spec = parse_spec(TABLE, tmp_path)
+    offered = spec_to_toml(_for_others(spec))
+    assert str(tmp_path) not in offered
+    assert 'path = "where.csv"' in offered
+    assert spec_digest(parse_spec(offered, None)) == spec_digest(spec)
+
+
+def finished(tmp_path: Path, text: str = TEXT) -> tuple[Result, BootstrapFolder]:
+    """A simulated run, and the folder that its bootstrap would have: no user's ledger is there."""
+    spec = parse_spec(text, tmp_path)
+    result = simulate(spec, tmp_path / "all")
+    folder = BootstrapFolder.open(tmp_path / "boot", spec_to_toml(spec), 4)
+    shutil.copytree(tmp_path / "all" / "curator", tmp_path / "boot" / "curator")
+    shutil.copy(tmp_path / "all" / "roster.json", tmp_path / "boot")
+    return result, folder
+
+
+@pytest.mark.parametrize("task", ["", '[task]\nkind = "mean"\n'])
+def test_without_skeletons_the_estimate_is_there_and_what_nobody_knows_is_null(tmp_path: Path, task: str) -> None:
+    whole, folder = finished(tmp_path, TEXT + task)
+    told: list[str] = []
+    result = _collect(parse_spec(TEXT + task, tmp_path), folder, _planner(spec_of(TEXT + task)), told.append)
+    assert (result.estimate, result.standard_error, result.hops) == (whole.estimate, whole.standard_error, whole.hops)
+    assert (result.messages, result.bytes, result.truth, result.error) == (None, None, None, None)
+    assert result.baselines == {"local": {"standard_error": None}, "central": {"standard_error": None}}
+    assert (result.private_kept, result.seeded, result.run_id) == (False, False, folder.run_id.hex())
+    assert (folder.path / "result.json").is_file()
+    assert (folder.path / "audit.json").is_file() == (not told)
+
+
+def test_an_altered_folder_gives_its_result_and_no_claim(tmp_path: Path) -> None:
+    whole, folder = finished(tmp_path)
+    place = folder.path / "curator" / "skeletons"
+    place.mkdir()
+    (place / "0000.skeleton").write_bytes(b"p2pdp skelet 01\n")
+    told: list[str] = []
+    result = _collect(spec_of(), folder, _planner(spec_of()), told.append)
+    assert result.estimate == whole.estimate
+    assert "no claim" in told[0]
+    assert not (folder.path / "audit.json").exists()
+
+
+def test_what_was_never_started_is_not_resumed(tmp_path: Path) -> None:
+    BootstrapFolder.open(tmp_path / "boot", spec_to_toml(spec_of()), 4)
+    with pytest.raises(UsageError, match="never started"):
+        resume(tmp_path / "boot", print)

@@ -1,0 +1,93 @@
+"""What a node tells its owner, from ledgers of simulated runs; live ones are in tests/system."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from p2pdp.api import simulate
+from p2pdp.core.errors import UsageError
+from p2pdp.crypto.roster import Roster
+from p2pdp.crypto.tokens import JoinToken
+from p2pdp.files.folder import read_json
+from p2pdp.files.keys import write_identity
+from p2pdp.files.spec import parse_spec
+from p2pdp.ledger.records import SKELETON_MAGIC
+from p2pdp.report.result import Result
+from p2pdp.runs.across_node import TookPart, take_part
+from tests.runs.test_across_bootstrap import TEXT
+
+ME = 2
+
+
+def finished_node(tmp_path: Path, text: str = TEXT) -> Result:
+    """The folder of a node that took part in a run as user `ME`, and its configuration."""
+    result = simulate(parse_spec(text, tmp_path), tmp_path / "all")
+    identity = write_identity(tmp_path / "id", bytes([1] * 32))
+    token = JoinToken("boot:1", bytes(32), bytes(16), 5)
+    (tmp_path / "node.toml").write_text(
+        f'[node]\nidentity = "id/identity.key"\ntoken = "{token.to_text()}"\nlisten = "localhost:0"\n'
+        '[data]\nkind = "uniform"\n'
+    )
+    place = tmp_path / "mine"
+    shutil.copytree(tmp_path / "all" / "nodes" / f"{ME:04d}", place / "node")
+    shutil.copy(tmp_path / "all" / "spec.toml", place)
+    shutil.copy(tmp_path / "all" / "roster.json", place)
+    (place / "node" / "seat").touch()
+    (place / "node.json").write_text(f'{{"identity": "{identity}", "bootstrap": "{"00" * 32}", "token": 5}}')
+    return result
+
+
+def told(tmp_path: Path, *, keep_private: bool = False) -> TookPart:
+    def silent(text: str) -> None:
+        raise AssertionError(text)
+
+    return take_part(
+        tmp_path / "node.toml", tmp_path / "mine", share_skeleton=True, keep_private=keep_private, say=silent
+    )
+
+
+@pytest.mark.parametrize("task", ["", '[task]\nkind = "mean"\n'])
+def test_a_node_that_has_done_its_part_tells_what_was_published(tmp_path: Path, task: str) -> None:
+    result = finished_node(tmp_path, TEXT + task)
+    private = tmp_path / "mine" / "node" / "private.ledger"
+    before = private.read_bytes()
+    document = told(tmp_path, keep_private=True).to_json()
+    assert private.read_bytes() == before
+    roster = Roster.from_json(read_json(tmp_path / "mine" / "roster.json"))
+    assert document == {
+        "run_id": roster.run_id.hex(),
+        "user": ME,
+        "nodes": 4,
+        "protocol": "walk.sum",
+        "estimate": result.estimate,
+        "standard_error": result.standard_error,
+        "excluded": False,
+        "skeleton_shared": True,
+        "private_kept": True,
+        "faults": {},
+        "folder": str(tmp_path / "mine"),
+    }
+    assert not told(tmp_path).private_kept
+    assert private.read_bytes().startswith(SKELETON_MAGIC)
+    assert told(tmp_path).estimate == result.estimate
+
+
+def test_vectors_are_lists(tmp_path: Path) -> None:
+    (tmp_path / "rows.csv").write_text("0.1,0.2\n" * 4)
+    table = TEXT.replace('"uniform"', '"csv"\npath = "rows.csv"\ncolumns = [0, 1]')
+    result = finished_node(tmp_path, table)
+    assert told(tmp_path).estimate == result.estimate
+    assert isinstance(result.estimate, list)
+
+
+def test_a_folder_of_another_node_is_refused(tmp_path: Path) -> None:
+    finished_node(tmp_path)
+    config = tmp_path / "node.toml"
+    other = JoinToken("boot:1", bytes(32), bytes(16), 6).to_text()
+    lines = [f'token = "{other}"' if line.startswith("token") else line for line in config.read_text().splitlines()]
+    config.write_text("\n".join(lines))
+    with pytest.raises(UsageError, match="another token"):
+        told(tmp_path)
