@@ -1,26 +1,22 @@
-"""What the processes of a local run do, each after it was forked."""
+"""What a user, and what bootstrap and curator do in a local run, in whichever process they are."""
 
 from __future__ import annotations
 
 import asyncio
 import signal
-import socket
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 from p2pdp.cluster.children import Body
 from p2pdp.cluster.events import send_event
-from p2pdp.core.draws import Sampler
+from p2pdp.cluster.jobs import Job
 from p2pdp.core.ids import Peer, is_user, peer_name
-from p2pdp.core.spec import Spec
 from p2pdp.core.step import Output
 from p2pdp.crypto.identity import Identity
 from p2pdp.crypto.roster import Roster
 from p2pdp.files.folder import ROSTER_FILE, write_json
 from p2pdp.files.keys import PUBLIC_FILE, SECRET_FILE
-from p2pdp.mechanisms.sampler import ExactSampler, FastSampler
 from p2pdp.node import roles, user
 from p2pdp.node.keys import durable_secret, write_durably
 from p2pdp.node.roles import RolesNode, RolesSettings
@@ -29,37 +25,15 @@ from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.services.bootstrap import BLOCKED, EXCLUDED
 from p2pdp.services.curator import PUBLISHED_RESULT
 from p2pdp.services.desk import Quorum
+from p2pdp.transports.networks import Network
 from p2pdp.transports.tcp import Address
 
 NOWHERE: Final = -2  # no process here is that user
-
-
-@dataclass(frozen=True)
-class Job:
-    """One local run. `secrets` are those of join tokens; `plan(n)` the plan for the real number of users."""
-
-    spec: Spec
-    folder: Path
-    run_id: bytes
-    text: str
-    digest: bytes
-    bootstrap_public: bytes
-    secrets: Sequence[bytes] = field(repr=False)
-    plan: Callable[[int], RunPlan]
-    rows: Callable[[int, Peer], Any] = field(repr=False)
-
-    @property
-    def slots(self) -> int:
-        return self.spec.run.nodes
-
-    def sampler(self) -> Sampler:
-        return ExactSampler() if self.spec.noise.sampler == "exact" else FastSampler()
+PROGRESS_S: Final = 0.1
 
 
 def places(job: Job, roster: Roster) -> list[int]:
-    """Which process each user is: its number, unless some stayed away and the numbers moved up."""
-    if roster.n == job.slots:
-        return list(range(roster.n))
+    """Which slot each user has, where some stayed away and the numbers moved up."""
     slots = {}
     for slot in range(job.slots):
         public = node_folder(job, slot) / PUBLIC_FILE
@@ -81,6 +55,8 @@ class _Map:
         self._places: list[int] = []
 
     def slot(self, roster: Roster, user: Peer) -> int:
+        if roster.n == self._job.slots:
+            return user
         if not self._places:
             self._places = places(self._job, roster)
         return self._places[user]
@@ -90,7 +66,19 @@ class _Map:
         return None if slot == NOWHERE else self._addresses[slot]
 
 
-def user_body(job: Job, slot: int, listening: socket.socket, bootstrap: Address, users: Sequence[Address]) -> Body:
+def user_body(
+    job: Job,
+    slot: int,
+    network: Network,
+    bootstrap: Address | None,
+    users: Sequence[Address],
+    on_seat: Callable[[], None] = lambda: None,
+    share: Callable[[Roster], Roster] = lambda roster: roster,
+) -> Body:
+    def prepare(roster: Roster, me: Peer) -> tuple[RunPlan, Any]:
+        on_seat()
+        return job.user_plan(roster.n), job.rows(roster.n, me)
+
     async def body() -> None:
         folder = node_folder(job, slot)
         if user.has_finished(folder):
@@ -106,12 +94,13 @@ def user_body(job: Job, slot: int, listening: socket.socket, bootstrap: Address,
                 secret=job.secrets[slot],
                 bootstrap_public=job.bootstrap_public,
                 accept=lambda _text: job.digest,
-                prepare=lambda roster, me: (job.plan(roster.n), job.rows(roster.n, me)),
+                prepare=prepare,
+                network=network,
                 bootstrap_address=bootstrap,
                 where=_Map(job, users).where,
-                listening=listening,
                 sampler=job.sampler,
                 power=job.spec.run.durability == "power",
+                share=share,
             )
         )
         await node.run()
@@ -119,7 +108,7 @@ def user_body(job: Job, slot: int, listening: socket.socket, bootstrap: Address,
     return body
 
 
-def roles_body(job: Job, listening: socket.socket, users: Sequence[Address], pipe: int) -> Body:
+def roles_body(job: Job, network: Network, users: Sequence[Address], pipe: int) -> Body:
     where = _Map(job, users)
     seated: list[Roster] = []
 
@@ -127,6 +116,15 @@ def roles_body(job: Job, listening: socket.socket, users: Sequence[Address], pip
         seated.append(roster)
         write_json(job.folder / ROSTER_FILE, roster.to_json())
         send_event(pipe, "roster", n=roster.n)
+
+    told_s = 0.0
+
+    def on_enrolled(count: int) -> None:
+        nonlocal told_s
+        now_s = asyncio.get_running_loop().time()
+        if now_s >= told_s + PROGRESS_S or count == job.slots:
+            told_s = now_s
+            send_event(pipe, "enrolling", count=count)
 
     def on_output(_peer: Peer, output: Output) -> None:
         if output.type == PUBLISHED_RESULT:
@@ -153,11 +151,12 @@ def roles_body(job: Job, listening: socket.socket, users: Sequence[Address], pip
                 secrets=job.secrets,
                 quorum=Quorum(run_spec.nodes, run_spec.min_nodes or run_spec.nodes, run_spec.enrol_timeout_s),
                 prepare=job.plan,
+                network=network,
                 where=where.where,
-                listening=listening,
                 sampler=job.sampler,
                 on_roster=on_roster,
                 on_output=on_output,
+                on_enrolled=on_enrolled,
                 power=run_spec.durability == "power",
             )
         )

@@ -1,4 +1,4 @@
-"""Child processes: forked from this one, each with an event loop of its own.
+"""Child processes, forked from this one or spawned (`spawned.py`), each with an event loop of its own.
 
 Guarantee: nothing random is made before a fork, so a child makes its own keys, salts and noise. A child
 leaves by `os._exit` and never runs on into the parent's code. SIGTERM asks it to end in good order, and so
@@ -12,6 +12,7 @@ The caller owes: it waits for each child, and does not fork from a thread of its
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import os
 import signal
 import traceback
@@ -42,7 +43,7 @@ def fork(body: Body, close: Callable[[], None], report: Report, lifeline: int | 
     `close` drops what the child inherited and must not keep, such as the sockets of the others. `lifeline`
     is the reading end of a pipe whose writing end only the parent keeps.
     """
-    with _signals_held():
+    with signals_held():
         try:
             child = os.fork()
         except OSError as error:
@@ -51,13 +52,13 @@ def fork(body: Body, close: Callable[[], None], report: Report, lifeline: int | 
             return child
         code = CRASHED
         try:
-            code = _live(body, close, report, lifeline)
+            code = live(body, close, report, lifeline)
         finally:
             os._exit(code)
 
 
 @contextmanager
-def _signals_held() -> Iterator[None]:
+def signals_held() -> Iterator[None]:
     """Until a child has its own ways of taking them, signals wait."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, _HELD)
     try:
@@ -66,7 +67,8 @@ def _signals_held() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _live(body: Body, close: Callable[[], None], report: Report, lifeline: int | None) -> int:
+def live(body: Body, close: Callable[[], None], report: Report, lifeline: int | None) -> int:
+    """What a child does from its first to its last; gives its exit code."""
     try:
         signal.set_wakeup_fd(-1)
         for number in (signal.SIGCHLD, signal.SIGTERM):
@@ -83,6 +85,13 @@ def _live(body: Body, close: Callable[[], None], report: Report, lifeline: int |
     except BaseException as error:  # noqa: BLE001  (a child must never run on into the parent's code)
         return _told(error, report)
     return 0
+
+
+def give_memory_back() -> None:
+    """What was freed goes back to the system: glibc would keep what a node needed for its enrolment only."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)
 
 
 def _told(error: BaseException, report: Report) -> int:

@@ -1,6 +1,6 @@
 """What a local run keeps in its folder beside ledgers, so that a second start goes on with the first.
 
-run.json                              run id, and when it was started
+run.json                              run id, when it was started, and how users get into processes
 curator/bootstrap/identity.{key,pub}  made in a process of its own, so that no user's process is born with it
 curator/tokens/secrets                one-use secrets, one a node
 nodes/0000/identity.{key,pub}, totals.json
@@ -16,12 +16,14 @@ import fcntl
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Any, Final
 
 from p2pdp.cluster.children import fork, wait_for
+from p2pdp.cluster.layout import ONE_EACH, Packing
 from p2pdp.core.errors import NotReady, UsageError, VerificationFailed
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer
 from p2pdp.crypto.entropy import random_bytes
@@ -59,16 +61,17 @@ class RunFolder:
             self.run_id = bytes.fromhex(facts["run_id"])
             self.started: str = facts["started"]
             self.started_s = datetime.fromisoformat(self.started).timestamp()
+            self.packing = Packing(facts.get("nodes_per_process", 1), facts.get("spawn", False))
         except (KeyError, TypeError, ValueError):
             raise VerificationFailed(f"{path / RUN_FILE}: is damaged") from None
 
     @staticmethod
-    def make(out: Path | None, spec_text: str) -> RunFolder:
+    def make(out: Path | None, spec_text: str, packing: Packing = ONE_EACH) -> RunFolder:
         run_id = random_bytes(16)
         path = make_folder(Path(f"p2pdp-{run_id.hex()}") if out is None else out)
         write_text(path / SPEC_FILE, spec_text)
         started = datetime.now(UTC).isoformat(timespec="milliseconds")
-        write_json(path / RUN_FILE, {"run_id": run_id.hex(), "started": started})
+        write_json(path / RUN_FILE, {"run_id": run_id.hex(), "started": started, **asdict(packing)})
         return RunFolder(path)
 
     @contextmanager

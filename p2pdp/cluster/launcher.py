@@ -9,28 +9,28 @@ from __future__ import annotations
 
 import gc
 import os
-import resource
 import select
 import signal
-import socket
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from time import monotonic
 from typing import Any, Final
 
-from p2pdp.cluster.bodies import Job, roles_body, user_body
 from p2pdp.cluster.children import FAILED, INTERRUPTED, TRACE, fork
+from p2pdp.cluster.crews import REFUSED, SEATED, crew_body
 from p2pdp.cluster.events import Events, send_event
+from p2pdp.cluster.jobs import Job
+from p2pdp.cluster.layout import ONE_EACH, ROLES, Packing, layout_of
 from p2pdp.cluster.restarts import Restarts
+from p2pdp.cluster.sockets import Sockets, allow_open_files
+from p2pdp.cluster.spawned import brief, spawn
 from p2pdp.core.errors import NotReady, P2pdpError, Refused, RunFailed, UsageError, VerificationFailed
-from p2pdp.transports.tcp import Address
+from p2pdp.services.bootstrap import EXCLUDED
 
 STOP_S: Final = 5.0
-BACKLOG: Final = 1024
-FILES_SPARE: Final = 200  # open files beside the sockets that processes listen on
-ROLES: Final = -1  # the process of bootstrap and curator, among those of users
+PROGRESS_S: Final = 0.1
 _FATAL: Final[dict[int, type[P2pdpError]]] = {
     UsageError.exit_code: RunFailed,  # what the user gave was checked before
     **{error.exit_code: error for error in (RunFailed, VerificationFailed, Refused, NotReady)},
@@ -45,25 +45,28 @@ class Cluster:
 
     job: Job
     on_event: OnEvent
+    packing: Packing = ONE_EACH
     absent: frozenset[int] = frozenset()
     mortal: frozenset[int] = frozenset()
-    _processes: dict[int, int] = field(init=False, default_factory=dict)  # process id -> user's slot, or ROLES
+    _processes: dict[int, int] = field(init=False, default_factory=dict)  # process id -> number in the layout
     _began_s: dict[int, float] = field(init=False, default_factory=dict)
     _due_s: dict[int, float] = field(init=False, default_factory=dict)  # when to start a process again
     _restarts: Restarts = field(init=False, default_factory=Restarts)
     _reasons: dict[int, str] = field(init=False, default_factory=dict)
-    _excluded: set[int] = field(init=False, default_factory=set)
+    _excluded: set[int] = field(init=False, default_factory=set)  # users' slots
+    _seated: set[int] = field(init=False, default_factory=set)
     _shown: set[str] = field(init=False, default_factory=set)
-    _enrolled: int | None = field(init=False, default=None)
+    _n: int | None = field(init=False, default=None)  # of users, once the roster is closed
     _roles_ended: bool = field(init=False, default=False)
     _interrupted: bool = field(init=False, default=False)
 
     def run(self) -> None:
         """Until everything is closed; raises what ended it otherwise."""
+        self._layout = layout_of(self.job.spec, self.packing)
         with ExitStack() as stack:
-            _allow_open_files(self.job.slots + FILES_SPARE)
-            self._sockets = [stack.enter_context(_bound()) for _ in range(self.job.slots + 1)]
-            self._addresses: list[Address] = [bound.getsockname()[:2] for bound in self._sockets]
+            allow_open_files(self.job.slots, self.packing.nodes_per_process)
+            self._sockets = stack.enter_context(closing(Sockets(self.job.slots)))
+            self._brief = stack.enter_context(brief(self.job.folder, self.packing, self._sockets.addresses))
             self._events = Events()
             stack.callback(self._events.close)
             self._lifeline = os.pipe()
@@ -74,39 +77,64 @@ class Cluster:
             gc.freeze()  # what children inherit stays shared: the collector would touch every page of it
             stack.callback(gc.unfreeze)
             stack.callback(self._stop)
-            for who in (ROLES, *range(self.job.slots)):
-                if who not in self.absent:
-                    self._start(who)
+            self._start_all()
             self._watch()
+
+    @property
+    def processes(self) -> dict[int, int]:
+        """Process ids of those that run now, with their numbers in the layout."""
+        return dict(self._processes)
 
     def _interrupt(self, *_: object) -> None:
         self._interrupted = True
 
     # Starting
 
+    def _start_all(self) -> None:
+        """Bootstrap first. Meanwhile it is listened to, or whoever has something to tell would wait."""
+        told_s = 0.0
+        processes = [who for who in self._layout.processes if who not in self.absent]
+        for begun, who in enumerate(processes, start=1):
+            self._start(who)
+            if monotonic() >= told_s + PROGRESS_S or begun == len(processes):
+                told_s = monotonic()
+                self.on_event({"event": "started", "count": begun, "of": len(processes)})
+            self._read_events()
+            if self._interrupted:
+                raise SystemExit(INTERRUPTED)
+
     def _start(self, who: int) -> None:
-        mine, addresses, writing = self._sockets[who + 1], self._addresses, self._events.writing
+        writing, sockets = self._events.writing, self._sockets
+        mine = [sockets.descriptors[peer + 1] for peer in self._layout.peers(who)]
+        if self.packing.spawn:
+            child = spawn(who, self._brief, writing, self._lifeline[0], mine)
+        else:
+            child = self._fork(who, mine)
+        self._processes[child] = who
+        self._began_s[who] = monotonic()
+
+    def _fork(self, who: int, mine: list[int]) -> int:
+        writing, sockets = self._events.writing, self._sockets
 
         def close() -> None:
             os.close(self._events.reading)
             os.close(self._lifeline[1])
-            for bound in self._sockets:
-                if bound is not mine:
-                    bound.close()
+            sockets.keep_only(mine)
 
-        if who == ROLES:
-            body = roles_body(self.job, mine, addresses[1:], writing)
-        else:
-            body = user_body(self.job, who, mine, addresses[0], addresses[1:])
-        child = fork(body, close, lambda kind, text: send_event(writing, kind, slot=who, text=text), self._lifeline[0])
-        self._processes[child] = who
-        self._began_s[who] = monotonic()
+        def report(kind: str, text: str) -> None:
+            send_event(writing, kind, process=who, text=text)
+
+        async def body() -> None:
+            await crew_body(self.job, self._layout, who, mine, sockets.addresses, writing)()
+
+        return fork(body, close, report, self._lifeline[0])
 
     def _start_due(self) -> None:
         now_s = monotonic()
         for who in [who for who, due_s in self._due_s.items() if due_s <= now_s]:
             del self._due_s[who]
-            self.on_event({"event": "restarted", "user": who})
+            users = self._layout.users(who)
+            self.on_event({"event": "restarted", "user": users[0] if who != ROLES else ROLES, "users": len(users)})
             self._start(who)
 
     # Watching
@@ -124,8 +152,10 @@ class Cluster:
             if self._roles_ended:
                 return  # who is left was excluded, or has nobody to talk to any more
             self._start_due()
-            if not self._due_s and list(self._processes.values()) == [ROLES]:
-                os.kill(next(iter(self._processes)), signal.SIGUSR1)  # nobody is left to wait for
+            if not (self._due_s or self._layout.in_memory) and len(self._processes) == 1:
+                ((child, last),) = self._processes.items()
+                if last == ROLES:
+                    os.kill(child, signal.SIGUSR1)  # nobody is left to wait for
 
     def _sleep(self, delay_s: float) -> None:
         """Until a signal comes, somebody tells something, or that time is over."""
@@ -138,49 +168,77 @@ class Cluster:
 
     def _read_events(self) -> None:
         for event in self._events.read():
-            slot, text = event.pop("slot", ROLES), event.pop("text", "")
-            if event["event"] == FAILED:
-                self._reasons[slot] = text
-                continue
-            if event["event"] == TRACE:
-                self._show(slot, text)
-                continue
-            if event["event"] == "excluded":
-                self._excluded.add(slot)
-            elif event["event"] == "roster":
-                self._enrolled = event["n"]
-            if repr(event) not in self._shown:  # a restart tells again what its ledger tells
-                self._shown.add(repr(event))
-                self.on_event(event)
+            name, text = event["event"], event.pop("text", "")
+            if name == FAILED:
+                self._reasons[event["process"]] = text
+            elif name == TRACE:
+                self._show(event["process"], text)
+            elif name == REFUSED:
+                self._refused(event["slot"], text)
+            elif name == SEATED:
+                self._seated.add(event["slot"])
+                self.on_event({"event": SEATED, "count": len(self._seated), "of": self._n})
+            elif name == "enrolling":
+                self.on_event({**event, "of": self.job.slots})
+            else:
+                self._take_note(event)
+        if len(self._seated) == self._n:
+            self._tell_once({"event": "enrolled", "n": self._n})
+
+    def _take_note(self, event: dict[str, Any]) -> None:
+        slot = event.pop("slot", None)
+        if event["event"] == EXCLUDED:
+            self._excluded.add(slot)
+        elif event["event"] == "roster":
+            self._n = event["n"]
+        self._tell_once(event)
+
+    def _tell_once(self, event: dict[str, Any]) -> None:
+        """A restart tells again what its ledger tells."""
+        if repr(event) not in self._shown:
+            self._shown.add(repr(event))
+            self.on_event(event)
+
+    def _refused(self, slot: int, text: str) -> None:
+        if (self._n or self.job.slots) == self.job.slots:
+            raise Refused(text)
+        self._tell_once({"event": "stayed_away", "user": slot})  # the others began without it
 
     def _show(self, who: int, trace: str) -> None:
         """A defect of ours: where it happened, once."""
         if trace not in self._shown:
             self._shown.add(trace)
-            sys.stderr.write(f"p2pdp: {_name(who)} crashed:\n{trace}\n")
+            sys.stderr.write(f"p2pdp: {self._layout.name(who)} crashed:\n{trace}\n")
 
     def _reaped(self) -> Iterator[tuple[int, int]]:
         """Processes that have ended, with their exit codes; children of somebody else here are left alone."""
-        for child in list(self._processes):
-            found, status = os.waitpid(child, os.WNOHANG)
-            if found:
-                yield self._processes.pop(child), os.waitstatus_to_exitcode(status)
+        while self._processes:
+            ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+            if ended is None:
+                return
+            ours = [ended.si_pid] if ended.si_pid in self._processes else list(self._processes)
+            for child in ours:
+                found, status = os.waitpid(child, os.WNOHANG)
+                if found:
+                    yield self._processes.pop(child), os.waitstatus_to_exitcode(status)
+            if len(ours) > 1:
+                return  # a stranger's is first in line, and stays there
 
     def _ended(self, who: int, code: int) -> None:
         self._read_events()  # what it said before it ended
+        users = self._layout.users(who)
         if code == 0:
             self._roles_ended |= who == ROLES
             return
-        if who in self._excluded or who in self.mortal:
+        if who in self.mortal or (who != ROLES and self._excluded.issuperset(users)):
             return
-        if code == Refused.exit_code and who != ROLES and (self._enrolled or self.job.slots) < self.job.slots:
-            self.on_event({"event": "stayed_away", "user": who})  # the others began without it
-            return
+        if code == Refused.exit_code and who != ROLES and self._n != self.job.slots:
+            return  # who was refused has been told of
         if code in _FATAL:
-            raise _FATAL[code](self._reasons.get(who) or f"{_name(who)} gave up and did not say why")
+            raise _FATAL[code](self._reasons.get(who) or f"{self._layout.name(who)} gave up and did not say why")
         wait_s = self._restarts.wait_s(who, code, monotonic() - self._began_s[who])
         if wait_s is None:
-            raise RunFailed(f"{_name(who)} crashed again and again; p2pdp resume tries it once more")
+            raise RunFailed(f"{self._layout.name(who)} crashed again and again; p2pdp resume tries it once more")
         self._due_s[who] = monotonic() + wait_s
 
     def _stop(self) -> None:
@@ -194,10 +252,6 @@ class Cluster:
                 self._events.read()  # whoever is to end must not wait for somebody to listen
                 for _ in self._reaped():
                     pass
-
-
-def _name(who: int) -> str:
-    return "bootstrap and curator" if who == ROLES else f"node {who}"
 
 
 @contextmanager
@@ -217,26 +271,3 @@ def _signals(interrupt: Callable[..., None]) -> Iterator[int]:
         signal.set_wakeup_fd(before_fd)
         os.close(awake)
         os.close(wake)
-
-
-def _allow_open_files(count: int) -> None:
-    """As many as the system lets us have, if the usual limit is too low."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft != resource.RLIM_INFINITY and soft < count:
-        most = count if hard == resource.RLIM_INFINITY else min(count, hard)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, most), hard))
-
-
-def _bound() -> socket.socket:
-    """A listening socket on the loopback; dials succeed from now on, whoever is not up yet."""
-    try:
-        bound = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    except OSError as error:
-        raise NotReady(f"no further socket can be opened: {error.strerror}") from None
-    try:
-        bound.bind(("127.0.0.1", 0))
-        bound.listen(BACKLOG)
-    except OSError as error:
-        bound.close()
-        raise NotReady(f"no port on the loopback: {error.strerror}") from None
-    return bound

@@ -1,0 +1,50 @@
+"""`p2pdp bench NAME`: what this machine reaches. A benchmark is a command below, with options of its own."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from p2pdp.cli.options import AsJson, print_document
+
+app = typer.Typer(rich_markup_mode=None, help="Measures this machine.")
+
+
+@app.command()
+def start(
+    nodes: Annotated[int, typer.Option(help="How many users.")] = 200,
+    nodes_per_process: Annotated[int, typer.Option(help="How many of them share a process.")] = 1,
+    spawn: Annotated[bool, typer.Option("--spawn", help="Fresh interpreters instead of forks.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """How long until all are enrolled, and their memory."""
+    from p2pdp.runs.bench_start import bench_start
+
+    _show(bench_start(nodes, nodes_per_process, spawn=spawn, whole_process=True), as_json=as_json)
+
+
+@app.command()
+def hops(
+    nodes: Annotated[int, typer.Option(help="How many users, a process each.")] = 50,
+    hops: Annotated[int, typer.Option(help="Hops of all tokens in one measured stretch.")] = 50_000,
+    tokens: Annotated[int, typer.Option(help="How many walk at a time.")] = 1,
+    pairs: Annotated[int, typer.Option(help="Stretches of each kind: real hops and bare ones take turns.")] = 5,
+    graph: Annotated[str, typer.Option(help="complete or regular.")] = "complete",
+    degree: Annotated[int, typer.Option(help="Of a regular graph.")] = 20,
+    as_json: AsJson = False,
+) -> None:
+    """How many hops a second, beside the rate of a boxed token without ledger and protocol."""
+    from p2pdp.runs.bench_hops import bench_hops
+
+    _show(bench_hops(nodes, hops, tokens, pairs, graph, degree), as_json=as_json)
+
+
+def _show(measured: dict[str, Any], *, as_json: bool) -> None:
+    if as_json:
+        print_document(measured)
+        return
+    width = max(map(len, measured))
+    for name, value in measured.items():
+        if not isinstance(value, list):
+            print(f"{name.replace('_', ' '):{width}}  {f'{value:.4g}' if isinstance(value, float) else value}")

@@ -1,0 +1,87 @@
+"""A local run as each of its processes sees it, made from nothing but its folder.
+
+So a fresh interpreter knows of a run what a forked one is born with. What cannot be run raises here, before
+anything is started.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from p2pdp.cluster.folder import RunFolder
+from p2pdp.core.draws import Sampler
+from p2pdp.core.ids import Peer
+from p2pdp.core.spec import Spec
+from p2pdp.files.data import load_data
+from p2pdp.files.edges import read_edge_list
+from p2pdp.files.spec import parse_spec, spec_digest
+from p2pdp.mechanisms.sampler import ExactSampler, FastSampler, warm
+from p2pdp.protocols.run_plan import RunPlan, plan_of_facts, plan_run
+
+
+@dataclass(frozen=True)
+class Job:
+    """One local run. `secrets` are those of join tokens; `plan(n)` the plan for the real number of users.
+
+    `user_plan(n)` is the same without the graph, of which a user learns its own neighbours from bootstrap.
+    """
+
+    spec: Spec
+    folder: Path
+    run_id: bytes
+    text: str
+    digest: bytes
+    bootstrap_public: bytes
+    secrets: Sequence[bytes] = field(repr=False)
+    plan: Callable[[int], RunPlan]
+    user_plan: Callable[[int], RunPlan]
+    rows: Callable[[int, Peer], Any] = field(repr=False)
+
+    @property
+    def slots(self) -> int:
+        return self.spec.run.nodes
+
+    def sampler(self) -> Sampler:
+        return ExactSampler() if self.spec.noise.sampler == "exact" else FastSampler()
+
+    def warm_up(self) -> None:
+        """Loads what nodes are going to need: once, for a process that is going to fork, and not in each child."""
+        mechanisms = self.user_plan(self.slots).plan.mechanisms
+        if self.spec.noise.sampler == "exact":
+            for mechanism in mechanisms:
+                warm(mechanism)
+
+
+def job_of(folder: RunFolder) -> Job:
+    spec = parse_spec(folder.spec_text, None)
+    data = load_data(spec, spec.run.nodes)
+
+    @cache
+    def plan(n: int) -> RunPlan:
+        edges = read_edge_list(Path(spec.graph.path)) if spec.graph.kind == "file" and spec.graph.path else None
+        return plan_run(spec, n, data.dimensions, edges)
+
+    @cache
+    def user_plan(n: int) -> RunPlan:
+        return plan_of_facts(spec, {"n": n, "dimensions": data.dimensions, "sampler": spec.noise.sampler})
+
+    @cache
+    def data_of(n: int) -> Any:
+        return data if n == spec.run.nodes else load_data(spec, n)
+
+    return Job(
+        spec=spec,
+        folder=folder.path,
+        run_id=folder.run_id,
+        text=folder.spec_text,
+        digest=spec_digest(spec),
+        bootstrap_public=folder.bootstrap_public(),
+        secrets=folder.tokens(spec.run.nodes),
+        plan=plan,
+        user_plan=user_plan,
+        rows=lambda n, user: data_of(n).user(user),
+    )

@@ -1,0 +1,87 @@
+"""Processes of a local run that are fresh interpreters, which share no memory with the launcher.
+
+    python -m p2pdp.cluster.spawned PROCESS BRIEF EVENTS LIFELINE [LISTENING ...]
+
+The command line holds numbers only: of the process, and of the open files that it inherits. `BRIEF` is one in
+the run's folder that has no name; it says where the folder is and who listens where. Keys and secrets are read
+from the folder, or made in the new process. Everything else is as in a forked one: signals, the lifeline, what
+is reported, exit codes.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from p2pdp.cluster.children import live, signals_held
+from p2pdp.cluster.crews import crew_body
+from p2pdp.cluster.events import send_event
+from p2pdp.cluster.folder import RunFolder
+from p2pdp.cluster.jobs import job_of
+from p2pdp.cluster.layout import Packing, layout_of
+from p2pdp.core.errors import NotReady
+from p2pdp.transports.tcp import Address
+
+BRIEF_BYTES_MAX: Final = 1 << 26
+_ONE_THREAD: Final = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+
+
+@contextmanager
+def brief(folder: Path, packing: Packing, addresses: Sequence[Address]) -> Iterator[int]:
+    """An open file that tells a fresh interpreter what it cannot know otherwise."""
+    document = {
+        "folder": str(folder.absolute()),
+        "nodes_per_process": packing.nodes_per_process,
+        "addresses": addresses,
+    }
+    with tempfile.TemporaryFile(dir=folder) as file:
+        file.write(json.dumps(document).encode())
+        file.flush()
+        yield file.fileno()
+
+
+def spawn(process: int, open_brief: int, events: int, lifeline: int, listening: Sequence[int]) -> int:
+    """Starts an interpreter; gives its process id."""
+    inherited = (open_brief, events, lifeline, *listening)
+    home = str(Path(__file__).parents[2])
+    paths = os.pathsep.join(filter(None, (home, os.environ.get("PYTHONPATH"))))
+    command = [sys.executable, "-m", "p2pdp.cluster.spawned", str(process), *map(str, inherited)]
+    no_terminal = [(os.POSIX_SPAWN_OPEN, number, os.devnull, os.O_RDWR, 0) for number in (0, 1)]
+    with signals_held():  # until it has its own ways of taking them; what a process holds back survives the start
+        try:
+            for number in inherited:
+                os.set_inheritable(number, True)
+            return os.posix_spawn(
+                sys.executable, command, {**os.environ, **_ONE_THREAD, "PYTHONPATH": paths}, file_actions=no_terminal
+            )
+        except OSError as error:
+            raise NotReady(f"no further process can be started: {error.strerror}") from None
+        finally:
+            for number in inherited:
+                os.set_inheritable(number, False)
+
+
+def main(arguments: Sequence[str]) -> int:
+    process, open_brief, events, lifeline, *listening = map(int, arguments)
+
+    async def body() -> None:
+        told = json.loads(os.pread(open_brief, BRIEF_BYTES_MAX, 0))
+        job = job_of(RunFolder(Path(told["folder"])))
+        layout = layout_of(job.spec, Packing(told["nodes_per_process"]))
+        addresses = [(host, port) for host, port in told["addresses"]]
+        await crew_body(job, layout, process, listening, addresses, events)()
+
+    def report(kind: str, text: str) -> None:
+        send_event(events, kind, process=process, text=text)
+
+    return live(body, lambda: None, report, lifeline)
+
+
+if __name__ == "__main__":
+    os._exit(main(sys.argv[1:]))

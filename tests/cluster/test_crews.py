@@ -1,0 +1,112 @@
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from p2pdp.cluster.crews import REFUSED, SEATED, _crew, _once, _together, crew_body
+from p2pdp.cluster.layout import ROLES, Layout
+from p2pdp.core.errors import Refused, RunFailed
+from p2pdp.crypto.roster import Roster
+from p2pdp.runs.audit import verify
+from p2pdp.runs.live import resume
+from tests.host.toys import roster
+from tests.node.local import SPEC, job_in
+from tests.runs.test_live import write_public
+
+Tell = Callable[[], list[dict[str, Any]]]
+
+
+@pytest.fixture
+def pipe() -> Iterator[tuple[int, Tell]]:
+    reading, writing = os.pipe()
+    os.set_blocking(reading, False)
+    yield writing, lambda: [json.loads(line) for line in os.read(reading, 1 << 16).splitlines()]
+    for end in (reading, writing):
+        os.close(end)
+
+
+async def test_all_that_runs_without_sockets_is_in_one_process(tmp_path: Path, pipe: tuple[int, Tell]) -> None:
+    writing, told = pipe
+    job = job_in(tmp_path / "run", SPEC.replace("seed = 1", 'seed = 1\ntransport = "memory"'))
+    async with asyncio.timeout(60):
+        await crew_body(job, Layout(3, in_memory=True), ROLES, (), (), writing)()
+    events = told()
+    assert {event["slot"] for event in events if event["event"] == SEATED} == {0, 1, 2}
+    assert events[-1]["event"] == "published"
+    found = verify(job.folder)
+    assert (found.verified, found.problems) == ("complete", [])
+    facts = {"run_id": job.run_id.hex(), "started": "2024-01-01T00:00:00+00:00"}
+    (job.folder / "run.json").write_text(json.dumps(facts))
+    write_public(job)
+    result = resume(job.folder, lambda _event: None)
+    assert (result.transport, result.hops, result.missing) == ("memory", 6, [])
+
+
+def ends(log: list[str], name: str, error: Exception | None = None) -> Callable[[], Awaitable[None]]:
+    async def body() -> None:
+        await asyncio.sleep(0)
+        log.append(name)
+        if error is not None:
+            raise error
+
+    return body
+
+
+def waits(log: list[str]) -> Callable[[], Awaitable[None]]:
+    async def body() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await asyncio.sleep(0)
+            log.append("ended in good order")
+
+    return body
+
+
+async def test_the_first_that_fails_ends_the_others() -> None:
+    log: list[str] = []
+    with pytest.raises(RunFailed, match="the disk"):
+        await _together(waits(log), ends(log, "one"), ends(log, "two", RunFailed("the disk was rolled back")))
+    assert log == ["one", "two", "ended in good order"]
+
+
+async def test_whoever_is_told_to_end_ends_all() -> None:
+    log: list[str] = []
+    task = asyncio.ensure_future(_together(waits(log), waits(log)))
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert log == ["ended in good order"] * 2
+
+
+async def test_one_that_is_refused_is_told_of_and_waits_for_the_others(pipe: tuple[int, Tell]) -> None:
+    writing, told = pipe
+    log: list[str] = []
+    late = Refused("the run has started without this node")
+
+    async def longer() -> None:
+        for _ in range(20):
+            await asyncio.sleep(0)
+        log.append("done")
+
+    with pytest.raises(Refused, match="without this node"):
+        await _crew({7: ends(log, "late", late), 8: longer}, writing)()
+    assert log == ["late", "done"]
+    assert told() == [{"event": REFUSED, "slot": 7, "text": str(late)}]
+
+
+def test_rosters_that_are_the_same_are_kept_once() -> None:
+    once, signed = _once(), roster(3)
+    again = Roster.from_bytes(signed.to_bytes())
+    assert once(signed) is signed
+    assert once(again) is signed
+    other = roster(4)
+    assert once(other) is other

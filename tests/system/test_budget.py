@@ -1,0 +1,51 @@
+"""Budgets of nodes as their owners start them: refused before anybody hears of the node, charged once over a kill."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from tests.system.across import Across
+from tests.system.launched import complete, wait_for
+
+
+def test_a_node_keeps_its_budget(tmp_path: Path) -> None:
+    def allowed(epsilon: float) -> str:
+        return f'[budget]\nepsilon = {epsilon}\nledger = "spent/budget"\n'
+
+    ledger = tmp_path / "spent" / "budget"
+    with Across(tmp_path, complete(3, 3000), 3) as run:
+        bootstrap = run.bootstrap()
+        run.configure(0, more=allowed(1.0))
+        run.node(0).fails(5, "[budget] epsilon", "would cost epsilon", "of epsilon 1 at delta 1e-06")
+        assert "of 3" not in bootstrap.said  # who have enrolled
+        assert not ledger.exists()
+        for number in range(2):  # two nodes of one owner, who made up their data alike
+            run.configure(number, more=allowed(1e5))
+        nodes = run.all_nodes()
+        run.wait_for_growth(0)
+        before = ledger.read_bytes()
+        nodes[0].kill()
+        nodes[0] = run.node(0)
+        result = bootstrap.document()
+        assert [node.document()["estimate"] for node in nodes] == [result["estimate"]] * 3
+        assert ledger.read_bytes() == before
+        charges = json.loads(before)["charges"]
+        assert [charge["data"] for charge in charges] == [["made up: uniform"]] * 2
+        assert len({charge["run"] for charge in charges}) == 2
+        assert all(charge["run"].startswith(result["run_id"]) for charge in charges)
+        assert all(0.99e-7 < charge["delta"] < 1e-7 for charge in charges)
+
+
+def test_a_node_leaves_if_others_were_faster(tmp_path: Path) -> None:
+    """Both nodes looked before either was charged; with the roster only one of them still fits."""
+    with Across(tmp_path, complete(2, 40), 2) as run:
+        run.bootstrap()
+        for number in range(2):
+            run.configure(number, more='[budget]\nepsilon = 45\ndelta = 1e-5\nledger = "budget"\n')
+        nodes = run.all_nodes()
+        wait_for(lambda: not all(node.running for node in nodes), "one of them to leave")
+        gone = [node for node in nodes if not node.running]
+        assert len(gone) == 1
+        gone[0].fails(5, "[budget] epsilon", "would cost", "together it would be")
+        assert len(json.loads((tmp_path / "budget").read_text())["charges"]) == 1

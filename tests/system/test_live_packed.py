@@ -1,0 +1,83 @@
+"""Other ways to put users into processes: several in one, fresh interpreters, all of them without sockets."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from p2pdp.audit.verify import COMPLETE
+from tests.system.launched import ROLES, Launched, complete, judge_folder, ring, wait_for
+
+SEED = 20260
+
+
+def all_of(launched: Launched, count: int) -> dict[int, int]:
+    """The processes of all, seen together; what there was last if the run is over before that."""
+    children: dict[int, int] = {}
+
+    def seen() -> bool:
+        children.update(launched.children())
+        return len(children) == count or not launched.running
+
+    wait_for(seen, "everybody is there")
+    return children
+
+
+def proved(folder: Path) -> None:
+    assert judge_folder(folder).verification.verified == COMPLETE
+    assert not list(folder.rglob("run.key")), "keys are unlinked when the run closes"
+
+
+@pytest.mark.parametrize("wish", [{"nodes_per_process": 3}, {"nodes_per_process": 2, "spawn": True}])
+def test_processes_of_several_users_are_killed_and_come_back(tmp_path: Path, wish: dict[str, int]) -> None:
+    """With the process go all users in it, and whoever has the token; nobody is put out and nothing happens twice."""
+    chance = Random(SEED)  # noqa: S311 - nothing is kept secret with it
+    with Launched(tmp_path, complete(7, 12000), **wish) as launched:
+        children = all_of(launched, 8)
+        together = [user for user in children if children[user] == children[0] and user != ROLES]
+        assert together == list(range(wish["nodes_per_process"]))
+        for _ in range(3):
+            launched.wait_for_progress()
+            launched.kill(chance.choice([launched.holder(), chance.randrange(7)]))
+            launched.wait_for_everybody()
+        result = launched.completes()
+        assert (result["missing"], result["hops"]) == ([], 12000)
+        assert launched.count("restarted") >= 1
+        assert all(said["users"] >= 1 for said in launched.said if said["event"] == "restarted")
+        assert launched.count("excluded") == 0
+    proved(launched.folder)
+
+
+def test_a_packed_run_is_interrupted_and_goes_on_with_processes_as_before(tmp_path: Path) -> None:
+    with Launched(tmp_path, ring(6, 2500), nodes_per_process=3) as launched:
+        launched.wait_for_progress()
+        launched.process.send_signal(signal.SIGINT)
+        assert launched.end() == 130
+    with Launched(tmp_path) as again:
+        assert len(set(all_of(again, 7).values())) == 3  # two of three users each, and the roles
+        assert again.completes()["hops"] == 15000
+    proved(again.folder)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_all_in_one_process_is_interrupted_or_killed_and_goes_on(tmp_path: Path, number: int) -> None:
+    """SIGKILL is for the process of all nodes; the launcher starts it again by itself."""
+    text = complete(5, 6000, 'transport = "memory"')
+    with Launched(tmp_path, text) as launched:
+        launched.wait_for_progress()
+        children = launched.children()
+        assert len(set(children.values())) <= 1
+        if number == signal.SIGKILL:
+            launched.kill(ROLES)
+            result = launched.completes()
+            assert launched.count("restarted") == 1
+        else:
+            launched.process.send_signal(number)
+            assert launched.end() == 130
+            with Launched(tmp_path) as again:
+                result = again.completes()
+    assert (result["transport"], result["hops"], result["missing"], result["faults"]) == ("memory", 6000, [], {})
+    proved(launched.folder)

@@ -1,0 +1,132 @@
+"""`report.html` in a real browser without a network: it renders, asks for nothing, runs nothing, fits its window."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import struct
+import subprocess
+import zlib
+from pathlib import Path
+
+import pytest
+
+import p2pdp
+from p2pdp.files.spec import parse_spec
+from tests.audit.runs import ring
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
+PROBE = """<script>parent.postMessage([innerWidth, document.documentElement.scrollWidth,
+ getComputedStyle(document.querySelector('h1')).fontSize].join(' '), '*')</script></body>"""
+# A window has a least width, a frame has none.
+FRAME = """<!DOCTYPE html><title>waiting</title>
+<script>onmessage = event => {{ document.title = event.data }}</script>
+<iframe src="{0}" width="{1}" height="900" style="border:0"></iframe>"""
+
+
+@pytest.fixture(scope="module")
+def browser() -> str:
+    found = next((path for path in map(shutil.which, BROWSERS) if path), None)
+    if found is not None:
+        return found
+    text = "install chromium, in which report.html is to be looked at"
+    if os.environ.get("P2PDP_REQUIRE") == "all":
+        pytest.fail(f"P2PDP_REQUIRE=all: {text}")
+    pytest.skip(text)
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A ring without closing noise and with colluders has finite and infinite leaks."""
+    place = tmp_path_factory.mktemp("page") / "run"
+    p2pdp.simulate(parse_spec(ring(6, 2, "closing = false\n"), None), place)
+    p2pdp.audit(place, colluders=[1, 4]).save(place)
+    return place / "report.html"
+
+
+def look(browser: str, page: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    """Opens a page as a person without a network would; what the browser complains of is on its error stream."""
+    command = [
+        browser, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars",
+        "--host-resolver-rules=MAP * ~NOTFOUND", "--enable-logging=stderr",
+        f"--user-data-dir={page.parent / 'profile'}", *options, page.as_uri(),
+    ]  # fmt: skip
+    done = subprocess.run(command, capture_output=True, text=True, timeout=90, check=False)
+    assert done.returncode == 0, done.stderr
+    return done
+
+
+def complaints(done: subprocess.CompletedProcess[str]) -> list[str]:
+    return [line for line in done.stderr.splitlines() if "CONSOLE" in line or "Content Security" in line]
+
+
+def changed(page: Path, name: str, old: str, new: str) -> Path:
+    text = page.read_text(encoding="utf-8")
+    assert text.count(old) == 1
+    copy = page.with_name(name)
+    copy.write_text(text.replace(old, new), encoding="utf-8")
+    return copy
+
+
+def test_the_browser_reads_the_page_as_it_was_written_and_complains_of_nothing(browser: str, page: Path) -> None:
+    done = look(browser, page, "--dump-dom")
+    assert complaints(done) == []
+    for part in ('id="summary"', 'id="claims"', "Not protected from colluders.", "ε = ∞", "</footer>\n</body></html>"):
+        assert part in done.stdout
+    written = page.read_text(encoding="utf-8")
+    assert done.stdout.count("<section") == written.count("<section")
+    assert done.stdout.count("<rect") == written.count("<rect")
+
+
+def test_the_policy_stops_what_does_not_belong_to_the_page(browser: str, page: Path) -> None:
+    """The same browser does complain, and does not obey, where something was slipped in."""
+    script = changed(page, "script.html", "</body>", "<script>document.title = 'taken'</script></body>")
+    done = look(browser, script, "--dump-dom")
+    assert "<title>taken" not in done.stdout
+    assert complaints(done)
+    image = changed(page, "image.html", "</body>", '<img src="pixel.png"></body>')
+    assert complaints(look(browser, image, "--dump-dom"))
+    style = changed(page, "style.html", "</style>", "body{color:red}</style>")
+    assert complaints(look(browser, style, "--dump-dom"))
+
+
+def ink(file: Path) -> float:
+    """The share of bytes in a picture that do not follow from their neighbours: next to none on a blank page."""
+    data = file.read_bytes()
+    assert data[:8] == b"\x89PNG\r\n\x1a\n"
+    at, packed = 8, b""
+    while at < len(data):
+        (length,) = struct.unpack(">I", data[at : at + 4])
+        if data[at + 4 : at + 8] == b"IDAT":
+            packed += data[at + 8 : at + 8 + length]
+        at += 12 + length
+    pixels = zlib.decompress(packed)
+    return 1.0 - pixels.count(0) / len(pixels)
+
+
+def test_a_picture_of_the_page_is_not_blank(browser: str, page: Path) -> None:
+    blank = page.with_name("blank.html")
+    blank.write_text("<!DOCTYPE html><title>nothing</title>")
+    shares = []
+    for seen in (page, blank):
+        picture = seen.with_suffix(".png")
+        look(browser, seen, f"--screenshot={picture}", "--window-size=900,1200")
+        shares.append(ink(picture))
+    assert shares[0] > 0.02
+    assert shares[1] < 0.002
+
+
+@pytest.mark.parametrize("width", [340, 1000])
+def test_the_page_fits_its_window_and_its_style_applies(browser: str, page: Path, width: int) -> None:
+    """A copy without the policy may measure itself."""
+    text = page.read_text(encoding="utf-8")
+    free = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", text).replace("</body>", PROBE)
+    page.with_name("probe.html").write_text(free, encoding="utf-8")
+    frame = page.with_name(f"frame{width}.html")
+    frame.write_text(FRAME.format("probe.html", width), encoding="utf-8")
+    done = look(browser, frame, "--dump-dom", "--window-size=1100,950", "--virtual-time-budget=5000")
+    measured = re.search(r"<title>([0-9]+) ([0-9]+) ([0-9.]+)px</title>", done.stdout)
+    assert measured is not None
+    assert (int(measured[1]), int(measured[2])) == (width, width)
+    assert float(measured[3]) == pytest.approx(1.7 * 16, abs=0.1)
