@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from p2pdp.core.draws import Sampler
 from p2pdp.core.errors import VerificationFailed
 from p2pdp.core.ids import Peer
 from p2pdp.crypto.identity import Identity, sign_labelled
-from p2pdp.host.effects import Timing
+from p2pdp.host.effects import Entropy, Timing
 from p2pdp.host.host import Host
-from p2pdp.host.peers import Entropy
 from p2pdp.host.seat import Seat
 from p2pdp.ledger.heads import EXCLUSION_LABEL
 from p2pdp.ledger.journal import PRIVATE, Journal
@@ -28,7 +28,7 @@ def timing_of(run: RunPlan) -> Timing:
     patience_s = run.spec.run.patience_s
     return Timing(
         patience_s=patience_s,
-        tick_s=min(0.5, patience_s / 10),
+        tick_s=min(1.0, patience_s / 10),
         resend_s=min(2.0, patience_s / 5),
         resend_max_s=3 * patience_s,
         rejoin_s=min(5.0, patience_s / 2),
@@ -61,7 +61,7 @@ def user_host(
         clipped = getattr(rows, "clipped", 0)
         if clipped:
             journal.note(f"clipped {clipped}", entropy.salt())
-    machine = run.protocol.machine(run.plan, seat.me, seat.neighbours or (), inputs)
+    machine = run.machine(seat.me, seat.neighbours, inputs)
     neighbours = None if seat.neighbours is None else list(seat.neighbours)
     return Host(
         seat,
@@ -70,7 +70,7 @@ def user_host(
         sampler,
         entropy,
         timing=timing_of(run),
-        check=lambda _sender, message: run.protocol.check(run.plan, message),
+        check=partial(run.protocol.check, run.plan),
         facts=(len(values), neighbours),
         skeleton=skeleton,
     )
@@ -86,15 +86,15 @@ def bootstrap_host(run: RunPlan, seat: Seat, journal: Journal, sampler: Sampler,
         patience_s=run.spec.run.patience_s,
         ready_timeout_s=run.spec.run.enrol_timeout_s,
         sign_exclusion=exclusion_signer(seat.identity, seat.roster.run_id),
+        opening=run.opening,
     )
     _open_private(journal, seat)
     return Host(seat, machine, journal, sampler, entropy, timing=timing_of(run))
 
 
 def curator_host(run: RunPlan, seat: Seat, journal: Journal, sampler: Sampler, entropy: Entropy) -> Host:
-    machine = Curator(
-        run.n, len(run.plan.starts), lambda totals: run.protocol.publish(run.plan, totals), run.spec.run.patience_s
-    )
+    items = None if run.finishes_one_by_one else len(run.plan.starts)
+    machine = Curator(run.n, items, lambda totals: run.protocol.publish(run.plan, totals), run.spec.run.patience_s)
     _open_private(journal, seat)
     return Host(
         seat,
@@ -103,7 +103,7 @@ def curator_host(run: RunPlan, seat: Seat, journal: Journal, sampler: Sampler, e
         sampler,
         entropy,
         timing=timing_of(run),
-        check=lambda _sender, message: run.protocol.check(run.plan, message),
+        check=partial(run.protocol.check, run.plan),
     )
 
 

@@ -22,13 +22,21 @@ Number = float | list[float] | None
 
 @dataclass
 class Outcome:
-    """`counted` says per user how often each of its values (reports: visits) is in the published result."""
+    """`counted` says per user how often each of its values (reports: visits) is in the published result.
+
+    Of gossip: `finals` are the users' own results, `rows` what they are made of (`assembly/averages.py`) and
+    `variances` the covariance of their noise; None where that was not worked out.
+    """
 
     published: Any = None
     counted: dict[Peer, dict[int, int]] = field(default_factory=dict)
     messages: int = 0
     go_s: float = 0.0
     published_s: float = 0.0
+    over: bool = False  # the curator has published, be it nothing
+    finals: dict[Peer, Any] = field(default_factory=dict)
+    rows: Any = None
+    variances: Any = None
 
     @property
     def contributions(self) -> int:
@@ -46,9 +54,14 @@ def outcome(run: RunPlan, views: Mapping[Peer, bytes], excluded: Sequence[Peer])
             found.counted[peer] = _cyclic(visits, contents.records[0].body[4])
         elif peer == CURATOR:
             _published(contents.records, found)
+    if run.finishes_one_by_one:
+        from p2pdp.assembly.averages import average_of  # which tells more of an `Outcome`
+
+        average_of(run, views, found)
+        return found
     if excluded:
-        form = replay(run, begun).published
-        found.counted = {} if form is None else _counted(form)
+        published = replay(run, begun).published
+        found.counted = _counted(published[0]) if published else {}
     return found
 
 
@@ -80,6 +93,7 @@ def _published(records: Sequence[Record], found: Outcome) -> None:
         elif record.kind == PUBLISHED:
             found.published = whole_message(record).value
             found.published_s = now_s
+            found.over = True
 
 
 def estimate_of(run: RunPlan, found: Outcome) -> Estimate:

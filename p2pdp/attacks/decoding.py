@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from p2pdp.attacks.gossip import read_gossip
 from p2pdp.attacks.walks import gaps_of
 from p2pdp.core.errors import Refused
 from p2pdp.core.ids import Peer
@@ -68,4 +69,5 @@ def _walk(run: RunPlan, observer: Peer, contents: Contents) -> list[tuple[tuple[
 
 _DECODERS: Final[dict[str, Callable[[RunPlan, Peer, Contents], list[tuple[tuple[Peer, ...], Any, list[Place]]]]]] = {
     "walk": _walk,
+    "gossip": read_gossip,
 }

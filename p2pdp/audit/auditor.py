@@ -6,8 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from p2pdp.audit.blanket import blanket_account
 from p2pdp.audit.exact_account import exact_account
+from p2pdp.audit.gossip_account import gossip_account
+from p2pdp.audit.gossip_hidden_graph import hidden_graph_account
 from p2pdp.audit.ground import Finding, Floats, Ground
+from p2pdp.audit.hidden_path import hidden_path_account
 from p2pdp.audit.local import local_account
 from p2pdp.core.claims import Claim, Refusal
 from p2pdp.core.errors import Refused, UsageError
@@ -17,7 +21,14 @@ from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.replay.transcript import replay
 
 # In the order in which claims are shown. What a headline is taken from comes first.
-ACCOUNTS: Final[tuple[Callable[[Ground], Finding], ...]] = (exact_account, local_account)
+ACCOUNTS: Final[tuple[Callable[[Ground], Finding], ...]] = (
+    exact_account,
+    gossip_account,
+    hidden_graph_account,
+    hidden_path_account,
+    blanket_account,
+    local_account,
+)
 
 
 @dataclass(frozen=True)
@@ -32,6 +43,7 @@ class Audit:
     epsilon_conditioning: str
     mu_coalition: Floats | None
     leak_coalition: Floats | None
+    published: Floats | None = None  # the leak of each pair as a paper prints it
 
 
 def audit_run(
@@ -47,8 +59,10 @@ def audit_run(
     refusals = [refusal for finding in findings for refusal in finding.refusals]
     if not claims:
         raise Refused("; ".join(f"{refusal.observer}: {refusal.reason}" for refusal in refusals))
-    exact, pairs = findings[0], _pairs(findings)
-    return Audit(claims, refusals, exact.mu, exact.leak, *pairs, exact.mu_coalition, exact.leak_coalition)
+    exact = next((finding for finding in findings if finding.mu is not None), findings[0])
+    pairs = _pairs(findings)
+    coalition = exact.mu_coalition, exact.leak_coalition
+    return Audit(claims, refusals, exact.mu, exact.leak, *pairs, *coalition, exact.published)
 
 
 def _pairs(findings: Sequence[Finding]) -> tuple[Floats | None, str]:

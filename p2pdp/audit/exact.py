@@ -38,7 +38,7 @@ class ExactAuditor:
         }
         self._totals = [self._layout.place(form) for form in transcript.totals]
         published = transcript.published
-        self._published = [] if published is None else [self._layout.place(published)]
+        self._published = [self._layout.place(form) for form in published or ()]
         self._tabulate()
 
     def _tabulate(self) -> None:

@@ -85,3 +85,4 @@ class Finding:
     epsilon: Floats | None = None  # of each pair, in the conditioning of the account's claims
     mu_coalition: Floats | None = None
     leak_coalition: Floats | None = None
+    published: Floats | None = None  # the leak of each pair as a paper prints it

@@ -7,6 +7,7 @@ of these. Where some contribution carries no noise of its own it is infinite, an
 from __future__ import annotations
 
 import math
+from typing import Final
 
 from p2pdp.audit.ground import Finding, Ground
 from p2pdp.core.claims import Claim, Refusal
@@ -17,6 +18,8 @@ from p2pdp.mechanisms.clipping import Bounds
 from p2pdp.mechanisms.grid import Grid
 from p2pdp.protocols.run_plan import RunPlan
 
+LOCAL: Final = "local"
+OWN_NOISE: Final = "each contribution is protected by its own user's noise alone"
 _OBSERVER = "network"
 _ROUNDED_UP = 1.0 + 1e-12
 
@@ -42,7 +45,7 @@ def local_account(ground: Ground) -> Finding:
     else:
         mus = None
         epsilons = [
-            _ROUNDED_UP * sum(_pure_epsilon(run, drawn) for drawn in own) for own in transcript.own_noise.values()
+            _ROUNDED_UP * sum(pure_epsilon_of(run, drawn) for drawn in own) for own in transcript.own_noise.values()
         ]
     worst = max(range(len(epsilons)), key=lambda user: mus[user] if mus is not None else epsilons[user])
     claim = Claim(
@@ -50,22 +53,22 @@ def local_account(ground: Ground) -> Finding:
         unit="user",
         relation="replace",
         delta=delta,
-        method="local",
+        method=LOCAL,
         conditioning="public",
         epsilon_max=epsilons[worst],
-        epsilon_mean=sum(epsilons) / len(epsilons),
+        epsilon_mean=min(epsilons[worst], sum(epsilons) / len(epsilons)),
         mu_max=None if mus is None else mus[worst],
-        mu_mean=None if mus is None else sum(mus) / len(mus),
+        mu_mean=None if mus is None else min(mus[worst], sum(mus) / len(mus)),
         worst_pair=(list(transcript.own_noise)[worst], _OBSERVER),
         bound=True,
         violated_pairs=None,
-        assumptions=(*ground.assumptions, *early, "each contribution is protected by its own user's noise alone"),
+        assumptions=(*ground.assumptions, *early, OWN_NOISE),
     )
     return Finding(claims=[claim])
 
 
 def _refused(reason: str) -> Finding:
-    return Finding(refusals=[Refusal(_OBSERVER, "local", reason)])
+    return Finding(refusals=[Refusal(_OBSERVER, LOCAL, reason)])
 
 
 def _mu(sensitivity: float, own: list[tuple[Mechanism, ...]]) -> float:
@@ -76,7 +79,7 @@ def _mu(sensitivity: float, own: list[tuple[Mechanism, ...]]) -> float:
     return math.sqrt(total) * _ROUNDED_UP
 
 
-def _pure_epsilon(run: RunPlan, drawn: tuple[Mechanism, ...]) -> float:
+def pure_epsilon_of(run: RunPlan, drawn: tuple[Mechanism, ...]) -> float:
     """Epsilon of one contribution; the strongest of several draws counts alone."""
     best = math.inf
     for mechanism in drawn:

@@ -54,6 +54,8 @@ _FIELDS: Final[dict[str, tuple[Any, ...]]] = {
     **dict.fromkeys((messages.BEGIN, messages.TOKEN, messages.TOTAL, messages.LOST), (int, int)),
     **dict.fromkeys((messages.OUT, EXCLUSION), (int, bytes)),
     messages.HEAD: (int, bytes),
+    **dict.fromkeys((messages.EXCHANGE, messages.SKIPPED), (int,)),
+    messages.ACTIVATIONS: (int, int, list),
     messages.SILENT: (int, int, int),
 }
 

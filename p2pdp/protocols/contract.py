@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from types import MappingProxyType
+from typing import Any, Final
 from typing import Protocol as Interface
 
-from p2pdp.core.draws import Mechanism
+from p2pdp.core.draws import Draws, Mechanism
 from p2pdp.core.events import Machine
 from p2pdp.core.ids import Peer
 from p2pdp.core.spec import Spec
-from p2pdp.core.step import Message
+from p2pdp.core.step import Message, Send
 from p2pdp.tasks.inputs import Inputs
+from p2pdp.topology.graphs import Graph
+
+Fact = int | str | float  # what bootstrap signs of a run
+NO_FACTS: Final[Mapping[str, Fact]] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +50,10 @@ class Plan(Interface):
     def mechanisms(self) -> tuple[Mechanism, ...]: ...
 
     @property
+    def length(self) -> int:
+        """Hops of all tokens, rounds, or activations."""
+
+    @property
     def reroutes(self) -> bool:
         """Whether an item can go round a user that is gone."""
 
@@ -52,7 +61,13 @@ class Plan(Interface):
 class Protocol(Interface):
     name: str
 
-    def plan(self, spec: Spec, n: int, dimensions: int) -> Plan: ...
+    def graph_facts(self, spec: Spec, graph: Graph) -> Mapping[str, Fact]:
+        """What of the graph the plan rests on: made where the graph is known, signed, and public from then on."""
+
+    def plan(self, spec: Spec, n: int, dimensions: int, facts: Mapping[str, Fact] = NO_FACTS) -> Plan: ...
+
+    def opening(self, plan: Any, graph: Graph, draws: Draws) -> Sequence[Send]:
+        """What bootstrap tells the users when they go, beside which items to begin."""
 
     def machine(self, plan: Any, user: Peer, neighbours: Sequence[Peer], inputs: Inputs) -> Machine: ...
 
@@ -69,3 +84,13 @@ class Protocol(Interface):
         """What the curator publishes; only adds and scales, so that the auditor can run it too."""
 
     def estimate(self, plan: Any, published: Any, contributions: int) -> Estimate: ...
+
+
+class Quiet:
+    """What most protocols leave unsaid."""
+
+    def graph_facts(self, spec: Spec, graph: Graph) -> Mapping[str, Fact]:
+        return NO_FACTS
+
+    def opening(self, plan: Any, graph: Graph, draws: Draws) -> Sequence[Send]:
+        return ()

@@ -30,6 +30,7 @@ from p2pdp.core import messages
 from p2pdp.core.draws import Draws
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer
 from p2pdp.core.step import NOTHING, Fault, Message, Release, Send, Step
+from p2pdp.core.values import snapped
 from p2pdp.protocols.gossiping_plan import GossipPlan
 from p2pdp.tasks.inputs import Inputs
 from p2pdp.topology.weights import edge_weight
@@ -183,7 +184,7 @@ class Gossip:
             neighbour.met_before, neighbour.meeting = neighbour.meeting, self._round
             value = self._sent
             if plan.message_noise is not None:
-                value = value + draws.noise(plan.message_noise, plan.shape) * plan.step
+                value = snapped(value, plan.step) + draws.noise(plan.message_noise, plan.shape) * plan.step
             sends.append(Send(neighbour.peer, Message(messages.EXCHANGE, (self._round, self._degree), value)))
         self._lacking = {one.peer for one in self._met if self._round not in one.states}
         return sends
@@ -214,7 +215,7 @@ class Gossip:
             return True  # they are behind by more than this round, and come back in step before they are waited for
         if self._held_up_since_s is None:
             self._held_up_since_s = now_s
-        return now_s - self._held_up_since_s >= self._plan.patience_s
+        return now_s >= self._held_up_since_s + self._plan.patience_s  # as the wake was reckoned
 
     def _close_round(self) -> list[Send]:
         """Moves by the flows of all edges that count."""
@@ -263,7 +264,7 @@ class Gossip:
             since_s, then = self._waiting.get(peer, (now_s, heard))
             if then != heard:
                 since_s = now_s
-            elif now_s - since_s >= patience_s:
+            elif now_s >= since_s + patience_s:
                 since_s = now_s
                 sends.append(self._complaint(peer))
             waiting[peer] = (since_s, heard)

@@ -36,6 +36,10 @@ class GossipPlan:
         return ()
 
     @property
+    def length(self) -> int:
+        return self.rounds
+
+    @property
     def reroutes(self) -> bool:
         return True
 

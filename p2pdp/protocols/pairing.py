@@ -25,6 +25,7 @@ from p2pdp.core import messages
 from p2pdp.core.draws import Draws, Mechanism, Shape
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer
 from p2pdp.core.step import NOTHING, Fault, Message, Release, Send, Step
+from p2pdp.core.values import snapped
 from p2pdp.protocols.contract import Start
 from p2pdp.protocols.gossiping_plan import is_state
 from p2pdp.tasks.inputs import Inputs
@@ -52,6 +53,10 @@ class PairPlan:
     @property
     def starts(self) -> tuple[Start, ...]:
         return ()
+
+    @property
+    def length(self) -> int:
+        return self.activations
 
     @property
     def reroutes(self) -> bool:
@@ -163,7 +168,7 @@ class Pairing:
         if not self._mine:
             return Step((*sends, *self._end())) if self._told_all else Step(tuple(sends))
         patience_s = self._plan.patience_s
-        if now_s - self._since_s >= patience_s:
+        if now_s >= self._since_s + patience_s:
             self._since_s = now_s
             number, peer = self._mine[0]
             sends.append(Send(BOOTSTRAP, Message(messages.SILENT, (peer, NO_ITEM, number))))
@@ -172,7 +177,7 @@ class Pairing:
     def _exchange(self, number: int, peer: Peer, draws: Draws) -> Send:
         plan, value = self._plan, self._state
         if plan.message_noise is not None:
-            value = value + draws.noise(plan.message_noise, plan.shape) * plan.step
+            value = snapped(value, plan.step) + draws.noise(plan.message_noise, plan.shape) * plan.step
         return Send(peer, Message(messages.EXCHANGE, (number,), value))
 
     def _end(self) -> tuple[Send, ...]:

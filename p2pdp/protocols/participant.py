@@ -7,7 +7,7 @@ us, and to whom we passed it last. Both follow from recorded events alone, so a 
 
 from __future__ import annotations
 
-from dataclasses import replace
+from typing import Final
 
 from p2pdp.core import messages
 from p2pdp.core.draws import Draws
@@ -15,6 +15,8 @@ from p2pdp.core.events import Machine
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer
 from p2pdp.core.messages import custody_of
 from p2pdp.core.step import NOTHING, Fault, Message, Send, Step
+
+_FOR_THE_MACHINE: Final = frozenset({messages.GO, messages.BEGIN, messages.LOST, messages.ACTIVATIONS})
 
 
 class Participant:
@@ -35,21 +37,24 @@ class Participant:
         return Step(sends=(Send(BOOTSTRAP, Message(messages.READY)),))
 
     def receive(self, sender: Peer, message: Message, now_s: float, draws: Draws) -> Step:
-        if sender == BOOTSTRAP and message.type not in (messages.GO, messages.BEGIN, messages.LOST):
+        if sender == BOOTSTRAP and message.type not in _FOR_THE_MACHINE:
             return self._from_bootstrap(message, now_s, draws)
         if sender == BOOTSTRAP and message.type == messages.GO:
             return self._noted(self._machine.start(now_s, draws))
         if sender == CURATOR and message.type == messages.RESULT:
             self.result = message
             return NOTHING
-        if sender == self._me and message.type == messages.SILENT:
-            return Step(sends=(Send(BOOTSTRAP, message),))
-        if sender in self._out:
+        if sender == self._me:
+            if message.type == messages.SILENT:
+                return Step(sends=(Send(BOOTSTRAP, message),))
+        elif sender in self._out:
             return Step(faults=(Fault("excluded_peer", sender),))
-        custody = custody_of(message)
-        if custody is not None and sender != self._me:
-            steps = self._received_at.setdefault(sender, {})
-            steps[custody.item] = max(custody.step, steps.get(custody.item, 0))
+        else:
+            custody = custody_of(message)
+            if custody is not None:
+                item, step = custody
+                steps = self._received_at.setdefault(sender, {})
+                steps[item] = max(step, steps.get(item, 0))
         return self._noted(self._machine.receive(sender, message, now_s, draws))
 
     def wake(self, now_s: float, draws: Draws) -> Step:
@@ -64,7 +69,7 @@ class Participant:
         receipts = sorted([item, at] for item, at in self._received_at.get(peer, {}).items())
         claims = sorted([item, at] for item, (to, at) in self._passed.items() if to in self._out)
         answer = Send(BOOTSTRAP, Message(messages.SEEN, (peer, receipts, claims)))
-        return replace(step, sends=(*step.sends, answer))
+        return step._replace(sends=(*step.sends, answer))
 
     def _from_bootstrap(self, message: Message, now_s: float, draws: Draws) -> Step:
         if message.type == messages.OUT:
@@ -76,7 +81,7 @@ class Participant:
         return Step(faults=(Fault("unexpected_message", BOOTSTRAP),))
 
     def _noted(self, step: Step) -> Step:
-        for send in step.sends:
-            if send.custody is not None and send.to != self._me:
-                self._passed[send.custody.item] = (send.to, send.custody.step)
+        for to, _, custody in step.sends:
+            if custody is not None and to != self._me:
+                self._passed[custody.item] = (to, custody.step)
         return step

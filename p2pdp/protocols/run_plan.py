@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
+from p2pdp.core.draws import Draws
 from p2pdp.core.errors import VerificationFailed
+from p2pdp.core.events import Machine
 from p2pdp.core.ids import Peer
 from p2pdp.core.spec import Spec
+from p2pdp.core.step import Send
 from p2pdp.protocols import protocol as find_protocol
-from p2pdp.protocols.contract import Protocol
-from p2pdp.topology.graphs import EdgeList, Graph, make_graph
+from p2pdp.protocols.contract import Fact, Protocol
+from p2pdp.tasks.inputs import Inputs
+from p2pdp.topology.graphs import EdgeList, Graph, complete_graph, make_graph
 
 
 @dataclass(frozen=True)
@@ -25,13 +29,37 @@ class RunPlan:
     plan: Any
     sampler: str  # where noise comes from: exact, fast, or seeded in a simulation
     graph: Graph | None = None
+    graph_facts: Mapping[str, Fact] = field(default_factory=dict)
 
     @property
     def facts(self) -> Mapping[str, int | str | float]:
         """What bootstrap signs beside the keys: claims may rest on these."""
         assert self.graph is not None
         digest = self.graph.digest.hex()
-        return {"n": self.n, "graph": digest, "dimensions": self.dimensions, "sampler": self.sampler}
+        named: dict[str, Fact] = {"n": self.n, "graph": digest, "dimensions": self.dimensions, "sampler": self.sampler}
+        return named | dict(self.graph_facts)
+
+    @property
+    def finishes_one_by_one(self) -> bool:
+        """Whether each user says when it has finished; else items do, when their totals reach the curator."""
+        return not self.plan.starts
+
+    @property
+    def exchanges(self) -> int:
+        """About how many messages between users this takes, for showing how far it is."""
+        if not self.finishes_one_by_one:
+            return int(self.plan.length)
+        at_once = 2 * self.graph.edge_count if self.graph is not None and hasattr(self.plan, "rounds") else 2
+        return int(at_once * self.plan.length)
+
+    def opening(self, draws: Draws) -> Sequence[Send]:
+        assert self.graph is not None
+        return self.protocol.opening(self.plan, self.graph, draws)
+
+    def machine(self, user: Peer, neighbours: Sequence[Peer] | None, inputs: Inputs) -> Machine:
+        """A user's machine; None stands for everybody, on a complete graph."""
+        known = complete_graph(self.n).neighbours[user] if neighbours is None else neighbours
+        return self.protocol.machine(self.plan, user, known, inputs)
 
     def neighbours(self, user: Peer) -> Sequence[Peer] | None:
         """None stands for everybody, on a complete graph."""
@@ -44,9 +72,10 @@ def plan_run(
 ) -> RunPlan:
     """May raise `RunFailed` where the graph's kind has none for this n."""
     found = find_protocol(spec.run.protocol)
-    plan = found.plan(spec, n, dimensions)
     graph = make_graph(spec.graph, n, spec.run.seed or 0, edges)
-    return RunPlan(spec, n, dimensions, found, plan, sampler or spec.noise.sampler, graph)
+    facts = found.graph_facts(spec, graph)
+    plan = found.plan(spec, n, dimensions, facts)
+    return RunPlan(spec, n, dimensions, found, plan, sampler or spec.noise.sampler, graph, facts)
 
 
 def plan_of_facts(spec: Spec, facts: Mapping[str, int | str | float]) -> RunPlan:
@@ -55,4 +84,4 @@ def plan_of_facts(spec: Spec, facts: Mapping[str, int | str | float]) -> RunPlan
     if not (isinstance(n, int) and isinstance(dimensions, int) and isinstance(sampler, str)):
         raise VerificationFailed("the roster lacks the facts n, dimensions and sampler")
     found = find_protocol(spec.run.protocol)
-    return RunPlan(spec, n, dimensions, found, found.plan(spec, n, dimensions), sampler)
+    return RunPlan(spec, n, dimensions, found, found.plan(spec, n, dimensions, facts), sampler)

@@ -10,7 +10,7 @@ report stands on its own randomization and there are none.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from p2pdp.core.draws import Mechanism
@@ -19,16 +19,16 @@ from p2pdp.core.ids import Peer
 from p2pdp.core.spec import Spec
 from p2pdp.core.step import Message
 from p2pdp.mechanisms import randomized_response
-from p2pdp.protocols.contract import Estimate
+from p2pdp.protocols.contract import NO_FACTS, Estimate, Fact, Quiet
 from p2pdp.protocols.walk_sum import order_and_steps
 from p2pdp.protocols.walking import Walk, WalkPlan, check_token
 from p2pdp.tasks.inputs import CategoryInputs, Inputs
 
 
-class WalkHistogram:
+class WalkHistogram(Quiet):
     name = "walk.histogram"
 
-    def plan(self, spec: Spec, n: int, dimensions: int) -> WalkPlan:
+    def plan(self, spec: Spec, n: int, dimensions: int, facts: Mapping[str, Fact] = NO_FACTS) -> WalkPlan:
         assert spec.walk is not None
         assert spec.task.categories is not None
         categories = spec.task.categories

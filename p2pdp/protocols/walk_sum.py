@@ -8,7 +8,7 @@ contribution by the exact Gaussian curve (Balle and Wang 2018), or of one Laplac
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from p2pdp.core.draws import Mechanism
@@ -19,7 +19,7 @@ from p2pdp.core.step import Message
 from p2pdp.mechanisms import gaussian, laplace
 from p2pdp.mechanisms.clipping import Bounded, Bounds, sensitivity
 from p2pdp.mechanisms.grid import Grid, choose_grid
-from p2pdp.protocols.contract import Estimate
+from p2pdp.protocols.contract import NO_FACTS, Estimate, Fact, Quiet
 from p2pdp.protocols.walking import NO_NOISE, Walk, WalkPlan, check_token
 from p2pdp.tasks.inputs import Inputs, NumberInputs
 
@@ -47,10 +47,10 @@ def order_and_steps(walk: WalkPart, kind: str, n: int) -> tuple[str, int]:
     return ("complete" if kind == "complete" else "graph"), walk.hops
 
 
-class WalkSum:
+class WalkSum(Quiet):
     name = "walk.sum"
 
-    def plan(self, spec: Spec, n: int, dimensions: int) -> WalkPlan:
+    def plan(self, spec: Spec, n: int, dimensions: int, facts: Mapping[str, Fact] = NO_FACTS) -> WalkPlan:
         assert spec.walk is not None
         assert spec.data.clip is not None
         bounds = Bounds(*spec.data.clip)

@@ -51,6 +51,10 @@ class WalkPlan:
     grid_exponent: int = 0
 
     @property
+    def length(self) -> int:
+        return self.steps * self.tokens
+
+    @property
     def reroutes(self) -> bool:
         return self.order != "ring"
 
@@ -145,7 +149,7 @@ class Walk:
         kind = TOKEN if step < self._plan.steps else TOTAL
         passed = self._pass_on(item, step + 1, Message(kind, (item, step + 1), value), draws)
         to = passed.sends[0].to if passed.sends else self._user
-        disclosed = tuple(Release(to, mechanism.name, mechanism.scale) for mechanism in releases)
+        disclosed = tuple([Release(to, mechanism.name, mechanism.scale) for mechanism in releases])
         return Step(passed.sends, releases=disclosed, faults=passed.faults)
 
     def _contribution(self, draws: Draws) -> Any:

@@ -14,8 +14,8 @@ from p2pdp.core.draws import Mechanism, Shape
 from p2pdp.core.errors import VerificationFailed
 from p2pdp.core.events import Event, Received, Started, Woken, tell
 from p2pdp.core.ids import Peer
-from p2pdp.core.messages import SILENT, TOKEN
-from p2pdp.core.step import Message
+from p2pdp.core.messages import FINAL, GO, SILENT, TOKEN
+from p2pdp.core.step import Message, Step
 from p2pdp.core.values import LinearForm, Source
 from p2pdp.ledger.messages import public_message
 from p2pdp.ledger.records import CHOSEN, DRAWN, KIND_NAMES, OPENED, OWN, RECEIVED, SENT, STARTED, Contents, Record
@@ -39,12 +39,14 @@ class Player:
         self.received: list[LinearForm] = []
         self.own_noise: list[tuple[Mechanism, ...]] = []  # of each contribution
         self.taken: dict[Peer, int] = {}
+        self.final: LinearForm | None = None  # its own result, where users have one
         opening = self.records[0] if self.records else None
         if opening is None or opening.kind != OPENED or len(opening.body) < 6:
             raise VerificationFailed(f"node {user}: the ledger has no opening record")
         self.values = int(opening.body[4])
-        machine = run.protocol.machine(run.plan, user, opening.body[5] or (), SymbolicInputs(user, self.values))
+        machine = run.machine(user, opening.body[5], SymbolicInputs(user, self.values))
         self.machine = Participant(user, machine)
+        self._averages, self._noised = run.finishes_one_by_one, run.plan.noise.name != "none"
 
     # core.draws.Draws, over the records
 
@@ -96,9 +98,11 @@ class Player:
         while events:
             event = events.popleft()
             drawn = len(self.draws)
-            step = tell(self.machine, event, now_s, self)
+            step = self._tell(event, now_s)
             if isinstance(event, Received) and event.message.type == TOKEN:
                 self.own_noise.append(tuple(self.draws[drawn:]))
+            elif isinstance(event, Received) and event.message.type == GO and self._averages:
+                self.own_noise.append(tuple(self.draws[drawn : drawn + 1]) if self._noised else ())
             for send in step.sends:
                 if send.to != self.user:
                     self._sent(send.to, send.message)
@@ -106,8 +110,17 @@ class Player:
             for send in step.sends:
                 if send.to == self.user:
                     self._expect(self._take(OWN), send.message)
+                    if send.message.type == FINAL:
+                        self.final = send.message.value
                     events.append(Received(self.user, send.message))
         return outgoing
+
+    def _tell(self, event: Event, now_s: float) -> Step:
+        """What no checked message could lead to, a record may: whoever holds a key can sign anything."""
+        try:
+            return tell(self.machine, event, now_s, self)
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
+            raise self.mismatch(self.records[self.cursor - 1], "is no message of this protocol") from None
 
     def _sent(self, to: Peer, message: Message) -> None:
         record = self._take(SENT)

@@ -24,7 +24,7 @@ from p2pdp.core.draws import Mechanism
 from p2pdp.core.errors import VerificationFailed
 from p2pdp.core.events import Event
 from p2pdp.core.ids import CURATOR, Peer, is_user
-from p2pdp.core.messages import TOKEN, TOTAL
+from p2pdp.core.messages import EXCHANGE, FINISHED, TOKEN, TOTAL
 from p2pdp.core.step import Message
 from p2pdp.core.values import ZERO_FORM, LinearForm, Source
 from p2pdp.ledger.messages import public_message
@@ -41,7 +41,8 @@ class Transcript:
     """What everybody saw, as linear forms, and what everybody drew.
 
     `rebuilt` names users some of whose messages were told from others' ledgers, `unknown` those where that
-    was not possible. `published` is None where nobody at hand can tell what was published.
+    was not possible. `published` has a form for each value that was published, and is None where nobody at
+    hand can tell. `finals` are the results that users of gossip keep.
     """
 
     received: dict[Peer, list[LinearForm]] = field(default_factory=dict)
@@ -49,7 +50,8 @@ class Transcript:
     values: dict[Peer, int] = field(default_factory=dict)  # how many values a user has
     own_noise: dict[Peer, list[tuple[Mechanism, ...]]] = field(default_factory=dict)  # of each contribution
     totals: list[LinearForm] = field(default_factory=list)  # all that reached the curator
-    published: LinearForm | None = None
+    published: tuple[LinearForm, ...] | None = None
+    finals: dict[Peer, LinearForm] = field(default_factory=dict)
     rebuilt: set[Peer] = field(default_factory=set)
     unknown: set[Peer] = field(default_factory=set)
 
@@ -69,6 +71,8 @@ def replay(run: RunPlan, views: dict[Peer, Contents]) -> Transcript:
         transcript.values[user] = state.values
         transcript.draws[user] = state.draws
         transcript.own_noise[user] = state.own_noise
+        if state.final is not None:
+            transcript.finals[user] = state.final
     for user, draws in replayed.absent.draws.items():
         transcript.draws.setdefault(user, draws)
     return transcript
@@ -154,7 +158,9 @@ class _Replay:
             return form
         if sender in self.users and sender not in self._ended:
             return sender, to
-        return self._rebuilt(sender, public) if public.type in (TOKEN, TOTAL) else None
+        if public.type in (TOKEN, TOTAL):
+            return self._rebuilt(sender, public)
+        return self._unknown(sender) if public.type == EXCHANGE else None
 
     def _rebuilt(self, sender: Peer, public: Message) -> LinearForm | tuple[Peer, Peer]:
         """What a user sent whose own records do not say it."""
@@ -170,6 +176,9 @@ class _Replay:
                 came = None
         if came is not None:
             return self.absent.form(sender, public, came, before)
+        return self._unknown(sender)
+
+    def _unknown(self, sender: Peer) -> LinearForm:
         self.unknown.add(sender)
         self._unknowns += 1
         return LinearForm.of(Source(UNKNOWN, sender, self._unknowns))
@@ -190,28 +199,30 @@ def _curator(run: RunPlan, contents: Contents, replayed: _Replay, transcript: Tr
             number = taken.get(sender, 0)
             taken[sender] = number + 1
             message = public_message(record)
-            if message.type == TOTAL:
-                form = replayed.form_of(sender, CURATOR, number, message)
-                transcript.totals.append(form)  # type: ignore[arg-type]  # everybody has ended: none is waited for
-                first.setdefault(message.fields[0], form)
+            if message.type in (TOTAL, FINISHED):
+                form = replayed.form_of(sender, CURATOR, number, message)  # everybody has ended: none is waited for
+                if form is not None:
+                    transcript.totals.append(form)  # type: ignore[arg-type]
+                first.setdefault(message.fields[0] if message.type == TOTAL else sender, form)
         elif record.kind == PUBLISHED:
-            if transcript.published is not None or len(first) != len(run.plan.starts):
+            early = not run.finishes_one_by_one and len(first) != len(run.plan.starts)
+            if transcript.published is not None or early:
                 raise VerificationFailed(f"node curator, record {record.index}: is not published by the protocol here")
             transcript.published = _publish(run, first)
 
 
 def _without_curator(run: RunPlan, replayed: _Replay, transcript: Transcript) -> None:
-    """Without the curator's ledger: the totals that users sent to it."""
+    """Without the curator's ledger: the totals, or the users' results, that were sent to it."""
     first: dict[int, Any] = {}
-    for (_, to), messages in replayed.outbox.items():
+    for (sender, to), messages in replayed.outbox.items():
         for message in messages:
-            if to == CURATOR and message.type == TOTAL:
-                first.setdefault(message.fields[0], message.value)
-    if len(first) == len(run.plan.starts):
+            if to == CURATOR and message.type in (TOTAL, FINISHED):
+                first.setdefault(message.fields[0] if message.type == TOTAL else sender, message.value)
+    if len(first) == (run.n if run.finishes_one_by_one else len(run.plan.starts)):
         transcript.published = _publish(run, first)
 
 
-def _publish(run: RunPlan, first: dict[int, Any]) -> LinearForm:
-    totals: Sequence[LinearForm] = [first[item] for item in sorted(first)]
-    published: LinearForm = run.protocol.publish(run.plan, totals)
-    return published
+def _publish(run: RunPlan, first: dict[int, Any]) -> tuple[LinearForm, ...]:
+    """Totals become one result; the results of users who finish one by one are published side by side."""
+    told: Sequence[LinearForm] = [first[item] for item in sorted(first) if first[item] is not None]
+    return tuple(told) if run.finishes_one_by_one else (run.protocol.publish(run.plan, told),)

@@ -102,8 +102,7 @@ class World:
     def _progress(self) -> tuple[int, int]:
         """Hops done and hops in all; messages of the life cycle make no difference worth counting."""
         users = (process.host for peer, process in self.processes.items() if peer >= 0)
-        plan = self.run.plan
-        return sum(host.messages_sent for host in users if host is not None), plan.steps * plan.tokens
+        return sum(host.messages_sent for host in users if host is not None), self.run.exchanges
 
     @property
     def roster(self) -> Roster:

@@ -49,6 +49,25 @@ class NumberInputs:
         return f"NumberInputs({len(self._values)} values)"
 
 
+class RealInputs:
+    """Floats, or float64 vectors of them: what gossip averages."""
+
+    def __init__(self, values: Sequence[Any]) -> None:
+        self._values = values
+
+    def zero(self) -> Any:
+        raise TypeError("gossip has no token that starts with nothing")
+
+    def contribution(self, visit: int) -> Any:
+        return self._values[visit % len(self._values)]
+
+    def report(self, visit: int, response: Any) -> Any:
+        raise TypeError("numbers are noised, not answered at random")
+
+    def __repr__(self) -> str:
+        return f"RealInputs({len(self._values)} values)"
+
+
 class CategoryInputs:
     """Categories from 0 on, each reported as a vector with a single 1."""
 

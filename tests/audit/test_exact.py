@@ -352,7 +352,7 @@ def test_pooling_never_lowers_a_leak() -> None:
 
 def test_a_view_that_holds_an_unknown_message_tells_nothing() -> None:
     unknown = LinearForm.of(Source("unknown", 1, 0))
-    transcript = Transcript(received={0: [unknown], 2: [ZERO_FORM]}, published=ZERO_FORM)
+    transcript = Transcript(received={0: [unknown], 2: [ZERO_FORM]}, published=(ZERO_FORM,))
     auditor = ExactAuditor(transcript, 3)
     assert auditor.nodes([0]).values is None
     assert auditor.nodes([0, 2]).values is None
@@ -365,7 +365,7 @@ def test_what_was_published_belongs_to_every_view() -> None:
     own = LinearForm.of(Source("input", 1, 0))
     assert ExactAuditor(Transcript(received={0: [own]}), 2).nodes([0]).values is None
     assert ExactAuditor(Transcript(received={0: [own]}), 2).curator().values is None
-    found = ExactAuditor(Transcript(received={0: []}, published=own), 2).nodes([0]).values
+    found = ExactAuditor(Transcript(received={0: []}, published=(own,)), 2).nodes([0]).values
     assert found is not None
     assert math.isinf(found[1])
 

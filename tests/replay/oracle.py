@@ -15,7 +15,7 @@ from p2pdp.replay.transcript import Transcript
 def seen_by(transcript: Transcript, observer: str, members: Sequence[Peer] = ()) -> list[LinearForm]:
     """The forms of a view; what is published is in all of them."""
     assert transcript.published is not None
-    forms = [transcript.published]
+    forms = list(transcript.published)
     if observer in ("curator", "network"):
         forms += transcript.totals
     for user in transcript.received if observer == "network" else members:

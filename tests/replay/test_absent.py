@@ -125,7 +125,7 @@ def test_reports_of_a_missing_user_are_counted() -> None:
     assert whole is not None
     counts = [
         sum(weight for source, weight in form.expand().items() if source.kind == "report" and source.peer == 2)
-        for form in (published, whole)
+        for (form,) in (published, whole)
     ]
     assert counts[0] == counts[1] > 0
 

@@ -160,4 +160,4 @@ def test_every_change_of_every_public_part_is_refused_or_changes_no_form() -> No
             assert kind == RECEIVED
             assert found.published is not None
             assert whole.published is not None
-            assert found.published.expand() == whole.published.expand()
+            assert found.published[0].expand() == whole.published[0].expand()

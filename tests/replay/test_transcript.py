@@ -21,7 +21,7 @@ def test_the_published_form_has_every_contribution_and_every_draw() -> None:
     run = quiet(ring(4, 3))
     published = run.transcript().published
     assert published is not None
-    sources = published.expand()
+    sources = published[0].expand()
     inputs = {source: weight for source, weight in sources.items() if source.kind == "input"}
     assert inputs == {Source("input", user, 0): 3.0 for user in range(4)}
     assert sum(source.kind == "draw" for source in sources) == 4 + 1
@@ -38,7 +38,7 @@ def test_a_message_on_its_way_has_what_was_added_until_then() -> None:
 def test_reports_are_sources_of_their_own() -> None:
     published = quiet(ring(3, 2, **HISTOGRAM)).transcript().published
     assert published is not None
-    assert sorted(source for source in published.expand() if source.kind == "report") == [
+    assert sorted(source for source in published[0].expand() if source.kind == "report") == [
         Source("report", user, visit) for user in range(3) for visit in range(2)
     ]
 
@@ -60,7 +60,7 @@ def test_values_are_never_looked_at() -> None:
     published, whole = replay(run.plan, bare).published, run.transcript().published
     assert published is not None
     assert whole is not None
-    assert published.expand() == whole.expand()
+    assert published[0].expand() == whole[0].expand()
 
 
 def test_a_message_received_before_it_was_sent_is_refused() -> None:
@@ -113,7 +113,7 @@ def test_without_the_curator_s_ledger_the_users_tell_what_it_published() -> None
     assert found.totals == []
     assert found.published is not None
     assert whole.published is not None
-    assert found.published.expand() == whole.published.expand()
+    assert found.published[0].expand() == whole.published[0].expand()
 
 
 def test_with_the_last_holder_s_ledger_gone_too_nobody_can_tell() -> None:
@@ -128,5 +128,5 @@ def test_what_follows_an_exclusion_is_all_told() -> None:
         transcript = run.transcript()
         assert transcript.unknown == set()
         assert transcript.published is not None
-        inputs = sum(weight for source, weight in transcript.published.expand().items() if source.kind == "input")
+        inputs = sum(weight for source, weight in transcript.published[0].expand().items() if source.kind == "input")
         assert inputs == 20, "every step has its one contribution"

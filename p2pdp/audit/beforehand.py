@@ -1,0 +1,109 @@
+"""Claims about a run that has not taken place yet, conditioning `a-priori`: averaged over all that chance decides.
+
+Guarantee: each claim with `bound` holds for a run of this plan, with exactly these users, in which nobody is put out.
+On a ring the schedule is public and leaves nothing to chance, so the claims are those that an audit will make. On a
+random walk they rest on the law of the visits, which do not depend on data; what an audit says afterwards, given
+what was seen or the route that was taken, may be more or less. Of gossip there is the local ceiling.
+
+The caller owes a plan with its graph, and says whether every user has one value only.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from p2pdp.audit.beforehand_published import published
+from p2pdp.audit.beforehand_visits import Visits
+from p2pdp.audit.beforehand_walks import A_PRIORI, Walks
+from p2pdp.audit.blanket import blanket_account
+from p2pdp.audit.exact_account import EXACT, exact_account
+from p2pdp.audit.ground import PUBLIC_ROUTE, Finding, Ground
+from p2pdp.audit.local import local_account
+from p2pdp.core.claims import Claim, Refusal
+from p2pdp.core.draws import Mechanism
+from p2pdp.core.errors import UsageError
+from p2pdp.core.ids import Peer
+from p2pdp.protocols.run_plan import RunPlan
+from p2pdp.replay.scheduled import is_scheduled, scheduled
+from p2pdp.replay.transcript import Transcript
+
+SCHEDULE: Final = "the schedule is public and fixed beforehand"
+NOBODY_OUT: Final = "all users take part to the end"
+OBSERVERS: Final = ("node", "coalition", "curator", "public", "network")
+_LAPLACE_SEEN: Final = "laplace noise has no exact Gaussian leak"
+
+
+def beforehand(run: RunPlan, delta: float, colluders: Sequence[Peer], *, one_value: bool) -> Finding:
+    """Claims and refusals by observer, those about one other node first."""
+    if not 0.0 < delta < 1.0:
+        raise UsageError("delta must be between 0 and 1")
+    if run.finishes_one_by_one:
+        found = _gossip(run, delta)
+    elif is_scheduled(run):
+        found = _ring(run, delta, colluders)
+    else:
+        found = _walk(run, delta, colluders, one_value=one_value)
+    if not run.finishes_one_by_one:
+        _add(found, published(run, delta))
+    found.claims.sort(key=lambda claim: OBSERVERS.index(claim.observer))
+    return found
+
+
+def node_epsilon(run: RunPlan, delta: float, *, one_value: bool) -> float:
+    """The best bound of what one other node will learn; what nobody at all will learn, it will not either."""
+    claims = beforehand(run, delta, (), one_value=one_value).claims
+    covering = [one for one in claims if one.bound and one.delta <= delta and one.observer in ("node", "network")]
+    return min((one.epsilon_max for one in covering if one.epsilon_max is not None), default=math.inf)
+
+
+def _ring(run: RunPlan, delta: float, colluders: Sequence[Peer]) -> Finding:
+    ground = Ground(run, {}, scheduled(run), (), delta, colluders)
+    account = blanket_account if run.plan.noise.name == "randomized_response" else exact_account
+    parts = [account(ground), local_account(ground)]
+    claims = [_in_advance(claim) for part in parts for claim in part.claims]
+    refusals = [refusal for part in parts for refusal in part.refusals]
+    return replace(parts[0], claims=claims, refusals=refusals)
+
+
+def _gossip(run: RunPlan, delta: float) -> Finding:
+    """Each user puts in one value, under its own noise; what is lost and late decides what others see of it."""
+    drawn: tuple[Mechanism, ...] = () if run.plan.noise.name == "none" else (run.plan.noise,)
+    own = {user: [drawn] for user in range(run.n)}
+    found = local_account(Ground(run, {}, Transcript(own_noise=own), (), delta, ()))
+    reason = "what gossip tells depends on which messages arrive in time: the local ceiling stands until an audit"
+    refusals = [Refusal(observer, EXACT, reason) for observer in OBSERVERS[:-1]]
+    claims = [replace(_in_advance(claim), assumptions=claim.assumptions) for claim in found.claims]
+    return Finding(claims, [*refusals, *found.refusals])
+
+
+def _in_advance(claim: Claim) -> Claim:
+    rest = [text for text in claim.assumptions if text != PUBLIC_ROUTE]
+    return replace(claim, conditioning=A_PRIORI, assumptions=(SCHEDULE, NOBODY_OUT, *rest))
+
+
+def _walk(run: RunPlan, delta: float, colluders: Sequence[Peer], *, one_value: bool) -> Finding:
+    ground = Ground(run, {}, Transcript(), (), delta, colluders)
+    walks = Walks(ground, Visits(run, delta), NOBODY_OUT)
+    found = Finding()
+    if run.plan.noise.name in ("gaussian", "none"):
+        if run.n > 1:
+            _add(found, [walks.node(one_value=one_value)])
+        found.claims += [walks.curator(), walks.public()]
+    else:
+        reason = _LAPLACE_SEEN
+        if run.plan.noise.name == "randomized_response":
+            reason = "what sums of reports tell is accounted for given a route, and not in advance"
+        found.refusals += [Refusal(observer, EXACT, reason) for observer in ("node", "curator", "public")]
+    if colluders:
+        reason = "who pools views knows more of the path than is accounted for in advance: the local ceiling stands"
+        found.refusals.append(Refusal("coalition", EXACT, reason))
+    found.claims.append(walks.network())
+    return found
+
+
+def _add(found: Finding, said: Sequence[Claim | Refusal]) -> None:
+    found.claims += [one for one in said if isinstance(one, Claim)]
+    found.refusals += [one for one in said if isinstance(one, Refusal)]

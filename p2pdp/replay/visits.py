@@ -1,0 +1,80 @@
+"""What one user saw of the tokens' ways, from the public parts of its own ledger: when, from whom, to whom.
+
+Where a user's ledger is whole, nothing else that it was sent tells anything about a token's path. `put_out` says
+whom bootstrap excluded while tokens were under way: from then on holders do not choose freely.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer, is_user
+from p2pdp.core.messages import DONE, OUT, TOKEN, TOTAL
+from p2pdp.ledger.messages import packed_message, packed_type, public_message
+from p2pdp.ledger.records import OWN, RECEIVED, SENT, Contents
+
+
+class Visit(NamedTuple):
+    """The user contributed at `step`. None: no user had the token before, or after."""
+
+    step: int
+    came_from: Peer | None
+    went_to: Peer | None
+
+
+@dataclass
+class Ways:
+    """Of one user: the visits of each token, in order, and to whom it sent tokens that it only began."""
+
+    visits: list[list[Visit]] = field(default_factory=list)
+    began_at: dict[int, Peer] = field(default_factory=dict)
+
+
+def ways(user: Peer, contents: Contents, tokens: int) -> Ways:
+    """Of a ledger or skeleton that `audit.verify` found consistent and that has come to its end."""
+    came: list[dict[int, Peer | None]] = [{} for _ in range(tokens)]
+    went: list[dict[int, Peer | None]] = [{} for _ in range(tokens)]
+    began: dict[int, Peer] = {}
+    for record in contents.records:
+        if record.kind not in (RECEIVED, OWN, SENT):
+            continue
+        message = public_message(record)
+        if message.type not in (TOKEN, TOTAL):
+            continue
+        item, step = message.fields
+        other = user if record.kind == OWN else record.body[0 if record.kind == SENT else 1]
+        if record.kind != RECEIVED and step > 1:
+            went[item][step - 1] = other if is_user(other) else None
+        if record.kind == SENT and step == 1:
+            began[item] = other
+        if record.kind != SENT:
+            came[item][step] = other if step > 1 else None
+    visits = [
+        [Visit(step, before[step], after.get(step)) for step in sorted(before)]
+        for before, after in zip(came, went, strict=True)
+    ]
+    return Ways(visits, began)
+
+
+def put_out(views: Mapping[Peer, Contents]) -> set[Peer]:
+    """Who was excluded before the result was there; without bootstrap's ledger, whoever was excluded at all."""
+    if BOOTSTRAP in views:
+        before = []
+        for record in views[BOOTSTRAP].records:
+            if record.kind == RECEIVED and record.body[1] == CURATOR and public_message(record).type == DONE:
+                break
+            before.append(record)
+        return _named(Contents(before, views[BOOTSTRAP].skeleton, 0), SENT)
+    return set().union(*(_named(contents, RECEIVED) for contents in views.values()))
+
+
+def _named(contents: Contents, kind: int) -> set[Peer]:
+    beginning = packed_type(OUT)
+    found: Iterable[Peer] = (
+        public_message(record).fields[0]
+        for record in contents.records
+        if record.kind == kind and packed_message(record).startswith(beginning)
+    )
+    return set(found)

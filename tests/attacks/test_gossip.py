@@ -1,0 +1,97 @@
+"""What a user of gossip reads out of its own view: all that the accountant calls told, and nothing else."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from p2pdp.attacks.decoding import readings_of
+from p2pdp.attacks.gossip import decoded, first_sent, graph_of, states_heard
+from p2pdp.audit.gossip import GossipViews
+from p2pdp.core.errors import Refused
+from tests.audit.gossips import gossip, ground_of
+from tests.audit.runs import Run, quiet, ring
+
+
+def errors_in_sigma(run: Run, observer: int) -> dict[int, float]:
+    """How far off each value that was read is from what its user sent first."""
+    plan, views = run.plan.plan, run.contents()
+    return {
+        reading.users[0]: float(reading.total - first_sent(views[reading.users[0]]) / plan.step) / plan.noise.scale
+        for reading in readings_of(run.plan, observer, views[observer])
+    }
+
+
+@pytest.mark.parametrize("terms", ["rounds = 8", "rounds = 10\naccelerated = true"])
+def test_the_opposite_node_of_a_ring_is_read_to_float_precision(terms: str) -> None:
+    errors = errors_in_sigma(quiet(gossip(16, "ring", terms)), 0)
+    assert set(errors) == set(range(1, 16))
+    assert abs(errors[8]) < 1e-10
+    assert max(abs(error) for error in errors.values()) < 1e-10
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        gossip(12, "ring", "rounds = 4"),
+        gossip(16, "hypercube", "rounds = 6"),
+        gossip(16, "hypercube", "rounds = 6\naccelerated = true"),
+        gossip(6, "path", "rounds = 3"),
+        gossip(5, "complete", "rounds = 2"),
+        gossip(9, "star", "rounds = 1"),
+        gossip(12, "erdos_renyi", "rounds = 3"),
+    ],
+)
+def test_whoever_leaks_wholly_is_read_and_nobody_else(text: str) -> None:
+    run = quiet(text)
+    views = GossipViews(ground_of(run))
+    for observer in range(0, run.plan.n, 3):
+        view = views.view([observer])
+        assert view is not None
+        leaks = views.spans([view]).spans[0].leaks
+        told = {user for user in range(run.plan.n) if leaks[user] > 1 - 1e-8 and user != observer}
+        errors = errors_in_sigma(run, observer)
+        assert set(errors) == told
+        assert all(abs(error) < 1e-9 for error in errors.values())
+
+
+def test_noise_on_messages_keeps_the_opposite_node_from_being_read() -> None:
+    """The decoder reads neighbours only; forced, it comes out farther off than any guess."""
+    run = quiet(gossip(16, "ring", "rounds = 8\nmessage_sigma = 0.1"))
+    views, plan = run.contents(), run.plan.plan
+    assert [reading.users for reading in readings_of(run.plan, 0, views[0])] == [(1,), (15,)]
+    read = decoded(graph_of(run.plan), plan, 0, first_sent(views[0]), states_heard(views[0]))
+    assert abs(read[8] - first_sent(views[8])) / (plan.noise.scale * plan.step) > 3.0
+
+
+def test_vectors_are_read_coordinate_by_coordinate() -> None:
+    run = quiet(gossip(6, "ring", "rounds = 3"))
+    heard = states_heard(run.contents()[0])
+    double = {key: np.array([value, 2.0 * value]) for key, value in heard.items()}
+    own = first_sent(run.contents()[0])
+    for user, value in decoded(graph_of(run.plan), run.plan.plan, 0, np.array([own, 2.0 * own]), double).items():
+        assert value[1] == pytest.approx(2.0 * value[0])
+        assert value[0] == pytest.approx(first_sent(run.contents()[user]))
+
+
+def test_rounds_of_which_something_is_missing_are_not_used() -> None:
+    run = quiet(gossip(12, "ring", "rounds = 4"))
+    heard = states_heard(run.contents()[0])
+    del heard[3, 1]
+    read = decoded(graph_of(run.plan), run.plan.plan, 0, first_sent(run.contents()[0]), heard)
+    assert sorted(read) == [1, 2, 10, 11]
+
+
+def test_who_hears_nobody_reads_nobody() -> None:
+    run = quiet(gossip(1, "complete", "rounds = 2"))
+    assert readings_of(run.plan, 0, run.contents()[0]) == []
+
+
+def test_randomized_gossip_is_refused() -> None:
+    run = quiet(gossip(4, "ring", "activations = 6", protocol="randomized"))
+    with pytest.raises(Refused, match="synchronous"):
+        readings_of(run.plan, 0, run.contents()[0])
+
+
+def test_who_sent_nothing_has_no_first_value() -> None:
+    assert first_sent(quiet(ring(4, 1)).contents()[0]) is None

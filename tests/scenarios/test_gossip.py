@@ -1,0 +1,197 @@
+"""Gossip in worlds with crashes, losses and users who never return: what the ledgers say must add up.
+
+The oracle knows no machine. A user's noised value is what it sent in its first exchange; whatever is late or lost,
+the results of all users must add up to the sum of these, and undisturbed rounds must give the matrix products.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import Any
+
+import numpy as np
+import pytest
+
+from p2pdp.assembly.outcome import outcome
+from p2pdp.audit.verify import COMPLETE, INCOMPLETE, verify
+from p2pdp.core import messages
+from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer, is_user
+from p2pdp.files.spec import parse_spec
+from p2pdp.ledger.evidence import Evidence
+from p2pdp.ledger.messages import carries_message, whole_message
+from p2pdp.ledger.records import DRAWN, OWN, SENT, read
+from p2pdp.protocols.gossiping_plan import GossipPlan
+from p2pdp.replay.transcript import replay
+from p2pdp.sim.faults import Crash, Partition
+from p2pdp.sim.world import World
+from p2pdp.topology.weights import sparse_weights
+from tests.scenarios.worlds import chance, record_counts, world_of
+
+
+def gossip(n: int, kind: str, terms: str = "rounds = 4", protocol: str = "average", patience_s: float = 3.0) -> str:
+    return (
+        f'[run]\nprotocol = "gossip.{protocol}"\nnodes = {n}\nseed = 1\npatience_s = {patience_s}\n'
+        f'[graph]\nkind = "{kind}"\n[gossip]\n{terms}\n[noise]\nmechanism = "gaussian"\nsigma = 1.0\n'
+        '[data]\nkind = "uniform"\nclip = [0.0, 1.0]\n[privacy]\ndelta = 1e-5\n'
+    )
+
+
+RING = gossip(4, "ring")
+FAST = gossip(4, "path", "rounds = 4\naccelerated = true")
+PUBLIC = gossip(3, "complete", 'rounds = 3\npublish = "all"')
+PAIRS = gossip(4, "ring", "activations = 10", "randomized")
+ALL = (RING, FAST, PUBLIC, PAIRS)
+LOSSY: dict[str, Any] = {"loss": 0.1, "duplication": 0.1, "jitter_s": 0.02}
+
+
+def everybody(*texts: str) -> list[tuple[str, Peer]]:
+    nodes = {text: int(text.split("nodes = ")[1].split()[0]) for text in texts}
+    return [(text, peer) for text in texts for peer in (BOOTSTRAP, CURATOR, *range(nodes[text]))]
+
+
+def evidence_of(world: World, text: str) -> Evidence:
+    spec = parse_spec(text, None)
+    views = {peer: bytes(process.disk.view) for peer, process in world.processes.items()}
+    private = {peer: bytes(process.disk.private) for peer, process in world.processes.items()}
+    return Evidence(spec, world.roster.spec_digest, world.roster, views, private)
+
+
+def judged(world: World, text: str) -> dict[Peer, float]:
+    """Runs to the end and checks what holds whatever happened; gives the users' results."""
+    world.run_to_end()
+    for process in world.processes.values():
+        process.disk.cut_torn_tails()
+    evidence = evidence_of(world, text)
+    found = verify(evidence)
+    assert found.verified == (INCOMPLETE if world.out else COMPLETE), (world.story, found.problems)  # type: ignore[attr-defined]
+    began: dict[Peer, float] = {}
+    finals: dict[Peer, float] = {}
+    skipped = False
+    for peer, data in evidence.views.items():
+        if not is_user(peer):
+            continue
+        sent: dict[int, set[float]] = defaultdict(set)
+        records = read(data).records
+        assert sum(record.kind == DRAWN for record in records) <= 1, "nothing is drawn twice"
+        for record in records:
+            if not carries_message(record):
+                continue
+            message = whole_message(record)
+            if record.kind == SENT and message.type == messages.EXCHANGE:
+                sent[message.fields[0]].add(message.value)
+                began.setdefault(peer, message.value)
+            elif record.kind == OWN and message.type == messages.FINAL:
+                assert peer not in finals
+                finals[peer] = message.value
+            skipped |= message.type == messages.SKIPPED
+        assert all(len(values) == 1 for values in sent.values())
+    if not world.out:
+        assert sorted(finals) == list(range(world.run.n))
+        began = finals | began if world.run.n == 1 else began  # who is alone tells nobody
+        assert sum(finals.values()) == pytest.approx(sum(began.values()), abs=1e-9), world.story  # type: ignore[attr-defined]
+        if isinstance(world.run.plan, GossipPlan) and not skipped:
+            expected = products(world, [began[user] for user in range(world.run.n)])
+            np.testing.assert_allclose([finals[user] for user in range(world.run.n)], expected, atol=1e-10)
+    check_forms(world, evidence, finals, began)
+    return finals
+
+
+def products(world: World, values: list[float]) -> Any:
+    plan = world.run.plan
+    assert world.run.graph is not None
+    matrix = sparse_weights(world.run.graph, plan.weights).toarray()
+    before = now = np.array(values)
+    for number in range(plan.rounds):
+        moved = matrix @ now
+        before, now = now, moved if number == 0 else plan.gamma * moved + (1 - plan.gamma) * before
+    return now
+
+
+def check_forms(world: World, evidence: Evidence, finals: dict[Peer, float], began: dict[Peer, float]) -> None:
+    """Replayed over symbols, each result is the weighted sum of noised values that it is in numbers."""
+    contents = {peer: read(data) for peer, data in evidence.views.items()}
+    transcript = replay(world.run, contents)
+    for user, form in transcript.finals.items():
+        weights = {source.peer: weight for source, weight in form.expand().items() if source.kind == "input"}
+        if weights.keys() <= began.keys():  # a user whose only neighbours were out before it began sent nothing
+            assert sum(weight * began[peer] for peer, weight in weights.items()) == pytest.approx(
+                finals[user], abs=1e-9
+            )
+    found = outcome(world.run, evidence.views, world.out)
+    assert found.over
+    assert {user: found.finals[user] for user in finals} == finals
+
+
+@pytest.mark.parametrize("text", ALL)
+def test_undisturbed(text: str) -> None:
+    assert len(judged(world_of(text, 1), text)) == world_of(text, 1).run.n
+
+
+@pytest.mark.parametrize(("text", "peer"), everybody(*ALL))
+def test_a_crash_at_any_record_loses_no_round_and_draws_nothing_twice(text: str, peer: Peer) -> None:
+    step = 3 if peer < 0 else 2
+    for record in range(1, record_counts(text)[peer] + 1, step):
+        world = world_of(text, 1, Crash(peer, at_record=record, torn_bytes=(None, 0, 40)[record % 3]))
+        judged(world, text)
+        assert world.out == []
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_two_crashes_on_a_bad_network(part: int) -> None:
+    for seed in range(25 * part, 25 * part + 25):
+        dice = chance(seed)
+        text = dice.choice(ALL)
+        counts = record_counts(text)
+        crashes = [
+            Crash(peer, at_record=dice.randint(1, counts[peer] + 4), torn_bytes=dice.choice((None, 3, 30)))
+            for peer in dice.choices(sorted(counts), k=2)
+        ]
+        judged(world_of(text, seed, *crashes, **LOSSY), text)
+
+
+@pytest.mark.parametrize("text", [RING, FAST, PAIRS, gossip(6, "complete", "rounds = 3")])
+def test_the_others_go_on_without_somebody_who_never_returns(text: str) -> None:
+    counts = record_counts(text)
+    for gone in (peer for peer in counts if is_user(peer)):
+        for record in range(3, counts[gone] + 1, 7):
+            world = world_of(text, 1, Crash(gone, at_record=record, down_s=None))
+            finals = judged(world, text)
+            assert world.out in ([gone], []), "after the result it is missed by nobody"
+            assert set(finals) >= set(range(world.run.n)) - {gone}
+
+
+@pytest.mark.parametrize("text", [RING, FAST, PAIRS])
+@pytest.mark.parametrize("side", [{0}, {3}, {1, 2}])
+def test_a_partition_that_heals_in_time_leaves_no_bias(text: str, side: set[Peer]) -> None:
+    """The deciders go on without whom they cannot reach only after their patience."""
+    for start_s in (0.01, 0.02, 0.04):
+        world = world_of(text, 1, partitions=(Partition(start_s, start_s + 2.0, frozenset(side)),))
+        judged(world, text)
+        assert world.out == []
+
+
+def test_one_user_and_two() -> None:
+    for text in (gossip(1, "complete"), gossip(2, "complete"), gossip(2, "path", "activations = 3", "randomized")):
+        judged(world_of(text, 1), text)
+
+
+def test_message_noise_keeps_states_clean_and_is_in_the_forms() -> None:
+    text = gossip(4, "ring", "rounds = 3\nmessage_sigma = 0.5")
+    world = world_of(text, 1)
+    world.run_to_end()
+    evidence = evidence_of(world, text)
+    assert verify(evidence).verified == COMPLETE
+    found = outcome(world.run, evidence.views, [])
+    assert found.variances is not None
+    clean = outcome(world_run(RING), evidence_run(RING).views, [])
+    assert np.all(np.diag(found.variances) > np.diag(clean.variances))
+
+
+def world_run(text: str) -> Any:
+    return world_of(text, 1).run
+
+
+def evidence_run(text: str) -> Evidence:
+    world = world_of(text, 1)
+    world.run_to_end()
+    return evidence_of(world, text)
