@@ -6,14 +6,40 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
 
 from p2pdp.cli.options import AsJson, OutFolder, Overrides, RunFolder, SpecFile, print_document
+from p2pdp.cli.progress import run_progress
 
 if TYPE_CHECKING:
     from p2pdp.report.result import Result
 
 OnEvent = Callable[[dict[str, Any]], None]
+INTERRUPTED: Final = 130
+
+NodesPerProcess = Annotated[
+    int | None,
+    typer.Option(help="So many users share a process: for more users than this machine has room for processes."),
+]
+Spawn = Annotated[
+    bool | None,
+    typer.Option(
+        "--spawn/--fork",
+        help="Fresh interpreters that share no memory, tens of MiB each, or (the default) forks of one that is warm: "
+        "they start in milliseconds and hold a few MiB each.",
+        show_default=False,
+    ),
+]
+
+
+class Interrupted(SystemExit):
+    """Ctrl-C or SIGTERM, once there is a folder that can be gone on with."""
+
+    def __init__(self, folder: str) -> None:
+        super().__init__(INTERRUPTED)
+        self.text = f"interrupted; p2pdp resume {folder} goes on with the run"
 
 
 def demo(out: OutFolder = None, as_json: AsJson = False) -> None:
@@ -21,31 +47,44 @@ def demo(out: OutFolder = None, as_json: AsJson = False) -> None:
     from p2pdp import api
     from p2pdp.files.spec import demo_spec
 
-    with _told() as on_event:
+    with _watched() as on_event:
         result = api.run(demo_spec(), out, on_event=on_event)
-    _show(result, as_json=as_json)
+    show(result, as_json=as_json)
 
 
-def run(spec: SpecFile, out: OutFolder = None, overrides: Overrides = None, as_json: AsJson = False) -> None:
+def run(
+    spec: SpecFile,
+    out: OutFolder = None,
+    overrides: Overrides = None,
+    nodes_per_process: NodesPerProcess = None,
+    spawn: Spawn = None,
+    as_json: AsJson = False,
+) -> None:
     """Runs a spec with real processes on this machine."""
     from p2pdp import api
 
     loaded = api.load_spec(spec, overrides or [])
-    with _told() as on_event:
-        result = api.run(loaded, out, on_event=on_event)
-    _show(result, as_json=as_json)
+    count = 1 if nodes_per_process is None else nodes_per_process
+    with _watched() as on_event:
+        result = api.run(loaded, out, nodes_per_process=count, spawn=bool(spawn), on_event=on_event)
+    show(result, as_json=as_json)
 
 
-def resume(folder: RunFolder, as_json: AsJson = False) -> None:
-    """Goes on with an interrupted run."""
+def resume(
+    folder: RunFolder, nodes_per_process: NodesPerProcess = None, spawn: Spawn = None, as_json: AsJson = False
+) -> None:
+    """Goes on with an interrupted run.
+
+    Users get into processes as before, unless told otherwise.
+    """
     from p2pdp import api
 
-    with _told() as on_event:
-        result = api.resume(folder, on_event=on_event)
-    _show(result, as_json=as_json)
+    with _watched() as on_event:
+        result = api.resume(folder, nodes_per_process=nodes_per_process, spawn=spawn, on_event=on_event)
+    show(result, as_json=as_json)
 
 
-def _show(result: Result, *, as_json: bool) -> None:
+def show(result: Result, *, as_json: bool) -> None:
     if as_json:
         print_document(result.to_json())
         return
@@ -57,22 +96,22 @@ def _show(result: Result, *, as_json: bool) -> None:
 
 
 @contextmanager
-def _told() -> Iterator[OnEvent | None]:
-    """Says on the error stream how far a run is; nothing where that is no terminal."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
+def _watched() -> Iterator[OnEvent]:
+    """Shows how far a run is where somebody watches, and says how to go on with one that is interrupted."""
+    folders: list[str] = []
+    try:
+        with run_progress() as shown:
 
-    with Console(stderr=True).status("starting the nodes") as status:
+            def on_event(event: dict[str, Any]) -> None:
+                if event["event"] == "folder":
+                    folders.append(event["folder"])
+                elif shown is not None:
+                    shown(event)
+                elif event["event"] == "told":  # by a bootstrap for other machines, which may wait for days
+                    print(event["text"], file=sys.stderr, flush=True)
 
-        def told(event: dict[str, Any]) -> None:
-            texts = {
-                "roster": "all nodes are enrolled; the run goes on",
-                "published": "the result is published; the nodes close their ledgers",
-                "excluded": f"user {event.get('user')} is out; the others go on",
-                "restarted": "a process crashed and was started again",
-            }
-            status.update(texts.get(event["event"], "running"))
-
-        yield told
+            yield on_event
+    except SystemExit as stop:
+        if stop.code == INTERRUPTED and folders:
+            raise Interrupted(folders[0]) from None
+        raise

@@ -16,9 +16,11 @@ from typing import Annotated, Any, Final, NoReturn
 
 import typer
 
-from p2pdp.cli import live
+from p2pdp.cli import across, bench, live
+from p2pdp.cli.account import account
 from p2pdp.cli.attack import attack
 from p2pdp.cli.options import AsJson, OutFolder, Overrides, RunPlace, SpecFile, print_document
+from p2pdp.cli.plan import plan
 from p2pdp.core.errors import NotReady, P2pdpError, UsageError, VerificationFailed
 
 _INTERRUPTED: Final = 130
@@ -54,7 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _complain("there is not enough memory for this", NotReady.exit_code)
     except SystemExit as stop:
         if stop.code == _INTERRUPTED:
-            return _complain("interrupted", _INTERRUPTED)
+            return _complain(getattr(stop, "text", "interrupted"), _INTERRUPTED)
         if stop.code == _READER_GONE:
             return 0
         raise
@@ -98,8 +100,9 @@ def _root(
         raise typer.Exit(UsageError.exit_code)
 
 
-for _command in (live.demo, live.run, live.resume, attack):
+for _command in (live.demo, live.run, live.resume, account, attack, across.bootstrap, across.node, plan):
     app.command()(_command)
+app.add_typer(bench.app, name="bench")
 
 
 @app.command()
@@ -128,13 +131,14 @@ def simulate(
         print_document(result.to_json())
         return
     from p2pdp.cli.tables import show_result
+    from p2pdp.runs.audit import saved_claims
 
-    show_result(result, folder, fast=fast)
+    show_result(result, folder, fast=fast, claims=None if fast else saved_claims(folder))
 
 
 @app.command()
 def verify(place: RunPlace, as_json: AsJson = False) -> None:
-    """Says whether ledgers are complete, unaltered and consistent."""
+    """Says whether ledgers are complete, unaltered, consistent."""
     from p2pdp import api
 
     found = api.verify(place)
@@ -201,7 +205,7 @@ def export(
     out: Annotated[Path, typer.Option(metavar="FILE", help="The file to write.")],
     as_json: AsJson = False,
 ) -> None:
-    """Writes one file that is enough for an audit and holds no values."""
+    """Writes one file, enough for an audit, that holds no values."""
     from p2pdp import api
 
     count = api.export(place, out)

@@ -1,12 +1,26 @@
-"""A progress bar on the error stream, and none where that is no terminal."""
+"""Progress bars on the error stream, and none where that is no terminal."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any, Final
 
 from p2pdp.core.spec import Spec
+
+_COUNTED: Final = {
+    "started": "starting processes",
+    "enrolling": "nodes enrol",
+    "seated": "nodes take their seats",
+}
+_PHASES: Final = {
+    "roster": "nodes take their seats",
+    "enrolled": "all nodes are enrolled; the protocol runs",
+    "published": "the result is published; nodes close their ledgers",
+    "collecting": "auditing what was recorded",
+}
+_TALLIED: Final = {"excluded": "out", "restarted": "restarted", "stayed_away": "stayed away"}
 
 
 @contextmanager
@@ -24,5 +38,40 @@ def progress_bar(what: str, spec: Spec) -> Iterator[Callable[[int, int], None] |
 
         def told(done: int, total: int) -> None:
             bar.update(task, completed=min(done, total), total=total)
+
+        yield told
+
+
+@contextmanager
+def run_progress() -> Iterator[Callable[[dict[str, Any]], None] | None]:
+    """Gives what is to be told of the life cycle of a run.
+
+    Nodes are counted until they are enrolled. How far the protocol is, nobody knows then: whoever collected a line a
+    message would have the route. So there are the phases, the time, and whoever was restarted or put out.
+    """
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[count]}"), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("starting", total=None, count="")
+        tally: dict[str, int] = {}
+        phase = "starting"
+
+        def told(event: dict[str, Any]) -> None:
+            nonlocal phase
+            name, done, total = event["event"], event.get("count"), event.get("of")
+            if name in _TALLIED:
+                tally[name] = tally.get(name, 0) + 1
+            phase = event["text"] if name == "told" else _COUNTED.get(name) or _PHASES.get(name) or phase
+            if name in _COUNTED:
+                bar.update(task, completed=done, total=total, count=f"{done}/{total or '?'}")
+            elif name in _PHASES:
+                bar.update(task, completed=0, total=None, count="")
+            notes = [f"{count} {_TALLIED[kind]}" for kind, count in tally.items()]
+            bar.update(task, description="; ".join([phase, *notes]))
 
         yield told

@@ -15,8 +15,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from p2pdp.files.folder import REPORT_FILE
+
 if TYPE_CHECKING:
-    from p2pdp.core.claims import Claim
+    from p2pdp.core.claims import Claim, Refusal
     from p2pdp.report.result import Result
     from p2pdp.runs.audit import Audited, Verified
 
@@ -53,7 +55,9 @@ def show_result(result: Result, folder: Path, *, fast: bool = False, claims: Ite
         ("standard error", number(result.standard_error)),
         ("without noise it would be", number(result.truth)),
         ("error", number(result.error)),
-        ("hops, messages", f"{result.hops}, {result.messages}"),
+        ("hops, messages", f"{result.hops}, {number(result.messages)}")
+        if result.rounds is None
+        else ("rounds, messages", f"{result.rounds}, {number(result.messages)}"),
         ("seconds", number(result.seconds)),
         ("faults", ", ".join(f"{kind} {count}" for kind, count in result.faults.items()) or "none"),
     ]
@@ -74,6 +78,8 @@ def show_result(result: Result, folder: Path, *, fast: bool = False, claims: Ite
         _say(console, f"{folder}: spec and result; --fast leaves no ledgers, so there is nothing to audit", wrap=False)
     else:
         _say(console, f"{folder}: who could have learned what, says: p2pdp audit {folder}", wrap=False)
+    if claims is not None:
+        _say(console, f"{folder / REPORT_FILE}: the whole report, for a browser", wrap=False)
 
 
 def _trial_rows(result: Result) -> list[tuple[str, str]]:
@@ -110,25 +116,30 @@ def show_audit(found: Audited) -> None:
     heading = f"{found.protocol}, {found.nodes} users, delta {found.delta:g}, ledgers {found.verified}"
     _say(console, heading)
     _say(console, in_words(found.claims))
+    show_claims(console, found.claims, found.refusals)
+
+
+def show_claims(console: Console, claims: Sequence[Claim], refusals: Iterable[Refusal]) -> None:
     console.print()
     headings = ("observer", "method", "given", "epsilon", "mean", "mu", "worst pair")
-    columns([_row(claim) for claim in found.claims], headings, console)
+    columns([_row(claim) for claim in claims], headings, console)
     console.print()
     _say(console, "epsilon: worst over all users, and the mean over pairs; given: what the observer is taken to know.")
-    if not all(claim.bound for claim in found.claims):
+    if not all(claim.bound for claim in claims):
         _say(console, "*: a published formula that is no bound.")
     refused: dict[tuple[str, str], list[str]] = {}
-    for refusal in found.refusals:
+    for refusal in refusals:
         refused.setdefault((refusal.method, refusal.reason), []).append(refusal.observer)
     for (method, reason), observers in refused.items():
         _say(console, f"refused: {', '.join(observers)}, {method}: {reason}")
-    for assumption in sorted({text for claim in found.claims for text in claim.assumptions}):
+    for assumption in sorted({text for claim in claims for text in claim.assumptions}):
         _say(console, f"assumed: {assumption}")
 
 
 def _row(claim: Claim) -> tuple[str, ...]:
     star = "" if claim.bound else "*"
-    epsilons = number(claim.epsilon_max) + star, number(claim.epsilon_mean)
+    mean = "" if claim.epsilon_mean is None else number(claim.epsilon_mean)
+    epsilons = number(claim.epsilon_max) + star, mean
     mu = "" if claim.mu_max is None else number(claim.mu_max)
     return claim.observer, claim.method, claim.conditioning, *epsilons, mu, _pair(claim)
 

@@ -6,7 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from p2pdp.assembly.outcome import Number, Outcome, baselines, difference, estimate_of, truth_of
+from p2pdp.assembly import averages
+from p2pdp.assembly import outcome as outcomes
+from p2pdp.assembly.outcome import Number, Outcome
 from p2pdp.core.ids import Peer
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.report.documents import plain
@@ -23,7 +25,10 @@ class Trial:
 
 @dataclass(frozen=True)
 class Result:
-    """Fields are named and ordered as in `result.json`; `trials` is there only where it was asked for."""
+    """Fields are named and ordered as in `result.json`; `trials` is there only where it was asked for.
+
+    Where users are on other machines, `messages` and `bytes` are None as far as nobody here knows them.
+    """
 
     run_id: str
     protocol: str
@@ -35,9 +40,10 @@ class Result:
     seconds: float
     startup_seconds: float
     private_kept: bool
-    messages: int
-    bytes: int
-    hops: int
+    messages: int | None
+    bytes: int | None
+    hops: int | None  # of walks
+    rounds: int | None  # of gossip; where pairs meet, their activations
     estimate: Number
     standard_error: Number
     truth: Number
@@ -56,8 +62,9 @@ class Result:
             del document["trials"]
         else:
             document["trials"] = [vars(trial) for trial in self.trials]
-        if self.folder is None:
-            del document["folder"]
+        for name in ("folder", "hops", "rounds"):
+            if document[name] is None:
+                del document[name]
         found: dict[str, Any] = plain(document)
         return found
 
@@ -70,7 +77,7 @@ class Circumstances:
     seeded: bool
     seed: int | None
     started: str | None
-    bytes: int
+    bytes: int | None
     missing: list[Peer]
     faults: dict[str, int]
     private_kept: bool
@@ -85,9 +92,11 @@ def make_result(
     epsilon: float | None,
 ) -> Result:
     """`rows` where the launcher has the data; `epsilon` is the headline's, None where there is no claim."""
-    estimate = estimate_of(run, found)
-    truth = None if rows is None else truth_of(run, found, rows)
+    way = averages if run.finishes_one_by_one else outcomes
+    estimate = way.estimate_of(run, found)
+    truth = None if rows is None else way.truth_of(run, found, rows)
     delta = run.spec.privacy.delta or 0.0
+    length = run.plan.length
     return Result(
         run_id=around.run_id,
         protocol=run.spec.run.protocol,
@@ -101,13 +110,24 @@ def make_result(
         private_kept=around.private_kept,
         messages=found.messages,
         bytes=around.bytes,
-        hops=run.plan.steps * run.plan.tokens,
+        hops=None if run.finishes_one_by_one else length,
+        rounds=length if run.finishes_one_by_one else None,
         estimate=estimate.value,
         standard_error=estimate.standard_error,
         truth=truth,
-        error=difference(estimate.value, truth),
-        outputs=[],
-        baselines=baselines(run, found, estimate, sensitivity, epsilon, delta),
+        error=averages.error_of(run, found, estimate.value, truth)
+        if run.finishes_one_by_one
+        else outcomes.difference(estimate.value, truth),
+        outputs=[
+            {"user": user, "value": plain_value(value), "collected_by_launcher": True}
+            for user, value in sorted(found.finals.items())
+        ],
+        baselines=outcomes.baselines(run, found, estimate, sensitivity, epsilon, delta),
         missing=sorted(around.missing),
         faults=dict(sorted(around.faults.items())),
     )
+
+
+def plain_value(value: Any) -> Number:
+    """A float, or the floats of a vector."""
+    return [float(part) for part in value] if hasattr(value, "__len__") else float(value)

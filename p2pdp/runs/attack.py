@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from p2pdp.attacks.decoding import Reading, readings_of
+from p2pdp.attacks.gossip import ONLY_PLACE
 from p2pdp.attacks.walks import contributions_of, visits_of
 from p2pdp.core.draws import Mechanism
 from p2pdp.core.errors import UsageError, VerificationFailed
@@ -113,12 +114,21 @@ def _truths(run: RunPlan, user: Peer, evidence: Evidence) -> dict[tuple[int, int
     if values is None:
         return None
     inputs = run.protocol.inputs_again(run.plan, values)
+    if run.finishes_one_by_one:
+        value = inputs.contribution(0) / run.plan.step
+        return {ONLY_PLACE: (value, value + _own_noise(contents, private))}
     order = {place: number for number, place in enumerate(contributions_of(contents))}
     return {
         (visit.item, visit.step): (inputs.contribution(order[visit.item, visit.step]), visit.after - visit.before)
         for visit in visits_of(user, contents)
         if visit.step > 0
     }
+
+
+def _own_noise(contents: Contents, private: bytes) -> Any:
+    """The first draw of a user of gossip, in steps of the grid; 0 if it draws nothing."""
+    drawn = next((record for record in contents.records if record.kind == records.DRAWN), None)
+    return 0 if drawn is None else Journal(private=private).drawn(*drawn.body[-2:])
 
 
 def _inputs(private: bytes) -> list[Any] | None:

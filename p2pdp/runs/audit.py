@@ -22,6 +22,7 @@ from p2pdp.ledger.evidence import Evidence
 from p2pdp.protocols.run_plan import RunPlan, plan_of_facts
 from p2pdp.report.documents import claim_document, claim_of, refusal_document
 from p2pdp.runs.collector import undisturbed
+from p2pdp.runs.page import write_page
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +58,7 @@ class Audited:
     epsilon_conditioning: str = "public"
     mu_coalition: Any = None
     leak_coalition: Any = None
+    published: Any = None
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -76,13 +78,19 @@ class Audited:
             raise Refused("--pairs: no leak of this run is exact, so there is none to list for each pair")
         arrays = {"mu": self.mu, "leak": self.leak, "epsilon": self.epsilon}
         arrays["epsilon_conditioning"] = np.array(self.epsilon_conditioning)
+        if self.published is not None:
+            arrays["published"] = self.published
         if self.mu_coalition is not None:
             arrays |= {"mu_coalition": self.mu_coalition, "leak_coalition": self.leak_coalition}
         write_arrays(Path(file), arrays)
 
-    def save(self, place: str | Path) -> None:
-        """Writes audit.json into the folder of the run; beside an exported file nothing is written."""
-        write_into_folder(Path(place), AUDIT_FILE, self.to_json())
+    def save(self, place: str | Path, result: dict[str, Any] | None = None) -> None:
+        """Writes audit.json and report.html into the folder of the run; beside an exported file nothing is written.
+
+        The report shows this result, by default the one in the folder.
+        """
+        if write_into_folder(Path(place), AUDIT_FILE, self.to_json()):
+            write_page(Path(place), self, result)
 
 
 def saved_claims(place: str | Path) -> list[Claim] | None:
@@ -141,6 +149,7 @@ def audit(place: str | Path, colluders: Sequence[int] | None, delta: float | Non
         made.claims,
         made.refusals,
         *(made.mu, made.leak, made.epsilon, made.epsilon_conditioning, made.mu_coalition, made.leak_coalition),
+        made.published,
     )
 
 

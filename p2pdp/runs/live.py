@@ -10,86 +10,81 @@ from typing import Any
 
 from p2pdp.assembly.outcome import outcome
 from p2pdp.audit.verify import excluded_in
-from p2pdp.cluster.bodies import Job
+from p2pdp.cluster.bootstrap_folder import is_bootstrap_folder
 from p2pdp.cluster.folder import RunFolder
+from p2pdp.cluster.jobs import Job, job_of
 from p2pdp.cluster.launcher import Cluster
+from p2pdp.cluster.layout import MEMORY, ONE_EACH, Packing, layout_of
 from p2pdp.core.errors import NotReady, Refused, RunFailed, UsageError
 from p2pdp.core.ids import BOOTSTRAP, Peer
 from p2pdp.core.spec import Spec
 from p2pdp.crypto.roster import Roster
-from p2pdp.files.data import load_data
-from p2pdp.files.edges import read_edge_list
-from p2pdp.files.folder import AUDIT_FILE, RESULT_FILE, ROSTER_FILE, read_json, write_json
-from p2pdp.files.spec import parse_spec, spec_digest, spec_to_toml
+from p2pdp.files.folder import RESULT_FILE, ROSTER_FILE, read_json, write_json
+from p2pdp.files.spec import parse_spec, spec_to_toml
 from p2pdp.ledger.records import read
-from p2pdp.mechanisms.sampler import warm
+from p2pdp.node.own_folder import is_node_folder
 from p2pdp.protocols import protocol
-from p2pdp.protocols.run_plan import RunPlan, plan_run
 from p2pdp.report.result import Circumstances, Result, make_result
-from p2pdp.runs.audit import audit
+from p2pdp.runs import across_bootstrap
+from p2pdp.runs.audit import Audited, audit
+from p2pdp.runs.budgeting import check_local
+from p2pdp.runs.plan import planned_of
 from p2pdp.runs.prepared import sensitivity
 from p2pdp.runs.simulate import headline
 
 OnEvent = Callable[[dict[str, Any]], None]
 
 
-def run_spec(spec: Spec, out: Path | None, on_event: OnEvent) -> Result:
+def run_spec(spec: Spec, out: Path | None, on_event: OnEvent, packing: Packing = ONE_EACH) -> Result:
     """A fresh run in a folder that is empty or not there yet."""
-    _check(spec)
-    return _go(spec, RunFolder.make(out, spec_to_toml(spec)), on_event)
+    _check(spec, packing)
+    return _go(RunFolder.make(out, spec_to_toml(spec), packing), packing, on_event)
 
 
-def resume(place: Path, on_event: OnEvent) -> Result:
-    """Goes on with an interrupted run; one that is done just gives its result again."""
+def resume(
+    place: Path, on_event: OnEvent, nodes_per_process: int | None = None, *, spawn: bool | None = None
+) -> Result:
+    """Goes on with an interrupted run, with processes as they were unless told otherwise.
+
+    One that is done just gives its result again.
+    """
+    if is_bootstrap_folder(place):
+        return across_bootstrap.resume(place, lambda text: on_event({"event": "told", "text": text}))
+    if is_node_folder(place):
+        raise UsageError(f"{place}: is the folder of one node; run the same p2pdp node command again to go on")
     folder = RunFolder(place)
-    spec = parse_spec(folder.spec_text, None)
-    _check(spec)
-    return _go(spec, folder, on_event)
+    before = folder.packing
+    packing = Packing(
+        before.nodes_per_process if nodes_per_process is None else nodes_per_process,
+        before.spawn if spawn is None else spawn,
+    )
+    _check(parse_spec(folder.spec_text, None), packing)
+    return _go(folder, packing, on_event)
 
 
-def _check(spec: Spec) -> None:
+def _check(spec: Spec, packing: Packing) -> None:
     protocol(spec.run.protocol)
     if spec.data.kind in ("csv", "npy") and spec.run.seed is not None:
         raise UsageError("[run] seed: real data is never run on a seed; leave it out")
-    if spec.run.transport != "tcp":
-        raise NotReady(f"[run] transport: {spec.run.transport!r} is not there yet; this version runs over tcp")
+    if spec.run.transport not in ("tcp", MEMORY):
+        raise NotReady(f"[run] transport: {spec.run.transport!r} is not there yet; there are tcp and memory")
+    layout_of(spec, packing)
+    if spec.privacy.budget is not None:
+        check_local(planned_of(spec).run)
 
 
-def _go(spec: Spec, folder: RunFolder, on_event: OnEvent) -> Result:
+def _go(folder: RunFolder, packing: Packing, on_event: OnEvent) -> Result:
+    on_event({"event": "folder", "folder": str(folder.path)})
     with folder.locked():
-        job = _job(spec, folder)
+        job = job_of(folder)
+        job.plan(job.slots)  # what cannot be run is refused before anything starts
         if not folder.is_done:
-            Cluster(job, on_event).run()
+            if not packing.spawn:
+                job.warm_up()
+            Cluster(job, on_event, packing).run()
+        on_event({"event": "collecting"})
         folder.drop_run_keys()
         return _collect(job, folder)
-
-
-def _job(spec: Spec, folder: RunFolder) -> Job:
-    edges = read_edge_list(Path(spec.graph.path)) if spec.graph.kind == "file" and spec.graph.path else None
-    data = load_data(spec, spec.run.nodes)
-
-    @cache
-    def plan(n: int) -> RunPlan:
-        return plan_run(spec, n, data.dimensions, edges)
-
-    @cache
-    def data_of(n: int) -> Any:
-        return data if n == spec.run.nodes else load_data(spec, n)
-
-    for mechanism in plan(spec.run.nodes).plan.mechanisms:  # what cannot be run is refused before anything starts
-        if spec.noise.sampler == "exact":
-            warm(mechanism)  # once, and not in every process
-    return Job(
-        spec=spec,
-        folder=folder.path,
-        run_id=folder.run_id,
-        text=folder.spec_text,
-        digest=spec_digest(spec),
-        bootstrap_public=folder.bootstrap_public(),
-        secrets=folder.tokens(spec.run.nodes),
-        plan=plan,
-        rows=lambda n, user: data_of(n).user(user),
-    )
 
 
 def _collect(job: Job, folder: RunFolder) -> Result:
@@ -99,9 +94,10 @@ def _collect(job: Job, folder: RunFolder) -> Result:
     run, views = job.plan(roster.n), folder.views(roster)
     missing = excluded_in(read(views[BOOTSTRAP]))
     found = outcome(run, views, missing)
-    if found.published is None:
+    if not found.over:
         raise RunFailed(f"nothing was published; p2pdp resume {folder.path} goes on with the run")
-    epsilon = _audited(folder.path) if job.spec.run.audit else None
+    audited = _audited(folder.path) if job.spec.run.audit else None
+    epsilon = None if audited is None else headline(audited.claims)
     sent_bytes, faults = folder.totals(roster)
     around = Circumstances(
         run_id=job.run_id.hex(),
@@ -120,15 +116,15 @@ def _collect(job: Job, folder: RunFolder) -> Result:
 
     result = make_result(run, found, around, rows, sensitivity(run), epsilon)
     result = replace(result, startup_seconds=max(0.0, found.go_s - folder.started_s))
+    if audited is not None:
+        audited.save(folder.path, result.to_json())
     write_json(folder.path / RESULT_FILE, result.to_json())
     return replace(result, folder=str(folder.path))
 
 
-def _audited(place: Path) -> float | None:
-    """Writes audit.json; gives the headline's epsilon, if there is a claim."""
+def _audited(place: Path) -> Audited | None:
+    """The audit of the run, if there is a claim."""
     try:
-        audited = audit(place, None, None, allow_missing=False)
+        return audit(place, None, None, allow_missing=False)
     except Refused:  # the run is done all the same; `p2pdp audit` says why there is no claim
         return None
-    write_json(place / AUDIT_FILE, audited.to_json())
-    return headline(audited.claims)

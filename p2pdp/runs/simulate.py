@@ -15,7 +15,8 @@ from p2pdp.core.errors import Refused, UsageError
 from p2pdp.core.spec import Spec
 from p2pdp.files import folder as folders
 from p2pdp.report.result import Result, Trial
-from p2pdp.runs.audit import audit
+from p2pdp.runs.audit import Audited, audit
+from p2pdp.runs.budgeting import check_local
 from p2pdp.runs.prepared import Prepared, on_seed, prepare, run_id
 from p2pdp.sim.fast import fast_outcome
 from p2pdp.sim.faults import NO_FAULTS, Faults
@@ -39,6 +40,7 @@ def simulate_spec(
         raise UsageError("--fast: knows no faults; leave one of the two out")
     seed, count = spec.run.seed or 0, trials or 1
     first = prepare(on_seed(spec, seed), fast=fast)
+    check_local(first.run)
     place = None if out is None else folders.make_folder(out)
     results = _fast_results(first, count, progress) if fast else _world_results(first, count, place, faults, progress)
     result = next(results)
@@ -78,8 +80,11 @@ def _world_results(
 ) -> Iterator[Result]:
     for number, trial in _seeds(first, trials):
         simulated = _Simulated(trial, faults or NO_FAULTS, _part_of(progress, number, trials))
-        epsilon = None if place is None or number else simulated.write(place)
-        yield simulated.result(epsilon)
+        audited = None if place is None or number else simulated.write(place)
+        result = simulated.result(None if audited is None else headline(audited.claims))
+        if place is not None and audited is not None:
+            audited.save(place, result.to_json())
+        yield result
 
 
 def _part_of(progress: Progress | None, number: int, trials: int) -> Progress | None:
@@ -113,8 +118,8 @@ class _Simulated:
             private_kept=True,
         )
 
-    def write(self, place: Path) -> float | None:
-        """Fills the folder and audits it if the spec says so; gives the headline's epsilon."""
+    def write(self, place: Path) -> Audited | None:
+        """Fills the folder and audits it if the spec says so; None where there is no claim."""
         folders.write_text(place / folders.SPEC_FILE, self._prepared.text)
         folders.write_json(place / folders.ROSTER_FILE, self._world.roster.to_json())
         for peer, process in self._world.processes.items():
@@ -122,11 +127,9 @@ class _Simulated:
         if not self._prepared.spec.run.audit:
             return None
         try:
-            audited = audit(place, None, None, allow_missing=False)
+            return audit(place, None, None, allow_missing=False)
         except Refused:  # the run is done all the same; `p2pdp audit` says why there is no claim
             return None
-        folders.write_json(place / folders.AUDIT_FILE, audited.to_json())
-        return headline(audited.claims)
 
 
 def headline(claims: list[Any]) -> float | None:

@@ -47,7 +47,7 @@ def spec(tmp_path: Path) -> Path:
 def test_the_demo_ends_with_a_report_that_a_person_can_read(tmp_path: Path) -> None:
     done = p2pdp("demo", "--out", tmp_path / "demo")
     assert (done.returncode, done.stderr) == (0, "")
-    for word in ("estimate", "standard error", "local DP", "trusted curator", "could have learned", "epsilon", "demo"):
+    for word in ("estimate", "standard error", "local DP", "trusted curator", "could have learned", "report.html"):
         assert word in done.stdout
     assert "hypothetical" not in done.stdout
     assert "seed" not in done.stdout
@@ -86,6 +86,8 @@ def test_two_runs_draw_different_noise(spec: Path, tmp_path: Path) -> None:
         (("run", "spec.toml", "--set", 'run.transport="mqtt"'), 6, "mqtt"),
         (("run", "spec.toml", "--set", "run.nodes=0"), 2, "nodes"),
         (("run", "spec.toml", "--out", "."), 2, "not empty"),
+        (("run", "spec.toml", "--nodes-per-process", "0"), 2, "at least 1"),
+        (("run", "spec.toml", "--nodes-per-process", "2", "--set", 'run.transport="memory"'), 2, "one process"),
     ],
 )
 def test_what_cannot_be_done_is_one_line(spec: Path, arguments: tuple[str, ...], code: int, says: str) -> None:
@@ -109,3 +111,33 @@ def test_real_data_is_never_run_on_a_seed(spec: Path, tmp_path: Path) -> None:
     spec.write_text(text.replace("seed = 1\n", ""))
     assert load_spec(spec).run.seed is None
     assert p2pdp("run", spec, "--out", tmp_path / "out").returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "kept"),
+    [
+        (("--nodes-per-process", "2"), {"nodes_per_process": 2, "spawn": False}),
+        (("--spawn", "--nodes-per-process", "3"), {"nodes_per_process": 3, "spawn": True}),
+        (("--set", 'run.transport="memory"'), {"nodes_per_process": 1, "spawn": False}),
+    ],
+)
+def test_however_users_get_into_processes_the_folder_is_the_same(
+    spec: Path, tmp_path: Path, options: tuple[str, ...], kept: dict[str, Any]
+) -> None:
+    done = p2pdp("run", spec, "--out", tmp_path / "out", "--json", *options)
+    assert (done.returncode, done.stderr) == (0, "")
+    printed = json.loads(done.stdout)
+    assert (printed["hops"], printed["missing"], printed["faults"]) == (12, [], {})
+    facts = json.loads((tmp_path / "out" / "run.json").read_text())
+    assert {name: facts[name] for name in kept} == kept
+    names = {path.name for path in (tmp_path / "out").iterdir()}
+    assert names >= {"spec.toml", "run.json", "roster.json", "result.json", "audit.json", "curator", "nodes"}
+    assert not [name for name in names if name.startswith(("tmp", "places", "brief"))]
+    assert p2pdp("verify", tmp_path / "out").returncode == 0
+
+
+def test_help_says_when_one_wants_which() -> None:
+    said = " ".join(p2pdp("run", "--help").stdout.split())
+    assert "share a process" in said
+    assert "--spawn" in said
+    assert "few MiB each" in said

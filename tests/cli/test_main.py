@@ -416,7 +416,7 @@ def test_pairs_are_arrays_by_user_and_observer(tmp_path: Path, p2pdp_command: Co
     with np.load(file, allow_pickle=False) as arrays:
         assert set(arrays) == {"mu", "leak", "epsilon", "epsilon_conditioning", "mu_coalition", "leak_coalition"}
         assert arrays["epsilon_conditioning"].shape == ()
-        assert str(arrays["epsilon_conditioning"]) == "public"
+        assert str(arrays["epsilon_conditioning"]) == "view"
         for name in ("mu", "leak", "epsilon"):
             assert arrays[name].shape == (5, 5)
             assert np.array_equal(np.isnan(arrays[name]), np.eye(5, dtype=bool))
@@ -446,7 +446,8 @@ def test_a_missing_ledger_is_named_or_allowed(tmp_path: Path, p2pdp_command: Com
 
 def test_no_claim_at_all_is_exit_code_5(tmp_path: Path, p2pdp_command: Command) -> None:
     place = recorded(tmp_path, HISTOGRAM)
-    (place / "nodes" / "0003" / "view.ledger").unlink()
+    for missing in ("nodes/0003", "nodes/0002", "curator"):
+        (place / missing / "view.ledger").unlink()
     fails(p2pdp_command("audit", place, "--allow-missing"), 5)
 
 

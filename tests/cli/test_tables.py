@@ -57,6 +57,9 @@ def test_a_result_fits_80_columns(text: str, tmp_path: Path, capsys: pytest.Capt
     assert "protects nobody" in said
     assert "root mean square error" in said
     assert "p2pdp audit run" in said
+    assert "report.html" not in said, "without claims there is none"
+    show_result(result, Path("run"), claims=[LONGEST])
+    assert "run/report.html: the whole report" in capsys.readouterr().out
     show_result(
         replace(
             result, missing=[3], baselines={"local": {"standard_error": None}, "central": {"standard_error": None}}

@@ -11,6 +11,7 @@ from p2pdp.core.errors import UsageError, VerificationFailed
 from p2pdp.files.data import load_data
 from p2pdp.files.spec import parse_spec
 from p2pdp.runs.attack import attack
+from tests.audit.gossips import gossip
 from tests.runs.small import ALL, BARE, COMPLETE, HISTOGRAM, RING, recorded
 
 OPEN = RING.replace("nodes = 4", "nodes = 5").replace("sigma = 2.0", "sigma = 2.0\nclosing = false")
@@ -83,3 +84,17 @@ def test_an_altered_view_is_not_believed(tmp_path: Path) -> None:
     ledger.write_bytes(data)
     with pytest.raises(VerificationFailed, match="node 0"):
         attack(place, 0)
+
+
+@pytest.mark.parametrize("terms", ["rounds = 4", "rounds = 4\nmessage_sigma = 0.2"])
+def test_on_a_ring_of_gossip_the_opposite_node_is_read_unless_messages_are_noised(terms: str, tmp_path: Path) -> None:
+    place = recorded(tmp_path, gossip(8, "ring", terms))
+    (target,) = attack(place, 0, 4).targets
+    if "message_sigma" in terms:
+        assert target["estimate"] is target["noised_value_error_in_sigma"] is None
+        near = attack(place, 0).targets
+        assert [one["user"] for one in near] == [1, 7]
+        assert all(0.0 < abs(one["noised_value_error_in_sigma"]) < 0.7 for one in near), "as far off as their noise"
+    else:
+        assert abs(target["noised_value_error_in_sigma"]) < 1e-11
+        assert abs(target["error"]) > 1e-3, "the noise is what is left"

@@ -10,6 +10,7 @@ import p2pdp
 from p2pdp.core.errors import Refused, UsageError, VerificationFailed
 from p2pdp.ledger import records
 from p2pdp.runs.audit import audit, check_pairs_file, export, verify, views
+from tests.audit.gossips import gossip
 from tests.runs.small import ALL, COMPLETE, HISTOGRAM, RING, SPARSE, contents, recorded
 
 
@@ -99,6 +100,17 @@ def test_pairs_are_written_where_something_is_exact(tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
     with pytest.raises(Refused, match="--pairs"):
         audit(recorded(tmp_path / "other", SPARSE), None, None, allow_missing=False).save_pairs(tmp_path / "no.npz")
+
+
+def test_pairs_of_gossip_have_the_printed_leak_beside_the_exact_one(tmp_path: Path) -> None:
+    found = audit(recorded(tmp_path, gossip(3, "path", "rounds = 2")), [0], None, allow_missing=False)
+    found.save_pairs(tmp_path / "pairs.npz")
+    with np.load(tmp_path / "pairs.npz", allow_pickle=False) as arrays:
+        assert {"mu", "leak", "published", "mu_coalition", "leak_coalition"} <= set(arrays)
+        assert arrays["published"][2, 0] == pytest.approx(1 / 3)
+        assert arrays["leak"][2, 0] == arrays["leak_coalition"][2] == pytest.approx(1.0)
+        assert np.isnan(np.diag(arrays["published"])).all()
+    assert "understates what was told" in (tmp_path / "run" / "report.html").read_text()
 
 
 def test_names_that_cannot_be_written_are_refused_before_the_work(tmp_path: Path) -> None:

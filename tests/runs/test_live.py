@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from p2pdp.cluster.bodies import Job
+from p2pdp.cluster.jobs import Job
 from p2pdp.cluster.launcher import Cluster
 from p2pdp.core.errors import NotReady, RunFailed, UsageError, VerificationFailed
 from p2pdp.files.spec import parse_spec

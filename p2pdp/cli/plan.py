@@ -1,0 +1,73 @@
+"""`p2pdp plan`: what a run would cost. Nothing starts."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from p2pdp.cli.options import AsJson, Overrides, SpecFile, print_document
+
+if TYPE_CHECKING:
+    from p2pdp.runs.plan import Plan
+    from p2pdp.runs.target import Target
+
+
+def plan(
+    spec: SpecFile,
+    target_epsilon: Annotated[
+        float | None,
+        typer.Option(metavar="E", help="How much noise it takes that one other user learns no more than E."),
+    ] = None,
+    overrides: Overrides = None,
+    as_json: AsJson = False,
+) -> None:
+    """Says before a run what it would cost."""
+    from p2pdp import api
+
+    found = api.plan(api.load_spec(spec, overrides or []), target_epsilon)
+    if as_json:
+        print_document(found.to_json())
+    else:
+        _show(found)
+
+
+def _show(found: Plan) -> None:
+    from rich.console import Console
+
+    from p2pdp.cli.tables import columns, number, plain, show_claims
+
+    console = Console(highlight=False)
+    console.print(plain(f"{found.protocol}, {found.nodes} users, delta {found.delta:g}; nothing has started"))
+    local, central = (found.baselines[name]["standard_error"] for name in ("local", "central"))
+    rows = [
+        ("standard error", number(found.standard_error)),
+        ("standard error under local DP", number(local)),
+        ("… with a trusted curator", number(central)),
+        ("rounds" if found.hops is None else "hops", str(found.rounds if found.hops is None else found.hops)),
+        ("messages", str(found.messages)),
+        ("bytes", str(found.bytes)),
+        ("seconds, on one machine", number(found.seconds)),
+    ]
+    columns(rows, console=console)
+    show_claims(console, found.claims, found.refusals)
+    if found.target is not None:
+        console.print(plain(_of_target(found.target)))
+
+
+def _of_target(target: Target) -> str:
+    """The noise that was looked for, rounded to the safe side: up for a sigma, down for the epsilon of a report."""
+    up = target.parameter == "sigma"
+    shown = _rounded(target.value, up=up)
+    return (
+        f"For epsilon {target.epsilon:g} at delta {target.delta:g} against one other user: [noise] "
+        f"{target.parameter} = {shown} (then at most {target.reached:.4g}). Local DP would need "
+        f"{_rounded(target.local_value, up=up)}."
+    )
+
+
+def _rounded(value: float, *, up: bool) -> str:
+    scale = 10.0 ** (math.floor(math.log10(value)) - 5)
+    steps = math.ceil(value / scale) if up else math.floor(value / scale)
+    return f"{steps * scale:.6g}"

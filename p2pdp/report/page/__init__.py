@@ -1,0 +1,1 @@
+"""The parts of `report.html`: facts in, markup out; nothing here reads a file or a clock."""

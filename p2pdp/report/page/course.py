@@ -1,0 +1,133 @@
+"""What came out, what went wrong on the way, and how the run was set up."""
+
+from __future__ import annotations
+
+from p2pdp.report.page.estimates import SHOWN_MAX, counts_chart, error_chart
+from p2pdp.report.page.facts import Number, Outcome, PageFacts
+from p2pdp.report.page.layout import figure, more, note, paragraph, table, with_small
+from p2pdp.report.page.markup import Markup, tag
+from p2pdp.report.page.words import FAULTS, number, users
+
+_ROWS_MAX = 200
+
+
+def result(facts: PageFacts) -> list[Markup]:
+    outcome = facts.outcome
+    if outcome is None:
+        return [paragraph(facts.unread)]
+    rows: list[tuple[object, object]] = [
+        (with_small("estimate", "what everybody learned"), number(outcome.estimate)),
+        (with_small("standard error", "how far off such an estimate is, as a rule"), number(outcome.standard_error)),
+    ]
+    if outcome.truth is not None:
+        rows.append((with_small("without noise it would be", "from the same contributions"), number(outcome.truth)))
+        rows.append((with_small("error of this run", "estimate minus the above"), number(outcome.error)))
+    parts = [table(("", ""), rows, numbers=(1,)), _verdict(outcome)]
+    if isinstance(outcome.estimate, list):
+        parts += _list_figure(outcome)
+    drawn = error_chart(outcome)
+    if drawn:
+        parts.append(figure(drawn, "Bars hold about 95 of 100 results of each kind; the dot is this run."))
+    parts.append(_rivals(outcome))
+    parts.append(paragraph("These numbers are those of result.json; ledgers prove who saw what, not them.", soft=True))
+    return parts
+
+
+def _verdict(outcome: Outcome) -> Markup:
+    """How unusual the error is, where there is one number."""
+    error, spread = outcome.error, outcome.standard_error
+    if not (isinstance(error, float) and isinstance(spread, float) and spread > 0.0):
+        return Markup()
+    times = abs(error) / spread
+    kind = (
+        "as expected" if times <= 2.0 else "rare, but it happens" if times <= 4.0 else "far more than chance explains"
+    )
+    return paragraph(f"The error is {number(times)} standard errors: {kind}.")
+
+
+def _rivals(outcome: Outcome) -> Markup:
+    if outcome.local is None and outcome.central is None:
+        return paragraph(
+            "How large the error would be under local DP or with a trusted curator is not given, because no finite ε "
+            "was claimed to compare at.",
+            soft=True,
+        )
+    rows = [
+        (with_small("this run", "nobody trusted"), number(outcome.standard_error)),
+        (with_small("local DP", "nobody trusted, everybody sends one noised report"), number(outcome.local)),
+        (with_small("a trusted curator", "who gets all data and adds noise once"), number(outcome.central)),
+    ]
+    return table(("at the same ε and δ as the first claim", "standard error"), rows, numbers=(1,))
+
+
+def _list_figure(outcome: Outcome) -> list[Markup]:
+    estimate = outcome.estimate
+    assert isinstance(estimate, list)
+    parts = []
+    drawn = counts_chart(outcome)
+    if drawn:
+        cut = f" Only the first {SHOWN_MAX} of {len(estimate)} are drawn." if len(estimate) > SHOWN_MAX else ""
+        marks = " The dots are the true values." if outcome.truth is not None else ""
+        caption = f"Each estimate (line) with the range that holds about 95 of 100 such estimates.{marks}{cut}"
+        parts.append(figure(drawn, caption))
+    columns = [outcome.estimate, outcome.standard_error, outcome.truth, outcome.error]
+    rows = [
+        (place, *(number(_at(column, place)) for column in columns)) for place in range(min(len(estimate), _ROWS_MAX))
+    ]
+    headings = ("place", "estimate", "standard error", "truth", "error")
+    cut = f", first {_ROWS_MAX} of {len(estimate)}" if len(estimate) > _ROWS_MAX else ""
+    return [*parts, more(f"The numbers one by one{cut}", table(headings, rows, numbers=(0, 1, 2, 3, 4)))]
+
+
+def _at(column: Number, place: int) -> Number:
+    return column[place] if isinstance(column, list) and place < len(column) else None
+
+
+def faults(facts: PageFacts) -> list[Markup]:
+    outcome = facts.outcome
+    parts = [paragraph(_VERIFIED.get(facts.verified, facts.verified))]
+    if outcome is None:
+        return parts
+    if outcome.missing:
+        out = users(list(outcome.missing))
+        parts.append(note(
+            "Missing:",
+            f"user {out}. Bootstrap put them out because they did not answer any more; what they had not passed on "
+            "by then is not in the result.",
+        ))  # fmt: skip
+    else:
+        parts.append(paragraph("Everybody took part to the end."))
+    if outcome.faults:
+        rows = [(kind, count, FAULTS.get(kind, "")) for kind, count in outcome.faults.items()]
+        parts.append(table(("fault", "times", "what it means"), rows, numbers=(1,)))
+        parts.append(
+            paragraph("A fault is something that was noticed and dealt with; no data was accepted from it.", soft=True)
+        )
+    else:
+        parts.append(paragraph("No faults were noticed: nothing malformed, repeated or out of place."))
+    return parts
+
+
+_VERIFIED = {
+    "complete": "The ledgers of all parties are at hand, unaltered and consistent with each other.",
+    "incomplete": "The ledgers at hand are unaltered and consistent; some are missing or end early.",
+}
+
+
+def setting(facts: PageFacts) -> list[Markup]:
+    rows: list[tuple[object, object]] = list(facts.setting.items())
+    outcome = facts.outcome
+    if outcome is not None:
+        if outcome.started is not None:
+            rows.append(("started", outcome.started))
+        simulated = " (simulated)" if outcome.seeded else ""
+        rows += [
+            ("took", f"{number(outcome.seconds)} s{simulated}"),
+            ("messages", _counted(outcome.messages)),
+            ("bytes on the wires", _counted(outcome.bytes)),
+        ]
+    return [table(("", ""), rows), more("The whole spec", tag("pre", facts.spec_text))]
+
+
+def _counted(count: int | None) -> str:
+    return "unknown" if count is None else f"{count:,}"

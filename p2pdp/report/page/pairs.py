@@ -1,0 +1,112 @@
+"""What a matrix [user, observer] says: best, typical and worst pair, each user's worst observer, and distances."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from p2pdp.report.page.facts import Floats
+
+
+@dataclass(frozen=True)
+class Pair:
+    user: int
+    observer: int
+    epsilon: float
+    mu: float | None
+
+
+@dataclass(frozen=True)
+class Spread:
+    """`typical` is the median pair: half of all pairs are at or below it. `infinite` counts pairs without any bound."""
+
+    best: Pair
+    typical: Pair
+    worst: Pair
+    count: int
+    infinite: int
+
+
+def known(matrix: Floats | None) -> bool:
+    return matrix is not None and bool(np.any(~np.isnan(matrix)))
+
+
+def spread(epsilon: Floats, mu: Floats | None) -> Spread:
+    """Of a matrix with at least one pair."""
+    flat = epsilon.ravel()
+    places = np.nonzero(~np.isnan(flat))[0]
+    order = places[np.argsort(flat[places], kind="stable")]
+    worst = places[int(np.argmax(flat[places]))]  # of equal ones the first, as in the claims
+
+    def pair(place: int) -> Pair:
+        user, observer = divmod(int(place), epsilon.shape[1])
+        leak = None if mu is None or math.isnan(mu[user, observer]) else float(mu[user, observer])
+        return Pair(user, observer, float(flat[place]), leak)
+
+    infinite = int(np.sum(np.isinf(flat[places])))
+    return Spread(pair(order[0]), pair(order[len(order) // 2]), pair(worst), len(order), infinite)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One user's data: who could have learned most about it, and what its observers could on average."""
+
+    user: int
+    observer: int
+    worst: float
+    mean: float
+
+
+def rows(epsilon: Floats) -> list[Row]:
+    """All users of whom something can be said."""
+    found = []
+    for user, values in enumerate(epsilon):
+        given = values[~np.isnan(values)]
+        if len(given):
+            observer = int(np.nanargmax(values))
+            found.append(Row(user, observer, float(values[observer]), float(np.mean(given))))
+    return found
+
+
+@dataclass(frozen=True)
+class Step:
+    """All pairs at one graph distance."""
+
+    distance: int
+    pairs: int
+    best: float
+    mean: float
+    worst: float
+
+
+def by_distance(epsilon: Floats, distances: Floats) -> list[Step]:
+    there = ~np.isnan(epsilon) & np.isfinite(distances)
+    found = []
+    for distance in np.unique(distances[there]):
+        values = epsilon[there & (distances == distance)]
+        worst, mean, best = float(np.max(values)), float(np.mean(values)), float(np.min(values))
+        found.append(Step(int(distance), len(values), best, max(best, min(mean, worst)), worst))
+    return found
+
+
+def blocks_of(matrix: Floats, most: int) -> tuple[Floats, int]:
+    """The matrix with square blocks in place of pairs, so that no side has more than `most`; and a block's side.
+
+    Each block shows the largest value in it, so that nothing bad is averaged away; it is NaN where it holds no pair.
+    """
+    side = -(-len(matrix) // most)
+    if side == 1:
+        return matrix, 1
+    blocks = -(-len(matrix) // side)
+    padded = np.full((blocks * side,) * 2, -np.inf)
+    padded[: len(matrix), : len(matrix)] = np.where(np.isnan(matrix), -np.inf, matrix)
+    largest = padded.reshape(blocks, side, blocks, side).max(axis=(1, 3))
+    return np.where(largest == -np.inf, np.nan, largest), side
+
+
+def finite(values: Floats | Sequence[float]) -> list[float]:
+    array = np.asarray(values, dtype=np.float64).ravel()
+    return [float(value) for value in array[np.isfinite(array)]]

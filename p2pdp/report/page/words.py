@@ -1,0 +1,129 @@
+"""The page's sentences and short explanations, for readers who know none of the papers."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from p2pdp.core.claims import Claim
+
+_LISTED_MAX: Final = 6
+_READABLE: Final = 12.0
+
+WHAT_RAN: Final[Mapping[str, str]] = {
+    "walk.sum": "A token went from user to user. Each one who held it added its own number and passed the token on; "
+    "noise was added on the way, so that whoever holds the token sees a noised sum and not the numbers in it.",
+    "walk.histogram": "A token with one counter for each category went from user to user. Each one who held it "
+    "added one to a counter: mostly that of its true category, sometimes, by chance, any other.",
+    "walk.sgd": "A token that carries a model went from user to user. Each one who held it improved the model a "
+    "little with its own data and added noise before passing it on.",
+    "gossip.average": "Each user added noise to its value and then averaged with its neighbours, again and again.",
+    "gossip.randomized": "Each user added noise to its value; then pairs of neighbours, drawn at random, averaged.",
+    "gossip.sgd": "Users trained a model together: each adds noise to its gradients and averages with its neighbours.",
+    "shuffle.all": "Each user randomized its report; the reports wandered from user to user before a curator got them.",
+    "shuffle.single": "Each user randomized its report; the reports wandered from user to user, and each user "
+    "handed one of those it held to a curator.",
+}
+
+OBSERVERS: Final[Mapping[str, tuple[str, str]]] = {
+    "node": ("another user", "one other user, who keeps to the protocol but looks at everything it received"),
+    "coalition": ("colluding users", "several users who put together everything they received and drew"),
+    "curator": ("the curator", "whoever collects the totals; taken to know what bootstrap knows, too"),
+    "network": (
+        "one who sees all",
+        "whoever could read all that all users received: encrypted on its way, so this takes their disks",
+    ),
+    "broker": ("the message broker", "whoever relays the encrypted messages: sees who sends to whom, and when"),
+    "public": ("everybody", "whoever reads what was published and nothing else"),
+}
+
+METHODS: Final[Mapping[str, str]] = {
+    "exact": "computed for this run: it was replayed from the ledgers, message by message",
+    "hidden-path": "computed for this run: an upper bound that counts on the observer not knowing the whole route",
+    "shuffle": "computed for this run: an upper bound that counts on a report being hidden among the others'",
+    "iteration": "an upper bound that counts on later steps blurring what earlier ones told",
+    "local": "the ceiling: every contribution seen alone, with only its own user's noise; holds whatever was seen",
+    "model": "holds in a model of the run, not for the run itself",
+    "published": "a formula as printed in a paper",
+}
+
+CONDITIONINGS: Final[Mapping[str, str]] = {
+    "a-priori": "before the run: over all routes that it could have taken",
+    "view": "given what the observer itself saw, and not the rest of the route",
+    "public": "given the whole route, schedule and graph: the observer is taken to know them",
+}
+
+FAULTS: Final[Mapping[str, str]] = {
+    "bad_roster_entry": "an entry of the list of users was not signed as it should be",
+    "bad_value": "a value of impossible size or form",
+    "conflict": "the same message number with different content",
+    "excluded_peer": "something came from a user who was out already",
+    "gap": "a message came before one that should precede it; it was asked for again",
+    "malformed": "bytes that are no message",
+    "peer_rolled_back": "somebody's disk had been set back to an earlier state",
+    "rolled_back": "a user's own disk had been set back to an earlier state; it stopped",
+    "unexpected_message": "a message that the protocol does not foresee at that point",
+    "unknown_peer": "something came from nobody on the list of users",
+}
+
+
+def number(value: object) -> str:
+    """Up to four significant digits; long vectors are cut."""
+    if value is None:
+        return "unknown"
+    if isinstance(value, list):
+        shown = ", ".join(number(part) for part in value[:_LISTED_MAX])
+        return f"{shown}, … ({len(value)} numbers)" if len(value) > _LISTED_MAX else shown
+    if isinstance(value, float):
+        return "infinite" if value == math.inf else re.sub(r"e\+?(-?)0*", r"e\1", f"{value:.4g}")
+    return str(value)
+
+
+def guess(epsilon: float, delta: float, mu: float | None = None) -> str:
+    """How often the best guess between two equally likely values of a user is right, rounded up.
+
+    (1 + total variation) / 2: Phi(mu / 2) for Gaussian leaks, else at most (e^epsilon + delta) / (e^epsilon + 1).
+    """
+    if math.inf in (epsilon, mu):
+        return "100"
+    if mu is None:
+        chance = (1.0 + delta * math.exp(-epsilon)) / (1.0 + math.exp(-epsilon))
+    else:
+        chance = math.erfc(-mu / math.sqrt(8.0)) / 2.0
+    return f"{math.ceil(1000.0 * chance - 1e-9) / 10.0:.1f}".removesuffix(".0")
+
+
+def factor(epsilon: float) -> str:
+    """e^epsilon to three digits; "" from where on it says nothing more to anybody."""
+    if epsilon >= _READABLE:
+        return ""
+    value = math.exp(epsilon)
+    return f"{float(f'{value:.3g}'):,.0f}" if value >= 1000.0 else f"{value:.3g}"
+
+
+def observer(claim: Claim) -> str:
+    """Who the claim is about; a coalition by its members."""
+    name = OBSERVERS.get(claim.observer, (claim.observer, ""))[0]
+    if claim.observer == "coalition" and claim.worst_pair is not None and isinstance(claim.worst_pair[1], tuple):
+        return f"{name}: {users(claim.worst_pair[1])}"
+    return name
+
+
+def users(numbers: tuple[int, ...] | list[int]) -> str:
+    shown = ", ".join(map(str, numbers[:_LISTED_MAX]))
+    return f"{shown}, … ({len(numbers)} in all)" if len(numbers) > _LISTED_MAX else shown
+
+
+def worst(claim: Claim) -> str:
+    """Whose data is at stake, and for whom where the observer is one of many."""
+    if claim.worst_pair is None:
+        return ""
+    user, other = claim.worst_pair
+    return f"user {user}, seen by user {other}" if isinstance(other, int) else f"user {user}"
+
+
+def method(name: str) -> str:
+    """What a method does, in a few words; `published:NAME` and the like by their first part."""
+    return METHODS.get(name.partition(":")[0], name)

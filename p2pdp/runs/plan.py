@@ -1,0 +1,72 @@
+"""`plan`: what a run would cost, before anything starts: privacy beforehand (`audit.beforehand`) and `plan_costs`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from p2pdp.audit.beforehand import beforehand
+from p2pdp.core.claims import Claim, Refusal
+from p2pdp.core.spec import Spec
+from p2pdp.files.data import load_data
+from p2pdp.files.edges import read_edge_list
+from p2pdp.protocols.run_plan import plan_run
+from p2pdp.report.documents import claim_document, plain, refusal_document
+from p2pdp.runs.plan_costs import Costs, costs_of
+from p2pdp.runs.target import Planned, Target, target_of
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan(Costs):
+    """Fields are named as in `plan --json`; `target` is there only where it was asked for."""
+
+    protocol: str
+    nodes: int
+    delta: float
+    claims: list[Claim]
+    refusals: list[Refusal]
+    target: Target | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        document: dict[str, Any] = {
+            "protocol": self.protocol,
+            "nodes": self.nodes,
+            "delta": self.delta,
+            "claims": [claim_document(claim) for claim in self.claims],
+            "refusals": [refusal_document(refusal) for refusal in self.refusals],
+        }
+        document |= {item.name: getattr(self, item.name) for item in fields(Costs)}
+        if self.target is not None:
+            document["target"] = vars(self.target)
+        found: dict[str, Any] = plain(document)
+        return found
+
+
+def plan_spec(spec: Spec, target_epsilon: float | None) -> Plan:
+    """Reads data and edge list for their sizes only."""
+    planned = planned_of(spec)
+    run = planned.run
+    delta = spec.privacy.delta
+    assert delta is not None
+    target = None if target_epsilon is None else target_of(planned, target_epsilon)
+    found = beforehand(run, delta, spec.privacy.colluders, one_value=planned.one_value)
+    epsilon = next((claim.epsilon_max for claim in found.claims if claim.bound), None)
+    return Plan(
+        protocol=spec.run.protocol,
+        nodes=run.n,
+        delta=delta,
+        claims=found.claims,
+        refusals=found.refusals,
+        target=target,
+        **vars(costs_of(run, epsilon, delta)),
+    )
+
+
+def planned_of(spec: Spec) -> Planned:
+    n = spec.run.nodes
+    edges = read_edge_list(Path(spec.graph.path)) if spec.graph.kind == "file" and spec.graph.path else None
+    data = load_data(spec, n)
+    made_up = spec.data.kind not in ("csv", "npy")  # one value a user
+    one_value = made_up or all(len(data.user(user).rows) == 1 for user in range(n))
+    return Planned(plan_run(spec, n, data.dimensions, edges), edges, one_value)

@@ -1,0 +1,106 @@
+"""What a run is expected to take, beside privacy: error, messages, bytes, time, from its plan alone.
+
+The error does not depend on data (for histograms: if all categories were alike), users contribute equally often, gossip
+has come to its mean, and nothing is lost.
+
+* `messages` are those that a run counts: each token's moves from one user to another and its total, or the exchanges
+  of gossip, and three a user for getting ready, starting and the result;
+* `bytes` are the frames of these and of enrolment; acknowledgements that travel alone come on top;
+* `seconds` are `HOP_S` a hop or exchange, as among processes of one machine. Across machines add the network's delay.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Final
+
+from p2pdp.assembly.outcome import Number, Outcome, baselines, estimate_of
+from p2pdp.files.spec import spec_to_toml
+from p2pdp.protocols.contract import Estimate
+from p2pdp.protocols.run_plan import RunPlan
+from p2pdp.runs.prepared import sensitivity
+from p2pdp.wire.padding import frame_size
+
+HOP_S: Final = 1e-4
+_SMALL_FRAMES: Final = 10  # of each user, until it is ready and after the result
+_ROSTER_BYTES: Final = 128  # of each user, and of five more for the rest
+_ENVELOPE_BYTES: Final = 120  # of a frame, at most, around its content
+_NUMBER_BYTES: Final = 9  # of a number, packed
+
+
+@dataclass(frozen=True, kw_only=True)
+class Costs:
+    """Named as in `plan --json`; a run has hops or rounds."""
+
+    standard_error: Number
+    baselines: dict[str, dict[str, Number]]
+    hops: int | None
+    rounds: int | None
+    messages: int
+    bytes: int
+    seconds: float
+
+
+def costs_of(run: RunPlan, epsilon: float | None, delta: float) -> Costs:
+    """`epsilon` is the headline's, at which local and central differential privacy are compared."""
+    outcome = _outcome(run)
+    estimate = _averaged(run) if run.finishes_one_by_one else estimate_of(run, outcome)
+    moves = float(run.exchanges) if run.finishes_one_by_one else _moves(run)
+    length = run.plan.length
+    return Costs(
+        standard_error=estimate.standard_error,
+        baselines=baselines(run, outcome, estimate, sensitivity(run), epsilon, delta),
+        hops=None if run.finishes_one_by_one else length,
+        rounds=length if run.finishes_one_by_one else None,
+        messages=round(moves) + 3 * run.n + 4 + len(run.plan.starts),
+        bytes=_bytes(run, moves),
+        seconds=(moves if run.finishes_one_by_one else length) * HOP_S,
+    )
+
+
+def _outcome(run: RunPlan) -> Outcome:
+    """A result in which every user contributed as often as any other."""
+    if run.finishes_one_by_one:
+        return Outcome(counted={user: {0: 1} for user in range(run.n)})
+    total = run.plan.length
+    counted = {user: {0: total // run.n + (user < total % run.n)} for user in range(run.n)}
+    return Outcome(_typical(run, total), counted)
+
+
+def _averaged(run: RunPlan) -> Estimate:
+    """The noise that a mean of all users' values has."""
+    noise, shape = run.plan.noise, run.plan.shape
+    variance = 2.0 if noise.name == "laplace" else 1.0
+    error = math.ldexp(math.sqrt(variance / run.n) * noise.scale, run.plan.grid_exponent)
+    return Estimate(None, [error] * shape[0] if shape else error)
+
+
+def _typical(run: RunPlan, total: int) -> Any:
+    import numpy as np
+
+    plan = run.plan
+    if not plan.shape:
+        return 0
+    if run.spec.task.kind != "histogram":
+        return np.zeros(plan.shape[0], dtype=np.int64)
+    tally, categories = total + 2 * plan.dummies * plan.tokens, plan.shape[0]
+    return np.array([tally // categories + (place < tally % categories) for place in range(categories)])
+
+
+def _moves(run: RunPlan) -> float:
+    """Tokens and totals that are sent: a token that stays with its holder is not."""
+    plan = run.plan
+    leaves = 1.0 - 1.0 / run.n if plan.order == "complete" or run.n == 1 else 1.0
+    begins = leaves if plan.order != "ring" and plan.tokens > 1 else 0.0
+    return float(plan.tokens * ((plan.steps - 1) * leaves + 1.0 + begins))
+
+
+def _bytes(run: RunPlan, moves: float) -> int:
+    numbers = run.plan.shape[0] if run.plan.shape else 1
+    token = frame_size(_ENVELOPE_BYTES + numbers * _NUMBER_BYTES)
+    offer = frame_size(_ENVELOPE_BYTES + len(spec_to_toml(run.spec).encode()))
+    roster = frame_size(_ENVELOPE_BYTES + _ROSTER_BYTES * (run.n + 5))
+    small = frame_size(_ENVELOPE_BYTES)
+    result = token - small  # a result is as large as a token
+    return round(moves * token) + run.n * (_SMALL_FRAMES * small + offer + roster + result)

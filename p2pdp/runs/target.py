@@ -1,0 +1,147 @@
+"""How much noise it takes that one other user learns no more than a wanted epsilon: `plan --target-epsilon`.
+
+The bound is the best sound a-priori claim that covers one other node. It falls as noise grows, and for Gaussian noise
+the mu that belongs to it is nearly proportional to 1/sigma: so each guess follows from the one before, between ends
+of which one was found to be enough and the other not. The answer is the last amount of noise that was found enough.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Final
+
+from p2pdp.audit.beforehand import node_epsilon
+from p2pdp.core.errors import Refused, UsageError
+from p2pdp.mechanisms import gaussian, laplace
+from p2pdp.mechanisms.clipping import Bounds, sensitivity
+from p2pdp.protocols.run_plan import RunPlan, plan_run
+from p2pdp.topology.graphs import EdgeList
+
+_EPSILON_MAX: Final = 1e4
+_FINE: Final = 1.0 + 1e-3
+_TRIES_MAX: Final = 60
+_SIGMAS: Final = (1e-6, 1e9)  # that are thought of, in sensitivities
+_REPORTS: Final = (1.0 / 700.0, 1e9)  # 1/epsilon of a report
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A run as it would be; `one_value` if every user has one value only."""
+
+    run: RunPlan
+    edges: EdgeList | None
+    one_value: bool
+
+
+@dataclass(frozen=True)
+class Target:
+    """`parameter` of `[noise]` has to be `value`; then `reached` is the bound. Local DP would need `local_value`."""
+
+    epsilon: float
+    delta: float
+    parameter: str
+    value: float
+    reached: float
+    local_value: float
+
+
+def target_of(planned: Planned, epsilon: float) -> Target:
+    if not 0.0 < epsilon <= _EPSILON_MAX:
+        raise UsageError(f"--target-epsilon: must be a number above 0, and at most {_EPSILON_MAX:g}")
+    spec = planned.run.spec
+    delta, mechanism = spec.privacy.delta, spec.noise.mechanism
+    assert delta is not None
+    if mechanism == "none":
+        raise Refused('--target-epsilon: [noise] mechanism = "none" protects nobody, however little is asked for')
+    search = _Search(planned, epsilon, delta)
+    strength, reached = search.found()
+    run = planned.run
+    each = 1 if run.finishes_one_by_one else math.ceil(run.plan.length / run.n)
+    value, local = search.value(strength), search.value(search.local(each))
+    return Target(epsilon, delta, search.parameter, value, reached, local)
+
+
+class _Search:
+    """`strength` grows with the noise: sigma over the sensitivity, or 1 over the epsilon of a report."""
+
+    def __init__(self, planned: Planned, epsilon: float, delta: float) -> None:
+        self._planned, self._epsilon, self._delta = planned, epsilon, delta
+        spec = planned.run.spec
+        self._reports = spec.noise.mechanism == "randomized_response"
+        self._ends = _REPORTS if self._reports else _SIGMAS
+        self._unit = 1.0
+        if spec.data.clip is not None:
+            self._unit = sensitivity(Bounds(*spec.data.clip), planned.run.dimensions)
+        self.parameter = "epsilon" if self._reports else "sigma"
+
+    def value(self, strength: float) -> float:
+        return 1.0 / strength if self._reports else strength * self._unit
+
+    def local(self, each: int) -> float:
+        """What it takes if every contribution is seen with its own noise, of users who contribute so often."""
+        spec = self._planned.run.spec
+        if self._reports:
+            return each / self._epsilon
+        if spec.noise.mechanism == "gaussian":
+            return math.sqrt(each) / gaussian.mu_of_curve(self._epsilon, self._delta)
+        assert spec.data.clip is not None
+        span = self._planned.run.dimensions * float(Bounds(*spec.data.clip).span)
+        return math.sqrt(2.0) * laplace.scale_of_epsilon(self._epsilon, each * span) / self._unit
+
+    def _bound(self, strength: float) -> float:
+        """The best bound of one other node with so much noise; infinite where that cannot be run."""
+        planned, run = self._planned, self._planned.run
+        value = self.value(strength)
+        sigma, epsilon = (None, value) if self._reports else (value, None)
+        noise = replace(run.spec.noise, sigma=sigma, epsilon=epsilon, delta=None)
+        try:
+            again = plan_run(replace(run.spec, noise=noise), run.n, run.dimensions, planned.edges)
+            return node_epsilon(again, self._delta, one_value=planned.one_value)
+        except UsageError as error:
+            raise Refused(
+                f"--target-epsilon {self._epsilon:g}: cannot be met, for [noise] {self.parameter} = "
+                f"{self.value(strength):.6g} cannot be run: {error}"
+            ) from None
+
+    def found(self) -> tuple[float, float]:
+        least, most = self._ends
+        strength = min(max(self.local(1), least), most)
+        low, high, reached = 0.0, math.inf, math.inf
+        for _ in range(_TRIES_MAX):
+            bound = self._bound(strength)
+            if bound <= self._epsilon:
+                high, reached = strength, bound
+            else:
+                low = strength
+                if strength >= most:
+                    raise Refused(self._why_not(bound))
+            if high <= max(low * _FINE, least) or (high < math.inf and reached >= self._epsilon / _FINE):
+                break
+            strength = min(max(self._guess(strength, bound, low, high), least), most)
+        return high, reached
+
+    def _guess(self, strength: float, bound: float, low: float, high: float) -> float:
+        """Proportional, a little beyond; halfway (of the logarithm) where that leaves the interval."""
+        if bound < math.inf:
+            guess = strength * self._size(bound) / self._size(self._epsilon) * (1.0 + (_FINE - 1.0) / 2.0)
+            if low < guess < high:
+                return guess
+        if high == math.inf:
+            return 2.0 * low if bound < math.inf else self._ends[1]
+        return math.sqrt(low * high) if low > 0.0 else high / 2.0
+
+    def _size(self, epsilon: float) -> float:
+        """What is about proportional to 1 / strength."""
+        if self._reports or epsilon == 0.0:
+            return max(epsilon, self._epsilon / 8.0)
+        return gaussian.mu_of_curve(epsilon, self._delta)
+
+    def _why_not(self, bound: float) -> str:
+        shown = "infinite" if bound == math.inf else f"{bound:.6g}"
+        why = ": some contribution reaches another user without any noise" if bound == math.inf else ""
+        return (
+            f"--target-epsilon {self._epsilon:g}: cannot be met; with [noise] {self.parameter} = "
+            f"{self.value(self._ends[1]):.6g} the bound for one other user is still {shown} at delta "
+            f"{self._delta:g}{why}"
+        )

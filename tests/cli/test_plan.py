@@ -1,0 +1,75 @@
+"""`p2pdp plan` as people and programs see it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from p2pdp.cli.main import main
+from tests.runs import small
+
+
+@pytest.mark.parametrize("name", sorted(small.ALL))
+def test_a_plan_is_one_document_or_a_text(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = str(small.spec_file(tmp_path, small.ALL[name]))
+    assert main(["plan", path, "--json"]) == 0
+    told = capsys.readouterr()
+    document = json.loads(told.out)
+    assert (document["protocol"], told.err) == ("walk.histogram" if "histogram" in name else "walk.sum", "")
+    assert main(["plan", path]) == 0
+    shown = capsys.readouterr().out
+    assert "nothing has started" in shown
+    assert "standard error" in shown
+    for claim in document["claims"]:
+        assert claim["observer"] in shown
+    assert sorted(tmp_path.iterdir()) == [tmp_path / "spec.toml"]
+
+
+def test_the_target_is_a_sentence_with_safe_digits(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name, parameter in (("ring", "sigma"), ("ring_histogram", "epsilon")):
+        path = str(small.spec_file(tmp_path, small.ALL[name]))
+        assert main(["plan", path, "--target-epsilon", "1", "--json"]) == 0
+        value = json.loads(capsys.readouterr().out)["target"]["value"]
+        assert main(["plan", path, "--target-epsilon", "1"]) == 0
+        words = " ".join(capsys.readouterr().out.split())
+        shown = float(words.partition(f"[noise] {parameter} = ")[2].split()[0])
+        assert (value <= shown) if parameter == "sigma" else (shown <= value)
+        assert shown == pytest.approx(value, rel=1e-5)
+        assert "Local DP would need" in words
+        key = f"noise.{parameter}={shown}"
+        assert main(["plan", path, "--set", key, "--json"]) == 0
+        claim = json.loads(capsys.readouterr().out)["claims"][0]
+        assert claim["observer"] == "node"
+        assert claim["epsilon_max"] <= 1.0
+
+
+def test_what_cannot_be_met_and_what_cannot_be_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = str(small.spec_file(tmp_path))
+    assert main(["plan", path, "--set", "noise.closing=false", "--target-epsilon", "1"]) == 5
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert "cannot be met" in told.err
+    assert main(["plan", path, "--target-epsilon", "0"]) == 2
+    assert main(["plan", path, "--set", "noise.sigma=-1"]) == 2
+    assert main(["plan", str(tmp_path / "none.toml")]) == 2
+
+
+@pytest.mark.parametrize("command", ["simulate", "run"])
+def test_a_budget_in_the_spec_ends_a_local_run_before_it_starts(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = str(small.spec_file(tmp_path, small.COMPLETE))
+    out = tmp_path / "out"
+    assert main([command, path, "--set", "privacy.budget=1.0", "--out", str(out)]) == 5
+    told = capsys.readouterr()
+    assert told.err.startswith("p2pdp: [privacy] budget: this run would cost epsilon")
+    assert told.err.count("\n") == 1
+    assert not out.exists()
+
+
+def test_a_budget_that_is_enough_is_no_obstacle(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = str(small.spec_file(tmp_path, small.COMPLETE))
+    assert main(["simulate", path, "--set", "privacy.budget=100", "--out", str(tmp_path / "out"), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["nodes"] == 5

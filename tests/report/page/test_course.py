@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+import pytest
+
+from p2pdp.report.page.course import faults, result, setting
+from tests.report.page.made import facts, outcome, read
+
+
+def test_the_result_stands_beside_truth_and_rivals() -> None:
+    words = read(result(facts())).said
+    for part in ("17.5", "16", "1.5", "local DP", "8", "trusted curator", "result.json"):
+        assert part in words
+    assert "0.75 standard errors: as expected" in words
+
+
+@pytest.mark.parametrize(("error", "verdict"), [(-3.0, "as expected"), (7.0, "rare"), (50.0, "more than chance")])
+def test_how_unusual_an_error_is(error: float, verdict: str) -> None:
+    assert verdict in read(result(facts(outcome=outcome(error=error)))).said
+
+
+def test_what_is_not_known_is_not_invented() -> None:
+    words = read(result(facts(outcome=outcome(truth=None, error=None, local=None, central=None)))).said
+    assert "without noise" not in words
+    assert "The error is" not in words
+    assert "is not given, because no finite ε" in words
+    assert read(result(facts(outcome=None, unread="it is lost"))).said == "it is lost"
+    exact = read(result(facts(outcome=outcome(standard_error=0.0, error=0.0)))).said
+    assert "The error is" not in exact
+
+
+def test_lists_are_drawn_and_written_out() -> None:
+    vector = outcome(
+        estimate=[5.0, 6.0],
+        standard_error=[1.0, 1.0],
+        truth=[4.0, 7.0],
+        error=[1.0, -1.0],
+        local=[2.0, 2.0],
+        central=None,
+    )
+    page = read(result(facts(outcome=vector)))
+    assert "0 5 1 4 1" in page.said
+    assert "svg" in page.names()
+    long = outcome(estimate=[1.0] * 300, standard_error=[1.0] * 300, truth=None, error=None)
+    words = read(result(facts(outcome=long))).said
+    assert "Only the first 24 of 300 are drawn" in words
+    assert "first 200 of 300" in words
+    assert "199 1 1 unknown unknown" in words
+
+
+def test_faults_and_missing_users_are_explained() -> None:
+    words = read(faults(facts(outcome=outcome(faults={"gap": 3, "something_new": 1}, missing=[4, 7])))).said
+    assert "gap 3 a message came before" in words
+    assert "something_new 1" in words
+    assert "Missing: user 4, 7." in words
+    quiet = read(faults(facts())).said
+    assert "Everybody took part" in quiet
+    assert "No faults" in quiet
+    assert "unaltered" in read(faults(facts(outcome=None))).said
+    assert "some are missing" in read(faults(facts(verified="incomplete"))).said
+
+
+def test_the_setting_shows_the_spec_as_text() -> None:
+    page = read(setting(facts(spec_text='path = "<script>x</script>"', setting={"graph": "<i>ring</i>"})))
+    assert "<script>x</script>" in page.said
+    assert page.names().isdisjoint({"script", "i"})
+    assert "2030-01-31" in page.said
+    assert "messages 9" in page.said
+    assert "wires 1,234" in page.said
+    assert "wires unknown" in read(setting(facts(outcome=outcome(bytes=None)))).said
+    assert "(simulated)" in read(setting(facts(outcome=outcome(seeded=True, started=None)))).said
+    assert "graph kind ring" in read(setting(facts(outcome=None))).said

@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from p2pdp.files.spec import parse_spec
+from p2pdp.report.page.facts import outcome_of
+from p2pdp.runs.prepared import prepare
+from p2pdp.sim.fast import fast_outcome
+from tests.report.page.made import claim, facts
+from tests.runs.small import ALL
+
+
+def document(name: str = "ring") -> dict[str, Any]:
+    prepared = prepare(parse_spec(ALL[name], None))
+    return prepared.result(fast_outcome(prepared.run, prepared.rows, 1), 1.0, missing=[2], faults={"gap": 3}).to_json()
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_every_result_is_read_back(name: str) -> None:
+    made = document(name)
+    found = outcome_of(made)
+    assert (found.estimate, found.truth, found.error) == (made["estimate"], made["truth"], made["error"])
+    assert found.local == made["baselines"]["local"]["standard_error"]
+    assert (list(found.missing), found.faults, found.seeded) == ([2], {"gap": 3}, True)
+
+
+def test_across_machines_nobody_knows_all_messages() -> None:
+    found = outcome_of(document() | {"messages": None, "bytes": None})
+    assert (found.messages, found.bytes) == (None, None)
+
+
+def test_infinity_is_a_word_in_json() -> None:
+    assert outcome_of(document() | {"standard_error": "inf"}).standard_error == math.inf
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"estimate": "many"},
+        {"estimate": {}},
+        {"estimate": [[1.0]]},
+        {"estimate": math.nan},
+        {"truth": [1.0, math.nan]},
+        {"baselines": {"local": 3}},
+        {"baselines": None},
+        {"messages": math.inf},
+        {"missing": 3},
+        {"missing": ["x"]},
+        {"faults": []},
+        {"seconds": None},
+    ],
+)
+def test_what_is_no_result_is_refused(change: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="not a result"):
+        outcome_of(document() | change)
+
+
+@pytest.mark.parametrize("name", ["estimate", "baselines", "faults", "seconds"])
+def test_a_result_is_whole(name: str) -> None:
+    made = document()
+    del made[name]
+    with pytest.raises(ValueError, match="not a result"):
+        outcome_of(made)
+
+
+def test_bounds_and_published_formulas_are_told_apart_and_colluders_are_those_of_the_claim() -> None:
+    printed = claim(method="published:x", bound=False)
+    together = claim(observer="coalition", worst_pair=(0, (1, 2)))
+    made = facts(claims=[claim(), printed, together])
+    assert made.bounds == [claim(), together]
+    assert made.published == [printed]
+    assert made.colluders == (1, 2)
+    assert facts().colluders == ()
+    assert "[run]" not in repr(replace(made, spec_text="[run]"))

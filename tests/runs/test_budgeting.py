@@ -1,0 +1,210 @@
+"""What a run is charged with, for whom it is refused, and what a data set is known by."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from p2pdp.audit.beforehand import beforehand
+from p2pdp.core.errors import Refused
+from p2pdp.core.spec import DataPart, Spec
+from p2pdp.crypto.roster import Roster
+from p2pdp.files.node_config import Budget, NodeConfig
+from p2pdp.files.spec import parse_spec
+from p2pdp.node.budget import BudgetLedger, Charge, total
+from p2pdp.protocols.run_plan import plan_run
+from p2pdp.runs.budgeting import NodeBudget, charge_of, check_local, data_names, limits_of
+from tests.audit import runs
+from tests.audit.test_beforehand import DELTA, plan
+
+
+def config(tmp_path: Path, **budget: Any) -> NodeConfig:
+    own = {"epsilon": 2.0, "delta": 1e-4, "observer": "node", "ledger": tmp_path / "budget"} | budget
+    (tmp_path / "own.csv").write_text("0.5\n")
+    made: Any = SimpleNamespace(
+        path=Path("node.toml"),
+        identity=SimpleNamespace(public=b"\1" * 32),
+        data=DataPart("csv", path=str(tmp_path / "own.csv")),
+        budget=Budget(**own) if budget.get("epsilon", 1) is not None else None,
+    )
+    return cast("NodeConfig", made)
+
+
+def replace_identity(of: NodeConfig) -> NodeConfig:
+    made: Any = of
+    made.identity = SimpleNamespace(public=b"\2" * 32)
+    return cast("NodeConfig", made)
+
+
+def roster(spec: Spec, run: int = 1, **changed: str | float) -> Roster:
+    facts: Mapping[str, int | str | float] = {**plan_run(spec, spec.run.nodes, 1).facts, **changed}
+    made: Any = SimpleNamespace(run_id=bytes([run]) * 16, facts=tuple(facts.items()), n=facts["n"])
+    return cast("Roster", made)
+
+
+def test_a_ring_is_charged_by_mu_of_the_worst_of_its_class() -> None:
+    run = plan(runs.ring(5, 2))
+    charge, against = charge_of(run, "node")
+    assert charge.mu_squared == pytest.approx(2 * 0.25)
+    assert (charge.epsilon, charge.delta, against) == (0.0, 0.0, "one other user")
+
+
+def test_everybody_on_the_network_sees_a_rings_bare_contributions() -> None:
+    run = plan(runs.ring(5, 2))
+    for observer in ("network", "coalition"):  # no colluders are named, so anybody may be one
+        with pytest.raises(Refused, match="could learn everything about some user"):
+            charge_of(run, observer)
+
+
+def test_named_colluders_are_a_class_of_their_own() -> None:
+    run = plan(runs.ring(6, 2) + "colluders = [0, 1]\n")
+    charge, against = charge_of(run, "coalition")
+    assert charge.mu_squared >= charge_of(run, "node")[0].mu_squared
+    assert against in ("one other user", "users who collude")
+
+
+def test_a_random_walk_is_charged_by_its_local_ceiling() -> None:
+    """The hidden path would need to know how many values others have, which is in no roster."""
+    run = plan(runs.walk(6, 60))
+    charge, against = charge_of(run, "network")
+    ceiling = next(c for c in beforehand(run, DELTA, (), one_value=False).claims if c.observer == "network")
+    assert (charge.epsilon, charge.delta, charge.mu_squared) == (ceiling.epsilon_max, DELTA, 0.0)
+    assert against == "whoever sees all messages"
+    assert charge_of(run, "node")[0] == charge
+
+
+def test_pure_reports_on_a_schedule_take_no_delta() -> None:
+    charge, _ = charge_of(plan(runs.ring(6, 2, **runs.HISTOGRAM)), "network")
+    assert charge.epsilon == pytest.approx(2.0)
+    assert (charge.delta, charge.mu_squared) == (0.0, 0.0)
+    shuffled, _ = charge_of(plan(runs.ring(6, 2, **runs.HISTOGRAM)), "node")
+    assert shuffled.epsilon <= charge.epsilon
+
+
+def test_the_spec_alone_limits_a_local_run() -> None:
+    assert limits_of(parse_spec(runs.walk(6, 60), None)) == []
+    check_local(plan(runs.walk(6, 60)))
+    check_local(plan(runs.walk(6, 60) + "budget = 1000.0\n"))
+    with pytest.raises(Refused, match=r"^\[privacy\] budget: this run would cost epsilon"):
+        check_local(plan(runs.walk(6, 60) + "budget = 1.0\n"))
+    with pytest.raises(Refused, match=r"^\[privacy\] budget: .* everything"):
+        check_local(plan(runs.ring(6, 2) + "budget = 1000.0\n"))
+
+
+def test_a_node_looks_before_it_enrols_and_charges_with_the_roster(tmp_path: Path) -> None:
+    spec = parse_spec(runs.ring(5, 1), None)
+    node = NodeBudget(config(tmp_path))
+    cost = node.consider(spec, 1)
+    names = data_names(config(tmp_path).data)
+    assert BudgetLedger(tmp_path / "budget").spent(names) == Charge()
+    node.reserve(spec, roster(spec))
+    node.reserve(spec, roster(spec))
+    assert BudgetLedger(tmp_path / "budget").spent(names) == cost
+    assert cost is not None
+    assert total([cost, cost]).epsilon_at(1e-4) > 2.0
+    with pytest.raises(Refused, match=r"node.toml \[budget\] epsilon: this run would cost epsilon"):
+        node.reserve(spec, roster(spec, 2))
+    left = BudgetLedger(tmp_path / "budget").spent(names)
+    assert left.epsilon_at(1e-4) <= 2.0
+    with pytest.raises(Refused):
+        node.consider(spec, 1)
+
+
+def test_a_run_takes_little_of_the_owners_delta_where_that_is_enough(tmp_path: Path) -> None:
+    spec = parse_spec(runs.walk(6, 60), None)
+    names = data_names(config(tmp_path).data)
+    at_spec, sparing = (charge_of(plan(runs.walk(6, 60)), "network", delta)[0] for delta in (DELTA, DELTA / 10))
+    assert sparing.epsilon > at_spec.epsilon
+    roomy, tight = (config(tmp_path, epsilon=e, delta=DELTA) for e in (1000.0, at_spec.epsilon * 1.0001))
+    NodeBudget(tight).reserve(spec, roster(spec))
+    ledger = BudgetLedger(tmp_path / "budget")
+    assert ledger.spent(names) == at_spec
+    (tmp_path / "budget").unlink()
+    (tmp_path / "budget.lock").unlink()
+    for run in range(10):
+        NodeBudget(roomy).reserve(spec, roster(spec, run))
+    assert ledger.spent(names).epsilon == pytest.approx(10 * sparing.epsilon)
+    assert ledger.spent(names).delta <= DELTA
+    with pytest.raises(Refused, match="more than any epsilon"):
+        NodeBudget(roomy).reserve(spec, roster(spec, 11))
+
+
+def test_two_nodes_of_one_data_set_are_charged_both(tmp_path: Path) -> None:
+    spec = parse_spec(runs.ring(5, 1), None)
+    first, second = config(tmp_path, epsilon=9.0), config(tmp_path, epsilon=9.0)
+    second = replace_identity(second)
+    for one in (first, second):
+        NodeBudget(one).reserve(spec, roster(spec))
+    found = BudgetLedger(tmp_path / "budget").spent(data_names(first.data))
+    assert found.mu_squared == pytest.approx(2 * 0.25)
+
+
+def test_the_spec_can_only_lower_what_the_owner_allows(tmp_path: Path) -> None:
+    low = parse_spec(runs.ring(5, 1) + "budget = 0.5\n", None)
+    with pytest.raises(Refused, match=r"^\[privacy\] budget"):
+        NodeBudget(config(tmp_path)).consider(low, 1)
+    high = parse_spec(runs.ring(5, 1) + "budget = 500.0\n", None)
+    with pytest.raises(Refused, match=r"^node.toml \[budget\] epsilon"):
+        NodeBudget(config(tmp_path, epsilon=0.1)).consider(high, 1)
+
+
+def test_without_a_budget_of_its_own_the_spec_counts_and_nothing_is_written(tmp_path: Path) -> None:
+    node = NodeBudget(config(tmp_path, epsilon=None))
+    plain = parse_spec(runs.walk(6, 60), None)
+    assert node.consider(plain, 1) is None
+    node.reserve(plain, roster(plain))
+    enough = parse_spec(runs.walk(6, 60) + "budget = 1000.0\n", None)
+    node.consider(enough, 1)
+    node.reserve(enough, roster(enough))
+    less = parse_spec(runs.walk(6, 60) + "budget = 1.0\n", None)
+    with pytest.raises(Refused):
+        node.consider(less, 1)
+    with pytest.raises(Refused):
+        node.reserve(less, roster(less))
+    assert not (tmp_path / "budget").exists()
+
+
+def test_fewer_users_than_hoped_for_may_cost_too_much(tmp_path: Path) -> None:
+    spec = parse_spec(runs.walk(20, 60).replace("nodes = 20", "nodes = 20\nmin_nodes = 3"), None)
+    cost = NodeBudget(config(tmp_path, epsilon=50.0)).consider(spec, 1)
+    assert cost is not None
+    node = NodeBudget(config(tmp_path, epsilon=cost.epsilon * 1.01))
+    node.consider(spec, 1)
+    few = plan_run(spec, 3, 1)
+    with pytest.raises(Refused, match="would cost"):
+        node.reserve(spec, roster(spec, n=3, graph=dict(few.facts)["graph"]))
+
+
+def test_a_graph_that_was_not_signed_is_not_relied_on(tmp_path: Path) -> None:
+    spec = parse_spec(runs.walk(6, 30, "star"), None)
+    node = NodeBudget(config(tmp_path, epsilon=1e6))
+    names = data_names(config(tmp_path).data)
+    node.reserve(spec, roster(spec))
+    known = BudgetLedger(tmp_path / "budget").spent(names)
+    (tmp_path / "other").mkdir()
+    other = NodeBudget(config(tmp_path / "other", epsilon=1e6))
+    other.reserve(spec, roster(spec, graph="00" * 32))
+    worst = BudgetLedger(tmp_path / "other" / "budget").spent(data_names(config(tmp_path / "other").data))
+    assert known.epsilon <= worst.epsilon
+    assert worst.epsilon_at(1e-4) < math.inf
+    ring = parse_spec(runs.ring(5, 1), None)
+    with pytest.raises(Refused, match="is not the spec's, a ring of 5 users"):
+        node.reserve(ring, roster(ring, 2, graph="00" * 32))
+
+
+def test_a_data_set_is_known_by_its_content_and_its_place(tmp_path: Path) -> None:
+    one, copy = tmp_path / "one.csv", tmp_path / "copy.csv"
+    for path in (one, copy):
+        path.write_text("1.0\n")
+    part = DataPart("csv", path=str(one))
+    names = data_names(part)
+    assert len(set(names) & set(data_names(replace(part, path=str(copy))))) == 1
+    one.write_text("1.0\n2.0\n")
+    assert len(set(names) & set(data_names(part))) == 1
+    assert data_names(DataPart("uniform")) == ("made up: uniform",)
