@@ -18,12 +18,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from p2pdp.api import (
+        account,
         attack,
         audit,
         audit_async,
         export,
         keygen,
         load_spec,
+        plan,
+        plan_async,
         resume,
         run,
         simulate,
@@ -45,12 +48,15 @@ __all__ = [
     "UsageError",
     "VerificationFailed",
     "__version__",
+    "account",
     "attack",
     "audit",
     "audit_async",
     "export",
     "keygen",
     "load_spec",
+    "plan",
+    "plan_async",
     "resume",
     "run",
     "simulate",
@@ -61,7 +67,8 @@ __all__ = [
 
 _HOMES: Final = {
     "p2pdp.api": (
-        *("attack", "audit", "audit_async", "export", "keygen", "load_spec", "resume", "run"),
+        *("account", "attack", "audit", "audit_async", "export", "keygen", "load_spec", "plan"),
+        *("plan_async", "resume", "run"),
         *("simulate", "simulate_async", "verify", "views"),
     ),
     "p2pdp.core.errors": ("NotReady", "P2pdpError", "Refused", "RunFailed", "UsageError", "VerificationFailed"),

@@ -19,8 +19,10 @@ from p2pdp.core.spec import Spec
 
 if TYPE_CHECKING:
     from p2pdp.report.result import Result
+    from p2pdp.runs.account import Accounted
     from p2pdp.runs.attack import Attacked
     from p2pdp.runs.audit import Audited, Verified
+    from p2pdp.runs.plan import Plan
     from p2pdp.sim.faults import Faults
 
 Progress = Callable[[int, int], None]
@@ -61,24 +63,45 @@ def simulate(
     return simulate_spec(loaded, folder, trials, fast=fast, faults=faults, progress=progress)
 
 
-def run(spec: Spec | str | Path, out: str | Path | None = None, *, on_event: OnEvent | None = None) -> Result:
+def run(
+    spec: Spec | str | Path,
+    out: str | Path | None = None,
+    *,
+    nodes_per_process: int = 1,
+    spawn: bool = False,
+    on_event: OnEvent | None = None,
+) -> Result:
     """Runs a spec on this machine, one operating-system process a user, and audits it.
+
+    For more users than one machine has room for processes, `nodes_per_process` of them share one. With `spawn`
+    each process is a fresh interpreter, instead of one forked from this, with which it would share memory.
 
     Noise and routing come from the operating system. `out` is the folder to be filled, by default
     ./p2pdp-RUN_ID. `on_event` is told of the run's life cycle: `{"event": "roster", …}`, never of messages.
     An interrupted run leaves a folder that `resume` continues.
     """
+    from p2pdp.cluster.layout import Packing
     from p2pdp.runs.live import run_spec
 
+    packing = Packing(nodes_per_process, spawn)
     loaded = spec if isinstance(spec, Spec) else load_spec(spec)
-    return run_spec(loaded, None if out is None else Path(out), on_event or _ignore)
+    return run_spec(loaded, None if out is None else Path(out), on_event or _ignore, packing)
 
 
-def resume(folder: str | Path, *, on_event: OnEvent | None = None) -> Result:
-    """Goes on with an interrupted run; a finished one just gives its result again."""
+def resume(
+    folder: str | Path,
+    *,
+    nodes_per_process: int | None = None,
+    spawn: bool | None = None,
+    on_event: OnEvent | None = None,
+) -> Result:
+    """Goes on with an interrupted run; a finished one just gives its result again.
+
+    Users get into processes as before, unless told otherwise.
+    """
     from p2pdp.runs.live import resume as go_on
 
-    return go_on(Path(folder), on_event or _ignore)
+    return go_on(Path(folder), on_event or _ignore, nodes_per_process, spawn=spawn)
 
 
 def _ignore(_event: dict[str, Any]) -> None:
@@ -133,6 +156,34 @@ async def audit_async(
 ) -> Audited:
     """`audit` where a loop is already running, such as in a notebook."""
     return await asyncio.to_thread(audit, folder, colluders, delta, allow_missing=allow_missing)
+
+
+def plan(spec: Spec | str | Path, target_epsilon: float | None = None) -> Plan:
+    """What a run of this spec would cost, before anything starts: privacy, error, messages, time.
+
+    Claims hold a priori, over all that chance decides. With `target_epsilon` the result has a `target`: the sigma (for
+    randomized response the epsilon of one report) with which one other user learns no more than that at the spec's
+    delta, and what local differential privacy would need. Raises `Refused` where no amount of noise is enough.
+    """
+    from p2pdp.runs.plan import plan_spec
+
+    return plan_spec(spec if isinstance(spec, Spec) else load_spec(spec), target_epsilon)
+
+
+async def plan_async(spec: Spec | str | Path, target_epsilon: float | None = None) -> Plan:
+    """`plan` where a loop is already running, such as in a notebook."""
+    return await asyncio.to_thread(plan, spec, target_epsilon)
+
+
+def account(name: str, /, **inputs: float | str) -> Accounted:
+    """The answer of one published theorem or accountant, such as `account("gaussian", mu=1, delta=1e-5)`.
+
+    `p2pdp account --list` names them. Raises `UsageError` for inputs that it does not take, and `Refused` where an
+    assumption of the theorem does not hold.
+    """
+    from p2pdp.runs.account import account as ask
+
+    return ask(name, inputs)
 
 
 def views(folder: str | Path) -> Iterator[dict[str, Any]]:

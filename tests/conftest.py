@@ -1,16 +1,26 @@
-"""What every test may use: the public data sets, and one way of drawing hypothesis examples."""
+"""What every test may use: the public data sets, networks of hosts, and one way of drawing hypothesis examples."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 from hypothesis import settings
 
+from tests.system import netns
+
 settings.register_profile("default", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True, database=None)
 settings.load_profile("ci" if os.environ.get("CI") else "default")
+
+
+def missing(text: str) -> NoReturn:
+    """Skips a test for which something is missing here, unless nothing may be."""
+    if os.environ.get("P2PDP_REQUIRE") == "all":
+        pytest.fail(f"P2PDP_REQUIRE=all: {text}")
+    pytest.skip(text)
 
 
 @pytest.fixture(scope="session")
@@ -19,7 +29,13 @@ def data_dir() -> Path:
     folder = os.environ.get("P2PDP_DATA")
     if folder and Path(folder).is_dir():
         return Path(folder)
-    text = "set P2PDP_DATA to the folder that holds the public data sets (email_enron.txt.gz, spambase.data.gz, ...)"
-    if os.environ.get("P2PDP_REQUIRE") == "all":
-        pytest.fail(f"P2PDP_REQUIRE=all: {text}")
-    pytest.skip(text)
+    missing("set P2PDP_DATA to the folder that holds the public data sets (email_enron.txt.gz, spambase.data.gz, ...)")
+
+
+@pytest.fixture(scope="session")
+def networks() -> type[netns.Network]:
+    """Networks of several hosts, where this machine can have them."""
+    why_not = netns.why_not()
+    if why_not is not None:
+        missing(why_not)
+    return netns.Network

@@ -113,8 +113,9 @@ def test_twice_the_noise_halves_mu(judged: Callable[..., Any], name: str) -> Non
     before, after = by_terms(judged(name).claims), by_terms(judged(name, f"noise.sigma={2 * sigma}").claims)
     assert before.keys() == after.keys()
     for terms, claim in before.items():
-        assert claim.mu_max is not None
-        assert after[terms].mu_max == pytest.approx(claim.mu_max / 2, rel=1e-6)
+        assert claim.mu_max is not None or claim.method == "hidden-path" or not claim.bound  # whose curve is another
+        if claim.mu_max is not None:
+            assert after[terms].mu_max == pytest.approx(claim.mu_max / 2, rel=1e-6)
         assert headline(after[terms]) <= headline(claim)
 
 
