@@ -140,8 +140,8 @@ class Host:
         return self._draws.used_up
 
     @property
-    def proved(self) -> Peer | None:  # who the last frame was from, if it was authentic
-        return self._peers.proved
+    def proved(self) -> tuple[Peer | None, bool]:  # who the last frame was from, if authentic, and whether it had news
+        return self._peers.proved, self._peers.fresh
 
     @property
     def stopped(self) -> bool:

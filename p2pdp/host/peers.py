@@ -47,6 +47,7 @@ class Peers:
         self.links: dict[Peer, Link] = {}
         self.frames: list[tuple[Peer, bytes]] = []
         self.proved: Peer | None = None  # whose the last frame was, if it was authentic
+        self.fresh = False  # whether it told us something that no older frame of that peer can have told
         self.faults: list[Fault] = []
         self.rolled_back = False
         self.closed = False  # the ledger is: messages are looked at, in any order, and none is counted any more
@@ -164,7 +165,7 @@ class Peers:
 
     def arrive(self, data: bytes, now_s: float) -> Arrival | None:
         """Opens a frame; gives the message if it is the next one of its link."""
-        self.proved = None
+        self.proved, self.fresh = None, False
         if self.rolled_back:
             return None
         kind, peer = "malformed", None
@@ -212,12 +213,14 @@ class Peers:
                 return None
             if link.waiting:
                 link.resend_at_s = now_s + self._timing.resend_s
+            self.fresh = True
             self.dues.progressed.add(link.peer)
             if self.dues.tick_at_s is None:
                 self.dues.tick_soon(now_s)
         for item, step in settled:
             self.guardian.settled(link.peer, item, step)
         if number == link.received + 1 and not self.silent:
+            self.fresh = True
             return _new(Arrival, (link.peer, message, value))
         return self._unusual(link, payload, now_s)
 
@@ -271,6 +274,7 @@ class Peers:
             self._roll_back(link.peer)
             return
         self.expected_hellos.discard(link.peer)
+        self.fresh |= theirs.received > link.acknowledged or theirs.sent > link.received
         link.passed_over |= self.silent and theirs.sent > link.received
         forgot = verdict is Verdict.THEY_WERE_ROLLED_BACK
         ask_again = forgot and not link.doubted

@@ -100,9 +100,9 @@ class HostShell:
                 self._documents(origin, frame)
             elif host is not None:  # else it will be sent again once there is a host
                 effects = host.frame(frame, self._clock.now_s())
-                proved = host.proved
+                proved, fresh = host.proved
                 if proved is not None and self.transport is not None:
-                    self.transport.belongs(origin, proved)
+                    self.transport.belongs(origin, proved, fresh=fresh)
                 self.carry_out(effects)
         except Exception as error:  # noqa: BLE001  (as in `safely`, without its cost for each frame)
             self.fail(error)

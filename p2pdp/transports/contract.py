@@ -39,8 +39,11 @@ class Transport(Protocol):
     def answer(self, origin: Origin, frame: bytes) -> None:
         """Sends back to where a frame came from; drops it where that is no more."""
 
-    def belongs(self, origin: Origin, peer: Peer) -> None:
-        """The peer proved to be there: what is for it may go there. To be called while a frame arrives."""
+    def belongs(self, origin: Origin, peer: Peer, *, fresh: bool) -> None:
+        """The peer proved to be there: what is for it may go there. To be called while a frame arrives.
+
+        An authentic frame that is not `fresh` may have been recorded and repeated by somebody else.
+        """
 
     async def close(self) -> None:
         """Ends every way after what was written has left; the shell hears of nothing from then on."""

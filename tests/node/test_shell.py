@@ -26,7 +26,7 @@ class Toy:
         self.calls: list[str] = []
         self.effects = Effects()
         self.error: Exception | None = None
-        self.proved: int | None = 3
+        self.proved: tuple[int | None, bool] = (3, True)
         self.done = self.stopped = self.wants_idle = False
         self.fault_counts = {"gap": 2}
 
@@ -63,13 +63,13 @@ class Wire:
     def __init__(self, file: Path) -> None:
         self.file = file
         self.sent: list[tuple[int, bytes, bytes]] = []
-        self.proved: list[tuple[object, int]] = []
+        self.proved: list[tuple[object, int, bool]] = []
 
     def send(self, peer: int, frame: bytes) -> None:
         self.sent.append((peer, frame, self.file.read_bytes()))
 
-    def belongs(self, origin: object, peer: int) -> None:
-        self.proved.append((origin, peer))
+    def belongs(self, origin: object, peer: int, *, fresh: bool) -> None:
+        self.proved.append((origin, peer, fresh))
 
 
 def shell_in(folder: Path, documents: Any = None) -> tuple[HostShell, Wire]:
@@ -110,10 +110,10 @@ async def test_what_is_no_boxed_frame_goes_to_enrolment(tmp_path: Path) -> None:
 async def test_a_frame_goes_to_the_host_and_its_origin_to_whom_it_proved(tmp_path: Path) -> None:
     shell, wire, toy = with_host(tmp_path)
     shell.arrived("origin", BOXED)
-    assert (toy.calls, wire.proved) == (["begin", "frame"], [("origin", 3)])
-    toy.proved = None
+    assert (toy.calls, wire.proved) == (["begin", "frame"], [("origin", 3, True)])
+    toy.proved = None, False
     shell.arrived("stranger", BOXED)
-    assert wire.proved == [("origin", 3)]
+    assert wire.proved == [("origin", 3, True)]
     shell.stop()
 
 

@@ -11,6 +11,7 @@ import gc
 import socket
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -75,8 +76,8 @@ class Node:
     def answer(self, origin: Origin, frame: bytes) -> None:
         self._call(self.transport.answer, origin, frame)
 
-    def belongs(self, origin: Origin, peer: Peer) -> None:
-        self._call(self.transport.belongs, origin, peer)
+    def belongs(self, origin: Origin, peer: Peer, *, fresh: bool = True) -> None:
+        self._call(partial(self.transport.belongs, fresh=fresh), origin, peer)
 
     def _call(self, method: Callable[..., None], *arguments: Any) -> None:
         self._calling = True

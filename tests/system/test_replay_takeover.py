@@ -1,0 +1,60 @@
+"""Whoever repeats recorded frames of a node that is away gets copies of ciphertext, and does not take its place."""
+
+from __future__ import annotations
+
+import socket
+from pathlib import Path
+
+from p2pdp.wire.frames import BOXED, decode_frame
+from tests.system.capture import CALLED_BYTES, TCP, streams
+from tests.system.hosted import PORT, Hosted
+from tests.system.launched import complete
+from tests.system.netns import Network
+from tests.system.test_wrong import called
+
+ETH_P_IP = 0x0800
+VICTIM, AWAY = 1, 2
+
+
+def test_who_repeats_the_frames_of_a_node_that_is_away_does_not_take_its_place(
+    tmp_path: Path, networks: type[Network]
+) -> None:
+    text = complete(5, 4000, "audit = false").replace("patience_s = 6", "patience_s = 30")
+    with networks(4) as network:
+        run = Hosted(tmp_path, network, text, 5)
+        with run.host_of(VICTIM).inside():
+            tap = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(ETH_P_IP))
+        tap.bind(("eth0", ETH_P_IP))
+        tap.setblocking(False)
+        bootstrap = run.ready_for_nodes()
+        nodes = run.all_nodes()
+        run.wait_for_progress(50_000)
+        nodes[AWAY].kill()
+        packets = []
+        with tap:
+            while True:
+                try:
+                    packets.append(tap.recv(1 << 18))
+                except BlockingIOError:
+                    break
+        recorded = []
+        for stream in streams(packet for packet in packets if packet[9] == TCP):
+            data, at = stream.whole(), CALLED_BYTES if stream.dialled else 0
+            while at < len(data):
+                size = int.from_bytes(data[at : at + 4], "big")
+                frame = decode_frame(data[at + 4 : at + 4 + size])
+                if (frame.kind, frame.sender) == (BOXED, AWAY):
+                    recorded.append(data[at + 4 : at + 4 + size])
+                at += 4 + size
+        with network.hosts[1].inside():
+            stranger = socket.create_connection((run.host_of(VICTIM).address, PORT + VICTIM))
+        with stranger:
+            stranger.sendall(called(VICTIM, *recorded))
+            stranger.settimeout(5)
+            try:
+                print("the stranger was sent", len(stranger.recv(1 << 16)), "bytes")
+            except TimeoutError:
+                print("the stranger was sent nothing")
+            run.node(AWAY)
+            bootstrap.process.wait(60)  # the stranger is there all the time
+        assert bootstrap.result()["missing"] == []
