@@ -21,7 +21,7 @@ from p2pdp.node import roles, user
 from p2pdp.node.keys import durable_secret, write_durably
 from p2pdp.node.roles import RolesNode, RolesSettings
 from p2pdp.node.user import UserNode, UserSettings
-from p2pdp.protocols.run_plan import RunPlan
+from p2pdp.protocols.run_plan import RunPlan, plan_of_facts
 from p2pdp.services.bootstrap import BLOCKED, EXCLUDED
 from p2pdp.services.curator import PUBLISHED_RESULT
 from p2pdp.services.desk import Quorum
@@ -77,7 +77,7 @@ def user_body(
 ) -> Body:
     def prepare(roster: Roster, me: Peer) -> tuple[RunPlan, Any]:
         on_seat()
-        return job.user_plan(roster.n), job.rows(roster.n, me)
+        return plan_of_facts(job.spec, dict(roster.facts)), job.rows(roster.n, me)  # with what was signed of the graph
 
     async def body() -> None:
         folder = node_folder(job, slot)

@@ -15,6 +15,7 @@ from pathlib import Path
 from p2pdp.assembly.outcome import Outcome, outcome
 from p2pdp.audit.verify import excluded_in
 from p2pdp.cluster.bootstrap_folder import BootstrapFolder
+from p2pdp.cluster.sockets import connections_of_roles
 from p2pdp.core.errors import Refused, RunFailed, UsageError, VerificationFailed
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer, peer_name
 from p2pdp.core.spec import Spec
@@ -121,7 +122,7 @@ def _serve(spec: Spec, folder: BootstrapFolder, places: Places, plan: Plan, say:
         port = _split("--listen", folder.listen)[1]
     bound = listen_at((host, port), "--listen")
     try:
-        network = TcpNetwork(bound)
+        network = TcpNetwork(bound, *connections_of_roles(spec.run.nodes))
         listen = join_address(host, network.address[1])
         told_host, told_port = (host, 0) if places.address is None else _split("--address", places.address)
         address = join_address(told_host, told_port or network.address[1])
