@@ -69,6 +69,8 @@ class BenchUser:
         self._shell = HostShell(self._disk, Clock(), self._bare_hop, lambda _output: None)
         self._transport = self._network.attach(self._shell, self._where)
         self._shell.transport = self._transport
+        believe = self._transport.belongs  # nobody repeats old frames here, and bare ones must not be copied
+        self._transport.belongs = lambda origin, peer, **_: believe(origin, peer, fresh=True)  # type: ignore[method-assign]
         self._bare = BareNode(me, self._users, self._transport.send, lambda: self._say({"done": me}))
         self._places: list[Address] = []
         self._roles: Address | None = None

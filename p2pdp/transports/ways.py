@@ -125,6 +125,8 @@ class Ways(ABC):
     def belongs(self, origin: Origin, peer: Peer, *, fresh: bool) -> None:
         way = self._strangers.get(origin)
         if way is None:
+            if fresh and self._doubtful:
+                self._doubtful.pop(peer, None)
             return
         if not fresh:  # it gets copies, in case it is the peer, and takes nothing away from where else the peer may be
             self._doubtful[peer] = way
