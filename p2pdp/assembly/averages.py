@@ -14,12 +14,12 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from p2pdp.assembly.outcome import Number, Outcome
+from p2pdp.assembly.found import Number, Outcome
 from p2pdp.core import messages
 from p2pdp.core.ids import BOOTSTRAP, Peer, is_user
 from p2pdp.core.values import LinearForm
 from p2pdp.ledger.messages import carries_message, public_message, whole_message
-from p2pdp.ledger.records import OWN, SENT, Contents, read, whole_length
+from p2pdp.ledger.records import OWN, SENT, Contents
 from p2pdp.protocols.contract import Estimate
 from p2pdp.protocols.gossiping_plan import GossipPlan
 from p2pdp.protocols.run_plan import RunPlan
@@ -41,12 +41,11 @@ def finals_of(views: Mapping[Peer, Contents]) -> dict[Peer, Any]:
     return found
 
 
-def average_of(run: RunPlan, views: Mapping[Peer, bytes], found: Outcome) -> None:
+def average_of(run: RunPlan, views: Mapping[Peer, Contents], found: Outcome) -> None:
     """Adds to an outcome what users came to, and what that is made of."""
-    contents = {peer: read(data) for peer, data in views.items() if whole_length(data)}
-    found.finals = finals_of(contents)
+    found.finals = finals_of(views)
     found.counted = {user: {0: 1} for user in range(run.n)}
-    found.rows, found.variances = _rows(run, contents, sorted(found.finals))
+    found.rows, found.variances = _rows(run, views, sorted(found.finals))
 
 
 def estimate_of(run: RunPlan, found: Outcome) -> Estimate:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
+from p2pdp.assembly import averages
+from p2pdp.assembly.found import Number, Outcome
 from p2pdp.core.ids import CURATOR, Peer, is_user
 from p2pdp.core.messages import GO, TOKEN
 from p2pdp.core.values import LinearForm
@@ -16,31 +17,6 @@ from p2pdp.mechanisms import gaussian, laplace, randomized_response
 from p2pdp.protocols.contract import Estimate
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.replay.transcript import replay
-
-Number = float | list[float] | None
-
-
-@dataclass
-class Outcome:
-    """`counted` says per user how often each of its values (reports: visits) is in the published result.
-
-    Of gossip: `finals` are the users' own results, `rows` what they are made of (`assembly/averages.py`) and
-    `variances` the covariance of their noise; None where that was not worked out.
-    """
-
-    published: Any = None
-    counted: dict[Peer, dict[int, int]] = field(default_factory=dict)
-    messages: int = 0
-    go_s: float = 0.0
-    published_s: float = 0.0
-    over: bool = False  # the curator has published, be it nothing
-    finals: dict[Peer, Any] = field(default_factory=dict)
-    rows: Any = None
-    variances: Any = None
-
-    @property
-    def contributions(self) -> int:
-        return sum(sum(values.values()) for values in self.counted.values())
 
 
 def outcome(run: RunPlan, views: Mapping[Peer, bytes], excluded: Sequence[Peer]) -> Outcome:
@@ -55,9 +31,7 @@ def outcome(run: RunPlan, views: Mapping[Peer, bytes], excluded: Sequence[Peer])
         elif peer == CURATOR:
             _published(contents.records, found)
     if run.finishes_one_by_one:
-        from p2pdp.assembly.averages import average_of  # which tells more of an `Outcome`
-
-        average_of(run, views, found)
+        averages.average_of(run, begun, found)
         return found
     if excluded:
         published = replay(run, begun).published
@@ -98,6 +72,8 @@ def _published(records: Sequence[Record], found: Outcome) -> None:
 
 def estimate_of(run: RunPlan, found: Outcome) -> Estimate:
     """The estimate of the spec's task; a mean is the sum divided by the number of contributions."""
+    if run.finishes_one_by_one:
+        return averages.estimate_of(run, found)
     total = run.protocol.estimate(run.plan, found.published, found.contributions)
     if run.spec.task.kind != "mean":
         return total
@@ -111,7 +87,9 @@ def _scaled(number: Number, divisor: float) -> Number:
 
 
 def truth_of(run: RunPlan, found: Outcome, rows: Callable[[Peer], Any]) -> Number:
-    """The estimate that the same visits would have given without noise and randomization."""
+    """The estimate that the same visits or exchanges would have given without noise and randomization."""
+    if run.finishes_one_by_one:
+        return averages.truth_of(run, found, rows)
     import numpy as np
 
     total = np.zeros(run.plan.shape[0] if run.plan.shape else 1)
@@ -126,6 +104,10 @@ def truth_of(run: RunPlan, found: Outcome, rows: Callable[[Peer], Any]) -> Numbe
     if run.spec.task.kind == "mean":
         total /= max(1, found.contributions)
     return [float(part) for part in total] if run.plan.shape else float(total[0])
+
+
+def error_of(run: RunPlan, found: Outcome, estimate: Number, truth: Number) -> Number:
+    return averages.error_of(run, found, estimate, truth) if run.finishes_one_by_one else difference(estimate, truth)
 
 
 def difference(estimate: Number, truth: Number) -> Number:

@@ -20,15 +20,12 @@ from p2pdp.files.data import load_data
 from p2pdp.files.edges import read_edge_list
 from p2pdp.files.spec import parse_spec, spec_digest
 from p2pdp.mechanisms.sampler import ExactSampler, FastSampler, warm
-from p2pdp.protocols.run_plan import RunPlan, plan_of_facts, plan_run
+from p2pdp.protocols.run_plan import RunPlan, plan_run
 
 
 @dataclass(frozen=True)
 class Job:
-    """One local run. `secrets` are those of join tokens; `plan(n)` the plan for the real number of users.
-
-    `user_plan(n)` is the same without the graph, of which a user learns its own neighbours from bootstrap.
-    """
+    """One local run. `secrets` are those of join tokens; `plan(n)` the plan for the real number of users."""
 
     spec: Spec
     folder: Path
@@ -38,7 +35,6 @@ class Job:
     bootstrap_public: bytes
     secrets: Sequence[bytes] = field(repr=False)
     plan: Callable[[int], RunPlan]
-    user_plan: Callable[[int], RunPlan]
     rows: Callable[[int, Peer], Any] = field(repr=False)
 
     @property
@@ -50,10 +46,10 @@ class Job:
 
     def warm_up(self) -> None:
         """Loads what nodes are going to need: once, for a process that is going to fork, and not in each child."""
-        mechanisms = self.user_plan(self.slots).plan.mechanisms
-        if self.spec.noise.sampler == "exact":
-            for mechanism in mechanisms:
-                warm(mechanism)
+        if self.spec.noise.sampler != "exact":
+            return
+        for mechanism in self.plan(self.slots).plan.mechanisms:
+            warm(mechanism)
 
 
 def job_of(folder: RunFolder) -> Job:
@@ -64,10 +60,6 @@ def job_of(folder: RunFolder) -> Job:
     def plan(n: int) -> RunPlan:
         edges = read_edge_list(Path(spec.graph.path)) if spec.graph.kind == "file" and spec.graph.path else None
         return plan_run(spec, n, data.dimensions, edges)
-
-    @cache
-    def user_plan(n: int) -> RunPlan:
-        return plan_of_facts(spec, {"n": n, "dimensions": data.dimensions, "sampler": spec.noise.sampler})
 
     @cache
     def data_of(n: int) -> Any:
@@ -82,6 +74,5 @@ def job_of(folder: RunFolder) -> Job:
         bootstrap_public=folder.bootstrap_public(),
         secrets=folder.tokens(spec.run.nodes),
         plan=plan,
-        user_plan=user_plan,
         rows=lambda n, user: data_of(n).user(user),
     )

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from p2pdp.core.draws import Mechanism, Shape
+from p2pdp.core.errors import VerificationFailed
 from p2pdp.core.spec import Spec
 from p2pdp.mechanisms import laplace
 from p2pdp.mechanisms.clipping import Bounded, Bounds
@@ -22,8 +23,8 @@ from p2pdp.protocols.contract import Estimate, Fact
 from p2pdp.protocols.walk_sum import sigma_of
 from p2pdp.protocols.walking import NO_NOISE
 from p2pdp.tasks.inputs import Inputs, RealInputs
-from p2pdp.topology.eigenvalues import spectrum_ends
 from p2pdp.topology.graphs import Graph
+from p2pdp.topology.spectra import spectrum_ends
 from p2pdp.topology.weights import METROPOLIS, check_convergence, largest_degree, sparse_weights
 
 _TAIL: Final = 64.0
@@ -80,9 +81,11 @@ def facts_of(spec: Spec, graph: Graph) -> dict[str, Fact]:
 
 
 def fact(facts: Mapping[str, Fact], name: str) -> float:
-    """A number that bootstrap signed; without one only a plan for the look of it can be made."""
-    found = facts.get(name, 1.0)
-    return float(found) if isinstance(found, int | float) else 1.0
+    """A number that bootstrap signed."""
+    found = facts.get(name)
+    if not isinstance(found, int | float):
+        raise VerificationFailed(f"the roster lacks the fact {name}")
+    return float(found)
 
 
 def inputs_of(shape: Shape, rows: Bounded, grid: Grid) -> tuple[Inputs, list[Any]]:

@@ -53,6 +53,9 @@ class Plan(Interface):
     def length(self) -> int:
         """Hops of all tokens, rounds, or activations."""
 
+    def exchanges(self, edges: int) -> int:
+        """About how many messages between users that takes on a graph of so many edges."""
+
     @property
     def reroutes(self) -> bool:
         """Whether an item can go round a user that is gone."""

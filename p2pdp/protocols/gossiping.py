@@ -8,8 +8,8 @@ sent. With gamma above 1 a round is accelerated: x' = gamma (x + flows) + (1 - g
 Nobody waits for everybody. The lower-numbered end of an edge decides in each round whether the edge counts: it
 does if the other's state is there in time. If it is not, `patience_s` after nothing else was missing, or at once
 for somebody who is further behind than one round, the decider goes on without and says so (`SKIPPED`). The other
-end, which cannot go on without the decider's state, has used the edge or will come to it later; it takes its own
-flow back when it hears of it, grown by what acceleration has made of it since (`_grown`). `SETTLED` says that no
+end, which cannot go on without the decider's next state, has used the edge or will come to it later; when it hears
+of it, it takes its own flow back out of its state, and what it has sent since stays as it was. `SETTLED` says that no
 such word will follow. A decider that is silent is waited for until it is out; bootstrap is asked after
 `patience_s`. What a decider that is out left undecided stays as it is: that is bias, and a replay shows it.
 
@@ -24,18 +24,16 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any
 
 from p2pdp.core import messages
 from p2pdp.core.draws import Draws
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer
 from p2pdp.core.step import NOTHING, Fault, Message, Release, Send, Step
 from p2pdp.core.values import snapped
-from p2pdp.protocols.gossiping_plan import GossipPlan
+from p2pdp.protocols.gossiping_plan import NO_ITEM, GossipPlan
 from p2pdp.tasks.inputs import Inputs
 from p2pdp.topology.weights import edge_weight
-
-NO_ITEM: Final = -1  # bootstrap hears of a silent peer that holds nothing of ours
 
 
 @dataclass(slots=True)
@@ -45,10 +43,8 @@ class _Neighbour:
     peer: Peer
     decides: bool
     heard: int = 0  # the last round of which its state came
-    meeting: int = 0  # the last round in which we meet, by the time it is open here
-    met_before: int = 0  # the one before that
     states: dict[int, tuple[int, Any]] = field(default_factory=dict)  # round -> degree and state, not used yet
-    flow: tuple[int, Any] | None = None  # the last one, with its round, as long as its decider may leave it out
+    flow: Any = None  # of the round before this one, as long as its decider may leave it out
     skipped: set[int] = field(default_factory=set)  # rounds that its decider left out and we have not come to
     settled: bool = False
     out: bool = False
@@ -66,10 +62,9 @@ class Gossip:
         self._plan = plan
         self._user = user
         self._neighbours = {peer: _Neighbour(peer, peer < user) for peer in neighbours}
+        self._degree = len(self._neighbours)
         self._inputs = inputs
         self._round = 0  # the one under way; 0 before the first, rounds + 1 after the last
-        self._met: list[_Neighbour] = []  # whom we meet in it
-        self._degree = 0
         self._lacking: set[Peer] = set()  # of those, whose state (after the last round: whose last word) is not here
         self._state: Any = None
         self._before: Any = None
@@ -77,7 +72,6 @@ class Gossip:
         self._held_up_since_s: float | None = None  # since when only the lateness of those we decide about holds us up
         self._waiting: dict[Peer, tuple[float, int]] = {}  # since when for whom, and what we had heard of it then
         self._check_at_s = 0.0
-        self._grown = [0.0, 1.0]  # of a flow of k rounds ago, how much of it is in the sum now: entry k + 1
         self._ended = False
 
     @property
@@ -126,8 +120,7 @@ class Gossip:
         """Whether the message belongs here; what comes too late to count is taken and dropped."""
         if message.type == messages.EXCHANGE:
             number, degree = message.fields
-            fresh = number > neighbour.heard if self._plan.coin is not None else number == neighbour.heard + 1
-            if not fresh or neighbour.settled:
+            if number != neighbour.heard + 1:
                 return False
             neighbour.heard = number
             if number >= self._round:
@@ -147,23 +140,15 @@ class Gossip:
         return True
 
     def _take_skip(self, neighbour: _Neighbour, number: int) -> bool:
-        if neighbour.flow is not None and neighbour.flow[0] == number:
-            self._undo(neighbour.flow[1], self._round - 1 - number)
+        """A decider's next state comes after this word, so we are in the round behind that one, or not there yet."""
+        if number == self._round - 1 and neighbour.flow is not None:
+            self._state = self._state - neighbour.flow
             neighbour.flow = None
             return True
         if number in neighbour.states and number not in neighbour.skipped:
             neighbour.skipped.add(number)
             return True
         return False
-
-    def _undo(self, flow: Any, rounds_ago: int) -> None:
-        """Takes a flow back out of the state, and what acceleration has made of it since."""
-        gamma = self._plan.gamma
-        while len(self._grown) < rounds_ago + 2:
-            self._grown.append(gamma * self._grown[-1] + (1.0 - gamma) * self._grown[-2])
-        self._state = self._state - flow * self._grown[rounds_ago + 1]
-        if rounds_ago:
-            self._before = self._before - flow * self._grown[rounds_ago]
 
     # Rounds
 
@@ -173,21 +158,20 @@ class Gossip:
         self._round += 1
         self._held_up_since_s = None
         if self._round > plan.rounds:
-            ever = [one for one in self._neighbours.values() if one.meeting and not one.out]
-            self._lacking = {one.peer for one in ever if one.decides and not one.settled}
-            return [Send(one.peer, Message(messages.SETTLED)) for one in ever if not one.decides]
-        self._met = [one for one in self._neighbours.values() if not one.out]
-        self._degree = len(self._neighbours)
+            self._lacking = {one.peer for one in self._live() if one.decides and not one.settled}
+            return [Send(one.peer, Message(messages.SETTLED)) for one in self._live() if not one.decides]
         self._sent = self._state
         sends = []
-        for neighbour in self._met:
-            neighbour.met_before, neighbour.meeting = neighbour.meeting, self._round
+        for neighbour in self._live():
             value = self._sent
             if plan.message_noise is not None:
                 value = snapped(value, plan.step) + draws.noise(plan.message_noise, plan.shape) * plan.step
             sends.append(Send(neighbour.peer, Message(messages.EXCHANGE, (self._round, self._degree), value)))
-        self._lacking = {one.peer for one in self._met if self._round not in one.states}
+        self._lacking = {one.peer for one in self._live() if self._round not in one.states}
         return sends
+
+    def _live(self) -> list[_Neighbour]:
+        return [one for one in self._neighbours.values() if not one.out]
 
     def _advance(self, now_s: float, draws: Draws) -> Step:
         """Goes on as far as what is here allows."""
@@ -211,11 +195,14 @@ class Gossip:
         lacking = [self._neighbours[peer] for peer in self._lacking]
         if any(one.decides for one in lacking):
             return False
-        if all(one.heard < one.met_before for one in lacking):
+        if all(self._is_behind(one) for one in lacking):
             return True  # they are behind by more than this round, and come back in step before they are waited for
         if self._held_up_since_s is None:
             self._held_up_since_s = now_s
         return now_s >= self._held_up_since_s + self._plan.patience_s  # as the wake was reckoned
+
+    def _is_behind(self, neighbour: _Neighbour) -> bool:
+        return neighbour.heard < self._round - 1
 
     def _close_round(self) -> list[Send]:
         """Moves by the flows of all edges that count."""
@@ -223,13 +210,11 @@ class Gossip:
         accelerated = number > 1 and plan.gamma != 1.0
         moved = self._state
         sends = []
-        for neighbour in self._met:
-            came = neighbour.states.pop(number, None)
-            if neighbour.out:
-                continue
+        for neighbour in self._live():
+            came, neighbour.flow = neighbour.states.pop(number, None), None
             if came is None:
                 sends.append(Send(neighbour.peer, Message(messages.SKIPPED, (number,))))
-                if neighbour.heard >= neighbour.met_before:  # it was waited for, and may be gone
+                if not self._is_behind(neighbour):  # it was waited for, and may be gone
                     sends.append(self._complaint(neighbour.peer))
                 continue
             if number in neighbour.skipped:
@@ -238,7 +223,7 @@ class Gossip:
             flow = (came[1] - self._sent) * _weight(plan.weights, self._degree, came[0], plan.degree_max)
             moved = moved + flow
             if neighbour.decides:
-                neighbour.flow = (number, flow * plan.gamma if accelerated else flow)
+                neighbour.flow = flow * plan.gamma if accelerated else flow
         if accelerated:
             moved = moved * plan.gamma + self._before * (1.0 - plan.gamma)
         self._before, self._state = self._state, moved
@@ -256,7 +241,7 @@ class Gossip:
         """Tells bootstrap of whom we have waited for in vain, those included without whom we went on."""
         patience_s = self._plan.patience_s
         self._check_at_s = now_s + patience_s / 2
-        missing = self._lacking | {one.peer for one in self._met if not one.out and one.heard < one.met_before}
+        missing = self._lacking | {one.peer for one in self._live() if self._is_behind(one)}
         waiting: dict[Peer, tuple[float, int]] = {}
         sends = []
         for peer in sorted(missing):

@@ -1,10 +1,10 @@
-"""What is public about synchronous gossip, and the form of its messages."""
+"""What is public about gossip, and the form of its messages."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from p2pdp.core import messages
 from p2pdp.core.draws import Mechanism, Shape
@@ -12,32 +12,27 @@ from p2pdp.core.ids import Peer
 from p2pdp.core.step import Message
 from p2pdp.protocols.contract import Start
 
+NO_ITEM: Final = -1  # bootstrap hears of a silent peer that holds nothing of ours
+
 
 @dataclass(frozen=True, slots=True)
-class GossipPlan:
-    """What is public about synchronous gossip. Scales of mechanisms are in grid units; states are in data units."""
+class AveragingPlan:
+    """What is public about any gossip. Scales of mechanisms are in grid units; states are in data units."""
 
     n: int
-    rounds: int
     weights: str
     degree_max: int
-    gamma: float  # 1 without acceleration
+    gap: float
     noise: Mechanism
     message_noise: Mechanism | None
     shape: Shape
     grid_exponent: int
     publish: str  # none, one, all
     patience_s: float
-    gap: float
-    coin: float | None = None  # of each pair and round where the graph changes
 
     @property
     def starts(self) -> tuple[Start, ...]:
         return ()
-
-    @property
-    def length(self) -> int:
-        return self.rounds
 
     @property
     def reroutes(self) -> bool:
@@ -57,6 +52,21 @@ class GossipPlan:
         return self.publish == "all" or (self.publish == "one" and user == 0)
 
 
+@dataclass(frozen=True, slots=True)
+class GossipPlan(AveragingPlan):
+    """Of synchronous gossip."""
+
+    rounds: int
+    gamma: float  # 1 without acceleration
+
+    @property
+    def length(self) -> int:
+        return self.rounds
+
+    def exchanges(self, edges: int) -> int:
+        return 2 * edges * self.rounds
+
+
 def check_gossip(plan: GossipPlan, message: Message) -> str | None:
     """What is wrong with the form of a message of gossip, as the kind of a fault."""
     fields = message.fields
@@ -69,11 +79,18 @@ def check_gossip(plan: GossipPlan, message: Message) -> str | None:
     if message.type == messages.SKIPPED:
         whole = [type(part) for part in fields] == [int] and 1 <= fields[0] <= plan.rounds
         return None if whole and message.value is None else "malformed"
-    if message.type in (messages.SETTLED, messages.FINISHED):
-        if fields or (message.type == messages.SETTLED and message.value is not None):
-            return "malformed"
-        return None if message.value is None or is_state(message.value, plan.shape) else "bad_value"
-    return None
+    if message.type == messages.SETTLED:
+        return "malformed" if fields or message.value is not None else None
+    return check_finished(plan, message)
+
+
+def check_finished(plan: AveragingPlan, message: Message) -> str | None:
+    """The same of what every user of gossip ends with; what is no message of gossip is not judged."""
+    if message.type != messages.FINISHED:
+        return None
+    if message.fields:
+        return "malformed"
+    return None if message.value is None or is_state(message.value, plan.shape) else "bad_value"
 
 
 def is_state(value: Any, shape: Shape) -> bool:

@@ -22,57 +22,28 @@ from itertools import accumulate
 from typing import Any, Final
 
 from p2pdp.core import messages
-from p2pdp.core.draws import Draws, Mechanism, Shape
+from p2pdp.core.draws import Draws
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer
 from p2pdp.core.step import NOTHING, Fault, Message, Release, Send, Step
 from p2pdp.core.values import snapped
-from p2pdp.protocols.contract import Start
-from p2pdp.protocols.gossiping_plan import is_state
+from p2pdp.protocols.gossiping_plan import NO_ITEM, AveragingPlan, check_finished, is_state
 from p2pdp.tasks.inputs import Inputs
 
-NO_ITEM: Final = -1
 PART_MAX: Final = 2000  # activations in one message
 
 
 @dataclass(frozen=True, slots=True)
-class PairPlan:
-    """What is public about randomized gossip. Scales of mechanisms are in grid units; states are in data units."""
+class PairPlan(AveragingPlan):
+    """Of randomized gossip."""
 
-    n: int
     activations: int
-    weights: str
-    degree_max: int
-    noise: Mechanism
-    message_noise: Mechanism | None
-    shape: Shape
-    grid_exponent: int
-    publish: str
-    patience_s: float
-    gap: float
-
-    @property
-    def starts(self) -> tuple[Start, ...]:
-        return ()
 
     @property
     def length(self) -> int:
         return self.activations
 
-    @property
-    def reroutes(self) -> bool:
-        return True
-
-    @property
-    def mechanisms(self) -> tuple[Mechanism, ...]:
-        drawn = (self.noise,) if self.message_noise is None else (self.noise, self.message_noise)
-        return tuple(mechanism for mechanism in drawn if mechanism.name != "none")
-
-    @property
-    def step(self) -> float:
-        return math.ldexp(1.0, self.grid_exponent)
-
-    def publishes(self, user: Peer) -> bool:
-        return self.publish == "all" or (self.publish == "one" and user == 0)
+    def exchanges(self, edges: int) -> int:
+        return 2 * self.activations
 
 
 class Pairing:
@@ -200,11 +171,7 @@ def check_pairing(plan: PairPlan, message: Message) -> str | None:
     if message.type == messages.ACTIVATIONS:
         whole = [type(part) for part in fields] == [int, int, list] and message.value is None
         return None if whole and all(_is_activation(plan, pair) for pair in fields[2]) else "malformed"
-    if message.type == messages.FINISHED:
-        if fields:
-            return "malformed"
-        return None if message.value is None or is_state(message.value, plan.shape) else "bad_value"
-    return None
+    return check_finished(plan, message)
 
 
 def _is_activation(plan: PairPlan, pair: object) -> bool:

@@ -46,11 +46,9 @@ class RunPlan:
 
     @property
     def exchanges(self) -> int:
-        """About how many messages between users this takes, for showing how far it is."""
-        if not self.finishes_one_by_one:
-            return int(self.plan.length)
-        at_once = 2 * self.graph.edge_count if self.graph is not None and hasattr(self.plan, "rounds") else 2
-        return int(at_once * self.plan.length)
+        """About how many messages between users this takes."""
+        assert self.graph is not None
+        return int(self.plan.exchanges(self.graph.edge_count))
 
     def opening(self, draws: Draws) -> Sequence[Send]:
         assert self.graph is not None

@@ -54,6 +54,9 @@ class WalkPlan:
     def length(self) -> int:
         return self.steps * self.tokens
 
+    def exchanges(self, edges: int) -> int:
+        return self.length
+
     @property
     def reroutes(self) -> bool:
         return self.order != "ring"

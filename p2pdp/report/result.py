@@ -6,9 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from p2pdp.assembly import averages
-from p2pdp.assembly import outcome as outcomes
-from p2pdp.assembly.outcome import Number, Outcome
+from p2pdp.assembly.found import Number, Outcome
+from p2pdp.assembly.outcome import baselines, error_of, estimate_of, truth_of
 from p2pdp.core.ids import Peer
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.report.documents import plain
@@ -92,9 +91,8 @@ def make_result(
     epsilon: float | None,
 ) -> Result:
     """`rows` where the launcher has the data; `epsilon` is the headline's, None where there is no claim."""
-    way = averages if run.finishes_one_by_one else outcomes
-    estimate = way.estimate_of(run, found)
-    truth = None if rows is None else way.truth_of(run, found, rows)
+    estimate = estimate_of(run, found)
+    truth = None if rows is None else truth_of(run, found, rows)
     delta = run.spec.privacy.delta or 0.0
     length = run.plan.length
     return Result(
@@ -115,14 +113,12 @@ def make_result(
         estimate=estimate.value,
         standard_error=estimate.standard_error,
         truth=truth,
-        error=averages.error_of(run, found, estimate.value, truth)
-        if run.finishes_one_by_one
-        else outcomes.difference(estimate.value, truth),
+        error=error_of(run, found, estimate.value, truth),
         outputs=[
             {"user": user, "value": plain_value(value), "collected_by_launcher": True}
             for user, value in sorted(found.finals.items())
         ],
-        baselines=outcomes.baselines(run, found, estimate, sensitivity, epsilon, delta),
+        baselines=baselines(run, found, estimate, sensitivity, epsilon, delta),
         missing=sorted(around.missing),
         faults=dict(sorted(around.faults.items())),
     )

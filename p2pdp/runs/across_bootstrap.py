@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
-from p2pdp.assembly.outcome import Outcome, outcome
+from p2pdp.assembly.found import Outcome
+from p2pdp.assembly.outcome import outcome
 from p2pdp.audit.verify import excluded_in
 from p2pdp.cluster.bootstrap_folder import BootstrapFolder
 from p2pdp.cluster.sockets import connections_of_roles

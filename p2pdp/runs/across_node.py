@@ -7,7 +7,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from p2pdp.assembly.outcome import Number, Outcome, estimate_of
+from p2pdp.assembly.found import Number, Outcome
+from p2pdp.assembly.outcome import estimate_of
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer
 from p2pdp.core.messages import OUT, RESULT
 from p2pdp.core.spec import Spec

@@ -15,7 +15,8 @@ import math
 from dataclasses import dataclass
 from typing import Any, Final
 
-from p2pdp.assembly.outcome import Number, Outcome, baselines, estimate_of
+from p2pdp.assembly.found import Number, Outcome
+from p2pdp.assembly.outcome import baselines, estimate_of
 from p2pdp.files.spec import spec_to_toml
 from p2pdp.protocols.contract import Estimate
 from p2pdp.protocols.run_plan import RunPlan

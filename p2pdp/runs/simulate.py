@@ -10,7 +10,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from p2pdp.assembly.outcome import Outcome, outcome
+from p2pdp.assembly.found import Outcome
+from p2pdp.assembly.outcome import outcome
 from p2pdp.core.errors import Refused, UsageError
 from p2pdp.core.spec import Spec
 from p2pdp.files import folder as folders

@@ -19,7 +19,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from p2pdp.assembly.outcome import Outcome
+from p2pdp.assembly.found import Outcome
 from p2pdp.core.draws import Mechanism
 from p2pdp.core.errors import UsageError
 from p2pdp.core.ids import Peer

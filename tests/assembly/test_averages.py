@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from p2pdp.assembly.averages import error_of, estimate_of, truth_of
-from p2pdp.assembly.outcome import Outcome, outcome
+from p2pdp.assembly.found import Outcome
+from p2pdp.assembly.outcome import outcome
 from p2pdp.sim.faults import Crash
 from p2pdp.topology.weights import sparse_weights
 from tests.scenarios.test_gossip import gossip

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from p2pdp.assembly.outcome import Outcome, baselines, difference, estimate_of, outcome, truth_of
+from p2pdp.assembly.found import Outcome
+from p2pdp.assembly.outcome import baselines, difference, estimate_of, outcome, truth_of
 from p2pdp.core.ids import CURATOR
 from p2pdp.core.messages import TOKEN
 from p2pdp.files.data import load_data

@@ -58,7 +58,7 @@ def test_the_inputs_of_one_are_listed_too() -> None:
         ("gaussian mu 1", 2, "mu: inputs are written key=value"),
         ("gaussian mu=one delta=0.1", 2, "mu: 'one' is not a number from 0"),
         ("ring_sum epsilon=1 delta=0 laps=1 delta_prime=1e-6 closing=no", 5, "closing draw"),
-        ("gossip_table1 graph=ring n=16 alpha=2 sigma=1 weights=printed", 5, "spectral gap is 0"),
+        ("gossip_table1 graph=ring n=16 alpha=2 sigma=1 weights=uniform", 5, "spectral gap is 0"),
     ],
 )
 def test_errors_are_one_line(line: str, code: int, said: str) -> None:

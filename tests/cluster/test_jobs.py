@@ -29,21 +29,11 @@ def test_a_job_is_all_in_the_folder(tmp_path: Path) -> None:
         assert one.rows(3, user).rows.tolist() == other.rows(3, user).rows.tolist()
 
 
-def test_a_user_plans_without_the_graph(tmp_path: Path) -> None:
-    job = job_of(made(tmp_path))
-    assert job.plan(3).graph is not None
-    assert job.user_plan(3).graph is None
-    assert job.user_plan(3).plan == job.plan(3).plan
-    assert job.user_plan(2).n == 2
-    assert job.user_plan(3) is job.user_plan(3)
-
-
 def test_a_graph_that_there_is_none_of_is_told_where_it_is_made(tmp_path: Path) -> None:
     text = SPEC.replace('kind = "ring"', 'kind = "hypercube"').replace('order = "ring"\nlaps', 'order = "random"\nhops')
     job = job_of(made(tmp_path, text))
     with pytest.raises(RunFailed, match="hypercube"):
         job.plan(3)
-    assert job.user_plan(3).n == 3
 
 
 def test_noise_is_exact_unless_the_spec_says_fast(tmp_path: Path) -> None:

@@ -56,7 +56,6 @@ def job_in(folder: Path, text: str = SPEC) -> Job:
         bootstrap_public=identity.public,
         secrets=[bytes([number]) * 16 for number in range(spec.run.nodes)],
         plan=lambda _n: plan,
-        user_plan=lambda _n: plan,
         rows=lambda _n, user: data.user(user),
     )
 

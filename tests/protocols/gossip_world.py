@@ -15,9 +15,9 @@ from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer
 from p2pdp.core.step import Message, Step
 from p2pdp.protocols.gossiping import Gossip
 from p2pdp.protocols.gossiping_plan import GossipPlan, check_gossip
-from p2pdp.topology.eigenvalues import spectrum_ends
 from p2pdp.topology.gossip_rounds import acceleration
 from p2pdp.topology.graphs import Graph
+from p2pdp.topology.spectra import spectrum_ends
 from p2pdp.topology.weights import largest_degree, sparse_weights
 
 PATIENCE_S = 10.0

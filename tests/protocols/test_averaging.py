@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from p2pdp.core.errors import UsageError
+from p2pdp.core.errors import UsageError, VerificationFailed
 from p2pdp.core.spec import DataPart, GossipPart, GraphPart, NoisePart, RunPart, Spec, TaskPart
 from p2pdp.core.values import ZERO_FORM, snapped
 from p2pdp.mechanisms.clipping import Bounds, clip
@@ -68,7 +68,9 @@ def test_what_is_public_of_a_graph() -> None:
     assert facts["degree_max"] == 2
     assert facts["gap"] == pytest.approx((2 - 2 * math.cos(math.pi / 3)) / 3)
     assert averaging.fact(facts, "gap") == facts["gap"]
-    assert averaging.fact({}, "gap") == 1.0
+    for facts_without in ({}, {"gap": "wide"}):
+        with pytest.raises(VerificationFailed, match="lacks the fact gap"):
+            averaging.fact(facts_without, "gap")
     uniform = replace(spec(NoisePart("none")), graph=GraphPart("ring", weights="uniform"))
     with pytest.raises(UsageError, match="bipartite"):
         averaging.facts_of(uniform, make_graph(GraphPart("ring"), 6, 0))

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from p2pdp.core.errors import UsageError
 from p2pdp.core.spec import GraphPart
-from p2pdp.topology.eigenvalues import spectrum_ends
 from p2pdp.topology.gossip_rounds import acceleration, activations_needed, rounds_needed
 from p2pdp.topology.graphs import make_graph
+from p2pdp.topology.spectra import spectrum_ends
 from p2pdp.topology.weights import sparse_weights
 
 

@@ -7,39 +7,61 @@ import pytest
 
 from p2pdp.core.spec import GraphPart
 from p2pdp.topology.graphs import complete_graph, make_graph
-from p2pdp.topology.spectra import METROPOLIS, PRINTED, log_resolvent, spectral_gap, weight_matrix
-
-KINDS = "complete ring path star grid torus exponential erdos_renyi geometric".split()
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("weights", [METROPOLIS, PRINTED])
-def test_weights_are_symmetric_doubly_stochastic_and_on_edges_only(kind: str, weights: str) -> None:
-    graph = make_graph(GraphPart(kind), 24, 3)
-    matrix = weight_matrix(graph, weights)
-    assert np.array_equal(matrix, matrix.T)
-    assert np.allclose(matrix.sum(axis=1), 1.0)
-    assert matrix.min() >= -1e-15
-    places = {(u, v) for u, row in enumerate(graph.neighbours) for v in row}
-    assert {(int(u), int(v)) for u, v in zip(*np.nonzero(matrix), strict=True) if u != v} == places
-    for u, v in places:
-        largest = max(graph.degree(u), graph.degree(v)) + (weights == METROPOLIS)
-        assert matrix[u, v] == pytest.approx(1 / largest)
+from p2pdp.topology.spectra import DENSE_MAX, log_resolvent, spectrum_ends
+from p2pdp.topology.weights import sparse_weights
 
 
-def test_known_gaps() -> None:
-    assert spectral_gap(weight_matrix(complete_graph(7), METROPOLIS)) == pytest.approx(1.0)
-    assert spectral_gap(weight_matrix(complete_graph(7), PRINTED)) == pytest.approx(5 / 6)
-    ring = make_graph(GraphPart("ring"), 12, 0)
-    assert spectral_gap(weight_matrix(ring, METROPOLIS)) == pytest.approx((2 - 2 * math.cos(math.pi / 6)) / 3)
-    assert spectral_gap(weight_matrix(ring, PRINTED)) == 0.0, "an even ring has the eigenvalue -1"
-    assert spectral_gap(np.ones((1, 1))) == 1.0
+def ends(kind: str, n: int, weights: str = "metropolis") -> tuple[float, float]:
+    found = spectrum_ends(sparse_weights(make_graph(GraphPart(kind=kind), n, 0), weights))
+    assert found.residual < 1e-8
+    return found.second, found.last
+
+
+@pytest.mark.parametrize("n", [5, 12, 601, 1000])
+def test_the_ring_in_closed_form(n: int) -> None:
+    values = sorted((1 + 2 * math.cos(2 * math.pi * k / n)) / 3 for k in range(n))
+    assert ends("ring", n) == pytest.approx((values[-2], values[0]), abs=1e-8)
+
+
+@pytest.mark.parametrize("m", [2, 4, 10])
+def test_the_hypercube_in_closed_form(m: int) -> None:
+    assert ends("hypercube", 2**m) == pytest.approx(((m - 1) / (m + 1), (1 - m) / (1 + m)), abs=1e-8)
+
+
+def test_the_star_in_closed_form() -> None:
+    assert ends("star", 9) == pytest.approx((1 - 1 / 9, 0.0), abs=1e-9)
+
+
+def test_complete_graphs_and_single_nodes_have_the_largest_gap() -> None:
+    assert spectrum_ends(sparse_weights(complete_graph(6), "metropolis")).gap == pytest.approx(1.0)
+    assert spectrum_ends(np.ones((1, 1))).gap == 1.0
+
+
+def test_lanczos_agrees_with_the_dense_solver() -> None:
+    matrix = sparse_weights(make_graph(GraphPart(kind="regular", degree=4), DENSE_MAX + 40, 3), "metropolis")
+    values = np.linalg.eigvalsh(matrix.toarray())
+    found = spectrum_ends(matrix)
+    assert (found.second, found.last) == pytest.approx((values[-2], values[0]), abs=1e-8)
+    assert found.gap <= 1.0 - max(abs(values[-2]), abs(values[0]))
+
+
+def test_no_gap_is_none() -> None:
+    assert spectrum_ends(sparse_weights(make_graph(GraphPart(kind="ring"), 6, 0), "uniform")).gap == 0.0
+
+
+def test_gaps_of_complete_graphs_and_rings_with_either_weights() -> None:
+    def gap(kind: str, n: int, weights: str) -> float:
+        return spectrum_ends(sparse_weights(make_graph(GraphPart(kind=kind), n, 0), weights)).gap
+
+    assert gap("complete", 7, "uniform") == pytest.approx(5 / 6)
+    assert gap("ring", 12, "metropolis") == pytest.approx((2 - 2 * math.cos(math.pi / 6)) / 3)
+    assert gap("ring", 12, "uniform") == 0.0, "an even ring has the eigenvalue -1"
 
 
 def test_the_logarithm_is_the_sum_of_returns() -> None:
     """-ln(I - W + 11'/n) = sum over k >= 1 of (W - 11'/n)^k / k, which converges where W has no eigenvalue -1."""
-    matrix = weight_matrix(make_graph(GraphPart("erdos_renyi", probability=0.5), 12, 5), METROPOLIS)
-    rest = matrix - 1 / 12
+    matrix = sparse_weights(make_graph(GraphPart("erdos_renyi", probability=0.5), 12, 5), "metropolis")
+    rest = matrix.toarray() - 1 / 12
     power, total = np.eye(12), np.zeros((12, 12))
     for k in range(1, 2000):
         power = power @ rest

@@ -19,7 +19,7 @@ from p2pdp.topology.weights import (
     sparse_weights,
 )
 
-KINDS = ("ring", "path", "star", "grid", "exponential", "erdos_renyi", "complete")
+KINDS = ("ring", "path", "star", "grid", "torus", "exponential", "erdos_renyi", "geometric", "complete")
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,13 @@ def test_the_weight_of_an_edge_depends_on_the_larger_degree(weights: str, expect
 
 @given(kind=st.sampled_from(KINDS), n=st.integers(1, 30), weights=st.sampled_from(WEIGHTS))
 def test_matrices_are_symmetric_stochastic_and_the_same_either_way(kind: str, n: int, weights: str) -> None:
-    made = make_graph(GraphPart(kind=kind, probability=1.0 if kind == "erdos_renyi" else None), n, 1)
+    made = make_graph(
+        GraphPart(
+            kind=kind, probability=1.0 if kind == "erdos_renyi" else None, radius=2.0 if kind == "geometric" else None
+        ),
+        n,
+        1,
+    )
     sparse = sparse_weights(made, weights).toarray()
     exact = np.zeros((n, n))
     for node, row in enumerate(rational_rows(made, weights)):

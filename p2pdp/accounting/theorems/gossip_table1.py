@@ -9,28 +9,28 @@ at most 1/4, which is public; the paper's time depends on the true one. With ran
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any, Final
 
 from p2pdp.accounting.contract import Accountant, Answer, choice, number, whole
 from p2pdp.accounting.theorems.walk_any_graph import DEGREE, GRAPH, SEED, graph_of
 from p2pdp.core.errors import Refused
-from p2pdp.topology.spectra import METROPOLIS, PRINTED, spectral_gap, weight_matrix
+from p2pdp.topology.gossip_rounds import activations_needed, rounds_needed
+from p2pdp.topology.spectra import spectrum_ends
+from p2pdp.topology.weights import METROPOLIS, WEIGHTS, sparse_weights
 
-_VARIANCE_MOST: Final = 0.25
 _SOURCE: Final = "Cyffers, Even, Bellet and Massoulié 2022, Table 1 and Appendices C.3 and D.2"
 
 
 def _answer(inputs: Mapping[str, Any]) -> Answer:
     n, alpha, sigma = inputs["n"], inputs["alpha"], inputs["sigma"]
     graph = graph_of(inputs)
-    gap = spectral_gap(weight_matrix(graph, inputs["weights"]))
+    gap = spectrum_ends(sparse_weights(graph, inputs["weights"])).gap
     if gap == 0.0:
         raise Refused(f"gossip with {inputs['weights']} weights does not converge on this graph: its spectral gap is 0")
     degree = max(graph.degree(u) for u in range(n))
-    length = math.log(n * max(1.0, _VARIANCE_MOST / sigma**2))
-    rounds, activations = math.ceil(length / math.sqrt(gap)), math.ceil(length * n / (2.0 * gap))
+    rounds = rounds_needed(gap, n, sigma, 1.0, 1, accelerated=True)
+    activations = activations_needed(2.0 * gap / n, n, sigma, 1.0, 1)
     local = alpha / (2.0 * sigma**2)
     outputs = {
         "epsilon_mean": local * degree * rounds / n,
@@ -57,7 +57,7 @@ ACCOUNTANT: Final = Accountant(
         whole("n", "users", 2, 2000),
         number("alpha", "order of the Rényi divergence", 1.0, 1e6, is_open=True),
         number("sigma", "standard deviation of a user's noise, for sensitivity 1", 1e-6, 1e6),
-        choice("weights", "of the gossip matrix", (METROPOLIS, PRINTED), default=METROPOLIS),
+        choice("weights", "of the gossip matrix", WEIGHTS, default=METROPOLIS),
         DEGREE,
         SEED,
     ),

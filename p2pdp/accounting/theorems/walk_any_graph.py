@@ -19,7 +19,8 @@ from p2pdp.core.spec import GraphPart
 from p2pdp.topology.fixed_graphs import FIXED_KINDS
 from p2pdp.topology.graphs import Graph, make_graph
 from p2pdp.topology.random_graphs import RANDOM_KINDS
-from p2pdp.topology.spectra import METROPOLIS, log_resolvent, weight_matrix
+from p2pdp.topology.spectra import log_resolvent
+from p2pdp.topology.weights import METROPOLIS, sparse_weights
 
 GRAPH: Final = choice("graph", "kind of the graph", ("complete", *FIXED_KINDS, *RANDOM_KINDS))
 DEGREE: Final = whole("degree", "degree of each node; regular graphs need it", 1, 1999, optional=True)
@@ -41,7 +42,7 @@ def graph_of(inputs: Mapping[str, Any]) -> Graph:
 def _answer(inputs: Mapping[str, Any]) -> Answer:
     n, hops = inputs["n"], inputs["hops"]
     scale = inputs["alpha"] * hops / (inputs["sigma"] ** 2 * n)
-    entries = log_resolvent(weight_matrix(graph_of(inputs), METROPOLIS))
+    entries = log_resolvent(sparse_weights(graph_of(inputs), METROPOLIS))
     losses = np.maximum(0.0, scale * (math.log(hops) / n + entries))
     np.fill_diagonal(losses, 0.0)
     outputs = {

@@ -33,14 +33,14 @@ def test_less_noise_than_the_values_differ_by_takes_longer() -> None:
 
 
 @pytest.mark.parametrize(("graph", "n"), [("ring", 16), ("hypercube", 16), ("torus", 16)])
-def test_printed_weights_do_not_converge_on_bipartite_regular_graphs(graph: str, n: int) -> None:
+def test_weights_as_printed_do_not_converge_on_bipartite_regular_graphs(graph: str, n: int) -> None:
     with pytest.raises(Refused, match="spectral gap is 0"):
-        account("gossip_table1", {**TERMS, "graph": graph, "n": n, "weights": "printed"})
+        account("gossip_table1", {**TERMS, "graph": graph, "n": n, "weights": "uniform"})
     assert account("gossip_table1", {**TERMS, "graph": graph, "n": n}).outputs["rounds"] > 0
 
 
-def test_printed_weights_converge_on_odd_rings() -> None:
-    found = account("gossip_table1", {**TERMS, "graph": "ring", "n": 15, "weights": "printed"}).outputs
+def test_weights_as_printed_converge_on_odd_rings() -> None:
+    found = account("gossip_table1", {**TERMS, "graph": "ring", "n": 15, "weights": "uniform"}).outputs
     assert found["spectral_gap"] == pytest.approx(1 - abs(math.cos(math.pi * 14 / 15)))
 
 

@@ -10,13 +10,13 @@ from p2pdp.accounting.contract import account
 from p2pdp.core.errors import UsageError
 from p2pdp.core.spec import GraphPart
 from p2pdp.topology.graphs import make_graph
-from p2pdp.topology.spectra import METROPOLIS, weight_matrix
+from p2pdp.topology.weights import METROPOLIS, sparse_weights
 
 TERMS = {"graph": "regular", "n": 30, "degree": 4, "hops": 900, "alpha": 2.0, "sigma": 1.5, "seed": 7}
 
 
 def test_it_is_the_published_formula_by_another_logarithm() -> None:
-    matrix = weight_matrix(make_graph(GraphPart("regular", degree=4), 30, 7), METROPOLIS)
+    matrix = sparse_weights(make_graph(GraphPart("regular", degree=4), 30, 7), METROPOLIS).toarray()
     entries = -np.real(logm(np.eye(30) - matrix + 1 / 30))
     losses = 2.0 * 900 * math.log(900) / (1.5**2 * 900) + 2.0 * 900 / (1.5**2 * 30) * entries
     pairs = losses[~np.eye(30, dtype=bool)]
