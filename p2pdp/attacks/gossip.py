@@ -42,7 +42,7 @@ def read_gossip(
 ) -> list[tuple[tuple[Peer, ...], Any, list[tuple[int, int]]]]:
     """The noised values that can be told one by one."""
     plan = run.plan
-    if not isinstance(plan, GossipPlan):
+    if not isinstance(plan, GossipPlan) or plan.coin is not None:
         raise Refused("the attack on gossip needs the schedule that it happened on: synchronous, on one graph")
     heard = states_heard(contents)
     if plan.message_noise is not None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -63,6 +63,9 @@ class _Draws:
 
     def choice(self, options: int) -> int:
         return next(self._choices)
+
+    def meet(self, number: int, coin: float) -> NoReturn:
+        raise Refused("replays are made of walks, on which nobody tosses coins")
 
 
 class _Reports(CategoryInputs):

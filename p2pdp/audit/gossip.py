@@ -201,7 +201,7 @@ class GossipViews:
 def _graph(ground: Ground) -> Graph | None:
     """The graph of a run of fixed weights, as all ledgers have it; None where there is none."""
     plan, n = ground.run.plan, ground.run.n
-    if not isinstance(plan, GossipPlan):
+    if not isinstance(plan, GossipPlan) or plan.coin is not None:
         return None
     rows: list[tuple[int, ...]] = []
     for user in range(n):

@@ -1,8 +1,8 @@
 """Claims about gossip on a random graph of which users know their own edges only: Theorem 4 of `papers/004`.
 
 It averages over the graph, given v's own edges: all whom v never met are alike to it, and share what its messages
-tell. A random graph is drawn here from the seed in the spec, which every user has: the formula is shown beside the
-exact leaks, and bounds nothing.
+tell. That is a bound where pairs toss for each round's edges by secrets of their own. A random graph that stays is
+drawn from the seed in the spec, which every user has: the formula is shown then, and bounds nothing.
 
 The theorem holds up to an order of about sqrt(2) sigma / Delta only, where small deltas cost more than it saves: at
 usual deltas the local ceiling is the lesser of the two, and taken.
@@ -37,7 +37,7 @@ def hidden_graph_account(ground: Ground) -> Finding:
     if not isinstance(plan, GossipPlan) or plan.noise.name != "gaussian":
         return Finding()
     graph = run.spec.graph
-    if graph.kind not in _ALIKE or graph.public:
+    if plan.coin is None and (graph.kind not in _ALIKE or graph.public):
         return Finding()
     if ground.transcript.published != ():
         return Finding(refusals=[Refusal("node", THEOREM_4, _TOLD)])
@@ -64,9 +64,9 @@ def hidden_graph_account(ground: Ground) -> Finding:
         mu_max=None,
         mu_mean=None,
         worst_pair=(int(user), int(observer)),
-        bound=False,
+        bound=plan.coin is not None,
         violated_pairs=None,
-        assumptions=(_OWN_EDGES, _KNOWN, *ground.assumptions),
+        assumptions=(_OWN_EDGES, *((_KNOWN,) if plan.coin is None else ()), *ground.assumptions),
     )
     return Finding([claim], refusals)
 

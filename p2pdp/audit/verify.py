@@ -2,7 +2,7 @@
 
 Checked are: bootstrap's signature on the roster and the spec it names; each chain, from its opening
 record to its closing signature; the heads that the curator received; that the k-th message sent on a
-link is the k-th received there, bit for bit; that no draw is used twice, and that draws name pools which
+link is the k-th received there, bit for bit; that both ends of a pair met in the same rounds; that no draw is used twice, and that draws name pools which
 exist. Private ledgers are checked where they are present, and their absence is no fault.
 
 A ledger that is broken in itself is judged no further: what it would say about others counts for nothing.
@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from p2pdp.audit.links import link_problems
+from p2pdp.audit.meetings import meeting_problems
 from p2pdp.audit.wellformed import EXCLUSION, malformed
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer, is_user
 from p2pdp.core.messages import HEAD
@@ -267,5 +268,5 @@ def _links(found: Verification, everybody: tuple[Peer, ...]) -> None:
     suspects = {problem.peer for problem in found.problems if not problem.lacking}
     views = {peer: contents for peer, contents in found.views.items() if peer not in suspects}
     silent = (set(everybody) - views.keys()) | set(found.missing) | set(found.cut_short)
-    for peer, index, what in link_problems(views, silent, set(found.excluded)):
+    for peer, index, what in (*link_problems(views, silent, set(found.excluded)), *meeting_problems(views)):
         found.say(peer, index, what)

@@ -17,6 +17,7 @@ from p2pdp.ledger.records import (
     CLOSED,
     DRAWN,
     INPUTS,
+    MET,
     OPENED,
     OWN,
     POOL,
@@ -46,6 +47,7 @@ _BODIES: Final[dict[int, tuple[Any, ...]]] = {
     PUBLISHED: (bytes,),
     DRAWN: (int, *_TERMS, int, int),
     CHOSEN: (int, int),
+    MET: (int, list),
     CLOSED: (bytes,),
     INPUTS: (object, int),
     POOL: (object, int, str, *_TERMS, int),
@@ -70,6 +72,8 @@ def malformed(contents: Contents, peer: Peer, *, view: bool) -> int | None:
 
 def _is_whole(record: Record) -> bool:
     if not _fits(record.body, _BODIES.get(record.kind, ())):
+        return False
+    if record.kind == MET and not all(type(peer) is int for peer in record.body[1]):
         return False
     if not carries_message(record):
         return True

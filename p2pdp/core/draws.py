@@ -3,11 +3,15 @@
 A machine asks for noise and for routing choices through two separate streams, so that a
 change in one never shifts the other. Live, both come from the operating system; in the
 simulator from its seed; in a replay from the ledger; in the auditor they are symbols.
+Coins that a pair tosses together come from what the two share, and are recorded like choices.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
+
+from p2pdp.core.ids import Peer
 
 
 class Mechanism(NamedTuple):
@@ -35,6 +39,12 @@ class Draws(Protocol):
 
     def choice(self, options: int) -> int:
         """A uniform number from 0 to options - 1."""
+
+    def meet(self, number: int, coin: float) -> Sequence[Peer]:
+        """Whom this peer meets in a round: each pair tosses one coin, which both ends see and nobody else.
+
+        In rising order; those who are gone included.
+        """
 
 
 class Sampler(Protocol):

@@ -16,6 +16,7 @@ belongs to the link. Sealing what no frame can hold raises `wire.padding.FrameTo
 
 from __future__ import annotations
 
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
 
 from nacl.bindings import (
@@ -110,6 +111,12 @@ class Channel:
         except CryptoError as error:
             raise ChannelError("weak_key") from error
         return self._shared
+
+    @property
+    def pair_secret(self) -> bytes:
+        """What both ends know and nobody else, for whatever they have to agree on in this run."""
+        context = self._header[:CONTEXT_BYTES]
+        return blake2b(context, key=self._shared or self._agree(), person=b"p2pdp pair").digest()
 
     def seal(self, payload: bytes, nonce: bytes) -> bytes:
         """Make the body of a boxed frame."""

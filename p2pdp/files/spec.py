@@ -25,7 +25,8 @@ from typing import Any, Final
 
 from p2pdp.core.errors import UsageError
 from p2pdp.core.spec import Spec
-from p2pdp.files.checks import DEFAULT_TASKS, applies, check, value_of
+from p2pdp.files.checks import applies, check, value_of
+from p2pdp.files.combinations import DEFAULT_TASKS
 from p2pdp.files.edges import read_edge_list
 from p2pdp.files.reading import read_text
 from p2pdp.files.schema import SECTIONS, build_part, read_section, suggestion

@@ -8,22 +8,30 @@ the unused rest of a pool is dropped: what was drawn but never used tells nobody
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final
 
 from p2pdp.core.draws import Mechanism, Sampler, Shape
+from p2pdp.core.ids import Peer
 from p2pdp.host.effects import Entropy
 from p2pdp.ledger.journal import Journal
 
 POOL_MAX: Final = 128
+Toss = Callable[[int, float], list[Peer]]  # round, probability of an edge -> whom this peer meets
+
+
+def _alone(_number: int, _coin: float) -> list[Peer]:
+    return []
 
 
 class RecordedDraws:
     """`core.draws.Draws` over a journal: recorded values in a replay, the sampler's otherwise."""
 
-    def __init__(self, journal: Journal, sampler: Sampler, entropy: Entropy) -> None:
+    def __init__(self, journal: Journal, sampler: Sampler, entropy: Entropy, toss: Toss = _alone) -> None:
         self._journal = journal
         self._sampler = sampler
         self._entropy = entropy
+        self._toss = toss
         self._number = 0
         self.used_up = False  # a pool is: the next draw from it would take its time
         self._open: dict[tuple[Mechanism, Shape], tuple[int, int, int]] = {}  # pool, next offset, size
@@ -35,6 +43,9 @@ class RecordedDraws:
 
     def choice(self, options: int) -> int:
         return self._journal.choose(options, self._sampler.choice)
+
+    def meet(self, number: int, coin: float) -> list[Peer]:
+        return self._journal.meet(number, lambda number: self._toss(number, coin))
 
     def prepare(self) -> None:
         """Fills pools that are used up: for idle moments, so that a token need not wait for noise."""

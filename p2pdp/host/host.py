@@ -24,6 +24,7 @@ from p2pdp.host.custody import Guardian
 from p2pdp.host.draws import RecordedDraws
 from p2pdp.host.effects import Effects, Entropy, Timing
 from p2pdp.host.forms import heed, heed_after_close, read_message
+from p2pdp.host.meetings import Meetings
 from p2pdp.host.notes import Notes
 from p2pdp.host.peers import Arrival, Peers
 from p2pdp.host.restart import expected_to_answer, recount, run_again
@@ -32,7 +33,7 @@ from p2pdp.ledger.journal import VIEW, Journal
 from p2pdp.ledger.records import CLOSED, OPENED, OWN, PUBLISHED, RECEIVED, SALT_BYTES, SENT, STARTED, WOKEN
 from p2pdp.wire.codec import pack_message, pack_value
 
-Check = Callable[[Message], str | None]
+Check = Callable[[Message], str | None]  # names what is wrong with a message's form
 
 
 class Host:
@@ -49,10 +50,7 @@ class Host:
         facts: tuple[object, ...] = (),
         skeleton: Callable[[], bytes] | None = None,
     ) -> None:
-        """`check` names what is wrong with a message's form; `facts` are public and open the ledger.
-
-        `skeleton` gives this peer's own once it is closed, to be handed in.
-        """
+        """`facts` are public and open the ledger; `skeleton` gives this peer's own, once closed, to be handed in."""
         self._facts = facts
         self._seat = seat
         self._machine = machine
@@ -61,9 +59,9 @@ class Host:
         self._timing = timing or Timing()
         self._check = check
         self._skeleton = skeleton
-        self._draws = RecordedDraws(journal, sampler, entropy)
         self._guardian = Guardian()
         self._peers = Peers(seat, entropy, self._timing, self._guardian)
+        self._draws = RecordedDraws(journal, sampler, entropy, Meetings(seat, self._peers.channel).toss)
         self._outputs: list[Output] = []
         self._notes = Notes(journal, entropy)
         self._machine_wake_at_s: float | None = None

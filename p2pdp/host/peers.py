@@ -65,7 +65,7 @@ class Peers:
 
     def _frame(self, peer: Peer, payload: bytes) -> None:
         try:
-            body = (self._channels.get(peer) or self._channel(peer)).seal(payload, self._entropy.nonce())
+            body = (self._channels.get(peer) or self.channel(peer)).seal(payload, self._entropy.nonce())
         except RosterError:
             self._fault("bad_roster_entry", peer)
         else:
@@ -177,7 +177,7 @@ class Peers:
                 raise CodecError("not a frame for a running node")
             channel = self._channels.get(sender)
             if channel is not None or self._seat.knows(sender):
-                content = (channel or self._channel(sender)).open(data[FRAME_HEADER_BYTES:])
+                content = (channel or self.channel(sender)).open(data[FRAME_HEADER_BYTES:])
                 peer = self.proved = sender  # until here it was a claim
                 payload = parse_payload(content)
                 link = self.links.get(sender) or self.link(sender)
@@ -196,7 +196,7 @@ class Peers:
         self._fault(kind, peer)
         return None
 
-    def _channel(self, peer: Peer) -> Channel:
+    def channel(self, peer: Peer) -> Channel:
         channel = self._channels.get(peer)
         if channel is None:
             channel = self._channels[peer] = self._seat.channel(peer)

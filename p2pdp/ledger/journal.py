@@ -24,6 +24,7 @@ from p2pdp.ledger.records import (
     DRAWN,
     INPUTS,
     LEDGER_MAGIC,
+    MET,
     NOTE,
     POOL,
     SALT_BYTES,
@@ -180,6 +181,20 @@ class Journal:
         picked = pick(options)
         self.writes.append((VIEW, self._view.append(CHOSEN, (options, picked))))
         return picked
+
+    def meet(self, number: int, toss: Callable[[int], list[int]]) -> list[int]:
+        """Whom a peer meets in a round: in a replay as recorded, otherwise as the coins fall now."""
+        if self.replaying:
+            record = self.take_stored()
+            body = record.body
+            if record.kind != MET or len(body) != 2 or body[0] != number or not isinstance(body[1], list):
+                raise VerificationFailed(
+                    f"record {record.index} of the view ledger is not the meeting that belongs there"
+                )
+            return list(body[1])
+        met = toss(number)
+        self.writes.append((VIEW, self._view.append(MET, (number, met))))
+        return met
 
     def forget_pools(self, keep: set[int]) -> None:
         """Frees the values of pools that are used up; they stay in the private ledger."""

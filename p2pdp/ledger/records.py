@@ -19,7 +19,7 @@ A public part is an array [format version, kind, index, ...]; what follows depen
     PUBLISHED message                               ENROLLED  now_s, application
     ROSTER    signed roster                         CLOSED    signature
     INPUTS    event, count                          POOL      event, pool, mechanism, scale, categories, shape, count
-    NOTE      event, what
+    NOTE      event, what                           MET       round, users
 
 Messages are stored as the packed bytes that crossed the wire.
 """
@@ -42,10 +42,10 @@ HASH_BYTES: Final = 32
 RECORD_BYTES_MAX: Final = 64 * 1024 * 1024
 
 OPENED, STARTED, RECEIVED, OWN, WOKEN, DRAWN, CHOSEN, SENT, PUBLISHED, ENROLLED, ROSTER, CLOSED = range(12)
-INPUTS, POOL, NOTE = range(12, 15)
+INPUTS, POOL, NOTE, MET = range(12, 16)
 KIND_NAMES: Final = (
     "opened", "started", "received", "own", "woken", "drawn", "chosen", "sent", "published", "enrolled", "roster",
-    "closed", "inputs", "pool", "note",
+    "closed", "inputs", "pool", "note", "met",
 )  # fmt: skip
 EVENT_KINDS: Final = frozenset({STARTED, RECEIVED, OWN, WOKEN})
 

@@ -21,6 +21,7 @@ from p2pdp.protocols.gossiping_plan import GossipPlan, check_gossip
 from p2pdp.tasks.inputs import Inputs, RealInputs
 from p2pdp.topology.gossip_rounds import acceleration, rounds_needed
 from p2pdp.topology.graphs import Graph
+from p2pdp.topology.random_graphs import edge_probability
 
 
 class GossipAverage(Quiet):
@@ -42,6 +43,7 @@ class GossipAverage(Quiet):
             weights=averaging.weights_of(spec),
             degree_max=int(averaging.fact(facts, "degree_max")),
             gamma=acceleration(gap) if gossip.accelerated else 1.0,
+            coin=edge_probability(spec.graph, n) if spec.graph.changing else None,
             noise=setting.noise,
             message_noise=setting.message_noise,
             shape=setting.shape,

@@ -5,17 +5,22 @@ with noise of its own, and in each round moves by the flows W_vw (s_w - s_v) of 
 in that round. Flows are equal and opposite at both ends, so the sum of all states never changes, whatever was
 sent. With gamma above 1 a round is accelerated: x' = gamma (x + flows) + (1 - gamma) x_before, from the second on.
 
+On a graph that changes, each pair tosses a coin for each round that both ends see and nobody else (`Draws.meet`). A
+node learns its own edges only, as they come; who meets nobody keeps its state for that round.
+
 Nobody waits for everybody. The lower-numbered end of an edge decides in each round whether the edge counts: it
 does if the other's state is there in time. If it is not, `patience_s` after nothing else was missing, or at once
-for somebody who is further behind than one round, the decider goes on without and says so (`SKIPPED`). The other
-end, which cannot go on without the decider's next state, has used the edge or will come to it later; when it hears
-of it, it takes its own flow back out of its state, and what it has sent since stays as it was. `SETTLED` says that no
-such word will follow. A decider that is silent is waited for until it is out; bootstrap is asked after
-`patience_s`. What a decider that is out left undecided stays as it is: that is bias, and a replay shows it.
+for somebody who is behind by more than this round, the decider goes on without and says so (`SKIPPED`). The other
+end, which cannot pass their next meeting without the decider's state, has used the edge or will come to it later;
+when it hears of it, it takes its own flow back out of its state, grown by what acceleration has made of it since
+(`_undo`), and what it has sent since stays as it was. `SETTLED` says that no such word will follow. A decider that
+is silent is waited for until it is out; bootstrap is asked after `patience_s`. What a decider that is out left
+undecided stays as it is: that is bias, and a replay shows it.
 
 Departures from the paper: late and gone users, of whom it has none; a message carries its sender's degree, so
-that each end knows the weight of the edge; `message_noise`, drawn afresh for each directed edge and round, is
-added to what is sent only (the repair of the accounting notes, section 3), and the sum is kept up to that noise.
+that each end knows the weight of the edge without asking first; `message_noise`, drawn afresh for each directed
+edge and round, is added to what is sent only (the repair of the accounting notes, section 3), and the sum is kept
+up to that noise.
 """
 
 from __future__ import annotations
@@ -43,8 +48,10 @@ class _Neighbour:
     peer: Peer
     decides: bool
     heard: int = 0  # the last round of which its state came
+    meeting: int = 0  # the last round in which we meet, of those open here
+    met_before: int = 0  # the one before that
     states: dict[int, tuple[int, Any]] = field(default_factory=dict)  # round -> degree and state, not used yet
-    flow: Any = None  # of the round before this one, as long as its decider may leave it out
+    flow: tuple[int, Any] | None = None  # the last one, with its round, as long as its decider may leave it out
     skipped: set[int] = field(default_factory=set)  # rounds that its decider left out and we have not come to
     settled: bool = False
     out: bool = False
@@ -62,7 +69,8 @@ class Gossip:
         self._plan = plan
         self._user = user
         self._neighbours = {peer: _Neighbour(peer, peer < user) for peer in neighbours}
-        self._degree = len(self._neighbours)
+        self._met: list[_Neighbour] = []  # whom we meet in the round under way
+        self._degree = 0
         self._inputs = inputs
         self._round = 0  # the one under way; 0 before the first, rounds + 1 after the last
         self._lacking: set[Peer] = set()  # of those, whose state (after the last round: whose last word) is not here
@@ -72,6 +80,7 @@ class Gossip:
         self._held_up_since_s: float | None = None  # since when only the lateness of those we decide about holds us up
         self._waiting: dict[Peer, tuple[float, int]] = {}  # since when for whom, and what we had heard of it then
         self._check_at_s = 0.0
+        self._grown = [0.0, 1.0]  # how much of a flow of k rounds ago is in the sum of states now: entry k + 1
         self._ended = False
 
     @property
@@ -86,12 +95,11 @@ class Gossip:
             return NOTHING
         plan = self._plan
         self._state = self._inputs.contribution(0)
-        releases: tuple[Release, ...] = ()
         if plan.noise.name != "none":
             self._state = self._state + draws.noise(plan.noise, plan.shape) * plan.step
-            releases = tuple(Release(peer, plan.noise.name, plan.noise.scale) for peer in self._neighbours)
         self._check_at_s = now_s + plan.patience_s / 2
         sends = self._open_round(draws)
+        releases = tuple(Release(one.peer, plan.noise.name, plan.noise.scale) for one in self._met)
         step = self._advance(now_s, draws)
         return Step((*sends, *step.sends), step.wake_at_s, releases)
 
@@ -120,7 +128,8 @@ class Gossip:
         """Whether the message belongs here; what comes too late to count is taken and dropped."""
         if message.type == messages.EXCHANGE:
             number, degree = message.fields
-            if number != neighbour.heard + 1:
+            changing = self._plan.coin is not None
+            if neighbour.settled or (number <= neighbour.heard if changing else number != neighbour.heard + 1):
                 return False
             neighbour.heard = number
             if number >= self._round:
@@ -140,15 +149,24 @@ class Gossip:
         return True
 
     def _take_skip(self, neighbour: _Neighbour, number: int) -> bool:
-        """A decider's next state comes after this word, so we are in the round behind that one, or not there yet."""
-        if number == self._round - 1 and neighbour.flow is not None:
-            self._state = self._state - neighbour.flow
+        """A decider's next state comes after this word, so we have not passed our next meeting, if we are that far."""
+        if neighbour.flow is not None and neighbour.flow[0] == number:
+            self._undo(neighbour.flow[1], self._round - 1 - number)
             neighbour.flow = None
             return True
         if number in neighbour.states and number not in neighbour.skipped:
             neighbour.skipped.add(number)
             return True
         return False
+
+    def _undo(self, flow: Any, rounds_ago: int) -> None:
+        """Takes a flow back, so that the sum of all states is as if it had never been."""
+        gamma = self._plan.gamma
+        while len(self._grown) < rounds_ago + 2:
+            self._grown.append(gamma * self._grown[-1] + (1.0 - gamma) * self._grown[-2])
+        self._state = self._state - flow * self._grown[rounds_ago + 1]
+        if rounds_ago:
+            self._before = self._before - flow * self._grown[rounds_ago]
 
     # Rounds
 
@@ -158,20 +176,31 @@ class Gossip:
         self._round += 1
         self._held_up_since_s = None
         if self._round > plan.rounds:
-            self._lacking = {one.peer for one in self._live() if one.decides and not one.settled}
-            return [Send(one.peer, Message(messages.SETTLED)) for one in self._live() if not one.decides]
+            self._met = [one for one in self._neighbours.values() if one.meeting and not one.out]
+            self._lacking = {one.peer for one in self._met if one.decides and not one.settled}
+            return [Send(one.peer, Message(messages.SETTLED)) for one in self._met if not one.decides]
+        self._meet(draws)
         self._sent = self._state
         sends = []
-        for neighbour in self._live():
+        for neighbour in self._met:
+            neighbour.met_before, neighbour.meeting = neighbour.meeting, self._round
             value = self._sent
             if plan.message_noise is not None:
                 value = snapped(value, plan.step) + draws.noise(plan.message_noise, plan.shape) * plan.step
             sends.append(Send(neighbour.peer, Message(messages.EXCHANGE, (self._round, self._degree), value)))
-        self._lacking = {one.peer for one in self._live() if self._round not in one.states}
+        self._lacking = {one.peer for one in self._met if self._round not in one.states}
         return sends
 
-    def _live(self) -> list[_Neighbour]:
-        return [one for one in self._neighbours.values() if not one.out]
+    def _meet(self, draws: Draws) -> None:
+        """On a graph that stays, degrees and weights stay too, whoever is out."""
+        coin = self._plan.coin
+        if coin is None:
+            self._met = [one for one in self._neighbours.values() if not one.out]
+            self._degree = len(self._neighbours)
+        else:
+            met = [self._neighbours[peer] for peer in draws.meet(self._round, coin)]
+            self._met = [one for one in met if not one.out]
+            self._degree = len(self._met)
 
     def _advance(self, now_s: float, draws: Draws) -> Step:
         """Goes on as far as what is here allows."""
@@ -202,7 +231,7 @@ class Gossip:
         return now_s >= self._held_up_since_s + self._plan.patience_s  # as the wake was reckoned
 
     def _is_behind(self, neighbour: _Neighbour) -> bool:
-        return neighbour.heard < self._round - 1
+        return neighbour.heard < neighbour.met_before
 
     def _close_round(self) -> list[Send]:
         """Moves by the flows of all edges that count."""
@@ -210,8 +239,10 @@ class Gossip:
         accelerated = number > 1 and plan.gamma != 1.0
         moved = self._state
         sends = []
-        for neighbour in self._live():
+        for neighbour in self._met:
             came, neighbour.flow = neighbour.states.pop(number, None), None
+            if neighbour.out:
+                continue
             if came is None:
                 sends.append(Send(neighbour.peer, Message(messages.SKIPPED, (number,))))
                 if not self._is_behind(neighbour):  # it was waited for, and may be gone
@@ -223,7 +254,7 @@ class Gossip:
             flow = (came[1] - self._sent) * _weight(plan.weights, self._degree, came[0], plan.degree_max)
             moved = moved + flow
             if neighbour.decides:
-                neighbour.flow = flow * plan.gamma if accelerated else flow
+                neighbour.flow = (number, flow * plan.gamma if accelerated else flow)
         if accelerated:
             moved = moved * plan.gamma + self._before * (1.0 - plan.gamma)
         self._before, self._state = self._state, moved
@@ -241,7 +272,7 @@ class Gossip:
         """Tells bootstrap of whom we have waited for in vain, those included without whom we went on."""
         patience_s = self._plan.patience_s
         self._check_at_s = now_s + patience_s / 2
-        missing = self._lacking | {one.peer for one in self._live() if self._is_behind(one)}
+        missing = self._lacking | {one.peer for one in self._met if not one.out and self._is_behind(one)}
         waiting: dict[Peer, tuple[float, int]] = {}
         sends = []
         for peer in sorted(missing):

@@ -58,13 +58,14 @@ class GossipPlan(AveragingPlan):
 
     rounds: int
     gamma: float  # 1 without acceleration
+    coin: float | None = None  # with which probability a pair meets in a round, where the graph changes
 
     @property
     def length(self) -> int:
         return self.rounds
 
     def exchanges(self, edges: int) -> int:
-        return 2 * edges * self.rounds
+        return round(2 * edges * self.rounds * (1.0 if self.coin is None else self.coin))
 
 
 def check_gossip(plan: GossipPlan, message: Message) -> str | None:

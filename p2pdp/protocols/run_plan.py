@@ -35,7 +35,7 @@ class RunPlan:
     def facts(self) -> Mapping[str, int | str | float]:
         """What bootstrap signs beside the keys: claims may rest on these."""
         assert self.graph is not None
-        digest = self.graph.digest.hex()
+        digest = "changing" if self.spec.graph.changing else self.graph.digest.hex()
         named: dict[str, Fact] = {"n": self.n, "graph": digest, "dimensions": self.dimensions, "sampler": self.sampler}
         return named | dict(self.graph_facts)
 
@@ -62,7 +62,8 @@ class RunPlan:
     def neighbours(self, user: Peer) -> Sequence[Peer] | None:
         """None stands for everybody, on a complete graph."""
         assert self.graph is not None
-        return None if self.spec.graph.kind == "complete" else self.graph.neighbours[user]
+        everybody = self.spec.graph.kind == "complete" or self.spec.graph.changing
+        return None if everybody else self.graph.neighbours[user]
 
 
 def plan_run(
@@ -70,7 +71,8 @@ def plan_run(
 ) -> RunPlan:
     """May raise `RunFailed` where the graph's kind has none for this n."""
     found = find_protocol(spec.run.protocol)
-    graph = make_graph(spec.graph, n, spec.run.seed or 0, edges)
+    changing = spec.graph.changing  # then everybody may meet everybody, and nobody knows the graphs
+    graph = complete_graph(n) if changing else make_graph(spec.graph, n, spec.run.seed or 0, edges)
     facts = found.graph_facts(spec, graph)
     plan = found.plan(spec, n, dimensions, facts)
     return RunPlan(spec, n, dimensions, found, plan, sampler or spec.noise.sampler, graph, facts)

@@ -18,7 +18,7 @@ from p2pdp.core.messages import FINAL, GO, SILENT, TOKEN
 from p2pdp.core.step import Message, Step
 from p2pdp.core.values import LinearForm, Source
 from p2pdp.ledger.messages import public_message
-from p2pdp.ledger.records import CHOSEN, DRAWN, KIND_NAMES, OPENED, OWN, RECEIVED, SENT, STARTED, Contents, Record
+from p2pdp.ledger.records import CHOSEN, DRAWN, KIND_NAMES, MET, OPENED, OWN, RECEIVED, SENT, STARTED, Contents, Record
 from p2pdp.protocols.participant import Participant
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.tasks.inputs import SymbolicInputs
@@ -63,6 +63,12 @@ class Player:
         if record.body[0] != options or not 0 <= record.body[1] < options:
             raise self.mismatch(record, "is not the choice that the protocol makes here")
         return int(record.body[1])
+
+    def meet(self, number: int, coin: float) -> list[Peer]:
+        record = self._take(MET)
+        if record.body[0] != number or not all(type(peer) is int and peer != self.user for peer in record.body[1]):
+            raise self.mismatch(record, "is not the meeting that the protocol has here")
+        return list(record.body[1])
 
     def _take(self, kind: int) -> Record:
         if self.cursor >= len(self.records):

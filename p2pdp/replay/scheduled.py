@@ -41,6 +41,9 @@ class _Draws:
     def choice(self, options: int) -> NoReturn:
         raise RuntimeError(f"a machine on a ring chose one of {options}")
 
+    def meet(self, number: int, coin: float) -> NoReturn:
+        raise RuntimeError(f"a machine on a ring meets others in round {number} with probability {coin}")
+
 
 def scheduled(run: RunPlan) -> Transcript:
     """What everybody will see; the caller owes a plan that `is_scheduled`."""

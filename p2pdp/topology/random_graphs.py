@@ -29,9 +29,14 @@ def draw_edges(part: GraphPart, n: int, seed: int, attempt: int) -> tuple[Any, A
     return RANDOM_KINDS[part.kind](part, n, np.random.Generator(np.random.Philox(key=int.from_bytes(key, "big"))))
 
 
+def edge_probability(part: GraphPart, n: int) -> float:
+    """As given, else 2 ln n / n, at which the graph is connected with a probability near 1."""
+    return min(1.0, 2.0 * math.log(n) / n) if part.probability is None else part.probability
+
+
 def _erdos_renyi(part: GraphPart, n: int, generator: np.random.Generator) -> tuple[Any, Any]:
     """Each pair is an edge with `probability` (default 2 ln n / n), by skipping over the pairs that are none."""
-    probability = min(1.0, 2 * math.log(n) / n) if part.probability is None else part.probability
+    probability = edge_probability(part, n)
     row_starts = np.concatenate(([0], np.cumsum(np.arange(n - 1, 0, -1))))
     pairs = n * (n - 1) // 2
     if probability >= 1:

@@ -7,11 +7,17 @@ import pytest
 from p2pdp.accounting.gossip_published import theorem_4_alpha_most
 from p2pdp.accounting.renyi import best_epsilon
 from p2pdp.audit.gossip_hidden_graph import hidden_graph_account
+from p2pdp.audit.ground import Ground
 from p2pdp.mechanisms import gaussian
 from tests.audit.gossips import gossip, ground_of
 from tests.audit.runs import DELTA, quiet, ring
 
 RANDOM = gossip(20, "regular", "rounds = 3", extra="degree = 3")
+
+
+def secret(ground: Ground) -> Ground:
+    """The same run as if pairs had tossed for its edges."""
+    return replace(ground, run=replace(ground.run, plan=replace(ground.run.plan, coin=0.1)))
 
 
 def test_a_graph_from_the_seed_in_the_spec_is_known_so_nothing_is_bounded() -> None:
@@ -21,9 +27,10 @@ def test_a_graph_from_the_seed_in_the_spec_is_known_so_nothing_is_bounded() -> N
 
 
 def test_whom_one_met_tells_all_and_the_others_share_the_rest() -> None:
-    ground = ground_of(quiet(RANDOM))
+    ground = secret(ground_of(quiet(RANDOM)))
     (claim,) = hidden_graph_account(ground).claims
     local = gaussian.epsilon_of(DELTA, 0.5)
+    assert claim.bound is True
     assert claim.conditioning == "view"
     assert claim.epsilon_max == pytest.approx(local)
     assert claim.epsilon_mean == pytest.approx(local), "at small deltas the orders allowed are too small to beat it"
@@ -32,7 +39,7 @@ def test_whom_one_met_tells_all_and_the_others_share_the_rest() -> None:
 def test_others_than_those_it_met_have_the_lesser_of_theorem_and_ceiling() -> None:
     """16 of 19 are not met: 2 * 3 * 2 / 16 of local noise, as a divergence at orders up to that of sigma = 2 Delta."""
     delta = 0.14
-    ground = replace(ground_of(quiet(RANDOM)), delta=delta)
+    ground = replace(secret(ground_of(quiet(RANDOM))), delta=delta)
     (claim,) = hidden_graph_account(ground).claims
     far = best_epsilon(
         lambda excess: (1.0 + excess) * 0.25 * 0.75 / 2.0, delta, excess_most=theorem_4_alpha_most(0.5) - 1.0
@@ -42,7 +49,7 @@ def test_others_than_those_it_met_have_the_lesser_of_theorem_and_ceiling() -> No
 
 
 def test_where_the_order_may_not_exceed_little_the_local_ceiling_is_less() -> None:
-    ground = ground_of(quiet(RANDOM.replace("sigma = 2.0", "sigma = 0.2")))
+    ground = secret(ground_of(quiet(RANDOM.replace("sigma = 2.0", "sigma = 0.2"))))
     (claim,) = hidden_graph_account(ground).claims
     assert claim.epsilon_mean == pytest.approx(gaussian.epsilon_of(DELTA, 5.0))
 

@@ -161,6 +161,15 @@ def test_contexts_of_other_lengths_are_our_own_mistake(lengths: tuple[int, int, 
         Channel(ALICE, BOB.public, CONTEXT[:-1], 4, 9)
 
 
+def test_both_ends_share_a_secret_of_this_run_that_is_not_their_key() -> None:
+    mine, theirs = pair()
+    assert mine.pair_secret == theirs.pair_secret == pair(9, 4)[0].pair_secret
+    assert len(mine.pair_secret) == 64
+    other = context_bytes(1, bytes([9] * 16), bytes(32), bytes(32))
+    assert pair(context=other)[0].pair_secret != mine.pair_secret
+    assert mine._shared not in mine.pair_secret
+
+
 def test_nothing_of_a_channel_is_shown() -> None:
     alice, _ = pair()
     alice.seal(b"", NONCE)

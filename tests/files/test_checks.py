@@ -6,7 +6,8 @@ import pytest
 
 from p2pdp.core.errors import UsageError
 from p2pdp.core.spec import Spec
-from p2pdp.files.checks import DEFAULT_TASKS, NEEDED, ONLY, POSSIBLE, TASKS, applies
+from p2pdp.files.checks import NEEDED, ONLY, applies
+from p2pdp.files.combinations import DEFAULT_TASKS, POSSIBLE, TASKS
 from p2pdp.files.schema import PROTOCOLS, SECTIONS
 from p2pdp.files.spec import parse_spec
 
@@ -111,7 +112,11 @@ BAD = [
     (WALK, ['graph.path="e.csv"'], r"^\[graph\] path: only kind"),
     (WALK, ['graph.kind="file"'], r"^\[graph\] path: missing"),
     (WALK, ['graph.kind="regular"'], r"^\[graph\] degree: missing"),
-    (WALK, ["graph.changing=true"], r"^\[graph\] changing: a graph of kind"),
+    (WALK, ["graph.changing=true"], r"^\[graph\] changing: pairs of users toss coins"),
+    (GOSSIP, ['graph.kind="regular"', "graph.degree=4", "graph.changing=true"], r'can change, not "regular"'),
+    (GOSSIP, ["graph.changing=true", 'graph.weights="maxdegree"'], r"^\[graph\] weights: nobody knows"),
+    (GOSSIP, ["graph.changing=true", "graph.public=true"], r"^\[graph\] public: of a graph that changes"),
+    (PAIRS, ['graph.kind="erdos_renyi"', "graph.changing=true"], r"^\[graph\] changing: bootstrap draws"),
     (WALK, ['graph.kind="erdos_renyi"', "graph.changing=true"], r"^\[graph\] changing: only gossip"),
     (WALK, ['graph.kind="grid"', "graph.rows=4"], r"^\[graph\] rows: .* the 6 nodes"),
     (WALK, ['graph.kind="grid"', "graph.rows=2", "graph.columns=2"], r"^\[graph\] rows: .* the 6 nodes"),

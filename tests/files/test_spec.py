@@ -50,7 +50,7 @@ kind = "erdos_renyi"
 probability = 0.5
 weights = "lazy"
 changing = true
-public = true
+public = false
 [gossip]
 rounds = "auto"
 accelerated = true
@@ -203,7 +203,7 @@ def test_the_digest_names_everything_but_places() -> None:
         "run.nodes=33", "run.seed=1", 'run.transport="memory"', 'run.durability="power"', "run.patience_s=11",
         "run.min_nodes=3", "run.enrol_timeout_s=61", 'run.expires="2031-01-31T12:00:00Z"', "run.audit=false",
         'transport.host="h"', "transport.port=1", "graph.probability=0.25", 'graph.weights="uniform"',
-        "graph.public=false", "gossip.rounds=2", "gossip.accelerated=false", "gossip.message_sigma=1",
+        "gossip.rounds=2", "gossip.accelerated=false", "gossip.message_sigma=1",
         'gossip.publish="all"', "gossip.lambda=0.5", "noise.sigma=1", 'noise.sampler="exact"', 'data.target="b"',
         'data.columns=["a"]', 'data.rule="> 1"', "data.unit_norm=false", "task.rate=1", "privacy.delta=1e-7",
         "privacy.colluders=[3]", "privacy.budget=1", 'task.kind="linear_regression"',

@@ -16,6 +16,7 @@ from p2pdp.ledger.records import (
     DRAWN,
     INPUTS,
     LEDGER_MAGIC,
+    MET,
     NOTE,
     OPENED,
     POOL,
@@ -394,6 +395,19 @@ def test_a_choice_is_recorded_with_its_options() -> None:
     assert journal.choose(5, lambda options: options - 1) == 4
     (record,) = read(files(journal.take_writes())[VIEW]).records
     assert (record.kind, record.body) == (CHOSEN, [5, 4])
+
+
+def test_a_meeting_is_recorded_and_not_tossed_for_again() -> None:
+    journal = Journal()
+    assert journal.meet(3, lambda number: [number, 7]) == [3, 7]
+    stored = files(journal.take_writes())[VIEW]
+    (record,) = read(stored).records
+    assert (record.kind, record.body) == (MET, [3, [3, 7]])
+    assert Journal(stored).meet(3, lambda _: []) == [3, 7]
+    with pytest.raises(VerificationFailed, match="record 0"):
+        Journal(stored).meet(4, lambda _: [])
+    with pytest.raises(VerificationFailed, match="record 0"):
+        Journal(stored).choose(5, lambda _: 0)
 
 
 def test_the_text_of_a_journal_shows_no_value() -> None:

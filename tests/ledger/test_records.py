@@ -128,13 +128,14 @@ def test_the_skeleton_has_the_same_hashes_and_no_value() -> None:
 
 
 def test_every_kind_has_a_name_and_events_are_what_machines_are_told() -> None:
-    assert len(KIND_NAMES) == 15
-    assert [KIND_NAMES[kind] for kind in (OPENED, DRAWN, CLOSED, records.INPUTS, records.NOTE)] == [
+    assert len(KIND_NAMES) == 16
+    assert [KIND_NAMES[kind] for kind in (OPENED, DRAWN, CLOSED, records.INPUTS, records.NOTE, records.MET)] == [
         "opened",
         "drawn",
         "closed",
         "inputs",
         "note",
+        "met",
     ]
     assert {STARTED, RECEIVED, OWN, WOKEN} == EVENT_KINDS
     assert digest(b"") == NO_VALUE_DIGEST
@@ -282,7 +283,7 @@ def test_the_border_between_public_part_and_digest_cannot_be_moved() -> None:
         records.pack([1, 2]),
         records.pack([2, STARTED, 0, 1.0]),
         records.pack([0, STARTED, 0, 1.0]),
-        records.pack([1, 15, 0]),
+        records.pack([1, 16, 0]),
         records.pack([1, -1, 0]),
         records.pack([1.0, STARTED, 0]),
         records.pack([True, STARTED, 0]),

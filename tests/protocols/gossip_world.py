@@ -13,10 +13,11 @@ from p2pdp.core import messages
 from p2pdp.core.draws import Mechanism
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer
 from p2pdp.core.step import Message, Step
+from p2pdp.crypto.pair_coins import PairCoins
 from p2pdp.protocols.gossiping import Gossip
 from p2pdp.protocols.gossiping_plan import GossipPlan, check_gossip
 from p2pdp.topology.gossip_rounds import acceleration
-from p2pdp.topology.graphs import Graph
+from p2pdp.topology.graphs import Graph, graph_of_edges
 from p2pdp.topology.spectra import spectrum_ends
 from p2pdp.topology.weights import largest_degree, sparse_weights
 
@@ -40,7 +41,7 @@ def plan_of(graph: Graph, rounds: int, *, accelerated: bool = False, **more: Any
         rounds=rounds,
         weights=weights,
         degree_max=max(1, largest_degree(graph)),
-        gamma=acceleration(gap) if accelerated else 1.0,
+        gamma=more.pop("gamma", acceleration(gap) if accelerated else 1.0),
         gap=gap,
         **(terms | more),
     )
@@ -58,8 +59,9 @@ class Value:
 class Noise:
     """Draws that are known beforehand."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, coins: PairCoins | None = None) -> None:
         self._random = np.random.default_rng(seed)
+        self._coins = coins
         self.drawn: list[int] = []
 
     def noise(self, mechanism: Mechanism, shape: tuple[int, ...]) -> Any:
@@ -69,6 +71,16 @@ class Noise:
 
     def choice(self, options: int) -> int:
         raise AssertionError("gossip makes no choices")
+
+    def meet(self, number: int, coin: float) -> list[Peer]:
+        assert self._coins is not None
+        return self._coins.neighbours_in(number, coin)
+
+
+def coins_of(seed: int, n: int) -> list[PairCoins]:
+    """What pairs share."""
+    secrets = [[f"{seed} {sorted((one, other))}".encode() for other in range(n)] for one in range(n)]
+    return [PairCoins({peer: secrets[one][peer] for peer in range(n) if peer != one}) for one in range(n)]
 
 
 @dataclass
@@ -91,7 +103,8 @@ class GossipWorld:
     wake_at_s: dict[Peer, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.draws = [Noise(self.seed * 1000 + user) for user in range(self.graph.n)]
+        coins = coins_of(self.seed, self.graph.n)
+        self.draws = [Noise(self.seed * 1000 + user, coins[user]) for user in range(self.graph.n)]
         self.machines = [
             Gossip(self.plan, user, self.graph.neighbours[user], Value(self.values[user]))
             for user in range(self.graph.n)
@@ -164,11 +177,19 @@ class GossipWorld:
         raise AssertionError("gossip does not end")
 
 
-def expected(plan: GossipPlan, graph: Graph, values: Any) -> Any:
+def met_in(coins: list[PairCoins], number: int, coin: float) -> Graph:
+    pairs = [(user, peer) for user, one in enumerate(coins) for peer in one.neighbours_in(number, coin)]
+    return graph_of_edges(len(coins), pairs)
+
+
+def expected(plan: GossipPlan, graph: Graph, values: Any, seed: int = 0) -> Any:
     """What undisturbed rounds give, by dense matrix products."""
+    coins = coins_of(seed, graph.n)
     matrix = sparse_weights(graph, plan.weights).toarray()
     before, now = np.asarray(values, dtype=float), np.asarray(values, dtype=float)
     for number in range(1, plan.rounds + 1):
+        if plan.coin is not None:
+            matrix = sparse_weights(met_in(coins, number, plan.coin), plan.weights).toarray()
         moved = matrix @ now
         if number > 1:
             moved = plan.gamma * moved + (1 - plan.gamma) * before

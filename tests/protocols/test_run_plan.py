@@ -7,6 +7,7 @@ import pytest
 
 from p2pdp.core.errors import RunFailed, UsageError, VerificationFailed
 from p2pdp.core.spec import GraphPart
+from p2pdp.files.spec import parse_spec
 from p2pdp.protocols.run_plan import plan_of_facts, plan_run
 from tests.protocols.world import histogram_spec, sum_spec
 
@@ -37,6 +38,20 @@ def test_facts_tell_runs_apart() -> None:
 def test_on_a_complete_graph_nobody_needs_a_list_of_neighbours() -> None:
     assert plan_run(sum_spec(n=5, hops=9), 5, 1).neighbours(2) is None
     assert plan_run(sum_spec(n=5, hops=9, kind="path"), 5, 1).neighbours(2) == (1, 3)
+
+
+def test_on_a_graph_that_changes_everybody_may_meet_everybody_and_nobody_knows_the_graphs() -> None:
+    text = (
+        '[run]\nprotocol = "gossip.average"\nnodes = 9\n[graph]\nkind = "erdos_renyi"\nprobability = 0.25\n'
+        'changing = true\n[gossip]\nrounds = 8\nlambda = 0.4\n[noise]\nmechanism = "gaussian"\nsigma = 1.0\n'
+        '[data]\nkind = "uniform"\nclip = [0.0, 1.0]\n[privacy]\ndelta = 1e-5\n'
+    )
+    run = plan_run(parse_spec(text, None), 9, 1)
+    assert run.neighbours(3) is None
+    assert (run.facts["graph"], run.facts["gap"], run.facts["degree_max"]) == ("changing", 0.4, 8)
+    assert run.plan.coin == 0.25
+    assert run.exchanges == 2 * 36 * 8 // 4
+    assert plan_of_facts(run.spec, run.facts).plan == run.plan
 
 
 def test_a_random_graph_follows_the_seed_of_the_spec() -> None:

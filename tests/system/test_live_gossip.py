@@ -14,8 +14,12 @@ from tests.system.launched import ROLES, Launched
 
 @pytest.mark.parametrize(
     "text",
-    [gossip(6, "ring", "rounds = 400", patience_s=6), gossip(6, "complete", "activations = 1500", "randomized", 6)],
-    ids=["average", "randomized"],
+    [
+        gossip(6, "ring", "rounds = 400", patience_s=6),
+        gossip(6, "erdos_renyi", "rounds = 300", patience_s=6).replace("[gossip]", "changing = true\n[gossip]"),
+        gossip(6, "complete", "activations = 1500", "randomized", 6),
+    ],
+    ids=["average", "changing", "randomized"],
 )
 def test_users_and_bootstrap_are_killed(tmp_path: Path, text: str) -> None:
     with Launched(tmp_path, text) as run:

@@ -1,0 +1,42 @@
+"""A fresh random graph each round that nobody knows: both ends of a pair toss the same coin.
+
+Each pair of users shares a secret that nobody else has, made from the key of their channel. Whether they are
+neighbours in a round is a keyed hash of the round below a threshold, so both know it and a third one cannot tell
+it from chance. A node tosses one coin for everybody else in each round: O(n) work a node and round, eight rounds
+by one hash.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from hashlib import blake2b
+from typing import Final
+
+from p2pdp.core.ids import Peer
+
+_COIN_BYTES: Final = 8
+_COINS: Final = blake2b.MAX_DIGEST_SIZE // _COIN_BYTES  # rounds that one hash is enough for
+_SCALE: Final = 1 << (8 * _COIN_BYTES)
+
+
+class PairCoins:
+    """One end's coins with everybody else; `secrets` are the same at both ends of a pair."""
+
+    def __init__(self, secrets: Mapping[Peer, bytes]) -> None:
+        self._secrets = sorted(secrets.items())
+        self._block = -1
+        self._tossed: list[bytes] = []  # for each peer the coins of the rounds of one block
+
+    def neighbours_in(self, number: int, probability: float) -> list[Peer]:
+        """Whom this end meets in a round."""
+        block, place = divmod(number, _COINS)
+        if block != self._block:
+            what = block.to_bytes(8, "big")
+            self._tossed = [blake2b(what, key=secret, person=b"p2pdp coin").digest() for _, secret in self._secrets]
+            self._block = block
+        start, below = place * _COIN_BYTES, int(probability * _SCALE)
+        return [
+            peer
+            for (peer, _), coins in zip(self._secrets, self._tossed, strict=True)
+            if int.from_bytes(coins[start : start + _COIN_BYTES], "big") < below
+        ]

@@ -1,0 +1,25 @@
+from __future__ import annotations
+
+import pytest
+
+from p2pdp.files.combinations import POSSIBLE, TASKS, family, mechanisms, randomized, ring_sum
+from p2pdp.files.spec import parse_spec
+from tests.files.test_checks import BASES
+
+
+@pytest.mark.parametrize("base", BASES)
+def test_every_protocol_has_mechanisms_for_each_of_its_tasks_and_its_own_is_one(base: str) -> None:
+    spec = parse_spec(base, None)
+    assert spec.noise.mechanism in mechanisms(spec)
+    assert spec.task.kind in TASKS[spec.run.protocol]
+    assert family(spec) == spec.run.protocol.split(".")[0]
+    assert randomized(spec) == (spec.run.protocol == "gossip.randomized")
+    assert not ring_sum(spec) or spec.walk is not None
+
+
+def test_each_entry_names_a_key_and_says_why_in_a_sentence() -> None:
+    spec = parse_spec(BASES[0], None)
+    for name, possible, why in POSSIBLE:
+        assert name.count(".") == 1
+        assert possible(spec)
+        assert why(spec).endswith(".")
