@@ -54,6 +54,8 @@ _BODIES: Final[dict[int, tuple[Any, ...]]] = {
 }
 _FIELDS: Final[dict[str, tuple[Any, ...]]] = {
     **dict.fromkeys((messages.BEGIN, messages.TOKEN, messages.TOTAL, messages.LOST), (int, int)),
+    **dict.fromkeys((messages.RELAY, messages.REPORT), (int, int)),
+    messages.MARK: (int,),
     **dict.fromkeys((messages.OUT, EXCLUSION), (int, bytes)),
     messages.HEAD: (int, bytes),
     **dict.fromkeys((messages.EXCHANGE, messages.SKIPPED), (int,)),

@@ -20,6 +20,12 @@ SKIPPED: Final = "skipped"  # user -> user: the sender, who decides, did not cou
 SETTLED: Final = "settled"  # user -> user: all that the sender decides about our edge is decided
 FINAL: Final = "final"  # user -> itself: its own result; field rounds
 ACTIVATIONS: Final = "activations"  # bootstrap -> user: part, parts, its activations as [number, other end]
+RELAY: Final = "relay"  # user -> user: a sealed report on its way; fields its name, round
+MARK: Final = "mark"  # user -> user: the sender has sent all that it had in a round; field round
+COVER: Final = "cover"  # user -> user: as long as a report, and none
+REPORT: Final = "report"  # user -> curator: a sealed report at its end; fields its name, last round + 1
+OPENED_REPORT: Final = "opened"  # curator -> itself: a report without its seal; field its name
+RESOLVED: Final = "resolved"  # bootstrap -> curator: who is out is settled; fields those, what comes again as [item, sender]
 FINISHED: Final = "finished"  # user -> curator: its part is done; with its result if the spec publishes that
 RESULT: Final = "result"  # curator -> all: what the spec publishes
 DONE: Final = "done"  # curator -> bootstrap: published; nothing can get lost any more
@@ -39,11 +45,11 @@ WARD: Final = "ward"  # bootstrap -> holder: fields item, step; it takes the pla
 
 _new: Final = tuple.__new__  # a named tuple takes its arguments through a function of Python
 
-_IN_CUSTODY: Final = frozenset({BEGIN, TOKEN, TOTAL, LOST})
+_IN_CUSTODY: Final = frozenset({BEGIN, TOKEN, TOTAL, RELAY, REPORT, LOST})
 
 # A peer that has closed takes none of these, and nothing is missing then.
 IDLE_TALK: Final = frozenset(
-    {GO, PROBE, ALIVE, SPARED, OUT, SEEN, KEPT, WARD, RESULT, SILENT, EXCHANGE, SKIPPED, SETTLED}
+    {GO, PROBE, ALIVE, SPARED, OUT, SEEN, KEPT, WARD, RESULT, SILENT, EXCHANGE, SKIPPED, SETTLED, COVER, MARK, RESOLVED}
 )
 
 

@@ -24,6 +24,8 @@ _FIELDS: Final[dict[str, tuple[type, ...]]] = {
     messages.WARD: (int, int),
     messages.HEAD: (int, bytes),
     messages.SKELETON: (int, int),
+    **dict.fromkeys((messages.RELAY, messages.REPORT), (int, int)),
+    messages.RESOLVED: (list, list),
     messages.SILENT: (int, int, int),
     messages.SPARED: (int,),
     messages.OUT: (int, bytes),
@@ -44,7 +46,13 @@ def read_message(packed: bytes, salt: bytes, value: bytes) -> Message | None:
         return None
     if message.type == messages.SEEN and not all(_is_pair(entry) for part in message.fields[1:] for entry in part):
         return None
+    if message.type == messages.RESOLVED and not _names_and_pairs(*message.fields):
+        return None
     return message
+
+
+def _names_and_pairs(names: list[object], pairs: list[object]) -> bool:
+    return all(type(name) is int for name in names) and all(map(_is_pair, pairs))
 
 
 def _is_pair(entry: object) -> bool:

@@ -9,7 +9,7 @@ Guarantee: a draw for shape () is an int, for shape (d,) an int64 array of its o
 the draws of a batch are independent; a parameter out of range is a `UsageError`, never a
 silent replacement. A draw of `randomized_response` is -1 for "keep the true value", with
 probability 1 - gamma, and else a uniform category; one of `uniform_counts` is the count
-vector, shape (categories,), of that many uniform elements.
+vector, shape (categories,), of that many uniform elements; one of `uniform_bits` is 64 uniform bits.
 
 The caller makes the sampler after a fork. `ExactSampler` holds no random state, so a
 mistake there is harmless; `FastSampler` refuses to work in a second process, because two
@@ -41,6 +41,7 @@ SCALE_MAX: Final = 2.0**56
 
 _PLAIN_NOISE: Final = ("gaussian", "laplace")
 _CATEGORICAL: Final = ("randomized_response", "uniform_counts")
+_BITS: Final = "uniform_bits"
 _OPTIONS_MAX: Final = 2**63 - 1
 
 Draws64 = npt.NDArray[np.int64]
@@ -62,6 +63,8 @@ class ExactSampler:
                 secrets.randbelow(mechanism.categories) if secrets.randbelow(outcomes) < uniform else -1
                 for _ in range(size)
             ]
+        elif mechanism.name == _BITS:
+            values = np.frombuffer(secrets.token_bytes(8 * size), dtype=np.int64).tolist()
         else:
             values = []
             for _ in range(count):
@@ -129,6 +132,8 @@ def _float_batch(generator: np.random.Generator, mechanism: Mechanism, shape: Sh
     elif mechanism.name == "randomized_response":
         uniform = generator.random(size) < mechanism.scale
         values = np.where(uniform, generator.integers(categories, size=size), -1)
+    elif mechanism.name == _BITS:
+        values = generator.integers(-(2**63), 2**63 - 1, size=size, endpoint=True)
     else:
         values = generator.multinomial(int(mechanism.scale), np.full(categories, 1 / categories), size=count)
     return values.tolist() if shape == () else list(values.reshape(count, *shape))
@@ -155,7 +160,7 @@ def _opendp_noise(name: str, scale: float) -> Callable[[list[int]], list[int]]:
 def _checked_size(mechanism: Mechanism, shape: Shape, count: int) -> int:
     """How many numbers a batch is made of; whatever cannot be drawn is refused here."""
     name, scale, categories = mechanism.name, mechanism.scale, mechanism.categories
-    if name not in _PLAIN_NOISE + _CATEGORICAL:
+    if name not in (*_PLAIN_NOISE, *_CATEGORICAL, _BITS):
         raise UsageError(f"No sampler knows a mechanism named {name!r}.")
     positive(f"The scale of {name}", scale)
     if scale > SCALE_MAX:

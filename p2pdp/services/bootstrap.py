@@ -69,6 +69,7 @@ class Bootstrap:
         self._probes: dict[Peer, _Probe] = {}
         self._unanswered: dict[Peer, dict[Peer, float]] = {}  # who is out -> who has still to answer, since when
         self._settlement = Settlement()
+        self._unsettled: list[Peer] = []  # who is out, and what became of what it held is not decided
         self._began_at: dict[int, Peer] = {start.item: start.user for start in starts}
         self.out: list[Peer] = []
 
@@ -192,6 +193,7 @@ class Bootstrap:
             waiting.pop(peer, None)
         if not self._done:
             self._unanswered[peer] = dict.fromkeys((CURATOR, *asked), now_s)
+            self._unsettled.append(peer)
         for item, user in self._began_at.items():
             if user == peer and self._going:
                 self._settlement.claim(BOOTSTRAP, item, 0)
@@ -215,8 +217,11 @@ class Bootstrap:
         if self._done or any(self._unanswered.values()):
             return []
         sends: list[Send] = []
+        again: list[list[int]] = []
         for decision in self._settlement.decide(self.out):
             item, step = decision.item, decision.step
+            if decision.verdict is Verdict.LOST:
+                again.append([item, decision.peer])
             message = Message(decision.verdict.value, (item, step))
             if decision.verdict is Verdict.LOST and decision.peer == BOOTSTRAP:
                 sends.append(self._begin(item, self._anybody(draws)))
@@ -224,6 +229,9 @@ class Bootstrap:
                 sends.append(Send(decision.peer, message))
             else:  # whoever has the item now has no guardian but bootstrap
                 sends.append(Send(decision.peer, message, Custody(item, step)))
+        if self._unsettled:
+            sends.append(Send(CURATOR, Message(messages.RESOLVED, (self._unsettled, again))))
+            self._unsettled = []
         return sends
 
     def _wake_at_s(self) -> float | None:

@@ -1,9 +1,9 @@
 """The curator: collects totals, publishes what the spec says, and keeps the heads of all ledgers.
 
-Guarantee: it publishes once, when every item's total is here (walks) or every user has finished (gossip),
-and does not name who sent a total. It closes when the head of every user's ledger is here, except of those
-who are out, and bootstrap's too. Users that stay behind all others are reported to bootstrap after
-`patience_s`: those who do not finish, and later those who do not hand in their heads.
+Guarantee: it publishes once, when every item's total is here (walks) or every user has finished (gossip, and
+shuffling once no report is still to come), and does not name who sent a total. It closes when the head of every
+user's ledger is here, except of those who are out, and bootstrap's too. Users that stay behind all others are
+reported to bootstrap after `patience_s`: those who do not finish, and later those who do not hand in their heads.
 """
 
 from __future__ import annotations
@@ -13,16 +13,25 @@ from typing import Any
 
 from p2pdp.core import messages
 from p2pdp.core.draws import Draws
-from p2pdp.core.ids import BOOTSTRAP, Peer
+from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer
 from p2pdp.core.messages import HEAD, TOTAL
 from p2pdp.core.step import NOTHING, Fault, Message, Output, Send, Step
+from p2pdp.services.reports import Reports
 
 PUBLISHED_RESULT = "result"
 
 
 class Curator:
-    def __init__(self, n: int, items: int | None, publish: Callable[[Sequence[Any]], Any], patience_s: float) -> None:
+    def __init__(
+        self,
+        n: int,
+        items: int | None,
+        publish: Callable[[Sequence[Any]], Any],
+        patience_s: float,
+        reports: Reports | None = None,
+    ) -> None:
         """`items` is the number of totals to come; None where each user says that it has finished instead."""
+        self._reports = reports
         self._users = set(range(n))
         self._items = items
         self._publish = publish
@@ -45,6 +54,8 @@ class Curator:
     def receive(self, sender: Peer, message: Message, now_s: float, draws: Draws) -> Step:
         if message.type == TOTAL:
             return self._total(sender, message, now_s)
+        if message.type == messages.REPORT:
+            return self._report(sender, message)
         if message.type == messages.FINISHED:
             return self._finished_by(sender, message, now_s)
         if message.type == HEAD:
@@ -53,6 +64,8 @@ class Curator:
             return NOTHING  # its pieces are in the ledger, from where the folder gets them
         if sender == BOOTSTRAP:
             return self._from_bootstrap(message, now_s, draws)
+        if sender == CURATOR and message.type == messages.OPENED_REPORT:
+            return self._published_if_complete(now_s)
         return Step(faults=(Fault("unexpected_message", sender),))
 
     def _from_bootstrap(self, message: Message, now_s: float, draws: Draws) -> Step:
@@ -63,7 +76,25 @@ class Curator:
         if message.type == messages.SPARED:
             self._complained.discard(message.fields[0])
             return Step(wake_at_s=now_s + self._patience_s)
+        if message.type == messages.RESOLVED:
+            return self._resolved(message, now_s)
         return NOTHING if message.type == messages.GO else Step(faults=(Fault("unexpected_message", BOOTSTRAP),))
+
+    def _resolved(self, message: Message, now_s: float) -> Step:
+        if self._reports is None:
+            return NOTHING
+        self._reports.resolved(*message.fields)
+        return self._published_if_complete(now_s) if self._values else NOTHING
+
+    def _report(self, sender: Peer, message: Message) -> Step:
+        """Opens it and tells itself, so that its ledger holds what it came to know."""
+        if self._reports is None or sender not in self._users:
+            return Step(faults=(Fault("unexpected_message", sender),))
+        fault = self._reports.take(sender, message)
+        if fault is not None:
+            return Step(faults=(fault,))
+        opened = Message(messages.OPENED_REPORT, message.fields[:1], self._reports.report(message.fields[0]))
+        return Step(sends=(Send(CURATOR, opened),))
 
     def _total(self, sender: Peer, message: Message, now_s: float) -> Step:
         item, step = message.fields
@@ -81,9 +112,10 @@ class Curator:
 
     def _published_if_complete(self, now_s: float) -> Step:
         complete = self._users <= self._values.keys() if self._items is None else len(self._totals) == self._items
-        if self._done or not complete:
+        if self._done or not complete or (self._reports is not None and not self._reports.complete):
             return NOTHING
-        values = [self._totals[key][2] for key in sorted(self._totals)]
+        values = [] if self._reports is None else self._reports.values()
+        values += [self._totals[key][2] for key in sorted(self._totals)]
         values += [value for _, value in sorted(self._values.items()) if value is not None]
         self.published = self._publish(values)
         self._done = True
@@ -121,6 +153,9 @@ class Curator:
     def excluded(self, peer: Peer, now_s: float, draws: Draws) -> Step:
         self._users.discard(peer)
         receipts = sorted([item, step] for item, (sender, step, _) in self._totals.items() if sender == peer)
+        if self._reports is not None:
+            self._reports.out(peer)
+            receipts = self._reports.receipts_from(peer)
         answer = Send(BOOTSTRAP, Message(messages.SEEN, (peer, receipts, [])))
         step = self._published_if_complete(now_s) if self._values else NOTHING
         return Step((answer, *step.sends, *self._over().sends), step.wake_at_s, outputs=step.outputs)

@@ -35,6 +35,7 @@ GOOD: list[tuple[Mechanism, Shape]] = [
     (Mechanism("randomized_response", 0.5, 10), ()),
     (Mechanism("randomized_response", 0.5, 10), (7,)),
     (Mechanism("uniform_counts", 12.0, 3), (3,)),
+    (Mechanism("uniform_bits", 1.0), (4,)),
 ]
 BAD: list[tuple[Mechanism, Shape, Any]] = [
     *(
@@ -50,6 +51,7 @@ BAD: list[tuple[Mechanism, Shape, Any]] = [
     (Mechanism("gaussian", 5.0, 4), (), 1),
     (Mechanism("uniform_counts", 5.0, 4), (), 1),
     (Mechanism("uniform_counts", 5.0, 4), (3,), 1),
+    (Mechanism("uniform_bits", 1.0, 4), (4,), 1),
     (Mechanism("none", 1.0), (), 1),
     (Mechanism("", 1.0), (), 1),
 ]

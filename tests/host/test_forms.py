@@ -20,6 +20,8 @@ GOOD: dict[str, tuple[Any, ...]] = {
     **dict.fromkeys("ready go result done over probe alive".split(), ()),
     **dict.fromkeys("begin token total lost kept ward skeleton".split(), (4, 7)),
     "head": (12, b"hash"),
+    **dict.fromkeys(("relay", "report"), (4, 7)),
+    "resolved": ([3, 5], [[4, 7]]),
     "silent": (3, 4, 7),
     "spared": (3,),
     "out": (3, b"signature"),
@@ -33,10 +35,11 @@ def read(message: Message) -> Message | None:
 
 
 def test_every_shared_message_has_a_form() -> None:
-    """Those of gossip are its own to check."""
+    """Those of gossip and shuffling are their own to check."""
     types = {value for name, value in vars(messages).items() if name.isupper() and isinstance(value, str)}
     gossip = {messages.EXCHANGE, messages.SKIPPED, messages.SETTLED, messages.FINAL, messages.FINISHED}
-    assert types - gossip - {messages.ACTIVATIONS} == set(GOOD)
+    shuffling = {messages.MARK, messages.COVER, messages.OPENED_REPORT}
+    assert types - gossip - shuffling - {messages.ACTIVATIONS} == set(GOOD)
 
 
 @pytest.mark.parametrize("kind", sorted(GOOD))
@@ -56,6 +59,12 @@ def test_a_message_of_the_promised_form_passes_and_no_other_does(kind: str) -> N
 def test_lists_of_pairs_hold_pairs(pairs: list[Any]) -> None:
     assert read(Message("seen", (3, pairs, []))) is None
     assert read(Message("seen", (3, [], pairs))) is None
+    assert read(Message("resolved", ([], pairs))) is None
+
+
+@pytest.mark.parametrize("names", [["a"], [1.0], [[1]], [b"1"]])
+def test_lists_of_names_hold_whole_numbers(names: list[Any]) -> None:
+    assert read(Message("resolved", (names, []))) is None
 
 
 def test_what_a_protocol_made_up_passes_whatever_its_fields() -> None:

@@ -104,6 +104,13 @@ def test_randomized_response_keeps_the_truth_or_is_uniform(sampler: Sampler, gam
     assert chi_square_p(tallies, chances) > P_MIN
 
 
+def test_each_of_uniform_bits_is_a_fair_coin(sampler: Sampler) -> None:
+    count = 4096
+    words = np.array(sampler.batch(Mechanism("uniform_bits", 1.0), (4,), count)).astype(np.uint64)
+    bits = (words[..., None] >> np.arange(64, dtype=np.uint64)) & np.uint64(1)
+    assert np.all(np.abs(bits.sum(axis=0).astype(float) - count / 2) < 6.5 * math.sqrt(count) / 2)
+
+
 def test_uniform_counts_are_multinomial(sampler: Sampler) -> None:
     elements, categories, count = 100, 4, 10**4
     draws = np.array(sampler.batch(Mechanism("uniform_counts", elements, categories), (categories,), count))

@@ -54,7 +54,13 @@ def hears(bootstrap: Bootstrap, sender: Peer, kind: str, *fields: Any, now_s: fl
 
 
 def sent(step: Step) -> list[tuple[Any, ...]]:
-    return [(send.to, send.message.type, *send.message.fields) for send in step.sends]
+    """All but what the curator is told of exclusions that are settled."""
+    others = (send for send in step.sends if send.message.type != messages.RESOLVED)
+    return [(send.to, send.message.type, *send.message.fields) for send in others]
+
+
+def resolved(step: Step) -> list[tuple[Any, ...]]:
+    return [(send.to, *send.message.fields) for send in step.sends if send.message.type == messages.RESOLVED]
 
 
 def put_out(bootstrap: Bootstrap, peer: Peer, now_s: float = 1.0) -> Step:
@@ -166,6 +172,18 @@ def test_a_neighbour_that_does_not_answer_is_put_out_too() -> None:
     assert sent(step)[:2] == [(CURATOR, messages.OUT, 2, b"signed 2"), (3, messages.OUT, 2, b"signed 2")]
     hears(bootstrap, CURATOR, messages.SEEN, 2, [], [])
     assert sent(hears(bootstrap, 3, messages.SEEN, 2, [], [])) == [(0, messages.LOST, 0, 2)]
+
+
+def test_the_curator_hears_once_of_each_exclusion_what_comes_again_and_from_whom() -> None:
+    bootstrap = going()
+    assert resolved(put_out(bootstrap, 1)) == []
+    assert resolved(hears(bootstrap, 0, messages.SEEN, 1, [], [[0, 2]])) == []
+    assert resolved(hears(bootstrap, CURATOR, messages.SEEN, 1, [], [])) == []
+    assert resolved(hears(bootstrap, 2, messages.SEEN, 1, [], [[7, 4]])) == [(CURATOR, [1], [[0, 0], [7, 2]])]
+    put_out(bootstrap, 3, now_s=50.0)
+    for peer in (0, CURATOR):
+        hears(bootstrap, peer, messages.SEEN, 3, [], [])
+    assert resolved(hears(bootstrap, 2, messages.SEEN, 3, [], [])) == [(CURATOR, [3], [])]
 
 
 def test_who_is_no_neighbour_has_no_say() -> None:

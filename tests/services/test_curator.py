@@ -8,6 +8,7 @@ from p2pdp.core import messages
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer
 from p2pdp.core.step import NOTHING, Message, Step
 from p2pdp.services.curator import PUBLISHED_RESULT, Curator
+from p2pdp.services.reports import Reports
 from tests.services.test_bootstrap import DRAWS, PATIENCE_S, sent
 
 
@@ -122,6 +123,69 @@ def test_who_has_not_finished_long_after_others_is_complained_of_and_the_rest_go
     assert [output.type for output in out.outputs] == [PUBLISHED_RESULT]
     assert sent(out)[0] == (BOOTSTRAP, messages.SEEN, 1, [], [])
     assert sent(out)[-1] == (BOOTSTRAP, messages.DONE)
+
+
+def shuffled(n: int = 3, *, waits_for_lost: bool = True) -> Curator:
+    reports = Reports(lambda _name, sealed: sealed * 10 if sealed else None, waits_for_lost=waits_for_lost)
+    return Curator(n, None, list, PATIENCE_S, reports)
+
+
+def hands_in(curator: Curator, sender: Peer, name: int, sealed: int) -> Step:
+    """The report, and what the curator tells itself of it."""
+    step = hears(curator, sender, messages.REPORT, name, 5, value=sealed)
+    for send in step.sends:
+        assert (send.to, send.message.type, send.message.fields) == (CURATOR, messages.OPENED_REPORT, (name,))
+        assert send.message.value == sealed * 10
+        step = curator.receive(CURATOR, send.message, 1.0, DRAWS)
+    return step
+
+
+def test_reports_are_opened_and_published_in_the_order_of_their_names() -> None:
+    curator = shuffled()
+    assert hands_in(curator, 2, 9, 4) == NOTHING
+    assert hands_in(curator, 0, 3, 5) == NOTHING
+    assert [fault.kind for fault in hands_in(curator, 0, 9, 4).faults] == ["doubled_report"]
+    assert [fault.kind for fault in hands_in(curator, 1, 1, 0).faults] == ["bad_report"]
+    for user in range(2):
+        assert hears(curator, user, messages.FINISHED).outputs == ()
+    assert [output.value for output in hears(curator, 2, messages.FINISHED).outputs] == [[50, 40]]
+    assert hears(made(3, None), 0, messages.REPORT, 1, 5, value=1).faults, "gossip has none"
+
+
+def test_a_report_that_comes_again_is_waited_for() -> None:
+    curator = shuffled()
+    hands_in(curator, 0, 3, 5)
+    for user in range(2):
+        hears(curator, user, messages.FINISHED)
+    out = hears(curator, BOOTSTRAP, messages.OUT, 2, b"")
+    assert sent(out) == [(BOOTSTRAP, messages.SEEN, 2, [], [])]
+    assert hears(curator, BOOTSTRAP, messages.RESOLVED, [2], [[9, 0], [3, 0]]).outputs == ()
+    assert [output.value for output in hands_in(curator, 0, 9, 1).outputs] == [[50, 10]]
+
+
+def test_what_its_sender_took_along_is_not_waited_for() -> None:
+    curator = shuffled()
+    hands_in(curator, 0, 3, 5)
+    hears(curator, 0, messages.FINISHED)
+    hears(curator, BOOTSTRAP, messages.OUT, 2, b"")
+    hears(curator, BOOTSTRAP, messages.RESOLVED, [2], [[9, 1]])
+    assert sent(hears(curator, BOOTSTRAP, messages.OUT, 1, b""))[0] == (BOOTSTRAP, messages.SEEN, 1, [], [])
+    assert len(hears(curator, BOOTSTRAP, messages.RESOLVED, [1], []).outputs) == 1
+
+
+def test_single_waits_for_nothing_that_was_dropped() -> None:
+    curator = shuffled(waits_for_lost=False)
+    for user in range(2):
+        hands_in(curator, user, user, 5)
+        hears(curator, user, messages.FINISHED)
+    hears(curator, BOOTSTRAP, messages.OUT, 2, b"")
+    assert len(hears(curator, BOOTSTRAP, messages.RESOLVED, [2], [[9, 1]]).outputs) == 1
+
+
+def test_what_it_has_from_who_is_out_is_told_with_its_round() -> None:
+    curator = shuffled()
+    hands_in(curator, 2, 9, 4)
+    assert sent(hears(curator, BOOTSTRAP, messages.OUT, 2, b"")) == [(BOOTSTRAP, messages.SEEN, 2, [[9, 5]], [])]
 
 
 def test_a_walk_has_no_users_who_finish() -> None:

@@ -1,0 +1,222 @@
+"""Network shuffling: reports that walk from user to user, sealed to the curator, until their origin is lost.
+
+Algorithms 1 (`all`) and 2 (`single`) of Liew, Takahashi, Takagi, Kato, Cao and Yoshikawa, "Network Shuffling",
+`papers/003`: every user randomizes its value into a report; in each round every report moves to a uniform neighbour
+of its holder; after the last round holders hand in all that they hold, or one of it chosen uniformly, and a dummy
+where there is none. A report is sealed once, by its user, and named by a number drawn at random; every hop has a
+channel and so a ciphertext of its own.
+
+There is no barrier. A user that has sent what it had marks the end of the round to each neighbour, and goes on when
+it has all their marks; without those who are `patience_s` late, or were late before and have not caught up. What
+comes late has stayed where it was: it joins what is held now. Before it hands in, a user waits for the last marks of
+all neighbours that are not out, so nothing comes later.
+
+Departures from the paper: late, absent and gone users, of whom it has none; with `stay` a report stays for a round
+with that probability; a holder permutes what it holds before it sends; with `slots` each neighbour gets as many
+frames in each round, reports first and cover for the rest, and what has no room stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from p2pdp.core import messages
+from p2pdp.core.draws import Draws
+from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer
+from p2pdp.core.step import NOTHING, Custody, Fault, Message, Release, Send, Step
+from p2pdp.protocols.gossiping_plan import NO_ITEM
+from p2pdp.protocols.shuffling_plan import ITEMS, SEED, SEED_SHAPE, STAY_OPTIONS, Reports, ShufflePlan
+
+Held = tuple[int, Any]  # a report's name, and itself as it is sealed
+
+
+@dataclass(slots=True)
+class _Neighbour:
+    peer: Peer
+    marked: int = 0  # the last round whose end it has marked
+    out: bool = False
+
+
+class Shuffle:
+    """One user's part."""
+
+    def __init__(self, plan: ShufflePlan, user: Peer, neighbours: Sequence[Peer], inputs: Reports) -> None:
+        self._plan = plan
+        self._user = user
+        self._neighbours = {peer: _Neighbour(peer) for peer in neighbours if peer != user}
+        self._inputs = inputs
+        self._round = 0  # the one whose marks are waited for; 0 before the first, rounds + 1 when all are over
+        self._held: list[Held] = []  # what is to be sent when the next round opens
+        self._ahead: dict[int, list[Held]] = {}  # what came for rounds that have not ended here
+        self._passed: dict[int, tuple[Peer, int, Any]] = {}  # report -> to whom last, in which round, itself
+        self._waiting_since_s = 0.0
+        self._handed_in = False
+
+    @property
+    def finished(self) -> bool:
+        return False  # others may still pass something on; the curator's result ends it
+
+    def __repr__(self) -> str:
+        return f"Shuffle(user={self._user})"
+
+    def start(self, now_s: float, draws: Draws) -> Step:
+        if self._round:
+            return NOTHING
+        name = draws.choice(ITEMS)
+        randomness = self._plan.randomizer.draw(draws)
+        sealed = self._inputs.sealed(name, randomness, draws.noise(SEED, SEED_SHAPE))
+        self._held.append((name, sealed))
+        releases = tuple(Release(CURATOR, one.name, one.scale) for one in self._plan.randomizer.mechanisms)
+        sends = self._open_round(now_s, draws)
+        step = self._advance(now_s, draws)
+        return Step((*sends, *step.sends), step.wake_at_s, releases)
+
+    def receive(self, sender: Peer, message: Message, now_s: float, draws: Draws) -> Step:
+        if sender == BOOTSTRAP and message.type == messages.LOST:
+            return self._take_back(message)
+        neighbour = self._neighbours.get(sender)
+        if neighbour is None or neighbour.out or not self._take(neighbour, message):
+            return Step(faults=(Fault("unexpected_message", sender),))
+        return self._advance(now_s, draws)
+
+    def wake(self, now_s: float, draws: Draws) -> Step:
+        return self._advance(now_s, draws)
+
+    def excluded(self, peer: Peer, now_s: float, draws: Draws) -> Step:
+        neighbour = self._neighbours.get(peer)
+        if neighbour is None:
+            return NOTHING
+        neighbour.out = True
+        return self._advance(now_s, draws)
+
+    # What comes
+
+    def _take(self, neighbour: _Neighbour, message: Message) -> bool:
+        """Whether the message belongs here. A neighbour's reports of a round come before its mark."""
+        if message.type == messages.RELAY:
+            name, number = message.fields
+            if number != neighbour.marked + 1:
+                return False
+            self._hold(name, number, message.value)
+            return True
+        if message.type == messages.MARK and message.fields[0] == neighbour.marked + 1:
+            neighbour.marked += 1
+            return True
+        return message.type == messages.COVER and neighbour.marked < self._plan.rounds
+
+    def _hold(self, name: int, number: int, sealed: Any) -> None:
+        """For the round after that in which it was sent, or for the next that opens here if that one is over."""
+        if number >= self._round:
+            self._ahead.setdefault(number, []).append((name, sealed))
+        else:
+            self._held.append((name, sealed))
+
+    def _take_back(self, order: Message) -> Step:
+        """Whoever got a report last is gone, and passed it on to nobody: it has stayed here."""
+        name, step = order.fields
+        to, number, sealed = self._passed.get(name, (None, 0, None))
+        if to is None or number != step or not self._neighbours[to].out:
+            return Step(faults=(Fault("unexpected_message", BOOTSTRAP),))
+        del self._passed[name]
+        if not self._handed_in:
+            self._held.append((name, sealed))
+            return NOTHING
+        return NOTHING if self._plan.single else Step(sends=(self._report(name, sealed),))
+
+    # Rounds
+
+    def _open_round(self, now_s: float, draws: Draws) -> list[Send]:
+        """Sends everything that is held on its way, and marks that nothing follows in this round."""
+        self._round += 1
+        self._waiting_since_s = now_s
+        if self._round > self._plan.rounds:
+            return []
+        there = [one.peer for one in self._neighbours.values() if not one.out]
+        batch, self._held = self._permuted(draws), []
+        going: dict[Peer, list[Held]] = {peer: [] for peer in there}
+        for held in batch:
+            to = self._next_holder(there, draws)
+            if to is None or (self._plan.slots is not None and len(going[to]) >= self._plan.slots):
+                self._held.append(held)
+            else:
+                going[to].append(held)
+        return [send for peer in there for send in self._frames(peer, going[peer])]
+
+    def _permuted(self, draws: Draws) -> list[Held]:
+        """In an order that says nothing of where each report came from (Fisher and Yates)."""
+        batch = self._held
+        for last in range(len(batch) - 1, 0, -1):
+            other = draws.choice(last + 1)
+            batch[last], batch[other] = batch[other], batch[last]
+        return batch
+
+    def _next_holder(self, there: Sequence[Peer], draws: Draws) -> Peer | None:
+        if not there or (self._plan.stay > 0.0 and draws.choice(STAY_OPTIONS) < self._plan.stay_below):
+            return None
+        return there[draws.choice(len(there))]
+
+    def _frames(self, peer: Peer, reports: Sequence[Held]) -> list[Send]:
+        number, plan = self._round, self._plan
+        sends = []
+        for name, sealed in reports:
+            self._passed[name] = (peer, number, sealed)
+            message = Message(messages.RELAY, (name, number), sealed)
+            sends.append(Send(peer, message, Custody(name, number)))
+        cover = 0 if plan.slots is None else plan.slots - len(reports)
+        sends += [Send(peer, Message(messages.COVER, (), bytes(plan.sealed_bytes)))] * cover
+        return [*sends, Send(peer, Message(messages.MARK, (number,)))]
+
+    def _advance(self, now_s: float, draws: Draws) -> Step:
+        """Goes on as far as what is here allows."""
+        if not self._round or self._handed_in:
+            return NOTHING
+        sends: list[Send] = []
+        while self._round <= self._plan.rounds and self._may_go_on(now_s):
+            sends += self._close_round(now_s)
+            sends += self._open_round(now_s, draws)
+        if self._round > self._plan.rounds and not self._lacking(self._plan.rounds):
+            return Step((*sends, *self._hand_in(draws)))
+        wake_at_s = self._waiting_since_s + self._plan.patience_s
+        if now_s >= wake_at_s and self._round > self._plan.rounds:
+            self._waiting_since_s = now_s
+            sends += [self._complaint(peer) for peer in self._lacking(self._plan.rounds)]
+            wake_at_s = now_s + self._plan.patience_s
+        return Step(tuple(sends), wake_at_s)
+
+    def _lacking(self, number: int) -> list[Peer]:
+        return [one.peer for one in self._neighbours.values() if not one.out and one.marked < number]
+
+    def _may_go_on(self, now_s: float) -> bool:
+        """Who was late before is not waited for in every round again."""
+        lacking = [self._neighbours[peer] for peer in self._lacking(self._round)]
+        return now_s >= self._waiting_since_s + self._plan.patience_s or all(
+            one.marked < self._round - 1 for one in lacking
+        )
+
+    def _close_round(self, now_s: float) -> list[Send]:
+        self._held += self._ahead.pop(self._round, [])
+        waited = now_s >= self._waiting_since_s + self._plan.patience_s
+        return [self._complaint(peer) for peer in self._lacking(self._round)] if waited else []
+
+    def _complaint(self, peer: Peer) -> Send:
+        return Send(BOOTSTRAP, Message(messages.SILENT, (peer, NO_ITEM, self._round)))
+
+    # The end
+
+    def _hand_in(self, draws: Draws) -> list[Send]:
+        self._handed_in = True
+        held = self._permuted(draws)
+        if self._plan.single:
+            held = [held[draws.choice(len(held))]] if held else [self._dummy(draws)]
+        return [*(self._report(*one) for one in held), Send(CURATOR, Message(messages.FINISHED))]
+
+    def _dummy(self, draws: Draws) -> Held:
+        name = draws.choice(ITEMS)
+        randomness = self._plan.randomizer.draw(draws)
+        return name, self._inputs.sealed_dummy(name, randomness, draws.noise(SEED, SEED_SHAPE))
+
+    def _report(self, name: int, sealed: Any) -> Send:
+        step = self._plan.rounds + 1
+        return Send(CURATOR, Message(messages.REPORT, (name, step), sealed), Custody(name, step))

@@ -1,0 +1,104 @@
+"""What is public about network shuffling, and the form of its messages."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+from p2pdp.core import messages
+from p2pdp.core.draws import Draws, Mechanism
+from p2pdp.core.step import Message
+from p2pdp.protocols.contract import Start
+
+ITEMS: Final = 1 << 62  # names of reports are drawn below this, so that no name tells whose report it is
+SEED: Final = Mechanism("uniform_bits", 1.0)  # what a report is sealed with
+SEED_SHAPE: Final = (4,)
+STAY_OPTIONS: Final = 1 << 32
+
+
+class Randomizer(Protocol):
+    """How a value becomes a report. What is drawn depends on no value, so an auditor knows which draws to expect."""
+
+    @property
+    def report_bytes(self) -> int:
+        """All reports of a run have this length."""
+
+    @property
+    def mechanisms(self) -> tuple[Mechanism, ...]: ...
+
+    def draw(self, draws: Draws) -> Any:
+        """All randomness of one report."""
+
+    def report(self, value: Any, randomness: Any) -> bytes: ...
+
+    def dummy(self, randomness: Any) -> bytes:
+        """A report of somebody who holds none at the end of `single`."""
+
+
+class Reports(Protocol):
+    """A user's inputs: what it seals is bytes in a run and a symbol in the auditor."""
+
+    def sealed(self, name: int, randomness: Any, seed: Any) -> Any: ...
+
+    def sealed_dummy(self, name: int, randomness: Any, seed: Any) -> Any: ...
+
+
+@dataclass(frozen=True, slots=True)
+class ShufflePlan:
+    """`sealed_bytes` is the length of a report as relays see it; `slots` that of a round's cover on an edge."""
+
+    n: int
+    rounds: int
+    stay: float
+    single: bool
+    slots: int | None
+    randomizer: Randomizer
+    sealed_bytes: int
+    patience_s: float
+
+    @property
+    def starts(self) -> tuple[Start, ...]:
+        return ()
+
+    @property
+    def reroutes(self) -> bool:
+        return True
+
+    @property
+    def mechanisms(self) -> tuple[Mechanism, ...]:
+        return (*self.randomizer.mechanisms, SEED)
+
+    @property
+    def length(self) -> int:
+        return self.rounds
+
+    @property
+    def stay_below(self) -> int:
+        """A choice of `STAY_OPTIONS` below this keeps a report where it is."""
+        return round(self.stay * STAY_OPTIONS)
+
+    def exchanges(self, edges: int) -> int:
+        """Every end of every edge marks every round; reports or cover go along."""
+        marks = 2 * edges * self.rounds
+        moved = round(self.n * self.rounds * (1.0 - self.stay)) if self.slots is None else marks * self.slots
+        return marks + moved
+
+
+def check_shuffle(plan: ShufflePlan, message: Message) -> str | None:
+    """What is wrong with the form of a message, as the kind of a fault."""
+    kind, fields, value = message
+    if kind in (messages.RELAY, messages.REPORT):
+        last = plan.rounds + 1
+        item, step = fields
+        if not 0 <= item < ITEMS or (step != last if kind == messages.REPORT else not 1 <= step < last):
+            return "malformed"
+        return None if type(value) is bytes and len(value) == plan.sealed_bytes else "bad_value"
+    if kind == messages.COVER:
+        whole = not fields and plan.slots is not None
+        return None if whole and type(value) is bytes and len(value) == plan.sealed_bytes else "malformed"
+    if kind == messages.MARK:
+        whole = [type(part) for part in fields] == [int] and 1 <= fields[0] <= plan.rounds
+        return None if whole and value is None else "malformed"
+    if kind == messages.FINISHED:
+        return None if not fields and value is None else "malformed"
+    return None

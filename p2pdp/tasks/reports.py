@@ -1,0 +1,52 @@
+"""A user's input to network shuffling: one value, randomized and sealed to the curator at the same moment.
+
+So no relay and no ledger of a relay ever holds anything but a sealed report. A report and a dummy have the same
+length, and the name that both carry inside is the one they are known by outside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+NAME_BYTES = 8
+
+Seal = Callable[[bytes, bytes], bytes]  # text, 32 secret bytes that serve once -> what only the curator opens
+
+
+class ReportMaker(Protocol):
+    def report(self, value: Any, randomness: Any) -> bytes: ...
+
+    def dummy(self, randomness: Any) -> bytes: ...
+
+
+class ReportInputs:
+    """`seal` is missing as long as nobody has said whose key to seal to."""
+
+    def __init__(self, value: Any, maker: ReportMaker, seal: Seal | None = None) -> None:
+        self._value = value
+        self._maker = maker
+        self._seal = seal
+
+    def sealed_with(self, seal: Seal) -> ReportInputs:
+        return ReportInputs(self._value, self._maker, seal)
+
+    def sealed(self, name: int, randomness: Any, seed: Any) -> bytes:
+        return self._close(name, self._maker.report(self._value, randomness), seed)
+
+    def sealed_dummy(self, name: int, randomness: Any, seed: Any) -> bytes:
+        return self._close(name, self._maker.dummy(randomness), seed)
+
+    def _close(self, name: int, report: bytes, seed: Any) -> bytes:
+        assert self._seal is not None
+        return self._seal(name.to_bytes(NAME_BYTES, "big") + report, seed.astype("<i8").tobytes())
+
+    def __repr__(self) -> str:
+        return "ReportInputs()"
+
+
+def open_report(text: bytes, name: int, report_bytes: int) -> bytes | None:
+    """The report inside, or None if it is not the one that it is said to be."""
+    if len(text) != NAME_BYTES + report_bytes or text[:NAME_BYTES] != name.to_bytes(NAME_BYTES, "big"):
+        return None
+    return text[NAME_BYTES:]
