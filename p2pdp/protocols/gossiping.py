@@ -4,6 +4,7 @@ Muffliato (Algorithm 1 of Cyffers, Even, Bellet and Massoulie, `papers/004`): a 
 with noise of its own, and in each round moves by the flows W_vw (s_w - s_v) of its edges, s being what was *sent*
 in that round. Flows are equal and opposite at both ends, so the sum of all states never changes, whatever was
 sent. With gamma above 1 a round is accelerated: x' = gamma (x + flows) + (1 - gamma) x_before, from the second on.
+Learning (`gossip_sgd.py`) is the same in blocks of rounds, each of which begins with a step of descent.
 
 On a graph that changes, each pair tosses a coin for each round that both ends see and nobody else (`Draws.meet`). A
 node learns its own edges only, as they come; who meets nobody keeps its state for that round.
@@ -28,7 +29,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Any
 
 from p2pdp.core import messages
@@ -38,7 +38,6 @@ from p2pdp.core.step import NOTHING, Fault, Message, Release, Send, Step
 from p2pdp.core.values import snapped
 from p2pdp.protocols.gossiping_plan import NO_ITEM, GossipPlan
 from p2pdp.tasks.inputs import Inputs
-from p2pdp.topology.weights import edge_weight
 
 
 @dataclass(slots=True)
@@ -55,11 +54,6 @@ class _Neighbour:
     skipped: set[int] = field(default_factory=set)  # rounds that its decider left out and we have not come to
     settled: bool = False
     out: bool = False
-
-
-@lru_cache(maxsize=4096)
-def _weight(weights: str, degree: int, other_degree: int, degree_max: int) -> float:
-    return float(edge_weight(weights, degree, other_degree, degree_max))
 
 
 class Gossip:
@@ -80,7 +74,7 @@ class Gossip:
         self._held_up_since_s: float | None = None  # since when only the lateness of those we decide about holds us up
         self._waiting: dict[Peer, tuple[float, int]] = {}  # since when for whom, and what we had heard of it then
         self._check_at_s = 0.0
-        self._grown = [0.0, 1.0]  # how much of a flow of k rounds ago is in the sum of states now: entry k + 1
+        self._releases: list[Release] = []
         self._ended = False
 
     @property
@@ -93,15 +87,10 @@ class Gossip:
     def start(self, now_s: float, draws: Draws) -> Step:
         if self._round:
             return NOTHING
-        plan = self._plan
-        self._state = self._inputs.contribution(0)
-        if plan.noise.name != "none":
-            self._state = self._state + draws.noise(plan.noise, plan.shape) * plan.step
-        self._check_at_s = now_s + plan.patience_s / 2
+        self._check_at_s = now_s + self._plan.patience_s / 2
         sends = self._open_round(draws)
-        releases = tuple(Release(one.peer, plan.noise.name, plan.noise.scale) for one in self._met)
         step = self._advance(now_s, draws)
-        return Step((*sends, *step.sends), step.wake_at_s, releases)
+        return self._released(Step((*sends, *step.sends), step.wake_at_s))
 
     def receive(self, sender: Peer, message: Message, now_s: float, draws: Draws) -> Step:
         if sender == self._user and message.type == messages.FINAL:
@@ -109,10 +98,10 @@ class Gossip:
         neighbour = self._neighbours.get(sender)
         if neighbour is None or neighbour.out or not self._take(neighbour, message):
             return Step(faults=(Fault("unexpected_message", sender),))
-        return self._advance(now_s, draws)
+        return self._released(self._advance(now_s, draws))
 
     def wake(self, now_s: float, draws: Draws) -> Step:
-        return self._advance(now_s, draws)
+        return self._released(self._advance(now_s, draws))
 
     def excluded(self, peer: Peer, now_s: float, draws: Draws) -> Step:
         neighbour = self._neighbours.get(peer)
@@ -120,7 +109,14 @@ class Gossip:
             return NOTHING
         neighbour.out = True
         self._lacking.discard(peer)
-        return self._advance(now_s, draws)
+        return self._released(self._advance(now_s, draws))
+
+    def _released(self, step: Step) -> Step:
+        """With what has been disclosed since the last step: contributions, by the first messages that hold them."""
+        if not self._releases:
+            return step
+        found, self._releases = tuple(self._releases), []
+        return step._replace(releases=found)
 
     # What comes
 
@@ -151,7 +147,7 @@ class Gossip:
     def _take_skip(self, neighbour: _Neighbour, number: int) -> bool:
         """A decider's next state comes after this word, so we have not passed our next meeting, if we are that far."""
         if neighbour.flow is not None and neighbour.flow[0] == number:
-            self._undo(neighbour.flow[1], self._round - 1 - number)
+            self._undo(neighbour.flow[1], number)
             neighbour.flow = None
             return True
         if number in neighbour.states and number not in neighbour.skipped:
@@ -159,14 +155,15 @@ class Gossip:
             return True
         return False
 
-    def _undo(self, flow: Any, rounds_ago: int) -> None:
-        """Takes a flow back, so that the sum of all states is as if it had never been."""
-        gamma = self._plan.gamma
-        while len(self._grown) < rounds_ago + 2:
-            self._grown.append(gamma * self._grown[-1] + (1.0 - gamma) * self._grown[-2])
-        self._state = self._state - flow * self._grown[rounds_ago + 1]
-        if rounds_ago:
-            self._before = self._before - flow * self._grown[rounds_ago]
+    def _undo(self, flow: Any, number: int) -> None:
+        """Takes a flow of that round back, so that the sum of all states is as if it had never been."""
+        before, grown = 0.0, 1.0
+        for later in range(number + 1, self._round):
+            gamma = self._plan.gamma_at(later)
+            before, grown = grown, gamma * grown + (1.0 - gamma) * before
+        self._state = self._state - flow * grown
+        if before:
+            self._before = self._before - flow * before
 
     # Rounds
 
@@ -180,6 +177,8 @@ class Gossip:
             self._lacking = {one.peer for one in self._met if one.decides and not one.settled}
             return [Send(one.peer, Message(messages.SETTLED)) for one in self._met if not one.decides]
         self._meet(draws)
+        if plan.begins_block(self._round):
+            self._contribute(draws)
         self._sent = self._state
         sends = []
         for neighbour in self._met:
@@ -190,6 +189,15 @@ class Gossip:
             sends.append(Send(neighbour.peer, Message(messages.EXCHANGE, (self._round, self._degree), value)))
         self._lacking = {one.peer for one in self._met if self._round not in one.states}
         return sends
+
+    def _contribute(self, draws: Draws) -> None:
+        """What a block of rounds begins with: here the value, with noise."""
+        self._state = self._noised(self._inputs.contribution(0), draws)
+
+    def _noised(self, value: Any, draws: Draws) -> Any:
+        plan = self._plan
+        self._releases += [Release(one.peer, plan.noise.name, plan.noise.scale) for one in self._met]
+        return value if plan.noise.name == "none" else value + draws.noise(plan.noise, plan.shape) * plan.step
 
     def _meet(self, draws: Draws) -> None:
         """On a graph that stays, degrees and weights stay too, whoever is out."""
@@ -236,7 +244,7 @@ class Gossip:
     def _close_round(self) -> list[Send]:
         """Moves by the flows of all edges that count."""
         plan, number = self._plan, self._round
-        accelerated = number > 1 and plan.gamma != 1.0
+        gamma = plan.gamma_at(number)
         moved = self._state
         sends = []
         for neighbour in self._met:
@@ -251,12 +259,12 @@ class Gossip:
             if number in neighbour.skipped:
                 neighbour.skipped.discard(number)
                 continue
-            flow = (came[1] - self._sent) * _weight(plan.weights, self._degree, came[0], plan.degree_max)
+            flow = (came[1] - self._sent) * plan.weight(self._degree, came[0])
             moved = moved + flow
             if neighbour.decides:
-                neighbour.flow = (number, flow * plan.gamma if accelerated else flow)
-        if accelerated:
-            moved = moved * plan.gamma + self._before * (1.0 - plan.gamma)
+                neighbour.flow = (number, flow if gamma == 1.0 else flow * gamma)
+        if gamma != 1.0:
+            moved = moved * gamma + self._before * (1.0 - gamma)
         self._before, self._state = self._state, moved
         return sends
 

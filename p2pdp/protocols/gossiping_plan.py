@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final
 
 from p2pdp.core import messages
@@ -11,6 +12,7 @@ from p2pdp.core.draws import Mechanism, Shape
 from p2pdp.core.ids import Peer
 from p2pdp.core.step import Message
 from p2pdp.protocols.contract import Start
+from p2pdp.topology.weights import edge_weight
 
 NO_ITEM: Final = -1  # bootstrap hears of a silent peer that holds nothing of ours
 
@@ -48,8 +50,16 @@ class AveragingPlan:
         """One step of the grid on which noise is drawn, in data units."""
         return math.ldexp(1.0, self.grid_exponent)
 
+    def weight(self, degree: int, other_degree: int) -> float:
+        return _weight(self.weights, degree, other_degree, self.degree_max)
+
     def publishes(self, user: Peer) -> bool:
         return self.publish == "all" or (self.publish == "one" and user == 0)
+
+
+@lru_cache(maxsize=4096)
+def _weight(weights: str, degree: int, other_degree: int, degree_max: int) -> float:
+    return float(edge_weight(weights, degree, other_degree, degree_max))
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +69,18 @@ class GossipPlan(AveragingPlan):
     rounds: int
     gamma: float  # 1 without acceleration
     coin: float | None = None  # with which probability a pair meets in a round, where the graph changes
+    block: int = 0  # rounds between two contributions; 0 where there is one only
 
     @property
     def length(self) -> int:
         return self.rounds
+
+    def begins_block(self, number: int) -> bool:
+        return number == 1 or (self.block > 0 and (number - 1) % self.block == 0)
+
+    def gamma_at(self, number: int) -> float:
+        """Acceleration begins anew with each contribution."""
+        return 1.0 if self.begins_block(number) else self.gamma
 
     def exchanges(self, edges: int) -> int:
         return round(2 * edges * self.rounds * (1.0 if self.coin is None else self.coin))

@@ -148,7 +148,7 @@ def test_what_was_passed_to_somebody_who_is_gone_stays_here() -> None:
     (relay, _) = made.links[0, 1]
     name = relay.fields[0]
     assert machine.receive(BOOTSTRAP, Message(messages.LOST, (name, 1)), 0.0, draws).faults, "it is not out"
-    machine.excluded(1, 0.0, draws)
+    assert machine.excluded(1, 0.0, draws).faults == ()
     lost = Message(messages.LOST, (name, 1))
     assert machine.receive(BOOTSTRAP, Message(messages.LOST, (name, 2)), 0.0, draws).faults, "another round"
     again = machine.receive(BOOTSTRAP, lost, 0.0, draws)
@@ -164,7 +164,7 @@ def test_a_report_that_comes_back_goes_on_with_the_next_round() -> None:
     machine, draws = made.machines[0], made.draws[0]
     queues = [(to, queue[0]) for (sender, to), queue in made.links.items() if sender == 0]
     ((to, relay),) = [(to, first) for to, first in queues if first.type == messages.RELAY]
-    machine.excluded(to, 0.0, draws)
+    assert machine.excluded(to, 0.0, draws).faults == ()
     assert machine.receive(BOOTSTRAP, Message(messages.LOST, relay.fields), 0.0, draws) == NOTHING
     assert (relay.fields[0], relay.value) in machine._held
 
