@@ -31,8 +31,11 @@ class SpectrumEnds:
         return gap if gap > _ROUNDING else 0.0
 
 
-def spectrum_ends(matrix: Any) -> SpectrumEnds:
-    """Of a symmetric stochastic matrix, sparse or dense, whose first eigenvalue is 1."""
+def spectrum_ends(matrix: Any, first: Any = None) -> SpectrumEnds:
+    """Of a symmetric matrix, sparse or dense, whose first eigenvalue is 1.
+
+    `first` is its eigenvector, of length 1; None stands for that of a stochastic matrix, whose entries are alike.
+    """
     size = matrix.shape[0]
     if size == 1:
         return SpectrumEnds(0.0, 0.0, 0.0)
@@ -41,8 +44,8 @@ def spectrum_ends(matrix: Any) -> SpectrumEnds:
         return SpectrumEnds(float(values[-2]), float(values[0]), size * float(np.finfo(np.float64).eps))
     from scipy.sparse.linalg import LinearOperator, eigsh
 
-    ones = np.full(size, size**-0.5)  # the first eigenvector is known: without it the second becomes the first
-    rest = LinearOperator((size, size), matvec=lambda x: matrix @ x - ones * (ones @ x), dtype=np.float64)
+    known = np.full(size, size**-0.5) if first is None else first  # without it the second becomes the first
+    rest = LinearOperator((size, size), matvec=lambda x: matrix @ x - known * (known @ x), dtype=np.float64)
     start = np.random.Generator(np.random.Philox(key=1)).standard_normal(size)
     ends, residual = [], 0.0
     for which in ("LA", "SA"):

@@ -67,3 +67,15 @@ def test_the_logarithm_is_the_sum_of_returns() -> None:
         power = power @ rest
         total += power / k
     np.testing.assert_allclose(log_resolvent(matrix), total, atol=1e-12)
+
+
+def test_another_first_eigenvector_may_be_known() -> None:
+    """Of D^(-1/2) A D^(-1/2) it is the root of the degrees."""
+    graph = make_graph(GraphPart("erdos_renyi"), DENSE_MAX + 40, 3)
+    adjacency = sparse_weights(graph, "uniform").toarray() > 0
+    np.fill_diagonal(adjacency, val=False)
+    degrees = adjacency.sum(axis=1)
+    form = adjacency / np.sqrt(np.outer(degrees, degrees))
+    values = np.linalg.eigvalsh(form)
+    found = spectrum_ends(form, np.sqrt(degrees / degrees.sum()))
+    assert (found.second, found.last) == pytest.approx((values[-2], values[0]), abs=1e-8)

@@ -21,3 +21,12 @@ def test_with_full_overlap_it_is_uniform_shuffling() -> None:
 
 def test_without_overlap_nothing_is_amplified() -> None:
     assert account("network_shuffle", {**ASKED, "kappa": 0.0}).outputs["upper"] == pytest.approx(1.0, abs=2e-6)
+
+
+def test_randomized_response_has_a_blanket_of_its_own() -> None:
+    asked = {**ASKED, "kappa": 0.82}
+    found = account("network_shuffle", {**asked, "categories": 4}).outputs
+    assert found["upper"] < account("network_shuffle", asked).outputs["lower"]
+    perfect = account("krr_shuffle", {**ASKED, "categories": 4}).outputs
+    assert found["lower"] == perfect["lower"]
+    assert found["upper"] > perfect["upper"]

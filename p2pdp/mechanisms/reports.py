@@ -1,0 +1,148 @@
+"""Local randomizers: what turns one user's value into one report, and reports into what they tell of all values.
+
+A `Randomizer` is public and never changes. It takes its randomness from `draws.noise` only, always by the same draws in
+the same order (`needs`), whatever the value and also for a dummy, so that what a ledger records of them tells nothing.
+A report is a few whole numbers and has one length in bytes, `report_bytes`. A dummy is a report of nobody's value
+(`papers/003`, Algorithm 2): it has that length too, and its mean is known.
+
+Guarantee: `epsilon` is pure and rounded up, for replacing the value by any other; infinite where nothing is noised,
+None where no pure epsilon exists (Gaussian noise). `weights` turns reports into numbers whose mean is the value
+(for categories: a vector with a single 1), over all that chance decides; estimates are sums of these
+(`report_estimates`). A report's text shows no number.
+
+The caller gives values within what the randomizer was made for; others are refused without being quoted. Bytes of a
+peer that are no report raise `MalformedReport`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from p2pdp.core.draws import Draws, Mechanism, Sampler, Shape
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+NO_NEEDS: Final[tuple[tuple[Mechanism, Shape], ...]] = ()
+
+
+class MalformedReport(Exception):
+    """Bytes that are no report of this randomizer."""
+
+
+class Report(NamedTuple):
+    """The numbers of one report, as small as they are: a category, bits, grid integers, coordinates."""
+
+    numbers: tuple[int, ...]
+
+    def __repr__(self) -> str:
+        return f"Report({len(self.numbers)} numbers)"
+
+
+class Randomizer(ABC):
+    """What every local randomizer is; reports of many users are int64 arrays with a row for each."""
+
+    needs: tuple[tuple[Mechanism, Shape], ...]  # the draws of one report or dummy
+    epsilon: float | None
+    width: int  # numbers of a report
+    outputs: int  # numbers of a weight
+    counted: bool  # whether the estimate is the sum of the values, as of counts, and not their mean
+    report_bytes: int
+    exponent = 0  # a number of a report stands for so many times 2^exponent
+
+    @abstractmethod
+    def applied(self, values: Any, drawn: Sequence[Any]) -> Ints:
+        """Reports of these values, one row each; `drawn` has one array for each of `needs`, with a row for each."""
+
+    @abstractmethod
+    def dummies(self, count: int, drawn: Sequence[Any]) -> Ints:
+        """So many dummies, from the same draws."""
+
+    @abstractmethod
+    def weights(self, reports: Ints) -> Floats:
+        """An unbiased number (or vector, a row) for the value of each report."""
+
+    @abstractmethod
+    def value_squares(self, sums: Floats, squares: Floats, count: float) -> Floats:
+        """The sum of the squared values, estimated from the sums of weights and of their squares."""
+
+    @property
+    @abstractmethod
+    def dummy_moments(self) -> tuple[Floats, Floats]:
+        """The mean of a dummy's weight, and of its square."""
+
+    @property
+    @abstractmethod
+    def typical_moments(self) -> tuple[Floats, Floats]:
+        """The mean of a report's weight, and of its square, if nothing is known of the value: all are alike likely."""
+
+    @abstractmethod
+    def encoded(self, numbers: Ints) -> bytes:
+        """The bytes of one report, `report_bytes` of them."""
+
+    @abstractmethod
+    def decoded(self, data: bytes) -> Ints:
+        """The numbers in so many bytes; raises `MalformedReport` where they are no report's."""
+
+    @property
+    def mechanisms(self) -> tuple[Mechanism, ...]:
+        return tuple(mechanism for mechanism, _ in self.needs)
+
+    def draw(self, draws: Draws) -> tuple[Any, ...]:
+        """All randomness of one report or dummy."""
+        return tuple(draws.noise(mechanism, shape) for mechanism, shape in self.needs)
+
+    def report(self, value: Any, randomness: Sequence[Any]) -> bytes:
+        """One user's report as bytes."""
+        return self.encoded(self._one(value, randomness))
+
+    def dummy(self, randomness: Sequence[Any]) -> bytes:
+        """A report of nobody's value as bytes."""
+        return self.encoded(self.dummies(1, _stacked(randomness))[0])
+
+    def randomize(self, value: Any, draws: Draws) -> Report:
+        """One user's report as numbers."""
+        return _report(self._one(value, self.draw(draws)))
+
+    def _one(self, value: Any, randomness: Sequence[Any]) -> Ints:
+        found: Ints = self.applied(np.array([value]), _stacked(randomness))[0]
+        return found
+
+    def encode(self, report: Report) -> bytes:
+        return self.encoded(np.array(report.numbers, dtype=np.int64))
+
+    def decode(self, data: bytes) -> Report:
+        if len(data) != self.report_bytes:
+            raise MalformedReport("the bytes are not as many as those of a report")
+        return _report(self.decoded(data))
+
+
+def rows_of(reports: Sequence[Report]) -> Ints:
+    """Many reports as one array."""
+    return np.array([report.numbers for report in reports], dtype=np.int64)
+
+
+def vectors(values: Any) -> Floats:
+    """Numbers, or rows of them, as rows."""
+    rows = np.asarray(values, dtype=np.float64)
+    return rows[:, None] if rows.ndim == 1 else rows
+
+
+def drawn_of(needs: Sequence[tuple[Mechanism, Shape]], count: int, sampler: Sampler) -> list[Any]:
+    """The draws of many reports at once, for simulations without ledgers."""
+    if count == 0:
+        return [np.zeros((0, *shape), dtype=np.int64) for _, shape in needs]
+    return [np.array(sampler.batch(mechanism, shape, count)) for mechanism, shape in needs]
+
+
+def _stacked(randomness: Sequence[Any]) -> list[Any]:
+    return [np.array([drawn]) for drawn in randomness]
+
+
+def _report(numbers: Ints) -> Report:
+    return Report(tuple(numbers.tolist()))

@@ -1,0 +1,121 @@
+"""Network shuffling drawn straight from its law: no peers, frames, channels or ledgers (`papers/003`, Algorithms 1, 2).
+
+All reports are moved at once, round by round. Guarantee: places, loads, dummies and estimates have the distribution
+that they have in the simulated world when nobody is late or gone and nothing is lost. The draws are others, so a
+single result differs from that of the world on the same seed. `away` says who is away in a round, counted from 0: what
+such a user holds stays, and so does what was meant for it.
+
+The order of the reports that the curator gets is uniform within each user's batch, as holders permute theirs; what
+stands in its way is only who handed it in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from p2pdp.core.errors import UsageError
+from p2pdp.crypto.entropy import SeededEntropy
+from p2pdp.mechanisms.report_estimates import Estimated, of_all, of_single
+from p2pdp.mechanisms.reports import Randomizer, drawn_of
+from p2pdp.mechanisms.sampler import SeededSampler
+from p2pdp.topology.graphs import Graph
+from p2pdp.topology.walk_loads import expected_empty
+from p2pdp.topology.walk_matrix import check_stay, checked_rounds, ends_of
+
+Ints = npt.NDArray[np.int64]
+
+NOBODY_AWAY: Final[Mapping[int, Collection[int]]] = {}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Shuffled:
+    """`holders` and `reports` have a row for each report that the curator gets; `owners` is -1 for a dummy.
+
+    `loads` is how many reports each user holds in the end, `moves` how many times a report went from user to user.
+    """
+
+    holders: Ints
+    owners: Ints
+    reports: Ints
+    loads: Ints
+    moves: int
+    estimate: Estimated
+
+    @property
+    def dummies(self) -> int:
+        return int(np.count_nonzero(self.owners < 0))
+
+    def __repr__(self) -> str:
+        return f"Shuffled({len(self.reports)} reports)"
+
+
+def walked(
+    graph: Graph,
+    rounds: int,
+    stay: float,
+    generator: np.random.Generator,
+    away: Mapping[int, Collection[int]] = NOBODY_AWAY,
+) -> tuple[Ints, int]:
+    """Where the report of each user ends, and how many moves that took."""
+    check_stay(stay)
+    degrees, _, neighbours = ends_of(graph)
+    begins = np.concatenate(([0], np.cumsum(degrees)[:-1]))
+    stuck = np.nonzero(degrees == 0)[0]
+    places = np.arange(graph.n)
+    moves = 0
+    for t in range(checked_rounds(rounds)):
+        drawn = generator.random((1 if stay == 0.0 else 2, graph.n))
+        if len(neighbours):
+            chosen = np.minimum((drawn[0] * degrees[places]).astype(np.int64), degrees[places] - 1)
+            following = neighbours[np.minimum(begins[places] + np.maximum(chosen, 0), len(neighbours) - 1)]
+        else:
+            following = places
+        kept = drawn[1] < stay if stay > 0.0 else np.zeros(graph.n, dtype=bool)
+        if len(stuck):
+            kept |= degrees[places] == 0
+        if t in away:
+            gone = np.zeros(graph.n, dtype=bool)
+            gone[list(away[t])] = True
+            kept |= gone[places] | gone[following]
+        places = np.where(kept, places, following)
+        moves += graph.n - int(np.count_nonzero(kept))
+    return places, moves
+
+
+def shuffled(
+    graph: Graph,
+    randomizer: Randomizer,
+    values: Any,
+    rounds: int,
+    *,
+    stay: float = 0.0,
+    single: bool = False,
+    seed: int = 0,
+    away: Mapping[int, Collection[int]] = NOBODY_AWAY,
+) -> Shuffled:
+    """One run: `values` has one value for each user."""
+    if len(values) != graph.n:
+        raise UsageError(f"{graph.n} users report one value each, not {len(values)}.")
+    key = int.from_bytes(SeededEntropy(seed, "shuffling").salt(), "big")
+    generator = np.random.Generator(np.random.Philox(key=key))
+    sampler = SeededSampler(seed, "shuffling")
+    reports = randomizer.applied(np.asarray(values), drawn_of(randomizer.needs, graph.n, sampler))
+    places, moves = walked(graph, rounds, stay, generator, away)
+    loads = np.bincount(places, minlength=graph.n)
+    mixed = generator.permutation(graph.n)
+    if not single:
+        owners = mixed[np.argsort(places[mixed], kind="stable")]
+        estimate = of_all(randomizer, reports[owners])
+        return Shuffled(places[owners], owners, reports[owners], loads, moves, estimate)
+    owners = np.full(graph.n, -1)
+    owners[places[mixed]] = mixed  # the last one of a uniform order is a uniform one
+    empty = np.nonzero(owners < 0)[0]
+    handed = reports[owners]
+    handed[empty] = randomizer.dummies(len(empty), drawn_of(randomizer.needs, len(empty), sampler))
+    expected = expected_empty(graph, stay, rounds)
+    return Shuffled(np.arange(graph.n), owners, handed, loads, moves, of_single(randomizer, handed, *expected))

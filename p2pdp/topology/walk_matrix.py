@@ -1,0 +1,146 @@
+"""The walk of a report on a graph, as sparse matrices (`papers/003`, section 4.1).
+
+In each round a report moves to a uniform neighbour of its holder, or stays with probability `stay`. Row j of P^t is
+the law of a report's place that began at user j. A user without neighbours keeps what it has.
+
+Guarantee: rows of P add up to 1 up to rounding, and every law here is a sequence of sparse products, so it is exact
+up to about t times 1e-16 of itself. `stationary` is the law that a connected graph keeps, d_i / 2|E|.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from p2pdp.core.errors import UsageError
+from p2pdp.topology.graphs import Graph
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+LAWS_MAX: Final = 4096  # users for which all laws are held at once: 128 MiB
+EDGES_MAX: Final = 50_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class WalkMatrix:
+    """`forward` is P and `backward` its transpose, which carries laws on; both are sparse arrays."""
+
+    n: int
+    stay: float
+    degrees: Ints
+    forward: Any
+    backward: Any
+
+    @property
+    def stationary(self) -> Floats:
+        edges = int(self.degrees.sum())
+        return np.asarray(self.degrees / edges if edges else np.full(self.n, 1.0 / self.n), dtype=np.float64)
+
+    @property
+    def weights(self) -> Floats:
+        """Degrees, but 1 for a user without neighbours: what reversibility weighs places with."""
+        return np.asarray(np.maximum(self.degrees, 1), dtype=np.float64)
+
+
+def check_stay(stay: float) -> None:
+    if not 0.0 <= stay < 1.0:
+        raise UsageError("[shuffle] stay: a report stays with a probability from 0 to below 1.")
+
+
+def ends_of(graph: Graph) -> tuple[Ints, Ints, Ints]:
+    """Degrees, and both ends of every edge in both directions."""
+    degrees = np.array([graph.degree(node) for node in range(graph.n)], dtype=np.int64)
+    if int(degrees.sum()) > 2 * EDGES_MAX:
+        raise UsageError(f"a walk on {int(degrees.sum()) // 2} edges does not fit: at most {EDGES_MAX} do.")
+    heads = np.repeat(np.arange(graph.n), degrees)
+    tails = np.fromiter(itertools.chain.from_iterable(graph.neighbours), dtype=np.int64, count=len(heads))
+    return degrees, heads, tails
+
+
+def walk_matrix(graph: Graph, stay: float = 0.0, away: Collection[int] = ()) -> WalkMatrix:
+    """The walk on this graph; `stay` is the probability to remain where it is in a round.
+
+    In a round in which some users are away, reports that they hold stay, and so do those that were meant for them.
+    """
+    from scipy.sparse import csr_array
+
+    check_stay(stay)
+    degrees, heads, tails = ends_of(graph)
+    users = np.arange(graph.n)
+    kept = np.where(degrees == 0, 1.0, stay)
+    at_home = np.nonzero(kept)[0]
+    values = np.concatenate(((1.0 - stay) / degrees[heads], kept[at_home]))
+    if away:
+        gone = np.zeros(graph.n, dtype=bool)
+        gone[list(away)] = True
+        tails = np.where(gone[heads] | gone[tails], heads, tails)  # what lands on one place is added up
+    rows, columns = np.concatenate((heads, users[at_home])), np.concatenate((tails, users[at_home]))
+    narrow = rows.astype(np.int32), columns.astype(np.int32)  # half as much to read as with int64
+    forward = csr_array((values, narrow), shape=(graph.n, graph.n))
+    return WalkMatrix(graph.n, stay, degrees, forward, forward.T.tocsr())
+
+
+def symmetric_form(walk: WalkMatrix) -> Any:
+    """D^(1/2) P D^(-1/2), which has the eigenvalues of P; its first eigenvector is the root of `stationary`."""
+    from scipy.sparse import coo_array
+
+    entries = walk.forward.tocoo()
+    root = np.sqrt(walk.weights)
+    rows, columns = entries.coords
+    values = entries.data * root[rows] / root[columns]
+    whole = coo_array((values, (rows, columns)), shape=(walk.n, walk.n)).tocsr()
+    return (whole + whole.T) * 0.5  # rounding aside, it is symmetric already
+
+
+def point_laws(walk: WalkMatrix, starts: Ints) -> Floats:
+    """One column for each start, where its report is before the first round."""
+    laws = np.zeros((walk.n, len(starts)))
+    laws[starts, np.arange(len(starts))] = 1.0
+    return laws
+
+
+def after(walk: WalkMatrix, laws: Floats, rounds: int) -> Floats:
+    """Laws, one a column, so many rounds later."""
+    for _ in range(rounds):
+        laws = walk.backward @ laws
+    return laws
+
+
+def law_from(walk: WalkMatrix, start: int, rounds: int) -> Floats:
+    """The law of the place of one user's report."""
+    return after(walk, point_laws(walk, np.array([checked_start(walk, start)])), rounds)[:, 0]
+
+
+def all_laws(walk: WalkMatrix, rounds: int) -> Floats:
+    """P^t, row j being the law of user j's report; for small graphs only."""
+    if walk.n > LAWS_MAX:
+        raise UsageError(f"the laws of all {walk.n} users do not fit at once: at most {LAWS_MAX} do.")
+    return np.ascontiguousarray(after(walk, np.eye(walk.n), checked_rounds(rounds)).T)
+
+
+def laws_through(walks: Sequence[WalkMatrix]) -> Floats:
+    """Row j is the law of user j's report after one round of each of these walks; for small graphs only."""
+    if not walks or walks[0].n > LAWS_MAX:
+        raise UsageError(f"the laws of all users fit for one round at least and at most {LAWS_MAX} users.")
+    laws = np.eye(walks[0].n)
+    for walk in walks:
+        laws = walk.backward @ laws
+    return np.ascontiguousarray(laws.T)
+
+
+def checked_start(walk: WalkMatrix, start: int) -> int:
+    if not 0 <= start < walk.n:
+        raise UsageError(f"a walk starts at a user from 0 to {walk.n - 1}, not {start}.")
+    return start
+
+
+def checked_rounds(rounds: int) -> int:
+    if rounds < 0:
+        raise UsageError("[shuffle] rounds: must be a whole number of at least 0.")
+    return rounds

@@ -1,0 +1,106 @@
+"""How much the walks of two users overlap: kappa = min over i of P_j(i) / P_u(i), over the places i of u's report.
+
+With probability kappa the place of j's report is drawn from the law of u's, which is what hides u (accounting notes,
+section 4). On small graphs every kappa is computed; on large ones kappa is at least (1 - eta) / (1 + eta)
+(`walk_mixing`), the same for all pairs. On the complete graph both are known in closed form.
+
+Guarantee: no kappa is above the truth: each is rounded down by what t rounds of sums may be off.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from p2pdp.core.errors import UsageError
+from p2pdp.topology.graphs import Graph
+from p2pdp.topology.walk_matrix import (
+    LAWS_MAX,
+    Floats,
+    WalkMatrix,
+    all_laws,
+    check_stay,
+    checked_rounds,
+    checked_start,
+    walk_matrix,
+)
+from p2pdp.topology.walk_mixing import mixing_of
+
+_ROUNDING: Final = 1e-14  # relative, of one round's sums
+_MARGIN: Final = 1e-12
+_BLOCK: Final = 64
+
+
+def overlaps(law: Floats, laws: Floats, rounds: int) -> Floats:
+    """The kappa of each row of `laws` with one law, after at most so many rounds of sums.
+
+    The law may be any of a user's report as the observer knows it: one that was seen at a relay restarts there.
+    """
+    places = np.nonzero(law > 0.0)[0]
+    least = (laws[:, places] / law[places]).min(axis=1)
+    return np.asarray(np.minimum(1.0, least) * max(0.0, 1.0 - 2.0 * _ROUNDING * (rounds + 1)))
+
+
+def all_overlaps(walk: WalkMatrix, rounds: int) -> Floats:
+    """Row u holds kappa_j for every j, and 1 for u; for small graphs only."""
+    return overlaps_of_laws(all_laws(walk, checked_rounds(rounds)), rounds)
+
+
+def overlaps_of_laws(laws: Floats, rounds: int) -> Floats:
+    """The same from the laws of all users, one a row."""
+    found = np.array([overlaps(law, laws, rounds) for law in laws])
+    np.fill_diagonal(found, 1.0)
+    return found
+
+
+def overlaps_of(walk: WalkMatrix, user: int, rounds: int) -> Floats:
+    """The kappa_j with one user: all laws are needed, but only those of a few users are held at a time.
+
+    P_j(i) / P_u(i) for all j is one column of P^t over a number, so columns are carried on in blocks.
+    """
+    checked_start(walk, user)
+    law = np.zeros((walk.n, 1))
+    law[user] = 1.0
+    for _ in range(checked_rounds(rounds)):
+        law = walk.backward @ law
+    places = np.nonzero(law[:, 0] > 0.0)[0]
+    found = np.ones(walk.n)
+    for first in range(0, len(places), _BLOCK):
+        some = places[first : first + _BLOCK]
+        columns = np.zeros((walk.n, len(some)))
+        columns[some, np.arange(len(some))] = 1.0
+        for _ in range(rounds):
+            columns = walk.forward @ columns
+        np.minimum(found, (columns / law[some, 0]).min(axis=1), out=found)
+    found *= max(0.0, 1.0 - 2.0 * _ROUNDING * (rounds + 1))
+    found[user] = 1.0
+    return found
+
+
+def overlap_of_complete(n: int, stay: float, rounds: int) -> float:
+    """The same for any two users of a complete graph: all places but their own two are alike to them."""
+    if n < 2:
+        raise UsageError("an overlap is one of two users.")
+    power = (stay - (1.0 - stay) / (n - 1.0)) ** checked_rounds(rounds)
+    own, other = (1.0 + (n - 1.0) * power) / n, (1.0 - power) / n
+    smallest, largest = max(0.0, min(own, other)), max(own, other)
+    return smallest / largest * (1.0 - _MARGIN) if largest > 0.0 else 0.0
+
+
+def overlap_least(graph: Graph, stay: float, rounds: int) -> tuple[float, str]:
+    """A kappa for all pairs at once, and where it is from: `exact`, or `spectral` on large graphs.
+
+    A spectral one is 0 where the walk cannot be told to mix; reports are then not claimed to be hidden at all.
+    """
+    check_stay(stay)
+    if graph.n == 1:
+        return 1.0, "exact"
+    if graph.edge_count == graph.n * (graph.n - 1) // 2:
+        return overlap_of_complete(graph.n, stay, rounds), "exact"
+    if graph.n <= LAWS_MAX // 4:
+        return float(all_overlaps(walk_matrix(graph, stay), rounds).min()), "exact"
+    try:
+        return mixing_of(graph, stay).overlap(checked_rounds(rounds)), "spectral"
+    except UsageError:
+        return 0.0, "spectral"

@@ -1,0 +1,214 @@
+"""The worst start of a walk: the largest S_j(t) = sum of P_ji(t)^2 over all starts j, for every t, with a proof.
+
+With r_j row j of P^t less the stationary law pi, S_j = ||pi||^2 + 2 ((P^t pi)_j - ||pi||^2) + ||r_j||^2. The first two
+terms are one vector, carried on by P. The length of r_j has an upper end b_j(t) = (P b(t-1))_j, because row j of P^t
+is a mean of rows of P^(t-1); it starts from all starts' exact values at round `_BEGUN`. Some starts are computed
+exactly, by sparse products: their exact lengths take the place of b_j, which keeps those of their neighbours down,
+round after round. Wherever an upper end exceeds the largest exact value, more starts are computed. Where they become
+many, `slow_modes` gives another upper end, if it could be certified. Users with the same neighbours have the same law
+from round 1 on and count as one start.
+
+Guarantee: `lower` is the exact S of the start that is named, `upper` is at least the S of any start, both up to
+rounding (`ROUNDING`). They are equal wherever the search closed; `starts_max` ends it early, and then they may differ.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from p2pdp.core.errors import UsageError
+from p2pdp.topology.graphs import Graph
+from p2pdp.topology.slow_modes import SlowModes, slow_modes
+from p2pdp.topology.walk_matrix import Floats, Ints, WalkMatrix, checked_rounds, point_laws, walk_matrix
+
+ROUNDING: Final = 1e-9  # relative: an upper end that exceeds the best by less is no other value
+STARTS_MAX: Final = 1024
+_BEGUN: Final = 3
+_BLOCK: Final = 64  # starts that are carried on together
+_WINDOW: Final = 16  # rounds
+_ADDED: Final = 16  # starts at a time
+_MODES: Final = 24
+_MODES_FROM: Final = 128  # starts computed, before slow modes are looked for
+_MODES_USERS: Final = 600, 60_000  # below, all starts are few; above, factors do not fit
+_DROPPED: Final = 0.5  # of the best: starts below it are carried on no more, once there are slow modes
+
+
+@dataclass(frozen=True, eq=False)
+class WorstSpread:
+    """Index t is the number of rounds. `starts` of the users were computed exactly beyond round `begun`.
+
+    `columns` counts products of the sparse matrix with one column. `modes` is 0 where none were needed.
+    """
+
+    lower: Floats
+    upper: Floats
+    start: Ints
+    starts: int
+    begun: int
+    columns: int
+    modes: int
+
+    @property
+    def closed(self) -> bool:
+        """Whether the maximum is known for every t, with a start that has it."""
+        return bool(np.array_equal(self.lower, self.upper))
+
+
+def worst_spread(graph: Graph, rounds: int, stay: float = 0.0, starts_max: int = STARTS_MAX) -> WorstSpread:
+    """The largest S(t) over all starts, for t = 0 … rounds."""
+    if starts_max < 1:
+        raise UsageError("the search for the worst start has to compute one start at least.")
+    search = _Search(graph, walk_matrix(graph, stay), checked_rounds(rounds), starts_max)
+    while search.round < rounds:
+        search.window()
+    return WorstSpread(
+        search.lower,
+        search.upper,
+        search.start,
+        len(search.computed),
+        min(_BEGUN, rounds),
+        search.columns,
+        0 if search.modes is None else len(search.modes.values),
+    )
+
+
+def _first_alike(graph: Graph, stay: float) -> Ints:
+    """For each user the first one with the same neighbours: their reports are alike after a round without staying."""
+    if stay > 0.0:
+        return np.arange(graph.n)
+    seen: dict[tuple[int, ...], int] = {}
+    rows = (tuple(graph.neighbours[user]) for user in range(graph.n))
+    return np.array([seen.setdefault(row or (user,), user) for user, row in enumerate(rows)], dtype=np.int64)
+
+
+class _Search:
+    def __init__(self, graph: Graph, walk: WalkMatrix, rounds: int, starts_max: int) -> None:
+        self._walk, self._starts_max = walk, starts_max
+        self._alike = _first_alike(graph, walk.stay)
+        self.lower, self.upper = np.ones(rounds + 1), np.ones(rounds + 1)
+        self.start = np.zeros(rounds + 1, dtype=np.int64)
+        self.round = min(_BEGUN, rounds)
+        self.computed: set[int] = set()
+        self.modes: SlowModes | None = None
+        self.columns = 0
+        self._modes_tried = not _MODES_USERS[0] < walk.n <= _MODES_USERS[1]
+        self._returns = np.empty(walk.n)
+        self._rest = float(walk.stationary @ walk.stationary)
+        spread = self._begin()
+        self._mean = walk.stationary  # P^t pi
+        for _ in range(self.round):
+            self._mean = walk.forward @ self._mean
+        self._lengths = np.sqrt(np.maximum(0.0, spread - self._base(self._mean)))
+        self._active = np.empty(0, dtype=np.int64)
+        self._laws = np.empty((walk.n, 0))
+
+    def _base(self, mean: Floats) -> Floats:
+        return np.asarray(2.0 * mean - self._rest)
+
+    def _begin(self) -> Floats:
+        """All starts exactly for the first rounds."""
+        walk, spread = self._walk, np.ones(self._walk.n)
+        best, self.lower[: self.round + 1] = np.zeros(self.round + 1), 0.0
+        for first in range(0, walk.n, _BLOCK):
+            starts = np.arange(first, min(first + _BLOCK, walk.n))
+            laws = point_laws(walk, starts)
+            for t in range(self.round + 1):
+                if t == 1:  # the first product is a choice of columns
+                    laws = walk.backward[:, starts].toarray()
+                elif t:
+                    laws = walk.backward @ laws
+                    self.columns += len(starts)
+                spread[starts] = np.einsum("ij,ij->j", laws, laws)
+                most = int(np.argmax(spread[starts]))
+                if spread[first + most] > best[t]:
+                    best[t], self.start[t] = spread[first + most], first + most
+            weights = walk.weights
+            self._returns[starts] = np.einsum("ij,ij,i->j", laws, laws, 1.0 / weights) * weights[starts]
+        self.lower[: self.round + 1] = self.upper[: self.round + 1] = best
+        return spread
+
+    def window(self) -> None:
+        """The next rounds, with as many more starts as it takes."""
+        rounds = min(_WINDOW, len(self.lower) - 1 - self.round)
+        means = [self._mean]
+        for _ in range(rounds):
+            means.append(self._walk.forward @ means[-1])
+        bases = np.array([self._base(mean) for mean in means[1:]])
+        exact, laws = self._carry(self._laws, rounds)
+        refined = False
+        while True:
+            excess, lengths = self._bounds(rounds, bases, exact)
+            open_ones = np.nonzero(excess > 0.0)[0]
+            if not len(open_ones) or len(self.computed) >= self._starts_max:
+                break
+            if not refined and self._refine():
+                refined = True
+                continue
+            added = self._most_open(open_ones, excess)
+            begun = self._carry(point_laws(self._walk, added), self.round)[1]
+            more, ended = self._carry(begun, rounds)
+            self._active = np.concatenate((self._active, added))
+            self._laws = np.concatenate((self._laws, begun), axis=1)
+            exact, laws = np.concatenate((exact, more), axis=1), np.concatenate((laws, ended), axis=1)
+            self.computed.update(added.tolist())
+        self._laws, self._lengths, self._mean = laws, lengths, means[-1]
+        self.round += rounds
+        if self.modes is not None:
+            kept = exact[-1] >= _DROPPED * self.lower[self.round]
+            self._active, self._laws = self._active[kept], np.ascontiguousarray(self._laws[:, kept])
+
+    def _carry(self, laws: Floats, rounds: int) -> tuple[Floats, Floats]:
+        """S of these laws in each of the next rounds, and the laws after them."""
+        found = np.empty((rounds, laws.shape[1]))
+        ended = np.empty_like(laws)
+        for first in range(0, laws.shape[1], _BLOCK):
+            block = slice(first, first + _BLOCK)
+            some = np.ascontiguousarray(laws[:, block])
+            for t in range(rounds):
+                some = self._walk.backward @ some
+                found[t, block] = np.einsum("ij,ij->j", some, some)
+            ended[:, block] = some
+            self.columns += rounds * some.shape[1]
+        return found, ended
+
+    def _bounds(self, rounds: int, bases: Floats, exact: Floats) -> tuple[Floats, Floats]:
+        """By how much the upper end of each start exceeds the best, relative, and all lengths at the window's end."""
+        place = np.full(self._walk.n, -1)
+        place[self._active] = np.arange(len(self._active))
+        place = place[self._alike]
+        known = np.nonzero(place >= 0)[0]
+        excess, lengths = np.zeros(self._walk.n), self._lengths
+        for t in range(rounds):
+            lengths = self._walk.forward @ lengths
+            if len(known):
+                lengths[known] = np.sqrt(np.maximum(0.0, exact[t, place[known]] - bases[t, known]))
+            upper = bases[t] + lengths**2
+            upper[known] = 0.0
+            at = self.round + 1 + t
+            most = int(np.argmax(exact[t])) if len(known) else -1
+            best = float(exact[t, most]) if len(known) else 0.0
+            over = upper - best * (1.0 + ROUNDING)
+            np.maximum(excess, over / max(best, self._rest), out=excess)
+            self.lower[at], self.start[at] = best, self._active[most] if len(known) else 0
+            self.upper[at] = max(best, float(upper.max())) if over.max() > 0.0 else best
+        return excess, lengths
+
+    def _refine(self) -> bool:
+        """Brings the upper ends down by the slow modes, which are looked for when many starts have been computed."""
+        if self.modes is None and not self._modes_tried and len(self.computed) >= _MODES_FROM:
+            self._modes_tried = True
+            self.modes = slow_modes(self._walk, _MODES, _BEGUN, self._returns)
+        if self.modes is None:
+            return False
+        self._lengths = np.minimum(self._lengths, self.modes.lengths(self.round))
+        return True
+
+    def _most_open(self, open_ones: Ints, excess: Floats) -> Ints:
+        """The starts that exceed the best most, no two of them alike."""
+        order = open_ones[np.argsort(-excess[open_ones], kind="stable")]
+        firsts = self._alike[order]
+        unique = firsts[np.sort(np.unique(firsts, return_index=True)[1])]
+        return np.asarray(unique[: min(_ADDED, self._starts_max - len(self.computed))])

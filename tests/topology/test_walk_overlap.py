@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from p2pdp.core.errors import UsageError
+from p2pdp.core.spec import GraphPart
+from p2pdp.topology.graphs import complete_graph, make_graph
+from p2pdp.topology.walk_matrix import all_laws, walk_matrix
+from p2pdp.topology.walk_mixing import mixing_of
+from p2pdp.topology.walk_overlap import (
+    all_overlaps,
+    overlap_least,
+    overlap_of_complete,
+    overlaps,
+    overlaps_of,
+)
+
+
+def by_hand(laws: np.ndarray, user: int, other: int) -> float:
+    return float(min(laws[other, i] / laws[user, i] for i in range(len(laws)) if laws[user, i] > 0.0))
+
+
+@given(n=st.integers(2, 12), seed=st.integers(0, 40), stay=st.sampled_from([0.0, 0.2]), rounds=st.integers(1, 12))
+@settings(max_examples=25)
+def test_all_overlaps_are_the_least_ratios(n: int, seed: int, stay: float, rounds: int) -> None:
+    walk = walk_matrix(make_graph(GraphPart("erdos_renyi", probability=0.6), n, seed), stay)
+    laws, found = all_laws(walk, rounds), all_overlaps(walk, rounds)
+    for user in range(n):
+        assert found[user, user] == 1.0
+        np.testing.assert_allclose(overlaps_of(walk, user, rounds), found[user], rtol=1e-11, atol=1e-13)
+        for other in set(range(n)) - {user}:
+            assert found[user, other] == pytest.approx(min(1.0, by_hand(laws, user, other)), rel=1e-11, abs=1e-15)
+            assert found[user, other] <= by_hand(laws, user, other) * (1 + 1e-15)
+
+
+def test_on_a_bipartite_graph_without_staying_the_other_side_hides_nobody() -> None:
+    found = all_overlaps(walk_matrix(make_graph(GraphPart("hypercube"), 8, 0)), 12)
+    sides = np.array([user.bit_count() % 2 for user in range(8)])
+    assert np.all((found > 0.0) == (sides[:, None] == sides))
+
+
+@pytest.mark.parametrize("stay", [0.0, 0.3, 0.9])
+@pytest.mark.parametrize("rounds", [0, 1, 2, 3, 8])
+def test_the_complete_graph_in_closed_form(stay: float, rounds: int) -> None:
+    exact = all_overlaps(walk_matrix(complete_graph(5), stay), rounds).min()
+    assert overlap_of_complete(5, stay, rounds) == pytest.approx(exact, rel=1e-10, abs=1e-15)
+
+
+def test_a_report_seen_at_a_relay_restarts_there() -> None:
+    walk = walk_matrix(make_graph(GraphPart("regular", degree=4), 12, 1))
+    seen, others = all_laws(walk, 3)[5], all_laws(walk, 9)
+    found = overlaps(seen, others, 9)
+    assert found.min() >= 0.0
+    assert found[2] == pytest.approx(min((others[2] / seen)[seen > 0.0].min(), 1.0))
+
+
+def test_small_graphs_are_exact_and_better_than_the_bound() -> None:
+    graph = make_graph(GraphPart("regular", degree=6), 40, 8)
+    rounds = 19
+    kappa, source = overlap_least(graph, 0.1, rounds)
+    assert source == "exact"
+    assert mixing_of(graph, 0.1).overlap(rounds) <= kappa < 1.0
+    assert overlap_least(complete_graph(1), 0.0, 3) == (1.0, "exact")
+    assert overlap_least(complete_graph(100_000), 0.0, 3)[0] > 0.99
+
+
+def test_large_graphs_get_the_spectral_bound_and_nothing_where_there_is_none() -> None:
+    graph = make_graph(GraphPart("regular", degree=6), 1100, 8)
+    assert overlap_least(graph, 0.1, 60) == (mixing_of(graph, 0.1).overlap(60), "spectral")
+    assert overlap_least(make_graph(GraphPart("ring"), 1100, 0), 0.0, 60) == (0.0, "spectral")
+    with pytest.raises(UsageError, match="stay"):
+        overlap_least(graph, 1.0, 60)
+
+
+def test_there_is_no_overlap_with_nobody() -> None:
+    with pytest.raises(UsageError, match="two users"):
+        overlap_of_complete(1, 0.0, 1)
