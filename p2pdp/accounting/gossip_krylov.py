@@ -64,7 +64,7 @@ def fixed_span(weights: Any, neighbours: Sequence[Sequence[int]], members: Seque
     return Span(np.einsum("ij,ij->i", filled, filled), rank, len(inside) + len(heard) * rounds, kept, dropped)
 
 
-def extended(basis: Floats, block: Floats) -> tuple[Floats, float, float]:
+def extended(basis: Floats, block: Floats, below: float = DROPPED_BELOW) -> tuple[Floats, float, float]:
     """What a block adds to an orthonormal basis, the smallest pivot in it and the largest that was dropped.
 
     Columns of the block have a length of at most about 1, against which pivots are measured.
@@ -77,7 +77,7 @@ def extended(basis: Floats, block: Floats) -> tuple[Floats, float, float]:
         block = block - basis @ (basis.T @ block)
     found, triangle, _ = qr(block, mode="economic", pivoting=True, overwrite_a=True, check_finite=False)
     pivots = np.abs(np.diag(triangle))
-    count = min(int(np.sum(pivots > DROPPED_BELOW)), basis.shape[0] - basis.shape[1])
+    count = min(int(np.sum(pivots > below)), basis.shape[0] - basis.shape[1])
     largest = float(pivots[count:].max(initial=0.0))
     if not count:
         return found[:, :0], 1.0, largest

@@ -18,7 +18,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from p2pdp.accounting.gossip_krylov import Span, extended
+from p2pdp.accounting.gossip_krylov import DROPPED_BELOW, Span, extended
 from p2pdp.accounting.modular_rank import MODULUS, residue
 
 Floats = npt.NDArray[np.float64]
@@ -80,8 +80,8 @@ def stochastic_residues(weights: Any) -> Ints:
     return np.array(found, dtype=np.int64)
 
 
-def layered_span(layers: Layers, view: View) -> Span:
-    """What members know of themselves counts as leaked.
+def layered_span(layers: Layers, view: View, strides: tuple[int, int] = _STRIDES, below: float = DROPPED_BELOW) -> Span:
+    """What members know of themselves counts as leaked; pivots `below` are taken for rounding.
 
     Without fresh noise the same is done twice, in strides of different lengths: rounding that grew on the way
     down shows as a difference between the two, which `doubt` tells.
@@ -95,20 +95,22 @@ def layered_span(layers: Layers, view: View) -> Span:
         leaks, rank, kept, dropped = _whitened(rows, noise * layers.deviation)
         leaks[known] = 1.0
         return Span(leaks, rank + len(known), count, kept, dropped)
-    one, other = (_orthogonal_span(layers, view.seen, known, count, stride) for stride in _STRIDES)
+    one, other = (_orthogonal_span(layers, view.seen, known, count, stride, below) for stride in strides)
     return replace(one, doubt=float(np.abs(one.leaks - other.leaks).max(initial=0.0)))
 
 
-def _orthogonal_span(layers: Layers, seen: Seen, known: Ints, count: int, stride: int) -> Span:
-    rows, _, kept, dropped = _carried_down(layers, seen, stride)
+def _orthogonal_span(layers: Layers, seen: Seen, known: Ints, count: int, stride: int, below: float) -> Span:
+    rows, _, kept, dropped = _carried_down(layers, seen, stride, below)
     rows[:, known] = 0.0
-    basis, smallest, largest = extended(np.zeros((layers.users, 0)), rows.T)
+    basis, smallest, largest = extended(np.zeros((layers.users, 0)), rows.T, below)
     leaks = np.einsum("ij,ij->i", basis, basis)
     leaks[known] = 1.0
     return Span(leaks, basis.shape[1] + len(known), count, min(kept, smallest), max(dropped, largest))
 
 
-def _carried_down(layers: Layers, seen: Seen, stride: int | None) -> tuple[Floats, Floats, float, float]:
+def _carried_down(
+    layers: Layers, seen: Seen, stride: int | None, below: float = DROPPED_BELOW
+) -> tuple[Floats, Floats, float, float]:
     """The rows that were seen, over y and over fresh draws, and the pivots of the way there.
 
     With a stride they are replaced by an orthonormal basis of their span every so many layers.
@@ -123,7 +125,7 @@ def _carried_down(layers: Layers, seen: Seen, stride: int | None) -> tuple[Float
         rows[len(rows) - len(found) + np.arange(len(found)), found] = 1.0
         noise = np.concatenate([noise, np.zeros((len(found), layers.noises))])
         if stride is not None and number % stride == 0 and number < last:
-            basis, smallest, largest = extended(np.zeros((rows.shape[1], 0)), rows.T)
+            basis, smallest, largest = extended(np.zeros((rows.shape[1], 0)), rows.T, below)
             rows, kept, dropped = np.ascontiguousarray(basis.T), min(kept, smallest), max(dropped, largest)
             noise = noise[: len(rows)]
         if number:

@@ -23,6 +23,7 @@ Floats = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.float32]  # residues below 2^20 are exact in it
 
 _MORE_COLUMNS: Final = 8
+_COLUMNS: Final = 64
 _SLACK: Final = 1e-14
 _SLACK_LEAST: Final = 1e-12
 _DOUBTED: Final = 10.0
@@ -32,7 +33,19 @@ def modular_ranks(layers: Layers, views: Sequence[View], rank_most: int, prime: 
     """The rank of each view, its members' own knowledge included; as far as `rank_most`, beyond which none counts."""
     width = rank_most + max((len(view.drawn) for view in views), default=0) + _MORE_COLUMNS
     width = min(layers.users + layers.noises, width)
-    random = np.random.Generator(np.random.Philox(key=prime))
+    rows: list[list[Rows]] = [[] for _ in views]
+    for start in range(0, width, _COLUMNS):
+        for found, some in zip(rows, _seen(layers, views, prime, start, min(_COLUMNS, width - start)), strict=True):
+            found.append(some)
+    return [
+        modular_rank(np.concatenate(found, axis=1) if found else np.zeros((0, 0)), prime) - len(view.drawn)
+        for view, found in zip(views, rows, strict=True)
+    ]
+
+
+def _seen(layers: Layers, views: Sequence[View], prime: int, start: int, width: int) -> list[Rows]:
+    """What each observer saw, of random residues in some of the columns: so many at a time as a cache has room for."""
+    random = np.random.Generator(np.random.Philox(key=[prime, start]))
     values = random.integers(0, prime, (layers.users, width)).astype(np.float64)
     draws = random.integers(0, prime, (layers.noises, width)).astype(np.float64)
     own = [[*values[list(view.members)], *draws[list(view.drawn)]] for view in views]
@@ -47,9 +60,7 @@ def modular_ranks(layers: Layers, views: Sequence[View], rank_most: int, prime: 
         for view, found in zip(views, rows, strict=True):
             if number in view.seen:
                 found.append(values[list(view.seen[number])].astype(np.float32))
-    return [
-        modular_rank(np.concatenate(found), prime) - len(view.drawn) for view, found in zip(views, rows, strict=True)
-    ]
+    return [np.concatenate(found) for found in rows]
 
 
 def _residues(matrix: Any, residues: Any, prime: int) -> Any:

@@ -38,9 +38,16 @@ def residue(weight: float) -> int:
 
 
 def reduced(values: Floats, prime: int) -> Floats:
-    """Whole numbers below 2^53 modulo a prime."""
-    values = values - prime * np.floor(values / prime)
-    return np.where(values >= prime, values - prime, np.where(values < 0.0, values + prime, values))
+    """Whole numbers from 0 to 2^53 modulo a prime.
+
+    A quotient is rounded to the next whole number only from right below it, which leaves -1.
+    """
+    found = values / prime
+    np.floor(found, out=found)
+    found *= -prime
+    found += values
+    found[found < 0.0] += prime
+    return found
 
 
 def modular_rank(rows: Any, prime: int) -> int:

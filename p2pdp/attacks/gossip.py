@@ -1,12 +1,18 @@
-"""What one user of synchronous gossip reads out of the states that its neighbours sent it.
+"""What one user of gossip reads out of the states that others sent it, from its own view and what is public.
 
-In a round the observer hears (W^t y)_w of each neighbour w, y being the users' noised values. It keeps, beside an
-orthonormal basis of what it heard, how each vector of the basis is made of messages; a user whose unit vector lies
-in the span is read off as the same combination of the values that came. Floats are precise enough for that. It
-takes every message of every round to have been delivered to everybody, and looks at the graph that the spec
-describes: where rounds were skipped it reads wrong values, as anybody would who trusts a schedule that did not
-happen. Where messages carry noise of their own the same combination adds noise up, and nothing is read but what
-neighbours sent first, which is as far off as that noise.
+In a round of synchronous gossip the observer hears (W^t y)_w of each neighbour w, y being the users' noised values.
+It keeps, beside an orthonormal basis of what it heard, how each vector of the basis is made of messages; a user whose
+unit vector lies in the span is read off as the same combination of the values that came. Floats are precise enough
+for that. It takes every message of every round to have been delivered to everybody: where rounds were skipped it reads
+wrong values, as anybody would who trusts a schedule that did not happen. Where messages carry noise of their own the
+same combination adds noise up, and nothing is read but what neighbours sent first, which is as far off as that noise.
+Nor is anything else where the graph changes: of each round a
+user knows its own edges only.
+
+Of randomized gossip a user knows its own activations with their numbers, and nobody else's. Whom it meets for the
+first time tells it a noised value if that user has met nobody before: that is certain where the observer was in
+all activations before this one, or is the only neighbour on a graph that is known. Later states hold others' values
+in parts that only the order of their activations tells.
 
 Values are in steps of the grid, as for walks.
 """
@@ -22,10 +28,11 @@ import numpy.typing as npt
 
 from p2pdp.core.errors import Refused
 from p2pdp.core.ids import Peer, is_user
-from p2pdp.core.messages import EXCHANGE
+from p2pdp.core.messages import ACTIVATIONS, EXCHANGE
 from p2pdp.ledger.messages import carries_message, public_message, whole_message
 from p2pdp.ledger.records import RECEIVED, SENT, Contents
 from p2pdp.protocols.gossiping_plan import GossipPlan
+from p2pdp.protocols.pairing import PairPlan
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.topology.graphs import Graph, make_graph
 from p2pdp.topology.weights import sparse_weights
@@ -42,23 +49,49 @@ def read_gossip(
 ) -> list[tuple[tuple[Peer, ...], Any, list[tuple[int, int]]]]:
     """The noised values that can be told one by one."""
     plan = run.plan
-    if not isinstance(plan, GossipPlan) or plan.coin is not None:
-        raise Refused("the attack on gossip needs the schedule that it happened on: synchronous, on one graph")
-    heard = states_heard(contents)
-    if plan.message_noise is not None:
-        first = [(peer, heard[1, peer]) for number, peer in sorted(heard) if number == 1]
+    if isinstance(plan, PairPlan):
+        first = met_alone(run, contents)
+    elif isinstance(plan, GossipPlan) and not plan.block:
+        heard = states_heard(contents)
+        if plan.message_noise is not None or plan.coin is not None:
+            first = {peer: value for (number, peer), value in heard.items() if number == 1}
+        else:
+            first = decoded(graph_of(run), plan, observer, first_sent(contents), heard)
     else:
-        first = sorted(decoded(graph_of(run), plan, observer, first_sent(contents), heard).items())
-    return [((peer,), value / plan.step, [ONLY_PLACE]) for peer, value in first]
+        raise Refused(f"nobody has written an attack on {run.protocol.name} yet")
+    return [((peer,), value / plan.step, [ONLY_PLACE]) for peer, value in sorted(first.items())]
 
 
 def graph_of(run: RunPlan) -> Graph:
-    """The graph that everybody can make who knows the spec."""
+    """The graph that everybody can make who knows the spec, or who has it because it is public."""
     if run.graph is not None:
         return run.graph
     if run.spec.graph.kind == "file":
-        raise Refused("the attack on gossip needs the graph, and this one is in a file that is not part of the run")
+        raise Refused(
+            "the attack on gossip needs the graph, and this one is in a file that is not where the spec says, or is "
+            "not public: then a user knows its own edges only"
+        )
     return make_graph(run.spec.graph, run.n, run.spec.run.seed or 0)
+
+
+def met_alone(run: RunPlan, contents: Contents) -> dict[Peer, Any]:
+    """What came from users who had certainly met nobody before."""
+    graph = None if run.graph is None and run.spec.graph.kind == "file" else graph_of(run)
+    heard = states_heard(contents)
+    mine = sorted(
+        (number, peer)
+        for record in contents.records
+        if record.kind == RECEIVED and public_message(record).type == ACTIVATIONS
+        for number, peer in public_message(record).fields[2]
+    )
+    found: dict[Peer, Any] = {}
+    met: set[Peer] = set()
+    for before, (number, peer) in enumerate(mine):
+        alone = graph is not None and graph.degree(peer) == 1
+        if peer not in met and (number, peer) in heard and (number == before + 1 or alone):
+            found[peer] = heard[number, peer]
+        met.add(peer)
+    return found
 
 
 def states_heard(contents: Contents) -> dict[tuple[int, Peer], Any]:

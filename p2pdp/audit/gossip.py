@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -35,6 +35,10 @@ from p2pdp.topology.graphs import Graph, graph_of_edges
 from p2pdp.topology.weights import sparse_weights
 
 Floats = npt.NDArray[np.float64]
+
+_ALIKE: Final = 1e-6  # leaks in two ways
+_SHORT_STRIDES: Final = (2, 1)
+_BELOW: Final = (1e-9, 1e-7, 1e-11, 1e-5)  # pivots that are taken for rounding, in the order in which it is tried
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +116,7 @@ class GossipViews:
             again = modular_ranks(self.layers, [views[at] for at in doubtful], most, prime)
             for at, rank in zip(doubtful, again, strict=True):
                 ranks[at] = max(ranks[at], rank)
+        spans = [self._agreed(view, span, rank) for view, span, rank in zip(views, spans, ranks, strict=True)]
         found = [raised(span, rank) for span, rank in zip(spans, ranks, strict=True)]
         if not self._noised:  # all or nothing
             found = [replace(span, leaks=np.where(span.leaks > 0.0, 1.0, 0.0)) for span in found]
@@ -135,6 +140,18 @@ class GossipViews:
             leaks[list(view.members)] = 1.0
             return Span(leaks, len(view.members), len(view.members), 1.0, 0.0)
         return layered_span(self.layers, view)
+
+    def _agreed(self, view: View, span: Span, rank: int) -> Span:
+        """Where floats take rounding for a row, or a row for rounding: in shorter strides, until both ranks agree."""
+        if span.rank == rank or self.regular or self.layers.noises:
+            return span
+        for below in _BELOW:
+            again = layered_span(self.layers, view, _SHORT_STRIDES, below)
+            if again.rank == rank and (span.rank != rank or again.doubt < span.doubt):
+                span = again
+                if span.doubt < _ALIKE:
+                    break
+        return span
 
     def _as_the_weights_say(self) -> bool:
         """Whether each user received all that it would have if nothing was late, lost, noised or published.

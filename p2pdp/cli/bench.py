@@ -40,6 +40,32 @@ def hops(
     _show(bench_hops(nodes, hops, tokens, pairs, graph, degree), as_json=as_json)
 
 
+@app.command()
+def gossip(
+    nodes: Annotated[int, typer.Option(help="How many users, a process each.")] = 16,
+    degree: Annotated[int, typer.Option(help="How many neighbours each of them has.")] = 4,
+    rounds: Annotated[int, typer.Option(help="How many rounds they go.")] = 2000,
+    as_json: AsJson = False,
+) -> None:
+    """How many rounds of gossip a second, with boxes and ledgers."""
+    from p2pdp.runs.bench_gossip import bench_gossip
+
+    _show(bench_gossip(nodes, degree, rounds), as_json=as_json)
+
+
+@app.command()
+def audit(
+    nodes: Annotated[int, typer.Option(help="How many users.")] = 256,
+    rounds: Annotated[int, typer.Option(help="How many rounds of gossip they went.")] = 16,
+    graph: Annotated[str, typer.Option(help="hypercube, ring, complete or erdos_renyi.")] = "hypercube",
+    as_json: AsJson = False,
+) -> None:
+    """How long the exact leaks of all pairs take, and how much memory."""
+    from p2pdp.runs.bench_audit import bench_audit
+
+    _show(bench_audit(nodes, rounds, graph), as_json=as_json)
+
+
 def _show(measured: dict[str, Any], *, as_json: bool) -> None:
     if as_json:
         print_document(measured)

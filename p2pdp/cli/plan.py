@@ -10,7 +10,10 @@ import typer
 from p2pdp.cli.options import AsJson, Overrides, SpecFile, print_document
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from p2pdp.runs.plan import Plan
+    from p2pdp.runs.plan_gossip import Tradeoff
     from p2pdp.runs.target import Target
 
 
@@ -51,9 +54,32 @@ def _show(found: Plan) -> None:
         ("seconds, on one machine", number(found.seconds)),
     ]
     columns(rows, console=console)
+    for warning in found.warnings:
+        console.print(plain(f"Warning: {warning}"))
     show_claims(console, found.claims, found.refusals)
+    if found.message_noise is not None:
+        _show_tradeoff(console, found.message_noise)
     if found.target is not None:
         console.print(plain(_of_target(found.target)))
+
+
+def _show_tradeoff(console: Console, tradeoff: list[Tradeoff]) -> None:
+    from p2pdp.cli.tables import columns, number, plain
+
+    console.print(plain("Noise on messages, and how much of local DP pairs would lose if nothing is late:"))
+    headings = ("message_sigma", "of sigma", "worst", "… not neighbours", "mean", "standard error")
+    rows = [
+        (
+            number(one.message_sigma),
+            f"{one.ratio:.2g}",
+            number(one.leak_max),
+            "" if one.leak_far_max is None else number(one.leak_far_max),
+            number(one.leak_mean),
+            number(one.standard_error),
+        )
+        for one in tradeoff
+    ]
+    columns(rows, headings, console)
 
 
 def _of_target(target: Target) -> str:

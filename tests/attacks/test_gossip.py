@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from p2pdp.attacks.decoding import readings_of
-from p2pdp.attacks.gossip import decoded, first_sent, graph_of, states_heard
+from p2pdp.attacks.gossip import decoded, first_sent, graph_of, met_alone, states_heard
 from p2pdp.audit.gossip import GossipViews
 from p2pdp.core.errors import Refused
+from p2pdp.core.spec import GraphPart
 from tests.audit.gossips import gossip, ground_of
 from tests.audit.runs import Run, quiet, ring
 
@@ -87,10 +90,67 @@ def test_who_hears_nobody_reads_nobody() -> None:
     assert readings_of(run.plan, 0, run.contents()[0]) == []
 
 
-def test_randomized_gossip_is_refused() -> None:
-    run = quiet(gossip(4, "ring", "activations = 6", protocol="randomized"))
-    with pytest.raises(Refused, match="synchronous"):
-        readings_of(run.plan, 0, run.contents()[0])
+def pairs(n: int, kind: str, activations: int) -> Run:
+    return quiet(gossip(n, kind, f"activations = {activations}", protocol="randomized"))
+
+
+def met_before(run: Run) -> dict[tuple[int, int], bool]:
+    """For each exchange, by receiver and number, whether its sender had met anybody before: by the senders' ledgers."""
+    found = {}
+    for peer, contents in run.contents().items():
+        if peer >= 0:
+            for place, number in enumerate(sorted(number for number, _ in states_heard(contents))):
+                found[peer, number] = place > 0
+    return found
+
+
+@pytest.mark.parametrize(("n", "kind"), [(6, "star"), (5, "path"), (6, "ring"), (4, "complete"), (2, "path")])
+def test_of_pairs_only_first_values_are_read_and_they_are_right(n: int, kind: str) -> None:
+    """Whoever is read had met nobody else; the middle of a star reads all, the ends of a path at their neighbours."""
+    run = pairs(n, kind, 25)
+    before = met_before(run)
+    for observer in range(n):
+        errors = errors_in_sigma(run, observer)
+        assert all(abs(error) < 1e-12 for error in errors.values())
+        heard: dict[int, int] = {}
+        for number, peer in sorted(states_heard(run.contents()[observer])):
+            heard.setdefault(peer, number)
+        told = {peer for peer, number in heard.items() if not before[peer, number]}
+        assert set(errors) <= told
+        if (kind, observer) in (("star", 0), ("path", 1)):
+            assert 0 in errors or kind == "star"
+            assert kind == "path" or set(errors) == set(range(1, n))
+    first = min(number for (_, number), met in before.items() if not met)
+    assert first == 1
+    assert sum(len(errors_in_sigma(run, observer)) for observer in range(n)) >= 2
+
+
+def test_of_a_changing_graph_only_the_first_round_is_read() -> None:
+    run = quiet(gossip(9, "erdos_renyi", "rounds = 6", extra="changing = true\nprobability = 0.4"))
+    for observer in range(9):
+        heard = states_heard(run.contents()[observer])
+        errors = errors_in_sigma(run, observer)
+        assert set(errors) == {peer for number, peer in heard if number == 1}
+        assert all(abs(error) < 1e-12 for error in errors.values())
+
+
+def test_a_graph_from_a_file_has_to_be_at_hand() -> None:
+    run = quiet(gossip(12, "ring", "rounds = 4"))
+    spec = replace(run.plan.spec, graph=GraphPart("file", path="gone.csv"))
+    with pytest.raises(Refused, match="not where the spec says"):
+        readings_of(replace(run.plan, spec=spec, graph=None), 0, run.contents()[0])
+    at_hand = replace(run.plan, spec=spec, graph=graph_of(run.plan))
+    assert len(readings_of(at_hand, 0, run.contents()[0])) == 8
+
+
+def test_pairs_on_a_graph_that_is_not_at_hand_are_read_by_their_numbers_only() -> None:
+    run = pairs(6, "star", 25)
+    spec = replace(run.plan.spec, graph=GraphPart("file", path="gone.csv"))
+    assert set(met_alone(run.plan, run.contents()[0])) == set(range(1, 6))
+    assert set(met_alone(replace(run.plan, spec=spec, graph=None), run.contents()[0])) == set(range(1, 6))
+    path = pairs(5, "path", 25)
+    unknown = replace(path.plan, spec=spec, graph=None)
+    assert set(met_alone(unknown, path.contents()[1])) <= set(met_alone(path.plan, path.contents()[1]))
 
 
 def test_who_sent_nothing_has_no_first_value() -> None:

@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 
+from p2pdp.accounting.gossip_layers import layered_span
 from p2pdp.audit.gossip import GossipViews
 from p2pdp.audit.ground import Ground
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, is_user
@@ -144,6 +145,19 @@ def test_without_noise_what_arrives_is_told() -> None:
     views = GossipViews(ground_of(quiet(gossip(8, "ring", "rounds = 2", noise='mechanism = "none"'))))
     assert views.graph is not None
     assert leaks(views, 8).tolist() == (all_distances(views.graph) <= 2).astype(float).tolist()
+
+
+def test_where_floats_take_rounding_for_a_row_shorter_strides_tell_them_apart() -> None:
+    ground = ground_of(quiet(gossip(49, "grid", "rounds = 12")))
+    views = irregular(ground)
+    view = views.view([10])
+    assert view is not None
+    assert layered_span(views.layers, view).rank == 41, "one too many"
+    (found,) = views.spans([view]).spans
+    fixed = GossipViews(ground)
+    (expected,) = fixed.spans([v for v in [fixed.view([10])] if v is not None]).spans
+    assert found.rank == expected.rank == 40
+    assert found.leaks == pytest.approx(expected.leaks, abs=1e-8)
 
 
 def test_a_run_that_only_looks_regular_is_not_taken_for_one() -> None:

@@ -61,3 +61,21 @@ def test_hops_of_nobody_is_one_line() -> None:
     done = bench("hops", "--nodes", "1")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.count("\n") == 1
+
+
+def test_gossip_tells_rounds_and_messages_a_second() -> None:
+    done = bench("gossip", "--nodes", "5", "--degree", "2", "--rounds", "20", "--json")
+    assert (done.returncode, done.stderr) == (0, "")
+    measured = json.loads(done.stdout)
+    assert (measured["nodes"], measured["degree"], measured["rounds"]) == (5, 2, 20)
+    assert measured["messages_per_second"] == pytest.approx(10 * measured["rounds_per_second"])
+    assert measured["seconds_until_enrolled"] < measured["seconds_in_all"]
+
+
+def test_audit_tells_seconds_and_memory() -> None:
+    done = bench("audit", "--nodes", "8", "--rounds", "3", "--json")
+    assert (done.returncode, done.stderr) == (0, "")
+    measured = json.loads(done.stdout)
+    assert (measured["nodes"], measured["pairs"]) == (8, 56)
+    assert measured["seconds"] > 0.0
+    assert measured["peak_mib"] > 10.0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from p2pdp.audit.verify import COMPLETE
@@ -32,3 +33,18 @@ def test_users_and_bootstrap_are_killed(tmp_path: Path, text: str) -> None:
     assert [output["user"] for output in result["outputs"]] == list(range(6))
     assert (verify(run.folder).verified, verify(run.folder).problems) == (COMPLETE, [])
     assert audit(run.folder, None, None, allow_missing=False).claims
+
+
+@pytest.mark.parametrize("terms", ["rounds = 5", "rounds = 5\naccelerated = true", 'rounds = 5\npublish = "all"'])
+def test_known_answers_hold_live(tmp_path: Path, terms: str) -> None:
+    """Of a hypercube of 2^4: leaks 4/C(4, k) at distance k < 4, and 1 at 4; all is told where all is published."""
+    with Launched(tmp_path, gossip(16, "hypercube", terms)) as run:
+        result = run.completes()
+    audited = audit(run.folder, None, None, allow_missing=False)
+    published = "publish" in terms
+    bits = np.array([[(one ^ other).bit_count() for other in range(16)] for one in range(16)])
+    assert audited.leak is not None
+    middle = 1.0 if published else 2 / 3
+    np.testing.assert_allclose(audited.leak, np.array([np.nan, 1.0, middle, 1.0, 1.0])[bits], atol=1e-9)
+    assert any("everybody learns all" in said for said in audited.claims[0].assumptions) == published
+    assert abs(result["error"]) <= 6 * result["standard_error"]
