@@ -36,11 +36,16 @@ if TYPE_CHECKING:
     )
     from p2pdp.core.errors import NotReady, P2pdpError, Refused, RunFailed, UsageError, VerificationFailed
     from p2pdp.core.spec import Spec
+    from p2pdp.tasks.examples import Examples
+    from p2pdp.tasks.objectives import Guarantees, Objective
 
 __version__: Final = "0.1.0"
 
 __all__ = [
+    "Examples",
+    "Guarantees",
     "NotReady",
+    "Objective",
     "P2pdpError",
     "Refused",
     "RunFailed",
@@ -73,6 +78,8 @@ _HOMES: Final = {
     ),
     "p2pdp.core.errors": ("NotReady", "P2pdpError", "Refused", "RunFailed", "UsageError", "VerificationFailed"),
     "p2pdp.core.spec": ("Spec",),
+    "p2pdp.tasks.examples": ("Examples",),
+    "p2pdp.tasks.objectives": ("Guarantees", "Objective"),
 }
 _HOME_OF: Final = {name: home for home, names in _HOMES.items() for name in names}
 

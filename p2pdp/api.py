@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from p2pdp.runs.audit import Audited, Verified
     from p2pdp.runs.plan import Plan
     from p2pdp.sim.faults import Faults
+    from p2pdp.tasks.objectives import Objective
 
 Progress = Callable[[int, int], None]
 OnEvent = Callable[[dict[str, Any]], None]
@@ -44,6 +45,7 @@ def simulate(
     fast: bool = False,
     faults: Faults | None = None,
     progress: Progress | None = None,
+    task: Objective | None = None,
 ) -> Result:
     """Runs a spec in the simulated world.
 
@@ -55,10 +57,13 @@ def simulate(
     With `fast` results are drawn straight from their law, which takes milliseconds a trial: there are
     no ledgers and so no audit and no baselines. `messages` then counts those that carry tokens and totals;
     `bytes` and `seconds` are 0, because no frame is made and no clock runs.
+
+    `task` is an objective of your own (`p2pdp.Objective`), which takes the place of the spec's `[task] kind`.
     """
     from p2pdp.runs.simulate import simulate_spec
+    from p2pdp.runs.tasks import with_task
 
-    loaded = spec if isinstance(spec, Spec) else load_spec(spec)
+    loaded = with_task(spec if isinstance(spec, Spec) else load_spec(spec), task)
     folder = None if out is None else Path(out)
     return simulate_spec(loaded, folder, trials, fast=fast, faults=faults, progress=progress)
 
@@ -70,6 +75,7 @@ def run(
     nodes_per_process: int = 1,
     spawn: bool = False,
     on_event: OnEvent | None = None,
+    task: Objective | None = None,
 ) -> Result:
     """Runs a spec on this machine, one operating-system process a user, and audits it.
 
@@ -79,12 +85,16 @@ def run(
     Noise and routing come from the operating system. `out` is the folder to be filled, by default
     ./p2pdp-RUN_ID. `on_event` is told of the run's life cycle: `{"event": "roster", …}`, never of messages.
     An interrupted run leaves a folder that `resume` continues.
+
+    `task` is an objective of your own (`p2pdp.Objective`), which takes the place of the spec's `[task] kind`. Processes
+    get it by being forked, so it goes neither with `spawn` nor to other machines, and `resume` needs it again.
     """
     from p2pdp.cluster.layout import Packing
     from p2pdp.runs.live import run_spec
+    from p2pdp.runs.tasks import with_task
 
     packing = Packing(nodes_per_process, spawn)
-    loaded = spec if isinstance(spec, Spec) else load_spec(spec)
+    loaded = with_task(spec if isinstance(spec, Spec) else load_spec(spec), task)
     return run_spec(loaded, None if out is None else Path(out), on_event or _ignore, packing)
 
 
@@ -94,6 +104,7 @@ def resume(
     nodes_per_process: int | None = None,
     spawn: bool | None = None,
     on_event: OnEvent | None = None,
+    task: Objective | None = None,
 ) -> Result:
     """Goes on with an interrupted run; a finished one just gives its result again.
 
@@ -101,7 +112,7 @@ def resume(
     """
     from p2pdp.runs.live import resume as go_on
 
-    return go_on(Path(folder), on_event or _ignore, nodes_per_process, spawn=spawn)
+    return go_on(Path(folder), on_event or _ignore, nodes_per_process, spawn=spawn, task=task)
 
 
 def _ignore(_event: dict[str, Any]) -> None:
@@ -116,9 +127,10 @@ async def simulate_async(
     fast: bool = False,
     faults: Faults | None = None,
     progress: Progress | None = None,
+    task: Objective | None = None,
 ) -> Result:
     """`simulate` where a loop is already running, such as in a notebook; `progress` is told from another thread."""
-    return await asyncio.to_thread(simulate, spec, out, trials, fast=fast, faults=faults, progress=progress)
+    return await asyncio.to_thread(simulate, spec, out, trials, fast=fast, faults=faults, progress=progress, task=task)
 
 
 def verify(folder: str | Path) -> Verified:
@@ -158,7 +170,7 @@ async def audit_async(
     return await asyncio.to_thread(audit, folder, colluders, delta, allow_missing=allow_missing)
 
 
-def plan(spec: Spec | str | Path, target_epsilon: float | None = None) -> Plan:
+def plan(spec: Spec | str | Path, target_epsilon: float | None = None, *, task: Objective | None = None) -> Plan:
     """What a run of this spec would cost, before anything starts: privacy, error, messages, time.
 
     Claims hold a priori, over all that chance decides. With `target_epsilon` the result has a `target`: the sigma (for
@@ -166,13 +178,16 @@ def plan(spec: Spec | str | Path, target_epsilon: float | None = None) -> Plan:
     delta, and what local differential privacy would need. Raises `Refused` where no amount of noise is enough.
     """
     from p2pdp.runs.plan import plan_spec
+    from p2pdp.runs.tasks import with_task
 
-    return plan_spec(spec if isinstance(spec, Spec) else load_spec(spec), target_epsilon)
+    return plan_spec(with_task(spec if isinstance(spec, Spec) else load_spec(spec), task), target_epsilon)
 
 
-async def plan_async(spec: Spec | str | Path, target_epsilon: float | None = None) -> Plan:
+async def plan_async(
+    spec: Spec | str | Path, target_epsilon: float | None = None, *, task: Objective | None = None
+) -> Plan:
     """`plan` where a loop is already running, such as in a notebook."""
-    return await asyncio.to_thread(plan, spec, target_epsilon)
+    return await asyncio.to_thread(plan, spec, target_epsilon, task=task)
 
 
 def account(name: str, /, **inputs: float | str) -> Accounted:

@@ -19,11 +19,12 @@ from p2pdp.core import messages
 from p2pdp.core.ids import BOOTSTRAP, Peer, is_user
 from p2pdp.core.values import LinearForm
 from p2pdp.ledger.messages import carries_message, public_message, whole_message
-from p2pdp.ledger.records import OWN, SENT, Contents
+from p2pdp.ledger.records import MET, OWN, SENT, Contents
 from p2pdp.protocols.contract import Estimate
 from p2pdp.protocols.gossiping_plan import GossipPlan
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.replay.transcript import replay
+from p2pdp.topology.meeting_weights import meeting_weights
 from p2pdp.topology.weights import sparse_weights
 
 Floats = npt.NDArray[np.float64]
@@ -45,32 +46,30 @@ def average_of(run: RunPlan, views: Mapping[Peer, Contents], found: Outcome) -> 
     """Adds to an outcome what users came to, and what that is made of."""
     found.finals = finals_of(views)
     found.counted = {user: {0: 1} for user in range(run.n)}
-    found.rows, found.variances = _rows(run, views, sorted(found.finals))
+    users = sorted(found.finals)
+    found.rows, found.variances = _rows(run, views, users)
+    published = [at for at, user in enumerate(users) if run.plan.publishes(user)]
+    if found.rows is None or found.variances is None or not users:
+        return
+    if published:
+        found.shares = found.rows[published].mean(axis=0)
+        found.deviation = math.sqrt(float(found.variances[np.ix_(published, published)].mean()))
+    else:
+        found.deviation = math.sqrt(float(np.diag(found.variances).mean()))
 
 
 def estimate_of(run: RunPlan, found: Outcome) -> Estimate:
     """The mean of what was published; if nothing was, only how far off a user's own result may be."""
     told = run.protocol.estimate(run.plan, found.published, len(found.finals))
-    if found.variances is None or not found.finals:
+    if found.deviation is None:
         return told
-    users = sorted(found.finals)
-    published = [at for at, user in enumerate(users) if run.plan.publishes(user)]
-    if published:
-        error = math.sqrt(float(found.variances[np.ix_(published, published)].mean()))
-    else:
-        error = math.sqrt(float(np.diag(found.variances).mean()))
-    return Estimate(told.value, [error] * run.plan.shape[0] if run.plan.shape else error)
+    return Estimate(told.value, [found.deviation] * run.plan.shape[0] if run.plan.shape else found.deviation)
 
 
 def truth_of(run: RunPlan, found: Outcome, rows: Callable[[Peer], Any]) -> Number:
     """The same mean of the values themselves: by what was exchanged if results are published, plainly if not."""
     values = np.array([np.asarray(rows(user).rows[0], dtype=np.float64).reshape(-1) for user in range(run.n)])
-    users = sorted(found.finals)
-    published = [at for at, user in enumerate(users) if run.plan.publishes(user)]
-    shares = np.full(run.n, 1.0 / run.n)
-    if published and found.rows is not None:
-        shares = found.rows[published].mean(axis=0)
-    mean = shares @ values
+    mean = (np.full(run.n, 1.0 / run.n) if found.shares is None else found.shares) @ values
     return [float(part) for part in mean] if run.plan.shape else float(mean[0])
 
 
@@ -93,7 +92,7 @@ def _rows(run: RunPlan, views: Mapping[Peer, Contents], users: Sequence[Peer]) -
     unit = (run.plan.noise.scale * run.plan.step * (math.sqrt(2.0) if run.plan.noise.name == "laplace" else 1.0)) ** 2
     regular = len(users) == run.n and run.graph is not None and run.plan.message_noise is None
     if regular and not _skipped(views):
-        rows = _synchronous(run) if isinstance(run.plan, GossipPlan) else _pairwise(run, views)
+        rows = _synchronous(run, views) if isinstance(run.plan, GossipPlan) else _pairwise(run, views)
         return rows, unit * rows @ rows.T
     if run.n > _REPLAYED_MAX:
         return None, None
@@ -132,15 +131,28 @@ def _skipped(views: Mapping[Peer, Contents]) -> bool:
     )
 
 
-def _synchronous(run: RunPlan) -> Floats:
+def _synchronous(run: RunPlan, views: Mapping[Peer, Contents]) -> Floats:
     plan: GossipPlan = run.plan
-    assert run.graph is not None
-    matrix = sparse_weights(run.graph, plan.weights)
     before = now = np.eye(run.n)
-    for number in range(plan.rounds):
-        moved = matrix @ now
-        before, now = now, moved if number == 0 else plan.gamma * moved + (1.0 - plan.gamma) * before
+    for number, matrix in enumerate(_matrices(run, views), start=1):
+        gamma, moved = plan.gamma_at(number), matrix @ now
+        before, now = now, moved if gamma == 1.0 else gamma * moved + (1.0 - gamma) * before
     return now
+
+
+def _matrices(run: RunPlan, views: Mapping[Peer, Contents]) -> list[Any]:
+    """The weights of each round: on a graph that changes by who met whom, as the lower number's ledger has it."""
+    plan: GossipPlan = run.plan
+    if plan.coin is None:
+        assert run.graph is not None
+        return [sparse_weights(run.graph, plan.weights)] * plan.rounds
+    met: list[list[tuple[Peer, Peer]]] = [[] for _ in range(plan.rounds)]
+    for user in range(run.n):
+        for record in views[user].records:
+            if record.kind == MET:
+                number, peers = record.body[:2]
+                met[number - 1] += [(user, peer) for peer in peers if peer > user]
+    return [meeting_weights(run.n, pairs, plan.weights, plan.degree_max) for pairs in met]
 
 
 def _pairwise(run: RunPlan, views: Mapping[Peer, Contents]) -> Floats:

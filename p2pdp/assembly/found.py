@@ -1,4 +1,4 @@
-"""What a run is found to have computed: filled by `outcome.py` for walks and by `averages.py` for gossip."""
+"""What a run is found to have computed: filled by `outcome.py`, `averages.py` and `descents.py`."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 from p2pdp.core.ids import Peer
 
 Number = float | list[float] | None
+Path = list[tuple[Peer, int]]  # of a token: at each step the user, and how often it had contributed before
 
 
 @dataclass
@@ -15,7 +16,8 @@ class Outcome:
     """`counted` says per user how often each of its values (reports: visits) is in the published result.
 
     Of gossip: `finals` are the users' own results, `rows` what they are made of (`assembly/averages.py`) and
-    `variances` the covariance of their noise; None where that was not worked out.
+    `variances` the covariance of their noise, `shares` what the mean of those published is made of, and
+    `deviation` that of its noise, or of a user's own result if none is; None where that was not worked out.
     """
 
     published: Any = None
@@ -27,6 +29,10 @@ class Outcome:
     finals: dict[Peer, Any] = field(default_factory=dict)
     rows: Any = None
     variances: Any = None
+    shares: Any = None
+    deviation: float | None = None
+    paths: list[Path] | None = None  # of descent; None where they cannot be told
+    truth: Number = None  # where it is known already
 
     @property
     def contributions(self) -> int:

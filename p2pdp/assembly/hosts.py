@@ -8,8 +8,9 @@ from typing import Any
 
 from p2pdp.core.draws import Sampler
 from p2pdp.core.errors import VerificationFailed
-from p2pdp.core.ids import Peer
-from p2pdp.crypto.identity import Identity, sign_labelled
+from p2pdp.core.ids import CURATOR, Peer
+from p2pdp.crypto.identity import Identity, RunKey, sign_labelled
+from p2pdp.crypto.sealed import SealError, open_sealed, seal_to
 from p2pdp.host.effects import Entropy, Timing
 from p2pdp.host.host import Host
 from p2pdp.host.seat import Seat
@@ -18,8 +19,12 @@ from p2pdp.ledger.journal import PRIVATE, Journal
 from p2pdp.ledger.records import INPUTS, OPENED
 from p2pdp.protocols.participant import Participant
 from p2pdp.protocols.run_plan import RunPlan
+from p2pdp.protocols.shuffles import is_report
+from p2pdp.protocols.shuffling_plan import ShufflePlan
 from p2pdp.services.bootstrap import Bootstrap
 from p2pdp.services.curator import Curator
+from p2pdp.services.reports import Reports
+from p2pdp.tasks.reports import ReportInputs, open_report
 from p2pdp.wire.codec import pack_value, unpack_value
 
 
@@ -51,7 +56,7 @@ def user_host(
     """A user's host. `rows` are its bounded data; a restart takes the inputs its private ledger keeps."""
     if journal.inputs is not None:
         values = unpack_value(journal.inputs)
-        inputs = run.protocol.inputs_again(run.plan, values)
+        inputs: Any = run.protocol.inputs_again(run.plan, values)
     elif rows is None or journal.replaying:
         raise VerificationFailed("the private ledger does not hold the inputs that the view ledger was begun with")
     else:
@@ -61,6 +66,8 @@ def user_host(
         clipped = getattr(rows, "clipped", 0)
         if clipped:
             journal.note(f"clipped {clipped}", entropy.salt())
+    if isinstance(inputs, ReportInputs):
+        inputs = inputs.sealed_with(partial(seal_to, seat.roster.entry(CURATOR).box))
     machine = run.machine(seat.me, seat.neighbours, inputs)
     neighbours = None if seat.neighbours is None else list(seat.neighbours)
     return Host(
@@ -94,7 +101,12 @@ def bootstrap_host(run: RunPlan, seat: Seat, journal: Journal, sampler: Sampler,
 
 def curator_host(run: RunPlan, seat: Seat, journal: Journal, sampler: Sampler, entropy: Entropy) -> Host:
     items = None if run.finishes_one_by_one else len(run.plan.starts)
-    machine = Curator(run.n, items, lambda totals: run.protocol.publish(run.plan, totals), run.spec.run.patience_s)
+    reports = None
+    if isinstance(run.plan, ShufflePlan):
+        opened = partial(_opened, seat.run_key, run.plan)
+        reports = Reports(opened, waits_for_lost=not run.plan.single)
+    publish = partial(run.protocol.publish, run.plan)
+    machine = Curator(run.n, items, publish, run.spec.run.patience_s, reports)
     _open_private(journal, seat)
     return Host(
         seat,
@@ -105,6 +117,15 @@ def curator_host(run: RunPlan, seat: Seat, journal: Journal, sampler: Sampler, e
         timing=timing_of(run),
         check=partial(run.protocol.check, run.plan),
     )
+
+
+def _opened(key: RunKey, plan: ShufflePlan, name: int, sealed: bytes) -> bytes | None:
+    """A report without its seal; None if it is none of this run, or goes by another's name."""
+    try:
+        report = open_report(open_sealed(key, sealed), name, plan.randomizer.report_bytes)
+    except SealError:
+        return None
+    return report if report is not None and is_report(plan, report) else None
 
 
 def _open_private(journal: Journal, seat: Seat) -> None:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from p2pdp.assembly import averages
+from p2pdp.assembly import averages, descents, relayed
 from p2pdp.assembly.found import Number, Outcome
 from p2pdp.core.ids import CURATOR, Peer, is_user
 from p2pdp.core.messages import GO, TOKEN
@@ -15,7 +15,10 @@ from p2pdp.ledger.messages import public_message, whole_message
 from p2pdp.ledger.records import OWN, PUBLISHED, RECEIVED, SENT, Record, read, whole_length
 from p2pdp.mechanisms import gaussian, laplace, randomized_response
 from p2pdp.protocols.contract import Estimate
+from p2pdp.protocols.gossiping_plan import AveragingPlan
 from p2pdp.protocols.run_plan import RunPlan
+from p2pdp.protocols.shuffling_plan import ShufflePlan
+from p2pdp.protocols.walk_sgd import SgdPlan
 from p2pdp.replay.transcript import replay
 
 
@@ -30,10 +33,15 @@ def outcome(run: RunPlan, views: Mapping[Peer, bytes], excluded: Sequence[Peer])
             found.counted[peer] = _cyclic(visits, contents.records[0].body[4])
         elif peer == CURATOR:
             _published(contents.records, found)
+    if isinstance(run.plan, ShufflePlan):
+        relayed.reports_of(begun, found)
+        return found
     if run.finishes_one_by_one:
         averages.average_of(run, begun, found)
         return found
-    if excluded:
+    if isinstance(run.plan, SgdPlan):
+        descents.descent_of(run, begun, found, excluded)
+    elif excluded:
         published = replay(run, begun).published
         found.counted = _counted(published[0]) if published else {}
     return found
@@ -72,10 +80,10 @@ def _published(records: Sequence[Record], found: Outcome) -> None:
 
 def estimate_of(run: RunPlan, found: Outcome) -> Estimate:
     """The estimate of the spec's task; a mean is the sum divided by the number of contributions."""
-    if run.finishes_one_by_one:
+    if isinstance(run.plan, AveragingPlan):
         return averages.estimate_of(run, found)
     total = run.protocol.estimate(run.plan, found.published, found.contributions)
-    if run.spec.task.kind != "mean":
+    if run.spec.task.kind != "mean" or isinstance(run.plan, SgdPlan | ShufflePlan):
         return total
     return Estimate(_scaled(total.value, found.contributions), _scaled(total.standard_error, found.contributions))
 
@@ -88,8 +96,12 @@ def _scaled(number: Number, divisor: float) -> Number:
 
 def truth_of(run: RunPlan, found: Outcome, rows: Callable[[Peer], Any]) -> Number:
     """The estimate that the same visits or exchanges would have given without noise and randomization."""
-    if run.finishes_one_by_one:
+    if isinstance(run.plan, ShufflePlan):
+        return relayed.truth_of(run, found, rows)
+    if isinstance(run.plan, AveragingPlan):
         return averages.truth_of(run, found, rows)
+    if isinstance(run.plan, SgdPlan):
+        return descents.truth_of(run, found, rows)
     import numpy as np
 
     total = np.zeros(run.plan.shape[0] if run.plan.shape else 1)
@@ -107,7 +119,9 @@ def truth_of(run: RunPlan, found: Outcome, rows: Callable[[Peer], Any]) -> Numbe
 
 
 def error_of(run: RunPlan, found: Outcome, estimate: Number, truth: Number) -> Number:
-    return averages.error_of(run, found, estimate, truth) if run.finishes_one_by_one else difference(estimate, truth)
+    if isinstance(run.plan, AveragingPlan):
+        return averages.error_of(run, found, estimate, truth)
+    return difference(estimate, truth)
 
 
 def difference(estimate: Number, truth: Number) -> Number:
@@ -128,6 +142,8 @@ def baselines(
     Privacy is that of a user's whole input: one who contributes k times has k noised values or k in the sum.
     `sensitivity` is that of one contribution, in data units.
     """
+    if isinstance(run.plan, ShufflePlan):
+        return relayed.baselines_of(run, found, estimate.value, epsilon, delta)
     per_user = max((sum(values.values()) for values in found.counted.values()), default=0)
     total = found.contributions
     local: Number = None

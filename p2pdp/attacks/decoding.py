@@ -13,12 +13,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from p2pdp.attacks.descent import read_descent
 from p2pdp.attacks.gossip import read_gossip
 from p2pdp.attacks.walks import gaps_of
 from p2pdp.core.errors import Refused
 from p2pdp.core.ids import Peer
 from p2pdp.ledger.records import Contents
 from p2pdp.protocols.run_plan import RunPlan
+from p2pdp.protocols.walk_sgd import SgdPlan
 
 Place = tuple[int, int]  # item and step at which a contribution was made
 
@@ -53,6 +55,8 @@ def readings_of(run: RunPlan, observer: Peer, contents: Contents) -> list[Readin
 
 def _walk(run: RunPlan, observer: Peer, contents: Contents) -> list[tuple[tuple[Peer, ...], Any, list[Place]]]:
     plan = run.plan
+    if isinstance(plan, SgdPlan):
+        return read_descent(run, observer, contents)
     found = []
     for gap in gaps_of(plan, observer, contents):
         if gap.holders is None or observer in gap.holders or not gap.holders:

@@ -7,12 +7,15 @@ from dataclasses import dataclass
 from typing import Final
 
 from p2pdp.audit.blanket import blanket_account
+from p2pdp.audit.estimates import added, cost_of, left_of
 from p2pdp.audit.exact_account import exact_account
 from p2pdp.audit.gossip_account import gossip_account
 from p2pdp.audit.gossip_hidden_graph import hidden_graph_account
 from p2pdp.audit.ground import Finding, Floats, Ground
 from p2pdp.audit.hidden_path import hidden_path_account
+from p2pdp.audit.iteration import iteration_account
 from p2pdp.audit.local import local_account
+from p2pdp.audit.shuffling import shuffle_account
 from p2pdp.core.claims import Claim, Refusal
 from p2pdp.core.errors import Refused, UsageError
 from p2pdp.core.ids import Peer
@@ -23,10 +26,12 @@ from p2pdp.replay.transcript import replay
 # In the order in which claims are shown. What a headline is taken from comes first.
 ACCOUNTS: Final[tuple[Callable[[Ground], Finding], ...]] = (
     exact_account,
+    iteration_account,
     gossip_account,
     hidden_graph_account,
     hidden_path_account,
     blanket_account,
+    shuffle_account,
     local_account,
 )
 
@@ -53,14 +58,17 @@ def audit_run(
     if not 0.0 < delta < 1.0:
         raise UsageError("delta must be between 0 and 1")
     _check_colluders(run, colluders)
-    ground = Ground(run, views, replay(run, views), incomplete, delta, colluders)
+    cost = cost_of(run.spec)
+    ground = Ground(run, views, replay(run, views), incomplete, left_of(delta, cost), colluders)
     findings = [account(ground) for account in ACCOUNTS]
-    claims = [claim for finding in findings for claim in finding.claims]
+    claims = [added(claim, cost) for finding in findings for claim in finding.claims]
     refusals = [refusal for finding in findings for refusal in finding.refusals]
     if not claims:
         raise Refused("; ".join(f"{refusal.observer}: {refusal.reason}" for refusal in refusals))
     exact = next((finding for finding in findings if finding.mu is not None), findings[0])
     pairs = _pairs(findings)
+    if cost is not None and pairs[0] is not None:
+        pairs = pairs[0] + cost.epsilon, pairs[1]
     coalition = exact.mu_coalition, exact.leak_coalition
     return Audit(claims, refusals, exact.mu, exact.leak, *pairs, *coalition, exact.published)
 

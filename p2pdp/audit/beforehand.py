@@ -3,7 +3,7 @@
 Guarantee: each claim with `bound` holds for a run of this plan, with exactly these users, in which nobody is put out.
 On a ring the schedule is public and leaves nothing to chance, so the claims are those that an audit will make. On a
 random walk they rest on the law of the visits, which do not depend on data; what an audit says afterwards, given
-what was seen or the route that was taken, may be more or less. Of gossip there is the local ceiling.
+what was seen or the route that was taken, may be more or less. Of gossip `beforehand_gossip.py` says what holds.
 
 The caller owes a plan with its graph, and says whether every user has one value only.
 """
@@ -15,18 +15,24 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
+from p2pdp.audit.beforehand_gossip import gossip_beforehand, refusals_in_advance
 from p2pdp.audit.beforehand_published import published
+from p2pdp.audit.beforehand_sgd import walk_of_descent
 from p2pdp.audit.beforehand_visits import Visits
 from p2pdp.audit.beforehand_walks import A_PRIORI, Walks
 from p2pdp.audit.blanket import blanket_account
+from p2pdp.audit.estimates import added, cost_of, left_of
 from p2pdp.audit.exact_account import EXACT, exact_account
 from p2pdp.audit.ground import PUBLIC_ROUTE, Finding, Ground
+from p2pdp.audit.iteration import iteration_account
 from p2pdp.audit.local import local_account
 from p2pdp.core.claims import Claim, Refusal
 from p2pdp.core.draws import Mechanism
 from p2pdp.core.errors import UsageError
 from p2pdp.core.ids import Peer
+from p2pdp.protocols.gossiping_plan import AveragingPlan
 from p2pdp.protocols.run_plan import RunPlan
+from p2pdp.protocols.walk_sgd import SgdPlan
 from p2pdp.replay.scheduled import is_scheduled, scheduled
 from p2pdp.replay.transcript import Transcript
 
@@ -40,14 +46,21 @@ def beforehand(run: RunPlan, delta: float, colluders: Sequence[Peer], *, one_val
     """Claims and refusals by observer, those about one other node first."""
     if not 0.0 < delta < 1.0:
         raise UsageError("delta must be between 0 and 1")
-    if run.finishes_one_by_one:
-        found = _gossip(run, delta)
+    cost = cost_of(run.spec)
+    delta = left_of(delta, cost)
+    if isinstance(run.plan, AveragingPlan):
+        found = _gossip(run, delta, colluders)
+    elif run.finishes_one_by_one:
+        found = _local(run, delta)
     elif is_scheduled(run):
         found = _ring(run, delta, colluders)
+    elif isinstance(run.plan, SgdPlan):
+        found = walk_of_descent(run, delta, colluders, NOBODY_OUT)
     else:
         found = _walk(run, delta, colluders, one_value=one_value)
     if not run.finishes_one_by_one:
         _add(found, published(run, delta))
+    found.claims = [added(claim, cost) for claim in found.claims]
     found.claims.sort(key=lambda claim: OBSERVERS.index(claim.observer))
     return found
 
@@ -55,26 +68,34 @@ def beforehand(run: RunPlan, delta: float, colluders: Sequence[Peer], *, one_val
 def node_epsilon(run: RunPlan, delta: float, *, one_value: bool) -> float:
     """The best bound of what one other node will learn; what nobody at all will learn, it will not either."""
     claims = beforehand(run, delta, (), one_value=one_value).claims
-    covering = [one for one in claims if one.bound and one.delta <= delta and one.observer in ("node", "network")]
+    most = delta * (1.0 + 1e-12)  # parts of delta that were taken off and put on again
+    covering = [one for one in claims if one.bound and one.delta <= most and one.observer in ("node", "network")]
     return min((one.epsilon_max for one in covering if one.epsilon_max is not None), default=math.inf)
 
 
 def _ring(run: RunPlan, delta: float, colluders: Sequence[Peer]) -> Finding:
     ground = Ground(run, {}, scheduled(run), (), delta, colluders)
     account = blanket_account if run.plan.noise.name == "randomized_response" else exact_account
+    if isinstance(run.plan, SgdPlan):
+        account = iteration_account
     parts = [account(ground), local_account(ground)]
     claims = [_in_advance(claim) for part in parts for claim in part.claims]
     refusals = [refusal for part in parts for refusal in part.refusals]
     return replace(parts[0], claims=claims, refusals=refusals)
 
 
-def _gossip(run: RunPlan, delta: float) -> Finding:
-    """Each user puts in one value, under its own noise; what is lost and late decides what others see of it."""
-    drawn: tuple[Mechanism, ...] = () if run.plan.noise.name == "none" else (run.plan.noise,)
-    own = {user: [drawn] for user in range(run.n)}
+def _gossip(run: RunPlan, delta: float, colluders: Sequence[Peer]) -> Finding:
+    found = gossip_beforehand(run, delta, colluders)
+    observers = ("node", "coalition") if colluders else ("node",)
+    found.refusals += refusals_in_advance(observers, EXACT)
+    return found
+
+
+def _local(run: RunPlan, delta: float) -> Finding:
+    """Each user puts in one value, under its own noise; nothing else is claimed in advance."""
+    own: dict[Peer, list[tuple[Mechanism, ...]]] = {user: [(run.plan.noise,)] for user in range(run.n)}
     found = local_account(Ground(run, {}, Transcript(own_noise=own), (), delta, ()))
-    reason = "what gossip tells depends on which messages arrive in time: the local ceiling stands until an audit"
-    refusals = [Refusal(observer, EXACT, reason) for observer in OBSERVERS[:-1]]
+    refusals = [Refusal(observer, EXACT, "this is accounted for after the run") for observer in OBSERVERS[:-1]]
     claims = [replace(_in_advance(claim), assumptions=claim.assumptions) for claim in found.claims]
     return Finding(claims, [*refusals, *found.refusals])
 

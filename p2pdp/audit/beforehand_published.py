@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Final
 
 from p2pdp.accounting.contract import account
@@ -18,12 +19,15 @@ from p2pdp.core.claims import Claim, Refusal
 from p2pdp.core.errors import Refused, UsageError
 from p2pdp.mechanisms import gaussian, randomized_response
 from p2pdp.protocols.run_plan import RunPlan
+from p2pdp.protocols.walk_sgd import SgdPlan
 
 _METHOD: Final = "published:{}"
 
 
 def published(run: RunPlan, delta: float) -> list[Claim | Refusal]:
     plan = run.plan
+    if isinstance(plan, SgdPlan):
+        return _descent(run, delta)
     if run.n == 1 or plan.noise.name not in ("gaussian", "randomized_response") or plan.order == "graph":
         return []
     if plan.noise.name == "randomized_response":
@@ -85,7 +89,20 @@ def _complete(run: RunPlan, delta: float, name: str) -> Claim | Refusal:
     return _claim(name, inputs, delta)
 
 
-def _claim(name: str, inputs: Mapping[str, float | str], delta: float) -> Claim | Refusal:
+def _descent(run: RunPlan, delta: float) -> list[Claim | Refusal]:
+    """What the paper's account says, which misses repeated visits and is no bound."""
+    plan = run.plan
+    if run.n == 1 or plan.order != "complete" or plan.noise.name == "none":
+        return []
+    if plan.tokens > 1:
+        return [_refused("complete_sgd", "the account of Algorithm 4 is about one token")]
+    ratio = sensitivity_of(run) / 2.0 / plan.noise.scale
+    inputs = {"sigma": 1.0, "lipschitz": ratio, "n": run.n, "hops": plan.steps, "delta": delta}
+    claim = _claim("complete_sgd", inputs, delta, "epsilon_published")
+    return [claim if isinstance(claim, Refusal) else replace(claim, bound=False)]
+
+
+def _claim(name: str, inputs: Mapping[str, float | str], delta: float, output: str = "epsilon") -> Claim | Refusal:
     try:
         answer = account(name, inputs)
     except (Refused, UsageError) as error:
@@ -94,10 +111,10 @@ def _claim(name: str, inputs: Mapping[str, float | str], delta: float) -> Claim 
         observer="node",
         unit="user",
         relation="replace",
-        delta=max(delta, answer.outputs["delta"]),
+        delta=max(delta, answer.outputs.get("delta", delta)),
         method=_METHOD.format(name),
         conditioning="a-priori",
-        epsilon_max=answer.outputs["epsilon"],
+        epsilon_max=answer.outputs[output],
         epsilon_mean=None,
         mu_max=None,
         mu_mean=None,

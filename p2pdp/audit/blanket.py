@@ -21,6 +21,7 @@ from p2pdp.audit.ground import NOT_AT_HAND, PASSED_THROUGH, PUBLIC_ROUTE, Findin
 from p2pdp.core.claims import Claim, Refusal
 from p2pdp.core.ids import CURATOR
 from p2pdp.mechanisms import randomized_response
+from p2pdp.protocols.walking import WalkPlan
 from p2pdp.replay.reports import Reports, ReportView
 
 SHUFFLE: Final = "shuffle"
@@ -42,7 +43,7 @@ class _Pair(NamedTuple):
 
 def blanket_account(ground: Ground) -> Finding:
     run = ground.run
-    if run.plan.noise.name != "randomized_response":
+    if not isinstance(run.plan, WalkPlan) or run.plan.noise.name != "randomized_response":
         return Finding()
     reports, refusals = Reports(ground.transcript, run.n), [Refusal("network", SHUFFLE, _ALL_SEEN)]
     pairs: dict[str, list[_Pair]] = {}

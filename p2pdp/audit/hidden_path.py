@@ -26,6 +26,7 @@ from p2pdp.ledger.records import OPENED
 from p2pdp.mechanisms.clipping import Bounds
 from p2pdp.mechanisms.grid import Grid
 from p2pdp.protocols.run_plan import RunPlan
+from p2pdp.protocols.walk_sgd import SgdPlan
 from p2pdp.protocols.walking import WalkPlan
 from p2pdp.replay.visits import put_out, ways
 
@@ -41,7 +42,7 @@ _MU_MAX: Final = 64.0  # where noise is so small, epsilon is in the thousands on
 
 def hidden_path_account(ground: Ground) -> Finding:
     run = ground.run
-    if not isinstance(run.plan, WalkPlan) or run.n == 1:
+    if not isinstance(run.plan, WalkPlan) or isinstance(run.plan, SgdPlan) or run.n == 1:
         return Finding()  # without a walk, or anybody else, there is no path to hide
     reason = _unfit(ground)
     if reason is not None:

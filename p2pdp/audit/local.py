@@ -16,7 +16,9 @@ from p2pdp.core.ids import is_user
 from p2pdp.mechanisms import gaussian, laplace, randomized_response
 from p2pdp.mechanisms.clipping import Bounds
 from p2pdp.mechanisms.grid import Grid
+from p2pdp.mechanisms.real_reports import RealReports
 from p2pdp.protocols.run_plan import RunPlan
+from p2pdp.protocols.shuffling_plan import ShufflePlan
 
 LOCAL: Final = "local"
 OWN_NOISE: Final = "each contribution is protected by its own user's noise alone"
@@ -39,7 +41,9 @@ def local_account(ground: Ground) -> Finding:
     early = [
         f"what user {who} sent is in its ledger or in those of others" for who in ground.incomplete if is_user(who)
     ]
-    if run.plan.noise.name in ("gaussian", "none"):
+    if isinstance(run.plan, ShufflePlan):
+        mus, epsilons = None, [epsilon_of_report(run.plan, delta)] * run.n
+    elif run.plan.noise.name in ("gaussian", "none"):
         mus = [_mu(ground.sensitivity, own) for own in transcript.own_noise.values()]
         epsilons = [gaussian.epsilon_of(delta, mu) for mu in mus]
     else:
@@ -65,6 +69,15 @@ def local_account(ground: Ground) -> Finding:
         assumptions=(*ground.assumptions, *early, OWN_NOISE),
     )
     return Finding(claims=[claim])
+
+
+def epsilon_of_report(plan: ShufflePlan, delta: float) -> float:
+    """Of one report that everybody sees."""
+    randomizer = plan.randomizer
+    if isinstance(randomizer, RealReports) and randomizer.epsilon is None:
+        return gaussian.epsilon_of(delta, randomizer.mu)
+    assert randomizer.epsilon is not None
+    return randomizer.epsilon
 
 
 def _refused(reason: str) -> Finding:

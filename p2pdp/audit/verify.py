@@ -2,8 +2,9 @@
 
 Checked are: bootstrap's signature on the roster and the spec it names; each chain, from its opening
 record to its closing signature; the heads that the curator received; that the k-th message sent on a
-link is the k-th received there, bit for bit; that both ends of a pair met in the same rounds; that no draw is used twice, and that draws name pools which
-exist. Private ledgers are checked where they are present, and their absence is no fault.
+link is the k-th received there, bit for bit; that both ends of a pair met in the same rounds; that no
+draw is used twice, and that draws name pools which exist. Private ledgers are checked where they are
+present, and their absence is no fault.
 
 A ledger that is broken in itself is judged no further: what it would say about others counts for nothing.
 

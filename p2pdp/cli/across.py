@@ -70,6 +70,9 @@ def _show(told: TookPart) -> None:
     lines = [f"{told.protocol}, run {told.run_id}, user {told.user} of {told.nodes}"]
     if not told.excluded:
         lines.append(f"estimate {number(told.estimate)}, standard error {number(told.standard_error)}")
+    if told.own_scores is not None:
+        known = [f"{name} {number(value)}" for name, value in told.own_scores.items() if value is not None]
+        lines.append(f"on your own rows: {', '.join(known)}")
     lines.append(f"{told.folder}: what this node saw, says: p2pdp views {told.folder}")
     for line in lines:
         console.print(plain(line), soft_wrap=True)

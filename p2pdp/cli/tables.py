@@ -65,11 +65,15 @@ def show_result(result: Result, folder: Path, *, fast: bool = False, claims: Ite
     if local is not None or central is not None:
         rows.insert(4, ("standard error under local DP", number(local)))
         rows.insert(5, ("… with a trusted curator", number(central)))
+    if result.scores is not None:
+        rows[4:4] = _score_rows(result)
     if result.missing:
         rows.append(("missing users", ", ".join(map(str, result.missing))))
     if result.trials is not None:
         rows += _trial_rows(result)
     columns(rows, console=console)
+    for warning in result.warnings or ():
+        _say(console, f"Warning: {warning}")
     if claims is not None:
         _say(console, in_words(claims))
     if result.seeded:
@@ -80,6 +84,20 @@ def show_result(result: Result, folder: Path, *, fast: bool = False, claims: Ite
         _say(console, f"{folder}: who could have learned what, says: p2pdp audit {folder}", wrap=False)
     if claims is not None:
         _say(console, f"{folder / REPORT_FILE}: the whole report, for a browser", wrap=False)
+
+
+def _score_rows(result: Result) -> list[tuple[str, str]]:
+    """How good the model is, on rows that were kept out of learning if there are any, beside what others would be."""
+    scores = result.scores or {}
+    part = "test_" if scores["test_loss"] is not None else ""
+    what = "loss" if scores[f"{part}score"] is None else scores["score_name"]
+    key = f"{part}loss" if what == "loss" else f"{part}score"
+    rows = [(f"{what}{' on test rows' if part else ''}", number(scores[key]))]
+    names = {"local": "… under local DP", "central": "… with a trusted curator", "none": "… without privacy"}
+    rows += [
+        (text, number(result.baselines[name][key])) for name, text in names.items() if key in result.baselines[name]
+    ]
+    return rows
 
 
 def _trial_rows(result: Result) -> list[tuple[str, str]]:
@@ -126,7 +144,7 @@ def show_claims(console: Console, claims: Sequence[Claim], refusals: Iterable[Re
     console.print()
     _say(console, "epsilon: worst over all users, and the mean over pairs; given: what the observer is taken to know.")
     if not all(claim.bound for claim in claims):
-        _say(console, "*: a published formula that is no bound.")
+        _say(console, "*: a published formula or a forecast, which is no bound.")
     refused: dict[tuple[str, str], list[str]] = {}
     for refusal in refusals:
         refused.setdefault((refusal.method, refusal.reason), []).append(refusal.observer)

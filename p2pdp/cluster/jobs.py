@@ -7,7 +7,7 @@ anything is started.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -52,8 +52,10 @@ class Job:
             warm(mechanism)
 
 
-def job_of(folder: RunFolder) -> Job:
+def job_of(folder: RunFolder, own: Any = None) -> Job:
+    """`own` is the caller's objective, which no folder holds: processes get it by being forked from this one."""
     spec = parse_spec(folder.spec_text, None)
+    spec = replace(spec, task=replace(spec.task, own=own))
     data = load_data(spec, spec.run.nodes)
 
     @cache

@@ -25,7 +25,7 @@ MARK: Final = "mark"  # user -> user: the sender has sent all that it had in a r
 COVER: Final = "cover"  # user -> user: as long as a report, and none
 REPORT: Final = "report"  # user -> curator: a sealed report at its end; fields its name, last round + 1
 OPENED_REPORT: Final = "opened"  # curator -> itself: a report without its seal; field its name
-RESOLVED: Final = "resolved"  # bootstrap -> curator: who is out is settled; fields those, what comes again as [item, sender]
+RESOLVED: Final = "resolved"  # bootstrap -> curator: exclusions are settled; who is out, [item, sender] that come again
 FINISHED: Final = "finished"  # user -> curator: its part is done; with its result if the spec publishes that
 RESULT: Final = "result"  # curator -> all: what the spec publishes
 DONE: Final = "done"  # curator -> bootstrap: published; nothing can get lost any more
@@ -47,9 +47,10 @@ _new: Final = tuple.__new__  # a named tuple takes its arguments through a funct
 
 _IN_CUSTODY: Final = frozenset({BEGIN, TOKEN, TOTAL, RELAY, REPORT, LOST})
 
-# A peer that has closed takes none of these, and nothing is missing then.
+# A peer that has closed takes none of these, and nothing is missing then: the result is out.
 IDLE_TALK: Final = frozenset(
-    {GO, PROBE, ALIVE, SPARED, OUT, SEEN, KEPT, WARD, RESULT, SILENT, EXCHANGE, SKIPPED, SETTLED, COVER, MARK, RESOLVED}
+    {GO, PROBE, ALIVE, SPARED, OUT, SEEN, LOST, KEPT, WARD, RESULT, SILENT, EXCHANGE, SKIPPED, SETTLED}
+    | {COVER, MARK, RESOLVED}
 )
 
 

@@ -97,6 +97,7 @@ class DataPart:
     target: str | int | None = None
     rule: str | None = None
     standardize: dict[str, Any] | None = None
+    target_range: tuple[float, float] | None = None
     unit_norm: bool = False
     split_by: str | int | None = None
 
@@ -111,6 +112,11 @@ class TaskPart:
     regularization: float | None = None
     batch: int | None = None
     test: float | None = None
+    radius: float | None = None
+    schedule: str = "constant"
+    averaging: str = "last"
+    intercept: bool = True
+    own: Any = field(default=None, repr=False, compare=False)  # the caller's objective: in no file, never sent
 
 
 @dataclass(frozen=True, slots=True)

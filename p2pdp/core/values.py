@@ -23,6 +23,8 @@ class Source(NamedTuple):
     number: int
 
 
+GRADIENT: Final = "gradient"  # a contribution that depends on a model: the k-th of a user
+
 _INLINE_TERMS_MAX: Final = 8
 
 

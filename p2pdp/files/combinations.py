@@ -15,10 +15,10 @@ Test = Callable[[Spec], bool]
 TASKS: Final = {
     "walk.sum": ("sum", "mean"),
     "walk.histogram": ("histogram",),
-    "walk.sgd": ("linear_regression", "logistic_regression"),
+    "walk.sgd": ("mean", "linear_regression", "logistic_regression", "own"),
     "gossip.average": ("mean",),
     "gossip.randomized": ("mean",),
-    "gossip.sgd": ("linear_regression", "logistic_regression"),
+    "gossip.sgd": ("mean", "linear_regression", "logistic_regression", "own"),
     "shuffle.all": ("mean", "histogram"),
     "shuffle.single": ("mean", "histogram"),
 }
@@ -34,6 +34,7 @@ _DATA: Final = {
     "histogram": ("categories", "csv", "npy"),
     "linear_regression": ("csv", "npy"),
     "logistic_regression": ("csv", "npy"),
+    "own": ("csv", "npy"),
 }
 _MECHANISMS: Final = {
     ("walk", "sum"): ("gaussian", "laplace", "none"),
@@ -51,7 +52,7 @@ def family(spec: Spec) -> str:
 
 
 def mechanisms(spec: Spec) -> tuple[str, ...]:
-    return _MECHANISMS.get((family(spec), spec.task.kind), _SGD_MECHANISMS)
+    return _SGD_MECHANISMS if learns(spec) else _MECHANISMS.get((family(spec), spec.task.kind), ())
 
 
 def ring(spec: Spec) -> bool:
@@ -68,6 +69,19 @@ def ring_sum(spec: Spec) -> bool:
 
 def learns(spec: Spec) -> bool:
     return spec.run.protocol.endswith(".sgd")
+
+
+def regression(spec: Spec) -> bool:
+    return spec.task.kind in ("linear_regression", "logistic_regression")
+
+
+def has_target(spec: Spec) -> bool:
+    return learns(spec) and spec.task.kind != "mean"
+
+
+def numeric_target(spec: Spec) -> bool:
+    """Whether the target may be any number, and not one of two classes."""
+    return has_target(spec) and spec.data.rule is None and spec.task.kind != "logistic_regression"
 
 
 def from_file(spec: Spec) -> bool:

@@ -158,18 +158,24 @@ def rule(value: Any) -> str:
     return str(value)
 
 
-def ranges(value: Any) -> dict[str, list[float]]:
-    """Public ranges of the columns, `{ low = […], high = […] }`."""
-    if (
-        not isinstance(value, dict)
-        or set(value) != {"low", "high"}
-        or not all(isinstance(v, list) for v in value.values())
-    ):
-        raise Unfit("must be { low = […], high = […] }.")
-    low, high = (list(_each(number(), value[end])) for end in ("low", "high"))
-    if not low or len(low) != len(high) or any(a >= b for a, b in zip(low, high, strict=True)):
-        raise Unfit("needs as many low ends as high ends, each below its high end.")
-    return {"low": low, "high": high}
+def standards(value: Any) -> dict[str, Any]:
+    """Public ranges of the columns, or estimates that were made privately, with what these cost."""
+    keys = set(value) if isinstance(value, dict) else set()
+    if keys == {"low", "high"} and all(isinstance(v, list) for v in value.values()):
+        low, high = (list(_each(number(), value[end])) for end in ("low", "high"))
+        if not low or len(low) != len(high) or any(a >= b for a, b in zip(low, high, strict=True)):
+            raise Unfit("needs as many low ends as high ends, each below its high end.")
+        return {"low": low, "high": high}
+    if keys == {"mean", "deviation", "epsilon", "delta"} and all(isinstance(value[k], list) for k in _ESTIMATES):
+        mean, deviation = list(_each(number(), value["mean"])), list(_each(number(above=0), value["deviation"]))
+        if not mean or len(mean) != len(deviation):
+            raise Unfit("needs as many means as deviations.")
+        cost = {"epsilon": number(above=0)(value["epsilon"]), "delta": number(least=0, below=1)(value["delta"])}
+        return {"mean": mean, "deviation": deviation, **cost}
+    raise Unfit("must be { low = […], high = […] }, or { mean = […], deviation = […], epsilon = …, delta = … }.")
+
+
+_ESTIMATES: Final = ("mean", "deviation")
 
 
 def moment(value: Any) -> str:
@@ -236,12 +242,14 @@ SECTIONS: Final[dict[str, Section]] = {
     "data": Section(parts.DataPart, {
         "kind": one_of("uniform", "normal", "categories", "csv", "npy"), "clip": bounds, "path": text,
         "columns": columns, "header": truth, "separator": separator, "target": column, "rule": rule,
-        "standardize": ranges, "unit_norm": truth, "split_by": column,
+        "target_range": bounds, "standardize": standards, "unit_norm": truth, "split_by": column,
     }),
     "task": Section(parts.TaskPart, {
-        "kind": one_of("sum", "mean", "histogram", "linear_regression", "logistic_regression"),
+        "kind": one_of("sum", "mean", "histogram", "linear_regression", "logistic_regression", "own"),
         "categories": whole(2), "clip": _POSITIVE, "rate": _POSITIVE, "rounds": _COUNT,
-        "regularization": number(least=0), "batch": _COUNT, "test": _SHARE,
+        "regularization": number(least=0), "batch": _COUNT, "test": _SHARE, "radius": _POSITIVE,
+        "schedule": one_of("constant", "inverse_sqrt", "inverse"), "intercept": truth,
+        "averaging": one_of("last", "uniform", "linear"),
     }),
     "privacy": Section(parts.PrivacyPart, {
         "delta": _SHARE, "unit": one_of("user"), "colluders": distinct(whole(0)), "budget": _POSITIVE,

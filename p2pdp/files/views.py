@@ -5,24 +5,29 @@ Nothing is verified here: a record that cannot be shown is a `VerificationFailed
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from p2pdp.core.errors import VerificationFailed
 from p2pdp.core.ids import Peer, peer_name
-from p2pdp.core.messages import EXCHANGE, FINAL, SKIPPED, custody_of
+from p2pdp.core.messages import EXCHANGE, FINAL, MARK, OPENED_REPORT, SKIPPED, custody_of
 from p2pdp.ledger import records
 from p2pdp.ledger.evidence import Evidence
 from p2pdp.ledger.messages import carries_message, public_message, whole_message
 from p2pdp.ledger.records import DRAWN, KIND_NAMES, RECEIVED, SENT, Record
+from p2pdp.mechanisms.reports import MalformedReport
 
-_COUNTED: Final = frozenset({EXCHANGE, SKIPPED, FINAL})  # messages that begin with their round or activation
+_COUNTED: Final = frozenset({EXCHANGE, SKIPPED, FINAL, MARK})  # messages that begin with their round or activation
 
 
-def view_lines(evidence: Evidence, grid_step: float) -> Iterator[dict[str, Any]]:
+Opened = Callable[[bytes], Any]  # a report without its seal -> its numbers, in steps of the grid
+
+
+def view_lines(evidence: Evidence, grid_step: float, opened: Opened | None = None) -> Iterator[dict[str, Any]]:
     """One entry a record, of the kinds received, sent, own, published and drawn.
 
-    Values are in data units, and null where there are none: draws, skeletons, messages without a value.
+    Values are in data units, and null where there are none: draws, skeletons, messages without a value. Sealed
+    reports are told by their digests; `opened` reads those that the curator opened.
     """
     for peer, data in sorted(evidence.views.items()):
         try:
@@ -33,21 +38,25 @@ def view_lines(evidence: Evidence, grid_step: float) -> Iterator[dict[str, Any]]
             if record.kind != DRAWN and not carries_message(record):
                 continue
             try:
-                line = _line(peer, record, grid_step, skeleton=contents.skeleton)
-            except (records.LedgerError, ValueError, TypeError, IndexError, OverflowError):
+                line = _line(peer, record, grid_step, opened, skeleton=contents.skeleton)
+            except (records.LedgerError, MalformedReport, ValueError, TypeError, IndexError, OverflowError):
                 name = f"{peer_name(peer)}, record {record.index}"
                 raise VerificationFailed(f"the ledger of {name}: cannot be read; p2pdp verify says more") from None
             yield line
 
 
-def _line(peer: Peer, record: Record, grid_step: float, *, skeleton: bool) -> dict[str, Any]:
+def _line(peer: Peer, record: Record, grid_step: float, opened: Opened | None, *, skeleton: bool) -> dict[str, Any]:
     other: Peer | None = None
     token = step = values = None
     if record.kind == DRAWN:
         kind = record.body[1]
     else:
         message = public_message(record) if skeleton else whole_message(record)
-        kind, values = message.type, _values(message.value, grid_step)
+        kind, value = message.type, message.value
+        if kind == OPENED_REPORT:
+            token = message.fields[0]
+            value = value if opened is None or value is None else opened(value)
+        values = _values(value, grid_step)
         custody = custody_of(message)
         if custody is not None:
             token, step = custody.item, custody.step

@@ -2,37 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
 from p2pdp.core import messages
-from p2pdp.core.draws import Draws, Mechanism
+from p2pdp.core.draws import Mechanism
 from p2pdp.core.step import Message
+from p2pdp.mechanisms.reports import Randomizer
 from p2pdp.protocols.contract import Start
+from p2pdp.protocols.walking import NO_NOISE
 
 ITEMS: Final = 1 << 62  # names of reports are drawn below this, so that no name tells whose report it is
 SEED: Final = Mechanism("uniform_bits", 1.0)  # what a report is sealed with
 SEED_SHAPE: Final = (4,)
 STAY_OPTIONS: Final = 1 << 32
-
-
-class Randomizer(Protocol):
-    """How a value becomes a report. What is drawn depends on no value, so an auditor knows which draws to expect."""
-
-    @property
-    def report_bytes(self) -> int:
-        """All reports of a run have this length."""
-
-    @property
-    def mechanisms(self) -> tuple[Mechanism, ...]: ...
-
-    def draw(self, draws: Draws) -> Any:
-        """All randomness of one report."""
-
-    def report(self, value: Any, randomness: Any) -> bytes: ...
-
-    def dummy(self, randomness: Any) -> bytes:
-        """A report of somebody who holds none at the end of `single`."""
 
 
 class Reports(Protocol):
@@ -52,9 +35,11 @@ class ShufflePlan:
     stay: float
     single: bool
     slots: int | None
-    randomizer: Randomizer
+    randomizer: Randomizer = field(compare=False)  # it follows from the spec
     sealed_bytes: int
     patience_s: float
+    overlap: float  # of the laws of any two users' reports after the last round, at least
+    dummies: tuple[float, float]  # of `single`: how many users are expected to hold nothing, and the variance
 
     @property
     def starts(self) -> tuple[Start, ...]:
@@ -67,6 +52,22 @@ class ShufflePlan:
     @property
     def mechanisms(self) -> tuple[Mechanism, ...]:
         return (*self.randomizer.mechanisms, SEED)
+
+    @property
+    def noise(self) -> Mechanism:
+        """The first that a report draws from."""
+        return self.randomizer.mechanisms[0] if self.randomizer.mechanisms else NO_NOISE
+
+    @property
+    def grid_exponent(self) -> int:
+        """What a number of a report is worth."""
+        return self.randomizer.exponent
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Of the estimate: one number, or several."""
+        randomizer = self.randomizer
+        return (randomizer.outputs,) if randomizer.counted or randomizer.outputs > 1 else ()
 
     @property
     def length(self) -> int:
@@ -89,6 +90,8 @@ def check_shuffle(plan: ShufflePlan, message: Message) -> str | None:
     kind, fields, value = message
     if kind in (messages.RELAY, messages.REPORT):
         last = plan.rounds + 1
+        if [type(part) for part in fields] != [int, int]:
+            return "malformed"
         item, step = fields
         if not 0 <= item < ITEMS or (step != last if kind == messages.REPORT else not 1 <= step < last):
             return "malformed"

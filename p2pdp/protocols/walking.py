@@ -140,23 +140,27 @@ class Walk:
         if not self._may_pass_to_me(sender) or self._held_at.get(item, 0) >= step:
             return Step(faults=(Fault("unexpected_message", sender),))
         self._held_at[item] = step
-        value = message.value + self._contribution(draws)
-        releases = []
-        if step == 1 and self._plan.dummies:
-            value = value + draws.noise(self._plan.dummy_mechanism, self._plan.shape)
-        for mechanism in self._plan.draws_at(step):
-            value = value + draws.noise(mechanism, self._plan.shape)
-            releases.append(mechanism)
-        if step == self._plan.steps and self._plan.dummies:
-            value = value + draws.noise(self._plan.dummy_mechanism, self._plan.shape)
+        releases = self._plan.draws_at(step)
+        value = self._contributed(message.value, step, releases, draws)
         kind = TOKEN if step < self._plan.steps else TOTAL
         passed = self._pass_on(item, step + 1, Message(kind, (item, step + 1), value), draws)
         to = passed.sends[0].to if passed.sends else self._user
         disclosed = tuple([Release(to, mechanism.name, mechanism.scale) for mechanism in releases])
         return Step(passed.sends, releases=disclosed, faults=passed.faults)
 
-    def _contribution(self, draws: Draws) -> Any:
+    def _contributed(self, value: Any, step: int, noise: Sequence[Mechanism], draws: Draws) -> Any:
+        """The token as it leaves its holder, with this noise added."""
         visit, self._visits = self._visits, self._visits + 1
+        value = value + self._contribution(visit, draws)
+        if step == 1 and self._plan.dummies:
+            value = value + draws.noise(self._plan.dummy_mechanism, self._plan.shape)
+        for mechanism in noise:
+            value = value + draws.noise(mechanism, self._plan.shape)
+        if step == self._plan.steps and self._plan.dummies:
+            value = value + draws.noise(self._plan.dummy_mechanism, self._plan.shape)
+        return value
+
+    def _contribution(self, visit: int, draws: Draws) -> Any:
         if self._plan.noise.name == "randomized_response":
             return self._inputs.report(visit, draws.noise(self._plan.noise, ()))
         return self._inputs.contribution(visit)
@@ -200,9 +204,14 @@ class Walk:
 
 
 def check_token(plan: WalkPlan, message: Message) -> str | None:
-    """What is wrong with the form of a token or total, as the kind of a fault."""
+    """What is wrong with the form of a token or total of grid integers, as the kind of a fault."""
     if message.type not in (TOKEN, TOTAL):
         return None
+    return check_fields(plan, message) or _check_value(plan, message.value)
+
+
+def check_fields(plan: WalkPlan, message: Message) -> str | None:
+    """The same, whatever it carries."""
     fields = message.fields
     if len(fields) != 2 or type(fields[0]) is not int or type(fields[1]) is not int:
         return "malformed"
@@ -210,7 +219,10 @@ def check_token(plan: WalkPlan, message: Message) -> str | None:
     last = plan.steps + 1
     if not 0 <= item < plan.tokens or (step != last if message.type == TOTAL else not 1 <= step < last):
         return "malformed"
-    value = message.value
+    return None
+
+
+def _check_value(plan: WalkPlan, value: Any) -> str | None:
     if plan.shape == ():
         return None if type(value) is int and abs(value) <= VALUE_MAX else "bad_value"
     if getattr(value, "shape", None) != plan.shape or value.dtype.kind != "i":

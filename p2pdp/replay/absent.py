@@ -20,10 +20,11 @@ from p2pdp.core.draws import Mechanism
 from p2pdp.core.ids import BOOTSTRAP, Peer, is_user
 from p2pdp.core.messages import BEGIN, TOKEN
 from p2pdp.core.step import Message
-from p2pdp.core.values import ZERO_FORM, LinearForm, Source
+from p2pdp.core.values import GRADIENT, ZERO_FORM, LinearForm, Source
 from p2pdp.ledger.messages import public_message
 from p2pdp.ledger.records import CLOSED, SENT, Contents
 from p2pdp.protocols.run_plan import RunPlan
+from p2pdp.protocols.walk_sgd import SgdPlan
 from p2pdp.protocols.walking import WalkPlan
 
 _RANDOMIZED: Final = "randomized_response"
@@ -103,9 +104,12 @@ class Absent:
         if plan.noise.name == _RANDOMIZED:
             noised = (plan.noise,)
         drawn += [plan.dummy_mechanism] * (plan.dummies > 0) * ((step == 1) + (step == plan.steps))
-        kind = "report" if plan.noise.name == _RANDOMIZED else "input"
         visits = len(self.own_noise[user])
-        terms = [(Source(kind, user, self.values[user] + visits), 1.0)]
+        if isinstance(plan, SgdPlan):
+            terms = [(Source(GRADIENT, user, visits), 1.0)]
+        else:
+            kind = "report" if plan.noise.name == _RANDOMIZED else "input"
+            terms = [(Source(kind, user, self.values[user] + visits), 1.0)]
         for mechanism in drawn:
             terms.append((Source("draw", user, len(self.draws[user])), 1.0))
             self.draws[user].append(mechanism)

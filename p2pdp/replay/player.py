@@ -14,7 +14,7 @@ from p2pdp.core.draws import Mechanism, Shape
 from p2pdp.core.errors import VerificationFailed
 from p2pdp.core.events import Event, Received, Started, Woken, tell
 from p2pdp.core.ids import Peer
-from p2pdp.core.messages import FINAL, GO, SILENT, TOKEN
+from p2pdp.core.messages import FINAL, SILENT, TOKEN
 from p2pdp.core.step import Message, Step
 from p2pdp.core.values import LinearForm, Source
 from p2pdp.ledger.messages import public_message
@@ -44,9 +44,12 @@ class Player:
         if opening is None or opening.kind != OPENED or len(opening.body) < 6:
             raise VerificationFailed(f"node {user}: the ledger has no opening record")
         self.values = int(opening.body[4])
-        machine = run.machine(user, opening.body[5], SymbolicInputs(user, self.values))
+        self._inputs = SymbolicInputs(user, self.values)
+        machine = run.machine(user, opening.body[5], self._inputs)
         self.machine = Participant(user, machine)
-        self._averages, self._noised = run.finishes_one_by_one, run.plan.noise.name != "none"
+        self._one_by_one = run.finishes_one_by_one
+        noise = run.plan.noise
+        self._protection = () if noise.name == "none" else (noise,)  # of a contribution that is on its own
 
     # core.draws.Draws, over the records
 
@@ -103,12 +106,12 @@ class Player:
         events = deque([event])
         while events:
             event = events.popleft()
-            drawn = len(self.draws)
+            drawn, made = len(self.draws), self._inputs.made
             step = self._tell(event, now_s)
-            if isinstance(event, Received) and event.message.type == TOKEN:
+            if self._one_by_one:
+                self.own_noise += [self._protection] * (self._inputs.made - made)
+            elif isinstance(event, Received) and event.message.type == TOKEN:
                 self.own_noise.append(tuple(self.draws[drawn:]))
-            elif isinstance(event, Received) and event.message.type == GO and self._averages:
-                self.own_noise.append(tuple(self.draws[drawn : drawn + 1]) if self._noised else ())
             for send in step.sends:
                 if send.to != self.user:
                     self._sent(send.to, send.message)

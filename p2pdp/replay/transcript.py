@@ -18,13 +18,13 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, TypeGuard
 
 from p2pdp.core.draws import Mechanism
 from p2pdp.core.errors import VerificationFailed
 from p2pdp.core.events import Event
 from p2pdp.core.ids import CURATOR, Peer, is_user
-from p2pdp.core.messages import EXCHANGE, FINISHED, TOKEN, TOTAL
+from p2pdp.core.messages import EXCHANGE, FINISHED, RELAY, REPORT, TOKEN, TOTAL
 from p2pdp.core.step import Message
 from p2pdp.core.values import ZERO_FORM, LinearForm, Source
 from p2pdp.ledger.messages import public_message
@@ -66,8 +66,9 @@ def replay(run: RunPlan, views: dict[Peer, Contents]) -> Transcript:
         _curator(run, whole[CURATOR], replayed, transcript)
     else:
         _without_curator(run, replayed, transcript)
+    underway = replayed.underway()
     for user, state in replayed.users.items():
-        transcript.received[user] = [*state.received, *replayed.underway(state)]
+        transcript.received[user] = [*state.received, *underway[user]]
         transcript.values[user] = state.values
         transcript.draws[user] = state.draws
         transcript.own_noise[user] = state.own_noise
@@ -76,6 +77,11 @@ def replay(run: RunPlan, views: dict[Peer, Contents]) -> Transcript:
     for user, draws in replayed.absent.draws.items():
         transcript.draws.setdefault(user, draws)
     return transcript
+
+
+def tells(value: Any) -> TypeGuard[LinearForm]:
+    """Whether there is anything in a message: cover is bytes also to the auditor."""
+    return value is not None and not isinstance(value, bytes)
 
 
 class _Replay:
@@ -90,6 +96,7 @@ class _Replay:
         self._waiting: dict[Peer, dict[Peer, set[Peer]]] = {}  # sender -> receiver -> who waits for that
         self._ready = deque(self.users)
         self._unknowns = 0
+        self._named: dict[int, LinearForm] = {}  # reports by their names
 
     def run_all(self) -> None:
         while self._ready:
@@ -99,13 +106,14 @@ class _Replay:
             where = self.users[stuck[0]].cursor
             raise VerificationFailed(f"node {stuck[0]}, record {where}: received before it was sent")
 
-    def underway(self, state: Player) -> list[LinearForm]:
-        """What was sent to a user beyond what its ledger says it took."""
-        found = []
+    def underway(self) -> dict[Peer, list[LinearForm]]:
+        """By user, what was sent to it beyond what its ledger says it took."""
+        found: dict[Peer, list[LinearForm]] = {user: [] for user in self.users}
         for (sender, to), messages in self.outbox.items():
-            if to == state.user:
-                found += [message.value for message in messages[state.taken.get(sender, 0) :]]
-        return [form for form in found if form is not None]
+            if to in found:
+                left = messages[self.users[to].taken.get(sender, 0) :]
+                found[to] += [message.value for message in left if tells(message.value)]
+        return found
 
     def _advance(self, state: Player) -> None:
         """Replays one user until it needs a message whose form is not known, or its records end."""
@@ -145,7 +153,7 @@ class _Replay:
                 return False
             value = found
             state.taken[sender] = state.taken.get(sender, 0) + 1
-            if value is not None:
+            if tells(value):
                 state.received.append(value)
         self._run(state, state.event(value))
         return True
@@ -160,6 +168,9 @@ class _Replay:
             return sender, to
         if public.type in (TOKEN, TOTAL):
             return self._rebuilt(sender, public)
+        if public.type in (RELAY, REPORT):  # passed on as it came, by whoever it was
+            known = self._named.get(public.fields[0])
+            return self._unknown(sender) if known is None else known
         return self._unknown(sender) if public.type == EXCHANGE else None
 
     def _rebuilt(self, sender: Peer, public: Message) -> LinearForm | tuple[Peer, Peer]:
@@ -186,6 +197,8 @@ class _Replay:
     def _run(self, state: Player, event: Event) -> None:
         for to, message in state.run_event(event):
             self.outbox.setdefault((state.user, to), []).append(message)
+            if message.type in (RELAY, REPORT):
+                self._named[message.fields[0]] = message.value
             self._ready.extend(sorted(self._waiting.get(state.user, {}).pop(to, ())))
 
 
@@ -199,11 +212,11 @@ def _curator(run: RunPlan, contents: Contents, replayed: _Replay, transcript: Tr
             number = taken.get(sender, 0)
             taken[sender] = number + 1
             message = public_message(record)
-            if message.type in (TOTAL, FINISHED):
+            if message.type in (TOTAL, FINISHED, REPORT):
                 form = replayed.form_of(sender, CURATOR, number, message)  # everybody has ended: none is waited for
                 if form is not None:
                     transcript.totals.append(form)  # type: ignore[arg-type]
-                first.setdefault(message.fields[0] if message.type == TOTAL else sender, form)
+                first.setdefault(message.fields[0] if message.fields else sender, form)
         elif record.kind == PUBLISHED:
             early = not run.finishes_one_by_one and len(first) != len(run.plan.starts)
             if transcript.published is not None or early:
@@ -214,11 +227,14 @@ def _curator(run: RunPlan, contents: Contents, replayed: _Replay, transcript: Tr
 def _without_curator(run: RunPlan, replayed: _Replay, transcript: Transcript) -> None:
     """Without the curator's ledger: the totals, or the users' results, that were sent to it."""
     first: dict[int, Any] = {}
+    ended: set[int] = set()  # items whose totals are there, or users who have finished
     for (sender, to), messages in replayed.outbox.items():
         for message in messages:
+            if to == CURATOR and message.type in (TOTAL, FINISHED, REPORT):
+                first.setdefault(message.fields[0] if message.fields else sender, message.value)
             if to == CURATOR and message.type in (TOTAL, FINISHED):
-                first.setdefault(message.fields[0] if message.type == TOTAL else sender, message.value)
-    if len(first) == (run.n if run.finishes_one_by_one else len(run.plan.starts)):
+                ended.add(message.fields[0] if message.fields else sender)
+    if len(ended) == (run.n if run.finishes_one_by_one else len(run.plan.starts)):
         transcript.published = _publish(run, first)
 
 

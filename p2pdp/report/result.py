@@ -7,9 +7,13 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from p2pdp.assembly.found import Number, Outcome
+from p2pdp.assembly.learned import baselines_of, scored
 from p2pdp.assembly.outcome import baselines, error_of, estimate_of, truth_of
+from p2pdp.audit.descent_levels import sigmas_of
 from p2pdp.core.ids import Peer
+from p2pdp.protocols.learning import warnings_of
 from p2pdp.protocols.run_plan import RunPlan
+from p2pdp.protocols.walk_sgd import SgdPlan
 from p2pdp.report.documents import plain
 
 
@@ -48,10 +52,12 @@ class Result:
     truth: Number
     error: Number
     outputs: list[dict[str, Any]]
-    baselines: dict[str, dict[str, Number]]
+    baselines: dict[str, dict[str, Any]]
     missing: list[int]
     faults: dict[str, int]
     folder: str | None = None
+    scores: dict[str, Any] | None = None  # of a learned model, where the launcher has the data
+    warnings: list[str] | None = None
     trials: list[Trial] | None = field(default=None)
 
     def to_json(self) -> dict[str, Any]:
@@ -61,7 +67,7 @@ class Result:
             del document["trials"]
         else:
             document["trials"] = [vars(trial) for trial in self.trials]
-        for name in ("folder", "hops", "rounds"):
+        for name in ("folder", "hops", "rounds", "scores", "warnings"):
             if document[name] is None:
                 del document[name]
         found: dict[str, Any] = plain(document)
@@ -80,6 +86,7 @@ class Circumstances:
     missing: list[Peer]
     faults: dict[str, int]
     private_kept: bool
+    audited: bool = True  # whether epsilon is that of an audit, given the path, or a-priori
 
 
 def make_result(
@@ -95,6 +102,15 @@ def make_result(
     truth = None if rows is None else truth_of(run, found, rows)
     delta = run.spec.privacy.delta or 0.0
     length = run.plan.length
+    scores = warnings = None
+    if isinstance(run.plan, SgdPlan):
+        sigmas = sigmas_of(run, found.paths if around.audited else None, epsilon, delta)
+        against: dict[str, dict[str, Any]] = baselines_of(run, sigmas)
+        if rows is not None:
+            scores, against = scored(run, found, rows, truth, sigmas, int(around.run_id[:16], 16))
+        warnings = warnings_of(run.plan.descent, run.plan.rate) or None
+    else:
+        against = baselines(run, found, estimate, sensitivity, epsilon, delta)
     return Result(
         run_id=around.run_id,
         protocol=run.spec.run.protocol,
@@ -118,9 +134,11 @@ def make_result(
             {"user": user, "value": plain_value(value), "collected_by_launcher": True}
             for user, value in sorted(found.finals.items())
         ],
-        baselines=baselines(run, found, estimate, sensitivity, epsilon, delta),
+        baselines=against,
         missing=sorted(around.missing),
         faults=dict(sorted(around.faults.items())),
+        scores=scores,
+        warnings=warnings,
     )
 
 

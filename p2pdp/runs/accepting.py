@@ -8,32 +8,41 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Final
 
 from p2pdp.core.errors import NotReady, Refused, UsageError
 from p2pdp.core.ids import Peer, is_user
-from p2pdp.core.spec import Spec
+from p2pdp.core.spec import DataPart, Spec
 from p2pdp.crypto.roster import Roster
 from p2pdp.files.checks import check
+from p2pdp.files.combinations import learns
 from p2pdp.files.data import load_data
 from p2pdp.files.node_config import NodeConfig
 from p2pdp.files.spec import parse_spec, spec_digest
 from p2pdp.host.seat import Seat
 from p2pdp.mechanisms.clipping import Bounds
 from p2pdp.protocols import protocol
+from p2pdp.protocols.learning import OWN, has_intercept
+from p2pdp.protocols.learning import sigma_of as learning_sigma
 from p2pdp.protocols.walk_sum import sigma_of
+
+_SHARED: Final = ("rule", "target_range", "standardize", "clip", "unit_norm")  # what makes a model everybody's
 
 
 def spec_dimensions(spec: Spec) -> int | None:
     """How many numbers a value of this spec has; None where only a data file could tell."""
     if spec.task.kind == "histogram" or spec.data.kind not in ("csv", "npy"):
         return 1
+    if learns(spec):
+        return None if spec.data.columns is None else len(spec.data.columns) + has_intercept(spec)
     return None if spec.data.columns is None else len(spec.data.columns)
 
 
 def check_can_run(spec: Spec) -> None:
     """Refuses what this version does not run across machines."""
     protocol(spec.run.protocol)
+    if spec.task.kind == OWN:
+        raise UsageError('[task] kind: an objective of one\'s own ("own") is known on the machine of its owner only')
     if spec.run.transport != "tcp":
         raise NotReady(f"[run] transport: machines talk over tcp here, not over {spec.run.transport}")
 
@@ -47,10 +56,20 @@ def offered_spec(text: str) -> Spec:
     return spec
 
 
+def bounds_of(spec: Spec) -> tuple[float, float] | None:
+    """What contributions are kept within: numbers between two bounds, gradients within a length."""
+    if learns(spec):
+        assert spec.task.clip is not None
+        return -spec.task.clip, spec.task.clip
+    return spec.data.clip
+
+
 def noise_sigma(spec: Spec, dimensions: int) -> float | None:
     """The standard deviation of one contribution's noise in data units; None for noise that has none."""
     if spec.noise.mechanism == "none":
         return 0.0
+    if learns(spec):
+        return learning_sigma(spec)
     if spec.noise.mechanism not in ("gaussian", "laplace") or spec.data.clip is None:
         return None
     return sigma_of(spec.noise, Bounds(*spec.data.clip), dimensions)
@@ -65,7 +84,8 @@ def describe(spec: Spec, dimensions: int, bootstrap: str) -> list[str]:
     else:
         strength = f"epsilon {noise.epsilon:g} a contribution" if sigma is None else f"standard deviation {sigma:.6g}"
         terms = f"{noise.mechanism}, {strength}, {noise.sampler} sampler"
-    clip = "" if spec.data.clip is None else f", clipped to [{spec.data.clip[0]:g}, {spec.data.clip[1]:g}]"
+    bounds = bounds_of(spec)
+    clip = "" if bounds is None else f", clipped to [{bounds[0]:g}, {bounds[1]:g}]"
     return [
         f"bootstrap with the key {bootstrap} offers this run:",
         f"  protocol {spec.run.protocol}, task {spec.task.kind}, {spec.run.min_nodes} to {spec.run.nodes} nodes",
@@ -91,8 +111,9 @@ def check_accepted(spec: Spec, dimensions: int, config: NodeConfig) -> None:
             raise Refused(
                 f"{name} sigma_min: the run's noise has sigma {sigma:.6g}, and this node asks for {accept.sigma_min:g}"
             )
-    if accept.clip is not None and spec.data.clip is not None:
-        (low, high), (least, most) = spec.data.clip, accept.clip
+    bounds = bounds_of(spec)
+    if accept.clip is not None and bounds is not None:
+        (low, high), (least, most) = bounds, accept.clip
         if not least <= low < high <= most:
             raise Refused(
                 f"{name} clip: the run's bounds are [{low:g}, {high:g}], and this node allows [{least:g}, {most:g}]"
@@ -116,6 +137,8 @@ def own_data(spec: Spec, config: NodeConfig) -> OwnData:
         own = f"[{config.data.clip[0]:g}, {config.data.clip[1]:g}]"
         raise UsageError(f"{name} clip: is {own}, and the run's is {bounds}; leave it out, or keep out of this run")
     mine = replace(spec, data=replace(config.data, clip=clip))
+    if learns(spec):
+        mine = replace(mine, data=_as_all(spec, config, name))
     whole = config.data.kind in ("csv", "npy")
     try:
         check(mine, {f"data.{key}" for key in config.given})
@@ -125,6 +148,17 @@ def own_data(spec: Spec, config: NodeConfig) -> OwnData:
         raise UsageError(f"{config.path}: {error}") from None
     _check_dimensions(spec_dimensions(spec), data.dimensions, name)
     return OwnData(data.dimensions, lambda n, me: data.user(0) if whole else load_data(mine, n).user(me))
+
+
+def _as_all(spec: Spec, config: NodeConfig, name: str) -> DataPart:
+    """The node's own file, made into features and targets as everybody's is; its owner may name its columns itself."""
+    shared = {key: getattr(spec.data, key) for key in _SHARED}
+    for key, value in shared.items():
+        if key in config.given and getattr(config.data, key) != value:
+            raise UsageError(f"{name} {key}: is not the run's; leave it out, or keep out of this run")
+    named = {key: getattr(config.data, key) for key in ("target", "columns") if getattr(config.data, key) is not None}
+    theirs = {"target": spec.data.target, "columns": spec.data.columns}
+    return replace(config.data, **shared, **(theirs | named))
 
 
 def _check_dimensions(run: int | None, mine: int, name: str) -> None:

@@ -36,6 +36,7 @@ from p2pdp.protocols.run_plan import RunPlan, plan_run
 from p2pdp.report.result import Circumstances, Result, make_result
 from p2pdp.runs.accepting import check_can_run, spec_dimensions
 from p2pdp.runs.audit import Audited, audit
+from p2pdp.runs.model import save_model
 from p2pdp.runs.prepared import sensitivity
 from p2pdp.runs.simulate import headline
 from p2pdp.services.bootstrap import BLOCKED, EXCLUDED
@@ -214,6 +215,7 @@ def _collect(spec: Spec, folder: BootstrapFolder, plan: Plan, say: Say) -> Resul
     result = replace(result, startup_seconds=startup_s, messages=result.messages if whole else None)
     if audited is not None:
         audited.save(folder.path, result.to_json())
+    save_model(folder.path, run, result)
     write_json(folder.path / RESULT_FILE, result.to_json())
     return replace(result, folder=str(folder.path))
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from p2pdp.assembly.found import Number, Outcome
+from p2pdp.assembly.learned import own_scores
 from p2pdp.assembly.outcome import estimate_of
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer
 from p2pdp.core.messages import OUT, RESULT
@@ -25,6 +26,7 @@ from p2pdp.node.own_folder import NodeFolder
 from p2pdp.node.user import UserNode, UserSettings, has_finished
 from p2pdp.node.whereabouts import Abroad
 from p2pdp.protocols.run_plan import RunPlan, plan_of_facts
+from p2pdp.protocols.walk_sgd import SgdPlan
 from p2pdp.report.documents import plain
 from p2pdp.runs.accepting import OwnData, check_accepted, check_seat, describe, offered_spec, own_data
 from p2pdp.runs.budgeting import NodeBudget
@@ -48,6 +50,7 @@ class TookPart:
     private_kept: bool
     faults: dict[str, int]
     folder: str
+    own_scores: dict[str, float | None] | None = None  # of a learned model, on the owner's own rows
 
     def to_json(self) -> dict[str, Any]:
         document: dict[str, Any] = plain(asdict(self))
@@ -69,7 +72,7 @@ def take_part(config_file: Path, out: Path, *, share_skeleton: bool, keep_privat
             _run(_Member(config, folder, say), config, folder, say, share_skeleton=share_skeleton)
         if not keep_private:
             folder.forget_draws()
-        return _told(folder, share_skeleton=share_skeleton, private_kept=keep_private)
+        return _told(config, folder, share_skeleton=share_skeleton, private_kept=keep_private)
 
 
 class _Member:
@@ -151,16 +154,18 @@ def _run(member: _Member, config: NodeConfig, folder: NodeFolder, say: Say, *, s
         bound.close()
 
 
-def _told(folder: NodeFolder, *, share_skeleton: bool, private_kept: bool) -> TookPart:
+def _told(config: NodeConfig, folder: NodeFolder, *, share_skeleton: bool, private_kept: bool) -> TookPart:
     spec, roster = parse_spec(folder.spec_text, None), folder.roster
     run = plan_of_facts(spec, dict(roster.facts))
     me, published, excluded = _what_came(folder.view())
-    value = error = None
+    value = error = scores = None
     if published is not None:
         # Each token's total holds a contribution of each of its steps, whoever made it.
         every_step = {me: {0: run.plan.length}}
         estimate = estimate_of(run, Outcome(published, every_step))
         value, error = estimate.value, estimate.standard_error
+        if isinstance(run.plan, SgdPlan):
+            scores = own_scores(run, own_data(spec, config).user(roster.n, me), published)
     return TookPart(
         run_id=roster.run_id.hex(),
         user=me,
@@ -173,6 +178,7 @@ def _told(folder: NodeFolder, *, share_skeleton: bool, private_kept: bool) -> To
         private_kept=private_kept,
         faults=folder.faults(),
         folder=str(folder.path),
+        own_scores=scores,
     )
 
 

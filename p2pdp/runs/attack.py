@@ -6,24 +6,29 @@ opened, if they are at hand, and only to say how far off it was.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from p2pdp.attacks.decoding import Reading, readings_of
+from p2pdp.attacks.descent import noised_gradient
 from p2pdp.attacks.gossip import ONLY_PLACE
-from p2pdp.attacks.walks import contributions_of, visits_of
+from p2pdp.attacks.walks import Visit, contributions_of, visits_of
 from p2pdp.core.draws import Mechanism
 from p2pdp.core.errors import UsageError, VerificationFailed
 from p2pdp.core.ids import Peer
+from p2pdp.files.edges import read_edge_list
 from p2pdp.files.folder import read_evidence
 from p2pdp.ledger import records
 from p2pdp.ledger.evidence import Evidence
 from p2pdp.ledger.journal import Journal
 from p2pdp.ledger.records import Contents
+from p2pdp.protocols.learning import OWN
 from p2pdp.protocols.run_plan import RunPlan
+from p2pdp.protocols.walk_sgd import SgdPlan
 from p2pdp.runs.audit import plan_of
 from p2pdp.runs.collector import undisturbed
+from p2pdp.topology.graphs import is_public, make_graph
 from p2pdp.wire.codec import unpack_value
 
 
@@ -50,7 +55,7 @@ def attack(place: str | Path, observer: Peer, target: Peer | None = None) -> Att
     contents = _contents(evidence, observer)
     if contents is None or contents.skeleton:
         raise UsageError(f"{place}: the view.ledger of user {observer} is not there, and a skeleton holds no values")
-    run = plan_of(evidence)
+    run = _with_public_graph(plan_of(evidence))
     readings = readings_of(run, observer, contents)
     if target is not None:
         readings = [reading for reading in readings if target in reading.users]
@@ -58,6 +63,18 @@ def attack(place: str | Path, observer: Peer, target: Peer | None = None) -> Att
     if target is not None and not targets:
         targets = [{"user": target, "estimate": None, "error": None, "noised_value_error_in_sigma": None}]
     return Attacked(observer, targets)
+
+
+def _with_public_graph(run: RunPlan) -> RunPlan:
+    """A graph that came from a file and is public, if that file is where the spec says."""
+    part = run.spec.graph
+    if part.kind != "file" or not is_public(part) or part.path is None:
+        return run
+    try:
+        edges = read_edge_list(Path(part.path))
+    except UsageError:  # on another machine; an attack that needs the graph says so
+        return run
+    return replace(run, graph=make_graph(part, run.n, 0, edges))
 
 
 def _contents(evidence: Evidence, user: Peer) -> Contents | None:
@@ -111,17 +128,32 @@ def _truths(run: RunPlan, user: Peer, evidence: Evidence) -> dict[tuple[int, int
     if contents is None or contents.skeleton or not private:
         return None
     values = _inputs(private)
-    if values is None:
+    if values is None or run.spec.task.kind == OWN:  # whose gradients nobody can compute from a folder
         return None
     inputs = run.protocol.inputs_again(run.plan, values)
     if run.finishes_one_by_one:
         value = inputs.contribution(0) / run.plan.step
         return {ONLY_PLACE: (value, value + _own_noise(contents, private))}
     order = {place: number for number, place in enumerate(contributions_of(contents))}
+    if isinstance(run.plan, SgdPlan):
+        return _gradients(run.plan, inputs, order, [one for one in visits_of(user, contents) if one.step > 0])
     return {
         (visit.item, visit.step): (inputs.contribution(order[visit.item, visit.step]), visit.after - visit.before)
         for visit in visits_of(user, contents)
         if visit.step > 0
+    }
+
+
+def _gradients(
+    plan: SgdPlan, inputs: Any, order: dict[tuple[int, int], int], visits: list[Visit]
+) -> dict[tuple[int, int], tuple[Any, Any]]:
+    """In steps of the grid, at the models that the user had."""
+    return {
+        (one.item, one.step): (
+            inputs.gradient(one.before, order[one.item, one.step]) / plan.descent.step,
+            noised_gradient(plan, one.before, one.after, one.step),
+        )
+        for one in visits
     }
 
 

@@ -20,6 +20,7 @@ from p2pdp.files.folder import export as write_export
 from p2pdp.files.views import view_lines
 from p2pdp.ledger.evidence import Evidence
 from p2pdp.protocols.run_plan import RunPlan, plan_of_facts
+from p2pdp.protocols.shuffling_plan import ShufflePlan
 from p2pdp.report.documents import claim_document, claim_of, refusal_document
 from p2pdp.runs.collector import undisturbed
 from p2pdp.runs.page import write_page
@@ -171,7 +172,8 @@ def _first_problem(found: Verification) -> str:
 def views(place: str | Path) -> Iterator[dict[str, Any]]:
     evidence = read_evidence(Path(place))
     run = plan_of(evidence)
-    return view_lines(evidence, 2.0**run.plan.grid_exponent)
+    opened = run.plan.randomizer.decoded if isinstance(run.plan, ShufflePlan) else None
+    return view_lines(evidence, 2.0**run.plan.grid_exponent, opened)
 
 
 def export(place: str | Path, out: str | Path) -> int:

@@ -28,9 +28,11 @@ from p2pdp.report.result import Circumstances, Result, make_result
 from p2pdp.runs import across_bootstrap
 from p2pdp.runs.audit import Audited, audit
 from p2pdp.runs.budgeting import check_local
+from p2pdp.runs.model import save_model
 from p2pdp.runs.plan import planned_of
 from p2pdp.runs.prepared import sensitivity
 from p2pdp.runs.simulate import headline
+from p2pdp.runs.tasks import with_task
 
 OnEvent = Callable[[dict[str, Any]], None]
 
@@ -38,11 +40,16 @@ OnEvent = Callable[[dict[str, Any]], None]
 def run_spec(spec: Spec, out: Path | None, on_event: OnEvent, packing: Packing = ONE_EACH) -> Result:
     """A fresh run in a folder that is empty or not there yet."""
     _check(spec, packing)
-    return _go(RunFolder.make(out, spec_to_toml(spec), packing), packing, on_event)
+    return _go(RunFolder.make(out, spec_to_toml(spec), packing), packing, on_event, spec.task.own)
 
 
 def resume(
-    place: Path, on_event: OnEvent, nodes_per_process: int | None = None, *, spawn: bool | None = None
+    place: Path,
+    on_event: OnEvent,
+    nodes_per_process: int | None = None,
+    *,
+    spawn: bool | None = None,
+    task: Any = None,
 ) -> Result:
     """Goes on with an interrupted run, with processes as they were unless told otherwise.
 
@@ -58,14 +65,17 @@ def resume(
         before.nodes_per_process if nodes_per_process is None else nodes_per_process,
         before.spawn if spawn is None else spawn,
     )
-    _check(parse_spec(folder.spec_text, None), packing)
-    return _go(folder, packing, on_event)
+    spec = with_task(parse_spec(folder.spec_text, None), task)
+    _check(spec, packing)
+    return _go(folder, packing, on_event, spec.task.own)
 
 
 def _check(spec: Spec, packing: Packing) -> None:
     protocol(spec.run.protocol)
     if spec.data.kind in ("csv", "npy") and spec.run.seed is not None:
         raise UsageError("[run] seed: real data is never run on a seed; leave it out")
+    if spec.task.own is not None and packing.spawn:
+        raise UsageError("--spawn: an interpreter of its own knows nothing of your objective; leave it out")
     if spec.run.transport not in ("tcp", MEMORY):
         raise NotReady(f"[run] transport: {spec.run.transport!r} is not there yet; there are tcp and memory")
     layout_of(spec, packing)
@@ -73,10 +83,10 @@ def _check(spec: Spec, packing: Packing) -> None:
         check_local(planned_of(spec).run)
 
 
-def _go(folder: RunFolder, packing: Packing, on_event: OnEvent) -> Result:
+def _go(folder: RunFolder, packing: Packing, on_event: OnEvent, own: Any) -> Result:
     on_event({"event": "folder", "folder": str(folder.path)})
     with folder.locked():
-        job = job_of(folder)
+        job = job_of(folder, own)
         job.plan(job.slots)  # what cannot be run is refused before anything starts
         if not folder.is_done:
             if not packing.spawn:
@@ -118,6 +128,7 @@ def _collect(job: Job, folder: RunFolder) -> Result:
     result = replace(result, startup_seconds=max(0.0, found.go_s - folder.started_s))
     if audited is not None:
         audited.save(folder.path, result.to_json())
+    save_model(folder.path, run, result)
     write_json(folder.path / RESULT_FILE, result.to_json())
     return replace(result, folder=str(folder.path))
 

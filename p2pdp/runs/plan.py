@@ -2,31 +2,41 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 from p2pdp.audit.beforehand import beforehand
+from p2pdp.audit.gossip_forecast import forecast_claim
 from p2pdp.core.claims import Claim, Refusal
 from p2pdp.core.spec import Spec
 from p2pdp.files.data import load_data
 from p2pdp.files.edges import read_edge_list
+from p2pdp.protocols.gossiping_plan import GossipPlan
+from p2pdp.protocols.learning import warnings_of
 from p2pdp.protocols.run_plan import plan_run
+from p2pdp.protocols.walk_sgd import SgdPlan
 from p2pdp.report.documents import claim_document, plain, refusal_document
 from p2pdp.runs.plan_costs import Costs, costs_of
+from p2pdp.runs.plan_gossip import Tradeoff, tradeoff_of
 from p2pdp.runs.target import Planned, Target, target_of
 
 
 @dataclass(frozen=True, kw_only=True)
 class Plan(Costs):
-    """Fields are named as in `plan --json`; `target` is there only where it was asked for."""
+    """Fields are named as in `plan --json`; `target` is there only where it was asked for.
+
+    `message_noise` is what noise on messages would buy (`plan_gossip.py`), of synchronous gossip.
+    """
 
     protocol: str
     nodes: int
     delta: float
     claims: list[Claim]
     refusals: list[Refusal]
+    message_noise: list[Tradeoff] | None = None
     target: Target | None = None
+    warnings: list[str] = field(default_factory=list)
 
     def to_json(self) -> dict[str, Any]:
         document: dict[str, Any] = {
@@ -37,6 +47,8 @@ class Plan(Costs):
             "refusals": [refusal_document(refusal) for refusal in self.refusals],
         }
         document |= {item.name: getattr(self, item.name) for item in fields(Costs)}
+        document["message_noise"] = None if self.message_noise is None else [vars(one) for one in self.message_noise]
+        document["warnings"] = self.warnings
         if self.target is not None:
             document["target"] = vars(self.target)
         found: dict[str, Any] = plain(document)
@@ -51,6 +63,10 @@ def plan_spec(spec: Spec, target_epsilon: float | None) -> Plan:
     assert delta is not None
     target = None if target_epsilon is None else target_of(planned, target_epsilon)
     found = beforehand(run, delta, spec.privacy.colluders, one_value=planned.one_value)
+    if isinstance(run.plan, GossipPlan):
+        foreseen = forecast_claim(run, delta)
+        found.claims += [foreseen] if isinstance(foreseen, Claim) else []
+        found.refusals += [foreseen] if isinstance(foreseen, Refusal) else []
     epsilon = next((claim.epsilon_max for claim in found.claims if claim.bound), None)
     return Plan(
         protocol=spec.run.protocol,
@@ -58,7 +74,9 @@ def plan_spec(spec: Spec, target_epsilon: float | None) -> Plan:
         delta=delta,
         claims=found.claims,
         refusals=found.refusals,
+        message_noise=tradeoff_of(run, delta) if isinstance(run.plan, GossipPlan) else None,
         target=target,
+        warnings=warnings_of(run.plan.descent, run.plan.rate) if isinstance(run.plan, SgdPlan) else [],
         **vars(costs_of(run, epsilon, delta)),
     )
 

@@ -1,7 +1,8 @@
 """What a run is expected to take, beside privacy: error, messages, bytes, time, from its plan alone.
 
-The error does not depend on data (for histograms: if all categories were alike), users contribute equally often, gossip
-has come to its mean, and nothing is lost.
+The error does not depend on data (for histograms: if all categories were alike), users contribute equally often, and
+nothing is lost. Of gossip it is exact (of pairs and changing graphs for one draw of who meets whom); among more than
+`EXACT_MAX` users gossip is taken to have come to its mean.
 
 * `messages` are those that a run counts: each token's moves from one user to another and its total, or the exchanges
   of gossip, and three a user for getting ready, starting and the result;
@@ -16,14 +17,20 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from p2pdp.assembly.found import Number, Outcome
+from p2pdp.assembly.learned import baselines_of
 from p2pdp.assembly.outcome import baselines, estimate_of
+from p2pdp.audit.descent_levels import sigmas_of
 from p2pdp.files.spec import spec_to_toml
 from p2pdp.protocols.contract import Estimate
+from p2pdp.protocols.gossiping_plan import AveragingPlan, GossipPlan
 from p2pdp.protocols.run_plan import RunPlan
+from p2pdp.protocols.walk_sgd import SgdPlan
 from p2pdp.runs.prepared import sensitivity
+from p2pdp.sim.fast_gossip import standard_error_of
 from p2pdp.wire.padding import frame_size
 
 HOP_S: Final = 1e-4
+EXACT_MAX: Final = 2048
 _SMALL_FRAMES: Final = 10  # of each user, until it is ready and after the result
 _ROSTER_BYTES: Final = 128  # of each user, and of five more for the rest
 _ENVELOPE_BYTES: Final = 120  # of a frame, at most, around its content
@@ -35,7 +42,7 @@ class Costs:
     """Named as in `plan --json`; a run has hops or rounds."""
 
     standard_error: Number
-    baselines: dict[str, dict[str, Number]]
+    baselines: dict[str, dict[str, Any]]
     hops: int | None
     rounds: int | None
     messages: int
@@ -51,13 +58,21 @@ def costs_of(run: RunPlan, epsilon: float | None, delta: float) -> Costs:
     length = run.plan.length
     return Costs(
         standard_error=estimate.standard_error,
-        baselines=baselines(run, outcome, estimate, sensitivity(run), epsilon, delta),
+        baselines=_baselines(run, outcome, estimate, epsilon, delta),
         hops=None if run.finishes_one_by_one else length,
         rounds=length if run.finishes_one_by_one else None,
         messages=round(moves) + 3 * run.n + 4 + len(run.plan.starts),
         bytes=_bytes(run, moves),
         seconds=(moves if run.finishes_one_by_one else length) * HOP_S,
     )
+
+
+def _baselines(
+    run: RunPlan, outcome: Outcome, estimate: Estimate, epsilon: float | None, delta: float
+) -> dict[str, dict[str, Any]]:
+    if isinstance(run.plan, SgdPlan):
+        return baselines_of(run, sigmas_of(run, None, epsilon, delta))
+    return dict(baselines(run, outcome, estimate, sensitivity(run), epsilon, delta))
 
 
 def _outcome(run: RunPlan) -> Outcome:
@@ -70,11 +85,15 @@ def _outcome(run: RunPlan) -> Outcome:
 
 
 def _averaged(run: RunPlan) -> Estimate:
-    """The noise that a mean of all users' values has."""
-    noise, shape = run.plan.noise, run.plan.shape
-    variance = 2.0 if noise.name == "laplace" else 1.0
-    error = math.ldexp(math.sqrt(variance / run.n) * noise.scale, run.plan.grid_exponent)
-    return Estimate(None, [error] * shape[0] if shape else error)
+    """Of a user's own result, or of what is published."""
+    plan = run.plan
+    learns = isinstance(plan, GossipPlan) and plan.block > 0
+    exact = run.n <= EXACT_MAX and run.graph is not None and isinstance(plan, AveragingPlan) and not learns
+    error = standard_error_of(run) if exact else None
+    if error is None:  # of a mean of all users' values
+        variance = 2.0 if plan.noise.name == "laplace" else 1.0
+        error = math.ldexp(math.sqrt(variance / run.n) * plan.noise.scale, plan.grid_exponent)
+    return Estimate(None, [error] * plan.shape[0] if plan.shape else error)
 
 
 def _typical(run: RunPlan, total: int) -> Any:

@@ -20,6 +20,7 @@ from p2pdp.files.edges import read_edge_list
 from p2pdp.files.spec import spec_digest, spec_to_toml
 from p2pdp.protocols import protocol
 from p2pdp.protocols.run_plan import RunPlan, plan_run
+from p2pdp.protocols.walk_sgd import SgdPlan
 from p2pdp.report.result import Circumstances, Result, make_result
 from p2pdp.sim.world import run_id_of
 
@@ -44,6 +45,12 @@ class Prepared:
     def digest(self) -> bytes:
         return spec_digest(self.spec)
 
+    @property
+    def is_same_on_every_seed(self) -> bool:
+        """Whether neither data nor graph follow from the seed."""
+        random = self.spec.graph.kind in ("regular", "erdos_renyi", "geometric")
+        return self.spec.data.kind in ("csv", "npy") and not random
+
     def result(
         self,
         found: Outcome,
@@ -53,6 +60,7 @@ class Prepared:
         missing: list[Peer] | None = None,
         faults: dict[str, int] | None = None,
         private_kept: bool = False,
+        audited: bool = True,
     ) -> Result:
         around = Circumstances(
             run_id=self.run_id.hex(),
@@ -63,6 +71,7 @@ class Prepared:
             missing=missing or [],
             faults=faults or {},
             private_kept=private_kept,
+            audited=audited,
         )
         return make_result(self.run, found, around, self.rows, sensitivity(self.run), epsilon)
 
@@ -91,4 +100,6 @@ def prepare(spec: Spec, *, fast: bool = False) -> Prepared:
 
 def sensitivity(run: RunPlan) -> float | None:
     """That of one contribution in data units, where contributions are numbers."""
-    return None if run.spec.data.clip is None else math.ldexp(sensitivity_of(run), run.plan.grid_exponent)
+    if run.spec.data.clip is None and not isinstance(run.plan, SgdPlan):
+        return None
+    return math.ldexp(sensitivity_of(run), run.plan.grid_exponent)

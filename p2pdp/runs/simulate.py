@@ -12,14 +12,20 @@ from typing import Any
 
 from p2pdp.assembly.found import Outcome
 from p2pdp.assembly.outcome import outcome
+from p2pdp.audit.beforehand import node_epsilon
 from p2pdp.core.errors import Refused, UsageError
 from p2pdp.core.spec import Spec
 from p2pdp.files import folder as folders
+from p2pdp.protocols.gossiping_plan import AveragingPlan
+from p2pdp.protocols.walk_sgd import SgdPlan
 from p2pdp.report.result import Result, Trial
 from p2pdp.runs.audit import Audited, audit
 from p2pdp.runs.budgeting import check_local
+from p2pdp.runs.model import save_model
 from p2pdp.runs.prepared import Prepared, on_seed, prepare, run_id
 from p2pdp.sim.fast import fast_outcome
+from p2pdp.sim.fast_gossip import fast_average
+from p2pdp.sim.fast_sgd import LANES_MAX, fast_descents
 from p2pdp.sim.faults import NO_FAULTS, Faults
 from p2pdp.sim.world import World
 
@@ -53,6 +59,7 @@ def simulate_spec(
         return result
     if fast:
         folders.write_text(place / folders.SPEC_FILE, first.text)
+    save_model(place, first.run, result)
     folders.write_json(place / folders.RESULT_FILE, result.to_json())
     return replace(result, folder=str(place))
 
@@ -70,10 +77,37 @@ def _seeds(first: Prepared, trials: int) -> Iterator[tuple[int, Prepared]]:
 
 
 def _fast_results(first: Prepared, trials: int, progress: Progress | None) -> Iterator[Result]:
+    if isinstance(first.run.plan, SgdPlan) and first.is_same_on_every_seed:
+        yield from _fast_descents(first, trials, progress)
+        return
     for number, trial in _seeds(first, trials):
         if progress is not None:
             progress(number, trials)
-        yield trial.result(fast_outcome(trial.run, trial.rows, trial.seed))
+        if isinstance(trial.run.plan, AveragingPlan):  # the standard error of the first stands for all
+            yield trial.result(fast_average(trial.run, trial.rows, trial.seed, with_error=number == 0))
+        elif isinstance(trial.run.plan, SgdPlan):
+            epsilon = None if number else _in_advance(trial)
+            yield trial.result(fast_descents(trial.run, trial.rows, [trial.seed])[0], epsilon, audited=False)
+        else:
+            yield trial.result(fast_outcome(trial.run, trial.rows, trial.seed))
+
+
+def _fast_descents(first: Prepared, trials: int, progress: Progress | None) -> Iterator[Result]:
+    """As many trials at once as there is room for."""
+    at_once = max(1, LANES_MAX // first.run.plan.tokens)
+    for begin in range(0, trials, at_once):
+        if progress is not None:
+            progress(begin, trials)
+        seeds = range(first.seed + begin, first.seed + min(begin + at_once, trials))
+        for number, found in enumerate(fast_descents(first.run, first.rows, seeds), begin):
+            yield first.result(found, None if number else _in_advance(first), audited=False)
+
+
+def _in_advance(prepared: Prepared) -> float:
+    """What the fast path compares with the baselines in place of an audit."""
+    delta = prepared.spec.privacy.delta
+    assert delta is not None
+    return node_epsilon(prepared.run, delta, one_value=False)
 
 
 def _world_results(

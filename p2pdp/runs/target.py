@@ -16,6 +16,7 @@ from p2pdp.core.errors import Refused, UsageError
 from p2pdp.mechanisms import gaussian, laplace
 from p2pdp.mechanisms.clipping import Bounds, sensitivity
 from p2pdp.protocols.run_plan import RunPlan, plan_run
+from p2pdp.protocols.walk_sgd import SgdPlan
 from p2pdp.topology.graphs import EdgeList
 
 _EPSILON_MAX: Final = 1e4
@@ -71,7 +72,9 @@ class _Search:
         self._reports = spec.noise.mechanism == "randomized_response"
         self._ends = _REPORTS if self._reports else _SIGMAS
         self._unit = 1.0
-        if spec.data.clip is not None:
+        if isinstance(planned.run.plan, SgdPlan):
+            self._unit = 2.0 * planned.run.plan.descent.clip
+        elif spec.data.clip is not None:
             self._unit = sensitivity(Bounds(*spec.data.clip), planned.run.dimensions)
         self.parameter = "epsilon" if self._reports else "sigma"
 

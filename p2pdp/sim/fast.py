@@ -43,7 +43,7 @@ def fast_outcome(run: RunPlan, rows: Callable[[Peer], Any], seed: int) -> Outcom
     visits = np.zeros(plan.n, dtype=np.int64)
     messages = 0
     for start in plan.starts:
-        path, sent = _path(run, start.user, generator)
+        path, sent = path_of(run, start.user, generator)
         visits += np.bincount(path, minlength=plan.n)
         messages += sent
     counted = {}
@@ -66,7 +66,7 @@ def _times(visits: int, values: int) -> dict[int, int]:
     return {number: laps + (number < rest) for number in range(min(visits, values))}
 
 
-def _path(run: RunPlan, user: Peer, generator: np.random.Generator) -> tuple[Ints, int]:
+def path_of(run: RunPlan, user: Peer, generator: np.random.Generator) -> tuple[Ints, int]:
     """Who contributes at steps 1 to T, and how many messages that takes with the total for the curator."""
     plan: WalkPlan = run.plan
     if plan.order == "ring":

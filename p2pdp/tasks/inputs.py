@@ -2,16 +2,22 @@
 
 A user's k-th contribution is its k-th value, cyclically. Machines get inputs only through this door,
 and live inputs are made only from rows that were clipped (`mechanisms.clipping.Bounded`) or checked
-(`Categories`), so nothing unbounded can reach a token.
+(`Categories`, `tasks.examples.Examples`), so nothing unbounded can reach a token.
+
+Learners (`descent.GradientInputs`) take steps: `gradient` gives a contribution that depends on the model, `moved` the
+model after it. Over symbols a gradient is a source of its own, and a model that moved is no longer linear in what it
+was made of: its form is then a *trace*, all that went into it, in order.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from p2pdp.core.ids import Peer
-from p2pdp.core.values import ZERO_FORM, LinearForm, Source
+from p2pdp.core.values import GRADIENT, ZERO_FORM, LinearForm, Source
+
+DUMMY: Final = "dummy"  # the kind of source that a report is which says nothing of anybody
 
 
 class Inputs(Protocol):
@@ -98,13 +104,32 @@ class SymbolicInputs:
     def __init__(self, user: Peer, values: int) -> None:
         self._user = user
         self._values = values
+        self.made = 0  # contributions so far
 
     def zero(self) -> LinearForm:
         return ZERO_FORM
 
     def contribution(self, visit: int) -> LinearForm:
+        self.made += 1
         return LinearForm.of(Source("input", self._user, visit % self._values))
 
     def report(self, visit: int, response: Any) -> LinearForm:
         """A randomized report is not linear in its draw, so each one is a source of its own."""
+        self.made += 1
         return LinearForm.of(Source("report", self._user, visit))
+
+    def gradient(self, model: LinearForm, visit: int) -> LinearForm:
+        """It depends on the model in a way that no form tells, so each one is a source of its own."""
+        self.made += 1
+        return LinearForm.of(Source(GRADIENT, self._user, visit))
+
+    def moved(self, model: LinearForm, direction: LinearForm, rate: float) -> LinearForm:
+        """What went into the model before, and then the direction of this step."""
+        return model + LinearForm((), tuple(direction.expand().items()))
+
+    def sealed(self, name: int, randomness: Any, seed: Any) -> LinearForm:
+        """A report on its way is passed on as it is."""
+        return self.report(0, randomness)
+
+    def sealed_dummy(self, name: int, randomness: Any, seed: Any) -> LinearForm:
+        return LinearForm.of(Source(DUMMY, self._user, 0))

@@ -7,35 +7,32 @@ length, and the name that both carry inside is the one they are known by outside
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, Final
 
-NAME_BYTES = 8
+from p2pdp.mechanisms.reports import Randomizer
+
+NAME_BYTES: Final = 8
+SEAL_BYTES: Final = 48  # a sealed box is so much longer than what is in it
 
 Seal = Callable[[bytes, bytes], bytes]  # text, 32 secret bytes that serve once -> what only the curator opens
-
-
-class ReportMaker(Protocol):
-    def report(self, value: Any, randomness: Any) -> bytes: ...
-
-    def dummy(self, randomness: Any) -> bytes: ...
 
 
 class ReportInputs:
     """`seal` is missing as long as nobody has said whose key to seal to."""
 
-    def __init__(self, value: Any, maker: ReportMaker, seal: Seal | None = None) -> None:
+    def __init__(self, value: Any, randomizer: Randomizer, seal: Seal | None = None) -> None:
         self._value = value
-        self._maker = maker
+        self._randomizer = randomizer
         self._seal = seal
 
     def sealed_with(self, seal: Seal) -> ReportInputs:
-        return ReportInputs(self._value, self._maker, seal)
+        return ReportInputs(self._value, self._randomizer, seal)
 
     def sealed(self, name: int, randomness: Any, seed: Any) -> bytes:
-        return self._close(name, self._maker.report(self._value, randomness), seed)
+        return self._close(name, self._randomizer.report(self._value, randomness), seed)
 
     def sealed_dummy(self, name: int, randomness: Any, seed: Any) -> bytes:
-        return self._close(name, self._maker.dummy(randomness), seed)
+        return self._close(name, self._randomizer.dummy(randomness), seed)
 
     def _close(self, name: int, report: bytes, seed: Any) -> bytes:
         assert self._seal is not None
@@ -43,6 +40,11 @@ class ReportInputs:
 
     def __repr__(self) -> str:
         return "ReportInputs()"
+
+
+def sealed_bytes(report_bytes: int) -> int:
+    """How long a report is for relays."""
+    return NAME_BYTES + report_bytes + SEAL_BYTES
 
 
 def open_report(text: bytes, name: int, report_bytes: int) -> bytes | None:

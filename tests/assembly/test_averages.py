@@ -8,9 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from p2pdp.assembly import averages
 from p2pdp.assembly.averages import error_of, estimate_of, truth_of
 from p2pdp.assembly.found import Outcome
 from p2pdp.assembly.outcome import outcome
+from p2pdp.ledger.records import read
+from p2pdp.replay.transcript import replay
 from p2pdp.sim.faults import Crash
 from p2pdp.topology.weights import sparse_weights
 from tests.scenarios.test_gossip import gossip
@@ -59,6 +62,18 @@ def test_what_the_graph_says_is_what_a_replay_says(text: str) -> None:
         np.testing.assert_allclose(found.variances, replayed.variances, atol=1e-6)
     assert other.run.plan.message_noise is not None
     np.testing.assert_allclose(np.sum(found.rows, axis=1), 1.0)
+
+
+@pytest.mark.parametrize("accelerated", ["false", "true"])
+def test_on_a_graph_that_changes_meetings_say_what_a_replay_says(accelerated: str) -> None:
+    text = gossip(6, "erdos_renyi", f"rounds = 4\naccelerated = {accelerated}")
+    world, found = came_to(text.replace("[gossip]", "changing = true\nprobability = 0.4\n[gossip]"))
+    views = {peer: read(bytes(process.disk.view)) for peer, process in world.processes.items()}
+    transcript = replay(world.run, views)
+    rows, variances = averages._by_forms(world.run, [transcript.finals[user] for user in range(6)], 1.0)
+    np.testing.assert_allclose(found.rows, rows, atol=1e-12)
+    np.testing.assert_allclose(found.variances, variances, atol=1e-9)
+    assert not np.allclose(found.rows, 1 / 6, atol=1e-3), "it has not come to its mean yet"
 
 
 def test_who_is_out_has_no_result_and_what_it_gave_is_in_those_of_others() -> None:

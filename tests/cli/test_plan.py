@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from p2pdp.cli.main import main
+from tests.audit.gossips import gossip
 from tests.runs import small
 
 
@@ -73,3 +74,17 @@ def test_a_budget_that_is_enough_is_no_obstacle(tmp_path: Path, capsys: pytest.C
     path = str(small.spec_file(tmp_path, small.COMPLETE))
     assert main(["simulate", path, "--set", "privacy.budget=100", "--out", str(tmp_path / "out"), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["nodes"] == 5
+
+
+def test_the_plan_of_gossip_shows_what_noise_on_messages_would_buy(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = str(small.spec_file(tmp_path, gossip(8, "ring", "rounds = 4\nmessage_sigma = 0.5")))
+    assert main(["plan", path]) == 0
+    shown = capsys.readouterr().out
+    assert "Noise on messages" in shown
+    assert "message_sigma" in shown
+    assert " 0.25 " in shown, "that of the spec"
+    assert "a forecast" in shown
+    assert main(["plan", str(small.spec_file(tmp_path, small.RING))]) == 0
+    assert "Noise on messages" not in capsys.readouterr().out

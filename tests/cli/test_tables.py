@@ -10,6 +10,7 @@ import p2pdp
 from p2pdp.cli.tables import number, plain, show_audit, show_result, show_verified
 from p2pdp.core.claims import Claim, Refusal
 from p2pdp.runs.audit import Audited, Verified
+from tests.protocols.learners import LOGISTIC, learning, prepared
 from tests.runs.small import COMPLETE, HISTOGRAM, RING, spec_file
 
 LONGEST = Claim(
@@ -109,7 +110,7 @@ def test_what_is_no_bound_is_marked(capsys: pytest.CaptureFixture[str]) -> None:
     show_audit(audited(replace(LONGEST, bound=False, epsilon_max=1.5)))
     said = capsys.readouterr().out
     assert "1.5*" in said
-    assert "*: a published formula that is no bound." in said
+    assert "*: a published formula or a forecast, which is no bound." in said
 
 
 def test_refusals_for_one_reason_are_said_once(capsys: pytest.CaptureFixture[str]) -> None:
@@ -124,3 +125,16 @@ def test_problems_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == "node 3, record 7: [b]altered\nnode curator: missing\n"
     show_verified(Verified("00", "complete", 9, []))
     assert capsys.readouterr().out == "complete: 9 records of run 00, unaltered and consistent\n"
+
+
+def test_a_learned_model_stands_beside_what_others_would_be(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    task = LOGISTIC.replace("0.2", "7.0") + "\ntest = 0.2"
+    result = p2pdp.simulate(prepared(learning(5, 40, task=task))[0].spec, tmp_path / "run", trials=2)
+    show_result(result, Path("run"))
+    said = capsys.readouterr().out
+    assert max(map(len, said.splitlines())) <= 80
+    assert "accuracy on test rows" in said
+    assert "… without privacy" in said
+    assert "Warning: [task] rate: 7 is above 2/smoothness" in said
+    show_result(replace(result, warnings=None, scores=None), Path("run"))
+    assert "accuracy" not in capsys.readouterr().out

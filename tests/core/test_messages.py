@@ -15,7 +15,7 @@ def test_no_two_messages_have_the_same_type() -> None:
     assert len(set(NAMES.values())) == len(NAMES)
 
 
-ITEMS = [messages.BEGIN, messages.TOKEN, messages.TOTAL, messages.LOST]
+ITEMS = [messages.BEGIN, messages.TOKEN, messages.TOTAL, messages.RELAY, messages.REPORT, messages.LOST]
 
 
 @pytest.mark.parametrize("kind", ITEMS)
@@ -35,7 +35,7 @@ def test_malformed_fields_of_a_peer_raise_nothing(kind: str, fields: tuple[Any, 
 
 
 def test_idle_talk_holds_nothing_that_may_be_missed() -> None:
-    """A peer that has closed misses no item, no order, no total and no head."""
-    kept = {messages.BEGIN, messages.TOKEN, messages.TOTAL, messages.LOST, messages.HEAD, messages.READY}
+    """A peer that has closed misses no item, no total and no head; an order to send again comes to nothing then."""
+    kept = {*ITEMS, messages.HEAD, messages.READY} - {messages.LOST}
     assert not kept & messages.IDLE_TALK
     assert set(NAMES.values()) >= messages.IDLE_TALK

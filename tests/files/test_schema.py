@@ -29,7 +29,7 @@ def refusal(section: str, key: str, value: Any) -> str | None:
 def test_the_table_covers_every_field_of_a_spec() -> None:
     assert set(SECTIONS) == {field.name for field in dataclasses.fields(Spec)}
     for section in SECTIONS.values():
-        fields = {field.name for field in dataclasses.fields(section.part)}
+        fields = {field.name for field in dataclasses.fields(section.part) if field.compare}  # the rest is in no file
         assert {section.field_of(key) for key in section.readers} == fields
 
 

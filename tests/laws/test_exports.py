@@ -14,7 +14,10 @@ from p2pdp.core import errors
 from tests.laws.sources import TOP
 
 PUBLIC = [
+    "Examples",
+    "Guarantees",
     "NotReady",
+    "Objective",
     "P2pdpError",
     "Refused",
     "RunFailed",

@@ -34,7 +34,7 @@ ROOMS: dict[str, str] = {
     "report": "core audit assembly protocols",
     "web": "core services report",
     "__main__": "cli",
-    "__init__": "core api",
+    "__init__": "core api tasks",
 }
 # These may import every room of the table and each other, as long as no cycle comes of it.
 DOORS = ("runs", "experiments", "api", "cli")

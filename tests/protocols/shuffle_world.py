@@ -8,30 +8,16 @@ from random import Random
 from typing import Any
 
 from p2pdp.core import messages
-from p2pdp.core.draws import Draws, Mechanism
+from p2pdp.core.draws import Mechanism
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer
 from p2pdp.core.step import Message, Step
+from p2pdp.mechanisms.category_reports import KaryReports
 from p2pdp.protocols.shuffling import Shuffle
 from p2pdp.protocols.shuffling_plan import ShufflePlan, check_shuffle
 from p2pdp.topology.graphs import Graph
 
 PATIENCE_S = 10.0
 NAME_BYTES = 8
-
-
-class Plain:
-    """A randomizer that adds nothing: what arrives is who sent it."""
-
-    report_bytes = 4
-    mechanisms = (Mechanism("none", 0.0),)
-
-    def draw(self, draws: Draws) -> Any:
-        return draws.noise(self.mechanisms[0], ())
-
-    def report(self, value: Any, randomness: Any) -> bytes:
-        raise AssertionError("inputs seal in this world")
-
-    dummy = report
 
 
 class Sealed:
@@ -64,8 +50,9 @@ class Dice:
 
 
 def plan_of(graph: Graph, rounds: int, **more: Any) -> ShufflePlan:
-    terms: dict[str, Any] = {"stay": 0.0, "single": False, "slots": None, "patience_s": PATIENCE_S}
-    return ShufflePlan(n=graph.n, rounds=rounds, randomizer=Plain(), sealed_bytes=NAME_BYTES + 1, **(terms | more))
+    terms: dict[str, Any] = {"stay": 0.0, "single": False, "slots": None, "patience_s": PATIENCE_S, "overlap": 0.0}
+    terms |= {"sealed_bytes": NAME_BYTES + 1, "dummies": (0.0, 0.0), "randomizer": KaryReports(2, None)}
+    return ShufflePlan(n=graph.n, rounds=rounds, **(terms | more))
 
 
 @dataclass

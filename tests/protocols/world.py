@@ -20,6 +20,7 @@ from p2pdp.core.messages import BEGIN, TOKEN, TOTAL
 from p2pdp.core.spec import DataPart, GraphPart, NoisePart, RunPart, Spec, TaskPart, WalkPart
 from p2pdp.core.step import Fault, Message, Release, Send, Step
 from p2pdp.core.values import LinearForm, Source
+from p2pdp.crypto.pair_coins import PairCoins
 from p2pdp.tasks.inputs import Inputs
 
 
@@ -70,6 +71,11 @@ class SeededDraws:
         self._noise, self._choices = (np.random.default_rng([seed, stream]) for stream in (0, 1))
         self.drawn: list[tuple[Mechanism, Any]] = []
         self.chosen: list[tuple[int, int]] = []
+        self.coins: PairCoins | None = None  # with whom this peer shares some, the test says
+
+    def meet(self, number: int, coin: float) -> list[Peer]:
+        assert self.coins is not None
+        return self.coins.neighbours_in(number, coin)
 
     def noise(self, mechanism: Mechanism, shape: Shape) -> Any:
         if mechanism.name == "randomized_response":

@@ -222,3 +222,43 @@ def test_pinned_peers(
         return
     with pytest.raises(Refused, match=f"user {stranger} has the identity {identity(stranger).public.hex()}"):
         check_seat(given, spec, own_data(spec, config), config)
+
+
+LEARN = (
+    SUM.replace("walk.sum", "walk.sgd").replace(
+        'kind = "uniform"\nclip = [0.0, 1.0]', 'kind = "csv"\npath = "theirs.csv"\ntarget = "b"\nrule = "> 1"'
+    )
+    + 'unit_norm = true\n[task]\nkind = "logistic_regression"\nclip = 0.5\nrate = 0.1\n'
+)
+
+
+def test_learning_is_accepted_by_the_noise_and_length_of_gradients(configured: Configure) -> None:
+    spec = spec_of(LEARN)
+    assert noise_sigma(spec, 2) == 2.0
+    assert "clipped to [-0.5, 0.5]" in describe(spec, 2, "k")[-1]
+    check_accepted(spec, 2, configured(accept="sigma_min = 1.9\nclip = [-1.0, 1.0]"))
+    with pytest.raises(Refused, match=r"clip: the run's bounds are \[-0.5, 0.5\]"):
+        check_accepted(spec, 2, configured(accept="clip = [-0.4, 1.0]"))
+    with pytest.raises(Refused, match="sigma_min"):
+        check_accepted(spec, 2, configured(accept="sigma_min = 2.1"))
+    by_epsilon = spec_of(LEARN.replace("sigma = 2.0", "epsilon = 1.0\ndelta = 1e-5"))
+    assert noise_sigma(by_epsilon, 2) == pytest.approx(3.7306316348159)
+
+
+def test_an_own_table_is_made_into_features_as_everybodys_is(configured: Configure, tmp_path: Path) -> None:
+    spec = spec_of(LEARN)
+    found = own_data(spec, configured(f'kind = "csv"\npath = "{tmp_path}/own.csv"'))
+    assert found.dimensions == 2
+    rows = found.user(4, 1)
+    assert rows.features.tolist() == [[1.0, 1.0], [1.0, 1.0]]
+    assert rows.targets.tolist() == [1.0, -1.0]
+    assert spec_dimensions(spec) is None
+    assert spec_dimensions(spec_of(LEARN.replace('rule = "> 1"', 'rule = "> 1"\ncolumns = ["a"]'))) == 2
+    with pytest.raises(UsageError, match="rule: is not the run's"):
+        own_data(spec, configured(f'kind = "csv"\npath = "{tmp_path}/own.csv"\nrule = "> 2"'))
+
+
+def test_an_objective_that_only_its_owner_knows_is_no_run_across_machines() -> None:
+    text = LEARN.replace('"logistic_regression"', '"own"')
+    with pytest.raises(Refused, match="on the machine of its owner only"):
+        offered_spec(text)

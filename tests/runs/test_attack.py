@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import p2pdp
-from p2pdp.core.errors import UsageError, VerificationFailed
+from p2pdp.core.errors import Refused, UsageError, VerificationFailed
 from p2pdp.files.data import load_data
 from p2pdp.files.spec import parse_spec
 from p2pdp.runs.attack import attack
@@ -98,3 +98,31 @@ def test_on_a_ring_of_gossip_the_opposite_node_is_read_unless_messages_are_noise
     else:
         assert abs(target["noised_value_error_in_sigma"]) < 1e-11
         assert abs(target["error"]) > 1e-3, "the noise is what is left"
+
+
+def test_a_public_graph_from_a_file_is_read_where_the_spec_says(tmp_path: Path) -> None:
+    edges = tmp_path / "edges.txt"
+    edges.write_text("".join(f"{user} {(user + 1) % 8}\n" for user in range(8)))
+    text = gossip(8, "file", "rounds = 4", extra=f"path = '{edges}'")
+    place = recorded(tmp_path, text)
+    (target,) = attack(place, 0, 4).targets
+    assert abs(target["noised_value_error_in_sigma"]) < 1e-11
+    edges.unlink()
+    with pytest.raises(Refused, match="not where the spec says"):
+        attack(place, 0)
+
+
+def test_a_graph_from_a_file_that_is_not_public_is_not_known(tmp_path: Path) -> None:
+    (tmp_path / "edges.txt").write_text("".join(f"{user} {(user + 1) % 8}\n" for user in range(8)))
+    terms = f"path = '{tmp_path / 'edges.txt'}'\npublic = false"
+    with pytest.raises(Refused, match="not public"):
+        attack(recorded(tmp_path, gossip(8, "file", "rounds = 4", extra=terms)), 0)
+
+
+@pytest.mark.parametrize("terms", ["", "\nmessage_sigma = 0.2"])
+def test_the_middle_of_a_star_reads_whom_it_meets_in_pairs(terms: str, tmp_path: Path) -> None:
+    place = recorded(tmp_path, gossip(5, "star", f"activations = 30{terms}", protocol="randomized"))
+    targets = attack(place, 0).targets
+    assert [one["user"] for one in targets] == [1, 2, 3, 4]
+    errors = [abs(one["noised_value_error_in_sigma"]) for one in targets]
+    assert all(0.0 < error < 0.7 for error in errors) if terms else max(errors) < 1e-11

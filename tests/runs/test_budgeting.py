@@ -22,6 +22,7 @@ from p2pdp.protocols.run_plan import plan_run
 from p2pdp.runs.budgeting import NodeBudget, charge_of, check_local, data_names, limits_of
 from tests.audit import runs
 from tests.audit.test_beforehand import DELTA, plan
+from tests.protocols.learners import learning, prepared
 
 
 def config(tmp_path: Path, **budget: Any) -> NodeConfig:
@@ -208,3 +209,19 @@ def test_a_data_set_is_known_by_its_content_and_its_place(tmp_path: Path) -> Non
     one.write_text("1.0\n2.0\n")
     assert len(set(names) & set(data_names(part))) == 1
     assert data_names(DataPart("uniform")) == ("made up: uniform",)
+
+
+def test_descent_is_charged_by_iteration_against_one_user_and_locally_against_all() -> None:
+    run = prepared(learning(20, 100))[0]
+    node, against = charge_of(run, "node")
+    claims = {(claim.observer, claim.method): claim for claim in beforehand(run, 1e-5, (), one_value=False).claims}
+    assert node.epsilon == claims["node", "iteration"].epsilon_max
+    assert against == "one other user"
+    assert charge_of(run, "network")[0].epsilon == claims["network", "local"].epsilon_max
+    estimates = (
+        "standardize = { mean = [40.0, 5.0], deviation = [12.0, 3.0], epsilon = 0.5, delta = 1e-6 }\nunit_norm = true"
+    )
+    dear = charge_of(prepared(learning(20, 100, data=estimates))[0], "node")[0]
+    free = charge_of(prepared(learning(20, 100, data="unit_norm = true"))[0], "node")[0]
+    assert dear.epsilon > free.epsilon + 0.5
+    assert dear.mu_squared == 0.0

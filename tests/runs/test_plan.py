@@ -69,3 +69,10 @@ def test_edge_lists_are_read(tmp_path: Path) -> None:
 def test_there_is_a_form_for_notebooks() -> None:
     spec = p2pdp.load_spec(SAMPLES[0])
     assert asyncio.run(p2pdp.plan_async(spec)).to_json() == p2pdp.plan(spec).to_json()
+
+
+def test_a_rate_that_may_diverge_is_warned_of() -> None:
+    sample = TOP / "deploy" / "samples" / "walk_sgd.toml"
+    assert plan_spec(p2pdp.load_spec(sample), None).warnings == []
+    (warning,) = plan_spec(p2pdp.load_spec(sample, ["task.rate=4.0"]), None).to_json()["warnings"]
+    assert warning.startswith("[task] rate: 4 is above 2/smoothness")

@@ -14,6 +14,7 @@ from p2pdp.files.spec import parse_spec
 from p2pdp.runs import simulate as module
 from p2pdp.runs.simulate import default_folder, headline, simulate_spec
 from p2pdp.sim.faults import Crash, Faults
+from tests.audit.gossips import gossip
 from tests.runs.small import ALL, BARE, COMPLETE, HISTOGRAM, RING, SPARSE, contents, spec_file
 
 
@@ -194,3 +195,26 @@ def test_a_torn_tail_of_somebody_who_never_came_back_is_cut_off(tmp_path: Path) 
     result = p2pdp.simulate(parse_spec(COMPLETE, None), place, faults=torn)
     assert result.missing == [3]
     assert p2pdp.verify(place).verified == "incomplete"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        gossip(8, "ring", "rounds = 5"),
+        gossip(8, "erdos_renyi", 'rounds = 4\npublish = "one"'),
+        gossip(5, "star", 'activations = 30\npublish = "all"', protocol="randomized"),
+    ],
+)
+def test_trials_of_gossip_are_the_same_on_the_fast_path(text: str) -> None:
+    spec = parse_spec(text, None)
+    slow, fast = (p2pdp.simulate(spec, trials=3, fast=fast) for fast in (False, True))
+    assert fast.trials is not None
+    assert slow.trials is not None
+    for one, other in zip(slow.trials, fast.trials, strict=True):
+        assert other.truth == pytest.approx(one.truth, abs=1e-12)
+        assert other.estimate == pytest.approx(one.estimate, abs=1e-12)
+        assert other.error == pytest.approx(one.error, abs=1e-12)
+    assert fast.standard_error == pytest.approx(slow.standard_error, rel=1e-12)
+    assert [one["user"] for one in fast.outputs] == [one["user"] for one in slow.outputs]
+    assert fast.to_json().keys() == slow.to_json().keys()
+    assert fast.rounds == slow.rounds

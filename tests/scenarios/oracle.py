@@ -30,6 +30,8 @@ from p2pdp.ledger.records import (
     Record,
     read,
 )
+from p2pdp.protocols.learning import inputs_again
+from p2pdp.protocols.walk_sgd import SgdPlan
 from p2pdp.sim.world import World
 from p2pdp.wire.codec import unpack_value
 
@@ -140,8 +142,11 @@ def judge(world: World, forgotten: Mapping[Peer, tuple[bytes, bytes]]) -> Judged
     for item in range(world.run.plan.tokens):
         paths[item] = _follow(world, diaries, item, *totals[item])
     assert sorted(totals) == list(range(world.run.plan.tokens))
-    total = sum((value for _, value in list(totals.values())[1:]), start=next(iter(totals.values()))[1])
-    assert same(published, total), "the result is the sum of the totals"
+    values = [totals[item][1] for item in sorted(totals)]
+    total = sum(values[1:], start=values[0])
+    if isinstance(world.run.plan, SgdPlan):
+        total = total * (1.0 / len(totals))
+    assert same(published, total), "the result is the sum of the totals, or the mean of the models"
     for user in range(world.run.n):
         if user not in world.out:
             assert _result_of(evidence.views[user], published), "everybody who is left has the result"
@@ -182,7 +187,10 @@ def _follow(world: World, diaries: dict[Peer, Diary], item: int, holder: Peer, t
         last_to, value = diary.passed[item, step + 1][-1]
         assert last_to == receiver, "the last one it was passed to is the one who had it"
         assert same(value, after), "a value arrives as it was sent"
-        expected = visit.before + _contribution(world, diary, item, step, visit)
+        if isinstance(plan, SgdPlan):
+            expected = _learned(plan, diary, step, visit)
+        else:
+            expected = visit.before + _contribution(world, diary, item, step, visit)
         assert same(expected, after), "a value changes by the contribution and the draws recorded for it"
         path.append(holder)
         after, receiver, holder = visit.before, holder, visit.sender
@@ -205,3 +213,14 @@ def _contribution(world: World, diary: Diary, item: int, step: int, visit: Visit
         value, expected = reported, [*expected, *([plan.dummy_mechanism] * dummies)]
     assert len(draws) == len(expected), "there is as much noise as the plan says"
     return value + sum(draws)
+
+
+def _learned(plan: SgdPlan, diary: Diary, step: int, visit: Visit) -> Any:
+    """The model after one noised step from the one before, over the rows that the private ledger keeps."""
+    inputs = inputs_again(plan.descent, diary.inputs)
+    draws = [diary.pools[pool][offset] for pool, offset in visit.draws]
+    assert len(draws) == len(plan.draws_at(step)), "there is as much noise as the plan says"
+    direction = inputs.gradient(visit.before, visit.number)
+    for drawn in draws:
+        direction = direction + drawn * plan.descent.step
+    return plan.descent.moved(visit.before, direction, plan.rate_at(step))

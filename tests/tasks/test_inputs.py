@@ -71,3 +71,13 @@ def test_each_randomized_report_is_a_source_of_its_own() -> None:
 def test_the_text_of_inputs_shows_no_value(inputs: object) -> None:
     assert str(SECRET) not in repr(inputs)
     assert "1 values" in repr(inputs)
+
+
+def test_over_symbols_a_gradient_is_new_at_each_visit_and_a_model_is_a_trace() -> None:
+    inputs = SymbolicInputs(4, 3)
+    model: LinearForm = inputs.zero()
+    for visit in range(5):
+        noised = inputs.gradient(model, visit) + LinearForm.of(Source("draw", 4, visit)) * 0.25
+        model = inputs.moved(model, noised, 0.1)
+    expected = {Source("gradient", 4, visit): 1.0 for visit in range(5)}
+    assert model.expand() == expected | {Source("draw", 4, visit): 0.25 for visit in range(5)}

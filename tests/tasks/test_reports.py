@@ -5,17 +5,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from p2pdp.tasks.reports import NAME_BYTES, ReportInputs, open_report
+from p2pdp.crypto import sealed
+from p2pdp.crypto.identity import RunKey
+from p2pdp.mechanisms.category_reports import KaryReports
+from p2pdp.tasks.reports import NAME_BYTES, SEAL_BYTES, ReportInputs, open_report, sealed_bytes
 
 SEED = np.array([1, -2, 3, -4], dtype=np.int64)
-
-
-class Maker:
-    def report(self, value: Any, randomness: Any) -> bytes:
-        return bytes([value ^ randomness])
-
-    def dummy(self, randomness: Any) -> bytes:
-        return bytes([randomness])
+TRUTH = KaryReports(200, None)
+ANSWER = KaryReports(200, 1.0)
 
 
 def backwards(text: bytes, seed: bytes) -> bytes:
@@ -23,12 +20,13 @@ def backwards(text: bytes, seed: bytes) -> bytes:
     return text[::-1]
 
 
-def test_report_and_dummy_carry_their_name_and_are_alike_in_length() -> None:
-    inputs = ReportInputs(5, Maker()).sealed_with(backwards)
-    report, dummy = inputs.sealed(77, 3, SEED), inputs.sealed_dummy(78, 3, SEED)
+@pytest.mark.parametrize(("randomizer", "drawn", "said"), [(TRUTH, (), 5), (ANSWER, (-1,), 5), (ANSWER, (7,), 7)])
+def test_report_and_dummy_carry_their_name_and_are_alike_in_length(randomizer: Any, drawn: Any, said: int) -> None:
+    inputs = ReportInputs(5, randomizer).sealed_with(backwards)
+    report, dummy = inputs.sealed(77, drawn, SEED), inputs.sealed_dummy(78, drawn, SEED)
     assert len(report) == len(dummy) == NAME_BYTES + 1
-    assert open_report(report[::-1], 77, 1) == bytes([6])
-    assert open_report(dummy[::-1], 78, 1) == bytes([3])
+    assert open_report(report[::-1], 77, 1) == bytes([said])
+    assert open_report(dummy[::-1], 78, 1) is not None
 
 
 @pytest.mark.parametrize(("text", "name"), [(b"", 0), (bytes(9), 1), (bytes(8), 0), (bytes(10), 0)])
@@ -36,10 +34,16 @@ def test_what_is_another_report_or_none_is_not_opened(text: bytes, name: int) ->
     assert open_report(text, name, 1) is None
 
 
+def test_a_seal_adds_what_it_is_said_to_add() -> None:
+    key = RunKey(bytes(range(32)))
+    assert SEAL_BYTES == sealed.SEAL_BYTES
+    assert len(sealed.seal_to(key.public, bytes(NAME_BYTES + 3), bytes(32))) == sealed_bytes(3)
+
+
 def test_repr_holds_no_value() -> None:
-    assert repr(ReportInputs(5, Maker())) == "ReportInputs()"
+    assert repr(ReportInputs(5, TRUTH)) == "ReportInputs()"
 
 
 def test_nothing_leaves_before_it_is_known_whose_key_to_seal_to() -> None:
     with pytest.raises(AssertionError):
-        ReportInputs(5, Maker()).sealed(1, 2, SEED)
+        ReportInputs(5, TRUTH).sealed(1, (), SEED)

@@ -1,8 +1,9 @@
 """Gradient descent by a walk on the complete graph (`papers/001`, Algorithm 4).
 
-`epsilon` is the lesser of two bounds: by iteration (`accounting.iteration`), and of all contributions seen with
-their own noise (`epsilon_local`). `epsilon_published` is the account as published, which misses repeated visits and is
-no bound. All three count `visits` contributions, the quantile of the binomial law at half of delta.
+`epsilon` is the least of three bounds: by iteration (`accounting.iteration`, and by the law of all parts between
+visits, `accounting.iteration_walk`, for up to a million visits), and of all contributions seen with their own noise
+(`epsilon_local`). `epsilon_published` is the account as published, which misses repeated visits and is no bound. All
+but the second count `visits` contributions, the quantile of the binomial law at half of delta.
 """
 
 from __future__ import annotations
@@ -13,9 +14,13 @@ from typing import Any, Final
 
 from p2pdp.accounting.contract import DELTA, Accountant, Answer, number, whole
 from p2pdp.accounting.iteration import published_divergence, published_excess, walk_divergence
+from p2pdp.accounting.iteration_walk import Exposure
+from p2pdp.accounting.iteration_walk import epsilon as epsilon_by_parts
 from p2pdp.accounting.renyi import best_epsilon
 from p2pdp.accounting.visits import most_visits
 from p2pdp.mechanisms import gaussian
+
+_PARTS_MAX: Final = 500_000  # steps for each user
 
 ASSUMPTIONS: Final = (
     "the observer is one other user, who follows the protocol and does not collude, and may see the final model",
@@ -32,12 +37,15 @@ def _answer(inputs: Mapping[str, Any]) -> Answer:
     visits = most_visits(inputs["hops"], n, delta)
     local = gaussian.epsilon_of(delta, 2.0 * ratio * math.sqrt(visits))
     iterated = best_epsilon(lambda excess: walk_divergence(excess, ratio, n, visits), delta)
+    parts = math.inf
+    if inputs["hops"] <= _PARTS_MAX * n:
+        parts = epsilon_by_parts(2.0 * ratio, Exposure(n, inputs["hops"], starts=False), 1, inputs["delta"])
     published = best_epsilon(
         lambda excess: published_divergence(1.0, ratio, n, visits) * (1.0 + excess),
         delta, excess_most=published_excess(ratio),
     )  # fmt: skip
     outputs = {
-        "epsilon": min(local, iterated),
+        "epsilon": min(local, iterated, parts),
         "epsilon_published": published,
         "epsilon_local": local,
         "visits": visits,

@@ -28,6 +28,8 @@ def result(facts: PageFacts) -> list[Markup]:
     drawn = error_chart(outcome)
     if drawn:
         parts.append(figure(drawn, "Bars hold about 95 of 100 results of each kind; the dot is this run."))
+    if outcome.scores:
+        parts.append(_scores(outcome))
     parts.append(_rivals(outcome))
     parts.append(paragraph("These numbers are those of result.json; ledgers prove who saw what, not them.", soft=True))
     return parts
@@ -43,6 +45,21 @@ def _verdict(outcome: Outcome) -> Markup:
         "as expected" if times <= 2.0 else "rare, but it happens" if times <= 4.0 else "far more than chance explains"
     )
     return paragraph(f"The error is {number(times)} standard errors: {kind}.")
+
+
+def _scores(outcome: Outcome) -> Markup:
+    """How good the model is; on rows that nobody learned from, if any were kept out."""
+    names = {
+        "run": with_small("this run", "nobody trusted"),
+        "local": with_small("local DP", "everybody sees each noised step"),
+        "central": with_small("a trusted curator", "who publishes the last model only"),
+        "none": with_small("no privacy", "the same steps without noise"),
+    }
+    rows = [
+        (names.get(name, name), *("unknown" if one is None else number(one) for one in scores))
+        for name, scores in outcome.scores.items()
+    ]
+    return table((outcome.score, "on the rows that were learned from", "on test rows"), rows, numbers=(1, 2))
 
 
 def _rivals(outcome: Outcome) -> Markup:

@@ -34,6 +34,8 @@ class Outcome:
     bytes: int | None
     missing: Sequence[int]
     faults: Mapping[str, int]
+    score: str = ""  # what models are measured by; empty where none was learned
+    scores: Mapping[str, Sequence[float | None]] = field(default_factory=dict)  # learned rows, test rows
 
 
 @dataclass(frozen=True)
@@ -113,9 +115,28 @@ def outcome_of(document: Document) -> Outcome:
             bytes=_count(document["bytes"]),
             missing=[int(user) for user in document["missing"]],
             faults={str(kind): int(count) for kind, count in document["faults"].items()},
+            **_scores(document),
         )
     except (KeyError, TypeError, AttributeError, ValueError, OverflowError) as error:
         raise ValueError(f"it is not a result ({type(error).__name__})") from None
+
+
+def _scores(document: Document) -> dict[str, Any]:
+    """Of this run's model and of those it is compared with; a loss where the task has no score."""
+    told = document.get("scores")
+    if told is None:
+        return {}
+    what = "score" if told["score"] is not None else "loss"
+    models = {"run": told, **document["baselines"]}
+    scores = {str(name): [_score(one.get(key)) for key in (what, f"test_{what}")] for name, one in models.items()}
+    return {"score": str(told["score_name"]) if what == "score" else what, "scores": scores}
+
+
+def _score(value: Any) -> float | None:
+    number = _numbers(value)
+    if isinstance(number, list):
+        raise TypeError("a score is one number")
+    return number
 
 
 def _count(value: Any) -> int | None:

@@ -69,3 +69,12 @@ def test_the_setting_shows_the_spec_as_text() -> None:
     assert "wires unknown" in read(setting(facts(outcome=outcome(bytes=None)))).said
     assert "(simulated)" in read(setting(facts(outcome=outcome(seeded=True, started=None)))).said
     assert "graph kind ring" in read(setting(facts(outcome=None))).said
+
+
+def test_scores_of_models_stand_side_by_side() -> None:
+    scores = {"run": [0.91, 0.9], "local": [0.6, None], "central": [0.95, 0.94], "none": [0.97, 0.96]}
+    words = read(result(facts(outcome=outcome(score="accuracy", scores=scores)))).said
+    assert "accuracy on the rows that were learned from on test rows" in words
+    assert "local DP everybody sees each noised step 0.6 unknown" in words
+    assert "no privacy the same steps without noise 0.97 0.96" in words
+    assert "test rows" not in read(result(facts())).said

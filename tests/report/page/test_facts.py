@@ -10,6 +10,8 @@ from p2pdp.files.spec import parse_spec
 from p2pdp.report.page.facts import outcome_of
 from p2pdp.runs.prepared import prepare
 from p2pdp.sim.fast import fast_outcome
+from p2pdp.sim.fast_sgd import fast_descents
+from tests.protocols.learners import learning
 from tests.report.page.made import claim, facts
 from tests.runs.small import ALL
 
@@ -76,3 +78,19 @@ def test_bounds_and_published_formulas_are_told_apart_and_colluders_are_those_of
     assert made.colluders == (1, 2)
     assert facts().colluders == ()
     assert "[run]" not in repr(replace(made, spec_text="[run]"))
+
+
+def test_scores_of_a_model_are_read_with_those_it_is_compared_with() -> None:
+    prepared_ = prepare(parse_spec(learning(4, 30), None))
+    (found,) = fast_descents(prepared_.run, prepared_.rows, [1])
+    made = prepared_.result(found, 2.0, audited=False).to_json()
+    told = outcome_of(made)
+    assert told.score == "accuracy"
+    assert told.scores["run"] == [made["scores"]["score"], None]
+    assert list(told.scores) == ["run", "local", "central", "none"]
+    assert outcome_of(document()).scores == {}
+    lossy = made | {"scores": made["scores"] | {"score": None}}
+    assert outcome_of(lossy).score == "loss"
+    for wrong in ({"scores": 3}, {"scores": {"score": [1.0]}}):
+        with pytest.raises(ValueError, match="not a result"):
+            outcome_of(made | wrong)

@@ -1,0 +1,117 @@
+"""What descent by a random walk on the complete graph tells, before it takes place: amplification by iteration.
+
+Guarantee: `log_moment` bounds ln E e^((alpha - 1) D), D the Rényi divergence of order alpha, given who is where, of
+what an observer sees of a user: the token at its own visits (or never) and at the end. The token is revealed also at
+each visit of the user, and a contribution that G noisy steps follow before that, its own included, costs
+alpha Delta^2 / (2 G sigma^2) (Feldman, Mironov, Talwar and Thakurta 2018, Theorem 22). Who is where does not depend on
+data, so averaging over it is allowed, whatever is seen of it. The caller owes steps that contract, and one rate.
+
+How: of T uniform steps m are visits of either, m binomial. Their places cut the T + 1 steps (the end included) into
+m + 1 parts, which are a uniform composition. Parts of a composition are geometric numbers given their sum, hence
+negatively associated (Joag-Dev and Proschan 1983), so the mean of a product of decreasing functions of them is at most
+the product of the means. Each visit is the user's with the same chance. A user who starts the walk has one contribution
+more, exposed for the first part: this covers user 0, which the closed form of the accounting notes does not.
+
+Departure from `papers/001` (Algorithm 4): see `iteration.py`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from p2pdp.accounting.blanket import binomial
+from p2pdp.accounting.renyi import best_epsilon
+
+Floats = npt.NDArray[np.float64]
+
+_EXACT_PARTS: Final = 256  # longer parts are taken together, as the shortest of them
+_WIDER: Final = 1.02
+_EXPONENT_MAX: Final = 600.0
+_MARGIN: Final = 1e-7  # for the error of logarithms of factorials
+_CUT: Final = 1e-6  # of delta: what the law of the visits leaves out
+
+
+@dataclass(frozen=True)
+class Exposure:
+    """`steps` are drawn uniformly from `n` users; with `starts` the user takes one more, before all others.
+
+    `watched`: the observer sees the token whenever it comes by; otherwise it sees what it is in the end.
+    """
+
+    n: int
+    steps: int
+    starts: bool
+    watched: bool = True
+
+
+def epsilon(ratio: float, exposure: Exposure, tokens: int, delta: float) -> float:
+    """At delta, where one contribution moves by `ratio` of its noise; tokens go independent ways."""
+    if ratio == math.inf:
+        return math.inf
+    cut = _CUT * delta / tokens
+    law = _Law(exposure, cut)
+
+    def divergence(excess: Floats) -> Floats:
+        exponent = excess * (1.0 + excess) * ratio**2 / 2.0
+        return tokens * law.log_moments(exponent) / excess
+
+    return best_epsilon(divergence, delta * (1.0 - 2.0 * _CUT))
+
+
+def log_moment(exponent: Floats, exposure: Exposure, cut: float) -> Floats:
+    """Of each exponent x, what a contribution followed by one noisy step costs; the visits' law leaves `cut` out."""
+    return _Law(exposure, cut).log_moments(exponent)
+
+
+class _Law:
+    """The laws of how many visits there are, and of the parts between them."""
+
+    def __init__(self, exposure: Exposure, cut: float) -> None:
+        watchers = 2.0 if exposure.watched else 1.0
+        chance = min(1.0, watchers / exposure.n)
+        if exposure.steps == 0 or chance == 1.0:
+            first, masses = (exposure.steps, np.ones(1))
+        else:
+            window = binomial(exposure.steps, chance, cut)
+            first, masses = window.first, window.masses
+        self._visits: Floats = first + np.arange(len(masses), dtype=np.float64)
+        with np.errstate(divide="ignore"):
+            self._log_masses = np.log(masses)
+        self._share = 1.0 / watchers
+        self._starts = exposure.starts
+        self._lengths, self._weights = _parts(exposure.steps + 1, self._visits)
+
+    def log_moments(self, exponent: Floats) -> Floats:
+        x = np.minimum(exponent, _EXPONENT_MAX)[:, None]
+        grown = np.expm1(x / self._lengths) @ self._weights.T * (1.0 + _MARGIN)  # [exponent, visits]
+        logs = self._visits * np.log1p(self._share * grown) + self._log_masses
+        if self._starts:
+            logs = logs + np.log1p(grown)
+        peak = logs.max(axis=1)
+        found = peak + np.log(np.exp(logs - peak[:, None]).sum(axis=1))
+        most = self._visits[-1] + self._starts
+        return np.asarray(np.where(exponent > _EXPONENT_MAX, exponent * most, np.maximum(found, 0.0) * (1.0 + 1e-9)))
+
+
+def _parts(total: int, cuts: Floats) -> tuple[Floats, Floats]:
+    """Lengths, and for each number of cuts the chance that a part of the total is about so long, and no shorter."""
+    from scipy.special import gammaln
+
+    lengths = [float(length) for length in range(1, min(total, _EXACT_PARTS) + 1)]
+    while lengths[-1] * _WIDER < total:
+        lengths.append(math.ceil(lengths[-1] * _WIDER))
+    grid = np.array(lengths)
+    left = total - grid[None, :]
+    fits = left >= cuts[:, None]
+    rest = np.where(fits, left, cuts[:, None])
+    tails = np.exp(
+        gammaln(rest + 1.0) - gammaln(rest - cuts[:, None] + 1.0) - gammaln(total) + gammaln(total - cuts[:, None])
+    )
+    tails = np.where(fits, np.minimum(tails, 1.0), 0.0)
+    tails[:, 0] = 1.0
+    return grid, tails - np.concatenate([tails[:, 1:], np.zeros((len(cuts), 1))], axis=1)

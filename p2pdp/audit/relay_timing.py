@@ -1,0 +1,103 @@
+"""When reports moved in a run of network shuffling: what the law of a report's place follows from.
+
+A report that is sent in round r is passed on in round r + 1, or, where it came late, in the round after the one that
+its holder had reached by then. When that is depends on clocks and links, not on data, so claims may rest on it. It
+is read from marks: each is sent after all reports of its round.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from p2pdp.core.ids import Peer, is_user
+from p2pdp.core.messages import MARK, RELAY
+from p2pdp.ledger.messages import public_message
+from p2pdp.ledger.records import OPENED, RECEIVED, SENT, Contents
+from p2pdp.topology.graphs import Graph, complete_graph, graph_of_edges
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass
+class Timing:
+    """`late[v, w, r]` is the round in which w passes on what v sent it in round r, where that is not r + 1."""
+
+    late: dict[tuple[Peer, Peer, int], int] = field(default_factory=dict)
+    torn: bool = False  # some reports of a round came in time and others of it did not
+    most_on_edge: int = 0  # reports that one user sent another in one round
+
+
+def timing_of(views: Mapping[Peer, Contents], rounds: int) -> Timing:
+    found = Timing()
+    for user, contents in views.items():
+        if is_user(user):
+            _read(found, user, contents, rounds)
+    return found
+
+
+def _read(found: Timing, user: Peer, contents: Contents, rounds: int) -> None:
+    reached = 0  # the round whose marks it waits for
+    came: dict[tuple[Peer, int], set[int]] = {}  # sender, round -> when its reports, and its mark, were passed on
+    sent: dict[tuple[Peer, int], int] = {}
+    for record in contents.records:
+        if record.kind == SENT and is_user(record.body[0]):
+            message = public_message(record)
+            if message.type == MARK:
+                reached = message.fields[0]
+            elif message.type == RELAY:
+                key = record.body[0], message.fields[1]
+                sent[key] = sent.get(key, 0) + 1
+        elif record.kind == RECEIVED and is_user(record.body[1]):
+            message = public_message(record)
+            if message.type in (MARK, RELAY):
+                number = message.fields[-1]
+                passed_on = number + 1 if number >= reached else min(reached + 1, rounds + 1)
+                came.setdefault((record.body[1], number), set()).add(passed_on)
+    for (sender, number), times in came.items():
+        found.torn |= len(times) > 1
+        if max(times) != number + 1:
+            found.late[sender, user, number] = max(times)
+    found.most_on_edge = max(found.most_on_edge, *sent.values(), 0)
+
+
+def graph_of(views: Mapping[Peer, Contents], n: int) -> Graph | None:
+    """As the users' ledgers have it; None where one is not at hand."""
+    edges = []
+    for user in range(n):
+        if user not in views or not views[user].records or views[user].records[0].kind != OPENED:
+            return None
+        neighbours = views[user].records[0].body[5]
+        if neighbours is None:
+            return complete_graph(n)
+        edges += [(user, int(peer)) for peer in neighbours]
+    return graph_of_edges(n, edges)
+
+
+def laws_with(graph: Graph, stay: float, rounds: int, timing: Timing) -> Floats:
+    """Row j is the law of report j's place in the end, for the timing that the run had."""
+    users = np.eye(graph.n)
+    due = {1: users}  # round -> [place, report] of what is sent on in it
+    for number in range(1, rounds + 1):
+        here = due.pop(number, None)
+        if here is None:
+            continue
+        for place, peers in enumerate(graph.neighbours):
+            mass = here[place]
+            if not mass.any():
+                continue
+            kept = stay if peers else 1.0
+            _add(due, number + 1, place, kept * mass)
+            for peer in peers:
+                when = timing.late.get((place, peer, number), number + 1)
+                _add(due, when, peer, (1.0 - stay) / len(peers) * mass)
+    return np.ascontiguousarray(due.get(rounds + 1, np.zeros_like(users)).T)
+
+
+def _add(due: dict[int, Floats], number: int, place: int, mass: Floats) -> None:
+    if number not in due:
+        due[number] = np.zeros((len(mass), len(mass)))
+    due[number][place] += mass

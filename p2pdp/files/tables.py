@@ -1,0 +1,150 @@
+"""Tables of numbers from csv and npy files, plain or packed as `.gz`.
+
+Guarantee: a cell that is missing or no number is an error that names file, line (of an npy file: row) and column,
+never the value; NaN and infinity are read, and refused by whoever takes the table.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from p2pdp.core.errors import UsageError
+from p2pdp.core.spec import DataPart
+from p2pdp.files.reading import read_bytes, read_text
+from p2pdp.files.schema import suggestion
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Numbers, one row a line, and how to name the places they came from."""
+
+    path: str
+    rows: Any = field(repr=False)
+    unit: str
+    lines: Sequence[int]
+    columns: tuple[str | int, ...]
+    groups: tuple[str | float, ...] | None = field(default=None, repr=False)  # what each row is split by
+
+    def place(self, row: int, column: int) -> str:
+        return f"{self.path} {self.unit} {self.lines[row]} column {self.columns[column]}"
+
+
+Choose = Callable[[Sequence[str | int]], tuple[int, ...]]  # the places of columns among all names
+
+
+def read_table(data: DataPart, choose: Choose | None = None) -> Table:
+    """The columns that are chosen, in that order; by default those that the spec names."""
+    choose = choose or (lambda names: chosen_columns(data, names))
+    return _read_csv(data, choose) if data.kind == "csv" else _read_npy(data, choose)
+
+
+def refuse_cells(table: Table, unfit: Any, why: str) -> None:
+    places = np.argwhere(unfit)
+    if len(places):
+        row, column = places[0].tolist()
+        raise UsageError(f"{table.place(row, column)}: {why}.")
+
+
+def _read_npy(data: DataPart, choose: Choose) -> Table:
+    path = data.path or ""
+    try:
+        array = np.lib.format.read_array(io.BytesIO(read_bytes(Path(path))), allow_pickle=False)
+    except (ValueError, EOFError, MemoryError):
+        raise UsageError(f"{path}: is not a whole npy file of numbers.") from None
+    if array.dtype.kind not in "iuf" or array.ndim not in (1, 2):
+        raise UsageError(f"{path}: must hold a list or a table of plain numbers.")
+    rows = array.astype(np.float64).reshape(len(array), -1 if len(array) else 1)
+    names = tuple(range(rows.shape[1]))
+    chosen = choose(names)
+    groups = (
+        None if data.split_by is None else tuple(rows[:, place_of(data.split_by, names, path, "split_by")].tolist())
+    )
+    return Table(path, rows[:, list(chosen)], "row", range(len(rows)), chosen, groups)
+
+
+def _split_lines(data: DataPart, path: str) -> tuple[list[int], list[list[str]]]:
+    """The numbers of all lines that are not empty, and their cells."""
+    reader = csv.reader(io.StringIO(read_text(Path(path)), newline=""), delimiter=data.separator or ",", strict=True)
+    lines: list[int] = []
+    cells: list[list[str]] = []
+    try:
+        for row in reader:
+            if row and (len(row) > 1 or row[0].strip()):
+                lines.append(reader.line_num)
+                cells.append(row)
+    except csv.Error as error:
+        raise UsageError(f"{path} line {reader.line_num}: cannot be split into columns: {error}.") from None
+    for line, row in zip(lines, cells, strict=True):
+        if len(row) != len(cells[0]):
+            raise UsageError(f"{path} line {line}: has {len(row)} columns, the first line has {len(cells[0])}.")
+    return lines, cells
+
+
+def _read_csv(data: DataPart, choose: Choose) -> Table:
+    path = data.path or ""
+    lines, cells = _split_lines(data, path)
+    names: tuple[str | int, ...] = tuple(range(len(cells[0]))) if cells else ()
+    if cells and _has_header(data, cells[0]):
+        names = tuple(name.strip() for name in cells[0])
+        del lines[0], cells[0]
+    chosen = choose(names)
+    groups = None
+    if data.split_by is not None:
+        split = place_of(data.split_by, names, path, "split_by")
+        groups = tuple(row[split].strip() for row in cells)
+    columns = tuple(names[place] for place in chosen)
+    table = Table(path, np.empty((len(cells), len(chosen))), "line", lines, columns, groups)
+    for row_number, row in enumerate(cells):
+        for column, place in enumerate(chosen):
+            value = _number(row[place])
+            if value is None:
+                what = "is not a number" if row[place].strip() else "is missing"
+                raise UsageError(f"{table.place(row_number, column)}: {what}{_header_hint(data, row_number, names)}.")
+            table.rows[row_number, column] = value
+    return table
+
+
+def _has_header(data: DataPart, first: Sequence[str]) -> bool:
+    """As given; else the first line is a header if it holds a name or more, and neither numbers nor gaps."""
+    return data.header if data.header is not None else all(c.strip() and _number(c) is None for c in first)
+
+
+def _header_hint(data: DataPart, row_number: int, names: Sequence[str | int]) -> str:
+    unsure = data.header is None and row_number == 0 and not isinstance(names[0], str)
+    return "; if this line is a header, say [data] header = true" if unsure else ""
+
+
+def _number(cell: str) -> float | None:
+    try:
+        return None if "_" in cell else float(cell)  # Python, unlike csv files, allows 1_000
+    except ValueError:
+        return None
+
+
+def chosen_columns(data: DataPart, names: Sequence[str | int]) -> tuple[int, ...]:
+    """The places of the columns that the spec names, by name or counted from 0; all of them by default."""
+    if data.columns is None:
+        return tuple(range(len(names)))
+    return tuple(place_of(column, names, data.path or "", "columns") for column in data.columns)
+
+
+def place_of(column: str | int, names: Sequence[str | int], path: str, key: str) -> int:
+    """Where the column is that a key of `[data]` names, or gives the number of, counted from 0."""
+    if isinstance(column, int):
+        if column >= len(names):
+            raise UsageError(f"[data] {key}: {path} has {len(names)} columns, counted from 0; there is no {column}.")
+        return column
+    if not any(isinstance(name, str) for name in names):
+        raise UsageError(f'[data] {key}: {path} has no header line to find "{column}" in.')
+    if column not in names:
+        raise UsageError(f'[data] {key}: {path} has no column "{column}"{suggestion(column, map(str, names))}')
+    if names.count(column) > 1:
+        raise UsageError(f'[data] {key}: {path} has several columns "{column}"; choose one by its number.')
+    return names.index(column)

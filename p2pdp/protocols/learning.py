@@ -1,0 +1,237 @@
+"""What protocols that learn by descent have in common: objective, noise, steps, and what bootstrap signs of them.
+
+`descent_of` and `noise_of` follow from the spec, the model's length and the signed facts, so every peer and every
+auditor has the same. An objective of the caller's own is in the caller's process only; what it guarantees is signed,
+and that is all an auditor needs.
+
+Sigma is the standard deviation of the noise of each number of one clipped gradient, before the rate is applied.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, Final
+
+import numpy as np
+
+from p2pdp.core.draws import Mechanism
+from p2pdp.core.errors import UsageError, VerificationFailed
+from p2pdp.core.spec import DataPart, Spec
+from p2pdp.mechanisms import gaussian
+from p2pdp.mechanisms.grid import Grid, choose_grid
+from p2pdp.protocols.contract import Fact
+from p2pdp.protocols.walking import NO_NOISE
+from p2pdp.tasks.descent import Descent, GradientInputs
+from p2pdp.tasks.examples import Examples, examples_of
+from p2pdp.tasks.objectives import Guarantees, Objective
+from p2pdp.tasks.regression import LinearRegression, LogisticRegression, MeanEstimation
+
+OWN: Final = "own"
+SCHEDULES: Final = ("constant", "inverse_sqrt", "inverse")
+# Models stay within this, so that no product with features within it overflows.
+MODEL_MAX: Final = 2.0**40
+FEATURE_MAX: Final = 2.0**40
+
+_OBJECTIVES: Final[dict[str, Objective]] = {
+    "mean": MeanEstimation(),
+    "linear_regression": LinearRegression(),
+    "logistic_regression": LogisticRegression(),
+}
+_MARGINS: Final = ("linear_regression", "logistic_regression")
+_TAIL: Final = 64.0  # standard deviations of room for noise
+_EXACT_BITS: Final = 8  # sums of gradient and noise stay below 2**53 steps, so floats hold them exactly
+
+
+def has_intercept(spec: Spec) -> bool:
+    """Whether features get a 1 as their last number."""
+    return spec.task.intercept and spec.task.kind in _MARGINS
+
+
+def objective_of(spec: Spec) -> Objective:
+    """The objective; of an own one whose code is not in this process nothing but its name."""
+    if spec.task.kind != OWN:
+        return _OBJECTIVES[spec.task.kind]
+    return Objective() if spec.task.own is None else spec.task.own
+
+
+def norm_bound(data: DataPart, columns: int | None, *, intercept: bool) -> float | None:
+    """How long a row of features can be by what is public; None where that has no bound."""
+    bound: float | None = None
+    if data.unit_norm:
+        bound = 1.0
+    elif columns is not None:
+        reach = math.inf
+        if data.clip is not None:
+            reach = max(abs(data.clip[0]), abs(data.clip[1]))
+        if data.standardize is not None and "low" in data.standardize:
+            reach = min(reach, 1.0)
+        bound = float(np.nextafter(math.sqrt(columns) * reach, math.inf)) if reach < math.inf else None
+    if bound is None:
+        return None
+    return math.nextafter(math.hypot(bound, 1.0), math.inf) if intercept else bound
+
+
+def _columns(spec: Spec, dimension: int) -> int | None:
+    if spec.task.kind != OWN:
+        return dimension - has_intercept(spec)
+    if spec.data.standardize is not None:
+        return len(next(value for value in spec.data.standardize.values() if isinstance(value, list)))
+    return None if spec.data.columns is None else len(spec.data.columns)
+
+
+def facts_of(spec: Spec) -> dict[str, Fact]:
+    """What bootstrap signs of an objective of the caller's own; of others the spec says all."""
+    if spec.task.kind != OWN:
+        return {}
+    if spec.task.own is None:
+        raise UsageError('[task] kind: "own" needs the objective itself: p2pdp.run(spec, task=...) from Python')
+    told = spec.task.own.guarantees(norm_bound(spec.data, _columns(spec, 0), intercept=False))
+    return {
+        "objective": str(spec.task.own.name),
+        "convex": int(told.convex),
+        "lipschitz": -1.0 if told.lipschitz is None else float(told.lipschitz),
+        "smoothness": -1.0 if told.smoothness is None else float(told.smoothness),
+        "clipping": told.clipping,
+        "convex_projection": int(told.convex_projection or type(spec.task.own).project is Objective.project),
+    }
+
+
+def guarantees_of(spec: Spec, dimension: int, facts: Mapping[str, Fact]) -> Guarantees:
+    if spec.task.kind != OWN:
+        bound = norm_bound(spec.data, _columns(spec, dimension), intercept=has_intercept(spec))
+        return objective_of(spec).guarantees(bound)
+    signed = facts if "convex" in facts else (facts_of(spec) if spec.task.own is not None else {})
+    try:
+        lipschitz, smoothness = float(signed["lipschitz"]), float(signed["smoothness"])
+        return Guarantees(
+            convex=bool(signed["convex"]),
+            lipschitz=None if lipschitz < 0.0 else lipschitz,
+            smoothness=None if smoothness < 0.0 else smoothness,
+            clipping=str(signed["clipping"]),
+            convex_projection=bool(signed["convex_projection"]),
+        )
+    except (KeyError, ValueError):
+        raise VerificationFailed("the roster lacks the facts of the run's own objective") from None
+
+
+def sigma_of(spec: Spec) -> float:
+    """The standard deviation of one contribution's noise, in data units; 0 for `none`."""
+    noise = spec.noise
+    if noise.mechanism == "none":
+        return 0.0
+    if noise.sigma is not None:
+        return noise.sigma
+    assert noise.epsilon is not None  # the spec's checks ask for one of the two
+    assert noise.delta is not None
+    return gaussian.sigma_of(noise.epsilon, noise.delta, sensitivity_of(spec))
+
+
+def sensitivity_of(spec: Spec) -> float:
+    """How far a replaced user can move one contribution: twice the clip."""
+    assert spec.task.clip is not None
+    return 2.0 * spec.task.clip
+
+
+def descent_of(spec: Spec, dimension: int, facts: Mapping[str, Fact]) -> Descent:
+    task, sigma = spec.task, sigma_of(spec)
+    assert task.clip is not None
+    scales = [scale for scale in (sigma, _message_sigma(spec)) if scale > 0.0]
+    magnitude = (task.clip + _TAIL * sum(scales)) * 2.0**_EXACT_BITS
+    grid = choose_grid(min(scales, default=None), 2.0 * task.clip, magnitude)
+    return Descent(
+        objective=objective_of(spec),
+        guarantees=guarantees_of(spec, dimension, facts),
+        dimension=dimension,
+        clip=task.clip,
+        grid_exponent=grid.exponent,
+        regularization=task.regularization or 0.0,
+        radius=task.radius,
+        batch=task.batch,
+    )
+
+
+def noise_of(spec: Spec, descent: Descent) -> Mechanism:
+    """In steps of the grid."""
+    sigma = sigma_of(spec)
+    return NO_NOISE if sigma == 0.0 else Mechanism("gaussian", math.ldexp(sigma, -descent.grid_exponent))
+
+
+def message_noise_of(spec: Spec, descent: Descent) -> Mechanism | None:
+    """What gossip adds to each message, in steps of the grid."""
+    sigma = _message_sigma(spec)
+    return None if sigma == 0.0 else Mechanism("gaussian", math.ldexp(sigma, -descent.grid_exponent))
+
+
+def _message_sigma(spec: Spec) -> float:
+    return (spec.gossip.message_sigma or 0.0) if spec.gossip is not None else 0.0
+
+
+def rate_of(spec: Spec, descent: Descent, steps: int) -> float:
+    """The first step's rate: as given, else one that surely contracts. One that surely diverges is refused."""
+    rate = spec.task.rate
+    if rate is None:
+        if descent.guarantees.smoothness is None:
+            raise UsageError("[task] rate: missing; without a bound on the features none can be chosen for you.")
+        rate = 1.0 / (descent.guarantees.smoothness + descent.regularization)
+    if rate * descent.regularization >= 2.0:
+        raise UsageError(
+            f"[task] rate: diverges, for rate x regularization is {rate * descent.regularization:g}; keep it below 2."
+        )
+    reach = math.sqrt(descent.dimension) * (descent.clip + _TAIL * sigma_of(spec)) * rate * steps
+    if not reach < MODEL_MAX:
+        raise UsageError(f"[task] rate: {steps} steps of it could carry the model beyond {MODEL_MAX:g}; take a lower.")
+    return rate
+
+
+def rate_at(rate: float, schedule: str, step: int) -> float:
+    """Of a step, counted from 1."""
+    if schedule == "constant":
+        return rate
+    return rate / math.sqrt(step) if schedule == "inverse_sqrt" else rate / step
+
+
+def check_model(shape: tuple[int, ...], value: Any) -> str | None:
+    """What is wrong with a model that arrives, as the kind of a fault."""
+    if getattr(value, "shape", None) != shape or value.dtype != np.float64:
+        return "bad_value"
+    return None if value.min() >= -MODEL_MAX and value.max() <= MODEL_MAX else "bad_value"
+
+
+def inputs_of(descent: Descent, rows: Examples) -> tuple[GradientInputs, list[Any]]:
+    """A user's inputs, and what its private ledger keeps: each row with its target last."""
+    kept = list(np.column_stack([rows.features, rows.targets]))
+    return GradientInputs(descent, rows), kept
+
+
+def inputs_again(descent: Descent, values: list[Any]) -> GradientInputs:
+    table = np.array(values, dtype=np.float64)
+    return GradientInputs(descent, examples_of(table[:, :-1], table[:, -1], None))
+
+
+def noise_bound(descent: Descent, noise: Mechanism, rates: list[float]) -> float | None:
+    """At most the root mean square, over the model's numbers, of what noise did to it; None where steps may expand.
+
+    A step that contracts by r takes the distance to the model without noise to at most r^2 of its square, and noise
+    that does not depend on it adds (rate sigma)^2 for each number.
+    """
+    if descent.why_not_contracting(max(rates)) is not None:
+        return None
+    sigma = 0.0 if noise.name == "none" else Grid(descent.grid_exponent).step * noise.scale
+    low, high = descent.regularization, (descent.guarantees.smoothness or 0.0) + descent.regularization
+    variance = 0.0
+    for rate in rates:
+        shrunk = max(abs(1.0 - rate * low), abs(1.0 - rate * high))
+        variance = shrunk**2 * variance + (rate * sigma) ** 2
+    reach = math.inf if descent.radius is None else 2.0 * descent.radius / math.sqrt(descent.dimension)
+    return min(math.sqrt(variance), reach)
+
+
+def warnings_of(descent: Descent, rate: float) -> list[str]:
+    """What a user should know of a rate that may be too high; a rate that surely is was refused."""
+    if descent.guarantees.smoothness is None:
+        return []
+    most = 2.0 / (descent.guarantees.smoothness + descent.regularization)
+    if rate <= most:
+        return []
+    return [f"[task] rate: {rate:g} is above 2/smoothness = {most:.6g}: descent may diverge instead of settling down"]

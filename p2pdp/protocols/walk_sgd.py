@@ -1,0 +1,126 @@
+"""`walk.sgd`: a model learned by stochastic gradient descent on a token that visits users (Algorithm 4).
+
+The token is the model. Its holder adds noise to the clipped gradient over its own rows, takes one step against that,
+projects, and passes it on as `walking.py` says: to anybody on the complete graph, to a neighbour on others, to
+the next one on a ring. The steps of each token follow one schedule of rates. Several tokens are several models,
+each of `hops` steps, and the curator publishes their mean; a user's batches go on from one token to the other.
+
+This is not linear: a step depends on the model by the gradient and by the projection. Over symbols a token is a
+trace of what went into it (`tasks/inputs.py`), which tells who contributed when, and that is what accounts of
+this protocol rest on; those for linear views refuse it.
+
+Departures from the paper (Cyffers and Bellet, "Privacy Amplification by Decentralization", Algorithm 4): gradients are
+clipped before noise is added, also where the loss is Lipschitz; user 0 starts a single token; regularization is not
+part of the gradient that is clipped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from p2pdp.core.draws import Draws, Mechanism
+from p2pdp.core.errors import UsageError
+from p2pdp.core.ids import Peer
+from p2pdp.core.messages import TOKEN, TOTAL
+from p2pdp.core.spec import Spec
+from p2pdp.core.step import Message
+from p2pdp.protocols import learning
+from p2pdp.protocols.contract import NO_FACTS, Estimate, Fact, Quiet
+from p2pdp.protocols.walk_sum import order_and_steps
+from p2pdp.protocols.walking import Walk, WalkPlan, check_fields
+from p2pdp.tasks.descent import Descent
+from p2pdp.tasks.examples import Examples
+from p2pdp.tasks.inputs import Inputs
+from p2pdp.topology.graphs import Graph
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SgdPlan(WalkPlan):
+    """A walk whose token is a model. `rate` is that of the first step."""
+
+    descent: Descent
+    rate: float
+    schedule: str
+
+    def rate_at(self, step: int) -> float:
+        return learning.rate_at(self.rate, self.schedule, step)
+
+    @property
+    def rates(self) -> list[float]:
+        return [self.rate_at(step) for step in range(1, self.steps + 1)]
+
+
+class Learner(Walk):
+    """One user's part: a step of descent at each visit."""
+
+    _plan: SgdPlan
+
+    def __init__(self, plan: SgdPlan, user: Peer, neighbours: Sequence[Peer], inputs: Any) -> None:
+        super().__init__(plan, user, neighbours, inputs)
+        self._gradient, self._moved = inputs.gradient, inputs.moved
+        self._unit = plan.descent.step
+
+    def _contributed(self, value: Any, step: int, noise: Sequence[Mechanism], draws: Draws) -> Any:
+        visit, self._visits = self._visits, self._visits + 1
+        direction = self._gradient(value, visit)
+        for mechanism in noise:
+            direction = direction + draws.noise(mechanism, self._plan.shape) * self._unit
+        return self._moved(value, direction, self._plan.rate_at(step))
+
+    def __repr__(self) -> str:
+        return f"Learner(user={self._user})"
+
+
+class WalkSgd(Quiet):
+    name = "walk.sgd"
+
+    def graph_facts(self, spec: Spec, graph: Graph) -> Mapping[str, Fact]:
+        return learning.facts_of(spec)
+
+    def plan(self, spec: Spec, n: int, dimensions: int, facts: Mapping[str, Fact] = NO_FACTS) -> SgdPlan:
+        assert spec.walk is not None
+        order, steps = order_and_steps(spec.walk, spec.graph.kind, n)
+        if order == "ring" and spec.walk.tokens > n:
+            raise UsageError(f"[walk] tokens: a ring of {n} users carries at most {n} tokens")
+        descent = learning.descent_of(spec, dimensions, facts)
+        return SgdPlan(
+            order=order,
+            n=n,
+            steps=steps,
+            tokens=spec.walk.tokens,
+            noise=learning.noise_of(spec, descent),
+            shape=(dimensions,),
+            grid_exponent=descent.grid_exponent,
+            descent=descent,
+            rate=learning.rate_of(spec, descent, steps),
+            schedule=spec.task.schedule,
+        )
+
+    def machine(self, plan: SgdPlan, user: Peer, neighbours: Sequence[Peer], inputs: Inputs) -> Learner:
+        return Learner(plan, user, neighbours, inputs)
+
+    def inputs(self, plan: SgdPlan, rows: Examples) -> tuple[Inputs, list[Any]]:
+        return learning.inputs_of(plan.descent, rows)
+
+    def inputs_again(self, plan: SgdPlan, values: list[Any]) -> Inputs:
+        return learning.inputs_again(plan.descent, values)
+
+    def check(self, plan: SgdPlan, message: Message) -> str | None:
+        if message.type not in (TOKEN, TOTAL):
+            return None
+        return check_fields(plan, message) or learning.check_model(plan.shape, message.value)
+
+    def publish(self, plan: SgdPlan, totals: Sequence[Any]) -> Any:
+        """The mean of the models."""
+        return sum(totals[1:], start=totals[0]) * (1.0 / len(totals))
+
+    def estimate(self, plan: SgdPlan, published: Any, contributions: int) -> Estimate:
+        """The model; its standard error is an upper end, where one is known."""
+        bound = learning.noise_bound(plan.descent, plan.noise, plan.rates)
+        error = None if bound is None else [bound] * plan.descent.dimension
+        return Estimate([float(part) for part in published], error)
+
+
+PROTOCOL = WalkSgd()

@@ -1,0 +1,108 @@
+"""What users minimise together: the interface of an objective, and what follows from what it guarantees.
+
+An objective is a function of a model (a vector) and of examples: the mean of a loss over them. A user's part in
+learning is the gradient over its own rows, clipped to a norm that the spec gives, and noised. `p2pdp.run` and
+`p2pdp.simulate` take an objective of the caller's own, a subclass of `Objective`, as `task`.
+
+Clip first, then noise: whatever an objective returns is shortened to the clip by the caller (`tasks/descent.py`), so
+a user who is replaced moves one contribution by twice the clip at most, and no guarantee is needed for that. What
+amplification by iteration needs is more: that a step of descent never moves two models further apart (Feldman,
+Mironov, Talwar and Thakurta 2018, section 3). A gradient step of a convex loss of smoothness b does not, for steps of
+2/b at most. A gradient that was shortened as a whole need not be the gradient of anything, so such a step may. Where
+each example's gradient is shortened and the loss is a function of one margin, or of one distance, the shortened
+gradient is that of another convex loss of no more smoothness (Huber's), and the step contracts again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from p2pdp.core.errors import UsageError
+from p2pdp.tasks.examples import Examples, Floats
+
+PER_EXAMPLE: Final = "per-example"
+WHOLE: Final = "whole"
+
+
+@dataclass(frozen=True, slots=True)
+class Guarantees:
+    """Of the loss of any one example, for features no longer than a bound; None where there is no bound.
+
+    `lipschitz` bounds the gradient before it is clipped. `clipping` says what is shortened: the gradient of each
+    example, such that a step still contracts, or the mean of all as a whole. `convex_projection` is for objectives that
+    project: on a convex set. All promise that a gradient depends on model and examples alone: they keep no state.
+    """
+
+    convex: bool = False
+    lipschitz: float | None = None
+    smoothness: float | None = None
+    clipping: str = WHOLE
+    convex_projection: bool = False
+
+
+class Objective:
+    """To be subclassed; methods get the model as a float64 vector, and must not change what they are given."""
+
+    name: str = "own"
+    score_name: str | None = None
+
+    def dimension(self, columns: int) -> int:
+        """How many numbers the model has, for examples with so many features."""
+        return columns
+
+    def gradient(self, model: Floats, examples: Examples) -> Floats:
+        """The mean of the examples' gradients at the model."""
+        raise NotImplementedError
+
+    def loss(self, model: Floats, examples: Examples) -> float:
+        """The mean of the examples' losses."""
+        raise NotImplementedError
+
+    def score(self, model: Floats, examples: Examples) -> float | None:
+        """How good the model is on the examples, such as an accuracy; None where the task has no such measure."""
+        return None
+
+    def project(self, model: Floats) -> Floats:
+        """The nearest model of those that are allowed; all of them are by default."""
+        return model
+
+    def clipped_gradient(self, model: Floats, examples: Examples, clip: float) -> Floats:
+        """The gradient, where the objective knows a better way to keep it within `clip` than to shorten it."""
+        return self.gradient(model, examples)
+
+    def guarantees(self, norm_max: float | None) -> Guarantees:
+        """What is promised of the loss; nothing by default, and then only the local ceiling can be claimed."""
+        return Guarantees()
+
+
+def why_not_contracting(guarantees: Guarantees, clip: float, regularization: float, rate_max: float) -> str | None:
+    """Why a step might move two models further apart; None where none can."""
+    if not guarantees.convex:
+        return "the objective does not promise to be convex"
+    if not guarantees.convex_projection:
+        return "the objective does not promise to project on a convex set"
+    if guarantees.smoothness is None:
+        return "the gradient's slope has no bound: features need one, by [data] unit_norm, standardize or clip"
+    clips = guarantees.lipschitz is None or guarantees.lipschitz > clip
+    if clips and guarantees.clipping != PER_EXAMPLE:
+        return "gradients are clipped as a whole, and such a step may move models apart"
+    steepest = guarantees.smoothness + regularization
+    if rate_max * steepest > 2.0:
+        return f"a rate of {rate_max:g} is above 2/smoothness = {2.0 / steepest:.6g}: steps may move models apart"
+    return None
+
+
+def shortened(vector: Floats, clip: float) -> Floats:
+    """The vector, no longer than `clip`; one that is not finite is refused."""
+    square = float(vector @ vector)
+    if square <= clip * clip:
+        return vector
+    if not np.isfinite(square):
+        largest = float(np.abs(vector).max())
+        if not np.isfinite(largest):
+            raise UsageError("The objective gave a gradient that is not finite.")
+        return shortened(vector / largest, 1.0) * clip
+    return np.asarray(vector * (clip / square**0.5))

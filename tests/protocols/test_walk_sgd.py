@@ -1,0 +1,150 @@
+"""Algorithm 4 of `papers/001`, one test per statement that is relied on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from p2pdp.core.errors import UsageError
+from p2pdp.core.messages import TOKEN, TOTAL
+from p2pdp.core.step import Message
+from p2pdp.core.values import GRADIENT, LinearForm
+from p2pdp.protocols.run_plan import RunPlan
+from p2pdp.tasks.descending import Population, visits_along
+from p2pdp.tasks.inputs import SymbolicInputs
+from tests.protocols.learners import LINEAR, learning, prepared
+from tests.protocols.world import SeededDraws, SymbolDraws, World
+
+SPECS = {
+    "complete": learning(5, 30),
+    "tokens": learning(4, 20, tokens=3),
+    "grid": learning(6, 25, kind="grid", task=LINEAR, target='target = "effect"\ntarget_range = [-4.0, 4.0]'),
+    "ring": learning(4, kind="ring", order='order = "ring"\nlaps = 3', tokens=2),
+    "batches": learning(3, 25, task='kind = "logistic_regression"\nclip = 0.3\nrate = 0.5\nbatch = 3'),
+    "mean": learning(3, 12, task='kind = "mean"\nclip = 0.5\nrate = 0.3', data="clip = [-60.0, 60.0]", target=""),
+    "bare": learning(3, 9, sigma=None),
+}
+
+
+class Scaled(SeededDraws):
+    """Noise of a sigma's size."""
+
+    def noise(self, mechanism: Any, shape: Any) -> Any:
+        value = np.rint(np.random.default_rng([1, len(self.drawn), id(self) % 7]).normal(size=shape) * mechanism.scale)
+        self.drawn.append((mechanism, value.astype(np.int64)))
+        return value.astype(np.int64)
+
+
+def world_of(run: RunPlan, data: Any, *, symbols: bool = False) -> World:
+    made = {}
+    for user in range(run.n):
+        inputs: Any = SymbolicInputs(user, 1) if symbols else run.protocol.inputs(run.plan, data.user(user))[0]
+        made[user] = run.machine(user, run.neighbours(user), inputs)
+    draws = {user: SymbolDraws(user, user) if symbols else Scaled(user) for user in range(run.n)}
+    world = World(run.plan, made, draws)
+    world.begin()
+    world.run()
+    assert not world.faults
+    return world
+
+
+def path_of(world: World, plan: Any) -> tuple[Any, Any]:
+    """Who contributed at which step, and how often before, from the world's own book."""
+    path, visits = np.zeros((2, plan.steps, plan.tokens), dtype=np.int64)
+    seen: dict[int, int] = {}
+    for visit in world.visits:
+        path[visit.step - 1, visit.item] = visit.user
+        visits[visit.step - 1, visit.item] = seen.get(visit.user, 0)
+        seen[visit.user] = seen.get(visit.user, 0) + 1
+    return path, visits
+
+
+@pytest.mark.parametrize("name", SPECS)
+def test_machines_and_the_vectorized_descent_agree_on_the_same_draws(name: str) -> None:
+    """To 1e-12, as the fast simulation promises."""
+    run, data = prepared(SPECS[name])
+    world = world_of(run, data)
+    path, visits = path_of(world, run.plan)
+    used = dict.fromkeys(range(run.n), 0)
+    noise = np.zeros((run.plan.steps, run.plan.tokens, run.plan.shape[0]))
+    for visit in world.visits if run.plan.noise.name != "none" else ():
+        drawn = world.draws[visit.user].drawn[used[visit.user]][1]
+        used[visit.user] += 1
+        noise[visit.step - 1, visit.item] = drawn * run.plan.descent.step
+    population = Population(run.plan.descent, [data.user(user) for user in range(run.n)])
+    models = population.descend(path, visits, run.plan.rates, lambda step: noise[step - 1])
+    for item, model in enumerate(models):
+        assert world.totals[item] == pytest.approx(model, abs=1e-12)
+    published = run.protocol.publish(run.plan, [world.totals[item] for item in sorted(world.totals)])
+    assert published == pytest.approx(models.mean(axis=0), abs=1e-12)
+    if run.plan.tokens == 1:
+        assert np.array_equal(visits, visits_along(path))
+
+
+def test_every_step_is_noised_once_and_says_so() -> None:
+    run, data = prepared(SPECS["complete"])
+    world = world_of(run, data)
+    releases = [release for step in world.steps for release in step.releases]
+    assert len(world.drawn) == len(releases) == run.plan.steps
+    assert {release.mechanism for release in releases} == {"gaussian"}
+
+
+def test_the_token_is_what_line_5_says() -> None:
+    """Model minus rate times noised gradient, at every step."""
+    run, data = prepared(learning(1, 3), "task.regularization=0.1")
+    world = world_of(run, data)
+    inputs = run.protocol.inputs(run.plan, data.user(0))[0]
+    model: Any = np.zeros(3)
+    for visit, (_, drawn) in enumerate(world.drawn):
+        gradient = inputs.gradient(model, visit)  # type: ignore[attr-defined]
+        model = model - 0.2 * (gradient + drawn * run.plan.descent.step + 0.1 * model)
+    assert world.totals[0] == pytest.approx(model, abs=1e-15)
+
+
+def test_over_symbols_a_token_is_the_trace_of_its_path() -> None:
+    run, data = prepared(SPECS["tokens"])
+    world = world_of(run, data, symbols=True)
+    path, visits = path_of(world, run.plan)
+    for item, total in world.totals.items():
+        form: LinearForm = total
+        sources = [source for source in form.expand() if source.kind == GRADIENT]
+        expected = zip(path[:, item], visits[:, item], strict=True)
+        assert sorted((source.peer, source.number) for source in sources) == sorted(expected)
+
+
+def test_only_models_and_counts_that_can_be_pass() -> None:
+    plan, check = prepared(SPECS["tokens"])[0].plan, prepared(SPECS["tokens"])[0].protocol.check
+    good = np.zeros(3)
+    assert check(plan, Message(TOKEN, (2, 20), good)) is None
+    assert check(plan, Message(TOTAL, (2, 21), good)) is None
+    assert check(plan, Message("hello")) is None
+    for message in (
+        Message(TOKEN, (3, 20), good),
+        Message(TOKEN, (0, 21), good),
+        Message(TOTAL, (0, 20), good),
+        Message(TOKEN, (0,), good),
+    ):
+        assert check(plan, message) == "malformed"
+    assert check(plan, Message(TOKEN, (0, 1), np.zeros(3, dtype=np.int64))) == "bad_value"
+
+
+def test_the_estimate_is_the_model_with_an_upper_end_of_its_error() -> None:
+    run, _ = prepared(SPECS["complete"])
+    told = run.protocol.estimate(run.plan, np.array([1.0, 2.0, 3.0]), 30)
+    assert told.value == [1.0, 2.0, 3.0]
+    assert told.standard_error == [pytest.approx(0.2 * 0.8 * 30**0.5, rel=1e-6)] * 3
+    wild, _ = prepared(SPECS["complete"], "task.rate=9.0")
+    assert wild.protocol.estimate(wild.plan, np.zeros(3), 30).standard_error is None
+
+
+def test_a_ring_carries_a_token_a_user_at_most() -> None:
+    with pytest.raises(UsageError, match="tokens"):
+        prepared(learning(3, kind="ring", order='order = "ring"\nlaps = 2', tokens=4))
+
+
+def test_no_text_shows_a_route_or_a_model() -> None:
+    run, data = prepared(SPECS["complete"])
+    machine = run.machine(2, None, run.protocol.inputs(run.plan, data.user(2))[0])
+    assert repr(machine) == "Learner(user=2)"

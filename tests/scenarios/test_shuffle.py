@@ -1,0 +1,161 @@
+"""Network shuffling in worlds with crashes, losses and users who never return: every report arrives once.
+
+The oracle knows no machine. A report goes by the name that its user chose, which is in that user's ledger, and the
+curator's ledger says which names arrived, sealed and opened.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pytest
+
+from p2pdp.assembly.outcome import outcome
+from p2pdp.assembly.relayed import name_of
+from p2pdp.audit.verify import COMPLETE, INCOMPLETE, verify
+from p2pdp.core import messages
+from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer, is_user
+from p2pdp.ledger.messages import carries_message, whole_message
+from p2pdp.ledger.records import DRAWN, OWN, RECEIVED, SENT, read
+from p2pdp.replay.transcript import replay
+from p2pdp.sim.faults import Crash, Partition
+from p2pdp.sim.world import World
+from tests.scenarios.test_gossip import LOSSY, evidence_of
+from tests.scenarios.worlds import chance, record_counts, world_of
+
+
+def shuffle(n: int, graph: str = 'kind = "complete"', protocol: str = "all", terms: str = "rounds = 4") -> str:
+    return (
+        f'[run]\nprotocol = "shuffle.{protocol}"\nnodes = {n}\nseed = 1\npatience_s = 3.0\n[graph]\n{graph}\n'
+        f'[shuffle]\n{terms}\n[noise]\nmechanism = "randomized_response"\nepsilon = 3.0\n'
+        '[data]\nkind = "categories"\n[task]\nkind = "histogram"\ncategories = 3\n[privacy]\ndelta = 1e-5\n'
+    )
+
+
+ALL = shuffle(4, 'kind = "ring"')
+LAZY = shuffle(5, terms="rounds = 3\nstay = 0.4")
+SINGLE = shuffle(4, protocol="single")
+COVERED = shuffle(4, 'kind = "ring"', terms="rounds = 3\ncover = true")
+EVERY = (ALL, LAZY, SINGLE, COVERED)
+
+
+def everybody(*texts: str) -> list[tuple[str, Peer]]:
+    nodes = {text: int(text.split("nodes = ")[1].split()[0]) for text in texts}
+    return [(text, peer) for text in texts for peer in (BOOTSTRAP, CURATOR, *range(nodes[text]))]
+
+
+def judged(world: World, text: str) -> set[Peer]:
+    """Runs to the end and checks what holds whatever happened; gives the users whose reports are in the result."""
+    world.run_to_end()
+    for process in world.processes.values():
+        process.disk.cut_torn_tails()
+    evidence = evidence_of(world, text)
+    found = verify(evidence)
+    assert found.verified == (INCOMPLETE if world.out else COMPLETE), (world.story, found.problems)  # type: ignore[attr-defined]
+    contents = {peer: read(data) for peer, data in evidence.views.items() if data}
+    names = {name_of(view): user for user, view in contents.items() if is_user(user)}
+    sealed: dict[int, set[bytes]] = {}
+    arrived: Counter[int] = Counter()
+    opened: Counter[int] = Counter()
+    for peer, view in contents.items():
+        if is_user(peer):
+            assert sum(record.kind == DRAWN for record in view.records) in (0, 2, 4), "drawn once, and for a dummy"
+        for record in view.records:
+            if not carries_message(record):
+                continue
+            message = whole_message(record)
+            if message.type in (messages.RELAY, messages.REPORT):
+                sealed.setdefault(message.fields[0], set()).add(message.value)
+                arrived[message.fields[0]] += peer == CURATOR and record.kind == RECEIVED
+            opened[message.fields[0] if message.type == messages.OPENED_REPORT else -1] += record.kind == OWN
+    assert all(len(texts) == 1 for texts in sealed.values()), "a report is sealed once and never changes"
+    assert max(arrived.values(), default=0) <= 1
+    assert {name for name, times in opened.items() if times and name >= 0} == {
+        name for name in arrived if arrived[name]
+    }
+    whose = {names[name] for name in arrived if arrived[name] and name in names}
+    single = "shuffle.single" in text
+    if not world.out:
+        assert sum(arrived.values()) == world.run.n
+    if not single:
+        assert whose >= set(range(world.run.n)) - set(world.out), world.story  # type: ignore[attr-defined]
+    replay(world.run, contents)
+    result = outcome(world.run, evidence.views, world.out)
+    assert result.over
+    assert set(result.counted) == whose
+    if arrived.total():
+        assert result.published[0] == arrived.total()
+    return whose
+
+
+@pytest.mark.parametrize("text", EVERY)
+def test_undisturbed(text: str) -> None:
+    for seed in range(5):
+        judged(world_of(text, seed), text)
+
+
+@pytest.mark.parametrize(("text", "peer"), everybody(*EVERY))
+def test_a_crash_at_any_record_loses_no_report_and_doubles_none(text: str, peer: Peer) -> None:
+    step = 3 if peer < 0 else 2
+    for record in range(1, record_counts(text)[peer] + 1, step):
+        world = world_of(text, 1, Crash(peer, at_record=record, torn_bytes=(None, 0, 40)[record % 3]))
+        judged(world, text)
+        assert world.out == []
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_two_crashes_on_a_bad_network(part: int) -> None:
+    for seed in range(20 * part, 20 * part + 20):
+        dice = chance(seed)
+        text = dice.choice(EVERY)
+        counts = record_counts(text)
+        crashes = [
+            Crash(peer, at_record=dice.randint(1, counts[peer] + 4), torn_bytes=dice.choice((None, 3, 30)))
+            for peer in dice.choices(sorted(counts), k=2)
+        ]
+        judged(world_of(text, seed, *crashes, **LOSSY), text)
+
+
+@pytest.mark.parametrize("text", EVERY)
+def test_what_somebody_held_who_never_returns_goes_another_way(text: str) -> None:
+    counts = record_counts(text)
+    for gone in (peer for peer in counts if is_user(peer)):
+        for record in range(3, counts[gone] + 1, 5):
+            world = world_of(text, 1, Crash(gone, at_record=record, down_s=None))
+            judged(world, text)
+            assert world.out in ([gone], []), "after the result it is missed by nobody"
+
+
+@pytest.mark.parametrize("text", EVERY)
+@pytest.mark.parametrize("side", [{0}, {3}, {1, 2}])
+def test_a_partition_that_heals_loses_nothing(text: str, side: set[Peer]) -> None:
+    for start_s in (0.01, 0.02, 0.04):
+        world = world_of(text, 1, partitions=(Partition(start_s, start_s + 2.0, frozenset(side)),))
+        judged(world, text)
+        assert world.out == []
+
+
+def test_a_relay_holds_ciphertext_only() -> None:
+    """Without the curator's key nothing of a report can be told: not its category, and not that two are alike."""
+    text = shuffle(6, terms="rounds = 3").replace(
+        'mechanism = "randomized_response"\nepsilon = 3.0', 'mechanism = "none"'
+    )
+    world = world_of(text, 2)
+    world.run_to_end()
+    bodies: list[bytes] = []
+    for user in range(6):
+        for record in read(bytes(world.processes[user].disk.view)).records:
+            if record.kind in (SENT, RECEIVED) and carries_message(record):
+                message: Any = whole_message(record)
+                if message.type == messages.RELAY:
+                    bodies.append(message.value)
+    assert len({len(body) for body in bodies}) == 1
+    ones = np.unpackbits(np.frombuffer(b"".join(set(bodies)), dtype=np.uint8)).mean()
+    assert abs(ones - 0.5) < 0.05
+
+
+def test_one_user_and_two() -> None:
+    for text in (shuffle(1), shuffle(2), shuffle(1, protocol="single"), shuffle(2, 'kind = "path"')):
+        judged(world_of(text, 1), text)

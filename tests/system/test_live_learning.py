@@ -1,0 +1,34 @@
+"""A model learned by real processes: whoever is killed, each step is taken once, with noise that was drawn once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from p2pdp.audit.verify import COMPLETE
+from p2pdp.runs.audit import audit
+from p2pdp.runs.model import MODEL_FILE
+from tests.protocols.learners import learning
+from tests.system.launched import ROLES, Launched, judge_folder
+
+
+def test_users_and_bootstrap_are_killed(tmp_path: Path) -> None:
+    text = learning(6, 3000, task='kind = "logistic_regression"\nclip = 1.0\nrate = 0.05\ntest = 0.2')
+    with Launched(tmp_path, text.replace("seed = 3\n", "patience_s = 6\n")) as run:
+        run.wait_for_everybody()
+        for who in (2, ROLES, 0, 5):
+            run.wait_for_progress(20_000)
+            run.kill(who)
+        result = run.completes()
+    assert result["missing"] == []
+    assert result["scores"]["test_score"] > 0.5
+    assert set(result["baselines"]) == {"local", "central", "none"}
+    assert judge_folder(run.folder).verification.verified == COMPLETE
+    assert {claim.method for claim in audit(run.folder, None, None, allow_missing=False).claims} == {
+        "iteration",
+        "local",
+    }
+    with np.load(run.folder / MODEL_FILE) as model:
+        assert model["model"].tolist() == result["estimate"]
+    assert not any(str(number) in run.other for number in result["estimate"])
