@@ -215,8 +215,8 @@ def export(folder: str | Path, out: str | Path) -> int:
     return write(folder, out)
 
 
-def attack(folder: str | Path, observer: int, target: int | None = None) -> Attacked:
-    """What one user can read about others out of its own view.ledger.
+def attack(folder: str | Path, observer: int | str, target: int | None = None) -> Attacked:
+    """What one user can read about others out of its own view.ledger, or of network shuffling the "curator".
 
     Private ledgers are read afterwards, and only to say how far off the estimates are.
     """

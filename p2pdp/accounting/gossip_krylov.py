@@ -46,9 +46,19 @@ def fixed_span(weights: Any, neighbours: Sequence[Sequence[int]], members: Seque
     """`weights` is the symmetric sparse matrix, `neighbours` whom each user hears; members pool what they saw."""
     inside = set(members)
     heard = sorted({near for member in members for near in neighbours[member]} - inside)
+    filled, kept, dropped = heard_basis(weights, sorted(inside), heard, rounds)
+    rows = len(inside) + len(heard) * rounds
+    return Span(np.einsum("ij,ij->i", filled, filled), filled.shape[1], rows, kept, dropped)
+
+
+def heard_basis(weights: Any, inside: Sequence[int], heard: Sequence[int], rounds: int) -> tuple[Floats, float, float]:
+    """An orthonormal basis (columns): the unit vectors of members, then what `heard` sent in so many rounds.
+
+    With it come the smallest pivot that was kept and the largest that was dropped.
+    """
     size, rounds = weights.shape[0], rounds if heard else 0
     basis = np.zeros((size, min(size, len(inside) + len(heard) * rounds)), order="F")
-    start = [*sorted(inside), *(heard if rounds else ())]
+    start = [*inside, *(heard if rounds else ())]
     basis[start, np.arange(len(start))] = 1.0
     rank, kept, dropped = len(start), 1.0, 0.0
     block = basis[:, len(inside) : rank]
@@ -60,8 +70,7 @@ def fixed_span(weights: Any, neighbours: Sequence[Sequence[int]], members: Seque
         basis[:, rank : rank + added.shape[1]] = added
         block = basis[:, rank : rank + added.shape[1]]
         rank += added.shape[1]
-    filled = basis[:, :rank]
-    return Span(np.einsum("ij,ij->i", filled, filled), rank, len(inside) + len(heard) * rounds, kept, dropped)
+    return basis[:, :rank], kept, dropped
 
 
 def extended(basis: Floats, block: Floats, below: float = DROPPED_BELOW) -> tuple[Floats, float, float]:

@@ -99,6 +99,12 @@ def layered_span(layers: Layers, view: View, strides: tuple[int, int] = _STRIDES
     return replace(one, doubt=float(np.abs(one.leaks - other.leaks).max(initial=0.0)))
 
 
+def seen_rows(layers: Layers, seen: Seen, below: float = DROPPED_BELOW) -> tuple[Floats, float, float]:
+    """Rows over the values of layer 0 that span what was seen, without fresh noise, and the pivots on their way."""
+    rows, _, kept, dropped = _carried_down(layers, seen, _STRIDES[0], below)
+    return rows, kept, dropped
+
+
 def _orthogonal_span(layers: Layers, seen: Seen, known: Ints, count: int, stride: int, below: float) -> Span:
     rows, _, kept, dropped = _carried_down(layers, seen, stride, below)
     rows[:, known] = 0.0

@@ -51,11 +51,13 @@ class SampledSteps:
         return self._composed(k, self._delta).epsilon_upper(self._delta)
 
     def averaged(self, chances: Sequence[float]) -> float:
-        """Epsilon where k steps are known to be the user's with probability `chances[k]`; what these leave out is lost."""
+        """Epsilon where k steps are known to be the user's with chance `chances[k]`; what these leave out is lost."""
         left = self._delta - max(0.0, 1.0 - math.fsum(chances))
         if self._told or left <= 0.0:
             return math.inf
-        parts = [(chance, self._composed(k, min(0.5, left / chance))) for k, chance in enumerate(chances) if chance > 0.0]
+        parts = [
+            (chance, self._composed(k, _decade(left / chance))) for k, chance in enumerate(chances) if chance > 0.0
+        ]
         low, high = 0.0, 1e-6
 
         def told(epsilon: float) -> float:
@@ -89,6 +91,11 @@ class SampledSteps:
 
     def _seen(self, epsilons: Floats) -> Floats:
         return np.asarray(gaussian_deltas(epsilons, self._mu))
+
+
+def _decade(delta: float) -> float:
+    """Near enough for a composition to be exact there, and the same for many questions."""
+    return min(0.1, 10.0 ** math.floor(math.log10(delta)))
 
 
 def _end(curve: Curve, cut: float) -> float:

@@ -91,7 +91,7 @@ def _rows(run: RunPlan, views: Mapping[Peer, Contents], users: Sequence[Peer]) -
     """Weights of all users' values in each result, and the covariance of the results' noise in data units."""
     unit = (run.plan.noise.scale * run.plan.step * (math.sqrt(2.0) if run.plan.noise.name == "laplace" else 1.0)) ** 2
     regular = len(users) == run.n and run.graph is not None and run.plan.message_noise is None
-    if regular and not _skipped(views):
+    if regular and not was_skipped(views):
         rows = _synchronous(run, views) if isinstance(run.plan, GossipPlan) else _pairwise(run, views)
         return rows, unit * rows @ rows.T
     if run.n > _REPLAYED_MAX:
@@ -123,7 +123,7 @@ def _by_forms(run: RunPlan, forms: Sequence[LinearForm], unit: float) -> tuple[F
     return rows, drawn @ drawn.T
 
 
-def _skipped(views: Mapping[Peer, Contents]) -> bool:
+def was_skipped(views: Mapping[Peer, Contents]) -> bool:
     return any(
         carries_message(record) and public_message(record).type == messages.SKIPPED
         for contents in views.values()
@@ -134,13 +134,13 @@ def _skipped(views: Mapping[Peer, Contents]) -> bool:
 def _synchronous(run: RunPlan, views: Mapping[Peer, Contents]) -> Floats:
     plan: GossipPlan = run.plan
     before = now = np.eye(run.n)
-    for number, matrix in enumerate(_matrices(run, views), start=1):
+    for number, matrix in enumerate(matrices_of(run, views), start=1):
         gamma, moved = plan.gamma_at(number), matrix @ now
         before, now = now, moved if gamma == 1.0 else gamma * moved + (1.0 - gamma) * before
     return now
 
 
-def _matrices(run: RunPlan, views: Mapping[Peer, Contents]) -> list[Any]:
+def matrices_of(run: RunPlan, views: Mapping[Peer, Contents]) -> list[Any]:
     """The weights of each round: on a graph that changes by who met whom, as the lower number's ledger has it."""
     plan: GossipPlan = run.plan
     if plan.coin is None:

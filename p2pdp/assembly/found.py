@@ -1,4 +1,4 @@
-"""What a run is found to have computed: filled by `outcome.py`, `averages.py` and `descents.py`."""
+"""What a run is found to have computed: filled by `outcome.py` and those it asks."""
 
 from __future__ import annotations
 
@@ -32,7 +32,9 @@ class Outcome:
     shares: Any = None
     deviation: float | None = None
     paths: list[Path] | None = None  # of descent; None where they cannot be told
+    course: Any = None  # of learning by gossip (`assembly/gossip_descents.py`); None where it cannot be told
     truth: Number = None  # where it is known already
+    traffic: dict[str, Any] | None = None  # of shuffling: what each user sent (`relay_traffic.py`)
 
     @property
     def contributions(self) -> int:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from p2pdp.assembly import averages, descents, relayed
+from p2pdp.assembly import averages, descents, gossip_descents, relayed
 from p2pdp.assembly.found import Number, Outcome
 from p2pdp.core.ids import CURATOR, Peer, is_user
 from p2pdp.core.messages import GO, TOKEN
@@ -15,6 +15,7 @@ from p2pdp.ledger.messages import public_message, whole_message
 from p2pdp.ledger.records import OWN, PUBLISHED, RECEIVED, SENT, Record, read, whole_length
 from p2pdp.mechanisms import gaussian, laplace, randomized_response
 from p2pdp.protocols.contract import Estimate
+from p2pdp.protocols.gossip_sgd import GossipSgdPlan
 from p2pdp.protocols.gossiping_plan import AveragingPlan
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.protocols.shuffling_plan import ShufflePlan
@@ -34,10 +35,11 @@ def outcome(run: RunPlan, views: Mapping[Peer, bytes], excluded: Sequence[Peer])
         elif peer == CURATOR:
             _published(contents.records, found)
     if isinstance(run.plan, ShufflePlan):
-        relayed.reports_of(begun, found)
+        relayed.reports_of(run, begun, found)
         return found
     if run.finishes_one_by_one:
-        averages.average_of(run, begun, found)
+        gather = gossip_descents.descents_of if isinstance(run.plan, GossipSgdPlan) else averages.average_of
+        gather(run, begun, found)
         return found
     if isinstance(run.plan, SgdPlan):
         descents.descent_of(run, begun, found, excluded)
@@ -80,6 +82,8 @@ def _published(records: Sequence[Record], found: Outcome) -> None:
 
 def estimate_of(run: RunPlan, found: Outcome) -> Estimate:
     """The estimate of the spec's task; a mean is the sum divided by the number of contributions."""
+    if isinstance(run.plan, GossipSgdPlan):
+        return gossip_descents.estimate_of(run, found)
     if isinstance(run.plan, AveragingPlan):
         return averages.estimate_of(run, found)
     total = run.protocol.estimate(run.plan, found.published, found.contributions)
@@ -98,6 +102,8 @@ def truth_of(run: RunPlan, found: Outcome, rows: Callable[[Peer], Any]) -> Numbe
     """The estimate that the same visits or exchanges would have given without noise and randomization."""
     if isinstance(run.plan, ShufflePlan):
         return relayed.truth_of(run, found, rows)
+    if isinstance(run.plan, GossipSgdPlan):
+        return gossip_descents.truth_of(run, found, rows)
     if isinstance(run.plan, AveragingPlan):
         return averages.truth_of(run, found, rows)
     if isinstance(run.plan, SgdPlan):

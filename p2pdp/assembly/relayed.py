@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from p2pdp.assembly.found import Number, Outcome
+from p2pdp.assembly.relay_traffic import sent_in, traffic_of
 from p2pdp.core.ids import CURATOR, Peer, is_user
 from p2pdp.core.messages import REPORT
 from p2pdp.ledger.messages import public_message
@@ -23,12 +24,16 @@ from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.protocols.shuffling_plan import ITEMS, ShufflePlan
 
 
-def reports_of(views: Mapping[Peer, Contents], found: Outcome) -> None:
-    """Adds to an outcome whose reports are in the result. A user chooses its report's name before anything else."""
+def reports_of(run: RunPlan, views: Mapping[Peer, Contents], found: Outcome) -> None:
+    """Adds to an outcome whose reports are in the result, and what everybody sent.
+
+    A user chooses its report's name before anything else.
+    """
     arrived = names_at(views[CURATOR]) if CURATOR in views else set()
     found.counted = {
         user: {0: 1} for user, contents in sorted(views.items()) if is_user(user) and name_of(contents) in arrived
     }
+    found.traffic = traffic_of(run.plan, sent_in(views, run.n))
 
 
 def names_at(curator: Contents) -> set[int]:
@@ -69,7 +74,7 @@ def baselines_of(
     """
     local: Number = None
     central: Number = None
-    count = found.contributions
+    count = run.n if run.plan.single else found.contributions  # whose values the result is about
     if epsilon is not None and 0.0 < epsilon < math.inf and count and estimate is not None:
         randomizer = run.plan.randomizer
         local = _local_error(run, randomizer, estimate, count, epsilon, delta)

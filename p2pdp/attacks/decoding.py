@@ -15,11 +15,13 @@ from typing import Any, Final
 
 from p2pdp.attacks.descent import read_descent
 from p2pdp.attacks.gossip import read_gossip
+from p2pdp.attacks.shuffling import SEALED
 from p2pdp.attacks.walks import gaps_of
 from p2pdp.core.errors import Refused
 from p2pdp.core.ids import Peer
 from p2pdp.ledger.records import Contents
 from p2pdp.protocols.run_plan import RunPlan
+from p2pdp.protocols.shuffling_plan import ShufflePlan
 from p2pdp.protocols.walk_sgd import SgdPlan
 
 Place = tuple[int, int]  # item and step at which a contribution was made
@@ -42,6 +44,8 @@ class Reading:
 def readings_of(run: RunPlan, observer: Peer, contents: Contents) -> list[Reading]:
     """All that the observer can read, in the order of the users' numbers; whoever can be told alone comes first."""
     family = run.protocol.name.partition(".")[0]
+    if isinstance(run.plan, ShufflePlan):
+        raise Refused(SEALED)
     decoder = _DECODERS.get(family)
     if decoder is None:
         raise Refused(f"nobody has written an attack on {run.protocol.name} yet")

@@ -14,6 +14,8 @@ first time tells it a noised value if that user has met nobody before: that is c
 all activations before this one, or is the only neighbour on a graph that is known. Later states hold others' values
 in parts that only the order of their activations tells.
 
+Of learners whom the observer meets in the first round it reads the first noised gradient: models begin empty.
+
 Values are in steps of the grid, as for walks.
 """
 
@@ -31,6 +33,7 @@ from p2pdp.core.ids import Peer, is_user
 from p2pdp.core.messages import ACTIVATIONS, EXCHANGE
 from p2pdp.ledger.messages import carries_message, public_message, whole_message
 from p2pdp.ledger.records import RECEIVED, SENT, Contents
+from p2pdp.protocols.gossip_sgd import GossipSgdPlan
 from p2pdp.protocols.gossiping_plan import GossipPlan
 from p2pdp.protocols.pairing import PairPlan
 from p2pdp.protocols.run_plan import RunPlan
@@ -51,6 +54,9 @@ def read_gossip(
     plan = run.plan
     if isinstance(plan, PairPlan):
         first = met_alone(run, contents)
+    elif isinstance(plan, GossipSgdPlan):
+        told = {peer: value for (number, peer), value in states_heard(contents).items() if number == 1}
+        first = {peer: value / -plan.rate_at(1) for peer, value in told.items()}
     elif isinstance(plan, GossipPlan) and not plan.block:
         heard = states_heard(contents)
         if plan.message_noise is not None or plan.coin is not None:

@@ -10,6 +10,7 @@ from p2pdp.audit.blanket import blanket_account
 from p2pdp.audit.estimates import added, cost_of, left_of
 from p2pdp.audit.exact_account import exact_account
 from p2pdp.audit.gossip_account import gossip_account
+from p2pdp.audit.gossip_descent_account import gossip_descent_account
 from p2pdp.audit.gossip_hidden_graph import hidden_graph_account
 from p2pdp.audit.ground import Finding, Floats, Ground
 from p2pdp.audit.hidden_path import hidden_path_account
@@ -23,7 +24,7 @@ from p2pdp.ledger.records import Contents
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.replay.transcript import replay
 
-# In the order in which claims are shown. What a headline is taken from comes first.
+# In the order in which claims are shown. What a headline is taken from comes first, what bounds nothing last.
 ACCOUNTS: Final[tuple[Callable[[Ground], Finding], ...]] = (
     exact_account,
     iteration_account,
@@ -33,6 +34,7 @@ ACCOUNTS: Final[tuple[Callable[[Ground], Finding], ...]] = (
     blanket_account,
     shuffle_account,
     local_account,
+    gossip_descent_account,
 )
 
 

@@ -18,6 +18,7 @@ from typing import Final
 from p2pdp.audit.beforehand_gossip import gossip_beforehand, refusals_in_advance
 from p2pdp.audit.beforehand_published import published
 from p2pdp.audit.beforehand_sgd import walk_of_descent
+from p2pdp.audit.beforehand_shuffle import shuffle_beforehand
 from p2pdp.audit.beforehand_visits import Visits
 from p2pdp.audit.beforehand_walks import A_PRIORI, Walks
 from p2pdp.audit.blanket import blanket_account
@@ -26,8 +27,8 @@ from p2pdp.audit.exact_account import EXACT, exact_account
 from p2pdp.audit.ground import PUBLIC_ROUTE, Finding, Ground
 from p2pdp.audit.iteration import iteration_account
 from p2pdp.audit.local import local_account
+from p2pdp.audit.shuffle_claims import SHUFFLE
 from p2pdp.core.claims import Claim, Refusal
-from p2pdp.core.draws import Mechanism
 from p2pdp.core.errors import UsageError
 from p2pdp.core.ids import Peer
 from p2pdp.protocols.gossiping_plan import AveragingPlan
@@ -42,8 +43,10 @@ OBSERVERS: Final = ("node", "coalition", "curator", "public", "network")
 _LAPLACE_SEEN: Final = "laplace noise has no exact Gaussian leak"
 
 
-def beforehand(run: RunPlan, delta: float, colluders: Sequence[Peer], *, one_value: bool) -> Finding:
-    """Claims and refusals by observer, those about one other node first."""
+def beforehand(
+    run: RunPlan, delta: float, colluders: Sequence[Peer], *, one_value: bool, thorough: bool = False
+) -> Finding:
+    """Claims and refusals by observer, those about one other node first; `thorough` ones may take seconds."""
     if not 0.0 < delta < 1.0:
         raise UsageError("delta must be between 0 and 1")
     cost = cost_of(run.spec)
@@ -51,11 +54,11 @@ def beforehand(run: RunPlan, delta: float, colluders: Sequence[Peer], *, one_val
     if isinstance(run.plan, AveragingPlan):
         found = _gossip(run, delta, colluders)
     elif run.finishes_one_by_one:
-        found = _local(run, delta)
+        found = shuffle_beforehand(run, delta, colluders, NOBODY_OUT)
     elif is_scheduled(run):
         found = _ring(run, delta, colluders)
     elif isinstance(run.plan, SgdPlan):
-        found = walk_of_descent(run, delta, colluders, NOBODY_OUT)
+        found = walk_of_descent(run, delta, colluders, NOBODY_OUT, thorough=thorough)
     else:
         found = _walk(run, delta, colluders, one_value=one_value)
     if not run.finishes_one_by_one:
@@ -67,10 +70,27 @@ def beforehand(run: RunPlan, delta: float, colluders: Sequence[Peer], *, one_val
 
 def node_epsilon(run: RunPlan, delta: float, *, one_value: bool) -> float:
     """The best bound of what one other node will learn; what nobody at all will learn, it will not either."""
+    return epsilon_against(("node",), run, delta, one_value=one_value)
+
+
+def epsilon_against(observers: Sequence[str], run: RunPlan, delta: float, *, one_value: bool) -> float:
+    """The best bound of each of these observers, and of these the largest."""
     claims = beforehand(run, delta, (), one_value=one_value).claims
     most = delta * (1.0 + 1e-12)  # parts of delta that were taken off and put on again
-    covering = [one for one in claims if one.bound and one.delta <= most and one.observer in ("node", "network")]
-    return min((one.epsilon_max for one in covering if one.epsilon_max is not None), default=math.inf)
+    sound = [one for one in claims if one.delta <= most and one.epsilon_max is not None]
+    return max(
+        min((one.epsilon_max or 0.0 for one in sound if covers(one, observer)), default=math.inf)
+        for observer in observers
+    )
+
+
+def covers(claim: Claim, observer: str) -> bool:
+    """Whether a claim bounds what this observer learns: it is about it, or about whoever sees all contents.
+
+    Whoever watches wires under cover sees no contents, and a claim about that covers nobody else.
+    """
+    wires = claim.observer == "network" and claim.method == SHUFFLE
+    return claim.bound and not wires and claim.observer in (observer, "network")
 
 
 def _ring(run: RunPlan, delta: float, colluders: Sequence[Peer]) -> Finding:
@@ -89,15 +109,6 @@ def _gossip(run: RunPlan, delta: float, colluders: Sequence[Peer]) -> Finding:
     observers = ("node", "coalition") if colluders else ("node",)
     found.refusals += refusals_in_advance(observers, EXACT)
     return found
-
-
-def _local(run: RunPlan, delta: float) -> Finding:
-    """Each user puts in one value, under its own noise; nothing else is claimed in advance."""
-    own: dict[Peer, list[tuple[Mechanism, ...]]] = {user: [(run.plan.noise,)] for user in range(run.n)}
-    found = local_account(Ground(run, {}, Transcript(own_noise=own), (), delta, ()))
-    refusals = [Refusal(observer, EXACT, "this is accounted for after the run") for observer in OBSERVERS[:-1]]
-    claims = [replace(_in_advance(claim), assumptions=claim.assumptions) for claim in found.claims]
-    return Finding(claims, [*refusals, *found.refusals])
 
 
 def _in_advance(claim: Claim) -> Claim:

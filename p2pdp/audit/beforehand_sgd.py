@@ -2,7 +2,8 @@
 
 Guarantee: each claim holds a priori, over the law of the walk, for whichever user is worse off; user 0 starts a single
 token, and is counted with that. On other graphs than the complete one the law of the parts between visits is not worked
-out, nor for rates that change, so there the local ceiling stands until an audit knows the path.
+out, nor for rates that change. There, and where steps may expand, what is left is that who takes a step is secret
+(`beforehand_secret.py`, on the complete graph), and the local ceiling.
 """
 
 from __future__ import annotations
@@ -11,9 +12,10 @@ from collections.abc import Sequence
 from typing import Final
 
 from p2pdp.accounting.iteration_walk import Exposure, epsilon
+from p2pdp.audit.beforehand_secret import ratio_of, secret_steps
 from p2pdp.audit.beforehand_visits import Visits
 from p2pdp.audit.beforehand_walks import A_PRIORI, Walks
-from p2pdp.audit.ground import Finding, Ground, sensitivity_of
+from p2pdp.audit.ground import Finding, Ground
 from p2pdp.audit.iteration import ITERATION, terms, why_not
 from p2pdp.core.claims import Claim, Refusal
 from p2pdp.core.ids import Peer
@@ -26,10 +28,13 @@ _NODE: Final = "the observer sees the token at its own visits, and the result"
 _RESULT: Final = "the observer sees the model of each token"
 
 
-def walk_of_descent(run: RunPlan, delta: float, colluders: Sequence[Peer], nobody_out: str) -> Finding:
+def walk_of_descent(
+    run: RunPlan, delta: float, colluders: Sequence[Peer], nobody_out: str, *, thorough: bool = False
+) -> Finding:
     """Claims and refusals; the caller owes a random walk."""
     ground = Ground(run, {}, Transcript(), (), delta, colluders)
     found = Finding()
+    observers = ("node", "curator", "public")[run.n == 1 :]
     reason = why_not_in_advance(run.plan)
     for observer, watched, sees in (("node", True, _NODE), ("curator", False, _RESULT), ("public", False, _RESULT)):
         if watched and run.n == 1:
@@ -38,11 +43,18 @@ def walk_of_descent(run: RunPlan, delta: float, colluders: Sequence[Peer], nobod
             found.refusals.append(Refusal(observer, ITERATION, reason))
         else:
             found.claims.append(_claim(ground, observer, watched=watched, assumed=(sees, _UNIFORM, nobody_out)))
+    if thorough or reason is not None:  # they take their time, and those by iteration are there
+        _add(found, [secret_steps(ground, observer, assumed=(_UNIFORM, nobody_out)) for observer in observers])
     if colluders:
         pooled = "who pools views sees the token more often than is accounted for in advance: the local ceiling stands"
         found.refusals.append(Refusal("coalition", ITERATION, pooled))
     found.claims.append(Walks(ground, Visits(run, delta), nobody_out).network())
     return found
+
+
+def _add(found: Finding, said: Sequence[Claim | Refusal]) -> None:
+    found.claims += [one for one in said if isinstance(one, Claim)]
+    found.refusals += [one for one in said if isinstance(one, Refusal)]
 
 
 def why_not_in_advance(plan: SgdPlan) -> str | None:
@@ -83,9 +95,3 @@ def _claim(ground: Ground, observer: str, *, watched: bool, assumed: tuple[str, 
         violated_pairs=None,
         assumptions=(*assumed, *terms(run), *ground.assumptions),
     )
-
-
-def ratio_of(run: RunPlan) -> float:
-    """How far one contribution can be moved, in standard deviations of its noise; infinite without any."""
-    plan = run.plan
-    return sensitivity_of(run) / plan.noise.scale if plan.noise.name == "gaussian" else float("inf")

@@ -75,7 +75,7 @@ class GossipViews:
         self._received = transcript.received
         self._published: Sequence[LinearForm] = transcript.published
         self._totals: Sequence[LinearForm] = transcript.totals
-        self.graph = _graph(ground)
+        self.graph = graph_of(ground)
         self.weights: Any = None if self.graph is None else sparse_weights(self.graph, run.plan.weights)
         self.regular = self.graph is not None and self._as_the_weights_say()
         self._unknown: set[int] = set()
@@ -215,7 +215,7 @@ class GossipViews:
         return View({layer: sorted(places) for layer, places in seen.items()}, members, drawn)
 
 
-def _graph(ground: Ground) -> Graph | None:
+def graph_of(ground: Ground) -> Graph | None:
     """The graph of a run of fixed weights, as all ledgers have it; None where there is none."""
     plan, n = ground.run.plan, ground.run.n
     if not isinstance(plan, GossipPlan) or plan.coin is not None:

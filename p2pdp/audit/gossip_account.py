@@ -21,6 +21,7 @@ from p2pdp.audit.ground import NOT_AT_HAND, PASSED_THROUGH, PUBLIC_ROUTE, Findin
 from p2pdp.core.claims import Claim, Refusal
 from p2pdp.core.ids import CURATOR
 from p2pdp.mechanisms import gaussian
+from p2pdp.protocols.gossip_sgd import GossipSgdPlan
 from p2pdp.protocols.gossiping_plan import GossipPlan
 from p2pdp.protocols.pairing import PairPlan
 
@@ -36,7 +37,8 @@ Name = int | str | tuple[int, ...]
 
 
 def is_gossip(ground: Ground) -> bool:
-    return isinstance(ground.run.plan, GossipPlan | PairPlan)
+    """Whether each user's one value was averaged; learning has an account of its own (`gossip_descent_account.py`)."""
+    return isinstance(ground.run.plan, GossipPlan | PairPlan) and not isinstance(ground.run.plan, GossipSgdPlan)
 
 
 def gossip_account(ground: Ground) -> Finding:

@@ -59,7 +59,7 @@ def printed_claims(
 def _claim(ground: Ground, views: GossipViews, of: Printed, name: str, leak: Floats, mu_local: float) -> Claim:
     pairs = ~np.isnan(of.exact)
     printed = np.where(pairs, leak, np.nan)
-    epsilons = _epsilons(mu_local**2 * printed[pairs], ground.delta)
+    epsilons = renyi_epsilons(mu_local**2 * printed[pairs], ground.delta)
     worst = np.unravel_index(int(np.argmax(np.where(pairs, printed, -1.0))), printed.shape)
     said = [PUBLIC_ROUTE, _SUM.format(float(np.mean(printed[pairs])))]
     if views.layers.noises:
@@ -82,7 +82,7 @@ def _claim(ground: Ground, views: GossipViews, of: Printed, name: str, leak: Flo
     )
 
 
-def _epsilons(doubled: Floats, delta: float) -> Floats:
+def renyi_epsilons(doubled: Floats, delta: float) -> Floats:
     """Of Rényi divergences alpha times half of these, by the best order; equal ones are converted once."""
     rounded = np.where(doubled > 0.0, doubled, 0.0)
     with np.errstate(divide="ignore"):

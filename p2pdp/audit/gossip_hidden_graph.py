@@ -34,7 +34,7 @@ _TOLD: Final = "values were published, and the theorem knows of none"
 
 def hidden_graph_account(ground: Ground) -> Finding:
     run, plan = ground.run, ground.run.plan
-    if not isinstance(plan, GossipPlan) or plan.noise.name != "gaussian":
+    if not isinstance(plan, GossipPlan) or plan.block or plan.noise.name != "gaussian":
         return Finding()
     graph = run.spec.graph
     if plan.coin is None and (graph.kind not in _ALIKE or graph.public):

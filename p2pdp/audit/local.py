@@ -17,6 +17,7 @@ from p2pdp.mechanisms import gaussian, laplace, randomized_response
 from p2pdp.mechanisms.clipping import Bounds
 from p2pdp.mechanisms.grid import Grid
 from p2pdp.mechanisms.real_reports import RealReports
+from p2pdp.mechanisms.reports import Randomizer
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.protocols.shuffling_plan import ShufflePlan
 
@@ -42,7 +43,11 @@ def local_account(ground: Ground) -> Finding:
         f"what user {who} sent is in its ledger or in those of others" for who in ground.incomplete if is_user(who)
     ]
     if isinstance(run.plan, ShufflePlan):
-        mus, epsilons = None, [epsilon_of_report(run.plan, delta)] * run.n
+        randomizer = run.plan.randomizer
+        mus = None
+        if isinstance(randomizer, RealReports) and randomizer.epsilon is None:
+            mus = [randomizer.mu] * run.n
+        epsilons = [epsilon_of_report(randomizer, delta)] * run.n
     elif run.plan.noise.name in ("gaussian", "none"):
         mus = [_mu(ground.sensitivity, own) for own in transcript.own_noise.values()]
         epsilons = [gaussian.epsilon_of(delta, mu) for mu in mus]
@@ -71,9 +76,8 @@ def local_account(ground: Ground) -> Finding:
     return Finding(claims=[claim])
 
 
-def epsilon_of_report(plan: ShufflePlan, delta: float) -> float:
+def epsilon_of_report(randomizer: Randomizer, delta: float) -> float:
     """Of one report that everybody sees."""
-    randomizer = plan.randomizer
     if isinstance(randomizer, RealReports) and randomizer.epsilon is None:
         return gaussian.epsilon_of(delta, randomizer.mu)
     assert randomizer.epsilon is not None

@@ -2,7 +2,8 @@
 
 A report that is sent in round r is passed on in round r + 1, or, where it came late, in the round after the one that
 its holder had reached by then. When that is depends on clocks and links, not on data, so claims may rest on it. It
-is read from marks: each is sent after all reports of its round.
+is read from marks: each is sent after all reports of its round. What is meant for somebody whose mark of the round
+before is missing stays.
 """
 
 from __future__ import annotations
@@ -24,11 +25,17 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass
 class Timing:
-    """`late[v, w, r]` is the round in which w passes on what v sent it in round r, where that is not r + 1."""
+    """When reports moved otherwise than the walk says: `late[v, w, r]` is the round in which w passes on what v sent it in round r, where that is not r + 1."""
 
     late: dict[tuple[Peer, Peer, int], int] = field(default_factory=dict)
+    passed_over: set[tuple[Peer, Peer, int]] = field(default_factory=set)  # v keeps what it means for w in that round
     torn: bool = False  # some reports of a round came in time and others of it did not
     most_on_edge: int = 0  # reports that one user sent another in one round
+
+    @property
+    def times(self) -> int:
+        """How often somebody was late."""
+        return len(self.late) + len(self.passed_over)
 
 
 def timing_of(views: Mapping[Peer, Contents], rounds: int) -> Timing:
@@ -41,6 +48,7 @@ def timing_of(views: Mapping[Peer, Contents], rounds: int) -> Timing:
 
 def _read(found: Timing, user: Peer, contents: Contents, rounds: int) -> None:
     reached = 0  # the round whose marks it waits for
+    marked: dict[Peer, int] = {}  # the last mark of each neighbour
     came: dict[tuple[Peer, int], set[int]] = {}  # sender, round -> when its reports, and its mark, were passed on
     sent: dict[tuple[Peer, int], int] = {}
     for record in contents.records:
@@ -48,11 +56,15 @@ def _read(found: Timing, user: Peer, contents: Contents, rounds: int) -> None:
             message = public_message(record)
             if message.type == MARK:
                 reached = message.fields[0]
+                if marked.get(record.body[0], 0) < reached - 1:
+                    found.passed_over.add((user, record.body[0], reached))
             elif message.type == RELAY:
                 key = record.body[0], message.fields[1]
                 sent[key] = sent.get(key, 0) + 1
         elif record.kind == RECEIVED and is_user(record.body[1]):
             message = public_message(record)
+            if message.type == MARK:
+                marked[record.body[1]] = message.fields[0]
             if message.type in (MARK, RELAY):
                 number = message.fields[-1]
                 passed_on = number + 1 if number >= reached else min(reached + 1, rounds + 1)
@@ -92,8 +104,9 @@ def laws_with(graph: Graph, stay: float, rounds: int, timing: Timing) -> Floats:
             kept = stay if peers else 1.0
             _add(due, number + 1, place, kept * mass)
             for peer in peers:
-                when = timing.late.get((place, peer, number), number + 1)
-                _add(due, when, peer, (1.0 - stay) / len(peers) * mass)
+                kept_here = (place, peer, number) in timing.passed_over
+                when = number + 1 if kept_here else timing.late.get((place, peer, number), number + 1)
+                _add(due, when, place if kept_here else peer, (1.0 - stay) / len(peers) * mass)
     return np.ascontiguousarray(due.get(rounds + 1, np.zeros_like(users)).T)
 
 

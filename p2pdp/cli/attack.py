@@ -1,42 +1,74 @@
-"""`p2pdp attack`: what one user can read out of its own view."""
+"""`p2pdp attack`: what one user, or the curator of network shuffling, can read out of its own view."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
 from p2pdp.cli.options import AsJson, RunPlace, print_document
+from p2pdp.core.errors import UsageError
 
 if TYPE_CHECKING:
     from p2pdp.runs.attack import Attacked
 
+_CURATOR_HEADINGS: Final = ("user", "its likeliest report", "found", "estimate")
+
 
 def attack(
     place: RunPlace,
-    observer: Annotated[int, typer.Option(metavar="V", help="The user who reads its own view.ledger.")],
+    observer: Annotated[
+        str, typer.Option(metavar="V", help='The user who reads its own view.ledger, or "curator" of shuffling.')
+    ],
     target: Annotated[int | None, typer.Option(metavar="U", help="Only what concerns this user.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Decodes what one user can read in its own view."""
     from p2pdp import api
 
-    found = api.attack(place, observer, target)
+    found = api.attack(place, _observer(observer), target)
     if as_json:
         print_document(found.to_json())
     else:
         _show(found)
 
 
+def _observer(text: str) -> int | str:
+    if text == "curator":
+        return text
+    try:
+        return int(text)
+    except ValueError:
+        raise UsageError(f'--observer {text}: must be a user number, or "curator" of network shuffling') from None
+
+
 def _show(found: Attacked) -> None:
     from p2pdp.cli.tables import columns
 
+    if found.observer == "curator":
+        _show_curator(found.targets)
+        return
     if not found.targets:
         print(f"User {found.observer} can read no contribution alone: all it saw is mixed with others and their noise.")
         return
     headings = ("user", "estimate", "off by", "off its noised value by (sigma)")
     columns([_row(target) for target in found.targets], headings)
     print("A blank means that it cannot be read, or that the targets' own ledgers are not here to compare with.")
+
+
+def _show_curator(targets: list[dict[str, Any]]) -> None:
+    from p2pdp.cli.tables import columns, number
+
+    words = {True: "yes", False: "no", None: ""}
+    rows = []
+    for one in targets:
+        found = number(one["report_probability"]), words[one["report_found"]]
+        rows.append((str(one["user"]), *found, number(one["estimate"])))
+    columns(rows, _CURATOR_HEADINGS)
+    known = [one["report_found"] for one in targets if one["report_found"] is not None]
+    if len(known) > 1:
+        print(f"The likeliest report is the user's own for {sum(known)} of {len(known)} users; blind guesses find one.")
+    print("An estimate is the mean of all reports, each as much as it is likely to be the user's own.")
 
 
 def _row(target: dict[str, Any]) -> tuple[str, ...]:

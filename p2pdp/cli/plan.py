@@ -21,7 +21,7 @@ def plan(
     spec: SpecFile,
     target_epsilon: Annotated[
         float | None,
-        typer.Option(metavar="E", help="How much noise it takes that one other user learns no more than E."),
+        typer.Option(metavar="E", help="How much noise it takes that others learn no more than E of a user."),
     ] = None,
     overrides: Overrides = None,
     as_json: AsJson = False,
@@ -87,7 +87,7 @@ def _of_target(target: Target) -> str:
     up = target.parameter == "sigma"
     shown = _rounded(target.value, up=up)
     return (
-        f"For epsilon {target.epsilon:g} at delta {target.delta:g} against one other user: [noise] "
+        f"For epsilon {target.epsilon:g} at delta {target.delta:g} against {target.against}: [noise] "
         f"{target.parameter} = {shown} (then at most {target.reached:.4g}). Local DP would need "
         f"{_rounded(target.local_value, up=up)}."
     )

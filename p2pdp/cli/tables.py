@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 _LISTED_MAX: Final = 6
 _COLLUDERS_MAX: Final = 4
+_SIDE_BY_SIDE_MAX: Final = 24  # numbers of an estimate that are shown one a line
+_WHO: Final = {"curator": "the curator", "public": "everybody", "network": "whoever watches the network"}
 
 
 def number(value: Any) -> str:
@@ -50,28 +52,9 @@ def _say(console: Console, text: object, *, wrap: bool = True) -> None:
 def show_result(result: Result, folder: Path, *, fast: bool = False, claims: Iterable[Claim] | None = None) -> None:
     console = Console(highlight=False)
     _say(console, f"{result.protocol}, run {result.run_id}, {result.nodes} users")
-    rows = [
-        ("estimate", number(result.estimate)),
-        ("standard error", number(result.standard_error)),
-        ("without noise it would be", number(result.truth)),
-        ("error", number(result.error)),
-        ("hops, messages", f"{result.hops}, {number(result.messages)}")
-        if result.rounds is None
-        else ("rounds, messages", f"{result.rounds}, {number(result.messages)}"),
-        ("seconds", number(result.seconds)),
-        ("faults", ", ".join(f"{kind} {count}" for kind, count in result.faults.items()) or "none"),
-    ]
-    local, central = (result.baselines[name]["standard_error"] for name in ("local", "central"))
-    if local is not None or central is not None:
-        rows.insert(4, ("standard error under local DP", number(local)))
-        rows.insert(5, ("… with a trusted curator", number(central)))
-    if result.scores is not None:
-        rows[4:4] = _score_rows(result)
-    if result.missing:
-        rows.append(("missing users", ", ".join(map(str, result.missing))))
-    if result.trials is not None:
-        rows += _trial_rows(result)
-    columns(rows, console=console)
+    columns(_result_rows(result), console=console)
+    if result.protocol.startswith("shuffle") and isinstance(result.estimate, list):
+        _show_side_by_side(console, result)
     for warning in result.warnings or ():
         _say(console, f"Warning: {warning}")
     if claims is not None:
@@ -84,6 +67,55 @@ def show_result(result: Result, folder: Path, *, fast: bool = False, claims: Ite
         _say(console, f"{folder}: who could have learned what, says: p2pdp audit {folder}", wrap=False)
     if claims is not None:
         _say(console, f"{folder / REPORT_FILE}: the whole report, for a browser", wrap=False)
+
+
+def _result_rows(result: Result) -> list[tuple[str, str]]:
+    rows = [
+        ("estimate", number(result.estimate)),
+        ("standard error", number(result.standard_error)),
+        ("without noise it would be", number(result.truth)),
+        ("error", number(result.error)),
+        ("hops, messages", f"{result.hops}, {number(result.messages)}")
+        if result.rounds is None
+        else ("rounds, messages", f"{result.rounds}, {number(result.messages)}"),
+        ("seconds", number(result.seconds)),
+        ("faults", ", ".join(f"{kind} {count}" for kind, count in result.faults.items()) or "none"),
+    ]
+    if result.traffic is not None:
+        rows[5:5] = _traffic_rows(result.traffic)
+    local, central = (result.baselines[name]["standard_error"] for name in ("local", "central"))
+    if local is not None or central is not None:
+        rows.insert(4, ("standard error under local DP", number(local)))
+        rows.insert(5, ("… with a trusted curator", number(central)))
+    if result.scores is not None:
+        rows[4:4] = _score_rows(result)
+    if result.missing:
+        rows.append(("missing users", ", ".join(map(str, result.missing))))
+    if result.trials is not None:
+        rows += _trial_rows(result)
+    return rows
+
+
+def _traffic_rows(traffic: dict[str, Any]) -> list[tuple[str, str]]:
+    names = {"reports": "reports sent by a user", "bytes": "… and bytes"}
+    return [
+        (text, f"{number(traffic[f'{name}_per_user_mean'])} on average, {traffic[f'{name}_per_user_max']} at most")
+        for name, text in names.items()
+    ]
+
+
+def _show_side_by_side(console: Console, result: Result) -> None:
+    lists = (result.estimate, result.standard_error, result.truth, result.error)
+    shown = [one if isinstance(one, list) else [] for one in lists]
+    if len(shown[0]) > _SIDE_BY_SIDE_MAX:
+        return
+    console.print()
+    rows = [
+        (str(place), *(number(one[place]) if place < len(one) else "" for one in shown))
+        for place in range(len(shown[0]))
+    ]
+    columns(rows, ("place", "estimate", "standard error", "without noise", "error"), console)
+    console.print()
 
 
 def _score_rows(result: Result) -> list[tuple[str, str]]:
@@ -144,7 +176,7 @@ def show_claims(console: Console, claims: Sequence[Claim], refusals: Iterable[Re
     console.print()
     _say(console, "epsilon: worst over all users, and the mean over pairs; given: what the observer is taken to know.")
     if not all(claim.bound for claim in claims):
-        _say(console, "*: a published formula or a forecast, which is no bound.")
+        _say(console, "*: a published formula, a model or a forecast, which is no bound.")
     refused: dict[tuple[str, str], list[str]] = {}
     for refusal in refusals:
         refused.setdefault((refusal.method, refusal.reason), []).append(refusal.observer)
@@ -183,7 +215,8 @@ def in_words(claims: Iterable[Claim]) -> str:
     elif claim.method == "local":
         subject = "The most that anybody could have learned about a user, whatever they saw"
     else:
-        subject = f"The most that the observer called {claim.observer} could have learned about a user"
+        who = _WHO.get(claim.observer, f"the observer called {claim.observer}")
+        subject = f"The most that {who} could have learned about a user"
     epsilon = claim.epsilon_max
     assert epsilon is not None
     if epsilon == math.inf:

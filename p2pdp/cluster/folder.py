@@ -40,7 +40,7 @@ from p2pdp.files.folder import (
     write_text,
 )
 from p2pdp.ledger.journal import PRIVATE, VIEW
-from p2pdp.ledger.records import whole_length
+from p2pdp.ledger.records import LedgerError, whole_length
 from p2pdp.node import roles
 from p2pdp.node.keys import durable_secret, write_durably
 from p2pdp.node.shell import TOTALS_FILE
@@ -167,7 +167,10 @@ def _whole(path: Path) -> bytes:
     if not path.is_file():
         return b""
     data = path.read_bytes()
-    whole = whole_length(data)
+    try:
+        whole = whole_length(data)
+    except LedgerError as error:
+        raise VerificationFailed(f"{path}: {error}; p2pdp verify says more") from None
     if whole < len(data):
         with path.open("r+b") as file:
             file.truncate(whole)

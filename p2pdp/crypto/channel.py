@@ -50,6 +50,7 @@ _SENDER_END: Final = CONTEXT_BYTES + _PEER_BYTES
 _HEADER_BYTES: Final = _SENDER_END + _PEER_BYTES
 # The smallest frame is by far the most frequent: what `pad` makes of what fits into it, in one step.
 _SMALLEST_BYTES: Final = FRAME_SIZES[0] - _OUTER_BYTES
+_MARKER: Final = 0x80
 _ROOM: Final = b"\x80" + bytes(_SMALLEST_BYTES)
 _BODY_SIZES: Final = frozenset(size - FRAME_HEADER_BYTES for size in FRAME_SIZES)
 
@@ -105,7 +106,10 @@ class Channel:
     def __repr__(self) -> str:
         return "Channel()"
 
-    def _agree(self) -> bytes:
+    def agree(self) -> bytes:
+        """Compute what both ends share, if that is not done yet; a key that gives no secret is named here."""
+        if self._shared:
+            return self._shared
         try:
             self._shared = crypto_box_beforenm(self._theirs, self._mine.secret)
         except CryptoError as error:
@@ -116,26 +120,31 @@ class Channel:
     def pair_secret(self) -> bytes:
         """What both ends know and nobody else, for whatever they have to agree on in this run."""
         context = self._header[:CONTEXT_BYTES]
-        return blake2b(context, key=self._shared or self._agree(), person=b"p2pdp pair").digest()
+        return blake2b(context, key=self._shared or self.agree(), person=b"p2pdp pair").digest()
 
     def seal(self, payload: bytes, nonce: bytes) -> bytes:
         """Make the body of a boxed frame."""
         content = self._header + payload
         padded = (content + _ROOM)[:_SMALLEST_BYTES] if len(content) < _SMALLEST_BYTES else pad(content, _OUTER_BYTES)
-        boxed: bytes = crypto_box_easy_afternm(padded, nonce, self._shared or self._agree())
+        boxed: bytes = crypto_box_easy_afternm(padded, nonce, self._shared or self.agree())
         return nonce + boxed
 
     def open(self, body: bytes) -> bytes:
         """Return the payload of a body that the peer sealed for us."""
         if len(body) not in _BODY_SIZES:
             raise ChannelError("truncated")
-        shared = self._shared or self._agree()
+        shared = self._shared or self.agree()
         try:
             padded: bytes = crypto_box_open_easy_afternm(body[NONCE_BYTES:], body[:NONCE_BYTES], shared)
         except CryptoError as error:
             raise ChannelError("not_authentic") from error
         if not padded.startswith(self._expected):
             raise ChannelError(self._difference(padded))
+        if len(padded) == _SMALLEST_BYTES:  # nothing would have fitted into a smaller one
+            content = padded.rstrip(b"\0")
+            if content[-1] != _MARKER or len(content) <= _HEADER_BYTES:
+                raise ChannelError("bad_padding")
+            return content[_HEADER_BYTES:-1]
         try:
             content = unpad(padded, _OUTER_BYTES)
         except PaddingError as error:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import os
 from hashlib import blake2b, shake_256
 from typing import Final, Protocol
+from weakref import WeakSet
 
 SALT_BYTES: Final = 16
 NONCE_BYTES: Final = 24
@@ -36,27 +37,41 @@ class Entropy(Protocol):
     def seed(self) -> bytes: ...
 
 
+_to_forget: Final[WeakSet[SystemEntropy]] = WeakSet()
+
+
+def _forked() -> None:
+    for entropy in _to_forget:
+        entropy.forget()
+
+
+os.register_at_fork(after_in_child=_forked)
+
+
 class SystemEntropy:
     """Entropy of the operating system, fetched in blocks."""
 
     def __init__(self) -> None:
         """Fetch nothing yet, so that an object made before a fork does no harm either."""
         self._block = b""
-        self._at = 0
-        self._process = 0
+        self._at = _BLOCK_BYTES
+        _to_forget.add(self)
 
     def __repr__(self) -> str:
         return "SystemEntropy()"
 
     def _draw(self, count: int) -> bytes:
-        process = os.getpid()
-        at, end = self._at, self._at + count
-        if end > len(self._block) or process != self._process:
+        at = self._at
+        end = self._at = at + count
+        if end > _BLOCK_BYTES:
             self._block = os.urandom(_BLOCK_BYTES)
-            self._process = process
             at, end = 0, count
-        self._at = end
+            self._at = end
         return self._block[at:end]
+
+    def forget(self) -> None:
+        """In a child, after a fork: what is left of the block is its parent's."""
+        self._at = _BLOCK_BYTES
 
     def salt(self) -> bytes:
         return self._draw(SALT_BYTES)

@@ -69,6 +69,10 @@ class RosterEntry:
             crypto_scalarmult(_ANY_SCALAR, self.box)
         except CryptoError:
             return False
+        return self.is_signed(run_id)
+
+    def is_signed(self, run_id: bytes) -> bool:
+        """The first half: whoever agrees on a secret with this key finds out about the second."""
         return verify_labelled(self.identity, self.signature, _ENTRY_LABEL, run_id, self.box)
 
 
@@ -160,7 +164,7 @@ class Roster:
             raise RosterError(f"the roster has {self.n} users, and no user {peer}")
         entry = {BOOTSTRAP: self.bootstrap, CURATOR: self.curator}[peer] if peer < 0 else self.entries[peer]
         if peer not in self._valid:
-            if not entry.is_valid(self.run_id):
+            if not entry.is_signed(self.run_id):
                 raise RosterError(f"the roster's entry of {peer_name(peer)} has no valid signature for this run")
             self._valid.add(peer)
         return entry

@@ -32,6 +32,7 @@ from p2pdp.files.combinations import (
     regression,
     ring,
     ring_sum,
+    unit_vectors,
 )
 from p2pdp.files.schema import SECTIONS
 
@@ -58,7 +59,10 @@ ONLY: Final[dict[str, tuple[Test, str]]] = {
         "only walk.sum on a ring with gaussian noise can share a draw among users.",
     ),
     "noise.encoding": (mechanism("randomized_response"), "only randomized_response encodes categories."),
-    "data.clip": (lambda s: not histogram(s), "categories are not clipped."),
+    "data.clip": (
+        lambda s: not histogram(s) and not unit_vectors(s),
+        "only numbers are clipped, neither categories nor the directions that privunit reports.",
+    ),
     "data.path": (from_file, 'only kinds "csv" and "npy" are read from a file.'),
     "data.columns": (from_file, 'only kinds "csv" and "npy" have columns.'),
     "data.header": (lambda s: s.data.kind == "csv", 'only kind "csv" has a header line.'),
@@ -96,7 +100,10 @@ NEEDED: Final[dict[str, tuple[Test, str]]] = {
     ),
     "noise.delta": (exact_pair, "gaussian noise set by epsilon needs it; or give sigma instead of both."),
     "data.path": (from_file, 'kinds "csv" and "npy" need it.'),
-    "data.clip": (numbers, "sums and means need bounds [low, high] that hold for every number."),
+    "data.clip": (
+        lambda s: numbers(s) and not unit_vectors(s),
+        "sums and means need bounds [low, high] that hold for every number.",
+    ),
     "data.target": (regression, "a regression needs it."),
     "task.categories": (histogram, "a histogram needs their number."),
     "task.clip": (learns, "learning needs the bound of a gradient's norm."),

@@ -30,12 +30,13 @@ DEFAULT_TASKS: Final = {
 }
 _DATA: Final = {
     "sum": ("uniform", "normal", "csv", "npy"),
-    "mean": ("uniform", "normal", "csv", "npy"),
+    "mean": ("uniform", "normal", "unit_mixture", "csv", "npy"),
     "histogram": ("categories", "csv", "npy"),
     "linear_regression": ("csv", "npy"),
     "logistic_regression": ("csv", "npy"),
     "own": ("csv", "npy"),
 }
+_UNIT_DATA: Final = ("unit_mixture", "csv", "npy")
 _MECHANISMS: Final = {
     ("walk", "sum"): ("gaussian", "laplace", "none"),
     ("walk", "mean"): ("gaussian", "laplace", "none"),
@@ -92,6 +93,11 @@ def numbers(spec: Spec) -> bool:
     return spec.task.kind in ("sum", "mean")
 
 
+def unit_vectors(spec: Spec) -> bool:
+    """Whether values are directions, which need no bounds."""
+    return spec.noise.mechanism == "privunit"
+
+
 def histogram(spec: Spec) -> bool:
     return spec.task.kind == "histogram"
 
@@ -139,6 +145,21 @@ POSSIBLE: Final[tuple[tuple[str, Test, Callable[[Spec], str]], ...]] = (
         "data.kind",
         lambda s: s.data.kind in _DATA[s.task.kind],
         lambda s: f"task {s.task.kind} takes {_or(_DATA[s.task.kind])} data, not {s.data.kind}.",
+    ),
+    (
+        "data.kind",
+        lambda s: not unit_vectors(s) or s.data.kind in _UNIT_DATA,
+        lambda s: f"privunit reports directions: it takes {_or(_UNIT_DATA)} data, not {s.data.kind}.",
+    ),
+    (
+        "data.kind",
+        lambda s: unit_vectors(s) or s.data.kind != "unit_mixture",
+        lambda s: f'unit_mixture holds directions for mechanism "privunit", not {s.noise.mechanism}.',
+    ),
+    (
+        "data.unit_norm",
+        lambda s: not (unit_vectors(s) and from_file(s)) or s.data.unit_norm,
+        lambda _: "privunit reports directions; unit_norm = true scales rows to length 1.",
     ),
     (
         "noise.epsilon",

@@ -5,6 +5,8 @@ rows for numbers, `Categories` for histograms, `Examples` (`files/examples.py`) 
 Everything is checked when it is read: a cell that is missing, no number, not finite or no category
 is an error that names file, line (of an npy file: row) and column, never the value.
 
+Where directions are reported (privunit), rows are scaled to length 1; one of zeros has none and is refused.
+
 Synthetic users have one value each, from a random stream of their own, so that user i's value does
 not depend on how many users there are. A spec without a seed has the data of seed 0: the values are
 made up and protect nobody, so that is no secret. Of a file with R rows user i of n has the rows
@@ -23,10 +25,13 @@ import numpy as np
 
 from p2pdp.core.errors import UsageError
 from p2pdp.core.spec import DataPart, Spec
+from p2pdp.files.combinations import unit_vectors
 from p2pdp.files.tables import Table, read_table, refuse_cells
 from p2pdp.mechanisms.clipping import Bounded, Bounds, clip
+from p2pdp.tasks.unit_mixture import DIMENSIONS, mixed_direction
 
 _LEARNING_KEYS: Final = ("target", "rule", "target_range", "standardize", "unit_norm", "split_by")
+_UNIT_BALL: Final = Bounds(-1.0, 1.0)  # of each number of a direction
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +68,12 @@ def load_data(spec: Spec, n: int) -> DataSet:
         return DataSet(n, *examples_of_users(spec, n, lambda i: _synthetic(spec, i)))
     for key in _LEARNING_KEYS:
         value = getattr(data, key)
+        if key == "unit_norm" and unit_vectors(spec):
+            continue
         if value is not None and value is not False:  # column 0 is a target too
             raise UsageError(f"[data] {key}: comes with learning tasks; {spec.run.protocol} cannot use it.")
+    if data.kind == "unit_mixture":
+        return DataSet(n, DIMENSIONS, lambda i: _of_mixture(spec, i, n))
     if data.kind not in ("csv", "npy"):
         return DataSet(n, 1, lambda i: _synthetic(spec, i))
     table = read_table(data)
@@ -73,6 +82,8 @@ def load_data(spec: Spec, n: int) -> DataSet:
     refuse_cells(table, ~np.isfinite(table.rows), "is not a finite number")
     if spec.task.kind == "histogram":
         return _categories_of(table, spec.task.categories, n)
+    if unit_vectors(spec):
+        return _directions_of(table, n)
     rows = table.rows[:, 0] if len(table.columns) == 1 else table.rows
     bounds = _bounds(data)
     return DataSet(n, len(table.columns), lambda i: clip(rows[_own(i, n, len(rows))], bounds))
@@ -94,12 +105,16 @@ def _checked_categories(categories: int | None) -> int:
     return categories
 
 
-def _synthetic(spec: Spec, i: int) -> Bounded | Categories:
-    """User i's one value; category k is drawn with a probability proportional to 1/(k + 1)."""
+def _uniforms(spec: Spec, i: int, shape: tuple[int, ...]) -> Any:
+    """User i's own random numbers."""
     name = f"{spec.data.kind} {spec.run.seed or 0} {i}"
     key = hashlib.blake2b(name.encode(), digest_size=16, person=b"p2pdp data").digest()
-    generator = np.random.Generator(np.random.Philox(key=int.from_bytes(key, "big")))
-    first, second = generator.random(2).tolist()
+    return np.random.Generator(np.random.Philox(key=int.from_bytes(key, "big"))).random(shape)
+
+
+def _synthetic(spec: Spec, i: int) -> Bounded | Categories:
+    """User i's one value; category k is drawn with a probability proportional to 1/(k + 1)."""
+    first, second = _uniforms(spec, i, (2,)).tolist()
     if spec.data.kind == "categories":
         categories = _checked_categories(spec.task.categories)
         shares = np.cumsum(1 / np.arange(1, categories + 1))
@@ -109,6 +124,24 @@ def _synthetic(spec: Spec, i: int) -> Bounded | Categories:
         return clip([bounds.low + (bounds.high - bounds.low) * first], bounds)
     # Box and Muller's method: numpy's own normal draws may change from one release to the next.
     return clip([math.sqrt(-2 * math.log1p(-first)) * math.cos(2 * math.pi * second)], bounds)
+
+
+def _of_mixture(spec: Spec, i: int, n: int) -> Bounded:
+    first, second = _uniforms(spec, i, (2, DIMENSIONS))
+    normals = np.sqrt(-2.0 * np.log1p(-first)) * np.cos(2.0 * np.pi * second)
+    return clip(mixed_direction(i, n, normals)[None], _UNIT_BALL)
+
+
+def _directions_of(table: Table, n: int) -> DataSet:
+    if len(table.columns) < 2:
+        raise UsageError("[data] columns: privunit reports directions in two dimensions or more, and this is one.")
+    largest = np.abs(table.rows).max(axis=1)
+    if np.any(largest == 0.0):
+        row = int(np.argmin(largest))
+        raise UsageError(f"{table.path} {table.unit} {table.lines[row]}: is all zeros, and so has no direction.")
+    scaled = table.rows / largest[:, None]  # whose squares neither vanish nor grow beyond all numbers
+    rows = scaled / np.linalg.norm(scaled, axis=1, keepdims=True)
+    return DataSet(n, len(table.columns), lambda i: clip(rows[_own(i, n, len(rows))], _UNIT_BALL))
 
 
 def _categories_of(table: Table, given: int | None, n: int) -> DataSet:

@@ -240,7 +240,7 @@ SECTIONS: Final[dict[str, Section]] = {
         "encoding": one_of("binary", "unary"), "sampler": one_of("exact", "fast"),
     }),
     "data": Section(parts.DataPart, {
-        "kind": one_of("uniform", "normal", "categories", "csv", "npy"), "clip": bounds, "path": text,
+        "kind": one_of("uniform", "normal", "unit_mixture", "categories", "csv", "npy"), "clip": bounds, "path": text,
         "columns": columns, "header": truth, "separator": separator, "target": column, "rule": rule,
         "target_range": bounds, "standardize": standards, "unit_norm": truth, "split_by": column,
     }),

@@ -45,7 +45,8 @@ class Guardian:
     def __init__(self) -> None:
         self._origins: dict[int, Origin] = {}
         self._settled: dict[Peer, dict[int, int]] = {}  # guardian -> item -> last step at which it settled
-        self._reports: dict[tuple[Peer, int], int] = {}  # guardian, item -> the same, since reports were last taken
+        self._reports: list[Report] = []  # not sorted in yet; a tick does that
+        self._news: dict[tuple[Peer, int], int] = {}  # guardian, item -> step, since reports were last taken
         self.watches: dict[int, Watch] = {}
 
     def received(self, custody: Custody, sender: Peer) -> None:
@@ -53,9 +54,12 @@ class Guardian:
         item, step = custody
         self.watches.pop(item, None)
         origin = self._origins.get(item)
-        if origin is not None and not origin.settled:
+        if origin is None:
+            self._origins[item] = Origin(sender, step)
+            return
+        if not origin.settled:
             self._report(origin.guardian, item, origin.step)
-        self._origins[item] = Origin(sender, step)
+        origin.guardian, origin.step, origin.settled = sender, step, False
 
     def passed(self, custody: Custody, to: Peer, number: int, now_s: float) -> None:
         item, step = custody
@@ -74,17 +78,24 @@ class Guardian:
             self._report(origin.guardian, item, origin.step)
 
     def _report(self, guardian: Peer, item: int, step: int) -> None:
-        self._settled.setdefault(guardian, {})[item] = step
-        self._reports[guardian, item] = step
+        self._reports.append((guardian, item, step))
 
     def take_reports(self) -> list[Report]:
         """What has settled since they were last taken; of each item the last step is enough for a guardian."""
-        reports = [(guardian, item, step) for (guardian, item), step in self._reports.items()]
-        self._reports.clear()
+        self._sort()
+        reports = [(guardian, item, step) for (guardian, item), step in self._news.items()]
+        self._news.clear()
         return reports
+
+    def _sort(self) -> None:
+        for guardian, item, step in self._reports:
+            self._settled.setdefault(guardian, {})[item] = step
+            self._news[guardian, item] = step
+        self._reports.clear()
 
     def settled_for(self, guardian: Peer) -> list[tuple[int, int]]:
         """All that has settled for this guardian, for when an earlier report may have been lost."""
+        self._sort()
         return sorted(self._settled.get(guardian, {}).items())
 
     def settled(self, peer: Peer, item: int, step: int) -> None:

@@ -18,16 +18,17 @@ from p2pdp.core import messages
 from p2pdp.core.draws import Sampler
 from p2pdp.core.events import Event, Machine, Received, Started, Woken, tell
 from p2pdp.core.ids import CURATOR, Peer
-from p2pdp.core.step import Fault, Message, Output, Send
+from p2pdp.core.step import Fault, Message, Output, Send, Step
 from p2pdp.host.closing import close, hand_in
 from p2pdp.host.custody import Guardian
 from p2pdp.host.draws import RecordedDraws
 from p2pdp.host.effects import Effects, Entropy, Timing
 from p2pdp.host.forms import heed, heed_after_close, read_message
+from p2pdp.host.lane import Lane
 from p2pdp.host.meetings import Meetings
 from p2pdp.host.notes import Notes
 from p2pdp.host.peers import Arrival, Peers
-from p2pdp.host.restart import expected_to_answer, recount, run_again
+from p2pdp.host.restart import prepare, run_again
 from p2pdp.host.seat import Seat
 from p2pdp.ledger.journal import VIEW, Journal
 from p2pdp.ledger.records import CLOSED, OPENED, OWN, PUBLISHED, RECEIVED, SALT_BYTES, SENT, STARTED, WOKEN
@@ -62,6 +63,9 @@ class Host:
         self._guardian = Guardian()
         self._peers = Peers(seat, entropy, self._timing, self._guardian)
         self._draws = RecordedDraws(journal, sampler, entropy, Meetings(seat, self._peers.channel).toss)
+        self._lane = Lane(
+            seat.me, machine, journal, self._peers, self._draws, entropy, check, self._carry, self._timing.resend_s
+        )
         self._outputs: list[Output] = []
         self._notes = Notes(journal, entropy)
         self._machine_wake_at_s: float | None = None
@@ -70,13 +74,13 @@ class Host:
         self._replayed: dict[Peer, int] = {}
         self._handed_in = False
         self.fault_counts = self._notes.counts
-        self.messages_sent = 0
+        self.wants_idle = False  # for `idle`, when there is nothing else to do
+        self.over = False  # its process need not go on
 
     def begin(self, now_s: float) -> Effects:
         """Opens a new ledger and starts, or rejoins with a stored one."""
         if self._journal.replaying:
-            recount(self._journal, self._peers)
-            self._peers.silent, self._peers.expected_hellos = True, expected_to_answer(self._journal, self._seat)
+            prepare(self._journal, self._peers, self._seat)
             self._rejoin_by_s = now_s + self._timing.rejoin_s
             last = self._journal.stored()[-1]
             if last.kind == CLOSED:
@@ -93,10 +97,10 @@ class Host:
         return self._effects(now_s)
 
     def frame(self, data: bytes, now_s: float) -> Effects:
-        arrival = self._peers.arrive(data, now_s)
-        if arrival is not None:
-            self._take(arrival, now_s)
-        elif self._peers.silent and not self._peers.expected_hellos:
+        link = self._peers.open(data)
+        if link is not None and not self._lane.take(link, self._peers.content, now_s):
+            self._take(self._peers.read(link, now_s), now_s)
+        if self._peers.silent and not self._peers.expected_hellos:
             self._rejoin(now_s)
         return self._effects(now_s)
 
@@ -134,10 +138,6 @@ class Host:
         return self._effects(now_s)
 
     @property
-    def wants_idle(self) -> bool:
-        return self._draws.used_up
-
-    @property
     def proved(self) -> tuple[Peer | None, bool]:  # who the last frame was from, if authentic, and whether it had news
         return self._peers.proved, self._peers.fresh
 
@@ -145,6 +145,10 @@ class Host:
     def stopped(self) -> bool:
         """Its disk was rolled back: it must never draw again."""
         return self._peers.rolled_back
+
+    @property
+    def messages_sent(self) -> int:
+        return self._peers.messages_sent
 
     def heard(self, peer: Peer) -> bool:  # since this process began
         return self._peers.link(peer).last_heard_s > 0.0
@@ -154,18 +158,14 @@ class Host:
         return self._journal.closed and not self._peers.silent
 
     @property
-    def over(self) -> bool:  # its process need not go on
-        return self._peers.rolled_back or (self._journal.closed and self.done)
-
-    @property
     def done(self) -> bool:
         """Closed, and the curator has its head: the process may end."""
         return self.closed and self._handed_in and not self._peers.link(CURATOR).waiting
 
     # Events
 
-    def _take(self, arrival: Arrival, now_s: float) -> None:
-        if self._peers.rolled_back:
+    def _take(self, arrival: Arrival | None, now_s: float) -> None:
+        if arrival is None or self._peers.rolled_back:
             return
         peer, packed, part = arrival
         salt, value = part[:SALT_BYTES], part[SALT_BYTES:]
@@ -188,28 +188,31 @@ class Host:
         if kind == WOKEN:
             self._machine_wake_at_s = None
         self._journal.append(kind, body, value, salt)
-        mine = self._tell(event, now_s)
-        if mine:
-            self._to_myself(mine, now_s)
+        if isinstance(event, Received):
+            heed(self._peers, self._seat, event.sender, event.message, now_s)
+        self._carry(tell(self._machine, event, now_s, self._draws), now_s)
+
+    def _carry(self, step: Step, now_s: float) -> None:
+        """Acts on all that the machine wants, and on what it wants when it gets its messages to itself."""
+        self._to_myself(self._carry_out(step, now_s), now_s)
         if self._machine.finished and not self._journal.closed and not self._journal.replaying:
             close(self._journal, self._seat)
             self._peers.closed = True
             self._peers.flush(now_s)
 
     def _to_myself(self, sends: list[Send], now_s: float) -> None:
-        me, told = self._seat.me, deque[Event]()
+        me, told = self._seat.me, deque[Received]()
         while sends or told:
             for _, message, _ in sends:
                 value = pack_value(message.value)
                 self._journal.append(OWN, (now_s, pack_message(message)), value, self._salt_for(value))
                 told.append(Received(me, message))
-            sends = self._tell(told.popleft(), now_s)
+            event = told.popleft()
+            heed(self._peers, self._seat, me, event.message, now_s)
+            sends = self._carry_out(tell(self._machine, event, now_s, self._draws), now_s)
 
-    def _tell(self, event: Event, now_s: float) -> list[Send]:
-        """Tells the machine and carries out its step; what it sends to itself is given back, to be told next."""
-        if isinstance(event, Received):
-            heed(self._peers, self._seat, event.sender, event.message, now_s)
-        step = tell(self._machine, event, now_s, self._draws)
+    def _carry_out(self, step: Step, now_s: float) -> list[Send]:
+        """Carries out a step; what it sends to the machine itself is given back, to be told next."""
         for output in step.outputs:
             value = pack_value(output.value)
             self._journal.append(PUBLISHED, (pack_message(Message(*output)),), value, self._salt_for(value))
@@ -230,12 +233,12 @@ class Host:
         to, message, custody = send
         packed, value = pack_message(message), pack_value(message.value)
         again = self._journal.replaying
-        part = self._journal.append(SENT, (to, packed), value, self._entropy.salt() if value and not again else b"")
+        part = self._journal.append(SENT, (to, packed), value, self._salt_for(value))
         if again:  # its link counted it when the ledger was read
             number = self._replayed[to] = self._replayed.get(to, 0) + 1
         else:
             number = self._peers.send(to, packed, part, now_s)
-            self.messages_sent += 1
+            self._peers.messages_sent += 1
         if custody is not None:
             self._guardian.passed(custody, to, number, now_s)
 
@@ -271,17 +274,17 @@ class Host:
         peers = self._peers
         if peers.faults:
             self._notes.take(peers.faults)
-        frames, peers.frames = tuple(peers.frames), []
-        outputs, self._outputs = tuple(self._outputs), []
-        faults = self._notes.take_new() if self._notes.new else ()
-        writes, self._journal.writes = tuple(self._journal.writes), []
-        return Effects(writes, frames, self._wake_at_s(now_s), outputs, faults)
+        frames, outputs = peers.frames, self._outputs
+        peers.frames, self._outputs = [], []
+        faults, writes = (self._notes.take_new() if self._notes.new else ()), tuple(self._journal.take_writes())
+        self.wants_idle = self._draws.used_up
+        self.over = peers.rolled_back or (self._journal.closed and self.done)
+        return tuple.__new__(Effects, (writes, tuple(frames), self._wake_at_s(now_s), tuple(outputs), faults))
 
     def _machine_wake(self) -> float | None:
         """When the machine wants to be woken; after a restart only once its peers had time to answer."""
-        if self._journal.closed or self._machine_wake_at_s is None:
-            return None
-        return max(self._machine_wake_at_s, self._machine_sleeps_until_s)
+        at_s = None if self._journal.closed else self._machine_wake_at_s
+        return at_s if at_s is None else max(at_s, self._machine_sleeps_until_s)
 
     def _wake_at_s(self, now_s: float) -> float | None:
         peers = self._peers
@@ -292,7 +295,6 @@ class Host:
             return None if self._rejoin_by_s is None else min(retry_s, self._rejoin_by_s)
         if self._journal.closed and not self._handed_in:
             return now_s  # the skeleton is read when what was written here is stored
-        if peers.check_at_s is None and self._guardian.watches:
-            peers.check_at_s = now_s + self._timing.resend_s / 2
-        times = [at_s for at_s in (peers.dues.tick_at_s, peers.check_at_s, self._machine_wake()) if at_s is not None]
-        return min(times, default=None)
+        at_s = peers.wake_at_s(now_s)
+        machine_at_s = None if self._machine_wake_at_s is None else self._machine_wake()
+        return machine_at_s if at_s is None or (machine_at_s is not None and machine_at_s < at_s) else at_s

@@ -22,7 +22,6 @@ from collections import deque
 from dataclasses import dataclass
 from enum import Enum
 from hashlib import blake2b
-from itertools import islice
 from struct import Struct
 from typing import Any, Final, NamedTuple
 
@@ -38,12 +37,11 @@ SETTLED: Final = 16  # data: reports of what has settled are here too
 _REMEMBERED_DIGESTS: Final = 64
 _HEAD: Final = Struct(">BQQ")
 _LENGTH: Final = Struct(">I")
-_DATA_HEAD: Final = Struct(">BQQI")
-DATA_HEAD_BYTES: Final[int] = _DATA_HEAD.size
+DATA_HEAD: Final = Struct(">BQQI")
+DATA_HEAD_BYTES: Final[int] = DATA_HEAD.size
 _REPORT: Final = Struct(">QQ")
 REPORTED_MAX: Final = (1 << 64) - 1
 _REPORTS_MAX: Final = 255
-_UNDIGESTED_MAX: Final = 16
 _new: Final = tuple.__new__  # named tuples take their arguments through a function of Python, and this is a hot place
 _START: Final = bytes(16)
 _NONE: Final[list[Any]] = []
@@ -90,6 +88,7 @@ class Waiting(NamedTuple):
     number: int
     message: bytes
     value: bytes
+    digest: bytes  # the running one, with this message
 
 
 class Payload(NamedTuple):
@@ -107,8 +106,8 @@ class Payload(NamedTuple):
 def parse_payload(data: bytes) -> Payload:
     try:
         if data[:1] in _DATA_FLAGS:
-            flags, number, acknowledged, length = _DATA_HEAD.unpack_from(data)
-            start, settled = (DATA_HEAD_BYTES, _NONE) if flags == DATA else _reports(data)
+            flags, number, acknowledged, length = DATA_HEAD.unpack_from(data)
+            start, settled = (DATA_HEAD_BYTES, _NONE) if flags == DATA else reports(data)
             end = start + length
             if number == 0 or end > len(data):
                 raise CodecError("a message without a number, or shorter than it says")
@@ -127,7 +126,7 @@ def parse_payload(data: bytes) -> Payload:
     return Payload(flags, number, acknowledged, b"", b"", settled, hello)
 
 
-def _reports(data: bytes) -> tuple[int, list[Any]]:
+def reports(data: bytes) -> tuple[int, list[Any]]:
     """Where the message begins, and the reports before it."""
     if len(data) <= DATA_HEAD_BYTES:
         raise CodecError("truncated payload")
@@ -139,27 +138,23 @@ def _reports(data: bytes) -> tuple[int, list[Any]]:
 
 
 class Link:
-    """Numbers, digests and what waits for an acknowledgement, for one peer.
-
-    Digests are brought up to date when they are asked for, or some messages at a time, since a hop needs none.
-    """
+    """Numbers, digests and what waits for an acknowledgement, for one peer."""
 
     __slots__ = (
-        "_acknowledged_digest", "_received_digest", "_recent", "_sent_digested", "_undigested", "acknowledged",
-        "doubted", "gap_after", "last_heard_s", "passed_over", "peer", "received", "refused", "resend_at_s",
-        "resend_wait_s", "sent", "settled", "waiting",
+        "_acknowledged_digest", "_recent", "acknowledged", "doubted", "gap_after", "last_heard_s", "passed_over",
+        "peer", "received", "received_digest", "refused", "resend_at_s", "resend_wait_s", "sent", "sent_digest",
+        "settled", "waiting",
     )  # fmt: skip
 
     def __init__(self, peer: Peer) -> None:
         self.peer = peer
         self.sent = 0
+        self.sent_digest = _START
         self.received = 0
-        self._received_digest = _START  # without what is undigested
-        self._undigested: list[tuple[bytes, bytes]] = []
+        self.received_digest = _START
         self._recent: deque[tuple[int, bytes]] = deque(maxlen=_REMEMBERED_DIGESTS)
         self.acknowledged = 0  # by the peer, of ours
         self._acknowledged_digest = _START
-        self._sent_digested = (0, _START)  # the last number whose digest was asked for
         self.waiting: deque[Waiting] = deque()
         self.settled: dict[int, int] = {}  # item -> step, to be told to this peer
         self.last_heard_s = 0.0
@@ -172,39 +167,23 @@ class Link:
 
     def push(self, message: bytes, value: bytes) -> Waiting:
         """Numbers a message; the caller has its ledger record already."""
-        self.sent += 1
-        item = _new(Waiting, (self.sent, message, value))
+        number = self.sent = self.sent + 1
+        head = self.sent_digest + _LENGTH.pack(len(message))
+        digest = self.sent_digest = blake2b(head + message + value, digest_size=16).digest()
+        item = _new(Waiting, (number, message, value, digest))
         if not self.refused:
             self.waiting.append(item)
         return item
 
     def took(self, message: bytes, value: bytes) -> None:
         """Counts a message as received; the caller has its ledger record already."""
-        self.received += 1
-        self._undigested.append((message, value))
-        if len(self._undigested) == _UNDIGESTED_MAX:
-            self._digest()
-
-    def _digest(self) -> None:
-        number = self.received - len(self._undigested)
-        for message, value in self._undigested:
-            number += 1
-            self._received_digest = running_digest(self._received_digest, message, value)
-            self._recent.append((number, self._received_digest))
-        self._undigested.clear()
-
-    @property
-    def received_digest(self) -> bytes:
-        self._digest()
-        return self._received_digest
-
-    @property
-    def sent_digest(self) -> bytes:
-        return self._sent_digest_at(self.sent)
+        number = self.received = self.received + 1
+        head = self.received_digest + _LENGTH.pack(len(message))
+        digest = self.received_digest = blake2b(head + message + value, digest_size=16).digest()
+        self._recent.append((number, digest))
 
     def repeats(self, number: int, message: bytes, value: bytes) -> bool | None:
         """Whether an old number carries what it carried before; None when that is too long ago."""
-        self._digest()
         digests = dict(self._recent)
         if number not in digests:
             return None
@@ -216,8 +195,7 @@ class Link:
         if number > self.sent:
             return False
         while self.waiting and self.waiting[0].number <= number:
-            item = self.waiting.popleft()
-            self._acknowledged_digest = running_digest(self._acknowledged_digest, item.message, item.value)
+            self._acknowledged_digest = self.waiting.popleft().digest
         if number > self.acknowledged:
             self.acknowledged = number
             self.resend_wait_s = 0.0
@@ -225,7 +203,7 @@ class Link:
         return True
 
     def data(self, item: Waiting) -> bytes:
-        head = _DATA_HEAD.pack(DATA, item.number, self.received, len(item.message))
+        head = DATA_HEAD.pack(DATA, item.number, self.received, len(item.message))
         return head + item.message + item.value
 
     def data_with_reports(self, item: Waiting, room_bytes: int) -> bytes:
@@ -234,7 +212,7 @@ class Link:
         if not told:
             return self.data(item)
         reports = b"".join([_REPORT.pack(entry, self.settled.pop(entry)) for entry in told])
-        head = _DATA_HEAD.pack(DATA | SETTLED, item.number, self.received, len(item.message))
+        head = DATA_HEAD.pack(DATA | SETTLED, item.number, self.received, len(item.message))
         return head + bytes((len(told),)) + reports + item.message + item.value
 
     def control(self, flags: int, hello: Hello | None = None) -> bytes:
@@ -247,13 +225,9 @@ class Link:
 
     def _sent_digest_at(self, number: int) -> bytes:
         """The digest after a message that the peer has, or that still waits."""
-        at, digest = self._sent_digested
-        if not self.acknowledged <= at <= number:
-            at, digest = self.acknowledged, self._acknowledged_digest
-        for item in islice(self.waiting, at - self.acknowledged, number - self.acknowledged):
-            digest = running_digest(digest, item.message, item.value)
-        self._sent_digested = number, digest
-        return digest
+        if number == self.acknowledged:
+            return self._acknowledged_digest
+        return self.waiting[number - self.acknowledged - 1].digest
 
     def compare(self, theirs: Hello) -> Verdict:
         """Judges the other end's memory against ours; changes nothing.

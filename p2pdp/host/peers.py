@@ -15,10 +15,11 @@ from p2pdp.core.step import Fault
 from p2pdp.crypto.channel import Channel, ChannelError, padding_bytes
 from p2pdp.crypto.roster import RosterError
 from p2pdp.host import link as links
+from p2pdp.host.control import heed_control
 from p2pdp.host.custody import Guardian
 from p2pdp.host.dues import Dues
 from p2pdp.host.effects import Entropy, Timing
-from p2pdp.host.link import DATA_HEAD_BYTES, Hello, Link, Payload, Verdict, parse_payload
+from p2pdp.host.link import DATA_HEAD_BYTES, Link, Payload, parse_payload
 from p2pdp.host.seat import Seat
 from p2pdp.wire.codec import CodecError
 from p2pdp.wire.frames import BOXED, BOXED_HEADER, BOXED_START, FRAME_HEADER_BYTES, encode_frame
@@ -42,19 +43,21 @@ class Peers:
         self._entropy = entropy
         self._timing = timing
         self.guardian = guardian
-        self._frame_header = encode_frame(BOXED, seat.me, b"")
-        self._channels: dict[Peer, Channel] = {}
+        self.frame_header = encode_frame(BOXED, seat.me, b"")
+        self.channels: dict[Peer, Channel] = {}
         self.links: dict[Peer, Link] = {}
         self.frames: list[tuple[Peer, bytes]] = []
         self.proved: Peer | None = None  # whose the last frame was, if it was authentic
         self.fresh = False  # whether it told us something that no older frame of that peer can have told
         self.faults: list[Fault] = []
+        self.messages_sent = 0
+        self.content = b""  # of the last frame, if it was authentic
         self.rolled_back = False
         self.closed = False  # the ledger is: messages are looked at, in any order, and none is counted any more
         self.silent = False  # while rejoining: compare numbers, send and take nothing
         self.expected_hellos: set[Peer] = set()
         self.dues = Dues(seat.me, guardian, timing.tick_s)
-        self._waiting: set[Peer] = set()
+        self.waiting: set[Peer] = set()
         self.check_at_s: float | None = None
 
     def link(self, peer: Peer) -> Link:
@@ -63,20 +66,22 @@ class Peers:
             found = self.links[peer] = Link(peer)
         return found
 
-    def _frame(self, peer: Peer, payload: bytes) -> None:
+    def frame(self, peer: Peer, payload: bytes) -> None:
         try:
-            body = (self._channels.get(peer) or self.channel(peer)).seal(payload, self._entropy.nonce())
+            body = (self.channels.get(peer) or self.channel(peer)).seal(payload, self._entropy.nonce())
         except RosterError:
-            self._fault("bad_roster_entry", peer)
+            self.fault("bad_roster_entry", peer)
+        except ChannelError as error:
+            self.fault(error.kind, peer)
         else:
-            self.frames.append((peer, self._frame_header + body))
+            self.frames.append((peer, self.frame_header + body))
 
     def send(self, peer: Peer, message: bytes, value: bytes, now_s: float) -> int:
         link = self.links.get(peer) or self.link(peer)
         item = link.push(message, value)
         if link.refused:
             return link.sent
-        self._waiting.add(peer)
+        self.waiting.add(peer)
         if link.resend_at_s is None:
             link.resend_at_s = now_s + self._timing.resend_s
         if self.check_at_s is None:
@@ -88,17 +93,17 @@ class Peers:
                 payload = link.data_with_reports(item, padding_bytes(len(message) + len(value) + DATA_HEAD_BYTES))
             if not link.settled:
                 self.dues.since_s.pop(peer, None)  # the acknowledgement goes along
-            self._frame(peer, payload)
+            self.frame(peer, payload)
         return link.sent
 
     def send_again(self, link: Link, now_s: float) -> None:
         if self.silent or link.refused or not link.waiting:
             return
         for item in list(link.waiting)[:BURST_MAX]:
-            self._frame(link.peer, link.data(item))
+            self.frame(link.peer, link.data(item))
         link.resend_wait_s = min(max(self._timing.resend_s, 2 * link.resend_wait_s), self._timing.resend_max_s)
         link.resend_at_s = now_s + link.resend_wait_s
-        self._waiting.add(link.peer)
+        self.waiting.add(link.peer)
         self.check_at_s = now_s if self.check_at_s is None else self.check_at_s
 
     def resume(self, now_s: float) -> None:
@@ -111,16 +116,23 @@ class Peers:
             self.dues.progressed.add(peer)
             self.send_again(link, now_s)
             if link.passed_over and not link.refused:  # the peer would send it again only after a wait
-                self._frame(peer, link.control(links.RESEND))
+                self.frame(peer, link.control(links.RESEND))
 
     def hello(self, peer: Peer, *, wants_answer: bool) -> None:
         link = self.link(peer)
         if not link.refused:
-            self._frame(peer, link.control(0, link.hello(wants_answer=wants_answer)))
+            self.frame(peer, link.control(0, link.hello(wants_answer=wants_answer)))
 
     def poke(self, peer: Peer) -> None:
         if not self.link(peer).refused:
-            self._frame(peer, self.link(peer).control(links.POKE))
+            self.frame(peer, self.link(peer).control(links.POKE))
+
+    def wake_at_s(self, now_s: float) -> float | None:
+        """When `tick` has something to do."""
+        tick_at_s, check_at_s = self.dues.tick_at_s, self.check_at_s
+        if check_at_s is None and self.guardian.watches:
+            check_at_s = self.check_at_s = now_s + self._timing.resend_s / 2
+        return tick_at_s if check_at_s is None or (tick_at_s is not None and tick_at_s < check_at_s) else check_at_s
 
     def adopted(self, item: int, step: int, now_s: float) -> None:
         self.guardian.adopted(item, step, BOOTSTRAP)
@@ -131,7 +143,7 @@ class Peers:
         link = self.link(peer)
         link.refused = True
         link.waiting.clear()
-        self._waiting.discard(peer)
+        self.waiting.discard(peer)
         self.dues.since_s.pop(peer, None)
 
     def flush(self, now_s: float) -> None:
@@ -143,7 +155,7 @@ class Peers:
         for peer in peers:
             link = self.links[peer]
             if not link.refused:
-                self._frame(peer, link.control(0))
+                self.frame(peer, link.control(0))
                 link.settled.clear()
 
     def tick(self, now_s: float) -> None:
@@ -152,71 +164,69 @@ class Peers:
             self._send_dues(self.dues.ripe(now_s))
         if self.check_at_s is not None and now_s >= self.check_at_s:
             self.check_at_s = None
-            for peer in sorted(self._waiting):
+            for peer in sorted(self.waiting):
                 link = self.links[peer]
                 if not link.waiting:
-                    self._waiting.discard(peer)
+                    self.waiting.discard(peer)
                 elif link.resend_at_s is not None and now_s >= link.resend_at_s:
                     self.send_again(link, now_s)
-            if self._waiting or self.guardian.watches:
+            if self.waiting or self.guardian.watches:
                 self.check_at_s = now_s + self._timing.resend_s / 2
 
     # Receiving
 
-    def arrive(self, data: bytes, now_s: float) -> Arrival | None:
-        """Opens a frame; gives the message if it is the next one of its link."""
+    def open(self, data: bytes) -> Link | None:
+        """Opens a frame; gives its link, with `content` set, if it is authentic and from a peer that is heard."""
         self.proved, self.fresh = None, False
         if self.rolled_back:
             return None
-        kind, peer = "malformed", None
-        try:
-            if not FRAME_HEADER_BYTES <= len(data) <= FRAME_BYTES_MAX:
-                raise CodecError("a frame is too short or too long")
+        kind: str = "malformed"
+        if FRAME_HEADER_BYTES <= len(data) <= FRAME_BYTES_MAX:
             start, sender = BOXED_HEADER.unpack_from(data)
-            if start != BOXED_START or sender < CURATOR:
-                raise CodecError("not a frame for a running node")
-            channel = self._channels.get(sender)
-            if channel is not None or self._seat.knows(sender):
-                content = (channel or self.channel(sender)).open(data[FRAME_HEADER_BYTES:])
-                peer = self.proved = sender  # until here it was a claim
-                payload = parse_payload(content)
-                link = self.links.get(sender) or self.link(sender)
-                link.last_heard_s = now_s
-                if not link.refused:
-                    return self._payload(link, payload, now_s)
-                kind = "excluded_peer"
-            else:
-                kind = "unknown_peer"
-        except ChannelError as error:
-            kind = error.kind
-        except CodecError:
-            pass
-        except RosterError:
-            kind = "bad_roster_entry"
-        self._fault(kind, peer)
+            if start == BOXED_START and sender >= CURATOR:
+                try:
+                    channel = self.channels.get(sender)
+                    if channel is not None or self._seat.knows(sender):
+                        self.content = (channel or self.channel(sender)).open(data[FRAME_HEADER_BYTES:])
+                        self.proved = sender  # until here it was a claim
+                        return self.links.get(sender) or self.link(sender)
+                    kind = "unknown_peer"
+                except ChannelError as error:
+                    kind = error.kind
+                except RosterError:
+                    kind = "bad_roster_entry"
+        self.fault(kind, None)
         return None
 
+    def read(self, link: Link, now_s: float) -> Arrival | None:
+        """Reads what was opened; gives the message if it is the next one of its link."""
+        try:
+            payload = parse_payload(self.content)
+        except CodecError:
+            self.fault("malformed", link.peer)
+            return None
+        link.last_heard_s = now_s
+        if link.refused:
+            self.fault("excluded_peer", link.peer)
+            return None
+        return self._payload(link, payload, now_s)
+
     def channel(self, peer: Peer) -> Channel:
-        channel = self._channels.get(peer)
+        channel = self.channels.get(peer)
         if channel is None:
-            channel = self._channels[peer] = self._seat.channel(peer)
+            channel = self.channels[peer] = self._seat.channel(peer)
         return channel
 
-    def _fault(self, kind: str, peer: Peer | None) -> None:
+    def fault(self, kind: str, peer: Peer | None) -> None:
         self.faults.append(Fault(kind, peer))
 
     def _payload(self, link: Link, payload: Payload, now_s: float) -> Arrival | None:
         _, number, acknowledged, message, value, settled, _ = payload
         if acknowledged > link.acknowledged:
-            if not link.acknowledge_up_to(acknowledged):
-                self._roll_back(link.peer)
+            if acknowledged > link.sent:
+                self.roll_back(link.peer)
                 return None
-            if link.waiting:
-                link.resend_at_s = now_s + self._timing.resend_s
-            self.fresh = True
-            self.dues.progressed.add(link.peer)
-            if self.dues.tick_at_s is None:
-                self.dues.tick_soon(now_s)
+            self.acknowledged(link, acknowledged, now_s)
         for item, step in settled:
             self.guardian.settled(link.peer, item, step)
         if number == link.received + 1 and not self.silent:
@@ -224,25 +234,35 @@ class Peers:
             return _new(Arrival, (link.peer, message, value))
         return self._unusual(link, payload, now_s)
 
+    def acknowledged(self, link: Link, number: int, now_s: float) -> None:
+        """The peer has more of ours than it said before."""
+        link.acknowledge_up_to(number)
+        if link.waiting:
+            link.resend_at_s = now_s + self._timing.resend_s
+        self.fresh = True
+        self.dues.progressed.add(link.peer)
+        if self.dues.tick_at_s is None:
+            self.dues.tick_soon(now_s)
+
     def _unusual(self, link: Link, payload: Payload, now_s: float) -> Arrival | None:
         """Whatever is not the next message."""
         number = payload.number
         if payload.flags & links.CONTROL:
-            self._control(link, payload, now_s)
+            heed_control(self, link, payload, now_s)
         elif self.silent:
             link.passed_over = True  # it is asked for once numbers are compared
         elif number > link.received and self.closed:
             return Arrival(link.peer, payload.message, payload.value)
         elif number <= link.received:
             if link.repeats(number, payload.message, payload.value) is False:
-                self._fault("conflict", link.peer)
+                self.fault("conflict", link.peer)
                 self.hello(link.peer, wants_answer=False)
             else:
-                self._frame(link.peer, link.control(0))
+                self.frame(link.peer, link.control(0))
         elif link.gap_after != link.received:  # once for all frames behind the missing one
             link.gap_after = link.received
-            self._fault("gap", link.peer)
-            self._frame(link.peer, link.control(links.RESEND))
+            self.fault("gap", link.peer)
+            self.frame(link.peer, link.control(links.RESEND))
         return None
 
     def took(self, arrival: Arrival, now_s: float) -> None:
@@ -252,46 +272,8 @@ class Peers:
         if peer not in self.dues.since_s:
             self.dues.owe(peer, now_s)
 
-    def _control(self, link: Link, payload: Payload, now_s: float) -> None:
-        if payload.hello:
-            self._compare(link, payload.hello, now_s)
-        if payload.flags & links.RESEND:
-            self.send_again(link, now_s)
-        if payload.flags & links.POKE:
-            self.dues.take_news(self.links, now_s)
-            link.settled.update(self.guardian.settled_for(link.peer))
-            self._frame(link.peer, link.control(0))
-            link.settled.clear()
-
-    def _compare(self, link: Link, packed: object, now_s: float) -> None:
-        try:
-            theirs = Hello.unpacked(packed)
-        except CodecError:
-            self._fault("malformed", link.peer)
-            return
-        verdict = link.compare(theirs)
-        if verdict is Verdict.I_WAS_ROLLED_BACK:
-            self._roll_back(link.peer)
-            return
-        self.expected_hellos.discard(link.peer)
-        self.fresh |= theirs.received > link.acknowledged or theirs.sent > link.received
-        link.passed_over |= self.silent and theirs.sent > link.received
-        forgot = verdict is Verdict.THEY_WERE_ROLLED_BACK
-        ask_again = forgot and not link.doubted
-        link.doubted = forgot
-        if theirs.wants_answer or ask_again:
-            self.hello(link.peer, wants_answer=ask_again)
-        if forgot and not ask_again:
-            self._fault(verdict.value, link.peer)
-        elif not forgot:
-            link.acknowledge_up_to(theirs.received)
-            self.dues.progressed.add(link.peer)
-            self.dues.tick_soon(now_s)
-            if link.waiting:
-                self.send_again(link, now_s)
-
-    def _roll_back(self, peer: Peer) -> None:
+    def roll_back(self, peer: Peer) -> None:
         """The peer proves that we sent or acknowledged more than we remember: tell it what we do, and stop."""
         self.hello(peer, wants_answer=False)
         self.rolled_back = True
-        self._fault("rolled_back", peer)
+        self.fault("rolled_back", peer)

@@ -21,6 +21,12 @@ from p2pdp.ledger.records import CLOSED, EVENT_KINDS, OWN, RECEIVED, SALT_BYTES,
 from p2pdp.wire.codec import unpack_message
 
 
+def prepare(journal: Journal, peers: Peers, seat: Seat) -> None:
+    """Until numbers are compared with those who can, links take and send nothing."""
+    recount(journal, peers)
+    peers.silent, peers.expected_hellos = True, expected_to_answer(journal, seat)
+
+
 def recount(journal: Journal, peers: Peers) -> None:
     """Rebuilds the links' numbers and digests, which are enough to compare with what peers remember."""
     for record in journal.stored():

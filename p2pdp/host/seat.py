@@ -37,5 +37,7 @@ class Seat:
         return peer < self.roster.n if self.neighbours is None else peer in self.neighbours
 
     def channel(self, peer: Peer) -> Channel:
-        """Verifies the peer's roster entry and makes the channel; the caller keeps it."""
-        return Channel(self.run_key, self.roster.entry(peer).box, self.context, self.me, peer)
+        """Verifies the peer's roster entry and makes the channel, which has its secret then; the caller keeps it."""
+        channel = Channel(self.run_key, self.roster.entry(peer).box, self.context, self.me, peer)
+        channel.agree()
+        return channel

@@ -22,6 +22,7 @@ from p2pdp.ledger.records import (
     CHOSEN,
     CLOSED,
     DRAWN,
+    ENTRY_RECORDS_MAX,
     INPUTS,
     LEDGER_MAGIC,
     MET,
@@ -39,7 +40,9 @@ PRIVATE: Final = "private"
 
 class Journal:
     def __init__(self, view: bytes = b"", private: bytes = b"") -> None:
-        self.writes: list[tuple[str, bytes]] = []
+        self._writes: list[tuple[str, bytes]] = []
+        self.bodies: list[tuple[Any, ...]] = []  # view records that are not linked yet: kind and body
+        self.values: list[bytes] = []  # and their value parts
         self._chains = {VIEW: Chain(), PRIVATE: Chain()}
         self._stored: list[Record] = []
         self._cursor = 0
@@ -54,11 +57,11 @@ class Journal:
 
     def _load(self, view: bytes, private: bytes) -> None:
         if not view:
-            self.writes.append((VIEW, LEDGER_MAGIC))
+            self._writes.append((VIEW, LEDGER_MAGIC))
         else:
             self._stored = self._continue(VIEW, view)
         if not private:
-            self.writes.append((PRIVATE, LEDGER_MAGIC))
+            self._writes.append((PRIVATE, LEDGER_MAGIC))
             return
         for record in self._continue(PRIVATE, private):
             value = record.value or b""
@@ -87,11 +90,16 @@ class Journal:
     @property
     def count(self) -> int:
         """The index of the next view record, in a replay as it was then."""
-        return self._stored[self._cursor].index if self.replaying else self._chains[VIEW].count
+        if self.replaying:
+            return self._stored[self._cursor].index
+        return self._view.count + len(self.bodies)
 
     @property
     def head(self) -> bytes:
-        return self._stored[self._cursor].previous if self.replaying else self._chains[VIEW].head
+        if self.replaying:
+            return self._stored[self._cursor].previous
+        self._link()
+        return self._view.head
 
     def stored(self) -> list[Record]:
         """The stored view records, for whoever rebuilds counts from them before anything is run again."""
@@ -126,14 +134,15 @@ class Journal:
                 )
             return stored
         part = _salted(value, salt) if value else b""
-        self.writes.append((VIEW, self._view.append(kind, body, part)))
+        self.add(part, kind, *body)
         if kind == CLOSED:
             self.closed = True
         return part
 
     def append_private(self, kind: int, body: tuple[Any, ...], value: bytes, salt: bytes) -> None:
         """Writes one private record. A replay does not come here: what it needs is already stored."""
-        self.writes.append((PRIVATE, self._chains[PRIVATE].append(kind, body, _salted(value, salt))))
+        self._link()
+        self._writes.append((PRIVATE, self._chains[PRIVATE].append(kind, body, _salted(value, salt))))
 
     def note(self, what: str, salt: bytes) -> None:
         """A fault or a count that depends on data: private, and never repeated by a replay."""
@@ -144,43 +153,34 @@ class Journal:
         """Records a batch of draws before any of them is used; gives its number."""
         number = self.pools_drawn
         self.append_private(POOL, (None, number, *body), pack_value(values), salt)
-        self._pools[number] = values
         self.pools_drawn += 1
+        self._pools.clear()  # a replay is over, and no draw of an earlier life is asked for any more
         return number
 
-    def draw(self, body: tuple[Any, ...], pick: Callable[..., tuple[int, int]], *of: Any) -> Any:
-        """The value of a draw: in a replay the recorded one, otherwise `pick(*of)` names pool and offset."""
-        if self.replaying:
-            record = self.take_stored()
-            if record.kind != DRAWN or tuple(record.body[:-2]) != body:
-                raise VerificationFailed(f"record {record.index} of the view ledger is not the draw that belongs there")
-            pool, offset = record.body[-2:]
-            values = self._pools.get(pool, []) if type(pool) is int else []
-            if type(offset) is not int or not 0 <= offset < len(values):
-                raise VerificationFailed(
-                    f"record {record.index} of the view ledger names a draw that the private ledger does not hold"
-                )
-            return values[offset]
-        pool, offset = pick(*of)
-        self.writes.append((VIEW, self._view.append(DRAWN, (*body, pool, offset))))
-        return self._pools[pool][offset]
+    def drawn_before(self, body: tuple[Any, ...]) -> Any:
+        """In a replay: the value of the draw that stands there, which must be the one that was asked for."""
+        record = self.take_stored()
+        if record.kind != DRAWN or tuple(record.body[:-2]) != body:
+            raise VerificationFailed(f"record {record.index} of the view ledger is not the draw that belongs there")
+        pool, offset = record.body[-2:]
+        values = self._pools.get(pool, []) if type(pool) is int else []
+        if type(offset) is not int or not 0 <= offset < len(values):
+            raise VerificationFailed(
+                f"record {record.index} of the view ledger names a draw that the private ledger does not hold"
+            )
+        return values[offset]
 
     def drawn(self, pool: int, offset: int) -> Any:
         """A value of a pool that the private ledger holds."""
         return self._pools[pool][offset]
 
-    def choose(self, options: int, pick: Callable[[int], int]) -> int:
-        if self.replaying:
-            record = self.take_stored()
-            body = record.body
-            if record.kind != CHOSEN or len(body) != 2 or body[0] != options or body[1] not in range(options):
-                raise VerificationFailed(
-                    f"record {record.index} of the view ledger is not the choice that belongs there"
-                )
-            return int(body[1])
-        picked = pick(options)
-        self.writes.append((VIEW, self._view.append(CHOSEN, (options, picked))))
-        return picked
+    def chosen_before(self, options: int) -> int:
+        """In a replay: the choice that stands there, among as many options."""
+        record = self.take_stored()
+        body = record.body
+        if record.kind != CHOSEN or len(body) != 2 or body[0] != options or body[1] not in range(options):
+            raise VerificationFailed(f"record {record.index} of the view ledger is not the choice that belongs there")
+        return int(body[1])
 
     def meet(self, number: int, toss: Callable[[int], list[int]]) -> list[int]:
         """Whom a peer meets in a round: in a replay as recorded, otherwise as the coins fall now."""
@@ -193,20 +193,36 @@ class Journal:
                 )
             return list(body[1])
         met = toss(number)
-        self.writes.append((VIEW, self._view.append(MET, (number, met))))
+        self.add(b"", MET, number, met)
         return met
-
-    def forget_pools(self, keep: set[int]) -> None:
-        """Frees the values of pools that are used up; they stay in the private ledger."""
-        for number in [number for number in self._pools if number not in keep]:
-            del self._pools[number]
 
     def private_state(self) -> tuple[int, bytes]:
         chain = self._chains[PRIVATE]
         return chain.count, chain.head
 
+    def add(self, part: bytes, *record: Any) -> None:
+        """A view record, kind and body, as it will stand there; not for replays."""
+        self.bodies.append(record)
+        self.values.append(part)
+
+    def _link(self) -> None:
+        """Writes what was added: one entry for all records of an event, as far as nothing private stands between."""
+        bodies, values = self.bodies, self.values
+        if not bodies:
+            return
+        if len(bodies) <= ENTRY_RECORDS_MAX:
+            self._writes.append((VIEW, self._view.entry(bodies, values)))
+            self.bodies, self.values = [], []
+            return
+        for at in range(0, len(bodies), ENTRY_RECORDS_MAX):
+            until = at + ENTRY_RECORDS_MAX
+            self._writes.append((VIEW, self._view.entry(bodies[at:until], values[at:until])))
+        bodies.clear()
+        values.clear()
+
     def take_writes(self) -> list[tuple[str, bytes]]:
-        writes, self.writes = self.writes, []
+        self._link()
+        writes, self._writes = self._writes, []
         return writes
 
 

@@ -1,16 +1,18 @@
 """Records, the hash chain over them, and skeletons, over bytes.
 
-A ledger file is a magic line and then records, each a MessagePack array of three byte
-strings: hash of the previous record, public part, value part. A skeleton is the same with
-the value part replaced by its BLAKE2b digest. The chain hashes
+A ledger file is a magic line and then entries. An entry is a MessagePack array of byte strings: hash of the entry
+before it, public part, and the value part of each of its records. Records of one event are one entry where that is
+possible, since each entry costs a hash and has to be written whole: what a crash tore is as if it had not happened.
+A skeleton is the same with each value part replaced by its BLAKE2b digest. The chain hashes
 
-    previous hash || public part || BLAKE2b(value part)
+    previous hash || public part || BLAKE2b(value part) || BLAKE2b(value part) ...
 
-over bytes as stored, so ledger and skeleton have the same chain, head and signature. A value
-part begins with a 128-bit salt (the sender's, for messages), so its digest gives nothing to
-guess; it is empty where a record has no value.
+over bytes as stored, so ledger and skeleton have the same chain, head and signature. A value part begins with a
+128-bit salt (the sender's, for messages), so its digest gives nothing to guess; where a record has no value it is
+empty, in the skeleton too, and counts in the chain by the digest of nothing.
 
-A public part is an array [format version, kind, index, ...]; what follows depends on the kind:
+A public part is an array [format version, index of the first record, record, record ...], and a record in it an array
+[kind, ...]; what follows depends on the kind:
 
     OPENED    role, run id, peer, facts...          STARTED   now_s
     RECEIVED  now_s, sender, message                OWN       now_s, message
@@ -26,20 +28,24 @@ Messages are stored as the packed bytes that crossed the wire.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any, Final
 
 import msgpack
 
+from p2pdp.core.errors import VerificationFailed
 from p2pdp.wire import codec
 
-FORMAT_VERSION: Final = 1
-LEDGER_MAGIC: Final = b"p2pdp ledger 01\n"
-SKELETON_MAGIC: Final = b"p2pdp skelet 01\n"
+FORMAT_VERSION: Final = 2
+LEDGER_MAGIC: Final = b"p2pdp ledger 02\n"
+SKELETON_MAGIC: Final = b"p2pdp skelet 02\n"
 SALT_BYTES: Final = 16
 HASH_BYTES: Final = 32
 RECORD_BYTES_MAX: Final = 64 * 1024 * 1024
+ENTRY_RECORDS_MAX: Final = 64
+_ENTRY_PARTS_MAX: Final = 2 + ENTRY_RECORDS_MAX
 
 OPENED, STARTED, RECEIVED, OWN, WOKEN, DRAWN, CHOSEN, SENT, PUBLISHED, ENROLLED, ROSTER, CLOSED = range(12)
 INPUTS, POOL, NOTE, MET = range(12, 16)
@@ -55,7 +61,7 @@ FIRST_PREVIOUS: Final = bytes(HASH_BYTES)
 pack = msgpack.Packer(use_bin_type=True).pack
 
 
-class LedgerError(Exception):
+class LedgerError(VerificationFailed):
     """Bytes that are no ledger of ours; the text says where and what."""
 
 
@@ -68,15 +74,15 @@ class Record:
     body: list[Any]  # the public part after version, kind and index
     value: bytes | None  # None in a skeleton
     digest: bytes  # of the value part
-    previous: bytes
-    hash: bytes
+    previous: bytes  # hash of the entry before; for a later record of an entry, of its own
+    hash: bytes  # of its entry
 
     def __repr__(self) -> str:
         return f"Record({KIND_NAMES[self.kind]}, index={self.index})"
 
 
 class Chain:
-    """Appends records: gives each its index and links it to the one before."""
+    """Appends records: gives each its index and links it to those before."""
 
     __slots__ = ("count", "head")
 
@@ -84,13 +90,20 @@ class Chain:
         self.count = count
         self.head = head
 
-    def append(self, kind: int, body: tuple[Any, ...], value: bytes = b"") -> bytes:
-        public: bytes = pack((FORMAT_VERSION, kind, self.count, *body))
-        digest = blake2b(value, digest_size=HASH_BYTES).digest() if value else NO_VALUE_DIGEST
-        stored: bytes = pack((self.head, public, value))
-        self.head = blake2b(self.head + public + digest, digest_size=HASH_BYTES).digest()
-        self.count += 1
+    def entry(self, records: Sequence[tuple[Any, ...]], values: Sequence[bytes]) -> bytes:
+        """Links up to `ENTRY_RECORDS_MAX` records, each a kind and what follows it, with their value parts."""
+        public: bytes = pack((FORMAT_VERSION, self.count, *records))
+        head, hashed = self.head, self.head + public
+        for value in values:
+            hashed += blake2b(value, digest_size=HASH_BYTES).digest() if value else NO_VALUE_DIGEST
+        self.head = blake2b(hashed, digest_size=HASH_BYTES).digest()
+        self.count += len(records)
+        stored: bytes = pack((head, public, *values))
         return stored
+
+    def append(self, kind: int, body: tuple[Any, ...], value: bytes = b"") -> bytes:
+        """Links one record that is an entry of its own."""
+        return self.entry(((kind, *body),), (value,))
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,15 +115,13 @@ class Contents:
     torn_bytes: int
 
 
-_THREE_NUMBERS: Final = [int] * 3
-
-
 def _stored(data: bytes) -> tuple[list[list[bytes]], int]:
-    """The three byte strings of each whole record, and where the last of them ends; a torn one is not there."""
+    """The byte strings of each whole entry, and where the last of them ends; a torn one is not there."""
     start = len(LEDGER_MAGIC)
     unpacker = msgpack.Unpacker(
-        max_buffer_size=0, raw=False, max_bin_len=RECORD_BYTES_MAX, max_array_len=3, max_map_len=0, max_str_len=0
-    )
+        max_buffer_size=0, raw=False, max_bin_len=RECORD_BYTES_MAX, max_array_len=_ENTRY_PARTS_MAX, max_map_len=0,
+        max_str_len=0,
+    )  # fmt: skip
     unpacker.feed(memoryview(data)[start:])
     items: list[list[bytes]] = []
     unpack_one, tell, length = unpacker.unpack, unpacker.tell, 0
@@ -119,13 +130,16 @@ def _stored(data: bytes) -> tuple[list[list[bytes]], int]:
             items.append(unpack_one())
             length = tell()
     except msgpack.OutOfData:
-        pass  # at the end, or within a torn record, which moves `tell` on too
+        pass  # at the end, or within a torn entry, which moves `tell` on too
     except ValueError as error:
         raise LedgerError(f"not a record: {error}") from None
     for item in items:
-        if type(item) is not list or len(item) != 3 or not type(item[0]) is type(item[1]) is type(item[2]) is bytes:
-            raise LedgerError("not a record: expected three byte strings")
+        if type(item) is not list or len(item) < 3 or not _BYTES.issuperset(map(type, item)):
+            raise LedgerError("not a record: expected at least three byte strings")
     return items, start + length
+
+
+_BYTES: Final = frozenset({bytes})
 
 
 def read(data: bytes) -> Contents:
@@ -134,21 +148,53 @@ def read(data: bytes) -> Contents:
     skeleton = data.startswith(SKELETON_MAGIC)
     stored, end = _stored(data)
     records: list[Record] = []
-    unpack_public = codec.unpack
-    for previous, public, third in stored:
-        digest = third if skeleton else (blake2b(third, digest_size=HASH_BYTES).digest() if third else NO_VALUE_DIGEST)
-        try:
-            head = unpack_public(public)
-        except codec.CodecError:
-            head = None
-        if type(head) is not list or len(digest) != HASH_BYTES or [type(part) for part in head[:3]] != _THREE_NUMBERS:
-            raise LedgerError(f"record {len(records)}: unreadable")
-        version, kind, index = head[:3]
-        if version != FORMAT_VERSION or not 0 <= kind < len(KIND_NAMES):
-            raise LedgerError(f"record {len(records)}: format version {version} or kind {kind} is unknown")
-        linked = blake2b(previous + public + digest, digest_size=HASH_BYTES).digest()
-        records.append(Record(kind, index, head[3:], None if skeleton else third, digest, previous, linked))
+    for previous, public, *values in stored:
+        bodies, index = _public(public, len(records), len(values))
+        digests = [_digest_in(value, len(records)) for value in values] if skeleton else list(map(digest_of, values))
+        linked = blake2b(previous + public + b"".join(digests), digest_size=HASH_BYTES).digest()
+        for body, value, digest in zip(bodies, values, digests, strict=True):
+            kind, *rest = body
+            records.append(Record(kind, index, rest, None if skeleton else value, digest, previous, linked))
+            index += 1
+            previous = linked  # noqa: PLW2901  (of the next record of this entry)
     return Contents(records, skeleton, len(data) - end)
+
+
+def _public(public: bytes, position: int, count: int) -> tuple[list[list[Any]], int]:
+    """The records of an entry, and the number that it gives the first of them."""
+    try:
+        head = codec.unpack(public)
+    except codec.CodecError:
+        head = None
+    if type(head) is not list or len(head) != 2 + count or not type(head[0]) is type(head[1]) is int:
+        raise LedgerError(f"record {position}: unreadable")
+    version, index, *bodies = head
+    if version != FORMAT_VERSION:
+        raise LedgerError(f"record {position}: format version {version} is unknown")
+    for body in bodies:
+        if type(body) is not list or not body or type(body[0]) is not int:
+            raise LedgerError(f"record {position}: unreadable")
+        if not 0 <= body[0] < len(KIND_NAMES):
+            raise LedgerError(f"record {position}: kind {body[0]} is unknown")
+    return bodies, index
+
+
+def digest_of(value: bytes) -> bytes:
+    return blake2b(value, digest_size=HASH_BYTES).digest() if value else NO_VALUE_DIGEST
+
+
+def _digest_in(third: bytes, position: int) -> bytes:
+    """What a skeleton has in place of a value: its digest, or nothing where there was none."""
+    if third == NO_VALUE_DIGEST or len(third) not in (0, HASH_BYTES):
+        raise LedgerError(f"record {position}: unreadable")
+    return third or NO_VALUE_DIGEST
+
+
+def records_in(entry: bytes) -> int:
+    """How many records an entry of a ledger has."""
+    unpacker = msgpack.Unpacker()
+    unpacker.feed(entry[:5])
+    return int(unpacker.read_array_header()) - 2
 
 
 def _check_magic(data: bytes) -> None:
@@ -170,9 +216,8 @@ def to_skeleton(data: bytes) -> bytes:
     if data.startswith(SKELETON_MAGIC):
         return data
     parts = [SKELETON_MAGIC]
-    for previous, public, value in _stored(data)[0]:
-        digest = blake2b(value, digest_size=HASH_BYTES).digest() if value else NO_VALUE_DIGEST
-        parts.append(pack((previous, public, digest)))
+    for previous, public, *values in _stored(data)[0]:
+        parts.append(pack((previous, public, *(value and digest_of(value) for value in values))))
     return b"".join(parts)
 
 

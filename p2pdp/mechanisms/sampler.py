@@ -55,7 +55,8 @@ class ExactSampler:
     def batch(self, mechanism: Mechanism, shape: Shape, count: int) -> list[Any]:
         size = _checked_size(mechanism, shape, count)
         if mechanism.name in _PLAIN_NOISE:
-            values: list[int] = _opendp_noise(mechanism.name, float(mechanism.scale))([0] * size)
+            noise = _opendp_noise(mechanism.name, float(mechanism.scale))
+            values: list[int] = noise(np.zeros(size, dtype=np.int64))  # a list would be checked item by item
         elif mechanism.name == "randomized_response":
             # A float is a whole number over a power of two, so this comparison is exact.
             uniform, outcomes = float(mechanism.scale).as_integer_ratio()
@@ -146,7 +147,7 @@ def warm(mechanism: Mechanism) -> None:
 
 
 @lru_cache(maxsize=64)
-def _opendp_noise(name: str, scale: float) -> Callable[[list[int]], list[int]]:
+def _opendp_noise(name: str, scale: float) -> Callable[[Draws64], list[int]]:
     """OpenDP's measurement for whole vectors; it holds no random state, so a fork may inherit it."""
     import opendp.prelude as dp  # 25 MiB that a node without noise does not need
 

@@ -10,5 +10,8 @@ class Clock:
         self._last_s = 0.0
 
     def now_s(self) -> float:
-        self._last_s = max(self._last_s, time.time())
-        return self._last_s
+        now_s = time.time()
+        if now_s < self._last_s:
+            return self._last_s
+        self._last_s = now_s
+        return now_s

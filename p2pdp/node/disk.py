@@ -52,6 +52,9 @@ class Disk:
 
     def append(self, writes: tuple[tuple[str, bytes], ...]) -> None:
         """Writes in order; neighbours that go to the same file go there together."""
+        if len(writes) == 1:
+            self._write(*writes[0])
+            return
         together: list[bytes] = []
         file = writes[0][0] if writes else ""
         for name, data in writes:

@@ -25,6 +25,7 @@ from p2pdp.transports.contract import Origin, Transport
 from p2pdp.wire.frames import Kind
 
 TOTALS_FILE: Final = "totals.json"
+TIMER_S: Final = 0.001  # what an event loop rounds its waits to
 KIND_AT: Final = 1  # where a frame's kind stands
 _BOXED: Final = int(Kind.BOXED)
 
@@ -95,14 +96,15 @@ class HostShell:
         if self._stopped:
             return
         try:
-            host = self.host
+            host, transport = self.host, self.transport
             if len(frame) <= KIND_AT or frame[KIND_AT] != _BOXED:
                 self._documents(origin, frame)
             elif host is not None:  # else it will be sent again once there is a host
                 effects = host.frame(frame, self._clock.now_s())
-                proved, fresh = host.proved
-                if proved is not None and self.transport is not None:
-                    self.transport.belongs(origin, proved, fresh=fresh)
+                if transport is not None and transport.strangers:
+                    proved, fresh = host.proved
+                    if proved is not None:
+                        transport.belongs(origin, proved, fresh=fresh)
                 self.carry_out(effects)
         except Exception as error:  # noqa: BLE001  (as in `safely`, without its cost for each frame)
             self.fail(error)
@@ -153,7 +155,7 @@ class HostShell:
         if self._wake is not None:
             self._wake.cancel()
         self._wake_at_s = at_s
-        delay_s = max(0.0, at_s - self._clock.now_s())
+        delay_s = max(0.0, at_s - self._clock.now_s()) + TIMER_S  # a loop that rounds down would wake too early, often
         self._wake = asyncio.get_running_loop().call_later(delay_s, self.safely, self._woken)
 
     def _woken(self) -> None:

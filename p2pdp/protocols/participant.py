@@ -37,13 +37,10 @@ class Participant:
         return Step(sends=(Send(BOOTSTRAP, Message(messages.READY)),))
 
     def receive(self, sender: Peer, message: Message, now_s: float, draws: Draws) -> Step:
-        if sender == BOOTSTRAP and message.type not in _FOR_THE_MACHINE:
-            return self._from_bootstrap(message, now_s, draws)
-        if sender == BOOTSTRAP and message.type == messages.GO:
-            return self._noted(self._machine.start(now_s, draws))
-        if sender == CURATOR and message.type == messages.RESULT:
-            self.result = message
-            return NOTHING
+        if sender < 0:
+            answer = self._from_role(sender, message, now_s, draws)
+            if answer is not None:
+                return answer
         if sender == self._me:
             if message.type == messages.SILENT:
                 return Step(sends=(Send(BOOTSTRAP, message),))
@@ -53,9 +50,23 @@ class Participant:
             custody = custody_of(message)
             if custody is not None:
                 item, step = custody
-                steps = self._received_at.setdefault(sender, {})
-                steps[item] = max(step, steps.get(item, 0))
+                steps = self._received_at.get(sender)
+                if steps is None:
+                    steps = self._received_at[sender] = {}
+                if item not in steps or steps[item] < step:
+                    steps[item] = step
         return self._noted(self._machine.receive(sender, message, now_s, draws))
+
+    def _from_role(self, sender: Peer, message: Message, now_s: float, draws: Draws) -> Step | None:
+        """None for what is the machine's."""
+        if sender == BOOTSTRAP and message.type not in _FOR_THE_MACHINE:
+            return self._from_bootstrap(message, now_s, draws)
+        if sender == BOOTSTRAP and message.type == messages.GO:
+            return self._noted(self._machine.start(now_s, draws))
+        if sender == CURATOR and message.type == messages.RESULT:
+            self.result = message
+            return NOTHING
+        return None
 
     def wake(self, now_s: float, draws: Draws) -> Step:
         return self._noted(self._machine.wake(now_s, draws))
@@ -83,5 +94,6 @@ class Participant:
     def _noted(self, step: Step) -> Step:
         for to, _, custody in step.sends:
             if custody is not None and to != self._me:
-                self._passed[custody.item] = (to, custody.step)
+                item, at = custody
+                self._passed[item] = (to, at)
         return step

@@ -19,7 +19,7 @@ from p2pdp.core.errors import VerificationFailed
 from p2pdp.core.ids import Peer
 from p2pdp.core.spec import Spec
 from p2pdp.core.step import Message
-from p2pdp.mechanisms.report_estimates import Estimated, of_all, of_single
+from p2pdp.mechanisms.report_estimates import of_all, of_single
 from p2pdp.mechanisms.reports import MalformedReport
 from p2pdp.protocols.contract import NO_FACTS, Estimate, Fact, Quiet
 from p2pdp.protocols.shuffling import Shuffle
@@ -88,9 +88,7 @@ class NetworkShuffle(Quiet):
         """How many reports, the estimate, its standard errors; None where no report arrived."""
         if not totals:
             return None
-        numbers = np.stack([plan.randomizer.decoded(report) for report in totals])
-        found = estimated(plan, numbers)
-        return np.concatenate([[float(len(totals))], found.value, found.standard_error])
+        return result_of(plan, np.stack([plan.randomizer.decoded(report) for report in totals]))
 
     def estimate(self, plan: ShufflePlan, published: Any, contributions: int) -> Estimate:
         if published is None:
@@ -101,12 +99,19 @@ class NetworkShuffle(Quiet):
         return Estimate(value.tolist(), error.tolist())
 
 
-def estimated(plan: ShufflePlan, numbers: Any) -> Estimated:
-    """What reports, a row each, tell of all users' values."""
-    if not plan.single:
-        return of_all(plan.randomizer, numbers)
-    dummies, variance = plan.dummies
-    return of_single(plan.randomizer, numbers, dummies * len(numbers) / plan.n, variance)
+def result_of(plan: ShufflePlan, numbers: Any) -> Any:
+    """What the curator publishes of reports, whose numbers are a row each: how many, the estimate, its errors."""
+    if plan.single:
+        found = of_single(plan.randomizer, numbers, *dummies_in(plan, len(numbers)))
+    else:
+        found = of_all(plan.randomizer, numbers)
+    return np.concatenate([[float(len(numbers))], found.value, found.standard_error])
+
+
+def dummies_in(plan: ShufflePlan, reports: int) -> tuple[float, float]:
+    """How many of so many reports are expected to be dummies, and the variance."""
+    mean, variance = plan.dummies
+    return mean * reports / plan.n, variance
 
 
 def is_report(plan: ShufflePlan, report: bytes) -> bool:

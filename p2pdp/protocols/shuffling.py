@@ -8,8 +8,9 @@ channel and so a ciphertext of its own.
 
 There is no barrier. A user that has sent what it had marks the end of the round to each neighbour, and goes on when
 it has all their marks; without those who are `patience_s` late, or were late before and have not caught up. What
-comes late has stayed where it was: it joins what is held now. Before it hands in, a user waits for the last marks of
-all neighbours that are not out, so nothing comes later.
+comes late has stayed where it was: it joins what is held now; and so has what was meant for somebody who is late,
+else whoever is gone would draw in all reports before it is put out. Before it hands in, a user waits for the last
+marks of all neighbours that are not out, so nothing comes later.
 
 Departures from the paper: late, absent and gone users, of whom it has none; with `stay` a report stays for a round
 with that probability; a holder permutes what it holds before it sends; with `slots` each neighbour gets as many
@@ -138,7 +139,7 @@ class Shuffle:
         going: dict[Peer, list[Held]] = {peer: [] for peer in there}
         for held in batch:
             to = self._next_holder(there, draws)
-            if to is None or (self._plan.slots is not None and len(going[to]) >= self._plan.slots):
+            if to is None or self._is_late(to) or (self._plan.slots is not None and len(going[to]) >= self._plan.slots):
                 self._held.append(held)
             else:
                 going[to].append(held)
@@ -157,6 +158,10 @@ class Shuffle:
             return None
         return there[draws.choice(len(there))]
 
+    def _is_late(self, peer: Peer) -> bool:
+        """Whether the round before this one ended here without its mark."""
+        return self._neighbours[peer].marked < self._round - 1
+
     def _frames(self, peer: Peer, reports: Sequence[Held]) -> list[Send]:
         number, plan = self._round, self._plan
         sends = []
@@ -165,7 +170,7 @@ class Shuffle:
             message = Message(messages.RELAY, (name, number), sealed)
             sends.append(Send(peer, message, Custody(name, number)))
         cover = 0 if plan.slots is None else plan.slots - len(reports)
-        sends += [Send(peer, Message(messages.COVER, (), bytes(plan.sealed_bytes)))] * cover
+        sends += [Send(peer, Message(messages.COVER, (ITEMS, number), bytes(plan.sealed_bytes)))] * cover
         return [*sends, Send(peer, Message(messages.MARK, (number,)))]
 
     def _advance(self, now_s: float, draws: Draws) -> Step:

@@ -78,9 +78,13 @@ class ShufflePlan:
         """A choice of `STAY_OPTIONS` below this keeps a report where it is."""
         return round(self.stay * STAY_OPTIONS)
 
+    def marks(self, edges: int) -> int:
+        """Every end of every edge marks every round."""
+        return 2 * edges * self.rounds
+
     def exchanges(self, edges: int) -> int:
-        """Every end of every edge marks every round; reports or cover go along."""
-        marks = 2 * edges * self.rounds
+        """Reports or cover go along with the marks."""
+        marks = self.marks(edges)
         moved = round(self.n * self.rounds * (1.0 - self.stay)) if self.slots is None else marks * self.slots
         return marks + moved
 
@@ -88,17 +92,17 @@ class ShufflePlan:
 def check_shuffle(plan: ShufflePlan, message: Message) -> str | None:
     """What is wrong with the form of a message, as the kind of a fault."""
     kind, fields, value = message
-    if kind in (messages.RELAY, messages.REPORT):
+    if kind == messages.COVER and plan.slots is None:
+        return "malformed"
+    if kind in (messages.RELAY, messages.REPORT, messages.COVER):
         last = plan.rounds + 1
         if [type(part) for part in fields] != [int, int]:
             return "malformed"
         item, step = fields
-        if not 0 <= item < ITEMS or (step != last if kind == messages.REPORT else not 1 <= step < last):
+        named = item == ITEMS if kind == messages.COVER else 0 <= item < ITEMS  # a name is as long as a report's
+        if not named or (step != last if kind == messages.REPORT else not 1 <= step < last):
             return "malformed"
         return None if type(value) is bytes and len(value) == plan.sealed_bytes else "bad_value"
-    if kind == messages.COVER:
-        whole = not fields and plan.slots is not None
-        return None if whole and type(value) is bytes and len(value) == plan.sealed_bytes else "malformed"
     if kind == messages.MARK:
         whole = [type(part) for part in fields] == [int] and 1 <= fields[0] <= plan.rounds
         return None if whole and value is None else "malformed"

@@ -28,6 +28,7 @@ from p2pdp.protocols.contract import Start
 from p2pdp.tasks.inputs import Inputs
 
 NO_NOISE: Final = Mechanism("none", 0.0)
+_new: Final = tuple.__new__  # a named tuple takes its arguments through a function of Python
 _ADDED_NOISE: Final = ("gaussian", "laplace")
 
 # The grid keeps every honest sum below 2**61; what a token adds to a value within this stays an int64.
@@ -100,6 +101,9 @@ class Walk:
         self._visits = 0
         self._held_at: dict[int, int] = {}  # item -> last step held here
         self._passed: dict[int, Send] = {}
+        alike = plan.noise.name in _ADDED_NOISE and plan.share is None and not plan.dummies  # each step draws once
+        anywhere = plan.order == "complete" or (plan.order != "ring" and len(neighbours) > 0)
+        self._usual = type(self) is Walk and alike and anywhere
 
     @property
     def finished(self) -> bool:
@@ -120,6 +124,8 @@ class Walk:
 
     def receive(self, sender: Peer, message: Message, now_s: float, draws: Draws) -> Step:
         if message.type == TOKEN:
+            if self._usual and not self._out:
+                return self._visit(sender, message, draws)
             return self._token(sender, message, draws)
         if sender == BOOTSTRAP and message.type == messages.BEGIN:
             return self._begin(message.fields[0], draws)
@@ -134,6 +140,26 @@ class Walk:
         if self._plan.order == "ring" or self._plan.tokens == 1:
             return Step(sends=(Send(self._user, first),))
         return self._pass_on(item, 1, first, draws)
+
+    def _visit(self, sender: Peer, message: Message, draws: Draws) -> Step:
+        """`_token` in one piece for the usual step, since a walk does little else."""
+        plan = self._plan
+        item, step = message.fields
+        options = None if plan.order == "complete" else self._neighbours
+        known = sender >= 0 if options is None else sender == self._user or sender in options
+        if not known or step == plan.steps or self._held_at.get(item, 0) >= step:
+            return self._token(sender, message, draws)
+        self._held_at[item] = step
+        visit, self._visits = self._visits, self._visits + 1
+        noise, after = plan.noise, (item, step + 1)
+        value = message.value + self._inputs.contribution(visit) + draws.noise(noise, plan.shape)
+        to = draws.choice(plan.n) if options is None else options[draws.choice(len(options))]
+        passed = _new(Message, (TOKEN, after, value))
+        if to == self._user:
+            send = _new(Send, (to, passed, None))
+        else:
+            send = self._passed[item] = _new(Send, (to, passed, _new(Custody, after)))
+        return _new(Step, ((send,), None, (_new(Release, (to, noise.name, noise.scale)),), (), ()))
 
     def _token(self, sender: Peer, message: Message, draws: Draws) -> Step:
         item, step = message.fields
@@ -205,9 +231,15 @@ class Walk:
 
 def check_token(plan: WalkPlan, message: Message) -> str | None:
     """What is wrong with the form of a token or total of grid integers, as the kind of a fault."""
-    if message.type not in (TOKEN, TOTAL):
+    kind, fields, value = message
+    if kind == TOKEN and plan.shape == () and len(fields) == 2:  # in one piece what nearly always comes
+        item, step = fields
+        numbers = type(item) is type(step) is type(value) is int
+        if numbers and 0 <= item < plan.tokens and 1 <= step <= plan.steps and -VALUE_MAX <= value <= VALUE_MAX:
+            return None
+    if kind not in (TOKEN, TOTAL):
         return None
-    return check_fields(plan, message) or _check_value(plan, message.value)
+    return check_fields(plan, message) or _check_value(plan, value)
 
 
 def check_fields(plan: WalkPlan, message: Message) -> str | None:

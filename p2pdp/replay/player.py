@@ -82,6 +82,11 @@ class Player:
         self.cursor += 1
         return record
 
+    @property
+    def models(self) -> dict[int, LinearForm]:
+        """By visit, the model at which a gradient was taken."""
+        return self._inputs.models
+
     def mismatch(self, record: Record, what: str) -> VerificationFailed:
         return VerificationFailed(f"node {self.user}, record {record.index}: {what}")
 

@@ -42,7 +42,8 @@ class Transcript:
 
     `rebuilt` names users some of whose messages were told from others' ledgers, `unknown` those where that
     was not possible. `published` has a form for each value that was published, and is None where nobody at
-    hand can tell. `finals` are the results that users of gossip keep.
+    hand can tell. `finals` are the results that users of gossip keep, `models` those at
+    which a user took its gradients, by user and visit.
     """
 
     received: dict[Peer, list[LinearForm]] = field(default_factory=dict)
@@ -52,6 +53,7 @@ class Transcript:
     totals: list[LinearForm] = field(default_factory=list)  # all that reached the curator
     published: tuple[LinearForm, ...] | None = None
     finals: dict[Peer, LinearForm] = field(default_factory=dict)
+    models: dict[tuple[Peer, int], LinearForm] = field(default_factory=dict)
     rebuilt: set[Peer] = field(default_factory=set)
     unknown: set[Peer] = field(default_factory=set)
 
@@ -72,6 +74,7 @@ def replay(run: RunPlan, views: dict[Peer, Contents]) -> Transcript:
         transcript.values[user] = state.values
         transcript.draws[user] = state.draws
         transcript.own_noise[user] = state.own_noise
+        transcript.models |= {(user, visit): form for visit, form in state.models.items()}
         if state.final is not None:
             transcript.finals[user] = state.final
     for user, draws in replayed.absent.draws.items():

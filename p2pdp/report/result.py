@@ -7,10 +7,13 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from p2pdp.assembly.found import Number, Outcome
+from p2pdp.assembly.gossip_learned import gossip_baselines_of, gossip_scored
 from p2pdp.assembly.learned import baselines_of, scored
 from p2pdp.assembly.outcome import baselines, error_of, estimate_of, truth_of
 from p2pdp.audit.descent_levels import sigmas_of
+from p2pdp.audit.gossip_levels import gossip_sigmas_of
 from p2pdp.core.ids import Peer
+from p2pdp.protocols.gossip_sgd import GossipSgdPlan
 from p2pdp.protocols.learning import warnings_of
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.protocols.walk_sgd import SgdPlan
@@ -58,6 +61,7 @@ class Result:
     folder: str | None = None
     scores: dict[str, Any] | None = None  # of a learned model, where the launcher has the data
     warnings: list[str] | None = None
+    traffic: dict[str, Any] | None = None  # of network shuffling: what each user sent
     trials: list[Trial] | None = field(default=None)
 
     def to_json(self) -> dict[str, Any]:
@@ -67,7 +71,7 @@ class Result:
             del document["trials"]
         else:
             document["trials"] = [vars(trial) for trial in self.trials]
-        for name in ("folder", "hops", "rounds", "scores", "warnings"):
+        for name in ("folder", "hops", "rounds", "scores", "warnings", "traffic"):
             if document[name] is None:
                 del document[name]
         found: dict[str, Any] = plain(document)
@@ -109,6 +113,12 @@ def make_result(
         if rows is not None:
             scores, against = scored(run, found, rows, truth, sigmas, int(around.run_id[:16], 16))
         warnings = warnings_of(run.plan.descent, run.plan.rate) or None
+    elif isinstance(run.plan, GossipSgdPlan):
+        sigmas = gossip_sigmas_of(run, epsilon, delta)
+        against = gossip_baselines_of(run, sigmas)
+        if rows is not None:
+            scores, against = gossip_scored(run, found, rows, truth, sigmas, int(around.run_id[:16], 16))
+        warnings = warnings_of(run.plan.descent, run.plan.rate) or None
     else:
         against = baselines(run, found, estimate, sensitivity, epsilon, delta)
     return Result(
@@ -139,6 +149,7 @@ def make_result(
         faults=dict(sorted(around.faults.items())),
         scores=scores,
         warnings=warnings,
+        traffic=found.traffic,
     )
 
 

@@ -15,7 +15,7 @@ from p2pdp.core.ids import Peer, is_user
 from p2pdp.core.spec import DataPart, Spec
 from p2pdp.crypto.roster import Roster
 from p2pdp.files.checks import check
-from p2pdp.files.combinations import learns
+from p2pdp.files.combinations import from_file, learns, unit_vectors
 from p2pdp.files.data import load_data
 from p2pdp.files.node_config import NodeConfig
 from p2pdp.files.spec import parse_spec, spec_digest
@@ -25,12 +25,15 @@ from p2pdp.protocols import protocol
 from p2pdp.protocols.learning import OWN, has_intercept
 from p2pdp.protocols.learning import sigma_of as learning_sigma
 from p2pdp.protocols.walk_sum import sigma_of
+from p2pdp.tasks.unit_mixture import DIMENSIONS
 
 _SHARED: Final = ("rule", "target_range", "standardize", "clip", "unit_norm")  # what makes a model everybody's
 
 
 def spec_dimensions(spec: Spec) -> int | None:
     """How many numbers a value of this spec has; None where only a data file could tell."""
+    if spec.data.kind == "unit_mixture":
+        return DIMENSIONS
     if spec.task.kind == "histogram" or spec.data.kind not in ("csv", "npy"):
         return 1
     if learns(spec):
@@ -139,6 +142,8 @@ def own_data(spec: Spec, config: NodeConfig) -> OwnData:
     mine = replace(spec, data=replace(config.data, clip=clip))
     if learns(spec):
         mine = replace(mine, data=_as_all(spec, config, name))
+    elif unit_vectors(spec) and from_file(mine) and "unit_norm" not in config.given:
+        mine = replace(mine, data=replace(mine.data, unit_norm=True))
     whole = config.data.kind in ("csv", "npy")
     try:
         check(mine, {f"data.{key}" for key in config.given})

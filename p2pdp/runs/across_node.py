@@ -54,6 +54,8 @@ class TookPart:
 
     def to_json(self) -> dict[str, Any]:
         document: dict[str, Any] = plain(asdict(self))
+        if self.own_scores is None:
+            del document["own_scores"]
         return document
 
 

@@ -8,35 +8,42 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from p2pdp.attacks.decoding import Reading, readings_of
 from p2pdp.attacks.descent import noised_gradient
 from p2pdp.attacks.gossip import ONLY_PLACE
 from p2pdp.attacks.walks import Visit, contributions_of, visits_of
 from p2pdp.core.draws import Mechanism
-from p2pdp.core.errors import UsageError, VerificationFailed
-from p2pdp.core.ids import Peer
+from p2pdp.core.errors import UsageError
+from p2pdp.core.ids import CURATOR, Peer
 from p2pdp.files.edges import read_edge_list
 from p2pdp.files.folder import read_evidence
 from p2pdp.ledger import records
 from p2pdp.ledger.evidence import Evidence
 from p2pdp.ledger.journal import Journal
 from p2pdp.ledger.records import Contents
+from p2pdp.protocols.gossip_sgd import GossipSgdPlan
 from p2pdp.protocols.learning import OWN
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.protocols.walk_sgd import SgdPlan
+from p2pdp.runs.attack_curator import guesses_by_curator
+from p2pdp.runs.attack_evidence import contents_of, inputs_of
 from p2pdp.runs.audit import plan_of
 from p2pdp.runs.collector import undisturbed
 from p2pdp.topology.graphs import is_public, make_graph
-from p2pdp.wire.codec import unpack_value
+
+_CURATOR: Final = "curator"
 
 
 @dataclass(frozen=True)
 class Attacked:
-    """`targets` are documents: user (a list where only a sum can be told), estimate, and how far off it is."""
+    """`targets` are documents: user (a list where only a sum can be told), estimate, and how far off it is.
 
-    observer: Peer
+    The curator's have two more: how probable the report that is likeliest the user's is to be that, and whether it is.
+    """
+
+    observer: int | str
     targets: list[dict[str, Any]]
 
     def to_json(self) -> dict[str, Any]:
@@ -44,19 +51,27 @@ class Attacked:
 
 
 @undisturbed()
-def attack(place: str | Path, observer: Peer, target: Peer | None = None) -> Attacked:
+def attack(place: str | Path, observer: int | str, target: Peer | None = None) -> Attacked:
+    """`observer` is a user, or "curator"."""
     evidence = read_evidence(Path(place))
     n = evidence.roster.n
-    for option, user in (("--observer", observer), ("--target", target)):
-        if user is not None and not 0 <= user < n:
+    curator = observer == _CURATOR
+    for option, user in (("--observer", None if curator else observer), ("--target", target)):
+        if user is not None and not (isinstance(user, int) and 0 <= user < n):
             raise UsageError(f"{option} {user}: the run has users 0 to {n - 1}")
     if observer == target:
         raise UsageError(f"--target {target}: an observer knows its own value")
-    contents = _contents(evidence, observer)
+    peer = CURATOR if curator else int(observer)
+    contents = contents_of(evidence, peer)
     if contents is None or contents.skeleton:
-        raise UsageError(f"{place}: the view.ledger of user {observer} is not there, and a skeleton holds no values")
-    run = _with_public_graph(plan_of(evidence))
-    readings = readings_of(run, observer, contents)
+        who = "the curator" if curator else f"user {observer}"
+        raise UsageError(f"{place}: the view.ledger of {who} is not there, and a skeleton holds no values")
+    run = plan_of(evidence)
+    if curator:
+        found = guesses_by_curator(run, contents, evidence)
+        return Attacked(observer, [one for one in found if target in (None, one["user"])])
+    run = _with_public_graph(run)
+    readings = readings_of(run, peer, contents)
     if target is not None:
         readings = [reading for reading in readings if target in reading.users]
     targets = [_document(run, reading, evidence) for reading in readings]
@@ -75,20 +90,6 @@ def _with_public_graph(run: RunPlan) -> RunPlan:
     except UsageError:  # on another machine; an attack that needs the graph says so
         return run
     return replace(run, graph=make_graph(part, run.n, 0, edges))
-
-
-def _contents(evidence: Evidence, user: Peer) -> Contents | None:
-    data = evidence.views.get(user)
-    if data is None:
-        return None
-    try:
-        contents = records.read(data)
-    except records.LedgerError as error:
-        raise VerificationFailed(f"node {user}: {error}") from None
-    problem = records.chain_problem(contents)
-    if problem is not None:
-        raise VerificationFailed(f"node {user}, record {problem[0]}: {problem[1]}")
-    return contents
 
 
 def _document(run: RunPlan, reading: Reading, evidence: Evidence) -> dict[str, Any]:
@@ -124,15 +125,17 @@ def _number(value: Any) -> float | list[float]:
 
 def _truths(run: RunPlan, user: Peer, evidence: Evidence) -> dict[tuple[int, int], tuple[Any, Any]] | None:
     """A user's contributions by item and step, without noise and with it; None where its ledgers are not both here."""
-    contents, private = _contents(evidence, user), evidence.private.get(user)
+    contents, private = contents_of(evidence, user), evidence.private.get(user)
     if contents is None or contents.skeleton or not private:
         return None
-    values = _inputs(private)
+    values = inputs_of(private)
     if values is None or run.spec.task.kind == OWN:  # whose gradients nobody can compute from a folder
         return None
     inputs = run.protocol.inputs_again(run.plan, values)
     if run.finishes_one_by_one:
-        value = inputs.contribution(0) / run.plan.step
+        learns = isinstance(run.plan, GossipSgdPlan)
+        own: Any = inputs
+        value = (own.gradient(own.zero(), 0) if learns else own.contribution(0)) / run.plan.step
         return {ONLY_PLACE: (value, value + _own_noise(contents, private))}
     order = {place: number for number, place in enumerate(contributions_of(contents))}
     if isinstance(run.plan, SgdPlan):
@@ -161,8 +164,3 @@ def _own_noise(contents: Contents, private: bytes) -> Any:
     """The first draw of a user of gossip, in steps of the grid; 0 if it draws nothing."""
     drawn = next((record for record in contents.records if record.kind == records.DRAWN), None)
     return 0 if drawn is None else Journal(private=private).drawn(*drawn.body[-2:])
-
-
-def _inputs(private: bytes) -> list[Any] | None:
-    stored = Journal(private=private).inputs
-    return list(unpack_value(stored)) if stored else None

@@ -16,7 +16,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Final
 
-from p2pdp.audit.beforehand import beforehand
+from p2pdp.audit.beforehand import beforehand, covers
 from p2pdp.audit.local import LOCAL
 from p2pdp.core.claims import Claim
 from p2pdp.core.errors import Refused
@@ -67,7 +67,7 @@ def charge_of(run: RunPlan, observer: str, delta: float | None = None) -> tuple[
 
 
 def _best(claims: Sequence[Claim], observer: str) -> Claim | None:
-    fitting = [claim for claim in claims if claim.bound and claim.observer in (observer, NETWORK)]
+    fitting = [claim for claim in claims if covers(claim, observer)]
     return min(fitting, key=_epsilon, default=None)
 
 

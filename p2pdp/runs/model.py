@@ -8,6 +8,8 @@
     clip           the bounds into which features are moved after that; absent if they are not
     unit_norm      whether features are scaled to length 1 after that
     task           what was learned
+    users          of models learned by gossip of which none was published: whose they are. `model`, `weights` and
+                   `intercept` have a row for each then; the launcher has them, for the users' folders are its own
 
 A row of features that went through all that is told by `features @ weights + intercept`, of logistic regression by the
 sign of that.
@@ -29,15 +31,22 @@ MODEL_FILE: Final = "model.npz"
 
 
 def save_model(place: Path, run: RunPlan, result: Result) -> None:
-    """Does nothing where no model was learned, or none was published."""
-    if not run.protocol.name.endswith(".sgd") or not isinstance(result.estimate, list):
+    """Does nothing where no model was learned, or there is none at hand."""
+    if not run.protocol.name.endswith(".sgd"):
         return
-    data, model = run.spec.data, np.array(result.estimate)
-    split = len(model) - has_intercept(run.spec)
+    if isinstance(result.estimate, list):
+        model, of_users = np.array(result.estimate), {}
+    elif result.outputs:
+        model = np.array([output["value"] for output in result.outputs])
+        of_users = {"users": np.array([output["user"] for output in result.outputs])}
+    else:
+        return
+    data, split = run.spec.data, model.shape[-1] - has_intercept(run.spec)
     arrays: dict[str, Any] = {
+        **of_users,
         "model": model,
-        "weights": model[:split],
-        "intercept": model[split] if split < len(model) else np.float64(0.0),
+        "weights": model[..., :split],
+        "intercept": model[..., split] if split < model.shape[-1] else np.zeros(model.shape[:-1])[()],
         "unit_norm": np.bool_(data.unit_norm),
         "task": np.array(run.spec.task.kind),
     }

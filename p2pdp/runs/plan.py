@@ -7,11 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from p2pdp.audit.beforehand import beforehand
+from p2pdp.audit.gossip_descent_forecast import descent_forecast
 from p2pdp.audit.gossip_forecast import forecast_claim
 from p2pdp.core.claims import Claim, Refusal
 from p2pdp.core.spec import Spec
 from p2pdp.files.data import load_data
 from p2pdp.files.edges import read_edge_list
+from p2pdp.protocols.gossip_sgd import GossipSgdPlan
 from p2pdp.protocols.gossiping_plan import GossipPlan
 from p2pdp.protocols.learning import warnings_of
 from p2pdp.protocols.run_plan import plan_run
@@ -62,21 +64,23 @@ def plan_spec(spec: Spec, target_epsilon: float | None) -> Plan:
     delta = spec.privacy.delta
     assert delta is not None
     target = None if target_epsilon is None else target_of(planned, target_epsilon)
-    found = beforehand(run, delta, spec.privacy.colluders, one_value=planned.one_value)
+    found = beforehand(run, delta, spec.privacy.colluders, one_value=planned.one_value, thorough=True)
     if isinstance(run.plan, GossipPlan):
-        foreseen = forecast_claim(run, delta)
+        forecast = descent_forecast if isinstance(run.plan, GossipSgdPlan) else forecast_claim
+        foreseen = forecast(run, delta)
         found.claims += [foreseen] if isinstance(foreseen, Claim) else []
         found.refusals += [foreseen] if isinstance(foreseen, Refusal) else []
     epsilon = next((claim.epsilon_max for claim in found.claims if claim.bound), None)
+    learns = isinstance(run.plan, SgdPlan | GossipSgdPlan)
     return Plan(
         protocol=spec.run.protocol,
         nodes=run.n,
         delta=delta,
         claims=found.claims,
         refusals=found.refusals,
-        message_noise=tradeoff_of(run, delta) if isinstance(run.plan, GossipPlan) else None,
+        message_noise=None if learns or not isinstance(run.plan, GossipPlan) else tradeoff_of(run, delta),
         target=target,
-        warnings=warnings_of(run.plan.descent, run.plan.rate) if isinstance(run.plan, SgdPlan) else [],
+        warnings=warnings_of(run.plan.descent, run.plan.rate) if learns else [],
         **vars(costs_of(run, epsilon, delta)),
     )
 

@@ -4,8 +4,9 @@ The error does not depend on data (for histograms: if all categories were alike)
 nothing is lost. Of gossip it is exact (of pairs and changing graphs for one draw of who meets whom); among more than
 `EXACT_MAX` users gossip is taken to have come to its mean.
 
-* `messages` are those that a run counts: each token's moves from one user to another and its total, or the exchanges
-  of gossip, and three a user for getting ready, starting and the result;
+* `messages` are those that a run counts: each token's moves from one user to another and its total, the exchanges of
+  gossip, or the reports, cover and marks of shuffling with what is handed in at the end, and three a user for getting
+  ready, starting and the result;
 * `bytes` are the frames of these and of enrolment; acknowledgements that travel alone come on top;
 * `seconds` are `HOP_S` a hop or exchange, as among processes of one machine. Across machines add the network's delay.
 """
@@ -16,14 +17,23 @@ import math
 from dataclasses import dataclass
 from typing import Any, Final
 
+import numpy as np
+
 from p2pdp.assembly.found import Number, Outcome
+from p2pdp.assembly.gossip_descents import noise_end
+from p2pdp.assembly.gossip_learned import gossip_baselines_of
 from p2pdp.assembly.learned import baselines_of
 from p2pdp.assembly.outcome import baselines, estimate_of
+from p2pdp.assembly.relay_traffic import report_frame_bytes
 from p2pdp.audit.descent_levels import sigmas_of
+from p2pdp.audit.gossip_levels import gossip_sigmas_of
 from p2pdp.files.spec import spec_to_toml
+from p2pdp.mechanisms.report_estimates import expected
 from p2pdp.protocols.contract import Estimate
-from p2pdp.protocols.gossiping_plan import AveragingPlan, GossipPlan
+from p2pdp.protocols.gossip_sgd import GossipSgdPlan
+from p2pdp.protocols.gossiping_plan import AveragingPlan
 from p2pdp.protocols.run_plan import RunPlan
+from p2pdp.protocols.shuffling_plan import ShufflePlan
 from p2pdp.protocols.walk_sgd import SgdPlan
 from p2pdp.runs.prepared import sensitivity
 from p2pdp.sim.fast_gossip import standard_error_of
@@ -53,7 +63,7 @@ class Costs:
 def costs_of(run: RunPlan, epsilon: float | None, delta: float) -> Costs:
     """`epsilon` is the headline's, at which local and central differential privacy are compared."""
     outcome = _outcome(run)
-    estimate = _averaged(run) if run.finishes_one_by_one else estimate_of(run, outcome)
+    estimate = _expected(run, outcome)
     moves = float(run.exchanges) if run.finishes_one_by_one else _moves(run)
     length = run.plan.length
     return Costs(
@@ -61,10 +71,23 @@ def costs_of(run: RunPlan, epsilon: float | None, delta: float) -> Costs:
         baselines=_baselines(run, outcome, estimate, epsilon, delta),
         hops=None if run.finishes_one_by_one else length,
         rounds=length if run.finishes_one_by_one else None,
-        messages=round(moves) + 3 * run.n + 4 + len(run.plan.starts),
+        messages=round(moves) + _handed_in(run) + 3 * run.n + 4 + len(run.plan.starts),
         bytes=_bytes(run, moves),
         seconds=(moves if run.finishes_one_by_one else length) * HOP_S,
     )
+
+
+def _handed_in(run: RunPlan) -> int:
+    """What users tell the curator at the end, beside totals: their reports, and that these are all."""
+    return 2 * run.n if isinstance(run.plan, ShufflePlan) else 0
+
+
+def _expected(run: RunPlan, outcome: Outcome) -> Estimate:
+    if isinstance(run.plan, ShufflePlan):
+        plan = run.plan
+        told = expected(plan.randomizer, plan.n, plan.dummies if plan.single else None)
+        return run.protocol.estimate(plan, np.concatenate([[plan.n], told.value, told.standard_error]), plan.n)
+    return _averaged(run) if run.finishes_one_by_one else estimate_of(run, outcome)
 
 
 def _baselines(
@@ -72,6 +95,8 @@ def _baselines(
 ) -> dict[str, dict[str, Any]]:
     if isinstance(run.plan, SgdPlan):
         return baselines_of(run, sigmas_of(run, None, epsilon, delta))
+    if isinstance(run.plan, GossipSgdPlan):
+        return gossip_baselines_of(run, gossip_sigmas_of(run, epsilon, delta))
     return dict(baselines(run, outcome, estimate, sensitivity(run), epsilon, delta))
 
 
@@ -87,8 +112,10 @@ def _outcome(run: RunPlan) -> Outcome:
 def _averaged(run: RunPlan) -> Estimate:
     """Of a user's own result, or of what is published."""
     plan = run.plan
-    learns = isinstance(plan, GossipPlan) and plan.block > 0
-    exact = run.n <= EXACT_MAX and run.graph is not None and isinstance(plan, AveragingPlan) and not learns
+    if isinstance(plan, GossipSgdPlan):
+        end = noise_end(run)
+        return Estimate(None, None if end is None else [end] * plan.shape[0])
+    exact = run.n <= EXACT_MAX and run.graph is not None and isinstance(plan, AveragingPlan)
     error = standard_error_of(run) if exact else None
     if error is None:  # of a mean of all users' values
         variance = 2.0 if plan.noise.name == "laplace" else 1.0
@@ -97,8 +124,6 @@ def _averaged(run: RunPlan) -> Estimate:
 
 
 def _typical(run: RunPlan, total: int) -> Any:
-    import numpy as np
-
     plan = run.plan
     if not plan.shape:
         return 0
@@ -118,9 +143,19 @@ def _moves(run: RunPlan) -> float:
 
 def _bytes(run: RunPlan, moves: float) -> int:
     numbers = run.plan.shape[0] if run.plan.shape else 1
+    small = frame_size(_ENVELOPE_BYTES)
     token = frame_size(_ENVELOPE_BYTES + numbers * _NUMBER_BYTES)
+    sent, result = moves * token, token  # a result is as large as a token
+    if isinstance(run.plan, ShufflePlan):
+        report = report_frame_bytes(run.plan)
+        marks = run.plan.marks(_edges(run))
+        sent = marks * small + (moves - marks + run.n) * report + run.n * small
+        result = frame_size(_ENVELOPE_BYTES + (1 + 2 * numbers) * _NUMBER_BYTES)
     offer = frame_size(_ENVELOPE_BYTES + len(spec_to_toml(run.spec).encode()))
     roster = frame_size(_ENVELOPE_BYTES + _ROSTER_BYTES * (run.n + 5))
-    small = frame_size(_ENVELOPE_BYTES)
-    result = token - small  # a result is as large as a token
-    return round(moves * token) + run.n * (_SMALL_FRAMES * small + offer + roster + result)
+    return round(sent) + run.n * (_SMALL_FRAMES * small + offer + roster + result - small)
+
+
+def _edges(run: RunPlan) -> int:
+    assert run.graph is not None
+    return run.graph.edge_count

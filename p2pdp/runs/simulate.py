@@ -12,22 +12,28 @@ from typing import Any
 
 from p2pdp.assembly.found import Outcome
 from p2pdp.assembly.outcome import outcome
-from p2pdp.audit.beforehand import node_epsilon
+from p2pdp.audit.beforehand import epsilon_against
 from p2pdp.core.errors import Refused, UsageError
 from p2pdp.core.spec import Spec
 from p2pdp.files import folder as folders
+from p2pdp.protocols.gossip_sgd import GossipSgdPlan
 from p2pdp.protocols.gossiping_plan import AveragingPlan
+from p2pdp.protocols.shuffling_plan import ShufflePlan
 from p2pdp.protocols.walk_sgd import SgdPlan
 from p2pdp.report.result import Result, Trial
 from p2pdp.runs.audit import Audited, audit
 from p2pdp.runs.budgeting import check_local
 from p2pdp.runs.model import save_model
 from p2pdp.runs.prepared import Prepared, on_seed, prepare, run_id
+from p2pdp.runs.target import observers_of
 from p2pdp.sim.fast import fast_outcome
 from p2pdp.sim.fast_gossip import fast_average
+from p2pdp.sim.fast_gossip_sgd import fast_gossip_descent
 from p2pdp.sim.fast_sgd import LANES_MAX, fast_descents
+from p2pdp.sim.fast_shuffle import fast_shuffle
 from p2pdp.sim.faults import NO_FAULTS, Faults
 from p2pdp.sim.world import World
+from p2pdp.tasks.descending import Population
 
 Progress = Callable[[int, int], None]
 
@@ -80,6 +86,9 @@ def _fast_results(first: Prepared, trials: int, progress: Progress | None) -> It
     if isinstance(first.run.plan, SgdPlan) and first.is_same_on_every_seed:
         yield from _fast_descents(first, trials, progress)
         return
+    if isinstance(first.run.plan, GossipSgdPlan):
+        yield from _fast_gossip_descents(first, trials, progress)
+        return
     for number, trial in _seeds(first, trials):
         if progress is not None:
             progress(number, trials)
@@ -88,6 +97,9 @@ def _fast_results(first: Prepared, trials: int, progress: Progress | None) -> It
         elif isinstance(trial.run.plan, SgdPlan):
             epsilon = None if number else _in_advance(trial)
             yield trial.result(fast_descents(trial.run, trial.rows, [trial.seed])[0], epsilon, audited=False)
+        elif isinstance(trial.run.plan, ShufflePlan):
+            epsilon = None if number else _in_advance(trial)
+            yield trial.result(fast_shuffle(trial.run, trial.rows, trial.seed), epsilon)
         else:
             yield trial.result(fast_outcome(trial.run, trial.rows, trial.seed))
 
@@ -103,11 +115,23 @@ def _fast_descents(first: Prepared, trials: int, progress: Progress | None) -> I
             yield first.result(found, None if number else _in_advance(first), audited=False)
 
 
+def _fast_gossip_descents(first: Prepared, trials: int, progress: Progress | None) -> Iterator[Result]:
+    """Learners' examples come from files, so all trials share them; a graph that changes is in no seed's plan."""
+    population = Population(first.run.plan.descent, [first.rows(user) for user in range(first.run.n)])
+    same = first.is_same_on_every_seed or first.spec.graph.changing
+    for number in range(trials):
+        if progress is not None:
+            progress(number, trials)
+        trial = first if same or not number else prepare(on_seed(first.spec, first.seed + number))
+        found = fast_gossip_descent(trial.run, population, first.seed + number)
+        yield trial.result(found, None if number else _in_advance(first), audited=False)
+
+
 def _in_advance(prepared: Prepared) -> float:
     """What the fast path compares with the baselines in place of an audit."""
     delta = prepared.spec.privacy.delta
     assert delta is not None
-    return node_epsilon(prepared.run, delta, one_value=False)
+    return epsilon_against(observers_of(prepared.run), prepared.run, delta, one_value=False)
 
 
 def _world_results(

@@ -1,8 +1,10 @@
 """How much noise it takes that one other user learns no more than a wanted epsilon: `plan --target-epsilon`.
 
-The bound is the best sound a-priori claim that covers one other node. It falls as noise grows, and for Gaussian noise
-the mu that belongs to it is nearly proportional to 1/sigma: so each guess follows from the one before, between ends
-of which one was found to be enough and the other not. The answer is the last amount of noise that was found enough.
+The bound is the best sound a-priori claim that covers one other node; of network shuffling, which hides users from the
+curator above all, the larger one of that and of the best that covers the curator. It falls as noise grows, and for
+Gaussian noise the mu that belongs to it is nearly proportional to 1/sigma: so each guess follows from the one before,
+between ends of which one was found to be enough and the other not. The answer is the last amount of noise that was
+found enough.
 """
 
 from __future__ import annotations
@@ -11,11 +13,14 @@ import math
 from dataclasses import dataclass, replace
 from typing import Final
 
-from p2pdp.audit.beforehand import node_epsilon
+from p2pdp.audit.beforehand import epsilon_against
 from p2pdp.core.errors import Refused, UsageError
+from p2pdp.core.spec import Spec
 from p2pdp.mechanisms import gaussian, laplace
 from p2pdp.mechanisms.clipping import Bounds, sensitivity
+from p2pdp.protocols.gossip_sgd import GossipSgdPlan
 from p2pdp.protocols.run_plan import RunPlan, plan_run
+from p2pdp.protocols.shuffling_plan import ShufflePlan
 from p2pdp.protocols.walk_sgd import SgdPlan
 from p2pdp.topology.graphs import EdgeList
 
@@ -37,7 +42,10 @@ class Planned:
 
 @dataclass(frozen=True)
 class Target:
-    """`parameter` of `[noise]` has to be `value`; then `reached` is the bound. Local DP would need `local_value`."""
+    """`parameter` of `[noise]` has to be `value`; then `reached` is the bound. Local DP would need `local_value`.
+
+    `observers` are those whom the bound is about.
+    """
 
     epsilon: float
     delta: float
@@ -45,6 +53,11 @@ class Target:
     value: float
     reached: float
     local_value: float
+    observers: tuple[str, ...]
+
+    @property
+    def against(self) -> str:
+        return _words(self.observers)
 
 
 def target_of(planned: Planned, epsilon: float) -> Target:
@@ -59,8 +72,18 @@ def target_of(planned: Planned, epsilon: float) -> Target:
     strength, reached = search.found()
     run = planned.run
     each = 1 if run.finishes_one_by_one else math.ceil(run.plan.length / run.n)
+    if isinstance(run.plan, GossipSgdPlan):
+        each = run.plan.gradients
     value, local = search.value(strength), search.value(search.local(each))
-    return Target(epsilon, delta, search.parameter, value, reached, local)
+    return Target(epsilon, delta, search.parameter, value, reached, local, observers_of(run))
+
+
+def _words(observers: tuple[str, ...]) -> str:
+    return "one other user or the curator" if "curator" in observers else "one other user"
+
+
+def observers_of(run: RunPlan) -> tuple[str, ...]:
+    return ("node", "curator") if isinstance(run.plan, ShufflePlan) else ("node",)
 
 
 class _Search:
@@ -69,10 +92,10 @@ class _Search:
     def __init__(self, planned: Planned, epsilon: float, delta: float) -> None:
         self._planned, self._epsilon, self._delta = planned, epsilon, delta
         spec = planned.run.spec
-        self._reports = spec.noise.mechanism == "randomized_response"
+        self._reports = spec.noise.mechanism in ("randomized_response", "privunit")
         self._ends = _REPORTS if self._reports else _SIGMAS
         self._unit = 1.0
-        if isinstance(planned.run.plan, SgdPlan):
+        if isinstance(planned.run.plan, SgdPlan | GossipSgdPlan):
             self._unit = 2.0 * planned.run.plan.descent.clip
         elif spec.data.clip is not None:
             self._unit = sensitivity(Bounds(*spec.data.clip), planned.run.dimensions)
@@ -99,13 +122,20 @@ class _Search:
         sigma, epsilon = (None, value) if self._reports else (value, None)
         noise = replace(run.spec.noise, sigma=sigma, epsilon=epsilon, delta=None)
         try:
-            again = plan_run(replace(run.spec, noise=noise), run.n, run.dimensions, planned.edges)
-            return node_epsilon(again, self._delta, one_value=planned.one_value)
+            again = self._again(replace(run.spec, noise=noise))
+            return epsilon_against(observers_of(run), again, self._delta, one_value=planned.one_value)
         except UsageError as error:
             raise Refused(
                 f"--target-epsilon {self._epsilon:g}: cannot be met, for [noise] {self.parameter} = "
                 f"{self.value(strength):.6g} cannot be run: {error}"
             ) from None
+
+    def _again(self, spec: Spec) -> RunPlan:
+        """The same run with other noise. How reports walk does not depend on it, and is worked out once."""
+        run = self._planned.run
+        if not isinstance(run.plan, ShufflePlan):
+            return plan_run(spec, run.n, run.dimensions, self._planned.edges)
+        return replace(run, spec=spec, plan=run.protocol.plan(spec, run.n, run.dimensions, run.graph_facts))
 
     def found(self) -> tuple[float, float]:
         least, most = self._ends
@@ -145,6 +175,6 @@ class _Search:
         why = ": some contribution reaches another user without any noise" if bound == math.inf else ""
         return (
             f"--target-epsilon {self._epsilon:g}: cannot be met; with [noise] {self.parameter} = "
-            f"{self.value(self._ends[1]):.6g} the bound for one other user is still {shown} at delta "
-            f"{self._delta:g}{why}"
+            f"{self.value(self._ends[1]):.6g} the bound for {_words(observers_of(self._planned.run))} is still {shown} "
+            f"at delta {self._delta:g}{why}"
         )

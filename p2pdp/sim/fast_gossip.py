@@ -30,7 +30,7 @@ from p2pdp.mechanisms.sampler import SeededSampler
 from p2pdp.protocols.gossiping_plan import AveragingPlan, GossipPlan
 from p2pdp.protocols.pairing import PairPlan
 from p2pdp.protocols.run_plan import RunPlan
-from p2pdp.topology.meeting_weights import meeting_weights
+from p2pdp.topology.meeting_weights import drawn_pairs, meeting_weights
 from p2pdp.topology.weights import sparse_weights
 
 Floats = npt.NDArray[np.float64]
@@ -70,7 +70,7 @@ def _way(run: RunPlan, seed: int) -> Rounds | Pairs:
     if not isinstance(plan, GossipPlan):
         return Pairs(run, _activations(run, seed))
     if plan.coin is not None:
-        return Rounds(plan, _changing(plan, plan.coin, seed))
+        return Rounds(plan, list(changing_rounds(plan, plan.coin, seed)))
     return fixed_rounds(run)
 
 
@@ -79,19 +79,12 @@ def fixed_rounds(run: RunPlan) -> Rounds:
     return Rounds(run.plan, [sparse_weights(run.graph, run.plan.weights)] * run.plan.rounds)
 
 
-def _changing(plan: GossipPlan, coin: float, seed: int) -> list[Any]:
+def changing_rounds(plan: GossipPlan, coin: float, seed: int) -> Iterator[Any]:
     """The weights of each round, whose pairs toss coins of a stream of their own."""
     key = int.from_bytes(SeededEntropy(seed, "fast").salt(), "big")
     generator = np.random.Generator(np.random.Philox(key=key))
-    starts = np.concatenate([[0], np.cumsum(np.arange(plan.n - 1, 0, -1))])  # of each user's pairs with higher numbers
-    found = []
     for _ in range(plan.rounds):
-        count = generator.binomial(int(starts[-1]), coin)
-        chosen = np.sort(generator.choice(int(starts[-1]), count, replace=False)) if count else np.zeros(0, np.int64)
-        lower = np.searchsorted(starts, chosen, side="right") - 1
-        pairs = np.column_stack([lower, chosen - starts[lower] + lower + 1])
-        found.append(meeting_weights(plan.n, pairs, plan.weights, plan.degree_max))
-    return found
+        yield meeting_weights(plan.n, drawn_pairs(plan.n, coin, generator), plan.weights, plan.degree_max)
 
 
 def _publishers(run: RunPlan) -> list[Peer]:
@@ -167,7 +160,7 @@ class Rounds:
     @property
     def exchanges(self) -> int:
         different = self._matrices[:1] if self._fixed else self._matrices
-        return sum(len(_edges(one)[0]) for one in different) * (self._plan.rounds if self._fixed else 1)
+        return sum(len(edges_of(one)[0]) for one in different) * (self._plan.rounds if self._fixed else 1)
 
     def results(self, states: Floats, noise: Noise | None) -> Floats:
         """What users come to. Draws on messages are taken round by round, ordered by receiver, then by sender."""
@@ -176,7 +169,7 @@ class Rounds:
         for number, matrix in enumerate(self._matrices, start=1):
             gamma, moved = plan.gamma_at(number), matrix @ now
             if noise is not None:
-                to, sender, across = _edges(matrix)
+                to, sender, across = edges_of(matrix)
                 extra = snapped(now, plan.step)[sender] - now[sender] + noise(len(to))
                 for part in range(moved.shape[1]):
                     moved[:, part] += np.bincount(to, across * extra[:, part], len(moved))
@@ -219,7 +212,7 @@ class Rounds:
         return now, fresh
 
 
-def _edges(matrix: Any) -> tuple[Any, Any, Any]:
+def edges_of(matrix: Any) -> tuple[Any, Any, Any]:
     """Receiver, sender and weight of each message of a round, by receiver."""
     entries = matrix.tocoo()
     across = entries.row != entries.col
@@ -227,7 +220,7 @@ def _edges(matrix: Any) -> tuple[Any, Any, Any]:
 
 
 def _received(matrix: Any) -> Floats:
-    to, _, across = _edges(matrix)
+    to, _, across = edges_of(matrix)
     return np.bincount(to, across**2, matrix.shape[0]).astype(np.float64)
 
 

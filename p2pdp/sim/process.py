@@ -16,7 +16,7 @@ from p2pdp.host.host import Host
 from p2pdp.host.seat import Seat
 from p2pdp.ledger.journal import Journal
 from p2pdp.mechanisms.sampler import SeededSampler
-from p2pdp.sim.disk import Disk
+from p2pdp.sim.disk import Disk, lines_in
 from p2pdp.sim.faults import Crash
 
 
@@ -53,13 +53,14 @@ class Process:
             self.disk.roll_back(crash.rolled_back_to)
 
     def write(self, name: str, data: bytes) -> Crash | None:
-        """Stores one record; gives the crash that strikes meanwhile, if there is one."""
-        number = self.disk.records + 1
-        crash = next((crash for crash in self.crashes if crash.at_record == number), None)
+        """Stores one entry; gives the crash that strikes at one of its records, if there is one."""
+        before = self.disk.records
+        numbers = range(before + 1, before + 1 + lines_in(data))
+        crash = next((crash for crash in self.crashes if crash.at_record in numbers), None)
         if crash is None or crash.torn_bytes is None:
             self.disk.append(name, data)
         else:
-            self.disk.tear(name, data[: crash.torn_bytes])
+            self.disk.tear(name, data, crash.torn_bytes)
         return crash
 
     def journal(self) -> Journal:

@@ -36,14 +36,16 @@ NOBODY_AWAY: Final[Mapping[int, Collection[int]]] = {}
 class Shuffled:
     """`holders` and `reports` have a row for each report that the curator gets; `owners` is -1 for a dummy.
 
-    `loads` is how many reports each user holds in the end, `moves` how many times a report went from user to user.
+    `loads` is how many reports each user holds in the end, `moves` how often each passed one on, and `held` the most
+    that anybody held at once.
     """
 
     holders: Ints
     owners: Ints
     reports: Ints
     loads: Ints
-    moves: int
+    moves: Ints
+    held: int
     estimate: Estimated
 
     @property
@@ -60,14 +62,14 @@ def walked(
     stay: float,
     generator: np.random.Generator,
     away: Mapping[int, Collection[int]] = NOBODY_AWAY,
-) -> tuple[Ints, int]:
-    """Where the report of each user ends, and how many moves that took."""
+) -> tuple[Ints, Ints, int]:
+    """Where the report of each user ends, how often each user passed one on, and the most that anybody held."""
     check_stay(stay)
     degrees, _, neighbours = ends_of(graph)
     begins = np.concatenate(([0], np.cumsum(degrees)[:-1]))
     stuck = np.nonzero(degrees == 0)[0]
     places = np.arange(graph.n)
-    moves = 0
+    moves, held = np.zeros(graph.n, dtype=np.int64), 1
     for t in range(checked_rounds(rounds)):
         drawn = generator.random((1 if stay == 0.0 else 2, graph.n))
         if len(neighbours):
@@ -82,9 +84,10 @@ def walked(
             gone = np.zeros(graph.n, dtype=bool)
             gone[list(away[t])] = True
             kept |= gone[places] | gone[following]
+        moves += np.bincount(places[~kept], minlength=graph.n)
         places = np.where(kept, places, following)
-        moves += graph.n - int(np.count_nonzero(kept))
-    return places, moves
+        held = max(held, int(np.bincount(places).max()))
+    return places, moves, held
 
 
 def shuffled(
@@ -97,25 +100,27 @@ def shuffled(
     single: bool = False,
     seed: int = 0,
     away: Mapping[int, Collection[int]] = NOBODY_AWAY,
+    dummies: tuple[float, float] | None = None,
 ) -> Shuffled:
-    """One run: `values` has one value for each user."""
+    """One run: `values` has one value for each user; `dummies` are the expected ones where these are known already."""
     if len(values) != graph.n:
         raise UsageError(f"{graph.n} users report one value each, not {len(values)}.")
     key = int.from_bytes(SeededEntropy(seed, "shuffling").salt(), "big")
     generator = np.random.Generator(np.random.Philox(key=key))
     sampler = SeededSampler(seed, "shuffling")
     reports = randomizer.applied(np.asarray(values), drawn_of(randomizer.needs, graph.n, sampler))
-    places, moves = walked(graph, rounds, stay, generator, away)
+    places, moves, held = walked(graph, rounds, stay, generator, away)
     loads = np.bincount(places, minlength=graph.n)
     mixed = generator.permutation(graph.n)
     if not single:
         owners = mixed[np.argsort(places[mixed], kind="stable")]
         estimate = of_all(randomizer, reports[owners])
-        return Shuffled(places[owners], owners, reports[owners], loads, moves, estimate)
+        return Shuffled(places[owners], owners, reports[owners], loads, moves, held, estimate)
     owners = np.full(graph.n, -1)
     owners[places[mixed]] = mixed  # the last one of a uniform order is a uniform one
     empty = np.nonzero(owners < 0)[0]
     handed = reports[owners]
     handed[empty] = randomizer.dummies(len(empty), drawn_of(randomizer.needs, len(empty), sampler))
-    expected = expected_empty(graph, stay, rounds)
-    return Shuffled(np.arange(graph.n), owners, handed, loads, moves, of_single(randomizer, handed, *expected))
+    expected = expected_empty(graph, stay, rounds) if dummies is None else dummies
+    estimate = of_single(randomizer, handed, *expected)
+    return Shuffled(np.arange(graph.n), owners, handed, loads, moves, held, estimate)

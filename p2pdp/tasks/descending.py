@@ -52,7 +52,7 @@ class Population:
         """
         models = np.zeros((path.shape[1], self._descent.dimension))
         for step, rate in enumerate(rates):
-            direction = self._contributions(models, path[step], visits[step])
+            direction = self.contributions(models, path[step], visits[step])
             added = noise(step + 1)
             if added is not None:
                 direction = direction + added
@@ -61,7 +61,8 @@ class Population:
                 watch(step + 1, before, models)
         return models
 
-    def _contributions(self, models: Floats, who: Ints, visits: Ints) -> Floats:
+    def contributions(self, models: Floats, who: Ints, visits: Ints) -> Floats:
+        """The clipped gradient of user `who[lane]` at each lane's model, having contributed `visits[lane]` times."""
         if self._table is not None:
             return self._table.contributions(models, who, visits)
         return np.array(

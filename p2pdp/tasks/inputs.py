@@ -105,6 +105,7 @@ class SymbolicInputs:
         self._user = user
         self._values = values
         self.made = 0  # contributions so far
+        self.models: dict[int, LinearForm] = {}  # by visit, at which model a gradient was taken
 
     def zero(self) -> LinearForm:
         return ZERO_FORM
@@ -121,6 +122,7 @@ class SymbolicInputs:
     def gradient(self, model: LinearForm, visit: int) -> LinearForm:
         """It depends on the model in a way that no form tells, so each one is a source of its own."""
         self.made += 1
+        self.models[visit] = model
         return LinearForm.of(Source(GRADIENT, self._user, visit))
 
     def moved(self, model: LinearForm, direction: LinearForm, rate: float) -> LinearForm:

@@ -15,8 +15,7 @@ DIMENSIONS: Final = 200
 MEANS: Final = (1.0, 10.0)
 
 
-def unit_mixture(users: int, generator: np.random.Generator, dimensions: int = DIMENSIONS) -> npt.NDArray[np.float64]:
-    """One row of length 1 for each user."""
-    means = np.where(np.arange(users) < users // 2, *MEANS)
-    rows = means[:, None] + generator.standard_normal((users, dimensions))
-    return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True))
+def mixed_direction(user: int, users: int, normals: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """One user's vector, from independent N(0, 1)."""
+    row = MEANS[user >= users // 2] + normals
+    return np.asarray(row / np.linalg.norm(row))

@@ -1,4 +1,7 @@
-"""The weights of one round of gossip on a graph that changes: of the pairs that met in it, by that round's degrees."""
+"""The weights of one round of gossip on a graph that changes: of the pairs that met in it, by that round's degrees.
+
+`drawn_pairs` draws who meets, for simulations and forecasts: users of a run toss for it in secret.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,15 @@ from typing import Any
 import numpy as np
 
 from p2pdp.topology.weights import edge_weight
+
+
+def drawn_pairs(n: int, coin: float, generator: np.random.Generator) -> Any:
+    """Each pair (u, v), u < v, with this probability, a row each."""
+    starts = np.concatenate([[0], np.cumsum(np.arange(n - 1, 0, -1))])  # of each user's pairs with higher numbers
+    count = generator.binomial(int(starts[-1]), coin)
+    chosen = np.sort(generator.choice(int(starts[-1]), count, replace=False)) if count else np.zeros(0, np.int64)
+    lower = np.searchsorted(starts, chosen, side="right") - 1
+    return np.column_stack([lower, chosen - starts[lower] + lower + 1])
 
 
 def meeting_weights(n: int, pairs: Any, weights: str, degree_max: int) -> Any:

@@ -29,7 +29,7 @@ def expected_empty(graph: Graph, stay: float, rounds: int) -> tuple[float, float
 def empty_places(laws: Floats) -> tuple[float, float]:
     """Mean and variance of the number of users without a report; row j is the law of report j."""
     with np.errstate(divide="ignore"):
-        empty = np.exp(np.log1p(-laws).sum(axis=0))
+        empty = np.exp(np.log1p(-np.minimum(laws, 1.0)).sum(axis=0))  # sums may be rounded up
     return _moments(empty, laws @ empty)
 
 

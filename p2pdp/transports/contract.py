@@ -7,7 +7,7 @@ said so (`belongs`), which it does when a frame from there proved authentic.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sized
 from typing import Protocol
 
 from p2pdp.core.ids import Peer
@@ -32,6 +32,10 @@ class Shell(Protocol):
 
 class Transport(Protocol):
     """Frames may be lost, doubled and reordered where a connection breaks; the link above repairs that."""
+
+    @property
+    def strangers(self) -> Sized:
+        """Origins that belong to nobody yet: without any, `belongs` has nothing to say."""
 
     def send(self, peer: Peer, frame: bytes) -> None:
         """Sends when there is a way; drops what a bounded queue cannot hold."""

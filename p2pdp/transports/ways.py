@@ -85,7 +85,7 @@ class Ways(ABC):
         self._shell = shell
         self._ways_max = ways_max
         self._alive: set[Way] = set()
-        self._strangers: dict[Origin, Way] = {}
+        self.strangers: dict[Origin, Way] = {}  # also those who only showed an old frame of a peer
         self._in_use: OrderedDict[Way, None] = OrderedDict()  # the one idle for longest comes first
         self._to: dict[Peer, Way] = {}
         self._queues: dict[Peer, FrameQueue] = {}
@@ -123,7 +123,7 @@ class Ways(ABC):
             origin.write(frame)
 
     def belongs(self, origin: Origin, peer: Peer, *, fresh: bool) -> None:
-        way = self._strangers.get(origin)
+        way = self.strangers.get(origin)
         if way is None:
             if fresh and self._doubtful:
                 self._doubtful.pop(peer, None)
@@ -131,7 +131,7 @@ class Ways(ABC):
         if not fresh:  # it gets copies, in case it is the peer, and takes nothing away from where else the peer may be
             self._doubtful[peer] = way
             return
-        del self._strangers[origin]
+        del self.strangers[origin]
         self._doubtful.pop(peer, None)
         way.peer = peer
         way.proved()
@@ -159,7 +159,7 @@ class Ways(ABC):
         if self._closing:
             way.drop()
         elif way.peer is None:
-            self._strangers[way] = way
+            self.strangers[way] = way
         else:
             self._add(way.peer, way, instead=True)
 
@@ -179,7 +179,7 @@ class Ways(ABC):
 
     def closed(self, way: Way) -> None:
         self._alive.discard(way)
-        self._strangers.pop(way, None)
+        self.strangers.pop(way, None)
         for peer in [peer for peer, doubtful in self._doubtful.items() if doubtful is way]:
             del self._doubtful[peer]
         if self.left(way) and not self._closing:

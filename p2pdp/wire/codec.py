@@ -36,20 +36,21 @@ TYPE_CHARS_MAX: Final = 64
 # input this short that is harmless; a longer one is scanned before anything is reserved.
 _UNSCANNED_BYTES_MAX: Final = 1024
 
-_TAG_INT: Final = 1
+TAG_INT: Final = 1
 _TAG_FLOAT: Final = 2
 _TAG_BYTES: Final = 3
 _TAG_INTS: Final = 4
 _TAG_FLOATS: Final = 5
 _TAG_LIST: Final = 6
 
-_TAGGED_INT: Final = Struct("<Bq")
+TAGGED_INT: Final = Struct("<Bq")
 _TAGGED_FLOAT: Final = Struct("<Bd")
+_LISTED_INT: Final = Struct("<IBq")
 _LIST_HEAD: Final = Struct("<BI")
 _LENGTH: Final = Struct("<I")
 _NUMBER_BYTES: Final = 8
-_INT_MIN: Final = -(1 << 63)
-_INT_MAX: Final = (1 << 63) - 1
+INT_MIN: Final = -(1 << 63)
+INT_MAX: Final = (1 << 63) - 1
 _new: Final = tuple.__new__  # a named tuple takes its arguments through a function of Python
 _PLAIN: Final = frozenset((int, str, bytes))
 _SEQUENCES: Final = frozenset((list, tuple))
@@ -146,7 +147,7 @@ def pack_value(value: Any) -> bytes:
     if value is None:
         return b""
     if kind is int:
-        return _TAGGED_INT.pack(_TAG_INT, value) if _INT_MIN <= value <= _INT_MAX else _pack_int(value)
+        return TAGGED_INT.pack(TAG_INT, value) if INT_MIN <= value <= INT_MAX else _pack_int(value)
     if isinstance(value, float):  # numpy's float64 is one too
         if not isfinite(value):
             raise ValueError("a value is not finite")
@@ -156,6 +157,9 @@ def pack_value(value: Any) -> bytes:
     if kind is list:
         parts = [_LIST_HEAD.pack(_TAG_LIST, len(value))]
         for item in value:
+            if type(item) is int and INT_MIN <= item <= INT_MAX:  # as in a pool of draws
+                parts.append(_LISTED_INT.pack(TAGGED_INT.size, TAG_INT, item))
+                continue
             if type(item) is list:
                 raise TypeError("a value is a list of lists")
             packed = pack_value(item)
@@ -165,9 +169,9 @@ def pack_value(value: Any) -> bytes:
 
 
 def _pack_int(value: int) -> bytes:
-    if not _INT_MIN <= value <= _INT_MAX:
+    if not INT_MIN <= value <= INT_MAX:
         raise OverflowError("a value does not fit into 64 bits")
-    return _TAGGED_INT.pack(_TAG_INT, value)
+    return TAGGED_INT.pack(TAG_INT, value)
 
 
 def _pack_numpy(value: Any) -> bytes:
@@ -193,8 +197,8 @@ def unpack_value(data: bytes) -> Any:
     if not data:
         return None
     tag = data[0]
-    if tag == _TAG_INT and len(data) == _TAGGED_INT.size:
-        return _TAGGED_INT.unpack(data)[1]
+    if tag == TAG_INT and len(data) == TAGGED_INT.size:
+        return TAGGED_INT.unpack(data)[1]
     if tag == _TAG_FLOAT and len(data) == _TAGGED_FLOAT.size:
         value = _TAGGED_FLOAT.unpack(data)[1]
         if isfinite(value):
@@ -273,6 +277,6 @@ def unpack_message(public: bytes, value: bytes) -> Message:
         raise CodecError("a message has no type or no fields")
     if not (_PLAIN.issuperset(map(type, fields)) or _all_plain(fields, DEPTH_MAX - 2)):
         raise CodecError("a field of a message is of no type that can be sent")
-    if len(value) == _TAGGED_INT.size and value[0] == _TAG_INT:  # what a walk's token carries
-        return _new(Message, (kind, tuple(fields), _TAGGED_INT.unpack(value)[1]))
+    if len(value) == TAGGED_INT.size and value[0] == TAG_INT:  # what a walk's token carries
+        return _new(Message, (kind, tuple(fields), TAGGED_INT.unpack(value)[1]))
     return _new(Message, (kind, tuple(fields), unpack_value(value)))

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+import p2pdp
 from p2pdp.attacks.decoding import readings_of
 from p2pdp.attacks.gossip import decoded, first_sent, graph_of, met_alone, states_heard
 from p2pdp.audit.gossip import GossipViews
 from p2pdp.core.errors import Refused
 from p2pdp.core.spec import GraphPart
+from p2pdp.runs.attack import attack
 from tests.audit.gossips import gossip, ground_of
 from tests.audit.runs import Run, quiet, ring
+from tests.protocols.gossip_learners import gossip_learning
+from tests.protocols.learners import prepared
 
 
 def errors_in_sigma(run: Run, observer: int) -> dict[int, float]:
@@ -155,3 +160,13 @@ def test_pairs_on_a_graph_that_is_not_at_hand_are_read_by_their_numbers_only() -
 
 def test_who_sent_nothing_has_no_first_value() -> None:
     assert first_sent(quiet(ring(4, 1)).contents()[0]) is None
+
+
+def test_of_learners_the_first_gradients_of_those_met_first_are_read(tmp_path: Path) -> None:
+    """As far off as their own noise, and not more; those who are met later are not read."""
+    result = p2pdp.simulate(prepared(gossip_learning(4, "path", "rounds = 2"))[0].spec, tmp_path / "run")
+    found = attack(str(result.folder), 1).targets
+    assert [target["user"] for target in found] == [0, 2]
+    for target in found:
+        assert np.abs(target["noised_value_error_in_sigma"]).max() < 1e-9
+        assert np.abs(target["error"]).max() < 0.8 * 6

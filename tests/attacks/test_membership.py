@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from p2pdp.attacks.membership import scores, views
+from p2pdp.attacks.membership import gossip_views, scores, views
+from p2pdp.sim.fast_gossip_sgd import matrices_of
+from tests.protocols.gossip_learners import gossip_learning
 from tests.protocols.learners import learning, prepared
 
 PATH = np.array([[0], [1], [2], [1], [0]])
@@ -38,3 +40,15 @@ def test_scores_separate_what_is_separate() -> None:
     low, high = scores(without, with_)
     assert len(low) == len(high) == 2000
     assert high.mean() - low.mean() > 2.5 * low.std()
+
+
+def test_a_view_of_gossip_is_what_neighbours_sent_and_own_noise() -> None:
+    run, data = prepared(gossip_learning(4, "path", "rounds = 2"))
+    users = [data.user(user) for user in range(4)]
+    matrices = list(matrices_of(run, 1))
+    assert gossip_views(run.plan, users, matrices, 0, 7, 1).shape == (7, 3 * 3 + 6 * 3)
+    assert gossip_views(run.plan, users, matrices, 1, 7, 1).shape == (7, 3 * 3 + 2 * 6 * 3)
+    quiet, _ = prepared(gossip_learning(4, "path", "rounds = 2", sigma=None))
+    seen = gossip_views(quiet.plan, users, matrices, 1, 5, 1)
+    assert seen.shape == (5, 2 * 6 * 3)
+    assert np.ptp(seen, axis=0).max() == 0.0

@@ -17,7 +17,7 @@ def claims(text: str, colluders: tuple[int, ...] = ()) -> dict[tuple[str, str], 
 
 def refused(text: str, colluders: tuple[int, ...] = ()) -> dict[str, str]:
     found = beforehand(prepared(text)[0], DELTA, colluders, one_value=False)
-    return {refusal.observer: refusal.reason for refusal in found.refusals}
+    return {refusal.observer: refusal.reason for refusal in reversed(found.refusals)}
 
 
 def test_on_the_complete_graph_everybody_has_a_claim_by_iteration() -> None:
@@ -44,6 +44,14 @@ def test_several_tokens_begin_with_a_uniform_user_so_all_are_alike() -> None:
     assert "one token" in refused(learning(10, 50, tokens=2))["node"]
 
 
+def test_a_thorough_look_adds_what_the_secret_of_the_path_is_worth() -> None:
+    run = prepared(learning(10, 100))[0]
+    found = beforehand(run, DELTA, (), one_value=False, thorough=True)
+    methods = [(claim.observer, claim.method) for claim in found.claims if claim.bound]
+    secret = [("node", "hidden-path"), ("curator", "hidden-path"), ("public", "hidden-path")]
+    assert set(methods) == {*claims(learning(10, 100)), *secret} - {("node", "published:complete_sgd")}
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [
@@ -54,7 +62,8 @@ def test_several_tokens_begin_with_a_uniform_user_so_all_are_alike() -> None:
 )
 def test_what_is_not_worked_out_is_refused_and_local_stands(text: str, words: str) -> None:
     assert words in refused(text)["node"]
-    assert {method for _, method in claims(text)} <= {"local", "published:complete_sgd"}
+    assert {method for _, method in claims(text)} <= {"local", "hidden-path", "published:complete_sgd"}
+    assert ("network", "local") in claims(text)
 
 
 def test_coalitions_are_refused_in_advance() -> None:

@@ -20,11 +20,11 @@ from tests.audit.runs import Run, Written, chained, quiet, ring, run_of, walk
 
 RING = ring(3, 1)
 PEERS = (BOOTSTRAP, CURATOR, 0, 1, 2)
-Parts = tuple[bytes, bytes, bytes]
+Parts = tuple[bytes, ...]  # of an entry: hash of the one before, public part, value part of each record
 
 
 def stored(data: bytes) -> list[Parts]:
-    return [(previous, public, value) for previous, public, value in records._stored(data)[0]]
+    return [tuple(parts) for parts in records._stored(data)[0]]
 
 
 def joined(parts: list[Parts]) -> bytes:
@@ -38,21 +38,28 @@ def flipped(data: bytes) -> bytes:
 
 
 def tampered(parts: list[Parts]) -> Iterator[tuple[str, list[Parts]]]:
-    """Each way of changing each record."""
-    for at, (previous, public, value) in enumerate(parts):
+    """Each way of changing each entry."""
+    for at, (previous, public, *values) in enumerate(parts):
         before, after = parts[:at], parts[at + 1 :]
-        yield f"public part of {at}", [*before, (previous, flipped(public), value), *after]
-        yield f"first byte of {at}", [*before, (previous, bytes([public[0] ^ 1]) + public[1:], value), *after]
-        yield f"last byte of {at}", [*before, (previous, public[:-1] + bytes([public[-1] ^ 1]), value), *after]
-        yield f"previous hash of {at}", [*before, (flipped(previous), public, value), *after]
+
+        def instead(*entry: bytes, before: list[Parts] = before, after: list[Parts] = after) -> list[Parts]:
+            return [*before, entry, *after]
+
+        yield f"public part of {at}", instead(previous, flipped(public), *values)
+        yield f"first byte of {at}", instead(previous, bytes([public[0] ^ 1]) + public[1:], *values)
+        yield f"last byte of {at}", instead(previous, public[:-1] + bytes([public[-1] ^ 1]), *values)
+        yield f"previous hash of {at}", instead(flipped(previous), public, *values)
         yield f"{at} removed", [*before, *after]
         yield f"{at} copied", [*before, parts[at], parts[at], *after]
-        if value:
-            yield f"value of {at}", [*before, (previous, public, flipped(value)), *after]
-            yield f"salt of {at}", [*before, (previous, public, bytes([value[0] ^ 1]) + value[1:]), *after]
-            yield f"value of {at} dropped", [*before, (previous, public, b""), *after]
-        else:
-            yield f"value of {at} made up", [*before, (previous, public, bytes(17)), *after]
+        for place, value in enumerate(values):
+            head, tail = values[:place], values[place + 1 :]
+            if value:
+                yield f"value of {at}", instead(previous, public, *head, flipped(value), *tail)
+                yield f"salt of {at}", instead(previous, public, *head, bytes([value[0] ^ 1]) + value[1:], *tail)
+                yield f"value of {at} dropped", instead(previous, public, *head, b"", *tail)
+                yield f"value of {at} moved", instead(previous, public, *head, b"", value, *tail[1:])
+            else:
+                yield f"value of {at} made up", instead(previous, public, *head, bytes(17), *tail)
         if after:
             yield f"{at} swapped", [*before, after[0], parts[at], *after[1:]]
             yield f"cut after {at}", parts[: at + 1]

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from p2pdp.cli.main import main
 from tests.runs.small import RING, recorded
+from tests.scenarios.test_shuffle import shuffle
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -48,3 +49,17 @@ def test_what_is_wrong_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture
         assert (code, out) == (2, "")
         assert err.count("\n") == 1
         assert word in err
+
+
+def test_the_curator_of_shuffling_has_a_table_and_a_relay_one_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = str(recorded(tmp_path, shuffle(5, terms="rounds = 2")))
+    code, out, _ = said(capsys, "attack", place, "--observer", "curator")
+    assert code == 0
+    assert "blind guesses find one" in out
+    assert json.loads(said(capsys, "attack", place, "--observer", "curator", "--json")[1])["observer"] == "curator"
+    code, out, err = said(capsys, "attack", place, "--observer", "3")
+    assert (code, out) == (5, "")
+    assert err.count("\n") == 1
+    assert "sealed reports only" in err

@@ -110,7 +110,7 @@ def test_what_is_no_bound_is_marked(capsys: pytest.CaptureFixture[str]) -> None:
     show_audit(audited(replace(LONGEST, bound=False, epsilon_max=1.5)))
     said = capsys.readouterr().out
     assert "1.5*" in said
-    assert "*: a published formula or a forecast, which is no bound." in said
+    assert "*: a published formula, a model or a forecast, which is no bound." in said
 
 
 def test_refusals_for_one_reason_are_said_once(capsys: pytest.CaptureFixture[str]) -> None:

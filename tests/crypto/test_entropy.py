@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from p2pdp.crypto.entropy import Entropy, SeededEntropy, SystemEntropy, random_bytes
+from p2pdp.crypto.entropy import NONCE_BYTES, SALT_BYTES, Entropy, SeededEntropy, SystemEntropy, random_bytes
 from tests.vectors.known import known, names
 
 
@@ -55,14 +55,25 @@ def test_blocks_are_drawn_seldom_and_seeds_never_from_them(monkeypatch: pytest.M
     assert random_bytes(5) == bytes(5)
 
 
-def test_a_fork_drops_the_block(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fork_drops_the_block() -> None:
+    """The child gets what its parent did not take, and so would both."""
     source = SystemEntropy()
     source.salt()
-    rest = source._block[source._at :]
-    process = os.getpid()
-    monkeypatch.setattr(os, "getpid", lambda: process + 1)
-    drawn = [source.salt() for _ in range(50)]
-    assert all(item not in rest for item in drawn)
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            os.write(writing, source.salt() + source.nonce())
+        finally:
+            os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading, "rb") as end:
+        drawn = end.read()
+    os.waitpid(child, 0)
+    assert len(drawn) == SALT_BYTES + NONCE_BYTES
+    assert drawn[:SALT_BYTES] != source.salt()
+    assert drawn[SALT_BYTES:] != source.nonce()
+    assert drawn[:SALT_BYTES] not in source._block
 
 
 def test_nothing_drawn_is_shown() -> None:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from p2pdp.core.errors import VerificationFailed
 from p2pdp.core.ids import BOOTSTRAP, CURATOR
 from p2pdp.crypto import roster as rosters
+from p2pdp.crypto.channel import CONTEXT_BYTES, Channel, ChannelError
 from p2pdp.crypto.identity import Identity, RunKey, verify_labelled
 from p2pdp.crypto.roster import Entries, Fact, Roster, RosterEntry, RosterError, sign_entry, sign_roster
 from tests.vectors.known import cuts, flips, known, names
@@ -79,6 +80,11 @@ def test_known_bad_answers(row: dict[str, Any]) -> None:
         return
     roster.check(bytes.fromhex(row["bootstrap"]))
     assert roster.entry(BOOTSTRAP) == ENTRIES[0]
+    assert not roster.entries[0].is_valid(roster.run_id)
+    if roster.entries[0].is_signed(roster.run_id):  # who agrees on a secret with it finds that there is none
+        with pytest.raises(ChannelError, match="weak_key"):
+            Channel(RunKey(bytes(32)), roster.entry(0).box, bytes(CONTEXT_BYTES), 1, 0).agree()
+        return
     with pytest.raises(RosterError, match="entry of 0 "):
         roster.entry(0)
 
@@ -209,6 +215,7 @@ def test_an_entry_is_valid_for_its_run_and_key_only() -> None:
         with pytest.raises(RosterError):
             RosterEntry.from_bytes(cut)
     weak = sign_entry(IDENTITIES[2], RUN_ID, bytes(32))
+    assert weak.is_signed(RUN_ID)
     assert not weak.is_valid(RUN_ID)
 
 

@@ -56,10 +56,11 @@ run = {protocol = "shuffle.all", nodes = 6}
 graph = {kind = "regular", degree = 3}
 shuffle = {rounds = "mixing"}
 noise = {mechanism = "privunit", epsilon = 1}
-data = {kind = "uniform", clip = [0, 1]}
+data = {kind = "unit_mixture"}
 task = {kind = "mean"}
 """
-BASES = [RING, WALK, COUNTS, GOSSIP, PAIRS, GOSSIP_SGD, WALK_SGD, SHUFFLE]
+REALS = SHUFFLE.replace("privunit", "laplace").replace('"unit_mixture"', '"uniform", clip = [0, 1]')
+BASES = [RING, WALK, COUNTS, GOSSIP, PAIRS, GOSSIP_SGD, WALK_SGD, SHUFFLE, REALS]
 
 
 def spec_of(base: str, *overrides: str) -> Spec:
@@ -83,7 +84,8 @@ GOOD = [
     (COUNTS, ['noise.encoding="unary"']),
     (GOSSIP, ["graph.changing=true", "gossip.lambda=0.25", "gossip.accelerated=true"]),
     (GOSSIP, ['graph.kind="hypercube"', 'graph.weights="lazy"', "gossip.message_sigma=0.5"]),
-    (SHUFFLE.replace("privunit", "laplace"), ['run.protocol="shuffle.single"', "shuffle.stay=0.2"]),
+    (SHUFFLE, ['data.kind="csv"', 'data.path="x.csv"', "data.unit_norm=true"]),
+    (REALS, ['run.protocol="shuffle.single"', "shuffle.stay=0.2"]),
     (RING, ["privacy.colluders=[0, 5, 2, 1, 3]", "run.min_nodes=2"]),
     (RING, ['run.transport="mqtt"', 'transport.user="me"', 'transport.password_file="pw"']),
 ]
@@ -139,7 +141,12 @@ BAD = [
     (RING, ['noise.mechanism="laplace"', "noise.share=true"], r"^\[noise\] share: only walk\.sum on a ring"),
     (RING, ['noise.encoding="unary"'], r"^\[noise\] encoding: only randomized_response"),
     # data
-    (COUNTS, ["data.clip=[0, 1]"], r"^\[data\] clip: categories are not clipped"),
+    (COUNTS, ["data.clip=[0, 1]"], r"^\[data\] clip: only numbers are clipped"),
+    (SHUFFLE, ["data.clip=[0, 1]"], r"^\[data\] clip: only numbers are clipped"),
+    (SHUFFLE, ['data.kind="normal"'], r"^\[data\] kind: privunit reports directions: it takes unit_mixture, csv"),
+    (SHUFFLE, ['data.kind="npy"', 'data.path="x"'], r"^\[data\] unit_norm: privunit reports directions"),
+    (REALS, ['data.kind="unit_mixture"'], r"^\[data\] kind: unit_mixture holds directions"),
+    (COUNTS, ['data.kind="unit_mixture"'], r"^\[data\] kind: task histogram takes"),
     (RING.replace(", clip = [0, 1]", ""), [], r"^\[data\] clip: missing"),
     (RING, ['data.kind="categories"'], r"^\[data\] kind: task sum takes"),
     (COUNTS, ['data.kind="uniform"'], r"^\[data\] kind: task histogram takes"),

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from p2pdp.core.errors import UsageError
 from p2pdp.core.spec import DataPart, GraphPart, NoisePart, RunPart, Spec, TaskPart
 from p2pdp.files.data import Categories, DataSet, load_data
-from p2pdp.files.spec import load_spec
+from p2pdp.files.spec import load_spec, parse_spec
 from p2pdp.mechanisms.clipping import Bounded
 
 SAMPLES = Path(__file__).parents[2] / "deploy" / "samples"
@@ -222,6 +222,53 @@ def test_keys_of_learning_are_refused(key: str, value: Any) -> None:
     data = dataclasses.replace(DataPart("csv", path="absent.csv", clip=(0.0, 1.0)), **{key: value})
     with pytest.raises(UsageError, match=rf"\[data\] {key}: comes with learning tasks"):
         load_data(spec_of(data), 1)
+
+
+DIRECTIONS = """
+[run]
+protocol = "shuffle.all"
+nodes = 4
+seed = 3
+[graph]
+kind = "complete"
+[shuffle]
+rounds = 2
+[noise]
+mechanism = "privunit"
+epsilon = 2.0
+[task]
+kind = "mean"
+[data]
+"""
+
+
+def test_a_mixture_of_directions_of_two_kinds() -> None:
+    spec = parse_spec(DIRECTIONS + 'kind = "unit_mixture"\n', None)
+    data = load_data(spec, 4)
+    assert data.dimensions == 200
+    values = np.array([data.user(user).rows[0] for user in range(4)])
+    np.testing.assert_allclose(np.linalg.norm(values, axis=1), 1.0)
+    assert np.all((values.sum(axis=1) > 0.98 * 200**0.5) == [False, False, True, True])
+    np.testing.assert_array_equal(load_data(spec, 4).user(3).rows[0], values[3])
+    np.testing.assert_array_equal(load_data(spec, 6).user(1).rows[0], values[1])
+    other = load_data(parse_spec(DIRECTIONS + 'kind = "unit_mixture"\n', None, ["run.seed=4"]), 4)
+    assert not np.allclose(other.user(3).rows[0], values[3])
+
+
+def test_rows_become_directions(tmp_path: Path) -> None:
+    place = tmp_path / "rows.csv"
+
+    def load(text: str) -> DataSet:
+        place.write_text(text)
+        return load_data(parse_spec(f"{DIRECTIONS}kind = 'csv'\npath = '{place}'\nunit_norm = true\n", None), 2)
+
+    data = load("3,4\n1e-200,0\n0,-1e200\n")
+    assert data.dimensions == 2
+    np.testing.assert_allclose(np.concatenate([data.user(0).rows, data.user(1).rows]), [[0.6, 0.8], [1, 0], [0, -1]])
+    with pytest.raises(UsageError, match=r"rows\.csv line 2: is all zeros, and so has no direction"):
+        load("3,4\n0,0\n")
+    with pytest.raises(UsageError, match=r"\[data\] columns: .* two dimensions"):
+        load("3\n4\n")
 
 
 def test_values_are_never_shown(tmp_path: Path) -> None:

@@ -117,7 +117,7 @@ def test_a_cut_payload_is_malformed_or_a_shorter_value() -> None:
     link = Link(1)
     item = link.push(b"message", b"value")
     for cut in cuts(link.data(item)):
-        if len(cut) < links._DATA_HEAD.size + len(b"message"):
+        if len(cut) < links.DATA_HEAD.size + len(b"message"):
             with pytest.raises(CodecError):
                 parse_payload(cut)
         else:
@@ -136,7 +136,7 @@ def test_flags_that_no_host_sets_are_malformed(flags: int) -> None:
 
 def test_data_has_a_number_and_control_has_none() -> None:
     with pytest.raises(CodecError):
-        parse_payload(links._DATA_HEAD.pack(DATA, 0, 0, 0))
+        parse_payload(links.DATA_HEAD.pack(DATA, 0, 0, 0))
     with pytest.raises(CodecError):
         parse_payload(links._HEAD.pack(CONTROL, 1, 0) + pack([[], []]))
 

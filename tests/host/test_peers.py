@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from p2pdp.core.ids import BOOTSTRAP, CURATOR
 from p2pdp.core.step import Custody, Fault, Message, Send, Step
 from p2pdp.crypto.entropy import SeededEntropy
-from p2pdp.crypto.roster import Entries, Roster
+from p2pdp.crypto.roster import Entries, Roster, sign_entry
 from p2pdp.host import link as links
 from p2pdp.host.custody import Guardian
 from p2pdp.host.effects import Timing
@@ -20,7 +20,7 @@ from p2pdp.host.seat import Seat
 from p2pdp.wire.codec import pack, pack_message
 from p2pdp.wire.frames import Kind, decode_frame, encode_frame
 from p2pdp.wire.padding import FRAME_BYTES_MAX, FRAME_SIZES
-from tests.host.toys import Quiet, Toys, forged, identity, is_data, opened, roster, run_key, seat
+from tests.host.toys import RUN_ID, Quiet, Toys, forged, identity, is_data, opened, roster, run_key, seat
 from tests.vectors.known import cuts, flips
 
 HELLO = pack_message(Message("hello there", (1,)))
@@ -29,6 +29,12 @@ HELLO = pack_message(Message("hello there", (1,)))
 def peers_of(me: int, n: int = 2, timing: Timing | None = None, its_seat: Seat | None = None) -> Peers:
     entropy = SeededEntropy(me + 7, "peers")
     return Peers(its_seat or seat(me, n), entropy, timing or Timing(), Guardian())
+
+
+def arrive(peers: Peers, frame: bytes, now_s: float) -> Arrival | None:
+    """Opens a frame and reads it, as a host does."""
+    link = peers.open(frame)
+    return None if link is None else peers.read(link, now_s)
 
 
 def out(peers: Peers) -> list[bytes]:
@@ -45,7 +51,7 @@ def kinds(peers: Peers) -> list[str]:
 
 def give(peers: Peers, frame: bytes, now_s: float = 1.0) -> Arrival | None:
     """Delivers a frame and takes its message, as a host does once it is recorded."""
-    arrival = peers.arrive(frame, now_s)
+    arrival = arrive(peers, frame, now_s)
     if arrival is not None:
         peers.took(arrival, now_s)
     return arrival
@@ -76,7 +82,7 @@ def test_a_repeated_frame_is_answered_by_the_acknowledgement_it_lacks() -> None:
     assert out(theirs) == []
     give(theirs, frames[0])
     (answer,) = out(theirs)
-    assert mine.arrive(answer, 2.0) is None
+    assert arrive(mine, answer, 2.0) is None
     assert not mine.link(1).waiting
 
 
@@ -86,7 +92,7 @@ def test_a_gap_asks_once_for_a_resend_and_takes_nothing() -> None:
     assert kinds(theirs) == ["gap"]
     (request,) = out(theirs)
     assert opened(1, 0, request).flags == links.CONTROL | links.RESEND
-    mine.arrive(request, 1.0)
+    arrive(mine, request, 1.0)
     again = out(mine)
     assert [give(theirs, frame) is not None for frame in again] == [True] * 50
     assert theirs.link(0).received == 50
@@ -123,7 +129,7 @@ def test_numbers_far_ahead_and_far_behind_change_nothing() -> None:
     _, theirs, frames = exchange(1)
     give(theirs, frames[0])
     for number in (3, 1 << 40, (1 << 64) - 1):
-        payload = links._DATA_HEAD.pack(links.DATA, number, 0, len(HELLO)) + HELLO
+        payload = links.DATA_HEAD.pack(links.DATA, number, 0, len(HELLO)) + HELLO
         assert give(theirs, forged(0, 1, payload)) is None
     assert theirs.link(0).received == 1
     assert kinds(theirs) == ["gap"]
@@ -142,7 +148,7 @@ def test_an_acknowledgement_waits_for_the_tick() -> None:
     theirs.tick(2.0)
     (frame,) = out(theirs)  # one, cumulative
     assert (opened(1, 0, frame).flags, opened(1, 0, frame).acknowledged) == (links.CONTROL, 2)
-    mine.arrive(frame, 2.1)
+    arrive(mine, frame, 2.1)
     assert not mine.link(1).waiting
     theirs.tick(9.0)
     assert (out(theirs), theirs.dues.tick_at_s) == ([], None)
@@ -177,7 +183,7 @@ def test_frames_are_sent_again_with_growing_waits_until_acknowledged() -> None:
     theirs = peers_of(1)
     give(theirs, forged(0, 1, mine.link(1).data(mine.link(1).waiting[0])))
     theirs.flush(1.0)
-    mine.arrive(out(theirs)[0], 60.0)
+    arrive(mine, out(theirs)[0], 60.0)
     for second in range(60, 200):
         mine.tick(float(second))
     assert out(mine) == []
@@ -273,13 +279,13 @@ def test_strangers_are_refused_and_cost_no_memory(sender: int) -> None:
     assert refused(toys, frame) == "unknown_peer"
     peers = toys.hosts[1]._peers
     assert sender not in peers.links
-    assert sender not in peers._channels
+    assert sender not in peers.channels
 
 
 def test_who_is_no_neighbour_is_a_stranger() -> None:
     peers = peers_of(1, 3, its_seat=seat(1, 3, (0,)))
     link = Link(1)
-    assert peers.arrive(forged(2, 1, link.data(link.push(HELLO, b"")), 3), 1.0) is None
+    assert arrive(peers, forged(2, 1, link.data(link.push(HELLO, b"")), 3), 1.0) is None
     assert kinds(peers) == ["unknown_peer"]
 
 
@@ -314,8 +320,22 @@ def test_an_entry_of_the_roster_that_is_not_valid_is_a_fault_in_both_directions(
     peers = peers_of(0, its_seat=Seat(0, bad, identity(0), run_key(0), None))
     peers.send(2, HELLO, b"", 0.0)
     assert (kinds(peers), out(peers)) == (["bad_roster_entry"], [])
-    assert peers.arrive(encode_frame(Kind.BOXED, 2, bytes(250)), 1.0) is None
+    assert arrive(peers, encode_frame(Kind.BOXED, 2, bytes(250)), 1.0) is None
     assert kinds(peers) == ["bad_roster_entry"]
+
+
+def test_a_signed_key_that_gives_no_secret_is_a_fault_in_both_directions() -> None:
+    good = roster(3)
+    weak = sign_entry(identity(2), RUN_ID, bytes(32)).to_bytes()
+    parts = (good.version, good.run_id, good.spec_digest, good.protocol, good.facts, good.bootstrap, good.curator)
+    bad = Roster(*parts, Entries(good.entries.flat[:256] + weak), good.signature)
+    peers = peers_of(0, its_seat=Seat(0, bad, identity(0), run_key(0), None))
+    for _ in range(2):
+        peers.send(2, HELLO, b"", 0.0)
+        assert (kinds(peers), out(peers)) == (["weak_key"], [])
+        assert arrive(peers, encode_frame(Kind.BOXED, 2, bytes(250)), 1.0) is None
+        assert kinds(peers) == ["weak_key"]
+    assert 2 not in peers.channels
 
 
 @pytest.mark.parametrize(
@@ -341,7 +361,7 @@ def test_malformed_control_of_a_true_peer_is_one_fault_that_names_it(control: ob
 @given(st.binary(max_size=80))
 def test_whatever_a_true_peer_boxes_is_answered_without_an_exception(payload: bytes) -> None:
     peers = peers_of(1)
-    peers.arrive(forged(0, 1, payload), 1.0)
+    arrive(peers, forged(0, 1, payload), 1.0)
     assert len(peers.faults) <= 1
     assert len(peers.frames) <= 1
 
@@ -355,11 +375,11 @@ def test_both_ends_compare_on_a_new_connection_and_send_what_is_missing() -> Non
     out(theirs)
     theirs.hello(0, wants_answer=True)
     (hello,) = out(theirs)
-    mine.arrive(hello, 1.0)
+    arrive(mine, hello, 1.0)
     answer, *again = out(mine)
     assert opened(0, 1, answer).hello[:1] == [0]
     assert [opened(0, 1, frame).number for frame in again] == [2, 3]
-    theirs.arrive(answer, 1.0)
+    arrive(theirs, answer, 1.0)
     assert out(theirs) == []  # one question, one answer
     assert kinds(mine) + kinds(theirs) == []
 
@@ -372,12 +392,12 @@ def test_a_hello_that_was_overtaken_accuses_nobody() -> None:
     give(theirs, frames[1])
     theirs.flush(1.0)
     for frame in out(theirs):
-        mine.arrive(frame, 1.0)
-    mine.arrive(old, 1.0)
+        arrive(mine, frame, 1.0)
+    arrive(mine, old, 1.0)
     (question,) = out(mine)
-    theirs.arrive(question, 1.0)
+    arrive(theirs, question, 1.0)
     (fresh,) = out(theirs)
-    mine.arrive(fresh, 1.0)
+    arrive(mine, fresh, 1.0)
     assert kinds(mine) + kinds(theirs) == []
     assert out(mine) == []
 
@@ -388,13 +408,13 @@ def test_who_forgot_stops_and_the_other_end_records_what_it_saw() -> None:
         give(theirs, frame)
     forgetful = peers_of(0)
     forgetful.hello(1, wants_answer=True)
-    theirs.arrive(out(forgetful)[0], 1.0)
+    arrive(theirs, out(forgetful)[0], 1.0)
     (proof,) = out(theirs)
-    forgetful.arrive(proof, 1.0)
+    arrive(forgetful, proof, 1.0)
     assert forgetful.rolled_back
     assert kinds(forgetful) == ["rolled_back"]
     (confession,) = out(forgetful)
-    theirs.arrive(confession, 1.0)
+    arrive(theirs, confession, 1.0)
     assert kinds(theirs) == ["peer_rolled_back"]
     assert out(theirs) == []
     assert not theirs.rolled_back
@@ -406,9 +426,9 @@ def test_an_acknowledgement_of_what_was_never_sent_stops_us_at_once() -> None:
     give(theirs, frames[0])
     forgetful = peers_of(0)
     theirs.send(0, HELLO, b"", 1.0)
-    assert forgetful.arrive(out(theirs)[0], 1.0) is None
+    assert arrive(forgetful, out(theirs)[0], 1.0) is None
     assert forgetful.rolled_back
-    assert forgetful.arrive(honest_frame(), 2.0) is None
+    assert arrive(forgetful, honest_frame(), 2.0) is None
     assert kinds(forgetful) == ["rolled_back"]
 
 
@@ -419,7 +439,7 @@ def test_while_silent_nothing_is_taken_or_sent() -> None:
     assert give(theirs, frames[0]) is None
     assert out(theirs) == []
     mine.hello(1, wants_answer=True)
-    theirs.arrive(out(mine)[0], 1.0)
+    arrive(theirs, out(mine)[0], 1.0)
     (answer,) = out(theirs)
     assert not is_data(opened(1, 0, answer))
     theirs.resume(2.0)
@@ -427,7 +447,7 @@ def test_while_silent_nothing_is_taken_or_sent() -> None:
     assert is_data(opened(1, 0, data))
     assert opened(1, 0, control).flags == links.CONTROL | links.RESEND  # what was passed over is asked for at once
     out(mine)
-    mine.arrive(control, 2.0)
+    arrive(mine, control, 2.0)
     (again,) = out(mine)
     assert give(theirs, again) is not None
 
@@ -436,10 +456,10 @@ def test_what_a_hello_tells_of_while_silent_is_asked_for_afterwards() -> None:
     mine, theirs, _lost = exchange(1)
     theirs.silent = True
     mine.hello(1, wants_answer=False)
-    theirs.arrive(out(mine)[0], 1.0)
+    arrive(theirs, out(mine)[0], 1.0)
     theirs.resume(2.0)
     (control,) = out(theirs)
-    mine.arrive(control, 2.0)
+    arrive(mine, control, 2.0)
     assert give(theirs, out(mine)[0]) is not None
     theirs.link(0).refused = True
     theirs.resume(3.0)
@@ -459,16 +479,16 @@ def test_settled_reports_travel_on_the_tick_and_are_asked_for_by_a_poke() -> Non
     second.guardian.passed(Custody(5, 2), 2, 1, 0.5)
     give(third, out(second)[0])
     third.flush(1.0)
-    second.arrive(out(third)[0], 1.0)
+    arrive(second, out(third)[0], 1.0)
     second.tick(5.0)  # what is new may still go along with a message
     second.tick(5.5)
     reports = [frame for receiver, frame in second.frames if receiver == 0]
     assert [opened(1, 0, frame, 3).settled for frame in reports] == [[[5, 1]]]
     second.frames.clear()
     first.poke(1)
-    second.arrive(out(first)[0], 6.0)
+    arrive(second, out(first)[0], 6.0)
     (again,) = out(second)
-    first.arrive(again, 6.0)
+    arrive(first, again, 6.0)
     assert first.guardian.watches == {}
 
 

@@ -173,12 +173,12 @@ class Toys:
         self.options = options
         self.now_s = 0.0
         self.disks = {peer: {VIEW: bytearray(), PRIVATE: bytearray()} for peer in machines}
-        self.marks: dict[Peer, list[tuple[int, int]]] = {peer: [] for peer in machines}  # disk sizes after each record
+        self.marks: dict[Peer, list[tuple[int, int]]] = {peer: [] for peer in machines}  # disk sizes after each entry
         self.hosts: dict[Peer, Host] = {}
         self.machines: dict[Peer, Any] = {}
         self.samplers: dict[Peer, UniqueDraws] = {}
         self.wake_at_s: dict[Peer, float | None] = {}
-        self.stop_at: dict[Peer, int] = {}  # a host stops once its view holds so many records
+        self.stop_at: dict[Peer, int] = {}  # a host stops once its view holds so many entries
         self.flight: list[tuple[Peer, bytes]] = []
         self.log: list[tuple[Peer, Effects]] = []
         self.boots = 0
@@ -228,6 +228,10 @@ class Toys:
     def roll_back(self, peer: Peer, kept: int) -> None:
         view, private = self.marks[peer][kept - 1]
         del self.disks[peer][VIEW][view:], self.disks[peer][PRIVATE][private:], self.marks[peer][kept:]
+
+    def records_until(self, peer: Peer, kept: int) -> list[Record]:
+        """The records of so many entries of the view."""
+        return records.read(bytes(self.disks[peer][VIEW][: self.marks[peer][kept - 1][0]])).records
 
     def deliver(self, index: int = 0) -> Effects | None:
         receiver, frame = self.flight.pop(index)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -40,10 +41,34 @@ SCALAR = ("gaussian", 2.0**20, 0, [])
 VECTOR = ("laplace", 3.0, 0, [2])
 
 
-class Process:
-    """One life of a peer: what it draws and its salts are its own; what it does is the script's."""
+def draw(journal: Journal, body: tuple[Any, ...], pick: Callable[[], tuple[int, int]]) -> tuple[int, int] | None:
+    """Where a draw was taken from, or None if it stood there; as `host.draws` does it."""
+    if journal.replaying:
+        journal.drawn_before(body)
+        return None
+    place = pick()
+    journal.append(DRAWN, (*body, *place))
+    return place
 
-    def __init__(self, life: int, view: bytes = b"", private: bytes = b"") -> None:
+
+def choose(journal: Journal, options: int, pick: Callable[[int], int]) -> int:
+    if journal.replaying:
+        return journal.chosen_before(options)
+    picked = pick(options)
+    journal.append(CHOSEN, (options, picked))
+    return picked
+
+
+class Process:
+    """One life of a peer: what it draws and its salts are its own; what it does is the script's.
+
+    After each `every` lines of it what there is to write is written.
+    """
+
+    def __init__(self, life: int, view: bytes = b"", private: bytes = b"", every: int = 1) -> None:
+        self.every = every
+        self.writes: Writes = []
+        self.pools: dict[int, list[Any]] = {}
         self.random = random.Random(life)  # noqa: S311 - a test's values protect nobody
         self.journal = Journal(view, private)
         self.drawn: list[Any] = []
@@ -61,12 +86,18 @@ class Process:
             else:
                 values = [self.random.getrandbits(40) for _ in range(3)]
             pool, offset = self.journal.add_pool(("test", *terms, 3), values, self.salt()), 0
+            self.pools[pool] = values
         self.open[terms[0]] = (pool, offset + 1)
         return pool, offset
 
     def draw(self, terms: tuple[Any, ...]) -> Any:
         body = (len(self.drawn), *terms)
-        value = self.journal.draw(body, lambda: self.pick(terms))
+        if self.journal.replaying:
+            value = self.journal.drawn_before(body)
+        else:
+            pool, offset = self.pick(terms)
+            self.journal.append(DRAWN, (*body, pool, offset))
+            value = self.pools[pool][offset]
         self.drawn.append(np.asarray(value).tolist())
         return value
 
@@ -77,7 +108,9 @@ class Process:
             journal.append_private(INPUTS, (None, 2), pack_value([1, 2]), self.salt())
         journal.append(OPENED, (VIEW, b"run", 3))
         state = 0
-        for what, number in script:
+        for line, (what, number) in enumerate(script):
+            if line % self.every == 0:
+                self.writes += journal.take_writes()
             if what == "woken":
                 journal.append(WOKEN, (float(number),))
             elif what == "received":
@@ -87,14 +120,16 @@ class Process:
             elif what == "vector":
                 state += int(self.draw(VECTOR)[0])
             elif what == "chosen":
-                state += journal.choose(number + 1, self.random.randrange)
+                state += choose(journal, number + 1, self.random.randrange)
             elif what == "note":
                 journal.note("late", self.salt())
             else:
                 salt = b"" if journal.replaying else self.salt()
                 part = journal.append(SENT, (number, b"message"), pack_value(state), salt)
                 assert part[SALT_BYTES:] == pack_value(state)
+        self.writes += journal.take_writes()
         journal.append(CLOSED, (b"signature",))
+        self.writes += journal.take_writes()
 
 
 SCRIPTS = st.lists(
@@ -123,10 +158,10 @@ def files(writes: Writes) -> dict[str, bytes]:
     return joined
 
 
-def lived(script: list[Line], life: int = 1) -> tuple[Process, Writes]:
-    process = Process(life)
+def lived(script: list[Line], life: int = 1, every: int = 1) -> tuple[Process, Writes]:
+    process = Process(life, every=every)
     process.run(script)
-    return process, process.journal.take_writes()
+    return process, process.writes
 
 
 def resumed(script: list[Line], stored: dict[str, bytes], life: int) -> tuple[Process, dict[str, bytes]]:
@@ -134,7 +169,7 @@ def resumed(script: list[Line], stored: dict[str, bytes], life: int) -> tuple[Pr
     kept = {name: data[: whole_length(data)] for name, data in stored.items()}
     process = Process(life, kept[VIEW], kept[PRIVATE])
     process.run(script)
-    more = files(process.journal.take_writes())
+    more = files(process.writes)
     return process, {name: kept[name] + more[name] for name in kept}
 
 
@@ -142,11 +177,17 @@ def draws_in(view: bytes) -> list[Record]:
     return [record for record in read(view).records if record.kind == DRAWN]
 
 
-@given(script=SCRIPTS, cut=st.integers(0, 10**6), torn=st.integers(0, 200), again=st.booleans())
+@given(
+    script=SCRIPTS,
+    every=st.integers(1, 20),
+    cut=st.integers(0, 10**6),
+    torn=st.integers(0, 200),
+    again=st.booleans(),
+)
 def test_a_restart_at_any_write_goes_on_where_the_ledger_ends(
-    script: list[Line], cut: int, torn: int, again: bool
+    script: list[Line], every: int, cut: int, torn: int, again: bool
 ) -> None:
-    before, writes = lived(script)
+    before, writes = lived(script, every=every)
     whole = files(writes)
     at = cut % (len(writes) + 1)
     stored = files(writes[:at])
@@ -188,7 +229,7 @@ def test_running_a_whole_ledger_again_writes_nothing() -> None:
     whole = files(writes)
     after = Process(2, whole[VIEW], whole[PRIVATE])
     after.run([line for line in EXAMPLE if line[0] != "note"])
-    assert after.journal.take_writes() == []
+    assert after.writes == []
     assert after.drawn == before.drawn
     assert (after.journal.count, after.journal.head) == (before.journal.count, before.journal.head)
     assert after.journal.private_state() == before.journal.private_state()
@@ -289,7 +330,7 @@ def test_another_value_at_the_same_place_is_refused() -> None:
     journal = Journal(whole[VIEW], whole[PRIVATE])
     journal.append(OPENED, (VIEW, b"run", 3))
     journal.append(WOKEN, (1.0,))
-    journal.draw((0, *SCALAR), lambda: (0, 0))
+    draw(journal, (0, *SCALAR), lambda: (0, 0))
     with pytest.raises(VerificationFailed, match=r"record 3 .* sent stands there, sent was expected"):
         journal.append(SENT, (4, b"message"), pack_value(12345))
 
@@ -297,9 +338,9 @@ def test_another_value_at_the_same_place_is_refused() -> None:
 @pytest.mark.parametrize(
     ("what", "change"),
     [
-        ("the draw that belongs there", lambda journal: journal.draw((1, *SCALAR), lambda: (0, 0))),
-        ("the draw that belongs there", lambda journal: journal.draw((0, *VECTOR), lambda: (0, 0))),
-        ("the choice that belongs there", lambda journal: journal.choose(3, lambda _: 0)),
+        ("the draw that belongs there", lambda journal: draw(journal, (1, *SCALAR), lambda: (0, 0))),
+        ("the draw that belongs there", lambda journal: draw(journal, (0, *VECTOR), lambda: (0, 0))),
+        ("the choice that belongs there", lambda journal: choose(journal, 3, lambda _: 0)),
         ("drawn stands there, woken was expected", lambda journal: journal.append(WOKEN, (1.0,))),
     ],
 )
@@ -369,30 +410,30 @@ def test_the_private_ledger_tells_whether_it_was_closed() -> None:
     assert Journal(stored[VIEW], stored[PRIVATE]).private_closed
 
 
-def test_forgotten_pools_stay_in_the_private_ledger() -> None:
+def test_pools_of_this_life_stay_in_the_private_ledger_only() -> None:
     journal = Journal()
     numbers = [journal.add_pool(("test", *SCALAR, 1), [value], bytes(SALT_BYTES)) for value in (11, 12, 13)]
     assert numbers == [0, 1, 2]
-    journal.forget_pools({1})
-    assert journal.draw((0, *SCALAR), lambda: (1, 0)) == 12
     with pytest.raises(KeyError):
-        journal.draw((1, *SCALAR), lambda: (0, 0))
-    stored = files(journal.take_writes())
-    again = Journal(b"", stored[PRIVATE])
+        journal.drawn(0, 0)
+    again = Journal(b"", files(journal.take_writes())[PRIVATE])
     assert again.pools_drawn == 3
-    assert [again.draw((k, *SCALAR), lambda k=k: (k, 0)) for k in numbers] == [11, 12, 13]
+    assert [again.drawn(number, 0) for number in numbers] == [11, 12, 13]
+    again.add_pool(("test", *SCALAR, 1), [14], bytes(SALT_BYTES))
+    with pytest.raises(KeyError):  # a life that draws anew asks for none of an earlier one
+        again.drawn(0, 0)
 
 
 @pytest.mark.parametrize("body", [(5, 5), (5, -1), (5,), (), (4, 1), (5, None)])
 def test_a_choice_that_was_none_of_its_options_is_refused(body: tuple[Any, ...]) -> None:
     stored = LEDGER_MAGIC + Chain().append(CHOSEN, body)
     with pytest.raises(VerificationFailed, match="record 0"):
-        Journal(stored).choose(5, lambda _: 0)
+        choose(Journal(stored), 5, lambda _: 0)
 
 
 def test_a_choice_is_recorded_with_its_options() -> None:
     journal = Journal()
-    assert journal.choose(5, lambda options: options - 1) == 4
+    assert choose(journal, 5, lambda options: options - 1) == 4
     (record,) = read(files(journal.take_writes())[VIEW]).records
     assert (record.kind, record.body) == (CHOSEN, [5, 4])
 
@@ -407,7 +448,7 @@ def test_a_meeting_is_recorded_and_not_tossed_for_again() -> None:
     with pytest.raises(VerificationFailed, match="record 0"):
         Journal(stored).meet(4, lambda _: [])
     with pytest.raises(VerificationFailed, match="record 0"):
-        Journal(stored).choose(5, lambda _: 0)
+        choose(Journal(stored), 5, lambda _: 0)
 
 
 def test_the_text_of_a_journal_shows_no_value() -> None:

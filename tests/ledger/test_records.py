@@ -3,6 +3,7 @@ from __future__ import annotations
 import tracemalloc
 from contextlib import suppress
 from hashlib import blake2b
+from itertools import pairwise
 from typing import Any
 
 import msgpack
@@ -62,6 +63,18 @@ def pieces(script: list[tuple[int, tuple[Any, ...], bytes]] | None = None) -> li
 LEDGER = LEDGER_MAGIC + b"".join(pieces())
 
 
+def together(cuts_at: tuple[int, ...] = (2, 6)) -> list[bytes]:
+    """The same records in fewer entries: cut only at these places."""
+    chain, parts = Chain(), []
+    for start, end in pairwise((0, *cuts_at, len(SCRIPT))):
+        records_of = [(kind, *body) for kind, body, _ in SCRIPT[start:end]]
+        parts.append(chain.entry(records_of, [value for _, _, value in SCRIPT[start:end]]))
+    return parts
+
+
+GROUPED = LEDGER_MAGIC + b"".join(together())
+
+
 def digest(value: bytes) -> bytes:
     return blake2b(value, digest_size=32).digest()
 
@@ -82,8 +95,8 @@ def sound(data: bytes) -> Contents | None:
 # What the module's docstring promises
 
 
-def test_a_ledger_is_a_magic_line_and_arrays_of_three_byte_strings_chained_by_hash() -> None:
-    assert LEDGER[:16] == b"p2pdp ledger 01\n"
+def test_a_ledger_is_a_magic_line_and_arrays_of_byte_strings_chained_by_hash() -> None:
+    assert LEDGER[:16] == b"p2pdp ledger 02\n"
     unpacker = msgpack.Unpacker()
     unpacker.feed(LEDGER[16:])
     stored = list(unpacker)
@@ -91,7 +104,7 @@ def test_a_ledger_is_a_magic_line_and_arrays_of_three_byte_strings_chained_by_ha
     previous = bytes(32)
     for index, ((before, public, value), (kind, body, given_value)) in enumerate(zip(stored, SCRIPT, strict=True)):
         assert before == previous
-        assert msgpack.unpackb(public) == [1, kind, index, *body]
+        assert msgpack.unpackb(public) == [2, index, [kind, *body]]
         assert value == given_value
         previous = digest(previous + public + digest(value))
     chain = Chain()
@@ -99,6 +112,54 @@ def test_a_ledger_is_a_magic_line_and_arrays_of_three_byte_strings_chained_by_ha
         chain.append(*record)
     assert (chain.count, chain.head) == (len(SCRIPT), previous)
     assert head(read(LEDGER)) == previous
+
+
+def test_records_of_one_event_share_an_entry_with_one_hash() -> None:
+    unpacker = msgpack.Unpacker()
+    unpacker.feed(GROUPED[16:])
+    stored = list(unpacker)
+    assert [len(parts) - 2 for parts in stored] == [2, 4, 2]
+    before, public, *values = stored[1]
+    assert msgpack.unpackb(public) == [2, 2, *([kind, *body] for kind, body, _ in SCRIPT[2:6])]
+    assert values == [value for _, _, value in SCRIPT[2:6]]
+    one, other = read(LEDGER), read(GROUPED)
+    linked = digest(before + public + b"".join(map(digest, values)))
+    assert [record.hash for record in other.records[2:6]] == [linked] * 4
+    assert [record.previous for record in other.records[2:6]] == [before] + [linked] * 3
+    assert [records.records_in(piece) for piece in together()] == [2, 4, 2]
+    told = [[(r.kind, r.index, r.body, r.value, r.digest) for r in contents.records] for contents in (one, other)]
+    assert told[0] == told[1]
+    assert chain_problem(other) is None
+    skeleton = read(to_skeleton(GROUPED))
+    assert chain_problem(skeleton) is None
+    assert [(r.hash, r.digest) for r in skeleton.records] == [(r.hash, r.digest) for r in other.records]
+
+
+@given(st.sets(st.integers(1, len(SCRIPT) - 1)))
+def test_however_records_are_put_together_they_are_the_same(cuts_at: set[int]) -> None:
+    data = LEDGER_MAGIC + b"".join(together(tuple(sorted(cuts_at))))
+    for contents in (read(data), read(to_skeleton(data))):
+        assert [(record.kind, tuple(record.body)) for record in contents.records] == [part[:2] for part in SCRIPT]
+        assert chain_problem(contents) is None
+    assert [record.value for record in read(data).records] == [value for _, _, value in SCRIPT]
+
+
+def test_an_entry_is_torn_whole() -> None:
+    whole, ends = read(GROUPED).records, [16]
+    for piece in together():
+        ends.append(ends[-1] + len(piece))
+    for cut in list(cuts(GROUPED))[16:]:
+        kept = max(end for end in ends if end <= len(cut))
+        assert whole_length(cut) == kept
+        assert read(cut).records == whole[: (0, 2, 6, 8)[ends.index(kept)]]
+
+
+def test_an_entry_has_as_many_values_as_records() -> None:
+    for count in (1, 3):
+        public = records.pack((2, 0, *[(STARTED, 1.0)] * count))
+        for values in ([b""] * (count + 1), [b""] * (count - 1)):
+            with pytest.raises(LedgerError):
+                read(LEDGER_MAGIC + records.pack((FIRST_PREVIOUS, public, *values)))
 
 
 def test_reading_gives_back_what_was_appended() -> None:
@@ -114,7 +175,7 @@ def test_reading_gives_back_what_was_appended() -> None:
 
 def test_the_skeleton_has_the_same_hashes_and_no_value() -> None:
     skeleton = to_skeleton(LEDGER)
-    assert skeleton.startswith(b"p2pdp skelet 01\n")
+    assert skeleton.startswith(b"p2pdp skelet 02\n")
     whole, bare = read(LEDGER), read(skeleton)
     assert bare.skeleton
     assert chain_problem(bare) is None
@@ -201,7 +262,9 @@ def test_a_torn_skeleton_is_seen_too() -> None:
 # Alterations
 
 
-@pytest.mark.parametrize("data", [LEDGER, to_skeleton(LEDGER)], ids=["ledger", "skeleton"])
+@pytest.mark.parametrize(
+    "data", [LEDGER, to_skeleton(LEDGER), GROUPED, to_skeleton(GROUPED)], ids=["ledger", "skeleton", "grouped", "both"]
+)
 def test_no_flipped_bit_leaves_chain_and_head_as_they_were(data: bytes) -> None:
     expected = head(read(data))
     for flipped in flips(data):
@@ -262,7 +325,7 @@ def test_the_border_between_public_part_and_digest_cannot_be_moved() -> None:
     """The chain hashes both without a border; MessagePack and the digest's fixed length supply it."""
     skeleton = read(to_skeleton(LEDGER))
     record = skeleton.records[2]
-    public = records.pack((1, record.kind, record.index, *record.body))
+    public = records.pack((2, record.index, (record.kind, *record.body)))
     joined = public + record.digest
     for border in range(len(joined) + 1):
         if border != len(public):
@@ -280,28 +343,31 @@ def test_the_border_between_public_part_and_digest_cannot_be_moved() -> None:
         b"",
         b"\xc1",
         b"\x05",
-        records.pack([1, 2]),
-        records.pack([2, STARTED, 0, 1.0]),
-        records.pack([0, STARTED, 0, 1.0]),
-        records.pack([1, 16, 0]),
-        records.pack([1, -1, 0]),
-        records.pack([1.0, STARTED, 0]),
-        records.pack([True, STARTED, 0]),
-        records.pack([1, True, 0]),
-        records.pack([1, STARTED, 0.0]),
-        records.pack([1, STARTED, None]),
-        records.pack(["1", STARTED, 0]),
+        records.pack([2, 0]),
+        records.pack([1, 0, [STARTED, 1.0]]),
+        records.pack([3, 0, [STARTED, 1.0]]),
+        records.pack([2, 0, [16]]),
+        records.pack([2, 0, [-1]]),
+        records.pack([2, 0, []]),
+        records.pack([2, 0, STARTED]),
+        records.pack([2, 0, [STARTED, 1.0], [STARTED, 1.0]]),
+        records.pack([2.0, 0, [STARTED]]),
+        records.pack([True, 0, [STARTED]]),
+        records.pack([2, 0, [True]]),
+        records.pack([2, 0.0, [STARTED]]),
+        records.pack([2, None, [STARTED]]),
+        records.pack(["2", 0, [STARTED]]),
         records.pack({1: 1, 2: 1, 3: 1}),
-        records.pack(bytes([1, 1, 0])),
-        records.pack([1, STARTED, 0]) + b"\x00",
-        records.pack([1, STARTED, 0])[:-1],
-        records.pack([1, STARTED, 0, {"a": 1}]),
-        records.pack([1, STARTED, 0, msgpack.ExtType(1, b"x")]),
+        records.pack(bytes([2, 0, 1])),
+        records.pack([2, 0, [STARTED]]) + b"\x00",
+        records.pack([2, 0, [STARTED]])[:-1],
+        records.pack([2, 0, [STARTED, {"a": 1}]]),
+        records.pack([2, 0, [STARTED, msgpack.ExtType(1, b"x")]]),
         b"\xdd\xff\xff\xff\xff\x01",
-        b"\x93\x01\x01\xdd\xff\xff\xff\xff",
+        b"\x93\x02\x01\xdd\xff\xff\xff\xff",
     ],
 )
-@pytest.mark.parametrize(("magic", "third"), [(LEDGER_MAGIC, b""), (SKELETON_MAGIC, NO_VALUE_DIGEST)])
+@pytest.mark.parametrize(("magic", "third"), [(LEDGER_MAGIC, b""), (SKELETON_MAGIC, b"")])
 def test_a_public_part_that_is_not_ours_is_refused(public: bytes, magic: bytes, third: bytes) -> None:
     with pytest.raises(LedgerError, match="record 0"):
         read(magic + records.pack((FIRST_PREVIOUS, public, third)))
@@ -316,7 +382,7 @@ def test_a_public_part_that_is_not_ours_is_refused(public: bytes, magic: bytes, 
         records.pack({"a": b"b"}),
         records.pack(None),
         records.pack([b"1", b"2"]),
-        records.pack([b"1", b"2", b"3", b"4"]),
+        records.pack([b"1"] * (3 + records.ENTRY_RECORDS_MAX)),
         records.pack([b"1", "2", b"3"]),
         records.pack([b"1", [b"2"], b"3"]),
         records.pack([b"1", b"2", 3]),
@@ -333,14 +399,17 @@ def test_what_is_no_record_is_refused(stored: bytes, magic: bytes) -> None:
             parse(magic + stored)
 
 
-@pytest.mark.parametrize("length", [0, 31, 33, 64])
-def test_a_skeletons_digest_has_its_length(length: int) -> None:
-    public = records.pack((1, STARTED, 0, 1.0))
+@pytest.mark.parametrize("third", [bytes(31), bytes(33), bytes(64), NO_VALUE_DIGEST])
+def test_a_skeletons_digest_has_its_length_and_nothing_has_none(third: bytes) -> None:
+    public = records.pack((2, 0, (STARTED, 1.0)))
     with pytest.raises(LedgerError, match="record 0"):
-        read(SKELETON_MAGIC + records.pack((FIRST_PREVIOUS, public, bytes(length))))
+        read(SKELETON_MAGIC + records.pack((FIRST_PREVIOUS, public, third)))
+    for whole in (b"", digest(b"salted")):
+        (record,) = read(SKELETON_MAGIC + records.pack((FIRST_PREVIOUS, public, whole))).records
+        assert record.digest == (whole or NO_VALUE_DIGEST)
 
 
-@pytest.mark.parametrize("data", [b"p2pdp ledger 02\n", b"p2pdp skelet 02\n", b"PK\x03\x04" + bytes(60), b"{}" * 20])
+@pytest.mark.parametrize("data", [b"p2pdp ledger 01\n", b"p2pdp skelet 03\n", b"PK\x03\x04" + bytes(60), b"{}" * 20])
 def test_foreign_files_and_versions_are_refused_and_never_cut(data: bytes) -> None:
     for parse in (read, to_skeleton, whole_length):
         with pytest.raises(LedgerError, match="neither a ledger nor a skeleton"):
@@ -356,7 +425,7 @@ def test_garbage_is_refused_or_torn(magic: bytes, data: bytes) -> None:
     assert whole_length(magic + data) + contents.torn_bytes == len(magic + data)
 
 
-NESTED = b"\x93\x01\x01" + b"\xdd\x00\x0f\xff\xff" * 400 + bytes(1 << 20)
+NESTED = b"\x93\x02\x01" + b"\xdd\x00\x0f\xff\xff" * 400 + bytes(1 << 20)
 
 
 @pytest.mark.parametrize(

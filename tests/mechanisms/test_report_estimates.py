@@ -8,7 +8,8 @@ import pytest
 from p2pdp.core.errors import UsageError
 from p2pdp.mechanisms import randomized_response
 from p2pdp.mechanisms.category_reports import KaryReports
-from p2pdp.mechanisms.report_estimates import of_all, of_single
+from p2pdp.mechanisms.real_reports import RealReports
+from p2pdp.mechanisms.report_estimates import expected, of_all, of_single
 from p2pdp.mechanisms.reports import Randomizer, drawn_of
 from p2pdp.mechanisms.sampler import SeededSampler
 from p2pdp.topology.walk_loads import empty_places_at_rest
@@ -50,6 +51,34 @@ def test_estimates_are_unbiased_with_their_standard_errors(name: str, single: bo
     claimed = np.sqrt(np.mean(np.square(said), axis=0))
     np.testing.assert_allclose(deviation, claimed, rtol=0.3, atol=1e-6)
     assert np.mean(deviation) == pytest.approx(np.mean(claimed), rel=0.15, abs=1e-6)
+
+
+@pytest.mark.parametrize("name", sorted(set(MAKERS) - {"kary many", "unary many"}))
+@pytest.mark.parametrize("single", [False, True])
+def test_errors_are_known_beforehand_for_values_that_may_be_anything(name: str, single: bool) -> None:
+    randomizer, sampler = MAKERS[name](), SeededSampler(9, name)
+    values = any_values(randomizer, USERS)
+    said = []
+    for trial in range(40):
+        reports = randomizer.applied(values, drawn_of(randomizer.needs, USERS, sampler))
+        handed = handed_in(randomizer, reports, sampler, trial) if single else reports
+        one = of_single(randomizer, handed, *EXPECTED) if single else of_all(randomizer, handed)
+        said.append(float(np.mean(one.standard_error**2)))
+    before = expected(randomizer, USERS, EXPECTED if single else None)
+    assert before.value.shape == before.standard_error.shape == (randomizer.outputs,)
+    assert np.mean(said) == pytest.approx(float(np.mean(before.standard_error**2)), rel=0.06, abs=1e-9)
+
+
+def any_values(randomizer: Randomizer, count: int) -> np.ndarray:
+    """Categories as often as each other, numbers evenly between their bounds, directions of all kinds."""
+    generator = np.random.default_rng(3)
+    if randomizer.counted:
+        return np.arange(count) % randomizer.outputs
+    if isinstance(randomizer, RealReports):
+        even = np.linspace(randomizer.bounds.low, randomizer.bounds.high, count)
+        return np.stack([generator.permutation(even) for _ in range(randomizer.width)], axis=1)
+    rows = generator.standard_normal((count, randomizer.width))
+    return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True))
 
 
 def test_all_of_kary_reports_are_estimated_as_elsewhere() -> None:

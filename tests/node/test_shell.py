@@ -61,6 +61,7 @@ class Wire:
     """A transport that notes what was on the disk when a frame was handed to it."""
 
     def __init__(self, file: Path) -> None:
+        self.strangers = {"somebody"}
         self.file = file
         self.sent: list[tuple[int, bytes, bytes]] = []
         self.proved: list[tuple[object, int, bool]] = []

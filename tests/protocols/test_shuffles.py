@@ -103,7 +103,7 @@ def test_room_on_an_edge_suffices_but_for_one_run_in_a_million() -> None:
 
 
 def test_privunit_needs_two_numbers() -> None:
-    text = MEAN.replace('"laplace"', '"privunit"')
+    text = MEAN.replace('"laplace"', '"privunit"').replace('"uniform"\nclip = [0.0, 2.0]', '"unit_mixture"')
     with pytest.raises(UsageError, match="at least 2"):
         run_of(text)
     assert run_of(text, dimensions=5).plan.randomizer.report_bytes == 20

@@ -22,7 +22,11 @@ from p2pdp.protocols.run_plan import plan_run
 from p2pdp.runs.budgeting import NodeBudget, charge_of, check_local, data_names, limits_of
 from tests.audit import runs
 from tests.audit.test_beforehand import DELTA, plan
+from tests.protocols.gossip_learners import LOGISTIC as GOSSIP_LOGISTIC
+from tests.protocols.gossip_learners import MEAN as GOSSIP_MEAN
+from tests.protocols.gossip_learners import gossip_learning
 from tests.protocols.learners import learning, prepared
+from tests.scenarios.test_shuffle import shuffle
 
 
 def config(tmp_path: Path, **budget: Any) -> NodeConfig:
@@ -225,3 +229,34 @@ def test_descent_is_charged_by_iteration_against_one_user_and_locally_against_al
     free = charge_of(prepared(learning(20, 100, data="unit_norm = true"))[0], "node")[0]
     assert dear.epsilon > free.epsilon + 0.5
     assert dear.mu_squared == 0.0
+
+
+def test_shuffling_is_charged_by_what_the_observer_of_the_budget_learns() -> None:
+    """Under cover, whoever watches wires learns little; but who sees all messages sees reports one by one."""
+    run = plan(shuffle(40, terms="rounds = 5\ncover = true").replace("epsilon = 3.0", "epsilon = 1.0"))
+    one_user, against = charge_of(run, "node")
+    assert against in ("one other user", "the curator")
+    claims = beforehand(run, DELTA, (), one_value=False).claims
+    most = max(
+        claim.epsilon_max or 0.0 for claim in claims if claim.observer in ("node", "curator", "public") and claim.bound
+    )
+    assert (one_user.epsilon, one_user.delta) == (most, DELTA)
+    assert one_user.epsilon < 0.8
+    everybody, _ = charge_of(run, "network")
+    assert (everybody.epsilon, everybody.delta) == (pytest.approx(1.0), 0.0)
+    assert charge_of(run, "coalition")[0].epsilon == everybody.epsilon
+
+
+def test_gaussian_reports_are_charged_by_their_mu() -> None:
+    text = shuffle(9).replace('"randomized_response"\nepsilon = 3.0', '"gaussian"\nsigma = 2.0')
+    text = text.replace('"categories"', '"uniform"\nclip = [0.0, 1.0]').replace('"histogram"\ncategories = 3', '"mean"')
+    assert charge_of(plan(text), "node")[0].mu_squared == pytest.approx(0.25, rel=1e-6)
+
+
+@pytest.mark.parametrize("observer", ["node", "network"])
+def test_learning_by_gossip_is_charged_for_all_its_gradients(observer: str) -> None:
+    """mu^2 = T Delta^2 / sigma^2 whoever looks; never what a model says."""
+    for task, clip, count in ((GOSSIP_LOGISTIC, 1.0, 3), (GOSSIP_MEAN, 120.0, 4)):
+        run, _ = prepared(gossip_learning(5, "changing", task=task, sigma=4.0))
+        charge, _ = charge_of(run, observer)
+        assert charge.mu_squared == pytest.approx(count * (2.0 * clip / 4.0) ** 2, rel=1e-6)

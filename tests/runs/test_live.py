@@ -80,11 +80,13 @@ async def test_audit_false_leaves_the_audit_to_whoever_wants_it(tmp_path: Path) 
 
 
 @pytest.mark.usefixtures("no_processes")
-async def test_a_result_is_made_of_unaltered_ledgers_only(tmp_path: Path) -> None:
+@pytest.mark.parametrize("place", range(-420, -20, 40))
+async def test_a_result_is_made_of_unaltered_ledgers_only(tmp_path: Path, place: int) -> None:
+    """Wherever the byte is: in a hash, in a length, in a record that then is none."""
     job = await finished(tmp_path / "run")
     ledger = job.folder / "nodes" / "0001" / "view.ledger"
     data = bytearray(ledger.read_bytes())
-    data[-200] ^= 1
+    data[place] ^= 1
     ledger.write_bytes(data)
     with pytest.raises(VerificationFailed):
         resume(job.folder, lambda _event: None)

@@ -6,6 +6,7 @@ import numpy as np
 
 import p2pdp
 from p2pdp.runs.model import MODEL_FILE
+from tests.protocols.gossip_learners import gossip_learning
 from tests.protocols.learners import TABLE, learning, prepared
 from tests.runs.small import RING, recorded
 
@@ -55,3 +56,17 @@ def test_the_same_run_writes_the_same_bytes(tmp_path: Path) -> None:
 
 def test_other_runs_have_none(tmp_path: Path) -> None:
     assert not (recorded(tmp_path, RING) / MODEL_FILE).exists()
+
+
+def test_of_gossip_there_is_the_published_mean_or_everybodys_own(tmp_path: Path) -> None:
+    own = p2pdp.simulate(prepared(gossip_learning(4, "ring"))[0].spec, tmp_path / "own")
+    with np.load(tmp_path / "own" / MODEL_FILE) as model:
+        assert model["users"].tolist() == [0, 1, 2, 3]
+        assert model["model"].tolist() == [output["value"] for output in own.outputs]
+        assert model["weights"].shape == (4, 2)
+        assert model["intercept"].shape == (4,)
+    text = gossip_learning(4, "ring", 'rounds = 2\npublish = "all"')
+    mean = p2pdp.simulate(prepared(text)[0].spec, tmp_path / "mean")
+    with np.load(tmp_path / "mean" / MODEL_FILE) as model:
+        assert model["model"].tolist() == mean.estimate
+        assert "users" not in model

@@ -11,6 +11,7 @@ import p2pdp
 from p2pdp.runs.plan import planned_of
 from p2pdp.runs.plan_costs import HOP_S, costs_of
 from tests.runs import small
+from tests.scenarios.test_shuffle import shuffle
 
 
 @pytest.mark.parametrize("name", sorted(small.ALL))
@@ -58,3 +59,20 @@ def test_gossip_counts_rounds_and_exchanges(tmp_path: Path) -> None:
     assert (costs.hops, costs.rounds) == (None, 4)
     assert costs.standard_error == pytest.approx(2.0 / 3**0.5)
     assert costs.messages >= 4 * 6
+
+
+@pytest.mark.parametrize("protocol", ["all", "single"])
+@pytest.mark.parametrize("terms", ["rounds = 12\nstay = 0.2", "rounds = 12\ncover = true"])
+def test_shuffling_has_the_error_the_messages_and_bytes_that_were_expected(
+    protocol: str, terms: str, tmp_path: Path
+) -> None:
+    text = shuffle(30, 'kind = "regular"\ndegree = 4', protocol, terms)
+    spec = p2pdp.load_spec(small.spec_file(tmp_path, text))
+    costs = costs_of(planned_of(spec).run, 1.0, 1e-5)
+    result = p2pdp.simulate(spec)
+    assert (costs.hops, costs.rounds) == (None, 12)
+    assert np.mean(costs.standard_error) == pytest.approx(np.mean(result.standard_error or 0.0), rel=0.25)  # type: ignore[arg-type]
+    assert result.messages is not None
+    assert result.bytes is not None
+    assert costs.messages == pytest.approx(result.messages, rel=0.02)
+    assert costs.bytes == pytest.approx(result.bytes, rel=0.15)

@@ -138,30 +138,6 @@ def test_a_refused_audit_leaves_a_result(tmp_path: Path, monkeypatch: pytest.Mon
     assert json.loads(files["result.json"])["baselines"]["local"]["standard_error"] is None
 
 
-@pytest.mark.parametrize("protocol", ["gossip.average", "gossip.randomized", "shuffle.all", "shuffle.single"])
-def test_a_protocol_that_is_not_here_is_named(protocol: str, tmp_path: Path) -> None:
-    specs = {
-        "gossip.average": '[gossip]\nrounds = 3\n[noise]\nmechanism = "gaussian"\nsigma = 1.0\n',
-        "gossip.randomized": '[gossip]\nactivations = 3\n[noise]\nmechanism = "gaussian"\nsigma = 1.0\n',
-        "shuffle.all": '[shuffle]\nrounds = 3\n[noise]\nmechanism = "randomized_response"\nepsilon = 1.0\n',
-        "shuffle.single": '[shuffle]\nrounds = 3\n[noise]\nmechanism = "randomized_response"\nepsilon = 1.0\n',
-    }
-    data = (
-        '[data]\nkind = "uniform"\nclip = [0.0, 1.0]\n[task]\nkind = "mean"\n'
-        if "gossip" in protocol
-        else '[data]\nkind = "categories"\n[task]\nkind = "histogram"\ncategories = 3\n'
-    )
-    text = f'[run]\nprotocol = "{protocol}"\nnodes = 4\n[graph]\nkind = "ring"\n{specs[protocol]}{data}'
-    from p2pdp.protocols import names
-
-    if protocol in names():
-        pytest.skip(f"{protocol} is here by now")
-    for fast in (False, True):
-        with pytest.raises(UsageError, match=f"'{protocol}' cannot be run"):
-            p2pdp.simulate(spec_file(tmp_path, text), tmp_path / "run", fast=fast)
-    assert list(contents(tmp_path)) == ["spec.toml"]
-
-
 def test_trials_begin_at_one(tmp_path: Path) -> None:
     spec = p2pdp.load_spec(spec_file(tmp_path))
     with pytest.raises(UsageError, match="--trials"):

@@ -14,7 +14,10 @@ from p2pdp.mechanisms import gaussian
 from p2pdp.protocols.run_plan import plan_run
 from p2pdp.runs.plan import planned_of
 from p2pdp.runs.target import Planned, Target, target_of
+from tests.protocols.gossip_learners import gossip_learning
+from tests.protocols.learners import prepared
 from tests.runs import small
+from tests.scenarios.test_shuffle import shuffle
 
 DELTA = 1e-5
 
@@ -77,3 +80,29 @@ def test_what_no_noise_can_give_is_refused(tmp_path: Path) -> None:
 def test_impossible_epsilons_are_refused(tmp_path: Path, epsilon: float) -> None:
     with pytest.raises(UsageError, match="--target-epsilon"):
         target_of(planned(tmp_path, "ring"), epsilon)
+
+
+@pytest.mark.parametrize(
+    "noise", ['"randomized_response"\nepsilon = 3.0', '"laplace"\nepsilon = 1.0', '"privunit"\nepsilon = 2.0']
+)
+def test_of_shuffling_the_curator_learns_no_more_either(tmp_path: Path, noise: str) -> None:
+    text = shuffle(60, terms="rounds = 5").replace('"randomized_response"\nepsilon = 3.0', noise)
+    if "response" not in noise:
+        data = '"unit_mixture"' if "privunit" in noise else '"uniform"\nclip = [0.0, 1.0]'
+        text = text.replace('"categories"', data).replace('"histogram"\ncategories = 3', '"mean"')
+    given = planned_of(p2pdp.load_spec(small.spec_file(tmp_path, text)))
+    target = target_of(given, 0.5)
+    assert target.observers == ("node", "curator")
+    assert "curator" in target.against
+    assert 0.49 <= target.reached <= 0.5
+    smaller = target.local_value < target.value if target.parameter == "epsilon" else target.value < target.local_value
+    assert smaller, "a hidden report needs less noise than one that everybody sees"
+
+
+def test_learners_by_gossip_need_noise_for_all_their_gradients() -> None:
+    """Three of them, at twice the clip: the local ceiling is the bound, so it is what local privacy needs."""
+    given = planned_of(prepared(gossip_learning(5, "changing"))[0].spec)
+    found = target_of(given, 2.0)
+    assert found.reached <= 2.0
+    assert found.local_value == pytest.approx(2.0 * 3**0.5 / gaussian.mu_of_curve(2.0, DELTA), rel=1e-6)
+    assert found.local_value <= found.value <= found.local_value * 1.01

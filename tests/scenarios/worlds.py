@@ -67,9 +67,9 @@ class WatchedWorld(World):
             return
         for name, data in effects.writes:
             if name == VIEW and data != records.LEDGER_MAGIC:
-                record = records.read(records.LEDGER_MAGIC + data).records[0]
                 assert not stopped, "a peer whose disk was rolled back records nothing more"
-                self._remember(process.peer, record)
+                for record in records.read(records.LEDGER_MAGIC + data).records:
+                    self._remember(process.peer, record)
 
     def _crash(self, process: Process, crash: Crash) -> None:
         disk = process.disk

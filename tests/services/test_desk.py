@@ -24,6 +24,7 @@ from p2pdp.crypto.entropy import SeededEntropy
 from p2pdp.crypto.roster import Roster, RosterEntry, sign_entry
 from p2pdp.ledger import records
 from p2pdp.ledger.journal import PRIVATE, VIEW, Journal
+from p2pdp.ledger.records import LEDGER_MAGIC, Chain
 from p2pdp.services.desk import FAULTS_KEPT, Desk, Quorum, Replies
 from p2pdp.wire.frames import Kind, decode_frame, encode_frame
 from tests.host.toys import RUN_ID, SPEC_DIGEST, identity, run_key
@@ -334,7 +335,7 @@ def enrolled() -> Counter:
     return counter
 
 
-@pytest.mark.parametrize("kept", range(6))
+@pytest.mark.parametrize("kept", range(5))
 def test_a_restart_at_any_record_gives_the_same_roster(kept: int) -> None:
     whole = enrolled()
     assert whole.desk.roster is not None
@@ -355,7 +356,8 @@ def test_a_restart_at_any_record_gives_the_same_roster(kept: int) -> None:
 def test_a_stop_between_the_last_enrolment_and_the_roster_needs_nobody_to_go_on() -> None:
     whole = enrolled()
     counter = Counter(3)
-    counter.files[VIEW] = whole.files[VIEW][: whole.lengths[-2]]
+    chain, kept = Chain(), records.read(whole.files[VIEW]).records[:-1]
+    counter.files[VIEW] = LEDGER_MAGIC + b"".join(chain.append(one.kind, tuple(one.body)) for one in kept)
     replies = counter.open()
     assert counter.desk.roster is not None
     assert counter.kinds()[-1] == "roster"

@@ -30,6 +30,20 @@ def test_a_rollback_takes_both_files_back_to_one_moment() -> None:
     assert disk.view_records == 2
 
 
+def test_a_rollback_takes_whole_entries() -> None:
+    disk, chain = Disk(), Chain()
+    disk.append(VIEW, LEDGER_MAGIC)
+    disk.append(VIEW, chain.append(STARTED, (0.0,)))
+    one = bytes(disk.view)
+    disk.append(VIEW, chain.entry([(STARTED, 1.0)] * 3, [b""] * 3))
+    assert (disk.records, disk.view_records) == (5, 4)
+    whole = bytes(disk.view)
+    disk.roll_back(2)
+    assert (disk.view_records, bytes(disk.view)) == (4, whole)
+    disk.roll_back(1)
+    assert (disk.view_records, bytes(disk.view)) == (1, one)
+
+
 def test_a_rollback_to_the_beginning_leaves_nothing() -> None:
     disk = filled(2)
     disk.roll_back(0)
@@ -42,7 +56,7 @@ def test_a_torn_tail_of_any_length_is_cut() -> None:
         for length in range(len(record)):
             disk = filled(2)
             before = bytes(disk.view), bytes(disk.private)
-            disk.tear(name, record[:length])
+            disk.tear(name, record, length)
             assert disk.records == 7
             disk.cut_torn_tails()
             assert (bytes(disk.view), bytes(disk.private)) == before
@@ -51,7 +65,7 @@ def test_a_torn_tail_of_any_length_is_cut() -> None:
 def test_a_torn_first_line_is_cut_too() -> None:
     for length in range(len(LEDGER_MAGIC)):
         disk = Disk()
-        disk.tear(VIEW, LEDGER_MAGIC[:length])
+        disk.tear(VIEW, LEDGER_MAGIC, length)
         disk.cut_torn_tails()
         assert disk.view == b""
 

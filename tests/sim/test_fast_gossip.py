@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from p2pdp.assembly.averages import _matrices
+from p2pdp.assembly.averages import matrices_of
 from p2pdp.assembly.outcome import error_of, estimate_of, outcome, truth_of
 from p2pdp.core.draws import Mechanism
 from p2pdp.core.errors import UsageError
@@ -189,7 +189,7 @@ def test_on_the_graphs_that_came_rounds_are_those_of_the_world(terms: str) -> No
     world.run_to_end()
     views = {peer: bytes(process.disk.view) for peer, process in world.processes.items()}
     slow = outcome(run, views, [])
-    matrices = _matrices(run, {peer: read(view) for peer, view in views.items()})
+    matrices = matrices_of(run, {peer: read(view) for peer, view in views.items()})
     begun = np.array([module._begin(run, rows, user, 4) for user in range(9)])
     rounds = Rounds(run.plan, matrices)
     results = rounds.results(begun[:, None], None)[:, 0]

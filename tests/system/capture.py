@@ -48,6 +48,7 @@ class Stream:
 
     dialled: bool  # from the end that made the connection
     start: int  # sequence number of its first byte
+    ends: tuple[End, ...] = ()  # from where, and to where
     parts: dict[int, bytes] = field(default_factory=dict)  # by place
 
     def add(self, sequence: int, data: bytes) -> None:
@@ -108,7 +109,7 @@ def streams(packets: Iterable[bytes]) -> list[Stream]:
         flags, data = segment[13], segment[(segment[12] >> 4) * 4 :]
         ends = (source, source_port), (target, target_port)
         if flags & SYN and (ends not in current or current[ends].start != sequence + 1):
-            current[ends] = Stream(dialled=not flags & ACK, start=(sequence + 1) % (1 << 32))
+            current[ends] = Stream(dialled=not flags & ACK, start=(sequence + 1) % (1 << 32), ends=ends)
             found.append(current[ends])
         elif data:
             current[ends].add(sequence, data)

@@ -7,8 +7,9 @@ from pathlib import Path
 import numpy as np
 
 from p2pdp.audit.verify import COMPLETE
-from p2pdp.runs.audit import audit
+from p2pdp.runs.audit import audit, verify
 from p2pdp.runs.model import MODEL_FILE
+from tests.protocols.gossip_learners import gossip_learning
 from tests.protocols.learners import learning
 from tests.system.launched import ROLES, Launched, judge_folder
 
@@ -32,3 +33,26 @@ def test_users_and_bootstrap_are_killed(tmp_path: Path) -> None:
     with np.load(run.folder / MODEL_FILE) as model:
         assert model["model"].tolist() == result["estimate"]
     assert not any(str(number) in run.other for number in result["estimate"])
+
+
+def test_learners_by_gossip_and_bootstrap_are_killed(tmp_path: Path) -> None:
+    task = 'kind = "logistic_regression"\nclip = 1.0\nrate = 0.1\nrounds = 150\naveraging = "linear"\ntest = 0.2'
+    text = gossip_learning(6, "changing", "rounds = 2", task=task, seed=False, patience_s=6)
+    with Launched(tmp_path, text) as run:
+        run.wait_for_everybody()
+        for who in (2, ROLES, 5):
+            run.wait_for_progress(20_000)
+            run.kill(who)
+        result = run.completes()
+    assert result["missing"] == []
+    assert result["rounds"] == 300
+    assert [output["user"] for output in result["outputs"]] == list(range(6))
+    assert result["scores"]["test_score"] > 0.5
+    assert set(result["baselines"]) == {"local", "central", "none"}
+    assert verify(run.folder).problems == []
+    claims = audit(run.folder, None, None, allow_missing=False).claims
+    assert (claims[0].method, claims[0].bound) == ("local", True)
+    assert "model:non-adaptive" in {claim.method for claim in claims if not claim.bound}
+    with np.load(run.folder / MODEL_FILE) as model:
+        assert model["model"].tolist() == [output["value"] for output in result["outputs"]]
+    assert not any(str(number) in run.other for number in result["outputs"][0]["value"])

@@ -25,6 +25,7 @@ rounds = 3
 """
 COUNTS = '[data]\nkind = "categories"\n[task]\nkind = "histogram"\ncategories = 5\n'
 MEAN = '[data]\nkind = "uniform"\nclip = [0.0, 2.0]\n[task]\nkind = "mean"\n'
+DIRECTIONS = '[data]\nkind = "unit_mixture"\n[task]\nkind = "mean"\n'
 
 
 def made(noise: str, rest: str, dimensions: int = 1) -> Randomizer:
@@ -41,7 +42,7 @@ def made(noise: str, rest: str, dimensions: int = 1) -> Randomizer:
         ('mechanism = "laplace"\nepsilon = 1.5', MEAN, 1, RealReports, 1.5),
         ('mechanism = "laplace"\nepsilon = 1.5', MEAN, 4, RealReports, 1.5),
         ('mechanism = "none"', MEAN, 1, RealReports, math.inf),
-        ('mechanism = "privunit"\nepsilon = 1.5', MEAN, 4, UnitReports, 1.5),
+        ('mechanism = "privunit"\nepsilon = 1.5', DIRECTIONS, 4, UnitReports, 1.5),
     ],
 )
 def test_the_spec_says_which(noise: str, rest: str, dimensions: int, kind: type[Randomizer], epsilon: float) -> None:

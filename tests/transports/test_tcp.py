@@ -483,7 +483,7 @@ def test_connections_leave_nothing_behind() -> None:
         await world.stop(three)
         await two.until_told(("lost", 4))
         gc.collect()
-        for kept in (transport._alive, transport._in_use, transport._strangers, transport._to):
+        for kept in (transport._alive, transport._in_use, transport.strangers, transport._to):
             assert not kept
         assert not world.listeners[2].strangers
 

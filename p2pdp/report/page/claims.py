@@ -19,6 +19,7 @@ _MU: Final = (
     "the same leak on another scale: telling two values apart is as hard as telling whether a normal random number of "
     "deviation 1 was moved by μ"
 )
+_MODEL: Final = "What is called a model was worked out for a model of the run, not for the run: no bound either."
 
 
 def claims(facts: PageFacts) -> list[Markup]:
@@ -46,7 +47,8 @@ def published(facts: PageFacts) -> list[Markup]:
         paragraph(
             tag("strong", "Published, not a bound. "),
             "These are formulas as printed in the papers. They prove nothing for this run: they rest on steps that do "
-            "not hold, or not for single pairs. They are here to compare, and nothing on this page relies on them.",
+            "not hold, or not for single pairs. They are here to compare, and nothing on this page relies on them. ",
+            _MODEL if any(claim.method.startswith("model:") for claim in facts.published) else "",
         ),
         _table(facts.published, listed, letter="p"),
         _numbered(listed, "p"),

@@ -143,7 +143,34 @@ def setting(facts: PageFacts) -> list[Markup]:
             ("messages", _counted(outcome.messages)),
             ("bytes on the wires", _counted(outcome.bytes)),
         ]
-    return [table(("", ""), rows), more("The whole spec", tag("pre", facts.spec_text))]
+    parts = [table(("", ""), rows)]
+    if outcome is not None and outcome.traffic:
+        parts += _traffic(outcome)
+    return [*parts, more("The whole spec", tag("pre", facts.spec_text))]
+
+
+def _traffic(outcome: Outcome) -> list[Markup]:
+    """What one user had to do for the others' reports."""
+    told = outcome.traffic
+    rows = [
+        (with_small(name, why), *(number(told.get(f"{key}_per_user_{which}")) for which in ("mean", "max")))
+        for key, name, why in (
+            ("reports", "reports", "its own and others', to users and at the end to the curator"),
+            ("messages", "messages", "with the marks that end rounds, and cover"),
+            ("bytes", "bytes", "in padded frames"),
+        )
+    ]
+    expected, held = number(told.get("reports_per_user_expected")), number(told.get("reports_held_max"))
+    return [
+        table(("sent by one user", "on average", "at most"), rows, numbers=(1, 2)),
+        paragraph(
+            f"A report moves about once a round, so {expected} were to be expected of a user. The paper's Table 3 has "
+            "the same count: it grows with the rounds, which are as many as log n times what the graph takes to mix. "
+            f"The most that anybody passed on in one round were {held}; the paper says that this does not grow with n, "
+            "which holds where no user has many more neighbours than others.",
+            soft=True,
+        ),
+    ]
 
 
 def _counted(count: int | None) -> str:

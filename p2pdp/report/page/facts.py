@@ -36,6 +36,7 @@ class Outcome:
     faults: Mapping[str, int]
     score: str = ""  # what models are measured by; empty where none was learned
     scores: Mapping[str, Sequence[float | None]] = field(default_factory=dict)  # learned rows, test rows
+    traffic: Mapping[str, float] = field(default_factory=dict)  # of network shuffling
 
 
 @dataclass(frozen=True)
@@ -115,6 +116,7 @@ def outcome_of(document: Document) -> Outcome:
             bytes=_count(document["bytes"]),
             missing=[int(user) for user in document["missing"]],
             faults={str(kind): int(count) for kind, count in document["faults"].items()},
+            traffic={str(name): float(value) for name, value in (document.get("traffic") or {}).items()},
             **_scores(document),
         )
     except (KeyError, TypeError, AttributeError, ValueError, OverflowError) as error:

@@ -62,3 +62,10 @@ def test_refusals_of_one_reason_are_said_once() -> None:
 
 def test_an_unknown_observer_is_called_by_its_name() -> None:
     assert "somebody new" in read(refusals(facts(refusals=[refused("somebody new")]))).said
+
+
+def test_models_are_told_from_formulas() -> None:
+    model = claim(observer="node", method="model:non-adaptive", bound=False)
+    printed = claim(method="published:theorem-1", bound=False)
+    assert "worked out for a model of the run" in read(published(facts(claims=[printed, model]))).said
+    assert "worked out for a model" not in read(published(facts(claims=[printed]))).said

@@ -1,0 +1,128 @@
+"""The lane and the long way leave the same bytes, whatever happens on the links."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import count
+from typing import Any
+from unittest.mock import patch
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from p2pdp.core.draws import Draws, Mechanism
+from p2pdp.core.ids import Peer
+from p2pdp.core.messages import TOKEN
+from p2pdp.core.step import NOTHING, Custody, Fault, Message, Output, Send, Step
+from p2pdp.host.host import Check
+from p2pdp.host.lane import Lane
+from p2pdp.ledger.journal import VIEW
+from p2pdp.wire.codec import INT_MAX
+from tests.host.toys import Quiet, Toys, UniqueDraws
+
+NOISE = Mechanism("gaussian", 4.0)
+USUAL = (
+    "token", "token", "token", "to itself", "two", "woken", "published", "fault", "another type", "vector", "no value",
+    "no custody", "refused", "large",
+)  # fmt: skip
+
+
+class Passer(Quiet):
+    """Passes tokens on, mostly as a walk does; each step of a token is done in the way that the script says."""
+
+    def __init__(self, me: Peer, n: int, script: list[str]) -> None:
+        super().__init__()
+        self.me, self.n, self.script = me, n, script
+
+    def start(self, now_s: float, draws: Draws) -> Step:
+        return self._send(self.me, 0, 0, draws)
+
+    def receive(self, sender: Peer, message: Message, now_s: float, draws: Draws) -> Step:
+        self.told.append((sender, message, now_s))
+        if len(message.fields) != 2:
+            return NOTHING
+        item, step = message.fields
+        value = message.value if isinstance(message.value, int) else 0
+        return self._send(item, step, value % 1000, draws)
+
+    def _send(self, item: int, step: int, value: int, draws: Draws) -> Step:
+        if step >= len(self.script):
+            return NOTHING
+        how = self.script[step]
+        value = value + draws.noise(NOISE, ())
+        to = self.me if how == "to itself" else (self.me + 1 + draws.choice(self.n - 1)) % self.n
+        carried: Any = {"vector": [value, value], "no value": None, "large": INT_MAX - value % 9}.get(how, value)
+        message = Message("another" if how == "another type" else TOKEN, (item, step + 1), carried)
+        custody = None if how in ("no custody", "to itself") else Custody(item, step + 1)
+        send = Send(to, message, custody)
+        return Step(
+            sends=(send, Send(to, Message("aside", (step,)))) if how == "two" else (send,),
+            wake_at_s=1000.0 if how == "woken" else None,
+            outputs=(Output("saw", (step,)),) if how == "published" else (),
+            faults=(Fault("odd", 0),) if how == "fault" else (),
+        )
+
+
+def picky(message: Message) -> str | None:
+    """Refuses some."""
+    return "refused" if message.type == TOKEN and isinstance(message.value, int) and message.value % 7 == 3 else None
+
+
+@contextmanager
+def long_way() -> Iterator[None]:
+    with patch.object(Lane, "take", lambda *_: False):
+        yield
+
+
+def lived(script: list[str], n: int, chances: list[int], check: Check = lambda _message: None) -> tuple[Any, ...]:
+    """Everything that three hosts wrote, sent and wanted."""
+    UniqueDraws.numbers = count(1000)
+    toys = Toys({peer: lambda peer=peer: Passer(peer, n, script) for peer in range(n)}, n, check=check)  # type: ignore[misc]
+    toys.boot_all()
+    for chance in chances:
+        toys.now_s += chance % 5 * 0.1
+        what, which = chance % 11, chance // 11
+        if what == 0 and any(at_s is not None for at_s in toys.wake_at_s.values()):
+            toys.next_wake()
+        elif what == 1 and toys.flight:
+            toys.give(*toys.flight[which % len(toys.flight)])  # it comes twice
+        elif what == 2 and toys.flight:
+            toys.flight.pop(which % len(toys.flight))  # it is lost
+        elif what == 3:
+            toys.carry(which % n, toys.hosts[which % n].connected((which + 1) % n, toys.now_s))
+        elif what == 4:
+            toys.carry(which % n, toys.hosts[which % n].idle(toys.now_s))
+        elif toys.flight:
+            toys.deliver(0 if what < 9 else which % len(toys.flight))
+    toys.run(toys.now_s + 90.0)
+    told = [toys.machines[peer].told for peer in range(n)]
+    hosts = [(toys.hosts[peer].fault_counts, toys.hosts[peer].messages_sent) for peer in range(n)]
+    return toys.log, toys.disks, told, hosts, [toys.hosts[peer].proved for peer in range(n)]
+
+
+@given(
+    script=st.lists(st.sampled_from(USUAL), max_size=12),
+    n=st.integers(2, 4),
+    chances=st.lists(st.integers(0, 10**4), max_size=40),
+)
+def test_both_ways_leave_the_same_bytes(script: list[str], n: int, chances: list[int]) -> None:
+    with long_way():
+        expected = lived(script, n, chances, picky)
+    assert lived(script, n, chances, picky) == expected
+
+
+def test_the_lane_is_taken_where_nothing_is_out_of_the_ordinary() -> None:
+    taken: list[bool] = []
+    take = Lane.take
+
+    def watched(self: Lane, *arguments: Any) -> bool:
+        taken.append(take(self, *arguments))
+        return taken[-1]
+
+    with patch.object(Lane, "take", watched):
+        log, disks, *_ = lived(["token"] * 40, 3, [])
+    assert sum(taken) > 80
+    assert all(len(disks[peer][VIEW]) > 1000 for peer in range(3))
+    whole = [effects for _, effects in log if len(effects.frames) == 1 and len(effects.writes) == 1]
+    assert len(whole) > 60, "a hop is one write and one frame"
