@@ -33,6 +33,7 @@ from p2pdp.core.errors import UsageError
 from p2pdp.core.ids import Peer
 from p2pdp.protocols.gossiping_plan import AveragingPlan
 from p2pdp.protocols.run_plan import RunPlan
+from p2pdp.protocols.shuffling_plan import ShufflePlan
 from p2pdp.protocols.walk_sgd import SgdPlan
 from p2pdp.replay.scheduled import is_scheduled, scheduled
 from p2pdp.replay.transcript import Transcript
@@ -64,8 +65,14 @@ def beforehand(
     if not run.finishes_one_by_one:
         _add(found, published(run, delta))
     found.claims = [added(claim, cost) for claim in found.claims]
-    found.claims.sort(key=lambda claim: OBSERVERS.index(claim.observer))
+    first = headline_observer(run)
+    found.claims.sort(key=lambda claim: (claim.observer != first, OBSERVERS.index(claim.observer)))
     return found
+
+
+def headline_observer(run: RunPlan) -> str:
+    """Whom a run is to be compared by: another user, but the curator where it is the one who gets all."""
+    return "curator" if isinstance(run.plan, ShufflePlan) else "node"
 
 
 def node_epsilon(run: RunPlan, delta: float, *, one_value: bool) -> float:

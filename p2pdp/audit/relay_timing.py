@@ -2,8 +2,8 @@
 
 A report that is sent in round r is passed on in round r + 1, or, where it came late, in the round after the one that
 its holder had reached by then. When that is depends on clocks and links, not on data, so claims may rest on it. It
-is read from marks: each is sent after all reports of its round. What is meant for somebody whose mark of the round
-before is missing stays.
+is read from marks: what a neighbour sent in a round is held from its mark on, all together. What is meant for somebody
+whose mark of the round before is missing stays.
 """
 
 from __future__ import annotations
@@ -25,11 +25,13 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass
 class Timing:
-    """When reports moved otherwise than the walk says: `late[v, w, r]` is the round in which w passes on what v sent it in round r, where that is not r + 1."""
+    """When reports moved otherwise than the walk says.
+
+    `late[v, w, r]` is the round in which w passes on what v sent it in round r, where that is not r + 1.
+    """
 
     late: dict[tuple[Peer, Peer, int], int] = field(default_factory=dict)
     passed_over: set[tuple[Peer, Peer, int]] = field(default_factory=set)  # v keeps what it means for w in that round
-    torn: bool = False  # some reports of a round came in time and others of it did not
     most_on_edge: int = 0  # reports that one user sent another in one round
 
     @property
@@ -49,30 +51,22 @@ def timing_of(views: Mapping[Peer, Contents], rounds: int) -> Timing:
 def _read(found: Timing, user: Peer, contents: Contents, rounds: int) -> None:
     reached = 0  # the round whose marks it waits for
     marked: dict[Peer, int] = {}  # the last mark of each neighbour
-    came: dict[tuple[Peer, int], set[int]] = {}  # sender, round -> when its reports, and its mark, were passed on
     sent: dict[tuple[Peer, int], int] = {}
     for record in contents.records:
         if record.kind == SENT and is_user(record.body[0]):
-            message = public_message(record)
+            message, peer = public_message(record), record.body[0]
             if message.type == MARK:
                 reached = message.fields[0]
-                if marked.get(record.body[0], 0) < reached - 1:
-                    found.passed_over.add((user, record.body[0], reached))
+                if marked.get(peer, 0) < reached - 1:
+                    found.passed_over.add((user, peer, reached))
             elif message.type == RELAY:
-                key = record.body[0], message.fields[1]
+                key = peer, message.fields[1]
                 sent[key] = sent.get(key, 0) + 1
-        elif record.kind == RECEIVED and is_user(record.body[1]):
-            message = public_message(record)
-            if message.type == MARK:
-                marked[record.body[1]] = message.fields[0]
-            if message.type in (MARK, RELAY):
-                number = message.fields[-1]
-                passed_on = number + 1 if number >= reached else min(reached + 1, rounds + 1)
-                came.setdefault((record.body[1], number), set()).add(passed_on)
-    for (sender, number), times in came.items():
-        found.torn |= len(times) > 1
-        if max(times) != number + 1:
-            found.late[sender, user, number] = max(times)
+        elif record.kind == RECEIVED and is_user(record.body[1]) and public_message(record).type == MARK:
+            (number,), peer = public_message(record).fields, record.body[1]
+            marked[peer] = number
+            if number < reached:
+                found.late[peer, user, number] = min(reached + 1, rounds + 1)
     found.most_on_edge = max(found.most_on_edge, *sent.values(), 0)
 
 

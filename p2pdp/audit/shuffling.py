@@ -86,12 +86,6 @@ def _hidden(ground: Ground, plan: ShufflePlan) -> tuple[str | None, Graph | None
     if ground.transcript.rebuilt or out:
         who = min([*out, *ground.transcript.rebuilt])
         return f"user {who} was put out, and what it held went another way", graph, timing
-    if timing.torn:
-        return (
-            "some reports of a round came in time and others of it late: their laws cannot be told apart",
-            graph,
-            timing,
-        )
     if plan.slots is not None and timing.most_on_edge >= plan.slots:
         return "an edge had no room for more in some round, so walks were not independent", graph, timing
     return None, graph, timing

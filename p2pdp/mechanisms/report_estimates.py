@@ -14,7 +14,8 @@ Its error adds to the randomization that of the choice of n - D of n values, and
 
     V(sum of w) = sum (w - mean)^2 - (n - D)^2 S^2 / n - (D (n - D) / n - V) (mean value - dummy mean)^2,
 
-S^2 being the variance of the values: the first term is that of independent choices, which these are not.
+S^2 being the variance of the values: the first term is that of independent choices, which these are not. Of few
+reports it may come out too small; it is not less than that of the randomization alone.
 """
 
 from __future__ import annotations
@@ -67,7 +68,8 @@ def _of_single(
     spread = np.maximum(value_squares / n - (total / n) ** 2, 0.0)
     overlap = max(0.0, dummies * real / n - dummies_variance)
     variance = squares - sums**2 / n - real**2 / n * spread - overlap * (total / n - mean) ** 2
-    error = np.sqrt(np.maximum(variance, 0.0)) * (n / real)
+    randomized = squares - real / n * value_squares - dummies * mean**2
+    error = np.sqrt(np.maximum(np.maximum(variance, randomized), 0.0)) * (n / real)
     scale = 1.0 if randomizer.counted else 1.0 / n
     return Estimated(total * scale, error * scale)
 

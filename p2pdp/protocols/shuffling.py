@@ -20,7 +20,7 @@ frames in each round, reports first and cover for the rest, and what has no room
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from p2pdp.core import messages
@@ -38,6 +38,7 @@ class _Neighbour:
     peer: Peer
     marked: int = 0  # the last round whose end it has marked
     out: bool = False
+    unmarked: list[Held] = field(default_factory=list)  # what it has passed on since
 
 
 class Shuffle:
@@ -90,6 +91,7 @@ class Shuffle:
         if neighbour is None:
             return NOTHING
         neighbour.out = True
+        self._hold(neighbour, neighbour.marked + 1)  # it came here, so nobody else has it
         return self._advance(now_s, draws)
 
     # What comes
@@ -100,19 +102,21 @@ class Shuffle:
             name, number = message.fields
             if number != neighbour.marked + 1:
                 return False
-            self._hold(name, number, message.value)
+            neighbour.unmarked.append((name, message.value))
             return True
         if message.type == messages.MARK and message.fields[0] == neighbour.marked + 1:
             neighbour.marked += 1
+            self._hold(neighbour, neighbour.marked)
             return True
         return message.type == messages.COVER and neighbour.marked < self._plan.rounds
 
-    def _hold(self, name: int, number: int, sealed: Any) -> None:
-        """For the round after that in which it was sent, or for the next that opens here if that one is over."""
+    def _hold(self, neighbour: _Neighbour, number: int) -> None:
+        """What it sent in a round, all together: for the one after, or for the next that opens here if that is over."""
+        came, neighbour.unmarked = neighbour.unmarked, []
         if number >= self._round:
-            self._ahead.setdefault(number, []).append((name, sealed))
+            self._ahead.setdefault(number, []).extend(came)
         else:
-            self._held.append((name, sealed))
+            self._held.extend(came)
 
     def _take_back(self, order: Message) -> Step:
         """Whoever got a report last is gone, and passed it on to nobody: it has stayed here."""

@@ -12,7 +12,7 @@ from typing import Any
 
 from p2pdp.assembly.found import Outcome
 from p2pdp.assembly.outcome import outcome
-from p2pdp.audit.beforehand import epsilon_against
+from p2pdp.audit.beforehand import epsilon_against, headline_observer
 from p2pdp.core.errors import Refused, UsageError
 from p2pdp.core.spec import Spec
 from p2pdp.files import folder as folders
@@ -25,7 +25,6 @@ from p2pdp.runs.audit import Audited, audit
 from p2pdp.runs.budgeting import check_local
 from p2pdp.runs.model import save_model
 from p2pdp.runs.prepared import Prepared, on_seed, prepare, run_id
-from p2pdp.runs.target import observers_of
 from p2pdp.sim.fast import fast_outcome
 from p2pdp.sim.fast_gossip import fast_average
 from p2pdp.sim.fast_gossip_sgd import fast_gossip_descent
@@ -131,7 +130,7 @@ def _in_advance(prepared: Prepared) -> float:
     """What the fast path compares with the baselines in place of an audit."""
     delta = prepared.spec.privacy.delta
     assert delta is not None
-    return epsilon_against(observers_of(prepared.run), prepared.run, delta, one_value=False)
+    return epsilon_against((headline_observer(prepared.run),), prepared.run, delta, one_value=False)
 
 
 def _world_results(

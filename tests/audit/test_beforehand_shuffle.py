@@ -84,6 +84,11 @@ def test_the_bound_of_several_observers_is_the_largest_of_theirs() -> None:
     assert each[0] < each[1]
 
 
+def test_the_curator_comes_first() -> None:
+    for text in TEXTS:
+        assert beforehand(plan(text), DELTA, (), one_value=True).claims[0].observer == "curator"
+
+
 def test_of_single_all_but_a_few_runs_have_so_many_reports() -> None:
     """Against the machines' own law: the share of runs with fewer reports is within the part of delta taken off."""
     from p2pdp.sim.shuffling import walked

@@ -12,6 +12,7 @@ from p2pdp.core.claims import Claim, Refusal
 from p2pdp.runs.audit import Audited, Verified
 from tests.protocols.learners import LOGISTIC, learning, prepared
 from tests.runs.small import COMPLETE, HISTOGRAM, RING, spec_file
+from tests.scenarios.test_shuffle import shuffle
 
 LONGEST = Claim(
     "coalition", "user", "replace", 1e-6, "published:shuffle", "a-priori", 12345.678, math.inf, 1234.5678, math.inf,
@@ -48,7 +49,21 @@ def test_texts_are_shown_as_they_stand() -> None:
     assert plain("[bold]a[/bold]\x1b[31m\n").plain == r"[bold]a[/bold]\x1b[31m\n"
 
 
-@pytest.mark.parametrize("text", [RING, COMPLETE, HISTOGRAM])
+def test_counts_of_shuffling_stand_side_by_side_with_the_truth(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    result = p2pdp.simulate(spec_file(tmp_path, shuffle(6)), tmp_path / "run")
+    show_result(result, Path("run"), claims=[replace(LONGEST, observer="curator", bound=True, epsilon_max=1.0)])
+    said = capsys.readouterr().out
+    assert max(map(len, said.splitlines())) <= 80
+    assert "reports sent by a user" in said
+    lines = said.splitlines()
+    heading = next(at for at, line in enumerate(lines) if line.startswith("place"))
+    assert [line.split()[0] for line in lines[heading + 1 : heading + 4]] == ["0", "1", "2"]
+    assert "The most that the curator could have learned" in said
+
+
+@pytest.mark.parametrize("text", [RING, COMPLETE, HISTOGRAM, shuffle(6)])
 def test_a_result_fits_80_columns(text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     result = p2pdp.simulate(spec_file(tmp_path, text), tmp_path / "run", trials=3)
     show_result(result, Path("run"))

@@ -5,12 +5,15 @@ from pathlib import Path
 
 import pytest
 
+import p2pdp
 from p2pdp.core.errors import VerificationFailed
 from p2pdp.files.folder import read_evidence
 from p2pdp.files.views import view_lines
 from p2pdp.ledger import records
 from p2pdp.ledger.records import DRAWN, LEDGER_MAGIC, OPENED, PUBLISHED, RECEIVED, SENT, STARTED, Chain
+from p2pdp.mechanisms.reports import MalformedReport
 from tests.runs.small import COMPLETE, HISTOGRAM, RING, recorded
+from tests.scenarios.test_shuffle import shuffle
 
 
 def test_every_record_of_the_five_kinds_has_its_line(tmp_path: Path) -> None:
@@ -68,3 +71,31 @@ def test_a_record_that_cannot_be_shown_is_named(kind: int, body: tuple[object, .
         list(view_lines(broken, 1.0))
     with pytest.raises(VerificationFailed, match="ledger of curator"):
         list(view_lines(replace(evidence, views={-2: b"nothing"}), 1.0))
+
+
+def test_opened_reports_are_the_curators_own_and_sealed_ones_have_digests_only(tmp_path: Path) -> None:
+    place = recorded(tmp_path, shuffle(4))
+    lines = list(p2pdp.views(place))
+    opened = [line for line in lines if line["type"] == "opened"]
+    assert {(line["node"], line["kind"], line["peer"], line["step"]) for line in opened} == {
+        ("curator", "own", None, None)
+    }
+    assert len(opened) == 4
+    assert all(line["values"] in ([0.0], [1.0], [2.0]) for line in opened)
+    sealed = [line for line in lines if line["type"] in ("relay", "report")]
+    assert all(line["values"] is None and line["digest"] is not None for line in sealed)
+    assert {line["token"] for line in opened} == {line["token"] for line in sealed}
+    assert {line["step"] for line in lines if line["type"] == "mark"} == {1, 2, 3, 4}
+    skeletons = tmp_path / "skeletons"
+    p2pdp.export(place, skeletons)
+    assert all(line["values"] is None for line in p2pdp.views(skeletons))
+
+
+def test_a_report_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    evidence = read_evidence(recorded(tmp_path, shuffle(4)))
+
+    def unreadable(_: bytes) -> None:
+        raise MalformedReport("it is none")
+
+    with pytest.raises(VerificationFailed, match="the ledger of curator, record"):
+        list(view_lines(evidence, 1.0, unreadable))

@@ -119,3 +119,9 @@ def test_impossible_numbers_of_dummies_are_refused(dummies: float, variance: flo
 def test_no_reports_and_other_reports_are_refused(shape: tuple[int, ...]) -> None:
     with pytest.raises(UsageError, match="one report at least"):
         of_all(KaryReports(3, 1.0), np.zeros(shape, dtype=np.int64))
+
+
+def test_a_category_that_nobody_of_few_reported_has_an_error_all_the_same() -> None:
+    reports = np.zeros((6, 1), dtype=np.int64)
+    for found in (of_all(KaryReports(3, 1.0), reports), of_single(KaryReports(3, 1.0), reports, 2.0, 0.7)):
+        assert np.all(found.standard_error > 0.5)

@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from p2pdp.core.errors import NotReady, Refused, UsageError
@@ -143,6 +144,18 @@ def test_rows_are_the_owner_s_whole_file_within_the_run_s_bounds(configured: Con
     assert picked.user(4, 0).rows.tolist() == [0.25, 0.5]
     counted = own_data(spec_of(HISTOGRAM), configured('kind = "csv"\npath = "one.csv"'))
     assert counted.user(4, 1).rows.tolist() == [1, 0, 2]
+
+
+def test_directions_are_made_of_the_owner_s_rows(configured: Configure) -> None:
+    text = SUM.replace("walk.sum", "shuffle.all").replace('[walk]\norder = "random"\nhops = 9', "[shuffle]\nrounds = 3")
+    text = text.replace('"gaussian"\nsigma = 2.0', '"privunit"\nepsilon = 2.0')
+    text = text.replace('"uniform"\nclip = [0.0, 1.0]', '"unit_mixture"\n[task]\nkind = "mean"')
+    assert spec_dimensions(spec_of(text)) == 200
+    file = text.replace('"unit_mixture"', '"csv"\npath = "theirs.csv"\nunit_norm = true\ncolumns = ["a", "b"]')
+    rows = own_data(spec_of(file), configured('kind = "csv"\npath = "own.csv"')).user(4, 3).rows
+    np.testing.assert_allclose(rows, [[0.25 / 9.0625**0.5, 3.0 / 9.0625**0.5], [0.5547002, 0.8320503]])
+    with pytest.raises(UsageError, match="unit_norm"):
+        own_data(spec_of(file), configured('kind = "csv"\npath = "own.csv"\nunit_norm = false'))
 
 
 def test_made_up_rows_are_those_of_the_user_in_a_local_run(configured: Configure) -> None:

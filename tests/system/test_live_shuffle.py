@@ -19,7 +19,7 @@ from p2pdp.ledger.messages import carries_message, whole_message
 from p2pdp.ledger.records import OWN, RECEIVED, SENT, Contents, read
 from p2pdp.protocols.run_plan import plan_of_facts
 from p2pdp.runs.audit import audit, verify
-from p2pdp.wire.frames import BOXED, PREFIX_BYTES, decode_frame
+from p2pdp.wire.frames import BOXED, FRAME_HEADER_BYTES, PREFIX_BYTES, Frame, decode_frame
 from p2pdp.wire.padding import FRAME_SIZES
 from tests.scenarios.test_shuffle import shuffle
 from tests.system.capture import CALLED_BYTES, LEAVE, Capture, Stream, cut, search, spellings
@@ -69,7 +69,7 @@ def test_a_relay_and_bootstrap_with_the_curator_are_killed(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("protocol", ["all", "single"])
 def test_what_a_user_held_who_never_returns_goes_another_way(tmp_path: Path, protocol: str) -> None:
-    text = lasting(protocol, 250).replace("patience_s = 6", "patience_s = 2")
+    text = lasting(protocol, 400).replace("patience_s = 6", "patience_s = 2")
     with Launched(tmp_path, text, mortal=[3]) as run:
         run.wait_for_everybody()
         run.wait_for_progress(20_000)
@@ -102,7 +102,7 @@ def recorded(tmp_path: Path, host: Host, text: str) -> tuple[Launched, list[Stre
 
 
 def test_wires_carry_no_report_and_nothing_twice(tmp_path: Path, host: Host) -> None:
-    """Neither in clear, nor sealed, nor its name; and no two frames, of one report or of several, have a word in common."""
+    """Neither in clear, nor sealed, nor its name; and no two frames, of one report or of several, share a word."""
     text = lasting("all", 30).replace('"randomized_response"\nepsilon = 3.0', REALS)
     text = text.replace('"categories"', '"uniform"\nclip = [1e5, 1e6]').replace('"histogram"\ncategories = 3', '"mean"')
     run, streams = recorded(tmp_path, host, text)
@@ -137,7 +137,7 @@ def words_shared(bodies: Any) -> int:
 
 @pytest.mark.parametrize("cover", [True, False])
 def test_with_cover_each_neighbour_gets_as_many_equal_frames(tmp_path: Path, host: Host, cover: bool) -> None:
-    rounds = 150
+    rounds = 150 if cover else 800  # the load of an edge is then some 400, give or take 15
     text = shuffle(5, 'kind = "ring"', terms=f"rounds = {rounds}\ncover = {str(cover).lower()}")
     run, streams = recorded(tmp_path, host, text)
     evidence, views = read_evidence(run.folder), views_of(run.folder)
@@ -148,7 +148,7 @@ def test_with_cover_each_neighbour_gets_as_many_equal_frames(tmp_path: Path, hos
     most, least = max(counts.values()), min(counts.values())
     if not cover:
         assert slots is None
-        assert most - least > 20, "the load of an edge is seen"
+        assert most - least > 10, "the loads of edges are seen"
         return
     assert slots is not None
     expected = rounds * (slots + 1)  # and a mark; acknowledgements that travel alone come by the clock
@@ -159,30 +159,32 @@ def test_with_cover_each_neighbour_gets_as_many_equal_frames(tmp_path: Path, hos
 
 
 def frames_between(streams: list[Stream]) -> tuple[Counter[tuple[int, int]], set[int]]:
-    """How many boxed frames went from user to user, and of which sizes; who was dialled stands before the first."""
-    ends: dict[Any, list[tuple[Stream, list[Any]]]] = {}
+    """How many boxed frames went from user to user, and of which sizes; who was called stands before the first."""
+    ends: dict[Any, dict[bool, Stream]] = {}
     for stream in streams:
-        ends.setdefault(frozenset(stream.ends), []).append((stream, boxed_in(stream)))
+        ends.setdefault(frozenset(stream.ends), {})[stream.dialled] = stream
     counts: Counter[tuple[int, int]] = Counter()
     sizes: set[int] = set()
     for both in ends.values():
-        users = {frame.sender for _, frames in both for frame in frames}
-        if len(users) == 2 and all(map(is_user, users)):
-            for _, frames in both:
-                (sender,) = {frame.sender for frame in frames} or {None}
-                for frame in frames:
-                    counts[sender, next(iter(users - {sender}))] += 1  # type: ignore[index]
-                    sizes.add(len(frame.body) + 6)
+        called = int.from_bytes(both[True].whole()[:CALLED_BYTES], "big", signed=True)
+        callers = {frame.sender for frame in frames_in(both[True])}
+        if not is_user(called) or not all(map(is_user, callers)):
+            continue
+        for frame in (*frames_in(both[True]), *frames_in(both[False])):
+            if frame.kind is BOXED:
+                (caller,) = callers
+                counts[frame.sender, caller if frame.sender == called else called] += 1
+                sizes.add(len(frame.body) + FRAME_HEADER_BYTES)
     return counts, sizes
 
 
-def boxed_in(stream: Stream) -> list[Any]:
+def frames_in(stream: Stream) -> list[Frame]:
     data, found = stream.whole(), []
     at = CALLED_BYTES if stream.dialled else 0
     while at < len(data):
         size = int.from_bytes(data[at : at + PREFIX_BYTES], "big")
         whole = data[at + PREFIX_BYTES : at + PREFIX_BYTES + size]
         at += PREFIX_BYTES + size
-        if whole != LEAVE and decode_frame(whole).kind is BOXED:
+        if whole != LEAVE:
             found.append(decode_frame(whole))
     return found

@@ -47,6 +47,17 @@ def test_lists_are_drawn_and_written_out() -> None:
     assert "199 1 1 unknown unknown" in words
 
 
+def test_what_each_user_sent_stands_beside_what_was_expected() -> None:
+    traffic = {f"{name}_per_user_{which}": 2.0 for name in ("messages", "bytes") for which in ("mean", "max")}
+    traffic |= {"reports_per_user_mean": 17.5, "reports_per_user_max": 31.0}
+    traffic |= {"reports_per_user_expected": 18.1, "reports_held_max": 5.0}
+    words = read(setting(facts(outcome=outcome(traffic=traffic)))).said
+    assert "17.5 31" in words
+    assert "18.1 were to be expected" in words
+    assert "Table 3" in words
+    assert "sent by one user" not in read(setting(facts())).said
+
+
 def test_faults_and_missing_users_are_explained() -> None:
     words = read(faults(facts(outcome=outcome(faults={"gap": 3, "something_new": 1}, missing=[4, 7])))).said
     assert "gap 3 a message came before" in words
