@@ -20,9 +20,9 @@ from p2pdp.core.values import GRADIENT, LinearForm
 from p2pdp.ledger.records import Contents
 from p2pdp.mechanisms.grid import Grid
 from p2pdp.protocols.contract import Estimate
-from p2pdp.protocols.gossip_descending import learn, weight_of
 from p2pdp.protocols.gossip_sgd import GossipSgdPlan
 from p2pdp.protocols.learning import noise_bound
+from p2pdp.protocols.learning_together import learn, weight_of
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.replay.transcript import Transcript, replay
 from p2pdp.tasks.descending import Population

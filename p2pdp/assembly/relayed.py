@@ -33,7 +33,8 @@ def reports_of(run: RunPlan, views: Mapping[Peer, Contents], found: Outcome) -> 
     found.counted = {
         user: {0: 1} for user, contents in sorted(views.items()) if is_user(user) and name_of(contents) in arrived
     }
-    found.traffic = traffic_of(run.plan, sent_in(views, run.n))
+    if all(user in views for user in range(run.n)):
+        found.traffic = traffic_of(run.plan, sent_in(views, run.n))
 
 
 def names_at(curator: Contents) -> set[int]:

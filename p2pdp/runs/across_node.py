@@ -105,21 +105,17 @@ class _Member:
         cost = self._budget.consider(spec, self._data.dimensions)
         if cost is not None:
             self._say(f"  what it would cost this node: {cost}")
-        if spec.noise.sampler == "exact":
-            for mechanism in plan_of_facts(spec, self._facts(spec)).plan.mechanisms:
-                warm(mechanism)
         self._folder.keep_spec(text)
         return spec_digest(spec)
-
-    def _facts(self, spec: Spec) -> dict[str, int | str | float]:
-        assert self._data is not None
-        return {"n": spec.run.nodes, "dimensions": self._data.dimensions, "sampler": spec.noise.sampler}
 
     def admit(self, seat: Seat) -> None:
         assert self.spec is not None
         assert self._data is not None
         check_seat(seat, self.spec, self._data, self._config)
         self._budget.reserve(self.spec, seat.roster)
+        if self.spec.noise.sampler == "exact":
+            for mechanism in plan_of_facts(self.spec, dict(seat.roster.facts)).plan.mechanisms:
+                warm(mechanism)
         self._folder.take_seat(seat.roster, seat.me)
         self._say(f"this node is user {seat.me} of {seat.roster.n}")
 

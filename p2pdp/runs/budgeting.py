@@ -19,7 +19,7 @@ from typing import Final
 from p2pdp.audit.beforehand import beforehand, covers
 from p2pdp.audit.local import LOCAL
 from p2pdp.core.claims import Claim
-from p2pdp.core.errors import Refused
+from p2pdp.core.errors import Refused, VerificationFailed
 from p2pdp.core.spec import DataPart, Spec
 from p2pdp.crypto.roster import Roster
 from p2pdp.files.node_config import NodeConfig
@@ -116,10 +116,13 @@ class NodeBudget:
         if not limits:
             return None
         n = spec.run.nodes
-        if spec.graph.kind == "file":  # which is on bootstrap's machine
-            run = plan_of_facts(spec, {"n": n, "dimensions": dimensions, "sampler": spec.noise.sampler})
-        else:
+        if spec.graph.kind != "file":
             run = plan_run(spec, n, dimensions)
+        else:  # which is on bootstrap's machine
+            try:
+                run = plan_of_facts(spec, {"n": n, "dimensions": dimensions, "sampler": spec.noise.sampler})
+            except VerificationFailed:  # it rests on what bootstrap will sign of the graph, and `reserve` is told that
+                return None
         offers, against = self._offers(run)
         if self._own is None:
             for limit in limits:

@@ -1,6 +1,6 @@
 """Learning by gossip without peers, frames and ledgers: a product with sparse weights a round.
 
-Guarantee: on the same draws models are those of the machines up to rounding (`protocols/gossip_descending.py`), in runs
+Guarantee: on the same draws models are those of the machines up to rounding (`protocols/learning_together.py`), in runs
 in which nobody is gone or late. Noise of gradients is drawn from the streams that the simulated world draws it from;
 noise on messages and the coins of a changing graph have streams of their own. The truth is what the same rounds come
 to without any noise. `messages` counts exchanges and what is published.
@@ -17,8 +17,8 @@ from p2pdp.assembly.found import Outcome
 from p2pdp.assembly.gossip_descents import truth_of_finals
 from p2pdp.core.values import snapped
 from p2pdp.mechanisms.sampler import SeededSampler
-from p2pdp.protocols.gossip_descending import Extra, learn
 from p2pdp.protocols.gossip_sgd import GossipSgdPlan
+from p2pdp.protocols.learning_together import Extra, learn
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.sim.fast_gossip import changing_rounds, edges_of
 from p2pdp.tasks.descending import Population

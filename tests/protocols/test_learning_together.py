@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from p2pdp.protocols.gossip_descending import learn, weight_of
+from p2pdp.protocols.learning_together import learn, weight_of
 from p2pdp.tasks.descending import Population
 from p2pdp.topology.weights import sparse_weights
 from tests.protocols.gossip_world import coins_of, met_in
