@@ -39,9 +39,11 @@ def run_in_foreground(body: Callable[[], Awaitable[Outcome]]) -> Outcome:
         loop.set_exception_handler(failed)
         for number in before:
             loop.add_signal_handler(number, task.cancel)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, before)
         return await body()
 
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    signal.pthread_sigmask(signal.SIG_BLOCK, before)  # a loop that is told to end while it is made loses its head
     try:
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             return runner.run(until_told())
@@ -56,6 +58,7 @@ def run_in_foreground(body: Callable[[], Awaitable[Outcome]]) -> Outcome:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, before)
 
 
 def _crash(error: BaseException) -> P2pdpError:

@@ -5,6 +5,7 @@ import os
 import signal
 
 import pytest
+import uvloop
 
 from p2pdp.core.errors import Refused, RunFailed
 from p2pdp.node.foreground import run_in_foreground
@@ -33,6 +34,28 @@ def test_a_signal_ends_it_in_good_order(number: int) -> None:
     with pytest.raises(SystemExit) as stopped:
         run_in_foreground(body)
     assert (stopped.value.code, ended) == (130, ["in order"])
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_while_the_loop_is_made_is_heard_when_it_runs(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = uvloop.new_event_loop
+    ended: list[str] = []
+
+    def told() -> asyncio.AbstractEventLoop:
+        os.kill(os.getpid(), number)
+        return made()
+
+    async def body() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append("in order")
+
+    monkeypatch.setattr(uvloop, "new_event_loop", told)
+    with pytest.raises(SystemExit) as stopped:
+        run_in_foreground(body)
+    assert (stopped.value.code, ended) == (130, ["in order"])
+    assert not signal.pthread_sigmask(signal.SIG_BLOCK, ()) & {number}
 
 
 def test_errors_of_ours_come_as_they_are() -> None:
