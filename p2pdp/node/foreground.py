@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import traceback
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -37,13 +37,12 @@ def run_in_foreground(body: Callable[[], Awaitable[Outcome]]) -> Outcome:
                 task.cancel()
 
         loop.set_exception_handler(failed)
-        for number in before:
-            loop.add_signal_handler(number, task.cancel)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, before)
+        _heed(loop, before, task, early)
         return await body()
 
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-    signal.pthread_sigmask(signal.SIG_BLOCK, before)  # a loop that is told to end while it is made loses its head
+    early: list[int] = []  # a loop that is told to end while it is being made would lose its head
+    _note(before, early)
     try:
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             return runner.run(until_told())
@@ -58,7 +57,19 @@ def run_in_foreground(body: Callable[[], Awaitable[Outcome]]) -> Outcome:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, before)
+
+
+def _note(numbers: Iterable[int], early: list[int]) -> None:
+    for number in numbers:
+        signal.signal(number, lambda told, _frame: early.append(told))
+
+
+def _heed(loop: asyncio.AbstractEventLoop, numbers: Iterable[int], task: asyncio.Task[Any], early: list[int]) -> None:
+    """From now on a signal cancels the task; so does one that came before."""
+    for number in numbers:
+        loop.add_signal_handler(number, task.cancel)
+    if early:
+        task.cancel()
 
 
 def _crash(error: BaseException) -> P2pdpError:
