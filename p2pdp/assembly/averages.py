@@ -42,7 +42,7 @@ def finals_of(views: Mapping[Peer, Contents]) -> dict[Peer, Any]:
     return found
 
 
-def average_of(run: RunPlan, views: Mapping[Peer, Contents], found: Outcome) -> None:
+def gather(run: RunPlan, views: Mapping[Peer, Contents], found: Outcome) -> None:
     """Adds to an outcome what users came to, and what that is made of."""
     found.finals = finals_of(views)
     found.counted = {user: {0: 1} for user in range(run.n)}

@@ -27,9 +27,9 @@ from p2pdp.tasks.descending import Noise, Population
 Floats = npt.NDArray[np.float64]
 
 
-def descent_of(run: RunPlan, views: Mapping[Peer, Contents], found: Outcome, excluded: Sequence[Peer]) -> None:
+def gather(run: RunPlan, views: Mapping[Peer, Contents], found: Outcome) -> None:
     """Adds the paths to an outcome, and how often each user contributed."""
-    if excluded:
+    if found.excluded:
         found.paths = _paths_of_forms(run.plan, replay(run, dict(views)))
     else:
         found.paths = _paths_of_records(run.plan, views)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -35,7 +36,18 @@ class Outcome:
     course: Any = None  # of learning by gossip (`assembly/gossip_descents.py`); None where it cannot be told
     truth: Number = None  # where it is known already
     traffic: dict[str, Any] | None = None  # of shuffling: what each user sent (`relay_traffic.py`)
+    excluded: Sequence[Peer] = ()  # who was gone round
 
     @property
     def contributions(self) -> int:
         return sum(sum(values.values()) for values in self.counted.values())
+
+
+def difference(estimate: Number, truth: Number) -> Number:
+    if estimate is None or truth is None:
+        return None
+    if isinstance(estimate, list) and isinstance(truth, list):
+        return [mine - theirs for mine, theirs in zip(estimate, truth, strict=True)]
+    assert not isinstance(estimate, list)
+    assert not isinstance(truth, list)
+    return estimate - truth

@@ -32,7 +32,7 @@ Floats = npt.NDArray[np.float64]
 _REPLAYED_MAX: Final = 300  # users up to whom the truth of irregular runs is worked out
 
 
-def descents_of(run: RunPlan, views: Mapping[Peer, Contents], found: Outcome) -> None:
+def gather(run: RunPlan, views: Mapping[Peer, Contents], found: Outcome) -> None:
     """Adds to an outcome what users came to, and how its course can be gone again without noise."""
     found.finals = finals_of(views)
     found.counted = {user: {0: run.plan.gradients} for user in range(run.n)}

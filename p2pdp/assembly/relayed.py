@@ -24,7 +24,7 @@ from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.protocols.shuffling_plan import ITEMS, ShufflePlan
 
 
-def reports_of(run: RunPlan, views: Mapping[Peer, Contents], found: Outcome) -> None:
+def gather(run: RunPlan, views: Mapping[Peer, Contents], found: Outcome) -> None:
     """Adds to an outcome whose reports are in the result, and what everybody sent.
 
     A user chooses its report's name before anything else.

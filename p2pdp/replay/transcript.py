@@ -216,9 +216,10 @@ def _curator(run: RunPlan, contents: Contents, replayed: _Replay, transcript: Tr
             taken[sender] = number + 1
             message = public_message(record)
             if message.type in (TOTAL, FINISHED, REPORT):
-                form = replayed.form_of(sender, CURATOR, number, message)  # everybody has ended: none is waited for
+                form = replayed.form_of(sender, CURATOR, number, message)
+                assert not isinstance(form, tuple)  # everybody has ended: none is waited for
                 if form is not None:
-                    transcript.totals.append(form)  # type: ignore[arg-type]
+                    transcript.totals.append(form)
                 first.setdefault(message.fields[0] if message.fields else sender, form)
         elif record.kind == PUBLISHED:
             early = not run.finishes_one_by_one and len(first) != len(run.plan.starts)

@@ -1,0 +1,139 @@
+"""What a walk that adds up came to, read from its ledgers: how often each value is in the result, and the truth.
+
+Where nobody was gone round, visits stand in the users' own ledgers; otherwise a replay tells whose contributions are in
+what was published.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from p2pdp.assembly.found import Number, Outcome
+from p2pdp.core.ids import Peer, is_user
+from p2pdp.core.messages import TOKEN
+from p2pdp.core.values import LinearForm
+from p2pdp.ledger.messages import public_message
+from p2pdp.ledger.records import OWN, RECEIVED, Contents, Record
+from p2pdp.mechanisms import gaussian, laplace, randomized_response
+from p2pdp.protocols.contract import Estimate
+from p2pdp.protocols.run_plan import RunPlan
+from p2pdp.replay.transcript import replay
+
+
+def gather(run: RunPlan, views: Mapping[Peer, Contents], found: Outcome) -> None:
+    """Adds to an outcome how often each user's values are in the result."""
+    if found.excluded:
+        published = replay(run, dict(views)).published
+        found.counted = _counted(published[0]) if published else {}
+        return
+    for peer, contents in views.items():
+        if is_user(peer) and contents.records:
+            visits = sum(_is_token(record) for record in contents.records)
+            found.counted[peer] = _cyclic(visits, contents.records[0].body[4])
+
+
+def _cyclic(visits: int, values: int) -> dict[int, int]:
+    """How often each of a user's values is used in so many visits."""
+    return {number: (visits - number - 1) // values + 1 for number in range(min(visits, values))}
+
+
+def _counted(form: LinearForm) -> dict[Peer, dict[int, int]]:
+    counted: dict[Peer, dict[int, int]] = {}
+    for source, weight in form.expand().items():
+        if source.kind in ("input", "report"):
+            values = counted.setdefault(source.peer, {})
+            values[source.number] = values.get(source.number, 0) + round(weight)
+    return counted
+
+
+def _is_token(record: Record) -> bool:
+    return record.kind in (RECEIVED, OWN) and public_message(record).type == TOKEN
+
+
+def estimate_of(run: RunPlan, found: Outcome) -> Estimate:
+    """The estimate of the spec's task; a mean is the sum divided by the number of contributions."""
+    total = run.protocol.estimate(run.plan, found.published, found.contributions)
+    if run.spec.task.kind != "mean":
+        return total
+    return Estimate(_scaled(total.value, found.contributions), _scaled(total.standard_error, found.contributions))
+
+
+def _scaled(number: Number, divisor: float) -> Number:
+    if number is None:
+        return None
+    return [part / divisor for part in number] if isinstance(number, list) else number / divisor
+
+
+def truth_of(run: RunPlan, found: Outcome, rows: Callable[[Peer], Any]) -> Number:
+    """What the same visits would have added up to without noise and randomization."""
+    import numpy as np
+
+    total = np.zeros(run.plan.shape[0] if run.plan.shape else 1)
+    for user, values in found.counted.items():
+        own = rows(user).rows
+        for number, times in values.items():
+            value = own[number % len(own)]
+            if run.spec.task.kind == "histogram":
+                total[int(value)] += times
+            else:
+                total += times * value
+    if run.spec.task.kind == "mean":
+        total /= max(1, found.contributions)
+    return [float(part) for part in total] if run.plan.shape else float(total[0])
+
+
+def baselines_of(
+    run: RunPlan, found: Outcome, estimate: Estimate, sensitivity: float | None, epsilon: float | None, delta: float
+) -> dict[str, dict[str, Number]]:
+    """Standard errors of the same task under local DP, and with a trusted curator, at the same privacy.
+
+    Privacy is that of a user's whole input: one who contributes k times has k noised values or k in the sum.
+    `sensitivity` is that of one contribution, in data units.
+    """
+    per_user = max((sum(values.values()) for values in found.counted.values()), default=0)
+    total = found.contributions
+    local: Number = None
+    central: Number = None
+    if epsilon is not None and 0.0 < epsilon < math.inf and per_user:
+        kind = run.plan.noise.name
+        if kind == "randomized_response":
+            local, central = _histogram(run, total, per_user, estimate, epsilon, delta)
+        elif sensitivity is None:
+            pass
+        elif kind == "laplace":
+            scale = laplace.scale_of_epsilon(epsilon, sensitivity * per_user)
+            local, central = math.sqrt(2.0 * total) * scale, math.sqrt(2.0) * scale
+        else:
+            mu = gaussian.mu_of_curve(epsilon, delta)
+            local = math.sqrt(total * per_user) * sensitivity / mu
+            central = per_user * sensitivity / mu
+    shape = run.plan.shape
+    return {
+        "local": {"standard_error": _task_error(run, local, total, shape)},
+        "central": {"standard_error": _task_error(run, central, total, shape)},
+    }
+
+
+def _histogram(
+    run: RunPlan, total: int, per_user: int, estimate: Estimate, epsilon: float, delta: float
+) -> tuple[Number, Number]:
+    assert isinstance(estimate.value, list)
+    categories = run.plan.noise.categories
+    gamma = randomized_response.gamma_of(epsilon / per_user, categories)
+    local = [float(error) for error in randomized_response.standard_error(estimate.value, total, gamma)]
+    # The curator takes the better noise for counts, of which a user moves two, and may randomize as the users would.
+    by_gaussian = math.sqrt(2.0) * per_user / gaussian.mu_of_curve(epsilon, delta)
+    by_laplace = math.sqrt(2.0) * laplace.scale_of_epsilon(epsilon, 2.0 * per_user)
+    return local, [min(by_gaussian, by_laplace, error) for error in local]
+
+
+def _task_error(run: RunPlan, error: Number, contributions: int, shape: tuple[int, ...]) -> Number:
+    if error is None:
+        return None
+    if run.spec.task.kind == "mean":
+        error = _scaled(error, contributions)
+    if error is None or isinstance(error, list) or not shape:
+        return error
+    return [error] * shape[0]
