@@ -7,16 +7,10 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from p2pdp.assembly.found import Number, Outcome
-from p2pdp.assembly.gossip_learned import gossip_baselines_of, gossip_scored
-from p2pdp.assembly.learned import baselines_of, scored
-from p2pdp.assembly.outcome import baselines, error_of, estimate_of, truth_of
-from p2pdp.audit.descent_levels import sigmas_of
-from p2pdp.audit.gossip_levels import gossip_sigmas_of
+from p2pdp.assembly.outcome import error_of, estimate_of, truth_of
 from p2pdp.core.ids import Peer
-from p2pdp.protocols.gossip_sgd import GossipSgdPlan
-from p2pdp.protocols.learning import warnings_of
 from p2pdp.protocols.run_plan import RunPlan
-from p2pdp.protocols.walk_sgd import SgdPlan
+from p2pdp.report.compared import Level, Sight, compared
 from p2pdp.report.documents import plain
 
 
@@ -104,23 +98,10 @@ def make_result(
     """`rows` where the launcher has the data; `epsilon` is the headline's, None where there is no claim."""
     estimate = estimate_of(run, found)
     truth = None if rows is None else truth_of(run, found, rows)
-    delta = run.spec.privacy.delta or 0.0
     length = run.plan.length
-    scores = warnings = None
-    if isinstance(run.plan, SgdPlan):
-        sigmas = sigmas_of(run, found.paths if around.audited else None, epsilon, delta)
-        against: dict[str, dict[str, Any]] = baselines_of(run, sigmas)
-        if rows is not None:
-            scores, against = scored(run, found, rows, truth, sigmas, int(around.run_id[:16], 16))
-        warnings = warnings_of(run.plan.descent, run.plan.rate) or None
-    elif isinstance(run.plan, GossipSgdPlan):
-        sigmas = gossip_sigmas_of(run, epsilon, delta)
-        against = gossip_baselines_of(run, sigmas)
-        if rows is not None:
-            scores, against = gossip_scored(run, found, rows, truth, sigmas, int(around.run_id[:16], 16))
-        warnings = warnings_of(run.plan.descent, run.plan.rate) or None
-    else:
-        against = baselines(run, found, estimate, sensitivity, epsilon, delta)
+    level = Level(sensitivity, epsilon, run.spec.privacy.delta or 0.0, around.audited)
+    sight = None if rows is None else Sight(rows, truth, int(around.run_id[:16], 16))
+    comparison = compared(run, found, estimate, level, sight)
     return Result(
         run_id=around.run_id,
         protocol=run.spec.run.protocol,
@@ -144,11 +125,11 @@ def make_result(
             {"user": user, "value": plain_value(value), "collected_by_launcher": True}
             for user, value in sorted(found.finals.items())
         ],
-        baselines=against,
+        baselines=comparison.baselines,
         missing=sorted(around.missing),
         faults=dict(sorted(around.faults.items())),
-        scores=scores,
-        warnings=warnings,
+        scores=comparison.scores,
+        warnings=comparison.warnings,
         traffic=found.traffic,
     )
 

@@ -21,12 +21,8 @@ import numpy as np
 
 from p2pdp.assembly.found import Number, Outcome
 from p2pdp.assembly.gossip_descents import noise_end
-from p2pdp.assembly.gossip_learned import gossip_baselines_of
-from p2pdp.assembly.learned import baselines_of
-from p2pdp.assembly.outcome import baselines, estimate_of
+from p2pdp.assembly.outcome import estimate_of
 from p2pdp.assembly.relay_traffic import report_frame_bytes
-from p2pdp.audit.descent_levels import sigmas_of
-from p2pdp.audit.gossip_levels import gossip_sigmas_of
 from p2pdp.files.spec import spec_to_toml
 from p2pdp.mechanisms.report_estimates import expected
 from p2pdp.protocols.contract import Estimate
@@ -34,7 +30,7 @@ from p2pdp.protocols.gossip_sgd import GossipSgdPlan
 from p2pdp.protocols.gossiping_plan import AveragingPlan
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.protocols.shuffling_plan import ShufflePlan
-from p2pdp.protocols.walk_sgd import SgdPlan
+from p2pdp.report.compared import Level, compared
 from p2pdp.runs.prepared import sensitivity
 from p2pdp.sim.fast_gossip import standard_error_of
 from p2pdp.wire.padding import frame_size
@@ -66,9 +62,10 @@ def costs_of(run: RunPlan, epsilon: float | None, delta: float) -> Costs:
     estimate = _expected(run, outcome)
     moves = float(run.exchanges) if run.finishes_one_by_one else _moves(run)
     length = run.plan.length
+    level = Level(sensitivity(run), epsilon, delta, given_paths=False)
     return Costs(
         standard_error=estimate.standard_error,
-        baselines=_baselines(run, outcome, estimate, epsilon, delta),
+        baselines=compared(run, outcome, estimate, level).baselines,
         hops=None if run.finishes_one_by_one else length,
         rounds=length if run.finishes_one_by_one else None,
         messages=round(moves) + _handed_in(run) + 3 * run.n + 4 + len(run.plan.starts),
@@ -88,16 +85,6 @@ def _expected(run: RunPlan, outcome: Outcome) -> Estimate:
         told = expected(plan.randomizer, plan.n, plan.dummies if plan.single else None)
         return run.protocol.estimate(plan, np.concatenate([[plan.n], told.value, told.standard_error]), plan.n)
     return _averaged(run) if run.finishes_one_by_one else estimate_of(run, outcome)
-
-
-def _baselines(
-    run: RunPlan, outcome: Outcome, estimate: Estimate, epsilon: float | None, delta: float
-) -> dict[str, dict[str, Any]]:
-    if isinstance(run.plan, SgdPlan):
-        return baselines_of(run, sigmas_of(run, None, epsilon, delta))
-    if isinstance(run.plan, GossipSgdPlan):
-        return gossip_baselines_of(run, gossip_sigmas_of(run, epsilon, delta))
-    return dict(baselines(run, outcome, estimate, sensitivity(run), epsilon, delta))
 
 
 def _outcome(run: RunPlan) -> Outcome:
