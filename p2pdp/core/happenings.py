@@ -1,0 +1,111 @@
+"""What happens in the life of a run, as logs, progress, status and metrics tell it.
+
+Guarantee: only what is listed here can be told, and none of it is a protocol message, a value, a key or a route. Facts
+are who (a user's number, `bootstrap`, `curator`), how many, and names that the run's owner gave. Of faults the kind is
+told with its count, once for the first and then each time that they are ten times as many: so the number of lines does
+not tell how many messages there were.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any, Final
+
+Fact = str | int | float | None
+
+
+class Level(IntEnum):
+    DEBUG = 10
+    INFO = 20
+    WARNING = 30
+    ERROR = 40
+
+
+KINDS: Final[dict[str, tuple[Level, str]]] = {
+    # Whoever runs bootstrap and curator, or all of a local run
+    "folder": (Level.DEBUG, "the run's folder is {folder}"),
+    "listening": (
+        Level.INFO,
+        "{how}; {tokens} join tokens, which name {address}, are in {folder}",
+    ),
+    "started": (Level.DEBUG, "{count} of {of} processes are started"),
+    "enrolling": (Level.INFO, "{count} of {of} nodes have enrolled"),
+    "roster": (Level.INFO, "the roster is closed with {n} nodes; the run begins when all of them are ready"),
+    "seated": (Level.DEBUG, "{count} of {of} nodes have taken their seats"),
+    "enrolled": (Level.INFO, "all {n} nodes have taken their seats; the protocol runs"),
+    "begun": (Level.INFO, "all nodes that are in are ready; the protocol runs"),
+    "published": (Level.INFO, "the result is published; the nodes close their ledgers"),
+    "collecting": (Level.INFO, "the ledgers are closed; what was recorded is audited"),
+    "no_claim": (Level.WARNING, "no claim can be made from the skeletons here: {reason}"),
+    "done": (Level.INFO, "the run is over; its result is in {folder}"),
+    # Who is away
+    "excluded": (Level.WARNING, "user {user} is out; the others go on"),
+    "blocked": (Level.WARNING, "{user} is silent, and nobody can go round it"),
+    "restarted": (Level.WARNING, "the process of {user} ended and is started again"),
+    "stayed_away": (Level.WARNING, "node {user} stayed away; the others began without it"),
+    "fault": (Level.WARNING, "{count} of the fault {kind} so far"),
+    # A node
+    "reachable": (Level.DEBUG, "this node can be reached"),
+    "offer": (Level.INFO, "{text}"),
+    "seat": (Level.INFO, "this node is user {user} of {n}"),
+    "waiting": (Level.INFO, "{text}"),
+    "put_out": (
+        Level.WARNING,
+        "bootstrap put this node out of the run: it was silent for too long, and the others went on without it",
+    ),
+    # Its sides
+    "told": (Level.INFO, "{text}"),
+    "http": (Level.INFO, "status and metrics are at {url}"),
+    "http_token": (Level.INFO, "a read token is made in {file}"),
+    "http_clear": (Level.WARNING, "--http {listen}: without TLS whoever is on the way can read along, {what}"),
+    "http_stays": (Level.INFO, "the result is there to be looked at until this process is ended"),
+    "index_broken": (
+        Level.WARNING,
+        "the index cannot be written ({reason}); the run goes on, and p2pdp index makes it again",
+    ),
+    "index_whole": (Level.INFO, "the index is written again"),
+    # How a command ends early
+    "failed": (Level.ERROR, "{reason}"),
+    "interrupted": (Level.ERROR, "{reason}"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Happening:
+    event: str
+    facts: Mapping[str, Fact]
+
+    @property
+    def level(self) -> Level:
+        return KINDS[self.event][0]
+
+    @property
+    def text(self) -> str:
+        """One sentence for people."""
+        return KINDS[self.event][1].format_map(self.facts)
+
+    def to_json(self) -> dict[str, Any]:
+        return {"event": self.event, **self.facts}
+
+
+Notify = Callable[[Happening], None]
+
+
+def happening(event: str, **facts: Fact) -> Happening:
+    if event not in KINDS:
+        raise ValueError(f"nothing of the kind {event!r} can be told")
+    found = Happening(event, facts)
+    _ = found.text  # what its sentence needs is there
+    return found
+
+
+def faults_to_tell(counts: Mapping[str, int], told: dict[str, int]) -> list[Happening]:
+    """The faults that are new or ten times as many as when they were told; `told` takes note."""
+    found = []
+    for kind, count in sorted(counts.items()):
+        if count >= 10 * told.get(kind, 0) and count > 0:
+            told[kind] = count
+            found.append(happening("fault", kind=kind, count=count))
+    return found
