@@ -1,0 +1,68 @@
+"""A live run that has not ended when it expires: exit 3 and a sentence, no key is left, and nobody goes on with it."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+
+from p2pdp.ledger.records import SKELETON_MAGIC
+from tests.system.across import Across
+from tests.system.launched import Launched, complete, ring
+
+ENDLESS = 50_000_000
+ROOM_S = 6.0  # for starting
+
+
+def expires(seconds: float) -> str:
+    return f'expires = "{datetime.fromtimestamp(time.time() + seconds, UTC).isoformat()}"'
+
+
+def keys(place: Path) -> list[Path]:
+    return list(place.rglob("run.key"))
+
+
+def test_a_local_run_ends_when_it_expires_and_is_not_resumed(tmp_path: Path) -> None:
+    with Launched(tmp_path, complete(4, ENDLESS, expires(ROOM_S))) as run:
+        run.wait_for_progress()
+        assert run.running
+        assert len(keys(run.folder)) == 6
+        assert run.end() == 3
+        assert "expired at" in run.error
+        assert "cannot be resumed" in run.error
+        assert keys(run.folder) == []
+    sizes = run.sizes()
+    with Launched(tmp_path) as again:
+        assert again.end() == 3
+        assert "expired at" in again.error
+    assert (run.sizes(), keys(run.folder)) == (sizes, [])
+
+
+def test_a_run_that_ended_in_time_is_told_of_for_ever(tmp_path: Path) -> None:
+    until = expires(12.0)
+    with Launched(tmp_path, ring(3, 2, until)) as run:
+        result = run.completes()
+    while f'expires = "{datetime.now(UTC).isoformat()}"' <= until:
+        time.sleep(0.1)
+    with Launched(tmp_path) as again:
+        assert again.completes() == result
+
+
+def test_across_machines_everybody_ends_by_its_own_clock(tmp_path: Path) -> None:
+    with Across(tmp_path, complete(2, ENDLESS, expires(2 * ROOM_S)), 2) as run:
+        bootstrap = run.bootstrap()
+        nodes = [run.node(0), run.node(1, "--keep-private")]
+        nodes[0].wait_until_said("  expires 20")
+        run.wait_for_growth(0)
+        nodes[1].interrupt()
+        assert len(keys(tmp_path)) == 4
+        nodes[0].fails(3, "expired at", "cannot be resumed")
+        bootstrap.fails(3, "expired at", "cannot be resumed")
+        assert keys(tmp_path / "boot") == keys(tmp_path / "n0") == []
+        for again in (run.node(0), run.node(1, "--keep-private"), run.start("resume", "resume", "boot", "--json")):
+            again.fails(3, "expired at", "cannot be resumed")
+        assert keys(tmp_path) == []
+        forgotten, kept = ((tmp_path / f"n{number}/node/private.ledger").read_bytes() for number in range(2))
+        assert forgotten.startswith(SKELETON_MAGIC)
+        assert not kept.startswith(SKELETON_MAGIC)
+        run.bootstrap_again("--set", 'run.expires="2020-01-01T00:00:00Z"').fails(2)
