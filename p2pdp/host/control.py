@@ -33,23 +33,23 @@ def _compare(peers: Peers, link: Link, packed: object, now_s: float) -> None:
     except CodecError:
         peers.fault("malformed", link.peer)
         return
-    verdict = link.compare(theirs)
+    verdict, answers = link.compare(theirs), link.answers(theirs)
     if verdict is Verdict.I_WAS_ROLLED_BACK:
-        peers.roll_back(link.peer)
+        peers.roll_back(link.peer, theirs.question)
         return
-    peers.expected_hellos.discard(link.peer)
-    peers.fresh |= theirs.received > link.acknowledged or theirs.sent > link.received
-    link.passed_over |= peers.silent and theirs.sent > link.received
     forgot = verdict is Verdict.THEY_WERE_ROLLED_BACK
-    ask_again = forgot and not link.doubted
-    link.doubted = forgot
-    if theirs.wants_answer or ask_again:
-        peers.hello(link.peer, wants_answer=ask_again)
-    if forgot and not ask_again:
+    link.passed_over |= peers.silent and theirs.sent > link.received
+    if answers:
+        link.asked = None
+        peers.fresh = True
+        peers.expected_hellos.discard(link.peer)
+    if theirs.question or (forgot and not answers and link.asked is None):
+        peers.hello(link.peer, ask=not answers, answer=theirs.question)
+    if forgot and answers:
         peers.fault(verdict.value, link.peer)
     elif not forgot:
         link.acknowledge_up_to(theirs.received)
         peers.dues.progressed.add(link.peer)
         peers.dues.tick_soon(now_s)
-        if link.waiting:
+        if answers and link.waiting:
             peers.send_again(link, now_s)

@@ -10,12 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Final
 
 from p2pdp.core.ids import Peer
 from p2pdp.core.step import Custody
 from p2pdp.host.link import Link
 
 Report = tuple[Peer, int, int]  # to this guardian: this item has settled at this step
+# Of an item: its custody as it came, from whom; as it went, to whom, in which message of the link, and when.
+Hop = tuple[Custody, Peer, Custody, Peer, int, float]
+_HOPS_MAX: Final = 64
 
 
 @dataclass(slots=True)
@@ -47,7 +51,26 @@ class Guardian:
         self._settled: dict[Peer, dict[int, int]] = {}  # guardian -> item -> last step at which it settled
         self._reports: list[Report] = []  # not sorted in yet; a tick does that
         self._news: dict[tuple[Peer, int], int] = {}  # guardian, item -> step, since reports were last taken
-        self.watches: dict[int, Watch] = {}
+        self._watches: dict[int, Watch] = {}
+        self._hops: list[Hop] = []  # not told yet
+
+    def hop(self, hop: Hop) -> None:
+        """An item was received and passed on: it waits for its turn until somebody asks, or more have gathered."""
+        self._hops.append(hop)
+        if len(self._hops) == _HOPS_MAX:
+            self._catch_up()
+
+    def _catch_up(self) -> None:
+        hops, self._hops = self._hops, []
+        for taken, sender, given, to, number, now_s in hops:
+            self.received(taken, sender)
+            self.passed(given, to, number, now_s)
+
+    @property
+    def watches(self) -> dict[int, Watch]:
+        if self._hops:
+            self._catch_up()
+        return self._watches
 
     def received(self, custody: Custody, sender: Peer) -> None:
         """Takes an item. If it was here before, it came round, and that earlier visit has settled."""
@@ -88,6 +111,7 @@ class Guardian:
         return reports
 
     def _sort(self) -> None:
+        self._catch_up()
         for guardian, item, step in self._reports:
             self._settled.setdefault(guardian, {})[item] = step
             self._news[guardian, item] = step
@@ -116,6 +140,7 @@ class Guardian:
 
     def adopted(self, item: int, step: int, guardian: Peer) -> None:
         """The guardian of our visit at this step is out, and this one takes its place."""
+        self._catch_up()
         origin = self._origins.get(item)
         if origin is None or origin.step > step or origin.settled:
             self._report(guardian, item, step)

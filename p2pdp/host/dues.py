@@ -1,15 +1,20 @@
 """Who is owed an acknowledgement or a report, and when what no message took along goes out by itself.
 
-What is owed goes along with the next message to that peer. A tick, half as long as anything may wait, looks for
-what has waited for that half and sends it, one frame a peer; so on busy links hardly any frame is sent for it.
+What is owed goes along with the next message to that peer. A tick comes when the oldest debt has waited for as
+long as it may, and sends with it what has waited nearly as long, one frame a peer; so on busy links hardly any frame
+is sent for it.
 What acknowledgements settle (see `custody.py`) is worked out on the tick too, together.
 """
 
 from __future__ import annotations
 
+from typing import Final
+
 from p2pdp.core.ids import Peer
 from p2pdp.host.custody import Guardian
 from p2pdp.host.link import REPORTED_MAX, Link
+
+_NEARLY: Final = 0.75  # of the time that is allowed
 
 
 class Dues:
@@ -47,9 +52,10 @@ class Dues:
         return peers
 
     def ripe(self, now_s: float) -> list[Peer]:
-        """On a tick: whoever has waited for half of the time that is allowed."""
-        peers = sorted(peer for peer, since_s in self.since_s.items() if now_s - since_s >= self._tick_s / 2)
+        """On a tick: whoever has waited for most of the time that is allowed."""
+        long_s = _NEARLY * self._tick_s
+        peers = sorted(peer for peer, since_s in self.since_s.items() if now_s - since_s >= long_s)
         for peer in peers:
             del self.since_s[peer]
-        self.tick_at_s = now_s + self._tick_s / 2 if self.since_s else None
+        self.tick_at_s = min(self.since_s.values()) + self._tick_s if self.since_s else None
         return peers

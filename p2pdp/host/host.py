@@ -35,6 +35,7 @@ from p2pdp.ledger.records import CLOSED, OPENED, OWN, PUBLISHED, RECEIVED, SALT_
 from p2pdp.wire.codec import pack_message, pack_value
 
 Check = Callable[[Message], str | None]  # names what is wrong with a message's form
+Body = tuple[object, ...]
 
 
 class Host:
@@ -64,7 +65,7 @@ class Host:
         self._peers = Peers(seat, entropy, self._timing, self._guardian)
         self._draws = RecordedDraws(journal, sampler, entropy, Meetings(seat, self._peers.channel).toss)
         self._lane = Lane(
-            seat.me, machine, journal, self._peers, self._draws, entropy, check, self._carry, self._timing.resend_s
+            machine, journal, self._peers, self._draws, entropy, check, self._carry, self._effects, self._timing
         )
         self._outputs: list[Output] = []
         self._notes = Notes(journal, entropy)
@@ -86,7 +87,7 @@ class Host:
             if last.kind == CLOSED:
                 self._hand_in(last.index + 1, last.hash, now_s)
             for peer in self._seat.peers():
-                self._peers.hello(peer, wants_answer=True)
+                self._peers.ask(peer)
             if not self._peers.expected_hellos:
                 self._rejoin(now_s)
         else:
@@ -98,7 +99,11 @@ class Host:
 
     def frame(self, data: bytes, now_s: float) -> Effects:
         link = self._peers.open(data)
-        if link is not None and not self._lane.take(link, self._peers.content, now_s):
+        if link is not None:
+            effects = None if self._machine_wake_at_s is not None else self._lane.take(link, self._peers.content, now_s)
+            if effects is not None:
+                self.wants_idle = self._draws.used_up
+                return effects
             self._take(self._peers.read(link, now_s), now_s)
         if self._peers.silent and not self._peers.expected_hellos:
             self._rejoin(now_s)
@@ -107,7 +112,7 @@ class Host:
     def connected(self, peer: Peer, now_s: float) -> Effects:
         """A connection to a peer was made anew: compare numbers, then send again what it lacks."""
         if self._seat.knows(peer) and not self._peers.rolled_back:
-            self._peers.hello(peer, wants_answer=True)
+            self._peers.ask(peer)
         return self._effects(now_s)
 
     def wake(self, now_s: float) -> Effects:
@@ -118,7 +123,7 @@ class Host:
                 self._rejoin(now_s)
             else:
                 for peer in sorted(self._peers.expected_hellos):
-                    self._peers.hello(peer, wants_answer=True)  # either way may have got lost
+                    self._peers.hello(peer, ask=True)  # either way may have got lost
         else:
             self._peers.tick(now_s)
             if not self._journal.closed:
@@ -181,9 +186,7 @@ class Host:
         self._peers.took(arrival, now_s)
         self._event(RECEIVED, (now_s, peer, packed), Received(peer, message), now_s, value, salt)
 
-    def _event(
-        self, kind: int, body: tuple[object, ...], event: Event, now_s: float, value: bytes = b"", salt: bytes = b""
-    ) -> None:
+    def _event(self, kind: int, body: Body, event: Event, now_s: float, value: bytes = b"", salt: bytes = b"") -> None:
         """Records an event, tells the machine, and acts on all it wants, messages to itself included."""
         if kind == WOKEN:
             self._machine_wake_at_s = None
@@ -217,17 +220,14 @@ class Host:
             value = pack_value(output.value)
             self._journal.append(PUBLISHED, (pack_message(Message(*output)),), value, self._salt_for(value))
             self._outputs.append(output)
-        mine: list[Send] = []
         for send in step.sends:
-            if send.to == self._seat.me:
-                mine.append(send)
-            else:
+            if send.to != self._seat.me:
                 self._send(send, now_s)
         for fault in step.faults:
             self._notes.add(fault, again=self._journal.replaying)
         if step.wake_at_s is not None:
             self._machine_wake_at_s = step.wake_at_s
-        return mine
+        return [send for send in step.sends if send.to == self._seat.me]
 
     def _send(self, send: Send, now_s: float) -> None:
         to, message, custody = send
@@ -291,7 +291,7 @@ class Host:
         if peers.rolled_back:
             return None
         if peers.silent:
-            retry_s = now_s + self._timing.resend_s / 2
+            retry_s = now_s + self._timing.resend_s / 4  # so often that hardly any loss leaves all unanswered
             return None if self._rejoin_by_s is None else min(retry_s, self._rejoin_by_s)
         if self._journal.closed and not self._handed_in:
             return now_s  # the skeleton is read when what was written here is stored

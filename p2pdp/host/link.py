@@ -6,6 +6,13 @@ received are derived from the ledger alone, so a restart loses none of it. On ea
 both ends exchange a `Hello` with these numbers: an end that is shown to have sent or acknowledged
 more than it remembers has had its disk rolled back, and must stop (see `Verdict`).
 
+Whoever asks adds a number that was never used before, and an answer repeats it. What proves that we forgot something
+proves it however old it is; but that the *peer* forgot something is believed of an answer to our question only, since
+anything else may be an old hello, which came late or was repeated by somebody.
+
+Digests are worked out when they are asked for, or when much has gathered, since a message on its way need not wait
+for them.
+
 A comparison of digests settles who forgot: what a peer proves it received of ours, and we would send otherwise,
 we have sent twice; what it would send otherwise than we received, it has.
 
@@ -19,9 +26,11 @@ from __future__ import annotations
 
 import struct
 from collections import deque
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 from hashlib import blake2b
+from itertools import islice
 from struct import Struct
 from typing import Any, Final, NamedTuple
 
@@ -34,7 +43,8 @@ RESEND: Final = 4  # control: "send again what I have not acknowledged"
 POKE: Final = 8  # control: "answer me, and say what has settled"
 SETTLED: Final = 16  # data: reports of what has settled are here too
 
-_REMEMBERED_DIGESTS: Final = 64
+_REMEMBERED: Final = 32  # messages that are compared with one that comes again; up to twice as many gather
+_LONG_BYTES: Final = 256  # a value above this is remembered until the next message only
 _HEAD: Final = Struct(">BQQ")
 _LENGTH: Final = Struct(">I")
 DATA_HEAD: Final = Struct(">BQQI")
@@ -52,6 +62,12 @@ def running_digest(before: bytes, message: bytes, value: bytes) -> bytes:
     return blake2b(before + _LENGTH.pack(len(message)) + message + value, digest_size=16).digest()
 
 
+def _digest_after(digest: bytes, messages: Iterable[tuple[bytes, bytes]]) -> bytes:
+    for message, value in messages:
+        digest = running_digest(digest, message, value)
+    return digest
+
+
 @dataclass(frozen=True, slots=True)
 class Hello:
     """What one end remembers of a link: how much it received and sent, and the digests there."""
@@ -61,19 +77,37 @@ class Hello:
     sent: int
     sent_digest: bytes
     acknowledged: int  # of its own messages, by the other end, as far as it knows
-    wants_answer: bool
+    question: bytes = b""  # to be repeated in an answer; empty where none is wanted
+    answer: bytes = b""  # the question that this answers, if it does
 
     def packed(self) -> list[Any]:
         return [
-            self.received, self.received_digest, self.sent, self.sent_digest, self.acknowledged, self.wants_answer,
+            self.received, self.received_digest, self.sent, self.sent_digest, self.acknowledged, self.question,
+            self.answer,
         ]  # fmt: skip
 
     @staticmethod
     def unpacked(item: Any) -> Hello:
-        types = [int, bytes, int, bytes, int, bool]
+        types = [int, bytes, int, bytes, int, bytes, bytes]
         if not isinstance(item, list) or [type(part) for part in item] != types:
             raise CodecError("malformed hello")
         return Hello(*item)
+
+
+def question_in(item: Any) -> bytes:
+    """What the sender of a hello wants to have repeated, if it is one."""
+    try:
+        return Hello.unpacked(item).question
+    except CodecError:
+        return b""
+
+
+class Asked(NamedTuple):
+    """A question that was not answered yet; whoever answers it has at least what it had when it was asked."""
+
+    question: bytes
+    acknowledged: int  # by the peer, of ours
+    received: int
 
 
 class Verdict(Enum):
@@ -88,7 +122,6 @@ class Waiting(NamedTuple):
     number: int
     message: bytes
     value: bytes
-    digest: bytes  # the running one, with this message
 
 
 class Payload(NamedTuple):
@@ -141,18 +174,16 @@ class Link:
     """Numbers, digests and what waits for an acknowledgement, for one peer."""
 
     __slots__ = (
-        "_acknowledged_digest", "_recent", "acknowledged", "doubted", "gap_after", "last_heard_s", "passed_over",
-        "peer", "received", "received_digest", "refused", "resend_at_s", "resend_wait_s", "sent", "sent_digest",
-        "settled", "waiting",
+        "_acknowledged_digest", "_recent", "_recent_after", "acknowledged", "asked", "gap_after", "last_heard_s",
+        "passed_over", "peer", "received", "refused", "resend_at_s", "resend_wait_s", "sent", "settled", "waiting",
     )  # fmt: skip
 
     def __init__(self, peer: Peer) -> None:
         self.peer = peer
         self.sent = 0
-        self.sent_digest = _START
         self.received = 0
-        self.received_digest = _START
-        self._recent: deque[tuple[int, bytes]] = deque(maxlen=_REMEMBERED_DIGESTS)
+        self._recent: list[tuple[bytes, bytes]] = []  # the last messages that were received
+        self._recent_after = _START  # the running digest of those before them
         self.acknowledged = 0  # by the peer, of ours
         self._acknowledged_digest = _START
         self.waiting: deque[Waiting] = deque()
@@ -163,39 +194,47 @@ class Link:
         self.refused = False
         self.gap_after: int | None = None  # what we had received when we last asked for a resend
         self.passed_over = False  # the peer has something for us that came before we could take it
-        self.doubted = False  # the peer seemed to have forgotten something, and was asked again
+        self.asked: Asked | None = None
 
     def push(self, message: bytes, value: bytes) -> Waiting:
         """Numbers a message; the caller has its ledger record already."""
         number = self.sent = self.sent + 1
-        head = self.sent_digest + _LENGTH.pack(len(message))
-        digest = self.sent_digest = blake2b(head + message + value, digest_size=16).digest()
-        item = _new(Waiting, (number, message, value, digest))
+        item = _new(Waiting, (number, message, value))
         if not self.refused:
             self.waiting.append(item)
         return item
 
     def took(self, message: bytes, value: bytes) -> None:
         """Counts a message as received; the caller has its ledger record already."""
-        number = self.received = self.received + 1
-        head = self.received_digest + _LENGTH.pack(len(message))
-        digest = self.received_digest = blake2b(head + message + value, digest_size=16).digest()
-        self._recent.append((number, digest))
+        self.received += 1
+        recent = self._recent
+        recent.append((message, value))
+        long = len(value) > _LONG_BYTES
+        if long or len(recent) == 2 * _REMEMBERED:
+            older = recent[: -1 if long else -_REMEMBERED]
+            self._recent_after = _digest_after(self._recent_after, older)
+            del recent[: len(older)]
+
+    @property
+    def received_digest(self) -> bytes:
+        return _digest_after(self._recent_after, self._recent)
+
+    @property
+    def sent_digest(self) -> bytes:
+        return self._sent_digest_at(self.sent)
 
     def repeats(self, number: int, message: bytes, value: bytes) -> bool | None:
         """Whether an old number carries what it carried before; None when that is too long ago."""
-        digests = dict(self._recent)
-        if number not in digests:
-            return None
-        before = _START if number == 1 else digests.get(number - 1)
-        return None if before is None else running_digest(before, message, value) == digests[number]
+        place = number - self.received - 1 + len(self._recent)
+        return self._recent[place] == (message, value) if 0 <= place < len(self._recent) else None
 
     def acknowledge_up_to(self, number: int) -> bool:
         """Drops what the peer has; False if it acknowledges what was never sent."""
         if number > self.sent:
             return False
         while self.waiting and self.waiting[0].number <= number:
-            self._acknowledged_digest = self.waiting.popleft().digest
+            _, message, value = self.waiting.popleft()
+            self._acknowledged_digest = running_digest(self._acknowledged_digest, message, value)
         if number > self.acknowledged:
             self.acknowledged = number
             self.resend_wait_s = 0.0
@@ -220,25 +259,36 @@ class Link:
         body: bytes = pack([settled, hello.packed() if hello else []])
         return _HEAD.pack(CONTROL | flags, 0, self.received) + body
 
-    def hello(self, *, wants_answer: bool) -> Hello:
-        return Hello(self.received, self.received_digest, self.sent, self.sent_digest, self.acknowledged, wants_answer)
+    def ask(self, question: bytes) -> None:
+        """From now on an answer to this is waited for, and to nothing that was asked before."""
+        self.asked = Asked(question, self.acknowledged, self.received)
+
+    def hello(self, question: bytes = b"", answer: bytes = b"") -> Hello:
+        digests = self.received_digest, self.sent_digest
+        return Hello(self.received, digests[0], self.sent, digests[1], self.acknowledged, question, answer)
+
+    def answers(self, theirs: Hello) -> bool:
+        """Whether it was said after we asked, and so is neither late nor repeated."""
+        return self.asked is not None and theirs.answer == self.asked.question
 
     def _sent_digest_at(self, number: int) -> bytes:
         """The digest after a message that the peer has, or that still waits."""
-        if number == self.acknowledged:
-            return self._acknowledged_digest
-        return self.waiting[number - self.acknowledged - 1].digest
+        unacknowledged = islice(self.waiting, number - self.acknowledged)
+        return _digest_after(self._acknowledged_digest, [item[1:] for item in unacknowledged])
 
     def compare(self, theirs: Hello) -> Verdict:
         """Judges the other end's memory against ours; changes nothing.
 
-        That the peer was rolled back may also mean that its hello is old, overtaken by later frames.
+        Of a hello that answers no question of ours, that the peer was rolled back is no more than a suspicion.
         """
         if theirs.received > self.sent or theirs.acknowledged > self.received:
             return Verdict.I_WAS_ROLLED_BACK
-        if theirs.received < self.acknowledged or theirs.sent < self.received:
+        acknowledged, received = self.acknowledged, self.received
+        if self.asked is not None and self.answers(theirs):  # later frames may have overtaken the answer
+            _, acknowledged, received = self.asked
+        if theirs.received < acknowledged or theirs.sent < received:
             return Verdict.THEY_WERE_ROLLED_BACK
-        if self._sent_digest_at(theirs.received) != theirs.received_digest:
+        if theirs.received >= self.acknowledged and self._sent_digest_at(theirs.received) != theirs.received_digest:
             return Verdict.I_WAS_ROLLED_BACK
         if theirs.sent == self.received and theirs.sent_digest != self.received_digest:
             return Verdict.THEY_WERE_ROLLED_BACK

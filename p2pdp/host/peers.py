@@ -8,6 +8,7 @@ of the ledger.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer
@@ -27,6 +28,7 @@ from p2pdp.wire.padding import FRAME_BYTES_MAX
 
 _new: Final = tuple.__new__  # see `link.py`
 BURST_MAX = 256  # messages sent again at once on one link
+QUESTION_BYTES: Final = 8  # as few as never come twice: a hello fits into the smallest frame
 
 
 class Arrival(NamedTuple):
@@ -118,10 +120,20 @@ class Peers:
             if link.passed_over and not link.refused:  # the peer would send it again only after a wait
                 self.frame(peer, link.control(links.RESEND))
 
-    def hello(self, peer: Peer, *, wants_answer: bool) -> None:
+    def ask(self, peer: Peer) -> None:
+        """Begins to compare numbers anew, as on a new connection."""
+        self.link(peer).asked = None
+        self.hello(peer, ask=True)
+
+    def hello(self, peer: Peer, *, ask: bool, answer: bytes = b"") -> None:
+        """Says what we remember; what is to be asked and was asked before is the same question still."""
         link = self.link(peer)
-        if not link.refused:
-            self.frame(peer, link.control(0, link.hello(wants_answer=wants_answer)))
+        if link.refused:
+            return
+        if ask and link.asked is None:
+            link.ask(self._entropy.salt()[:QUESTION_BYTES])
+        question = link.asked.question if ask and link.asked is not None else b""
+        self.frame(peer, link.control(0, link.hello(question, answer)))
 
     def poke(self, peer: Peer) -> None:
         if not self.link(peer).refused:
@@ -222,27 +234,27 @@ class Peers:
 
     def _payload(self, link: Link, payload: Payload, now_s: float) -> Arrival | None:
         _, number, acknowledged, message, value, settled, _ = payload
-        if acknowledged > link.acknowledged:
-            if acknowledged > link.sent:
-                self.roll_back(link.peer)
-                return None
-            self.acknowledged(link, acknowledged, now_s)
-        for item, step in settled:
-            self.guardian.settled(link.peer, item, step)
+        if acknowledged > link.sent:
+            self.roll_back(link.peer, links.question_in(payload.hello))
+            return None
+        if acknowledged > link.acknowledged or settled:
+            self.learn(link, acknowledged, settled, now_s)
         if number == link.received + 1 and not self.silent:
             self.fresh = True
             return _new(Arrival, (link.peer, message, value))
         return self._unusual(link, payload, now_s)
 
-    def acknowledged(self, link: Link, number: int, now_s: float) -> None:
-        """The peer has more of ours than it said before."""
-        link.acknowledge_up_to(number)
-        if link.waiting:
-            link.resend_at_s = now_s + self._timing.resend_s
-        self.fresh = True
-        self.dues.progressed.add(link.peer)
-        if self.dues.tick_at_s is None:
+    def learn(self, link: Link, acknowledged: int, settled: Iterable[tuple[int, int]], now_s: float) -> None:
+        """What came along with a message: how much the peer has of ours, and what has settled."""
+        if acknowledged > link.acknowledged:
+            link.acknowledge_up_to(acknowledged)
+            if link.waiting:
+                link.resend_at_s = now_s + self._timing.resend_s
+            self.fresh = True
+            self.dues.progressed.add(link.peer)
             self.dues.tick_soon(now_s)
+        for item, step in settled:
+            self.guardian.settled(link.peer, item, step)
 
     def _unusual(self, link: Link, payload: Payload, now_s: float) -> Arrival | None:
         """Whatever is not the next message."""
@@ -256,7 +268,7 @@ class Peers:
         elif number <= link.received:
             if link.repeats(number, payload.message, payload.value) is False:
                 self.fault("conflict", link.peer)
-                self.hello(link.peer, wants_answer=False)
+                self.hello(link.peer, ask=False)
             else:
                 self.frame(link.peer, link.control(0))
         elif link.gap_after != link.received:  # once for all frames behind the missing one
@@ -272,8 +284,8 @@ class Peers:
         if peer not in self.dues.since_s:
             self.dues.owe(peer, now_s)
 
-    def roll_back(self, peer: Peer) -> None:
+    def roll_back(self, peer: Peer, asked: bytes = b"") -> None:
         """The peer proves that we sent or acknowledged more than we remember: tell it what we do, and stop."""
-        self.hello(peer, wants_answer=False)
+        self.hello(peer, ask=False, answer=asked)
         self.rolled_back = True
         self.fault("rolled_back", peer)

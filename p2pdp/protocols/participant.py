@@ -3,19 +3,21 @@
 Wraps a protocol's machine and is a machine itself. It keeps, per item, what decides whether an item
 is lost when somebody is gone (design section 5): the highest step at which each peer passed it to
 us, and to whom we passed it last. Both follow from recorded events alone, so a restart knows them.
+They are asked for when somebody is gone, so what comes and goes is gathered until then, or until it is much.
 """
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 from p2pdp.core import messages
 from p2pdp.core.draws import Draws
 from p2pdp.core.events import Machine
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer
 from p2pdp.core.messages import custody_of
-from p2pdp.core.step import NOTHING, Fault, Message, Send, Step
+from p2pdp.core.step import NOTHING, Custody, Fault, Message, Send, Step
 
+_GATHERED_MAX: Final = 64
 _FOR_THE_MACHINE: Final = frozenset({messages.GO, messages.BEGIN, messages.LOST, messages.ACTIVATIONS})
 
 
@@ -25,6 +27,8 @@ class Participant:
         self._machine = machine
         self._received_at: dict[Peer, dict[int, int]] = {}  # sender -> item -> highest step
         self._passed: dict[int, tuple[Peer, int]] = {}  # item -> last receiver and its step
+        self._came: list[tuple[Peer, str, tuple[Any, ...]]] = []  # in custody, and in neither of these yet
+        self._went: list[tuple[Peer, Custody]] = []
         self._out: set[Peer] = set()
         self.result: Message | None = None
         self.excluded_myself = False
@@ -46,15 +50,10 @@ class Participant:
                 return Step(sends=(Send(BOOTSTRAP, message),))
         elif sender in self._out:
             return Step(faults=(Fault("excluded_peer", sender),))
-        else:
-            custody = custody_of(message)
-            if custody is not None:
-                item, step = custody
-                steps = self._received_at.get(sender)
-                if steps is None:
-                    steps = self._received_at[sender] = {}
-                if item not in steps or steps[item] < step:
-                    steps[item] = step
+        elif message.type in messages.IN_CUSTODY:
+            self._came.append((sender, message.type, message.fields))
+            if len(self._came) >= _GATHERED_MAX:
+                self._sort()
         return self._noted(self._machine.receive(sender, message, now_s, draws))
 
     def _from_role(self, sender: Peer, message: Message, now_s: float, draws: Draws) -> Step | None:
@@ -77,6 +76,7 @@ class Participant:
             return NOTHING
         self._out.add(peer)
         step = self._noted(self._machine.excluded(peer, now_s, draws))
+        self._sort()
         receipts = sorted([item, at] for item, at in self._received_at.get(peer, {}).items())
         claims = sorted([item, at] for item, (to, at) in self._passed.items() if to in self._out)
         answer = Send(BOOTSTRAP, Message(messages.SEEN, (peer, receipts, claims)))
@@ -94,6 +94,19 @@ class Participant:
     def _noted(self, step: Step) -> Step:
         for to, _, custody in step.sends:
             if custody is not None and to != self._me:
-                item, at = custody
-                self._passed[item] = (to, at)
+                self._went.append((to, custody))
+        if len(self._went) >= _GATHERED_MAX:
+            self._sort()
         return step
+
+    def _sort(self) -> None:
+        for sender, kind, fields in self._came:
+            custody = custody_of(Message(kind, fields))
+            if custody is not None:
+                item, step = custody
+                steps = self._received_at.setdefault(sender, {})
+                steps[item] = max(step, steps.get(item, step))
+        for to, (item, step) in self._went:
+            self._passed[item] = (to, step)
+        self._came.clear()
+        self._went.clear()

@@ -123,26 +123,9 @@ class Walk:
         return NOTHING
 
     def receive(self, sender: Peer, message: Message, now_s: float, draws: Draws) -> Step:
-        if message.type == TOKEN:
-            if self._usual and not self._out:
-                return self._visit(sender, message, draws)
-            return self._token(sender, message, draws)
-        if sender == BOOTSTRAP and message.type == messages.BEGIN:
-            return self._begin(message.fields[0], draws)
-        if sender == BOOTSTRAP and message.type == messages.LOST:
-            return self._send_elsewhere(message, draws)
-        return Step(faults=(Fault("unexpected_message", sender),))
-
-    def _begin(self, item: int, draws: Draws) -> Step:
-        if item in self._held_at or item in self._passed:
-            return Step(faults=(Fault("unexpected_message", BOOTSTRAP),))
-        first = Message(TOKEN, (item, 1), self._inputs.zero())
-        if self._plan.order == "ring" or self._plan.tokens == 1:
-            return Step(sends=(Send(self._user, first),))
-        return self._pass_on(item, 1, first, draws)
-
-    def _visit(self, sender: Peer, message: Message, draws: Draws) -> Step:
-        """`_token` in one piece for the usual step, since a walk does little else."""
+        """The usual step of a token in one piece, since a walk does little else; `_token` says it at length."""
+        if not self._usual or message.type != TOKEN or self._out:
+            return self._unusual(sender, message, draws)
         plan = self._plan
         item, step = message.fields
         options = None if plan.order == "complete" else self._neighbours
@@ -160,6 +143,23 @@ class Walk:
         else:
             send = self._passed[item] = _new(Send, (to, passed, _new(Custody, after)))
         return _new(Step, ((send,), None, (_new(Release, (to, noise.name, noise.scale)),), (), ()))
+
+    def _unusual(self, sender: Peer, message: Message, draws: Draws) -> Step:
+        if message.type == TOKEN:
+            return self._token(sender, message, draws)
+        if sender == BOOTSTRAP and message.type == messages.BEGIN:
+            return self._begin(message.fields[0], draws)
+        if sender == BOOTSTRAP and message.type == messages.LOST:
+            return self._send_elsewhere(message, draws)
+        return Step(faults=(Fault("unexpected_message", sender),))
+
+    def _begin(self, item: int, draws: Draws) -> Step:
+        if item in self._held_at or item in self._passed:
+            return Step(faults=(Fault("unexpected_message", BOOTSTRAP),))
+        first = Message(TOKEN, (item, 1), self._inputs.zero())
+        if self._plan.order == "ring" or self._plan.tokens == 1:
+            return Step(sends=(Send(self._user, first),))
+        return self._pass_on(item, 1, first, draws)
 
     def _token(self, sender: Peer, message: Message, draws: Draws) -> Step:
         item, step = message.fields

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from p2pdp.assembly.hosts import bootstrap_host, curator_host, user_host
 from p2pdp.core.errors import RunFailed
+from p2pdp.core.expiry import expired, expires_s
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer
 from p2pdp.core.step import Output
 from p2pdp.crypto.enrolment import Offer
@@ -52,15 +53,13 @@ class World:
         faults: Faults = NO_FAULTS,
     ) -> None:
         """`rows(user)` gives a user's bounded data; `spec_text` is what bootstrap offers."""
-        self.run = run
-        self._rows = rows
+        self.run, self._rows = run, rows
         self._seed = seed
         self._spec_digest = spec_digest
         self._queue: list[tuple[float, int, int, Peer, Any]] = []
-        self._order = 0
-        self.now_s = 0.0
-        self.events = 0
-        self._progress_s = 0.0
+        self._order = self.events = 0
+        self.now_s = self._progress_s = 0.0
+        self._expires_s = expires_s(run.spec.run)
         self.network = Network(faults, seed)
         keys = SeededEntropy(seed, "keys")
         self.run_id = run_id_of(seed, spec_digest)
@@ -89,6 +88,8 @@ class World:
         """Runs until all live hosts are done; raises `RunFailed` if that cannot come to pass."""
         while self._queue and not self._finished():
             at_s, _, kind, peer, content = heappop(self._queue)
+            if self._expires_s is not None and at_s >= self._expires_s:
+                raise expired(self.run.spec.run)
             self.now_s = at_s
             if at_s - self._progress_s > STALLED_S or (self.blocked is not None and not self._may_go_on(self.blocked)):
                 break
@@ -162,8 +163,7 @@ class World:
             self._apply_for_seat(process)
 
     def _boot_bootstrap(self, process: Process) -> None:
-        curator = self.processes[CURATOR]
-        run_spec = self.run.spec.run
+        curator, run_spec = self.processes[CURATOR], self.run.spec.run
         self._journal = process.journal()
         self._desk = Desk(
             process.identity,

@@ -1,8 +1,7 @@
 """What transports made of connections have in common: ways to peers, and what waits where there is none.
 
 Guarantee: a way is used for a peer when it leads to where that peer was called, or once the shell said
-that it belongs to the peer. Where only an old frame shows that, which anybody may repeat, the way gets copies
-and no more. At most `ways_max` are in use; the one idle for longest gives way, by an
+that it belongs to the peer. At most `ways_max` are in use; the one idle for longest gives way, by an
 agreement of both ends that loses no frame, so that neither shell is told of a loss and makes a new
 connection because of it. What waits for a peer is bounded in frames and bytes; what came first is kept,
 since the link takes messages in order.
@@ -85,12 +84,11 @@ class Ways(ABC):
         self._shell = shell
         self._ways_max = ways_max
         self._alive: set[Way] = set()
-        self.strangers: dict[Origin, Way] = {}  # also those who only showed an old frame of a peer
+        self.strangers: dict[Origin, Way] = {}
         self._in_use: OrderedDict[Way, None] = OrderedDict()  # the one idle for longest comes first
         self._to: dict[Peer, Way] = {}
         self._queues: dict[Peer, FrameQueue] = {}
         self._lost: set[Peer] = set()
-        self._doubtful: dict[Peer, Way] = {}  # an authentic frame of the peer came from there, but maybe an old one
         self._closing = False
         self._ended = asyncio.Event()
 
@@ -115,24 +113,15 @@ class Ways(ABC):
                 queue = self._queues[peer] = FrameQueue()
             queue.add(frame)
             self._reach(peer)
-        if self._doubtful and peer in self._doubtful:
-            self._doubtful[peer].write(frame)
 
     def answer(self, origin: Origin, frame: bytes) -> None:
         if isinstance(origin, Way):
             origin.write(frame)
 
-    def belongs(self, origin: Origin, peer: Peer, *, fresh: bool) -> None:
-        way = self.strangers.get(origin)
+    def belongs(self, origin: Origin, peer: Peer) -> None:
+        way = self.strangers.pop(origin, None)
         if way is None:
-            if fresh and self._doubtful:
-                self._doubtful.pop(peer, None)
             return
-        if not fresh:  # it gets copies, in case it is the peer, and takes nothing away from where else the peer may be
-            self._doubtful[peer] = way
-            return
-        del self.strangers[origin]
-        self._doubtful.pop(peer, None)
         way.peer = peer
         way.proved()
         self._add(peer, way, instead=False)
@@ -180,8 +169,6 @@ class Ways(ABC):
     def closed(self, way: Way) -> None:
         self._alive.discard(way)
         self.strangers.pop(way, None)
-        for peer in [peer for peer, doubtful in self._doubtful.items() if doubtful is way]:
-            del self._doubtful[peer]
         if self.left(way) and not self._closing:
             assert way.peer is not None
             self._lost.add(way.peer)

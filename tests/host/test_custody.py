@@ -111,6 +111,33 @@ def test_a_new_guardian_takes_the_place_of_one_that_is_out() -> None:
     assert guardian.take_reports() == [(-1, 7, 3), (-1, 9, 3)]
 
 
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3), st.integers(0, 3), st.integers(0, 9)), max_size=150))
+def test_hops_that_gather_come_to_the_same_as_if_each_were_told_at_once(
+    events: list[tuple[int, int, int, int]],
+) -> None:
+    gathered, direct = Guardian(), Guardian()
+    for step, (item, sender, to, what) in enumerate(events):
+        taken, given_on = Custody(item, 2 * step), Custody(item, 2 * step + 1)
+        gathered.hop((taken, sender, given_on, to, step, float(step)))
+        direct.received(taken, sender)
+        direct.passed(given_on, to, step, float(step))
+        for guardian in (gathered, direct):
+            if what == 0:
+                guardian.acknowledged(to, step - 1)
+            elif what == 1:
+                guardian.settled(to, item, 2 * step)
+            elif what == 2:
+                guardian.adopted(item, 2 * step, -1)
+            elif what == 3:
+                guardian.dismiss(item, 2 * step)
+        if what == 4:
+            assert gathered.take_reports() == direct.take_reports()
+        elif what == 5:
+            assert gathered.settled_for(sender) == direct.settled_for(sender)
+    assert gathered.watches == direct.watches
+    assert gathered.take_reports() == direct.take_reports()
+
+
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 4), st.booleans()), max_size=60))
 def test_memory_is_one_entry_an_item(events: list[tuple[int, int, bool]]) -> None:
     guardian = Guardian()

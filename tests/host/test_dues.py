@@ -23,12 +23,12 @@ def test_the_first_debt_sets_the_tick_and_later_ones_leave_it() -> None:
     assert (dues.tick_at_s, dues.since_s) == (6.0, {1: 5.0, 2: 5.7})
 
 
-def test_a_tick_takes_what_is_half_as_old_as_it_may_become_and_leaves_the_rest_for_the_next() -> None:
+def test_a_tick_takes_what_is_nearly_as_old_as_it_may_become_and_leaves_the_rest_for_the_next() -> None:
     dues = dues_of()
-    for peer, now_s in ((3, 5.0), (1, 5.5), (2, 5.51)):
+    for peer, now_s in ((3, 5.0), (1, 5.25), (2, 5.26), (4, 5.5)):
         dues.owe(peer, now_s)
     assert dues.ripe(6.0) == [1, 3]
-    assert (dues.tick_at_s, dues.ripe(6.5), dues.tick_at_s) == (6.5, [2], None)
+    assert (dues.tick_at_s, dues.ripe(6.26), dues.tick_at_s) == (6.26, [2, 4], None)
 
 
 def test_in_the_end_everybody_is_told() -> None:

@@ -15,6 +15,7 @@ from p2pdp.core.draws import Draws, Mechanism
 from p2pdp.core.ids import Peer
 from p2pdp.core.messages import TOKEN
 from p2pdp.core.step import NOTHING, Custody, Fault, Message, Output, Send, Step
+from p2pdp.host.effects import Effects
 from p2pdp.host.host import Check
 from p2pdp.host.lane import Lane
 from p2pdp.ledger.journal import VIEW
@@ -71,7 +72,7 @@ def picky(message: Message) -> str | None:
 
 @contextmanager
 def long_way() -> Iterator[None]:
-    with patch.object(Lane, "take", lambda *_: False):
+    with patch.object(Lane, "take", lambda *_: None):
         yield
 
 
@@ -116,9 +117,10 @@ def test_the_lane_is_taken_where_nothing_is_out_of_the_ordinary() -> None:
     taken: list[bool] = []
     take = Lane.take
 
-    def watched(self: Lane, *arguments: Any) -> bool:
-        taken.append(take(self, *arguments))
-        return taken[-1]
+    def watched(self: Lane, *arguments: Any) -> Effects | None:
+        effects = take(self, *arguments)
+        taken.append(effects is not None)
+        return effects
 
     with patch.object(Lane, "take", watched):
         log, disks, *_ = lived(["token"] * 40, 3, [])

@@ -4,9 +4,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from p2pdp.crypto.channel import padding_bytes
 from p2pdp.host import link as links
 from p2pdp.host.link import CONTROL, DATA, POKE, RESEND, Hello, Link, Verdict, parse_payload, running_digest
+from p2pdp.host.peers import QUESTION_BYTES
 from p2pdp.wire.codec import CodecError, pack
+from p2pdp.wire.padding import FRAME_SIZES
 from tests.vectors.known import cuts
 
 MESSAGES = [(bytes([number]), bytes([number] * number)) for number in range(8)]
@@ -23,7 +26,7 @@ def sender_and_receiver(sent: int, received: int, acknowledged: int) -> tuple[Li
 
 
 def hello(link: Link) -> Hello:
-    return link.hello(wants_answer=True)
+    return link.hello(b"question")
 
 
 def test_numbers_begin_at_one_and_have_no_gaps() -> None:
@@ -157,7 +160,15 @@ def test_any_bytes_are_a_payload_or_malformed(data: bytes) -> None:
 
 @pytest.mark.parametrize(
     "item",
-    [None, [], [0, b"", 0, b"", 0], [True, b"", 0, b"", 0, True], [0, "", 0, b"", 0, True], [0, b"", 0, b"", 0, 1]],
+    [
+        None,
+        [],
+        [0, b"", 0, b"", 0, b""],
+        [True, b"", 0, b"", 0, b"", b""],
+        [0, "", 0, b"", 0, b"", b""],
+        [0, b"", 0, b"", 0, True, b""],
+        [0, b"", 0, b"", 0, b"", None],
+    ],
 )
 def test_a_malformed_hello_is_refused(item: object) -> None:
     with pytest.raises(CodecError):
@@ -218,15 +229,42 @@ def test_an_old_hello_does_not_accuse_oneself() -> None:
     for message in MESSAGES[2:5]:
         theirs.took(*message)
     mine.acknowledge_up_to(5)
-    assert mine.compare(old) is Verdict.THEY_WERE_ROLLED_BACK  # which `Peers` asks about once more
+    assert mine.compare(old) is Verdict.THEY_WERE_ROLLED_BACK  # a suspicion, about which `Peers` asks
     assert mine.compare(hello(theirs)) is Verdict.AGREED
+
+
+@given(st.integers(0, 8), st.integers(0, 8), st.integers(0, 8), st.integers(0, 8))
+def test_an_answer_that_was_overtaken_is_judged_by_what_was_known_when_it_was_asked_for(
+    before: int, then: int, after: int, kept: int
+) -> None:
+    """Received and acknowledged before the question, then until the answer, then until the answer arrived."""
+    before, then, after = sorted((before, then, after))
+    mine, theirs = sender_and_receiver(8, before, before)
+    mine.ask(b"question")
+    for message in MESSAGES[before:then]:
+        theirs.took(*message)
+    answer = theirs.hello(answer=b"question")
+    assert mine.acknowledge_up_to(after)
+    assert mine.answers(answer)
+    assert mine.compare(answer) is Verdict.AGREED
+    _, forgetful = sender_and_receiver(8, min(kept, before), 0)
+    verdict = mine.compare(forgetful.hello(answer=b"question"))
+    assert verdict is (Verdict.AGREED if kept >= before else Verdict.THEY_WERE_ROLLED_BACK)
+    assert not mine.answers(theirs.hello(answer=b"another"))
+    assert not mine.answers(theirs.hello())
+
+
+def test_a_hello_fits_into_the_smallest_frame() -> None:
+    numbers = 2**32 - 1
+    largest = Hello(numbers, bytes(16), numbers, bytes(16), numbers, bytes(QUESTION_BYTES), bytes(QUESTION_BYTES))
+    assert padding_bytes(len(Link(0).control(0, largest))) < FRAME_SIZES[0]
 
 
 def test_numbers_below_zero_are_no_agreement() -> None:
     mine, _ = sender_and_receiver(3, 0, 0)
     for numbers in ((-1, 0, 0), (0, -1, 0)):
         received, sent, acknowledged = numbers
-        other = Hello(received, bytes(16), sent, bytes(16), acknowledged, wants_answer=True)
+        other = Hello(received, bytes(16), sent, bytes(16), acknowledged, b"question")
         assert mine.compare(other) is Verdict.THEY_WERE_ROLLED_BACK
 
 
@@ -242,9 +280,13 @@ def test_what_is_remembered_of_the_past_is_bounded() -> None:
     link = Link(0)
     for number in range(1000):
         link.took(bytes([number % 256]), b"")
-    assert len(link._recent) == 64
+    assert 32 <= len(link._recent) < 64
     assert link.repeats(1, bytes([0]), b"") is None
     assert link.repeats(1000, bytes([999 % 256]), b"") is True
+    link.took(b"", bytes(1000))
+    assert len(link._recent) == 1, "a long one is not kept beside others"
+    assert link.repeats(1000, bytes([999 % 256]), b"") is None
+    assert link.repeats(1001, b"", bytes(1000)) is True
 
 
 def test_a_refused_link_keeps_nothing() -> None:

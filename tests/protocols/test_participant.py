@@ -171,6 +171,18 @@ def test_receipts_are_the_highest_step_of_each_item_received_from_the_one_who_is
     assert participant.excluded(4, 2.0, DRAWS).sends == (answer(4, [[0, 9], [1, 1], [5, 2]], []),)
 
 
+def test_what_gathers_is_bounded_and_nothing_of_it_is_lost() -> None:
+    participant, inner = pair()
+    for step in range(1, 400):
+        pass_on(participant, inner, token(step, step % 3), 1 + step % 2, send(5 + step % 2, step + 1, step % 3))
+        assert len(participant._came) < 64
+        assert len(participant._went) < 64
+    expected = answer(1, [[0, 396], [1, 394], [2, 398]], [])
+    assert told(participant, BOOTSTRAP, out(1)).sends == (expected,)
+    claims = [[item, step + 1] for item, step in ((0, 399), (1, 397), (2, 398)) if step % 2]
+    assert told(participant, BOOTSTRAP, out(6)).sends == (answer(6, [], claims),)
+
+
 def test_claims_are_the_items_last_passed_to_anybody_who_is_out() -> None:
     participant, inner = pair()
     pass_on(participant, inner, token(3), 1, send(4, 4))

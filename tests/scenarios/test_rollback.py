@@ -49,5 +49,5 @@ def test_a_lost_comparison_is_asked_for_again() -> None:
     for seed in range(60):
         crash = Crash(1, at_record=12, rolled_back_to=4)
         seen[outcome(world_of(RING, seed, crash, loss=0.33), 1)] += 1
-    assert seen["stopped"] == 59
-    assert seen["harmless"] == 1, "where all that was lost is an entry of which nothing had left"
+    assert seen.total() == seen["stopped"] + seen["harmless"] == 60
+    assert seen["harmless"] <= 6, "only where all that was lost is an entry of which nothing had left"

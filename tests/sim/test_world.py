@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from p2pdp.core.errors import RunFailed
+from p2pdp.core.expiry import Expired
 from p2pdp.core.ids import BOOTSTRAP, CURATOR
 from p2pdp.sim.faults import Crash
 from p2pdp.sim.world import STALLED_S, run_id_of
@@ -63,6 +64,28 @@ def test_a_seat_survives_a_crash_while_bootstrap_is_away() -> None:
     world = world_of(walk(4, 8), 1, *crashes)
     world.run_to_end()
     assert world.out == []
+
+
+def expiring(text: str, at: str) -> str:
+    return text.replace("seed = 1", f'seed = 1\nexpires = "1970-01-01T00:{at}+00:00"', 1)
+
+
+def test_a_run_that_has_not_ended_when_it_expires_fails() -> None:
+    """The simulated clock begins where clocks begin to count."""
+    world = world_of(expiring(walk(4, 8), "10:00"))
+    world.run_to_end()
+    assert world.now_s < 600.0
+    late = world_of(expiring(ring(3, 2), "00:05"), 1, Crash(1, at_s=0.01, down_s=None))
+    with pytest.raises(Expired, match=r"expired at 1970-01-01T00:00:05\+00:00 .* cannot be resumed"):
+        late.run_to_end()
+    assert 1.0 < late.now_s < 5.0, "nothing happened after that moment"
+
+
+def test_when_a_run_expires_is_part_of_what_everybody_signs() -> None:
+    with_it, without, other = (
+        world_of(text).run_id for text in (expiring(walk(4, 8), "10:00"), walk(4, 8), expiring(walk(4, 8), "10:01"))
+    )
+    assert len({with_it, without, other}) == 3
 
 
 def test_crashes_at_a_time_and_of_who_is_down_already() -> None:
