@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from p2pdp.audit.blanket import blanket_account
+from p2pdp.audit.brokers import claims_with_broker, refusals_with_broker
 from p2pdp.audit.estimates import added, cost_of, left_of
 from p2pdp.audit.exact_account import exact_account
 from p2pdp.audit.gossip_account import gossip_account
@@ -64,7 +65,8 @@ def audit_run(
     ground = Ground(run, views, replay(run, views), incomplete, left_of(delta, cost), colluders)
     findings = [account(ground) for account in ACCOUNTS]
     claims = [added(claim, cost) for finding in findings for claim in finding.claims]
-    refusals = [refusal for finding in findings for refusal in finding.refusals]
+    claims = claims_with_broker(run.spec, claims)
+    refusals = refusals_with_broker(run.spec, [refusal for finding in findings for refusal in finding.refusals])
     if not claims:
         raise Refused("; ".join(f"{refusal.observer}: {refusal.reason}" for refusal in refusals))
     exact = next((finding for finding in findings if finding.mu is not None), findings[0])

@@ -22,6 +22,7 @@ from p2pdp.audit.beforehand_shuffle import shuffle_beforehand
 from p2pdp.audit.beforehand_visits import Visits
 from p2pdp.audit.beforehand_walks import A_PRIORI, Walks
 from p2pdp.audit.blanket import blanket_account
+from p2pdp.audit.brokers import claims_with_broker, refusals_with_broker
 from p2pdp.audit.estimates import added, cost_of, left_of
 from p2pdp.audit.exact_account import EXACT, exact_account
 from p2pdp.audit.ground import PUBLIC_ROUTE, Finding, Ground
@@ -40,7 +41,7 @@ from p2pdp.replay.transcript import Transcript
 
 SCHEDULE: Final = "the schedule is public and fixed beforehand"
 NOBODY_OUT: Final = "all users take part to the end"
-OBSERVERS: Final = ("node", "coalition", "curator", "public", "network")
+OBSERVERS: Final = ("node", "coalition", "curator", "public", "network", "broker")
 _LAPLACE_SEEN: Final = "laplace noise has no exact Gaussian leak"
 
 
@@ -64,7 +65,8 @@ def beforehand(
         found = _walk(run, delta, colluders, one_value=one_value)
     if not run.finishes_one_by_one:
         _add(found, published(run, delta))
-    found.claims = [added(claim, cost) for claim in found.claims]
+    found.claims = claims_with_broker(run.spec, [added(claim, cost) for claim in found.claims])
+    found.refusals = refusals_with_broker(run.spec, found.refusals)
     first = headline_observer(run)
     found.claims.sort(key=lambda claim: (claim.observer != first, OBSERVERS.index(claim.observer)))
     return found

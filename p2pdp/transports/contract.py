@@ -7,7 +7,7 @@ said so (`belongs`), which it does when a frame from there proved authentic.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sized
+from collections.abc import Collection, Hashable
 from typing import Protocol
 
 from p2pdp.core.ids import Peer
@@ -29,13 +29,16 @@ class Shell(Protocol):
     def connected(self, peer: Peer) -> None:
         """There is a way to the peer again, after one was lost."""
 
+    def fail(self, error: BaseException) -> None:
+        """There will be no ways any more, for a reason that a person has to mend."""
+
 
 class Transport(Protocol):
     """Frames may be lost, doubled and reordered where a connection breaks; the link above repairs that."""
 
     @property
-    def strangers(self) -> Sized:
-        """Origins that belong to nobody yet: without any, `belongs` has nothing to say."""
+    def strangers(self) -> Collection[Origin]:
+        """Origins that belong to nobody yet: of others `belongs` has nothing to say."""
 
     def send(self, peer: Peer, frame: bytes) -> None:
         """Sends when there is a way; drops what a bounded queue cannot hold."""
@@ -43,10 +46,10 @@ class Transport(Protocol):
     def answer(self, origin: Origin, frame: bytes) -> None:
         """Sends back to where a frame came from; drops it where that is no more."""
 
-    def belongs(self, origin: Origin, peer: Peer, *, fresh: bool) -> None:
+    def belongs(self, origin: Origin, peer: Peer) -> None:
         """The peer proved to be there: what is for it may go there. To be called while a frame arrives.
 
-        An authentic frame that is not `fresh` may have been recorded and repeated by somebody else.
+        An authentic frame alone is no proof: it may have been recorded and repeated by somebody else.
         """
 
     async def close(self) -> None:

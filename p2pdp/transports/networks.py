@@ -10,7 +10,7 @@ The caller owes: `serve` is told of a peer once its number is known, and only wi
 from __future__ import annotations
 
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from p2pdp.core.ids import Peer
@@ -26,6 +26,10 @@ class Network(Protocol):
     @property
     def address(self) -> Address | None:
         """Where it listens; None where peers find each other without addresses."""
+
+    @property
+    def faults(self) -> Mapping[str, int]:
+        """What strangers did that no host hears of, by kind."""
 
     def attach(self, shell: Shell, where: Where) -> Transport:
         """A transport for one shell; to be asked for within a running event loop."""
@@ -69,6 +73,10 @@ class TcpNetwork:
         assert isinstance(transport, TcpTransport)
         self._served[peer] = transport
 
+    @property
+    def faults(self) -> Mapping[str, int]:
+        return {}
+
     async def listen(self) -> None:
         await self._listener.listen(self._listening)
 
@@ -88,6 +96,10 @@ class MemoryNetwork:
     @property
     def address(self) -> None:
         return None
+
+    @property
+    def faults(self) -> Mapping[str, int]:
+        return {}
 
     def attach(self, shell: Shell, where: Where) -> MemoryTransport:
         return MemoryTransport(shell, self._hub)

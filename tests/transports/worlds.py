@@ -11,17 +11,21 @@ import gc
 import socket
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable
-from functools import partial
 from typing import Any
 
 import pytest
 import uvloop
 
 from p2pdp.core.ids import Peer
+from p2pdp.crypto.entropy import random_bytes
 from p2pdp.transports.contract import Origin, Transport
 from p2pdp.transports.memory import Hub, MemoryTransport
+from p2pdp.transports.mqtt import MqttTransport
+from p2pdp.transports.mqtt_places import Broker, Login, Place
+from p2pdp.transports.mqtt_station import Station
 from p2pdp.transports.tcp import STRANGERS_MAX, Address, TcpListener, TcpTransport
 from p2pdp.transports.ways import WAYS_MAX
+from tests.transports.mosquitto import shared_broker
 
 GUARD_S = 30.0
 
@@ -63,6 +67,10 @@ class Node:
         self._heard("connected")
         self.told.append(("connected", peer))
 
+    def fail(self, error: BaseException) -> None:
+        self.wrong.append(str(error))
+        self._news.set()
+
     def _heard(self, what: str) -> None:
         if self._calling:
             self.wrong.append(f"{what} while the shell was calling")
@@ -76,8 +84,8 @@ class Node:
     def answer(self, origin: Origin, frame: bytes) -> None:
         self._call(self.transport.answer, origin, frame)
 
-    def belongs(self, origin: Origin, peer: Peer, *, fresh: bool = True) -> None:
-        self._call(partial(self.transport.belongs, fresh=fresh), origin, peer)
+    def belongs(self, origin: Origin, peer: Peer) -> None:
+        self._call(self.transport.belongs, origin, peer)
 
     def _call(self, method: Callable[..., None], *arguments: Any) -> None:
         self._calling = True
@@ -196,13 +204,51 @@ class TcpWorld(World):
             way.drop()
 
 
+class MqttWorld(World):
+    """Each node is a station of its own, never under the same name, in a run of its own."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.broker = shared_broker()
+        self.run = random_bytes(8).hex()
+        self.stations: dict[Peer, str] = {}
+        self.of: dict[Node, Station] = {}
+
+    def station(self, broker: Broker | None = None) -> Station:
+        name = f"station-{len(self.of)}"
+        login = Login(f"{self.run}-{name}")
+        return Station(Place(broker or self.broker, login, self.run, name), random_bytes)
+
+    def _transport(self, node: Node, ways_max: int) -> Transport:
+        self.of[node] = self.station()
+        return MqttTransport(node, self.of[node], self.stations.get, ways_max)
+
+    async def listen(self, *nodes: Node) -> None:
+        for node in nodes:
+            station = self.of[node]
+            assert isinstance(node.transport, MqttTransport)
+            station.served[node.peer] = node.transport
+            station.takes_calls = True
+            station.begin()
+            self.stations[node.peer] = station.place.name
+
+    async def stop(self, node: Node) -> None:
+        self.of[node].takes_calls = False
+        await node.transport.close()
+
+    def break_ways(self, node: Node) -> None:
+        assert isinstance(node.transport, MqttTransport)
+        for way in list(node.transport._alive):
+            way.drop()
+
+
 def loopback() -> socket.socket:
     bound = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     bound.bind(("127.0.0.1", 0))
     return bound
 
 
-WORLDS: dict[type[Any], type[World]] = {MemoryTransport: MemoryWorld, TcpTransport: TcpWorld}
+WORLDS: dict[type[Any], type[World]] = {MemoryTransport: MemoryWorld, TcpTransport: TcpWorld, MqttTransport: MqttWorld}
 
 
 def live(*kinds: type[Any]) -> Callable[[Story], Test]:
@@ -237,4 +283,4 @@ def play(story: Story, loop: str, kind: type[Any]) -> None:
     with asyncio.Runner(loop_factory=LOOPS[loop]) as runner:
         runner.run(whole())
     gc.collect()  # what was left open warns when it is collected, and warnings are errors
-    assert wrong == []
+    assert wrong == [], [repr(context) for context in wrong]

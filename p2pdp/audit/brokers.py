@@ -1,0 +1,45 @@
+"""What can be claimed about the broker of a run over MQTT: what can be claimed about whoever watches the network.
+
+A broker passes on every frame and so sees who sends to whom, when and how much, and opens none: a claim about
+whoever watches the network, and a refusal, holds for it in the same words. What rests on a hidden route is refused,
+unless cover hides the route from the wires too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from p2pdp.core.claims import Claim, Refusal
+from p2pdp.core.spec import Spec
+
+BROKER: Final = "broker"
+NETWORK: Final = "network"
+
+
+def claims_with_broker(spec: Spec, claims: Sequence[Claim]) -> list[Claim]:
+    """Each claim about the network is followed by the one about the broker."""
+    if spec.run.transport != "mqtt":
+        return list(claims)
+    return [one for claim in claims for one in ((claim, _same(claim)) if claim.observer == NETWORK else (claim,))]
+
+
+def refusals_with_broker(spec: Spec, refusals: Sequence[Refusal]) -> list[Refusal]:
+    if spec.run.transport != "mqtt":
+        return list(refusals)
+    known = {refusal.method for refusal in refusals if refusal.observer == BROKER}
+    return [
+        one
+        for refusal in refusals
+        for one in (
+            (refusal, replace(refusal, observer=BROKER))
+            if refusal.observer == NETWORK and refusal.method not in known
+            else (refusal,)
+        )
+    ]
+
+
+def _same(claim: Claim) -> Claim:
+    pair = claim.worst_pair
+    return replace(claim, observer=BROKER, worst_pair=None if pair is None else (pair[0], BROKER))

@@ -1,0 +1,253 @@
+"""Frames through an MQTT broker: what is said of `transports/ways.py` holds, with calls in the place of connections.
+
+Nobody listens but the broker, so nodes reach each other from wherever they reach it. A peer is called at its
+station (`mqtt_station.py`); calls are repeated until they are taken, with the same number, so that a late answer
+counts. The broker is trusted with nothing: it sees who sends to whom, when and how much, and can lose, repeat and
+reorder what passes; who a frame is from shows when its box is opened.
+
+Where the broker comes back after it was gone, all peers that were talked to are told of as lost and there again, so
+that both ends compare numbers: a broker that was killed may have forgotten what it had acknowledged.
+
+The caller owes: `where` tells the station of a peer, or None while it is not known, and does not raise.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import Final
+
+from p2pdp.core.errors import P2pdpError
+from p2pdp.core.ids import Peer
+from p2pdp.core.stations import is_station
+from p2pdp.transports.contract import Shell, Transport
+from p2pdp.transports.mqtt_packets import CALL_BYTES, Act, Packet
+from p2pdp.transports.mqtt_places import Place
+from p2pdp.transports.mqtt_station import Station
+from p2pdp.transports.networks import Where
+from p2pdp.transports.tcp import DIAL_WAIT_MAX_S, DIAL_WAIT_S, LEAVE_S, STRANGER_FRAME_BYTES_MAX, STRANGERS_MAX
+from p2pdp.transports.ways import WAYS_MAX, Way, Ways
+
+CALL_S: Final = 0.5  # until a call is repeated; then twice as long
+CALL_MAX_S: Final = 4.0
+
+
+class Call(Way):
+    """One end of a call; that which called has a peer."""
+
+    def __init__(
+        self, station: Station, owner: MqttTransport, other: str, number: bytes, called: Peer, peer: Peer | None
+    ) -> None:
+        self.peer = peer
+        self.heard = False
+        self.open = False
+        self._dropped = False
+        self.taken = asyncio.get_running_loop().create_future()
+        self._station = station
+        self._owner = owner
+        self._other = other
+        self._number = number
+        self._called = called
+        self._caller = peer is not None
+        self._deadline: asyncio.TimerHandle | None = None
+        station.calls[self._key] = self
+
+    @property
+    def _key(self) -> tuple[str, bytes, bool]:
+        return self._other, self._number, self._caller
+
+    def _post(self, act: Act, frame: bytes = b"") -> None:
+        self._station.post(self._other, act, self._number, self._called, frame, from_caller=self._caller)
+
+    def ask(self) -> None:
+        self._post(Act.CALL)
+
+    def accept(self) -> None:
+        self.open = True
+        self._post(Act.ACCEPT)
+        self._owner.opened(self)
+
+    def hear(self, packet: Packet) -> None:
+        """What the other end says."""
+        if packet.act is Act.FRAME:
+            if self._caller and not self.open:
+                self._opened()  # the acceptance was lost
+            self._take(packet.frame)
+        elif packet.act is Act.ACCEPT:
+            self._opened()
+        elif packet.act is Act.CALL and not self._caller:
+            self._post(Act.ACCEPT)
+        elif packet.act is Act.LEAVE:
+            self.heard = True
+            self._owner.left(self)
+            self.drop()
+        elif packet.act is Act.END:
+            self._ended()
+
+    def _opened(self) -> None:
+        if self._caller and not self.open and not self.taken.done():
+            self.open = True
+            self.taken.set_result(True)
+            self._owner.opened(self)
+
+    def _take(self, frame: bytes) -> None:
+        if self.peer is None and len(frame) > STRANGER_FRAME_BYTES_MAX:
+            self.drop()
+        if self._dropped:
+            return
+        self.heard = True
+        self._owner.arrived(self, frame)
+
+    def _ended(self) -> None:
+        """Nothing comes of this call any more, or nothing came of it."""
+        if self._station.calls.pop(self._key, None) is None:
+            return
+        self._station.strangers.pop(self, None)
+        if self._deadline is not None:
+            self._deadline.cancel()
+        if not self.taken.done():
+            self.taken.set_result(False)
+        if self.open:
+            self.open = False
+            self._owner.closed(self)
+
+    # transports.ways.Way
+
+    def write(self, frame: bytes) -> None:
+        if self.open and not self._dropped:
+            self._post(Act.FRAME, frame)
+
+    def proved(self) -> None:
+        self._station.strangers.pop(self, None)
+
+    def leave(self) -> None:
+        self._post(Act.LEAVE)
+        self.heard = True  # whatever came of it, the next call need not wait
+        self._deadline = asyncio.get_running_loop().call_later(LEAVE_S, self.drop)
+
+    def finish(self) -> None:
+        self.drop()
+
+    def drop(self) -> None:
+        """What was written before goes first."""
+        if not self._dropped and self._key in self._station.calls:
+            self._dropped = True
+            self._post(Act.END)
+            asyncio.get_running_loop().call_soon(self._ended)  # the shell may be calling us
+
+
+class MqttTransport(Ways):
+    def __init__(
+        self, shell: Shell, station: Station, where: Callable[[Peer], str | None], ways_max: int = WAYS_MAX
+    ) -> None:
+        super().__init__(shell, ways_max)
+        self._station = station
+        self._where = where
+        self._dials: dict[Peer, asyncio.Task[None]] = {}
+        self._waits_s: dict[Peer, float] = {}
+        station.transports.add(self)
+
+    async def close(self) -> None:
+        await super().close()
+        await self._station.left(self)
+
+    def closed(self, way: Way) -> None:
+        if way.peer is not None and isinstance(way, Call) and way.heard:
+            self._waits_s.pop(way.peer, None)
+        super().closed(way)
+
+    def on_broker(self, *, there: bool) -> None:
+        """The way to everybody was lost, or is there again."""
+        for peer in [] if self._closing else list(self._to):
+            (self._shell.connected if there else self._shell.lost)(peer)
+
+    def fail(self, error: P2pdpError) -> None:
+        if not self._closing:
+            self._shell.fail(error)
+
+    def _reach(self, peer: Peer) -> None:
+        if peer not in self._dials:
+            self._dials[peer] = asyncio.get_running_loop().create_task(self._dial(peer), name=f"call {peer}")
+
+    async def _give_up(self) -> None:
+        dials = list(self._dials.values())
+        for dial in dials:
+            dial.cancel()
+        await asyncio.gather(*dials, return_exceptions=True)
+
+    async def _dial(self, peer: Peer) -> None:
+        """Until no frame waits: a call takes them along when it opens, whoever called."""
+        try:
+            while peer in self._queues:
+                wait_s = self._waits_s.get(peer, 0.0)
+                if wait_s > 0:
+                    await asyncio.sleep(wait_s)
+                self._waits_s[peer] = min(max(DIAL_WAIT_S, 2 * wait_s), DIAL_WAIT_MAX_S)
+                station = self._where(peer)
+                if station is not None and peer in self._queues:
+                    await self._call(peer, station)
+        finally:
+            self._dials.pop(peer, None)
+
+    async def _call(self, peer: Peer, station: str) -> None:
+        """Until it is taken or refused, or the peer called us in the meantime."""
+        call = Call(self._station, self, station, self._station.fresh(CALL_BYTES), peer, peer)
+        again_s = CALL_S
+        try:
+            while peer in self._queues and not call.taken.done():
+                call.ask()
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(again_s):
+                        await asyncio.shield(call.taken)
+                again_s = min(2 * again_s, CALL_MAX_S)
+        finally:
+            if not call.taken.done():
+                call.drop()
+
+
+class MqttNetwork:
+    """Peers behind one station at a broker. `roles` is the station of bootstrap and curator."""
+
+    def __init__(
+        self,
+        place: Place,
+        fresh: Callable[[int], bytes],
+        roles: str,
+        say: Callable[[str], None] = lambda _text: None,
+        calls_max: int = WAYS_MAX,
+        strangers_max: int = STRANGERS_MAX,
+    ) -> None:
+        self._roles = roles
+        self._calls_max = calls_max
+        self._station = Station(place, fresh, say, strangers_max)
+
+    @property
+    def address(self) -> None:
+        return None
+
+    @property
+    def faults(self) -> Mapping[str, int]:
+        return self._station.faults
+
+    def attach(self, shell: Shell, where: Where) -> MqttTransport:
+        def of(peer: Peer) -> str | None:
+            if peer in self._station.served:
+                return self._station.place.name
+            if peer < 0:
+                return self._roles
+            found = where(peer)
+            return found[0] if found is not None and is_station(found[0]) else None
+
+        return MqttTransport(shell, self._station, of, self._calls_max)
+
+    def serve(self, peer: Peer, transport: Transport) -> None:
+        assert isinstance(transport, MqttTransport)
+        self._station.served[peer] = transport
+
+    async def listen(self) -> None:
+        self._station.takes_calls = True
+        self._station.begin()
+
+    def close(self) -> None:
+        self._station.takes_calls = False

@@ -1,0 +1,224 @@
+"""Runs across machines whose nodes meet at a real Mosquitto: any order, outages, wrong secrets, strangers."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+import socket
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from p2pdp.audit.verify import COMPLETE
+from p2pdp.crypto.certificates import Authority
+from p2pdp.crypto.tokens import JoinToken
+from p2pdp.transports.mqtt_client import Client
+from p2pdp.transports.mqtt_packets import Act, packet_head
+from p2pdp.wire.frames import Kind, encode_frame
+from tests.system.across import SHARED
+from tests.system.brokered import Brokered, keeping
+from tests.system.launched import complete, judge_folder, ring, wait_for
+
+
+def test_nodes_wait_for_broker_and_bootstrap_and_leave_nothing_at_the_broker(tmp_path: Path) -> None:
+    with keeping(tmp_path, 3) as kept, Brokered(tmp_path, complete(3, 60), 3, kept) as run:
+        run.bootstrap().interrupt()
+        kept.running.stop()
+        nodes = run.all_nodes(*SHARED)
+        for node in nodes:
+            node.wait_until_said(f"waiting for the broker at localhost:{kept.port}: Connection refused")
+        kept.running.start()
+        for node in nodes:
+            node.wait_until_said("is there; it goes on")
+            node.wait_until_said("waiting for bootstrap")
+        result = run.bootstrap().document()
+        assert [node.document()["estimate"] for node in nodes] == [result["estimate"]] * 3
+        assert result["transport"] == "mqtt"
+        refused = {
+            entry["observer"] for entry in json.loads((tmp_path / "boot" / "audit.json").read_text())["refusals"]
+        }
+        assert "broker" in refused
+        assert judge_folder(run.gathered()).verification.verified == COMPLETE
+        for user in ("bootstrap", "node-0001"):
+            assert not asyncio.run(_is_kept(kept.broker, kept.login(user))), "the session is over with the run"
+        token = JoinToken.from_text((tmp_path / "boot" / "tokens" / "0000.token").read_text())
+        assert token.address == f"mqtts://localhost:{kept.port}/{result['run_id']}/bootstrap"
+
+
+async def _is_kept(broker: object, login: object) -> bool:
+    client = Client(broker, login, lambda _payload: None, lambda _number, _code: None)  # type: ignore[arg-type]
+    kept = await client.enter(f"p2pdp/any/{login.user}")  # type: ignore[attr-defined]
+    await client.leave(forget=True)
+    return kept
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
+def test_the_broker_goes_away_in_mid_run_and_comes_back(tmp_path: Path, how: signal.Signals) -> None:
+    with keeping(tmp_path, 3) as kept, Brokered(tmp_path, complete(3, 15_000), 3, kept) as run:
+        bootstrap, nodes = run.bootstrap(), run.all_nodes(*SHARED)
+        for _ in range(2):
+            run.wait_for_growth(1)
+            kept.running.stop(how)
+            nodes[0].wait_until_said("waiting for the broker")
+            kept.running.start()
+        result = bootstrap.document()
+        assert [node.document()["estimate"] for node in nodes] == [result["estimate"]] * 3
+        assert result["missing"] == []
+        assert judge_folder(run.gathered()).verification.verified == COMPLETE
+
+
+def test_nodes_and_bootstrap_are_killed_and_come_back(tmp_path: Path) -> None:
+    with keeping(tmp_path, 3) as kept, Brokered(tmp_path, ring(3, 1500), 3, kept) as run:
+        bootstrap, nodes = run.bootstrap(), run.all_nodes(*SHARED)
+        run.wait_for_growth(2)
+        nodes[2].kill()
+        nodes[2] = run.node(2, *SHARED)
+        run.wait_for_growth(0)
+        bootstrap.kill()
+        bootstrap = run.bootstrap_again()
+        run.wait_for_growth(1)
+        nodes[0].interrupt()
+        nodes[0] = run.node(0, *SHARED)
+        result = bootstrap.document()
+        assert [node.document()["estimate"] for node in nodes] == [result["estimate"]] * 3
+        assert judge_folder(run.gathered()).verification.verified == COMPLETE
+
+
+def test_users_with_certificates(tmp_path: Path) -> None:
+    with (
+        keeping(tmp_path, 2, certificates=True) as kept,
+        Brokered(tmp_path, ring(2, 3), 2, kept, certificates=True) as run,
+    ):
+        bootstrap, nodes = run.bootstrap(), run.all_nodes()
+        assert [node.document()["estimate"] for node in nodes] == [bootstrap.document()["estimate"]] * 2
+        mine = kept.folder / "users" / "node-0001"
+        foreign = Authority(datetime.now(UTC))
+        ours = {"a stranger's": foreign.client("node-0001", datetime.now(UTC))}
+        for pair in ours.values():
+            (mine / "client.pem").write_bytes(pair.certificate)
+            (mine / "client.key").write_bytes(pair.key)
+            run.start("again", "node", "n1.toml", "--out", "again").fails(
+                6, "does not accept our side of TLS", "unknown ca"
+            )
+        old = foreign.client("node-0001", datetime.now(UTC) - timedelta(days=10), days=1)
+        (mine / "client.pem").write_bytes(old.certificate)
+        (mine / "client.key").write_bytes(old.key)
+        run.start("old", "node", "n1.toml", "--out", "old").fails(6, "[transport] certificate", "expired on")
+
+
+def test_wrong_secrets_are_one_clear_error(tmp_path: Path) -> None:
+    with keeping(tmp_path, 2, ["outsider"]) as kept, Brokered(tmp_path, ring(2, 3), 2, kept) as run:
+        run.bootstrap()
+        wrong = tmp_path / "wrong"
+        wrong.write_text("no such password\n")
+        wrong.chmod(0o600)
+        there = kept.transport("node-0001")
+        own = str(kept.folder / "users" / "node-0001" / "password")
+        cases = {
+            "password": (there.replace(own, str(wrong)), 6, ("refuses us", "not by this password")),
+            "user": (there.replace('"node-0001"', '"nobody"'), 6, ("refuses us",)),
+            "port": (f"{there}port = {_closed_port(run)}\n", 6, ("does not speak TLS",)),
+            "host": (f'{there}host = "127.0.0.2"\n', 6, ("certificate that is not accepted",)),
+            "mode": (there.replace(own, str(_readable(tmp_path))), 2, ("everybody may read it",)),
+            "key": (f'{there}key = "{own}"\n', 2, ("[transport] key",)),
+        }
+        foreign = tmp_path / "foreign.pem"
+        foreign.write_bytes(Authority(datetime.now(UTC)).pair.certificate)
+        cases["ca"] = (there.replace(f"{kept.folder}/ca.pem", str(foreign)), 6, ("certificate that is not accepted",))
+        cases["no ca"] = (there.replace("ca =", "# ca ="), 6, ("certificate that is not accepted",))
+        for name, (text, code, words) in cases.items():
+            run.write(1, "", text, {})
+            run.start(name, "node", "n1.toml", "--out", name).fails(code, *words)
+        expired = Authority(datetime.now(UTC) - timedelta(days=10))
+        pair = expired.server(["localhost"], datetime.now(UTC) - timedelta(days=10), days=1)
+        kept.running.stop()
+        for name, content in (("server.pem", pair.certificate), ("server.key", pair.key)):
+            (kept.folder / "broker" / name).write_bytes(content)
+        (kept.folder / "ca.pem").write_bytes(expired.pair.certificate)
+        kept.running.start()
+        run.write(1, "", there, {})
+        run.start("expired", "node", "n1.toml", "--out", "expired").fails(6, "not accepted", "certificate has expired")
+
+
+def _closed_port(run: Brokered) -> int:
+    """Where somebody listens who speaks no TLS: a broker in clear would do the same."""
+    bound = socket.create_server(("127.0.0.1", 0))
+    run.plain = bound  # type: ignore[attr-defined]
+
+    def answer() -> None:
+        with suppress(OSError):
+            while True:
+                other, _ = bound.accept()
+                other.sendall(b"HTTP/1.0 400 no\r\n\r\n")
+                other.close()
+
+    import threading
+
+    threading.Thread(target=answer, daemon=True).start()
+    return int(bound.getsockname()[1])
+
+
+def _readable(place: Path) -> Path:
+    path = place / "readable"
+    path.write_text("secret\n")
+    path.chmod(0o644)
+    return path
+
+
+def test_a_foreign_client_with_a_password_disturbs_nobody(tmp_path: Path) -> None:
+    with keeping(tmp_path, 3, ["outsider"]) as kept, Brokered(tmp_path, complete(3, 4000), 3, kept) as run:
+        bootstrap, nodes = run.bootstrap(), run.all_nodes(*SHARED)
+        run.wait_for_growth(1)
+        run_id = JoinToken.from_text((tmp_path / "boot" / "tokens" / "0000.token").read_text()).address.split("/")[3]
+        asyncio.run(_disturb(kept.broker, kept.login("outsider"), run_id))
+        result = bootstrap.document()
+        assert [node.document()["estimate"] for node in nodes] == [result["estimate"]] * 3
+        faults = [node.document()["faults"] for node in nodes]
+        assert any("malformed_packet" in each for each in faults), faults
+        assert any("unknown_call" in each for each in faults), faults
+        assert judge_folder(run.gathered()).verification.verified == COMPLETE
+
+
+async def _disturb(broker: object, login: object, run_id: str) -> None:
+    """Garbage, calls that nobody takes up, frames of calls that are none, and more than a frame can hold."""
+    settled = asyncio.Event()
+    missing: set[int] = set()
+
+    def done(number: int, _code: int) -> None:
+        missing.discard(number)
+        if not missing:
+            settled.set()
+
+    client = Client(broker, login, lambda _payload: None, done)  # type: ignore[arg-type]
+    await client.enter(f"p2pdp/{run_id}/outsider")
+    boxed = encode_frame(Kind.BOXED, 1, bytes(250))
+    me = b"outsider"
+    for turn in range(100):
+        call = turn.to_bytes(8, "big")
+        for station, peer in (("node-0000", 0), ("node-0001", 1), ("bootstrap", -1)):
+            for payload in (
+                b"garbage" * 10,
+                b"",
+                packet_head(Act.CALL, call, peer, me, from_caller=True),
+                packet_head(Act.FRAME, call, peer, me, from_caller=True) + boxed,
+                packet_head(Act.FRAME, bytes(8), peer, b"node-0002", from_caller=True) + boxed,
+                packet_head(Act.END, call, peer, b"node-0002", from_caller=False),
+                packet_head(Act.FRAME, call, peer, me, from_caller=True) + bytes(300_000),
+            ):
+                missing.add(client.publish_now(f"p2pdp/{run_id}/{station}", payload, None))
+    await asyncio.wait_for(settled.wait(), 30)
+    await client.leave(forget=True)
+
+
+def test_two_under_one_name_end_in_an_error(tmp_path: Path) -> None:
+    with keeping(tmp_path, 2) as kept, Brokered(tmp_path, ring(2, 3), 2, kept) as run:
+        run.bootstrap()
+        first = run.node(0)
+        wait_for(lambda: "enrolled" in run.started[0].said, "the first node is there")
+        run.write(1, "", kept.transport("node-0000"), {})
+        second = run.node(1)
+        wait_for(lambda: not (first.running and second.running), "one of them gives up")
+        (second if first.running else first).fails(6, "somebody else may come", "under the name node-0000")

@@ -1,0 +1,74 @@
+"""What is particular to calls; the contract suite says the rest."""
+
+from __future__ import annotations
+
+from p2pdp.core.ids import BOOTSTRAP, CURATOR
+from p2pdp.crypto.entropy import random_bytes
+from p2pdp.transports import mqtt as calls
+from p2pdp.transports.mqtt import MqttNetwork, MqttTransport
+from p2pdp.transports.mqtt_places import Login, Place
+from tests.transports.worlds import MqttWorld, Node, live
+
+mqtt = live(MqttTransport)
+
+
+def frame(sender: int, text: str = "") -> bytes:
+    return (bytes((1, sender)) + text.encode()).ljust(256, b"\x07")
+
+
+@mqtt
+async def test_a_call_is_repeated_until_it_is_taken(world: MqttWorld) -> None:
+    one = world.node(1)
+    two = world.node(2)
+    two.believe()
+    world.stations[2] = world.of[two].place.name  # where nobody listens yet
+    one.send(2, frame(1, "early"))
+    await world.listen(two)
+    await two.until_frames(frame(1, "early"))
+    assert one.told == two.told == []
+
+
+@mqtt
+async def test_a_station_that_was_killed_and_came_back_ends_old_calls(world: MqttWorld) -> None:
+    """Its broker kept what came meanwhile; the frames of calls that it does not know any more are answered."""
+    one, two = await world.listening(1), await world.listening(2)
+    one.send(2, frame(1))
+    await two.until_frames(frame(1))
+    for call in list(world.of[two].calls.values()):
+        call._ended()  # as if its process had been killed: it says nothing
+    one.send(2, frame(1, "to nobody"))
+    await one.until_told(("lost", 2))
+    one.send(2, frame(1, "again"))
+    await two.until_frames(frame(1), frame(1, "again"))
+    assert world.of[two].faults == {"unknown_call": 1}
+
+
+@mqtt
+async def test_a_network_knows_where_roles_are_and_believes_no_strange_name(world: MqttWorld) -> None:
+    def network(name: str) -> MqttNetwork:
+        place = Place(world.broker, Login(f"{world.run}-{name}"), world.run, name)
+        return MqttNetwork(place, random_bytes, "roles")
+
+    roles, mine = network("roles"), network("mine")
+    boss, curator, one = Node(BOOTSTRAP), Node(CURATOR), Node(1)
+    for node, its in ((boss, roles), (curator, roles), (one, mine)):
+        node.transport = its.attach(node, {3: ("a/b", 1), 4: ("+", 1)}.get)
+    for node in (boss, curator):
+        roles.serve(node.peer, node.transport)
+    for its in (roles, mine):
+        assert its.address is None
+        await its.listen()
+    for peer in (BOOTSTRAP, CURATOR, 3, 4, 5):
+        one.send(peer, frame(1, str(peer)))
+    await boss.until_frames(frame(1, "-1"))
+    await curator.until_frames(frame(1, "-2"))
+    roles.close()
+    mine.close()
+    assert mine.faults == {}
+    for node in (one, boss, curator):
+        await node.transport.close()
+    assert {call for call in (mine._station.calls, roles._station.calls) if call} == set()
+
+
+def test_calls_are_repeated_within_seconds() -> None:
+    assert calls.CALL_S < calls.CALL_MAX_S < 10

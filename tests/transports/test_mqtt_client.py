@@ -1,0 +1,138 @@
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from pathlib import Path
+
+import aiomqtt
+import pytest
+import uvloop
+
+from p2pdp.core.errors import NotReady
+from p2pdp.transports.mqtt_client import Client
+from p2pdp.transports.mqtt_places import Broker, Login
+from tests.transports.mosquitto import PLAIN, Mosquitto, free_port, shared_broker
+
+TOPIC = "p2pdp/test/"
+
+
+class End:
+    """A client, and what it heard."""
+
+    def __init__(self, broker: Broker, name: str) -> None:
+        self.name = name
+        self.heard: list[bytes] = []
+        self.settled: list[tuple[int, int]] = []
+        self._news = asyncio.Event()
+        self.client = Client(broker, Login(name), self._hear, self._settle)
+
+    def _hear(self, payload: bytes) -> None:
+        self.heard.append(payload)
+        self._news.set()
+
+    def _settle(self, number: int, code: int) -> None:
+        self.settled.append((number, code))
+        self._news.set()
+
+    async def enter(self) -> bool:
+        return await self.client.enter(TOPIC + self.name)
+
+    async def until(self, happened: Callable[[], bool]) -> None:
+        async with asyncio.timeout(20):
+            while not happened():
+                self._news.clear()
+                await self._news.wait()
+
+
+def play(story: Callable[[], Awaitable[None]]) -> None:
+    for factory in (asyncio.new_event_loop, uvloop.new_event_loop):
+        with asyncio.Runner(loop_factory=factory) as runner:
+            runner.run(story())  # type: ignore[arg-type]
+
+
+def test_what_comes_while_a_client_is_away_is_kept_and_nothing_once_it_is_forgotten() -> None:
+    broker, runs = shared_broker(), iter(range(2))
+
+    async def story() -> None:
+        turn = next(runs)
+        one, two = End(broker, f"a{turn}"), End(broker, f"b{turn}")
+        assert (await one.enter(), await two.enter()) == (False, False)
+        await two.client.leave(forget=False)
+        numbers = [one.client.publish_now(TOPIC + two.name, bytes([each]), None) for each in range(250)]
+        await one.until(lambda: len(one.settled) == 250)
+        assert [number for number, _ in one.settled] == numbers
+        again = End(broker, two.name)
+        assert await again.enter()
+        await again.until(lambda: len(again.heard) == 250)
+        assert again.heard == [bytes([each]) for each in range(250)]
+        for end in (one, again):
+            await end.client.leave(forget=True)
+        kept = True
+        while kept:  # the broker may take the next connection before it has read the last word of the one before
+            last = End(broker, two.name)
+            kept = await last.enter()
+            await last.client.leave(forget=True)
+
+    play(story)
+
+
+def test_a_broker_that_goes_away_is_a_passing_trouble(tmp_path: Path) -> None:
+    with Mosquitto(tmp_path) as running:
+
+        async def story() -> None:
+            one = End(running.broker, "a")
+            await one.enter()
+            running.stop()
+            await one.client.until_lost()
+            await one.client.leave(forget=True)
+            nobody = End(running.broker, "a")
+            with pytest.raises(aiomqtt.MqttError) as caught:
+                await nobody.enter()
+            assert nobody.client.why(caught.value) == "Connection refused"
+            await nobody.client.leave(forget=True)
+            running.start()
+
+        play(story)
+
+
+def test_a_refusal_is_none(tmp_path: Path) -> None:
+    settings = PLAIN.replace("anonymous true", "anonymous false")
+    with Mosquitto(tmp_path, settings=settings) as running:
+
+        async def story() -> None:
+            one = End(running.broker, "a")
+            with pytest.raises(NotReady, match=rf"the broker at 127\.0\.0\.1:{running.port} refuses us"):
+                await one.enter()
+            await one.client.leave(forget=True)
+
+        play(story)
+
+
+def test_somebody_else_at_that_port() -> None:
+    """One that hangs up, and one that says nothing."""
+
+    async def story() -> None:
+        async def hang_up(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            writer.close()
+            with suppress(OSError):
+                await writer.wait_closed()
+
+        port = free_port()
+        async with await asyncio.start_server(hang_up, "127.0.0.1", port):
+            one = End(Broker("127.0.0.1", port), "a")
+            with pytest.raises(aiomqtt.MqttError) as caught:
+                await one.enter()
+            assert one.client.why(caught.value)
+            await one.client.leave(forget=True)
+        with socket.create_server(("127.0.0.1", port)):
+            silent = asyncio.ensure_future((two := End(Broker("127.0.0.1", port), "a")).enter())
+            await asyncio.sleep(0.1)
+            silent.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await silent
+            await two.client.leave(forget=True)
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+
+    play(story)
