@@ -1,0 +1,69 @@
+"""`p2pdp keygen`: an identity, or all that a broker and its users need to know each other."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from p2pdp.cli.options import AsJson, print_document
+from p2pdp.core.errors import UsageError
+from p2pdp.core.stations import ROLES_STATION, user_station
+
+TLS_PORT = 8883
+
+
+def keygen(
+    out: Annotated[Path, typer.Option(metavar="DIR", help="The folder to make.")],
+    tls: Annotated[
+        bool, typer.Option("--tls", help="A private authority, certificates, and a broker's settings, no identity.")
+    ] = False,
+    name: Annotated[
+        list[str] | None, typer.Option(metavar="HOST", help="With --tls: by what names the broker is called.")
+    ] = None,
+    user: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="With --tls: who may come to the broker.")
+    ] = None,
+    nodes: Annotated[
+        int, typer.Option(help="With --tls: so many further users, node-0000 and so on, and bootstrap.")
+    ] = 0,
+    certificates: Annotated[
+        bool, typer.Option("--certificates", help="With --tls: users have certificates instead of passwords.")
+    ] = False,
+    port: Annotated[int, typer.Option(help="With --tls: where the broker listens.")] = TLS_PORT,
+    place: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PATH", help="With --tls: where the broker will find DIR/broker; its data goes beside it."
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Makes an identity: a secret signing key and its public half."""
+    from p2pdp import api
+
+    if not tls:
+        if name or user or nodes or certificates or place or port != TLS_PORT:
+            raise UsageError("--name, --user, --nodes, --certificates, --port and --place: only with --tls")
+        public = api.keygen(out)
+        if as_json:
+            print_document({"identity": public, "folder": str(out)})
+        else:
+            print(f"{out}: identity {public}")
+        return
+    from p2pdp.files.broker_folder import BrokerWishes, write_broker_folder
+
+    if nodes < 0 or not 0 < port < 1 << 16:
+        raise UsageError("--nodes: must not be negative; --port: must be from 1 to 65535")
+    users = [*(user or ()), *([ROLES_STATION, *map(user_station, range(nodes))] if nodes else ())]
+    wishes = BrokerWishes(name or ["localhost", "127.0.0.1"], users, port, certificates, place)
+    write_broker_folder(out, wishes, datetime.now(UTC))
+    if as_json:
+        print_document({"folder": str(out), "names": list(wishes.names), "users": users})
+        return
+    print(f"{out}/broker: for the broker, mosquitto -c {out}/broker/mosquitto.conf")
+    if users:
+        print(f"{out}/users: a folder for each of {len(users)} users, to be given over a way that both trust")
+    print(f"{out}/ca.key: stays with you")
