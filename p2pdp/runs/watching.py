@@ -1,0 +1,198 @@
+"""Watching a run, or a node: what happens goes to the log and into the status that HTTP shows, and renews the index.
+
+Status and metrics are a fold over what the log is told, so that neither can hold what may be in no log. HTTP has a
+thread of its own, and so has the index: neither readers nor databases delay a run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from ipaddress import ip_address
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from p2pdp.core.errors import UsageError
+from p2pdp.core.happenings import Happening, Notify, faults_to_tell, happening
+from p2pdp.crypto.addresses import AddressError, join_address, split_address
+from p2pdp.files.reading import read_bytes
+from p2pdp.node.clock import Clock
+from p2pdp.node.keys import durable_token
+from p2pdp.node.listening import listen_at
+from p2pdp.node.memory import resident_bytes
+from p2pdp.node.worker import working
+from p2pdp.runs.indexing import REFRESH_S, SQLITE, Refresher, index_url
+
+if TYPE_CHECKING:
+    from p2pdp.index.store import Index
+    from p2pdp.web.guard import Guard
+    from p2pdp.web.status import Status
+
+
+@dataclass(frozen=True)
+class HttpOptions:
+    """As the command line has them. `stays`: goes on after the run is over."""
+
+    listen: str
+    version: str
+    token_file: Path | None = None
+    is_open: bool = False
+    certificate: Path | None = None
+    key: Path | None = None
+    names: tuple[str, ...] = ()
+    stays: bool = False
+
+
+@dataclass(frozen=True)
+class Watching:
+    http: HttpOptions | None = None
+    index: str | None = None
+
+
+UNWATCHED: Final = Watching()
+
+
+class Watch:
+    """What a run tells of itself; to be used from one thread, and `status` read from any."""
+
+    def __init__(self, status: Status, notify: Notify, clock: Clock, nudge: Callable[[], None]) -> None:
+        self.status = status
+        self._notify = notify
+        self._clock = clock
+        self._nudge = nudge
+        self._told_faults: dict[str, int] = {}
+
+    def notify(self, told: Happening) -> None:
+        self.status = self.status.after(told, self._clock.now_s())
+        self._notify(told)
+        self._nudge()
+
+    def ready(self, count: int, going: bool) -> None:
+        self.status = self.status.counted(count, self.status.faults)
+        if going and self.status.state == "gathering":
+            self.notify(happening("begun"))
+        self._nudge()
+
+    def beat(self, faults: Mapping[str, int]) -> None:
+        self.status = self.status.counted(self.status.ready, faults)
+        for told in faults_to_tell(faults, self._told_faults):
+            self.notify(told)
+
+
+@dataclass(frozen=True)
+class _Shown:
+    """What HTTP shows (`web.front.Exhibits`)."""
+
+    watch: Watch
+    folder: Path | None
+    index: Index | None
+    clock: Clock
+
+    def status(self) -> Status:
+        return self.watch.status
+
+    def now_s(self) -> float:
+        return self.clock.now_s()
+
+    def resident_bytes(self) -> int | None:
+        return resident_bytes()
+
+    def file(self, name: str) -> bytes | None:
+        try:
+            return None if self.folder is None else read_bytes(self.folder / name)
+        except UsageError:
+            return None
+
+    def runs(self, limit: int, offset: int) -> dict[str, Any]:
+        from p2pdp.index.store import IndexBroken
+        from p2pdp.web.front import NoIndex
+
+        if self.index is None:
+            raise NoIndex("this server was started without an index")
+        try:
+            listed = self.index.runs(limit, offset)
+        except IndexBroken:
+            raise NoIndex("the index does not answer") from None
+        for run in listed["runs"]:
+            del run["folder"]  # where this machine keeps its files is nobody else's business
+        return listed
+
+
+@contextmanager
+def watched(
+    options: Watching, status: Callable[[float], Status], folder: Path | None, notify: Notify
+) -> Iterator[Watch]:
+    """For the time of a run; `status` makes the first one, given the time. Refuses wrong options at once."""
+    clock = Clock()
+    with ExitStack() as stack:
+        serve = None if options.http is None else _server(options.http, stack, notify)
+        index = None if folder is None else _index(options, folder, notify)
+        nudge: Callable[[], None] = lambda: None  # noqa: E731
+        if index is not None and folder is not None:
+            nudge = stack.enter_context(working(Refresher(index, folder, notify).refresh, REFRESH_S))
+        watch = Watch(status(clock.now_s()), notify, clock, nudge)
+        if serve is not None:
+            serve(_Shown(watch, folder, index, Clock()))
+        yield watch
+
+
+def _index(options: Watching, folder: Path, notify: Notify) -> Index | None:
+    """The one that was asked for; beside HTTP one in the folder, if that is installed."""
+    from p2pdp.index.store import Index
+
+    if options.index is not None:
+        return Index(index_url(options.index, folder))
+    if options.http is None:
+        return None
+    try:
+        return Index(index_url(SQLITE, folder))
+    except UsageError as error:
+        notify(happening("index_broken", reason=str(error)))
+        return None
+
+
+def _server(options: HttpOptions, stack: ExitStack, notify: Notify) -> Callable[[_Shown], None]:
+    """Takes the socket and gives what begins to answer on it."""
+    from p2pdp.web.front import Front
+    from p2pdp.web.server import serving
+    from p2pdp.web.tls import server_tls
+
+    if (options.certificate is None) != (options.key is None):
+        raise UsageError("--http-cert, --http-key: TLS needs both of them")
+    tls = None if options.certificate is None else server_tls(str(options.certificate), str(options.key))
+    try:
+        host, port = split_address(options.listen)
+    except AddressError as error:
+        raise UsageError(f"--http {options.listen}: {error}") from None
+    bound = listen_at((host, port), "--http")
+    stack.callback(bound.close)
+    inside = ip_address(bound.getsockname()[0].partition("%")[0]).is_loopback
+    if not inside and options.token_file is None and not options.is_open:
+        raise UsageError(
+            f"--http {options.listen}: others can reach this; add --http-token-file FILE, which makes a read token, "
+            "or --http-open if whoever can reach it may read"
+        )
+    guard = _guard(options, notify)
+    url = f"{'http' if tls is None else 'https'}://{join_address(host, bound.getsockname()[1])}/"
+    if not inside and tls is None:
+        what = "what is served" if guard.token is None else "and learns the read token"
+        notify(happening("http_clear", listen=options.listen, what=what))
+
+    def serve(shown: _Shown) -> None:
+        stack.enter_context(serving(Front(shown, guard, options.version), bound, tls))
+        notify(happening("http", url=url))
+
+    return serve
+
+
+def _guard(options: HttpOptions, notify: Notify) -> Guard:
+    from p2pdp.web.guard import Guard, check_token
+
+    token = None
+    if options.token_file is not None:
+        text, is_new = durable_token(options.token_file)
+        if is_new:
+            notify(happening("http_token", file=str(options.token_file)))
+        token = check_token(text, str(options.token_file))
+    return Guard(options.names, token)

@@ -1,0 +1,1 @@
+"""What people and tools ask over HTTP about a run, and a node."""

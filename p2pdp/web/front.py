@@ -1,0 +1,160 @@
+"""What is answered to which request: a pure function of the request and of what there is to be shown.
+
+Guarantee: no request changes anything; only GET and HEAD are answered; every path is one of a fixed table, so that none
+leads to a file that is not meant to be read. The probes are open, all else asks for the read token where there is one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Any, Final, Protocol
+from urllib.parse import parse_qsl
+
+from p2pdp.report.page.style import POLICY
+from p2pdp.web.answers import JSON, Answer, document, problem
+from p2pdp.web.guard import Guard, Header
+from p2pdp.web.metrics import CONTENT_TYPE, metrics_text
+from p2pdp.web.openapi import LIMIT, LIMIT_MAX, OFFSET_MAX, description
+from p2pdp.web.status import Status
+
+TARGET_CHARS_MAX: Final = 2048
+PAGE_POLICY: Final = f"{POLICY}; frame-ancestors 'none'"
+RESULT: Final = "result.json"
+AUDIT: Final = "audit.json"
+REPORT: Final = "report.html"
+_METHODS: Final = ("GET", "HEAD")
+
+
+class NoIndex(Exception):
+    """There is no index, or it cannot be asked; the text says why."""
+
+
+class Exhibits(Protocol):
+    """What there is to be shown; `file` and `runs` may take their time, and are called from threads of their own."""
+
+    def status(self) -> Status: ...
+
+    def now_s(self) -> float: ...
+
+    def resident_bytes(self) -> int | None: ...
+
+    def file(self, name: str) -> bytes | None:
+        """Of the run's folder; None while it is not there."""
+
+    def runs(self, limit: int, offset: int) -> Mapping[str, Any]:
+        """May raise `NoIndex`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    method: str
+    target: str
+    header: Header
+
+
+@dataclass(frozen=True)
+class _Route:
+    answer: Callable[[Mapping[str, int]], Answer]
+    is_open: bool = False
+    takes_time: bool = False
+    parameters: tuple[str, ...] = ()
+
+
+class Front:
+    def __init__(self, exhibits: Exhibits, guard: Guard, version: str) -> None:
+        self._exhibits = exhibits
+        self._guard = guard
+        self._version = version
+        whole = exhibits.status().role == "bootstrap"
+        self._description = description(version, whole=whole)
+        self._routes = {
+            "/healthz": _Route(lambda _: document({"status": "ok"}), is_open=True),
+            "/readyz": _Route(lambda _: self._readiness(), is_open=True),
+            "/metrics": _Route(lambda _: self._metrics()),
+            "/openapi.json": _Route(lambda _: document(self._description)),
+        }
+        if whole:
+            self._routes |= {
+                "/": _Route(lambda _: Answer(HTTPStatus.FOUND, b"", JSON, more=(("Location", "/report.html"),))),
+                "/report.html": _Route(lambda _: self._file(REPORT, "text/html; charset=utf-8"), takes_time=True),
+                "/api/v1/run": _Route(lambda _: document(self._status.to_json(self._exhibits.now_s()))),
+                "/api/v1/result": _Route(lambda _: self._file(RESULT, JSON), takes_time=True),
+                "/api/v1/audit": _Route(lambda _: self._file(AUDIT, JSON), takes_time=True),
+                "/api/v1/runs": _Route(self._runs, takes_time=True, parameters=("limit", "offset")),
+            }
+
+    @property
+    def _status(self) -> Status:
+        return self._exhibits.status()
+
+    def takes_time(self, request: Request) -> bool:
+        """Whether the answer may wait for a disk or a database."""
+        route = self._routes.get(request.target.partition("?")[0])
+        return route is not None and route.takes_time
+
+    def answer(self, request: Request) -> Answer:
+        path, _, query = request.target.partition("?")
+        if not path.startswith("/") or len(request.target) > TARGET_CHARS_MAX:
+            return problem(HTTPStatus.BAD_REQUEST, "the target must be a path, and a short one")
+        refused = self._guard.refuses_host(request.header)
+        if refused is not None:
+            return refused
+        route = self._routes.get(path)
+        if route is None or not route.is_open:
+            refused = self._guard.refuses_reader(request.header)
+            if refused is not None:
+                return refused
+        if route is None:
+            return problem(HTTPStatus.NOT_FOUND, "there is nothing here; /openapi.json tells what there is")
+        if request.method not in _METHODS:
+            return problem(HTTPStatus.METHOD_NOT_ALLOWED, "this is for reading only", ("Allow", ", ".join(_METHODS)))
+        lengths = request.header("Content-Length")
+        if request.header("Transfer-Encoding") or any(length.strip() != "0" for length in lengths):
+            return problem(HTTPStatus.BAD_REQUEST, "a question has no body")
+        try:
+            numbers = _numbers(query, route.parameters)
+        except ValueError as error:
+            return problem(HTTPStatus.BAD_REQUEST, str(error))
+        return route.answer(numbers)
+
+    def _readiness(self) -> Answer:
+        status = self._status
+        code = HTTPStatus.OK if status.is_ready else HTTPStatus.SERVICE_UNAVAILABLE
+        return document({"ready": status.is_ready, "state": status.state}, code)
+
+    def _metrics(self) -> Answer:
+        shown = self._exhibits
+        text = metrics_text(self._status, self._version, shown.now_s(), shown.resident_bytes())
+        return Answer(HTTPStatus.OK, text.encode(), CONTENT_TYPE)
+
+    def _file(self, name: str, content_type: str) -> Answer:
+        body = self._exhibits.file(name)
+        if body is None:
+            over = self._status.state == "done"
+            why = f"this run left no {name}" if over else "the run is not over; /api/v1/run tells how far it is"
+            return problem(HTTPStatus.NOT_FOUND, why)
+        answer = Answer(HTTPStatus.OK, body, content_type)
+        return answer if content_type == JSON else Answer(HTTPStatus.OK, body, content_type, PAGE_POLICY)
+
+    def _runs(self, numbers: Mapping[str, int]) -> Answer:
+        try:
+            return document(self._exhibits.runs(numbers.get("limit", LIMIT), numbers.get("offset", 0)))
+        except NoIndex as error:
+            return problem(HTTPStatus.SERVICE_UNAVAILABLE, str(error))
+
+
+def _numbers(query: str, known: tuple[str, ...]) -> dict[str, int]:
+    """The parameters of a query, each a number in its range and given once; `ValueError` otherwise."""
+    found: dict[str, int] = {}
+    for name, text in parse_qsl(query, keep_blank_values=True, max_num_fields=8):
+        if name not in known or name in found:
+            expected = f"are {' and '.join(known)}, each once" if known else "there are none"
+            raise ValueError(f"a parameter is unknown here, or given twice: {expected}")
+        least, most = (1, LIMIT_MAX) if name == "limit" else (0, OFFSET_MAX)
+        number = int(text) if text.isascii() and text.isdigit() and len(text) <= len(str(most)) else -1
+        if not least <= number <= most:
+            raise ValueError(f"{name} must be a number from {least} to {most}")
+        found[name] = number
+    return found

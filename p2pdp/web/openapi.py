@@ -1,0 +1,168 @@
+"""The OpenAPI description of what `front.py` answers; tests hold the one against the other."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from p2pdp.web.status import BOOTSTRAP_STATES, NODE_STATES
+
+LIMIT: Final = 100
+LIMIT_MAX: Final = 1000
+OFFSET_MAX: Final = 1_000_000_000
+
+Schema = dict[str, Any]
+
+_TEXT: Final[Schema] = {"type": "string"}
+_COUNT: Final[Schema] = {"type": "integer", "minimum": 0}
+_COUNTS: Final[Schema] = {"type": "object", "additionalProperties": _COUNT}
+_SECONDS: Final[Schema] = {"type": "number", "minimum": 0}
+_MAYBE_SECONDS: Final[Schema] = {"type": ["number", "null"]}
+_FLAG: Final[Schema] = {"type": "boolean"}
+_MAYBE_COUNT: Final[Schema] = {"type": ["integer", "null"], "minimum": 0}
+_MAYBE_TEXT: Final[Schema] = {"type": ["string", "null"]}
+_NUMBERS: Final[Schema] = {"type": ["number", "null", "array", "string"]}  # infinity is the string "inf"
+
+
+def _object(properties: dict[str, Schema]) -> Schema:
+    """All of these are there, and more may come."""
+    return {"type": "object", "properties": properties, "required": sorted(properties)}
+
+
+def _list(items: Schema) -> Schema:
+    return {"type": "array", "items": items}
+
+
+_PROBLEM: Final = _object({"type": _TEXT, "title": _TEXT, "status": {"type": "integer"}, "detail": _TEXT})
+_RESULT: Final = _object(
+    {
+        "run_id": _TEXT,
+        "protocol": _TEXT,
+        "nodes": _COUNT,
+        "started": _MAYBE_TEXT,
+        "seconds": {"type": "number"},
+        "startup_seconds": {"type": "number"},
+        "messages": _MAYBE_COUNT,
+        "estimate": _NUMBERS,
+        "standard_error": _NUMBERS,
+        "truth": _NUMBERS,
+        "error": _NUMBERS,
+        "missing": _list(_COUNT),
+        "faults": _COUNTS,
+    }
+)
+_AUDIT: Final = _object(
+    {
+        "run_id": _TEXT,
+        "protocol": _TEXT,
+        "nodes": _COUNT,
+        "delta": {"type": "number"},
+        "verified": {"enum": ["complete", "incomplete"]},
+        "claims": _list({"type": "object"}),
+        "refusals": _list({"type": "object"}),
+    }
+)
+_RUN: Final = _object(
+    {
+        "run_id": _MAYBE_TEXT,
+        "protocol": _MAYBE_TEXT,
+        "state": {"enum": list(BOOTSTRAP_STATES)},
+        "nodes": _MAYBE_COUNT,
+        "enrolled": _COUNT,
+        "n": _MAYBE_COUNT,
+        "ready": _COUNT,
+        "excluded": _list(_COUNT),
+        "blocked_by": {"type": ["integer", "string", "null"]},
+        "started": _MAYBE_TEXT,
+        "resumed": _FLAG,
+        "seconds": {"type": "object", "additionalProperties": _SECONDS},
+        "faults": _COUNTS,
+    }
+)
+_LISTED: Final = _object(
+    {
+        "run_id": _TEXT,
+        "protocol": _TEXT,
+        "transport": _TEXT,
+        "nodes": _COUNT,
+        "n": _MAYBE_COUNT,
+        "state": _TEXT,
+        "started": _MAYBE_TEXT,
+        "seconds": _MAYBE_SECONDS,
+        "excluded": _COUNT,
+        "epsilon_max": _NUMBERS,
+    }
+)
+_RUNS: Final = _object({"runs": _list(_LISTED), "total": _COUNT})
+
+
+def description(version: str, *, whole: bool) -> dict[str, Any]:
+    """Of a bootstrap's server if `whole`, else of a node's, which has the probes and metrics."""
+    states = list(BOOTSTRAP_STATES if whole else NODE_STATES)
+    readiness = _object({"ready": _FLAG, "state": {"enum": states}})
+    paths = {
+        "/healthz": _get("Whether the process answers.", {"200": _json(_object({"status": {"const": "ok"}}))}),
+        "/readyz": _get(
+            "Whether others can get here what they come for.", {"200": _json(readiness), "503": _json(readiness)}
+        ),
+        "/metrics": _get("Counts and durations.", {"200": _content("text/plain", _TEXT), **_guarded()}),
+        "/openapi.json": _get("This description.", {"200": _json({"type": "object"}), **_guarded()}),
+    }
+    if whole:
+        absent = {"404": _problem("It is not there yet, or never will be.")}
+        paths |= {
+            "/": _get("Leads to the report.", {"302": {"description": "See /report.html."}, **_guarded()}),
+            "/report.html": _get(
+                "The report of the run.", {"200": _content("text/html", _TEXT), **absent, **_guarded()}
+            ),
+            "/api/v1/run": _get("How far the run is.", {"200": _json(_RUN), **_guarded()}),
+            "/api/v1/result": _get("result.json of the run.", {"200": _json(_RESULT), **absent, **_guarded()}),
+            "/api/v1/audit": _get("audit.json of the run.", {"200": _json(_AUDIT), **absent, **_guarded()}),
+            "/api/v1/runs": _get(
+                "Runs in the index, the newest first.",
+                {"200": _json(_RUNS), "503": _problem("There is no index, or it does not answer."), **_guarded()},
+                [_number("limit", 1, LIMIT_MAX, LIMIT), _number("offset", 0, OFFSET_MAX, 0)],
+            ),
+        }
+    for path in ("/healthz", "/readyz"):
+        paths[path]["get"]["security"] = []
+    schemes = {"bearer": {"type": "http", "scheme": "bearer"}, "basic": {"type": "http", "scheme": "basic"}}
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "p2pdp", "version": version, "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"}},
+        "security": [{}, {"bearer": []}, {"basic": []}],
+        "paths": paths,
+        "components": {"securitySchemes": schemes, "schemas": {"Problem": _PROBLEM}},
+    }
+
+
+def _get(summary: str, responses: dict[str, Any], parameters: list[Schema] | None = None) -> dict[str, Any]:
+    refused = {
+        "400": _problem("No question of this kind is answered."),
+        "421": _problem("The server is called by a name that it does not know."),
+    }
+    operation: dict[str, Any] = {"summary": summary, "responses": {**responses, **refused}}
+    if parameters:
+        operation["parameters"] = parameters
+    return {"get": operation}
+
+
+def _guarded() -> dict[str, Any]:
+    return {"401": _problem("The read token is missing or wrong.")}
+
+
+def _number(name: str, least: int, most: int, default: int) -> Schema:
+    schema = {"type": "integer", "minimum": least, "maximum": most, "default": default}
+    return {"name": name, "in": "query", "required": False, "schema": schema}
+
+
+def _content(kind: str, schema: Schema) -> Schema:
+    return {"description": "Here it is.", "content": {kind: {"schema": schema}}}
+
+
+def _json(schema: Schema) -> Schema:
+    return _content("application/json", schema)
+
+
+def _problem(why: str) -> Schema:
+    schema = {"$ref": "#/components/schemas/Problem"}
+    return {"description": why, "content": {"application/problem+json": {"schema": schema}}}

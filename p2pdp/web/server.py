@@ -1,0 +1,144 @@
+"""The HTTP server: aiohttp's, in a thread with a loop of its own, so that no reader ever delays the protocol.
+
+Guarantee: a connection carries one request and lives `CONNECTION_S` at most, whoever is slow, there are no more than
+`CONNECTIONS_MAX` of them, and none may send more than a question has. What goes wrong within is answered with 500 and
+told by its kind only. Leaving the context ends the thread and every connection.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+import ssl
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http import HTTPStatus
+from typing import Final
+
+from aiohttp import web
+from aiohttp.web_protocol import RequestHandler
+
+from p2pdp.web.answers import Answer, problem
+from p2pdp.web.front import Front, Request
+
+CONNECTIONS_MAX: Final = 64
+CONNECTION_S: Final = 30.0
+HEADER_BYTES_MAX: Final = 8192
+REQUEST_BYTES_MAX: Final = 32_768
+_HANDSHAKE_S: Final = 10.0
+_STOP_S: Final = 1.0
+_TURNS: Final = 3
+
+_quiet: Final = logging.getLogger("p2pdp.web")
+_quiet.setLevel(logging.CRITICAL + 1)  # the library would log requests, and quote what was wrong with them
+
+
+class _Handler(RequestHandler):
+    """One connection."""
+
+    __slots__ = ("_deadline", "_got_bytes", "_server")
+
+    def __init__(self, server: _Server, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__(
+            server, loop=loop, access_log=_quiet, logger=_quiet, max_line_size=HEADER_BYTES_MAX,
+            max_field_size=HEADER_BYTES_MAX, lingering_time=0.0, tcp_keepalive=False,
+        )  # fmt: skip
+        self._server = server
+        self._deadline: asyncio.TimerHandle | None = None
+        self._got_bytes = 0
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._deadline = asyncio.get_running_loop().call_later(CONNECTION_S, transport.abort)
+        super().connection_made(transport)
+        if len(self._server.connections) > CONNECTIONS_MAX:
+            transport.abort()
+
+    def connection_lost(self, exc: BaseException | None) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        self._got_bytes += len(data)
+        if self._got_bytes > REQUEST_BYTES_MAX and self.transport is not None:
+            self.transport.abort()
+            return
+        super().data_received(data)
+
+    def handle_error(
+        self,
+        request: web.BaseRequest,
+        status: int = 500,
+        exc: BaseException | None = None,
+        message: str | None = None,
+    ) -> web.StreamResponse:
+        """What is no HTTP; the library's own text would repeat it."""
+        found = HTTPStatus(status)
+        wrong = found is HTTPStatus.INTERNAL_SERVER_ERROR
+        return _response(problem(found, "this went wrong here" if wrong else "this is no request that can be read"))
+
+
+class _Server(web.Server):
+    def __call__(self) -> RequestHandler:
+        return _Handler(self, asyncio.get_running_loop())
+
+
+def _response(answer: Answer) -> web.Response:
+    response = web.Response(status=answer.status, body=answer.body)
+    for name, value in answer.headers:
+        if name == "Content-Type":
+            response.headers[name] = value
+        else:
+            response.headers.add(name, value)
+    response.headers["Server"] = "p2pdp"
+    response.force_close()
+    return response
+
+
+async def _answered(front: Front, asked: web.BaseRequest) -> web.StreamResponse:
+    request = Request(asked.method, asked.raw_path, lambda name: asked.headers.getall(name, []))
+    if front.takes_time(request):
+        return _response(await asyncio.to_thread(front.answer, request))
+    return _response(front.answer(request))
+
+
+@contextmanager
+def serving(front: Front, bound: socket.socket, tls: ssl.SSLContext | None) -> Iterator[None]:
+    """Answers on a socket that listens, until the context is left; the socket is closed then."""
+    loop = asyncio.new_event_loop()
+    ready, stop = threading.Event(), asyncio.Event()
+    handshake_s = None if tls is None else _HANDSHAKE_S
+
+    async def serve() -> None:
+        server = _Server(lambda asked: _answered(front, asked))
+        listening = await loop.create_server(server, sock=bound, ssl=tls, ssl_handshake_timeout=handshake_s)
+        ready.set()
+        await stop.wait()
+        loop.remove_reader(bound)
+        for _ in range(_TURNS):  # until a connection that was just taken has its handler; a closed server lets it hang
+            await asyncio.sleep(0)
+        listening.close()
+        server.pre_shutdown()
+        await server.shutdown(_STOP_S)
+        await asyncio.sleep(0)  # sockets are closed in the next turn of the loop
+
+    def run() -> None:
+        asyncio.set_event_loop(loop)
+        try:
+            loop.run_until_complete(serve())
+        finally:
+            ready.set()
+            loop.close()
+
+    thread = threading.Thread(target=run, name="http", daemon=True)
+    thread.start()
+    ready.wait()
+    try:
+        yield
+    finally:
+        if thread.is_alive():
+            loop.call_soon_threadsafe(stop.set)
+        thread.join()

@@ -1,0 +1,159 @@
+"""The HTTP side of real processes: a run is followed to its end, killed, resumed, its report seen in a browser."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from base64 import b64encode
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.laws.sources import TOP
+from tests.system.across import SHARED, Across, Started
+from tests.system.launched import complete, wait_for
+from tests.system.test_page_browser import browser as browser  # noqa: PLC0414 - a fixture
+from tests.system.test_page_browser import complaints
+from tests.web.test_metrics import samples
+
+HTTP = ("--http", "127.0.0.1:0")
+
+
+def url_of(process: Started) -> str:
+    process.wait_until_said("status and metrics are at http")
+    found = re.findall(r"are at (https?://\S+/)", process.said)
+    return str(found[-1])
+
+
+def get(url: str, authorization: str | None = None) -> tuple[int, str]:
+    headers = {} if authorization is None else {"Authorization": authorization}
+    request = urllib.request.Request(url, headers=headers)  # noqa: S310 - our own server's
+    try:
+        with urllib.request.urlopen(request, timeout=60) as answer:  # noqa: S310 - same
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, error.read().decode()
+
+
+def run_of(url: str) -> dict[str, Any]:
+    document: dict[str, Any] = json.loads(get(f"{url}api/v1/run")[1])
+    return document
+
+
+def test_a_run_is_followed_over_http_from_enrolment_to_the_report(tmp_path: Path, browser: str) -> None:
+    with Across(tmp_path, complete(3, 40), 3) as run:
+        bootstrap = run.bootstrap(*HTTP, "--http-stay")
+        url = url_of(bootstrap)
+        assert get(f"{url}healthz")[0] == 200
+        assert json.loads(get(f"{url}readyz")[1]) == {"ready": True, "state": "enrolling"}
+        assert get(f"{url}api/v1/result")[0] == 404
+        nodes = [run.node(0, *SHARED, *HTTP), run.node(1, *SHARED)]
+        wait_for(lambda: run_of(url)["enrolled"] == 2, "two nodes have enrolled")
+        node_url = url_of(nodes[0])
+        assert json.loads(get(f"{node_url}readyz")[1]) == {"ready": True, "state": "enrolling"}
+        assert samples(get(f"{node_url}metrics")[1])['p2pdp_state{state="enrolling"}'] == 1
+        assert get(f"{node_url}api/v1/run")[0] == get(f"{node_url}report.html")[0] == 404
+        nodes.append(run.node(2, *SHARED))
+        wait_for(lambda: run_of(url)["state"] == "done", "the run is over")
+        estimates = [node.document()["estimate"] for node in nodes]
+        result = json.loads(get(f"{url}api/v1/result")[1])
+        assert result["estimate"] == estimates[0]
+        wait_for(lambda: bootstrap.out.read_text().endswith("}\n"), "the result is printed while HTTP stays")
+        assert result == json.loads((tmp_path / "boot" / "result.json").read_text())
+        assert json.loads(get(f"{url}api/v1/audit")[1])["verified"] == "complete"
+        status = run_of(url)
+        assert (status["n"], status["ready"], status["excluded"], status["faults"]) == (3, 3, [], {})
+        assert list(status["seconds"]) == [
+            "starting", "enrolling", "gathering", "running", "closing", "collecting", "done",
+        ]  # fmt: skip
+        metrics = samples(get(f"{url}metrics")[1])
+        assert metrics["p2pdp_nodes_ready"] == metrics["p2pdp_nodes_enrolled"] == 3
+        assert metrics["process_resident_memory_bytes"] > 1 << 20
+        (listed,) = json.loads(get(f"{url}api/v1/runs")[1])["runs"]
+        assert (listed["run_id"], "folder" in listed) == (result["run_id"], False)
+        see_the_report(browser, url, tmp_path)
+        bootstrap.process.send_signal(signal.SIGTERM)
+        assert bootstrap.document()["run_id"] == result["run_id"]
+
+
+def see_the_report(browser: str, url: str, place: Path) -> None:
+    """In a browser that reaches this machine only: nothing is fetched, and the policies are content."""
+    command = [
+        browser, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+        "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1", "--enable-logging=stderr",
+        f"--user-data-dir={place / 'profile'}", "--dump-dom", url,
+    ]  # fmt: skip
+    done = subprocess.run(command, capture_output=True, text=True, timeout=90, check=False)
+    assert done.returncode == 0, done.stderr
+    assert complaints(done) == []
+    for part in ('id="summary"', 'id="claims"', "</footer>\n</body></html>"):
+        assert part in done.stdout
+
+
+def test_a_killed_bootstrap_comes_back_with_its_status_and_its_token(tmp_path: Path) -> None:
+    options = (*HTTP, "--http-token-file", "token")
+    with Across(tmp_path, complete(3, 40), 3) as run:
+        bootstrap = run.bootstrap(*options)
+        nodes = [run.node(0), run.node(1)]
+        bearer = f"Bearer {(tmp_path / 'token').read_text().strip()}"
+        basic = "Basic " + b64encode(b"anybody:" + (tmp_path / "token").read_bytes().strip()).decode()
+        url = url_of(bootstrap)
+        assert get(f"{url}api/v1/run")[0] == get(f"{url}metrics", "Bearer wrong")[0] == 401
+        assert get(f"{url}readyz")[0] == 200
+        wait_for(lambda: json.loads(get(f"{url}api/v1/run", bearer)[1])["enrolled"] == 2, "two have enrolled")
+        bootstrap.kill()
+        bootstrap = run.bootstrap(*options)
+        url = url_of(bootstrap)
+        wait_for(lambda: json.loads(get(f"{url}api/v1/run", basic)[1])["enrolled"] == 2, "two are enrolled still")
+        assert json.loads(get(f"{url}api/v1/run", basic)[1])["resumed"] is True
+        nodes.append(run.node(2))
+        bootstrap.document()
+        for node in nodes:
+            node.document()
+        said = "".join(each.said for each in run.started)
+        assert bearer.split()[1] not in said
+        again = run.bootstrap_again(*options, "--http-stay")
+        url = url_of(again)
+        wait_for(lambda: json.loads(get(f"{url}api/v1/run", bearer)[1])["state"] == "done", "it is served again")
+        again.process.send_signal(signal.SIGINT)
+        again.document()
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (("--http", "0.0.0.0:0"), "--http-open"),
+        (("--http", "here"), "--http here"),
+        (("--http-stay",), "--http HOST:PORT"),
+        (("--http", "127.0.0.1:0", "--http-cert", "c"), "both"),
+        (("--index", "mysql://x/y"), "--index"),
+    ],
+)
+def test_wrong_options_end_it_in_one_sentence(tmp_path: Path, options: tuple[str, ...], says: str) -> None:
+    with Across(tmp_path, complete(3, 40), 3) as run:
+        run.bootstrap_again(*options).fails(2, says)
+
+
+def test_a_light_node_loads_neither_a_web_server_nor_a_database(tmp_path: Path) -> None:
+    script = (
+        "import sys; from p2pdp.cli.main import main; main(sys.argv[1:]); "
+        "print(*sorted({'aiohttp', 'sqlalchemy', 'scipy', 'networkx'} & set(sys.modules)), file=sys.stderr)"
+    )
+    with Across(tmp_path, complete(2, 20), 2) as run:
+        run.bootstrap()
+        other = run.node(0)
+        done = subprocess.run(
+            [sys.executable, "-c", script, "node", "n1.toml", "--out", "n1", "--json"],
+            cwd=tmp_path, capture_output=True, text=True, timeout=120, check=True,
+            env={**os.environ, "PYTHONPATH": str(TOP)},
+        )  # fmt: skip
+        other.document()
+    assert done.stderr.splitlines()[-1] == "", done.stderr

@@ -1,0 +1,121 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from p2pdp.report.page.style import POLICY
+from p2pdp.web.front import Front
+from p2pdp.web.guard import Guard
+from tests.web.shown import AUDIT, RESULT, Shown, asked, first
+
+TOKEN = "0123456789abcdef"
+API = "/api/v1/run /api/v1/result /api/v1/audit /api/v1/runs".split()
+PATHS = [*"/ /healthz /readyz /metrics /openapi.json /report.html".split(), *API]
+PROBES = ("/healthz", "/readyz")
+
+
+def front(shown: Shown | None = None, token: str | None = None) -> Front:
+    return Front(shown or Shown(), Guard((), token), "1.2")
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_each_path_is_answered_and_described(path: str) -> None:
+    answer = front().answer(asked(path))
+    assert answer.status == (302 if path == "/" else 200)
+    described = json.loads(front().answer(asked("/openapi.json")).body)
+    assert sorted(described["paths"]) == sorted(PATHS)
+
+
+def test_documents_and_the_page_are_given_as_they_are() -> None:
+    assert front().answer(asked("/api/v1/result")).body == RESULT
+    assert front().answer(asked("/api/v1/audit")).body == AUDIT
+    page = front().answer(asked("/report.html"))
+    assert page.content_type.startswith("text/html")
+    assert page.policy.startswith(POLICY)
+    assert json.loads(front().answer(asked("/api/v1/run")).body)["state"] == "done"
+
+
+@pytest.mark.parametrize("path", ["/api/v1/result", "/api/v1/audit", "/report.html"])
+def test_what_is_not_there_yet_is_not_found(path: str) -> None:
+    answer = front(Shown(first())).answer(asked(path))
+    assert answer.status == 404
+    assert b"not over" in answer.body
+
+
+def test_readiness_follows_the_state() -> None:
+    assert front(Shown(first())).answer(asked("/readyz")).status == 503
+    assert front().answer(asked("/readyz")).status == 200
+
+
+def test_a_node_has_probes_and_metrics_only() -> None:
+    node = front(Shown(first("node")))
+    found = [path for path in PATHS if node.answer(asked(path)).status != 404]
+    assert found == ["/healthz", "/readyz", "/metrics", "/openapi.json"]
+    assert sorted(json.loads(node.answer(asked("/openapi.json")).body)["paths"]) == sorted(found)
+
+
+@pytest.mark.parametrize("path", [*PATHS, "/nothing"])
+def test_all_but_the_probes_ask_for_the_token(path: str) -> None:
+    guarded = front(token=TOKEN)
+    expected = 200 if path in PROBES else 401
+    assert guarded.answer(asked(path)).status == expected
+    assert guarded.answer(asked(path, authorization="Bearer wrong")).status == expected
+    assert guarded.answer(asked(f"{path}?token={TOKEN}")).status == (400 if path in PROBES else 401)
+    assert guarded.answer(asked(path, authorization=f"Bearer {TOKEN}")).status in (200, 302, 404)
+
+
+@pytest.mark.parametrize(
+    "target",
+    ["/..", "/../spec.toml", "/report.html/", "//report.html", "/%2e%2e/run.json", "/report%2ehtml",
+     "/curator/view.ledger", "/api/v1/result/../../curator/view.ledger", "/report.html%00.json",
+     "/tokens/0000.token", "/API/V1/RUN"],
+)  # fmt: skip
+def test_no_path_leads_to_another_file(target: str) -> None:
+    assert front().answer(asked(target)).status == 404
+
+
+@pytest.mark.parametrize("target", ["", "report.html", "http://127.0.0.1/healthz", "*", "/" + "a" * 5000])
+def test_a_target_is_a_short_path(target: str) -> None:
+    assert front().answer(asked(target)).status == 400
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "CONNECT", "get"])
+def test_nothing_is_there_but_reading(method: str) -> None:
+    answer = front().answer(asked("/api/v1/run", method))
+    assert (answer.status, dict(answer.headers)["Allow"]) == (405, "GET, HEAD")
+    assert front().answer(asked("/api/v1/run", "HEAD")).status == 200
+
+
+def test_a_foreign_name_is_refused_before_anything_else() -> None:
+    assert front(token=TOKEN).answer(asked("/healthz", host="evil.example")).status == 421
+    assert front().answer(asked("/healthz", host=None)).status == 400
+
+
+def test_a_question_has_no_body() -> None:
+    assert front().answer(asked("/healthz", content_length="0")).status == 200
+    assert front().answer(asked("/healthz", content_length="7")).status == 400
+    assert front().answer(asked("/healthz", transfer_encoding="chunked")).status == 400
+
+
+@pytest.mark.parametrize(
+    ("query", "status", "count"),
+    [("", 200, 1), ("limit=1", 200, 1), ("offset=1&limit=1000", 200, 0), ("limit=0", 400, None),
+     ("limit=1001", 400, None), ("limit=-1", 400, None), ("limit=", 400, None), ("limit=1&limit=1", 400, None),
+     ("limit=٣", 400, None),
+     ("order=run_id", 400, None), ("offset=99999999999999", 400, None), ("a&b&c&d&e&f&g&h&i", 400, None)],
+)  # fmt: skip
+def test_runs_are_listed_in_parts(query: str, status: int, count: int | None) -> None:
+    answer = front().answer(asked(f"/api/v1/runs?{query}"))
+    assert answer.status == status
+    if count is not None:
+        assert len(json.loads(answer.body)["runs"]) == count
+
+
+def test_without_an_index_that_is_said() -> None:
+    assert front(Shown(index=False)).answer(asked("/api/v1/runs")).status == 503
+
+
+def test_only_files_and_databases_take_time() -> None:
+    slow = [path for path in PATHS if front().takes_time(asked(f"{path}?a=b"))]
+    assert slow == ["/report.html", "/api/v1/result", "/api/v1/audit", "/api/v1/runs"]

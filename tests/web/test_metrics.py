@@ -1,0 +1,52 @@
+from __future__ import annotations
+
+import re
+
+from p2pdp.web.metrics import metrics_text
+from tests.web.shown import BEGAN_S, NOW_S, first, over
+
+SAMPLE = re.compile(r'([a-z0-9_]+)(\{[a-z_]+="(?:[^"\\\n]|\\.)*"(?:,[a-z_]+="(?:[^"\\\n]|\\.)*")*\})? (\S+)')
+
+
+def samples(text: str) -> dict[str, float]:
+    """Reads the text format; every sample belongs to the family declared above it."""
+    found: dict[str, float] = {}
+    family = ""
+    assert text.endswith("\n")
+    for line in text.splitlines():
+        if line.startswith("# TYPE "):
+            family, kind = line.split()[2:]
+            assert kind in ("gauge", "counter")
+        elif not line.startswith("# HELP "):
+            match = SAMPLE.fullmatch(line)
+            assert match is not None, line
+            assert match[1] == family
+            assert match[1] + (match[2] or "") not in found
+            found[match[1] + (match[2] or "")] = float(match[3])
+    return found
+
+
+def test_a_bootstrap_counts_nodes_states_and_faults() -> None:
+    found = samples(metrics_text(over().counted(2, {"foreign_frame": 3}), "1.2", NOW_S, 4096))
+    assert found['p2pdp_state{state="done"}'] == 1
+    assert found['p2pdp_state{state="running"}'] == 0
+    assert found['p2pdp_state_seconds{state="done"}'] == 50.0
+    assert found['p2pdp_faults_total{kind="foreign_frame"}'] == 3
+    names = ("expected", "enrolled", "in_roster", "ready", "excluded")
+    assert [found[f"p2pdp_nodes_{name}"] for name in names] == [3, 3, 3, 2, 1]
+    assert found["process_resident_memory_bytes"] == 4096
+    assert (found["process_start_time_seconds"], found["p2pdp_uptime_seconds"]) == (BEGAN_S, NOW_S - BEGAN_S)
+
+
+def test_a_node_tells_less_and_labels_are_escaped() -> None:
+    text = metrics_text(first("node").counted(0, {'a"\\\n': 1}), "1.2", NOW_S, None)
+    assert r'p2pdp_faults_total{kind="a\"\\\n"} 1' in text
+    assert "nodes" not in "".join(samples(text))
+    assert "process_resident_memory_bytes" not in text
+
+
+def test_nothing_counts_messages_bytes_or_hops() -> None:
+    """Who collected such counters from all nodes would have the token's route."""
+    names = " ".join(samples(metrics_text(over(), "1", NOW_S, 1)))
+    for word in ("message", "byte_", "bytes_sent", "frame", "hop", "round", "token", "value"):
+        assert word not in names
