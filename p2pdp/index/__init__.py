@@ -1,0 +1,1 @@
+"""A database of runs for queries; folders and ledgers stay the truth."""
