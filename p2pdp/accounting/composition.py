@@ -50,15 +50,20 @@ def heterogeneous(epsilons: Sequence[float] | Floats, delta_prime: float) -> flo
     return _least_form(float(np.sum(each)), drift, squares, delta_prime)
 
 
+def heterogeneous_sums(total: Floats, drift: Floats, squares: Floats, delta_prime: float) -> Floats:
+    """`heterogeneous` for many at once, of the sums of epsilon, of epsilon tanh(epsilon / 2) and of epsilon^2."""
+    second = np.sqrt(-2.0 * squares * math.log(delta_prime))
+    third = np.sqrt(2.0 * squares * np.log(math.e + np.sqrt(squares) / delta_prime))
+    return np.minimum(total, drift + np.minimum(second, third))
+
+
 def homogeneous(epsilon: float, k: int, delta_prime: float) -> float:
     """`heterogeneous` for k times the same epsilon."""
     return _least_form(k * epsilon, k * epsilon * math.tanh(epsilon / 2.0), k * epsilon**2, delta_prime)
 
 
 def _least_form(total: float, drift: float, squares: float, delta_prime: float) -> float:
-    second = math.sqrt(-2.0 * squares * math.log(delta_prime))
-    third = math.sqrt(2.0 * squares * math.log(math.e + math.sqrt(squares) / delta_prime))
-    return min(total, drift + second, drift + third)
+    return float(heterogeneous_sums(np.array(total), np.array(drift), np.array(squares), delta_prime))
 
 
 def optimal(epsilon: float, k: int, delta_prime: float) -> float:

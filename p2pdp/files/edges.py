@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 
 from p2pdp.core.errors import UsageError
 from p2pdp.files.reading import read_text
@@ -48,6 +49,12 @@ def read_edge_list(path: Path) -> EdgeList:
         edges=np.array(edges, dtype=np.int64).reshape(-1, 2),
         components=len(whole.components),
     )
+
+
+def read_loops(path: Path, of: EdgeList) -> npt.NDArray[np.int64]:
+    """The numbers of the nodes of this file's largest component that have a loop in it, which edge lists leave out."""
+    looped = {a for a, b in _pairs(path) if a == b}
+    return np.array([place for place, label in enumerate(of.labels) if label in looped], dtype=np.int64)
 
 
 def _pairs(path: Path) -> Iterator[tuple[str, str]]:

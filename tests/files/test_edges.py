@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from p2pdp.core.errors import UsageError
 from p2pdp.core.spec import GraphPart
-from p2pdp.files.edges import read_edge_list
+from p2pdp.files.edges import read_edge_list, read_loops
 from p2pdp.topology.graphs import EdgeList, Graph, make_graph
 
 FORMS = {
@@ -168,3 +168,12 @@ def test_figures_of_ego_networks(data_dir: Path, tmp_path: Path, ego: int) -> No
         assert member is not None
         edges = read(tmp_path, "ego.txt", member.read())
     assert figures_of(edges)[:4] == EGOS[ego]
+
+
+def test_loops_are_told_of_the_largest_component_only(tmp_path: Path) -> None:
+    edges = read(tmp_path, "mess.csv", FORMS["mess.csv"])
+    assert edges.labels == ("0", "1", "2", "10")
+    assert read_loops(tmp_path / "mess.csv", edges).tolist() == [2]  # 99 is alone
+    assert read_loops(tmp_path / "mess.csv", edges).dtype == np.int64
+    plain = read(tmp_path, "comma.csv", FORMS["comma.csv"])
+    assert read_loops(tmp_path / "comma.csv", plain).tolist() == []

@@ -18,13 +18,18 @@ from p2pdp.accounting.theorems.complete_sum_v1 import DELTA_HAT, HOPS, N
 from p2pdp.accounting.visits import most_visits, printed_visits
 
 
+def printed_epsilon(epsilon: float, n: int, cycles: float, delta_prime: float) -> float:
+    """Of so many fictive cycles of n steps."""
+    cycle = 3.0 * epsilon / math.sqrt(n)
+    return min(cycles * cycle, advanced(cycle, cycles, delta_prime))
+
+
 def _answer(inputs: Mapping[str, Any]) -> Answer:
     n, hops = inputs["n"], inputs["hops"]
     visits = printed_visits(hops, n, inputs["delta_hat"])
     cycles = visits + hops / n
-    cycle = 3.0 * inputs["epsilon"] / math.sqrt(n)
     outputs = {
-        "epsilon": min(cycles * cycle, advanced(cycle, cycles, inputs["delta_prime"])),
+        "epsilon": printed_epsilon(inputs["epsilon"], n, cycles, inputs["delta_prime"]),
         "delta": total_delta(cycles * inputs["delta"], inputs["delta_prime"], inputs["delta_hat"]),
         "cycles": cycles,
         "visits": visits,

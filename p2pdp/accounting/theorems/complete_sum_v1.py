@@ -19,22 +19,31 @@ HOPS: Final = whole("hops", "contributions to the token, T", 1, 1_000_000_000_00
 DELTA_HAT: Final = number("delta_hat", "the probability of more visits than counted", 0.0, 1.0, is_open=True)
 
 
-def _answer(inputs: Mapping[str, Any]) -> Answer:
-    epsilon, n, hops, delta_prime = (inputs[name] for name in ("epsilon", "n", "hops", "delta_prime"))
-    visits = printed_visits(hops, n, inputs["delta_hat"])
-    gamma = 1.0 if n == 1 else -math.expm1(math.sqrt(n) / 2.0 * math.log1p(-1.0 / n))
-    large = math.sqrt(2.0) * epsilon / n**0.25
+def printed_epsilon(epsilon: float, n: int, visits: float, delta_prime: float) -> float:
+    """Of so many visits to the observer, however that number is come by."""
+    gamma = _short(n)
+    large = math.sqrt(2.0) * epsilon / math.pow(n, 0.25)
     tail = -2.0 * visits * math.log(delta_prime)
-    printed = (
+    return (
         math.sqrt(tail) * large
         + 2.0 * math.sqrt(tail * gamma) * epsilon
         + visits * large * growth(large)
         + 4.0 * visits * gamma * epsilon * growth(epsilon)
     )
+
+
+def _short(n: int) -> float:
+    """The probability that a cycle has fewer than sqrt(n)/2 steps."""
+    return 1.0 if n == 1 else -math.expm1(math.sqrt(n) / 2.0 * math.log1p(-1.0 / n))
+
+
+def _answer(inputs: Mapping[str, Any]) -> Answer:
+    epsilon, n, hops, delta_prime = (inputs[name] for name in ("epsilon", "n", "hops", "delta_prime"))
+    visits = printed_visits(hops, n, inputs["delta_hat"])
     outputs = {
-        "epsilon": printed,
+        "epsilon": printed_epsilon(epsilon, n, visits, delta_prime),
         "delta": total_delta(hops / n * inputs["delta"], delta_prime, inputs["delta_hat"]),
-        "gamma": gamma,
+        "gamma": _short(n),
         "visits": visits,
         "visits_exact": most_visits(hops, n, inputs["delta_hat"]),
     }

@@ -1,0 +1,132 @@
+"""Works of plain computation in forked processes, a few at a time; what each of them answers comes back as JSON.
+
+Guarantee: an answer is given once, in the order in which works end. A work that raises ends its own process alone;
+its sentence comes back in place of an answer. When the pool is left, for whatever reason, no child is left behind.
+The child inherits the parent's memory as it was when the work started, and nothing of what it changes comes back.
+
+The caller owes: works do not start processes that outlive them, and their answers are what strict JSON can hold.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any, Final, Self
+
+from p2pdp.cluster.children import INTERRUPTED, signals_held, trace_of
+from p2pdp.core.errors import NotReady, P2pdpError
+
+_READ_BYTES: Final = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """How one work ended: with an answer, or with a sentence that says why there is none."""
+
+    name: str
+    answer: dict[str, Any] | None
+    problem: str | None
+
+
+@dataclass(slots=True)
+class _Child:
+    name: str
+    process: int
+    told: bytearray = field(default_factory=bytearray)
+
+
+class Pool:
+    """`begin` while `free`, then `next_done`, until nothing is `running`."""
+
+    def __init__(self, processes: int) -> None:
+        self._processes = processes
+        self._children: dict[int, _Child] = {}
+
+    @property
+    def free(self) -> bool:
+        return len(self._children) < self._processes
+
+    @property
+    def running(self) -> int:
+        return len(self._children)
+
+    def begin(self, name: str, work: Callable[[], dict[str, Any]]) -> None:
+        reading, writing = os.pipe()
+        with signals_held():
+            try:
+                process = os.fork()
+            except OSError as error:
+                os.close(reading)
+                os.close(writing)
+                raise NotReady(f"no further process can be started: {error.strerror}") from None
+            if process == 0:
+                _live(work, writing)
+            os.close(writing)
+            self._children[reading] = _Child(name, process)
+
+    def next_done(self) -> Done:
+        """Waits until one of the works has ended."""
+        while True:
+            ready, _, _ = select.select(list(self._children), [], [])
+            for reading in ready:
+                data = os.read(reading, _READ_BYTES)
+                self._children[reading].told += data
+                if not data:
+                    return self._ended(reading)
+
+    def _ended(self, reading: int) -> Done:
+        child = self._children.pop(reading)
+        os.close(reading)
+        _, status = os.waitpid(child.process, 0)
+        try:
+            told = json.loads(child.told)
+        except ValueError:
+            code = os.waitstatus_to_exitcode(status)
+            why = f"was ended by signal {-code}" if code < 0 else f"ended with code {code} and no answer"
+            return Done(child.name, None, why)
+        return Done(child.name, told.get("answer"), told.get("problem"))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for reading, child in self._children.items():
+            os.kill(child.process, signal.SIGKILL)
+            os.waitpid(child.process, 0)
+            os.close(reading)
+        self._children.clear()
+
+
+def _live(work: Callable[[], dict[str, Any]], writing: int) -> None:
+    """What a child does from its first to its last; it never runs on into the parent's code."""
+    code = 1
+    try:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends its children
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT, signal.SIGTERM, signal.SIGCHLD, signal.SIGUSR1})
+        told = json.dumps(_answer_of(work), allow_nan=False).encode()
+        with os.fdopen(writing, "wb") as pipe:
+            pipe.write(told)
+        code = 0
+    except SystemExit:
+        code = INTERRUPTED
+    finally:
+        os._exit(code)
+
+
+def _answer_of(work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    try:
+        answer = work()
+        json.dumps(answer, allow_nan=False)
+    except P2pdpError as error:
+        return {"problem": str(error)}
+    except Exception as error:  # noqa: BLE001  (a child must never run on into the parent's code)
+        return {"problem": f"{error}\n{trace_of(error)}"}
+    return {"answer": answer}

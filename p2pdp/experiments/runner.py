@@ -1,0 +1,175 @@
+"""Runs experiments: pieces over all cores, answers kept as soon as they come, then tables, documents and pictures.
+
+Guarantee: whatever interrupts it, the next call with the same folder takes up every answer that was kept and still
+fits: a piece's facts, the data files' content, quick or full, and the version of p2pdp all stand in its digest. What
+comes out depends on nothing else, neither on the number of processes nor on the order in which pieces ended. Whoever
+changes the code between two versions deletes the folder `pieces`.
+An experiment that fails does not hold up the others; all that failed are named at the end.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import platform
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Final
+
+from p2pdp.cluster.pool import Done, Pool
+from p2pdp.core.errors import RunFailed
+from p2pdp.experiments.contract import STAND_IN, Answers, Experiment, Line, Piece, Setting
+from p2pdp.experiments.inputs import check_data, digests
+from p2pdp.files import reproduction
+from p2pdp.files.folder import write_json
+
+_MAKE: Final = " make"  # no piece's key holds a space
+_LIBRARIES: Final = ("numpy", "scipy", "networkx", "matplotlib")
+
+Told = Callable[[str, int, int], None]
+"""What is to be told of progress: the experiment, pieces done of all experiments, and pieces in all."""
+
+
+@dataclass(slots=True)
+class _Under:
+    """An experiment under way."""
+
+    experiment: Experiment
+    pieces: dict[str, Piece]
+    data: dict[str, str]
+    digests: dict[str, str]
+    answers: dict[str, Any] = field(default_factory=dict)
+    problem: str | None = None
+
+
+def reproduce(
+    experiments: Sequence[Experiment], setting: Setting, out: Path, jobs: int, told: Told | None = None
+) -> list[dict[str, Any]]:
+    """Runs them all and gives their documents, in the same order. `RunFailed` names those that failed."""
+    check_data(experiments, setting)
+    reproduction.open_folder(out)
+    under = {one.name: _begin(one, setting, out) for one in experiments}
+    left = [(one.experiment.name, key) for one in under.values() for key in one.pieces if key not in one.answers]
+    left += [(one.experiment.name, _MAKE) for one in under.values() if len(one.answers) == len(one.pieces)]
+    total = sum(len(one.pieces) + 1 for one in under.values())
+    documents: dict[str, dict[str, Any]] = {}
+    with Pool(max(1, jobs)) as pool:
+        while left or pool.running:
+            while left and pool.free:
+                name, key = left.pop(0)
+                if under[name].problem is None:
+                    pool.begin(f"{name} {key}", _work(under[name], key, setting, out))
+            if not pool.running:
+                continue
+            done = pool.next_done()
+            name, key = done.name.split(" ", 1)
+            _take(under[name], key, done, setting, out, documents)
+            if key != _MAKE and under[name].problem is None and len(under[name].answers) == len(under[name].pieces):
+                left.insert(0, (name, _MAKE))
+            if told is not None:
+                told(name, sum(len(one.answers) for one in under.values()) + len(documents), total)
+    problems = [f"{name}: {one.problem}" for name, one in under.items() if one.problem is not None]
+    if problems:
+        raise RunFailed(f"{'; '.join(problems)}; what was done is kept in {out}, and the same command goes on")
+    return [documents[one.name] for one in experiments]
+
+
+def _begin(experiment: Experiment, setting: Setting, out: Path) -> _Under:
+    pieces = experiment.pieces(setting)
+    under = _Under(experiment, {piece.key: piece for piece in pieces}, digests(experiment, setting), {})
+    assert len(under.pieces) == len(pieces), f"{experiment.name}: two pieces of one key"
+    for piece in pieces:
+        facts = [_version(), experiment.name, setting.quick, piece.key, dict(piece.facts), under.data]
+        text = json.dumps(facts, sort_keys=True, allow_nan=False)
+        under.digests[piece.key] = hashlib.sha256(text.encode()).hexdigest()
+        kept = reproduction.read_piece(out, _group(experiment, setting), piece.key, under.digests[piece.key])
+        if kept is not None:
+            under.answers[piece.key] = kept
+    return under
+
+
+def _group(experiment: Experiment, setting: Setting) -> str:
+    return f"{experiment.name}-quick" if setting.quick else experiment.name
+
+
+def _version() -> str:
+    from p2pdp import __version__
+
+    return __version__
+
+
+def _work(under: _Under, key: str, setting: Setting, out: Path) -> Callable[[], dict[str, Any]]:
+    if key == _MAKE:
+        in_order = {name: under.answers[name] for name in under.pieces}
+        return partial(_make, under.experiment, setting, in_order, under.data, out)
+    return under.pieces[key].work
+
+
+def _take(
+    under: _Under, key: str, done: Done, setting: Setting, out: Path, documents: dict[str, dict[str, Any]]
+) -> None:
+    name = under.experiment.name
+    if done.answer is None:
+        under.problem = under.problem or f"{key.strip()} {done.problem}"
+    elif key == _MAKE:
+        documents[name] = done.answer
+    else:
+        under.answers[key] = done.answer
+        reproduction.write_piece(out, _group(under.experiment, setting), key, under.digests[key], done.answer)
+
+
+def _make(
+    experiment: Experiment, setting: Setting, answers: Answers, data: dict[str, str], out: Path
+) -> dict[str, Any]:
+    """Writes all files of an experiment, and gives the document that says which."""
+    from p2pdp.experiments.style import rendered
+
+    made = experiment.make(setting, answers)
+    stand_in = "stand-in" in data.values()
+    files: list[str] = []
+    for table in made.tables:
+        files.append(f"{_file_name(experiment, table.name)}.csv")
+        reproduction.write_table(out / files[-1], table.columns, table.rows)
+    for picture in made.pictures:
+        for kind, content in rendered(picture, stand_in=stand_in).items():
+            files.append(f"{_file_name(experiment, picture.name)}.{kind}")
+            reproduction.write_picture(out / files[-1], content)
+    document = {
+        "name": experiment.name,
+        "paper": experiment.paper,
+        "title": experiment.title,
+        "quick": setting.quick,
+        "stand_in": stand_in,
+        "seeds": list(experiment.seeds),
+        "settings": {key: dict(piece.facts) for key, piece in _pieces(experiment, setting).items()},
+        "data": data,
+        "versions": _versions(),
+        "lines": [asdict(_of_stand_in(line) if stand_in else line) for line in made.lines],
+        "files": files,
+    }
+    write_json(out / f"{experiment.name}.json", document)
+    return document
+
+
+def _of_stand_in(line: Line) -> Line:
+    """What numbers of generated data say about a paper: nothing."""
+    return replace(line, verdict="cannot be known", why=f"{STAND_IN}; with it: {line.why}")
+
+
+def _pieces(experiment: Experiment, setting: Setting) -> dict[str, Piece]:
+    return {piece.key: piece for piece in experiment.pieces(setting)}
+
+
+def _file_name(experiment: Experiment, part: str) -> str:
+    return f"{experiment.name}-{part}" if part else experiment.name
+
+
+def _versions() -> dict[str, str]:
+    return {
+        "p2pdp": _version(),
+        "python": platform.python_version(),
+        **{library: version(library) for library in _LIBRARIES},
+    }

@@ -1,0 +1,123 @@
+"""One look for all pictures: readable in print and in grey, and the same bytes from the same numbers.
+
+Curves differ by marker and line style before they differ by colour, and the colours by lightness too. Legends stand
+below the axes and so never over data. Letters are outlines in the SVG, so that it looks alike everywhere.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from p2pdp.experiments.contract import STAND_IN, Picture
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+SETTINGS: Final[Any] = {
+    "font.family": "DejaVu Sans",  # comes with matplotlib, so it is everywhere the same
+    "font.size": 9.0,
+    "axes.titlesize": 9.5,
+    "axes.labelsize": 9.0,
+    "legend.fontsize": 8.0,
+    "legend.frameon": False,
+    "xtick.labelsize": 8.0,
+    "ytick.labelsize": 8.0,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.color": "0.88",
+    "grid.linewidth": 0.6,
+    "axes.axisbelow": True,
+    "lines.linewidth": 1.4,
+    "lines.markersize": 4.5,
+    "errorbar.capsize": 2.0,
+    "svg.hashsalt": "p2pdp",
+    "svg.fonttype": "path",
+    "savefig.dpi": 200,
+    "figure.constrained_layout.use": True,
+}
+# The first four, the most used, from dark to light in grey; all apart for people who see colours differently.
+COLOURS: Final = ("#000000", "#0b4f8a", "#c23b2e", "#2fa37a", "#7b5cb8", "#d99a2b", "#7cc0e8", "#8c8c8c")
+MARKERS: Final = ("o", "s", "^", "D", "v", "P", "X", "*")
+LINES: Final[tuple[Any, ...]] = (
+    "-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (7, 2)), (0, (1, 1)), (0, (3, 1, 1, 1)),
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """A line of points, with the ends of an error bar or band where there are some.
+
+    `look` chooses marker, line style and colour; `band` shades between the ends instead of drawing bars.
+    """
+
+    label: str
+    x: Sequence[float]
+    y: Sequence[float]
+    low: Sequence[float] | None = None
+    high: Sequence[float] | None = None
+    look: int = 0
+    band: bool = False
+    markers: bool = True
+
+
+def look(index: int) -> dict[str, Any]:
+    """Marker, line style and colour number `index`, for what is drawn without `draw_curves`."""
+    return {
+        "color": COLOURS[index % len(COLOURS)],
+        "marker": MARKERS[index % len(MARKERS)],
+        "linestyle": LINES[index % len(LINES)],
+    }
+
+
+def draw_curves(axes: Axes, curves: Sequence[Curve]) -> None:
+    for curve in curves:
+        kind = look(curve.look)
+        if not curve.markers:
+            kind["marker"] = "None"
+        step = max(1, len(curve.x) // 12)
+        if curve.low is None or curve.high is None:
+            axes.plot(curve.x, curve.y, label=curve.label, markevery=step, **kind)
+        elif curve.band:
+            axes.plot(curve.x, curve.y, label=curve.label, markevery=step, **kind)
+            axes.fill_between(curve.x, curve.low, curve.high, color=kind["color"], alpha=0.15, linewidth=0)
+        else:
+            below = [max(0.0, y - low) for y, low in zip(curve.y, curve.low, strict=True)]
+            above = [max(0.0, high - y) for y, high in zip(curve.y, curve.high, strict=True)]
+            axes.errorbar(curve.x, curve.y, yerr=[below, above], label=curve.label, elinewidth=0.9, **kind)
+
+
+def name_axes(axes: Axes, title: str, x: str, y: str) -> None:
+    axes.set_title(title)
+    axes.set_xlabel(x)
+    axes.set_ylabel(y)
+
+
+def legend_below(figure: Figure, axes: Axes, columns: int = 2) -> None:
+    """One legend for the whole figure, of what these axes show, below all of them."""
+    handles, labels = axes.get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=columns)
+
+
+def rendered(picture: Picture, *, stand_in: bool) -> dict[str, bytes]:
+    """The picture as `png` and `svg`; the second is drawn anew, so that neither depends on the other."""
+    import matplotlib as mpl
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    found = {}
+    for kind, metadata in (("png", {"Software": None}), ("svg", {"Date": None, "Creator": None})):
+        with mpl.rc_context(SETTINGS):
+            figure = Figure(figsize=(picture.width_in, picture.height_in))
+            FigureCanvasAgg(figure)
+            picture.draw(figure)
+            if stand_in:
+                figure.supylabel(STAND_IN, fontsize=8, style="italic")
+            data = io.BytesIO()
+            figure.savefig(data, format=kind, metadata=metadata)
+            found[kind] = data.getvalue()
+    return found

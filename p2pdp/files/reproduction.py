@@ -1,0 +1,79 @@
+"""The folder of `p2pdp reproduce`: answers of pieces under `pieces/`, tables, documents and pictures beside it.
+
+Guarantee: each file is replaced as a whole, so an interruption leaves old or new ones and never halves. An answer is
+given back only where it was made of the same facts, which its digest says; a damaged one counts as missing.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from p2pdp.core.errors import UsageError
+from p2pdp.files.folder import disk_error, write_json, write_text
+
+
+def open_folder(folder: Path) -> None:
+    """Makes the folder, or takes one that is there: what it holds of an earlier `reproduce` is used and replaced."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError):
+        raise UsageError(f"--out {folder}: is not a folder") from None
+    except OSError as error:
+        raise disk_error(f"--out {folder}", error) from None
+
+
+def _piece(folder: Path, group: str, key: str) -> Path:
+    return folder / "pieces" / group / f"{key}.json"
+
+
+def read_piece(folder: Path, group: str, key: str, digest: str) -> dict[str, Any] | None:
+    """The answer that was kept of a piece, if it is there, whole and of these facts."""
+    try:
+        document = json.loads(_piece(folder, group, key).read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return None
+    if not isinstance(document, dict) or document.get("digest") != digest:
+        return None
+    answer = document.get("answer")
+    return answer if isinstance(answer, dict) else None
+
+
+def write_piece(folder: Path, group: str, key: str, digest: str, answer: dict[str, Any]) -> None:
+    place = _piece(folder, group, key)
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise disk_error(place.parent, error) from None
+    write_json(place, {"digest": digest, "answer": answer})
+
+
+def write_table(path: Path, columns: Sequence[str], rows: Sequence[Sequence[float | str]]) -> None:
+    """A csv; numbers are written so that they read back as they were."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(rows)
+    write_text(path, text.getvalue())
+
+
+def write_picture(path: Path, data: bytes) -> None:
+    part = path.with_name(f"{path.name}.part")
+    try:
+        part.write_bytes(data)
+        part.replace(path)
+    except OSError as error:
+        raise disk_error(path, error) from None
+
+
+@contextmanager
+def scratch_folder() -> Iterator[Path]:
+    """An empty folder for runs that an experiment makes; it is gone afterwards, with all that is in it."""
+    with tempfile.TemporaryDirectory(prefix="p2pdp-") as place:
+        yield Path(place)

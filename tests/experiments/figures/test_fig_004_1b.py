@@ -1,0 +1,11 @@
+from __future__ import annotations
+
+from tests.experiments.small import Run
+
+
+def test_all_other_users_are_observers() -> None:
+    run = Run("004-fig1b")
+    rows = run.rows()
+    assert {row[0] for row in rows} == {0}
+    assert all(row[4] == 1.0 for row in rows if row[2] == 1)
+    assert run.line("ego 0").verdict == "cannot be known"

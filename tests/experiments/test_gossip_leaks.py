@@ -1,0 +1,47 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from p2pdp.core.spec import GraphPart
+from p2pdp.experiments.contract import Line, Setting
+from p2pdp.experiments.gossip_leaks import (
+    by_distance,
+    evenly,
+    gossip_on,
+    printed_leaks,
+    proved_ranks,
+    sized,
+    spans,
+)
+from p2pdp.topology.graphs import make_graph
+
+
+def test_a_hypercube_leaks_as_its_closed_form_says() -> None:
+    on = gossip_on(make_graph(GraphPart("hypercube"), 64, 0))
+    found = spans(on, [0, 9])
+    exact = np.stack([span.leaks for span in found], axis=1)
+    grouped = by_distance(on, [0, 9], exact, printed_leaks(on, [0, 9]))
+    known = [6 / math.comb(6, k) for k in range(1, 6)] + [1.0]
+    assert grouped["exact_mean"] == pytest.approx(known, abs=1e-9)
+    assert grouped["pairs"] == [2 * math.comb(6, k) for k in range(1, 7)]
+    assert [span.rank for span in found] == proved_ranks(on, [0, 9], found) == [6 * 5 + 2] * 2
+    assert grouped["exceeded"] > 0
+
+
+def test_printed_leaks_add_up_to_the_number_of_messages() -> None:
+    on = gossip_on(make_graph(GraphPart("ring"), 12, 0))
+    assert printed_leaks(on, [3])[:, 0].sum() == pytest.approx(2 * on.rounds)
+
+
+def test_observers_are_spread_evenly() -> None:
+    assert evenly(10, 3) == [0, 4, 9]
+    assert evenly(4, 9) == [0, 1, 2, 3]
+
+
+def test_smaller_graphs_than_the_papers_settle_nothing() -> None:
+    lines = [Line("a", 1.0, 2.0, "differs", "w"), Line("b", 1.0, None, "cannot be known", "")]
+    assert sized(Setting(quick=False), lines) == lines
+    assert [line.verdict for line in sized(Setting(quick=True), lines)] == ["cannot be known", "cannot be known"]
