@@ -1,0 +1,69 @@
+"""The image's packages: all pinned with hashes, as pyproject.toml asks for, and none that nobody asks for."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from tests.laws.sources import TOP
+
+DEPLOY = TOP / "deploy"
+HASH = r"    --hash=sha256:[0-9a-f]{64}(?: \\)?\n"
+PINNED = re.compile(rf"^([\w.-]+)==(\S+)(?: ; [^\\]*?)? \\\n(?:{HASH})+", re.MULTILINE)
+LEFT_OUT = {"matplotlib"}
+
+
+def locked(name: str) -> dict[str, list[str]]:
+    """The versions of each package, for one interpreter or another."""
+    text = (DEPLOY / name).read_text()
+    found: dict[str, list[str]] = {}
+    for match in PINNED.finditer(text):
+        found.setdefault(canonicalize_name(match[1]), []).append(match[2])
+    lines = len(re.findall(r"^\w", text, re.MULTILINE))
+    assert sum(map(len, found.values())) == lines, "all lines are pinned with hashes"
+    return found
+
+
+def wanted() -> list[Requirement]:
+    project = tomllib.loads((TOP / "pyproject.toml").read_text())["project"]
+    return [Requirement(text) for text in project["dependencies"]]
+
+
+def test_what_the_project_needs_is_locked_within_its_bounds() -> None:
+    found = locked("requirements.lock")
+    for requirement in wanted():
+        name = canonicalize_name(requirement.name)
+        if name in LEFT_OUT:
+            assert name not in found
+            continue
+        assert name in found, f"{name}: make the lock again, as deploy/overrides.txt says"
+        assert all(requirement.specifier.contains(version) for version in found[name]), name
+
+
+def test_nothing_is_locked_that_nobody_needs() -> None:
+    """The lock says of each package for whose sake it is there."""
+    packages = set(locked("requirements.lock"))
+    for block in re.split(r"^(?=\w)", (DEPLOY / "requirements.lock").read_text(), flags=re.MULTILINE)[1:]:
+        reasons = re.findall(r"^    #(?:   | via )(\S+)(?: \((\S+)\))?", block, re.MULTILINE)
+        needed = [file.endswith("pyproject.toml") or canonicalize_name(name) in packages for name, file in reasons]
+        assert any(needed), block[:80]
+
+
+def test_what_overrides_the_newest_releases_is_within_what_the_project_allows() -> None:
+    text = (DEPLOY / "overrides.txt").read_text()
+    lines = [line.split(" #")[0] for line in text.splitlines() if not line.startswith("#")]
+    found, allowed = locked("requirements.lock"), {canonicalize_name(each.name): each for each in wanted()}
+    for override in map(Requirement, lines):
+        assert override.name in allowed
+        if override.name not in LEFT_OUT:
+            assert all(override.specifier.contains(version) for version in found[override.name])
+
+
+def test_the_build_is_locked_too() -> None:
+    needed = tomllib.loads((TOP / "pyproject.toml").read_text())["build-system"]["requires"]
+    found = locked("build.lock")
+    for requirement in map(Requirement, needed):
+        assert all(requirement.specifier.contains(version) for version in found[requirement.name])
