@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import NoReturn
 
 import pytest
 from hypothesis import settings
 
+from tests.missing import missing
 from tests.system import netns
 
 settings.register_profile("default", deadline=None)
@@ -16,20 +16,22 @@ settings.register_profile("ci", deadline=None, derandomize=True, database=None)
 settings.load_profile("ci" if os.environ.get("CI") else "default")
 
 
-def missing(text: str) -> NoReturn:
-    """Skips a test for which something is missing here, unless nothing may be."""
-    if os.environ.get("P2PDP_REQUIRE") == "all":
-        pytest.fail(f"P2PDP_REQUIRE=all: {text}")
-    pytest.skip(text)
+@pytest.hookimpl(tryfirst=True)
+def pytest_cmdline_main(config: pytest.Config) -> None:
+    """Where tests run side by side, those of one group (of containers) still run one after the other."""
+    if getattr(config.option, "numprocesses", None) and config.option.dist == "no":
+        config.option.dist = "loadgroup"
 
 
 @pytest.fixture(scope="session")
 def data_dir() -> Path:
     """The folder of public data sets, which the repository does not hold."""
     folder = os.environ.get("P2PDP_DATA")
-    if folder and Path(folder).is_dir():
-        return Path(folder)
-    missing("set P2PDP_DATA to the folder that holds the public data sets (email_enron.txt.gz, spambase.data.gz, ...)")
+    if not folder or not Path(folder).is_dir():
+        missing(
+            "set P2PDP_DATA to the folder that holds the public data sets (email_enron.txt.gz, spambase.data.gz, ...)"
+        )
+    return Path(folder)
 
 
 @pytest.fixture(scope="session")

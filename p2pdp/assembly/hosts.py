@@ -21,7 +21,7 @@ from p2pdp.protocols.participant import Participant
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.protocols.shuffles import is_report
 from p2pdp.protocols.shuffling_plan import ShufflePlan
-from p2pdp.services.bootstrap import Bootstrap
+from p2pdp.services.bootstrap import Bootstrap, OnReady
 from p2pdp.services.curator import Curator
 from p2pdp.services.reports import Reports
 from p2pdp.tasks.reports import ReportInputs, open_report
@@ -83,7 +83,14 @@ def user_host(
     )
 
 
-def bootstrap_host(run: RunPlan, seat: Seat, journal: Journal, sampler: Sampler, entropy: Entropy) -> Host:
+def bootstrap_host(
+    run: RunPlan,
+    seat: Seat,
+    journal: Journal,
+    sampler: Sampler,
+    entropy: Entropy,
+    on_ready: OnReady = lambda _count, _going: None,
+) -> Host:
     assert run.graph is not None
     machine = Bootstrap(
         run.n,
@@ -94,6 +101,7 @@ def bootstrap_host(run: RunPlan, seat: Seat, journal: Journal, sampler: Sampler,
         ready_timeout_s=run.spec.run.enrol_timeout_s,
         sign_exclusion=exclusion_signer(seat.identity, seat.roster.run_id),
         opening=run.opening,
+        on_ready=on_ready,
     )
     _open_private(journal, seat)
     return Host(seat, machine, journal, sampler, entropy, timing=timing_of(run))

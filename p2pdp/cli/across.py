@@ -8,9 +8,23 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from p2pdp.cli.logs import LogAs, LogFormat, LogFrom, LogLevel, logged
 from p2pdp.cli.options import AsJson, Overrides, SpecFile, print_document
+from p2pdp.cli.watching import (
+    HttpCertificate,
+    HttpKey,
+    HttpNames,
+    HttpOpen,
+    HttpPlace,
+    HttpStay,
+    HttpTokenFile,
+    IndexUrl,
+    http_options,
+)
+from p2pdp.core.happenings import happening
 
 if TYPE_CHECKING:
+    from p2pdp.report.result import Result
     from p2pdp.runs.across_node import TookPart
 
 NewFolder = Annotated[Path, typer.Option(metavar="DIR", help="The folder to fill, or to go on with.")]
@@ -18,24 +32,45 @@ NewFolder = Annotated[Path, typer.Option(metavar="DIR", help="The folder to fill
 
 def bootstrap(
     spec: SpecFile,
-    listen: Annotated[str, typer.Option(metavar="HOST:PORT", help="Where to listen; port 0 takes a free one.")],
     tokens: Annotated[int, typer.Option(metavar="N", help="How many join tokens to write.")],
     out: NewFolder,
+    listen: Annotated[
+        str | None,
+        typer.Option(metavar="HOST:PORT", help="Where to listen, if not through a broker; port 0 takes a free one."),
+    ] = None,
     address: Annotated[
         str | None,
-        typer.Option(metavar="HOST:PORT", help="What tokens name, where others reach this machine elsewhere."),
+        typer.Option(metavar="HOST:PORT", help="What tokens name, where others reach this machine or the broker."),
     ] = None,
+    http: HttpPlace = None,
+    http_token_file: HttpTokenFile = None,
+    http_open: HttpOpen = False,
+    http_cert: HttpCertificate = None,
+    http_key: HttpKey = None,
+    http_name: HttpNames = None,
+    http_stay: HttpStay = False,
+    index: IndexUrl = None,
+    log_level: LogFrom = None,
+    log_format: LogAs = LogFormat.TEXT,
     overrides: Overrides = None,
     as_json: AsJson = False,
 ) -> None:
     """Runs bootstrap and curator for users elsewhere."""
     from p2pdp.cli.live import show
     from p2pdp.files.spec import load_spec
-    from p2pdp.runs.across_bootstrap import Places
     from p2pdp.runs.across_bootstrap import bootstrap as serve
+    from p2pdp.runs.across_doors import Places
+    from p2pdp.runs.watching import Watching
 
     loaded = load_spec(spec, overrides or [])
-    show(serve(loaded, Places(listen, address), tokens, out, say), as_json=as_json)
+    served = http_options(http, http_token_file, http_cert, http_key, http_name, is_open=http_open, stays=http_stay)
+
+    def show_now(result: Result) -> None:
+        show(result, as_json=as_json)
+        sys.stdout.flush()
+
+    with logged(log_level or LogLevel.INFO, log_format) as log:
+        serve(loaded, Places(listen, address), tokens, out, log, Watching(served, index), show_now)
 
 
 def node(
@@ -47,14 +82,24 @@ def node(
     keep_private: Annotated[
         bool, typer.Option("--keep-private", help="Keeps inputs and draws when the run closes.")
     ] = False,
+    http: HttpPlace = None,
+    http_token_file: HttpTokenFile = None,
+    http_open: HttpOpen = False,
+    http_cert: HttpCertificate = None,
+    http_key: HttpKey = None,
+    http_name: HttpNames = None,
+    log_level: LogFrom = None,
+    log_format: LogAs = LogFormat.TEXT,
     as_json: AsJson = False,
 ) -> None:
     """Runs one user's node in a run across machines."""
     from p2pdp.runs.across_node import take_part
 
-    told = take_part(config, out, share_skeleton=share_skeleton, keep_private=keep_private, say=say)
-    if told.excluded:
-        say("bootstrap put this node out of the run: it was silent for too long, and the others went on without it")
+    served = http_options(http, http_token_file, http_cert, http_key, http_name, is_open=http_open)
+    with logged(log_level or LogLevel.INFO, log_format) as log:
+        told = take_part(config, out, share_skeleton=share_skeleton, keep_private=keep_private, notify=log, http=served)
+        if told.excluded:
+            log(happening("put_out"))
     if as_json:
         print_document(told.to_json())
     else:
@@ -76,9 +121,3 @@ def _show(told: TookPart) -> None:
     lines.append(f"{told.folder}: what this node saw, says: p2pdp views {told.folder}")
     for line in lines:
         console.print(plain(line), soft_wrap=True)
-
-
-def say(text: str) -> None:
-    """One line for people; what others wrote cannot move the cursor."""
-    line = "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text)
-    print(line, file=sys.stderr, flush=True)

@@ -8,6 +8,8 @@ import typer
 
 from p2pdp.cli.options import AsJson, print_document
 
+Transport = Annotated[str, typer.Option(help="tcp, or mqtt: through a broker of its own.")]
+
 app = typer.Typer(rich_markup_mode=None, help="Measures this machine.")
 
 
@@ -32,12 +34,13 @@ def hops(
     pairs: Annotated[int, typer.Option(help="Stretches of each kind: real hops and bare ones take turns.")] = 5,
     graph: Annotated[str, typer.Option(help="complete or regular.")] = "complete",
     degree: Annotated[int, typer.Option(help="Of a regular graph.")] = 20,
+    transport: Transport = "tcp",
     as_json: AsJson = False,
 ) -> None:
     """How many hops a second, beside the rate of a boxed token without ledger and protocol."""
     from p2pdp.runs.bench_hops import bench_hops
 
-    _show(bench_hops(nodes, hops, tokens, pairs, graph, degree), as_json=as_json)
+    _show(bench_hops(nodes, hops, tokens, pairs, graph, degree, transport), as_json=as_json)
 
 
 @app.command()
@@ -45,12 +48,13 @@ def gossip(
     nodes: Annotated[int, typer.Option(help="How many users, a process each.")] = 16,
     degree: Annotated[int, typer.Option(help="How many neighbours each of them has.")] = 4,
     rounds: Annotated[int, typer.Option(help="How many rounds they go.")] = 2000,
+    transport: Transport = "tcp",
     as_json: AsJson = False,
 ) -> None:
     """How many rounds of gossip a second, with boxes and ledgers."""
     from p2pdp.runs.bench_gossip import bench_gossip
 
-    _show(bench_gossip(nodes, degree, rounds), as_json=as_json)
+    _show(bench_gossip(nodes, degree, rounds, transport), as_json=as_json)
 
 
 @app.command()

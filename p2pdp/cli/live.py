@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from p2pdp.cli.logs import Log, LogAs, LogFormat, LogFrom, LogLevel, logged
 from p2pdp.cli.options import AsJson, OutFolder, Overrides, RunFolder, SpecFile, print_document
 from p2pdp.cli.progress import run_progress
+from p2pdp.core.happenings import KINDS, happening
+from p2pdp.core.ids import BOOTSTRAP, peer_name
 
 if TYPE_CHECKING:
     from p2pdp.report.result import Result
@@ -47,8 +50,9 @@ def demo(out: OutFolder = None, as_json: AsJson = False) -> None:
     from p2pdp import api
     from p2pdp.files.spec import demo_spec
 
-    with _watched() as on_event:
-        result = api.run(demo_spec(), out, on_event=on_event)
+    with _watched(None, LogFormat.TEXT) as watched:
+        result = api.run(demo_spec(), out, on_event=watched.on_event)
+        watched.faults(result)
     show(result, as_json=as_json)
 
 
@@ -58,6 +62,8 @@ def run(
     overrides: Overrides = None,
     nodes_per_process: NodesPerProcess = None,
     spawn: Spawn = None,
+    log_level: LogFrom = None,
+    log_format: LogAs = LogFormat.TEXT,
     as_json: AsJson = False,
 ) -> None:
     """Runs a spec with real processes on this machine."""
@@ -65,22 +71,31 @@ def run(
 
     loaded = api.load_spec(spec, overrides or [])
     count = 1 if nodes_per_process is None else nodes_per_process
-    with _watched() as on_event:
-        result = api.run(loaded, out, nodes_per_process=count, spawn=bool(spawn), on_event=on_event)
+    with _watched(log_level, log_format) as watched:
+        result = api.run(loaded, out, nodes_per_process=count, spawn=bool(spawn), on_event=watched.on_event)
+        watched.faults(result)
     show(result, as_json=as_json)
 
 
 def resume(
-    folder: RunFolder, nodes_per_process: NodesPerProcess = None, spawn: Spawn = None, as_json: AsJson = False
+    folder: RunFolder,
+    nodes_per_process: NodesPerProcess = None,
+    spawn: Spawn = None,
+    log_level: LogFrom = None,
+    log_format: LogAs = LogFormat.TEXT,
+    as_json: AsJson = False,
 ) -> None:
     """Goes on with an interrupted run.
 
     Users get into processes as before, unless told otherwise.
     """
     from p2pdp import api
+    from p2pdp.cluster.bootstrap_folder import is_bootstrap_folder
 
-    with _watched() as on_event:
-        result = api.resume(folder, nodes_per_process=nodes_per_process, spawn=spawn, on_event=on_event)
+    default = LogLevel.INFO if is_bootstrap_folder(folder) else LogLevel.WARNING  # it may wait for days
+    with _watched(log_level, log_format, default) as watched:
+        result = api.resume(folder, nodes_per_process=nodes_per_process, spawn=spawn, on_event=watched.on_event)
+        watched.faults(result)
     show(result, as_json=as_json)
 
 
@@ -96,22 +111,47 @@ def show(result: Result, *, as_json: bool) -> None:
 
 
 @contextmanager
-def _watched() -> Iterator[OnEvent]:
-    """Shows how far a run is where somebody watches, and says how to go on with one that is interrupted."""
+def _watched(level: LogLevel | None, form: LogFormat, default: LogLevel = LogLevel.WARNING) -> Iterator[_Watched]:
+    """Shows how far a run is where somebody watches, and says how to go on with one that is interrupted.
+
+    Whoever asks for lines gets lines, and no bar between them.
+    """
     folders: list[str] = []
-    try:
-        with run_progress() as shown:
+    plain = level is None and form is LogFormat.TEXT
+    with logged(level or default, form) as log:
+        try:
+            with run_progress() if plain else nullcontext() as shown:
 
-            def on_event(event: dict[str, Any]) -> None:
-                if event["event"] == "folder":
-                    folders.append(event["folder"])
-                elif shown is not None:
-                    shown(event)
-                elif event["event"] == "told":  # by a bootstrap for other machines, which may wait for days
-                    print(event["text"], file=sys.stderr, flush=True)
+                def on_event(event: dict[str, Any]) -> None:
+                    if event["event"] == "folder":
+                        folders.append(event["folder"])
+                    if shown is not None:
+                        shown(event)
+                    else:
+                        _log(log, event)
 
-            yield on_event
-    except SystemExit as stop:
-        if stop.code == INTERRUPTED and folders:
-            raise Interrupted(folders[0]) from None
-        raise
+                yield _Watched(on_event, log)
+        except SystemExit as stop:
+            if stop.code == INTERRUPTED and folders:
+                raise Interrupted(folders[0]) from None
+            raise
+
+
+@dataclass(frozen=True)
+class _Watched:
+    on_event: OnEvent
+    log: Log
+
+    def faults(self, result: Result) -> None:
+        """What went wrong among the nodes is known when all of them have ended."""
+        for kind, count in result.faults.items():
+            self.log(happening("fault", kind=kind, count=count))
+
+
+def _log(log: Log, event: dict[str, Any]) -> None:
+    """Of what is counted only the end is a line, or there would be more of them the slower a machine is."""
+    if event["event"] not in KINDS or event.get("count") != event.get("of"):
+        return
+    if event.get("user") == BOOTSTRAP:
+        event = {**event, "user": peer_name(BOOTSTRAP)}
+    log(happening(**event))

@@ -19,8 +19,11 @@ import typer
 from p2pdp.cli import across, bench, live
 from p2pdp.cli.account import account
 from p2pdp.cli.attack import attack
+from p2pdp.cli.index import index
+from p2pdp.cli.keys import keygen
 from p2pdp.cli.options import AsJson, OutFolder, Overrides, RunPlace, SpecFile, print_document
 from p2pdp.cli.plan import plan
+from p2pdp.cli.reproduce import reproduce
 from p2pdp.core.errors import NotReady, P2pdpError, UsageError, VerificationFailed
 
 _INTERRUPTED: Final = 130
@@ -100,7 +103,9 @@ def _root(
         raise typer.Exit(UsageError.exit_code)
 
 
-for _command in (live.demo, live.run, live.resume, account, attack, across.bootstrap, across.node, plan):
+for _command in (
+    live.demo, live.run, live.resume, account, attack, across.bootstrap, across.node, plan, reproduce, index, keygen,
+):  # fmt: skip
     app.command()(_command)
 app.add_typer(bench.app, name="bench")
 
@@ -213,18 +218,3 @@ def export(
         print_document({"file": str(out), "skeletons": count})
     else:
         print(f"{out}: {count} skeletons, enough for verify and audit; no values")
-
-
-@app.command()
-def keygen(
-    out: Annotated[Path, typer.Option(metavar="DIR", help="The folder for identity.key and identity.pub.")],
-    as_json: AsJson = False,
-) -> None:
-    """Makes an identity: a secret signing key and its public half."""
-    from p2pdp import api
-
-    public = api.keygen(out)
-    if as_json:
-        print_document({"identity": public, "folder": str(out)})
-    else:
-        print(f"{out}: identity {public}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, Final
 
 from p2pdp.core.spec import Spec
@@ -26,6 +27,13 @@ _TALLIED: Final = {"excluded": "out", "restarted": "restarted", "stayed_away": "
 @contextmanager
 def progress_bar(what: str, spec: Spec) -> Iterator[Callable[[int, int], None] | None]:
     """Gives what is to be told of hops done and hops in all."""
+    with count_progress(f"{what} {spec.run.protocol}, {spec.run.nodes} nodes") as told:
+        yield None if told is None else partial(told, "")
+
+
+@contextmanager
+def count_progress(what: str) -> Iterator[Callable[[str, int, int], None] | None]:
+    """Gives what is to be told of the part that is under way, how many parts are done, and how many there are."""
     if not sys.stderr.isatty():
         yield None
         return
@@ -34,10 +42,10 @@ def progress_bar(what: str, spec: Spec) -> Iterator[Callable[[int, int], None] |
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(f"{what} {spec.run.protocol}, {spec.run.nodes} nodes", total=None)
+        task = bar.add_task(what, total=None)
 
-        def told(done: int, total: int) -> None:
-            bar.update(task, completed=min(done, total), total=total)
+        def told(part: str, done: int, total: int) -> None:
+            bar.update(task, description=f"{what} {part}".rstrip(), completed=min(done, total), total=total)
 
         yield told
 
@@ -66,7 +74,7 @@ def run_progress() -> Iterator[Callable[[dict[str, Any]], None] | None]:
             name, done, total = event["event"], event.get("count"), event.get("of")
             if name in _TALLIED:
                 tally[name] = tally.get(name, 0) + 1
-            phase = event["text"] if name == "told" else _COUNTED.get(name) or _PHASES.get(name) or phase
+            phase = event.get("text") or _COUNTED.get(name) or _PHASES.get(name) or phase
             if name in _COUNTED:
                 bar.update(task, completed=done, total=total, count=f"{done}/{total or '?'}")
             elif name in _PHASES:

@@ -25,7 +25,12 @@ if TYPE_CHECKING:
 _LISTED_MAX: Final = 6
 _COLLUDERS_MAX: Final = 4
 _SIDE_BY_SIDE_MAX: Final = 24  # numbers of an estimate that are shown one a line
-_WHO: Final = {"curator": "the curator", "public": "everybody", "network": "whoever watches the network"}
+_WHO: Final = {
+    "curator": "the curator",
+    "public": "everybody",
+    "network": "whoever watches the network",
+    "broker": "the broker",
+}
 
 
 def number(value: Any) -> str:

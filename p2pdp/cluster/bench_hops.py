@@ -9,21 +9,27 @@ import signal
 import socket
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from time import sleep
 from typing import Any, Final
 
 from p2pdp.cluster.children import Body, fork, wait_for
+from p2pdp.cluster.stations import broker_for, networks_of
 from p2pdp.core.errors import RunFailed
-from p2pdp.core.ids import Peer
+from p2pdp.core.ids import Peer, is_user
+from p2pdp.core.stations import ROLES_STATION, user_station
 from p2pdp.crypto.entropy import random_bytes
 from p2pdp.node.bench_boss import BenchBoss
 from p2pdp.node.bench_user import BACKLOG, LOOPBACK, BenchSettings, BenchUser
 from p2pdp.protocols.run_plan import RunPlan
+from p2pdp.transports.tcp import STRANGERS_MAX
+from p2pdp.transports.ways import WAYS_MAX
 
 RESULT_FILE: Final = "measured.json"
+LOOK_S: Final = 0.2
 
 
 def measure_hops(run: RunPlan, rows: Callable[[Peer], Any], *, tokens: int, hops: int, pairs: int) -> dict[str, Any]:
@@ -38,6 +44,10 @@ def measure_hops(run: RunPlan, rows: Callable[[Peer], Any], *, tokens: int, hops
         for end in (lifeline, mine):
             stack.callback(os.close, end)
         settings = BenchSettings(folder, random_bytes(16), run, rows, control.getsockname()[:2])
+        own = stack.enter_context(broker_for(run.spec))
+        if own is not None:
+            networks = networks_of(run.spec, settings.run_id, own.known)
+            settings = replace(settings, network=lambda peer: networks(_station(peer), WAYS_MAX, STRANGERS_MAX))
 
         async def conduct() -> None:
             (folder / RESULT_FILE).write_text(json.dumps(await _conduct(settings, control, tokens, hops, pairs)))
@@ -53,9 +63,10 @@ def measure_hops(run: RunPlan, rows: Callable[[Peer], Any], *, tokens: int, hops
         for user in range(run.n):
             child = fork(_user(settings, user), partial(_close, control, mine), report, lifeline)
             children.append(child)
-        code = wait_for(fork(conduct, lambda: os.close(mine), report, lifeline))
-        if code != 0:
-            _end(children)  # whoever failed first may still be saying why
+        conductor = fork(conduct, lambda: os.close(mine), report, lifeline)
+        children.append(conductor)
+        if not _ends_well(conductor, children):
+            _end(children)  # others may still be saying why
             children.clear()
             reasons = [file.read_text() for file in sorted(folder.glob("failed-*"))]
             raise RunFailed(f"the benchmark failed: {' / '.join(reasons) or 'nobody said why'}")
@@ -63,9 +74,30 @@ def measure_hops(run: RunPlan, rows: Callable[[Peer], Any], *, tokens: int, hops
         return measured
 
 
+def _station(peer: Peer) -> str:
+    return user_station(peer) if is_user(peer) else ROLES_STATION
+
+
 def _close(control: socket.socket, lifeline: int) -> None:
     control.close()
     os.close(lifeline)
+
+
+def _ends_well(conductor: int, children: list[int]) -> bool:
+    """Waits for the end of the conductor, or of somebody who failed and for whom it would wait for ever."""
+    while True:
+        codes = {child: _code(child) for child in children}
+        if any(codes.values()):
+            return False
+        if codes[conductor] is not None:
+            return True
+        sleep(LOOK_S)
+
+
+def _code(child: int) -> int | None:
+    """Its exit code (of a signal: its number), None while it runs; it can still be waited for."""
+    ended = os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    return None if ended is None else int(ended.si_status)
 
 
 def _end(children: list[int]) -> None:
@@ -87,6 +119,14 @@ async def _conduct(
 ) -> dict[str, Any]:
     boss = BenchBoss(settings, control)
     server = await boss.listen()
+    try:
+        return await _measured(boss, tokens, hops, pairs)
+    finally:
+        await boss.close()
+        server.close()
+
+
+async def _measured(boss: BenchBoss, tokens: int, hops: int, pairs: int) -> dict[str, Any]:
     await boss.begin()
     dial_s = await boss.timed("dial")
     real, bare = [], []
@@ -96,7 +136,4 @@ async def _conduct(
                 real.append(asdict(await boss.real(tokens)))
             else:
                 bare.append(asdict(await boss.bare(tokens, hops)))
-    growth = await boss.growth()
-    await boss.close()
-    server.close()
-    return {"dial_s": dial_s, "real": real, "bare": bare, "growth": growth}
+    return {"dial_s": dial_s, "real": real, "bare": bare, "growth": await boss.growth()}

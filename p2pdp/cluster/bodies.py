@@ -81,7 +81,7 @@ def user_body(
 
     async def body() -> None:
         folder = node_folder(job, slot)
-        if user.has_finished(folder):
+        if user.has_finished(folder, job.spec.run):
             return
         identity = Identity(durable_secret(folder / SECRET_FILE))
         if not (folder / PUBLIC_FILE).exists():
@@ -99,6 +99,7 @@ def user_body(
                 bootstrap_address=bootstrap,
                 where=_Map(job, users).where,
                 sampler=job.sampler,
+                run=lambda: job.spec.run,
                 power=job.spec.run.durability == "power",
                 share=share,
             )
@@ -147,7 +148,7 @@ def roles_body(job: Job, network: Network, users: Sequence[Address], pipe: int) 
                 run_id=job.run_id,
                 spec_text=job.text,
                 spec_digest=job.digest,
-                protocol=run_spec.protocol,
+                run=run_spec,
                 secrets=job.secrets,
                 quorum=Quorum(run_spec.nodes, run_spec.min_nodes or run_spec.nodes, run_spec.enrol_timeout_s),
                 prepare=job.plan,

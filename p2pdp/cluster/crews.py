@@ -16,27 +16,39 @@ from functools import partial
 from typing import Final
 
 from p2pdp.cluster.bodies import roles_body, user_body
+from p2pdp.cluster.broker import OwnBroker
 from p2pdp.cluster.children import Body, give_memory_back
 from p2pdp.cluster.events import send_event
 from p2pdp.cluster.jobs import Job
 from p2pdp.cluster.layout import ROLES, Layout
 from p2pdp.cluster.sockets import connections_of_node, connections_of_roles
+from p2pdp.cluster.stations import networks_of
 from p2pdp.core.errors import Refused
+from p2pdp.core.stations import ROLES_STATION, user_station
 from p2pdp.crypto.roster import Roster
 from p2pdp.transports.memory import Hub
 from p2pdp.transports.networks import MemoryNetwork, TcpNetwork
-from p2pdp.transports.tcp import Address
+from p2pdp.transports.tcp import STRANGERS_MAX, Address
+from p2pdp.transports.ways import WAYS_MAX
 
 SEATED: Final = "seated"  # an event: a user has its seat
 REFUSED: Final = "refused"  # an event: a user will never have one
 
 
 def crew_body(
-    job: Job, layout: Layout, process: int, listening: Sequence[int], addresses: Sequence[Address], pipe: int
+    job: Job,
+    layout: Layout,
+    process: int,
+    listening: Sequence[int],
+    addresses: Sequence[Address],
+    pipe: int,
+    broker: OwnBroker | None = None,
 ) -> Body:
     """What a process does. It gets the descriptors its peers listen on, and the addresses of all."""
     if layout.in_memory:
         return _everybody(job, pipe)
+    if layout.at_broker:
+        return _at_broker(job, layout, process, pipe, broker)
     if process == ROLES:
         network = TcpNetwork(socket.socket(fileno=listening[0]), *connections_of_roles(job.slots))
         return roles_body(job, network, addresses[1:], pipe)
@@ -58,6 +70,29 @@ def crew_body(
         },
         pipe,
     )
+
+
+def _at_broker(job: Job, layout: Layout, process: int, pipe: int, broker: OwnBroker | None) -> Body:
+    """Where they are is what their stations are called."""
+    networks = networks_of(job.spec, job.run_id, broker)
+    addresses = [(user_station(slot), 0) for slot in range(job.slots)]
+    if process == ROLES:
+        most = max(WAYS_MAX, job.slots)
+        return roles_body(job, networks(ROLES_STATION, most, job.slots + STRANGERS_MAX), addresses, pipe)
+    share = _once()
+    users = {
+        slot: user_body(
+            job,
+            slot,
+            networks(user_station(slot), WAYS_MAX, STRANGERS_MAX),
+            None,
+            addresses,
+            partial(_seated, slot, pipe),
+            share,
+        )
+        for slot in layout.users(process)
+    }
+    return _crew(users, pipe)
 
 
 def _seated(slot: int, pipe: int) -> None:

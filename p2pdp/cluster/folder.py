@@ -93,10 +93,14 @@ class RunFolder:
         """Whether there is nothing left to do but to look at what there is."""
         return (self.path / RESULT_FILE).is_file() or roles.have_finished(self.path / "curator")
 
+    def run_keys(self) -> list[Path]:
+        """Those that are there yet."""
+        return list(self.path.rglob(RUN_KEY_FILE))
+
     def drop_run_keys(self) -> None:
         """Where a run is over, processes that were ended for it can no more unlink theirs."""
-        for place in (self.path / "nodes").glob("*"):
-            (place / RUN_KEY_FILE).unlink(missing_ok=True)
+        for key in self.run_keys():
+            key.unlink(missing_ok=True)
 
     @property
     def spec_text(self) -> str:

@@ -26,6 +26,7 @@ from p2pdp.cluster.layout import ONE_EACH, ROLES, Packing, layout_of
 from p2pdp.cluster.restarts import Restarts
 from p2pdp.cluster.sockets import Sockets, allow_open_files
 from p2pdp.cluster.spawned import brief, spawn
+from p2pdp.cluster.stations import broker_for
 from p2pdp.core.errors import NotReady, P2pdpError, Refused, RunFailed, UsageError, VerificationFailed
 from p2pdp.services.bootstrap import EXCLUDED
 
@@ -65,8 +66,11 @@ class Cluster:
         self._layout = layout_of(self.job.spec, self.packing)
         with ExitStack() as stack:
             allow_open_files(self.job.slots, self.packing.nodes_per_process)
-            self._sockets = stack.enter_context(closing(Sockets(self.job.slots)))
-            self._brief = stack.enter_context(brief(self.job.folder, self.packing, self._sockets.addresses))
+            self._broker = stack.enter_context(broker_for(self.job.spec))
+            self._own = None if self._broker is None else self._broker.known
+            self._sockets = stack.enter_context(closing(Sockets(-1 if self._layout.at_broker else self.job.slots)))
+            known = brief(self.job.folder, self.packing, self._sockets.addresses, self._own)
+            self._brief = stack.enter_context(known)
             self._events = Events()
             stack.callback(self._events.close)
             self._lifeline = os.pipe()
@@ -125,7 +129,7 @@ class Cluster:
             send_event(writing, kind, process=who, text=text)
 
         async def body() -> None:
-            await crew_body(self.job, self._layout, who, mine, sockets.addresses, writing)()
+            await crew_body(self.job, self._layout, who, mine, sockets.addresses, writing, self._own)()
 
         return fork(body, close, report, self._lifeline[0])
 
@@ -145,6 +149,8 @@ class Cluster:
             until_s = min(self._due_s.values(), default=monotonic() + 1.0)
             self._sleep(min(1.0, until_s - monotonic()))
             self._read_events()
+            if self._broker is not None:
+                self._broker.check()
             for who, code in self._reaped():
                 self._ended(who, code)
             if self._interrupted:

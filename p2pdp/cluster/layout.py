@@ -14,6 +14,7 @@ from p2pdp.core.spec import Spec
 
 ROLES: Final = -1
 MEMORY: Final = "memory"  # a transport of the spec
+MQTT: Final = "mqtt"  # another one
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,7 @@ class Layout:
     slots: int
     nodes_per_process: int = 1
     in_memory: bool = False
+    at_broker: bool = False
 
     @property
     def processes(self) -> tuple[int, ...]:
@@ -55,7 +57,7 @@ class Layout:
 
     def peers(self, process: int) -> Sequence[int]:
         """Whose sockets a process listens on: users' slots, or `ROLES`."""
-        if self.in_memory:
+        if self.in_memory or self.at_broker:
             return ()
         return (ROLES,) if process == ROLES else self.users(process)
 
@@ -72,4 +74,4 @@ def layout_of(spec: Spec, packing: Packing) -> Layout:
     in_memory = spec.run.transport == MEMORY
     if in_memory and packing.nodes_per_process > 1:
         raise UsageError('--nodes-per-process: with [run] transport = "memory" all nodes are in one process anyway')
-    return Layout(spec.run.nodes, packing.nodes_per_process, in_memory)
+    return Layout(spec.run.nodes, packing.nodes_per_process, in_memory, spec.run.transport == MQTT)

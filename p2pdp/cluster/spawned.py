@@ -3,9 +3,9 @@
     python -m p2pdp.cluster.spawned PROCESS BRIEF EVENTS LIFELINE [LISTENING ...]
 
 The command line holds numbers only: of the process, and of the open files that it inherits. `BRIEF` is one in
-the run's folder that has no name; it says where the folder is and who listens where. Keys and secrets are read
-from the folder, or made in the new process. Everything else is as in a forked one: signals, the lifeline, what
-is reported, exit codes.
+the run's folder that has no name; it says where the folder is and who listens where, or how to get into the run's
+own broker. Keys and secrets are read from the folder, or made in the new process. Everything else is as in a forked
+one: signals, the lifeline, what is reported, exit codes.
 """
 
 from __future__ import annotations
@@ -16,9 +16,11 @@ import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import Final
 
+from p2pdp.cluster.broker import OwnBroker
 from p2pdp.cluster.children import live, signals_held
 from p2pdp.cluster.crews import crew_body
 from p2pdp.cluster.events import send_event
@@ -33,12 +35,15 @@ _ONE_THREAD: Final = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_
 
 
 @contextmanager
-def brief(folder: Path, packing: Packing, addresses: Sequence[Address]) -> Iterator[int]:
+def brief(
+    folder: Path, packing: Packing, addresses: Sequence[Address], broker: OwnBroker | None = None
+) -> Iterator[int]:
     """An open file that tells a fresh interpreter what it cannot know otherwise."""
     document = {
         "folder": str(folder.absolute()),
         "nodes_per_process": packing.nodes_per_process,
         "addresses": addresses,
+        "broker": None if broker is None else asdict(broker),
     }
     with tempfile.TemporaryFile(dir=folder) as file:
         file.write(json.dumps(document).encode())
@@ -75,7 +80,8 @@ def main(arguments: Sequence[str]) -> int:
         job = job_of(RunFolder(Path(told["folder"])))
         layout = layout_of(job.spec, Packing(told["nodes_per_process"]))
         addresses = [(host, port) for host, port in told["addresses"]]
-        await crew_body(job, layout, process, listening, addresses, events)()
+        own = None if told["broker"] is None else OwnBroker(**told["broker"])
+        await crew_body(job, layout, process, listening, addresses, events, own)()
 
     def report(kind: str, text: str) -> None:
         send_event(events, kind, process=process, text=text)

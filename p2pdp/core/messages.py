@@ -45,7 +45,7 @@ WARD: Final = "ward"  # bootstrap -> holder: fields item, step; it takes the pla
 
 _new: Final = tuple.__new__  # a named tuple takes its arguments through a function of Python
 
-_IN_CUSTODY: Final = frozenset({BEGIN, TOKEN, TOTAL, RELAY, REPORT, LOST})
+IN_CUSTODY: Final = frozenset({BEGIN, TOKEN, TOTAL, RELAY, REPORT, LOST})
 
 # A peer that has closed takes none of these, and nothing is missing then: the result is out.
 IDLE_TALK: Final = frozenset(
@@ -57,7 +57,7 @@ IDLE_TALK: Final = frozenset(
 def custody_of(message: Message) -> Custody | None:
     """The item and step that a message carries, if it is one that must not get lost."""
     kind, fields, _ = message
-    if kind not in _IN_CUSTODY or len(fields) != 2:
+    if kind not in IN_CUSTODY or len(fields) != 2:
         return None
     item, step = fields
     return _new(Custody, (item, step)) if type(item) is int and type(step) is int else None

@@ -227,11 +227,6 @@ POSSIBLE: Final[tuple[tuple[str, Test, Callable[[Spec], str]], ...]] = (
         lambda _: "columns of an npy file have numbers, counted from 0, and no names.",
     ),
     (
-        "transport.password_file",
-        lambda s: s.transport.password_file is None or s.transport.user is not None,
-        lambda _: "a password needs a user.",
-    ),
-    (
         "transport.certificate",
         lambda s: (s.transport.certificate is None) == (s.transport.key is None),
         lambda _: "certificate and key go together.",

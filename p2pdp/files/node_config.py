@@ -1,9 +1,10 @@
 """Reads the configuration of one user's node: a TOML file of its owner.
 
-    [node]    identity, token, listen; address
-    [data]    as in a spec; `clip` is the spec's, and one given here has to be the same
-    [accept]  protocols, sigma_min, clip, peers
-    [budget]  epsilon; delta, observer, ledger
+    [node]       identity, token, listen; address
+    [data]       as in a spec; `clip` is the spec's, and one given here has to be the same
+    [accept]     protocols, sigma_min, clip, peers
+    [budget]     epsilon; delta, observer, ledger
+    [transport]  as in a spec: as whom this node comes to the broker that its token names, if it names one
 
 `identity` is the file that `p2pdp keygen` made, `token` the file that bootstrap wrote or the token itself,
 `address` what other machines are told, where that is not what the node listens on. All of `[accept]` is
@@ -24,8 +25,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from p2pdp.core.errors import UsageError
-from p2pdp.core.spec import DataPart
+from p2pdp.core.spec import DataPart, TransportPart
 from p2pdp.crypto.addresses import AddressError, is_wildcard, split_address
+from p2pdp.crypto.broker_address import BrokerAddress, read_broker_address
 from p2pdp.crypto.identity import KEY_BYTES, Identity
 from p2pdp.crypto.tokens import JoinToken
 from p2pdp.files.keys import read_identity
@@ -76,12 +78,18 @@ class NodeConfig:
     path: Path
     identity: Identity
     token: JoinToken = field(repr=False)
-    listen: tuple[str, int]
+    listen: tuple[str, int] | None  # None where nodes meet at a broker
     address: str | None
     data: DataPart
     given: frozenset[str]
     accept: Accept
     budget: Budget | None
+    transport: TransportPart = field(default_factory=TransportPart)
+
+    @property
+    def at_broker(self) -> BrokerAddress | None:
+        """Where bootstrap is found through a broker; None where it has an address of its own."""
+        return read_broker_address(self.token.address)
 
     @property
     def bootstrap(self) -> tuple[str, int]:
@@ -118,8 +126,8 @@ _SECTIONS: Final[dict[str, dict[str, Reader]]] = {
         "ledger": text,
     },
 }
-_NEEDED: Final = {"node": ("identity", "token", "listen"), "budget": ("epsilon",)}
-_NAMES: Final = ("node", "data", "accept", "budget")
+_NEEDED: Final = {"node": ("identity", "token"), "budget": ("epsilon",)}
+_NAMES: Final = ("node", "data", "accept", "budget", "transport")
 
 
 def load_node_config(path: Path) -> NodeConfig:
@@ -146,17 +154,42 @@ def _parsed(path: Path, content: str) -> NodeConfig:
     base = path.resolve().parent
     if "path" in data:
         data["path"] = str(base / data["path"])
+    token = _token(base, node["token"])
+    _check_ways(node, document, token)
     return NodeConfig(
         path=path,
         identity=read_identity(base / node["identity"]),
-        token=_token(base, node["token"]),
-        listen=node["listen"],
+        token=token,
+        listen=node.get("listen"),
         address=node.get("address"),
         data=build_part("data", data),
         given=frozenset(data),
         accept=_accept(base, _section("accept", document.get("accept", {}))),
         budget=_budget(base, _section("budget", document["budget"])) if "budget" in document else None,
+        transport=_transport(base, document.get("transport", {})),
     )
+
+
+def _check_ways(node: Mapping[str, Any], document: Mapping[str, Any], token: JoinToken) -> None:
+    """What the node says of how it is reached fits how its token says that bootstrap is."""
+    if read_broker_address(token.address) is None:
+        if "listen" not in node:
+            raise UsageError("[node] listen: missing; a node needs it.")
+        if "transport" in document:
+            raise UsageError("[transport]: says something of a broker, and the token names none; leave it out.")
+        return
+    for key in ("listen", "address"):
+        if key in node:
+            raise UsageError(f"[node] {key}: the token names a broker, and through one nobody listens; leave it out.")
+
+
+def _transport(base: Path, table: Any) -> TransportPart:
+    values = read_section("transport", table)
+    for key in ("password_file", "ca", "certificate", "key"):
+        if key in values:
+            values[key] = str(base / values[key])
+    part: TransportPart = build_part("transport", values)
+    return part
 
 
 def _section(name: str, table: Any) -> dict[str, Any]:
@@ -180,7 +213,8 @@ def _section(name: str, table: Any) -> dict[str, Any]:
 def _token(base: Path, value: str) -> JoinToken:
     try:
         token = JoinToken.from_text(value if value.startswith(_TOKEN_START) else read_text(base / value))
-        split_address(token.address)
+        if read_broker_address(token.address) is None:
+            split_address(token.address)
     except (UsageError, AddressError) as error:
         raise UsageError(f"[node] token: {error}") from None
     return token

@@ -19,6 +19,7 @@ from p2pdp.core import messages
 from p2pdp.core.draws import Draws
 from p2pdp.core.errors import RunFailed
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer
+from p2pdp.core.stations import ROLES_STATION
 from p2pdp.core.step import NOTHING, Message, Send, Step
 from p2pdp.crypto.entropy import SystemEntropy
 from p2pdp.crypto.identity import Identity, RunKey
@@ -27,12 +28,13 @@ from p2pdp.host.host import Host
 from p2pdp.host.seat import Seat
 from p2pdp.ledger.journal import Journal
 from p2pdp.mechanisms.sampler import ExactSampler
-from p2pdp.node.bench_user import LINE_BYTES_MAX, BenchSettings, bound
+from p2pdp.node.bench_user import LINE_BYTES_MAX, BenchSettings
 from p2pdp.node.clock import Clock
 from p2pdp.node.disk import Disk
 from p2pdp.node.shell import HostShell
-from p2pdp.transports.networks import TcpNetwork
-from p2pdp.transports.tcp import Address, TcpTransport
+from p2pdp.transports.contract import Transport
+from p2pdp.transports.networks import Network
+from p2pdp.transports.tcp import Address
 
 POLL_S: Final = 0.01
 DIGEST: Final = bytes(32)
@@ -102,9 +104,8 @@ class BenchBoss:
         self._said: dict[Peer, dict[str, Any]] = {}
         self._all_said = asyncio.Event()
         self._heard: set[asyncio.Task[None]] = set()
-        self._closing = False
-        self._network: TcpNetwork | None = None
-        self._roles: list[tuple[HostShell, TcpTransport]] = []
+        self._network: Network | None = None
+        self._roles: list[tuple[HostShell, Transport]] = []
         self._bare_missing = 0
         self._bare_over = asyncio.Event()
         self._progress = Progress()
@@ -128,12 +129,9 @@ class BenchBoss:
             self._said[said["user"]] = said
             if len(self._said) == self._n:
                 self._all_said.set()
-        if not self._closing:
-            raise RunFailed("a user's process ended before the benchmark did")
 
     async def close(self) -> None:
         """Lets all users go."""
-        self._closing = True
         if self._network is not None:
             self._network.close()
         for shell, transport in self._roles:
@@ -143,8 +141,22 @@ class BenchBoss:
             writer.close()
         await asyncio.gather(*self._heard)
 
+    async def _until(self, event: asyncio.Event) -> None:
+        """Waits for it. Raises what ended a role meanwhile; that a user fails is noticed by who started all."""
+        waiting: asyncio.Future[Any] = asyncio.ensure_future(event.wait())
+        try:
+            ended = [shell.ended for shell, _ in self._roles]
+            await asyncio.wait([waiting, *ended], return_when=asyncio.FIRST_COMPLETED)
+            for role in ended:
+                if not role.done():
+                    continue
+                await role
+                raise RunFailed("the host of bootstrap or of the curator stopped")
+        finally:
+            waiting.cancel()
+
     async def _answers(self) -> dict[Peer, dict[str, Any]]:
-        await self._all_said.wait()
+        await self._until(self._all_said)
         said, self._said = self._said, {}
         self._all_said.clear()
         return said
@@ -167,7 +179,7 @@ class BenchBoss:
             bootstrap=roles[0], curator=roles[1], entries=entries,
         )  # fmt: skip
         places: list[Address] = [tuple(said[user]["place"]) for user in range(self._n)]
-        network = self._network = TcpNetwork(bound())
+        network = self._network = self._settings.network(BOOTSTRAP)
         for peer, key in zip((BOOTSTRAP, CURATOR), keys, strict=True):
             disk = Disk(self._settings.folder / f"role{-peer}", power=False)
             shell = HostShell(disk, Clock(), lambda _origin, _frame: None, lambda _output: None)
@@ -179,7 +191,8 @@ class BenchBoss:
             role = Role(peer, self._progress)
             shell.begin(Host(seat, role, Journal(), ExactSampler(), self._entropy, timing=timing_of(run)))
         await network.listen()
-        await self._ask({"do": "begin", "roster": roster.to_bytes().hex(), "places": places, "roles": network.address})
+        here = network.address or (ROLES_STATION, 1)
+        await self._ask({"do": "begin", "roster": roster.to_bytes().hex(), "places": places, "roles": here})
 
     async def timed(self, do: str) -> float:
         """The seconds until all users have carried out an order."""
@@ -199,7 +212,7 @@ class BenchBoss:
         self._progress.over.clear()
         self._progress.to_begin = list(range(self._next_item, self._next_item + tokens))
         self._next_item += tokens
-        await self._progress.over.wait()
+        await self._until(self._progress.over)
         return Stretch(self._progress.ended_s - self._progress.began_s, await self._cpu_s() - before_s)
 
     async def bare(self, tokens: int, hops: int) -> Stretch:
@@ -208,5 +221,5 @@ class BenchBoss:
         self._bare_missing = tokens
         began_s = perf_counter()
         self._users[0].write(json.dumps({"do": "bare", "tokens": tokens, "hops": hops}).encode() + b"\n")
-        await self._bare_over.wait()
+        await self._until(self._bare_over)
         return Stretch(perf_counter() - began_s, await self._cpu_s() - before_s)

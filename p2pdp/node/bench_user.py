@@ -16,7 +16,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from p2pdp.assembly.hosts import user_host
+from p2pdp.core.errors import RunFailed
 from p2pdp.core.ids import Peer
+from p2pdp.core.stations import user_station
 from p2pdp.crypto.entropy import SystemEntropy
 from p2pdp.crypto.identity import Identity, RunKey
 from p2pdp.crypto.roster import Roster, sign_entry
@@ -29,7 +31,7 @@ from p2pdp.node.disk import Disk
 from p2pdp.node.shell import HostShell
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.transports.contract import Origin
-from p2pdp.transports.networks import TcpNetwork
+from p2pdp.transports.networks import Network, TcpNetwork
 from p2pdp.transports.tcp import Address
 
 LOOPBACK: Final = ("127.0.0.1", 0)
@@ -46,6 +48,7 @@ class BenchSettings:
     run: RunPlan
     rows: Callable[[Peer], Any] = field(repr=False)
     control: Address
+    network: Callable[[Peer], Network] = field(default=lambda _peer: TcpNetwork(bound()), repr=False)
 
 
 def bound() -> socket.socket:
@@ -64,13 +67,11 @@ class BenchUser:
         neighbours = settings.run.neighbours(me)
         self._neighbours = None if neighbours is None else tuple(neighbours)
         self._users = range(settings.run.n) if neighbours is None else neighbours
-        self._network = TcpNetwork(bound())
+        self._network = settings.network(me)
         self._disk = Disk(settings.folder / f"{me:04d}", power=False)
         self._shell = HostShell(self._disk, Clock(), self._bare_hop, lambda _output: None)
         self._transport = self._network.attach(self._shell, self._where)
         self._shell.transport = self._transport
-        believe = self._transport.belongs  # nobody repeats old frames here, and bare ones must not be copied
-        self._transport.belongs = lambda origin, peer, **_: believe(origin, peer, fresh=True)  # type: ignore[method-assign]
         self._bare = BareNode(me, self._users, self._transport.send, lambda: self._say({"done": me}))
         self._places: list[Address] = []
         self._roles: Address | None = None
@@ -90,7 +91,25 @@ class BenchUser:
         reader, self._writer = await asyncio.open_connection(*self._settings.control, limit=LINE_BYTES_MAX)
         await self._network.listen()
         entry = sign_entry(self._identity, self._settings.run_id, self._key.public)
-        self._say({"user": self._me, "entry": entry.to_bytes().hex(), "place": self._network.address})
+        place = self._network.address or (user_station(self._me), 1)
+        self._say({"user": self._me, "entry": entry.to_bytes().hex(), "place": place})
+        orders = asyncio.ensure_future(self._heed(reader))
+        try:
+            await asyncio.wait((orders, self._shell.ended), return_when=asyncio.FIRST_COMPLETED)
+            if not orders.done():
+                await self._shell.ended
+                raise RunFailed(f"the host of user {self._me} stopped")
+            await orders
+        finally:
+            orders.cancel()
+        self._network.close()
+        self._shell.stop()
+        await self._transport.close()
+        self._writer.close()
+        await self._writer.wait_closed()
+
+    async def _heed(self, reader: asyncio.StreamReader) -> None:
+        """Carries out orders until there are no more."""
         orders: dict[str, Callable[[dict[str, Any]], Any]] = {
             "begin": self._begin, "dial": self._dial, "bare": self._bare_hops,
             "cpu": self._cpu, "growth": self._growth,
@@ -101,13 +120,6 @@ class BenchUser:
             answer = await answer if asyncio.iscoroutine(answer) else answer
             if answer is not None:
                 self._say(answer)
-            if self._shell.ended.done():
-                await self._shell.ended
-        self._network.close()
-        self._shell.stop()
-        await self._transport.close()
-        self._writer.close()
-        await self._writer.wait_closed()
 
     def _begin(self, order: dict[str, Any]) -> dict[str, Any]:
         self._places = [(host, port) for host, port in order["places"]]
@@ -131,7 +143,7 @@ class BenchUser:
                 self._shell.connected(peer)
         host = self._shell.host
         assert host is not None
-        while not all(host.heard(peer) for peer in self._others()):  # noqa: ASYNC110  (a host has no event for it)
+        while self._transport.strangers or not all(map(host.heard, self._others())):  # noqa: ASYNC110  (nobody tells)
             await asyncio.sleep(LOOK_S)
         return {"user": self._me}
 

@@ -11,6 +11,7 @@ import asyncio
 import signal
 import traceback
 from collections.abc import Awaitable, Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -57,6 +58,16 @@ def run_in_foreground(body: Callable[[], Awaitable[Outcome]]) -> Outcome:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def until_ended() -> None:
+    """Does nothing until somebody ends this process; then that is as it should be."""
+
+    async def forever() -> None:
+        await asyncio.Event().wait()
+
+    with suppress(SystemExit):
+        run_in_foreground(forever)
 
 
 def _note(numbers: Iterable[int], early: list[int]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from p2pdp.core.errors import NotReady, VerificationFailed
+from p2pdp.core.errors import NotReady, UsageError, VerificationFailed
 from p2pdp.crypto.entropy import random_bytes
 from p2pdp.crypto.identity import KEY_BYTES
 
@@ -24,6 +24,20 @@ def durable_secret(path: Path) -> bytes:
     secret = random_bytes(KEY_BYTES)
     write_durably(path, secret)
     return secret
+
+
+def durable_token(path: Path) -> tuple[str, bool]:
+    """A token that people pass on, and whether it is fresh: the text in the file, or one that is in it from now on."""
+    try:
+        return path.read_text(encoding="utf-8"), False
+    except FileNotFoundError:
+        text = random_bytes(KEY_BYTES).hex()
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise UsageError(f"{path}: is no text") from None
+    write_durably(path, text.encode() + b"\n")
+    return text, True
 
 
 def write_durably(path: Path, data: bytes) -> None:

@@ -22,7 +22,7 @@ from p2pdp.crypto.roster import Roster
 from p2pdp.files.folder import ROSTER_FILE, SPEC_FILE, disk_error, make_folder, peer_folder, read_json, write_json
 from p2pdp.files.reading import read_text
 from p2pdp.ledger.journal import PRIVATE, VIEW
-from p2pdp.ledger.records import to_skeleton
+from p2pdp.ledger.records import to_skeleton, whole_length
 from p2pdp.node.keys import write_durably
 from p2pdp.node.shell import TOTALS_FILE
 from p2pdp.node.user import SEAT_FILE
@@ -97,6 +97,6 @@ class NodeFolder:
         """
         path = self.work / f"{PRIVATE}.ledger"
         data = path.read_bytes()
-        skeleton = to_skeleton(data)
+        skeleton = to_skeleton(data) if whole_length(data) else data  # one that was never begun is empty
         if skeleton != data:
             write_durably(path, skeleton)

@@ -16,7 +16,9 @@ from typing import Any, Final
 from p2pdp.assembly.hosts import bootstrap_host, curator_host
 from p2pdp.core.draws import Sampler
 from p2pdp.core.errors import RunFailed
+from p2pdp.core.expiry import Expired
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer, is_user, peer_name
+from p2pdp.core.spec import RunPart
 from p2pdp.core.step import Output
 from p2pdp.crypto.enrolment import Offer
 from p2pdp.crypto.entropy import SystemEntropy
@@ -27,6 +29,7 @@ from p2pdp.ledger.journal import PRIVATE, VIEW, Journal
 from p2pdp.ledger.records import PUBLISHED
 from p2pdp.node.clock import Clock
 from p2pdp.node.disk import Disk, is_closed
+from p2pdp.node.expiry import Expiry
 from p2pdp.node.keys import durable_secret
 from p2pdp.node.shell import KIND_AT, HostShell
 from p2pdp.protocols.run_plan import RunPlan
@@ -59,7 +62,7 @@ class RolesSettings:
     run_id: bytes
     spec_text: str
     spec_digest: bytes
-    protocol: str
+    run: RunPart
     secrets: Sequence[bytes]
     quorum: Quorum
     prepare: Callable[[int], RunPlan]
@@ -70,6 +73,7 @@ class RolesSettings:
     on_output: Callable[[Peer, Output], None]
     power: bool = False
     on_enrolled: Callable[[int], None] = lambda _count: None
+    on_ready: Callable[[int, bool], None] = lambda _count, _going: None
     linger_s: float | None = None
 
 
@@ -114,6 +118,7 @@ class RolesNode:
         self._left: set[Peer] = set()
         self._enrolled = 0
         self._timers: list[asyncio.TimerHandle] = []
+        self._expiry = Expiry(self._clock.now_s, self._fail)
         self.nobody_left = asyncio.Event()
         self._journals = {peer: Journal(disk.stored[VIEW], disk.stored[PRIVATE]) for peer, disk in self._disks.items()}
         self._journal = self._journals[BOOTSTRAP]
@@ -130,22 +135,35 @@ class RolesNode:
         try:
             bootstrap = self.shells[BOOTSTRAP]
             bootstrap.safely(lambda: self._replied(self._desk.begin(self._clock.now_s())))
+            self._expiry.watch(self._settings.run)
             await asyncio.gather(*(shell.ended for shell in self.shells.values()))
+            self._expiry.stop()  # the run has ended
             if any(shell.host is not None and shell.host.stopped for shell in self.shells.values()):
                 raise RunFailed("the disk of bootstrap or of the curator was rolled back")
             await self._linger()
             self._add_faults()
             for peer, place in ((BOOTSTRAP, folder / BOOTSTRAP_FOLDER), (CURATOR, folder)):
                 self.shells[peer].write_totals(place)
-            for place in (folder, folder / BOOTSTRAP_FOLDER):
-                (place / RUN_KEY_FILE).unlink(missing_ok=True)
+            self._drop_run_keys()
+        except Expired:
+            self._drop_run_keys()
+            raise
         finally:
+            self._expiry.stop()
             self._settings.network.close()
             for timer in self._timers:
                 timer.cancel()
             for peer, shell in self.shells.items():
                 shell.stop()
                 await self._transports[peer].close()
+
+    def _drop_run_keys(self) -> None:
+        for place in (self._settings.folder, self._settings.folder / BOOTSTRAP_FOLDER):
+            (place / RUN_KEY_FILE).unlink(missing_ok=True)
+
+    def _fail(self, error: BaseException) -> None:
+        for shell in self.shells.values():
+            shell.fail(error)
 
     async def _linger(self) -> None:
         """The curator acknowledges heads that are handed in again, until nobody is left or for a while."""
@@ -202,9 +220,9 @@ class RolesNode:
         return on_way
 
     def _add_faults(self) -> None:
-        host = self.shells[BOOTSTRAP].host
-        if self._directory is not None and host is not None:
-            for kind, count in self._directory.faults.items():
+        host, told = self.shells[BOOTSTRAP].host, {} if self._directory is None else self._directory.faults
+        for kind, count in (*told.items(), *self._settings.network.faults.items()):
+            if host is not None:
                 host.fault_counts[kind] = host.fault_counts.get(kind, 0) + count
 
     def _make_desk(self) -> Desk:
@@ -214,7 +232,7 @@ class RolesNode:
             self._keys[BOOTSTRAP],
             Offer(settings.run_id, settings.spec_text, self._keys[BOOTSTRAP].public),
             settings.spec_digest,
-            settings.protocol,
+            settings.run.protocol,
             sign_entry(settings.curator_identity, settings.run_id, self._keys[CURATOR].public),
             settings.secrets,
             settings.quorum,
@@ -271,11 +289,11 @@ class RolesNode:
         assert self._run is not None
         if self._settings.where is None:
             self._directory = Directory(roster, self._run.neighbours)
-        settings, sampler = self._settings, self._settings.sampler()
+        settings, sampler, on_ready = self._settings, self._settings.sampler(), self._settings.on_ready
         seat = Seat(CURATOR, roster, settings.curator_identity, self._keys[CURATOR], None)
         self.shells[CURATOR].begin(curator_host(self._run, seat, self._journals[CURATOR], sampler, self._entropy))
         seat = Seat(BOOTSTRAP, roster, settings.identity, self._keys[BOOTSTRAP], None)
-        self.shells[BOOTSTRAP].begin(bootstrap_host(self._run, seat, self._journal, sampler, self._entropy))
+        self.shells[BOOTSTRAP].begin(bootstrap_host(self._run, seat, self._journal, sampler, self._entropy, on_ready))
 
 
 def who_is(peer: Peer) -> str:

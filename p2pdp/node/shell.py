@@ -101,10 +101,8 @@ class HostShell:
                 self._documents(origin, frame)
             elif host is not None:  # else it will be sent again once there is a host
                 effects = host.frame(frame, self._clock.now_s())
-                if transport is not None and transport.strangers:
-                    proved, fresh = host.proved
-                    if proved is not None:
-                        transport.belongs(origin, proved, fresh=fresh)
+                if transport is not None and origin in transport.strangers:
+                    effects = self._from_stranger(origin, effects)
                 self.carry_out(effects)
         except Exception as error:  # noqa: BLE001  (as in `safely`, without its cost for each frame)
             self.fail(error)
@@ -121,6 +119,29 @@ class HostShell:
             self.carry_out(self.host.connected(peer, self._clock.now_s()))
         if self.host is not None:
             self._on_way(peer, there)
+
+    def _from_stranger(self, origin: Origin, effects: Effects) -> Effects:
+        """Tells the transport who is there, once that is proved by what no older frame can say.
+
+        Until then who it claims to be is answered there and nowhere else, with all that this frame led to: if it is
+        the peer, it answers our question, and if it repeats old frames, the peer misses nothing.
+        """
+        assert self.host is not None
+        assert self.transport is not None
+        proved, fresh = self.host.proved
+        if proved is None:
+            return effects
+        if fresh:
+            self.transport.belongs(origin, proved)
+            return effects
+        if effects.writes:
+            self._disk.append(effects.writes)
+        for peer, frame in effects.frames:
+            if peer == proved:
+                self.bytes_sent += len(frame)
+                self.transport.answer(origin, frame)
+        others = tuple((peer, frame) for peer, frame in effects.frames if peer != proved)
+        return effects._replace(writes=(), frames=others)
 
     # Effects
 

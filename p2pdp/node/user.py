@@ -1,6 +1,6 @@
 """One user's node: asks for a seat, takes part, closes its ledger, hands in its head.
 
-What it keeps in its folder: `run.key` (mode 0600, durable before enrolment, unlinked when the run closes),
+What it keeps in its folder: `run.key` (mode 0600, durable before enrolment, unlinked when the run closes or expires),
 `seat` (the roster and its number in it, for a restart), and its two ledgers. A node whose key is unlinked
 has done its part and is not started again (`has_finished`).
 """
@@ -16,7 +16,9 @@ from typing import Any, Final
 from p2pdp.assembly.hosts import user_host
 from p2pdp.core.draws import Sampler
 from p2pdp.core.errors import P2pdpError, Refused, RunFailed, VerificationFailed
+from p2pdp.core.expiry import Expired
 from p2pdp.core.ids import BOOTSTRAP, Peer
+from p2pdp.core.spec import RunPart
 from p2pdp.crypto.addresses import join_address
 from p2pdp.crypto.entropy import SystemEntropy
 from p2pdp.crypto.identity import Identity, RunKey
@@ -27,6 +29,7 @@ from p2pdp.ledger.journal import PRIVATE, VIEW, Journal
 from p2pdp.ledger.records import to_skeleton
 from p2pdp.node.clock import Clock
 from p2pdp.node.disk import Disk, is_closed
+from p2pdp.node.expiry import Expiry, refuse_expired
 from p2pdp.node.keys import durable_secret, write_durably
 from p2pdp.node.shell import KIND_AT, HostShell
 from p2pdp.node.waiting import Waiting
@@ -48,6 +51,7 @@ QUEUED_ROUNDS: Final = 60
 class UserSettings:
     """What a node is started with; `prepare` gives the plan and the user's rows once it knows its number.
 
+    `run` is what the spec says of the run, None before a spec was offered.
     With `abroad` peers say themselves where they are, and `where` is not asked.
     """
 
@@ -62,17 +66,23 @@ class UserSettings:
     bootstrap_address: Address | None
     where: Callable[[Roster, Peer], Address | None]
     sampler: Callable[[], Sampler]
+    run: Callable[[], RunPart | None]
     power: bool = False
     share_skeleton: bool = False
     share: Callable[[Roster], Roster] = lambda roster: roster  # nodes of one process need it in memory once
     abroad: Abroad | None = None
 
 
-def has_finished(folder: Path) -> bool:
-    """Whether a node did all of its part before: its ledger is closed, and the curator has its head."""
+def has_finished(folder: Path, run: RunPart | None) -> bool:
+    """Whether a node did all of its part before: its ledger is closed, and the curator has its head.
+
+    `run` is what the spec says of the run, None where the node has none yet.
+    """
     if not (folder / SEAT_FILE).exists() or (folder / RUN_KEY_FILE).exists():
         return False
     if not is_closed(folder):
+        if run is not None:
+            refuse_expired(run, ())  # that is where its key went
         raise VerificationFailed(f"{folder / RUN_KEY_FILE}: is gone, and without it this node cannot go on")
     return True
 
@@ -98,12 +108,21 @@ class UserNode:
         self._whereabouts: Whereabouts | None = None
         self._teller: asyncio.Task[None] | None = None
         self._way_lost = False
+        self._expiry = Expiry(self._clock.now_s, self._shell.fail)
         self._waiting = Waiting(_silently if settings.abroad is None else settings.abroad.say)
+
+    @property
+    def faults(self) -> dict[str, int]:
+        """By kind, so far."""
+        return {} if self._shell.host is None else self._shell.host.fault_counts
 
     async def run(self) -> None:
         """Until the ledger is closed and the curator has its head. May raise what refuses or stops it."""
         await self._settings.network.listen()
         try:
+            self._watch_expiry()
+            if self._shell.ended.done():
+                await self._shell.ended  # its time was over before
             seat = _stored_seat(self._settings.folder, self._settings.identity, self._run_key)
             if seat is None:
                 seat = await self._enrol()
@@ -114,12 +133,21 @@ class UserNode:
             self._add_faults()
             self._shell.write_totals(self._settings.folder)
             (self._settings.folder / RUN_KEY_FILE).unlink(missing_ok=True)
+        except Expired:
+            (self._settings.folder / RUN_KEY_FILE).unlink(missing_ok=True)
+            raise
         finally:
+            self._expiry.stop()
             if self._teller is not None:
                 self._teller.cancel()
             self._settings.network.close()
             self._shell.stop()
             await self._transport.close()
+
+    def _watch_expiry(self) -> None:
+        run = self._settings.run()
+        if run is not None:
+            self._expiry.watch(run)
 
     def _where(self, peer: Peer) -> Address | None:
         if peer < 0:
@@ -191,7 +219,9 @@ class UserNode:
         elif self._applicant.seat is not None or self._applicant.refused is not None:
             self._answered.set_result(None)
         elif reply is not None:
-            self._transport.answer(origin, reply)
+            self._watch_expiry()
+            if not self._shell.ended.done():
+                self._transport.answer(origin, reply)
 
     def _begin(self, seat: Seat) -> None:
         abroad = self._settings.abroad
@@ -241,8 +271,9 @@ class UserNode:
 
     def _add_faults(self) -> None:
         host = self._shell.host
-        if self._whereabouts is not None and host is not None:
-            for kind, count in self._whereabouts.faults.items():
+        told = {} if self._whereabouts is None else self._whereabouts.faults
+        for kind, count in (*told.items(), *self._settings.network.faults.items()):
+            if host is not None:
                 host.fault_counts[kind] = host.fault_counts.get(kind, 0) + count
 
 

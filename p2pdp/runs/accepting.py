@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from p2pdp.core.errors import NotReady, Refused, UsageError
+from p2pdp.core.errors import Refused, UsageError
 from p2pdp.core.ids import Peer, is_user
 from p2pdp.core.spec import DataPart, Spec
 from p2pdp.crypto.roster import Roster
@@ -46,8 +46,8 @@ def check_can_run(spec: Spec) -> None:
     protocol(spec.run.protocol)
     if spec.task.kind == OWN:
         raise UsageError('[task] kind: an objective of one\'s own ("own") is known on the machine of its owner only')
-    if spec.run.transport != "tcp":
-        raise NotReady(f"[run] transport: machines talk over tcp here, not over {spec.run.transport}")
+    if spec.run.transport not in ("tcp", "mqtt"):
+        raise UsageError(f"[run] transport: machines talk over tcp or mqtt, not over {spec.run.transport}")
 
 
 def offered_spec(text: str) -> Spec:
@@ -89,11 +89,13 @@ def describe(spec: Spec, dimensions: int, bootstrap: str) -> list[str]:
         terms = f"{noise.mechanism}, {strength}, {noise.sampler} sampler"
     bounds = bounds_of(spec)
     clip = "" if bounds is None else f", clipped to [{bounds[0]:g}, {bounds[1]:g}]"
+    expires = [] if spec.run.expires is None else [f"  expires {spec.run.expires}"]
     return [
         f"bootstrap with the key {bootstrap} offers this run:",
         f"  protocol {spec.run.protocol}, task {spec.task.kind}, {spec.run.min_nodes} to {spec.run.nodes} nodes",
         f"  graph {graph.kind}{'' if graph.public else ', not public'}",
         f"  noise {terms}; delta {spec.privacy.delta:g}{clip}",
+        *expires,
     ]
 
 

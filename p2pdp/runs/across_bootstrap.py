@@ -7,21 +7,22 @@ skeletons at hand allow, as `p2pdp audit --allow-missing` does.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from functools import cache
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
+from functools import cache, partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from p2pdp.assembly.found import Outcome
 from p2pdp.assembly.outcome import outcome
 from p2pdp.audit.verify import excluded_in
-from p2pdp.cluster.bootstrap_folder import BootstrapFolder
-from p2pdp.cluster.sockets import connections_of_roles
+from p2pdp.cluster.bootstrap_folder import BootstrapFolder, is_bootstrap_folder
 from p2pdp.core.errors import Refused, RunFailed, UsageError, VerificationFailed
+from p2pdp.core.happenings import Notify, happening
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer, peer_name
 from p2pdp.core.spec import Spec
 from p2pdp.core.step import Output
-from p2pdp.crypto.addresses import AddressError, is_wildcard, join_address, split_address
 from p2pdp.crypto.roster import Roster
 from p2pdp.files.data import load_data
 from p2pdp.files.edges import read_edge_list
@@ -29,55 +30,62 @@ from p2pdp.files.folder import RESULT_FILE, ROSTER_FILE, handed_in_skeletons, re
 from p2pdp.files.spec import parse_spec, spec_digest, spec_to_toml
 from p2pdp.ledger.records import read
 from p2pdp.mechanisms.sampler import ExactSampler
-from p2pdp.node.foreground import run_in_foreground
-from p2pdp.node.listening import listen_at
+from p2pdp.node.expiry import check_expires, refuse_expired
+from p2pdp.node.foreground import run_in_foreground, until_ended
+from p2pdp.node.pulse import with_pulse
 from p2pdp.node.roles import LINGER_S, RolesNode, RolesSettings
 from p2pdp.protocols.run_plan import RunPlan, plan_run
 from p2pdp.report.result import Circumstances, Result, make_result
 from p2pdp.runs.accepting import check_can_run, spec_dimensions
+from p2pdp.runs.across_doors import Places, check_places, door_of_roles, places_again
 from p2pdp.runs.audit import Audited, audit
 from p2pdp.runs.model import save_model
 from p2pdp.runs.prepared import sensitivity
 from p2pdp.runs.simulate import headline
+from p2pdp.runs.watching import UNWATCHED, Watch, Watching, watched
 from p2pdp.services.bootstrap import BLOCKED, EXCLUDED
 from p2pdp.services.curator import PUBLISHED_RESULT
 from p2pdp.services.desk import Quorum
-from p2pdp.transports.networks import TcpNetwork
 
-Say = Callable[[str], None]
+if TYPE_CHECKING:
+    from p2pdp.web.status import Status
+
 Plan = Callable[[int], RunPlan]
+Show = Callable[[Result], None]
 
 
-@dataclass(frozen=True)
-class Places:
-    """Where bootstrap listens, and what its tokens say, where that is something else."""
-
-    listen: str
-    address: str | None = None
+def _unseen(_result: Result) -> None:
+    pass
 
 
-def bootstrap(spec: Spec, places: Places, tokens: int, out: Path, say: Say) -> Result:
-    """Until the run is over; the folder of the same spec is gone on with, and a finished one gives its result."""
+def bootstrap(
+    spec: Spec,
+    places: Places,
+    tokens: int,
+    out: Path,
+    notify: Notify,
+    watching: Watching = UNWATCHED,
+    show: Show = _unseen,
+) -> Result:
+    """Until the run is over; the folder of the same spec is gone on with, and a finished one gives its result.
+
+    `show` gets the result as soon as it is there; HTTP may stay after that.
+    """
     _check(spec, tokens)
-    listen, address = _split("--listen", places.listen), places.address
-    if address is None and is_wildcard(listen[0]):
-        raise UsageError(
-            f"--listen {places.listen}: nobody can dial this; add --address HOST:PORT, where others reach this machine"
-        )
-    if address is not None and is_wildcard(_split("--address", address)[0]):
-        raise UsageError(f"--address {address}: nobody can dial this; name the host where others reach this machine")
+    if not is_bootstrap_folder(out):
+        check_expires(spec.run)
+    check_places(spec, places)
     plan = _planner(spec)
     plan(min(spec.run.nodes, tokens))  # what cannot be run is refused before anything is written
-    return _go_on(spec, BootstrapFolder.open(out, spec_to_toml(spec), tokens), places, plan, say)
+    folder = BootstrapFolder.open(out, spec_to_toml(spec), tokens)
+    return _go_on(spec, folder, places, plan, notify, watching, show)
 
 
-def resume(place: Path, say: Say) -> Result:
+def resume(place: Path, notify: Notify) -> Result:
     """Goes on where a bootstrap was interrupted, at the address that it had."""
     folder = BootstrapFolder(place)
     spec = parse_spec(folder.spec_text, None)
-    if folder.listen is None:
-        raise UsageError(f"{place}: was never started; run p2pdp bootstrap with its options again")
-    return _go_on(spec, folder, Places(folder.listen, folder.address), _planner(spec), say)
+    return _go_on(spec, folder, places_again(folder), _planner(spec), notify, UNWATCHED, _unseen)
 
 
 def _check(spec: Spec, tokens: int) -> None:
@@ -89,13 +97,6 @@ def _check(spec: Spec, tokens: int) -> None:
         raise UsageError(
             f"--tokens {tokens}: the run needs {least} nodes at least ([run] min_nodes), each with its token"
         )
-
-
-def _split(option: str, text: str) -> tuple[str, int]:
-    try:
-        return split_address(text)
-    except AddressError as error:
-        raise UsageError(f"{option} {text}: {error}") from None
 
 
 def _planner(spec: Spec) -> Plan:
@@ -111,26 +112,43 @@ def _planner(spec: Spec) -> Plan:
     return cache(lambda n: plan_run(spec, n, dimensions, edges))
 
 
-def _go_on(spec: Spec, folder: BootstrapFolder, places: Places, plan: Plan, say: Say) -> Result:
-    with folder.locked():
+def _go_on(
+    spec: Spec, folder: BootstrapFolder, places: Places, plan: Plan, notify: Notify, watching: Watching, show: Show
+) -> Result:
+    with folder.locked(), watched(watching, partial(_first_status, spec, folder), folder.path, notify) as watch:
         if not folder.is_done:
-            _serve(spec, folder, places, plan, say)
-        return _collect(spec, folder, plan, say)
+            refuse_expired(spec.run, folder.run_keys())
+            _serve(spec, folder, places, plan, watch)
+        watch.notify(happening("collecting"))
+        result = _collect(spec, folder, plan, watch.notify)
+        watch.notify(happening("done", folder=str(folder.path)))
+        show(result)
+        if watching.http is not None and watching.http.stays:
+            notify(happening("http_stays"))
+            until_ended()
+        return result
 
 
-def _serve(spec: Spec, folder: BootstrapFolder, places: Places, plan: Plan, say: Say) -> None:
-    host, port = _split("--listen", places.listen)
-    if port == 0 and folder.listen is not None:
-        port = _split("--listen", folder.listen)[1]
-    bound = listen_at((host, port), "--listen")
-    try:
-        network = TcpNetwork(bound, *connections_of_roles(spec.run.nodes))
-        listen = join_address(host, network.address[1])
-        told_host, told_port = (host, 0) if places.address is None else _split("--address", places.address)
-        address = join_address(told_host, told_port or network.address[1])
+def _first_status(spec: Spec, folder: BootstrapFolder, now_s: float) -> Status:
+    from p2pdp.web.status import Status
+
+    return Status(
+        role="bootstrap",
+        began_s=now_s,
+        run_id=folder.run_id.hex(),
+        protocol=spec.run.protocol,
+        nodes=spec.run.nodes,
+        started=folder.started,
+        resumed=folder.listen is not None,
+    )
+
+
+def _serve(spec: Spec, folder: BootstrapFolder, places: Places, plan: Plan, watch: Watch) -> None:
+    with door_of_roles(spec, folder, places, lambda text: watch.notify(happening("told", text=text))) as door:
         identity = folder.identity()
-        secrets = folder.write_tokens(listen, address, identity.public)
-        say(f"listening on {listen}; {len(secrets)} join tokens, which name {address}, are in {folder.path / 'tokens'}")
+        secrets = folder.write_tokens(door.listen, door.address, identity.public)
+        where = {"how": door.said, "address": door.address, "folder": str(folder.path / "tokens")}
+        watch.notify(happening("listening", tokens=len(secrets), **where))
         quorum = Quorum(
             min(spec.run.nodes, len(secrets)), spec.run.min_nodes or spec.run.nodes, spec.run.enrol_timeout_s
         )
@@ -141,22 +159,31 @@ def _serve(spec: Spec, folder: BootstrapFolder, places: Places, plan: Plan, say:
             run_id=folder.run_id,
             spec_text=spec_to_toml(_for_others(spec)),
             spec_digest=spec_digest(spec),
-            protocol=spec.run.protocol,
+            run=spec.run,
             secrets=secrets,
             quorum=quorum,
             prepare=plan,
-            network=network,
+            network=door.network,
             where=None,
             sampler=ExactSampler,
-            on_roster=lambda roster: _on_roster(roster, folder, say),
-            on_output=lambda _peer, output: _on_output(output, say),
+            on_roster=lambda roster: _on_roster(roster, folder, watch.notify),
+            on_output=lambda _peer, output: _on_output(output, watch.notify),
             power=spec.run.durability == "power",
-            on_enrolled=lambda count: say(f"{count} of {quorum.nodes} nodes have enrolled"),
+            on_enrolled=lambda count: watch.notify(happening("enrolling", count=count, of=quorum.nodes)),
+            on_ready=watch.ready,
             linger_s=max(LINGER_S, 2 * spec.run.patience_s),
         )
-        run_in_foreground(lambda: RolesNode(settings).run())
-    finally:
-        bound.close()
+        run_in_foreground(lambda: _live(RolesNode(settings), watch))
+
+
+def _live(node: RolesNode, watch: Watch) -> Awaitable[None]:
+    def beat() -> None:
+        counts: Counter[str] = Counter()
+        for shell in node.shells.values():
+            counts.update({} if shell.host is None else shell.host.fault_counts)
+        watch.beat(counts)
+
+    return with_pulse(node.run(), beat)
 
 
 def _for_others(spec: Spec) -> Spec:
@@ -169,24 +196,23 @@ def _for_others(spec: Spec) -> Spec:
         spec,
         data=replace(spec.data, path=name(spec.data.path)),
         graph=replace(spec.graph, path=name(spec.graph.path)),
+        transport=replace(spec.transport, **dict.fromkeys(("password_file", "ca", "certificate", "key"))),
     )
 
 
-def _on_roster(roster: Roster, folder: BootstrapFolder, say: Say) -> None:
+def _on_roster(roster: Roster, folder: BootstrapFolder, notify: Notify) -> None:
     write_json(folder.path / ROSTER_FILE, roster.to_json())
-    say(f"the roster is closed with {roster.n} nodes; the run begins when all of them are ready")
+    notify(happening("roster", n=roster.n))
 
 
-def _on_output(output: Output, say: Say) -> None:
+def _on_output(output: Output, notify: Notify) -> None:
     if output.type == PUBLISHED_RESULT:
-        say("the result is published; the nodes close their ledgers")
-    elif output.type == EXCLUDED:
-        say(f"user {peer_name(output.fields[0])} is out; the others go on")
-    elif output.type == BLOCKED:
-        say(f"{peer_name(output.fields[0])} is silent, and nobody can go round it")
+        notify(happening("published"))
+    elif output.type in (EXCLUDED, BLOCKED):
+        notify(happening(output.type, user=peer_name(output.fields[0])))
 
 
-def _collect(spec: Spec, folder: BootstrapFolder, plan: Plan, say: Say) -> Result:
+def _collect(spec: Spec, folder: BootstrapFolder, plan: Plan, notify: Notify) -> Result:
     """Lays out the skeletons that were handed in, audits what is there, and writes the result last."""
     roster = Roster.from_json(read_json(folder.path / ROSTER_FILE))
     run, views = plan(roster.n), folder.views(roster)
@@ -198,7 +224,7 @@ def _collect(spec: Spec, folder: BootstrapFolder, plan: Plan, say: Say) -> Resul
     found = outcome(run, views, []) if whole else _partial(run, views)
     if not found.over:
         raise RunFailed(f"nothing was published; p2pdp resume {folder.path} goes on with the run")
-    audited = _audited(folder.path, say) if spec.run.audit else None
+    audited = _audited(folder.path, notify) if spec.run.audit else None
     around = Circumstances(
         run_id=folder.run_id.hex(),
         seeded=False,
@@ -227,9 +253,9 @@ def _partial(run: RunPlan, views: Mapping[Peer, bytes]) -> Outcome:
     return found
 
 
-def _audited(place: Path, say: Say) -> Audited | None:
+def _audited(place: Path, notify: Notify) -> Audited | None:
     try:
         return audit(place, None, None, allow_missing=True)
     except (Refused, VerificationFailed) as error:  # the run is done all the same
-        say(f"no claim can be made from the skeletons here: {error}")
+        notify(happening("no_claim", reason=str(error)))
         return None

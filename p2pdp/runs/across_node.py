@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from p2pdp.assembly.found import Number, Outcome
 from p2pdp.assembly.learned import own_scores
 from p2pdp.assembly.outcome import estimate_of
+from p2pdp.core.expiry import Expired
+from p2pdp.core.happenings import Notify, happening
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer
 from p2pdp.core.messages import OUT, RESULT
-from p2pdp.core.spec import Spec
+from p2pdp.core.spec import RunPart, Spec
 from p2pdp.crypto.roster import Roster
 from p2pdp.files.node_config import NodeConfig, load_node_config
 from p2pdp.files.spec import parse_spec, spec_digest
@@ -21,18 +23,20 @@ from p2pdp.ledger.messages import public_message, whole_message
 from p2pdp.ledger.records import RECEIVED, read
 from p2pdp.mechanisms.sampler import ExactSampler, FastSampler, warm
 from p2pdp.node.foreground import run_in_foreground
-from p2pdp.node.listening import announcer, listen_at
 from p2pdp.node.own_folder import NodeFolder
+from p2pdp.node.pulse import with_pulse
 from p2pdp.node.user import UserNode, UserSettings, has_finished
 from p2pdp.node.whereabouts import Abroad
 from p2pdp.protocols.run_plan import RunPlan, plan_of_facts
 from p2pdp.protocols.walk_sgd import SgdPlan
 from p2pdp.report.documents import plain
 from p2pdp.runs.accepting import OwnData, check_accepted, check_seat, describe, offered_spec, own_data
+from p2pdp.runs.across_doors import door_of_node
 from p2pdp.runs.budgeting import NodeBudget
-from p2pdp.transports.networks import TcpNetwork
+from p2pdp.runs.watching import HttpOptions, Watch, Watching, watched
 
-Say = Callable[[str], None]
+if TYPE_CHECKING:
+    from p2pdp.web.status import Status
 
 
 @dataclass(frozen=True)
@@ -59,7 +63,15 @@ class TookPart:
         return document
 
 
-def take_part(config_file: Path, out: Path, *, share_skeleton: bool, keep_private: bool, say: Say) -> TookPart:
+def take_part(
+    config_file: Path,
+    out: Path,
+    *,
+    share_skeleton: bool,
+    keep_private: bool,
+    notify: Notify,
+    http: HttpOptions | None = None,
+) -> TookPart:
     """Until the node's part is done; one that has done it before just tells of it again."""
     config = load_node_config(config_file)
     token = config.token
@@ -69,21 +81,34 @@ def take_part(config_file: Path, out: Path, *, share_skeleton: bool, keep_privat
         "token": token.number,
     }
     folder = NodeFolder(out, facts)
-    with folder.locked():
-        if not has_finished(folder.work):
-            _run(_Member(config, folder, say), config, folder, say, share_skeleton=share_skeleton)
+    with folder.locked(), watched(Watching(http), _first_status, None, notify) as watch:
+        try:
+            run = parse_spec(folder.spec_text, None).run if folder.has_seat else None
+            if not has_finished(folder.work, run):
+                _run(_Member(config, folder, watch.notify), config, folder, watch, share_skeleton=share_skeleton)
+                watch.notify(happening("done", folder=str(folder.path)))
+        except Expired:
+            if folder.has_seat and not keep_private:
+                folder.forget_draws()
+            raise
         if not keep_private:
             folder.forget_draws()
         return _told(config, folder, share_skeleton=share_skeleton, private_kept=keep_private)
 
 
+def _first_status(now_s: float) -> Status:
+    from p2pdp.web.status import Status
+
+    return Status(role="node", began_s=now_s)
+
+
 class _Member:
     """The node's decisions, on behalf of its owner."""
 
-    def __init__(self, config: NodeConfig, folder: NodeFolder, say: Say) -> None:
+    def __init__(self, config: NodeConfig, folder: NodeFolder, notify: Notify) -> None:
         self._config = config
         self._folder = folder
-        self._say = say
+        self._notify = notify
         self.spec: Spec | None = None
         self._data: OwnData | None = None
         self._budget = NodeBudget(config)
@@ -101,10 +126,10 @@ class _Member:
         self._consider(spec)
         assert self._data is not None
         for line in describe(spec, self._data.dimensions, self._config.token.bootstrap_public.hex()):
-            self._say(line)
+            self._notify(happening("offer", text=line))
         cost = self._budget.consider(spec, self._data.dimensions)
         if cost is not None:
-            self._say(f"  what it would cost this node: {cost}")
+            self._notify(happening("offer", text=f"  what it would cost this node: {cost}"))
         self._folder.keep_spec(text)
         return spec_digest(spec)
 
@@ -117,7 +142,10 @@ class _Member:
             for mechanism in plan_of_facts(self.spec, dict(seat.roster.facts)).plan.mechanisms:
                 warm(mechanism)
         self._folder.take_seat(seat.roster, seat.me)
-        self._say(f"this node is user {seat.me} of {seat.roster.n}")
+        self._notify(happening("seat", user=seat.me, n=seat.roster.n))
+
+    def run(self) -> RunPart | None:
+        return None if self.spec is None else self.spec.run
 
     def prepare(self, roster: Roster, me: Peer) -> tuple[RunPlan, Any]:
         assert self.spec is not None
@@ -129,9 +157,15 @@ class _Member:
         return ExactSampler() if self.spec.noise.sampler == "exact" else FastSampler()
 
 
-def _run(member: _Member, config: NodeConfig, folder: NodeFolder, say: Say, *, share_skeleton: bool) -> None:
-    bound = listen_at(config.listen, f"{config.path} [node] listen")
-    try:
+def _run(member: _Member, config: NodeConfig, folder: NodeFolder, watch: Watch, *, share_skeleton: bool) -> None:
+    def say(text: str) -> None:
+        watch.notify(happening("waiting", text=text))
+
+    def live(node: UserNode) -> Awaitable[None]:
+        return with_pulse(node.run(), lambda: watch.beat(node.faults))
+
+    with door_of_node(config, say) as door:
+        watch.notify(happening("reachable"))
         settings = UserSettings(
             folder=folder.work,
             identity=config.identity,
@@ -140,16 +174,15 @@ def _run(member: _Member, config: NodeConfig, folder: NodeFolder, say: Say, *, s
             bootstrap_public=config.token.bootstrap_public,
             accept=member.accept,
             prepare=member.prepare,
-            network=TcpNetwork(bound),
-            bootstrap_address=config.bootstrap,
+            network=door.network,
+            bootstrap_address=door.bootstrap,
             where=lambda _roster, _user: None,
             sampler=member.sampler,
+            run=member.run,
             share_skeleton=share_skeleton,
-            abroad=Abroad(announcer(config.address, bound, config.bootstrap), member.admit, say),
+            abroad=Abroad(door.own_address, member.admit, say),
         )
-        run_in_foreground(lambda: UserNode(settings).run())
-    finally:
-        bound.close()
+        run_in_foreground(lambda: live(UserNode(settings)))
 
 
 def _told(config: NodeConfig, folder: NodeFolder, *, share_skeleton: bool, private_kept: bool) -> TookPart:

@@ -1,4 +1,4 @@
-"""`bench gossip`: how many rounds of gossip a second, among real processes over TCP, boxed and with ledgers.
+"""`bench gossip`: how many rounds of gossip a second, among real processes, boxed and with ledgers.
 
 The graph is regular, so every user has as much to do. The run begins as any other, and what that takes is told
 beside the rates, which are those of the rounds alone.
@@ -10,11 +10,13 @@ from typing import Any, Final
 
 from p2pdp.cluster.bench_gossip import measure_gossip
 from p2pdp.core.errors import UsageError
+from p2pdp.runs.bench_hops import TRANSPORTS
 
 _SPEC: Final = """[run]
 protocol = "gossip.average"
 nodes = {nodes}
 seed = 1
+transport = "{transport}"
 patience_s = 60
 enrol_timeout_s = 600
 audit = false
@@ -32,14 +34,17 @@ clip = [0.0, 1.0]
 """
 
 
-def bench_gossip(nodes: int = 16, degree: int = 4, rounds: int = 2000) -> dict[str, Any]:
+def bench_gossip(nodes: int = 16, degree: int = 4, rounds: int = 2000, transport: str = "tcp") -> dict[str, Any]:
     if rounds < 1:
         raise UsageError(f"--rounds {rounds}: must be at least 1")
     if not (1 < degree < nodes and nodes * degree % 2 == 0):
         raise UsageError(f"--degree {degree}: must be at least 2 and below --nodes, and their product even")
-    measured = measure_gossip(_SPEC.format(nodes=nodes, degree=degree, rounds=rounds))
+    if transport not in TRANSPORTS:
+        raise UsageError(f"--transport {transport}: must be {' or '.join(TRANSPORTS)}")
+    measured = measure_gossip(_SPEC.format(nodes=nodes, degree=degree, rounds=rounds, transport=transport))
     seconds = measured["seconds"]
     return {
+        "transport": transport,
         "nodes": nodes,
         "degree": degree,
         "rounds": rounds,

@@ -17,11 +17,13 @@ from p2pdp.mechanisms.sampler import warm
 from p2pdp.protocols.run_plan import plan_run
 
 GRAPHS: Final = ("complete", "regular")
+TRANSPORTS: Final = ("tcp", "mqtt")
 _SPEC: Final = """
 [run]
 protocol = "walk.sum"
 nodes = {nodes}
 seed = 1
+transport = "{transport}"
 [graph]
 kind = "{graph}"
 {degree}
@@ -39,9 +41,15 @@ clip = [0.0, 1.0]
 
 
 def bench_hops(
-    nodes: int = 50, hops: int = 50_000, tokens: int = 1, pairs: int = 5, graph: str = "complete", degree: int = 20
+    nodes: int = 50,
+    hops: int = 50_000,
+    tokens: int = 1,
+    pairs: int = 5,
+    graph: str = "complete",
+    degree: int = 20,
+    transport: str = "tcp",
 ) -> dict[str, Any]:
-    """`hops` are those of one stretch, of all its tokens together."""
+    """`hops` are those of one stretch, of all its tokens together. Over mqtt there is a broker for the time of it."""
     if min(nodes - 1, hops, tokens, pairs) < 1:
         raise UsageError("--nodes must be at least 2, and --hops, --tokens and --pairs at least 1")
     if hops < tokens:
@@ -50,19 +58,28 @@ def bench_hops(
         raise UsageError(f"--graph {graph}: must be {' or '.join(GRAPHS)}")
     if graph == "regular" and not (0 < degree < nodes and nodes * degree % 2 == 0):
         raise UsageError(f"--degree {degree}: must be below --nodes, and their product even")
+    if transport not in TRANSPORTS:
+        raise UsageError(f"--transport {transport}: must be {' or '.join(TRANSPORTS)}")
     each = hops // tokens
     degrees = f"degree = {degree}" if graph == "regular" else ""
     # A walk of one token alone begins where it is told, and of several at a neighbour: always as with several.
     items = max(2, tokens * (pairs + 1))
-    spec = parse_spec(_SPEC.format(nodes=nodes, graph=graph, degree=degrees, hops=each, tokens=items), None)
+    sizes = {"nodes": nodes, "hops": each, "tokens": items}
+    spec = parse_spec(_SPEC.format(graph=graph, degree=degrees, transport=transport, **sizes), None)
     run = plan_run(spec, nodes, 1)
     assert run.graph is not None
     for mechanism in run.plan.mechanisms:
         warm(mechanism)
     measured = measure_hops(run, load_data(spec, nodes).user, tokens=tokens, hops=each, pairs=pairs)
     links = sum(map(len, run.graph.neighbours)) // 2
-    about = {"nodes": nodes, "graph": graph, "degree": 2 * links / nodes, "tokens": tokens, "hops": each * tokens}
-    return about | _rates(measured, each * tokens) | _dials(measured, links) | _growth(measured["growth"])
+    about = {"transport": transport, "nodes": nodes, "graph": graph, "degree": 2 * links / nodes, "tokens": tokens}
+    return (
+        about
+        | {"hops": each * tokens}
+        | _rates(measured, each * tokens)
+        | _dials(measured, links)
+        | _growth(measured["growth"])
+    )
 
 
 def _rates(measured: dict[str, Any], hops: int) -> dict[str, Any]:

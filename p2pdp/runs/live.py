@@ -14,14 +14,16 @@ from p2pdp.cluster.bootstrap_folder import is_bootstrap_folder
 from p2pdp.cluster.folder import RunFolder
 from p2pdp.cluster.jobs import Job, job_of
 from p2pdp.cluster.launcher import Cluster
-from p2pdp.cluster.layout import MEMORY, ONE_EACH, Packing, layout_of
-from p2pdp.core.errors import NotReady, Refused, RunFailed, UsageError
+from p2pdp.cluster.layout import ONE_EACH, Packing, layout_of
+from p2pdp.cluster.stations import check_stations
+from p2pdp.core.errors import Refused, RunFailed, UsageError
 from p2pdp.core.ids import BOOTSTRAP, Peer
 from p2pdp.core.spec import Spec
 from p2pdp.crypto.roster import Roster
 from p2pdp.files.folder import RESULT_FILE, ROSTER_FILE, read_json, write_json
 from p2pdp.files.spec import parse_spec, spec_to_toml
 from p2pdp.ledger.records import read
+from p2pdp.node.expiry import check_expires, refuse_expired
 from p2pdp.node.own_folder import is_node_folder
 from p2pdp.protocols import protocol
 from p2pdp.report.result import Circumstances, Result, make_result
@@ -40,6 +42,7 @@ OnEvent = Callable[[dict[str, Any]], None]
 def run_spec(spec: Spec, out: Path | None, on_event: OnEvent, packing: Packing = ONE_EACH) -> Result:
     """A fresh run in a folder that is empty or not there yet."""
     _check(spec, packing)
+    check_expires(spec.run)
     return _go(RunFolder.make(out, spec_to_toml(spec), packing), packing, on_event, spec.task.own)
 
 
@@ -56,7 +59,7 @@ def resume(
     One that is done just gives its result again.
     """
     if is_bootstrap_folder(place):
-        return across_bootstrap.resume(place, lambda text: on_event({"event": "told", "text": text}))
+        return across_bootstrap.resume(place, lambda told: on_event({**told.to_json(), "text": told.text}))
     if is_node_folder(place):
         raise UsageError(f"{place}: is the folder of one node; run the same p2pdp node command again to go on")
     folder = RunFolder(place)
@@ -76,8 +79,7 @@ def _check(spec: Spec, packing: Packing) -> None:
         raise UsageError("[run] seed: real data is never run on a seed; leave it out")
     if spec.task.own is not None and packing.spawn:
         raise UsageError("--spawn: an interpreter of its own knows nothing of your objective; leave it out")
-    if spec.run.transport not in ("tcp", MEMORY):
-        raise NotReady(f"[run] transport: {spec.run.transport!r} is not there yet; there are tcp and memory")
+    check_stations(spec)
     layout_of(spec, packing)
     if spec.privacy.budget is not None:
         check_local(planned_of(spec).run)
@@ -89,12 +91,21 @@ def _go(folder: RunFolder, packing: Packing, on_event: OnEvent, own: Any) -> Res
         job = job_of(folder, own)
         job.plan(job.slots)  # what cannot be run is refused before anything starts
         if not folder.is_done:
-            if not packing.spawn:
-                job.warm_up()
-            Cluster(job, on_event, packing).run()
+            _start(job, folder, packing, on_event)
         on_event({"event": "collecting"})
         folder.drop_run_keys()
         return _collect(job, folder)
+
+
+def _start(job: Job, folder: RunFolder, packing: Packing, on_event: OnEvent) -> None:
+    refuse_expired(job.spec.run, folder.run_keys())
+    if not packing.spawn:
+        job.warm_up()
+    try:
+        Cluster(job, on_event, packing).run()
+    except RunFailed:
+        refuse_expired(job.spec.run, folder.run_keys())  # also those of processes that were ended for it
+        raise
 
 
 def _collect(job: Job, folder: RunFolder) -> Result:

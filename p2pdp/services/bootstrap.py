@@ -29,6 +29,7 @@ EXCLUDED: Final = "excluded"
 BLOCKED: Final = "blocked"
 
 Sign = Callable[[Peer], bytes]
+OnReady = Callable[[int, bool], None]
 Opening = Callable[[Draws], Sequence[Send]]
 
 
@@ -52,9 +53,14 @@ class Bootstrap:
         ready_timeout_s: float,
         sign_exclusion: Sign,
         opening: Opening = lambda _draws: (),
+        on_ready: OnReady = lambda _count, _going: None,
     ) -> None:
-        """`opening` is what a protocol has bootstrap tell the users when they go, drawn in that moment."""
+        """`opening` is what a protocol has bootstrap tell the users when they go, drawn in that moment.
+
+        `on_ready` is told how many live users are ready, and whether they go, each time that it may have changed.
+        """
         self._opening = opening
+        self._on_ready = on_ready
         self._neighbours = neighbours
         self._reroutes = reroutes
         self._patience_s = patience_s
@@ -87,7 +93,9 @@ class Bootstrap:
             return NOTHING
         if kind == messages.READY:
             self._ready.add(sender)
-            return self._go(draws)
+            step = self._go(draws)
+            self._on_ready(len(self._live & self._ready), self._going)
+            return step
         if kind == messages.SILENT:
             return self._silent(sender, message, now_s)
         if kind == messages.ALIVE:
@@ -120,6 +128,7 @@ class Bootstrap:
             for peer in sorted((self._live | {CURATOR}) - self._ready):
                 self._exclude(peer, now_s, sends, outputs)
             sends += self._go(draws).sends
+            self._on_ready(len(self._live & self._ready), self._going)
         for waiting in self._unanswered.values():
             for neighbour in sorted(peer for peer, since_s in waiting.items() if now_s >= since_s + self._patience_s):
                 waiting[neighbour] = now_s

@@ -77,7 +77,7 @@ def _refuse(*_: object) -> Never:
 
 
 _parse: Final[Callable[..., Any]] = partial(msgpack.unpackb, max_ext_len=0, object_hook=_refuse, ext_hook=_refuse)
-_pack_public: Final[Callable[[object], bytes]] = msgpack.Packer(autoreset=True).pack
+pack_public: Final[Callable[[object], bytes]] = msgpack.Packer(autoreset=True).pack
 
 
 def pack(obj: Any) -> bytes:
@@ -259,7 +259,7 @@ def pack_message(message: Message) -> bytes:
     """Encode the public part: type and fields, of int, str, bytes, finite float and lists of these."""
     if not (_PLAIN.issuperset(map(type, message.fields)) or _all_plain(message.fields, DEPTH_MAX - 2)):
         raise TypeError(f"a field of message {message.type!r} is of no type that can be sent")
-    return _pack_public((message.type, message.fields))
+    return pack_public((message.type, message.fields))
 
 
 def unpack_message(public: bytes, value: bytes) -> Message:

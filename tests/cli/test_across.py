@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from p2pdp.cli import across
 from p2pdp.cli.main import main
+from p2pdp.core.happenings import happening
 from p2pdp.runs import across_node
 from p2pdp.runs.across_node import TookPart
 
@@ -21,7 +21,7 @@ def played(monkeypatch: pytest.MonkeyPatch, told: TookPart) -> list[dict[str, An
 
     def take_part(config: Path, out: Path, **options: Any) -> TookPart:
         calls.append({"config": config, "out": out, **options})
-        options["say"]("bootstrap offers\nthis run")
+        options["notify"](happening("offer", text="bootstrap offers\nthis run"))
         return told
 
     monkeypatch.setattr(across_node, "take_part", take_part)
@@ -36,8 +36,9 @@ def test_a_node_tells_its_owner_on_the_error_stream_and_gives_one_document(
     printed = capsys.readouterr()
     assert json.loads(printed.out) == TOLD.to_json()
     assert printed.err == "bootstrap offers\\nthis run\n"
-    expected = {"config": Path("n.toml"), "out": Path("mine"), "share_skeleton": True, "keep_private": False}
-    assert calls == [expected | {"say": across.say}]
+    expected = {"config": Path("n.toml"), "out": Path("mine"), "share_skeleton": True}
+    expected |= {"keep_private": False, "http": None}
+    assert [{name: value for name, value in call.items() if name != "notify"} for call in calls] == [expected]
 
 
 def test_a_node_shows_people_what_was_published(
@@ -67,7 +68,6 @@ def test_a_node_that_was_put_out_says_so(monkeypatch: pytest.MonkeyPatch, capsys
         (["node", "absent.toml"], "--out"),
         (["bootstrap", "absent.toml", "--listen", "h:1", "--tokens", "3", "--out", "x"], "absent.toml"),
         (["bootstrap", "absent.toml", "--listen", "h:1", "--out", "x"], "--tokens"),
-        (["bootstrap", "absent.toml", "--tokens", "3", "--out", "x"], "--listen"),
         (["bootstrap", "absent.toml", "--listen", "h:1", "--tokens", "three", "--out", "x"], "--tokens"),
     ],
 )
@@ -76,3 +76,35 @@ def test_a_wrong_command_line_is_one_line(arguments: list[str], says: str, capsy
     err = capsys.readouterr().err
     assert says in err
     assert err.count("\n") == 1
+
+
+def test_lines_for_machines_are_documents_and_those_below_the_level_are_none(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    played(monkeypatch, TookPart("ab", 3, 5, "walk.sum", None, None, True, False, False, {}, "mine"))
+    assert main(["node", "n.toml", "--out", "mine", "--log-format", "json", "--log-level", "warning"]) == 0
+    (line,) = capsys.readouterr().err.splitlines()
+    assert {"level": "warning", "event": "put_out"}.items() <= json.loads(line).items()
+
+
+def test_an_error_is_a_document_too_where_lines_are(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["node", "absent.toml", "--out", "x", "--log-format", "json"]) == 2
+    document = json.loads(capsys.readouterr().err)
+    assert {"level": "error", "event": "failed", "code": 2}.items() <= document.items()
+    assert "absent.toml" in document["text"]
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["--http-open"], "--http HOST:PORT"),
+        (["--http-token-file", "t"], "--http HOST:PORT"),
+        (["--http-cert", "c"], "--http HOST:PORT"),
+        (["--http-name", "n"], "--http HOST:PORT"),
+    ],
+)
+def test_options_of_http_mean_nothing_without_it(
+    options: list[str], says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["node", "n.toml", "--out", "x", *options]) == 2
+    assert says in capsys.readouterr().err

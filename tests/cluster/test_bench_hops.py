@@ -10,6 +10,8 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
 HEAD = """
 import json, os, sys
 from p2pdp.cluster import bench_hops
@@ -18,7 +20,7 @@ from p2pdp.files.data import load_data
 from p2pdp.files.spec import parse_spec
 from p2pdp.protocols.run_plan import plan_run
 from p2pdp.runs.bench_hops import _SPEC
-spec = parse_spec(_SPEC.format(nodes=4, graph="complete", degree="", hops=40, tokens=6), None)
+spec = parse_spec(_SPEC.format(nodes=4, graph="complete", degree="", transport="tcp", hops=40, tokens=6), None)
 run, rows = plan_run(spec, 4, 1), load_data(spec, 4).user
 """
 
@@ -47,6 +49,48 @@ except RunFailed as error:
 """)
     assert (done.returncode, done.stderr) == (0, "")
     assert "this user has no rows" in done.stdout
+
+
+HOOKED = """
+from p2pdp.core.errors import NotReady
+from p2pdp.node import bench_boss, bench_user, shell
+from p2pdp.node.disk import Disk
+os.setpgid(0, 0)
+append, appended = Disk.append, []
+def watched(disk, writes):
+    appended.append(1)
+    if len(appended) > 20 and disk._folder.name == WHO:
+        how()
+    append(disk, writes)
+Disk.append = watched
+def how():
+    HOW
+try:
+    bench_hops.measure_hops(run, rows, tokens=2, hops=100000, pairs=2)
+except RunFailed as error:
+    print(error)
+print(os.getpgid(0))
+"""
+LONG = HEAD.replace("hops=40", "hops=100000")
+
+
+@pytest.mark.parametrize(
+    ("who", "how", "reason"),
+    [
+        ("0002", "raise NotReady('the disk is full')", "the disk is full"),
+        ("0002", "os.kill(os.getpid(), 9)", "nobody said why"),
+        ("role1", "raise KeyError(7)", "KeyError"),
+        ("role2", "raise NotReady('the disk is full')", "the disk is full"),
+    ],
+)
+def test_a_host_that_fails_on_its_way_ends_the_benchmark(who: str, how: str, reason: str) -> None:
+    """It has no answer to give, and everybody else waits for its token."""
+    text = LONG + HOOKED.replace("WHO", repr(who)).replace("HOW", how)
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    said, group = done.stdout.rsplit("\n", 2)[:2]
+    assert reason in said
+    assert members(int(group)) == []
 
 
 def test_nobody_is_left_when_the_one_who_asked_is_killed() -> None:

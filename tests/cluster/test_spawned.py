@@ -27,6 +27,7 @@ def test_a_brief_says_where_everything_is_and_leaves_no_file(tmp_path: Path) -> 
                 "folder": str(tmp_path),
                 "nodes_per_process": 3,
                 "addresses": [list(address) for address in ADDRESSES],
+                "broker": None,
             }
         assert list(tmp_path.iterdir()) == []
 

@@ -99,24 +99,6 @@ async def test_the_first_proof_counts_and_foreign_origins_do_nothing(world: Worl
 
 
 @every
-async def test_an_old_proof_gets_copies_and_leaves_the_frames_for_whom_they_are_for(world: World) -> None:
-    one, two, other = world.node(1), world.node(2), world.node(3)
-    await world.listen(two)
-    two.send(1, frame(2, "waits for one"))
-    other.send(2, frame(1))  # it repeats what it recorded
-    await two.until_frames(frame(1))
-    two.belongs(two.origins[0], 1, fresh=False)
-    two.send(1, frame(2, "again"))
-    await other.until_frames(frame(2, "again"))
-    one.send(2, frame(1, "news"))
-    await two.until_frames(frame(1), frame(1, "news"))
-    two.belongs(two.origins[1], 1)
-    two.send(1, frame(2, "only for one"))
-    await one.until_frames(frame(2, "waits for one"), frame(2, "again"), frame(2, "only for one"))
-    assert other.frames == [frame(2, "again")]
-
-
-@every
 async def test_whoever_repeats_a_proof_does_not_take_over_a_way(world: World) -> None:
     one, two, other = world.node(1), await world.listening(2), world.node(3)
     one.send(2, frame(1))

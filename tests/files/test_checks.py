@@ -181,7 +181,6 @@ BAD = [
     (RING, ["run.min_nodes=7"], r"^\[run\] min_nodes: must not be above nodes, which is 6"),
     (RING, ["privacy.colluders=[6]"], r"^\[privacy\] colluders: users are numbered from 0 to 5"),
     (RING, ["privacy.colluders=[0,1,2,3,4,5]"], r"^\[privacy\] colluders: somebody"),
-    (RING, ['transport.password_file="pw"'], r"^\[transport\] password_file: a password needs a user"),
     (RING, ['transport.key="k"'], r"^\[transport\] certificate: certificate and key go together"),
 ]
 

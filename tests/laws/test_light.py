@@ -10,7 +10,7 @@ import pytest
 
 from tests.laws.sources import TOP, Source, module_level, sources, within
 
-HEAVY = ("scipy", "networkx", "opendp", "typer", "rich", "aiohttp", "matplotlib")
+HEAVY = ("scipy", "networkx", "opendp", "typer", "rich", "aiohttp", "sqlalchemy", "matplotlib")
 LIGHT = ("host", "protocols", "ledger", "crypto", "wire", "core")
 WITHOUT_NUMPY = ("core", "wire", "crypto", "ledger", "host", "services")
 ALWAYS_LAZY = ("scipy", "networkx", "opendp")

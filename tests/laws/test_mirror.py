@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 # Tests of what no single module does.
-ACROSS = ("laws", "contracts", "vectors", "scenarios", "system")
+ACROSS = ("laws", "contracts", "vectors", "scenarios", "system", "deploy")
 
 
 def mirror(path: str) -> str:

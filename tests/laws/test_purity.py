@@ -40,6 +40,7 @@ RULES = (
         DISK,
         "only these rooms touch files",
     ),
+    Rule("sqlalchemy psycopg", ("index",), "one room talks to databases"),
     Rule(
         "os.urandom os.getrandom secrets uuid nacl.utils nacl.bindings.randombytes nacl.bindings.crypto_box_keypair "
         "nacl.bindings.crypto_sign_keypair nacl.bindings.crypto_box_seal nacl.signing.SigningKey.generate "

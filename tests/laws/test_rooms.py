@@ -32,7 +32,8 @@ ROOMS: dict[str, str] = {
     "cluster": "core node services files transports crypto ledger mechanisms protocols",
     "sim": "core assembly host services wire crypto ledger protocols mechanisms tasks topology",
     "report": "core audit assembly protocols",
-    "web": "core services report",
+    "web": "core report",
+    "index": "core",
     "__main__": "cli",
     "__init__": "core api tasks",
 }

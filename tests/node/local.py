@@ -6,6 +6,8 @@ import asyncio
 import json
 import os
 import socket
+import time
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +40,12 @@ sigma = 1.0
 kind = "uniform"
 clip = [0.0, 1.0]
 """
+
+
+def soon(text: str = SPEC, seconds: float = 0.5) -> str:
+    """The same, with little time left."""
+    moment = datetime.fromtimestamp(time.time() + seconds, UTC)
+    return text.replace("seed = 1", f'seed = 1\nexpires = "{moment.isoformat()}"', 1)
 
 
 def job_in(folder: Path, text: str = SPEC) -> Job:

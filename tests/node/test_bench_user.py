@@ -15,7 +15,7 @@ N, HOPS = 3, 30
 
 
 async def test_a_boss_and_its_users_walk_both_kinds_of_hops_and_leave_ledgers(tmp_path: Path) -> None:
-    spec = parse_spec(_SPEC.format(nodes=N, graph="complete", degree="", hops=HOPS, tokens=4), None)
+    spec = parse_spec(_SPEC.format(nodes=N, graph="complete", degree="", hops=HOPS, tokens=4, transport="tcp"), None)
     control = bound()
     rows = load_data(spec, N).user
     settings = BenchSettings(tmp_path, bytes(16), plan_run(spec, N, 1), rows, control.getsockname()[:2])

@@ -10,13 +10,14 @@ import pytest
 
 from p2pdp.cluster.bodies import roles_body
 from p2pdp.core.errors import RunFailed
+from p2pdp.core.expiry import Expired
 from p2pdp.core.ids import BOOTSTRAP, CURATOR
 from p2pdp.core.step import Output
 from p2pdp.crypto.roster import Roster
 from p2pdp.node.roles import RUN_KEY_FILE, RolesNode, have_finished, who_is
 from p2pdp.services.bootstrap import BLOCKED, EXCLUDED
 from p2pdp.transports.networks import TcpNetwork
-from tests.node.local import bound, job_in, run_all
+from tests.node.local import bound, job_in, run_all, soon
 
 
 async def test_roles_publish_sign_the_roster_and_say_what_happened(tmp_path: Path) -> None:
@@ -50,6 +51,13 @@ async def test_roles_that_have_finished_are_not_started_again(tmp_path: Path) ->
     assert not (curator / "bootstrap" / RUN_KEY_FILE).exists()
     (curator / "view.ledger").write_bytes((curator / "view.ledger").read_bytes()[:-1])
     assert not have_finished(curator)
+
+
+async def test_roles_for_which_nobody_comes_end_when_the_run_expires(tmp_path: Path) -> None:
+    job = job_in(tmp_path / "run", soon())
+    with bound() as listening, pytest.raises(Expired, match="before it had ended"):
+        await roles_body(job, TcpNetwork(listening), [], -1)()
+    assert not list(job.folder.rglob(RUN_KEY_FILE))
 
 
 class Blocked:

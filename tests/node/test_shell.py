@@ -64,13 +64,17 @@ class Wire:
         self.strangers = {"somebody"}
         self.file = file
         self.sent: list[tuple[int, bytes, bytes]] = []
-        self.proved: list[tuple[object, int, bool]] = []
+        self.proved: list[tuple[object, int]] = []
+        self.answered: list[tuple[object, bytes, bytes]] = []
 
     def send(self, peer: int, frame: bytes) -> None:
         self.sent.append((peer, frame, self.file.read_bytes()))
 
-    def belongs(self, origin: object, peer: int, *, fresh: bool) -> None:
-        self.proved.append((origin, peer, fresh))
+    def answer(self, origin: object, frame: bytes) -> None:
+        self.answered.append((origin, frame, self.file.read_bytes()))
+
+    def belongs(self, origin: object, peer: int) -> None:
+        self.proved.append((origin, peer))
 
 
 def shell_in(folder: Path, documents: Any = None) -> tuple[HostShell, Wire]:
@@ -110,11 +114,27 @@ async def test_what_is_no_boxed_frame_goes_to_enrolment(tmp_path: Path) -> None:
 
 async def test_a_frame_goes_to_the_host_and_its_origin_to_whom_it_proved(tmp_path: Path) -> None:
     shell, wire, toy = with_host(tmp_path)
-    shell.arrived("origin", BOXED)
-    assert (toy.calls, wire.proved) == (["begin", "frame"], [("origin", 3, True)])
+    shell.arrived("known", BOXED)
+    assert (toy.calls, wire.proved) == (["begin", "frame"], [])
+    shell.arrived("somebody", BOXED)
+    assert wire.proved == [("somebody", 3)]
     toy.proved = None, False
-    shell.arrived("stranger", BOXED)
-    assert wire.proved == [("origin", 3, True)]
+    shell.arrived("somebody", BOXED)
+    assert wire.proved == [("somebody", 3)]
+    shell.stop()
+
+
+async def test_an_old_frame_is_answered_where_it_came_from_and_proves_nothing(tmp_path: Path) -> None:
+    shell, wire, toy = with_host(tmp_path)
+    toy.proved = 3, False
+    toy.effects = Effects(writes=((VIEW, LEDGER_MAGIC),), frames=((3, b"question"), (4, b"for another")))
+    shell.arrived("somebody", BOXED)
+    assert wire.proved == []
+    assert wire.answered == [("somebody", b"question", LEDGER_MAGIC)]
+    assert wire.sent == [(4, b"for another", LEDGER_MAGIC)]
+    assert shell.bytes_sent == len(b"question" + b"for another")
+    shell.arrived("known", BOXED)  # a way that is proved already
+    assert [(peer, frame) for peer, frame, _ in wire.sent[1:]] == [(3, b"question"), (4, b"for another")]
     shell.stop()
 
 

@@ -6,10 +6,11 @@ import pytest
 
 from p2pdp.cluster.bodies import user_body
 from p2pdp.core.errors import Refused, VerificationFailed
+from p2pdp.core.expiry import Expired
 from p2pdp.node.user import RUN_KEY_FILE, SEAT_FILE, has_finished
 from p2pdp.runs.audit import verify
 from p2pdp.transports.networks import TcpNetwork
-from tests.node.local import SPEC, bound, job_in, run_all
+from tests.node.local import SPEC, bound, job_in, run_all, soon
 
 
 async def test_users_take_part_and_leave_closed_ledgers_and_no_run_key(tmp_path: Path) -> None:
@@ -46,14 +47,34 @@ async def test_a_node_that_has_finished_is_not_started_again(tmp_path: Path) -> 
     """It would make a new run key, with which nobody could read what it says."""
     job = job_in(tmp_path / "run")
     place = job.folder / "nodes" / "0001"
-    assert not has_finished(place)
+    assert not has_finished(place, job.spec.run)
     await run_all(job)
-    assert has_finished(place)
+    assert has_finished(place, job.spec.run)
     with bound() as listening:
         await user_body(job, 1, TcpNetwork(listening), ("127.0.0.1", 1), [])()
     assert not (place / RUN_KEY_FILE).exists()
     (place / RUN_KEY_FILE).write_bytes(bytes(32))
-    assert not has_finished(place)
+    assert not has_finished(place, job.spec.run)
+
+
+async def test_a_node_that_waits_for_bootstrap_ends_when_the_run_expires(tmp_path: Path) -> None:
+    job = job_in(tmp_path / "run", soon())
+    place = job.folder / "nodes" / "0001"
+    with bound() as listening, bound() as nobody, pytest.raises(Expired, match="before it had ended"):
+        await user_body(job, 1, TcpNetwork(listening), nobody.getsockname(), [])()
+    assert (place / "view.ledger").exists()
+    assert not (place / RUN_KEY_FILE).exists()
+
+
+async def test_in_the_middle_of_a_run_everybody_ends_when_it_expires(tmp_path: Path) -> None:
+    endless = SPEC.replace("laps = 2", "laps = 1_000_000")
+    job = job_in(tmp_path / "run", soon(endless, 1.5))
+    with pytest.raises(Expired):
+        await run_all(job)
+    with bound() as listening, pytest.raises(Expired):  # whoever comes back later does nothing at all
+        await user_body(job, 1, TcpNetwork(listening), ("127.0.0.1", 1), [])()
+    assert not (job.folder / "nodes" / "0001" / RUN_KEY_FILE).exists()
+    assert b"" not in [path.read_bytes() for path in job.folder.rglob("view.ledger")]
 
 
 async def test_a_node_whose_run_key_is_lost_before_the_end_says_so(tmp_path: Path) -> None:

@@ -147,7 +147,7 @@ async def test_peers_that_know_nothing_but_bootstrap_find_each_other(tmp_path: P
             run_id=job.run_id,
             spec_text=job.text,
             spec_digest=job.digest,
-            protocol=job.spec.run.protocol,
+            run=job.spec.run,
             secrets=job.secrets,
             quorum=Quorum(3, 3, 60.0),
             prepare=job.plan,
@@ -190,6 +190,7 @@ def abroad_user(job: Job, number: int, sockets: list[socket.socket], admit: Call
             bootstrap_address=sockets[0].getsockname(),
             where=lambda _roster, _user: None,
             sampler=job.sampler,
+            run=lambda: job.spec.run,
             abroad=Abroad(own_address, admit, lambda _text: None),
         )
     )

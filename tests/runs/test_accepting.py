@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from p2pdp.core.errors import NotReady, Refused, UsageError
+from p2pdp.core.errors import Refused, UsageError
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer
 from p2pdp.core.spec import Spec
 from p2pdp.crypto.roster import RosterEntry, sign_entry, sign_roster
@@ -127,8 +127,9 @@ def test_offers_of_another_version_or_transport_are_refused() -> None:
     for text in ("rubbish", SUM.replace("hops", "hopps"), SUM + "[new]\n"):
         with pytest.raises(Refused, match="cannot be run by this version"):
             offered_spec(text)
-    with pytest.raises(NotReady, match="mqtt"):
-        check_can_run(spec_of(SUM.replace("min_nodes = 3", 'transport = "mqtt"')))
+    check_can_run(spec_of(SUM.replace("min_nodes = 3", 'transport = "mqtt"')))
+    with pytest.raises(UsageError, match="tcp or mqtt, not over memory"):
+        check_can_run(spec_of(SUM.replace("min_nodes = 3", 'transport = "memory"')))
 
 
 def test_the_size_of_a_value() -> None:

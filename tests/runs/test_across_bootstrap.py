@@ -9,7 +9,8 @@ import pytest
 
 from p2pdp.api import simulate
 from p2pdp.cluster.bootstrap_folder import BootstrapFolder
-from p2pdp.core.errors import NotReady, UsageError
+from p2pdp.core.errors import UsageError
+from p2pdp.core.happenings import Happening
 from p2pdp.core.spec import Spec
 from p2pdp.files.spec import parse_spec, spec_digest, spec_to_toml
 from p2pdp.report.result import Result
@@ -51,7 +52,9 @@ def spec_of(text: str = TEXT) -> Spec:
         (TEXT, Places("127.0.0.1:0", "here"), 4, UsageError, "--address here: must read"),
         (TABLE.replace("nodes = 4", "nodes = 4\nseed = 1"), HERE, 4, UsageError, "seed"),
         (TABLE, HERE, 4, UsageError, "columns: name them"),
-        (TEXT.replace("min_nodes = 3", 'transport = "mqtt"'), HERE, 4, NotReady, "mqtt"),
+        (TEXT.replace("min_nodes = 3", 'transport = "mqtt"'), HERE, 4, UsageError, "--listen: through a broker"),
+        (TEXT.replace("min_nodes = 3", 'transport = "mqtt"'), Places(None), 4, UsageError, "[transport] host: missing"),
+        (TEXT, Places(None), 4, UsageError, "--listen: missing"),
     ],
 )
 def test_what_cannot_be_is_refused_before_anything_is_written(
@@ -93,7 +96,7 @@ def finished(tmp_path: Path, text: str = TEXT) -> tuple[Result, BootstrapFolder]
 @pytest.mark.parametrize("task", ["", '[task]\nkind = "mean"\n'])
 def test_without_skeletons_the_estimate_is_there_and_what_nobody_knows_is_null(tmp_path: Path, task: str) -> None:
     whole, folder = finished(tmp_path, TEXT + task)
-    told: list[str] = []
+    told: list[Happening] = []
     result = _collect(parse_spec(TEXT + task, tmp_path), folder, _planner(spec_of(TEXT + task)), told.append)
     assert (result.estimate, result.standard_error, result.hops) == (whole.estimate, whole.standard_error, whole.hops)
     assert (result.messages, result.bytes, result.truth, result.error) == (None, None, None, None)
@@ -108,10 +111,11 @@ def test_an_altered_folder_gives_its_result_and_no_claim(tmp_path: Path) -> None
     place = folder.path / "curator" / "skeletons"
     place.mkdir()
     (place / "0000.skeleton").write_bytes(b"p2pdp skelet 01\n")
-    told: list[str] = []
+    told: list[Happening] = []
     result = _collect(spec_of(), folder, _planner(spec_of()), told.append)
     assert result.estimate == whole.estimate
-    assert "no claim" in told[0]
+    assert told[0].event == "no_claim"
+    assert "no claim" in told[0].text
     assert not (folder.path / "audit.json").exists()
 
 

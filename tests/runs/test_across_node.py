@@ -9,6 +9,7 @@ import pytest
 
 from p2pdp.api import simulate
 from p2pdp.core.errors import UsageError
+from p2pdp.core.happenings import Happening
 from p2pdp.crypto.roster import Roster
 from p2pdp.crypto.tokens import JoinToken
 from p2pdp.files.folder import read_json
@@ -41,11 +42,11 @@ def finished_node(tmp_path: Path, text: str = TEXT) -> Result:
 
 
 def told(tmp_path: Path, *, keep_private: bool = False) -> TookPart:
-    def silent(text: str) -> None:
-        raise AssertionError(text)
+    def silent(told: Happening) -> None:
+        raise AssertionError(told.text)
 
     return take_part(
-        tmp_path / "node.toml", tmp_path / "mine", share_skeleton=True, keep_private=keep_private, say=silent
+        tmp_path / "node.toml", tmp_path / "mine", share_skeleton=True, keep_private=keep_private, notify=silent
     )
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from p2pdp.cluster.jobs import Job
 from p2pdp.cluster.launcher import Cluster
-from p2pdp.core.errors import NotReady, RunFailed, UsageError, VerificationFailed
+from p2pdp.core.errors import RunFailed, UsageError, VerificationFailed
 from p2pdp.files.spec import parse_spec
 from p2pdp.runs.audit import saved_claims
 from p2pdp.runs.live import resume, run_spec
@@ -15,8 +15,8 @@ from tests.node.local import SPEC, job_in, run_all
 
 
 def test_what_cannot_run_live_is_refused_before_anything_is_made(tmp_path: Path) -> None:
-    mqtt = parse_spec(SPEC.replace("seed = 1", 'seed = 1\ntransport = "mqtt"'), tmp_path)
-    with pytest.raises(NotReady, match="mqtt"):
+    mqtt = parse_spec(SPEC.replace("seed = 1", 'seed = 1\ntransport = "mqtt"') + "[transport]\nport = 1\n", tmp_path)
+    with pytest.raises(UsageError, match=r"\[transport\] port: .* name its host"):
         run_spec(mqtt, tmp_path / "run", lambda _event: None)
     csv = SPEC.replace('kind = "uniform"', 'kind = "csv"\npath = "d.csv"')
     with pytest.raises(UsageError, match="seed"):

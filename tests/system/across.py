@@ -39,7 +39,7 @@ class Started:
 
     def wait_until_said(self, what: str) -> None:
         wait_for(lambda: what in self.said or not self.running, f"{what} in {self.said}")
-        assert what in self.said
+        assert what in self.said, self.said
 
     def end(self) -> int:
         return self.process.wait(GUARD_S)
