@@ -16,13 +16,6 @@ settings.register_profile("ci", deadline=None, derandomize=True, database=None)
 settings.load_profile("ci" if os.environ.get("CI") else "default")
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_cmdline_main(config: pytest.Config) -> None:
-    """Where tests run side by side, those of one group (of containers) still run one after the other."""
-    if getattr(config.option, "numprocesses", None) and config.option.dist == "no":
-        config.option.dist = "loadgroup"
-
-
 @pytest.fixture(scope="session")
 def data_dir() -> Path:
     """The folder of public data sets, which the repository does not hold."""

@@ -26,9 +26,9 @@ def test_rates_are_those_of_the_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "measure_gossip", measure)
     measured = bench_gossip(10, 4, 20)
     assert measured == {
-        "nodes": 10, "degree": 4, "rounds": 20, "rounds_per_second": 10.0, "messages_per_second": 400.0,
-        "cpu_us_per_message": pytest.approx(500.0), "seconds": 2.0, "seconds_until_enrolled": 1.0,
-        "seconds_in_all": 4.0,
+        "transport": "tcp", "nodes": 10, "degree": 4, "rounds": 20, "rounds_per_second": 10.0,
+        "messages_per_second": 400.0, "cpu_us_per_message": pytest.approx(500.0),
+        "seconds": 2.0, "seconds_until_enrolled": 1.0, "seconds_in_all": 4.0,
     }  # fmt: skip
     (spec,) = asked
     assert (spec.run.nodes, spec.run.transport, spec.graph.kind, spec.graph.degree) == (10, "tcp", "regular", 4)

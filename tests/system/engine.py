@@ -14,8 +14,10 @@ import subprocess
 import tempfile
 import urllib.request
 from collections.abc import Sequence
+from contextlib import ExitStack
 from functools import cache
 from pathlib import Path
+from secrets import token_hex
 from typing import Any, Final, Self
 
 from tests.laws.sources import TOP
@@ -105,10 +107,14 @@ class Container:
 
 
 class Project:
-    """One compose project of its own, with another name and a free port for the report."""
+    """One compose project of its own, with a name of its own and a free port for the report.
+
+    Of all tests on this machine one at a time has its containers up: they would take each other's time.
+    """
 
     def __init__(self, place: Path, file: str, spec: str | None = None, **settings: str) -> None:
-        self.name = f"p2pdp-{place.name.replace('_', '-').lower()[:40]}"
+        self.name = f"p2pdp-test-{token_hex(4)}"
+        self._turn = ExitStack()
         self._command = ["compose", "--file", str(TOP / file), "--project-name", self.name]
         self._settings = {"P2PDP_IMAGE": IMAGE, "P2PDP_PORT": "127.0.0.1:0", **settings}
         if spec is not None:
@@ -119,10 +125,14 @@ class Project:
 
     def __enter__(self) -> Self:
         engine()
+        fcntl.flock(
+            self._turn.enter_context(Path(tempfile.gettempdir(), "p2pdp-containers.lock").open("w")), fcntl.LOCK_EX
+        )
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.compose("down", "--volumes", "--timeout", "0")
+        with self._turn:
+            self.compose("down", "--volumes", "--timeout", "0")
 
     def compose(self, *arguments: str) -> str:
         done = subprocess.run(

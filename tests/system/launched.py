@@ -30,6 +30,7 @@ from tests.scenarios.oracle import Judged, judge
 GUARD_S = 240.0
 POLL_S = 0.005
 ROLES = -1
+PLACE = "P2PDP_TEST_PLACE"  # in the environment of all that a launcher starts, in its session or not
 
 
 def spec(graph: str, nodes: int, walk: str, run: str = "", noise: str = "sigma = 1.0") -> str:
@@ -74,7 +75,7 @@ class Launched:
         self.process = subprocess.Popen(
             [*script, *verb, json.dumps(wrong)],
             cwd=TOP,
-            env={**os.environ, "PYTHONPATH": str(TOP)},
+            env={**os.environ, "PYTHONPATH": str(TOP), PLACE: str(place)},
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -192,10 +193,12 @@ def _stat(place: Path) -> list[str]:
 
 
 def _open_files(process: int) -> list[str]:
-    try:
-        return [str(link.readlink()) for link in Path(f"/proc/{process}/fd").iterdir()]
-    except OSError:
-        return []
+    found = []
+    with suppress(OSError):  # it is gone
+        for link in Path(f"/proc/{process}/fd").iterdir():
+            with suppress(OSError):  # this file was closed in between
+                found.append(str(link.readlink()))
+    return found
 
 
 def judge_folder(folder: Path) -> Judged:

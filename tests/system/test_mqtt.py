@@ -21,7 +21,7 @@ from p2pdp.wire.padding import FRAME_SIZES
 from tests.laws.sources import TOP
 from tests.system.brokered import ADMIN, Kept, keeping
 from tests.system.capture import Capture, Seen, seen
-from tests.system.launched import Launched, complete, judge_folder, ring, wait_for
+from tests.system.launched import PLACE, Launched, complete, judge_folder, ring, wait_for
 from tests.system.netns import Network
 from tests.system.test_capture import found_in, keys, large, secrets_in
 from tests.transports.mosquitto import mosquitto
@@ -33,28 +33,27 @@ def over_mqtt(text: str, more: str = "") -> str:
     return text.replace("[run]\n", '[run]\ntransport = "mqtt"\n', 1) + more
 
 
-def brokers() -> set[int]:
-    """Processes of brokers that runs started for themselves."""
+def brokers(place: Path) -> set[int]:
+    """Processes of brokers that runs in this place started for themselves."""
     found = set()
-    for place in Path("/proc").glob("[0-9]*"):
+    for process in Path("/proc").glob("[0-9]*"):
         try:
-            command = (place / "cmdline").read_bytes()
+            command, environment = (process / "cmdline").read_bytes(), (process / "environ").read_bytes()
         except OSError:
             continue
-        if b"mosquitto" in command and b"p2pdp-broker-" in command:
-            found.add(int(place.name))
+        if b"mosquitto" in command and f"{PLACE}={place}".encode() in environment.split(b"\0"):
+            found.add(int(process.name))
     return found
 
 
 @pytest.mark.parametrize("way", [{}, {"spawn": True}, {"nodes_per_process": 3}], ids=["fork", "spawn", "packed"])
 def test_a_run_has_a_broker_of_its_own_that_ends_with_it(tmp_path: Path, way: dict[str, object]) -> None:
     mosquitto()
-    before = brokers()
     with Launched(tmp_path, over_mqtt(complete(NODES, 60)), **way) as run:
         result = run.completes()
     assert (result["transport"], result["missing"], result["faults"]) == ("mqtt", [], {})
     assert judge_folder(run.folder).verification.verified == COMPLETE
-    assert not brokers() - before
+    assert not brokers(tmp_path)
     claimed = json.loads((run.folder / "audit.json").read_text())
     by_observer = {
         who: {claim["method"]: claim["epsilon_max"] for claim in claimed["claims"] if claim["observer"] == who}
@@ -68,7 +67,6 @@ def test_a_run_has_a_broker_of_its_own_that_ends_with_it(tmp_path: Path, way: di
 
 def test_nodes_are_killed_a_run_is_interrupted_and_goes_on(tmp_path: Path) -> None:
     mosquitto()
-    before = brokers()
     with Launched(tmp_path, over_mqtt(ring(NODES, 600))) as run:
         run.wait_for_everybody()
         run.wait_for_progress()
@@ -76,11 +74,11 @@ def test_nodes_are_killed_a_run_is_interrupted_and_goes_on(tmp_path: Path) -> No
         run.wait_for_progress()
         run.process.send_signal(signal.SIGTERM)
         assert run.end() == 130
-    assert not brokers() - before
+    assert not brokers(tmp_path)
     with Launched(tmp_path) as again:
         again.wait_for_progress()
         again.process.kill()  # nobody is left to end the broker
-        wait_for(lambda: not brokers() - before, "the broker ends with its launcher")
+        wait_for(lambda: not brokers(tmp_path), "the broker ends with its launcher")
         wait_for(lambda: not again.members(), "so do the nodes")
     with Launched(tmp_path) as last:
         last.completes()
@@ -89,10 +87,9 @@ def test_nodes_are_killed_a_run_is_interrupted_and_goes_on(tmp_path: Path) -> No
 
 def test_a_broker_that_dies_ends_the_run_which_can_be_resumed(tmp_path: Path) -> None:
     mosquitto()
-    before = brokers()
     with Launched(tmp_path, over_mqtt(ring(NODES, 600))) as run:
         run.wait_for_progress()
-        (broker,) = brokers() - before
+        (broker,) = brokers(tmp_path)
         os.kill(broker, signal.SIGKILL)
         assert run.end() == 6
         assert "broker of this run ended" in run.error
