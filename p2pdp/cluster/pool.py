@@ -19,18 +19,22 @@ from types import TracebackType
 from typing import Any, Final, Self
 
 from p2pdp.cluster.children import INTERRUPTED, signals_held, trace_of
-from p2pdp.core.errors import NotReady, P2pdpError
+from p2pdp.core.errors import NotReady, P2pdpError, UsageError
 
 _READ_BYTES: Final = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """How one work ended: with an answer, or with a sentence that says why there is none."""
+    """How one work ended: with an answer, or with a sentence that says why there is none.
+
+    `is_usage` is true where that is the user's to mend: a file or an argument is wrong.
+    """
 
     name: str
     answer: dict[str, Any] | None
     problem: str | None
+    is_usage: bool = False
 
 
 @dataclass(slots=True)
@@ -89,7 +93,7 @@ class Pool:
             code = os.waitstatus_to_exitcode(status)
             why = f"was ended by signal {-code}" if code < 0 else f"ended with code {code} and no answer"
             return Done(child.name, None, why)
-        return Done(child.name, told.get("answer"), told.get("problem"))
+        return Done(child.name, told.get("answer"), told.get("problem"), told.get("is_usage", False))
 
     def __enter__(self) -> Self:
         return self
@@ -126,7 +130,7 @@ def _answer_of(work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         answer = work()
         json.dumps(answer, allow_nan=False)
     except P2pdpError as error:
-        return {"problem": str(error)}
+        return {"problem": str(error), "is_usage": isinstance(error, UsageError)}
     except Exception as error:  # noqa: BLE001  (a child must never run on into the parent's code)
         return {"problem": f"{error}\n{trace_of(error)}"}
     return {"answer": answer}

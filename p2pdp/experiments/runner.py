@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from p2pdp.cluster.pool import Done, Pool
-from p2pdp.core.errors import RunFailed
+from p2pdp.core.errors import RunFailed, UsageError
 from p2pdp.experiments.contract import STAND_IN, Answers, Experiment, Line, Piece, Setting
 from p2pdp.experiments.inputs import check_data, digests
 from p2pdp.files import reproduction
@@ -43,12 +43,16 @@ class _Under:
     digests: dict[str, str]
     answers: dict[str, Any] = field(default_factory=dict)
     problem: str | None = None
+    is_usage: bool = False  # the problem is one of the user's data
 
 
 def reproduce(
     experiments: Sequence[Experiment], setting: Setting, out: Path, jobs: int, told: Told | None = None
 ) -> list[dict[str, Any]]:
-    """Runs them all and gives their documents, in the same order. `RunFailed` names those that failed."""
+    """Runs them all and gives their documents, in the same order.
+
+    `RunFailed` names those that failed; where data alone was at fault, `UsageError`.
+    """
     check_data(experiments, setting)
     reproduction.open_folder(out)
     under = {one.name: _begin(one, setting, out) for one in experiments}
@@ -71,9 +75,11 @@ def reproduce(
                 left.insert(0, (name, _MAKE))
             if told is not None:
                 told(name, sum(len(one.answers) for one in under.values()) + len(documents), total)
-    problems = [f"{name}: {one.problem}" for name, one in under.items() if one.problem is not None]
-    if problems:
-        raise RunFailed(f"{'; '.join(problems)}; what was done is kept in {out}, and the same command goes on")
+    failed = {name: one for name, one in under.items() if one.problem is not None}
+    if failed:
+        problems = "; ".join(f"{name}: {one.problem}".rstrip(".") for name, one in failed.items())
+        kind = UsageError if all(one.is_usage for one in failed.values()) else RunFailed
+        raise kind(f"{problems}; what was done is kept in {out}, and the same command goes on")
     return [documents[one.name] for one in experiments]
 
 
@@ -113,7 +119,8 @@ def _take(
 ) -> None:
     name = under.experiment.name
     if done.answer is None:
-        under.problem = under.problem or f"{key.strip()} {done.problem}"
+        if under.problem is None:
+            under.problem, under.is_usage = f"{key.strip()}: {done.problem}", done.is_usage
     elif key == _MAKE:
         documents[name] = done.answer
     else:

@@ -55,7 +55,8 @@ def test_what_goes_wrong_is_told_and_touches_no_other() -> None:
     works = {"r": refuses, "b": breaks, "d": dies, "l": leaves, "n": lambda: {"x": float("nan")}, "good": dict}
     with Pool(3) as pool:
         found = _all(pool, works)
-    assert found["r"].problem == "a sentence."
+    assert found["r"] == Done("r", None, "a sentence.", is_usage=True)
+    assert not any(found[name].is_usage for name in "bdln")
     assert (found["b"].problem or "").startswith("what\n")
     assert (found["b"].problem or "").endswith("ValueError")
     assert found["d"].problem == "was ended by signal 9"

@@ -25,6 +25,8 @@ def _squared(counted: Path, number: int) -> dict[str, Any]:
         file.write("x")
     if (counted / f"refuse-{number}").exists():
         raise UsageError(f"{number} cannot be.")
+    if (counted / f"break-{number}").exists():
+        raise ValueError(f"{number} broke")
     return {"square": number * number}
 
 
@@ -110,13 +112,21 @@ def test_what_fails_is_named_and_what_was_done_is_kept(tmp_path: Path, counted: 
     out = tmp_path / "out"
     (counted / "refuse-1").touch()
     both = [_experiment(counted), _experiment(counted, "x-fig2", scale=5)]
-    with pytest.raises(RunFailed, match=r"x-fig1: n1 1 cannot be\.; what was done is kept"):
+    with pytest.raises(UsageError, match=r"x-fig1: n1: 1 cannot be; what was done is kept"):
         reproduce(both, QUICK, out, 1)
     assert (out / "x-fig2.json").is_file()
     assert not (out / "x-fig1.json").exists()
     (counted / "refuse-1").unlink()
     assert len(reproduce(both, QUICK, out, 1)) == 2
     assert _times(counted) == {"1": 2, "2": 1, "5": 1, "10": 1}
+
+
+def test_data_are_at_fault_only_where_nothing_else_is(tmp_path: Path, counted: Path) -> None:
+    (counted / "refuse-1").touch()
+    (counted / "break-5").touch()
+    both = [_experiment(counted), _experiment(counted, "x-fig2", scale=5)]
+    with pytest.raises(RunFailed, match=r"(?s)x-fig1: n1: 1 cannot be; x-fig2: n1: 5 broke.*what was done is kept"):
+        reproduce(both, QUICK, tmp_path / "out", 1)
 
 
 def test_missing_data_is_said_before_anything_begins(tmp_path: Path, counted: Path) -> None:
