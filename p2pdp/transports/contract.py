@@ -24,7 +24,10 @@ class Shell(Protocol):
     def arrived(self, origin: Origin, frame: bytes) -> None: ...
 
     def lost(self, peer: Peer) -> None:
-        """The way to the peer broke, and what was under way may be lost with it."""
+        """The way to the peer broke, and what was under way may be lost with it.
+
+        Of a role it is told within seconds of its coming back, though nobody sends: it does not know where users are.
+        """
 
     def connected(self, peer: Peer) -> None:
         """There is a way to the peer again, after one was lost."""

@@ -5,6 +5,11 @@ station (`mqtt_station.py`); calls are repeated until they are taken, with the s
 counts. The broker is trusted with nothing: it sees who sends to whom, when and how much, and can lose, repeat and
 reorder what passes; who a frame is from shows when its box is opened.
 
+A process that was killed cannot say so, and the broker does not: its calls are ended when something comes for
+them once it is there again. That may be never, and a role that came back does not know where users are. So whoever
+has a call with a role sees to it that not much more than `PROBE_S` goes by without anything sent over it (never
+twice as long), and hears of the loss. A user that comes back calls its peers itself.
+
 Where the broker comes back after it was gone, all peers that were talked to are told of as lost and there again, so
 that both ends compare numbers: a broker that was killed may have forgotten what it had acknowledged.
 
@@ -19,7 +24,7 @@ from contextlib import suppress
 from typing import Final
 
 from p2pdp.core.errors import P2pdpError
-from p2pdp.core.ids import Peer
+from p2pdp.core.ids import Peer, is_user
 from p2pdp.core.stations import is_station
 from p2pdp.transports.contract import Shell, Transport
 from p2pdp.transports.mqtt_packets import CALL_BYTES, Act, Packet
@@ -31,6 +36,7 @@ from p2pdp.transports.ways import WAYS_MAX, Way, Ways
 
 CALL_S: Final = 0.5  # until a call is repeated; then twice as long
 CALL_MAX_S: Final = 4.0
+PROBE_S: Final = 5.0
 
 
 class Call(Way):
@@ -51,6 +57,8 @@ class Call(Way):
         self._called = called
         self._caller = peer is not None
         self._deadline: asyncio.TimerHandle | None = None
+        self._probe: asyncio.TimerHandle | None = None
+        self._said_nothing = False  # since the last probe was due
         station.calls[self._key] = self
 
     @property
@@ -58,6 +66,7 @@ class Call(Way):
         return self._other, self._number, self._caller
 
     def _post(self, act: Act, frame: bytes = b"") -> None:
+        self._said_nothing = False
         self._station.post(self._other, act, self._number, self._called, frame, from_caller=self._caller)
 
     def ask(self) -> None:
@@ -90,6 +99,7 @@ class Call(Way):
             self.open = True
             self.taken.set_result(True)
             self._owner.opened(self)
+            self._watch()
 
     def _take(self, frame: bytes) -> None:
         if self.peer is None and len(frame) > STRANGER_FRAME_BYTES_MAX:
@@ -99,13 +109,23 @@ class Call(Way):
         self.heard = True
         self._owner.arrived(self, frame)
 
+    def _watch(self) -> None:
+        """Whether a role still knows of the call; what is sent to it meanwhile asks that too."""
+        if self.peer is None or is_user(self.peer) or self._key not in self._station.calls:
+            return
+        if self._said_nothing:
+            self._post(Act.PROBE)
+        self._said_nothing = True
+        self._probe = asyncio.get_running_loop().call_later(self._owner.probe_s, self._watch)
+
     def _ended(self) -> None:
         """Nothing comes of this call any more, or nothing came of it."""
         if self._station.calls.pop(self._key, None) is None:
             return
         self._station.strangers.pop(self, None)
-        if self._deadline is not None:
-            self._deadline.cancel()
+        for timer in (self._deadline, self._probe):
+            if timer is not None:
+                timer.cancel()
         if not self.taken.done():
             self.taken.set_result(False)
         if self.open:
@@ -120,6 +140,7 @@ class Call(Way):
 
     def proved(self) -> None:
         self._station.strangers.pop(self, None)
+        self._watch()
 
     def leave(self) -> None:
         self._post(Act.LEAVE)
@@ -139,9 +160,15 @@ class Call(Way):
 
 class MqttTransport(Ways):
     def __init__(
-        self, shell: Shell, station: Station, where: Callable[[Peer], str | None], ways_max: int = WAYS_MAX
+        self,
+        shell: Shell,
+        station: Station,
+        where: Callable[[Peer], str | None],
+        ways_max: int = WAYS_MAX,
+        probe_s: float = PROBE_S,
     ) -> None:
         super().__init__(shell, ways_max)
+        self.probe_s = probe_s
         self._station = station
         self._where = where
         self._dials: dict[Peer, asyncio.Task[None]] = {}

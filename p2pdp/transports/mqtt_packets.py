@@ -30,13 +30,17 @@ class PacketError(Exception):
 
 
 class Act(IntEnum):
-    """What a packet does: `LEAVE` asks for an `END`, before which everything under way still arrives."""
+    """What a packet does: `LEAVE` asks for an `END`, before which everything under way still arrives.
+
+    `PROBE` wants no answer where the call is known, and gets an `END` where it is not.
+    """
 
     CALL = 1
     ACCEPT = 2
     FRAME = 3
     LEAVE = 4
     END = 5
+    PROBE = 6
 
 
 _ACTS: Final = {int(act): act for act in Act}

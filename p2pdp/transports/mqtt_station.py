@@ -40,7 +40,7 @@ SHORT_S: Final = 5.0  # a connection that lasts no longer than that was not wort
 SHORT_MAX: Final = 6  # in a row
 NOTE_S: Final = 3.0
 FLUSH_S: Final = 2.0
-CALL_LIVES_S: Final = 10  # a call that nobody took until then was given up, or made anew
+CALL_LIVES_S: Final = 10  # a call that nobody took until then was given up, or made anew; a probe, made again
 WAITING_FRAMES_MAX: Final = 16384
 WAITING_BYTES_MAX: Final = 64 * 1024 * 1024
 _REFUSED: Final = (131, 135)  # of a published message: by the broker, for want of a right
@@ -90,9 +90,12 @@ class Station:
             self._task = asyncio.get_running_loop().create_task(self._stay(), name="station")
 
     def post(self, station: str, act: Act, call: bytes, called: Peer, frame: bytes, *, from_caller: bool) -> None:
+        if act is Act.PROBE and self._client is None:
+            return  # with the next connection all numbers are compared
         self.begin()
         payload = packet_head(act, call, called, self._name, from_caller=from_caller) + frame
-        outgoing = _Outgoing(self.place.topic(station), payload, CALL_LIVES_S if act is Act.CALL else None)
+        lives_s = CALL_LIVES_S if act in (Act.CALL, Act.PROBE) else None
+        outgoing = _Outgoing(self.place.topic(station), payload, lives_s)
         room = len(self._waiting) < WAITING_FRAMES_MAX and self._waiting_bytes + len(payload) <= WAITING_BYTES_MAX
         if not room and act is Act.FRAME:
             return  # the link above sends it again
@@ -119,7 +122,8 @@ class Station:
         elif packet.act is Act.CALL:
             self._called(packet)
         elif packet.act is not Act.END:
-            self._fault("unknown_call")
+            if packet.act is not Act.PROBE:
+                self._fault("unknown_call")
             self._end(packet)
 
     def _called(self, packet: Packet) -> None:

@@ -163,6 +163,32 @@ async def test_a_peer_goes_away_and_comes_back(world: World) -> None:
 
 
 @every
+async def test_a_role_that_was_killed_and_began_anew_is_told_as_lost_though_nobody_sends(world: World) -> None:
+    """It does not know where users are: they have to come to it."""
+    one, boss = world.node(1), await world.listening(BOOTSTRAP)
+    one.send(BOOTSTRAP, frame(1))
+    await boss.until_frames(frame(1))
+    boss.send(1, frame(2))
+    await one.until_frames(frame(2))
+    for turn in range(2):
+        world.kill(boss)
+        await one.until_told(*[("lost", BOOTSTRAP), ("connected", BOOTSTRAP)] * turn, ("lost", BOOTSTRAP))
+        one.send(BOOTSTRAP, frame(1, "where were you"))
+        await one.until_told(*[("lost", BOOTSTRAP), ("connected", BOOTSTRAP)] * (turn + 1))
+
+
+@every
+async def test_a_role_that_called_and_was_killed_is_told_as_lost_though_nobody_sends(world: World) -> None:
+    one, boss = world.node(1), world.node(BOOTSTRAP)
+    one.react = lambda origin, _frame: one.belongs(origin, BOOTSTRAP)
+    await world.listen(one)
+    boss.send(1, frame(2))
+    await one.until_frames(frame(2))
+    world.kill(boss)
+    await one.until_told(("lost", BOOTSTRAP))
+
+
+@every
 async def test_the_one_that_was_lost_may_call_first(world: World) -> None:
     one, two = await world.listening(1), await world.listening(2)
     one.send(2, frame(1))

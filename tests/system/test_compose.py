@@ -19,7 +19,7 @@ from tests.laws.sources import TOP
 from tests.system.engine import BASE, IMAGE, MQTT, NODE, TCP, Container, Project, docker, ended, engine
 from tests.system.launched import GUARD_S, complete, wait_for
 
-pytestmark = [pytest.mark.docker, pytest.mark.slow, pytest.mark.xdist_group("docker")]
+pytestmark = [pytest.mark.docker, pytest.mark.slow]
 
 TOKEN = "run/tokens/0000.token"
 NODES = 5
@@ -100,7 +100,7 @@ def assert_refused(place: Path, network: str, token: JoinToken) -> None:
 
 @pytest.mark.parametrize("file", [TCP, MQTT])
 def test_containers_come_back_from_whatever_happens_to_them(tmp_path: Path, file: str) -> None:
-    """Nodes before bootstrap; one stopped, one paused, one without a network, one killed; bootstrap or broker too."""
+    """Nodes before bootstrap; one stopped, one paused, one without a network, one killed; broker and bootstrap too."""
     with Project(tmp_path, file, patient(20_000), P2PDP_NODES=str(NODES)) as project:
         project.up("--no-deps", "node")
         nodes, bootstrap = project.nodes(NODES), project.container("bootstrap")
@@ -142,9 +142,9 @@ def test_containers_come_back_from_whatever_happens_to_them(tmp_path: Path, file
         if file == MQTT:
             docker("restart", project.container("broker").name)
             nodes[0].wait_for_growth()
-        else:
-            docker("kill", bootstrap.name)
-            docker("start", bootstrap.name)
+
+        docker("kill", bootstrap.name)
+        docker("start", bootstrap.name)
         docker("update", "--cpus", "2", nodes[4].name)
         result = project.result()
         assert (result["nodes"], result["missing"]) == (NODES, [])

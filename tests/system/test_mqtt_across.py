@@ -6,6 +6,7 @@ import asyncio
 import json
 import signal
 import socket
+import time
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -15,11 +16,12 @@ import pytest
 from p2pdp.audit.verify import COMPLETE
 from p2pdp.crypto.certificates import Authority
 from p2pdp.crypto.tokens import JoinToken
+from p2pdp.node.whereabouts import ASK_S
 from p2pdp.transports.mqtt_client import Client
-from p2pdp.transports.mqtt_packets import Act, packet_head
+from p2pdp.transports.mqtt_packets import Act, packet_head, read_packet
 from p2pdp.wire.frames import Kind, encode_frame
-from tests.system.across import SHARED
-from tests.system.brokered import Brokered, keeping
+from tests.system.across import SHARED, Started
+from tests.system.brokered import ADMIN, Brokered, Kept, keeping
 from tests.system.launched import complete, judge_folder, ring, wait_for
 
 
@@ -85,6 +87,26 @@ def test_nodes_and_bootstrap_are_killed_and_come_back(tmp_path: Path) -> None:
         result = bootstrap.document()
         assert [node.document()["estimate"] for node in nodes] == [result["estimate"]] * 3
         assert judge_folder(run.gathered()).verification.verified == COMPLETE
+
+
+def test_bootstrap_is_killed_when_nobody_has_anything_to_say_to_it(tmp_path: Path) -> None:
+    """Only then nodes do not hear by themselves that it is another process, which does not know where they are."""
+    with keeping(tmp_path, 3) as kept, Brokered(tmp_path, patient(3, 6000), 3, kept) as run:
+        bootstrap, nodes = run.bootstrap(), run.all_nodes(*SHARED)
+        run.wait_for_growth(2)
+        nodes[2].process.send_signal(signal.SIGSTOP)  # so that there is a run to come back to
+        time.sleep(ASK_S + 1.0)  # acknowledgements have left and everybody knows all addresses; nothing tells of that
+        bootstrap.kill()
+        bootstrap = run.bootstrap_again()
+        nodes[2].process.send_signal(signal.SIGCONT)
+        result = bootstrap.document()
+        assert [node.document()["estimate"] for node in nodes] == [result["estimate"]] * 3
+        assert result["missing"] == []
+        assert judge_folder(run.gathered()).verification.verified == COMPLETE
+
+
+def patient(nodes: int, hops: int) -> str:
+    return complete(nodes, hops).replace("patience_s = 6", "patience_s = 120")
 
 
 def test_users_with_certificates(tmp_path: Path) -> None:
@@ -211,6 +233,52 @@ async def _disturb(broker: object, login: object, run_id: str) -> None:
                 missing.add(client.publish_now(f"p2pdp/{run_id}/{station}", payload, None))
     await asyncio.wait_for(settled.wait(), 30)
     await client.leave(forget=True)
+
+
+def test_who_repeats_what_the_broker_saw_and_ends_calls_disturbs_nobody(tmp_path: Path) -> None:
+    with keeping(tmp_path, 3, ["outsider"]) as kept, Brokered(tmp_path, patient(3, 6000), 3, kept) as run:
+        bootstrap = run.bootstrap()
+        run_id = JoinToken.from_text((tmp_path / "boot" / "tokens" / "0000.token").read_text()).address.split("/")[3]
+        nodes, seen = asyncio.run(_repeat(kept, run_id, run))
+        result = bootstrap.document()
+        found = [node.document() for node in nodes]
+        assert [each["estimate"] for each in found] == [result["estimate"]] * 3
+        assert result["missing"] == []
+        assert {Act.CALL, Act.ACCEPT, Act.FRAME} <= seen
+        assert all("unknown_call" in each["faults"] for each in found)
+        assert judge_folder(run.gathered()).verification.verified == COMPLETE
+
+
+async def _repeat(kept: Kept, run_id: str, run: Brokered) -> tuple[list[Started], set[Act]]:
+    """Starts the nodes; while one of them stands still, all stations hear again what was said so far, and more."""
+    heard: list[bytes] = []
+    admin = Client(kept.broker, kept.login(ADMIN), heard.append, lambda _number, _code: None)
+    await admin.enter(f"p2pdp/{run_id}/#")
+    nodes = run.all_nodes(*SHARED)
+    await asyncio.to_thread(run.wait_for_growth, 1)
+    nodes[2].process.send_signal(signal.SIGSTOP)  # so that there is a run to disturb
+    await admin.leave(forget=True)
+    packets = [(payload, read_packet(payload)) for payload in heard]
+    calls = [payload for payload, packet in packets if packet.act is Act.CALL]
+    ends = [bytes((call[0], Act.END | from_caller)) + call[2:] for call in calls for from_caller in (0, 0x80)]
+    missing: set[int] = set()
+    settled = asyncio.Event()
+
+    def done(number: int, _code: int) -> None:
+        missing.discard(number)
+        if not missing:
+            settled.set()
+
+    client = Client(kept.broker, kept.login("outsider"), lambda _payload: None, done)
+    await client.enter(f"p2pdp/{run_id}/outsider")
+    frames = [payload for payload, packet in packets if packet.act is not Act.CALL][:1000]
+    for payload in (*calls, *frames, *ends, *calls, *frames):
+        for station in ("bootstrap", "node-0000", "node-0001", "node-0002"):
+            missing.add(client.publish_now(f"p2pdp/{run_id}/{station}", payload, None))
+    await asyncio.wait_for(settled.wait(), 60)
+    await client.leave(forget=True)
+    nodes[2].process.send_signal(signal.SIGCONT)
+    return nodes, {packet.act for _, packet in packets}
 
 
 def test_two_under_one_name_end_in_an_error(tmp_path: Path) -> None:

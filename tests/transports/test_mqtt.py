@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from p2pdp.core.ids import BOOTSTRAP, CURATOR
+import asyncio
+
+from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer
 from p2pdp.crypto.entropy import random_bytes
 from p2pdp.transports import mqtt as calls
 from p2pdp.transports.mqtt import MqttNetwork, MqttTransport
+from p2pdp.transports.mqtt_packets import Act, Packet
 from p2pdp.transports.mqtt_places import Login, Place
+from p2pdp.transports.mqtt_station import CALL_LIVES_S
 from tests.transports.worlds import MqttWorld, Node, live
 
 mqtt = live(MqttTransport)
@@ -70,5 +74,39 @@ async def test_a_network_knows_where_roles_are_and_believes_no_strange_name(worl
     assert {call for call in (mine._station.calls, roles._station.calls) if call} == set()
 
 
+@mqtt
+async def test_only_calls_with_roles_are_probed_and_no_probe_is_a_fault(world: MqttWorld) -> None:
+    one, two, boss = world.node(1), await world.listening(2), await world.listening(BOOTSTRAP)
+    one.send(2, frame(1))
+    one.send(BOOTSTRAP, frame(1))
+    await two.until_frames(frame(1))
+    await boss.until_frames(frame(1))
+    probed: list[Peer] = []
+    often = asyncio.Event()
+
+    def hear(packet: Packet) -> None:
+        probed.append(packet.called)
+        if len(probed) == 3:
+            often.set()
+
+    for station in (world.of[two], world.of[boss]):
+        for call in station.calls.values():
+            call.hear = hear  # type: ignore[method-assign]
+    await often.wait()
+    assert set(probed) == {BOOTSTRAP}
+    for node in (two, boss):
+        world.kill(node)
+    await one.until_told(("lost", BOOTSTRAP))
+    assert world.of[boss].faults == world.of[two].faults == {}
+
+
+@mqtt
+async def test_probes_do_not_gather_while_the_broker_is_away(world: MqttWorld) -> None:
+    station = world.station()
+    station.post("boss", Act.PROBE, bytes(8), BOOTSTRAP, b"", from_caller=True)
+    assert (len(station._waiting), station._task) == (0, None)
+
+
 def test_calls_are_repeated_within_seconds() -> None:
     assert calls.CALL_S < calls.CALL_MAX_S < 10
+    assert calls.PROBE_S < CALL_LIVES_S

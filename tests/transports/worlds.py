@@ -28,6 +28,7 @@ from p2pdp.transports.ways import WAYS_MAX
 from tests.transports.mosquitto import shared_broker
 
 GUARD_S = 30.0
+PROBE_S = 0.1
 
 Story = Callable[[Any], Awaitable[None]]
 Test = Callable[[str, type[Any]], None]  # of the name of a loop and a kind of transport
@@ -151,6 +152,10 @@ class World(ABC):
     def break_ways(self, node: Node) -> None:
         """Every connection of the node breaks, and the node goes on."""
 
+    def kill(self, node: Node) -> None:
+        """As if its process was killed and began anew: it says nothing but what its system says for it."""
+        self.break_ways(node)
+
 
 class MemoryWorld(World):
     def __init__(self) -> None:
@@ -221,7 +226,7 @@ class MqttWorld(World):
 
     def _transport(self, node: Node, ways_max: int) -> Transport:
         self.of[node] = self.station()
-        return MqttTransport(node, self.of[node], self.stations.get, ways_max)
+        return MqttTransport(node, self.of[node], self.stations.get, ways_max, PROBE_S)
 
     async def listen(self, *nodes: Node) -> None:
         for node in nodes:
@@ -240,6 +245,10 @@ class MqttWorld(World):
         assert isinstance(node.transport, MqttTransport)
         for way in list(node.transport._alive):
             way.drop()
+
+    def kill(self, node: Node) -> None:
+        for call in list(self.of[node].calls.values()):
+            call._ended()
 
 
 def loopback() -> socket.socket:
