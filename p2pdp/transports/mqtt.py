@@ -12,8 +12,6 @@ twice as long), and hears of the loss. A user that comes back calls its peers it
 
 Where the broker comes back after it was gone, all peers that were talked to are told of as lost and there again, so
 that both ends compare numbers: a broker that was killed may have forgotten what it had acknowledged.
-
-The caller owes: `where` tells the station of a peer, or None while it is not known, and does not raise.
 """
 
 from __future__ import annotations
@@ -27,12 +25,13 @@ from p2pdp.core.errors import P2pdpError
 from p2pdp.core.ids import Peer, is_user
 from p2pdp.core.stations import is_station
 from p2pdp.transports.contract import Shell, Transport
+from p2pdp.transports.dialling import Dialling
 from p2pdp.transports.mqtt_packets import CALL_BYTES, Act, Packet
 from p2pdp.transports.mqtt_places import Place
 from p2pdp.transports.mqtt_station import Station
 from p2pdp.transports.networks import Where
-from p2pdp.transports.tcp import DIAL_WAIT_MAX_S, DIAL_WAIT_S, LEAVE_S, STRANGER_FRAME_BYTES_MAX, STRANGERS_MAX
-from p2pdp.transports.ways import WAYS_MAX, Way, Ways
+from p2pdp.transports.tcp import LEAVE_S, STRANGER_FRAME_BYTES_MAX, STRANGERS_MAX
+from p2pdp.transports.ways import WAYS_MAX, Way
 
 CALL_S: Final = 0.5  # until a call is repeated; then twice as long
 CALL_MAX_S: Final = 4.0
@@ -158,7 +157,7 @@ class Call(Way):
             asyncio.get_running_loop().call_soon(self._ended)  # the shell may be calling us
 
 
-class MqttTransport(Ways):
+class MqttTransport(Dialling[str]):
     def __init__(
         self,
         shell: Shell,
@@ -167,22 +166,14 @@ class MqttTransport(Ways):
         ways_max: int = WAYS_MAX,
         probe_s: float = PROBE_S,
     ) -> None:
-        super().__init__(shell, ways_max)
+        super().__init__(shell, where, ways_max)
         self.probe_s = probe_s
         self._station = station
-        self._where = where
-        self._dials: dict[Peer, asyncio.Task[None]] = {}
-        self._waits_s: dict[Peer, float] = {}
         station.transports.add(self)
 
     async def close(self) -> None:
         await super().close()
         await self._station.left(self)
-
-    def closed(self, way: Way) -> None:
-        if way.peer is not None and isinstance(way, Call) and way.heard:
-            self._waits_s.pop(way.peer, None)
-        super().closed(way)
 
     def on_broker(self, *, there: bool) -> None:
         """The way to everybody was lost, or is there again."""
@@ -192,30 +183,6 @@ class MqttTransport(Ways):
     def fail(self, error: P2pdpError) -> None:
         if not self._closing:
             self._shell.fail(error)
-
-    def _reach(self, peer: Peer) -> None:
-        if peer not in self._dials:
-            self._dials[peer] = asyncio.get_running_loop().create_task(self._dial(peer), name=f"call {peer}")
-
-    async def _give_up(self) -> None:
-        dials = list(self._dials.values())
-        for dial in dials:
-            dial.cancel()
-        await asyncio.gather(*dials, return_exceptions=True)
-
-    async def _dial(self, peer: Peer) -> None:
-        """Until no frame waits: a call takes them along when it opens, whoever called."""
-        try:
-            while peer in self._queues:
-                wait_s = self._waits_s.get(peer, 0.0)
-                if wait_s > 0:
-                    await asyncio.sleep(wait_s)
-                self._waits_s[peer] = min(max(DIAL_WAIT_S, 2 * wait_s), DIAL_WAIT_MAX_S)
-                station = self._where(peer)
-                if station is not None and peer in self._queues:
-                    await self._call(peer, station)
-        finally:
-            self._dials.pop(peer, None)
 
     async def _call(self, peer: Peer, station: str) -> None:
         """Until it is taken or refused, or the peer called us in the meantime."""

@@ -6,16 +6,14 @@ connection; the other end closes it then, and whatever it wrote before still arr
 
 Guarantee: at most `connections_max` connections are in use, and one that was asked to leave is gone within
 `LEAVE_S`. A stream that is out of step is closed, and an end that does not read what is sent to it loses
-its connection. A dial that failed, or whose connection brought nothing, is followed by a wait that doubles
-up to `DIAL_WAIT_MAX_S`; dials go on as long as frames are waiting.
+its connection.
 
 Who called and proved nothing yet is a stranger: it has to say within `CALL_S` whom it calls, its frames
 are small, no more than `strangers_max` of them are there (the first goes), and they never displace a peer.
 A peer whose very first frame is larger loses the connection by it, and is known once it dials again, since
 a link says hello after a loss.
 
-The caller owes: `where` tells the address of a peer, or None while it is not known, and does not raise;
-addresses are hints, since whoever answers there still has to prove who it is.
+Addresses that `where` tells are hints: whoever answers there still has to prove who it is.
 """
 
 from __future__ import annotations
@@ -29,15 +27,14 @@ from typing import Final, cast
 
 from p2pdp.core.ids import Peer
 from p2pdp.transports.contract import Shell
-from p2pdp.transports.ways import QUEUE_BYTES_MAX, WAYS_MAX, Way, Ways
+from p2pdp.transports.dialling import Dialling
+from p2pdp.transports.ways import QUEUE_BYTES_MAX, WAYS_MAX, Way
 from p2pdp.wire.codec import CodecError
 from p2pdp.wire.frames import FrameReader, prefix
 from p2pdp.wire.padding import FRAME_SIZES
 
 BACKLOG: Final = 1024
 DIAL_S: Final = 5.0
-DIAL_WAIT_S: Final = 0.02
-DIAL_WAIT_MAX_S: Final = 2.0
 SILENCE_S: Final = 10.0  # what was sent and not acknowledged by the other machine for so long: the connection is dead
 CALL_S: Final = 5.0
 LEAVE_S: Final = 2.0
@@ -207,41 +204,9 @@ class TcpListener:
                 stranger.drop()
 
 
-class TcpTransport(Ways):
+class TcpTransport(Dialling[Address]):
     def __init__(self, shell: Shell, where: Callable[[Peer], Address | None], connections_max: int = WAYS_MAX) -> None:
-        super().__init__(shell, connections_max)
-        self._where = where
-        self._dials: dict[Peer, asyncio.Task[None]] = {}
-        self._waits_s: dict[Peer, float] = {}  # before the next dial, where the last one came to nothing
-
-    def closed(self, way: Way) -> None:
-        if way.peer is not None and isinstance(way, _Connection) and way.heard:
-            self._waits_s.pop(way.peer, None)
-        super().closed(way)
-
-    def _reach(self, peer: Peer) -> None:
-        if peer not in self._dials:
-            self._dials[peer] = asyncio.get_running_loop().create_task(self._dial(peer), name=f"dial {peer}")
-
-    async def _give_up(self) -> None:
-        dials = list(self._dials.values())
-        for dial in dials:
-            dial.cancel()
-        await asyncio.gather(*dials, return_exceptions=True)
-
-    async def _dial(self, peer: Peer) -> None:
-        """Until no frame waits: a connection takes them along when it opens, whoever opened it."""
-        try:
-            while peer in self._queues:
-                wait_s = self._waits_s.get(peer, 0.0)
-                if wait_s > 0:
-                    await asyncio.sleep(wait_s)
-                self._waits_s[peer] = min(max(DIAL_WAIT_S, 2 * wait_s), DIAL_WAIT_MAX_S)
-                address = self._where(peer)
-                if address is not None and peer in self._queues:
-                    await self._call(peer, address)
-        finally:
-            self._dials.pop(peer, None)
+        super().__init__(shell, where, connections_max)
 
     async def _call(self, peer: Peer, address: Address) -> None:
         connection, made = _Connection(self, peer), False

@@ -54,6 +54,7 @@ class Way(ABC):
     """One connection, seen from one end."""
 
     peer: Peer | None = None  # who is at the other end; None for a stranger, who called and proved nothing yet
+    heard: bool = False  # whether anything came of it, so that the next one need not wait
 
     @abstractmethod
     def write(self, frame: bytes) -> None: ...

@@ -12,6 +12,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from p2pdp.transports import tcp
+from p2pdp.transports.dialling import DIAL_WAIT_S
 from p2pdp.transports.tcp import LEAVE, TcpTransport
 from p2pdp.transports.ways import Way
 from p2pdp.wire.frames import prefix
@@ -368,7 +369,7 @@ async def test_who_accepts_and_hangs_up_is_not_dialled_without_a_pause(world: Tc
     one.send(2, FROM_ONE)
     await one.until(lambda: len(one.told) >= 7)
     server.close()
-    assert waits[:4] == [tcp.DIAL_WAIT_S, 2 * tcp.DIAL_WAIT_S, 4 * tcp.DIAL_WAIT_S, 8 * tcp.DIAL_WAIT_S]
+    assert waits[:4] == [times * DIAL_WAIT_S for times in (1, 2, 4, 8)]
 
 
 @story
