@@ -116,7 +116,7 @@ def _lines(kind: str, found: Answers) -> list[Line]:
         Line(
             f"{kind}: noise on messages, over own noise, with which at most {_FEW:.0%} of pairs are told more",
             f"{ratios[first]:g}, for {cost:.3g} times the standard error",
-            f"{_CHEAP} times at most",
+            f"no repair; {_CHEAP} times at most would be a cheap one",
             "agrees" if above[first] <= _FEW and cost <= _CHEAP else "differs",
             f"agrees where one of the ratios {', '.join(f'{ratio:g}' for ratio in ratios)} does it for at most "
             f"{_CHEAP} times the error",
@@ -124,7 +124,7 @@ def _lines(kind: str, found: Answers) -> list[Line]:
         Line(
             f"{kind}: measured over expected error at ratio {_MEASURED}",
             found["measured"] / found["expected"],
-            1.0,
+            "no repair; 1 is what we compute",
             "agrees" if off <= _SAME else "differs",
             f"root mean square of all users in many runs; within {_SAME:.0%}",
         ),
