@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Annotated, Final
@@ -53,8 +53,9 @@ class Log:
     def __call__(self, told: Happening) -> None:
         if told.level >= self._level:
             line = told.text if self._form is LogFormat.TEXT else self._document(told)
-            sys.stderr.write(printable(line) + "\n")
-            sys.stderr.flush()
+            with suppress(OSError):  # who reads the log may go, or its disk be full: the run goes on
+                sys.stderr.write(printable(line) + "\n")
+                sys.stderr.flush()
 
     @staticmethod
     def _document(told: Happening) -> str:

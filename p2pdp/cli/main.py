@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import select
 import signal
 import sys
 from collections.abc import Sequence
@@ -50,9 +51,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except _WrongCommand as error:
         return _complain(_command_problem(error), UsageError.exit_code)
     except OSError as error:
+        nobody_reads = _nobody_reads()
         with contextlib.suppress(OSError):
             sys.stdout.close()  # else the interpreter would try to write once more
-        if isinstance(error, BrokenPipeError):
+        if isinstance(error, BrokenPipeError) and nobody_reads:
             return 0
         return _complain(f"{error.filename or 'standard output'}: {error.strerror}", NotReady.exit_code)
     except MemoryError:
@@ -64,6 +66,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return 0
         raise
     return code if isinstance(code, int) else 0
+
+
+def _nobody_reads() -> bool:
+    """Whether the reader of standard output is gone; a pipe may also break elsewhere, which is no good end."""
+    try:
+        poll = select.poll()
+        poll.register(sys.stdout.fileno(), 0)
+        return any(event & select.POLLERR for _, event in poll.poll(0))
+    except (OSError, ValueError):  # it is no file, or closed
+        return True
 
 
 def _interrupted(_number: int, _frame: object) -> NoReturn:

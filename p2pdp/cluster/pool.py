@@ -15,12 +15,15 @@ import select
 import signal
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from time import monotonic, sleep
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final, NoReturn, Self
 
 from p2pdp.cluster.children import INTERRUPTED, signals_held, trace_of
-from p2pdp.core.errors import NotReady, P2pdpError, UsageError
+from p2pdp.core.errors import NotReady, P2pdpError
 
+TIDY_S: Final = 3.0  # that a work has to leave when it is asked to
+LOOK_S: Final = 0.01
 _READ_BYTES: Final = 1 << 16
 
 
@@ -28,13 +31,13 @@ _READ_BYTES: Final = 1 << 16
 class Done:
     """How one work ended: with an answer, or with a sentence that says why there is none.
 
-    `is_usage` is true where that is the user's to mend: a file or an argument is wrong.
+    `exit_code` is that of the error, where it is one that p2pdp raises on purpose.
     """
 
     name: str
     answer: dict[str, Any] | None
     problem: str | None
-    is_usage: bool = False
+    exit_code: int | None = None
 
 
 @dataclass(slots=True)
@@ -93,7 +96,7 @@ class Pool:
             code = os.waitstatus_to_exitcode(status)
             why = f"was ended by signal {-code}" if code < 0 else f"ended with code {code} and no answer"
             return Done(child.name, None, why)
-        return Done(child.name, told.get("answer"), told.get("problem"), told.get("is_usage", False))
+        return Done(child.name, told.get("answer"), told.get("problem"), told.get("exit_code"))
 
     def __enter__(self) -> Self:
         return self
@@ -101,9 +104,16 @@ class Pool:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        for child in self._children.values():
+            os.kill(child.process, signal.SIGTERM)
+        until_s = monotonic() + TIDY_S
         for reading, child in self._children.items():
-            os.kill(child.process, signal.SIGKILL)
-            os.waitpid(child.process, 0)
+            while not os.waitpid(child.process, os.WNOHANG)[0]:
+                if monotonic() > until_s:
+                    os.kill(child.process, signal.SIGKILL)
+                    os.waitpid(child.process, 0)
+                    break
+                sleep(LOOK_S)
             os.close(reading)
         self._children.clear()
 
@@ -112,7 +122,7 @@ def _live(work: Callable[[], dict[str, Any]], writing: int) -> None:
     """What a child does from its first to its last; it never runs on into the parent's code."""
     code = 1
     try:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        signal.signal(signal.SIGTERM, _leave)
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends its children
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT, signal.SIGTERM, signal.SIGCHLD, signal.SIGUSR1})
         told = json.dumps(_answer_of(work), allow_nan=False).encode()
@@ -125,12 +135,17 @@ def _live(work: Callable[[], dict[str, Any]], writing: int) -> None:
         os._exit(code)
 
 
+def _leave(_number: int, _frame: object) -> NoReturn:
+    """So that a work takes away what it made for itself only."""
+    raise SystemExit(INTERRUPTED)
+
+
 def _answer_of(work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
     try:
         answer = work()
         json.dumps(answer, allow_nan=False)
     except P2pdpError as error:
-        return {"problem": str(error), "is_usage": isinstance(error, UsageError)}
+        return {"problem": str(error), "exit_code": error.exit_code}
     except Exception as error:  # noqa: BLE001  (a child must never run on into the parent's code)
         return {"problem": f"{error}\n{trace_of(error)}"}
     return {"answer": answer}

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from p2pdp.cluster.pool import Done, Pool
-from p2pdp.core.errors import RunFailed, UsageError
+from p2pdp.core.errors import NotReady, P2pdpError, RunFailed, UsageError
 from p2pdp.experiments.contract import STAND_IN, Answers, Experiment, Line, Piece, Setting
 from p2pdp.experiments.inputs import check_data, digests
 from p2pdp.files import reproduction
@@ -43,7 +43,7 @@ class _Under:
     digests: dict[str, str]
     answers: dict[str, Any] = field(default_factory=dict)
     problem: str | None = None
-    is_usage: bool = False  # the problem is one of the user's data
+    exit_code: int | None = None  # of the problem
 
 
 def reproduce(
@@ -51,7 +51,7 @@ def reproduce(
 ) -> list[dict[str, Any]]:
     """Runs them all and gives their documents, in the same order.
 
-    `RunFailed` names those that failed; where data alone was at fault, `UsageError`.
+    `RunFailed` names those that failed; where data alone, or the machine, was at fault, `UsageError` or `NotReady`.
     """
     check_data(experiments, setting)
     reproduction.open_folder(out)
@@ -78,9 +78,15 @@ def reproduce(
     failed = {name: one for name, one in under.items() if one.problem is not None}
     if failed:
         problems = "; ".join(f"{name}: {one.problem}".rstrip(".") for name, one in failed.items())
-        kind = UsageError if all(one.is_usage for one in failed.values()) else RunFailed
-        raise kind(f"{problems}; what was done is kept in {out}, and the same command goes on")
+        raise _failure({one.exit_code for one in failed.values()})(
+            f"{problems}; what was done is kept in {out}, and the same command goes on"
+        )
     return [documents[one.name] for one in experiments]
+
+
+def _failure(codes: set[int | None]) -> type[P2pdpError]:
+    """Whose mistake it was, where that is the same for all."""
+    return next((kind for kind in (UsageError, NotReady) if codes == {kind.exit_code}), RunFailed)
 
 
 def _begin(experiment: Experiment, setting: Setting, out: Path) -> _Under:
@@ -120,7 +126,7 @@ def _take(
     name = under.experiment.name
     if done.answer is None:
         if under.problem is None:
-            under.problem, under.is_usage = f"{key.strip()}: {done.problem}", done.is_usage
+            under.problem, under.exit_code = f"{key.strip()}: {done.problem}", done.exit_code
     elif key == _MAKE:
         documents[name] = done.answer
     else:

@@ -31,6 +31,8 @@ def durable_token(path: Path) -> tuple[str, bool]:
     try:
         return path.read_text(encoding="utf-8"), False
     except FileNotFoundError:
+        if not path.parent.is_dir():
+            raise UsageError(f"{path}: there is no folder {path.parent}") from None
         text = random_bytes(KEY_BYTES).hex()
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror}") from None

@@ -132,7 +132,7 @@ def _go_on(
 def _first_status(spec: Spec, folder: BootstrapFolder, now_s: float) -> Status:
     from p2pdp.web.status import Status
 
-    return Status(
+    first = Status(
         role="bootstrap",
         began_s=now_s,
         run_id=folder.run_id.hex(),
@@ -140,6 +140,18 @@ def _first_status(spec: Spec, folder: BootstrapFolder, now_s: float) -> Status:
         nodes=spec.run.nodes,
         started=folder.started,
         resumed=folder.listen is not None,
+    )
+    if not folder.is_done:
+        return first  # what its ledger tells is told again as it is taken up
+    roster = Roster.from_json(read_json(folder.path / ROSTER_FILE))
+    excluded = excluded_in(read(folder.views(roster)[BOOTSTRAP]))
+    return replace(
+        first,
+        enrolled=roster.n,
+        n=roster.n,
+        ready=roster.n - len(excluded),
+        excluded=tuple(excluded),
+        faults=folder.totals(roster)[1],
     )
 
 

@@ -45,7 +45,7 @@ class _Life:
         if record.kind == ENROLLED:
             self.now_s, token, packed = record.body
             self.tokens[RosterEntry.from_bytes(packed).identity.hex()] = token
-            self._note("enrolled", token)
+            self._note("enrolled")  # who will be which user is known with the roster
         elif record.kind == ROSTER:
             self.roster = Roster.from_bytes(record.body[0])
             self._reach("gathering", "roster")
@@ -89,6 +89,10 @@ def facts_of(folder: Path) -> RunFacts:
         roster = life.roster or _roster(folder)
     except (RosterError, ValueError, TypeError, IndexError):
         raise VerificationFailed(f"{folder}: the ledger of bootstrap or the roster is damaged") from None
+    try:
+        claims = [] if audit is None else [_row(claim) for claim in audit["claims"]]
+    except (KeyError, TypeError):
+        raise VerificationFailed(f"{folder / AUDIT_FILE}: is no audit") from None
     run_id = next((document["run_id"] for document in (begun, result) if document and "run_id" in document), None)
     if run_id is None and roster is not None:
         run_id = roster.run_id.hex()
@@ -107,7 +111,7 @@ def facts_of(folder: Path) -> RunFacts:
         participants=_participants(life, roster, over=result is not None or life.state == "collecting"),
         events=life.events,
         result=result,
-        claims=[] if audit is None else [_row(claim) for claim in audit["claims"]],
+        claims=claims,
     )
 
 

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import json
+import os
+from contextlib import suppress
 
 import pytest
 import typer
@@ -45,6 +47,16 @@ def test_the_end_is_a_document_where_lines_are(capsys: pytest.CaptureFixture[str
     assert ended.value.exit_code == 130
     documents = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
     assert [(each["event"], each["code"]) for each in documents] == [("failed", 3), ("interrupted", 130)]
+
+
+def test_a_reader_that_goes_away_ends_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "w", buffering=1) as nobody_reads:
+        monkeypatch.setattr("sys.stderr", nobody_reads)
+        Log(LogLevel.INFO, LogFormat.TEXT)(happening("roster", n=3))
+        with suppress(OSError):
+            nobody_reads.close()
 
 
 def test_other_ends_are_left_to_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:

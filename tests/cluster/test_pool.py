@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import signal
+import tempfile
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -55,14 +56,30 @@ def test_what_goes_wrong_is_told_and_touches_no_other() -> None:
     works = {"r": refuses, "b": breaks, "d": dies, "l": leaves, "n": lambda: {"x": float("nan")}, "good": dict}
     with Pool(3) as pool:
         found = _all(pool, works)
-    assert found["r"] == Done("r", None, "a sentence.", is_usage=True)
-    assert not any(found[name].is_usage for name in "bdln")
+    assert found["r"] == Done("r", None, "a sentence.", exit_code=2)
+    assert all(found[name].exit_code is None for name in "bdln")
     assert (found["b"].problem or "").startswith("what\n")
     assert (found["b"].problem or "").endswith("ValueError")
     assert found["d"].problem == "was ended by signal 9"
     assert found["l"].problem == "ended with code 130 and no answer"
     assert "ValueError" in (found["n"].problem or "")
     assert found["good"] == Done("good", {}, None)
+
+
+def test_what_a_work_made_for_itself_goes_with_it(tmp_path: Path) -> None:
+    reading, writing = os.pipe()
+
+    def keeps_a_scratch_folder() -> dict[str, Any]:
+        with tempfile.TemporaryDirectory(dir=tmp_path):
+            os.write(writing, b"x")
+            time.sleep(600)
+        return {}
+
+    with Pool(1) as pool:
+        pool.begin("a", keeps_a_scratch_folder)
+        assert os.read(reading, 1) == b"x"
+        assert len(list(tmp_path.iterdir())) == 1
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_no_child_is_left_when_the_pool_is_left(tmp_path: Path) -> None:

@@ -123,6 +123,8 @@ def test_a_killed_bootstrap_comes_back_with_its_status_and_its_token(tmp_path: P
         again = run.bootstrap_again(*options, "--http-stay")
         url = url_of(again)
         wait_for(lambda: json.loads(get(f"{url}api/v1/run", bearer)[1])["state"] == "done", "it is served again")
+        shown = json.loads(get(f"{url}api/v1/run", bearer)[1])
+        assert (shown["n"], shown["enrolled"], shown["ready"], shown["excluded"]) == (3, 3, 3, [])
         again.process.send_signal(signal.SIGINT)
         again.document()
 
