@@ -32,6 +32,7 @@ START_S: Final = 20.0
 STOP_S: Final = 5.0
 PORTS_TRIED: Final = 5
 LOOK_S: Final = 0.01
+SETTLE_S: Final = 0.1  # one that finds its port taken has ended by then
 _SBIN: Final = "/usr/sbin:/usr/local/sbin:/opt/homebrew/sbin"
 _DIE_WITH_PARENT: Final = 1  # PR_SET_PDEATHSIG
 
@@ -155,12 +156,15 @@ def _listens(process: BrokerProcess, port: int) -> bool:
         try:
             socket.create_connection((LOOPBACK, port), 1.0).close()
         except OSError:
-            try:
-                process.check()
-            except NotReady:
-                return False
-            sleep(LOOK_S)
+            answered = False
         else:
+            answered = True
+        sleep(SETTLE_S if answered else LOOK_S)
+        try:
+            process.check()  # who answers may be somebody else
+        except NotReady:
+            return False
+        if answered:
             return True
     process.end()
     return False

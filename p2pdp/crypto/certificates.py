@@ -43,9 +43,9 @@ class Authority:
         return _pem(self._certificate, self._key)
 
     def server(self, names: Sequence[str], now: datetime, days: int = END_DAYS) -> Pair:
-        """For a broker that is called by these names or addresses."""
+        """For a broker that is called by these names or addresses, which may be longer than a common name."""
         key = _fresh_key()
-        return _pem(_sign(_named(names[0]), key, self._name, self._key, now, days, names), key)
+        return _pem(_sign(_named("p2pdp broker"), key, self._name, self._key, now, days, names), key)
 
     def client(self, user: str, now: datetime, days: int = END_DAYS) -> Pair:
         key = _fresh_key()

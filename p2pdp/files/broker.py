@@ -1,10 +1,10 @@
 """Settings of a Mosquitto that is safe to use: who may come in, what each may read, and how much it holds.
 
-Guarantee: nobody comes in without a password or a certificate, and the access list lets each user read its own
-topic and write to those of all runs, and nothing else; who wrote a frame shows when its box is opened. Limits are
-set knowingly: a station that is away for long is sent what came meanwhile, and one that never comes back costs the
-broker no more than `QUEUE_BYTES_MAX`. Nothing is retained: the access list does not forbid it, our stations do not
-do it, and nobody reads it.
+Guarantee: nobody comes in without a password or a certificate, or into another's session. The access list lets each
+user read its own topic and write to those of all runs, and nothing else; who wrote a frame shows when its box is
+opened. Limits are set knowingly: a station that is away for long is sent what came meanwhile, and one that never
+comes back costs the broker no more than `QUEUE_BYTES_MAX`. Nothing is retained: the access list does not forbid it,
+our stations do not do it, and nobody reads it.
 
 Passwords are kept as Mosquitto's own tool keeps them: `$7$` rounds `$` salt `$` PBKDF2-HMAC-SHA512, in base64.
 """
@@ -41,8 +41,10 @@ def mosquitto_settings(
     persistence: str | None = None,
     user: str | None = None,
 ) -> str:
-    """`listeners` are Mosquitto's own lines for where it listens, and with which certificate."""
+    """`listeners` are Mosquitto's own lines for where it listens, and with which certificate; one listener alone."""
     lines = [
+        "# A session is its user's: nobody takes over another's by coming under its name.",
+        "use_username_as_clientid true",
         "per_listener_settings false",
         "allow_anonymous false",
         None if password_file is None else f"password_file {password_file}",

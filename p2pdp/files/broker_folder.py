@@ -29,7 +29,7 @@ from p2pdp.files.folder import disk_error, make_folder
 
 OPEN: Final = 0o644
 SECRET: Final = 0o600
-_HOST: Final = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*")
+_HOST: Final = re.compile(r"(?=.{1,253}\Z)[A-Za-z0-9_-]{1,63}(\.[A-Za-z0-9_-]{1,63})*")
 
 
 @dataclass(frozen=True)
@@ -63,8 +63,9 @@ def write_broker_folder(out: Path, wishes: BrokerWishes, now: datetime) -> None:
         _write(out / "broker" / "mosquitto.conf", _settings(wishes, place, data).encode(), OPEN)
         if wishes.place is None:
             (out / "broker" / "data").mkdir(mode=0o700)
-        if passwords:
+        if not wishes.certificates:  # the settings name it, also where nobody has one yet
             _write(out / "broker" / "passwords", password_lines(passwords).encode(), SECRET)
+        if passwords:
             everybody = "".join(f"{user}:{password}\n" for user, password in passwords.items())
             _write(out / "passwords", everybody.encode(), SECRET)
         for user in wishes.users:
@@ -86,7 +87,9 @@ def _check(wishes: BrokerWishes) -> None:
         raise UsageError("--user: must not name anybody twice")
     for name in wishes.names:
         if not (_is_address(name) or _HOST.fullmatch(name)):
-            raise UsageError(f"--name {name}: must be a host name or an address, without a port")
+            raise UsageError(
+                f"--name {name}: must be a host name, with labels of up to 63 letters, or an address, and no port"
+            )
 
 
 def _settings(wishes: BrokerWishes, place: PurePath, data: PurePath) -> str:

@@ -25,6 +25,7 @@ from p2pdp.transports.mqtt_places import PORT, TLS_PORT, Broker
 
 def broker_of(part: TransportPart, host: str, port: int | None, *, tls: bool = False) -> Broker:
     """The broker at this host; `tls` asks for it also where the section names no files."""
+    _check_host(host)
     context = _tls(part) if tls or part.ca is not None or part.certificate is not None else None
     if part.key is not None and part.certificate is None:
         raise UsageError("[transport] key: belongs to a certificate; name that as well, or neither")
@@ -71,6 +72,16 @@ def _user_and_password(line: str) -> tuple[str, str]:
             "[transport] password_file: must hold the password of [transport] user, or lines user:password"
         )
     return station_name(user), password
+
+
+def _check_host(host: str) -> None:
+    """The resolver would break off at such a name, in a thread of its own."""
+    try:
+        host.encode("idna")
+    except UnicodeError:
+        raise UsageError(
+            f"[transport] host: {host!r} is no host name; between its dots are 1 to 63 letters each"
+        ) from None
 
 
 def _is_here(host: str) -> bool:

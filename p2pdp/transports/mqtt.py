@@ -190,7 +190,8 @@ class MqttTransport(Dialling[str]):
         again_s = CALL_S
         try:
             while peer in self._queues and not call.taken.done():
-                call.ask()
+                if again_s == CALL_S or self._station.connected:  # what was asked first waits for the broker
+                    call.ask()
                 with suppress(TimeoutError):
                     async with asyncio.timeout(again_s):
                         await asyncio.shield(call.taken)

@@ -5,9 +5,10 @@ each, which is most of the cost of a small message. A client serves one connecti
 aiomqtt reports a disconnection once, and a second one of the same client would find traces of the first. So what
 the broker has not acknowledged is kept above it (`mqtt_station.py`).
 
-Guarantee: the session is continued at every connection and is kept by the broker for `SESSION_S`, unless it is
-`forget`ten at the end; no message is retained. An error that no patience mends is a `NotReady` with one sentence:
-a password, a right or a certificate that the broker or we do not take. Everything else is a `MqttError`.
+Guarantee: only what comes for the topic that was entered is heard. The session is continued at every connection and
+is kept by the broker for `SESSION_S`, unless it is `forget`ten at the end; no message is retained. An error that no
+patience mends is a `NotReady` with one sentence: a password, a right or a certificate that the broker or we do not
+take. Everything else is a `MqttError`.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 import aiomqtt
+from paho.mqtt.client import topic_matches_sub
 from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 
@@ -72,6 +74,7 @@ class Client(aiomqtt.Client):
         self._settled = settled
         self._continued = False
         self._writes = False
+        self._topic = self._left = ""
         self.in_flight_max = IN_FLIGHT_MAX
         options: list[tuple[int, int, int]] = [(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)]
         if sys.platform == "linux":
@@ -93,7 +96,8 @@ class Client(aiomqtt.Client):
         self._client.connect_timeout = CONNECT_S
 
     async def enter(self, topic: str) -> bool:
-        """Connects and subscribes; whether the broker had kept the session."""
+        """Connects and subscribes; whether the broker had kept the session, for this topic or another."""
+        self._topic = topic
         try:
             await self.__aenter__()
             granted = await self.subscribe(topic, qos=1)
@@ -220,7 +224,13 @@ class Client(aiomqtt.Client):
         super()._on_socket_close(client, userdata, sock)
 
     def _on_message(self, client: Any, userdata: Any, message: Any) -> None:
-        self._heard(message.payload)
+        """A session that is continued may read the topic of another run too; that is over."""
+        topic = message.topic
+        if topic == self._topic or topic_matches_sub(self._topic, topic):
+            self._heard(message.payload)
+        elif topic != self._left:
+            self._left = topic
+            self._client.unsubscribe(topic)
 
     def _on_publish(self, client: Any, userdata: Any, mid: int, reason_code: Any, properties: Any) -> None:
         self._settled(mid, _number(reason_code))

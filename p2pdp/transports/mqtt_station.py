@@ -43,6 +43,7 @@ FLUSH_S: Final = 2.0
 CALL_LIVES_S: Final = 10  # a call that nobody took until then was given up, or made anew; a probe, made again
 WAITING_FRAMES_MAX: Final = 16384
 WAITING_BYTES_MAX: Final = 64 * 1024 * 1024
+WAITING_SPARE_MAX: Final = 1024  # for what begins and ends calls that are known, beside frames
 _REFUSED: Final = (131, 135)  # of a published message: by the broker, for want of a right
 
 
@@ -85,6 +86,10 @@ class Station:
 
     # Calls
 
+    @property
+    def connected(self) -> bool:
+        return self._client is not None
+
     def begin(self) -> None:
         if self._task is None:
             self._task = asyncio.get_running_loop().create_task(self._stay(), name="station")
@@ -97,11 +102,15 @@ class Station:
         lives_s = CALL_LIVES_S if act in (Act.CALL, Act.PROBE) else None
         outgoing = _Outgoing(self.place.topic(station), payload, lives_s)
         room = len(self._waiting) < WAITING_FRAMES_MAX and self._waiting_bytes + len(payload) <= WAITING_BYTES_MAX
-        if not room and act is Act.FRAME:
-            return  # the link above sends it again
+        if not room and not self._spared(act, (station, call, from_caller)):
+            return  # the link above sends frames again; calls, acceptances and ends are asked for again
         self._waiting.append(outgoing)
         self._waiting_bytes += len(payload)
         self._publish()
+
+    def _spared(self, act: Act, call: tuple[str, bytes, bool]) -> bool:
+        known = act is not Act.FRAME and call in self.calls
+        return known and len(self._waiting) < WAITING_FRAMES_MAX + WAITING_SPARE_MAX
 
     def came(self, stranger: Call) -> None:
         self.strangers[stranger] = None
@@ -166,7 +175,15 @@ class Station:
     # The connection
 
     async def _stay(self) -> None:
-        """Connects again and again, until it is cancelled or there is no point in it."""
+        """Whatever ends it, but for us, is told: nobody would ever hear of a station that is silent."""
+        try:
+            await self._connect_again_and_again()
+        except Exception as error:  # noqa: BLE001  (what a library raises at what it does not expect)
+            kind = type(error).__name__
+            self._fail(NotReady(f"the connection to the broker at {self.place.broker} cannot be kept: {kind}"))
+
+    async def _connect_again_and_again(self) -> None:
+        """Until it is cancelled or there is no point in it."""
         again_s, soon_broken = AGAIN_S, 0
         while True:
             connected_s = None

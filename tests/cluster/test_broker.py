@@ -4,6 +4,7 @@ import asyncio
 import os
 import shutil
 import signal
+import socket
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +62,35 @@ def test_only_its_stations_come_in_and_each_reads_its_own_topic(kind: str, monke
         child = process._child
     with pytest.raises(ProcessLookupError):
         os.kill(child, 0)
+
+
+def test_nobody_takes_over_the_session_of_another_by_its_name() -> None:
+    mosquitto()
+
+    async def story(there: Broker, passwords: Any) -> None:
+        heard = asyncio.get_running_loop().create_future()
+        one = Client(there, Login("a", "a", passwords["a"]), heard.set_result, lambda _number, _code: None)
+        await one.enter("p2pdp/run/a")
+        other = await enters(there, Login("a", "b", passwords["b"]), "p2pdp/run/b")
+        other.publish_now("p2pdp/run/a", b"still there", None)
+        async with asyncio.timeout(20):
+            assert await heard == b"still there"
+        for client in (one, other):
+            await client.leave(forget=True)
+
+    with own_broker(["a", "b"]) as process:
+        asyncio.run(story(Broker(LOOPBACK, process.known.port), process.known.passwords))
+
+
+def test_somebody_else_at_its_port_is_not_taken_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    mosquitto()
+    with socket.create_server((LOOPBACK, 0)) as somebody:
+        free = broker._free_port()
+        ports = [free, somebody.getsockname()[1]]
+        monkeypatch.setattr(broker, "_free_port", ports.pop)
+        with own_broker(["a"]) as process:
+            assert process.known.port == free
+            process.check()
 
 
 def test_it_leaves_no_file_behind(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

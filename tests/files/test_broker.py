@@ -32,6 +32,7 @@ def test_passwords_are_long_and_fresh() -> None:
 def test_nobody_comes_in_without_a_secret_and_the_largest_frame_passes() -> None:
     text = mosquitto_settings("listener 1", password_file="p", access_file="a")  # noqa: S106  (a path)
     assert "allow_anonymous false\n" in text
+    assert "use_username_as_clientid true\n" in text
     assert "persistence false\n" in text
     assert PACKET_BYTES_MAX > FRAME_BYTES_MAX + 1024
     kept = mosquitto_settings("listener 1", password_file=None, access_file="a", persistence="/x/")

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -9,6 +10,7 @@ from cryptography import x509
 
 from p2pdp.core.errors import UsageError
 from p2pdp.files.broker_folder import BrokerWishes, write_broker_folder
+from tests.transports.mosquitto import Mosquitto, free_port
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 WISHES = BrokerWishes(["broker.example", "127.0.0.1"], ["bootstrap", "node-0000"], 8883)
@@ -50,6 +52,17 @@ def test_users_with_certificates_have_no_passwords(tmp_path: Path) -> None:
     assert "require_certificate true\nuse_identity_as_username true\n" in settings
 
 
+def test_a_broker_starts_with_nobody_to_come_and_with_a_name_longer_than_a_common_name(tmp_path: Path) -> None:
+    wishes = BrokerWishes([f"{'a' * 63}.example"], [], free_port())
+    write_broker_folder(tmp_path / "tls", wishes, NOW)
+    config = tmp_path / "tls" / "broker" / "mosquitto.conf"
+    assert (tmp_path / "tls" / "broker" / "passwords").read_bytes() == b""
+    if os.geteuid() == 0:
+        config.write_text(f"{config.read_text()}user root\n")
+    with Mosquitto(config.parent, config, wishes.port):
+        assert not (tmp_path / "tls" / "passwords").exists()
+
+
 def test_a_broker_elsewhere_finds_its_files_there(tmp_path: Path) -> None:
     write_broker_folder(tmp_path / "tls", replace(WISHES, place="/mosquitto/config"), NOW)
     settings = (tmp_path / "tls" / "broker" / "mosquitto.conf").read_text()
@@ -67,6 +80,8 @@ def test_a_broker_elsewhere_finds_its_files_there(tmp_path: Path) -> None:
         (replace(WISHES, names=["broker:8883"]), "--name broker:8883"),
         (replace(WISHES, names=["*"]), "--name"),
         (replace(WISHES, names=[""]), "--name"),
+        (replace(WISHES, names=["a" * 64]), "up to 63 letters"),
+        (replace(WISHES, names=["a" * 60 + ".b" * 100]), "--name"),
     ],
 )
 def test_names_that_cannot_be_are_refused_before_anything_is_written(

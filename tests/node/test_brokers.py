@@ -56,6 +56,12 @@ def test_a_password_crosses_no_network_in_clear(tmp_path: Path) -> None:
     assert broker_of(part, "broker", None, tls=True).tls is not None
 
 
+@pytest.mark.parametrize("host", ["a..b", f"{'a' * 64}.example", ".a"])
+def test_a_host_that_no_resolver_takes_is_refused(host: str) -> None:
+    with pytest.raises(UsageError, match=r"\[transport\] host: .* is no host name"):
+        broker_of(TransportPart(), host, None)
+
+
 def test_wrong_files_are_named(tmp_path: Path) -> None:
     rubbish = tmp_path / "rubbish"
     rubbish.write_text("no certificate")

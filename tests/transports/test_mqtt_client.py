@@ -78,6 +78,42 @@ def test_what_comes_while_a_client_is_away_is_kept_and_nothing_once_it_is_forgot
     play(story)
 
 
+def test_a_session_that_is_continued_hears_nothing_of_another_run() -> None:
+    broker, runs = shared_broker(), iter(range(2))
+
+    async def story() -> None:
+        turn = next(runs)
+        writer, name = End(broker, f"writer{turn}"), f"reader{turn}"
+        await writer.enter()
+        before = End(broker, name)
+        await before.client.enter(f"p2pdp/before/{name}")
+        await before.client.leave(forget=False)
+        await said(writer, (f"p2pdp/before/{name}", b"old"), (f"p2pdp/before/{name}", b"old too"))
+        now = End(broker, name)
+        assert await now.client.enter(f"p2pdp/now/{name}"), "the session goes on"
+        await said(writer, (f"p2pdp/before/{name}", b"old"), (f"p2pdp/now/{name}", b"new"))
+        await now.until(lambda: bool(now.heard))
+        assert now.heard == [b"new"]
+        await now.client.leave(forget=False)
+        last = End(broker, name)
+        await said(writer, (f"p2pdp/before/{name}", b"old"))
+        assert await last.client.enter(f"p2pdp/+/{name}")
+        await said(writer, (f"p2pdp/now/{name}", b"end"))
+        await last.until(lambda: bool(last.heard))
+        assert set(last.heard) == {b"end"}, "what was left is not kept for us any more"
+        for end in (writer, last):
+            await end.client.leave(forget=True)
+
+    play(story)
+
+
+async def said(end: End, *messages: tuple[str, bytes]) -> None:
+    expected = len(end.settled) + len(messages)
+    for topic, payload in messages:
+        end.client.publish_now(topic, payload, None)
+    await end.until(lambda: len(end.settled) == expected)
+
+
 def test_a_broker_that_goes_away_is_a_passing_trouble(tmp_path: Path) -> None:
     with Mosquitto(tmp_path) as running:
 

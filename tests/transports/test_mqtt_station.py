@@ -8,12 +8,15 @@ from typing import TYPE_CHECKING, Any
 import aiomqtt
 
 from p2pdp.core.errors import NotReady
+from p2pdp.crypto.entropy import random_bytes
+from p2pdp.transports import mqtt as mqtt_module
 from p2pdp.transports import mqtt_station
-from p2pdp.transports.mqtt import MqttTransport
+from p2pdp.transports.mqtt import Call, MqttTransport
 from p2pdp.transports.mqtt_packets import Act, packet_head
-from p2pdp.transports.mqtt_places import Broker, Login
+from p2pdp.transports.mqtt_places import Broker, Login, Place
+from p2pdp.transports.mqtt_station import Station
 from p2pdp.transports.tcp import STRANGER_FRAME_BYTES_MAX
-from tests.transports.mosquitto import PLAIN, Mosquitto
+from tests.transports.mosquitto import PLAIN, Mosquitto, free_port
 from tests.transports.test_mqtt_client import End
 from tests.transports.worlds import LOOPS, MqttWorld, Node, live, play
 
@@ -81,6 +84,60 @@ def test_what_waits_for_a_broker_is_bounded(tmp_path: Path, monkeypatch: pytest.
         await two.until(lambda: frame(1, "0") in two.frames)
 
     kept.play(story)
+
+
+def test_answers_to_strangers_are_bounded_first_then_what_ends_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mqtt_station, "WAITING_FRAMES_MAX", 50)
+    monkeypatch.setattr(mqtt_station, "WAITING_SPARE_MAX", 5)
+
+    async def story() -> None:
+        node = Node(1)
+        station = Station(Place(Broker("127.0.0.1", free_port()), Login("a"), "run", "a"), random_bytes)
+        node.transport = transport = MqttTransport(node, station, {}.get)
+        call = Call(station, transport, "b", bytes(8), 1, 2)
+        for number in range(200):
+            leave = packet_head(Act.LEAVE, number.to_bytes(8, "big"), 1, b"stranger", from_caller=True)
+            station._heard(leave)
+        assert len(station._waiting) == 50
+        for _ in range(20):
+            call.ask()
+        assert len(station._waiting) == 55
+        await transport.close()
+
+    asyncio.run(story())
+
+
+def test_a_call_waits_once_for_a_broker_that_is_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mqtt_module, "CALL_S", 0.001)
+    monkeypatch.setattr(mqtt_module, "CALL_MAX_S", 0.002)
+
+    async def story() -> None:
+        node = Node(1)
+        station = Station(Place(Broker("127.0.0.1", free_port()), Login("a"), "run", "a"), random_bytes)
+        node.transport = transport = MqttTransport(node, station, {2: "b"}.get)
+        node.send(2, frame(1))
+        await asyncio.sleep(0.1)
+        assert len(station._waiting) == 1
+        await transport.close()
+
+    asyncio.run(story())
+
+
+def test_a_station_that_dies_is_never_silent() -> None:
+    async def story() -> None:
+        failed = asyncio.get_running_loop().create_future()
+        node = Node(1)
+        node.fail = failed.set_result  # type: ignore[method-assign]
+        station = Station(Place(Broker("a..b", 1), Login("a"), "run", "a"), random_bytes)
+        node.transport = MqttTransport(node, station, {}.get)
+        station.begin()
+        async with asyncio.timeout(20):
+            error = await failed
+        assert isinstance(error, NotReady)
+        assert "the broker at a..b:1 cannot be kept: UnicodeError" in str(error)
+        await node.transport.close()
+
+    asyncio.run(story())
 
 
 def test_a_connection_that_never_lasts_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
