@@ -1,26 +1,33 @@
 """Writes and lists runs in a database: SQLite in a file, or PostgreSQL.
 
 Guarantee: a run's rows are replaced in one transaction, so that readers see it as it was or as it is; the same folder
-gives the same rows, however often and in which order it is read. Every failure is an `IndexBroken` with a short reason
-that names no password. Nothing reads the truth from here.
+gives the same rows, however often and in which order it is read. Reading makes neither tables nor a file. Every failure
+is an `IndexBroken` with a short reason that names no password. Nothing reads the truth from here.
 
-The caller owes: one thread at a time uses an `Index`.
+The caller owes: one thread at a time writes; any number may read meanwhile, for each has a connection of its own.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
-from typing import Any, Final
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote
 
 from p2pdp.core.errors import UsageError
 from p2pdp.index.facts import RunFacts
 
+if TYPE_CHECKING:
+    from sqlalchemy.engine import URL
+
 CONNECT_S: Final = 5
 STATEMENT_MS: Final = 10_000
+# A server that is cut off is given up after about as long as a statement may take, and not when the kernel does.
+_ALIVE: Final = {"tcp_user_timeout": 10_000, "keepalives_idle": 5, "keepalives_interval": 2, "keepalives_count": 3}
 _SCHEMES: Final = {"sqlite": "sqlite", "postgresql": "postgresql+psycopg", "postgresql+psycopg": "postgresql+psycopg"}
 _LACKING: Final = 'lacks SQLAlchemy (for PostgreSQL psycopg too): pip install "p2pdp[index]"'
 
@@ -29,30 +36,33 @@ class IndexBroken(Exception):
     """The database cannot be used at the moment; the text says why in a few words."""
 
 
+class _NotOpened(IndexBroken):
+    """SQLite has no file there; it says the same of one that may not be opened, which is told when it is written."""
+
+
 class Index:
-    def __init__(self, url: str) -> None:
-        """Does not connect yet. A text that is no address of a database, or lacks its driver, is a `UsageError`."""
+    def __init__(self, where: str | Path) -> None:
+        """The address of a database or the file of an SQLite one; does not connect yet.
+
+        A text that is no address of a database, or one whose driver is not installed, is a `UsageError`.
+        """
         try:
             from sqlalchemy import create_engine, event
-            from sqlalchemy.engine import make_url
-            from sqlalchemy.exc import ArgumentError
+            from sqlalchemy.engine import URL
             from sqlalchemy.pool import NullPool
         except ImportError:
             raise UsageError(f"--index: this installation {_LACKING}") from None
-        try:
-            parsed = make_url(url)
-        except (ArgumentError, ValueError):
-            raise UsageError("--index: must be sqlite, sqlite:///FILE or postgresql://USER@HOST/DATABASE") from None
-        driver = _SCHEMES.get(parsed.drivername)
-        if driver is None:
-            raise UsageError(f"--index: {parsed.drivername} is not supported; there are sqlite and postgresql")
-        lite = driver == "sqlite"
-        if lite and not parsed.database:
-            raise UsageError("--index: name the file of the database, as in sqlite:///runs.sqlite")
-        options = {"timeout": CONNECT_S} if lite else {"connect_timeout": CONNECT_S}
+        url = URL.create("sqlite", database=str(where)) if isinstance(where, Path) else _parsed(where)
+        lite = url.drivername == "sqlite"
+        options = {"timeout": CONNECT_S} if lite else {"connect_timeout": CONNECT_S, **_ALIVE}
         try:
             # Without a pool: a database that was deleted or started again meanwhile is found as it is now.
-            self._engine = create_engine(parsed.set(drivername=driver), poolclass=NullPool, connect_args=options)
+            self._engine = create_engine(url, poolclass=NullPool, connect_args=options)
+            self._reading = self._engine
+            if lite:  # "rw" makes no file, and yet may undo what a killed writer left half done
+                named = "file:" + quote(bytes(Path(url.database or "").absolute()))
+                existing = URL.create("sqlite", database=named, query={"uri": "true", "mode": "rw"})
+                self._reading = create_engine(existing, poolclass=NullPool, connect_args=options)
         except ImportError:
             raise UsageError(f"--index: this installation {_LACKING}") from None
         preparing = "PRAGMA foreign_keys = ON" if lite else f"SET statement_timeout = {STATEMENT_MS}"
@@ -63,13 +73,14 @@ class Index:
             cursor.close()
             connection.commit()
 
-        event.listen(self._engine, "connect", connected)
+        for engine in {self._engine, self._reading}:
+            event.listen(engine, "connect", connected)
 
     def rebuild(self) -> None:
         """Drops all of it and makes the tables anew, whatever version they were."""
         from p2pdp.index import schema
 
-        with self._connected() as connection:
+        with _connected(self._engine) as connection:
             schema.metadata.drop_all(connection)
             self._make(connection)
 
@@ -93,7 +104,7 @@ class Index:
         results = [] if facts.result is None else [{**key, "document": json.dumps(facts.result)}]
         names = ("run_id", "folder", "protocol", "transport", "nodes", "n", "state", "started", "seconds")
         row = {name: getattr(facts, name) for name in (*names, "excluded", "epsilon_max")}
-        with self._connected() as connection:
+        with _connected(self._engine) as connection:
             self._make(connection)
             connection.execute(schema.runs.delete().where(schema.runs.c.run_id == facts.run_id))
             connection.execute(schema.runs.insert(), row)
@@ -107,47 +118,82 @@ class Index:
                     connection.execute(table.insert(), rows)
 
     def runs(self, limit: int, offset: int) -> dict[str, Any]:
-        """The newest first, and how many there are in all."""
+        """The newest first, and how many there are in all: none where nothing was written yet."""
         from sqlalchemy import func, select
 
         from p2pdp.index import schema
 
         table = schema.runs
         newest = select(table).order_by(table.c.started.desc().nulls_last(), table.c.run_id).limit(limit).offset(offset)
-        with self._connected() as connection:
-            self._make(connection)
-            total = connection.execute(select(func.count()).select_from(table)).scalar_one()
-            found = [dict(row) for row in connection.execute(newest).mappings()]
+        nothing: dict[str, Any] = {"runs": [], "total": 0}
+        try:
+            with _connected(self._reading) as connection:
+                if not _has_tables(connection):
+                    return nothing
+                total = connection.execute(select(func.count()).select_from(table)).scalar_one()
+                found = [dict(row) for row in connection.execute(newest).mappings()]
+        except _NotOpened:
+            return nothing
         for row in found:
             row["epsilon_max"] = "inf" if row["epsilon_max"] == math.inf else row["epsilon_max"]
         return {"runs": found, "total": int(total)}
 
-    @contextmanager
-    def _connected(self) -> Iterator[Any]:
-        """A connection within a transaction."""
-        from sqlalchemy.exc import SQLAlchemyError
-
-        try:
-            with self._engine.begin() as connection:
-                yield connection
-        except SQLAlchemyError as error:
-            raise IndexBroken(_reason(error)) from None
-
     @staticmethod
     def _make(connection: Any) -> None:
-        from sqlalchemy import select
-
+        """The tables, where there are none; the version comes last and tells that all of them are there."""
         from p2pdp.index import schema
 
         schema.metadata.create_all(connection)
-        versions: Sequence[int] = connection.execute(select(schema.schema.c.version)).scalars().all()
-        if not versions:
+        if not _has_tables(connection):
             connection.execute(schema.schema.insert(), {"version": schema.VERSION})
-        elif list(versions) != [schema.VERSION]:
-            raise IndexBroken(
-                f"it has version {max(versions)} of the tables and this program version {schema.VERSION}; "
-                "p2pdp index --rebuild makes it anew"
-            )
+
+
+def _parsed(text: str) -> URL:
+    from sqlalchemy.engine import make_url
+    from sqlalchemy.exc import ArgumentError
+
+    try:
+        url = make_url(text)
+    except (ArgumentError, ValueError):
+        raise UsageError("--index: must be sqlite, sqlite:///FILE or postgresql://USER@HOST/DATABASE") from None
+    driver = _SCHEMES.get(url.drivername)
+    if driver is None:
+        raise UsageError(f"--index: {url.drivername} is not supported; there are sqlite and postgresql")
+    if driver == "sqlite" and not url.database:
+        raise UsageError("--index: name the file of the database, as in sqlite:///runs.sqlite")
+    if driver == "sqlite" and "?" in text:
+        raise UsageError("--index: sqlite:///FILE takes no options after a ?; leave them out")
+    return url.set(drivername=driver)
+
+
+def _has_tables(connection: Any) -> bool:
+    """Whether they are there; those of another version are refused."""
+    from sqlalchemy import inspect, select
+
+    from p2pdp.index import schema
+
+    if not inspect(connection).has_table(schema.schema.name):
+        return False
+    versions = list(connection.execute(select(schema.schema.c.version)).scalars())
+    if versions not in ([], [schema.VERSION]):
+        raise IndexBroken(
+            f"it has version {max(versions)} of the tables and this program version {schema.VERSION}; "
+            "p2pdp index --rebuild makes it anew"
+        )
+    return bool(versions)
+
+
+@contextmanager
+def _connected(engine: Any) -> Iterator[Any]:
+    """A connection within a transaction."""
+    from sqlalchemy.exc import SQLAlchemyError
+
+    try:
+        with engine.begin() as connection:
+            yield connection
+    except SQLAlchemyError as error:
+        opened = getattr(getattr(error, "orig", None), "sqlite_errorname", None) != "SQLITE_CANTOPEN"
+        raise (IndexBroken if opened else _NotOpened)(_reason(error)) from None
 
 
 def _reason(error: Exception) -> str:

@@ -21,9 +21,9 @@ INDEX_FILE: Final = "index.sqlite"
 SQLITE: Final = "sqlite"
 
 
-def index_url(given: str, folder: Path) -> str:
-    """`sqlite` means the file in this folder."""
-    return f"sqlite:///{folder.resolve() / INDEX_FILE}" if given == SQLITE else given
+def index_url(given: str, folder: Path) -> str | Path:
+    """`sqlite` means the file in this folder; a path and no address, in which a `?` would end the file's name."""
+    return folder.resolve() / INDEX_FILE if given == SQLITE else given
 
 
 class Refresher:
@@ -54,17 +54,15 @@ class Refresher:
 
 
 def index_folders(
-    folders: Sequence[Path], url: str | None, *, rebuild: bool, open_index: Callable[[str], Index] = Index
+    folders: Sequence[Path], url: str | None, *, rebuild: bool, open_index: Callable[[str | Path], Index] = Index
 ) -> dict[str, Any]:
     """`p2pdp index`: writes the rows of these folders' runs and lists all runs there are."""
     if url is None and not folders:
         raise UsageError("p2pdp index: name a run's folder, or with --index a database")
-    if url in (None, SQLITE):
-        if not folders:
-            raise UsageError("--index sqlite: is the file in a run's folder; name the folder, or sqlite:///FILE")
-        url = index_url(SQLITE, folders[0])
-    assert url is not None
-    index = open_index(url)
+    given = SQLITE if url is None else url
+    if given == SQLITE and not folders:
+        raise UsageError("--index sqlite: is the file in a run's folder; name the folder, or sqlite:///FILE")
+    index = open_index(index_url(given, folders[0]) if folders else given)
     facts = [facts_of(folder) for folder in folders]
     try:
         if rebuild:

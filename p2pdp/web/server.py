@@ -1,8 +1,9 @@
 """The HTTP server: aiohttp's, in a thread with a loop of its own, so that no reader ever delays the protocol.
 
 Guarantee: a connection carries one request and lives `CONNECTION_S` at most, whoever is slow, there are no more than
-`CONNECTIONS_MAX` of them, and none may send more than a question has. What goes wrong within is answered with 500 and
-told by its kind only. Leaving the context ends the thread and every connection.
+`CONNECTIONS_MAX` of them, and none may send more than a question has. All this counts from the moment a connection is
+taken, for a TLS handshake may never end. What goes wrong within is answered with 500 and told by its kind only. Leaving
+the context ends the thread and every connection.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import socket
 import ssl
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http import HTTPStatus
 from typing import Final
 
@@ -29,6 +30,7 @@ HEADER_BYTES_MAX: Final = 8192
 REQUEST_BYTES_MAX: Final = 32_768
 _HANDSHAKE_S: Final = 10.0
 _STOP_S: Final = 1.0
+_PAUSE_S: Final = 1.0
 _TURNS: Final = 3
 
 _quiet: Final = logging.getLogger("p2pdp.web")
@@ -38,27 +40,18 @@ _quiet.setLevel(logging.CRITICAL + 1)  # the library would log requests, and quo
 class _Handler(RequestHandler):
     """One connection."""
 
-    __slots__ = ("_deadline", "_got_bytes", "_server")
+    __slots__ = ("_got_bytes", "lost")
 
     def __init__(self, server: _Server, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__(
             server, loop=loop, access_log=_quiet, logger=_quiet, max_line_size=HEADER_BYTES_MAX,
             max_field_size=HEADER_BYTES_MAX, lingering_time=0.0, tcp_keepalive=False,
         )  # fmt: skip
-        self._server = server
-        self._deadline: asyncio.TimerHandle | None = None
         self._got_bytes = 0
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._deadline = asyncio.get_running_loop().call_later(CONNECTION_S, transport.abort)
-        super().connection_made(transport)
-        if len(self._server.connections) > CONNECTIONS_MAX:
-            transport.abort()
+        self.lost = asyncio.Event()
 
     def connection_lost(self, exc: BaseException | None) -> None:
-        if self._deadline is not None:
-            self._deadline.cancel()
+        self.lost.set()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -82,8 +75,67 @@ class _Handler(RequestHandler):
 
 
 class _Server(web.Server):
-    def __call__(self) -> RequestHandler:
+    def __call__(self) -> _Handler:
         return _Handler(self, asyncio.get_running_loop())
+
+
+class _Door:
+    """Takes connections and holds each in a task; `create_server` would tell of them only after a TLS handshake."""
+
+    def __init__(self, server: _Server, bound: socket.socket, tls: ssl.SSLContext | None) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._server = server
+        self._bound = bound
+        self._tls = tls
+        self._pause: asyncio.TimerHandle | None = None
+        self._held: set[asyncio.Task[None]] = set()
+        bound.setblocking(False)
+        self._open()
+
+    def _open(self) -> None:
+        self._pause = None
+        self._loop.add_reader(self._bound, self._take)
+
+    def shut(self) -> None:
+        """Takes no more."""
+        self._loop.remove_reader(self._bound)
+        if self._pause is not None:
+            self._pause.cancel()
+
+    async def clear(self) -> None:
+        """Ends the connections there still are."""
+        for task in self._held:
+            task.cancel()
+        await asyncio.gather(*self._held, return_exceptions=True)
+
+    def _take(self) -> None:
+        try:
+            client, _ = self._bound.accept()
+        except (BlockingIOError, InterruptedError, ConnectionAbortedError):
+            return
+        except OSError:  # no more files may be open; asking again at once would only burn time
+            self._loop.remove_reader(self._bound)
+            self._pause = self._loop.call_later(_PAUSE_S, self._open)
+            return
+        if len(self._held) >= CONNECTIONS_MAX:
+            client.close()
+            return
+        client.setblocking(False)
+        task = self._loop.create_task(self._hold(client))
+        self._held.add(task)
+        task.add_done_callback(self._held.discard)
+
+    async def _hold(self, client: socket.socket) -> None:
+        handshake_s = None if self._tls is None else _HANDSHAKE_S
+        with suppress(OSError):  # also when time is up, and what a handshake can raise
+            async with asyncio.timeout(CONNECTION_S):
+                transport, handler = await self._loop.connect_accepted_socket(
+                    self._server, client, ssl=self._tls, ssl_handshake_timeout=handshake_s
+                )
+                try:
+                    await handler.lost.wait()
+                finally:
+                    transport.abort()
 
 
 def _response(answer: Answer) -> web.Response:
@@ -110,19 +162,19 @@ def serving(front: Front, bound: socket.socket, tls: ssl.SSLContext | None) -> I
     """Answers on a socket that listens, until the context is left; the socket is closed then."""
     loop = asyncio.new_event_loop()
     ready, stop = threading.Event(), asyncio.Event()
-    handshake_s = None if tls is None else _HANDSHAKE_S
 
     async def serve() -> None:
         server = _Server(lambda asked: _answered(front, asked))
-        listening = await loop.create_server(server, sock=bound, ssl=tls, ssl_handshake_timeout=handshake_s)
+        door = _Door(server, bound, tls)
         ready.set()
         await stop.wait()
-        loop.remove_reader(bound)
-        for _ in range(_TURNS):  # until a connection that was just taken has its handler; a closed server lets it hang
+        door.shut()
+        bound.close()
+        for _ in range(_TURNS):  # until a connection that was just taken has a handler or a handshake, which can end
             await asyncio.sleep(0)
-        listening.close()
         server.pre_shutdown()
         await server.shutdown(_STOP_S)
+        await door.clear()
         await asyncio.sleep(0)  # sockets are closed in the next turn of the loop
 
     def run() -> None:

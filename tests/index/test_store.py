@@ -3,10 +3,12 @@ from __future__ import annotations
 import math
 import sqlite3
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from sqlalchemy import inspect
 
 from p2pdp.core.errors import UsageError
 from p2pdp.index import schema
@@ -77,6 +79,33 @@ def test_runs_are_listed_the_newest_first_and_infinity_is_a_word(index: Index) -
     assert (index.runs(5, 9), listed["total"]) == ({"runs": [], "total": 4}, 4)
 
 
+def test_reading_makes_nothing_and_finds_no_runs_where_none_were_written(index: Index, tmp_path: Path) -> None:
+    assert index.runs(9, 0) == {"runs": [], "total": 0}
+    assert list(tmp_path.iterdir()) == []
+    with index._engine.begin() as connection:
+        schema.metadata.drop_all(connection)
+    assert index.runs(9, 0) == {"runs": [], "total": 0}
+    with index._engine.begin() as connection:
+        assert inspect(connection).get_table_names() == []
+    index.write(FACTS)
+    assert index.runs(9, 0)["total"] == 1
+
+
+def test_a_file_that_is_no_database_is_told_and_not_taken_for_empty(tmp_path: Path) -> None:
+    (tmp_path / "text").write_text("this is no database, as everybody sees at once" * 50)
+    with pytest.raises(IndexBroken):
+        Index(tmp_path / "text").runs(9, 0)
+
+
+def test_many_read_while_one_writes(index: Index) -> None:
+    index.write(FACTS)
+    with ThreadPoolExecutor(4) as pool:
+        readers = [pool.submit(index.runs, 9, 0) for _ in range(20)]
+        for _ in range(10):
+            index.write(FACTS)
+        assert [reader.result()["total"] for reader in readers] == [1] * 20
+
+
 def test_texts_are_values_and_never_statements(index: Index) -> None:
     wicked = "'; DROP TABLE p2pdp_runs; --"
     index.write(replace(FACTS, folder=wicked, protocol=wicked))
@@ -132,8 +161,10 @@ def test_a_server_that_went_away_is_found_again_and_a_password_is_never_told(ser
 
 
 @pytest.mark.parametrize(
-    "url", ["", "nonsense", "mysql://a:geheim@b/c", "sqlite://", "postgres://a:geheim@b/c", "oracle://x"]
-)
+    "url",
+    ["", "nonsense", "mysql://a:geheim@b/c", "sqlite://", "sqlite:///a?geheim", "sqlite:///a?geheim=1",
+     "postgres://a:geheim@b/c", "oracle://x"],
+)  # fmt: skip
 def test_what_is_no_address_of_a_database_is_refused_without_repeating_it(url: str) -> None:
     with pytest.raises(UsageError, match="--index") as caught:
         Index(url)

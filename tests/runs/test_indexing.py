@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from p2pdp.core.errors import NotReady, UsageError
 from p2pdp.core.happenings import Happening
 from p2pdp.index.facts import RunFacts
 from p2pdp.index.store import Index, IndexBroken
-from p2pdp.runs.indexing import Refresher, index_folders, index_url
+from p2pdp.runs.indexing import INDEX_FILE, Refresher, index_folders, index_url
 from tests.runs.test_across_bootstrap import spec_of
 
 
@@ -52,8 +53,17 @@ def test_folders_are_written_listed_and_written_anew(place: Path) -> None:
     assert (listed["total"], listed["written"]) == (1, [listed["runs"][0]["run_id"]])
     (place / "index.sqlite").unlink()
     assert index_folders([place], "sqlite", rebuild=True) == listed
-    again = index_folders([], index_url("sqlite", place), rebuild=False)
+    again = index_folders([], f"sqlite:///{place / 'index.sqlite'}", rebuild=False)
     assert (again["written"], again["runs"]) == ([], listed["runs"])
+
+
+def test_a_folder_is_a_path_whatever_its_name_would_mean_in_an_address(place: Path, tmp_path: Path) -> None:
+    copied = tmp_path / "which?one=%41#x"
+    shutil.copytree(place, copied, ignore=shutil.ignore_patterns(INDEX_FILE))
+    listed = index_folders([copied], "sqlite", rebuild=False)
+    assert (listed["total"], (copied / INDEX_FILE).is_file()) == (1, True)
+    assert Index(index_url("sqlite", copied)).runs(9, 0)["runs"] == listed["runs"]
+    assert [path.name for path in tmp_path.iterdir()] == [copied.name]
 
 
 def test_what_is_missing_is_said(place: Path, tmp_path: Path) -> None:

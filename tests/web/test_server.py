@@ -6,9 +6,10 @@ import json
 import re
 import socket
 import ssl
+import struct
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -179,6 +180,47 @@ def test_tls_is_spoken_where_there_is_a_certificate(tmp_path: Path) -> None:
             client.sendall(get("/healthz"))
             assert body_of(read_all(client)) == {"status": "ok"}
         assert b"HTTP/" not in talk(where, get("/healthz"))
+
+
+def test_a_handshake_that_never_ends_counts_as_a_connection(tmp_path: Path) -> None:
+    certificate, key = write_pair(tmp_path, "a")
+    trusting = ssl.create_default_context(cafile=str(certificate))
+    with served(tls=server_tls(str(certificate), str(key))) as where:
+        bare = [socket.create_connection(where, WAIT_S) for _ in range(CONNECTIONS_MAX + 10)]
+        for surplus in bare[CONNECTIONS_MAX:]:
+            assert read_all(surplus) == b"", "closed at once"
+        for client in bare[:CONNECTIONS_MAX]:
+            client.setblocking(False)
+            with pytest.raises(BlockingIOError):
+                client.recv(1)
+        for number, client in enumerate(bare):
+            if number % 2:  # these end with a reset, the others in order
+                client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            client.close()
+        answer = b""
+        for _ in range(100):
+            with (
+                suppress(OSError),
+                socket.create_connection(where, WAIT_S) as plain,
+                trusting.wrap_socket(plain, server_hostname="127.0.0.1") as client,
+            ):
+                client.sendall(get("/healthz"))
+                answer = read_all(client)
+                break
+        assert body_of(answer) == {"status": "ok"}
+
+
+def test_handshakes_are_cut_off_by_time_and_by_the_end_of_the_server(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tls = server_tls(*map(str, write_pair(tmp_path, "a")))
+    with served(tls=tls) as where:
+        client = socket.create_connection(where, WAIT_S)
+    assert read_all(client) == b""
+    client.close()
+    monkeypatch.setattr(server, "CONNECTION_S", 0.2)
+    with served(tls=tls) as where:
+        assert talk(where) == b""
 
 
 def fuzz(where: tuple[str, int], role: str, examples: int) -> int:
