@@ -49,7 +49,6 @@ def _compare(peers: Peers, link: Link, packed: object, now_s: float) -> None:
         peers.fault(verdict.value, link.peer)
     elif not forgot:
         link.acknowledge_up_to(theirs.received)
-        peers.dues.progressed.add(link.peer)
-        peers.dues.tick_soon(now_s)
+        peers.dues.progress(link.peer, now_s, soon=True)
         if answers and link.waiting:
             peers.send_again(link, now_s)

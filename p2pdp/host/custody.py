@@ -17,9 +17,9 @@ from p2pdp.core.step import Custody
 from p2pdp.host.link import Link
 
 Report = tuple[Peer, int, int]  # to this guardian: this item has settled at this step
-# Of an item: its custody as it came, from whom; as it went, to whom, in which message of the link, and when.
+# Of one item: its custody as it came, from whom; as it went, to whom, in which message of the link, and when.
 Hop = tuple[Custody, Peer, Custody, Peer, int, float]
-_HOPS_MAX: Final = 64
+_HOPS_MAX: Final = 256
 
 
 @dataclass(slots=True)
@@ -49,7 +49,6 @@ class Guardian:
     def __init__(self) -> None:
         self._origins: dict[int, Origin] = {}
         self._settled: dict[Peer, dict[int, int]] = {}  # guardian -> item -> last step at which it settled
-        self._reports: list[Report] = []  # not sorted in yet; a tick does that
         self._news: dict[tuple[Peer, int], int] = {}  # guardian, item -> step, since reports were last taken
         self._watches: dict[int, Watch] = {}
         self._hops: list[Hop] = []  # not told yet
@@ -61,10 +60,28 @@ class Guardian:
             self._catch_up()
 
     def _catch_up(self) -> None:
+        """As if each had been told at once; of visits that others followed only the report is left."""
         hops, self._hops = self._hops, []
-        for taken, sender, given, to, number, now_s in hops:
-            self.received(taken, sender)
-            self.passed(given, to, number, now_s)
+        latest: dict[int, Hop] = {}
+        news = self._news
+        for hop in hops:
+            item = hop[0][0]
+            before = latest.get(item)
+            if before is None:
+                self._came_round(item)
+            else:
+                news[before[1], item] = before[0][1]
+            latest[item] = hop
+        for item, (taken, sender, given, to, number, now_s) in latest.items():
+            self._origins[item] = Origin(sender, taken[1])
+            self._watches[given[0]] = Watch(given[0], given[1], to, number, now_s)
+
+    def _came_round(self, item: int) -> None:
+        """If the item was here before, that earlier visit has settled, and nobody need watch who got it then."""
+        self._watches.pop(item, None)
+        origin = self._origins.get(item)
+        if origin is not None and not origin.settled:
+            self._news[origin.guardian, item] = origin.step
 
     @property
     def watches(self) -> dict[int, Watch]:
@@ -73,16 +90,11 @@ class Guardian:
         return self._watches
 
     def received(self, custody: Custody, sender: Peer) -> None:
-        """Takes an item. If it was here before, it came round, and that earlier visit has settled."""
+        """Takes an item."""
+        self._catch_up()
         item, step = custody
-        self.watches.pop(item, None)
-        origin = self._origins.get(item)
-        if origin is None:
-            self._origins[item] = Origin(sender, step)
-            return
-        if not origin.settled:
-            self._report(origin.guardian, item, origin.step)
-        origin.guardian, origin.step, origin.settled = sender, step, False
+        self._came_round(item)
+        self._origins[item] = Origin(sender, step)
 
     def passed(self, custody: Custody, to: Peer, number: int, now_s: float) -> None:
         item, step = custody
@@ -98,29 +110,22 @@ class Guardian:
         origin = self._origins.get(item)
         if origin is not None and not origin.settled:
             origin.settled = True
-            self._report(origin.guardian, item, origin.step)
-
-    def _report(self, guardian: Peer, item: int, step: int) -> None:
-        self._reports.append((guardian, item, step))
+            self._news[origin.guardian, item] = origin.step
 
     def take_reports(self) -> list[Report]:
         """What has settled since they were last taken; of each item the last step is enough for a guardian."""
-        self._sort()
+        self._catch_up()
         reports = [(guardian, item, step) for (guardian, item), step in self._news.items()]
+        for guardian, item, step in reports:
+            self._settled.setdefault(guardian, {})[item] = step
         self._news.clear()
         return reports
 
-    def _sort(self) -> None:
-        self._catch_up()
-        for guardian, item, step in self._reports:
-            self._settled.setdefault(guardian, {})[item] = step
-            self._news[guardian, item] = step
-        self._reports.clear()
-
     def settled_for(self, guardian: Peer) -> list[tuple[int, int]]:
         """All that has settled for this guardian, for when an earlier report may have been lost."""
-        self._sort()
-        return sorted(self._settled.get(guardian, {}).items())
+        self._catch_up()
+        news = {item: step for (told, item), step in self._news.items() if told == guardian}
+        return sorted((self._settled.get(guardian, {}) | news).items())
 
     def settled(self, peer: Peer, item: int, step: int) -> None:
         watch = self.watches.get(item)
@@ -143,7 +148,7 @@ class Guardian:
         self._catch_up()
         origin = self._origins.get(item)
         if origin is None or origin.step > step or origin.settled:
-            self._report(guardian, item, step)
+            self._news[guardian, item] = step
         else:
             origin.guardian = guardian
 

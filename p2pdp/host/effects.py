@@ -40,6 +40,7 @@ class Timing:
 
     patience_s: float = 10.0  # silence after which a guardian asks to go round
     tick_s: float = 1.0  # an acknowledgement that no message takes along goes out within this
+    report_s: float = 2.5  # and what has settled is reported within this, so that guardians need not ask
     resend_s: float = 2.0  # first wait before unacknowledged frames are sent again; doubles
     resend_max_s: float = 30.0
     rejoin_s: float = 5.0  # after a restart: how long to wait for peers to compare numbers

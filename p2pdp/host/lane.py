@@ -113,7 +113,7 @@ class Lane:
         link, channel = peers.links.get(to), peers.channels.get(to)
         if link is None or channel is None or link.refused or given is None or kind != TOKEN or type(value) is not int:
             return None
-        if given != fields or not INT_MIN <= value <= INT_MAX:
+        if given != fields or given[0] != custody[0] or not INT_MIN <= value <= INT_MAX:
             return None
         packed = pack_public((TOKEN, fields))
         part = self._salt() + TAGGED_INT.pack(TAG_INT, value)

@@ -58,7 +58,7 @@ class Peers:
         self.closed = False  # the ledger is: messages are looked at, in any order, and none is counted any more
         self.silent = False  # while rejoining: compare numbers, send and take nothing
         self.expected_hellos: set[Peer] = set()
-        self.dues = Dues(seat.me, guardian, timing.tick_s)
+        self.dues = Dues(seat.me, guardian, timing.tick_s, timing.report_s)
         self.waiting: set[Peer] = set()
         self.check_at_s: float | None = None
 
@@ -112,10 +112,9 @@ class Peers:
         """Numbers are compared and the machine is where it was: go on, from what peers have acknowledged."""
         self.silent = False
         self.guardian.begin_anew(now_s)
-        self.dues.tick_soon(now_s)
         for peer in self._seat.peers():
             link = self.link(peer)
-            self.dues.progressed.add(peer)
+            self.dues.progress(peer, now_s, soon=True)
             self.send_again(link, now_s)
             if link.passed_over and not link.refused:  # the peer would send it again only after a wait
                 self.frame(peer, link.control(links.RESEND))
@@ -148,7 +147,7 @@ class Peers:
 
     def adopted(self, item: int, step: int, now_s: float) -> None:
         self.guardian.adopted(item, step, BOOTSTRAP)
-        self.dues.tick_soon(now_s)
+        self.dues.settles(now_s + self._timing.tick_s)
 
     def refuse(self, peer: Peer) -> None:
         """The peer is out: nothing is taken from it or sent to it any more."""
@@ -172,8 +171,7 @@ class Peers:
 
     def tick(self, now_s: float) -> None:
         if self.dues.tick_at_s is not None and now_s >= self.dues.tick_at_s:
-            self.dues.take_news(self.links, now_s)
-            self._send_dues(self.dues.ripe(now_s))
+            self._send_dues(self.dues.ripe(self.links, now_s))
         if self.check_at_s is not None and now_s >= self.check_at_s:
             self.check_at_s = None
             for peer in sorted(self.waiting):
@@ -251,8 +249,7 @@ class Peers:
             if link.waiting:
                 link.resend_at_s = now_s + self._timing.resend_s
             self.fresh = True
-            self.dues.progressed.add(link.peer)
-            self.dues.tick_soon(now_s)
+            self.dues.progress(link.peer, now_s)
         for item, step in settled:
             self.guardian.settled(link.peer, item, step)
 

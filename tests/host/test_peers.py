@@ -501,7 +501,7 @@ def test_settled_reports_go_along_with_a_message_and_make_no_frame_larger() -> N
     theirs.guardian.received(Custody(5, 2), 0)
     theirs.guardian.received(Custody(5, 9), 3)  # it came round
     theirs.guardian.adopted(6, 1, 0)
-    theirs.dues.tick_soon(0.0)
+    theirs.dues.settles(1.0)
     theirs.tick(1.0)
     theirs.send(0, HELLO, b"", 1.1)
     (frame,) = out(theirs)
