@@ -128,12 +128,14 @@ async def _conduct(
 
 async def _measured(boss: BenchBoss, tokens: int, hops: int, pairs: int) -> dict[str, Any]:
     await boss.begin()
-    dial_s = await boss.timed("dial")
-    real, bare = [], []
+    dial_s = await boss.dial()
+    rests, real, bare = [], [], []
     for pair in range(pairs + 1):
         for kind in ("real", "bare") if pair % 2 else ("bare", "real"):  # neither always comes first
+            rest, draws = await boss.rest()  # else they would draw ahead during a bare stretch
+            rests.append(asdict(rest) | {"draws": draws})
             if kind == "real":
                 real.append(asdict(await boss.real(tokens)))
             else:
                 bare.append(asdict(await boss.bare(tokens, hops)))
-    return {"dial_s": dial_s, "real": real, "bare": bare, "growth": await boss.growth()}
+    return {"dial_s": dial_s, "rest": rests, "real": real, "bare": bare, "growth": await boss.growth()}

@@ -6,6 +6,7 @@ so an event means the same thing to each of them.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -57,6 +58,15 @@ class Machine(Protocol):
 
     @property
     def finished(self) -> bool: ...
+
+
+Hop = Callable[[Peer, int, int, int, Draws], tuple[Peer, int] | None]
+"""What a machine may have besides, as its `hop`, since a walk does little else: the usual step of a token in one piece.
+
+Given sender, item, step and value of a token, it does what `receive` would do, draws once of each stream, and tells to
+whom the token goes next and its value there, at the step after this one. If `receive` would do anything else, or the
+message would have been refused before, it does nothing and gives None.
+"""
 
 
 def tell(machine: Machine, event: Event, now_s: float, draws: Draws) -> Step:

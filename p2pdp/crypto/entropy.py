@@ -34,6 +34,9 @@ class Entropy(Protocol):
 
     def nonce(self) -> bytes: ...
 
+    def salt_and_nonce(self) -> tuple[bytes, bytes]:
+        """The same bytes in one call, for where both are drawn for each message."""
+
     def seed(self) -> bytes: ...
 
 
@@ -68,6 +71,16 @@ class SystemEntropy:
             at, end = 0, count
             self._at = end
         return self._block[at:end]
+
+    def salt_and_nonce(self) -> tuple[bytes, bytes]:
+        at = self._at
+        between = at + SALT_BYTES
+        end = between + NONCE_BYTES
+        if end > _BLOCK_BYTES:
+            return self._draw(SALT_BYTES), self._draw(NONCE_BYTES)
+        self._at = end
+        block = self._block
+        return block[at:between], block[between:end]
 
     def forget(self) -> None:
         """In a child, after a fork: what is left of the block is its parent's."""
@@ -110,6 +123,9 @@ class SeededEntropy:
 
     def nonce(self) -> bytes:
         return self._draw(NONCE_BYTES)
+
+    def salt_and_nonce(self) -> tuple[bytes, bytes]:
+        return self._draw(SALT_BYTES), self._draw(NONCE_BYTES)
 
     def seed(self) -> bytes:
         return self._draw(SEED_BYTES)

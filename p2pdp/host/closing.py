@@ -19,6 +19,31 @@ from p2pdp.wire.codec import pack_message, pack_value
 SKELETON_PIECE_BYTES: Final = 48 * 1024
 
 
+class Ending:
+    """What is done at the end of a ledger, and whether it was."""
+
+    def __init__(self, journal: Journal, seat: Seat, peers: Peers, skeleton: Callable[[], bytes] | None) -> None:
+        self._journal = journal
+        self._seat = seat
+        self._peers = peers
+        self._skeleton = skeleton
+        self.handed_in = False
+
+    def close(self, now_s: float) -> None:
+        close(self._journal, self._seat)
+        self._peers.closed = True
+        self._peers.flush(now_s)
+
+    def hand_in(self, now_s: float) -> None:
+        """Of a closed ledger, run again or not."""
+        self.handed_in = True
+        if self._seat.me == CURATOR:
+            return
+        last = self._journal.stored()[-1] if self._journal.replaying else None
+        count, head = (self._journal.count, self._journal.head) if last is None else (last.index + 1, last.hash)
+        hand_in(count, head, self._peers, self._skeleton, now_s)
+
+
 def close(journal: Journal, seat: Seat) -> None:
     """Signs both ledgers, the private one first; after this nothing is recorded any more."""
     if not journal.private_closed:

@@ -7,20 +7,43 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from p2pdp.host import link as links
-from p2pdp.host.link import Hello, Link, Payload, Verdict
+from p2pdp.host import payloads
+from p2pdp.host.link import Hello, Link, Verdict
+from p2pdp.host.payloads import Arrival, Payload
 from p2pdp.wire.codec import CodecError
 
 if TYPE_CHECKING:
     from p2pdp.host.peers import Peers
 
 
-def heed_control(peers: Peers, link: Link, payload: Payload, now_s: float) -> None:
+def heed_unusual(peers: Peers, link: Link, payload: Payload, now_s: float) -> Arrival | None:
+    """Whatever is not the next message; gives it if it is to be looked at all the same."""
+    number = payload.number
+    if payload.flags & payloads.CONTROL:
+        _heed_control(peers, link, payload, now_s)
+    elif peers.silent:
+        link.passed_over = True  # it is asked for once numbers are compared
+    elif number > link.received and peers.closed:
+        return Arrival(link.peer, payload.message, payload.value)
+    elif number <= link.received:
+        if link.repeats(number, payload.message, payload.value) is False:
+            peers.fault("conflict", link.peer)
+            peers.hello(link.peer, ask=False)
+        else:
+            peers.frame(link.peer, link.control(0))
+    elif link.gap_after != link.received:  # once for all frames behind the missing one
+        link.gap_after = link.received
+        peers.fault("gap", link.peer)
+        peers.frame(link.peer, link.control(payloads.RESEND))
+    return None
+
+
+def _heed_control(peers: Peers, link: Link, payload: Payload, now_s: float) -> None:
     if payload.hello:
         _compare(peers, link, payload.hello, now_s)
-    if payload.flags & links.RESEND:
+    if payload.flags & payloads.RESEND:
         peers.send_again(link, now_s)
-    if payload.flags & links.POKE:
+    if payload.flags & payloads.POKE:
         peers.dues.take_news(peers.links, now_s)
         link.settled.update(peers.guardian.settled_for(link.peer))
         peers.frame(link.peer, link.control(0))

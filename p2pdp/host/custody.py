@@ -18,8 +18,8 @@ from p2pdp.host.link import Link
 
 Report = tuple[Peer, int, int]  # to this guardian: this item has settled at this step
 # Of one item: its custody as it came, from whom; as it went, to whom, in which message of the link, and when.
-Hop = tuple[Custody, Peer, Custody, Peer, int, float]
-_HOPS_MAX: Final = 256
+Hop = tuple[tuple[int, int], Peer, tuple[int, int], Peer, int, float]
+HOPS_MAX: Final = 64
 
 
 @dataclass(slots=True)
@@ -51,17 +51,13 @@ class Guardian:
         self._settled: dict[Peer, dict[int, int]] = {}  # guardian -> item -> last step at which it settled
         self._news: dict[tuple[Peer, int], int] = {}  # guardian, item -> step, since reports were last taken
         self._watches: dict[int, Watch] = {}
-        self._hops: list[Hop] = []  # not told yet
+        self.hops: list[
+            Hop
+        ] = []  # that were made and not told yet: they wait until somebody asks, or more have gathered
 
-    def hop(self, hop: Hop) -> None:
-        """An item was received and passed on: it waits for its turn until somebody asks, or more have gathered."""
-        self._hops.append(hop)
-        if len(self._hops) == _HOPS_MAX:
-            self._catch_up()
-
-    def _catch_up(self) -> None:
+    def catch_up(self) -> None:
         """As if each had been told at once; of visits that others followed only the report is left."""
-        hops, self._hops = self._hops, []
+        hops, self.hops = self.hops, []
         latest: dict[int, Hop] = {}
         news = self._news
         for hop in hops:
@@ -85,13 +81,13 @@ class Guardian:
 
     @property
     def watches(self) -> dict[int, Watch]:
-        if self._hops:
-            self._catch_up()
+        if self.hops:
+            self.catch_up()
         return self._watches
 
     def received(self, custody: Custody, sender: Peer) -> None:
         """Takes an item."""
-        self._catch_up()
+        self.catch_up()
         item, step = custody
         self._came_round(item)
         self._origins[item] = Origin(sender, step)
@@ -114,7 +110,7 @@ class Guardian:
 
     def take_reports(self) -> list[Report]:
         """What has settled since they were last taken; of each item the last step is enough for a guardian."""
-        self._catch_up()
+        self.catch_up()
         reports = [(guardian, item, step) for (guardian, item), step in self._news.items()]
         for guardian, item, step in reports:
             self._settled.setdefault(guardian, {})[item] = step
@@ -123,7 +119,7 @@ class Guardian:
 
     def settled_for(self, guardian: Peer) -> list[tuple[int, int]]:
         """All that has settled for this guardian, for when an earlier report may have been lost."""
-        self._catch_up()
+        self.catch_up()
         news = {item: step for (told, item), step in self._news.items() if told == guardian}
         return sorted((self._settled.get(guardian, {}) | news).items())
 
@@ -145,7 +141,7 @@ class Guardian:
 
     def adopted(self, item: int, step: int, guardian: Peer) -> None:
         """The guardian of our visit at this step is out, and this one takes its place."""
-        self._catch_up()
+        self.catch_up()
         origin = self._origins.get(item)
         if origin is None or origin.step > step or origin.settled:
             self._news[guardian, item] = step

@@ -3,11 +3,16 @@
 Noise comes from pools: batches drawn at once, because one value of an exact sampler costs eight
 times as much alone. A pool is in the private ledger before any of it is used; the view names pool
 and offset at use. Pools grow with use, so a peer that draws once draws one value. After a restart
-the unused rest of a pool is dropped: what was drawn but never used tells nobody anything.
+what is left of pools is dropped: what was drawn but never used tells nobody anything.
+
+A peer that has nothing to do lays in pools ahead, one after another so that a message never waits for more than
+one: as much as it has drawn so far, since whoever has drawn so much may well do so again, within bounds.
 """
 
 from __future__ import annotations
 
+import math
+from collections import deque
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -18,6 +23,8 @@ from p2pdp.ledger.journal import Journal
 from p2pdp.ledger.records import CHOSEN, DRAWN
 
 POOL_MAX: Final = 128
+POOL_NUMBERS_MAX: Final = 1024  # in all draws of a pool together, some ten milliseconds' work
+AHEAD_NUMBERS_MAX: Final = 4096  # of one kind
 Toss = Callable[[int, float], list[Peer]]  # round, probability of an edge -> whom this peer meets
 
 
@@ -26,17 +33,35 @@ def _alone(_number: int, _coin: float) -> list[Peer]:
 
 
 class _Pool:
-    """Draws of one kind, of which the last ones are `left`."""
+    """Draws of one kind: those of which the last ones are `left`, and further pools laid in."""
 
-    __slots__ = ("left", "mechanism", "shape", "size", "terms", "values")
+    __slots__ = ("ahead", "left", "mechanism", "names", "pool_max", "shape", "size", "terms", "used", "values")
 
     def __init__(self, mechanism: Mechanism, shape: Shape) -> None:
         self.mechanism = mechanism
         self.shape = shape
-        self.terms: tuple[Any, ...] = ()  # as records name them
+        self.names = (*mechanism, list(shape))  # as records have them
+        self.terms: tuple[Any, ...] = ()  # with the number of the pool
+        self.pool_max = max(1, min(POOL_MAX, POOL_NUMBERS_MAX // math.prod(shape)))
         self.values: list[Any] = []
         self.size = 0
         self.left = 0
+        self.used = 0  # of earlier pools
+        self.ahead: deque[tuple[int, list[Any]]] = deque()
+
+    @property
+    def lacks(self) -> bool:
+        """Whether it could do with one more pool of full size, laid in."""
+        drawn = self.used + self.size - self.left
+        wanted = min(drawn, AHEAD_NUMBERS_MAX // math.prod(self.shape))
+        return self.left + (len(self.ahead) + 1) * self.pool_max <= wanted
+
+    def open(self) -> None:
+        """Goes on with the next pool."""
+        self.used += self.size
+        number, self.values = self.ahead.popleft()
+        self.terms = (*self.names, number)
+        self.size = self.left = len(self.values)
 
 
 class RecordedDraws:
@@ -49,23 +74,24 @@ class RecordedDraws:
         self._entropy = entropy
         self._toss = toss
         self._number = 0
-        self.used_up = False  # a pool is: the next draw from it would take its time
+        self.used_up = False  # a pool is: the next draw of its kind may take its time
         self._open: dict[tuple[Mechanism, Shape], _Pool] = {}
         self._last: _Pool | None = None  # that was drawn from
 
     def noise(self, mechanism: Mechanism, shape: Shape) -> Any:
-        number, self._number = self._number, self._number + 1
+        number = self._number
+        self._number = number + 1
         journal = self._journal
         if journal.replaying:
             return journal.drawn_before((number, *mechanism, list(shape)))
         pool = self._last
         if pool is None or pool.mechanism is not mechanism or pool.shape != shape or not pool.left:
             pool = self._last = self._pool(mechanism, shape)
-        left = pool.left = pool.left - 1
-        offset = pool.size - left - 1
+        left = pool.left
+        offset = pool.size - left
+        pool.left = left - 1
         journal.bodies.append((DRAWN, number, *pool.terms, offset))
-        journal.values.append(b"")
-        if not left:
+        if left == 1:
             self.used_up = True
         return pool.values[offset]
 
@@ -75,31 +101,44 @@ class RecordedDraws:
             return journal.chosen_before(options)
         picked = self._sampler.choice(options)
         journal.bodies.append((CHOSEN, options, picked))
-        journal.values.append(b"")
         return picked
 
     def meet(self, number: int, coin: float) -> list[Peer]:
         return self._journal.meet(number, lambda number: self._toss(number, coin))
 
-    def prepare(self) -> None:
-        """Fills pools that are used up: for idle moments, so that a token need not wait for noise."""
+    def prepare(self, *, ahead: bool = False) -> None:
+        """Goes on where pools are used up: for idle moments, so that a token need not wait for noise.
+
+        Ahead, one pool more is drawn if there is a kind that lacks one.
+        """
         for pool in self._open.values():
             if not pool.left:
-                self._fill(pool)
+                self._go_on(pool)
+        lacking = next((pool for pool in self._open.values() if pool.lacks), None) if ahead else None
+        if lacking is not None:
+            self._draw(lacking, lacking.pool_max)
+
+    @property
+    def lack(self) -> bool:
+        return any(pool.lacks for pool in self._open.values())
 
     def _pool(self, mechanism: Mechanism, shape: Shape) -> _Pool:
         pool = self._open.get((mechanism, shape))
         if pool is None:
             pool = self._open[mechanism, shape] = _Pool(mechanism, shape)
         if not pool.left:
-            self._fill(pool)
+            self._go_on(pool)
         return pool
 
-    def _fill(self, pool: _Pool) -> None:
+    def _go_on(self, pool: _Pool) -> None:
+        if not pool.ahead:
+            self._draw(pool, min(pool.pool_max, max(1, 2 * pool.size)))
+        pool.open()
+
+    def _draw(self, pool: _Pool, size: int) -> None:
+        """Records so many draws, to be used later."""
         mechanism, shape = pool.mechanism, pool.shape
-        size = min(POOL_MAX, max(1, 2 * pool.size))
         values = self._sampler.batch(mechanism, shape, size)
         body = (self._sampler.name, mechanism.name, mechanism.scale, mechanism.categories, list(shape), size)
         number = self._journal.add_pool(body, values, self._entropy.salt())
-        pool.terms = (*mechanism, list(shape), number)
-        pool.values, pool.size, pool.left = values, size, size
+        pool.ahead.append((number, values))

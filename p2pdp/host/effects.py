@@ -16,6 +16,8 @@ class Entropy(Protocol):
 
     def nonce(self) -> bytes: ...
 
+    def salt_and_nonce(self) -> tuple[bytes, bytes]: ...
+
 
 class Effects(NamedTuple):
     """The shell appends `writes` (file, bytes) in order first, then hands `frames` to the transport.

@@ -6,6 +6,7 @@ machine that counts on them can be made to fail by a peer. Messages that a proto
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 from p2pdp.core import messages
@@ -17,6 +18,7 @@ from p2pdp.host.seat import Seat
 from p2pdp.ledger.records import SALT_BYTES
 from p2pdp.wire.codec import CodecError, unpack_message
 
+Check = Callable[[Message], str | None]  # names what is wrong with the form of a protocol's message
 _FIELDS: Final[dict[str, tuple[type, ...]]] = {
     **dict.fromkeys((messages.READY, messages.GO, messages.RESULT, messages.DONE, messages.OVER), ()),
     **dict.fromkeys((messages.PROBE, messages.ALIVE), ()),

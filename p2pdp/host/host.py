@@ -19,23 +19,21 @@ from p2pdp.core.draws import Sampler
 from p2pdp.core.events import Event, Machine, Received, Started, Woken, tell
 from p2pdp.core.ids import CURATOR, Peer
 from p2pdp.core.step import Fault, Message, Output, Send, Step
-from p2pdp.host.closing import close, hand_in
+from p2pdp.host.closing import Ending
 from p2pdp.host.custody import Guardian
 from p2pdp.host.draws import RecordedDraws
 from p2pdp.host.effects import Effects, Entropy, Timing
-from p2pdp.host.forms import heed, heed_after_close, read_message
+from p2pdp.host.forms import Check, heed, heed_after_close, read_message
 from p2pdp.host.lane import Lane
 from p2pdp.host.meetings import Meetings
 from p2pdp.host.notes import Notes
-from p2pdp.host.peers import Arrival, Peers
+from p2pdp.host.payloads import Arrival
+from p2pdp.host.peers import Peers
 from p2pdp.host.restart import prepare, run_again
 from p2pdp.host.seat import Seat
 from p2pdp.ledger.journal import VIEW, Journal
 from p2pdp.ledger.records import CLOSED, OPENED, OWN, PUBLISHED, RECEIVED, SALT_BYTES, SENT, STARTED, WOKEN
 from p2pdp.wire.codec import pack_message, pack_value
-
-Check = Callable[[Message], str | None]  # names what is wrong with a message's form
-Body = tuple[object, ...]
 
 
 class Host:
@@ -58,22 +56,18 @@ class Host:
         self._machine = machine
         self._journal = journal
         self._entropy = entropy
-        self._timing = timing or Timing()
-        self._check = check
-        self._skeleton = skeleton
+        self._timing, self._check = timing or Timing(), check
         self._guardian = Guardian()
         self._peers = Peers(seat, entropy, self._timing, self._guardian)
         self._draws = RecordedDraws(journal, sampler, entropy, Meetings(seat, self._peers.channel).toss)
-        self._lane = Lane(
-            machine, journal, self._peers, self._draws, entropy, check, self._carry, self._effects, self._timing
-        )
+        self._lane = Lane(seat.me, machine, journal, self._peers, self._draws, entropy, self._carry, self._effects)
+        self._ending = Ending(journal, seat, self._peers, skeleton)
         self._outputs: list[Output] = []
         self._notes = Notes(journal, entropy)
         self._machine_wake_at_s: float | None = None
         self._machine_sleeps_until_s = 0.0
         self._rejoin_by_s: float | None = None
         self._replayed: dict[Peer, int] = {}
-        self._handed_in = False
         self.fault_counts = self._notes.counts
         self.wants_idle = False  # for `idle`, when there is nothing else to do
         self.over = False  # its process need not go on
@@ -83,11 +77,9 @@ class Host:
         if self._journal.replaying:
             prepare(self._journal, self._peers, self._seat)
             self._rejoin_by_s = now_s + self._timing.rejoin_s
-            last = self._journal.stored()[-1]
-            if last.kind == CLOSED:
-                self._hand_in(last.index + 1, last.hash, now_s)
-            for peer in self._seat.peers():
-                self._peers.ask(peer)
+            if self._journal.stored()[-1].kind == CLOSED:
+                self._ending.hand_in(now_s)
+            self._peers.ask_all()
             if not self._peers.expected_hellos:
                 self._rejoin(now_s)
         else:
@@ -98,32 +90,35 @@ class Host:
         return self._effects(now_s)
 
     def frame(self, data: bytes, now_s: float) -> Effects:
-        link = self._peers.open(data)
+        lane = self._lane
+        taken = lane.take(data, now_s) if lane.clear else None
+        if isinstance(taken, Effects):
+            self.wants_idle = self._draws.used_up
+            return taken
+        lane.catch_up()
+        link = taken or self._peers.open(data)
         if link is not None:
-            effects = None if self._machine_wake_at_s is not None else self._lane.take(link, self._peers.content, now_s)
-            if effects is not None:
-                self.wants_idle = self._draws.used_up
-                return effects
             self._take(self._peers.read(link, now_s), now_s)
         if self._peers.silent and not self._peers.expected_hellos:
             self._rejoin(now_s)
         return self._effects(now_s)
 
     def connected(self, peer: Peer, now_s: float) -> Effects:
-        """A connection to a peer was made anew: compare numbers, then send again what it lacks."""
+        """A connection was made anew: compare numbers with the peer, then send again what it lacks."""
+        self._lane.catch_up()
         if self._seat.knows(peer) and not self._peers.rolled_back:
             self._peers.ask(peer)
         return self._effects(now_s)
 
     def wake(self, now_s: float) -> Effects:
+        self._lane.catch_up()
         if self._peers.rolled_back:
             return self._effects(now_s)
         if self._peers.silent:
             if self._rejoin_by_s is not None and now_s >= self._rejoin_by_s:
                 self._rejoin(now_s)
             else:
-                for peer in sorted(self._peers.expected_hellos):
-                    self._peers.hello(peer, ask=True)  # either way may have got lost
+                self._peers.ask_again()
         else:
             self._peers.tick(now_s)
             if not self._journal.closed:
@@ -131,16 +126,24 @@ class Host:
             wake_at_s = self._machine_wake()
             if wake_at_s is not None and now_s >= wake_at_s:
                 self._event(WOKEN, (now_s,), Woken(), now_s)
-            if self.closed and not self._handed_in:
-                self._hand_in(self._journal.count, self._journal.head, now_s)
+            if self.closed and not self._ending.handed_in:
+                self._ending.hand_in(now_s)
         return self._effects(now_s)
 
-    def idle(self, now_s: float) -> Effects:
-        """Nothing to do at the moment: draw ahead."""
+    def idle(self, now_s: float, *, at_rest: bool = False) -> Effects:
+        """Nothing to do at the moment: draw what is used up; and at rest, when that lasts: one pool ahead."""
         self._draws.used_up = False
-        if not (self._peers.silent or self._peers.rolled_back or self._journal.closed):
-            self._draws.prepare()
+        if self._lives:
+            self._draws.prepare(ahead=at_rest)
         return self._effects(now_s)
+
+    @property
+    def wants_rest(self) -> bool:
+        return self._lives and self._draws.lack
+
+    @property
+    def _lives(self) -> bool:  # takes and sends messages, and records them
+        return not (self._peers.silent or self._peers.rolled_back or self._journal.closed)
 
     @property
     def proved(self) -> tuple[Peer | None, bool]:  # who the last frame was from, if authentic, and whether it had news
@@ -153,9 +156,11 @@ class Host:
 
     @property
     def messages_sent(self) -> int:
+        self._lane.catch_up()
         return self._peers.messages_sent
 
     def heard(self, peer: Peer) -> bool:  # since this process began
+        self._lane.catch_up()
         return self._peers.link(peer).last_heard_s > 0.0
 
     @property
@@ -165,7 +170,7 @@ class Host:
     @property
     def done(self) -> bool:
         """Closed, and the curator has its head: the process may end."""
-        return self.closed and self._handed_in and not self._peers.link(CURATOR).waiting
+        return self.closed and self._ending.handed_in and not self._peers.link(CURATOR).waiting
 
     # Events
 
@@ -186,7 +191,9 @@ class Host:
         self._peers.took(arrival, now_s)
         self._event(RECEIVED, (now_s, peer, packed), Received(peer, message), now_s, value, salt)
 
-    def _event(self, kind: int, body: Body, event: Event, now_s: float, value: bytes = b"", salt: bytes = b"") -> None:
+    def _event(
+        self, kind: int, body: tuple[object, ...], event: Event, now_s: float, value: bytes = b"", salt: bytes = b""
+    ) -> None:
         """Records an event, tells the machine, and acts on all it wants, messages to itself included."""
         if kind == WOKEN:
             self._machine_wake_at_s = None
@@ -199,9 +206,7 @@ class Host:
         """Acts on all that the machine wants, and on what it wants when it gets its messages to itself."""
         self._to_myself(self._carry_out(step, now_s), now_s)
         if self._machine.finished and not self._journal.closed and not self._journal.replaying:
-            close(self._journal, self._seat)
-            self._peers.closed = True
-            self._peers.flush(now_s)
+            self._ending.close(now_s)
 
     def _to_myself(self, sends: list[Send], now_s: float) -> None:
         me, told = self._seat.me, deque[Received]()
@@ -265,20 +270,15 @@ class Host:
         self._peers.resume(now_s)
         self._machine_sleeps_until_s = now_s + self._timing.patience_s
 
-    def _hand_in(self, count: int, head: bytes, now_s: float) -> None:
-        self._handed_in = True
-        if self._seat.me != CURATOR:
-            hand_in(count, head, self._peers, self._skeleton, now_s)
-
     def _effects(self, now_s: float) -> Effects:
         peers = self._peers
-        if peers.faults:
-            self._notes.take(peers.faults)
+        self._notes.take(peers.faults)
         frames, outputs = peers.frames, self._outputs
         peers.frames, self._outputs = [], []
-        faults, writes = (self._notes.take_new() if self._notes.new else ()), tuple(self._journal.take_writes())
+        faults, writes = self._notes.take_new(), tuple(self._journal.take_writes())
         self.wants_idle = self._draws.used_up
         self.over = peers.rolled_back or (self._journal.closed and self.done)
+        self._lane.clear = self._machine_wake_at_s is None and self._lives
         return tuple.__new__(Effects, (writes, tuple(frames), self._wake_at_s(now_s), tuple(outputs), faults))
 
     def _machine_wake(self) -> float | None:
@@ -293,7 +293,7 @@ class Host:
         if peers.silent:
             retry_s = now_s + self._timing.resend_s / 4  # so often that hardly any loss leaves all unanswered
             return None if self._rejoin_by_s is None else min(retry_s, self._rejoin_by_s)
-        if self._journal.closed and not self._handed_in:
+        if self._journal.closed and not self._ending.handed_in:
             return now_s  # the skeleton is read when what was written here is stored
         at_s = peers.wake_at_s(now_s)
         machine_at_s = None if self._machine_wake_at_s is None else self._machine_wake()

@@ -15,16 +15,10 @@ for them.
 
 A comparison of digests settles who forgot: what a peer proves it received of ours, and we would send otherwise,
 we have sent twice; what it would send otherwise than we received, it has.
-
-A payload inside the channel is: flags (1), number (8), acknowledged number (8), then for data
-the length of the packed message (4), the packed message and its value part; for control a packed
-[settled, hello]. Data with the flag `SETTLED` carry reports too, where the frame has room for them: after the
-length their number (1), and item (8) and step (8) of each.
 """
 
 from __future__ import annotations
 
-import struct
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -35,36 +29,23 @@ from struct import Struct
 from typing import Any, Final, NamedTuple
 
 from p2pdp.core.ids import Peer
-from p2pdp.wire.codec import CodecError, pack, unpack
+from p2pdp.host.payloads import CONTROL, DATA, DATA_HEAD, HEAD, REPORT, SETTLED
+from p2pdp.wire.codec import CodecError, pack
 
-DATA: Final = 1
-CONTROL: Final = 2
-RESEND: Final = 4  # control: "send again what I have not acknowledged"
-POKE: Final = 8  # control: "answer me, and say what has settled"
-SETTLED: Final = 16  # data: reports of what has settled are here too
-
-_REMEMBERED: Final = 32  # messages that are compared with one that comes again; up to twice as many gather
+_REMEMBERED: Final = 32  # messages that are compared with one that comes again
+GATHERED_MAX: Final = 2 * _REMEMBERED
 _LONG_BYTES: Final = 256  # a value above this is remembered until the next message only
-_HEAD: Final = Struct(">BQQ")
-_LENGTH: Final = Struct(">I")
-DATA_HEAD: Final = Struct(">BQQI")
-DATA_HEAD_BYTES: Final[int] = DATA_HEAD.size
-_REPORT: Final = Struct(">QQ")
-REPORTED_MAX: Final = (1 << 64) - 1
+_length: Final = Struct(">I").pack
+_DIGEST_BYTES: Final = 16
 _REPORTS_MAX: Final = 255
 _new: Final = tuple.__new__  # named tuples take their arguments through a function of Python, and this is a hot place
-_START: Final = bytes(16)
-_NONE: Final[list[Any]] = []
-_DATA_FLAGS: Final = frozenset((bytes((DATA,)), bytes((DATA | SETTLED,))))
+_START: Final = bytes(_DIGEST_BYTES)
 
 
-def running_digest(before: bytes, message: bytes, value: bytes) -> bytes:
-    return blake2b(before + _LENGTH.pack(len(message)) + message + value, digest_size=16).digest()
-
-
-def _digest_after(digest: bytes, messages: Iterable[tuple[bytes, bytes]]) -> bytes:
+def digest_after(digest: bytes, messages: Iterable[tuple[bytes, bytes]]) -> bytes:
+    """The running digest after further messages with their value parts."""
     for message, value in messages:
-        digest = running_digest(digest, message, value)
+        digest = blake2b(digest + _length(len(message)) + message + value, digest_size=_DIGEST_BYTES).digest()
     return digest
 
 
@@ -124,65 +105,19 @@ class Waiting(NamedTuple):
     value: bytes
 
 
-class Payload(NamedTuple):
-    """What a frame says; `settled` are items and steps, as the peer put them there."""
-
-    flags: int
-    number: int
-    acknowledged: int
-    message: bytes
-    value: bytes
-    settled: list[Any]
-    hello: list[Any]
-
-
-def parse_payload(data: bytes) -> Payload:
-    try:
-        if data[:1] in _DATA_FLAGS:
-            flags, number, acknowledged, length = DATA_HEAD.unpack_from(data)
-            start, settled = (DATA_HEAD_BYTES, _NONE) if flags == DATA else reports(data)
-            end = start + length
-            if number == 0 or end > len(data):
-                raise CodecError("a message without a number, or shorter than it says")
-            return _new(Payload, (DATA, number, acknowledged, data[start:end], data[end:], settled, _NONE))
-        flags, number, acknowledged = _HEAD.unpack_from(data)
-    except struct.error as error:
-        raise CodecError("truncated payload") from error
-    if flags & ~(RESEND | POKE) != CONTROL or number != 0:
-        raise CodecError("neither data nor control")
-    control = unpack(data[_HEAD.size :])
-    if not isinstance(control, list) or len(control) != 2 or not isinstance(control[0], list):
-        raise CodecError("malformed control payload")
-    settled, hello = control
-    if any(type(entry) is not list or [type(part) for part in entry] != [int, int] for entry in settled):
-        raise CodecError("malformed report")
-    return Payload(flags, number, acknowledged, b"", b"", settled, hello)
-
-
-def reports(data: bytes) -> tuple[int, list[Any]]:
-    """Where the message begins, and the reports before it."""
-    if len(data) <= DATA_HEAD_BYTES:
-        raise CodecError("truncated payload")
-    at = DATA_HEAD_BYTES + 1
-    end = at + data[DATA_HEAD_BYTES] * _REPORT.size
-    if end > len(data):
-        raise CodecError("fewer reports than it says")
-    return end, [_REPORT.unpack_from(data, place) for place in range(at, end, _REPORT.size)]
-
-
 class Link:
     """Numbers, digests and what waits for an acknowledgement, for one peer."""
 
     __slots__ = (
-        "_acknowledged_digest", "_recent", "_recent_after", "acknowledged", "asked", "gap_after", "last_heard_s",
-        "passed_over", "peer", "received", "refused", "resend_at_s", "resend_wait_s", "sent", "settled", "waiting",
+        "_acknowledged_digest", "_recent_after", "acknowledged", "asked", "gap_after", "last_heard_s", "passed_over",
+        "peer", "received", "recent", "refused", "resend_at_s", "resend_wait_s", "sent", "settled", "waiting",
     )  # fmt: skip
 
     def __init__(self, peer: Peer) -> None:
         self.peer = peer
         self.sent = 0
         self.received = 0
-        self._recent: list[tuple[bytes, bytes]] = []  # the last messages that were received
+        self.recent: list[tuple[bytes, bytes]] = []  # the last messages that were received
         self._recent_after = _START  # the running digest of those before them
         self.acknowledged = 0  # by the peer, of ours
         self._acknowledged_digest = _START
@@ -207,17 +142,24 @@ class Link:
     def took(self, message: bytes, value: bytes) -> None:
         """Counts a message as received; the caller has its ledger record already."""
         self.received += 1
-        recent = self._recent
-        recent.append((message, value))
-        long = len(value) > _LONG_BYTES
-        if long or len(recent) == 2 * _REMEMBERED:
-            older = recent[: -1 if long else -_REMEMBERED]
-            self._recent_after = _digest_after(self._recent_after, older)
-            del recent[: len(older)]
+        self.remember(message, value)
+
+    def remember(self, message: bytes, value: bytes) -> None:
+        self.recent.append((message, value))
+        if len(value) > _LONG_BYTES:
+            self.forget(1)
+        elif len(self.recent) >= GATHERED_MAX:
+            self.forget()
+
+    def forget(self, but: int = _REMEMBERED) -> None:
+        """Of the messages that were received, all but the last few."""
+        older = self.recent[:-but]
+        self._recent_after = digest_after(self._recent_after, older)
+        del self.recent[: len(older)]
 
     @property
     def received_digest(self) -> bytes:
-        return _digest_after(self._recent_after, self._recent)
+        return digest_after(self._recent_after, self.recent)
 
     @property
     def sent_digest(self) -> bytes:
@@ -225,16 +167,18 @@ class Link:
 
     def repeats(self, number: int, message: bytes, value: bytes) -> bool | None:
         """Whether an old number carries what it carried before; None when that is too long ago."""
-        place = number - self.received - 1 + len(self._recent)
-        return self._recent[place] == (message, value) if 0 <= place < len(self._recent) else None
+        place = number - self.received - 1 + len(self.recent)
+        return self.recent[place] == (message, value) if 0 <= place < len(self.recent) else None
 
     def acknowledge_up_to(self, number: int) -> bool:
         """Drops what the peer has; False if it acknowledges what was never sent."""
         if number > self.sent:
             return False
-        while self.waiting and self.waiting[0].number <= number:
-            _, message, value = self.waiting.popleft()
-            self._acknowledged_digest = running_digest(self._acknowledged_digest, message, value)
+        waiting, digest = self.waiting, self._acknowledged_digest
+        while waiting and waiting[0][0] <= number:
+            _, message, value = waiting.popleft()
+            digest = blake2b(digest + _length(len(message)) + message + value, digest_size=_DIGEST_BYTES).digest()
+        self._acknowledged_digest = digest
         if number > self.acknowledged:
             self.acknowledged = number
             self.resend_wait_s = 0.0
@@ -247,17 +191,17 @@ class Link:
 
     def data_with_reports(self, item: Waiting, room_bytes: int) -> bytes:
         """The message with as many of the settled reports as there is room for, which are then told."""
-        told = sorted(self.settled)[: min(_REPORTS_MAX, max(0, room_bytes - 1) // _REPORT.size)]
+        told = sorted(self.settled)[: min(_REPORTS_MAX, max(0, room_bytes - 1) // REPORT.size)]
         if not told:
             return self.data(item)
-        reports = b"".join([_REPORT.pack(entry, self.settled.pop(entry)) for entry in told])
+        reports = b"".join([REPORT.pack(entry, self.settled.pop(entry)) for entry in told])
         head = DATA_HEAD.pack(DATA | SETTLED, item.number, self.received, len(item.message))
         return head + bytes((len(told),)) + reports + item.message + item.value
 
     def control(self, flags: int, hello: Hello | None = None) -> bytes:
         settled = [list(pair) for pair in sorted(self.settled.items())]
         body: bytes = pack([settled, hello.packed() if hello else []])
-        return _HEAD.pack(CONTROL | flags, 0, self.received) + body
+        return HEAD.pack(CONTROL | flags, 0, self.received) + body
 
     def ask(self, question: bytes) -> None:
         """From now on an answer to this is waited for, and to nothing that was asked before."""
@@ -274,7 +218,7 @@ class Link:
     def _sent_digest_at(self, number: int) -> bytes:
         """The digest after a message that the peer has, or that still waits."""
         unacknowledged = islice(self.waiting, number - self.acknowledged)
-        return _digest_after(self._acknowledged_digest, [item[1:] for item in unacknowledged])
+        return digest_after(self._acknowledged_digest, [item[1:] for item in unacknowledged])
 
     def compare(self, theirs: Hello) -> Verdict:
         """Judges the other end's memory against ours; changes nothing.

@@ -9,18 +9,19 @@ of the ledger.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final, NamedTuple
+from typing import Final
 
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer
 from p2pdp.core.step import Fault
 from p2pdp.crypto.channel import Channel, ChannelError, padding_bytes
 from p2pdp.crypto.roster import RosterError
-from p2pdp.host import link as links
-from p2pdp.host.control import heed_control
+from p2pdp.host import payloads
+from p2pdp.host.control import heed_unusual
 from p2pdp.host.custody import Guardian
 from p2pdp.host.dues import Dues
 from p2pdp.host.effects import Entropy, Timing
-from p2pdp.host.link import DATA_HEAD_BYTES, Link, Payload, parse_payload
+from p2pdp.host.link import Link, question_in
+from p2pdp.host.payloads import DATA_HEAD_BYTES, Arrival, Payload, parse_payload
 from p2pdp.host.seat import Seat
 from p2pdp.wire.codec import CodecError
 from p2pdp.wire.frames import BOXED, BOXED_HEADER, BOXED_START, FRAME_HEADER_BYTES, encode_frame
@@ -31,23 +32,17 @@ BURST_MAX = 256  # messages sent again at once on one link
 QUESTION_BYTES: Final = 8  # as few as never come twice: a hello fits into the smallest frame
 
 
-class Arrival(NamedTuple):
-    """The next message in order from a peer; not yet recorded, not yet counted."""
-
-    peer: Peer
-    message: bytes
-    value: bytes
-
-
 class Peers:
     def __init__(self, seat: Seat, entropy: Entropy, timing: Timing, guardian: Guardian) -> None:
         self._seat = seat
         self._entropy = entropy
         self._timing = timing
+        self.resend_s = timing.resend_s
         self.guardian = guardian
         self.frame_header = encode_frame(BOXED, seat.me, b"")
         self.channels: dict[Peer, Channel] = {}
         self.links: dict[Peer, Link] = {}
+        self.ways: dict[Peer, tuple[Link, Channel]] = {}  # of users with whom frames were exchanged
         self.frames: list[tuple[Peer, bytes]] = []
         self.proved: Peer | None = None  # whose the last frame was, if it was authentic
         self.fresh = False  # whether it told us something that no older frame of that peer can have told
@@ -70,7 +65,9 @@ class Peers:
 
     def frame(self, peer: Peer, payload: bytes) -> None:
         try:
-            body = (self.channels.get(peer) or self.channel(peer)).seal(payload, self._entropy.nonce())
+            way = self.ways.get(peer)
+            channel = self._warm(peer) if way is None else way[1]
+            body = channel.seal(payload, self._entropy.nonce())
         except RosterError:
             self.fault("bad_roster_entry", peer)
         except ChannelError as error:
@@ -83,11 +80,7 @@ class Peers:
         item = link.push(message, value)
         if link.refused:
             return link.sent
-        self.waiting.add(peer)
-        if link.resend_at_s is None:
-            link.resend_at_s = now_s + self._timing.resend_s
-        if self.check_at_s is None:
-            self.check_at_s = now_s + self._timing.resend_s / 2
+        self._awaits(link, now_s)
         if not self.silent:
             if not link.settled:
                 payload = link.data(item)
@@ -98,12 +91,20 @@ class Peers:
             self.frame(peer, payload)
         return link.sent
 
+    def _awaits(self, link: Link, now_s: float) -> None:
+        """A message is on its way, to be sent again if nobody acknowledges it."""
+        self.waiting.add(link.peer)
+        if link.resend_at_s is None:
+            link.resend_at_s = now_s + self.resend_s
+        if self.check_at_s is None:
+            self.check_at_s = now_s + self.resend_s / 2
+
     def send_again(self, link: Link, now_s: float) -> None:
         if self.silent or link.refused or not link.waiting:
             return
         for item in list(link.waiting)[:BURST_MAX]:
             self.frame(link.peer, link.data(item))
-        link.resend_wait_s = min(max(self._timing.resend_s, 2 * link.resend_wait_s), self._timing.resend_max_s)
+        link.resend_wait_s = min(max(self.resend_s, 2 * link.resend_wait_s), self._timing.resend_max_s)
         link.resend_at_s = now_s + link.resend_wait_s
         self.waiting.add(link.peer)
         self.check_at_s = now_s if self.check_at_s is None else self.check_at_s
@@ -117,12 +118,21 @@ class Peers:
             self.dues.progress(peer, now_s, soon=True)
             self.send_again(link, now_s)
             if link.passed_over and not link.refused:  # the peer would send it again only after a wait
-                self.frame(peer, link.control(links.RESEND))
+                self.frame(peer, link.control(payloads.RESEND))
 
     def ask(self, peer: Peer) -> None:
         """Begins to compare numbers anew, as on a new connection."""
         self.link(peer).asked = None
         self.hello(peer, ask=True)
+
+    def ask_all(self) -> None:
+        for peer in self._seat.peers():
+            self.ask(peer)
+
+    def ask_again(self) -> None:
+        """Whoever is to answer: question or answer may have got lost."""
+        for peer in sorted(self.expected_hellos):
+            self.hello(peer, ask=True)
 
     def hello(self, peer: Peer, *, ask: bool, answer: bytes = b"") -> None:
         """Says what we remember; what is to be asked and was asked before is the same question still."""
@@ -136,13 +146,13 @@ class Peers:
 
     def poke(self, peer: Peer) -> None:
         if not self.link(peer).refused:
-            self.frame(peer, self.link(peer).control(links.POKE))
+            self.frame(peer, self.link(peer).control(payloads.POKE))
 
     def wake_at_s(self, now_s: float) -> float | None:
         """When `tick` has something to do."""
         tick_at_s, check_at_s = self.dues.tick_at_s, self.check_at_s
         if check_at_s is None and self.guardian.watches:
-            check_at_s = self.check_at_s = now_s + self._timing.resend_s / 2
+            check_at_s = self.check_at_s = now_s + self.resend_s / 2
         return tick_at_s if check_at_s is None or (tick_at_s is not None and tick_at_s < check_at_s) else check_at_s
 
     def adopted(self, item: int, step: int, now_s: float) -> None:
@@ -154,6 +164,7 @@ class Peers:
         link = self.link(peer)
         link.refused = True
         link.waiting.clear()
+        self.ways.pop(peer, None)
         self.waiting.discard(peer)
         self.dues.since_s.pop(peer, None)
 
@@ -181,7 +192,7 @@ class Peers:
                 elif link.resend_at_s is not None and now_s >= link.resend_at_s:
                     self.send_again(link, now_s)
             if self.waiting or self.guardian.watches:
-                self.check_at_s = now_s + self._timing.resend_s / 2
+                self.check_at_s = now_s + self.resend_s / 2
 
     # Receiving
 
@@ -195,9 +206,10 @@ class Peers:
             start, sender = BOXED_HEADER.unpack_from(data)
             if start == BOXED_START and sender >= CURATOR:
                 try:
-                    channel = self.channels.get(sender)
-                    if channel is not None or self._seat.knows(sender):
-                        self.content = (channel or self.channel(sender)).open(data[FRAME_HEADER_BYTES:])
+                    way = self.ways.get(sender)
+                    if way is not None or self._seat.knows(sender):
+                        channel = self._warm(sender) if way is None else way[1]
+                        self.content = channel.open(data[FRAME_HEADER_BYTES:])
                         self.proved = sender  # until here it was a claim
                         return self.links.get(sender) or self.link(sender)
                     kind = "unknown_peer"
@@ -221,6 +233,12 @@ class Peers:
             return None
         return self._payload(link, payload, now_s)
 
+    def _warm(self, peer: Peer) -> Channel:
+        channel, link = self.channel(peer), self.link(peer)
+        if peer >= 0 and not link.refused:
+            self.ways[peer] = link, channel
+        return channel
+
     def channel(self, peer: Peer) -> Channel:
         channel = self.channels.get(peer)
         if channel is None:
@@ -233,53 +251,36 @@ class Peers:
     def _payload(self, link: Link, payload: Payload, now_s: float) -> Arrival | None:
         _, number, acknowledged, message, value, settled, _ = payload
         if acknowledged > link.sent:
-            self.roll_back(link.peer, links.question_in(payload.hello))
+            self.roll_back(link.peer, question_in(payload.hello))
             return None
         if acknowledged > link.acknowledged or settled:
+            self.fresh = acknowledged > link.acknowledged
             self.learn(link, acknowledged, settled, now_s)
         if number == link.received + 1 and not self.silent:
             self.fresh = True
             return _new(Arrival, (link.peer, message, value))
-        return self._unusual(link, payload, now_s)
+        return heed_unusual(self, link, payload, now_s)
 
     def learn(self, link: Link, acknowledged: int, settled: Iterable[tuple[int, int]], now_s: float) -> None:
         """What came along with a message: how much the peer has of ours, and what has settled."""
         if acknowledged > link.acknowledged:
             link.acknowledge_up_to(acknowledged)
             if link.waiting:
-                link.resend_at_s = now_s + self._timing.resend_s
-            self.fresh = True
+                link.resend_at_s = now_s + self.resend_s
             self.dues.progress(link.peer, now_s)
         for item, step in settled:
             self.guardian.settled(link.peer, item, step)
 
-    def _unusual(self, link: Link, payload: Payload, now_s: float) -> Arrival | None:
-        """Whatever is not the next message."""
-        number = payload.number
-        if payload.flags & links.CONTROL:
-            heed_control(self, link, payload, now_s)
-        elif self.silent:
-            link.passed_over = True  # it is asked for once numbers are compared
-        elif number > link.received and self.closed:
-            return Arrival(link.peer, payload.message, payload.value)
-        elif number <= link.received:
-            if link.repeats(number, payload.message, payload.value) is False:
-                self.fault("conflict", link.peer)
-                self.hello(link.peer, ask=False)
-            else:
-                self.frame(link.peer, link.control(0))
-        elif link.gap_after != link.received:  # once for all frames behind the missing one
-            link.gap_after = link.received
-            self.fault("gap", link.peer)
-            self.frame(link.peer, link.control(links.RESEND))
-        return None
-
     def took(self, arrival: Arrival, now_s: float) -> None:
         """The message is recorded: count it and owe its acknowledgement."""
         peer, message, value = arrival
-        self.links[peer].took(message, value)
-        if peer not in self.dues.since_s:
-            self.dues.owe(peer, now_s)
+        link = self.links[peer]
+        link.took(message, value)
+        self.owe(link, now_s)
+
+    def owe(self, link: Link, now_s: float) -> None:
+        if link.peer not in self.dues.since_s:
+            self.dues.owe(link.peer, now_s)
 
     def roll_back(self, peer: Peer, asked: bytes = b"") -> None:
         """The peer proves that we sent or acknowledged more than we remember: tell it what we do, and stop."""

@@ -40,9 +40,9 @@ PRIVATE: Final = "private"
 
 class Journal:
     def __init__(self, view: bytes = b"", private: bytes = b"") -> None:
-        self._writes: list[tuple[str, bytes]] = []
+        self.writes: list[tuple[str, bytes]] = []
         self.bodies: list[tuple[Any, ...]] = []  # view records that are not linked yet: kind and body
-        self.values: list[bytes] = []  # and their value parts
+        self.parts: dict[int, bytes] = {}  # and by their places the value parts of those that have one
         self._chains = {VIEW: Chain(), PRIVATE: Chain()}
         self._stored: list[Record] = []
         self._cursor = 0
@@ -53,15 +53,15 @@ class Journal:
         self.private_closed = False
         self._load(view, private)
         self.replaying = bool(self._stored)
-        self._view = self._chains[VIEW]
+        self.view = self._chains[VIEW]
 
     def _load(self, view: bytes, private: bytes) -> None:
         if not view:
-            self._writes.append((VIEW, LEDGER_MAGIC))
+            self.writes.append((VIEW, LEDGER_MAGIC))
         else:
             self._stored = self._continue(VIEW, view)
         if not private:
-            self._writes.append((PRIVATE, LEDGER_MAGIC))
+            self.writes.append((PRIVATE, LEDGER_MAGIC))
             return
         for record in self._continue(PRIVATE, private):
             value = record.value or b""
@@ -92,14 +92,14 @@ class Journal:
         """The index of the next view record, in a replay as it was then."""
         if self.replaying:
             return self._stored[self._cursor].index
-        return self._view.count + len(self.bodies)
+        return self.view.count + len(self.bodies)
 
     @property
     def head(self) -> bytes:
         if self.replaying:
             return self._stored[self._cursor].previous
         self._link()
-        return self._view.head
+        return self.view.head
 
     def stored(self) -> list[Record]:
         """The stored view records, for whoever rebuilds counts from them before anything is run again."""
@@ -142,7 +142,7 @@ class Journal:
     def append_private(self, kind: int, body: tuple[Any, ...], value: bytes, salt: bytes) -> None:
         """Writes one private record. A replay does not come here: what it needs is already stored."""
         self._link()
-        self._writes.append((PRIVATE, self._chains[PRIVATE].append(kind, body, _salted(value, salt))))
+        self.writes.append((PRIVATE, self._chains[PRIVATE].append(kind, body, _salted(value, salt))))
 
     def note(self, what: str, salt: bytes) -> None:
         """A fault or a count that depends on data: private, and never repeated by a replay."""
@@ -202,32 +202,25 @@ class Journal:
 
     def add(self, part: bytes, *record: Any) -> None:
         """A view record, kind and body, as it will stand there; not for replays."""
+        if part:
+            self.parts[len(self.bodies)] = part
         self.bodies.append(record)
-        self.values.append(part)
 
     def _link(self) -> None:
         """Writes what was added: one entry for all records of an event, as far as nothing private stands between."""
-        bodies, values = self.bodies, self.values
+        bodies, parts = self.bodies, self.parts
         if not bodies:
             return
-        if len(bodies) <= ENTRY_RECORDS_MAX:
-            self._writes.append((VIEW, self._view.entry(bodies, values)))
-            self.bodies, self.values = [], []
-            return
+        values = [parts.get(place, b"") for place in range(len(bodies))] if parts else [b""] * len(bodies)
         for at in range(0, len(bodies), ENTRY_RECORDS_MAX):
             until = at + ENTRY_RECORDS_MAX
-            self._writes.append((VIEW, self._view.entry(bodies[at:until], values[at:until])))
+            self.writes.append((VIEW, self.view.entry(bodies[at:until], values[at:until])))
         bodies.clear()
-        values.clear()
+        parts.clear()
 
     def take_writes(self) -> list[tuple[str, bytes]]:
-        if not self._writes and 0 < len(self.bodies) <= ENTRY_RECORDS_MAX:  # as with nearly all events
-            entry = self._view.entry(self.bodies, self.values)
-            self.bodies.clear()
-            self.values.clear()
-            return [(VIEW, entry)]
         self._link()
-        writes, self._writes = self._writes, []
+        writes, self.writes = self.writes, []
         return writes
 
 

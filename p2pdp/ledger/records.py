@@ -30,6 +30,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from hashlib import blake2b
 from typing import Any, Final
 
@@ -55,7 +56,9 @@ KIND_NAMES: Final = (
 )  # fmt: skip
 EVENT_KINDS: Final = frozenset({STARTED, RECEIVED, OWN, WOKEN})
 
-NO_VALUE_DIGEST: Final = blake2b(b"", digest_size=HASH_BYTES).digest()
+_hash: Final = partial(blake2b, digest_size=HASH_BYTES)
+NO_VALUE_DIGEST: Final = _hash(b"").digest()
+_NO_VALUE: Final = (b"",)
 FIRST_PREVIOUS: Final = bytes(HASH_BYTES)
 
 pack = msgpack.Packer(use_bin_type=True).pack
@@ -92,13 +95,24 @@ class Chain:
 
     def entry(self, records: Sequence[tuple[Any, ...]], values: Sequence[bytes]) -> bytes:
         """Links up to `ENTRY_RECORDS_MAX` records, each a kind and what follows it, with their value parts."""
-        public: bytes = pack((FORMAT_VERSION, self.count, *records))
-        head, hashed = self.head, self.head + public
+        head, count = self.head, self.count
+        public: bytes = pack((FORMAT_VERSION, count, *records))
+        hashed = head + public
         for value in values:
-            hashed += blake2b(value, digest_size=HASH_BYTES).digest() if value else NO_VALUE_DIGEST
-        self.head = blake2b(hashed, digest_size=HASH_BYTES).digest()
-        self.count += len(records)
+            hashed += _hash(value).digest() if value else NO_VALUE_DIGEST
+        self.head = _hash(hashed).digest()
+        self.count = count + len(records)
         stored: bytes = pack((head, public, *values))
+        return stored
+
+    def passage(self, records: Sequence[tuple[Any, ...]], first: bytes, last: bytes) -> bytes:
+        """The same where the first record has this value part, the last one this, and those between have none."""
+        head, count, between = self.head, self.count, len(records) - 2
+        public: bytes = pack((FORMAT_VERSION, count, *records))
+        hashed = head + public + _hash(first).digest() + NO_VALUE_DIGEST * between + _hash(last).digest()
+        self.head = _hash(hashed).digest()
+        self.count = count + between + 2
+        stored: bytes = pack((head, public, first, *(_NO_VALUE * between), last))
         return stored
 
     def append(self, kind: int, body: tuple[Any, ...], value: bytes = b"") -> bytes:

@@ -86,7 +86,7 @@ class Role:
 
 @dataclass(frozen=True)
 class Stretch:
-    """Seconds that so many hops took, and the processor time of all users together."""
+    """Seconds that something took, and the processor time of all users together."""
 
     seconds: float
     cpu_s: float
@@ -194,11 +194,18 @@ class BenchBoss:
         here = network.address or (ROLES_STATION, 1)
         await self._ask({"do": "begin", "roster": roster.to_bytes().hex(), "places": places, "roles": here})
 
-    async def timed(self, do: str) -> float:
-        """The seconds until all users have carried out an order."""
+    async def dial(self) -> float:
+        """The seconds until everybody has compared numbers with everybody it may talk to."""
         began_s = perf_counter()
-        await self._ask({"do": do})
+        await self._ask({"do": "dial"})
         return perf_counter() - began_s
+
+    async def rest(self) -> tuple[Stretch, int]:
+        """Lets all users draw ahead; how many draws that was."""
+        before_s, began_s = await self._cpu_s(), perf_counter()
+        said = await self._ask({"do": "rest"})
+        seconds = perf_counter() - began_s
+        return Stretch(seconds, await self._cpu_s() - before_s), sum(user["draws"] for user in said.values())
 
     async def growth(self) -> list[dict[str, Any]]:
         return list((await self._ask({"do": "growth"})).values())

@@ -22,6 +22,7 @@ from p2pdp.core.stations import user_station
 from p2pdp.crypto.entropy import SystemEntropy
 from p2pdp.crypto.identity import Identity, RunKey
 from p2pdp.crypto.roster import Roster, sign_entry
+from p2pdp.host.draws import POOL_MAX
 from p2pdp.host.seat import Seat
 from p2pdp.ledger.journal import PRIVATE, VIEW, Journal
 from p2pdp.mechanisms.sampler import ExactSampler
@@ -69,7 +70,8 @@ class BenchUser:
         self._users = range(settings.run.n) if neighbours is None else neighbours
         self._network = settings.network(me)
         self._disk = Disk(settings.folder / f"{me:04d}", power=False)
-        self._shell = HostShell(self._disk, Clock(), self._bare_hop, lambda _output: None)
+        self._clock = Clock()
+        self._shell = HostShell(self._disk, self._clock, self._bare_hop, lambda _output: None)
         self._transport = self._network.attach(self._shell, self._where)
         self._shell.transport = self._transport
         self._bare = BareNode(me, self._users, self._transport.send, lambda: self._say({"done": me}))
@@ -111,7 +113,7 @@ class BenchUser:
     async def _heed(self, reader: asyncio.StreamReader) -> None:
         """Carries out orders until there are no more."""
         orders: dict[str, Callable[[dict[str, Any]], Any]] = {
-            "begin": self._begin, "dial": self._dial, "bare": self._bare_hops,
+            "begin": self._begin, "dial": self._dial, "rest": self._rest, "bare": self._bare_hops,
             "cpu": self._cpu, "growth": self._growth,
         }  # fmt: skip
         while line := await reader.readline():
@@ -146,6 +148,16 @@ class BenchUser:
         while self._transport.strangers or not all(map(host.heard, self._others())):  # noqa: ASYNC110  (nobody tells)
             await asyncio.sleep(LOOK_S)
         return {"user": self._me}
+
+    def _rest(self, _order: dict[str, Any]) -> dict[str, Any]:
+        """Draws ahead, as users do when it is quiet for a while."""
+        host = self._shell.host
+        assert host is not None
+        pools = 0
+        while host.wants_rest:
+            self._shell.carry_out(host.idle(self._clock.now_s(), at_rest=True))
+            pools += 1
+        return {"user": self._me, "draws": pools * POOL_MAX}
 
     def _bare_hops(self, order: dict[str, Any]) -> None:
         for _ in range(order["tokens"]):

@@ -9,6 +9,9 @@ owes: after an error nothing more is appended, or a torn record would not be the
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 
 from p2pdp.core.errors import NotReady, VerificationFailed
@@ -52,28 +55,15 @@ class Disk:
 
     def append(self, writes: tuple[tuple[str, bytes], ...]) -> None:
         """Writes in order; neighbours that go to the same file go there together."""
-        if len(writes) == 1:
-            self._write(*writes[0])
-            return
-        together: list[bytes] = []
-        file = writes[0][0] if writes else ""
-        for name, data in writes:
-            if name != file:
-                self._write(file, b"".join(together))
-                file = name
-                together.clear()
-            together.append(data)
-        if together:
-            self._write(file, b"".join(together))
-
-    def _write(self, name: str, data: bytes) -> None:
-        descriptor = self._descriptors[name]
+        name = ""
         try:
-            written = os.write(descriptor, data)
-            while written < len(data):
-                written += os.write(descriptor, memoryview(data)[written:])
-            if self._power:
-                os.fdatasync(descriptor)
+            for name, data in writes if len(writes) == 1 else _together(writes):
+                descriptor = self._descriptors[name]
+                written = os.write(descriptor, data)
+                while written < len(data):
+                    written += os.write(descriptor, memoryview(data)[written:])
+                if self._power:
+                    os.fdatasync(descriptor)
         except OSError as error:
             raise NotReady(f"{self._folder / name}.ledger: {error.strerror}") from None
 
@@ -84,6 +74,11 @@ class Disk:
         for descriptor in self._descriptors.values():
             os.close(descriptor)
         self._descriptors.clear()
+
+
+def _together(writes: tuple[tuple[str, bytes], ...]) -> Iterator[tuple[str, bytes]]:
+    for name, neighbours in groupby(writes, key=itemgetter(0)):
+        yield name, b"".join([data for _, data in neighbours])
 
 
 def is_closed(folder: Path) -> bool:

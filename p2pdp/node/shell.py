@@ -26,6 +26,7 @@ from p2pdp.wire.frames import Kind
 
 TOTALS_FILE: Final = "totals.json"
 TIMER_S: Final = 0.001  # what an event loop rounds its waits to
+QUIET_S: Final = 0.25  # who has sent nothing for so long has time to draw ahead
 KIND_AT: Final = 1  # where a frame's kind stands
 _BOXED: Final = int(Kind.BOXED)
 
@@ -66,6 +67,8 @@ class HostShell:
         self._wake_at_s = 0.0
         self._stopped = False
         self._idles = False
+        self._rests: asyncio.TimerHandle | None = None
+        self._sent_before = 0
         self.transport: Transport | None = None
         self.host: Host | None = None
         self.ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -170,6 +173,20 @@ class HostShell:
         self._idles = False
         if self.host is not None:
             self.carry_out(self.host.idle(self._clock.now_s()))
+            self._rest_when_quiet()
+
+    def _rest_when_quiet(self, wait_s: float = QUIET_S) -> None:
+        if self._rests is None and not self._stopped and self.host is not None and self.host.wants_rest:
+            self._sent_before = self.bytes_sent
+            self._rests = asyncio.get_running_loop().call_later(wait_s, self.safely, self._rest)
+
+    def _rest(self) -> None:
+        """One thing at a time, and what arrived meanwhile comes before the next."""
+        self._rests = None
+        quiet = self.bytes_sent == self._sent_before
+        if quiet and self.host is not None:
+            self.carry_out(self.host.idle(self._clock.now_s(), at_rest=True))
+        self._rest_when_quiet(0.0 if quiet else QUIET_S)
 
     def _schedule(self, at_s: float) -> None:
         """One timer: an earlier one that is set stays, for a spurious wake does no harm."""
@@ -191,6 +208,7 @@ class HostShell:
 
     def stop(self) -> None:
         self._stopped = True
-        if self._wake is not None:
-            self._wake.cancel()
+        for timer in (self._wake, self._rests):
+            if timer is not None:
+                timer.cancel()
         self._disk.close()

@@ -28,11 +28,11 @@ from p2pdp.protocols.contract import Start
 from p2pdp.tasks.inputs import Inputs
 
 NO_NOISE: Final = Mechanism("none", 0.0)
-_new: Final = tuple.__new__  # a named tuple takes its arguments through a function of Python
 _ADDED_NOISE: Final = ("gaussian", "laplace")
 
 # The grid keeps every honest sum below 2**61; what a token adds to a value within this stays an int64.
 VALUE_MAX: Final = 2**62
+VALUE_MIN: Final = -VALUE_MAX
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,10 +100,11 @@ class Walk:
         self._out: set[Peer] = set()
         self._visits = 0
         self._held_at: dict[int, int] = {}  # item -> last step held here
-        self._passed: dict[int, Send] = {}
+        self._passed: dict[int, tuple[Peer, int, Any]] = {}  # item -> to whom, its step there, its value
         alike = plan.noise.name in _ADDED_NOISE and plan.share is None and not plan.dummies  # each step draws once
         anywhere = plan.order == "complete" or (plan.order != "ring" and len(neighbours) > 0)
-        self._usual = type(self) is Walk and alike and anywhere
+        self._usual = type(self) is Walk and alike and anywhere and plan.shape == ()
+        self._options = None if plan.order == "complete" else neighbours
 
     @property
     def finished(self) -> bool:
@@ -123,28 +124,6 @@ class Walk:
         return NOTHING
 
     def receive(self, sender: Peer, message: Message, now_s: float, draws: Draws) -> Step:
-        """The usual step of a token in one piece, since a walk does little else; `_token` says it at length."""
-        if not self._usual or message.type != TOKEN or self._out:
-            return self._unusual(sender, message, draws)
-        plan = self._plan
-        item, step = message.fields
-        options = None if plan.order == "complete" else self._neighbours
-        known = sender >= 0 if options is None else sender == self._user or sender in options
-        if not known or step == plan.steps or self._held_at.get(item, 0) >= step:
-            return self._token(sender, message, draws)
-        self._held_at[item] = step
-        visit, self._visits = self._visits, self._visits + 1
-        noise, after = plan.noise, (item, step + 1)
-        value = message.value + self._inputs.contribution(visit) + draws.noise(noise, plan.shape)
-        to = draws.choice(plan.n) if options is None else options[draws.choice(len(options))]
-        passed = _new(Message, (TOKEN, after, value))
-        if to == self._user:
-            send = _new(Send, (to, passed, None))
-        else:
-            send = self._passed[item] = _new(Send, (to, passed, _new(Custody, after)))
-        return _new(Step, ((send,), None, (_new(Release, (to, noise.name, noise.scale)),), (), ()))
-
-    def _unusual(self, sender: Peer, message: Message, draws: Draws) -> Step:
         if message.type == TOKEN:
             return self._token(sender, message, draws)
         if sender == BOOTSTRAP and message.type == messages.BEGIN:
@@ -152,6 +131,23 @@ class Walk:
         if sender == BOOTSTRAP and message.type == messages.LOST:
             return self._send_elsewhere(message, draws)
         return Step(faults=(Fault("unexpected_message", sender),))
+
+    def hop(self, sender: Peer, item: int, step: int, value: int, draws: Draws) -> tuple[Peer, int] | None:
+        """The usual step in one piece; `_token` says it at length."""
+        plan, options, held_at = self._plan, self._options, self._held_at
+        if (
+            not self._usual or self._out or not 0 <= item < plan.tokens or not held_at.get(item, 0) < step < plan.steps
+            or not VALUE_MIN <= value <= VALUE_MAX or (options is not None and sender not in options)
+        ):  # fmt: skip
+            return None
+        held_at[item] = step
+        visit = self._visits
+        self._visits = visit + 1
+        value = value + self._inputs.contribution(visit) + draws.noise(plan.noise, ())
+        to = draws.choice(plan.n) if options is None else options[draws.choice(len(options))]
+        if to != self._user:
+            self._passed[item] = (to, step + 1, value)
+        return to, value
 
     def _begin(self, item: int, draws: Draws) -> Step:
         if item in self._held_at or item in self._passed:
@@ -195,9 +191,8 @@ class Walk:
         to = CURATOR if message.type == TOTAL else self._next_holder(draws)
         if to == self._user:
             return Step(sends=(Send(to, message),))
-        send = Send(to, message, Custody(item, step))
-        self._passed[item] = send
-        return Step(sends=(send,))
+        self._passed[item] = (to, step, message.value)
+        return Step(sends=(Send(to, message, Custody(item, step)),))
 
     def _next_holder(self, draws: Draws) -> Peer:
         plan = self._plan
@@ -223,23 +218,17 @@ class Walk:
     def _send_elsewhere(self, order: Message, draws: Draws) -> Step:
         """The receiver is gone and passed nothing on: the same noised value goes to somebody else."""
         item, step = order.fields
-        lost = self._passed.get(item)
-        if lost is None or lost.to not in self._out or lost.message.fields[1] != step:
+        to, passed_at, value = self._passed.get(item, (BOOTSTRAP, 0, None))
+        if to not in self._out or passed_at != step:
             return Step(faults=(Fault("unexpected_message", BOOTSTRAP),))
-        return self._pass_on(item, step, lost.message, draws)
+        return self._pass_on(item, step, Message(TOKEN, (item, step), value), draws)
 
 
 def check_token(plan: WalkPlan, message: Message) -> str | None:
     """What is wrong with the form of a token or total of grid integers, as the kind of a fault."""
-    kind, fields, value = message
-    if kind == TOKEN and plan.shape == () and len(fields) == 2:  # in one piece what nearly always comes
-        item, step = fields
-        numbers = type(item) is type(step) is type(value) is int
-        if numbers and 0 <= item < plan.tokens and 1 <= step <= plan.steps and -VALUE_MAX <= value <= VALUE_MAX:
-            return None
-    if kind not in (TOKEN, TOTAL):
+    if message.type not in (TOKEN, TOTAL):
         return None
-    return check_fields(plan, message) or _check_value(plan, value)
+    return check_fields(plan, message) or _check_value(plan, message.value)
 
 
 def check_fields(plan: WalkPlan, message: Message) -> str | None:

@@ -83,18 +83,26 @@ def bench_hops(
 
 
 def _rates(measured: dict[str, Any], hops: int) -> dict[str, Any]:
-    """Medians over all pairs, and the pairs; the first of each kind was for warming up."""
+    """Medians over all pairs, and the pairs; the first of each kind was for warming up.
+
+    Before each stretch users draw noise ahead, as they do whenever it is quiet. `ratio_with_draws` is what is left of
+    the ratio where it never is: one draw a hop is added, at what those drawn ahead took.
+    """
+    draws = sum(rest["draws"] for rest in measured["rest"])
+    draw_s, draw_cpu_s = (sum(rest[name] for rest in measured["rest"]) / max(1, draws) for name in ("seconds", "cpu_s"))
     pairs = [
         {
             "hops_per_second": hops / real["seconds"],
             "bare_hops_per_second": hops / bare["seconds"],
             "ratio": bare["seconds"] / real["seconds"],
+            "ratio_with_draws": bare["seconds"] / (real["seconds"] + hops * draw_s),
             "cpu_us_per_hop": 1e6 * real["cpu_s"] / hops,
             "bare_cpu_us_per_hop": 1e6 * bare["cpu_s"] / hops,
         }
         for real, bare in zip(measured["real"][1:], measured["bare"][1:], strict=True)
     ]
-    return {name: median(pair[name] for pair in pairs) for name in pairs[0]} | {"pairs": pairs}
+    medians = {name: median(pair[name] for pair in pairs) for name in pairs[0]}
+    return medians | {"cpu_us_per_draw": 1e6 * draw_cpu_s, "pairs": pairs}
 
 
 def _dials(measured: dict[str, Any], links: int) -> dict[str, Any]:

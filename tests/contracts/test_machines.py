@@ -17,10 +17,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from p2pdp.core import messages
-from p2pdp.core.events import Excluded, Machine, Received, Started, Woken, tell
+from p2pdp.core.events import Excluded, Hop, Machine, Received, Started, Woken, tell
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer
 from p2pdp.core.spec import Spec
-from p2pdp.core.step import Message, Step
+from p2pdp.core.step import Custody, Message, Send, Step
 from p2pdp.core.values import LinearForm
 from p2pdp.files.data import load_data
 from p2pdp.files.spec import load_spec
@@ -28,6 +28,7 @@ from p2pdp.protocols import names
 from p2pdp.protocols.contract import Estimate, Start
 from p2pdp.protocols.participant import Participant
 from p2pdp.protocols.run_plan import RunPlan, plan_run
+from p2pdp.protocols.walking import VALUE_MAX
 from p2pdp.tasks.inputs import Inputs, SymbolicInputs
 from p2pdp.tasks.reports import NAME_BYTES, SEAL_BYTES, ReportInputs
 from p2pdp.wire.codec import pack_message, pack_value, unpack_message
@@ -219,6 +220,62 @@ def test_late_and_spurious_wakes_are_harmless(bench: Bench) -> None:
     woken = [step for machine in restless.machines.values() for step in machine.woken]  # type: ignore[attr-defined]
     assert woken
     assert not any(step.sends or step.releases or step.outputs for step in woken)
+
+
+class Hopping:
+    """A machine that hops where it can, and that others try to make hop where it must not."""
+
+    def __init__(self, bench: Bench, user: Peer, machine: Machine) -> None:
+        self._bench = bench
+        self._user = user
+        self._machine = machine
+        self._hop: Hop | None = getattr(machine, "hop", None)
+        self.hops = 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._machine, name)
+
+    def receive(self, sender: Peer, message: Message, now_s: float, draws: Any) -> Step:
+        if self._hop is None or message.type != messages.TOKEN or type(message.value) is not int:
+            return self._machine.receive(sender, message, now_s, draws)
+        (item, step), value = message.fields, message.value
+        last, most = self._bench.plan.steps, VALUE_MAX
+        wrong = [(sender, item, 0, value), (sender, item, last, value), (sender, item, step, most + 1)]
+        wrong += [
+            (sender, -1, step, value),
+            (sender, self._bench.plan.tokens, step, value),
+            (sender, item, 5, -most - 1),
+        ]
+        before = len(draws.drawn), len(draws.chosen)
+        assert not any(self._hop(*token, draws) for token in wrong)
+        assert (len(draws.drawn), len(draws.chosen)) == before
+        moved = self._hop(sender, item, step, value, draws)
+        if moved is None:
+            assert (len(draws.drawn), len(draws.chosen)) == before
+            return self._machine.receive(sender, message, now_s, draws)
+        self.hops += 1
+        assert self._hop(sender, item, step, value, draws) is None, "it was here already"
+        to, after = moved
+        custody = None if to == self._user else Custody(item, step + 1)
+        return Step(sends=(Send(to, Message(messages.TOKEN, (item, step + 1), after), custody),))
+
+
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_a_hop_is_what_receive_would_have_done(bench: Bench, wrapped: bool) -> None:
+    plain, hopping = bench.world(wrapped=wrapped), bench.world(wrapped=wrapped)
+    hopping.machines = {user: Hopping(bench, user, machine) for user, machine in hopping.machines.items()}
+    for world in (plain, hopping):
+        world.run()
+    said = [[flat(step._replace(releases=())) for step in world.steps] for world in (plain, hopping)]
+    assert said[0] == said[1]
+    hops = sum(machine.hops for machine in hopping.machines.values())  # type: ignore[attr-defined]
+    assert (hops > 0) == (bench.run.spec.run.protocol == "walk.sum" and bench.plan.order != "ring")
+    for user in range(bench.run.n):  # and it knows as much of it
+        after = [
+            flat(tell(world.machines[user], Excluded((user + 1) % bench.run.n), 9.0, SeededDraws(0)))
+            for world in (plain, hopping)
+        ]
+        assert after[0] == after[1]
 
 
 def test_messages_survive_the_wire_and_pass_the_check(bench: Bench) -> None:

@@ -5,11 +5,12 @@ from hypothesis import strategies as st
 
 from p2pdp.core.step import Custody, Fault
 from p2pdp.crypto.entropy import SeededEntropy
-from p2pdp.host import link as links
-from p2pdp.host.control import heed_control
+from p2pdp.host import payloads
+from p2pdp.host.control import heed_unusual
 from p2pdp.host.custody import Guardian
 from p2pdp.host.effects import Timing
-from p2pdp.host.link import Hello, Payload
+from p2pdp.host.link import Hello
+from p2pdp.host.payloads import Payload
 from p2pdp.host.peers import Peers
 from tests.host.toys import PingPong, Toys, consistent, opened, seat
 
@@ -26,7 +27,7 @@ def said(peers: Peers) -> list[Payload]:
 
 
 def control(flags: int, hello: Hello | None = None) -> Payload:
-    return Payload(links.CONTROL | flags, 0, 0, b"", b"", [], hello.packed() if hello else [])
+    return Payload(payloads.CONTROL | flags, 0, 0, b"", b"", [], hello.packed() if hello else [])
 
 
 def test_what_is_not_acknowledged_is_sent_again_on_request() -> None:
@@ -34,7 +35,7 @@ def test_what_is_not_acknowledged_is_sent_again_on_request() -> None:
     for number in range(3):
         peers.send(1, b"message", bytes([number]), 1.0)
     first = said(peers)
-    heed_control(peers, peers.link(1), control(links.RESEND), 2.0)
+    heed_unusual(peers, peers.link(1), control(payloads.RESEND), 2.0)
     assert said(peers) == first
 
 
@@ -44,14 +45,14 @@ def test_a_poke_is_answered_with_all_that_has_settled() -> None:
     peers.guardian.passed(Custody(4, 3), 2, 1, 1.0)
     peers.guardian.acknowledged(2, 1)
     for _ in range(2):
-        heed_control(peers, peers.link(1), control(links.POKE), 2.0)
+        heed_unusual(peers, peers.link(1), control(payloads.POKE), 2.0)
         assert [payload.settled for payload in said(peers)] == [[[4, 2]]]
     assert peers.link(1).settled == {}
 
 
 def test_a_hello_that_is_none_is_a_fault_and_changes_nothing() -> None:
     peers = peers_of(0)
-    heed_control(peers, peers.link(1), Payload(links.CONTROL, 0, 0, b"", b"", [], ["received"]), 2.0)
+    heed_unusual(peers, peers.link(1), Payload(payloads.CONTROL, 0, 0, b"", b"", [], ["received"]), 2.0)
     assert (peers.faults, peers.frames) == ([Fault("malformed", 1)], [])
 
 
@@ -61,19 +62,19 @@ def test_who_seems_to_have_forgotten_is_asked_and_only_its_answer_is_believed() 
     peers.link(1).acknowledge_up_to(1)
     said(peers)
     empty = theirs.link(0).hello()
-    heed_control(peers, peers.link(1), control(0, empty), 2.0)
+    heed_unusual(peers, peers.link(1), control(0, empty), 2.0)
     (question,) = said(peers)
     asked = Hello.unpacked(question.hello).question
     assert asked
     for _ in range(3):  # however often it comes, and whatever it answers
-        heed_control(peers, peers.link(1), control(0, empty), 3.0)
-        heed_control(peers, peers.link(1), control(0, theirs.link(0).hello(answer=b"another")), 3.0)
+        heed_unusual(peers, peers.link(1), control(0, empty), 3.0)
+        heed_unusual(peers, peers.link(1), control(0, theirs.link(0).hello(answer=b"another")), 3.0)
     assert (peers.faults, said(peers)) == ([], [])
-    heed_control(peers, peers.link(1), control(0, theirs.link(0).hello(answer=asked)), 4.0)
+    heed_unusual(peers, peers.link(1), control(0, theirs.link(0).hello(answer=asked)), 4.0)
     assert peers.faults == [Fault("peer_rolled_back", 1)]
     assert said(peers) == []
     assert not peers.rolled_back
-    heed_control(peers, peers.link(1), control(0, theirs.link(0).hello(answer=asked)), 5.0)
+    heed_unusual(peers, peers.link(1), control(0, theirs.link(0).hello(answer=asked)), 5.0)
     assert peers.faults == [Fault("peer_rolled_back", 1)], "an answer counts once"
 
 
@@ -115,16 +116,16 @@ def test_a_restart_waits_for_answers_and_not_for_old_words() -> None:
     asked = Hello.unpacked(said(peers)[0].hello).question
     theirs = peers_of(1).link(0)
     for old in (theirs.hello(), theirs.hello(b"question"), theirs.hello(b"question", b"another")):
-        heed_control(peers, peers.link(1), control(0, old), 2.0)
+        heed_unusual(peers, peers.link(1), control(0, old), 2.0)
         assert (peers.expected_hellos, peers.fresh) == ({1}, False)
     assert {Hello.unpacked(payload.hello).question for payload in said(peers)} == {asked}, "it is asked once"
-    heed_control(peers, peers.link(1), control(0, theirs.hello(answer=asked)), 2.0)
+    heed_unusual(peers, peers.link(1), control(0, theirs.hello(answer=asked)), 2.0)
     assert (peers.expected_hellos, peers.fresh) == (set(), True)
 
 
 def test_who_is_shown_to_have_forgotten_says_so_and_stops() -> None:
     peers = peers_of(0)
     ahead = Hello(5, bytes(16), 0, bytes(16), 0)
-    heed_control(peers, peers.link(1), control(0, ahead), 2.0)
+    heed_unusual(peers, peers.link(1), control(0, ahead), 2.0)
     assert peers.rolled_back
     assert [bool(payload.hello) for payload in said(peers)] == [True]

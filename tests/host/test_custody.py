@@ -118,7 +118,7 @@ def test_hops_that_gather_come_to_the_same_as_if_each_were_told_at_once(
     gathered, direct = Guardian(), Guardian()
     for step, (item, sender, to, what) in enumerate(events):
         taken, given_on = Custody(item, 2 * step), Custody(item, 2 * step + 1)
-        gathered.hop((taken, sender, given_on, to, step, float(step)))
+        gathered.hops.append((taken, sender, given_on, to, step, float(step)))
         direct.received(taken, sender)
         direct.passed(given_on, to, step, float(step))
         for guardian in (gathered, direct):

@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 from p2pdp.core.step import Custody
 from p2pdp.host.custody import Guardian
 from p2pdp.host.dues import Dues
-from p2pdp.host.link import REPORTED_MAX, Link
+from p2pdp.host.link import Link
+from p2pdp.host.payloads import REPORTED_MAX
 
 ME = 9
 

@@ -16,16 +16,17 @@ from p2pdp.core.ids import Peer
 from p2pdp.core.messages import TOKEN
 from p2pdp.core.step import NOTHING, Custody, Fault, Message, Output, Send, Step
 from p2pdp.host.effects import Effects
-from p2pdp.host.host import Check
+from p2pdp.host.forms import Check
 from p2pdp.host.lane import Lane
+from p2pdp.host.link import Link
 from p2pdp.ledger.journal import VIEW
 from p2pdp.wire.codec import INT_MAX
 from tests.host.toys import Quiet, Toys, UniqueDraws
 
 NOISE = Mechanism("gaussian", 4.0)
 USUAL = (
-    "token", "token", "token", "to itself", "two", "woken", "published", "fault", "another type", "vector", "no value",
-    "no custody", "refused", "large",
+    "token", "token", "token", "to itself", "stays", "two", "woken", "published", "fault", "another type", "vector",
+    "no value", "no custody", "refused", "large",
 )  # fmt: skip
 
 
@@ -40,12 +41,21 @@ class Passer(Quiet):
         return self._send(self.me, 0, 0, draws)
 
     def receive(self, sender: Peer, message: Message, now_s: float, draws: Draws) -> Step:
-        self.told.append((sender, message, now_s))
+        self.told.append((sender, message))
         if len(message.fields) != 2:
             return NOTHING
         item, step = message.fields
         value = message.value if isinstance(message.value, int) else 0
         return self._send(item, step, value % 1000, draws)
+
+    def hop(self, sender: Peer, item: int, step: int, value: int, draws: Draws) -> tuple[Peer, int] | None:
+        """As `receive`, where that sends a token and no more."""
+        message = Message(TOKEN, (item, step), value)
+        if step >= len(self.script) or self.script[step] not in ("token", "stays", "large") or picky(message):
+            return None
+        self.told.append((sender, message))
+        (send,) = self._send(item, step, value % 1000, draws).sends
+        return send.to, send.message.value
 
     def _send(self, item: int, step: int, value: int, draws: Draws) -> Step:
         if step >= len(self.script):
@@ -53,9 +63,10 @@ class Passer(Quiet):
         how = self.script[step]
         value = value + draws.noise(NOISE, ())
         to = self.me if how == "to itself" else (self.me + 1 + draws.choice(self.n - 1)) % self.n
+        to = self.me if how == "stays" else to
         carried: Any = {"vector": [value, value], "no value": None, "large": INT_MAX - value % 9}.get(how, value)
         message = Message("another" if how == "another type" else TOKEN, (item, step + 1), carried)
-        custody = None if how in ("no custody", "to itself") else Custody(item, step + 1)
+        custody = None if how == "no custody" or to == self.me else Custody(item, step + 1)
         send = Send(to, message, custody)
         return Step(
             sends=(send, Send(to, Message("aside", (step,)))) if how == "two" else (send,),
@@ -117,10 +128,10 @@ def test_the_lane_is_taken_where_nothing_is_out_of_the_ordinary() -> None:
     taken: list[bool] = []
     take = Lane.take
 
-    def watched(self: Lane, *arguments: Any) -> Effects | None:
-        effects = take(self, *arguments)
-        taken.append(effects is not None)
-        return effects
+    def watched(self: Lane, *arguments: Any) -> Effects | Link | None:
+        found = take(self, *arguments)
+        taken.append(isinstance(found, Effects))
+        return found
 
     with patch.object(Lane, "take", watched):
         log, disks, *_ = lived(["token"] * 40, 3, [])

@@ -5,12 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from p2pdp.crypto.channel import padding_bytes
-from p2pdp.host import link as links
-from p2pdp.host.link import CONTROL, DATA, POKE, RESEND, Hello, Link, Verdict, parse_payload, running_digest
+from p2pdp.host.link import Hello, Link, Verdict, digest_after
 from p2pdp.host.peers import QUESTION_BYTES
-from p2pdp.wire.codec import CodecError, pack
+from p2pdp.wire.codec import CodecError
 from p2pdp.wire.padding import FRAME_SIZES
-from tests.vectors.known import cuts
 
 MESSAGES = [(bytes([number]), bytes([number] * number)) for number in range(8)]
 
@@ -42,7 +40,7 @@ def test_both_ends_have_the_same_running_digest() -> None:
 
 @given(st.binary(max_size=5), st.binary(max_size=5), st.binary(max_size=5), st.binary(max_size=5))
 def test_a_digest_knows_where_a_message_ends(first: bytes, value: bytes, second: bytes, other: bytes) -> None:
-    same = running_digest(bytes(16), first, value) == running_digest(bytes(16), second, other)
+    same = digest_after(bytes(16), [(first, value)]) == digest_after(bytes(16), [(second, other)])
     assert same == ((first, value) == (second, other))
 
 
@@ -61,45 +59,6 @@ def test_nobody_can_acknowledge_what_was_not_sent() -> None:
     assert len(link.waiting) == 5
 
 
-def test_a_payload_comes_back_whole() -> None:
-    link, _ = sender_and_receiver(2, 0, 0)
-    link.took(b"a", b"b")
-    payload = parse_payload(link.data(link.waiting[1]))
-    assert (payload.flags, payload.number, payload.acknowledged) == (DATA, 2, 1)
-    assert (payload.message, payload.value) == MESSAGES[1]
-    link.settled[7] = 3
-    control = parse_payload(link.control(RESEND | POKE, hello(link)))
-    assert (control.flags, control.number, control.acknowledged) == (CONTROL | RESEND | POKE, 0, 1)
-    assert control.settled == [[7, 3]]
-    assert Hello.unpacked(control.hello) == hello(link)
-
-
-def test_reports_go_along_with_a_message_as_far_as_there_is_room() -> None:
-    link = Link(1)
-    item = link.push(b"message", b"value")
-    link.settled = {9: 4, 2**64 - 1: 1, 3: 2**64 - 1}
-    payload = parse_payload(link.data_with_reports(item, 1 + 2 * 16))
-    assert (payload.flags, payload.number, payload.message, payload.value) == (DATA, 1, b"message", b"value")
-    assert [tuple(entry) for entry in payload.settled] == [(3, 2**64 - 1), (9, 4)]
-    assert link.settled == {2**64 - 1: 1}
-    for room_bytes in (-5, 0, 16):
-        assert link.data_with_reports(item, room_bytes) == link.data(item)
-    assert link.settled == {2**64 - 1: 1}
-
-
-def test_a_cut_payload_with_reports_is_malformed_or_a_shorter_value() -> None:
-    link = Link(1)
-    item = link.push(b"message", b"value")
-    link.settled = {9: 4, 3: 2}
-    whole = link.data_with_reports(item, 100)
-    for cut in cuts(whole):
-        if len(cut) < len(whole) - len(b"value"):
-            with pytest.raises(CodecError):
-                parse_payload(cut)
-        else:
-            assert parse_payload(cut).message == b"message"
-
-
 @given(st.lists(st.tuples(st.binary(max_size=9), st.binary(max_size=9)), max_size=40), st.data())
 def test_digests_are_the_same_whenever_they_are_asked_for(
     messages: list[tuple[bytes, bytes]], data: st.DataObject
@@ -108,54 +67,12 @@ def test_digests_are_the_same_whenever_they_are_asked_for(
     for message, value in messages:
         mine.push(message, value)
         theirs.took(message, value)
-        digest = running_digest(digest, message, value)
+        digest = digest_after(digest, [(message, value)])
         if data.draw(st.booleans()):
             assert mine.sent_digest == theirs.received_digest == digest
         if data.draw(st.booleans()):
             assert mine.acknowledge_up_to(data.draw(st.integers(0, mine.sent)))
     assert mine.sent_digest == theirs.received_digest == digest
-
-
-def test_a_cut_payload_is_malformed_or_a_shorter_value() -> None:
-    link = Link(1)
-    item = link.push(b"message", b"value")
-    for cut in cuts(link.data(item)):
-        if len(cut) < links.DATA_HEAD.size + len(b"message"):
-            with pytest.raises(CodecError):
-                parse_payload(cut)
-        else:
-            assert parse_payload(cut).message == b"message"
-    for cut in cuts(link.control(POKE, hello(link))):
-        with pytest.raises(CodecError):
-            parse_payload(cut)
-
-
-@pytest.mark.parametrize("flags", [0, DATA | CONTROL, DATA | RESEND, DATA | POKE, RESEND, POKE, 16, CONTROL | 128, 255])
-def test_flags_that_no_host_sets_are_malformed(flags: int) -> None:
-    for tail in (pack([[], []]), bytes(4), b""):
-        with pytest.raises(CodecError):
-            parse_payload(links._HEAD.pack(flags, 0, 0) + tail)
-
-
-def test_data_has_a_number_and_control_has_none() -> None:
-    with pytest.raises(CodecError):
-        parse_payload(links.DATA_HEAD.pack(DATA, 0, 0, 0))
-    with pytest.raises(CodecError):
-        parse_payload(links._HEAD.pack(CONTROL, 1, 0) + pack([[], []]))
-
-
-@pytest.mark.parametrize("control", [None, 3, [], [[]], [[], [], []], [3, []], "ab", [b"", []]])
-def test_a_control_body_of_another_form_is_malformed(control: object) -> None:
-    with pytest.raises(CodecError):
-        parse_payload(links._HEAD.pack(CONTROL, 0, 0) + pack(control))
-
-
-@given(st.binary(max_size=60))
-def test_any_bytes_are_a_payload_or_malformed(data: bytes) -> None:
-    try:
-        parse_payload(data)
-    except CodecError:
-        return
 
 
 @pytest.mark.parametrize(
@@ -280,11 +197,11 @@ def test_what_is_remembered_of_the_past_is_bounded() -> None:
     link = Link(0)
     for number in range(1000):
         link.took(bytes([number % 256]), b"")
-    assert 32 <= len(link._recent) < 64
+    assert 32 <= len(link.recent) < 64
     assert link.repeats(1, bytes([0]), b"") is None
     assert link.repeats(1000, bytes([999 % 256]), b"") is True
     link.took(b"", bytes(1000))
-    assert len(link._recent) == 1, "a long one is not kept beside others"
+    assert len(link.recent) == 1, "a long one is not kept beside others"
     assert link.repeats(1000, bytes([999 % 256]), b"") is None
     assert link.repeats(1001, b"", bytes(1000)) is True
 

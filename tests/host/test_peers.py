@@ -10,11 +10,12 @@ from p2pdp.core.ids import BOOTSTRAP, CURATOR
 from p2pdp.core.step import Custody, Fault, Message, Send, Step
 from p2pdp.crypto.entropy import SeededEntropy
 from p2pdp.crypto.roster import Entries, Roster, sign_entry
-from p2pdp.host import link as links
+from p2pdp.host import payloads
 from p2pdp.host.custody import Guardian
 from p2pdp.host.effects import Timing
-from p2pdp.host.link import Link, parse_payload
+from p2pdp.host.link import Link
 from p2pdp.host.notes import NOTES_MAX
+from p2pdp.host.payloads import parse_payload
 from p2pdp.host.peers import BURST_MAX, Arrival, Peers
 from p2pdp.host.seat import Seat
 from p2pdp.wire.codec import pack, pack_message
@@ -91,7 +92,7 @@ def test_a_gap_asks_once_for_a_resend_and_takes_nothing() -> None:
     assert all(give(theirs, frame) is None for frame in frames[1:])
     assert kinds(theirs) == ["gap"]
     (request,) = out(theirs)
-    assert opened(1, 0, request).flags == links.CONTROL | links.RESEND
+    assert opened(1, 0, request).flags == payloads.CONTROL | payloads.RESEND
     arrive(mine, request, 1.0)
     again = out(mine)
     assert [give(theirs, frame) is not None for frame in again] == [True] * 50
@@ -129,7 +130,7 @@ def test_numbers_far_ahead_and_far_behind_change_nothing() -> None:
     _, theirs, frames = exchange(1)
     give(theirs, frames[0])
     for number in (3, 1 << 40, (1 << 64) - 1):
-        payload = links.DATA_HEAD.pack(links.DATA, number, 0, len(HELLO)) + HELLO
+        payload = payloads.DATA_HEAD.pack(payloads.DATA, number, 0, len(HELLO)) + HELLO
         assert give(theirs, forged(0, 1, payload)) is None
     assert theirs.link(0).received == 1
     assert kinds(theirs) == ["gap"]
@@ -147,7 +148,7 @@ def test_an_acknowledgement_waits_for_the_tick() -> None:
     assert out(theirs) == []
     theirs.tick(2.0)
     (frame,) = out(theirs)  # one, cumulative
-    assert (opened(1, 0, frame).flags, opened(1, 0, frame).acknowledged) == (links.CONTROL, 2)
+    assert (opened(1, 0, frame).flags, opened(1, 0, frame).acknowledged) == (payloads.CONTROL, 2)
     arrive(mine, frame, 2.1)
     assert not mine.link(1).waiting
     theirs.tick(9.0)
@@ -296,7 +297,7 @@ def test_an_excluded_peer_is_refused_and_gets_no_answer() -> None:
     toys.give(1, forged(BOOTSTRAP, 1, order))
     toys.flight.clear()
     assert refused(toys, honest_frame()) == "excluded_peer"
-    assert refused(toys, forged(0, 1, Link(1).control(links.POKE | links.RESEND))) == "excluded_peer"
+    assert refused(toys, forged(0, 1, Link(1).control(payloads.POKE | payloads.RESEND))) == "excluded_peer"
     toys.carry(1, toys.hosts[1].connected(0, 5.0))
     toys.run(100.0)
     assert [frame for receiver, frame in toys.flight if receiver == 0] == []
@@ -353,7 +354,7 @@ def test_a_signed_key_that_gives_no_secret_is_a_fault_in_both_directions() -> No
 )
 def test_malformed_control_of_a_true_peer_is_one_fault_that_names_it(control: object) -> None:
     toys = quiet()
-    frame = forged(0, 1, links._HEAD.pack(links.CONTROL, 0, 0) + pack(control))
+    frame = forged(0, 1, payloads.HEAD.pack(payloads.CONTROL, 0, 0) + pack(control))
     assert refused(toys, frame) == "malformed"
     assert toys.faults(1) == [Fault("malformed", 0)]
 
@@ -448,7 +449,7 @@ def test_while_silent_nothing_is_taken_or_sent() -> None:
     theirs.resume(2.0)
     data, control = out(theirs)
     assert is_data(opened(1, 0, data))
-    assert opened(1, 0, control).flags == links.CONTROL | links.RESEND  # what was passed over is asked for at once
+    assert opened(1, 0, control).flags == payloads.CONTROL | payloads.RESEND
     out(mine)
     arrive(mine, control, 2.0)
     (again,) = out(mine)

@@ -19,10 +19,10 @@ from p2pdp.crypto.channel import Channel
 from p2pdp.crypto.entropy import SeededEntropy
 from p2pdp.crypto.identity import Identity, RunKey
 from p2pdp.crypto.roster import Roster, sign_entry, sign_roster
-from p2pdp.host import link as links
+from p2pdp.host import payloads
 from p2pdp.host.effects import Effects
 from p2pdp.host.host import Host
-from p2pdp.host.link import Payload, parse_payload
+from p2pdp.host.payloads import Payload, parse_payload
 from p2pdp.host.seat import Seat
 from p2pdp.ledger import records
 from p2pdp.ledger.journal import PRIVATE, VIEW, Journal
@@ -77,7 +77,7 @@ def opened(sender: Peer, receiver: Peer, frame: bytes, n: int = 2) -> Payload:
 
 
 def is_data(payload: Payload) -> bool:
-    return payload.flags == links.DATA
+    return payload.flags == payloads.DATA
 
 
 class UniqueDraws:

@@ -3,6 +3,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from p2pdp.core import messages
 from p2pdp.core.draws import Draws
@@ -171,16 +173,48 @@ def test_receipts_are_the_highest_step_of_each_item_received_from_the_one_who_is
     assert participant.excluded(4, 2.0, DRAWS).sends == (answer(4, [[0, 9], [1, 1], [5, 2]], []),)
 
 
-def test_what_gathers_is_bounded_and_nothing_of_it_is_lost() -> None:
-    participant, inner = pair()
-    for step in range(1, 400):
-        pass_on(participant, inner, token(step, step % 3), 1 + step % 2, send(5 + step % 2, step + 1, step % 3))
-        assert len(participant._came) < 64
-        assert len(participant._went) < 64
-    expected = answer(1, [[0, 396], [1, 394], [2, 398]], [])
+class Passer(Inner):
+    def hop(self, _sender: Peer, _item: int, _step: int, value: int, _draws: Draws) -> tuple[Peer, int] | None:
+        return (value, -value) if value else None
+
+
+@settings(max_examples=20)
+@given(st.data())
+def test_what_gathers_is_bounded_and_nothing_of_it_is_lost(data: st.DataObject) -> None:
+    inner = Passer()
+    participant = Participant(ME, inner)
+    for step in range(1, 600):
+        item, sender, to = step % 3, 1 + step % 2, 5 + step % 2
+        if data.draw(st.booleans()):
+            pass_on(participant, inner, token(step, item), sender, send(to, step + 1, item))
+        else:
+            assert participant.hop is not None
+            assert participant.hop(sender, item, step, to, DRAWS) == (to, -to)
+        assert len(participant._hops) < 64
+    expected = answer(1, [[0, 594], [1, 598], [2, 596]], [])
     assert told(participant, BOOTSTRAP, out(1)).sends == (expected,)
-    claims = [[item, step + 1] for item, step in ((0, 399), (1, 397), (2, 398)) if step % 2]
+    claims = [[item, step + 1] for item, step in ((0, 597), (1, 598), (2, 599)) if step % 2]
     assert told(participant, BOOTSTRAP, out(6)).sends == (answer(6, [], claims),)
+
+
+def test_of_a_hop_that_was_none_nothing_is_known() -> None:
+    participant = Participant(ME, Passer())
+    assert participant.hop is not None
+    assert participant.hop(4, 0, 3, 0, DRAWS) is None
+    assert told(participant, BOOTSTRAP, out(4)).sends == (answer(4, [], []),)
+    assert participant.hop(2, 0, 3, 5, DRAWS) is None, "once somebody is out, nothing is as usual"
+
+
+def test_what_a_hop_leaves_here_is_claimed_by_nobody() -> None:
+    participant = Participant(ME, Passer())
+    assert participant.hop is not None
+    assert participant.hop(4, 0, 3, 6, DRAWS) == (6, -6)
+    assert participant.hop(4, 1, 3, ME, DRAWS) == (ME, -ME)
+    assert told(participant, BOOTSTRAP, out(6)).sends == (answer(6, [], [[0, 4]]),)
+
+
+def test_whose_machine_does_not_hop_does_not_either() -> None:
+    assert pair()[0].hop is None
 
 
 def test_claims_are_the_items_last_passed_to_anybody_who_is_out() -> None:

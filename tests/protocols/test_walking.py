@@ -504,7 +504,7 @@ def test_a_lost_token_is_sent_elsewhere_with_the_same_value_and_no_new_noise() -
     lose(world)
     (_, first), (_, second) = (sent for sent in world.sends if sent[1].message.fields == (0, 2))
     assert (first.to, second.to) == (2, 3)  # the third of those who are left: users 0, 1 and 3
-    assert second.message is first.message
+    assert second.message == first.message
     assert second.custody == Custody(0, 2)
     assert [options for options, _ in draws.chosen] == [4, 3, 3]
     assert [visit.user for visit in one_token(world.visits)] == [0, 3, 0]
