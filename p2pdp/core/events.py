@@ -6,7 +6,7 @@ so an event means the same thing to each of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -60,13 +60,22 @@ class Machine(Protocol):
     def finished(self) -> bool: ...
 
 
-Hop = Callable[[Peer, int, int, int, Draws], tuple[Peer, int] | None]
-"""What a machine may have besides, as its `hop`, since a walk does little else: the usual step of a token in one piece.
+Hop = tuple[Peer, int, int, Peer]
+"""From whom a token came, its item, at which step, and to whom it went, which may be back to oneself."""
 
-Given sender, item, step and value of a token, it does what `receive` would do, draws once of each stream, and tells to
-whom the token goes next and its value there, at the step after this one. If `receive` would do anything else, or the
-message would have been refused before, it does nothing and gives None.
-"""
+
+class Passer(Protocol):
+    """What a machine may offer besides, since a walk does little else: the usual step of a token in one piece."""
+
+    def hop(self, sender: Peer, item: int, step: int, value: int, draws: Draws) -> tuple[Peer, int] | None:
+        """Does what `receive` would do with a user's token, drawing once of each stream.
+
+        Tells to whom the token goes next and its value there, at the step after this one. If `receive` would do
+        anything else, or the message would have been refused before, it does nothing and gives None.
+        """
+
+    def hopped(self, hops: Iterable[Hop]) -> None:
+        """Tells of hops, in order, what the next one need not know: before anything else is asked of the machine."""
 
 
 def tell(machine: Machine, event: Event, now_s: float, draws: Draws) -> Step:

@@ -67,14 +67,24 @@ class _Pool:
 class RecordedDraws:
     """`core.draws.Draws` over a journal: recorded values in a replay, the sampler's otherwise."""
 
-    def __init__(self, journal: Journal, sampler: Sampler, entropy: Entropy, toss: Toss = _alone) -> None:
-        """`toss` tells from a round and the probability of an edge whom this peer meets."""
+    def __init__(
+        self,
+        journal: Journal,
+        sampler: Sampler,
+        entropy: Entropy,
+        toss: Toss = _alone,
+        on_used_up: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`toss` tells from a round and the probability of an edge whom this peer meets.
+
+        `on_used_up` is called when the next draw of a kind may take its time, for which `prepare` is.
+        """
         self._journal = journal
         self._sampler = sampler
         self._entropy = entropy
         self._toss = toss
         self._number = 0
-        self.used_up = False  # a pool is: the next draw of its kind may take its time
+        self._on_used_up = on_used_up
         self._open: dict[tuple[Mechanism, Shape], _Pool] = {}
         self._last: _Pool | None = None  # that was drawn from
 
@@ -92,7 +102,7 @@ class RecordedDraws:
         pool.left = left - 1
         journal.bodies.append((DRAWN, number, *pool.terms, offset))
         if left == 1:
-            self.used_up = True
+            self._on_used_up()
         return pool.values[offset]
 
     def choice(self, options: int) -> int:

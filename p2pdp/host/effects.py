@@ -7,6 +7,7 @@ from typing import NamedTuple, Protocol
 
 from p2pdp.core.ids import Peer
 from p2pdp.core.step import Fault, Output
+from p2pdp.ledger.journal import VIEW
 
 
 class Entropy(Protocol):
@@ -34,6 +35,15 @@ class Effects(NamedTuple):
 
     def __repr__(self) -> str:
         return f"Effects({len(self.writes)} writes, {len(self.frames)} frames)"
+
+
+Passage = tuple[bytes, Peer, bytes, float | None]
+"""The effects of a token's usual step: what to append to the view, then the frame for whom, and when to be woken."""
+
+
+def effects_of(passage: Passage) -> Effects:
+    entry, to, frame, wake_at_s = passage
+    return Effects(((VIEW, entry),), ((to, frame),), wake_at_s)
 
 
 @dataclass(frozen=True, slots=True)

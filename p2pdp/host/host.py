@@ -18,22 +18,23 @@ from p2pdp.core import messages
 from p2pdp.core.draws import Sampler
 from p2pdp.core.events import Event, Machine, Received, Started, Woken, tell
 from p2pdp.core.ids import CURATOR, Peer
-from p2pdp.core.step import Fault, Message, Output, Send, Step
+from p2pdp.core.step import Fault, Message, Send, Step
 from p2pdp.host.closing import Ending
 from p2pdp.host.custody import Guardian
 from p2pdp.host.draws import RecordedDraws
-from p2pdp.host.effects import Effects, Entropy, Timing
+from p2pdp.host.effects import Effects, Entropy, Passage, Timing, effects_of
 from p2pdp.host.forms import Check, heed, heed_after_close, read_message
 from p2pdp.host.lane import Lane
 from p2pdp.host.meetings import Meetings
 from p2pdp.host.notes import Notes
+from p2pdp.host.outbox import Outbox
 from p2pdp.host.payloads import Arrival
 from p2pdp.host.peers import Peers
 from p2pdp.host.restart import prepare, run_again
 from p2pdp.host.seat import Seat
 from p2pdp.ledger.journal import VIEW, Journal
-from p2pdp.ledger.records import CLOSED, OPENED, OWN, PUBLISHED, RECEIVED, SALT_BYTES, SENT, STARTED, WOKEN
-from p2pdp.wire.codec import pack_message, pack_value
+from p2pdp.ledger.records import CLOSED, OPENED, OWN, RECEIVED, SALT_BYTES, STARTED, WOKEN
+from p2pdp.wire.codec import pack_message
 
 
 class Host:
@@ -59,15 +60,15 @@ class Host:
         self._timing, self._check = timing or Timing(), check
         self._guardian = Guardian()
         self._peers = Peers(seat, entropy, self._timing, self._guardian)
-        self._draws = RecordedDraws(journal, sampler, entropy, Meetings(seat, self._peers.channel).toss)
-        self._lane = Lane(seat.me, machine, journal, self._peers, self._draws, entropy, self._carry, self._effects)
-        self._ending = Ending(journal, seat, self._peers, skeleton)
-        self._outputs: list[Output] = []
+        meetings = Meetings(seat, self._peers.channel)
+        self._draws = RecordedDraws(journal, sampler, entropy, meetings.toss, self._want_idle)
         self._notes = Notes(journal, entropy)
+        self._outbox = Outbox(seat.me, journal, self._peers, self._notes, entropy)
+        self._lane = Lane(seat.me, machine, journal, self._peers, self._draws, entropy)
+        self._ending = Ending(journal, seat, self._peers, skeleton)
         self._machine_wake_at_s: float | None = None
         self._machine_sleeps_until_s = 0.0
         self._rejoin_by_s: float | None = None
-        self._replayed: dict[Peer, int] = {}
         self.fault_counts = self._notes.counts
         self.wants_idle = False  # for `idle`, when there is nothing else to do
         self.over = False  # its process need not go on
@@ -90,14 +91,20 @@ class Host:
         return self._effects(now_s)
 
     def frame(self, data: bytes, now_s: float) -> Effects:
+        passage = self.passage(data, now_s)
+        return self.unusual(data, now_s) if passage is None else effects_of(passage)
+
+    def passage(self, data: bytes, now_s: float) -> Passage | None:
+        """The common case of `frame` with as little ado as possible; or None, and it is `unusual`."""
         lane = self._lane
-        taken = lane.take(data, now_s) if lane.clear else None
-        if isinstance(taken, Effects):
-            self.wants_idle = self._draws.used_up
-            return taken
-        lane.catch_up()
-        link = taken or self._peers.open(data)
-        if link is not None:
+        return lane.take(data, now_s) if lane.clear else None
+
+    def unusual(self, data: bytes, now_s: float) -> Effects:
+        """Any frame, also one that was no passage just now."""
+        left = self._lane.left()
+        if isinstance(left, Step):
+            self._carry(left, now_s)
+        elif (link := left or self._peers.open(data)) is not None:
             self._take(self._peers.read(link, now_s), now_s)
         if self._peers.silent and not self._peers.expected_hellos:
             self._rejoin(now_s)
@@ -132,10 +139,13 @@ class Host:
 
     def idle(self, now_s: float, *, at_rest: bool = False) -> Effects:
         """Nothing to do at the moment: draw what is used up; and at rest, when that lasts: one pool ahead."""
-        self._draws.used_up = False
+        self.wants_idle = False
         if self._lives:
             self._draws.prepare(ahead=at_rest)
         return self._effects(now_s)
+
+    def _want_idle(self) -> None:
+        self.wants_idle = True
 
     @property
     def wants_rest(self) -> bool:
@@ -212,43 +222,16 @@ class Host:
         me, told = self._seat.me, deque[Received]()
         while sends or told:
             for _, message, _ in sends:
-                value = pack_value(message.value)
-                self._journal.append(OWN, (now_s, pack_message(message)), value, self._salt_for(value))
+                self._outbox.to_itself(message, now_s)
                 told.append(Received(me, message))
             event = told.popleft()
             heed(self._peers, self._seat, me, event.message, now_s)
             sends = self._carry_out(tell(self._machine, event, now_s, self._draws), now_s)
 
     def _carry_out(self, step: Step, now_s: float) -> list[Send]:
-        """Carries out a step; what it sends to the machine itself is given back, to be told next."""
-        for output in step.outputs:
-            value = pack_value(output.value)
-            self._journal.append(PUBLISHED, (pack_message(Message(*output)),), value, self._salt_for(value))
-            self._outputs.append(output)
-        for send in step.sends:
-            if send.to != self._seat.me:
-                self._send(send, now_s)
-        for fault in step.faults:
-            self._notes.add(fault, again=self._journal.replaying)
         if step.wake_at_s is not None:
             self._machine_wake_at_s = step.wake_at_s
-        return [send for send in step.sends if send.to == self._seat.me]
-
-    def _send(self, send: Send, now_s: float) -> None:
-        to, message, custody = send
-        packed, value = pack_message(message), pack_value(message.value)
-        again = self._journal.replaying
-        part = self._journal.append(SENT, (to, packed), value, self._salt_for(value))
-        if again:  # its link counted it when the ledger was read
-            number = self._replayed[to] = self._replayed.get(to, 0) + 1
-        else:
-            number = self._peers.send(to, packed, part, now_s)
-            self._peers.messages_sent += 1
-        if custody is not None:
-            self._guardian.passed(custody, to, number, now_s)
-
-    def _salt_for(self, value: bytes) -> bytes:
-        return self._entropy.salt() if value and not self._journal.replaying else b""
+        return self._outbox.carry_out(step, now_s)
 
     def _watch(self, now_s: float) -> None:
         """Pokes peers that hold what we guard; complains of those that stay silent."""
@@ -273,13 +256,11 @@ class Host:
     def _effects(self, now_s: float) -> Effects:
         peers = self._peers
         self._notes.take(peers.faults)
-        frames, outputs = peers.frames, self._outputs
-        peers.frames, self._outputs = [], []
-        faults, writes = self._notes.take_new(), tuple(self._journal.take_writes())
-        self.wants_idle = self._draws.used_up
+        frames, peers.frames = tuple(peers.frames), []
+        writes, faults = tuple(self._journal.take_writes()), self._notes.take_new()
         self.over = peers.rolled_back or (self._journal.closed and self.done)
-        self._lane.clear = self._machine_wake_at_s is None and self._lives
-        return tuple.__new__(Effects, (writes, tuple(frames), self._wake_at_s(now_s), tuple(outputs), faults))
+        self._lane.clear = self._lane.useful and self._machine_wake_at_s is None and self._lives
+        return Effects(writes, frames, self._wake_at_s(now_s), self._outbox.take_outputs(), faults)
 
     def _machine_wake(self) -> float | None:
         """When the machine wants to be woken; after a restart only once its peers had time to answer."""

@@ -13,27 +13,27 @@ Tests run both and compare every byte.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Final
+from struct import error as StructError  # noqa: N812
+from typing import Final, cast
 
 import msgpack
 
 from p2pdp.core.draws import Draws
-from p2pdp.core.events import Hop, Machine
+from p2pdp.core.events import Machine, Passer
 from p2pdp.core.ids import Peer
 from p2pdp.core.messages import TOKEN
 from p2pdp.core.step import Custody, Message, Send, Step
-from p2pdp.crypto.channel import ChannelError, padding_bytes
+from p2pdp.crypto.channel import padding_bytes
 from p2pdp.host.custody import HOPS_MAX
-from p2pdp.host.effects import Effects, Entropy
+from p2pdp.host.effects import Entropy, Passage
 from p2pdp.host.link import GATHERED_MAX, Link, Waiting
 from p2pdp.host.payloads import DATA, DATA_HEAD, DATA_HEAD_BYTES, SETTLED, reports
 from p2pdp.host.peers import Peers
-from p2pdp.ledger.journal import VIEW, Journal
+from p2pdp.ledger.journal import Journal
 from p2pdp.ledger.messages import packed_type
 from p2pdp.ledger.records import RECEIVED, SALT_BYTES, SENT
 from p2pdp.wire.codec import TAG_INT, TAGGED_INT, CodecError, pack_public
-from p2pdp.wire.frames import BOXED_HEADER, BOXED_START, FRAME_HEADER_BYTES
+from p2pdp.wire.frames import BOXED_HEADER, BOXED_START
 from p2pdp.wire.padding import FRAME_SIZES
 
 _new: Final = tuple.__new__  # see `link.py`
@@ -50,141 +50,145 @@ _head, _read_head = DATA_HEAD.pack, DATA_HEAD.unpack_from
 _pack_int, _read_int = TAGGED_INT.pack, TAGGED_INT.unpack_from
 
 Reports = list[tuple[int, int]]
-# Of a message that came: when, by which link, up to what and about what its sender told us more, itself with its
-# value part, item and step.
-_Came = tuple[float, Link, int, Reports, bytes, bytes, int, int]
-# And of the one that went: by which link, its number, itself with its value part, whether nothing more is to be told.
+# Of a message that came: when, by which link, up to what and about what its sender told us more, itself with its value
+# part, item and step. Of the one that went: by which link, its number, itself with its value part, and whether nothing
+# more is to be told to its receiver.
 _Hop = tuple[float, Link, int, Reports, bytes, bytes, int, int, Link, int, bytes, bytes, bool]
+
+
+def _never(_sender: Peer, _item: int, _step: int, _value: int, _draws: Draws) -> None:
+    """Of a machine that offers nothing of the kind."""
 
 
 class Lane:
     __slots__ = (
-        "_carry", "_chain", "_draws", "_effects", "_hop", "_hops", "_journal", "_me", "_peers", "_salt_and_nonce",
-        "_up_to_date", "_wake_at_s", "clear",
+        "_chain", "_draws", "_hop", "_hops", "_journal", "_left", "_machine", "_me", "_peers",
+        "_salt_and_nonce", "_up_to_date", "_wake_at_s", "clear", "useful",
     )  # fmt: skip
 
     def __init__(
-        self,
-        me: Peer,
-        machine: Machine,
-        journal: Journal,
-        peers: Peers,
-        draws: Draws,
-        entropy: Entropy,
-        carry: Callable[[Step, float], None],
-        effects: Callable[[float], Effects],
+        self, me: Peer, machine: Machine, journal: Journal, peers: Peers, draws: Draws, entropy: Entropy
     ) -> None:
-        """`carry` is the long way of what a machine answers, and `effects` gives what came of it."""
         self._me = me
-        self._hop: Hop | None = getattr(machine, "hop", None)
+        self.useful = hasattr(machine, "hop")
+        self._machine = cast("Passer", machine)
+        self._hop = getattr(machine, "hop", _never)
         self._journal = journal
         self._chain = journal.view
         self._peers = peers
         self._draws = draws
         self._salt_and_nonce = entropy.salt_and_nonce
-        self._carry = carry
-        self._effects = effects
         self.clear = False
+        self._left: Link | Step | None = None
         self._hops: list[_Hop] = []
         self._up_to_date = True  # nothing was taken since somebody else saw to the peers
         self._wake_at_s: float | None = None  # for as long as only hops are taken
 
-    def take(self, frame: bytes, now_s: float) -> Effects | Link | None:  # noqa: C901  (see above)
-        """What came of it; or else the link of an authentic frame, with `Peers.content` set; or else None."""
-        hop = self._hop
-        if hop is None or len(frame) != _FRAME_BYTES:
+    def take(self, frame: bytes, now_s: float) -> Passage | None:
+        """What came of it; or None, and `left` tells the rest. Then `Peers.content` is set if it was opened."""
+        if len(frame) != _FRAME_BYTES:
             return None
-        start, sender = _read_outer(frame)
         peers = self._peers
+        start, sender = _read_outer(frame)
         way = peers.ways.get(sender)
         if way is None or start != BOXED_START:
             return None
         link, channel = way
-        try:
-            content = peers.content = channel.open(frame[FRAME_HEADER_BYTES:])
-        except ChannelError:
+        content = channel.open_smallest(frame)
+        if content is None:
             return None
-        peers.proved, peers.fresh = sender, False
-        if len(content) < DATA_HEAD_BYTES:
-            return link
-        flags, number, acknowledged, length = _read_head(content)
-        start, settled = DATA_HEAD_BYTES, _NONE
         try:
-            if flags != DATA:
-                if flags != _DATA_SETTLED:
-                    return link
-                start, settled = reports(content)
-            end = start + length
-            packed, part = content[start:end], content[end:]
+            flags, number, acknowledged, length = _read_head(content)
+            at, settled = DATA_HEAD_BYTES, _NONE
+            if flags == _DATA_SETTLED:
+                at, settled = reports(content)
+            elif flags != DATA:
+                return self._leave(link, content)
+            packed, part = content[at : at + length], content[at + length :]
             if (
-                len(part) != _PART_BYTES or length > _TOKEN_BYTES_MAX or not packed.startswith(_TOKEN)
-                or number != link.received + 1 or acknowledged > link.sent
+                number != link.received + 1 or acknowledged > link.sent or len(part) != _PART_BYTES
+                or length > _TOKEN_BYTES_MAX or not packed.startswith(_TOKEN)
             ):  # fmt: skip
-                return link
+                return self._leave(link, content)
             item, step = _unpack(packed[_FIELDS_AT:])
-        except (CodecError, ValueError):
-            return link
+        except (CodecError, ValueError, StructError):
+            return self._leave(link, content)
         tag, value = _read_int(part, SALT_BYTES)
         if tag != TAG_INT or not type(item) is type(step) is int:
-            return link
+            return self._leave(link, content)
         journal = self._journal
-        bodies, parts = journal.bodies, journal.parts
-        bodies.append((RECEIVED, now_s, sender, packed))
-        parts[0] = part
-        moved = hop(sender, item, step, value, self._draws)
+        journal.bodies.append((RECEIVED, now_s, sender, packed))
+        journal.parts[0] = part
+        moved = self._hop(sender, item, step, value, self._draws)
         if moved is None:
-            bodies.clear()
-            parts.clear()
-            return link
-        peers.fresh = True
+            journal.bodies.clear()
+            journal.parts.clear()
+            return self._leave(link, content)
         link.received = number
-        return self._pass_on(moved, (now_s, link, acknowledged, settled, packed, part, item, step))
-
-    def _pass_on(self, moved: tuple[Peer, int], came: _Came) -> Effects:
-        """Sends on what came."""
+        peers.proved = sender
+        peers.fresh = True
         to, value = moved
+        return self._pass_on(to, value, now_s, link, acknowledged, settled, packed, part, item, step)
+
+    def _leave(self, link: Link, content: bytes) -> Passage | None:
+        """The frame is somebody else's, who need not open it again."""
+        peers = self._peers
+        peers.content, peers.proved, peers.fresh = content, link.peer, False
+        self._left = link
+        return None
+
+    def _pass_on(
+        self, to: Peer, value: int, now_s: float, link: Link, acknowledged: int, settled: Reports, packed: bytes,
+        part: bytes, item: int, step: int,
+    ) -> Passage | None:  # fmt: skip
+        """Sends on what came."""
         peers, journal = self._peers, self._journal
         way = peers.ways.get(to)
         if way is None or journal.writes:  # the latter if a pool was drawn for it
-            return self._long(moved, came)
+            self._take_in(now_s, link, acknowledged, settled, packed, part)
+            self._peers.guardian.received(Custody(item, step), link.peer)
+            self._machine.hopped([(link.peer, item, step, to)])
+            custody = None if to == self._me else Custody(item, step + 1)
+            self._left = Step(sends=(Send(to, Message(TOKEN, (item, step + 1), value), custody),))
+            return None
         onward, channel = way
-        _, _, _, _, _, part_before, item, step = came
-        bodies, parts = journal.bodies, journal.parts
-        packed = pack_public((TOKEN, (item, step + 1)))
+        bodies = journal.bodies
+        after = pack_public((TOKEN, (item, step + 1)))
         salt, nonce = self._salt_and_nonce()
-        part = salt + _pack_int(TAG_INT, value)
-        bodies.append((SENT, to, packed))
-        entry = self._chain.passage(bodies, part_before, part)
+        passed = salt + _pack_int(TAG_INT, value)
+        bodies.append((SENT, to, after))
+        entry = self._chain.passage(bodies, part, passed)
         bodies.clear()
-        parts.clear()
+        journal.parts.clear()
         number = onward.sent = onward.sent + 1
         if onward.settled:
-            room_bytes = padding_bytes(DATA_HEAD_BYTES + len(packed) + len(part))
-            payload = onward.data_with_reports(Waiting(number, packed, part), room_bytes)
+            room_bytes = padding_bytes(DATA_HEAD_BYTES + len(after) + len(passed))
+            payload = onward.data_with_reports(Waiting(number, after, passed), room_bytes)
         else:
-            payload = _head(DATA, number, onward.received, len(packed)) + packed + part
+            payload = _head(DATA, number, onward.received, len(after)) + after + passed
         frame = peers.frame_header + channel.seal(payload, nonce)
-        hops = self._hops
-        hops.append((*came, onward, number, packed, part, not onward.settled))
+        told, hops = not onward.settled, self._hops
+        hops.append((now_s, link, acknowledged, settled, packed, part, item, step, onward, number, after, passed, told))
         if self._up_to_date or len(hops) >= HOPS_MAX:
             self._tell()
-        return _new(Effects, (((VIEW, entry),), ((to, frame),), self._wake_at_s, (), ()))
+        return entry, to, frame, self._wake_at_s
 
-    def _long(self, moved: tuple[Peer, int], came: _Came) -> Effects:
-        """The message was taken, but what the machine answered goes the long way."""
-        to, value = moved
-        now_s, link, acknowledged, settled, packed, part, item, step = came
-        peers = self._peers
+    def _take_in(
+        self, now_s: float, link: Link, acknowledged: int, settled: Reports, packed: bytes, part: bytes
+    ) -> None:
+        """As `Peers.read` and `Peers.took`, for who counted it already."""
         self.catch_up()
         link.last_heard_s = now_s
         if acknowledged > link.acknowledged or settled:
-            peers.learn(link, acknowledged, settled, now_s)
+            self._peers.learn(link, acknowledged, settled, now_s)
         link.remember(packed, part)
-        peers.owe(link, now_s)
-        peers.guardian.received(Custody(item, step), link.peer)
-        custody = None if to == self._me else Custody(item, step + 1)
-        self._carry(Step(sends=(Send(to, Message(TOKEN, (item, step + 1), value), custody),)), now_s)
-        return self._effects(now_s)
+        self._peers.owe(link, now_s)
+
+    def left(self) -> Link | Step | None:
+        """What is to be done about a frame that was no passage: its link, or what the machine wants that has it."""
+        self.catch_up()
+        left, self._left = self._left, None
+        return left
 
     def catch_up(self) -> None:
         """Tells what was gathered; and of the next hop at once, since what it makes due may be due sooner."""
@@ -192,28 +196,36 @@ class Lane:
             self._tell()
         self._up_to_date = True
 
-    def _tell(self) -> None:
-        """As if each hop had been told at once. What the first makes due is due before what later ones do."""
+    def _tell(self) -> None:  # noqa: C901  (in one piece, as above)
+        """As if each hop had been told at once. Once there is something due, a later hop makes nothing due before."""
         peers, hops = self._peers, self._hops
         dues, guardian, resend_s = peers.dues, peers.guardian, peers.resend_s
         since_s = dues.since_s
         for now_s, link, acknowledged, settled, packed, part, item, step, onward, number, after, passed, told in hops:
             sender, to = link.peer, onward.peer
             link.last_heard_s = now_s
-            if acknowledged > link.acknowledged or settled:
+            if settled or (acknowledged > link.acknowledged and dues.report_at_s is None):
                 peers.learn(link, acknowledged, settled, now_s)
+            elif acknowledged > link.acknowledged:
+                link.acknowledge_up_to(acknowledged)
+                if link.waiting:
+                    link.resend_at_s = now_s + resend_s
+                dues.progressed.add(sender)
             recent = link.recent
             recent.append((packed, part))
             if len(recent) >= GATHERED_MAX:
                 link.forget()
-            if sender not in since_s:
-                dues.owe(sender, now_s)
+            if not since_s or dues.report_at_s is None:
+                peers.owe(link, now_s)
+            elif sender not in since_s:
+                since_s[sender] = now_s
             onward.waiting.append(_new(Waiting, (number, after, passed)))
             if onward.resend_at_s is None:
                 onward.resend_at_s = now_s + resend_s
             if told:
                 since_s.pop(to, None)
             guardian.hops.append(((item, step), sender, (item, step + 1), to, number, now_s))
+        self._machine.hopped([(hop[1].peer, hop[6], hop[7], hop[8].peer) for hop in hops])
         peers.waiting.update([hop[8].peer for hop in hops])
         peers.messages_sent += len(hops)
         if peers.check_at_s is None:

@@ -57,6 +57,7 @@ KIND_NAMES: Final = (
 EVENT_KINDS: Final = frozenset({STARTED, RECEIVED, OWN, WOKEN})
 
 _hash: Final = partial(blake2b, digest_size=HASH_BYTES)
+_new_hash: Final = _hash().copy
 NO_VALUE_DIGEST: Final = _hash(b"").digest()
 _NO_VALUE: Final = (b"",)
 FIRST_PREVIOUS: Final = bytes(HASH_BYTES)
@@ -109,8 +110,11 @@ class Chain:
         """The same where the first record has this value part, the last one this, and those between have none."""
         head, count, between = self.head, self.count, len(records) - 2
         public: bytes = pack((FORMAT_VERSION, count, *records))
-        hashed = head + public + _hash(first).digest() + NO_VALUE_DIGEST * between + _hash(last).digest()
-        self.head = _hash(hashed).digest()
+        of_first, of_last, whole = _new_hash(), _new_hash(), _new_hash()  # a copy takes no arguments to be sorted out
+        of_first.update(first)
+        of_last.update(last)
+        whole.update(head + public + of_first.digest() + NO_VALUE_DIGEST * between + of_last.digest())
+        self.head = whole.digest()
         self.count = count + between + 2
         stored: bytes = pack((head, public, first, *(_NO_VALUE * between), last))
         return stored

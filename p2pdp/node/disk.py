@@ -9,7 +9,6 @@ owes: after an error nothing more is appended, or a torn record would not be the
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
@@ -55,15 +54,17 @@ class Disk:
 
     def append(self, writes: tuple[tuple[str, bytes], ...]) -> None:
         """Writes in order; neighbours that go to the same file go there together."""
-        name = ""
+        for name, neighbours in groupby(writes, key=itemgetter(0)):
+            self.write(name, b"".join([data for _, data in neighbours]))
+
+    def write(self, name: str, data: bytes) -> None:
         try:
-            for name, data in writes if len(writes) == 1 else _together(writes):
-                descriptor = self._descriptors[name]
-                written = os.write(descriptor, data)
-                while written < len(data):
-                    written += os.write(descriptor, memoryview(data)[written:])
-                if self._power:
-                    os.fdatasync(descriptor)
+            descriptor = self._descriptors[name]
+            written = os.write(descriptor, data)
+            while written < len(data):
+                written += os.write(descriptor, memoryview(data)[written:])
+            if self._power:
+                os.fdatasync(descriptor)
         except OSError as error:
             raise NotReady(f"{self._folder / name}.ledger: {error.strerror}") from None
 
@@ -74,11 +75,6 @@ class Disk:
         for descriptor in self._descriptors.values():
             os.close(descriptor)
         self._descriptors.clear()
-
-
-def _together(writes: tuple[tuple[str, bytes], ...]) -> Iterator[tuple[str, bytes]]:
-    for name, neighbours in groupby(writes, key=itemgetter(0)):
-        yield name, b"".join([data for _, data in neighbours])
 
 
 def is_closed(folder: Path) -> bool:

@@ -3,11 +3,11 @@
 Wraps a protocol's machine and is a machine itself. It keeps, per item, what decides whether an item
 is lost when somebody is gone (design section 5): the highest step at which each peer passed it to
 us, and to whom we passed it last. Both follow from recorded events alone, so a restart knows them.
-They are asked for when somebody is gone, so of a token's usual steps it is gathered until then, or until it is much.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 from p2pdp.core import messages
@@ -15,14 +15,9 @@ from p2pdp.core.draws import Draws
 from p2pdp.core.events import Hop, Machine
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer
 from p2pdp.core.messages import custody_of
-from p2pdp.core.step import NOTHING, Custody, Fault, Message, Send, Step
+from p2pdp.core.step import NOTHING, Fault, Message, Send, Step
 
-_GATHERED_MAX: Final = 64
 _FOR_THE_MACHINE: Final = frozenset({messages.GO, messages.BEGIN, messages.LOST, messages.ACTIVATIONS})
-
-
-def _none(_sender: Peer, _item: int, _step: int, _value: int, _draws: Draws) -> None:
-    """Of a machine that has no usual step."""
 
 
 class Participant:
@@ -31,10 +26,9 @@ class Participant:
         self._machine = machine
         self._received_at: dict[Peer, dict[int, int]] = {}  # sender -> item -> highest step
         self._passed: dict[int, tuple[Peer, int]] = {}  # item -> last receiver and its step
-        self._hops: list[tuple[Peer, int, int, Peer]] = []  # in neither of these yet: sender, item, step, receiver
-        self._usual_step: Hop = getattr(machine, "hop", _none)
-        self.hop: Hop | None = None if self._usual_step is _none else self._hop
         self._out: set[Peer] = set()
+        if hasattr(machine, "hop"):
+            self.hop = machine.hop  # what is to be known of it, `hopped` tells
         self.result: Message | None = None
         self.excluded_myself = False
 
@@ -57,19 +51,20 @@ class Participant:
             return Step(faults=(Fault("excluded_peer", sender),))
         custody = custody_of(message)
         if custody is not None and sender != self._me:
-            self._catch_up()
-            self._came(sender, custody)
+            self.hopped(((sender, *custody, self._me),))
         return self._noted(self._machine.receive(sender, message, now_s, draws))
 
-    def _hop(self, sender: Peer, item: int, step: int, value: int, draws: Draws) -> tuple[Peer, int] | None:
-        """See `core.events.Hop`."""
-        moved = None if self._out else self._usual_step(sender, item, step, value, draws)
-        if moved is not None:
-            hops = self._hops
-            hops.append((sender, item, step, moved[0]))
-            if len(hops) >= _GATHERED_MAX:
-                self._catch_up()
-        return moved
+    def hopped(self, hops: Iterable[Hop]) -> None:
+        """See `core.events.Passer`."""
+        received_at, passed, me = self._received_at, self._passed, self._me
+        for sender, item, step, to in hops:
+            steps = received_at.get(sender)
+            if steps is None:
+                steps = received_at[sender] = {}
+            if steps.get(item, step) <= step:
+                steps[item] = step
+            if to != me:
+                passed[item] = (to, step + 1)
 
     def _from_role(self, sender: Peer, message: Message, now_s: float, draws: Draws) -> Step | None:
         """None for what is the machine's."""
@@ -91,7 +86,6 @@ class Participant:
             return NOTHING
         self._out.add(peer)
         step = self._noted(self._machine.excluded(peer, now_s, draws))
-        self._catch_up()
         receipts = sorted([item, at] for item, at in self._received_at.get(peer, {}).items())
         claims = sorted([item, at] for item, (to, at) in self._passed.items() if to in self._out)
         answer = Send(BOOTSTRAP, Message(messages.SEEN, (peer, receipts, claims)))
@@ -109,18 +103,5 @@ class Participant:
     def _noted(self, step: Step) -> Step:
         for to, _, custody in step.sends:
             if custody is not None and to != self._me:
-                self._catch_up()
                 self._passed[custody.item] = (to, custody.step)
         return step
-
-    def _came(self, sender: Peer, custody: Custody) -> None:
-        item, step = custody
-        steps = self._received_at.setdefault(sender, {})
-        steps[item] = max(step, steps.get(item, step))
-
-    def _catch_up(self) -> None:
-        for sender, item, step, to in self._hops:
-            self._came(sender, Custody(item, step))
-            if to != self._me:
-                self._passed[item] = (to, step + 1)
-        self._hops.clear()

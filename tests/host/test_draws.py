@@ -1,13 +1,15 @@
 from __future__ import annotations
 
+import math
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from p2pdp.core.draws import Mechanism
 from p2pdp.crypto.entropy import SeededEntropy
-from p2pdp.host.draws import POOL_MAX, RecordedDraws
+from p2pdp.host.draws import AHEAD_NUMBERS_MAX, POOL_MAX, RecordedDraws
 from p2pdp.ledger import records
 from p2pdp.ledger.journal import PRIVATE, VIEW, Journal
 from p2pdp.ledger.records import CHOSEN, DRAWN, POOL, SALT_BYTES, Record
@@ -147,6 +149,56 @@ def test_choices_are_recorded_and_repeated() -> None:
     assert [record.body for record in disk.records(VIEW, CHOSEN)] == [[3, first[0]], [1, 0], [1000, first[2]]]
     _, draws, _ = disk.again()
     assert [draws.choice(options) for options in (3, 1, 1000)] == first
+
+
+def test_at_rest_as_much_is_laid_in_as_was_drawn_one_pool_at_a_time() -> None:
+    disk, journal, draws, sampler = fresh()
+    for _ in range(127):
+        draws.noise(GAUSSIAN, ())
+    drawn = len(sampler.drawn)
+    draws.prepare(ahead=True)
+    assert not draws.lack, "half a pool is no reason to draw one"
+    for _ in range(129):
+        draws.noise(GAUSSIAN, ())
+    assert len(sampler.drawn) == drawn + 256
+    while draws.lack:
+        before = len(sampler.drawn)
+        draws.prepare(ahead=True)
+        assert len(sampler.drawn) <= before + 2 * POOL_MAX
+    laid_in = len(sampler.drawn)
+    draws.prepare(ahead=True)
+    assert len(sampler.drawn) == laid_in <= 2 * 256 + POOL_MAX
+    values = [draws.noise(GAUSSIAN, ()) for _ in range(laid_in - 256)]
+    assert len(sampler.drawn) == laid_in, "what was laid in is used first"
+    disk.store(journal)
+    pools = disk.pools()
+    names = [(record.body[-2], record.body[-1]) for record in disk.records(VIEW, DRAWN)]
+    assert [pools[pool][offset] for pool, offset in names][256:] == values
+    assert len(set(names)) == len(names)
+
+
+@pytest.mark.parametrize(("shape", "pool"), [((), 128), ((100,), 10), ((5000,), 1)])
+def test_what_is_laid_in_is_bounded(shape: tuple[int, ...], pool: int) -> None:
+    _, _, draws, sampler = fresh()
+    for _ in range(10_000):
+        draws.noise(GAUSSIAN, shape)
+    used = len(sampler.drawn)
+    while draws.lack:
+        before = len(sampler.drawn)
+        draws.prepare(ahead=True)
+        assert len(sampler.drawn) - before <= 2 * pool
+    assert (len(sampler.drawn) - used) * math.prod(shape) <= AHEAD_NUMBERS_MAX
+
+
+def test_who_ran_out_says_so() -> None:
+    said: list[int] = []
+    disk = Disk()
+    journal = Journal()
+    draws = RecordedDraws(journal, UniqueDraws(), ENTROPY, on_used_up=lambda: said.append(1))
+    for _ in range(7):
+        draws.noise(GAUSSIAN, ())
+    disk.store(journal)
+    assert len(said) == len(disk.pools()) == 3
 
 
 def test_used_up_pools_are_freed() -> None:

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from itertools import count
 from typing import Any
 from unittest.mock import patch
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from p2pdp.core.draws import Draws, Mechanism
+from p2pdp.core.events import Hop
 from p2pdp.core.ids import Peer
 from p2pdp.core.messages import TOKEN
 from p2pdp.core.step import NOTHING, Custody, Fault, Message, Output, Send, Step
-from p2pdp.host.effects import Effects
+from p2pdp.host.effects import Passage
 from p2pdp.host.forms import Check
 from p2pdp.host.lane import Lane
-from p2pdp.host.link import Link
 from p2pdp.ledger.journal import VIEW
 from p2pdp.wire.codec import INT_MAX
 from tests.host.toys import Quiet, Toys, UniqueDraws
@@ -36,6 +37,8 @@ class Passer(Quiet):
     def __init__(self, me: Peer, n: int, script: list[str]) -> None:
         super().__init__()
         self.me, self.n, self.script = me, n, script
+        self.made: list[Hop] = []  # hops, as they were made
+        self.hops: list[Hop] = []  # and as they were told
 
     def start(self, now_s: float, draws: Draws) -> Step:
         return self._send(self.me, 0, 0, draws)
@@ -55,7 +58,11 @@ class Passer(Quiet):
             return None
         self.told.append((sender, message))
         (send,) = self._send(item, step, value % 1000, draws).sends
+        self.made.append((sender, item, step, send.to))
         return send.to, send.message.value
+
+    def hopped(self, hops: Iterable[Hop]) -> None:
+        self.hops += hops
 
     def _send(self, item: int, step: int, value: int, draws: Draws) -> Step:
         if step >= len(self.script):
@@ -110,6 +117,7 @@ def lived(script: list[str], n: int, chances: list[int], check: Check = lambda _
     toys.run(toys.now_s + 90.0)
     told = [toys.machines[peer].told for peer in range(n)]
     hosts = [(toys.hosts[peer].fault_counts, toys.hosts[peer].messages_sent) for peer in range(n)]
+    assert all(toys.machines[peer].hops == toys.machines[peer].made for peer in range(n))
     return toys.log, toys.disks, told, hosts, [toys.hosts[peer].proved for peer in range(n)]
 
 
@@ -124,13 +132,21 @@ def test_both_ways_leave_the_same_bytes(script: list[str], n: int, chances: list
     assert lived(script, n, chances, picky) == expected
 
 
+@pytest.mark.parametrize("n", [2, 3])
+def test_what_gathers_over_many_hops_is_the_same_too(n: int) -> None:
+    script = ["token"] * 300  # several times what is gathered at most
+    with long_way():
+        expected = lived(script, n, [])
+    assert lived(script, n, []) == expected
+
+
 def test_the_lane_is_taken_where_nothing_is_out_of_the_ordinary() -> None:
     taken: list[bool] = []
     take = Lane.take
 
-    def watched(self: Lane, *arguments: Any) -> Effects | Link | None:
+    def watched(self: Lane, *arguments: Any) -> Passage | None:
         found = take(self, *arguments)
-        taken.append(isinstance(found, Effects))
+        taken.append(found is not None)
         return found
 
     with patch.object(Lane, "take", watched):

@@ -9,13 +9,13 @@ from typing import Any, cast
 import pytest
 
 from p2pdp.core.errors import NotReady
-from p2pdp.host.effects import Effects
+from p2pdp.host.effects import Effects, Passage
 from p2pdp.host.host import Host
 from p2pdp.ledger.journal import VIEW
 from p2pdp.ledger.records import LEDGER_MAGIC
 from p2pdp.node.clock import Clock
 from p2pdp.node.disk import Disk
-from p2pdp.node.shell import TOTALS_FILE, HostShell
+from p2pdp.node.shell import QUIET_S, TOTALS_FILE, HostShell
 from p2pdp.wire.frames import Kind
 
 
@@ -26,8 +26,10 @@ class Toy:
         self.calls: list[str] = []
         self.effects = Effects()
         self.error: Exception | None = None
+        self.usual: Passage | None = None
         self.proved: tuple[int | None, bool] = (3, True)
         self.done = self.stopped = self.wants_idle = False
+        self.lacks = 0  # pools that it would lay in
         self.fault_counts = {"gap": 2}
 
     def _call(self, name: str) -> Effects:
@@ -39,7 +41,10 @@ class Toy:
     def begin(self, _now_s: float) -> Effects:
         return self._call("begin")
 
-    def frame(self, _data: bytes, _now_s: float) -> Effects:
+    def passage(self, _data: bytes, _now_s: float) -> Passage | None:
+        return self.usual
+
+    def unusual(self, _data: bytes, _now_s: float) -> Effects:
         return self._call("frame")
 
     def connected(self, peer: int, _now_s: float) -> Effects:
@@ -48,9 +53,14 @@ class Toy:
     def wake(self, _now_s: float) -> Effects:
         return self._call("wake")
 
-    def idle(self, _now_s: float) -> Effects:
+    def idle(self, _now_s: float, *, at_rest: bool = False) -> Effects:
         self.wants_idle = False
-        return self._call("idle")
+        self.lacks -= at_rest
+        return self._call("rest" if at_rest else "idle")
+
+    @property
+    def wants_rest(self) -> bool:
+        return self.lacks > 0
 
     @property
     def over(self) -> bool:
@@ -121,6 +131,57 @@ async def test_a_frame_goes_to_the_host_and_its_origin_to_whom_it_proved(tmp_pat
     toy.proved = None, False
     shell.arrived("somebody", BOXED)
     assert wire.proved == [("somebody", 3)]
+    shell.stop()
+
+
+async def test_a_passage_is_written_before_it_is_sent_on_and_asks_for_no_more(tmp_path: Path) -> None:
+    shell, wire, toy = with_host(tmp_path)
+    toy.usual = b"entry", 7, b"onward", None
+    toy.wants_idle = True
+    shell.arrived("known", BOXED)
+    assert wire.sent == [(7, b"onward", b"entry")]
+    assert (toy.calls, shell.bytes_sent) == (["begin"], len(b"onward"))
+    await asyncio.sleep(0)
+    assert toy.calls == ["begin", "idle"]
+    shell.arrived("somebody", BOXED)
+    assert toy.calls == ["begin", "idle", "frame"], "a stranger's is never taken for one"
+    shell.stop()
+
+
+async def test_who_has_been_quiet_draws_ahead_one_thing_at_a_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits: list[float] = []
+    acts: list[Callable[[], None]] = []
+
+    def call_later(wait_s: float, safely: Callable[..., None], act: Callable[[], None]) -> Any:
+        waits.append(wait_s)
+        acts.append(lambda: safely(act))
+        return asyncio.get_running_loop().call_at(0.0, lambda: None)
+
+    shell, _, toy = with_host(tmp_path)
+    monkeypatch.setattr(asyncio.get_running_loop(), "call_later", call_later)
+    toy.lacks, toy.wants_idle = 2, True
+    shell.carry_out(Effects())
+    await asyncio.sleep(0)
+    assert (toy.calls, waits) == (["begin", "idle"], [QUIET_S])
+    shell.carry_out(Effects(frames=((1, b"frame"),)))
+    acts.pop()()
+    assert (toy.calls, waits) == (["begin", "idle"], [QUIET_S, QUIET_S]), "something was sent meanwhile"
+    acts.pop()()
+    assert (toy.calls, waits[2:]) == (["begin", "idle", "rest"], [0.0]), "and what arrived comes first"
+    acts.pop()()
+    assert (toy.calls, toy.lacks, acts) == (["begin", "idle", "rest", "rest"], 0, [])
+    shell.stop()
+
+
+async def test_a_passage_sets_the_time_to_wake(tmp_path: Path) -> None:
+    shell, _, toy = with_host(tmp_path)
+    toy.usual = b"entry", 7, b"onward", 0.0
+    shell.arrived("known", BOXED)
+    toy.effects, toy.done = Effects(), True
+    await asyncio.wait_for(shell.ended, 5.0)
+    assert toy.calls[-1] == "wake"
     shell.stop()
 
 

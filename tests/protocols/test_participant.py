@@ -178,43 +178,37 @@ class Passer(Inner):
         return (value, -value) if value else None
 
 
-@settings(max_examples=20)
-@given(st.data())
-def test_what_gathers_is_bounded_and_nothing_of_it_is_lost(data: st.DataObject) -> None:
+def test_a_hop_is_the_machines_and_what_it_means_for_others_is_told_later() -> None:
     inner = Passer()
     participant = Participant(ME, inner)
-    for step in range(1, 600):
+    assert participant.hop == inner.hop
+    assert not hasattr(pair()[0], "hop"), "whose machine does not hop does not either"
+
+
+@settings(max_examples=20)
+@given(st.data())
+def test_hops_are_known_as_if_they_had_been_messages(data: st.DataObject) -> None:
+    inner = Inner()
+    participant, hops = Participant(ME, inner), []
+    for step in range(1, 60):
         item, sender, to = step % 3, 1 + step % 2, 5 + step % 2
         if data.draw(st.booleans()):
+            participant.hopped(hops)
+            hops.clear()
             pass_on(participant, inner, token(step, item), sender, send(to, step + 1, item))
         else:
-            assert participant.hop is not None
-            assert participant.hop(sender, item, step, to, DRAWS) == (to, -to)
-        assert len(participant._hops) < 64
-    expected = answer(1, [[0, 594], [1, 598], [2, 596]], [])
+            hops.append((sender, item, step, to))
+    participant.hopped(hops)
+    expected = answer(1, [[0, 54], [1, 58], [2, 56]], [])
     assert told(participant, BOOTSTRAP, out(1)).sends == (expected,)
-    claims = [[item, step + 1] for item, step in ((0, 597), (1, 598), (2, 599)) if step % 2]
+    claims = [[item, step + 1] for item, step in ((0, 57), (1, 58), (2, 59)) if step % 2]
     assert told(participant, BOOTSTRAP, out(6)).sends == (answer(6, [], claims),)
-
-
-def test_of_a_hop_that_was_none_nothing_is_known() -> None:
-    participant = Participant(ME, Passer())
-    assert participant.hop is not None
-    assert participant.hop(4, 0, 3, 0, DRAWS) is None
-    assert told(participant, BOOTSTRAP, out(4)).sends == (answer(4, [], []),)
-    assert participant.hop(2, 0, 3, 5, DRAWS) is None, "once somebody is out, nothing is as usual"
 
 
 def test_what_a_hop_leaves_here_is_claimed_by_nobody() -> None:
     participant = Participant(ME, Passer())
-    assert participant.hop is not None
-    assert participant.hop(4, 0, 3, 6, DRAWS) == (6, -6)
-    assert participant.hop(4, 1, 3, ME, DRAWS) == (ME, -ME)
+    participant.hopped([(4, 0, 3, 6), (4, 1, 3, ME)])
     assert told(participant, BOOTSTRAP, out(6)).sends == (answer(6, [], [[0, 4]]),)
-
-
-def test_whose_machine_does_not_hop_does_not_either() -> None:
-    assert pair()[0].hop is None
 
 
 def test_claims_are_the_items_last_passed_to_anybody_who_is_out() -> None:
