@@ -81,6 +81,7 @@ def user_host(
         check=partial(run.protocol.check, run.plan),
         facts=(len(values), neighbours),
         skeleton=skeleton,
+        expected=run.plan.draws_expected,
     )
 
 

@@ -8,7 +8,7 @@ Coins that a pair tosses together come from what the two share, and are recorded
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from p2pdp.core.ids import Peer
@@ -29,6 +29,8 @@ class Mechanism(NamedTuple):
 
 
 Shape = tuple[int, ...]
+Expected = Mapping[tuple[Mechanism, Shape], int]
+"""About how many draws of each kind somebody will make."""
 
 
 class Draws(Protocol):

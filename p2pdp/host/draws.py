@@ -5,8 +5,8 @@ times as much alone. A pool is in the private ledger before any of it is used; t
 and offset at use. Pools grow with use, so a peer that draws once draws one value. After a restart
 what is left of pools is dropped: what was drawn but never used tells nobody anything.
 
-A peer that has nothing to do lays in pools ahead, one after another so that a message never waits for more than
-one: as much as it has drawn so far, since whoever has drawn so much may well do so again, within bounds.
+A peer that has nothing to do lays in pools of what it is expected to draw, one after another so that a message never
+waits for more than one, and within bounds.
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Callable
+from types import MappingProxyType
 from typing import Any, Final
 
-from p2pdp.core.draws import Mechanism, Sampler, Shape
+from p2pdp.core.draws import Expected, Mechanism, Sampler, Shape
 from p2pdp.core.ids import Peer
 from p2pdp.host.effects import Entropy
 from p2pdp.ledger.journal import Journal
@@ -25,6 +26,7 @@ from p2pdp.ledger.records import CHOSEN, DRAWN
 POOL_MAX: Final = 128
 POOL_NUMBERS_MAX: Final = 1024  # in all draws of a pool together, some ten milliseconds' work
 AHEAD_NUMBERS_MAX: Final = 4096  # of one kind
+NOTHING_EXPECTED: Final[Expected] = MappingProxyType({})
 Toss = Callable[[int, float], list[Peer]]  # round, probability of an edge -> whom this peer meets
 
 
@@ -35,9 +37,21 @@ def _alone(_number: int, _coin: float) -> list[Peer]:
 class _Pool:
     """Draws of one kind: those of which the last ones are `left`, and further pools laid in."""
 
-    __slots__ = ("ahead", "left", "mechanism", "names", "pool_max", "shape", "size", "terms", "used", "values")
+    __slots__ = (
+        "_expected",
+        "ahead",
+        "left",
+        "mechanism",
+        "names",
+        "pool_max",
+        "shape",
+        "size",
+        "terms",
+        "used",
+        "values",
+    )
 
-    def __init__(self, mechanism: Mechanism, shape: Shape) -> None:
+    def __init__(self, mechanism: Mechanism, shape: Shape, expected: int) -> None:
         self.mechanism = mechanism
         self.shape = shape
         self.names = (*mechanism, list(shape))  # as records have them
@@ -47,13 +61,14 @@ class _Pool:
         self.size = 0
         self.left = 0
         self.used = 0  # of earlier pools
+        self._expected = expected
         self.ahead: deque[tuple[int, list[Any]]] = deque()
 
     @property
     def lacks(self) -> bool:
         """Whether it could do with one more pool of full size, laid in."""
         drawn = self.used + self.size - self.left
-        wanted = min(drawn, AHEAD_NUMBERS_MAX // math.prod(self.shape))
+        wanted = min(self._expected - drawn, AHEAD_NUMBERS_MAX // math.prod(self.shape))
         return self.left + (len(self.ahead) + 1) * self.pool_max <= wanted
 
     def open(self) -> None:
@@ -74,6 +89,7 @@ class RecordedDraws:
         entropy: Entropy,
         toss: Toss = _alone,
         on_used_up: Callable[[], None] = lambda: None,
+        expected: Expected = NOTHING_EXPECTED,
     ) -> None:
         """`toss` tells from a round and the probability of an edge whom this peer meets.
 
@@ -85,7 +101,7 @@ class RecordedDraws:
         self._toss = toss
         self._number = 0
         self._on_used_up = on_used_up
-        self._open: dict[tuple[Mechanism, Shape], _Pool] = {}
+        self._open = {kind: _Pool(*kind, times) for kind, times in expected.items()}
         self._last: _Pool | None = None  # that was drawn from
 
     def noise(self, mechanism: Mechanism, shape: Shape) -> Any:
@@ -95,7 +111,7 @@ class RecordedDraws:
         if journal.replaying:
             return journal.drawn_before((number, *mechanism, list(shape)))
         pool = self._last
-        if pool is None or pool.mechanism is not mechanism or pool.shape != shape or not pool.left:
+        if pool is None or pool.mechanism is not mechanism or pool.shape is not shape or not pool.left:
             pool = self._last = self._pool(mechanism, shape)
         left = pool.left
         offset = pool.size - left
@@ -122,7 +138,7 @@ class RecordedDraws:
         Ahead, one pool more is drawn if there is a kind that lacks one.
         """
         for pool in self._open.values():
-            if not pool.left:
+            if pool.size and not pool.left:
                 self._go_on(pool)
         lacking = next((pool for pool in self._open.values() if pool.lacks), None) if ahead else None
         if lacking is not None:
@@ -135,7 +151,7 @@ class RecordedDraws:
     def _pool(self, mechanism: Mechanism, shape: Shape) -> _Pool:
         pool = self._open.get((mechanism, shape))
         if pool is None:
-            pool = self._open[mechanism, shape] = _Pool(mechanism, shape)
+            pool = self._open[mechanism, shape] = _Pool(mechanism, shape, 0)
         if not pool.left:
             self._go_on(pool)
         return pool

@@ -15,13 +15,13 @@ from collections import deque
 from collections.abc import Callable
 
 from p2pdp.core import messages
-from p2pdp.core.draws import Sampler
+from p2pdp.core.draws import Expected, Sampler
 from p2pdp.core.events import Event, Machine, Received, Started, Woken, tell
 from p2pdp.core.ids import CURATOR, Peer
 from p2pdp.core.step import Fault, Message, Send, Step
 from p2pdp.host.closing import Ending
 from p2pdp.host.custody import Guardian
-from p2pdp.host.draws import RecordedDraws
+from p2pdp.host.draws import NOTHING_EXPECTED, RecordedDraws
 from p2pdp.host.effects import Effects, Entropy, Passage, Timing, effects_of
 from p2pdp.host.forms import Check, heed, heed_after_close, read_message
 from p2pdp.host.lane import Lane
@@ -50,8 +50,12 @@ class Host:
         check: Check = lambda _message: None,
         facts: tuple[object, ...] = (),
         skeleton: Callable[[], bytes] | None = None,
+        expected: Expected = NOTHING_EXPECTED,
     ) -> None:
-        """`facts` are public and open the ledger; `skeleton` gives this peer's own, once closed, to be handed in."""
+        """`facts` are public and open the ledger; `skeleton` gives this peer's own, once closed, to be handed in.
+
+        What is `expected` of draws may be made at rest, before there is any need of it.
+        """
         self._facts = facts
         self._seat = seat
         self._machine = machine
@@ -61,7 +65,7 @@ class Host:
         self._guardian = Guardian()
         self._peers = Peers(seat, entropy, self._timing, self._guardian)
         meetings = Meetings(seat, self._peers.channel)
-        self._draws = RecordedDraws(journal, sampler, entropy, meetings.toss, self._want_idle)
+        self._draws = RecordedDraws(journal, sampler, entropy, meetings.toss, self._want_idle, expected)
         self._notes = Notes(journal, entropy)
         self._outbox = Outbox(seat.me, journal, self._peers, self._notes, entropy)
         self._lane = Lane(seat.me, machine, journal, self._peers, self._draws, entropy)

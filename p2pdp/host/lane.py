@@ -116,10 +116,10 @@ class Lane:
         tag, value = _read_int(part, SALT_BYTES)
         if tag != TAG_INT or not type(item) is type(step) is int:
             return self._leave(link, content)
-        journal = self._journal
+        journal, hop = self._journal, self._hop
         journal.bodies.append((RECEIVED, now_s, sender, packed))
         journal.parts[0] = part
-        moved = self._hop(sender, item, step, value, self._draws)
+        moved = hop(sender, item, step, value, self._draws)
         if moved is None:
             journal.bodies.clear()
             journal.parts.clear()
@@ -152,9 +152,9 @@ class Lane:
             self._left = Step(sends=(Send(to, Message(TOKEN, (item, step + 1), value), custody),))
             return None
         onward, channel = way
-        bodies = journal.bodies
+        bodies, salt_and_nonce = journal.bodies, self._salt_and_nonce
         after = pack_public((TOKEN, (item, step + 1)))
-        salt, nonce = self._salt_and_nonce()
+        salt, nonce = salt_and_nonce()
         passed = salt + _pack_int(TAG_INT, value)
         bodies.append((SENT, to, after))
         entry = self._chain.passage(bodies, part, passed)

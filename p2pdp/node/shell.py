@@ -78,6 +78,7 @@ class HostShell:
     def begin(self, host: Host) -> None:
         self.host = host
         self.carry_out(host.begin(self._clock.now_s()))
+        self._rest_when_quiet()
 
     def fail(self, error: BaseException) -> None:
         """Nothing more is done; the error goes to whoever awaits `ended`."""

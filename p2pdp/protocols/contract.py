@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any, Final
 from typing import Protocol as Interface
 
-from p2pdp.core.draws import Draws, Mechanism
+from p2pdp.core.draws import Draws, Expected, Mechanism
 from p2pdp.core.events import Machine
 from p2pdp.core.ids import Peer
 from p2pdp.core.spec import Spec
@@ -48,6 +48,10 @@ class Plan(Interface):
 
     @property
     def mechanisms(self) -> tuple[Mechanism, ...]: ...
+
+    @property
+    def draws_expected(self) -> Expected:
+        """Of kinds of noise that a user draws often, about how often: it may draw them while nothing happens yet."""
 
     @property
     def length(self) -> int:

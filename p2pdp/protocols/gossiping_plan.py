@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from p2pdp.core import messages
-from p2pdp.core.draws import Mechanism, Shape
+from p2pdp.core.draws import Expected, Mechanism, Shape
 from p2pdp.core.ids import Peer
 from p2pdp.core.step import Message
 from p2pdp.protocols.contract import Start
@@ -31,6 +31,10 @@ class AveragingPlan:
     grid_exponent: int
     publish: str  # none, one, all
     patience_s: float
+
+    @property
+    def draws_expected(self) -> Expected:
+        return {}  # noise of messages is drawn while neighbours are waited for
 
     @property
     def starts(self) -> tuple[Start, ...]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
 from p2pdp.core import messages
-from p2pdp.core.draws import Mechanism
+from p2pdp.core.draws import Expected, Mechanism
 from p2pdp.core.step import Message
 from p2pdp.mechanisms.reports import Randomizer
 from p2pdp.protocols.contract import Start
@@ -40,6 +40,10 @@ class ShufflePlan:
     patience_s: float
     overlap: float  # of the laws of any two users' reports after the last round, at least
     dummies: tuple[float, float]  # of `single`: how many users are expected to hold nothing, and the variance
+
+    @property
+    def draws_expected(self) -> Expected:
+        return {}  # once a user
 
     @property
     def starts(self) -> tuple[Start, ...]:

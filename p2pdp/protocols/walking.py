@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from p2pdp.core import messages
-from p2pdp.core.draws import Draws, Mechanism, Shape
+from p2pdp.core.draws import Draws, Expected, Mechanism, Shape
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer, is_user
 from p2pdp.core.messages import TOKEN, TOTAL
 from p2pdp.core.step import NOTHING, Custody, Fault, Message, Release, Send, Step
@@ -72,6 +72,12 @@ class WalkPlan:
     def mechanisms(self) -> tuple[Mechanism, ...]:
         """All that noise is drawn from."""
         return (self.noise,) if self.share is None else (self.noise, self.share)
+
+    @property
+    def draws_expected(self) -> Expected:
+        drawn = self.noise.name not in ("none", "privunit") and self.order != "ring"  # each user a few times there
+        shape = () if self.noise.name == "randomized_response" else self.shape
+        return {(self.noise, shape): -(-self.length // self.n)} if drawn else {}
 
     def draws_at(self, step: int) -> list[Mechanism]:
         """The noise that the holder of a step adds before its contribution leaves it."""

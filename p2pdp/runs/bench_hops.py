@@ -85,8 +85,8 @@ def bench_hops(
 def _rates(measured: dict[str, Any], hops: int) -> dict[str, Any]:
     """Medians over all pairs, and the pairs; the first of each kind was for warming up.
 
-    Before each stretch users draw noise ahead, as they do whenever it is quiet. `ratio_with_draws` is what is left of
-    the ratio where it never is: one draw a hop is added, at what those drawn ahead took.
+    Before each stretch users lay in noise, as nodes do when it is quiet before a walk. The names with `_with_draws` are
+    what is left where it never is: one draw a hop is added, at what those that were laid in took all users together.
     """
     draws = sum(rest["draws"] for rest in measured["rest"])
     draw_s, draw_cpu_s = (sum(rest[name] for rest in measured["rest"]) / max(1, draws) for name in ("seconds", "cpu_s"))
@@ -95,6 +95,7 @@ def _rates(measured: dict[str, Any], hops: int) -> dict[str, Any]:
             "hops_per_second": hops / real["seconds"],
             "bare_hops_per_second": hops / bare["seconds"],
             "ratio": bare["seconds"] / real["seconds"],
+            "hops_per_second_with_draws": hops / (real["seconds"] + hops * draw_s),
             "ratio_with_draws": bare["seconds"] / (real["seconds"] + hops * draw_s),
             "cpu_us_per_hop": 1e6 * real["cpu_s"] / hops,
             "bare_cpu_us_per_hop": 1e6 * bare["cpu_s"] / hops,

@@ -33,9 +33,18 @@ def test_each_kind_is_measured_in_turn_and_once_more_for_warming_up() -> None:
     done = script("print(json.dumps(bench_hops.measure_hops(run, rows, tokens=2, hops=40, pairs=2)))")
     assert (done.returncode, done.stderr) == (0, "")
     measured = json.loads(done.stdout)
-    assert [len(measured[name]) for name in ("real", "bare", "growth")] == [3, 3, 4]
+    assert [len(measured[name]) for name in ("real", "bare", "rest", "growth")] == [3, 3, 6, 4]
     assert all(stretch["seconds"] > 0 and stretch["cpu_s"] > 0 for stretch in measured["real"] + measured["bare"])
     assert all(user["ledger_bytes"] > 1000 for user in measured["growth"])
+
+
+def test_what_many_hops_need_of_noise_is_laid_in_before() -> None:
+    text = "print(json.dumps(bench_hops.measure_hops(run, rows, tokens=1, hops=2000, pairs=1)))"
+    many = HEAD.replace("hops=40, tokens=6", "hops=2000, tokens=2") + text
+    done = subprocess.run([sys.executable, "-c", many], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    draws = [rest["draws"] for rest in json.loads(done.stdout)["rest"]]
+    assert draws == [4 * 7 * 128, 0, 0, 0], "whole pools of the thousand draws that each of four users will make"
 
 
 def test_a_user_that_fails_ends_the_benchmark_with_the_reason() -> None:
@@ -56,13 +65,13 @@ from p2pdp.core.errors import NotReady
 from p2pdp.node import bench_boss, bench_user, shell
 from p2pdp.node.disk import Disk
 os.setpgid(0, 0)
-append, appended = Disk.append, []
-def watched(disk, writes):
-    appended.append(1)
-    if len(appended) > 20 and disk._folder.name == WHO:
+write, written = Disk.write, []
+def watched(disk, name, data):
+    written.append(1)
+    if len(written) > 20 and disk._folder.name == WHO:
         how()
-    append(disk, writes)
-Disk.append = watched
+    write(disk, name, data)
+Disk.write = watched
 def how():
     HOW
 try:

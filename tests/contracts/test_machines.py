@@ -162,6 +162,15 @@ def test_a_run_ends_without_faults_and_can_be_estimated(bench: Bench, wrapped: b
     assert estimate.value is None or np.isfinite(estimate.value).all()
 
 
+def test_what_is_expected_of_draws_is_about_what_is_drawn(bench: Bench) -> None:
+    world = bench.world()
+    world.run()
+    for (mechanism, shape), times in bench.plan.draws_expected.items():
+        drawn = [value for drawn_from, value in world.drawn if drawn_from == mechanism]
+        assert {np.shape(value) for value in drawn} == {shape}
+        assert len(drawn) <= times * bench.run.n < len(drawn) + bench.run.n
+
+
 def test_the_same_events_and_draws_give_the_same_steps(bench: Bench) -> None:
     worlds = [bench.world(), bench.world()]
     for world in worlds:

@@ -151,43 +151,49 @@ def test_choices_are_recorded_and_repeated() -> None:
     assert [draws.choice(options) for options in (3, 1, 1000)] == first
 
 
-def test_at_rest_as_much_is_laid_in_as_was_drawn_one_pool_at_a_time() -> None:
-    disk, journal, draws, sampler = fresh()
-    for _ in range(127):
-        draws.noise(GAUSSIAN, ())
-    drawn = len(sampler.drawn)
-    draws.prepare(ahead=True)
-    assert not draws.lack, "half a pool is no reason to draw one"
-    for _ in range(129):
-        draws.noise(GAUSSIAN, ())
-    assert len(sampler.drawn) == drawn + 256
-    while draws.lack:
-        before = len(sampler.drawn)
+def expecting(times: int, shape: tuple[int, ...] = ()) -> tuple[Disk, Journal, RecordedDraws, UniqueDraws]:
+    journal, sampler = Journal(), UniqueDraws()
+    return Disk(), journal, RecordedDraws(journal, sampler, ENTROPY, expected={(GAUSSIAN, shape): times}), sampler
+
+
+def test_at_rest_what_is_expected_is_laid_in_one_pool_at_a_time_and_used_first() -> None:
+    disk, journal, draws, sampler = expecting(5 * POOL_MAX + 1)
+    draws.prepare()
+    assert sampler.drawn == [], "but not when there is only a moment"
+    for pools in range(1, 6):
+        assert draws.lack
         draws.prepare(ahead=True)
-        assert len(sampler.drawn) <= before + 2 * POOL_MAX
-    laid_in = len(sampler.drawn)
+        assert len(sampler.drawn) == pools * POOL_MAX
+    assert not draws.lack, "of less than a pool there is none"
     draws.prepare(ahead=True)
-    assert len(sampler.drawn) == laid_in <= 2 * 256 + POOL_MAX
-    values = [draws.noise(GAUSSIAN, ()) for _ in range(laid_in - 256)]
-    assert len(sampler.drawn) == laid_in, "what was laid in is used first"
+    values = [draws.noise(GAUSSIAN, ()) for _ in range(5 * POOL_MAX)]
+    assert sampler.drawn == values
+    assert not draws.lack
     disk.store(journal)
-    pools = disk.pools()
-    names = [(record.body[-2], record.body[-1]) for record in disk.records(VIEW, DRAWN)]
-    assert [pools[pool][offset] for pool, offset in names][256:] == values
-    assert len(set(names)) == len(names)
+    pools, drawn = disk.pools(), disk.records(VIEW, DRAWN)
+    assert [pools[record.body[-2]][record.body[-1]] for record in drawn] == values
+    assert disk.order[2:7] == [PRIVATE] * 5, "it was recorded before it was used"
+    assert set(disk.order[7:]) == {VIEW}
+
+
+def test_nobody_lays_in_what_is_not_expected() -> None:
+    _, _, draws, sampler = fresh()
+    for _ in range(1000):
+        draws.noise(GAUSSIAN, ())
+    before = len(sampler.drawn)
+    assert not draws.lack
+    draws.prepare(ahead=True)
+    assert len(sampler.drawn) == before
 
 
 @pytest.mark.parametrize(("shape", "pool"), [((), 128), ((100,), 10), ((5000,), 1)])
 def test_what_is_laid_in_is_bounded(shape: tuple[int, ...], pool: int) -> None:
-    _, _, draws, sampler = fresh()
-    for _ in range(10_000):
-        draws.noise(GAUSSIAN, shape)
-    used = len(sampler.drawn)
+    _, _, draws, sampler = expecting(10**9, shape)
     while draws.lack:
         before = len(sampler.drawn)
         draws.prepare(ahead=True)
-        assert len(sampler.drawn) - before <= 2 * pool
-    assert (len(sampler.drawn) - used) * math.prod(shape) <= AHEAD_NUMBERS_MAX
+        assert len(sampler.drawn) == before + pool
+    assert len(sampler.drawn) * math.prod(shape) <= AHEAD_NUMBERS_MAX
 
 
 def test_who_ran_out_says_so() -> None:

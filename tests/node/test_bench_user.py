@@ -24,6 +24,9 @@ async def test_a_boss_and_its_users_walk_both_kinds_of_hops_and_leave_ledgers(tm
     users = [asyncio.ensure_future(BenchUser(settings, user).run()) for user in range(N)]
     await boss.begin()
     assert await boss.dial() > 0
+    rest, draws = await boss.rest()
+    assert rest.seconds > 0
+    assert draws == 0, "so few hops are expected that there is nothing to lay in"
     real = [await boss.real(2), await boss.real(1)]
     bare = await boss.bare(2, HOPS)
     assert all(stretch.seconds > 0 for stretch in (*real, bare))

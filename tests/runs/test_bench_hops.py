@@ -19,7 +19,8 @@ def measured(**asked: Any) -> dict[str, Any]:
     growth = [{"ledger_bytes": 100.0, "private_mib": 4.0}, {"ledger_bytes": 300.0, "private_mib": None}]
     bare = [stretch(9.0), stretch(1.0), stretch(1.0), stretch(2.0)]
     real = [stretch(1.0), stretch(8.0), stretch(2.0), stretch(8.0)]
-    return {"dial_s": 0.5, "real": real, "bare": bare, "growth": growth}
+    rest = [stretch(1.0) | {"draws": draws} for draws in (30, 20)]
+    return {"dial_s": 0.5, "rest": rest, "real": real, "bare": bare, "growth": growth}
 
 
 def test_what_counts_is_the_median_of_pairs_without_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -28,6 +29,8 @@ def test_what_counts_is_the_median_of_pairs_without_the_first(monkeypatch: pytes
     assert [pair["ratio"] for pair in found["pairs"]] == [0.125, 0.5, 0.25]
     assert (found["ratio"], found["hops_per_second"], found["bare_hops_per_second"]) == (0.25, 12.5, 100.0)
     assert (found["hops"], found["cpu_us_per_hop"], found["bare_cpu_us_per_hop"]) == (100, 160_000.0, 20_000.0)
+    assert (found["cpu_us_per_draw"], found["hops_per_second_with_draws"]) == (80_000.0, 100 / 12)
+    assert [pair["ratio_with_draws"] for pair in found["pairs"]] == [1 / 12, 1 / 6, 2 / 12]
     assert (found["dials"], found["dial_ms"], found["degree"]) == (9, 500 / 9, 3.0)
     assert (found["ledger_bytes_per_node"], found["private_mib_per_node"]) == (200.0, None)
 
