@@ -51,9 +51,7 @@ class Guardian:
         self._settled: dict[Peer, dict[int, int]] = {}  # guardian -> item -> last step at which it settled
         self._news: dict[tuple[Peer, int], int] = {}  # guardian, item -> step, since reports were last taken
         self._watches: dict[int, Watch] = {}
-        self.hops: list[
-            Hop
-        ] = []  # that were made and not told yet: they wait until somebody asks, or more have gathered
+        self.hops: list[Hop] = []  # that were not told yet: they wait until somebody asks, or more have gathered
 
     def catch_up(self) -> None:
         """As if each had been told at once; of visits that others followed only the report is left."""

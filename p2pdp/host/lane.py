@@ -5,15 +5,16 @@ tables and objects are touched, more than what they do. So this is `Host.frame` 
 without their parts, for the case that nothing is out of the ordinary; and what those parts would have noted down is
 gathered, as far as the next hop need not know it, and told them all at once.
 
-Guarantee: when `catch_up` has been called, `take` has done all that the long way would have done; of a frame that it
-did not take it did nothing but open it. The caller owes: `catch_up` before anything else is asked of the peers or told
-them, and `clear` only while nothing is pending from before, messages are taken and the machine is not to be woken.
-Tests run both and compare every byte.
+Guarantee: when `catch_up` has been called, `take` has done all that the long way would have done, but for what `left`
+tells of a frame that was no passage: nothing but opening it, or all up to what the machine wants sent. The caller owes:
+`left` after each such frame, `catch_up` before anything else is asked of the peers or told them, and `clear` only while
+nothing is pending from before, messages are taken and the machine is not to be woken. It is of use where the machine
+has the usual step in one piece (`core.events.Passer`). Tests run both ways and compare every byte.
 """
 
 from __future__ import annotations
 
-from struct import error as StructError  # noqa: N812
+import struct
 from typing import Final, cast
 
 import msgpack
@@ -56,14 +57,10 @@ Reports = list[tuple[int, int]]
 _Hop = tuple[float, Link, int, Reports, bytes, bytes, int, int, Link, int, bytes, bytes, bool]
 
 
-def _never(_sender: Peer, _item: int, _step: int, _value: int, _draws: Draws) -> None:
-    """Of a machine that offers nothing of the kind."""
-
-
 class Lane:
     __slots__ = (
-        "_chain", "_draws", "_hop", "_hops", "_journal", "_left", "_machine", "_me", "_peers",
-        "_salt_and_nonce", "_up_to_date", "_wake_at_s", "clear", "useful",
+        "_chain", "_draws", "_hops", "_journal", "_left", "_machine", "_me", "_peers", "_salt_and_nonce",
+        "_up_to_date", "_wake_at_s", "clear", "useful",
     )  # fmt: skip
 
     def __init__(
@@ -71,8 +68,7 @@ class Lane:
     ) -> None:
         self._me = me
         self.useful = hasattr(machine, "hop")
-        self._machine = cast("Passer", machine)
-        self._hop = getattr(machine, "hop", _never)
+        self._machine = cast("Passer", machine)  # if so
         self._journal = journal
         self._chain = journal.view
         self._peers = peers
@@ -111,15 +107,15 @@ class Lane:
             ):  # fmt: skip
                 return self._leave(link, content)
             item, step = _unpack(packed[_FIELDS_AT:])
-        except (CodecError, ValueError, StructError):
+        except (CodecError, ValueError, struct.error):
             return self._leave(link, content)
         tag, value = _read_int(part, SALT_BYTES)
         if tag != TAG_INT or not type(item) is type(step) is int:
             return self._leave(link, content)
-        journal, hop = self._journal, self._hop
+        journal = self._journal
         journal.bodies.append((RECEIVED, now_s, sender, packed))
         journal.parts[0] = part
-        moved = hop(sender, item, step, value, self._draws)
+        moved = self._machine.hop(sender, item, step, value, self._draws)
         if moved is None:
             journal.bodies.clear()
             journal.parts.clear()
