@@ -68,7 +68,7 @@ class Host:
         self._draws = RecordedDraws(journal, sampler, entropy, meetings.toss, self._want_idle, expected)
         self._notes = Notes(journal, entropy)
         self._outbox = Outbox(seat.me, journal, self._peers, self._notes, entropy)
-        self._lane = Lane(seat.me, machine, journal, self._peers, self._draws, entropy)
+        self._lane = Lane(seat.me, machine, journal, self._peers, self._draws, entropy, self._want_idle)
         self._ending = Ending(journal, seat, self._peers, skeleton)
         self._machine_wake_at_s: float | None = None
         self._machine_sleeps_until_s = 0.0
@@ -144,6 +144,7 @@ class Host:
     def idle(self, now_s: float, *, at_rest: bool = False) -> Effects:
         """Nothing to do at the moment: draw what is used up; and at rest, when that lasts: one pool ahead."""
         self.wants_idle = False
+        self._lane.tell()
         if self._lives:
             self._draws.prepare(ahead=at_rest)
         return self._effects(now_s)

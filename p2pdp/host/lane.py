@@ -15,6 +15,7 @@ has the usual step in one piece (`core.events.Passer`). Tests run both ways and 
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable
 from typing import Final, cast
 
 import msgpack
@@ -45,6 +46,7 @@ _FIELDS_AT: Final = len(_TOKEN) - 1
 _TOKEN_BYTES_MAX: Final = len(_TOKEN) + 2 * 9  # for two numbers of 64 bits
 _PART_BYTES: Final[int] = SALT_BYTES + TAGGED_INT.size
 _DATA_SETTLED: Final = DATA | SETTLED
+_WAITING_MAX: Final = 4 * HOPS_MAX  # hops that have gathered
 _NONE: Final[list[tuple[int, int]]] = []
 _read_outer = BOXED_HEADER.unpack_from
 _head, _read_head = DATA_HEAD.pack, DATA_HEAD.unpack_from
@@ -59,13 +61,21 @@ _Hop = tuple[float, Link, int, Reports, bytes, bytes, int, int, Link, int, bytes
 
 class Lane:
     __slots__ = (
-        "_chain", "_draws", "_hops", "_journal", "_left", "_machine", "_me", "_peers", "_salt_and_nonce",
+        "_chain", "_draws", "_hops", "_journal", "_left", "_machine", "_me", "_on_much", "_peers", "_salt_and_nonce",
         "_up_to_date", "_wake_at_s", "clear", "useful",
     )  # fmt: skip
 
     def __init__(
-        self, me: Peer, machine: Machine, journal: Journal, peers: Peers, draws: Draws, entropy: Entropy
+        self,
+        me: Peer,
+        machine: Machine,
+        journal: Journal,
+        peers: Peers,
+        draws: Draws,
+        entropy: Entropy,
+        on_much: Callable[[], None],
     ) -> None:
+        """`on_much` is called when so much has gathered that a moment with nothing else to do is good for `tell`."""
         self._me = me
         self.useful = hasattr(machine, "hop")
         self._machine = cast("Passer", machine)  # if so
@@ -74,6 +84,7 @@ class Lane:
         self._peers = peers
         self._draws = draws
         self._salt_and_nonce = entropy.salt_and_nonce
+        self._on_much = on_much
         self.clear = False
         self._left: Link | Step | None = None
         self._hops: list[_Hop] = []
@@ -165,8 +176,10 @@ class Lane:
         frame = peers.frame_header + channel.seal(payload, nonce)
         told, hops = not onward.settled, self._hops
         hops.append((now_s, link, acknowledged, settled, packed, part, item, step, onward, number, after, passed, told))
-        if self._up_to_date or len(hops) >= HOPS_MAX:
-            self._tell()
+        if self._up_to_date or len(hops) >= _WAITING_MAX:
+            self.tell()
+        elif len(hops) == HOPS_MAX:
+            self._on_much()
         return entry, to, frame, self._wake_at_s
 
     def _take_in(
@@ -188,13 +201,14 @@ class Lane:
 
     def catch_up(self) -> None:
         """Tells what was gathered; and of the next hop at once, since what it makes due may be due sooner."""
-        if self._hops:
-            self._tell()
+        self.tell()
         self._up_to_date = True
 
-    def _tell(self) -> None:  # noqa: C901  (in one piece, as above)
+    def tell(self) -> None:  # noqa: C901  (in one piece, as above)
         """As if each hop had been told at once. Once there is something due, a later hop makes nothing due before."""
         peers, hops = self._peers, self._hops
+        if not hops:
+            return
         dues, guardian, resend_s = peers.dues, peers.guardian, peers.resend_s
         since_s = dues.since_s
         for now_s, link, acknowledged, settled, packed, part, item, step, onward, number, after, passed, told in hops:

@@ -133,11 +133,14 @@ def test_both_ways_leave_the_same_bytes(script: list[str], n: int, chances: list
 
 
 @pytest.mark.parametrize("n", [2, 3])
-def test_what_gathers_over_many_hops_is_the_same_too(n: int) -> None:
-    script = ["token"] * 300  # several times what is gathered at most
+@pytest.mark.parametrize("idle_after", [1000, 150, 70, 7])
+def test_what_gathers_over_many_hops_is_the_same_too(n: int, idle_after: int) -> None:
+    script = ["token"] * 1500  # several times what is gathered at most, by each
+    deliveries = [5] * idle_after
+    chances = [*deliveries, 4, *deliveries, 4 + 11] * (700 // idle_after)
     with long_way():
-        expected = lived(script, n, [])
-    assert lived(script, n, []) == expected
+        expected = lived(script, n, chances)
+    assert lived(script, n, chances) == expected
 
 
 def test_the_lane_is_taken_where_nothing_is_out_of_the_ordinary() -> None:
