@@ -106,14 +106,13 @@ class HostShell:
                 self._documents(origin, frame)
             elif host is not None and transport is not None:  # else it will be sent again once there are both
                 now_s = self._clock.now_s()
-                if origin in transport.strangers:
-                    self.carry_out(self._from_stranger(origin, host.unusual(frame, now_s)))
-                    return
-                passage = host.passage(frame, now_s)
-                if passage is None:
-                    self.carry_out(host.unusual(frame, now_s))
-                else:
+                stranger = origin in transport.strangers
+                passage = None if stranger else host.passage(frame, now_s)
+                if passage is not None:
                     self._pass_on(passage, host, transport)
+                    return
+                effects = host.unusual(frame, now_s)
+                self.carry_out(self._from_stranger(origin, effects) if stranger else effects)
         except Exception as error:  # noqa: BLE001  (as in `safely`, without its cost for each frame)
             self.fail(error)
 
