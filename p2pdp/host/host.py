@@ -69,6 +69,8 @@ class Host:
         self._notes = Notes(journal, entropy)
         self._outbox = Outbox(seat.me, journal, self._peers, self._notes, entropy)
         self._lane = Lane(seat.me, machine, journal, self._peers, self._draws, entropy, self._want_idle)
+        # The common case of `frame` with as little ado as possible; or None, and it is `unusual`.
+        self.passage: Callable[[bytes, float], Passage | None] = self._lane.take
         self._ending = Ending(journal, seat, self._peers, skeleton)
         self._machine_wake_at_s: float | None = None
         self._machine_sleeps_until_s = 0.0
@@ -97,11 +99,6 @@ class Host:
     def frame(self, data: bytes, now_s: float) -> Effects:
         passage = self.passage(data, now_s)
         return self.unusual(data, now_s) if passage is None else effects_of(passage)
-
-    def passage(self, data: bytes, now_s: float) -> Passage | None:
-        """The common case of `frame` with as little ado as possible; or None, and it is `unusual`."""
-        lane = self._lane
-        return lane.take(data, now_s) if lane.clear else None
 
     def unusual(self, data: bytes, now_s: float) -> Effects:
         """Any frame, also one that was no passage just now."""

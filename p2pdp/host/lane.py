@@ -93,7 +93,7 @@ class Lane:
 
     def take(self, frame: bytes, now_s: float) -> Passage | None:
         """What came of it; or None, and `left` tells the rest. Then `Peers.content` is set if it was opened."""
-        if len(frame) != _FRAME_BYTES:
+        if not self.clear or len(frame) != _FRAME_BYTES:
             return None
         peers = self._peers
         start, sender = _read_outer(frame)

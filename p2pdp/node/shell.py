@@ -16,7 +16,7 @@ from typing import Final
 
 from p2pdp.core.ids import Peer
 from p2pdp.core.step import Output
-from p2pdp.host.effects import Effects, Passage
+from p2pdp.host.effects import Effects
 from p2pdp.host.host import Host
 from p2pdp.ledger.journal import VIEW
 from p2pdp.node.clock import Clock
@@ -108,11 +108,18 @@ class HostShell:
                 now_s = self._clock.now_s()
                 stranger = origin in transport.strangers
                 passage = None if stranger else host.passage(frame, now_s)
-                if passage is not None:
-                    self._pass_on(passage, host, transport)
+                if passage is None:
+                    effects = host.unusual(frame, now_s)
+                    self.carry_out(self._from_stranger(origin, effects) if stranger else effects)
                     return
-                effects = host.unusual(frame, now_s)
-                self.carry_out(self._from_stranger(origin, effects) if stranger else effects)
+                entry, peer, onward, wake_at_s = passage  # what little `carry_out` would do with it
+                self._disk.write(VIEW, entry)
+                self.bytes_sent += len(onward)
+                transport.send(peer, onward)
+                if wake_at_s is not None and (self._wake is None or wake_at_s < self._wake_at_s):
+                    self._schedule(wake_at_s)
+                if host.wants_idle and not self._idles:
+                    self._idle_soon()
         except Exception as error:  # noqa: BLE001  (as in `safely`, without its cost for each frame)
             self.fail(error)
 
@@ -173,17 +180,6 @@ class HostShell:
             self._idle_soon()
         if host.over and not self.ended.done():
             self.ended.set_result(None)
-
-    def _pass_on(self, passage: Passage, host: Host, transport: Transport) -> None:
-        """The same for what little comes of a token's usual step."""
-        entry, peer, frame, wake_at_s = passage
-        self._disk.write(VIEW, entry)
-        self.bytes_sent += len(frame)
-        transport.send(peer, frame)
-        if wake_at_s is not None and (self._wake is None or wake_at_s < self._wake_at_s):
-            self._schedule(wake_at_s)
-        if host.wants_idle and not self._idles:
-            self._idle_soon()
 
     def _idle_soon(self) -> None:
         self._idles = True

@@ -88,8 +88,9 @@ def _rates(measured: dict[str, Any], hops: int) -> dict[str, Any]:
     Before each stretch users lay in noise, as nodes do when it is quiet before a walk. The names with `_with_draws` are
     what is left where it never is: one draw a hop is added, at what those that were laid in took all users together.
     """
-    draws = sum(rest["draws"] for rest in measured["rest"])
-    draw_s, draw_cpu_s = (sum(rest[name] for rest in measured["rest"]) / max(1, draws) for name in ("seconds", "cpu_s"))
+    rests = [rest for rest in measured["rest"] if rest["draws"]]
+    draws = max(1, sum(rest["draws"] for rest in rests))
+    draw_s, draw_cpu_s = (sum(rest[name] for rest in rests) / draws for name in ("seconds", "cpu_s"))
     pairs = [
         {
             "hops_per_second": hops / real["seconds"],

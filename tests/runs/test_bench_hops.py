@@ -19,7 +19,7 @@ def measured(**asked: Any) -> dict[str, Any]:
     growth = [{"ledger_bytes": 100.0, "private_mib": 4.0}, {"ledger_bytes": 300.0, "private_mib": None}]
     bare = [stretch(9.0), stretch(1.0), stretch(1.0), stretch(2.0)]
     real = [stretch(1.0), stretch(8.0), stretch(2.0), stretch(8.0)]
-    rest = [stretch(1.0) | {"draws": draws} for draws in (30, 20)]
+    rest = [stretch(1.0) | {"draws": draws} for draws in (30, 0, 20)]
     return {"dial_s": 0.5, "rest": rest, "real": real, "bare": bare, "growth": growth}
 
 
