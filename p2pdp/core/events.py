@@ -60,15 +60,15 @@ class Machine(Protocol):
     def finished(self) -> bool: ...
 
 
-Hop = tuple[Peer, int, int, Peer]
-"""From whom a token came, its item, at which step, and to whom it went, which may be back to oneself."""
+Hop = tuple[Peer, int, int, Peer, int]
+"""From whom a token came, its item, at which step; to whom it went, which may be back to oneself, and at which step."""
 
 
 class Passer(Protocol):
     """What a machine may offer besides, since a walk does little else: the usual step of a token in one piece."""
 
     def hop(self, sender: Peer, item: int, step: int, value: int, draws: Draws) -> tuple[Peer, int] | None:
-        """Does what `receive` would do with a user's token, drawing once of each stream.
+        """Does what `receive` would do with a user's token, or its own, drawing once of each stream.
 
         Tells to whom the token goes next and its value there, at the step after this one. If `receive` would do
         anything else, or the message would have been refused before, it does nothing and gives None.

@@ -103,6 +103,8 @@ class Host:
     def unusual(self, data: bytes, now_s: float) -> Effects:
         """Any frame, also one that was no passage just now."""
         left = self._lane.left()
+        if isinstance(left, Received):
+            left = tell(self._machine, left, now_s, self._draws)
         if isinstance(left, Step):
             self._carry(left, now_s)
         elif (link := left or self._peers.open(data)) is not None:

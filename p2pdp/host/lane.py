@@ -1,4 +1,4 @@
-"""The common case of a frame in one piece: a user's next token, which the machine passes on to another user.
+"""The common case of a frame in one piece: a user's next token, which the machine passes on.
 
 A process among fifty finds its memory cold whenever a token comes by, and then what costs is how many functions,
 tables and objects are touched, more than what they do. So this is `Host.frame` and `Peers.send` written once more
@@ -21,7 +21,7 @@ from typing import Final, cast
 import msgpack
 
 from p2pdp.core.draws import Draws
-from p2pdp.core.events import Machine, Passer
+from p2pdp.core.events import Hop, Machine, Passer, Received
 from p2pdp.core.ids import Peer
 from p2pdp.core.messages import TOKEN
 from p2pdp.core.step import Custody, Message, Send, Step
@@ -33,7 +33,7 @@ from p2pdp.host.payloads import DATA, DATA_HEAD, DATA_HEAD_BYTES, SETTLED, repor
 from p2pdp.host.peers import Peers
 from p2pdp.ledger.journal import Journal
 from p2pdp.ledger.messages import packed_type
-from p2pdp.ledger.records import RECEIVED, SALT_BYTES, SENT
+from p2pdp.ledger.records import OWN, RECEIVED, SALT_BYTES, SENT
 from p2pdp.wire.codec import TAG_INT, TAGGED_INT, CodecError, pack_public
 from p2pdp.wire.frames import BOXED_HEADER, BOXED_START
 from p2pdp.wire.padding import FRAME_SIZES
@@ -54,15 +54,19 @@ _pack_int, _read_int = TAGGED_INT.pack, TAGGED_INT.unpack_from
 
 Reports = list[tuple[int, int]]
 # Of a message that came: when, by which link, up to what and about what its sender told us more, itself with its value
-# part, item and step. Of the one that went: by which link, its number, itself with its value part, and whether nothing
+# part, item and step.
+_Came = tuple[float, Link, int, Reports, bytes, bytes, int, int]
+_PART: Final = 5
+_ITEM: Final = 6
+# And of the one that went: at which step, by which link, its number, itself with its value part, and whether nothing
 # more is to be told to its receiver.
-_Hop = tuple[float, Link, int, Reports, bytes, bytes, int, int, Link, int, bytes, bytes, bool]
+_Hop = tuple[_Came, int, Link, int, bytes, bytes, bool]
 
 
 class Lane:
     __slots__ = (
-        "_chain", "_draws", "_hops", "_journal", "_left", "_machine", "_me", "_on_much", "_peers", "_salt_and_nonce",
-        "_up_to_date", "_wake_at_s", "clear", "useful",
+        "_chain", "_draws", "_hops", "_journal", "_left", "_machine", "_me", "_on_much", "_peers", "_salt",
+        "_salt_and_nonce", "_up_to_date", "_wake_at_s", "clear", "useful",
     )  # fmt: skip
 
     def __init__(
@@ -83,10 +87,10 @@ class Lane:
         self._chain = journal.view
         self._peers = peers
         self._draws = draws
-        self._salt_and_nonce = entropy.salt_and_nonce
+        self._salt, self._salt_and_nonce = entropy.salt, entropy.salt_and_nonce
         self._on_much = on_much
         self.clear = False
-        self._left: Link | Step | None = None
+        self._left: Link | Step | Received | None = None
         self._hops: list[_Hop] = []
         self._up_to_date = True  # nothing was taken since somebody else saw to the peers
         self._wake_at_s: float | None = None  # for as long as only hops are taken
@@ -135,7 +139,8 @@ class Lane:
         peers.proved = sender
         peers.fresh = True
         to, value = moved
-        return self._pass_on(to, value, now_s, link, acknowledged, settled, packed, part, item, step)
+        came = now_s, link, acknowledged, settled, packed, part, item, step
+        return self._keep(value, came) if to == self._me else self._pass_on(to, value, step + 1, came)
 
     def _leave(self, link: Link, content: bytes) -> Passage | None:
         """The frame is somebody else's, who need not open it again."""
@@ -144,29 +149,43 @@ class Lane:
         self._left = link
         return None
 
-    def _pass_on(
-        self, to: Peer, value: int, now_s: float, link: Link, acknowledged: int, settled: Reports, packed: bytes,
-        part: bytes, item: int, step: int,
-    ) -> Passage | None:  # fmt: skip
+    def _keep(self, value: int, came: _Came) -> Passage | None:
+        """It stays here for a step or more, and what is told to oneself is recorded."""
+        journal, me = self._journal, self._me
+        now_s, item, at = came[0], came[-2], came[-1]
+        while not journal.writes:
+            at += 1
+            journal.parts[len(journal.bodies)] = self._salt() + _pack_int(TAG_INT, value)
+            journal.bodies.append((OWN, now_s, pack_public((TOKEN, (item, at)))))
+            moved = self._machine.hop(me, item, at, value, self._draws)
+            if moved is None:
+                self._take_in(came, me, at)
+                self._left = Received(me, Message(TOKEN, (item, at), value))
+                return None
+            to, value = moved
+            if to != me:
+                return self._pass_on(to, value, at + 1, came)
+        return self._give_up(me, value, at + 1, came)
+
+    def _pass_on(self, to: Peer, value: int, at: int, came: _Came) -> Passage | None:
         """Sends on what came."""
         peers, journal = self._peers, self._journal
         way = peers.ways.get(to)
         if way is None or journal.writes:  # the latter if a pool was drawn for it
-            self._take_in(now_s, link, acknowledged, settled, packed, part)
-            self._peers.guardian.received(Custody(item, step), link.peer)
-            self._machine.hopped([(link.peer, item, step, to)])
-            custody = None if to == self._me else Custody(item, step + 1)
-            self._left = Step(sends=(Send(to, Message(TOKEN, (item, step + 1), value), custody),))
-            return None
+            return self._give_up(to, value, at, came)
         onward, channel = way
-        bodies, salt_and_nonce = journal.bodies, self._salt_and_nonce
-        after = pack_public((TOKEN, (item, step + 1)))
+        bodies, parts, salt_and_nonce = journal.bodies, journal.parts, self._salt_and_nonce
+        after = pack_public((TOKEN, (came[_ITEM], at)))
         salt, nonce = salt_and_nonce()
         passed = salt + _pack_int(TAG_INT, value)
         bodies.append((SENT, to, after))
-        entry = self._chain.passage(bodies, part, passed)
-        bodies.clear()
-        journal.parts.clear()
+        if len(parts) == 1:
+            entry = self._chain.passage(bodies, came[_PART], passed)
+            bodies.clear()
+            parts.clear()
+        else:  # it stayed here for a while
+            parts[len(bodies) - 1] = passed
+            entry = b"".join([written for _, written in journal.take_writes()])
         number = onward.sent = onward.sent + 1
         if onward.settled:
             room_bytes = padding_bytes(DATA_HEAD_BYTES + len(after) + len(passed))
@@ -174,27 +193,39 @@ class Lane:
         else:
             payload = _head(DATA, number, onward.received, len(after)) + after + passed
         frame = peers.frame_header + channel.seal(payload, nonce)
-        told, hops = not onward.settled, self._hops
-        hops.append((now_s, link, acknowledged, settled, packed, part, item, step, onward, number, after, passed, told))
+        hops = self._hops
+        hops.append((came, at, onward, number, after, passed, not onward.settled))
         if self._up_to_date or len(hops) >= _WAITING_MAX:
             self.tell()
         elif len(hops) == HOPS_MAX:
             self._on_much()
         return entry, to, frame, self._wake_at_s
 
-    def _take_in(
-        self, now_s: float, link: Link, acknowledged: int, settled: Reports, packed: bytes, part: bytes
-    ) -> None:
-        """As `Peers.read` and `Peers.took`, for who counted it already."""
+    def _give_up(self, to: Peer, value: int, at: int, came: _Came) -> Passage | None:
+        """The machine has what came, and what is to be sent goes the long way."""
+        self._take_in(came, to, at)
+        item = came[_ITEM]
+        custody = None if to == self._me else Custody(item, at)
+        self._left = Step(sends=(Send(to, Message(TOKEN, (item, at), value), custody),))
+        return None
+
+    def _take_in(self, came: _Came, to: Peer, at: int) -> None:
+        """As `Peers.read`, `Peers.took` and `forms.heed`, for who counted it already."""
         self.catch_up()
+        now_s, link, acknowledged, settled, packed, part, item, step = came
         link.last_heard_s = now_s
         if acknowledged > link.acknowledged or settled:
             self._peers.learn(link, acknowledged, settled, now_s)
         link.remember(packed, part)
         self._peers.owe(link, now_s)
+        self._peers.guardian.received(Custody(item, step), link.peer)
+        self._machine.hopped([(link.peer, item, step, to, at)])
 
-    def left(self) -> Link | Step | None:
-        """What is to be done about a frame that was no passage: its link, or what the machine wants that has it."""
+    def left(self) -> Link | Step | Received | None:
+        """What is to be done about a frame that was no passage.
+
+        Its link, if it was opened; or what the machine wants that has its message, or is to be told next of its own.
+        """
         self.catch_up()
         left, self._left = self._left, None
         return left
@@ -211,7 +242,9 @@ class Lane:
             return
         dues, guardian, resend_s = peers.dues, peers.guardian, peers.resend_s
         since_s = dues.since_s
-        for now_s, link, acknowledged, settled, packed, part, item, step, onward, number, after, passed, told in hops:
+        told: list[Hop] = []
+        for came, at, onward, number, after, passed, told_all in hops:
+            now_s, link, acknowledged, settled, packed, part, item, step = came
             sender, to = link.peer, onward.peer
             link.last_heard_s = now_s
             if settled or (acknowledged > link.acknowledged and dues.report_at_s is None):
@@ -232,15 +265,16 @@ class Lane:
             onward.waiting.append(_new(Waiting, (number, after, passed)))
             if onward.resend_at_s is None:
                 onward.resend_at_s = now_s + resend_s
-            if told:
+            if told_all:
                 since_s.pop(to, None)
-            guardian.hops.append(((item, step), sender, (item, step + 1), to, number, now_s))
-        self._machine.hopped([(hop[1].peer, hop[6], hop[7], hop[8].peer) for hop in hops])
-        peers.waiting.update([hop[8].peer for hop in hops])
+            told.append((sender, item, step, to, at))
+            guardian.hops.append(((item, step), sender, (item, at), to, number, now_s))
+        self._machine.hopped(told)
+        peers.waiting.update([to for _, _, _, to, _ in told])
         peers.messages_sent += len(hops)
         if peers.check_at_s is None:
-            peers.check_at_s = hops[0][0] + resend_s / 2
-        self._wake_at_s = peers.wake_at_s(hops[-1][0])
+            peers.check_at_s = hops[0][0][0] + resend_s / 2
+        self._wake_at_s = peers.wake_at_s(hops[-1][0][0])
         self._up_to_date = False
         hops.clear()
         if len(guardian.hops) >= HOPS_MAX:

@@ -51,20 +51,20 @@ class Participant:
             return Step(faults=(Fault("excluded_peer", sender),))
         custody = custody_of(message)
         if custody is not None and sender != self._me:
-            self.hopped(((sender, *custody, self._me),))
+            self.hopped(((sender, *custody, self._me, custody.step),))
         return self._noted(self._machine.receive(sender, message, now_s, draws))
 
     def hopped(self, hops: Iterable[Hop]) -> None:
         """See `core.events.Passer`."""
         received_at, passed, me = self._received_at, self._passed, self._me
-        for sender, item, step, to in hops:
+        for sender, item, step, to, at in hops:
             steps = received_at.get(sender)
             if steps is None:
                 steps = received_at[sender] = {}
             if steps.get(item, step) <= step:
                 steps[item] = step
             if to != me:
-                passed[item] = (to, step + 1)
+                passed[item] = (to, at)
 
     def _from_role(self, sender: Peer, message: Message, now_s: float, draws: Draws) -> Step | None:
         """None for what is the machine's."""

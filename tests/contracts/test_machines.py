@@ -266,7 +266,7 @@ class Hopping:
         assert self._hop(sender, item, step, value, draws) is None, "it was here already"
         to, after = moved
         if hasattr(self._machine, "hopped"):
-            self._machine.hopped([(sender, item, step, to)])
+            self._machine.hopped([(sender, item, step, to, step + 1)])
         custody = None if to == self._user else Custody(item, step + 1)
         return Step(sends=(Send(to, Message(messages.TOKEN, (item, step + 1), after), custody),))
 

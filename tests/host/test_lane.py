@@ -58,7 +58,9 @@ class Passer(Quiet):
             return None
         self.told.append((sender, message))
         (send,) = self._send(item, step, value % 1000, draws).sends
-        self.made.append((sender, item, step, send.to))
+        if sender == self.me:  # it stayed here
+            sender, item, step, _, _ = self.made.pop()
+        self.made.append((sender, item, step, send.to, send.message.fields[1]))
         return send.to, send.message.value
 
     def hopped(self, hops: Iterable[Hop]) -> None:

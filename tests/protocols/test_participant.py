@@ -197,7 +197,7 @@ def test_hops_are_known_as_if_they_had_been_messages(data: st.DataObject) -> Non
             hops.clear()
             pass_on(participant, inner, token(step, item), sender, send(to, step + 1, item))
         else:
-            hops.append((sender, item, step, to))
+            hops.append((sender, item, step, to, step + 1))
     participant.hopped(hops)
     expected = answer(1, [[0, 54], [1, 58], [2, 56]], [])
     assert told(participant, BOOTSTRAP, out(1)).sends == (expected,)
@@ -207,8 +207,8 @@ def test_hops_are_known_as_if_they_had_been_messages(data: st.DataObject) -> Non
 
 def test_what_a_hop_leaves_here_is_claimed_by_nobody() -> None:
     participant = Participant(ME, Passer())
-    participant.hopped([(4, 0, 3, 6), (4, 1, 3, ME)])
-    assert told(participant, BOOTSTRAP, out(6)).sends == (answer(6, [], [[0, 4]]),)
+    participant.hopped([(4, 0, 3, 6, 5), (4, 1, 3, ME, 4)])
+    assert told(participant, BOOTSTRAP, out(6)).sends == (answer(6, [], [[0, 5]]),)
 
 
 def test_claims_are_the_items_last_passed_to_anybody_who_is_out() -> None:
