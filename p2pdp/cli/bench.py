@@ -37,7 +37,10 @@ def hops(
     transport: Transport = "tcp",
     as_json: AsJson = False,
 ) -> None:
-    """How many hops a second, beside the rate of a boxed token without ledger and protocol."""
+    """How many hops a second, beside the rate of a boxed token without ledger and protocol.
+
+    Noise is laid in before each stretch, as before a walk when it is quiet; names with "with_draws" count it in.
+    """
     from p2pdp.runs.bench_hops import bench_hops
 
     _show(bench_hops(nodes, hops, tokens, pairs, graph, degree, transport), as_json=as_json)
