@@ -39,7 +39,7 @@ def hops(
 ) -> None:
     """How many hops a second, beside the rate of a boxed token without ledger and protocol.
 
-    Noise is laid in before each stretch, as before a walk when it is quiet; names with "with_draws" count it in.
+    Noise is laid in before each stretch, as nodes on machines of their own do; names with "with_draws" count it in.
     """
     from p2pdp.runs.bench_hops import bench_hops
 

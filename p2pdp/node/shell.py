@@ -53,10 +53,13 @@ class HostShell:
         on_output: Callable[[Output], None],
         on_lost: Callable[[Peer], None] = _nobody,
         on_way: Callable[[Peer, bool], None] = _unheeded,
+        *,
+        rests: bool = False,
     ) -> None:
         """Frames that are no host's go to `documents`, and lost ways to `on_lost` as long as there is no host.
 
-        From then on `on_way` is told whether the way to a peer was lost or is there again.
+        From then on `on_way` is told whether the way to a peer was lost or is there again. Who `rests` draws ahead when
+        it is quiet: what others who share the machine would have to wait for.
         """
         self._disk = disk
         self._clock = clock
@@ -68,6 +71,7 @@ class HostShell:
         self._wake_at_s = 0.0
         self._stopped = False
         self._idles = False
+        self._may_rest = rests
         self._rests: asyncio.TimerHandle | None = None
         self._sent_before = 0
         self.transport: Transport | None = None
@@ -192,7 +196,9 @@ class HostShell:
             self._rest_when_quiet()
 
     def _rest_when_quiet(self, wait_s: float = QUIET_S) -> None:
-        if self._rests is None and not self._stopped and self.host is not None and self.host.wants_rest:
+        if self._rests is not None or self._stopped or not self._may_rest:
+            return
+        if self.host is not None and self.host.wants_rest:
             self._sent_before = self.bytes_sent
             self._rests = asyncio.get_running_loop().call_later(wait_s, self.safely, self._rest)
 

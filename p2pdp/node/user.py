@@ -97,8 +97,9 @@ class UserNode:
         self._entropy = SystemEntropy()
         self._run_key = RunKey(durable_secret(settings.folder / RUN_KEY_FILE))
         self._shell = HostShell(
-            self._disk, self._clock, self._document, lambda _output: None, self._ask_again, self._on_way
-        )
+            self._disk, self._clock, self._document, lambda _output: None, self._ask_again, self._on_way,
+            rests=settings.abroad is not None,
+        )  # fmt: skip
         self._transport = settings.network.attach(self._shell, self._where)
         self._shell.transport = self._transport
         self._roster: Roster | None = None

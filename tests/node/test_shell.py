@@ -87,15 +87,16 @@ class Wire:
         self.proved.append((origin, peer))
 
 
-def shell_in(folder: Path, documents: Any = None) -> tuple[HostShell, Wire]:
-    shell = HostShell(Disk(folder, power=False), Clock(), documents or (lambda *_: None), lambda _output: None)
+def shell_in(folder: Path, documents: Any = None, *, rests: bool = False) -> tuple[HostShell, Wire]:
+    given = documents or (lambda *_: None)
+    shell = HostShell(Disk(folder, power=False), Clock(), given, lambda _output: None, rests=rests)
     wire = Wire(folder / "view.ledger")
     shell.transport = wire  # type: ignore[assignment]
     return shell, wire
 
 
-def with_host(folder: Path) -> tuple[HostShell, Wire, Toy]:
-    shell, wire = shell_in(folder)
+def with_host(folder: Path, *, rests: bool = False) -> tuple[HostShell, Wire, Toy]:
+    shell, wire = shell_in(folder, rests=rests)
     toy = Toy()
     shell.begin(cast("Host", toy))
     return shell, wire, toy
@@ -159,8 +160,14 @@ async def test_who_has_been_quiet_draws_ahead_one_thing_at_a_time(
         acts.append(lambda: safely(act))
         return asyncio.get_running_loop().call_at(0.0, lambda: None)
 
-    shell, _, toy = with_host(tmp_path)
     monkeypatch.setattr(asyncio.get_running_loop(), "call_later", call_later)
+    busy, _, other = with_host(tmp_path / "busy")
+    other.lacks, other.wants_idle = 2, True
+    busy.carry_out(Effects())
+    await asyncio.sleep(0)
+    assert (other.calls, waits) == (["begin", "idle"], []), "who shares the machine does not rest"
+    busy.stop()
+    shell, _, toy = with_host(tmp_path, rests=True)
     toy.lacks, toy.wants_idle = 2, True
     shell.carry_out(Effects())
     await asyncio.sleep(0)
