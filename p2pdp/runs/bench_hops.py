@@ -85,8 +85,9 @@ def bench_hops(
 def _rates(measured: dict[str, Any], hops: int) -> dict[str, Any]:
     """Medians over all pairs, and the pairs; the first of each kind was for warming up.
 
-    Before each stretch users lay in noise, as nodes do when it is quiet before a walk. The names with `_with_draws` are
-    what is left where it never is: one draw a hop is added, at what those that were laid in took all users together.
+    Before each stretch users lay in noise, as nodes on machines of their own do while it is quiet. The names with
+    `_with_draws` are what is left where they do not, as in a local run: one draw a hop is added, at what those that were
+    laid in took all users together.
     """
     rests = [rest for rest in measured["rest"] if rest["draws"]]
     draws = max(1, sum(rest["draws"] for rest in rests))
