@@ -86,8 +86,8 @@ def _rates(measured: dict[str, Any], hops: int) -> dict[str, Any]:
     """Medians over all pairs, and the pairs; the first of each kind was for warming up.
 
     Before each stretch users lay in noise, as nodes on machines of their own do while it is quiet. The names with
-    `_with_draws` are what is left where they do not, as in a local run: one draw a hop is added, at what those that were
-    laid in took all users together.
+    `_with_draws` are what is left where they do not, as in a local run: one draw a hop is added, at what those that
+    were laid in took all users together.
     """
     rests = [rest for rest in measured["rest"] if rest["draws"]]
     draws = max(1, sum(rest["draws"] for rest in rests))
