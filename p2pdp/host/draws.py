@@ -109,6 +109,9 @@ class RecordedDraws:
         self._number = number + 1
         journal = self._journal
         if journal.replaying:
+            before = self._open.get((mechanism, shape))
+            if before is not None:
+                before.used += 1
             return journal.drawn_before((number, *mechanism, list(shape)))
         pool = self._last
         if pool is None or pool.mechanism is not mechanism or pool.shape is not shape or not pool.left:

@@ -33,7 +33,7 @@ from p2pdp.host.payloads import DATA, DATA_HEAD, DATA_HEAD_BYTES, SETTLED, repor
 from p2pdp.host.peers import Peers
 from p2pdp.ledger.journal import Journal
 from p2pdp.ledger.messages import packed_type
-from p2pdp.ledger.records import OWN, RECEIVED, SALT_BYTES, SENT
+from p2pdp.ledger.records import ENTRY_RECORDS_MAX, OWN, RECEIVED, SALT_BYTES, SENT
 from p2pdp.wire.codec import TAG_INT, TAGGED_INT, CodecError, pack_public
 from p2pdp.wire.frames import BOXED_HEADER, BOXED_START
 from p2pdp.wire.padding import FRAME_SIZES
@@ -47,6 +47,7 @@ _TOKEN_BYTES_MAX: Final = len(_TOKEN) + 2 * 9  # for two numbers of 64 bits
 _PART_BYTES: Final[int] = SALT_BYTES + TAGGED_INT.size
 _DATA_SETTLED: Final = DATA | SETTLED
 _WAITING_MAX: Final = 4 * HOPS_MAX  # hops that have gathered
+_STAYS_MAX: Final = ENTRY_RECORDS_MAX - 4  # records that are there already when another step here begins
 _NONE: Final[list[tuple[int, int]]] = []
 _read_outer = BOXED_HEADER.unpack_from
 _head, _read_head = DATA_HEAD.pack, DATA_HEAD.unpack_from
@@ -153,7 +154,7 @@ class Lane:
         """It stays here for a step or more, and what is told to oneself is recorded."""
         journal, me = self._journal, self._me
         now_s, item, at = came[0], came[-2], came[-1]
-        while not journal.writes:
+        while not journal.writes and len(journal.bodies) < _STAYS_MAX:
             at += 1
             journal.parts[len(journal.bodies)] = self._salt() + _pack_int(TAG_INT, value)
             journal.bodies.append((OWN, now_s, pack_public((TOKEN, (item, at)))))
@@ -185,7 +186,7 @@ class Lane:
             parts.clear()
         else:  # it stayed here for a while
             parts[len(bodies) - 1] = passed
-            entry = b"".join([written for _, written in journal.take_writes()])
+            ((_, entry),) = journal.take_writes()
         number = onward.sent = onward.sent + 1
         if onward.settled:
             room_bytes = padding_bytes(DATA_HEAD_BYTES + len(after) + len(passed))

@@ -279,7 +279,7 @@ class Peers:
         self.owe(link, now_s)
 
     def owe(self, link: Link, now_s: float) -> None:
-        if link.peer not in self.dues.since_s:
+        if link.peer not in self.dues.since_s or self.dues.report_at_s is None:
             self.dues.owe(link.peer, now_s)
 
     def roll_back(self, peer: Peer, asked: bytes = b"") -> None:

@@ -176,6 +176,20 @@ def test_at_rest_what_is_expected_is_laid_in_one_pool_at_a_time_and_used_first()
     assert set(disk.order[7:]) == {VIEW}
 
 
+def test_after_a_restart_what_was_drawn_before_is_not_expected_again() -> None:
+    disk, journal, draws, _ = expecting(5 * POOL_MAX)
+    for _ in range(3 * POOL_MAX):
+        draws.noise(GAUSSIAN, ())
+    disk.store(journal)
+    again, sampler = Journal(disk.files[VIEW], disk.files[PRIVATE]), UniqueDraws()
+    draws = RecordedDraws(again, sampler, ENTROPY, expected={(GAUSSIAN, ()): 5 * POOL_MAX})
+    while again.replaying:
+        draws.noise(GAUSSIAN, ())
+    while draws.lack:
+        draws.prepare(ahead=True)
+    assert len(sampler.drawn) == 2 * POOL_MAX
+
+
 def test_nobody_lays_in_what_is_not_expected() -> None:
     _, _, draws, sampler = fresh()
     for _ in range(1000):
