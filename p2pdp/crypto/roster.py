@@ -126,12 +126,11 @@ class Roster:
     curator: RosterEntry
     entries: Entries
     signature: bytes
-    body: bytes = field(init=False, repr=False, compare=False)
     digest: bytes = field(init=False, repr=False, compare=False)
     _valid: set[Peer] = field(init=False, repr=False, compare=False, default_factory=set)
 
     def __post_init__(self) -> None:
-        """Check what has one right form, and fix the signed bytes and their digest."""
+        """Check what has one right form, and fix the digest of the signed bytes."""
         lengths = (len(self.run_id), len(self.spec_digest), len(self.signature))
         if self.version != ROSTER_VERSION:
             raise RosterError(
@@ -140,11 +139,15 @@ class Roster:
         if lengths != (RUN_ID_BYTES, DIGEST_BYTES, SIGNATURE_BYTES) or type(self.protocol) is not str:
             raise RosterError("the roster's run id, spec digest, signature or protocol has a wrong length or type")
         _check_facts(self.facts)
-        object.__setattr__(self, "body", _encoded(self))
         object.__setattr__(self, "digest", blake2b(self.body, digest_size=DIGEST_BYTES).digest())
 
     def __repr__(self) -> str:
         return f"Roster({self.run_id.hex()}, {self.n} users)"
+
+    @property
+    def body(self) -> bytes:
+        """The signed bytes, made when they are asked for: every node has a roster, and a large one is large twice."""
+        return _encoded(self)
 
     @property
     def n(self) -> int:
