@@ -75,7 +75,10 @@ class Passer(Protocol):
         """
 
     def hopped(self, hops: Iterable[Hop]) -> None:
-        """Tells of hops, in order, what the next one need not know: before anything else is asked of the machine."""
+        """Tells of hops, in order, what the next one need not know: before anything else is asked of the machine.
+
+        A protocol's machine offers `hop` alone; this is the part of the `Participant` around it.
+        """
 
 
 def tell(machine: Machine, event: Event, now_s: float, draws: Draws) -> Step:
