@@ -36,7 +36,7 @@ class ExactAuditor:
         self._received = {
             peer: [self._layout.place(form) for form in forms] for peer, forms in transcript.received.items()
         }
-        self._totals = [self._layout.place(form) for form in transcript.totals]
+        self._totals = [self._layout.place(form) for form in transcript.seen_by_roles]
         published = transcript.published
         self._published = [self._layout.place(form) for form in published or ()]
         self._tabulate()

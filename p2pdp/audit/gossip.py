@@ -74,7 +74,7 @@ class GossipViews:
         self._noised = run.plan.noise.name != "none"
         self._received = transcript.received
         self._published: Sequence[LinearForm] = transcript.published
-        self._totals: Sequence[LinearForm] = transcript.totals
+        self._totals: Sequence[LinearForm] = transcript.seen_by_roles
         self.graph = graph_of(ground)
         self.weights: Any = None if self.graph is None else sparse_weights(self.graph, run.plan.weights)
         self.regular = self.graph is not None and self._as_the_weights_say()

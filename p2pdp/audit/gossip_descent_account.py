@@ -177,7 +177,7 @@ class _Account:
         for name in ("curator", "public"):
             if name == "curator" and CURATOR in self._ground.incomplete:
                 self._found.refusals.append(Refusal(name, EXACT, NOT_AT_HAND))
-            elif not self._ground.transcript.published and not self._ground.transcript.totals:
+            elif not self._ground.transcript.published and not self._ground.transcript.seen_by_roles:
                 zero = np.zeros((self._run.n, 1))
                 self._found.claims.append(self._claim(name, zero, [name], EXACT, (_NOTHING,), bound=True))
             elif not self._views.regular and self._views.work <= _WORK_MAX:

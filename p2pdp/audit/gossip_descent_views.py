@@ -117,7 +117,7 @@ def _as_the_weights_say(ground: Ground, matrices: Sequence[Any]) -> bool:
     """Whether each user received what it would have if nothing was late, lost or published."""
     plan: GossipSgdPlan = ground.run.plan
     transcript, n = ground.transcript, ground.run.n
-    if transcript.published or transcript.totals or len(transcript.received) != n:
+    if transcript.published or transcript.seen_by_roles or len(transcript.received) != n:
         return False
     random = np.random.Generator(np.random.Philox(key=1))
     values = random.normal(size=(n, plan.gradients))
@@ -167,7 +167,7 @@ class _Rows:
         self._plan: GossipSgdPlan = ground.run.plan
         transcript = ground.transcript
         self._every = [form for forms in transcript.received.values() for form in forms]
-        self._every += [*(transcript.published or ()), *transcript.totals]
+        self._every += [*(transcript.published or ()), *transcript.seen_by_roles]
         self._own = _own_draws(self._every)
         self._columns: dict[tuple[Peer, int], int] = {}
         if self._plan.message_noise is not None:
@@ -227,7 +227,7 @@ class _Rows:
         forms = [form for member in members for form in transcript.received.get(member, ())]
         forms += transcript.published or ()
         if not members:
-            forms += transcript.totals
+            forms += transcript.seen_by_roles
         chosen = sorted({self._places[id(form)] for form in forms})
         rows = self._table[chosen]
         for member in members:

@@ -46,7 +46,7 @@ class TraceAuditor:
             return [prefix for form in forms for prefix in layout.place(form)]
 
         self._received = {peer: placed(forms) for peer, forms in transcript.received.items()}
-        self._totals = placed(transcript.totals)
+        self._totals = placed(transcript.seen_by_roles)
         self._published = placed(transcript.published or ())
         self._chains = [_chain(layout, number) for number in range(layout.chains)]
         everything = [(chain.users, chain.numbers) for chain in self._chains]

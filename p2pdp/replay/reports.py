@@ -50,7 +50,7 @@ class Reports:
         self._users = users
         self._layout = Layout()
         self._received = {peer: self._placed(forms) for peer, forms in transcript.received.items()}
-        self._totals = self._placed(transcript.totals)
+        self._totals = self._placed(transcript.seen_by_roles)
         self._published = self._placed(list(transcript.published or ()))
         self._tabulate()
 

@@ -9,14 +9,14 @@ or gone round. Values are never looked at: skeletons are enough.
 
 Where a sender's ledger is absent or ends early (it was excluded, or the audit allows missing ones), what it
 sent is rebuilt from what others sent to it (`absent.py`), or is an `unknown` source: whoever's view depends on
-one must be refused. What was sent to a user counts as seen by it even where its own ledger has no record of
-it: it may have arrived when nothing could be recorded any more.
+one must be refused. What was sent to a user or a role counts as seen by it even where its own ledger has no record
+of it: it may have arrived when nothing could be recorded any more.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeGuard
 
@@ -50,12 +50,18 @@ class Transcript:
     draws: dict[Peer, list[Mechanism]] = field(default_factory=dict)
     values: dict[Peer, int] = field(default_factory=dict)  # how many values a user has
     own_noise: dict[Peer, list[tuple[Mechanism, ...]]] = field(default_factory=dict)  # of each contribution
-    totals: list[LinearForm] = field(default_factory=list)  # all that reached the curator
+    totals: list[LinearForm] = field(default_factory=list)  # all that the curator recorded
+    undelivered: list[LinearForm] = field(default_factory=list)  # sent to curator or bootstrap, and recorded by neither
     published: tuple[LinearForm, ...] | None = None
     finals: dict[Peer, LinearForm] = field(default_factory=dict)
     models: dict[tuple[Peer, int], LinearForm] = field(default_factory=dict)
     rebuilt: set[Peer] = field(default_factory=set)
     unknown: set[Peer] = field(default_factory=set)
+
+    @property
+    def seen_by_roles(self) -> list[LinearForm]:
+        """What curator and bootstrap may have seen of values, beside what is published."""
+        return [*self.totals, *self.undelivered]
 
 
 def replay(run: RunPlan, views: dict[Peer, Contents]) -> Transcript:
@@ -64,10 +70,12 @@ def replay(run: RunPlan, views: dict[Peer, Contents]) -> Transcript:
     replayed = _Replay(run, whole)
     replayed.run_all()
     transcript = Transcript(rebuilt=replayed.absent.rebuilt, unknown=replayed.unknown)
+    taken: dict[Peer, int] = {}
     if CURATOR in whole:
-        _curator(run, whole[CURATOR], replayed, transcript)
+        taken = _curator(run, whole[CURATOR], replayed, transcript)
     else:
         _without_curator(run, replayed, transcript)
+    transcript.undelivered = replayed.undelivered(taken)
     underway = replayed.underway()
     for user, state in replayed.users.items():
         transcript.received[user] = [*state.received, *underway[user]]
@@ -117,6 +125,16 @@ class _Replay:
                 left = messages[self.users[to].taken.get(sender, 0) :]
                 found[to] += [message.value for message in left if tells(message.value)]
         return found
+
+    def undelivered(self, taken: Mapping[Peer, int]) -> list[LinearForm]:
+        """What was sent to roles, beyond the first `taken` messages of each user to the curator."""
+        left = [
+            message
+            for (sender, to), messages in self.outbox.items()
+            if not is_user(to)
+            for message in messages[taken.get(sender, 0) if to == CURATOR else 0 :]
+        ]
+        return [message.value for message in left if tells(message.value)]
 
     def _advance(self, state: Player) -> None:
         """Replays one user until it needs a message whose form is not known, or its records end."""
@@ -205,8 +223,8 @@ class _Replay:
             self._ready.extend(sorted(self._waiting.get(state.user, {}).pop(to, ())))
 
 
-def _curator(run: RunPlan, contents: Contents, replayed: _Replay, transcript: Transcript) -> None:
-    """The totals that the curator received, and what it published."""
+def _curator(run: RunPlan, contents: Contents, replayed: _Replay, transcript: Transcript) -> dict[Peer, int]:
+    """Adds the totals that the curator received, and what it published; returns how many messages it had from whom."""
     taken: dict[Peer, int] = {}
     first: dict[int, Any] = {}
     for record in contents.records:
@@ -226,6 +244,7 @@ def _curator(run: RunPlan, contents: Contents, replayed: _Replay, transcript: Tr
             if transcript.published is not None or early:
                 raise VerificationFailed(f"node curator, record {record.index}: is not published by the protocol here")
             transcript.published = _publish(run, first)
+    return taken
 
 
 def _without_curator(run: RunPlan, replayed: _Replay, transcript: Transcript) -> None:

@@ -381,3 +381,16 @@ def test_a_large_run_on_the_complete_graph_is_audited() -> None:
     found, tokens = node_leaks(run), paths(run)
     for observer in (0, 31, 59):
         np.testing.assert_allclose(found[:, observer], gap_leaks(tokens, 60, observer), rtol=1e-9)
+
+
+def test_a_total_that_was_sent_and_never_recorded_counts_as_seen_by_curator_and_network() -> None:
+    """Who was put out may have been heard: the curator may hold both totals, of which it published one."""
+    run = run_of(walk(4, 6), Crash(peer=0, at_record=17, down_s=None))
+    transcript = run.transcript()
+    assert transcript.undelivered
+    auditor = ExactAuditor(transcript, 4)
+    curator, public = auditor.curator().values, auditor.public().values
+    assert curator is not None
+    assert public is not None
+    np.testing.assert_allclose(curator, leaks(transcript, 4, seen_by(transcript, "curator")), rtol=1e-9)
+    assert curator.max() > public.max() * 1.05

@@ -10,8 +10,10 @@ from p2pdp.audit.local import local_account
 from p2pdp.core.claims import Claim
 from p2pdp.core.ids import CURATOR
 from p2pdp.mechanisms import gaussian
+from p2pdp.sim.faults import Crash
 from tests.audit.gossips import gossip, ground_of
-from tests.audit.runs import DELTA, quiet, ring
+from tests.audit.runs import DELTA, quiet, ring, run_of
+from tests.replay.oracle import leaks, seen_by
 
 
 def named(claims: list[Claim], observer: str, method: str = "exact") -> Claim:
@@ -123,3 +125,16 @@ def test_the_whole_audit_has_all_accounts_and_the_arrays() -> None:
         "exact", "local", "published:theorem-1", "published:corollary-1", "published:theorem-12",
         "published:corollary-3",
     }  # fmt: skip
+
+
+def test_a_result_that_was_sent_and_never_recorded_counts_as_seen_by_the_curator() -> None:
+    """User 0 alone publishes, and is put out: nothing is published, but the curator may have had its result."""
+    run = run_of(gossip(4, "ring", 'rounds = 3\npublish = "one"'), Crash(peer=0, at_record=22, down_s=None))
+    transcript = run.transcript()
+    assert transcript.published == ()
+    claims = run.audit().claims
+    assert named(claims, "public").mu_max == 0.0
+    step, sensitivity = run.plan.plan.step, ground_of(run).sensitivity
+    told = np.sqrt(leaks(transcript, 4, seen_by(transcript, "curator")).max()) * sensitivity * step
+    assert named(claims, "curator").mu_max == pytest.approx(told, rel=1e-9)
+    assert told > 0.1

@@ -17,7 +17,7 @@ def seen_by(transcript: Transcript, observer: str, members: Sequence[Peer] = ())
     assert transcript.published is not None
     forms = list(transcript.published)
     if observer in ("curator", "network"):
-        forms += transcript.totals
+        forms += [*transcript.totals, *transcript.undelivered]
     for user in transcript.received if observer == "network" else members:
         forms += transcript.received[user]
     return forms

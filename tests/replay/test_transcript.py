@@ -130,3 +130,17 @@ def test_what_follows_an_exclusion_is_all_told() -> None:
         assert transcript.published is not None
         inputs = sum(weight for source, weight in transcript.published[0].expand().items() if source.kind == "input")
         assert inputs == 20, "every step has its one contribution"
+
+
+def test_a_total_that_the_curator_never_recorded_is_kept_apart_from_those_it_has() -> None:
+    """User 0 sends its total and is gone before the curator has it; the token goes round and comes in as another."""
+    transcript = run_of(walk(4, 6), Crash(peer=0, at_record=17, down_s=None)).transcript()
+    (recorded,), (lost,) = transcript.totals, transcript.undelivered
+    assert recorded.expand() != lost.expand()
+    assert transcript.seen_by_roles == [recorded, lost]
+    assert transcript.published is not None
+    assert transcript.published[0].expand() == recorded.expand()
+
+
+def test_nothing_is_undelivered_where_nothing_was_lost() -> None:
+    assert quiet(walk(4, 12, tokens=3)).transcript().undelivered == []
