@@ -13,7 +13,7 @@ import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, Final, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn
 
 import typer
 
@@ -26,6 +26,9 @@ from p2pdp.cli.options import AsJson, OutFolder, Overrides, RunPlace, SpecFile, 
 from p2pdp.cli.plan import plan
 from p2pdp.cli.reproduce import reproduce
 from p2pdp.core.errors import NotReady, P2pdpError, UsageError, VerificationFailed
+
+if TYPE_CHECKING:
+    from p2pdp.runs.audit import Audited
 
 _INTERRUPTED: Final = 130
 _READER_GONE: Final = 1  # with which typer and rich end where nobody reads standard output any more
@@ -178,9 +181,15 @@ def audit(
     allow_missing: Annotated[
         bool, typer.Option("--allow-missing", help="Claim what is possible where ledgers are missing.")
     ] = False,
+    save: Annotated[
+        bool, typer.Option("--save", help="Writes audit.json and report.html, also with --colluders or --delta.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Says how much every other party could have learned."""
+    """Says how much every other party could have learned.
+
+    Without --colluders and --delta, audit.json and report.html in the folder are written anew where that is possible.
+    """
     from p2pdp import api
     from p2pdp.runs.audit import check_pairs_file
 
@@ -189,13 +198,26 @@ def audit(
     found = api.audit(place, _users(colluders), delta, allow_missing=allow_missing)
     if pairs is not None:
         found.save_pairs(pairs)
-    found.save(place)
+    unwritten = _saved(found, place) if save or (colluders is None and delta is None) else None
     if as_json:
         print_document(found.to_json())
-        return
-    from p2pdp.cli.tables import show_audit
+    else:
+        from p2pdp.cli.tables import show_audit
 
-    show_audit(found)
+        show_audit(found)
+    if unwritten is not None and save:
+        raise unwritten
+    if unwritten is not None:
+        print(f"p2pdp: this audit was not saved: {unwritten}", file=sys.stderr)
+
+
+def _saved(found: Audited, place: Path) -> P2pdpError | None:
+    """What kept the audit from being written into the folder, such as a read-only disk."""
+    try:
+        found.save(place)
+    except (NotReady, UsageError) as error:
+        return error
+    return None
 
 
 def _users(text: str | None) -> list[int] | None:

@@ -107,7 +107,7 @@ def write_json(path: Path, document: Mapping[str, Any]) -> None:
 
 
 def write_into_folder(place: Path, name: str, document: Mapping[str, Any]) -> bool:
-    """Writes a document if the place is a folder, and says so; beside an exported file nothing is written."""
+    """Writes a document if the place is a folder, and returns whether it is; nothing goes beside an exported file."""
     if not place.is_dir():
         return False
     write_json(place / name, document)
@@ -115,7 +115,7 @@ def write_into_folder(place: Path, name: str, document: Mapping[str, Any]) -> bo
 
 
 def write_text(path: Path, text: str) -> None:
-    """Replaces the file as a whole: whoever reads it meanwhile sees the old text or the new one."""
+    """Replaces the file as a whole: a reader sees the old text or the new one."""
     part = path.with_name(f"{path.name}.part")
     try:
         part.write_text(text, encoding="utf-8", newline="\n")

@@ -389,7 +389,47 @@ def test_delta_and_colluders_of_the_command_line_win(tmp_path: Path, p2pdp_comma
     assert document["delta"] == 1e-3
     coalition = next(claim for claim in document["claims"] if claim["observer"] == "coalition")
     assert coalition["worst_pair"][1] == [1, 3]
-    assert json.loads((place / "audit.json").read_text()) == document
+
+
+@pytest.mark.parametrize("options", [["--delta", "1e-3"], ["--colluders", "1,3"]])
+def test_other_questions_change_the_saved_audit_only_on_request(
+    options: list[str], tmp_path: Path, p2pdp_command: Command
+) -> None:
+    place = recorded(tmp_path)
+    before = contents(place)
+    code, out, _ = p2pdp_command("audit", place, *options, "--json")
+    assert code == 0
+    assert contents(place) == before
+    assert p2pdp_command("audit", place, *options, "--save", "--json")[:2] == (0, out)
+    assert (place / "audit.json").read_text() == out
+    assert contents(place)["report.html"] != before["report.html"]
+
+
+@pytest.mark.parametrize("number", [errno.EROFS, errno.EACCES, errno.ENOSPC])
+def test_an_audit_that_cannot_be_saved_is_printed_all_the_same(
+    number: int, tmp_path: Path, p2pdp_command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = recorded(tmp_path)
+    document = (place / "audit.json").read_text()
+
+    def unwritable(*_: Any, **__: Any) -> None:
+        raise OSError(number, os.strerror(number))
+
+    for name in ("write_text", "write_bytes", "touch", "mkdir", "unlink", "rename", "replace"):
+        monkeypatch.setattr(Path, name, unwritable)
+    code, out, err = p2pdp_command("audit", place, "--json")
+    assert (code, out) == (0, document)
+    assert os.strerror(number) in err
+    assert p2pdp_command("audit", place)[0] == p2pdp_command("verify", place)[0] == 0
+    code, out, _ = p2pdp_command("audit", place, "--save", "--json")
+    assert (code, out) == (2 if number == errno.EACCES else 6, document)
+
+
+def test_verify_writes_nothing(tmp_path: Path, p2pdp_command: Command) -> None:
+    place = recorded(tmp_path)
+    before = contents(place)
+    assert p2pdp_command("verify", place)[0] == 0
+    assert contents(place) == before
 
 
 @pytest.mark.parametrize(
