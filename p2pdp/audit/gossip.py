@@ -20,6 +20,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from p2pdp.accounting.gossip_filter import filter_is_quicker, filtered_span, seen_draws_are_fresh
 from p2pdp.accounting.gossip_krylov import Span, fixed_span
 from p2pdp.accounting.gossip_layers import Layers, View, fixed_layers, layered_span, stochastic_residues
 from p2pdp.accounting.gossip_rank import modular_ranks, raised, slack_of
@@ -107,21 +108,34 @@ class GossipViews:
             whole = Span(np.ones(self._users), self._users, self._users, 1.0, 0.0)
             return Spans([whole] * len(views), len(views), 0, 0)
         spans = [self._span(view) for view in views]
-        most = max((span.rank for span in spans), default=0)
-        ranks = modular_ranks(self.layers, views, most, PRIMES[0])
         sources = self._users + self.layers.noises
+        fresh = [self.layers.noises > 0 and seen_draws_are_fresh(self.layers, view) for view in views]
+        ranks = [span.rows for span in spans]
+        self._rank(views, spans, ranks, [at for at, is_fresh in enumerate(fresh) if not is_fresh], PRIMES[:1])
         full = [rank == min(span.rows, sources) for rank, span in zip(ranks, spans, strict=True)]
         doubtful = [at for at, is_full in enumerate(full) if not is_full]
-        for prime in PRIMES[1:] if doubtful else ():
-            again = modular_ranks(self.layers, [views[at] for at in doubtful], most, prime)
-            for at, rank in zip(doubtful, again, strict=True):
-                ranks[at] = max(ranks[at], rank)
+        self._rank(views, spans, ranks, doubtful, PRIMES[1:])
         spans = [self._agreed(view, span, rank) for view, span, rank in zip(views, spans, ranks, strict=True)]
         found = [raised(span, rank) for span, rank in zip(spans, ranks, strict=True)]
         if not self._noised:  # all or nothing
             found = [replace(span, leaks=np.where(span.leaks > 0.0, 1.0, 0.0)) for span in found]
         lost = sum(rank > span.rank for span, rank in zip(spans, ranks, strict=True))
         return Spans(found, sum(full), len(doubtful), lost)
+
+    def _rank(
+        self,
+        views: Sequence[View],
+        spans: Sequence[Span],
+        ranks: list[int],
+        which: Sequence[int],
+        primes: Sequence[int],
+    ) -> None:
+        """Sets the ranks of these views to the largest modulo the primes and, for the first prime, to just that."""
+        most = max((span.rank for span in spans), default=0)
+        for prime in primes if which else ():
+            found = modular_ranks(self.layers, [views[at] for at in which], most, prime)
+            for at, rank in zip(which, found, strict=True):
+                ranks[at] = rank if prime == PRIMES[0] else max(ranks[at], rank)
 
     @cached_property
     def all_is_published(self) -> bool:
@@ -139,6 +153,8 @@ class GossipViews:
             leaks = np.zeros(self._users)
             leaks[list(view.members)] = 1.0
             return Span(leaks, len(view.members), len(view.members), 1.0, 0.0)
+        if self.layers.noises and filter_is_quicker(self.layers, view):
+            return filtered_span(self.layers, view)
         return layered_span(self.layers, view)
 
     def _agreed(self, view: View, span: Span, rank: int) -> Span:

@@ -41,7 +41,8 @@ def test_theorem_1_is_the_sum_over_messages_and_theorem_12_counts_each_of_them_o
         expected = (rows**2 / (rows**2).sum(axis=1, keepdims=True)).sum(axis=0)
         assert printed[:, user] == pytest.approx(expected)
         assert printed[:, user].sum() == pytest.approx(rounds * of.degree(user)), "what the mean bound rests on"
-        assert fixed_span(matrix, of.neighbours, [user], rounds).leaks.sum() - 1 <= printed[:, user].sum()
+        told = fixed_span(matrix, of.neighbours, [user], rounds).leaks.sum() - 1
+        assert told <= printed[:, user].sum() * (1 + 1e-12)  # equal but for rounding where all rows are orthogonal
     pooled = theorem_1(layers, [view(of, [0, 5], rounds)])[:, 0]
     assert np.all(pooled <= printed[:, 0] + printed[:, 5] + 1e-12)
     assert np.all(pooled >= np.maximum(printed[:, 0], printed[:, 5]) - 1e-12)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+import sys
 
 import numpy as np
 import pytest
 
+from p2pdp.accounting.gossip_filter import filter_is_quicker
 from p2pdp.accounting.gossip_layers import layered_span
 from p2pdp.audit.gossip import GossipViews
 from p2pdp.audit.ground import Ground
@@ -139,6 +141,24 @@ def test_noise_on_messages_keeps_everybody_below_the_ceiling() -> None:
     assert np.all(leaks(large, 6)[others] < leaks(small, 6)[others])
     assert np.all(leaks(small, 6)[others] < leaks(clean, 6)[others])
     assert not small.regular
+
+
+def test_a_long_run_with_noise_on_messages_and_kills_is_passed_through_layer_by_layer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    crashes = (Crash(1, at_s=0.5, down_s=3.0), Crash(4, at_s=2.0, down_s=0.5), Crash(1, at_s=9.0, down_s=1.0))
+    ground = ground_of(run_of(gossip(6, "ring", "rounds = 60\nmessage_sigma = 0.05"), *crashes, delay_s=0.05))
+    views = GossipViews(ground)
+    view = views.view([0])
+    assert view is not None
+    assert filter_is_quicker(views.layers, view)
+    passed = views.spans([view])
+    assert passed.proved == 1
+    monkeypatch.setattr(sys.modules[GossipViews.__module__], "filter_is_quicker", lambda *_: False)
+    monkeypatch.setattr(sys.modules[GossipViews.__module__], "seen_draws_are_fresh", lambda *_: False)
+    at_once = views.spans([view])
+    assert passed.spans[0].leaks == pytest.approx(at_once.spans[0].leaks, rel=1e-9, abs=1e-12)
+    assert passed.spans[0].rank == at_once.spans[0].rank
 
 
 def test_without_noise_what_arrives_is_told() -> None:
