@@ -46,6 +46,7 @@ def simulate(
     faults: Faults | None = None,
     progress: Progress | None = None,
     task: Objective | None = None,
+    trace_wire: bool = False,
 ) -> Result:
     """Runs a spec in the simulated world.
 
@@ -59,13 +60,14 @@ def simulate(
     `bytes` and `seconds` are 0, because no frame is made and no clock runs.
 
     `task` is an objective of your own (`p2pdp.Objective`), which takes the place of the spec's `[task] kind`.
+    With `trace_wire` each peer's folder has a `wire.jsonl`: what each frame said that it received, without values.
     """
     from p2pdp.runs.simulate import simulate_spec
     from p2pdp.runs.tasks import with_task
 
     loaded = with_task(spec if isinstance(spec, Spec) else load_spec(spec), task)
     folder = None if out is None else Path(out)
-    return simulate_spec(loaded, folder, trials, fast=fast, faults=faults, progress=progress)
+    return simulate_spec(loaded, folder, trials, fast=fast, faults=faults, progress=progress, trace_wire=trace_wire)
 
 
 def run(
@@ -76,6 +78,7 @@ def run(
     spawn: bool = False,
     on_event: OnEvent | None = None,
     task: Objective | None = None,
+    trace_wire: bool = False,
 ) -> Result:
     """Runs a spec on this machine, one operating-system process a user, and audits it.
 
@@ -88,12 +91,13 @@ def run(
 
     `task` is an objective of your own (`p2pdp.Objective`), which takes the place of the spec's `[task] kind`. Processes
     get it by being forked, so it goes neither with `spawn` nor to other machines, and `resume` needs it again.
+    With `trace_wire` each peer's folder has a `wire.jsonl`: what each frame said that it received, without values.
     """
     from p2pdp.cluster.layout import Packing
     from p2pdp.runs.live import run_spec
     from p2pdp.runs.tasks import with_task
 
-    packing = Packing(nodes_per_process, spawn)
+    packing = Packing(nodes_per_process, spawn, trace_wire)
     loaded = with_task(spec if isinstance(spec, Spec) else load_spec(spec), task)
     return run_spec(loaded, None if out is None else Path(out), on_event or _ignore, packing)
 
@@ -128,9 +132,12 @@ async def simulate_async(
     faults: Faults | None = None,
     progress: Progress | None = None,
     task: Objective | None = None,
+    trace_wire: bool = False,
 ) -> Result:
     """`simulate` where a loop is already running, such as in a notebook; `progress` is told from another thread."""
-    return await asyncio.to_thread(simulate, spec, out, trials, fast=fast, faults=faults, progress=progress, task=task)
+    return await asyncio.to_thread(
+        simulate, spec, out, trials, fast=fast, faults=faults, progress=progress, task=task, trace_wire=trace_wire
+    )
 
 
 def verify(folder: str | Path) -> Verified:

@@ -14,6 +14,7 @@ from p2pdp.crypto.sealed import SealError, open_sealed, seal_to
 from p2pdp.host.effects import Entropy, Timing
 from p2pdp.host.host import Host
 from p2pdp.host.seat import Seat
+from p2pdp.host.tap import Tap
 from p2pdp.ledger.heads import EXCLUSION_LABEL
 from p2pdp.ledger.journal import PRIVATE, Journal
 from p2pdp.ledger.records import INPUTS, OPENED
@@ -53,6 +54,7 @@ def user_host(
     entropy: Entropy,
     rows: Any | None,
     skeleton: Callable[[], bytes] | None = None,
+    tap: Tap | None = None,
 ) -> Host:
     """A user's host. `rows` are its bounded data; a restart takes the inputs its private ledger keeps."""
     if journal.inputs is not None:
@@ -82,6 +84,7 @@ def user_host(
         facts=(len(values), neighbours),
         skeleton=skeleton,
         expected=run.plan.draws_expected,
+        tap=tap,
     )
 
 
@@ -92,6 +95,7 @@ def bootstrap_host(
     sampler: Sampler,
     entropy: Entropy,
     on_ready: OnReady = lambda _count, _going: None,
+    tap: Tap | None = None,
 ) -> Host:
     assert run.graph is not None
     machine = Bootstrap(
@@ -106,10 +110,12 @@ def bootstrap_host(
         on_ready=on_ready,
     )
     _open_private(journal, seat)
-    return Host(seat, machine, journal, sampler, entropy, timing=timing_of(run))
+    return Host(seat, machine, journal, sampler, entropy, timing=timing_of(run), tap=tap)
 
 
-def curator_host(run: RunPlan, seat: Seat, journal: Journal, sampler: Sampler, entropy: Entropy) -> Host:
+def curator_host(
+    run: RunPlan, seat: Seat, journal: Journal, sampler: Sampler, entropy: Entropy, tap: Tap | None = None
+) -> Host:
     items = None if run.finishes_one_by_one else len(run.plan.starts)
     reports = None
     if isinstance(run.plan, ShufflePlan):
@@ -126,6 +132,7 @@ def curator_host(run: RunPlan, seat: Seat, journal: Journal, sampler: Sampler, e
         entropy,
         timing=timing_of(run),
         check=partial(run.protocol.check, run.plan),
+        tap=tap,
     )
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from p2pdp.cli.logs import LogAs, LogFormat, LogFrom, LogLevel, logged
-from p2pdp.cli.options import AsJson, Overrides, SpecFile, print_document
+from p2pdp.cli.options import AsJson, Overrides, SpecFile, TraceWire, print_document
 from p2pdp.cli.watching import (
     HttpCertificate,
     HttpKey,
@@ -50,6 +50,7 @@ def bootstrap(
     http_name: HttpNames = None,
     http_stay: HttpStay = False,
     index: IndexUrl = None,
+    trace_wire: TraceWire = False,
     log_level: LogFrom = None,
     log_format: LogAs = LogFormat.TEXT,
     overrides: Overrides = None,
@@ -70,7 +71,8 @@ def bootstrap(
         sys.stdout.flush()
 
     with logged(log_level or LogLevel.INFO, log_format) as log:
-        serve(loaded, Places(listen, address), tokens, out, log, Watching(served, index), show_now)
+        watching = Watching(served, index)
+        serve(loaded, Places(listen, address), tokens, out, log, watching, show_now, trace_wire=trace_wire)
 
 
 def node(
@@ -82,6 +84,7 @@ def node(
     keep_private: Annotated[
         bool, typer.Option("--keep-private", help="Keeps inputs and draws when the run closes.")
     ] = False,
+    trace_wire: TraceWire = False,
     http: HttpPlace = None,
     http_token_file: HttpTokenFile = None,
     http_open: HttpOpen = False,
@@ -97,7 +100,15 @@ def node(
 
     served = http_options(http, http_token_file, http_cert, http_key, http_name, is_open=http_open)
     with logged(log_level or LogLevel.INFO, log_format) as log:
-        told = take_part(config, out, share_skeleton=share_skeleton, keep_private=keep_private, notify=log, http=served)
+        told = take_part(
+            config,
+            out,
+            share_skeleton=share_skeleton,
+            keep_private=keep_private,
+            notify=log,
+            http=served,
+            trace_wire=trace_wire,
+        )
         if told.excluded:
             log(happening("put_out"))
     if as_json:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from p2pdp.cli.logs import Log, LogAs, LogFormat, LogFrom, LogLevel, logged
-from p2pdp.cli.options import AsJson, OutFolder, Overrides, RunFolder, SpecFile, print_document
+from p2pdp.cli.options import AsJson, OutFolder, Overrides, RunFolder, SpecFile, TraceWire, print_document
 from p2pdp.cli.progress import run_progress
 from p2pdp.core.happenings import KINDS, happening
 from p2pdp.core.ids import BOOTSTRAP, peer_name
@@ -62,6 +62,7 @@ def run(
     overrides: Overrides = None,
     nodes_per_process: NodesPerProcess = None,
     spawn: Spawn = None,
+    trace_wire: TraceWire = False,
     log_level: LogFrom = None,
     log_format: LogAs = LogFormat.TEXT,
     as_json: AsJson = False,
@@ -72,7 +73,14 @@ def run(
     loaded = api.load_spec(spec, overrides or [])
     count = 1 if nodes_per_process is None else nodes_per_process
     with _watched(log_level, log_format) as watched:
-        result = api.run(loaded, out, nodes_per_process=count, spawn=bool(spawn), on_event=watched.on_event)
+        result = api.run(
+            loaded,
+            out,
+            nodes_per_process=count,
+            spawn=bool(spawn),
+            on_event=watched.on_event,
+            trace_wire=trace_wire,
+        )
         watched.faults(result)
     show(result, as_json=as_json)
 

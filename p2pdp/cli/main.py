@@ -22,7 +22,7 @@ from p2pdp.cli.account import account
 from p2pdp.cli.attack import attack
 from p2pdp.cli.index import index
 from p2pdp.cli.keys import keygen
-from p2pdp.cli.options import AsJson, OutFolder, Overrides, RunPlace, SpecFile, print_document
+from p2pdp.cli.options import AsJson, OutFolder, Overrides, RunPlace, SpecFile, TraceWire, print_document
 from p2pdp.cli.plan import plan
 from p2pdp.cli.reproduce import reproduce
 from p2pdp.core.errors import NotReady, P2pdpError, UsageError, VerificationFailed
@@ -135,6 +135,7 @@ def simulate(
     fast: Annotated[
         bool, typer.Option("--fast", help="Draws results straight from their law: no ledgers, no audit.")
     ] = False,
+    trace_wire: TraceWire = False,
     overrides: Overrides = None,
     as_json: AsJson = False,
 ) -> None:
@@ -146,7 +147,7 @@ def simulate(
     loaded = api.load_spec(spec, overrides or [])
     folder = default_folder(loaded, fast=fast) if out is None else out
     with progress_bar("simulating", loaded) as progress:
-        result = api.simulate(loaded, folder, trials, fast=fast, progress=progress)
+        result = api.simulate(loaded, folder, trials, fast=fast, progress=progress, trace_wire=trace_wire)
     if as_json:
         print_document(result.to_json())
         return

@@ -15,6 +15,9 @@ Overrides = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="SECTION.KEY=VALUE", help="Overrides an entry of the spec; repeatable."),
 ]
+TraceWire = Annotated[
+    bool, typer.Option("--trace-wire", help="Writes to wire.jsonl what each received frame said, without values.")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON document on standard output and nothing else.")]
 
 

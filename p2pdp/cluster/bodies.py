@@ -101,6 +101,7 @@ def user_body(
                 sampler=job.sampler,
                 run=lambda: job.spec.run,
                 power=job.spec.run.durability == "power",
+                trace_wire=job.trace_wire,
                 share=share,
             )
         )
@@ -159,6 +160,7 @@ def roles_body(job: Job, network: Network, users: Sequence[Address], pipe: int) 
                 on_output=on_output,
                 on_enrolled=on_enrolled,
                 power=run_spec.durability == "power",
+                trace_wire=job.trace_wire,
             )
         )
         asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, node.nobody_left.set)

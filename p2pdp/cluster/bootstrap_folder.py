@@ -34,7 +34,7 @@ def is_bootstrap_folder(place: Path) -> bool:
 
 class BootstrapFolder(RunFolder):
     @staticmethod
-    def open(out: Path, spec_text: str, tokens: int) -> BootstrapFolder:
+    def open(out: Path, spec_text: str, tokens: int, *, trace_wire: bool = False) -> BootstrapFolder:
         """A fresh folder, or the one of the same spec and as many tokens, to be gone on with."""
         if not is_bootstrap_folder(out):
             make_folder(out)
@@ -42,7 +42,8 @@ class BootstrapFolder(RunFolder):
             write_json(out / BOOTSTRAP_FILE, {"tokens": tokens})
         if not (out / RUN_FILE).is_file():
             started = datetime.now(UTC).isoformat(timespec="milliseconds")
-            write_json(out / RUN_FILE, {"run_id": random_bytes(RUN_ID_BYTES).hex(), "started": started})
+            facts = {"run_id": random_bytes(RUN_ID_BYTES).hex(), "started": started, "trace_wire": trace_wire}
+            write_json(out / RUN_FILE, facts)
         folder = BootstrapFolder(out)
         if folder.spec_text != spec_text:
             raise UsageError(f"--out {out}: holds a run of another spec; name another folder")

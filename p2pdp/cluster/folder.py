@@ -61,7 +61,9 @@ class RunFolder:
             self.run_id = bytes.fromhex(facts["run_id"])
             self.started: str = facts["started"]
             self.started_s = datetime.fromisoformat(self.started).timestamp()
-            self.packing = Packing(facts.get("nodes_per_process", 1), facts.get("spawn", False))
+            self.packing = Packing(
+                facts.get("nodes_per_process", 1), facts.get("spawn", False), facts.get("trace_wire", False)
+            )
         except (KeyError, TypeError, ValueError):
             raise VerificationFailed(f"{path / RUN_FILE}: is damaged") from None
 

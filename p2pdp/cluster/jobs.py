@@ -36,6 +36,7 @@ class Job:
     secrets: Sequence[bytes] = field(repr=False)
     plan: Callable[[int], RunPlan]
     rows: Callable[[int, Peer], Any] = field(repr=False)
+    trace_wire: bool = False
 
     @property
     def slots(self) -> int:
@@ -77,4 +78,5 @@ def job_of(folder: RunFolder, own: Any = None) -> Job:
         secrets=folder.tokens(spec.run.nodes),
         plan=plan,
         rows=lambda n, user: data_of(n).user(user),
+        trace_wire=folder.packing.trace_wire,
     )

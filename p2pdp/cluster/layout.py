@@ -19,10 +19,14 @@ MQTT: Final = "mqtt"  # another one
 
 @dataclass(frozen=True)
 class Packing:
-    """How users get into processes: so many into each, forked from the launcher or `spawn`ed as fresh interpreters."""
+    """How users get into processes: so many into each, forked from the launcher or `spawn`ed as fresh interpreters.
+
+    With `trace_wire` every peer writes down what it receives (`wire.jsonl`).
+    """
 
     nodes_per_process: int = 1
     spawn: bool = False
+    trace_wire: bool = False
 
     def __post_init__(self) -> None:
         if self.nodes_per_process < 1:

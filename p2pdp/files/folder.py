@@ -4,6 +4,7 @@
     curator/{view,private}.ledger     curator/bootstrap/{view,private}.ledger
     curator/skeletons/0000.skeleton   (handed in by nodes elsewhere)
     nodes/0000/{view,private}.ledger
+    nodes/0000/wire.jsonl             (with --trace-wire, and beside the other ledgers too)
 
 Ledgers are written with mode 0600: they are as secret as the data. An exported file holds spec, roster and
 skeletons and no value; `read_evidence` takes a folder or such a file alike.
@@ -38,6 +39,7 @@ ROSTER_FILE: Final = "roster.json"
 RESULT_FILE: Final = "result.json"
 AUDIT_FILE: Final = "audit.json"
 REPORT_FILE: Final = "report.html"
+WIRE_FILE: Final = "wire.jsonl"
 _CURATOR_FOLDER: Final = "curator"
 
 # With these the place is right and the world is not ready; with all others somebody named a wrong place.
@@ -82,7 +84,7 @@ def check_new_file(file: Path, option: str) -> None:
         raise UsageError(f"{option} {file}: there is no folder {file.parent}")
 
 
-def write_ledgers(folder: Path, peer: Peer, view: bytes, private: bytes) -> None:
+def write_ledgers(folder: Path, peer: Peer, view: bytes, private: bytes, wire: bytes | None = None) -> None:
     place = peer_folder(folder, peer)
     try:
         place.mkdir(parents=True, exist_ok=True)
@@ -91,6 +93,8 @@ def write_ledgers(folder: Path, peer: Peer, view: bytes, private: bytes) -> None
     for name, data in ((VIEW, view), (PRIVATE, private)):
         if data:
             _write_secret(place / f"{name}.ledger", data)
+    if wire is not None:
+        _write_secret(place / WIRE_FILE, wire)
 
 
 def _write_secret(path: Path, data: bytes) -> None:

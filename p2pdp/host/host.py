@@ -32,6 +32,7 @@ from p2pdp.host.payloads import Arrival
 from p2pdp.host.peers import Peers
 from p2pdp.host.restart import prepare, run_again
 from p2pdp.host.seat import Seat
+from p2pdp.host.tap import Tap
 from p2pdp.ledger.journal import VIEW, Journal
 from p2pdp.ledger.records import CLOSED, OPENED, OWN, RECEIVED, SALT_BYTES, STARTED, WOKEN
 from p2pdp.wire.codec import pack_message
@@ -51,10 +52,12 @@ class Host:
         facts: tuple[object, ...] = (),
         skeleton: Callable[[], bytes] | None = None,
         expected: Expected = NOTHING_EXPECTED,
+        tap: Tap | None = None,
     ) -> None:
         """`facts` are public and open the ledger; `skeleton` gives this peer's own, once closed, to be handed in.
 
-        What is `expected` of draws may be made at rest, before there is any need of it.
+        What is `expected` of draws may be made at rest, before there is any need of it. With a `tap` every frame takes
+        the long way, and the tap sees it.
         """
         self._facts = facts
         self._seat = seat
@@ -64,11 +67,14 @@ class Host:
         self._timing, self._check = timing or Timing(), check
         self._guardian = Guardian()
         self._peers = Peers(seat, entropy, self._timing, self._guardian)
+        self._peers.tap = tap
         meetings = Meetings(seat, self._peers.channel)
         self._draws = RecordedDraws(journal, sampler, entropy, meetings.toss, self._want_idle, expected)
         self._notes = Notes(journal, entropy)
         self._outbox = Outbox(seat.me, journal, self._peers, self._notes, entropy)
         self._lane = Lane(seat.me, machine, journal, self._peers, self._draws, entropy, self._want_idle)
+        if tap is not None:
+            self._lane.useful = False
         # The common case of `frame` with as little ado as possible; or None, and it is `unusual`.
         self.passage: Callable[[bytes, float], Passage | None] = self._lane.take
         self._ending = Ending(journal, seat, self._peers, skeleton)

@@ -23,6 +23,7 @@ from p2pdp.host.effects import Entropy, Timing
 from p2pdp.host.link import Link, question_in
 from p2pdp.host.payloads import DATA_HEAD_BYTES, Arrival, Payload, parse_payload
 from p2pdp.host.seat import Seat
+from p2pdp.host.tap import Tap
 from p2pdp.wire.codec import CodecError
 from p2pdp.wire.frames import BOXED, BOXED_HEADER, BOXED_START, FRAME_HEADER_BYTES, encode_frame
 from p2pdp.wire.padding import FRAME_BYTES_MAX
@@ -39,6 +40,7 @@ class Peers:
         self._timing = timing
         self.resend_s = timing.resend_s
         self.guardian = guardian
+        self.tap: Tap | None = None  # sees what each authentic frame says
         self.frame_header = encode_frame(BOXED, seat.me, b"")
         self.channels: dict[Peer, Channel] = {}
         self.links: dict[Peer, Link] = {}
@@ -211,6 +213,8 @@ class Peers:
                         channel = self._warm(sender) if way is None else way[1]
                         self.content = channel.open(data[FRAME_HEADER_BYTES:])
                         self.proved = sender  # until here it was a claim
+                        if self.tap is not None:
+                            self.tap(sender, self.content)
                         return self.links.get(sender) or self.link(sender)
                     kind = "unknown_peer"
                 except ChannelError as error:

@@ -17,10 +17,12 @@ from p2pdp.core.errors import NotReady, VerificationFailed
 from p2pdp.ledger.journal import PRIVATE, VIEW
 from p2pdp.ledger.records import CLOSED, LedgerError, read, whole_length
 from p2pdp.node.keys import sync_folder
+from p2pdp.node.wire_log import WireLog
 
 
 class Disk:
-    def __init__(self, folder: Path, *, power: bool) -> None:
+    def __init__(self, folder: Path, *, power: bool, trace_wire: bool = False) -> None:
+        """With `trace_wire` the folder has a `wire.jsonl` besides, which `tap` fills."""
         self._power = power
         self._folder = folder
         self._descriptors: dict[str, int] = {}
@@ -33,6 +35,7 @@ class Disk:
                 sync_folder(folder)
         except OSError as error:
             raise NotReady(f"{folder}: {error.strerror}") from None
+        self.tap = WireLog(folder) if trace_wire else None
 
     def _open(self, name: str) -> None:
         path = self._folder / f"{name}.ledger"
@@ -75,6 +78,8 @@ class Disk:
         for descriptor in self._descriptors.values():
             os.close(descriptor)
         self._descriptors.clear()
+        if self.tap is not None:
+            self.tap.close()
 
 
 def is_closed(folder: Path) -> bool:

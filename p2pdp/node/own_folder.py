@@ -1,7 +1,7 @@
 """The folder of one user's node, whose run has other machines in it.
 
     node.json                            whose it is: identity, bootstrap's key, number of the join token
-    node/{view,private}.ledger, run.key, seat, totals.json
+    node/{view,private}.ledger, run.key, seat, totals.json, wire.jsonl if it was asked for
     spec.toml                            as bootstrap offered it
     roster.json, nodes/0003 -> ../node   once there is a seat: the layout of a run, for views, verify and export
 
@@ -19,7 +19,16 @@ from typing import Any, Final
 from p2pdp.core.errors import NotReady, UsageError
 from p2pdp.core.ids import Peer
 from p2pdp.crypto.roster import Roster
-from p2pdp.files.folder import ROSTER_FILE, SPEC_FILE, disk_error, make_folder, peer_folder, read_json, write_json
+from p2pdp.files.folder import (
+    ROSTER_FILE,
+    SPEC_FILE,
+    WIRE_FILE,
+    disk_error,
+    make_folder,
+    peer_folder,
+    read_json,
+    write_json,
+)
 from p2pdp.files.reading import read_text
 from p2pdp.ledger.journal import PRIVATE, VIEW
 from p2pdp.ledger.records import to_skeleton, whole_length
@@ -81,6 +90,10 @@ class NodeFolder:
     @property
     def roster(self) -> Roster:
         return Roster.from_json(read_json(self.path / ROSTER_FILE))
+
+    @property
+    def traced(self) -> bool:
+        return (self.work / WIRE_FILE).is_file()
 
     def view(self) -> bytes:
         return (self.work / f"{VIEW}.ledger").read_bytes()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final
@@ -75,6 +76,7 @@ class RolesSettings:
     on_enrolled: Callable[[int], None] = lambda _count: None
     on_ready: Callable[[int, bool], None] = lambda _count, _going: None
     linger_s: float | None = None
+    trace_wire: bool = False
 
 
 def have_finished(folder: Path) -> bool:
@@ -94,15 +96,10 @@ class RolesNode:
         self._settings = settings
         self._clock = Clock()
         self._entropy = SystemEntropy()
-        folder = settings.folder
-        self._disks = {
-            BOOTSTRAP: Disk(folder / BOOTSTRAP_FOLDER, power=settings.power),
-            CURATOR: Disk(folder, power=settings.power),
-        }
-        self._keys = {
-            BOOTSTRAP: RunKey(durable_secret(folder / BOOTSTRAP_FOLDER / RUN_KEY_FILE)),
-            CURATOR: RunKey(durable_secret(folder / RUN_KEY_FILE)),
-        }
+        self._folders = {BOOTSTRAP: settings.folder / BOOTSTRAP_FOLDER, CURATOR: settings.folder}
+        disk = partial(Disk, power=settings.power, trace_wire=settings.trace_wire)
+        self._disks = {peer: disk(folder) for peer, folder in self._folders.items()}
+        self._keys = {peer: RunKey(durable_secret(folder / RUN_KEY_FILE)) for peer, folder in self._folders.items()}
         self.shells = {
             peer: HostShell(disk, self._clock, self._document, self._teller(peer), on_way=self._way_of(peer))
             for peer, disk in self._disks.items()
@@ -130,7 +127,6 @@ class RolesNode:
 
     async def run(self) -> None:
         """Until both ledgers are closed. Raises `RunFailed` where the run is blocked."""
-        folder = self._settings.folder
         await self._settings.network.listen()
         try:
             bootstrap = self.shells[BOOTSTRAP]
@@ -142,7 +138,7 @@ class RolesNode:
                 raise RunFailed("the disk of bootstrap or of the curator was rolled back")
             await self._linger()
             self._add_faults()
-            for peer, place in ((BOOTSTRAP, folder / BOOTSTRAP_FOLDER), (CURATOR, folder)):
+            for peer, place in self._folders.items():
                 self.shells[peer].write_totals(place)
             self._drop_run_keys()
         except Expired:
@@ -158,7 +154,7 @@ class RolesNode:
                 await self._transports[peer].close()
 
     def _drop_run_keys(self) -> None:
-        for place in (self._settings.folder, self._settings.folder / BOOTSTRAP_FOLDER):
+        for place in self._folders.values():
             (place / RUN_KEY_FILE).unlink(missing_ok=True)
 
     def _fail(self, error: BaseException) -> None:
@@ -289,11 +285,13 @@ class RolesNode:
         assert self._run is not None
         if self._settings.where is None:
             self._directory = Directory(roster, self._run.neighbours)
-        settings, sampler, on_ready = self._settings, self._settings.sampler(), self._settings.on_ready
+        settings, run, sampler, entropy = self._settings, self._run, self._settings.sampler(), self._entropy
         seat = Seat(CURATOR, roster, settings.curator_identity, self._keys[CURATOR], None)
-        self.shells[CURATOR].begin(curator_host(self._run, seat, self._journals[CURATOR], sampler, self._entropy))
+        journal, tap = self._journals[CURATOR], self._disks[CURATOR].tap
+        self.shells[CURATOR].begin(curator_host(run, seat, journal, sampler, entropy, tap))
         seat = Seat(BOOTSTRAP, roster, settings.identity, self._keys[BOOTSTRAP], None)
-        self.shells[BOOTSTRAP].begin(bootstrap_host(self._run, seat, self._journal, sampler, self._entropy, on_ready))
+        tap, on_ready = self._disks[BOOTSTRAP].tap, settings.on_ready
+        self.shells[BOOTSTRAP].begin(bootstrap_host(run, seat, self._journal, sampler, entropy, on_ready, tap))
 
 
 def who_is(peer: Peer) -> str:

@@ -69,6 +69,7 @@ class UserSettings:
     run: Callable[[], RunPart | None]
     power: bool = False
     share_skeleton: bool = False
+    trace_wire: bool = False
     share: Callable[[Roster], Roster] = lambda roster: roster  # nodes of one process need it in memory once
     abroad: Abroad | None = None
 
@@ -93,7 +94,7 @@ class UserNode:
     def __init__(self, settings: UserSettings) -> None:
         self._settings = settings
         self._clock = Clock()
-        self._disk = Disk(settings.folder, power=settings.power)
+        self._disk = Disk(settings.folder, power=settings.power, trace_wire=settings.trace_wire)
         self._entropy = SystemEntropy()
         self._run_key = RunKey(durable_secret(settings.folder / RUN_KEY_FILE))
         self._shell = HostShell(
@@ -235,7 +236,7 @@ class UserNode:
             self._disk.make_durable()  # the spec came from bootstrap
         journal = Journal(self._disk.stored.pop(VIEW), self._disk.stored.pop(PRIVATE))
         skeleton = (lambda: to_skeleton(self._disk.read(VIEW))) if self._settings.share_skeleton else None
-        host = user_host(run, seat, journal, self._settings.sampler(), self._entropy, rows, skeleton)
+        host = user_host(run, seat, journal, self._settings.sampler(), self._entropy, rows, skeleton, self._disk.tap)
         self._shell.begin(host)
         if abroad is not None:
             transport = self._transport

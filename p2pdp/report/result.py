@@ -56,6 +56,7 @@ class Result:
     scores: dict[str, Any] | None = None  # of a learned model, where the launcher has the data
     warnings: list[str] | None = None
     traffic: dict[str, Any] | None = None  # of network shuffling: what each user sent
+    traced: bool | None = None  # True where `wire.jsonl` of each peer tells what it received
     trials: list[Trial] | None = field(default=None)
 
     def to_json(self) -> dict[str, Any]:
@@ -65,7 +66,7 @@ class Result:
             del document["trials"]
         else:
             document["trials"] = [vars(trial) for trial in self.trials]
-        for name in ("folder", "hops", "rounds", "scores", "warnings", "traffic"):
+        for name in ("folder", "hops", "rounds", "scores", "warnings", "traffic", "traced"):
             if document[name] is None:
                 del document[name]
         found: dict[str, Any] = plain(document)
@@ -84,6 +85,7 @@ class Circumstances:
     missing: list[Peer]
     faults: dict[str, int]
     private_kept: bool
+    traced: bool = False
     audited: bool = True  # whether epsilon is that of an audit, given the path, or a-priori
 
 
@@ -131,6 +133,7 @@ def make_result(
         scores=comparison.scores,
         warnings=comparison.warnings,
         traffic=found.traffic,
+        traced=around.traced or None,
     )
 
 

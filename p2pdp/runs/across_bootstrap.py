@@ -66,10 +66,12 @@ def bootstrap(
     notify: Notify,
     watching: Watching = UNWATCHED,
     show: Show = _unseen,
+    *,
+    trace_wire: bool = False,
 ) -> Result:
     """Until the run is over; the folder of the same spec is gone on with, and a finished one gives its result.
 
-    `show` gets the result as soon as it is there; HTTP may stay after that.
+    `show` gets the result as soon as it is there; HTTP may stay after that. A folder stays traced, or not, as it began.
     """
     _check(spec, tokens)
     if not is_bootstrap_folder(out):
@@ -77,7 +79,7 @@ def bootstrap(
     check_places(spec, places)
     plan = _planner(spec)
     plan(min(spec.run.nodes, tokens))  # what cannot be run is refused before anything is written
-    folder = BootstrapFolder.open(out, spec_to_toml(spec), tokens)
+    folder = BootstrapFolder.open(out, spec_to_toml(spec), tokens, trace_wire=trace_wire)
     return _go_on(spec, folder, places, plan, notify, watching, show)
 
 
@@ -184,6 +186,7 @@ def _serve(spec: Spec, folder: BootstrapFolder, places: Places, plan: Plan, watc
             on_enrolled=lambda count: watch.notify(happening("enrolling", count=count, of=quorum.nodes)),
             on_ready=watch.ready,
             linger_s=max(LINGER_S, 2 * spec.run.patience_s),
+            trace_wire=folder.packing.trace_wire,
         )
         run_in_foreground(lambda: _live(RolesNode(settings), watch))
 
@@ -246,6 +249,7 @@ def _collect(spec: Spec, folder: BootstrapFolder, plan: Plan, notify: Notify) ->
         missing=missing,
         faults=folder.totals(roster)[1],
         private_kept=False,
+        traced=folder.packing.trace_wire,
     )
     epsilon = headline(audited.claims) if audited is not None and whole else None
     result = make_result(run, found, around, None, sensitivity(run), epsilon)

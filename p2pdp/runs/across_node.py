@@ -54,12 +54,14 @@ class TookPart:
     private_kept: bool
     faults: dict[str, int]
     folder: str
+    traced: bool | None = None  # True where `wire.jsonl` tells what the node received
     own_scores: dict[str, float | None] | None = None  # of a learned model, on the owner's own rows
 
     def to_json(self) -> dict[str, Any]:
         document: dict[str, Any] = plain(asdict(self))
-        if self.own_scores is None:
-            del document["own_scores"]
+        for name in ("traced", "own_scores"):
+            if document[name] is None:
+                del document[name]
         return document
 
 
@@ -71,6 +73,7 @@ def take_part(
     keep_private: bool,
     notify: Notify,
     http: HttpOptions | None = None,
+    trace_wire: bool = False,
 ) -> TookPart:
     """Until the node's part is done; one that has done it before just tells of it again."""
     config = load_node_config(config_file)
@@ -85,7 +88,10 @@ def take_part(
         try:
             run = parse_spec(folder.spec_text, None).run if folder.has_seat else None
             if not has_finished(folder.work, run):
-                _run(_Member(config, folder, watch.notify), config, folder, watch, share_skeleton=share_skeleton)
+                member = _Member(config, folder, watch.notify)
+                _run(
+                    member, config, folder, watch, share_skeleton=share_skeleton, trace_wire=trace_wire or folder.traced
+                )
                 watch.notify(happening("done", folder=str(folder.path)))
         except Expired:
             if folder.has_seat and not keep_private:
@@ -157,7 +163,15 @@ class _Member:
         return ExactSampler() if self.spec.noise.sampler == "exact" else FastSampler()
 
 
-def _run(member: _Member, config: NodeConfig, folder: NodeFolder, watch: Watch, *, share_skeleton: bool) -> None:
+def _run(
+    member: _Member,
+    config: NodeConfig,
+    folder: NodeFolder,
+    watch: Watch,
+    *,
+    share_skeleton: bool,
+    trace_wire: bool,
+) -> None:
     def say(text: str) -> None:
         watch.notify(happening("waiting", text=text))
 
@@ -180,6 +194,7 @@ def _run(member: _Member, config: NodeConfig, folder: NodeFolder, watch: Watch, 
             sampler=member.sampler,
             run=member.run,
             share_skeleton=share_skeleton,
+            trace_wire=trace_wire,
             abroad=Abroad(door.own_address, member.admit, say),
         )
         run_in_foreground(lambda: live(UserNode(settings)))
@@ -209,6 +224,7 @@ def _told(config: NodeConfig, folder: NodeFolder, *, share_skeleton: bool, priva
         private_kept=private_kept,
         faults=folder.faults(),
         folder=str(folder.path),
+        traced=folder.traced or None,
         own_scores=scores,
     )
 

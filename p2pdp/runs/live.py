@@ -67,6 +67,7 @@ def resume(
     packing = Packing(
         before.nodes_per_process if nodes_per_process is None else nodes_per_process,
         before.spawn if spawn is None else spawn,
+        before.trace_wire,
     )
     spec = with_task(parse_spec(folder.spec_text, None), task)
     _check(spec, packing)
@@ -129,6 +130,7 @@ def _collect(job: Job, folder: RunFolder) -> Result:
         missing=missing,
         faults=faults,
         private_kept=True,
+        traced=folder.packing.trace_wire,
     )
 
     @cache

@@ -61,6 +61,7 @@ class Prepared:
         missing: list[Peer] | None = None,
         faults: dict[str, int] | None = None,
         private_kept: bool = False,
+        traced: bool = False,
         audited: bool = True,
     ) -> Result:
         around = Circumstances(
@@ -72,6 +73,7 @@ class Prepared:
             missing=missing or [],
             faults=faults or {},
             private_kept=private_kept,
+            traced=traced,
             audited=audited,
         )
         return make_result(self.run, found, around, self.rows, sensitivity(self.run), epsilon)

@@ -45,16 +45,22 @@ def simulate_spec(
     fast: bool,
     faults: Faults | None,
     progress: Progress | None,
+    trace_wire: bool = False,
 ) -> Result:
     if trials is not None and trials < 1:
         raise UsageError("--trials: must be at least 1")
     if fast and faults is not None:
         raise UsageError("--fast: knows no faults; leave one of the two out")
+    if trace_wire and (fast or out is None):
+        raise UsageError("--trace-wire: needs a run with frames and a folder to write them to; --fast has no frames")
     seed, count = spec.run.seed or 0, trials or 1
     first = prepare(on_seed(spec, seed), fast=fast)
     check_local(first.run)
     place = None if out is None else folders.make_folder(out)
-    results = _fast_results(first, count, progress) if fast else _world_results(first, count, place, faults, progress)
+    if fast:
+        results = _fast_results(first, count, progress)
+    else:
+        results = _world_results(first, count, place, faults, progress, trace_wire=trace_wire)
     result = next(results)
     if trials is not None:
         made = [Trial(result.estimate, result.truth, result.error)]
@@ -134,10 +140,17 @@ def _in_advance(prepared: Prepared) -> float:
 
 
 def _world_results(
-    first: Prepared, trials: int, place: Path | None, faults: Faults | None, progress: Progress | None
+    first: Prepared,
+    trials: int,
+    place: Path | None,
+    faults: Faults | None,
+    progress: Progress | None,
+    *,
+    trace_wire: bool,
 ) -> Iterator[Result]:
     for number, trial in _seeds(first, trials):
-        simulated = _Simulated(trial, faults or NO_FAULTS, _part_of(progress, number, trials))
+        traced = trace_wire and number == 0
+        simulated = _Simulated(trial, faults or NO_FAULTS, _part_of(progress, number, trials), traced=traced)
         audited = None if place is None or number else simulated.write(place)
         result = simulated.result(None if audited is None else headline(audited.claims))
         if place is not None and audited is not None:
@@ -156,9 +169,11 @@ def _part_of(progress: Progress | None, number: int, trials: int) -> Progress | 
 class _Simulated:
     """One world that came to its end."""
 
-    def __init__(self, prepared: Prepared, faults: Faults, progress: Progress | None) -> None:
-        self._prepared = prepared
+    def __init__(self, prepared: Prepared, faults: Faults, progress: Progress | None, *, traced: bool) -> None:
+        self._prepared, self._traced = prepared, traced
         self._world = World(prepared.run, prepared.rows, prepared.text, prepared.digest, prepared.seed, faults)
+        for process in self._world.processes.values() if traced else ():
+            process.wire = []
         self._world.run_to_end(progress)
         for process in self._world.processes.values():
             process.disk.cut_torn_tails()  # of whoever never came back to do it
@@ -174,6 +189,7 @@ class _Simulated:
             missing=world.out,
             faults=world.fault_counts(),
             private_kept=True,
+            traced=self._traced,
         )
 
     def write(self, place: Path) -> Audited | None:
@@ -181,7 +197,8 @@ class _Simulated:
         folders.write_text(place / folders.SPEC_FILE, self._prepared.text)
         folders.write_json(place / folders.ROSTER_FILE, self._world.roster.to_json())
         for peer, process in self._world.processes.items():
-            folders.write_ledgers(place, peer, bytes(process.disk.view), bytes(process.disk.private))
+            wire = None if process.wire is None else b"".join(process.wire)
+            folders.write_ledgers(place, peer, bytes(process.disk.view), bytes(process.disk.private), wire)
         if not self._prepared.spec.run.audit:
             return None
         try:

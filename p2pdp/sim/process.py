@@ -14,6 +14,7 @@ from p2pdp.crypto.identity import Identity, RunKey
 from p2pdp.host.applicant import Applicant
 from p2pdp.host.host import Host
 from p2pdp.host.seat import Seat
+from p2pdp.host.tap import Tap, wire_line
 from p2pdp.ledger.journal import Journal
 from p2pdp.mechanisms.sampler import SeededSampler
 from p2pdp.sim.disk import Disk, lines_in
@@ -35,6 +36,7 @@ class Process:
     wake_at_s: float | None = None
     crashes: list[Crash] = field(default_factory=list)
     faults: Counter[str] = field(default_factory=Counter)  # by kind, of lives that are over
+    wire: list[bytes] | None = field(default=None, repr=False)  # lines of `wire.jsonl`, for who wants them
 
     def boot(self) -> None:
         self.up = True
@@ -62,6 +64,11 @@ class Process:
         else:
             self.disk.tear(name, data, crash.torn_bytes)
         return crash
+
+    @property
+    def tap(self) -> Tap | None:
+        wire = self.wire
+        return None if wire is None else lambda sender, content: wire.append(wire_line(sender, content))
 
     def journal(self) -> Journal:
         return Journal(bytes(self.disk.view), bytes(self.disk.private))

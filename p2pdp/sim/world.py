@@ -216,16 +216,16 @@ class World:
         self._wake_process(process, self.now_s + RETRY_S)
 
     def _take_seat(self, process: Process, seat: Seat) -> None:
-        process.seat, process.applicant = seat, None
+        process.seat, process.applicant, tap = seat, None, process.tap
         sampler, entropy = process.sampler(self._seed), process.entropy(self._seed)
         if process.peer == BOOTSTRAP:
-            process.host = bootstrap_host(self.run, seat, self._journal, sampler, entropy)
+            process.host = bootstrap_host(self.run, seat, self._journal, sampler, entropy, tap=tap)
         elif process.peer == CURATOR:
-            process.host = curator_host(self.run, seat, process.journal(), sampler, entropy)
+            process.host = curator_host(self.run, seat, process.journal(), sampler, entropy, tap)
         else:
             journal = process.journal()
             rows = self._rows(process.peer) if journal.inputs is None else None
-            process.host = user_host(self.run, seat, journal, sampler, entropy, rows)
+            process.host = user_host(self.run, seat, journal, sampler, entropy, rows, tap=tap)
         self._carry_out(process, process.host.begin(self.now_s))
 
     def _frame(self, process: Process, sender: Peer, data: bytes) -> None:

@@ -194,3 +194,52 @@ def test_trials_of_gossip_are_the_same_on_the_fast_path(text: str) -> None:
     assert [one["user"] for one in fast.outputs] == [one["user"] for one in slow.outputs]
     assert fast.to_json().keys() == slow.to_json().keys()
     assert fast.rounds == slow.rounds
+
+
+def traced_lines(folder: Path) -> dict[str, list[dict[str, Any]]]:
+    """The lines of each peer's `wire.jsonl`, by the name that views have for it."""
+    files = {"bootstrap": folder / "curator/bootstrap", "curator": folder / "curator"}
+    files |= {place.name: place for place in (folder / "nodes").iterdir()}
+    return {
+        name: [json.loads(line) for line in (place / "wire.jsonl").read_text().splitlines()]
+        for name, place in files.items()
+    }
+
+
+def test_a_trace_holds_whatever_the_ledgers_say_was_received(tmp_path: Path) -> None:
+    """Duplicates, resends and what a crash undid are received too, so a trace has more lines than the ledger."""
+    spec, faults = spec_file(tmp_path, COMPLETE), Faults(loss=0.1, duplication=0.2, crashes=(Crash(1, at_record=30),))
+    result = p2pdp.simulate(spec, tmp_path / "run", faults=faults, trace_wire=True)
+    assert result.to_json()["traced"] is True
+    lines = traced_lines(tmp_path / "run")
+    received: dict[str, set[tuple[Any, ...]]] = {name: set() for name in lines}
+    for view in p2pdp.views(tmp_path / "run"):
+        if view["kind"] == "received" and view["type"] == "token":
+            name = f"{view['node']:04d}" if isinstance(view["node"], int) else view["node"]
+            received[name].add((view["peer"], view["token"], view["step"]))
+    for name, told in lines.items():
+        tokens = [(line["from"], *line["fields"]) for line in told if line["type"] == "token"]
+        assert received[name] <= set(tokens)
+        assert all(set(line) == {"from", "number", "type", "fields", "control"} for line in told)
+    assert any(len(told) > len({json.dumps(line) for line in told}) for told in lines.values()), "of copies too"
+    assert any(line["control"].get("hello") for line in lines["0000"]), "the restart compared numbers"
+    p2pdp.simulate(spec, tmp_path / "again", faults=faults, trace_wire=True)
+    assert traced_lines(tmp_path / "again") == lines
+    for path in (tmp_path / "run").rglob("wire.jsonl"):
+        assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_run_is_traced_only_if_that_was_asked_for(tmp_path: Path) -> None:
+    spec = spec_file(tmp_path, RING)
+    plain = p2pdp.simulate(spec, tmp_path / "plain")
+    assert "traced" not in plain.to_json()
+    assert not list((tmp_path / "plain").rglob("wire.jsonl"))
+    traced = p2pdp.simulate(spec, tmp_path / "traced", trials=2, trace_wire=True)
+    assert {**traced.to_json(), "traced": None, "folder": None, "trials": None} == {
+        **plain.to_json(), "traced": None, "folder": None, "trials": None,
+    }  # fmt: skip
+    for name in ("audit.json", "roster.json"):
+        assert (tmp_path / "traced" / name).read_bytes() == (tmp_path / "plain" / name).read_bytes()
+    for wrong in ({"fast": True, "out": tmp_path / "fast"}, {}):
+        with pytest.raises(UsageError, match="--trace-wire"):
+            p2pdp.simulate(spec, trace_wire=True, **wrong)

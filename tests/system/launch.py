@@ -1,7 +1,7 @@
 """A launcher in a process of its own, with what a test wants to go wrong.
 
     python launch.py run SPEC FOLDER {"absent": [..], "mortal": [..], "crash": .., "file_bytes_max": ..}
-                                     and "nodes_per_process", "spawn" as `p2pdp.run` takes them
+                                     and "nodes_per_process", "spawn", "trace_wire" as `p2pdp.run` takes them
     python launch.py resume FOLDER {..}
 
 Prints the result as one line; events go to the error stream, one JSON document a line.
@@ -57,7 +57,7 @@ def main(verb: str, *given: str) -> int:
     if "crash" in wrong:
         crash_at(wrong["crash"])
         restarts.RESTARTS_MAX = 3  # type: ignore[misc]
-    way = {name: wrong[name] for name in ("nodes_per_process", "spawn") if name in wrong}
+    way = {name: wrong[name] for name in ("nodes_per_process", "spawn", "trace_wire") if name in wrong}
     try:
         if verb == "run":
             result = p2pdp.run(places[0], places[1], on_event=said, **way)
