@@ -32,12 +32,12 @@ def test_a_node_tells_its_owner_on_the_error_stream_and_gives_one_document(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     calls = played(monkeypatch, TOLD)
-    assert main(["node", "n.toml", "--out", "mine", "--share-skeleton", "--json"]) == 0
+    assert main(["node", "n.toml", "--out", "mine", "--share-skeleton", "--trace-wire", "--json"]) == 0
     printed = capsys.readouterr()
     assert json.loads(printed.out) == TOLD.to_json()
     assert printed.err == "bootstrap offers\\nthis run\n"
     expected = {"config": Path("n.toml"), "out": Path("mine"), "share_skeleton": True}
-    expected |= {"keep_private": False, "http": None}
+    expected |= {"keep_private": False, "http": None, "trace_wire": True}
     assert [{name: value for name, value in call.items() if name != "notify"} for call in calls] == [expected]
 
 
