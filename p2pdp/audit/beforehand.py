@@ -67,14 +67,9 @@ def beforehand(
         _add(found, published(run, delta))
     found.claims = claims_with_broker(run.spec, [added(claim, cost) for claim in found.claims])
     found.refusals = refusals_with_broker(run.spec, found.refusals)
-    first = headline_observer(run)
+    first = "curator" if isinstance(run.plan, ShufflePlan) else "node"  # who is shown first
     found.claims.sort(key=lambda claim: (claim.observer != first, OBSERVERS.index(claim.observer)))
     return found
-
-
-def headline_observer(run: RunPlan) -> str:
-    """Whom a run is to be compared by: another user, but the curator where it is the one who gets all."""
-    return "curator" if isinstance(run.plan, ShufflePlan) else "node"
 
 
 def node_epsilon(run: RunPlan, delta: float, *, one_value: bool) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -29,11 +29,20 @@ def index(
         return
     from rich.console import Console
 
-    from p2pdp.cli.tables import number, plain
+    from p2pdp.cli.tables import plain
 
     console = Console(highlight=False)
     for run in found["runs"]:
         line = f"{run['run_id']}  {run['state']}  {run['protocol']}, {run['n'] or run['nodes']} nodes"
-        epsilon = f", epsilon up to {number(run['epsilon_max'])}" if run["epsilon_max"] is not None else ""
-        console.print(plain(f"{line}{epsilon}  {run['folder']}"), soft_wrap=True)
+        console.print(plain(f"{line}{_bounds(run)}  {run['folder']}"), soft_wrap=True)
     console.print(f"{found['total']} runs", soft_wrap=True)
+
+
+def _bounds(run: dict[str, Any]) -> str:
+    from p2pdp.cli.tables import number
+
+    headline, worst = run["headline"], run["worst"]
+    if headline is None or worst is None:
+        return ""
+    first = f", epsilon {number(headline['epsilon'])} ({headline['reading']})"
+    return f"{first}, worst observer {worst['observer']} {number(worst['epsilon'])} ({worst['reading']})"

@@ -112,10 +112,8 @@ def show(result: Result, *, as_json: bool) -> None:
         print_document(result.to_json())
         return
     from p2pdp.cli.tables import show_result
-    from p2pdp.runs.audit import saved_claims
 
-    folder = Path(result.folder or ".")
-    show_result(result, folder, claims=saved_claims(folder))
+    show_result(result, Path(result.folder or "."))
 
 
 @contextmanager

@@ -152,9 +152,8 @@ def simulate(
         print_document(result.to_json())
         return
     from p2pdp.cli.tables import show_result
-    from p2pdp.runs.audit import saved_claims
 
-    show_result(result, folder, fast=fast, claims=None if fast else saved_claims(folder))
+    show_result(result, folder, fast=fast)
 
 
 @app.command()

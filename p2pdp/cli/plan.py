@@ -39,10 +39,11 @@ def plan(
 def _show(found: Plan) -> None:
     from rich.console import Console
 
-    from p2pdp.cli.tables import columns, number, plain, show_claims
+    from p2pdp.cli.tables import columns, number, plain, show_claims, show_verdict
 
     console = Console(highlight=False)
-    console.print(plain(f"{found.protocol}, {found.nodes} users, delta {found.delta:g}; nothing has started"))
+    console.print(plain(f"{found.protocol}, {found.nodes} users, delta {found.delta:g}"))
+    console.print("Plan only; nothing was executed.")
     local, central = (found.baselines[name]["standard_error"] for name in ("local", "central"))
     rows = [
         ("standard error", number(found.standard_error)),
@@ -56,6 +57,7 @@ def _show(found: Plan) -> None:
     columns(rows, console=console)
     for warning in found.warnings:
         console.print(plain(f"Warning: {warning}"))
+    show_verdict(console, found.headline, found.worst)
     show_claims(console, found.claims, found.refusals)
     if found.message_noise is not None:
         _show_tradeoff(console, found.message_noise)

@@ -25,12 +25,6 @@ if TYPE_CHECKING:
 _LISTED_MAX: Final = 6
 _COLLUDERS_MAX: Final = 4
 _SIDE_BY_SIDE_MAX: Final = 24  # numbers of an estimate that are shown one a line
-_WHO: Final = {
-    "curator": "the curator",
-    "public": "everybody",
-    "network": "whoever watches the network",
-    "broker": "the broker",
-}
 
 
 def number(value: Any) -> str:
@@ -40,7 +34,7 @@ def number(value: Any) -> str:
     if isinstance(value, list):
         shown = ", ".join(number(part) for part in value[:_LISTED_MAX])
         return f"{shown}, … ({len(value)} numbers)" if len(value) > _LISTED_MAX else shown
-    if value == math.inf:
+    if value in (math.inf, "inf"):
         return "infinite"
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
@@ -54,7 +48,7 @@ def _say(console: Console, text: object, *, wrap: bool = True) -> None:
     console.print(plain(text), soft_wrap=not wrap)
 
 
-def show_result(result: Result, folder: Path, *, fast: bool = False, claims: Iterable[Claim] | None = None) -> None:
+def show_result(result: Result, folder: Path, *, fast: bool = False) -> None:
     console = Console(highlight=False)
     _say(console, f"{result.protocol}, run {result.run_id}, {result.nodes} users")
     columns(_result_rows(result), console=console)
@@ -62,16 +56,23 @@ def show_result(result: Result, folder: Path, *, fast: bool = False, claims: Ite
         _show_side_by_side(console, result)
     for warning in result.warnings or ():
         _say(console, f"Warning: {warning}")
-    if claims is not None:
-        _say(console, in_words(claims))
+    show_verdict(console, result.headline, result.worst)
     if result.seeded:
-        _say(console, f"All randomness came from seed {result.seed}: this protects nobody, it shows what a run gives.")
+        _say(console, f"Simulation: noise comes from seed {result.seed}, so this result has no privacy protection.")
     if fast:
         _say(console, f"{folder}: spec and result; --fast leaves no ledgers, so there is nothing to audit", wrap=False)
     else:
-        _say(console, f"{folder}: who could have learned what, says: p2pdp audit {folder}", wrap=False)
-    if claims is not None:
-        _say(console, f"{folder / REPORT_FILE}: the whole report, for a browser", wrap=False)
+        _say(console, f"Privacy report: p2pdp audit {folder}", wrap=False)
+    if result.headline is not None and not fast:
+        _say(console, f"The same for a browser: {folder / REPORT_FILE}", wrap=False)
+
+
+def show_verdict(console: Console, headline: dict[str, Any] | None, worst: dict[str, Any] | None) -> None:
+    """Headline and worst bound; nothing where nothing was audited."""
+    from p2pdp.report.headline import in_words
+
+    for sentence in in_words(headline, worst) if headline is not None and worst is not None else ():
+        _say(console, sentence)
 
 
 def _result_rows(result: Result) -> list[tuple[str, str]]:
@@ -170,7 +171,8 @@ def show_audit(found: Audited) -> None:
     console = Console(highlight=False)
     heading = f"{found.protocol}, {found.nodes} users, delta {found.delta:g}, ledgers {found.verified}"
     _say(console, heading)
-    _say(console, in_words(found.claims))
+    document = found.to_json()
+    show_verdict(console, document["headline"], document["worst"])
     show_claims(console, found.claims, found.refusals)
 
 
@@ -179,7 +181,10 @@ def show_claims(console: Console, claims: Sequence[Claim], refusals: Iterable[Re
     headings = ("observer", "method", "given", "epsilon", "mean", "mu", "worst pair")
     columns([_row(claim) for claim in claims], headings, console)
     console.print()
-    _say(console, "epsilon: worst over all users, and the mean over pairs; given: what the observer is taken to know.")
+    _say(
+        console,
+        "epsilon = worst case over users; mean = average over pairs; given = what the observer is assumed to know.",
+    )
     if not all(claim.bound for claim in claims):
         _say(console, "*: a published formula, a model or a forecast, which is no bound.")
     refused: dict[tuple[str, str], list[str]] = {}
@@ -208,27 +213,3 @@ def _pair(claim: Claim) -> str:
         shown = ", ".join(map(str, observer[:_COLLUDERS_MAX])) + (", …" if len(observer) > _COLLUDERS_MAX else "")
         return f"user {user} to users {shown}"
     return f"user {user}" + (f" to user {observer}" if isinstance(observer, int) else "")
-
-
-def in_words(claims: Iterable[Claim]) -> str:
-    """The headline as a sentence."""
-    claim = next((claim for claim in claims if claim.bound and claim.epsilon_max is not None), None)
-    if claim is None:
-        return "No bound can be given for what anybody could have learned."
-    if claim.observer == "node":
-        subject = "The most that one user could have learned about another"
-    elif claim.method == "local":
-        subject = "The most that anybody could have learned about a user, whatever they saw"
-    else:
-        who = _WHO.get(claim.observer, f"the observer called {claim.observer}")
-        subject = f"The most that {who} could have learned about a user"
-    epsilon = claim.epsilon_max
-    assert epsilon is not None
-    if epsilon == math.inf:
-        return f"{subject}: everything; epsilon is infinite, since some contribution is not covered by any noise."
-    factor = f"{math.exp(epsilon):.3g}" if epsilon < 100 else f"e^{epsilon:.4g}"
-    return (
-        f"{subject}: epsilon {number(epsilon)} at delta {claim.delta:g} ({_pair(claim)}). That is, whatever was seen "
-        f"is at most {factor} times as likely under one value of that user's data as under another, except with "
-        f"probability {claim.delta:g}."
-    )

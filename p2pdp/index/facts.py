@@ -6,6 +6,7 @@ tells. There are no values but those that the spec publishes, no routes and no k
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -56,6 +57,8 @@ class RunFacts:
     events: list[LifeEvent] = field(default_factory=list)
     result: dict[str, Any] | None = None
     claims: list[ClaimRow] = field(default_factory=list)
+    headline: dict[str, Any] | None = None  # of audit.json
+    worst: dict[str, Any] | None = None
 
     @property
     def excluded(self) -> int:
@@ -63,5 +66,7 @@ class RunFacts:
 
     @property
     def epsilon_max(self) -> float | None:
-        """The largest epsilon of any bound; infinite where a bound is, None where there is no bound."""
-        return max((row.epsilon_max for row in self.claims if row.bound and row.epsilon_max is not None), default=None)
+        """The headline's epsilon, for queries; None where nothing was audited."""
+        if self.headline is None:
+            return None
+        return math.inf if self.headline["epsilon"] == "inf" else float(self.headline["epsilon"])

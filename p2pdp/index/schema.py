@@ -16,7 +16,7 @@ from sqlalchemy import (
     Text,
 )
 
-VERSION: Final = 1
+VERSION: Final = 2
 metadata: Final = MetaData()
 
 _run = ("p2pdp_runs.run_id",)
@@ -35,7 +35,9 @@ runs: Final = Table(
     Column("started", String(40), index=True),
     Column("seconds", Float),
     Column("excluded", Integer, nullable=False),
-    Column("epsilon_max", Float),
+    Column("epsilon_max", Float),  # of the headline
+    Column("headline", Text),
+    Column("worst", Text),
 )
 participants: Final = Table(
     "p2pdp_participants",

@@ -29,6 +29,7 @@ STATEMENT_MS: Final = 10_000
 # A server that is cut off is given up after about as long as a statement may take, and not when the kernel does.
 _ALIVE: Final = {"tcp_user_timeout": 10_000, "keepalives_idle": 5, "keepalives_interval": 2, "keepalives_count": 3}
 _SCHEMES: Final = {"sqlite": "sqlite", "postgresql": "postgresql+psycopg", "postgresql+psycopg": "postgresql+psycopg"}
+_BOUNDS: Final = ("headline", "worst")
 _LACKING: Final = 'lacks SQLAlchemy (for PostgreSQL psycopg too): pip install "p2pdp[index]"'
 
 
@@ -104,6 +105,7 @@ class Index:
         results = [] if facts.result is None else [{**key, "document": json.dumps(facts.result)}]
         names = ("run_id", "folder", "protocol", "transport", "nodes", "n", "state", "started", "seconds")
         row = {name: getattr(facts, name) for name in (*names, "excluded", "epsilon_max")}
+        row |= {name: json.dumps(getattr(facts, name)) for name in _BOUNDS}
         with _connected(self._engine) as connection:
             self._make(connection)
             connection.execute(schema.runs.delete().where(schema.runs.c.run_id == facts.run_id))
@@ -136,6 +138,7 @@ class Index:
             return nothing
         for row in found:
             row["epsilon_max"] = "inf" if row["epsilon_max"] == math.inf else row["epsilon_max"]
+            row |= {name: json.loads(row[name]) for name in _BOUNDS}
         return {"runs": found, "total": int(total)}
 
     @staticmethod

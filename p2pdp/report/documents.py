@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Final
+from typing import Any
 
+from p2pdp.audit.headline import Bound, Verdict
 from p2pdp.core.claims import Claim, Refusal
-
-_NUMBERS: Final = ("epsilon_max", "epsilon_mean", "mu_max", "mu_mean")
 
 
 def plain(value: Any) -> Any:
@@ -42,13 +41,17 @@ def claim_document(claim: Claim) -> dict[str, Any]:
     }
 
 
-def claim_of(document: dict[str, Any]) -> Claim:
-    """The claim that a document in `audit.json` tells of."""
-    numbers = {name: math.inf if document[name] == "inf" else document[name] for name in _NUMBERS}
-    pair = document["worst_pair"]
-    worst = None if pair is None else (pair[0], tuple(pair[1]) if isinstance(pair[1], list) else pair[1])
-    changed = {**numbers, "worst_pair": worst, "assumptions": tuple(document["assumptions"])}
-    return Claim(**(document | changed))
+def bound_document(bound: Bound) -> dict[str, Any]:
+    """Headline or worst bound; without any claim about the observer, method and conditioning are null."""
+    names = ("observer", "method", "conditioning", "epsilon", "delta", "reading")
+    return {name: plain(getattr(bound, name)) for name in names}
+
+
+def verdict_document(verdict: Verdict | None) -> dict[str, Any]:
+    """`headline` and `worst` of a document; both null where nothing was audited or planned."""
+    if verdict is None:
+        return dict.fromkeys(Verdict._fields)
+    return {name: bound_document(bound) for name, bound in verdict._asdict().items()}
 
 
 def refusal_document(refusal: Refusal) -> dict[str, Any]:

@@ -8,10 +8,11 @@ from typing import Any
 
 from p2pdp.assembly.found import Number, Outcome
 from p2pdp.assembly.outcome import error_of, estimate_of, truth_of
+from p2pdp.audit.headline import Verdict
 from p2pdp.core.ids import Peer
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.report.compared import Level, Sight, compared
-from p2pdp.report.documents import plain
+from p2pdp.report.documents import plain, verdict_document
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,8 @@ class Result:
     baselines: dict[str, dict[str, Any]]
     missing: list[int]
     faults: dict[str, int]
+    headline: dict[str, Any] | None = None  # of the audit; of --fast, in advance
+    worst: dict[str, Any] | None = None
     folder: str | None = None
     scores: dict[str, Any] | None = None  # of a learned model, where the launcher has the data
     warnings: list[str] | None = None
@@ -86,7 +89,7 @@ class Circumstances:
     faults: dict[str, int]
     private_kept: bool
     traced: bool = False
-    audited: bool = True  # whether epsilon is that of an audit, given the path, or a-priori
+    audited: bool = True  # whether the verdict is that of an audit, given the path, or a-priori
 
 
 def make_result(
@@ -95,12 +98,13 @@ def make_result(
     around: Circumstances,
     rows: Callable[[Peer], Any] | None,
     sensitivity: float | None,
-    epsilon: float | None,
+    verdict: Verdict | None,
 ) -> Result:
-    """`rows` where the launcher has the data; `epsilon` is the headline's, None where there is no claim."""
+    """`rows` where the launcher has the data; `verdict` is None where there is no claim."""
     estimate = estimate_of(run, found)
     truth = None if rows is None else truth_of(run, found, rows)
     length = run.plan.length
+    epsilon = None if verdict is None else verdict.headline.epsilon
     level = Level(sensitivity, epsilon, run.spec.privacy.delta or 0.0, around.audited)
     sight = None if rows is None else Sight(rows, truth, int(around.run_id[:16], 16))
     comparison = compared(run, found, estimate, level, sight)
@@ -134,6 +138,7 @@ def make_result(
         warnings=comparison.warnings,
         traffic=found.traffic,
         traced=around.traced or None,
+        **verdict_document(verdict),
     )
 
 

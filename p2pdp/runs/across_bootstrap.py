@@ -35,13 +35,13 @@ from p2pdp.node.foreground import run_in_foreground, until_ended
 from p2pdp.node.pulse import with_pulse
 from p2pdp.node.roles import LINGER_S, RolesNode, RolesSettings
 from p2pdp.protocols.run_plan import RunPlan, plan_run
+from p2pdp.report.documents import verdict_document
 from p2pdp.report.result import Circumstances, Result, make_result
 from p2pdp.runs.accepting import check_can_run, spec_dimensions
 from p2pdp.runs.across_doors import Places, check_places, door_of_roles, places_again
 from p2pdp.runs.audit import Audited, audit
 from p2pdp.runs.model import save_model
 from p2pdp.runs.prepared import sensitivity
-from p2pdp.runs.simulate import headline
 from p2pdp.runs.watching import UNWATCHED, Watch, Watching, watched
 from p2pdp.services.bootstrap import BLOCKED, EXCLUDED
 from p2pdp.services.curator import PUBLISHED_RESULT
@@ -251,8 +251,10 @@ def _collect(spec: Spec, folder: BootstrapFolder, plan: Plan, notify: Notify) ->
         private_kept=False,
         traced=folder.packing.trace_wire,
     )
-    epsilon = headline(audited.claims) if audited is not None and whole else None
-    result = make_result(run, found, around, None, sensitivity(run), epsilon)
+    verdict = None if audited is None else audited.verdict
+    # Without all skeletons it is not known how often each user contributed, which local noise depends on.
+    result = make_result(run, found, around, None, sensitivity(run), verdict if whole else None)
+    result = replace(result, **verdict_document(verdict))
     startup_s = max(0.0, found.go_s - folder.started_s)
     result = replace(result, startup_seconds=startup_s, messages=result.messages if whole else None)
     if audited is not None:

@@ -10,18 +10,19 @@ from typing import Any
 import numpy as np
 
 from p2pdp.audit.auditor import audit_run
+from p2pdp.audit.headline import Verdict, verdict_of
 from p2pdp.audit.verify import INCOMPLETE, Verification
 from p2pdp.audit.verify import verify as judge
 from p2pdp.core.claims import Claim, Refusal
 from p2pdp.core.errors import Refused, UsageError, VerificationFailed
 from p2pdp.core.ids import BOOTSTRAP, peer_name
-from p2pdp.files.folder import AUDIT_FILE, check_new_file, read_evidence, read_json, write_arrays, write_into_folder
+from p2pdp.files.folder import AUDIT_FILE, check_new_file, read_evidence, write_arrays, write_into_folder
 from p2pdp.files.folder import export as write_export
 from p2pdp.files.views import view_lines
 from p2pdp.ledger.evidence import Evidence
 from p2pdp.protocols.run_plan import RunPlan, plan_of_facts
 from p2pdp.protocols.shuffling_plan import ShufflePlan
-from p2pdp.report.documents import claim_document, claim_of, refusal_document
+from p2pdp.report.documents import claim_document, refusal_document, verdict_document
 from p2pdp.runs.collector import undisturbed
 from p2pdp.runs.page import write_page
 
@@ -61,6 +62,10 @@ class Audited:
     leak_coalition: Any = None
     published: Any = None
 
+    @property
+    def verdict(self) -> Verdict:
+        return verdict_of(self.claims, self.refusals, self.nodes, self.delta)
+
     def to_json(self) -> dict[str, Any]:
         return {
             "run_id": self.run_id,
@@ -68,6 +73,7 @@ class Audited:
             "nodes": self.nodes,
             "delta": self.delta,
             "verified": self.verified,
+            **verdict_document(self.verdict),
             "claims": [claim_document(claim) for claim in self.claims],
             "refusals": [refusal_document(refusal) for refusal in self.refusals],
         }
@@ -92,15 +98,6 @@ class Audited:
         """
         if write_into_folder(Path(place), AUDIT_FILE, self.to_json()):
             write_page(Path(place), self, result)
-
-
-def saved_claims(place: str | Path) -> list[Claim] | None:
-    """The claims in the audit.json of a run's folder; None where it was not audited."""
-    try:
-        document = read_json(Path(place) / AUDIT_FILE)
-    except UsageError:
-        return None
-    return [claim_of(claim) for claim in document["claims"]]
 
 
 def check_pairs_file(file: str | Path) -> None:

@@ -112,6 +112,8 @@ def facts_of(folder: Path) -> RunFacts:
         events=life.events,
         result=result,
         claims=claims,
+        headline=None if audit is None else audit.get("headline"),
+        worst=None if audit is None else audit.get("worst"),
     )
 
 

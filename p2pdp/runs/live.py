@@ -33,7 +33,6 @@ from p2pdp.runs.budgeting import check_local
 from p2pdp.runs.model import save_model
 from p2pdp.runs.plan import planned_of
 from p2pdp.runs.prepared import sensitivity
-from p2pdp.runs.simulate import headline
 from p2pdp.runs.tasks import with_task
 
 OnEvent = Callable[[dict[str, Any]], None]
@@ -119,7 +118,7 @@ def _collect(job: Job, folder: RunFolder) -> Result:
     if not found.over:
         raise RunFailed(f"nothing was published; p2pdp resume {folder.path} goes on with the run")
     audited = _audited(folder.path) if job.spec.run.audit else None
-    epsilon = None if audited is None else headline(audited.claims)
+    verdict = None if audited is None else audited.verdict
     sent_bytes, faults = folder.totals(roster)
     around = Circumstances(
         run_id=job.run_id.hex(),
@@ -137,7 +136,7 @@ def _collect(job: Job, folder: RunFolder) -> Result:
     def rows(user: Peer) -> Any:
         return job.rows(roster.n, user)
 
-    result = make_result(run, found, around, rows, sensitivity(run), epsilon)
+    result = make_result(run, found, around, rows, sensitivity(run), verdict)
     result = replace(result, startup_seconds=max(0.0, found.go_s - folder.started_s))
     if audited is not None:
         audited.save(folder.path, result.to_json())

@@ -9,6 +9,7 @@ from typing import Any
 from p2pdp.audit.beforehand import beforehand
 from p2pdp.audit.gossip_descent_forecast import descent_forecast
 from p2pdp.audit.gossip_forecast import forecast_claim
+from p2pdp.audit.headline import verdict_of
 from p2pdp.core.claims import Claim, Refusal
 from p2pdp.core.spec import Spec
 from p2pdp.files.data import load_data
@@ -18,7 +19,7 @@ from p2pdp.protocols.gossiping_plan import GossipPlan
 from p2pdp.protocols.learning import warnings_of
 from p2pdp.protocols.run_plan import plan_run
 from p2pdp.protocols.walk_sgd import SgdPlan
-from p2pdp.report.documents import claim_document, plain, refusal_document
+from p2pdp.report.documents import claim_document, plain, refusal_document, verdict_document
 from p2pdp.runs.plan_costs import Costs, costs_of
 from p2pdp.runs.plan_gossip import Tradeoff, tradeoff_of
 from p2pdp.runs.target import Planned, Target, target_of
@@ -36,6 +37,8 @@ class Plan(Costs):
     delta: float
     claims: list[Claim]
     refusals: list[Refusal]
+    headline: dict[str, Any]
+    worst: dict[str, Any]
     message_noise: list[Tradeoff] | None = None
     target: Target | None = None
     warnings: list[str] = field(default_factory=list)
@@ -45,6 +48,8 @@ class Plan(Costs):
             "protocol": self.protocol,
             "nodes": self.nodes,
             "delta": self.delta,
+            "headline": self.headline,
+            "worst": self.worst,
             "claims": [claim_document(claim) for claim in self.claims],
             "refusals": [refusal_document(refusal) for refusal in self.refusals],
         }
@@ -70,7 +75,7 @@ def plan_spec(spec: Spec, target_epsilon: float | None) -> Plan:
         foreseen = forecast(run, delta)
         found.claims += [foreseen] if isinstance(foreseen, Claim) else []
         found.refusals += [foreseen] if isinstance(foreseen, Refusal) else []
-    epsilon = next((claim.epsilon_max for claim in found.claims if claim.bound), None)
+    verdict = verdict_of(found.claims, found.refusals, run.n, delta)
     learns = isinstance(run.plan, SgdPlan | GossipSgdPlan)
     return Plan(
         protocol=spec.run.protocol,
@@ -78,10 +83,11 @@ def plan_spec(spec: Spec, target_epsilon: float | None) -> Plan:
         delta=delta,
         claims=found.claims,
         refusals=found.refusals,
+        **verdict_document(verdict),
         message_noise=None if learns or not isinstance(run.plan, GossipPlan) else tradeoff_of(run, delta),
         target=target,
         warnings=warnings_of(run.plan.descent, run.plan.rate) if learns else [],
-        **vars(costs_of(run, epsilon, delta)),
+        **vars(costs_of(run, verdict.headline.epsilon, delta)),
     )
 
 

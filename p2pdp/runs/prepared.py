@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from p2pdp.assembly.found import Outcome
 from p2pdp.audit.ground import sensitivity_of
+from p2pdp.audit.headline import Verdict
 from p2pdp.core.errors import UsageError
 from p2pdp.core.ids import Peer
 from p2pdp.core.spec import Spec
@@ -55,7 +56,7 @@ class Prepared:
     def result(
         self,
         found: Outcome,
-        epsilon: float | None = None,
+        verdict: Verdict | None = None,
         *,
         sent_bytes: int = 0,
         missing: list[Peer] | None = None,
@@ -76,7 +77,7 @@ class Prepared:
             traced=traced,
             audited=audited,
         )
-        return make_result(self.run, found, around, self.rows, sensitivity(self.run), epsilon)
+        return make_result(self.run, found, around, self.rows, sensitivity(self.run), verdict)
 
 
 def on_seed(spec: Spec, seed: int) -> Spec:

@@ -8,11 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from p2pdp.assembly.found import Outcome
 from p2pdp.assembly.outcome import outcome
-from p2pdp.audit.beforehand import epsilon_against, headline_observer
+from p2pdp.audit.headline import Verdict, verdict_in_advance
 from p2pdp.core.errors import Refused, UsageError
 from p2pdp.core.spec import Spec
 from p2pdp.files import folder as folders
@@ -100,11 +99,11 @@ def _fast_results(first: Prepared, trials: int, progress: Progress | None) -> It
         if isinstance(trial.run.plan, AveragingPlan):  # the standard error of the first stands for all
             yield trial.result(fast_average(trial.run, trial.rows, trial.seed, with_error=number == 0))
         elif isinstance(trial.run.plan, SgdPlan):
-            epsilon = None if number else _in_advance(trial)
-            yield trial.result(fast_descents(trial.run, trial.rows, [trial.seed])[0], epsilon, audited=False)
+            verdict = None if number else _in_advance(trial)
+            yield trial.result(fast_descents(trial.run, trial.rows, [trial.seed])[0], verdict, audited=False)
         elif isinstance(trial.run.plan, ShufflePlan):
-            epsilon = None if number else _in_advance(trial)
-            yield trial.result(fast_shuffle(trial.run, trial.rows, trial.seed), epsilon)
+            verdict = None if number else _in_advance(trial)
+            yield trial.result(fast_shuffle(trial.run, trial.rows, trial.seed), verdict)
         else:
             yield trial.result(fast_outcome(trial.run, trial.rows, trial.seed))
 
@@ -132,11 +131,11 @@ def _fast_gossip_descents(first: Prepared, trials: int, progress: Progress | Non
         yield trial.result(found, None if number else _in_advance(first), audited=False)
 
 
-def _in_advance(prepared: Prepared) -> float:
+def _in_advance(prepared: Prepared) -> Verdict:
     """What the fast path compares with the baselines in place of an audit."""
     delta = prepared.spec.privacy.delta
     assert delta is not None
-    return epsilon_against((headline_observer(prepared.run),), prepared.run, delta, one_value=False)
+    return verdict_in_advance(prepared.run, delta, prepared.spec.privacy.colluders, one_value=False)
 
 
 def _world_results(
@@ -152,7 +151,7 @@ def _world_results(
         traced = trace_wire and number == 0
         simulated = _Simulated(trial, faults or NO_FAULTS, _part_of(progress, number, trials), traced=traced)
         audited = None if place is None or number else simulated.write(place)
-        result = simulated.result(None if audited is None else headline(audited.claims))
+        result = simulated.result(None if audited is None else audited.verdict)
         if place is not None and audited is not None:
             audited.save(place, result.to_json())
         yield result
@@ -180,11 +179,11 @@ class _Simulated:
         views = {peer: bytes(process.disk.view) for peer, process in self._world.processes.items()}
         self._found: Outcome = outcome(prepared.run, views, self._world.out)
 
-    def result(self, epsilon: float | None) -> Result:
+    def result(self, verdict: Verdict | None) -> Result:
         world = self._world
         return self._prepared.result(
             self._found,
-            epsilon,
+            verdict,
             sent_bytes=world.network.bytes,
             missing=world.out,
             faults=world.fault_counts(),
@@ -205,8 +204,3 @@ class _Simulated:
             return audit(place, None, None, allow_missing=False)
         except Refused:  # the run is done all the same; `p2pdp audit` says why there is no claim
             return None
-
-
-def headline(claims: list[Any]) -> float | None:
-    """The epsilon of the first claim: what one other node could have learned, if there is such a claim."""
-    return claims[0].epsilon_max if claims else None

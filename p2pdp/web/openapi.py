@@ -90,6 +90,8 @@ _LISTED: Final = _object(
         "seconds": _MAYBE_SECONDS,
         "excluded": _COUNT,
         "epsilon_max": _NUMBERS,
+        "headline": {"type": ["object", "null"]},
+        "worst": {"type": ["object", "null"]},
     }
 )
 _RUNS: Final = _object({"runs": _list(_LISTED), "total": _COUNT})

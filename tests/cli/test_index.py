@@ -17,7 +17,8 @@ def test_it_lists_runs_for_people_and_for_programs(tmp_path: Path, capsys: pytes
     assert (document["total"], document["runs"][0]["state"]) == (1, "done")
     assert main(["index", str(tmp_path / "run"), "--rebuild"]) == 0
     out = capsys.readouterr().out
-    assert f"{document['runs'][0]['run_id']}  done  walk.sum, 4 nodes, epsilon up to " in out
+    assert f"{document['runs'][0]['run_id']}  done  walk.sum, 4 nodes, epsilon " in out
+    assert f"({document['runs'][0]['headline']['reading']}), worst observer network " in out
     assert "1 runs" in out
 
 

@@ -47,7 +47,7 @@ def spec(tmp_path: Path) -> Path:
 def test_the_demo_ends_with_a_report_that_a_person_can_read(tmp_path: Path) -> None:
     done = p2pdp("demo", "--out", tmp_path / "demo")
     assert (done.returncode, done.stderr) == (0, "")
-    for word in ("estimate", "standard error", "local DP", "trusted curator", "could have learned", "report.html"):
+    for word in ("estimate", "standard error", "local DP", "trusted curator", "protection from", "report.html"):
         assert word in done.stdout
     assert "hypothetical" not in done.stdout
     assert "seed" not in done.stdout

@@ -21,7 +21,7 @@ from tests.runs.small import ALL, BARE, COMPLETE, HISTOGRAM, RING, SPARSE, conte
 
 RESULT_FIELDS = set(
     "run_id protocol transport nodes seeded seed started seconds startup_seconds private_kept messages bytes hops "
-    "estimate standard_error truth error outputs baselines missing faults".split()
+    "estimate standard_error truth error outputs baselines missing faults headline worst".split()
 )
 CLAIM_FIELDS = set(
     "observer unit relation delta method conditioning epsilon_max epsilon_mean mu_max mu_mean worst_pair bound "
@@ -362,7 +362,17 @@ def test_the_audit_is_the_same_from_folder_and_file(name: str, tmp_path: Path, p
     assert (code, err) == (0, "")
     assert (place / "audit.json").read_text() == out
     document = json.loads(out)
-    assert set(document) == {"run_id", "protocol", "nodes", "delta", "verified", "claims", "refusals"}
+    assert set(document) == {
+        "run_id",
+        "protocol",
+        "nodes",
+        "delta",
+        "verified",
+        "claims",
+        "refusals",
+        "headline",
+        "worst",
+    }
     assert all(set(claim) == CLAIM_FIELDS for claim in document["claims"])
     for claim in document["claims"]:
         for measure in ("epsilon", "mu"):
@@ -592,5 +602,5 @@ def test_the_module_is_the_command() -> None:
 def test_the_ring_of_the_samples_reads_well(tmp_path: Path, p2pdp_command: Command) -> None:
     place = recorded(tmp_path, RING)
     out = p2pdp_command("audit", place)[1]
-    assert "The most that one user could have learned about another: epsilon" in " ".join(out.split())
+    assert "protection from other users, the curator and the public: epsilon" in " ".join(out.split())
     assert max(map(len, out.splitlines())) <= 80

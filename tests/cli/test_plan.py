@@ -21,7 +21,7 @@ def test_a_plan_is_one_document_or_a_text(name: str, tmp_path: Path, capsys: pyt
     assert (document["protocol"], told.err) == ("walk.histogram" if "histogram" in name else "walk.sum", "")
     assert main(["plan", path]) == 0
     shown = capsys.readouterr().out
-    assert "nothing has started" in shown
+    assert "nothing was executed" in shown
     assert "standard error" in shown
     for claim in document["claims"]:
         assert claim["observer"] in shown

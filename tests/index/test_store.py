@@ -22,6 +22,7 @@ FACTS = RunFacts(
     "ab" * 16, "/srv/run", "walk.sum", "tcp", 3, 3, "done", "2030-01-01T00:00:00.000+00:00", 0.5,
     [Participant(0, 0, "aa" * 32, "finished"), Participant(1, None, "bb" * 32, "stayed_away")],
     [LifeEvent(1.0, "enrolled", 0), LifeEvent(2.0, "roster")], {"estimate": 1.5}, [CLAIM],
+    {"observer": "node", "epsilon": "inf", "reading": "none"}, {"observer": "network", "epsilon": "inf"},
 )  # fmt: skip
 
 
@@ -71,9 +72,11 @@ def test_runs_are_listed_the_newest_first_and_infinity_is_a_word(index: Index) -
     started = {"cc": "2031-01-01T00:00:00.000+00:00", "dd": None, "ee": "2029-01-01T00:00:00.000+00:00"}
     index.write(FACTS)
     for run_id, at in started.items():
-        index.write(replace(FACTS, run_id=run_id, started=at, claims=[]))
+        index.write(replace(FACTS, run_id=run_id, started=at, claims=[], headline=None))
     listed = index.runs(10, 0)
     assert [run["run_id"] for run in listed["runs"]] == ["cc", FACTS.run_id, "ee", "dd"]
+    assert [run["headline"] for run in listed["runs"]] == [None, FACTS.headline, None, None]
+    assert listed["runs"][1]["worst"] == FACTS.worst
     assert [run["epsilon_max"] for run in listed["runs"]] == [None, "inf", None, None]
     assert index.runs(1, 1)["runs"] == [listed["runs"][1]]
     assert (index.runs(5, 9), listed["total"]) == ({"runs": [], "total": 4}, 4)

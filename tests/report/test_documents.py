@@ -2,10 +2,11 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import fields
+from dataclasses import fields, replace
 
+from p2pdp.audit.headline import verdict_of
 from p2pdp.core.claims import Claim, Refusal
-from p2pdp.report.documents import claim_document, claim_of, plain, refusal_document
+from p2pdp.report.documents import bound_document, claim_document, plain, refusal_document, verdict_document
 
 CLAIM = Claim(
     "coalition", "user", "replace", 1e-6, "exact", "public", math.inf, None, 2.5, None, (3, (1, 2)), True, 4, ("a", "b")
@@ -33,6 +34,14 @@ def test_a_refusal_says_who_how_and_why() -> None:
     assert refusal_document(refusal) == {"observer": "node", "method": "exact", "reason": "because"}
 
 
-def test_a_claim_can_be_had_from_its_document_again() -> None:
-    assert claim_of(claim_document(CLAIM)) == CLAIM
-    assert claim_of(json.loads(json.dumps(claim_document(CLAIM)))) == CLAIM
+def test_headline_and_worst_have_the_fields_of_a_bound() -> None:
+    verdict = verdict_of([CLAIM, replace(CLAIM, observer="node", epsilon_max=2.0)], [], 1, 1e-5)
+    document = verdict_document(verdict)
+    assert list(document) == ["headline", "worst"]
+    assert document["worst"] == {
+        "observer": "coalition", "method": "exact", "conditioning": "public", "epsilon": "inf", "delta": 1e-6,
+        "reading": "none",
+    }  # fmt: skip
+    assert document["headline"] == bound_document(verdict.headline)
+    assert document["headline"]["method"] is None, "there is no claim about the curator"
+    assert verdict_document(None) == {"headline": None, "worst": None}

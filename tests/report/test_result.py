@@ -10,11 +10,12 @@ from p2pdp.files.spec import parse_spec
 from p2pdp.report.result import Circumstances, Result, Trial, make_result
 from p2pdp.runs.prepared import prepare
 from p2pdp.sim.fast import fast_outcome
+from tests.report.page.made import verdict
 from tests.runs.small import ALL, HISTOGRAM, RING
 
 FIELDS = (
     "run_id protocol transport nodes seeded seed started seconds startup_seconds private_kept messages bytes hops "
-    "estimate standard_error truth error outputs baselines missing faults".split()
+    "estimate standard_error truth error outputs baselines missing faults headline worst".split()
 )
 AROUND = Circumstances(
     run_id="00", seeded=False, seed=None, started="2030-01-31T12:00:00Z", bytes=9, missing=[3, 1],
@@ -26,7 +27,9 @@ def made(text: str = RING, epsilon: float | None = 1.0, *, with_data: bool = Tru
     prepared = prepare(parse_spec(text, None))
     found = replace(fast_outcome(prepared.run, prepared.rows, 1), go_s=2.0, published_s=5.0)
     rows = prepared.rows if with_data else None
-    return make_result(prepared.run, found, AROUND, rows, 1.0 if text is RING else None, epsilon)
+    return make_result(
+        prepared.run, found, AROUND, rows, 1.0 if text is RING else None, None if epsilon is None else verdict(epsilon)
+    )
 
 
 def test_the_document_has_exactly_the_fields_of_the_contract() -> None:
@@ -34,6 +37,13 @@ def test_the_document_has_exactly_the_fields_of_the_contract() -> None:
         document = made(text).to_json()
         assert list(document) == FIELDS
         assert json.loads(json.dumps(document, allow_nan=False)) == document
+
+
+def test_headline_and_worst_bound_are_those_of_the_audit() -> None:
+    document = made(epsilon=math.inf).to_json()
+    assert (document["headline"]["observer"], document["worst"]["observer"]) == ("node", "network")
+    assert (document["headline"]["epsilon"], document["worst"]["reading"]) == ("inf", "none")
+    assert made(epsilon=None).to_json()["headline"] is None
 
 
 def test_folder_and_trials_are_there_where_they_are_given() -> None:

@@ -9,7 +9,6 @@ from p2pdp.cluster.jobs import Job
 from p2pdp.cluster.launcher import Cluster
 from p2pdp.core.errors import RunFailed, UsageError, VerificationFailed
 from p2pdp.files.spec import parse_spec
-from p2pdp.runs.audit import saved_claims
 from p2pdp.runs.live import resume, run_spec
 from tests.node.local import SPEC, job_in, run_all
 
@@ -67,7 +66,9 @@ async def test_what_processes_left_becomes_a_result(tmp_path: Path) -> None:
     document = result.to_json()
     assert document.pop("folder") == str(job.folder)
     assert document == json.loads((job.folder / "result.json").read_text())
-    assert saved_claims(job.folder)
+    audited = json.loads((job.folder / "audit.json").read_text())
+    assert (document["headline"], document["worst"]) == (audited["headline"], audited["worst"])
+    assert document["headline"]["observer"] == "node"
     assert not left.exists()
     assert resume(job.folder, lambda _event: None) == result
 

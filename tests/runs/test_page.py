@@ -38,7 +38,7 @@ def test_the_same_seed_gives_the_same_page_and_an_audit_makes_it_again(tmp_path:
     p2pdp.audit(place).save(place)
     assert report(place) == made
     p2pdp.audit(place, delta=1e-3, colluders=[1, 2]).save(place)
-    assert "Colluding users: 1, 2" in read(report(place)).said
+    assert "colluding users: 1, 2" in read(report(place)).said
 
 
 def test_what_is_not_audited_leaves_none(tmp_path: Path) -> None:

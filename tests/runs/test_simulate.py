@@ -12,7 +12,7 @@ import p2pdp
 from p2pdp.core.errors import Refused, UsageError
 from p2pdp.files.spec import parse_spec
 from p2pdp.runs import simulate as module
-from p2pdp.runs.simulate import default_folder, headline, simulate_spec
+from p2pdp.runs.simulate import default_folder, simulate_spec
 from p2pdp.sim.faults import Crash, Faults
 from tests.audit.gossips import gossip
 from tests.runs.small import ALL, BARE, COMPLETE, HISTOGRAM, RING, SPARSE, contents, spec_file
@@ -151,8 +151,16 @@ def test_the_transport_makes_no_difference_to_a_simulation(tmp_path: Path) -> No
     assert (over_mqtt.transport, over_mqtt.truth) == ("mqtt", over_tcp.truth)
 
 
-def test_no_claim_no_headline() -> None:
-    assert headline([]) is None
+def test_the_headline_is_that_of_the_audit_and_of_the_fast_path_a_priori(tmp_path: Path) -> None:
+    path = spec_file(tmp_path, COMPLETE)
+    result, document = p2pdp.simulate(path, tmp_path / "run"), p2pdp.audit(tmp_path / "run").to_json()
+    assert (result.headline, result.worst) == (document["headline"], document["worst"])
+    assert result.headline is not None
+    assert (result.headline["observer"], result.headline["conditioning"]) == ("node", "view")
+    assert result.worst is not None
+    assert result.worst["observer"] == "network"
+    bare = p2pdp.simulate(path).to_json()
+    assert (bare["headline"], bare["worst"]) == (None, None), "nothing was audited"
 
 
 @pytest.mark.parametrize("n", [1, 2, 3])

@@ -25,6 +25,7 @@ AUDIT = (
 LISTED = {
     "run_id": "ab", "protocol": "walk.sum", "transport": "tcp", "nodes": 3, "n": None, "state": "running",
     "started": None, "seconds": None, "excluded": 0, "epsilon_max": "inf",
+    "headline": {"epsilon": "inf"}, "worst": None,
 }  # fmt: skip
 
 

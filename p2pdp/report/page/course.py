@@ -9,6 +9,8 @@ from p2pdp.report.page.markup import Markup, tag
 from p2pdp.report.page.words import FAULTS, number, users
 
 _ROWS_MAX = 200
+_BARS = "Bars hold about 95 of 100 results of each kind."
+_DOT = " The dot is this run."
 
 
 def result(facts: PageFacts) -> list[Markup]:
@@ -27,7 +29,7 @@ def result(facts: PageFacts) -> list[Markup]:
         parts += _list_figure(outcome)
     drawn = error_chart(outcome)
     if drawn:
-        parts.append(figure(drawn, "Bars hold about 95 of 100 results of each kind; the dot is this run."))
+        parts.append(figure(drawn, _BARS + (_DOT if isinstance(outcome.error, float) else "")))
     if outcome.scores:
         parts.append(_scores(outcome))
     parts.append(_rivals(outcome))
@@ -74,7 +76,7 @@ def _rivals(outcome: Outcome) -> Markup:
         (with_small("local DP", "nobody trusted, everybody sends one noised report"), number(outcome.local)),
         (with_small("a trusted curator", "who gets all data and adds noise once"), number(outcome.central)),
     ]
-    return table(("at the same ε and δ as the first claim", "standard error"), rows, numbers=(1,))
+    return table(("at the ε and δ of the headline", "standard error"), rows, numbers=(1,))
 
 
 def _list_figure(outcome: Outcome) -> list[Markup]:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from p2pdp.audit.headline import Bound, Verdict, bounds_of, verdict_of
 from p2pdp.core.claims import Claim, Refusal
 
 Floats = npt.NDArray[np.float64]
@@ -87,6 +88,15 @@ class PageFacts:
     @property
     def bounds(self) -> list[Claim]:
         return [claim for claim in self.claims if claim.bound]
+
+    @property
+    def observed(self) -> list[Bound]:
+        """The best bound of each observer."""
+        return bounds_of(self.claims, self.refusals, self.nodes, self.delta)
+
+    @property
+    def verdict(self) -> Verdict:
+        return verdict_of(self.claims, self.refusals, self.nodes, self.delta)
 
     @property
     def published(self) -> list[Claim]:

@@ -55,6 +55,16 @@ a{color:var(--link)}
 nav ul{list-style:none;padding:0;display:flex;flex-wrap:wrap;gap:.2rem 1.1rem;font-size:.92rem}
 .note{background:var(--warn-ground);border-left:4px solid var(--warn);padding:.6rem .9rem;margin:1rem 0}
 .note strong{color:var(--warn)}
+.verdict{border-left:5px solid var(--soft);background:var(--panel);padding:.6rem .9rem;margin:.8rem 0;font-weight:600}
+.verdict.strong{border-color:var(--s2)}
+.verdict.moderate{border-color:var(--s0)}
+.verdict.weak{border-color:var(--s1)}
+.verdict.none{border-color:var(--alarm)}
+.badge{font-weight:650;white-space:nowrap}
+.badge.strong{color:var(--s2)}
+.badge.moderate{color:var(--s0)}
+.badge.weak{color:var(--s1)}
+.badge.none{color:var(--warn)}
 .cards{display:grid;grid-template-columns:repeat(auto-fit,minmax(13rem,1fr));gap:.8rem;margin:1.1rem 0}
 .card{background:var(--panel);border-radius:.5rem;padding:.8rem 1rem}
 .card h3{margin:0;font-size:.9rem;font-weight:600;color:var(--soft)}

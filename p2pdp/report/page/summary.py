@@ -1,28 +1,53 @@
-"""What the page says first: who could have learned what about whom, and how to read that."""
+"""What the page says first: the verdict for each observer, the pairs of users, and how to read epsilon."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from typing import Final
 
-from p2pdp.core.claims import Claim
+from p2pdp.audit.headline import Bound
+from p2pdp.report.documents import bound_document
+from p2pdp.report.headline import in_words
 from p2pdp.report.page.facts import PageFacts
-from p2pdp.report.page.layout import card, note, paragraph
+from p2pdp.report.page.layout import card, note, paragraph, table
 from p2pdp.report.page.markup import Markup, tag
 from p2pdp.report.page.pairs import Pair, known, spread
-from p2pdp.report.page.words import CONDITIONINGS, WHAT_RAN, factor, guess, number, observer, users, worst
+from p2pdp.report.page.words import CONDITIONINGS, WHAT_RAN, factor, guess, number, observer, users
+
+_SIGNS: Final[Mapping[str, str]] = {"strong": "●", "moderate": "◐", "weak": "○", "none": "✕"}
 
 
 def summary(facts: PageFacts) -> list[Markup]:
-    parts = [paragraph(WHAT_RAN[facts.protocol])] if facts.protocol in WHAT_RAN else []
-    parts += _notes(facts)
+    parts = [*_verdict(facts), *_notes(facts)]
+    if facts.protocol in WHAT_RAN:
+        parts.append(paragraph(WHAT_RAN[facts.protocol]))
     if known(facts.epsilon):
         parts += _of_pairs(facts)
-    elif facts.bounds:
-        parts += _of_claim(facts.bounds[0])
-    else:
-        parts.append(note("No bound.", "Nothing can be proven of what anybody could have learned."))
-    parts += [_of_coalition(claim) for claim in facts.bounds if claim.observer == "coalition"]
     return [*parts, _meaning(facts)]
+
+
+def _verdict(facts: PageFacts) -> list[Markup]:
+    """Headline and worst bound, then what holds for each observer. Nothing on the page stands above that."""
+    headline, worst = facts.verdict
+    said = in_words(bound_document(headline), bound_document(worst))
+    rows = [_row(bound) for bound in facts.observed]
+    headings = ("observer", "protection", "worst ε", "best guess right", "method", "assumed to know")
+    return [
+        tag("p", " ".join(said[:-1]), class_=f"verdict {headline.reading}"),
+        tag("p", said[-1], class_=f"verdict {worst.reading}"),
+        table(headings, rows, numbers=(2, 3)),
+    ]
+
+
+def _row(bound: Bound) -> tuple[object, ...]:
+    """The guess is by the claim that says most about it; all of them hold, and assume the same."""
+    badge = tag("span", f"{_SIGNS[bound.reading]} {bound.reading}", class_=f"badge {bound.reading}")
+    if bound.claim is None:
+        return observer(bound), badge, "unknown", "unknown", "", ""
+    guesses = [guess(claim.epsilon_max or 0.0, claim.delta, claim.mu_max) for claim in bound.claims]
+    right = f"{min(guesses, key=float)} of 100"
+    return observer(bound), badge, number(bound.epsilon), right, bound.claim.method, bound.claim.conditioning
 
 
 def _notes(facts: PageFacts) -> list[Markup]:
@@ -34,8 +59,8 @@ def _notes(facts: PageFacts) -> list[Markup]:
         found.append(
             note(
                 "A simulation.",
-                f"All its randomness came from seed{seed}, which anybody can use again: it protected nobody. The "
-                "numbers say what a live run with the same course would have been worth.",
+                f"All its randomness came from seed{seed}, which anybody can use again: the run itself protected "
+                "nobody. The numbers are those of a live run with the same course.",
             )
         )
     if facts.verified != "complete":
@@ -79,37 +104,6 @@ def _pair_card(title: str, pair: Pair, facts: PageFacts, before: str = "") -> Ma
     return card(title, f"ε {_short(pair.epsilon)}", who, _guessing(pair.epsilon, facts.delta, pair.mu))
 
 
-def _of_claim(claim: Claim) -> list[Markup]:
-    said = [
-        paragraph(
-            "No numbers for single pairs can be given for this run. What can be said holds against ",
-            tag("strong", observer(claim)),
-            ", whatever that observer saw:" if claim.method == "local" else ":",
-        )
-    ]
-    cards = []
-    for title, epsilon, mu in (
-        ("worst case", claim.epsilon_max, claim.mu_max),
-        ("on average over users", claim.epsilon_mean, None),
-    ):
-        if epsilon is not None:
-            who = worst(claim) if title == "worst case" else ""
-            about = [who] if who else []
-            cards.append(card(title, f"ε {_short(epsilon)}", *about, _guessing(epsilon, claim.delta, mu)))
-    return [*said, tag("div", *cards, class_="cards")]
-
-
-def _of_coalition(claim: Claim) -> Markup:
-    assert claim.epsilon_max is not None
-    who = f"{observer(claim).capitalize()} "
-    said = (
-        f"could, putting together what they saw, have learned most about {worst(claim)}: ε {_short(claim.epsilon_max)}"
-    )
-    if claim.epsilon_max == math.inf:
-        return note("Not protected from colluders.", f"{who}{said}. Nothing limits what they could have learned.")
-    return paragraph(f"{who}{said}; {_guessing(claim.epsilon_max, claim.delta, claim.mu_max)}.")
-
-
 def _short(epsilon: float) -> str:
     return "= ∞" if epsilon == math.inf else f"= {number(epsilon)}"
 
@@ -121,16 +115,13 @@ def _guessing(epsilon: float, delta: float, mu: float | None) -> str:
 
 
 def _meaning(facts: PageFacts) -> Markup:
-    """One sentence on epsilon, with the headline's own number, and one that makes it tangible."""
-    delta = number(facts.delta)
-    known_ones = [claim.epsilon_max for claim in facts.bounds if claim.epsilon_max is not None]
-    first = next((epsilon for epsilon in known_ones if epsilon < math.inf), math.inf)
-    example = f" For ε = {number(first)} the factor e^ε is {factor(first)}." if factor(first) else ""
+    """What epsilon means, by the headline's own number, and one sentence that makes it tangible."""
+    delta, epsilon = number(facts.delta), facts.verdict.headline.epsilon
+    example = f" For ε = {number(epsilon)} the factor e^ε is {factor(epsilon)}." if factor(epsilon) else ""
     return paragraph(
         tag("strong", "How to read ε. "),
         "Whatever an observer may see is at most e^ε times as probable under one value of a user's data as under any "
-        f"other, plus δ = {delta}.{example} At ε = 0 next to nothing can be learned, "
-        "below 1 little, and from 5 on the promise is weak; infinite is no promise. The “guess” makes it tangible: an "
-        "observer who knows that a user holds one of two values, and finds both equally likely, is right 50 times of "
-        "100 without looking at anything.",
+        f"other, plus δ = {delta}.{example} Below 1: strong. From 1 to 5: moderate. Above 5: weak. Infinite: no "
+        "protection. The “guess” makes it tangible: an observer who knows that a user holds one of two values, and "
+        "finds both equally likely, is right 50 times of 100 without looking at anything.",
     )

@@ -7,17 +7,18 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
+from p2pdp.audit.headline import Bound
 from p2pdp.core.claims import Claim
 
 _LISTED_MAX: Final = 6
 _READABLE: Final = 12.0
 
 WHAT_RAN: Final[Mapping[str, str]] = {
-    "walk.sum": "A token went from user to user. Each one who held it added its own number and passed the token on; "
-    "noise was added on the way, so that whoever holds the token sees a noised sum and not the numbers in it.",
-    "walk.histogram": "A token with one counter for each category went from user to user. Each one who held it "
+    "walk.sum": "A token went from user to user. Each user who held it added its own number and passed the token on; "
+    "noise was added on the way as the spec says.",
+    "walk.histogram": "A token with one counter for each category went from user to user. Each user who held it "
     "added one to a counter: mostly that of its true category, sometimes, by chance, any other.",
-    "walk.sgd": "A token that carries a model went from user to user. Each one who held it improved the model a "
+    "walk.sgd": "A token that carries a model went from user to user. Each user who held it improved the model a "
     "little with its own data and added noise before passing it on.",
     "gossip.average": "Each user added noise to its value and then averaged with its neighbours, again and again.",
     "gossip.randomized": "Each user added noise to its value; then pairs of neighbours, drawn at random, averaged.",
@@ -30,13 +31,13 @@ WHAT_RAN: Final[Mapping[str, str]] = {
 OBSERVERS: Final[Mapping[str, tuple[str, str]]] = {
     "node": ("another user", "one other user, who keeps to the protocol but looks at everything it received"),
     "coalition": ("colluding users", "several users who put together everything they received and drew"),
-    "curator": ("the curator", "whoever collects the totals; taken to know what bootstrap knows, too"),
+    "curator": ("the curator", "who collects the totals; assumed to know also what bootstrap knows"),
     "network": (
-        "one who sees all",
-        "whoever could read all that all users received: encrypted on its way, so this takes their disks",
+        "an observer of the whole network",
+        "who could read all that all users received; messages are encrypted, so this takes the users' disks or keys",
     ),
-    "broker": ("the message broker", "whoever relays the encrypted messages: sees who sends to whom, and when"),
-    "public": ("everybody", "whoever reads what was published and nothing else"),
+    "broker": ("the message broker", "who relays the encrypted messages and sees who sends to whom, and when"),
+    "public": ("the public", "anybody who reads what was published and nothing else"),
 }
 
 METHODS: Final[Mapping[str, str]] = {
@@ -52,7 +53,7 @@ METHODS: Final[Mapping[str, str]] = {
 CONDITIONINGS: Final[Mapping[str, str]] = {
     "a-priori": "before the run: over all routes that it could have taken",
     "view": "given what the observer itself saw, and not the rest of the route",
-    "public": "given the whole route, schedule and graph: the observer is taken to know them",
+    "public": "given the whole route, schedule and graph: the observer is assumed to know them",
 }
 
 FAULTS: Final[Mapping[str, str]] = {
@@ -103,11 +104,13 @@ def factor(epsilon: float) -> str:
     return f"{float(f'{value:.3g}'):,.0f}" if value >= 1000.0 else f"{value:.3g}"
 
 
-def observer(claim: Claim) -> str:
-    """Who the claim is about; a coalition by its members."""
-    name = OBSERVERS.get(claim.observer, (claim.observer, ""))[0]
-    if claim.observer == "coalition" and claim.worst_pair is not None and isinstance(claim.worst_pair[1], tuple):
-        return f"{name}: {users(claim.worst_pair[1])}"
+def observer(about: Claim | Bound) -> str:
+    """Who a claim or bound is about; a coalition by its members."""
+    name = OBSERVERS.get(about.observer, (about.observer, ""))[0]
+    claim = about.claim if isinstance(about, Bound) else about
+    if about.observer == "coalition" and claim is not None and claim.worst_pair is not None:
+        members = claim.worst_pair[1]
+        return f"{name}: {users(members)}" if isinstance(members, tuple) else name
     return name
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from p2pdp.audit.headline import Verdict, verdict_of
 from p2pdp.core.claims import Claim, Refusal
 from p2pdp.report.page.facts import Curve, Outcome, PageFacts
 
@@ -61,6 +62,11 @@ def outcome(**changes: Any) -> Outcome:
 
 def claim(**changes: Any) -> Claim:
     return replace(CLAIM, **changes)
+
+
+def verdict(epsilon: float) -> Verdict:
+    """What an audit says that has one bound for all."""
+    return verdict_of([claim(epsilon_max=epsilon, observer="network")], [], 3, 1e-5)
 
 
 def refused(observer: str = "curator", reason: str = "it was raining") -> Refusal:

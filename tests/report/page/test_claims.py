@@ -54,7 +54,7 @@ def test_without_a_bound_the_table_is_a_sentence() -> None:
 def test_refusals_of_one_reason_are_said_once() -> None:
     made = facts(refusals=[refused(), refused("public"), refused("public"), refused("node", "<b>user 3: gone</b>")])
     page = read(refusals(made))
-    assert "the curator, everybody exact it was raining" in page.said
+    assert "the curator, the public exact it was raining" in page.said
     assert "another user exact <b>user 3: gone</b>" in page.said
     assert "b" not in page.names()
     assert "Nothing was refused" in read(refusals(facts())).said

@@ -12,13 +12,15 @@ from p2pdp.runs.prepared import prepare
 from p2pdp.sim.fast import fast_outcome
 from p2pdp.sim.fast_sgd import fast_descents
 from tests.protocols.learners import learning
-from tests.report.page.made import claim, facts
+from tests.report.page.made import claim, facts, verdict
 from tests.runs.small import ALL
 
 
 def document(name: str = "ring") -> dict[str, Any]:
     prepared = prepare(parse_spec(ALL[name], None))
-    return prepared.result(fast_outcome(prepared.run, prepared.rows, 1), 1.0, missing=[2], faults={"gap": 3}).to_json()
+    return prepared.result(
+        fast_outcome(prepared.run, prepared.rows, 1), verdict(1.0), missing=[2], faults={"gap": 3}
+    ).to_json()
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -83,7 +85,7 @@ def test_bounds_and_published_formulas_are_told_apart_and_colluders_are_those_of
 def test_scores_of_a_model_are_read_with_those_it_is_compared_with() -> None:
     prepared_ = prepare(parse_spec(learning(4, 30), None))
     (found,) = fast_descents(prepared_.run, prepared_.rows, [1])
-    made = prepared_.result(found, 2.0, audited=False).to_json()
+    made = prepared_.result(found, verdict(2.0), audited=False).to_json()
     told = outcome_of(made)
     assert told.score == "accuracy"
     assert told.scores["run"] == [made["scores"]["score"], None]

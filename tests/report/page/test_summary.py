@@ -22,13 +22,42 @@ def test_worst_typical_and_best_pair_are_named() -> None:
     assert "Not protected" not in words
 
 
+THREE = [claim(), claim(observer="curator", epsilon_max=1.0), claim(observer="public", epsilon_max=0.5)]
+
+
+def test_the_verdict_comes_first_and_the_worst_observer_beside_it() -> None:
+    words = said(claims=[*THREE, claim(observer="network", epsilon_max=math.inf, mu_max=math.inf)])
+    assert words.startswith("Moderate protection from other users, the curator and the public: epsilon 1.5 at delta")
+    assert words.index("No protection: epsilon infinite") < words.index("A token went")
+    assert "another user ◐ moderate 1.5 59.9 of 100 exact public" in words
+    assert "the public ● strong 0.5 59.9 of 100 exact public" in words
+    assert "an observer of the whole network ✕ none infinite 100 of 100 exact public" in words
+    assert "colluding" not in words
+
+
+def test_no_reassuring_word_stands_on_a_page_with_a_weak_number() -> None:
+    page = read(summary(facts(claims=[claim(observer="network", method="local", epsilon_max=67.8)])))
+    assert page.said.startswith("Weak protection")
+    for word in ("strong", "moderate", "cannot", "not the numbers"):
+        assert word not in page.said.partition("How to read")[0].lower()
+    assert [name for name, _ in page.having(class_="verdict weak")] == ["p", "p"]
+
+
+def test_a_guess_is_by_the_claim_that_says_most() -> None:
+    two = [claim(method="local", mu_max=None), claim(epsilon_max=1.6, mu_max=0.5)]
+    assert "another user ◐ moderate 1.5 59.9 of 100" in said(claims=two), "Phi(0.25) = 0.5987, rounded up"
+    assert "another user ◐ moderate 1.5 81.8 of 100" in said(claims=two[:1]), "e^1.5 / (1 + e^1.5)"
+    given_view = [claim(method="hidden-path", conditioning="view", mu_max=None), claim(epsilon_max=1.6)]
+    assert "another user ◐ moderate 1.5 81.8 of 100" in said(claims=given_view), "of one conditioning only"
+
+
 def test_epsilon_is_explained_with_the_headlines_own_number() -> None:
-    words = said()
+    words = said(claims=THREE)
     assert "plus δ = 1e-5" in words
     assert "For ε = 1.5 the factor e^ε is 4.48" in words
     assert "50 times of 100" in words
     for epsilon in (50.0, math.inf):
-        assert "the factor" not in said(claims=[claim(epsilon_max=epsilon)])
+        assert "the factor" not in said(claims=[claim(epsilon_max=epsilon)]).partition("How to read")[2]
 
 
 def test_guesses_are_those_of_the_pairs_own_leak_where_that_is_known() -> None:
@@ -53,27 +82,27 @@ def test_a_simulation_and_missing_records_are_told() -> None:
     assert "Out: user 2." in said(verified="incomplete", outcome=outcome(missing=[2]))
 
 
-def test_without_pairs_the_first_bound_is_told() -> None:
+def test_without_pairs_the_bounds_are_told() -> None:
     local = claim(observer="network", method="local", mu_max=None, worst_pair=(1, "network"), epsilon_max=3.0)
     words = said(epsilon=None, claims=[claim(bound=False, epsilon_max=0.1), local])
-    assert "holds against one who sees all , whatever that observer saw:" in words
-    assert "worst case ε = 3 user 1" in words
-    assert "on average over users ε = 0.75" in words
-    assert "ε = 0.1" not in words
+    for name in ("another user", "the curator", "the public", "an observer of the whole network"):
+        assert f"{name} ◐ moderate 3 95.3 of 100 local public" in words
+    assert " 0.1 " not in words
 
 
 def test_without_any_bound_that_is_what_is_said() -> None:
-    assert "No bound." in said(epsilon=None, claims=[claim(bound=False)])
-    assert "No bound." in said(epsilon=np.full((3, 3), math.nan), claims=[])
+    for given in (None, np.full((3, 3), math.nan)):
+        words = said(epsilon=given, claims=[claim(bound=False)])
+        assert "no bound is known" in words
+        assert "another user ✕ none unknown unknown" in words
 
 
 def test_colluders_are_told() -> None:
-    together = claim(observer="coalition", worst_pair=(0, (1, 2)), epsilon_max=4.0)
-    assert "Colluding users: 1, 2 could" in said(claims=[claim(), together])
-    endless = claim(observer="coalition", worst_pair=(0, (1, 2)), epsilon_max=math.inf)
-    assert "Not protected from colluders." in said(claims=[claim(), endless])
+    together = claim(observer="coalition", worst_pair=(0, (1, 2)), epsilon_max=4.0, mu_max=None)
+    assert "colluding users: 1, 2 ◐ moderate 4 98.3 of 100" in said(claims=[claim(), together])
 
 
 def test_an_unknown_protocol_needs_no_words() -> None:
     words = said(protocol="walk.new")
-    assert words.startswith("How much one user")
+    assert "A token" not in words
+    assert "How much one user" in words

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from p2pdp.audit.headline import Bound
 from p2pdp.mechanisms import gaussian
 from p2pdp.report.page.words import factor, guess, method, number, observer, users, worst
 from tests.report.page.made import claim
@@ -66,6 +67,9 @@ def test_who_looks_and_whose_data_is_at_stake() -> None:
     assert observer(claim(observer="coalition", worst_pair=(0, (4, 5)))) == "colluding users: 4, 5"
     assert observer(claim(observer="coalition", worst_pair=None)) == "colluding users"
     assert observer(claim(observer="a stranger")) == "a stranger"
+    together = claim(observer="coalition", worst_pair=(0, (4, 5)))
+    assert observer(Bound("coalition", 1e-5, (together,))) == "colluding users: 4, 5"
+    assert observer(Bound("coalition", 1e-5, ())) == "colluding users"
     assert users(list(range(9))) == "0, 1, 2, 3, 4, 5, … (9 in all)"
 
 

@@ -1,0 +1,121 @@
+"""The headline of a run: one bound for everybody who need not be trusted, and beside it the worst bound of all.
+
+Nobody has to trust other users (they only have to follow the protocol), the curator (who gets nothing but what the spec
+publishes) or the public (who reads what was published). The headline is the worst of their bounds. Colluding users, an
+observer of the whole network and a broker see more: `worst` is the worst bound of all observers.
+
+An observer's bound is its smallest valid one, among claims about it and about an observer of all contents, which sees
+no less. Claims of different conditioning are never minimized across. One conditioning is chosen for each observer: what
+its own view tells, where there is a claim about it of that kind, else the a-priori one, else the public route. A claim
+that was refused for some users, because of what they know, is no claim about any user, and counts only where nothing
+else is there. Where ledgers are missing, claims are about those at hand, which `verified` says.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from p2pdp.audit.beforehand import beforehand, covers
+from p2pdp.audit.ground import NOT_AT_HAND, PASSED_THROUGH
+from p2pdp.core.claims import Claim, Refusal
+from p2pdp.core.ids import Peer
+from p2pdp.protocols.run_plan import RunPlan
+
+NOT_TRUSTED: Final = ("node", "curator", "public")
+SEES_MORE: Final = ("coalition", "network", "broker")
+_KINDS: Final = ("view", "a-priori", "public")
+_MODERATE, _WEAK = 1.0, 5.0
+
+
+def reading_of(epsilon: float) -> str:
+    """An epsilon in one word."""
+    if epsilon == math.inf:
+        return "none"
+    return "strong" if epsilon < _MODERATE else "moderate" if epsilon <= _WEAK else "weak"
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """The best bound of one observer. Without claims there is none: then epsilon is infinite.
+
+    `claims` are those that hold at this conditioning, the one that gives epsilon first.
+    """
+
+    observer: str
+    delta: float
+    claims: tuple[Claim, ...]
+
+    @property
+    def claim(self) -> Claim | None:
+        return self.claims[0] if self.claims else None
+
+    @property
+    def epsilon(self) -> float:
+        return _epsilon(self.claims[0]) if self.claims else math.inf
+
+    @property
+    def method(self) -> str | None:
+        return self.claims[0].method if self.claims else None
+
+    @property
+    def conditioning(self) -> str | None:
+        return self.claims[0].conditioning if self.claims else None
+
+    @property
+    def reading(self) -> str:
+        return reading_of(self.epsilon)
+
+
+class Verdict(NamedTuple):
+    """Of the observers whom nobody has to trust, and of all observers."""
+
+    headline: Bound
+    worst: Bound
+
+
+def bounds_of(claims: Sequence[Claim], refusals: Sequence[Refusal], nodes: int, delta: float) -> list[Bound]:
+    """The best bound of each observer, those who need not be trusted first; others where there is a word about them."""
+    named = {one.observer for one in claims} | {one.observer for one in refusals}
+    own = [one for one in NOT_TRUSTED if nodes > 1 or one != "node"]
+    more = [one for one in SEES_MORE if one in named]
+    return [_bound(one, claims, refusals, delta) for one in (*own, *more)]
+
+
+def verdict_of(claims: Sequence[Claim], refusals: Sequence[Refusal], nodes: int, delta: float) -> Verdict:
+    """Headline and worst bound. Where several are equally bad, the worst is that of whoever sees most."""
+    found = bounds_of(claims, refusals, nodes, delta)
+    first = [one for one in found if one.observer in NOT_TRUSTED]
+    rest = [one for one in found if one.observer not in NOT_TRUSTED]
+    rest.sort(key=lambda one: one.observer != "network")
+    return Verdict(max(first, key=lambda one: one.epsilon), max((*rest, *first), key=lambda one: one.epsilon))
+
+
+def verdict_in_advance(run: RunPlan, delta: float, colluders: Sequence[Peer] = (), *, one_value: bool) -> Verdict:
+    """What can be said before a run, and given to participants after it: it depends on no route that was taken."""
+    found = beforehand(run, delta, colluders, one_value=one_value)
+    return verdict_of(found.claims, found.refusals, run.n, delta)
+
+
+def _bound(observer: str, claims: Sequence[Claim], refusals: Sequence[Refusal], delta: float) -> Bound:
+    fitting = [one for one in claims if covers(one, observer) and one.epsilon_max is not None]
+    whole = [one for one in fitting if not any(_is_about_some(one, refusal) for refusal in refusals)]
+    fitting = whole or fitting
+    kinds = {one.conditioning for one in fitting if one.observer == observer} or {one.conditioning for one in fitting}
+    kind = next((one for one in _KINDS if one in kinds), None)
+    chosen = sorted((one for one in fitting if one.conditioning == kind), key=_epsilon)
+    return Bound(observer, chosen[0].delta if chosen else delta, tuple(chosen))
+
+
+def _is_about_some(claim: Claim, refusal: Refusal) -> bool:
+    """Whether the claim leaves out observers of its kind who know too much for it."""
+    if (claim.observer, claim.method) != (refusal.observer, refusal.method):
+        return False
+    return not refusal.reason.endswith((NOT_AT_HAND, PASSED_THROUGH))
+
+
+def _epsilon(claim: Claim) -> float:
+    assert claim.epsilon_max is not None
+    return claim.epsilon_max
