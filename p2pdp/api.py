@@ -140,11 +140,14 @@ async def simulate_async(
     )
 
 
-def verify(folder: str | Path) -> Verified:
-    """Whether the ledgers or skeletons of a folder or exported file are complete, unaltered and consistent."""
+def verify(folder: str | Path, *, key: str | Path | None = None) -> Verified:
+    """Whether the ledgers or skeletons of a folder or exported file are complete, unaltered and consistent.
+
+    `key` is the file of the auditor's key, where skeletons are sealed to it.
+    """
     from p2pdp.runs.audit import verify as judge
 
-    return judge(folder)
+    return judge(folder, key)
 
 
 def audit(
@@ -153,17 +156,19 @@ def audit(
     delta: float | None = None,
     *,
     allow_missing: bool = False,
+    key: str | Path | None = None,
 ) -> Audited:
     """How much every observer of a run could have learned, from skeletons alone. Nothing is written.
 
     `folder` is a run's folder or a file made by `export`.
     Raises `VerificationFailed` where ledgers are altered, missing or never closed; with `allow_missing`, where
     they are only missing or never closed, claims for observers whose rows are complete and refuses the others
-    by name. `colluders` and `delta` are those of the spec where they are not given.
+    by name. `colluders` and `delta` are those of the spec where they are not given. `key` is the file of the auditor's
+    key, where skeletons are sealed to it; without it they count as missing.
     """
     from p2pdp.runs.audit import audit as judge
 
-    return judge(folder, colluders, delta, allow_missing=allow_missing)
+    return judge(folder, colluders, delta, allow_missing=allow_missing, key=key)
 
 
 async def audit_async(
@@ -172,9 +177,10 @@ async def audit_async(
     delta: float | None = None,
     *,
     allow_missing: bool = False,
+    key: str | Path | None = None,
 ) -> Audited:
     """`audit` where a loop is already running, such as in a notebook."""
-    return await asyncio.to_thread(audit, folder, colluders, delta, allow_missing=allow_missing)
+    return await asyncio.to_thread(audit, folder, colluders, delta, allow_missing=allow_missing, key=key)
 
 
 def plan(spec: Spec | str | Path, target_epsilon: float | None = None, *, task: Objective | None = None) -> Plan:
@@ -215,11 +221,14 @@ def views(folder: str | Path) -> Iterator[dict[str, Any]]:
     return lines(folder)
 
 
-def export(folder: str | Path, out: str | Path) -> int:
-    """Writes spec, roster and skeletons to one file: enough for an audit, no values. Gives their number."""
+def export(folder: str | Path, out: str | Path, *, key: str | Path | None = None) -> int:
+    """Writes spec, roster and skeletons to one file: enough for an audit, no values. Gives their number.
+
+    `key` is the file of the auditor's key, where skeletons are sealed to it; in the file they are open.
+    """
     from p2pdp.runs.audit import export as write
 
-    return write(folder, out)
+    return write(folder, out, key)
 
 
 def attack(folder: str | Path, observer: int | str, target: int | None = None) -> Attacked:
@@ -232,9 +241,13 @@ def attack(folder: str | Path, observer: int | str, target: int | None = None) -
     return decode(folder, observer, target)
 
 
-def keygen(out: str | Path) -> str:
-    """Makes an identity in a folder (identity.key 0600, identity.pub); gives the public key in hex."""
-    from p2pdp.crypto.entropy import random_bytes
-    from p2pdp.files.keys import write_identity
+def keygen(out: str | Path, *, auditor: bool = False) -> str:
+    """Makes an identity in a folder (identity.key 0600, identity.pub); gives the public key in hex.
 
-    return write_identity(Path(out), random_bytes(32))
+    With `auditor` it is an auditor's key instead (auditor.key 0600, auditor.pub), for `[audit] key` of a spec.
+    """
+    from p2pdp.crypto.entropy import random_bytes
+    from p2pdp.files.keys import write_auditor_key, write_identity
+
+    write = write_auditor_key if auditor else write_identity
+    return write(Path(out), random_bytes(32))

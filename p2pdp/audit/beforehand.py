@@ -26,6 +26,7 @@ from p2pdp.audit.brokers import claims_with_broker, refusals_with_broker
 from p2pdp.audit.estimates import added, cost_of, left_of
 from p2pdp.audit.exact_account import EXACT, exact_account
 from p2pdp.audit.ground import PUBLIC_ROUTE, Finding, Ground
+from p2pdp.audit.hidden_path import HIDDEN_PATH
 from p2pdp.audit.iteration import iteration_account
 from p2pdp.audit.local import local_account
 from p2pdp.audit.shuffle_claims import SHUFFLE
@@ -40,6 +41,7 @@ from p2pdp.replay.scheduled import is_scheduled, scheduled
 from p2pdp.replay.transcript import Transcript
 
 SCHEDULE: Final = "the schedule is public and fixed beforehand"
+NO_SKELETON: Final = "no user hands in a skeleton that the curator can read ([audit] key seals them)"
 NOBODY_OUT: Final = "all users take part to the end"
 OBSERVERS: Final = ("node", "coalition", "curator", "public", "network", "broker")
 _LAPLACE_SEEN: Final = "laplace noise has no exact Gaussian leak"
@@ -66,10 +68,19 @@ def beforehand(
     if not run.finishes_one_by_one:
         _add(found, published(run, delta))
     found.claims = claims_with_broker(run.spec, [added(claim, cost) for claim in found.claims])
+    if run.spec.audit.key is None:
+        found.claims = [_unread(claim) for claim in found.claims]
     found.refusals = refusals_with_broker(run.spec, found.refusals)
     first = "curator" if isinstance(run.plan, ShufflePlan) else "node"  # who is shown first
     found.claims.sort(key=lambda claim: (claim.observer != first, OBSERVERS.index(claim.observer)))
     return found
+
+
+def _unread(claim: Claim) -> Claim:
+    """The claim with the assumption that no skeleton tells the curator routes, where it rests on these."""
+    if claim.observer != "curator" or claim.method not in (HIDDEN_PATH, SHUFFLE):
+        return claim
+    return replace(claim, assumptions=(*claim.assumptions, NO_SKELETON))
 
 
 def node_epsilon(run: RunPlan, delta: float, *, one_value: bool) -> float:

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from p2pdp.audit.ground import Finding, Ground
+from p2pdp.audit.handed_in import told_by_skeletons
 from p2pdp.audit.relay_timing import Timing, graph_of, laws_with, timing_of
 from p2pdp.audit.shuffle_claims import (
     COVERED,
@@ -63,6 +64,7 @@ def shuffle_account(ground: Ground) -> Finding:
 
 def _curator(ground: Ground, plan: ShufflePlan, found: Finding) -> None:
     reason, graph, timing = _hidden(ground, plan)
+    reason = told_by_skeletons(ground) or reason
     if reason is not None or graph is None:
         found.refusals.append(Refusal("curator", SHUFFLE, reason or "some users' ledgers are not at hand"))
         return

@@ -58,6 +58,7 @@ _FIELDS: Final[dict[str, tuple[Any, ...]]] = {
     messages.MARK: (int,),
     **dict.fromkeys((messages.OUT, EXCLUSION), (int, bytes)),
     messages.HEAD: (int, bytes),
+    messages.SKELETON: (int, int),
     **dict.fromkeys((messages.EXCHANGE, messages.SKIPPED), (int,)),
     messages.ACTIVATIONS: (int, int, list),
     messages.SILENT: (int, int, int),

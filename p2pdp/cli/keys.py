@@ -1,4 +1,4 @@
-"""`p2pdp keygen`: an identity, or all that a broker and its users need to know each other."""
+"""`p2pdp keygen`: an identity, an auditor's key, or all that a broker and its users need to know each other."""
 
 from __future__ import annotations
 
@@ -19,6 +19,9 @@ def keygen(
     out: Annotated[Path, typer.Option(metavar="DIR", help="The folder to make.")],
     tls: Annotated[
         bool, typer.Option("--tls", help="A private authority, certificates, and a broker's settings, no identity.")
+    ] = False,
+    auditor: Annotated[
+        bool, typer.Option("--auditor", help="An auditor's key, to which nodes seal their skeletons; no identity.")
     ] = False,
     name: Annotated[
         list[str] | None, typer.Option(metavar="HOST", help="With --tls: by what names the broker is called.")
@@ -44,12 +47,16 @@ def keygen(
     """Makes an identity: a secret signing key and its public half."""
     from p2pdp import api
 
+    if tls and auditor:
+        raise UsageError("--tls, --auditor: make two folders, one with each")
     if not tls:
         if name or user or nodes or certificates or place or port != TLS_PORT:
             raise UsageError("--name, --user, --nodes, --certificates, --port and --place: only with --tls")
-        public = api.keygen(out)
+        public = api.keygen(out, auditor=auditor)
         if as_json:
-            print_document({"identity": public, "folder": str(out)})
+            print_document({"auditor" if auditor else "identity": public, "folder": str(out)})
+        elif auditor:
+            print(f'{out}: auditor\'s key; a spec names it so: [audit] key = "{public}"')
         else:
             print(f"{out}: identity {public}")
         return

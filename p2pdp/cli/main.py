@@ -22,7 +22,7 @@ from p2pdp.cli.account import account
 from p2pdp.cli.attack import attack
 from p2pdp.cli.index import index
 from p2pdp.cli.keys import keygen
-from p2pdp.cli.options import AsJson, OutFolder, Overrides, RunPlace, SpecFile, TraceWire, print_document
+from p2pdp.cli.options import AsJson, AuditorKey, OutFolder, Overrides, RunPlace, SpecFile, TraceWire, print_document
 from p2pdp.cli.plan import plan
 from p2pdp.cli.reproduce import reproduce
 from p2pdp.core.errors import NotReady, P2pdpError, UsageError, VerificationFailed
@@ -157,11 +157,11 @@ def simulate(
 
 
 @app.command()
-def verify(place: RunPlace, as_json: AsJson = False) -> None:
+def verify(place: RunPlace, key: AuditorKey = None, as_json: AsJson = False) -> None:
     """Says whether ledgers are complete, unaltered, consistent."""
     from p2pdp import api
 
-    found = api.verify(place)
+    found = api.verify(place, key=key)
     if as_json:
         print_document(found.to_json())
     else:
@@ -181,6 +181,7 @@ def audit(
     allow_missing: Annotated[
         bool, typer.Option("--allow-missing", help="Claim what is possible where ledgers are missing.")
     ] = False,
+    key: AuditorKey = None,
     save: Annotated[
         bool, typer.Option("--save", help="Writes audit.json and report.html, also with --colluders or --delta.")
     ] = False,
@@ -195,7 +196,7 @@ def audit(
 
     if pairs is not None:
         check_pairs_file(pairs)
-    found = api.audit(place, _users(colluders), delta, allow_missing=allow_missing)
+    found = api.audit(place, _users(colluders), delta, allow_missing=allow_missing, key=key)
     if pairs is not None:
         found.save_pairs(pairs)
     unwritten = _saved(found, place) if save or (colluders is None and delta is None) else None
@@ -242,12 +243,13 @@ def views(place: RunPlace) -> None:
 def export(
     place: RunPlace,
     out: Annotated[Path, typer.Option(metavar="FILE", help="The file to write.")],
+    key: AuditorKey = None,
     as_json: AsJson = False,
 ) -> None:
     """Writes one file, enough for an audit, that holds no values."""
     from p2pdp import api
 
-    count = api.export(place, out)
+    count = api.export(place, out, key=key)
     if as_json:
         print_document({"file": str(out), "skeletons": count})
     else:

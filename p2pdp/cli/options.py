@@ -18,6 +18,10 @@ Overrides = Annotated[
 TraceWire = Annotated[
     bool, typer.Option("--trace-wire", help="Writes to wire.jsonl what each received frame said, without values.")
 ]
+AuditorKey = Annotated[
+    Path | None,
+    typer.Option("--key", metavar="FILE", help="The auditor's key, where skeletons are sealed to it."),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON document on standard output and nothing else.")]
 
 

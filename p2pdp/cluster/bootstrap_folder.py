@@ -2,7 +2,7 @@
 
     bootstrap.json                   how many join tokens there are, and where bootstrap listens
     tokens/0000.token …              one for each user, mode 0600
-    curator/skeletons/0000.skeleton  handed in by users who agreed
+    curator/skeletons/0000.skeleton  handed in by users who agreed; 0000.sealed where the spec names an auditor's key
 
 Tokens name the address at which bootstrap is reached, so a second start has to be reached there too.
 """
@@ -21,8 +21,18 @@ from p2pdp.crypto.entropy import random_bytes
 from p2pdp.crypto.identity import Identity
 from p2pdp.crypto.roster import RUN_ID_BYTES
 from p2pdp.crypto.tokens import JoinToken
-from p2pdp.files.folder import SPEC_FILE, disk_error, make_folder, peer_folder, read_json, write_json, write_text
+from p2pdp.files.folder import (
+    SKELETONS,
+    SPEC_FILE,
+    disk_error,
+    make_folder,
+    peer_folder,
+    read_json,
+    write_json,
+    write_text,
+)
 from p2pdp.files.keys import PUBLIC_FILE, SECRET_FILE
+from p2pdp.files.skeletons import skeleton_name
 from p2pdp.node.keys import durable_secret, write_durably
 
 BOOTSTRAP_FILE: Final = "bootstrap.json"
@@ -94,10 +104,10 @@ class BootstrapFolder(RunFolder):
         return secrets
 
     def deposit(self, skeletons: Mapping[Peer, bytes]) -> None:
-        place = peer_folder(self.path, CURATOR) / "skeletons"
+        place = peer_folder(self.path, CURATOR) / SKELETONS
         try:
             place.mkdir(exist_ok=True)
         except OSError as error:
             raise disk_error(place, error) from None
         for user, skeleton in skeletons.items():
-            write_durably(place / f"{user:04d}.skeleton", skeleton)
+            write_durably(place / skeleton_name(user, skeleton), skeleton)

@@ -128,6 +128,11 @@ class PrivacyPart:
 
 
 @dataclass(frozen=True, slots=True)
+class AuditPart:
+    key: str | None = None  # the auditor's public key, 64 hexadecimal digits
+
+
+@dataclass(frozen=True, slots=True)
 class Spec:
     run: RunPart
     graph: GraphPart
@@ -139,3 +144,4 @@ class Spec:
     gossip: GossipPart | None = None
     shuffle: ShufflePart | None = None
     transport: TransportPart = field(default_factory=TransportPart)
+    audit: AuditPart = field(default_factory=AuditPart)

@@ -2,7 +2,7 @@
 
     spec.toml  roster.json  result.json  audit.json  report.html
     curator/{view,private}.ledger     curator/bootstrap/{view,private}.ledger
-    curator/skeletons/0000.skeleton   (handed in by nodes elsewhere)
+    curator/skeletons/0000.skeleton   (handed in by nodes elsewhere; 0000.sealed where the spec names an auditor's key)
     nodes/0000/{view,private}.ledger
     nodes/0000/wire.jsonl             (with --trace-wire, and beside the other ledgers too)
 
@@ -22,16 +22,16 @@ from pathlib import Path
 from typing import Any, Final
 
 from p2pdp.core.errors import NotReady, P2pdpError, UsageError, VerificationFailed
-from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer, peer_name
-from p2pdp.core.messages import SKELETON
+from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer, is_user, peer_name
+from p2pdp.core.spec import Spec
+from p2pdp.crypto.identity import RunKey
 from p2pdp.crypto.roster import Roster, RosterError
-from p2pdp.files.reading import read_text
+from p2pdp.files.reading import read_plain, read_text
+from p2pdp.files.skeletons import check_key, read_skeleton
 from p2pdp.files.spec import parse_spec, spec_digest
 from p2pdp.ledger import records
 from p2pdp.ledger.evidence import Evidence
 from p2pdp.ledger.journal import PRIVATE, VIEW
-from p2pdp.ledger.messages import public_message, whole_message
-from p2pdp.ledger.records import RECEIVED
 
 _MAGIC: Final = b"p2pdp export 01\n"
 SPEC_FILE: Final = "spec.toml"
@@ -40,6 +40,7 @@ RESULT_FILE: Final = "result.json"
 AUDIT_FILE: Final = "audit.json"
 REPORT_FILE: Final = "report.html"
 WIRE_FILE: Final = "wire.jsonl"
+SKELETONS: Final = "skeletons"  # below the curator's
 _CURATOR_FOLDER: Final = "curator"
 
 # With these the place is right and the world is not ready; with all others somebody named a wrong place.
@@ -161,16 +162,21 @@ def read_json(path: Path) -> dict[str, Any]:
 # Evidence
 
 
-def read_evidence(place: Path) -> Evidence:
-    """The evidence in a run's folder, a node's folder or an exported file."""
+def read_evidence(place: Path, key: RunKey | None = None, *, sealed_too: bool = True) -> Evidence:
+    """The evidence in a run's folder, a node's folder or an exported file.
+
+    `key` opens skeletons that are sealed to the auditor. Without it these are refused, or left out if not `sealed_too`.
+    """
     if place.is_dir():
-        return _read_folder(place)
+        return _read_folder(place, key, sealed_too=sealed_too)
     if place.is_file():
-        return _read_export(place)
+        evidence = _read_export(place)
+        check_key(evidence.spec, key)
+        return evidence
     raise UsageError(f"{place}: does not exist, or is neither a file nor a folder")
 
 
-def _read_folder(folder: Path) -> Evidence:
+def _read_folder(folder: Path, key: RunKey | None, *, sealed_too: bool) -> Evidence:
     for name in (SPEC_FILE, ROSTER_FILE):
         if not (folder / name).is_file():
             why = "a run of simulate --fast leaves no ledgers" if (folder / RESULT_FILE).is_file() else ""
@@ -179,14 +185,18 @@ def _read_folder(folder: Path) -> Evidence:
         roster = Roster.from_json(read_json(folder / ROSTER_FILE))
     except RosterError as error:
         raise VerificationFailed(f"{folder / ROSTER_FILE}: {error}") from None
+    spec = _parsed(_spec_text(folder))
+    check_key(spec, key)
     views: dict[Peer, bytes] = {}
     private: dict[Peer, bytes] = {}
-    users = _users(folder, roster.n)
-    for peer in (BOOTSTRAP, CURATOR, *users):
+    for peer in (BOOTSTRAP, CURATOR, *_users(folder, roster.n)):
         place = peer_folder(folder, peer)
-        _take(views, peer, place / f"{VIEW}.ledger", folder / _CURATOR_FOLDER / "skeletons" / f"{peer:04d}.skeleton")
+        _take(views, peer, place / f"{VIEW}.ledger")
+        if peer not in views and is_user(peer):
+            skeleton = read_skeleton(folder / _CURATOR_FOLDER / SKELETONS, peer, spec, key, sealed_too=sealed_too)
+            views |= {} if skeleton is None else {peer: skeleton}
         _take(private, peer, place / f"{PRIVATE}.ledger")
-    return _evidence(_spec_text(folder), roster, views, private, _owner(folder, views, roster))
+    return Evidence(spec, spec_digest(spec), roster, views, private, _owner(folder, views, roster))
 
 
 def _users(folder: Path, n: int) -> list[Peer]:
@@ -214,29 +224,21 @@ def _spec_text(folder: Path) -> str:
         raise VerificationFailed(str(error)) from None
 
 
-def _take(found: dict[Peer, bytes], peer: Peer, *places: Path) -> None:
-    for place in places:
-        if place.is_file():
-            try:
-                found[peer] = place.read_bytes()
-            except OSError as error:
-                raise UsageError(f"{place}: {error.strerror}") from None
-            return
+def _take(found: dict[Peer, bytes], peer: Peer, place: Path) -> None:
+    if place.is_file():
+        found[peer] = read_plain(place)
 
 
-def _evidence(
-    text: str, roster: Roster, views: dict[Peer, bytes], private: dict[Peer, bytes], own: Peer | None
-) -> Evidence:
+def _parsed(text: str) -> Spec:
     try:
-        spec = parse_spec(text, None)
+        return parse_spec(text, None)
     except UsageError as error:
         raise VerificationFailed(f"{SPEC_FILE}: {error}") from None
-    return Evidence(spec, spec_digest(spec), roster, views, private, own)
 
 
-def export(place: Path, file: Path) -> int:
+def export(place: Path, file: Path, key: RunKey | None = None) -> int:
     """Writes spec, roster and skeletons to one file; gives the number of skeletons."""
-    evidence = read_evidence(place)
+    evidence = read_evidence(place, key)
     check_new_file(file, "--out")
     text = _spec_text(place) if place.is_dir() else _unpack_export(place)[0]
     skeletons = [[peer, _skeleton(peer, data)] for peer, data in sorted(evidence.views.items())]
@@ -286,15 +288,5 @@ def _read_export(file: Path) -> Evidence:
         roster = Roster.from_bytes(packed)
     except RosterError as error:
         raise VerificationFailed(f"{file}: {error}") from None
-    return _evidence(text, roster, skeletons, {}, own)
-
-
-def handed_in_skeletons(curator_view: bytes) -> dict[Peer, bytes]:
-    """The skeletons that nodes handed in, put together from the curator's ledger."""
-    pieces: dict[Peer, bytearray] = {}
-    for record in records.read(curator_view).records:
-        if record.kind == RECEIVED and public_message(record).type == SKELETON:
-            offset = public_message(record).fields[0]
-            skeleton = pieces.setdefault(record.body[1], bytearray())
-            skeleton[offset:] = whole_message(record).value or b""
-    return {peer: bytes(skeleton) for peer, skeleton in pieces.items()}
+    spec = _parsed(text)
+    return Evidence(spec, spec_digest(spec), roster, skeletons, own=own)

@@ -1,23 +1,40 @@
-"""Key files: an identity's secret half (mode 0600) and its public half."""
+"""Key files of identities and auditors: the secret half (mode 0600) and the public half."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
 from p2pdp.core.errors import UsageError
-from p2pdp.crypto.identity import KEY_BYTES, Identity
+from p2pdp.crypto.identity import KEY_BYTES, Identity, RunKey
 from p2pdp.files.folder import disk_error
 
 SECRET_FILE: Final = "identity.key"
 PUBLIC_FILE: Final = "identity.pub"
+AUDITOR_SECRET_FILE: Final = "auditor.key"
+AUDITOR_PUBLIC_FILE: Final = "auditor.pub"
 
 
 def write_identity(folder: Path, seed: bytes) -> str:
-    """Makes both files; an identity that is there already, or half of one, is never overwritten."""
+    """Makes both files of an identity and returns its public half in hexadecimal."""
     identity = Identity(seed)
     halves = ((SECRET_FILE, 0o600, identity.to_bytes()), (PUBLIC_FILE, 0o644, identity.public))
+    _write_halves(folder, halves, "an identity")
+    return identity.public.hex()
+
+
+def write_auditor_key(folder: Path, secret: bytes) -> str:
+    """Makes both files of an auditor's key and returns its public half in hexadecimal."""
+    key = RunKey(secret)
+    halves = ((AUDITOR_SECRET_FILE, 0o600, key.to_bytes()), (AUDITOR_PUBLIC_FILE, 0o644, key.public))
+    _write_halves(folder, halves, "an auditor's key")
+    return key.public.hex()
+
+
+def _write_halves(folder: Path, halves: Sequence[tuple[str, int, bytes]], what: str) -> None:
+    """Writes the files of a key; one that exists already, or half of one, is never overwritten."""
     written: list[Path] = []
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -30,12 +47,19 @@ def write_identity(folder: Path, seed: bytes) -> str:
         for path in written:
             path.unlink()
         if isinstance(error, FileExistsError):
-            raise UsageError(f"--out {folder}: holds an identity already, or is not a folder") from None
+            raise UsageError(f"--out {folder}: holds {what} already, or is not a folder") from None
         raise disk_error(f"--out {folder}", error) from None
-    return identity.public.hex()
 
 
 def read_identity(path: Path) -> Identity:
+    return Identity(_read_secret(path, "an identity key made by p2pdp keygen"))
+
+
+def read_auditor_key(path: Path) -> RunKey:
+    return RunKey(_read_secret(path, "an auditor's key made by p2pdp keygen --auditor"))
+
+
+def _read_secret(path: Path, what: str) -> bytes:
     try:
         text = path.read_text().strip()
         mode = path.stat().st_mode
@@ -50,8 +74,8 @@ def read_identity(path: Path) -> Identity:
     except ValueError:
         seed = b""
     if len(seed) != KEY_BYTES:
-        raise UsageError(f"{path}: is not an identity key made by p2pdp keygen")
-    return Identity(seed)
+        raise UsageError(f"{path}: is not {what}")
+    return seed
 
 
 def read_secret_text(path: Path, what: str) -> str:

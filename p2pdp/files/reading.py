@@ -9,11 +9,16 @@ from pathlib import Path
 from p2pdp.core.errors import UsageError
 
 
-def read_bytes(path: Path) -> bytes:
+def read_plain(path: Path) -> bytes:
+    """The bytes of a file as they are."""
     try:
-        packed = path.read_bytes()
+        return path.read_bytes()
     except OSError as error:
         raise UsageError(f"{path}: cannot be read: {error.strerror}.") from None
+
+
+def read_bytes(path: Path) -> bytes:
+    packed = read_plain(path)
     if path.suffix != ".gz":
         return packed
     try:

@@ -254,6 +254,7 @@ SECTIONS: Final[dict[str, Section]] = {
     "privacy": Section(parts.PrivacyPart, {
         "delta": _SHARE, "unit": one_of("user"), "colluders": distinct(whole(0)), "budget": _POSITIVE,
     }),
+    "audit": Section(parts.AuditPart, {"key": text}),
 }  # fmt: skip
 
 

@@ -25,6 +25,7 @@ from typing import Any, Final
 
 from p2pdp.core.errors import UsageError
 from p2pdp.core.spec import Spec
+from p2pdp.crypto.sealed import SealError, seal_to
 from p2pdp.files.checks import applies, check, value_of
 from p2pdp.files.combinations import DEFAULT_TASKS
 from p2pdp.files.edges import read_edge_list
@@ -70,6 +71,8 @@ def parse_spec(text: str, base: Path | None, overrides: Sequence[str] = ()) -> S
     given = {f"{name}.{key}" for name, table in values.items() for key in table}
     if base is not None:
         _resolve_paths(values, base.resolve())
+    if "key" in values.get("audit", {}):
+        values["audit"]["key"] = auditor_public(values["audit"]["key"], base)
     _fill(values, read_files=base is not None)
     spec = Spec(**{name: build_part(name, table) for name, table in values.items()})
     check(spec, given)
@@ -99,6 +102,22 @@ def _resolve_paths(values: Mapping[str, dict[str, Any]], base: Path) -> None:
     for section, keys in _PATHS.items():
         table = values.get(section, {})
         table.update({key: str((base / table[key]).resolve()) for key in keys if key in table})
+
+
+def auditor_public(key: str, base: Path | None) -> str:
+    """The auditor's public key in hexadecimal, given as such or as the file that holds it."""
+    if re.fullmatch(r"[0-9a-fA-F]{64}", key) is None and base is not None:
+        key = read_text(base / key).strip()
+    if re.fullmatch(r"[0-9a-fA-F]{64}", key) is None:
+        raise UsageError(
+            "[audit] key: must be 64 hexadecimal digits, or in a spec file the path of the auditor.pub that "
+            "p2pdp keygen --auditor made."
+        )
+    try:
+        seal_to(bytes.fromhex(key), b"", bytes(32))
+    except SealError:
+        raise UsageError("[audit] key: nothing can be sealed to this key.") from None
+    return key.lower()
 
 
 def _fill(values: dict[str, dict[str, Any]], *, read_files: bool) -> None:

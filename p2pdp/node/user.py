@@ -26,10 +26,10 @@ from p2pdp.crypto.roster import Roster, RosterError
 from p2pdp.host.applicant import NO_ANSWER, RETRY_S, Applicant
 from p2pdp.host.seat import Seat
 from p2pdp.ledger.journal import PRIVATE, VIEW, Journal
-from p2pdp.ledger.records import to_skeleton
 from p2pdp.node.clock import Clock
 from p2pdp.node.disk import Disk, is_closed
 from p2pdp.node.expiry import Expiry, refuse_expired
+from p2pdp.node.handing_in import handed_in
 from p2pdp.node.keys import durable_secret, write_durably
 from p2pdp.node.shell import KIND_AT, HostShell
 from p2pdp.node.waiting import Waiting
@@ -235,7 +235,7 @@ class UserNode:
         if abroad is not None and run.spec.run.durability == "power":
             self._disk.make_durable()  # the spec came from bootstrap
         journal = Journal(self._disk.stored.pop(VIEW), self._disk.stored.pop(PRIVATE))
-        skeleton = (lambda: to_skeleton(self._disk.read(VIEW))) if self._settings.share_skeleton else None
+        skeleton = handed_in(self._disk.read, run, seat) if self._settings.share_skeleton else None
         host = user_host(run, seat, journal, self._settings.sampler(), self._entropy, rows, skeleton, self._disk.tap)
         self._shell.begin(host)
         if abroad is not None:

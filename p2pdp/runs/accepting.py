@@ -99,6 +99,16 @@ def describe(spec: Spec, dimensions: int, bootstrap: str) -> list[str]:
     ]
 
 
+def who_reads(spec: Spec) -> str:
+    """What handing in a skeleton tells, for the node's owner to read before its node joins."""
+    if spec.audit.key is not None:
+        return f"this node's skeleton will be sealed to the auditor's key {spec.audit.key}; the curator cannot open it"
+    return (
+        "this run names no auditor's key, so the curator can read this node's skeleton: without values, but with whom "
+        "it exchanged messages and when. Claims about the curator that rest on hidden routes do not hold then"
+    )
+
+
 def check_accepted(spec: Spec, dimensions: int, config: NodeConfig) -> None:
     """What does not fit is refused by the name of its entry, with what the run has and what is allowed."""
     accept, name = config.accept, f"{config.path} [accept]"

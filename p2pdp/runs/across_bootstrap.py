@@ -24,9 +24,11 @@ from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer, peer_name
 from p2pdp.core.spec import Spec
 from p2pdp.core.step import Output
 from p2pdp.crypto.roster import Roster
+from p2pdp.crypto.sealed_skeleton import is_sealed
 from p2pdp.files.data import load_data
 from p2pdp.files.edges import read_edge_list
-from p2pdp.files.folder import RESULT_FILE, ROSTER_FILE, handed_in_skeletons, read_json, write_json
+from p2pdp.files.folder import RESULT_FILE, ROSTER_FILE, read_json, write_json
+from p2pdp.files.skeletons import handed_in_skeletons
 from p2pdp.files.spec import parse_spec, spec_digest, spec_to_toml
 from p2pdp.ledger.records import read
 from p2pdp.mechanisms.sampler import ExactSampler
@@ -233,7 +235,7 @@ def _collect(spec: Spec, folder: BootstrapFolder, plan: Plan, notify: Notify) ->
     run, views = plan(roster.n), folder.views(roster)
     skeletons = handed_in_skeletons(views[CURATOR])
     folder.deposit(skeletons)
-    views |= skeletons
+    views |= {user: skeleton for user, skeleton in skeletons.items() if not is_sealed(skeleton)}
     missing = excluded_in(read(views[BOOTSTRAP]))
     whole = not missing and all(user in views for user in range(roster.n))
     found = outcome(run, views, []) if whole else _partial(run, views)

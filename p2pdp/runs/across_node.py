@@ -30,7 +30,7 @@ from p2pdp.node.whereabouts import Abroad
 from p2pdp.protocols.run_plan import RunPlan, plan_of_facts
 from p2pdp.protocols.walk_sgd import SgdPlan
 from p2pdp.report.documents import plain
-from p2pdp.runs.accepting import OwnData, check_accepted, check_seat, describe, offered_spec, own_data
+from p2pdp.runs.accepting import OwnData, check_accepted, check_seat, describe, offered_spec, own_data, who_reads
 from p2pdp.runs.across_doors import door_of_node
 from p2pdp.runs.budgeting import NodeBudget
 from p2pdp.runs.watching import HttpOptions, Watch, Watching, watched
@@ -88,7 +88,7 @@ def take_part(
         try:
             run = parse_spec(folder.spec_text, None).run if folder.has_seat else None
             if not has_finished(folder.work, run):
-                member = _Member(config, folder, watch.notify)
+                member = _Member(config, folder, watch.notify, shares=share_skeleton)
                 _run(
                     member, config, folder, watch, share_skeleton=share_skeleton, trace_wire=trace_wire or folder.traced
                 )
@@ -111,7 +111,8 @@ def _first_status(now_s: float) -> Status:
 class _Member:
     """The node's decisions, on behalf of its owner."""
 
-    def __init__(self, config: NodeConfig, folder: NodeFolder, notify: Notify) -> None:
+    def __init__(self, config: NodeConfig, folder: NodeFolder, notify: Notify, *, shares: bool) -> None:
+        self._shares = shares
         self._config = config
         self._folder = folder
         self._notify = notify
@@ -136,6 +137,8 @@ class _Member:
         cost = self._budget.consider(spec, self._data.dimensions)
         if cost is not None:
             self._notify(happening("offer", text=f"  what it would cost this node: {cost}"))
+        if self._shares:
+            self._notify(happening("offer", text=f"  --share-skeleton: {who_reads(spec)}"))
         self._folder.keep_spec(text)
         return spec_digest(spec)
 

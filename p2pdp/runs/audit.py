@@ -16,8 +16,10 @@ from p2pdp.audit.verify import verify as judge
 from p2pdp.core.claims import Claim, Refusal
 from p2pdp.core.errors import Refused, UsageError, VerificationFailed
 from p2pdp.core.ids import BOOTSTRAP, peer_name
+from p2pdp.crypto.identity import RunKey
 from p2pdp.files.folder import AUDIT_FILE, check_new_file, read_evidence, write_arrays, write_into_folder
 from p2pdp.files.folder import export as write_export
+from p2pdp.files.keys import read_auditor_key
 from p2pdp.files.views import view_lines
 from p2pdp.ledger.evidence import Evidence
 from p2pdp.protocols.run_plan import RunPlan, plan_of_facts
@@ -109,9 +111,9 @@ def check_pairs_file(file: str | Path) -> None:
 
 
 @undisturbed()
-def verify(place: str | Path) -> Verified:
+def verify(place: str | Path, key: str | Path | None = None) -> Verified:
     try:
-        evidence = read_evidence(Path(place))
+        evidence = read_evidence(Path(place), _opened(key))
     except VerificationFailed as error:
         return Verified(None, None, 0, [{"node": peer_name(BOOTSTRAP), "index": None, "what": str(error)}])
     found = judge(evidence)
@@ -122,10 +124,18 @@ def verify(place: str | Path) -> Verified:
 
 
 @undisturbed()
-def audit(place: str | Path, colluders: Sequence[int] | None, delta: float | None, *, allow_missing: bool) -> Audited:
+def audit(
+    place: str | Path,
+    colluders: Sequence[int] | None,
+    delta: float | None,
+    *,
+    allow_missing: bool,
+    key: str | Path | None = None,
+) -> Audited:
+    """`key` is the auditor's key file; without it, and with `allow_missing`, sealed skeletons count as missing."""
     if delta is not None and not 0.0 < delta < 1.0:
         raise UsageError("--delta: must be between 0 and 1, both left out")
-    evidence = read_evidence(Path(place))
+    evidence = read_evidence(Path(place), _opened(key), sealed_too=not allow_missing)
     if evidence.own is not None:
         raise UsageError(f"{place}: holds one node's view only; an audit needs the skeletons of all")
     found = judge(evidence)
@@ -173,5 +183,9 @@ def views(place: str | Path) -> Iterator[dict[str, Any]]:
     return view_lines(evidence, 2.0**run.plan.grid_exponent, opened)
 
 
-def export(place: str | Path, out: str | Path) -> int:
-    return write_export(Path(place), Path(out))
+def export(place: str | Path, out: str | Path, key: str | Path | None = None) -> int:
+    return write_export(Path(place), Path(out), _opened(key))
+
+
+def _opened(key: str | Path | None) -> RunKey | None:
+    return None if key is None else read_auditor_key(Path(key))

@@ -19,6 +19,15 @@ def test_an_identity_as_ever(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert "identity" in capsys.readouterr().out
 
 
+def test_an_auditors_key(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert keygen("--auditor", "--out", tmp_path / "a", "--json") == 0
+    public = json.loads(capsys.readouterr().out)["auditor"]
+    assert (tmp_path / "a" / "auditor.pub").read_text().strip() == public
+    assert keygen("--auditor", "--out", tmp_path / "b") == 0
+    assert "[audit] key" in capsys.readouterr().out
+    assert keygen("--auditor", "--tls", "--out", tmp_path / "c") == 2
+
+
 def test_all_that_a_broker_needs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "tls"
     assert keygen("--tls", "--out", out, "--name", "broker", "--user", "alice", "--nodes", 2, "--json") == 0

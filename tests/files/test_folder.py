@@ -12,14 +12,11 @@ import pytest
 
 from p2pdp.core.errors import NotReady, UsageError, VerificationFailed
 from p2pdp.core.ids import BOOTSTRAP, CURATOR
-from p2pdp.core.messages import SKELETON
-from p2pdp.core.step import Message
 from p2pdp.files import folder as module
 from p2pdp.files.folder import (
     check_new_file,
     disk_error,
     export,
-    handed_in_skeletons,
     make_folder,
     peer_folder,
     read_evidence,
@@ -31,8 +28,6 @@ from p2pdp.files.folder import (
     write_text,
 )
 from p2pdp.ledger import records
-from p2pdp.ledger.records import LEDGER_MAGIC, OPENED, RECEIVED, SALT_BYTES, Chain
-from p2pdp.wire.codec import pack_message, pack_value
 from tests.runs.small import COMPLETE, RING, contents, recorded
 
 
@@ -189,15 +184,6 @@ def test_handed_in_skeletons_stand_for_ledgers_elsewhere(tmp_path: Path) -> None
     assert read_evidence(place).views[2] == view.read_bytes()
     view.unlink()
     assert read_evidence(place).views[2] == skeleton
-
-
-def test_a_skeleton_comes_together_from_its_pieces() -> None:
-    chain = Chain()
-    ledger = LEDGER_MAGIC + chain.append(OPENED, ("view", b"", CURATOR))
-    for peer, offset, piece in ((0, 0, b"abc"), (1, 0, b"xy"), (0, 3, b"def"), (1, 2, b"z")):
-        packed = pack_message(Message(SKELETON, (offset, 6)))
-        ledger += chain.append(RECEIVED, (0.0, peer, packed), bytes(SALT_BYTES) + pack_value(piece))
-    assert handed_in_skeletons(ledger) == {0: b"abcdef", 1: b"xyz"}
 
 
 @pytest.mark.parametrize("name", ["spec.toml", "roster.json"])

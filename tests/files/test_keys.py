@@ -7,8 +7,17 @@ from typing import Any
 import pytest
 
 from p2pdp.core.errors import NotReady, UsageError
-from p2pdp.crypto.identity import Identity
-from p2pdp.files.keys import PUBLIC_FILE, SECRET_FILE, read_identity, write_identity
+from p2pdp.crypto.identity import Identity, RunKey
+from p2pdp.files.keys import (
+    AUDITOR_PUBLIC_FILE,
+    AUDITOR_SECRET_FILE,
+    PUBLIC_FILE,
+    SECRET_FILE,
+    read_auditor_key,
+    read_identity,
+    write_auditor_key,
+    write_identity,
+)
 
 SEED = bytes(range(32))
 
@@ -68,3 +77,24 @@ def test_a_key_that_others_can_read_is_refused(mode: int, tmp_path: Path) -> Non
 def test_a_key_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="none"):
         read_identity(tmp_path / "none.key")
+
+
+def test_an_auditors_key_is_no_identity_and_is_kept_as_one(tmp_path: Path) -> None:
+    public = write_auditor_key(tmp_path, SEED)
+    assert public == RunKey(SEED).public.hex()
+    assert read_auditor_key(tmp_path / AUDITOR_SECRET_FILE).public.hex() == public
+    assert (tmp_path / AUDITOR_PUBLIC_FILE).read_text() == public + "\n"
+    assert (tmp_path / AUDITOR_SECRET_FILE).stat().st_mode & 0o777 == 0o600
+    with pytest.raises(UsageError, match="already"):
+        write_auditor_key(tmp_path, SEED)
+    with pytest.raises(UsageError, match="--auditor"):
+        read_auditor_key(_text(tmp_path / "short", "00"))
+    (tmp_path / AUDITOR_SECRET_FILE).chmod(0o644)
+    with pytest.raises(UsageError, match="chmod 600"):
+        read_auditor_key(tmp_path / AUDITOR_SECRET_FILE)
+
+
+def _text(path: Path, text: str) -> Path:
+    path.write_text(text)
+    path.chmod(0o600)
+    return path

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from p2pdp.core.errors import UsageError
 from p2pdp.core.spec import Spec
+from p2pdp.crypto.identity import RunKey
 from p2pdp.files.spec import load_spec, parse_spec, spec_digest, spec_to_toml
 
 SAMPLES = sorted((Path(__file__).parents[2] / "deploy" / "samples").glob("*.toml"))
@@ -308,3 +309,20 @@ def test_what_no_spec_can_hold_is_not_written() -> None:
     broken: Spec = dataclasses.replace(spec, data=dataclasses.replace(spec.data, kind=b"csv"))  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="cannot hold a bytes"):
         spec_to_toml(broken)
+
+
+def test_the_auditors_key_is_in_the_spec_whether_given_or_in_a_file(tmp_path: Path) -> None:
+    key = RunKey(bytes([3] * 32)).public.hex()
+    (tmp_path / "auditor.pub").write_text(key + "\n")
+    (tmp_path / "spec.toml").write_text(SUM + '[audit]\nkey = "auditor.pub"\n')
+    found = load_spec(tmp_path / "spec.toml")
+    assert found.audit.key == key
+    assert parse_spec(spec_to_toml(found), None) == found
+    assert parse_spec(SUM + f'[audit]\nkey = "{key.upper()}"\n', None).audit.key == key
+    assert spec_digest(found) != spec_digest(parse_spec(SUM, None))
+
+
+@pytest.mark.parametrize("key", ["auditor.pub", "00", "0" * 63 + "g", "00" * 32, "01" + "00" * 31])
+def test_what_is_no_key_is_refused_and_no_file_is_opened_for_others(key: str) -> None:
+    with pytest.raises(UsageError, match=r"\[audit\] key"):
+        parse_spec(SUM + f'[audit]\nkey = "{key}"\n', None)

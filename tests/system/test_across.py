@@ -7,9 +7,10 @@ import signal
 import socket
 from pathlib import Path
 
+from p2pdp import api
 from p2pdp.audit.verify import COMPLETE
 from p2pdp.crypto.tokens import JoinToken
-from p2pdp.ledger.records import LEDGER_MAGIC, SKELETON_MAGIC
+from p2pdp.ledger.records import LEDGER_MAGIC, SKELETON_MAGIC, to_skeleton
 from p2pdp.runs.audit import audit, verify
 from tests.system.across import SHARED, Across
 from tests.system.launched import complete, judge_folder, ring, wait_for
@@ -22,6 +23,7 @@ def test_nodes_wait_for_bootstrap_and_skeletons_tell_as_much_as_ledgers(tmp_path
         for node in nodes:
             node.wait_until_said("waiting for bootstrap at 127.0.0.1:")
         bootstrap = run.bootstrap()
+        nodes[0].wait_until_said("the curator can read this node's skeleton")
         result = bootstrap.document()
         told = [node.document() for node in nodes]
         for number, document in enumerate(told):
@@ -39,6 +41,28 @@ def test_nodes_wait_for_bootstrap_and_skeletons_tell_as_much_as_ledgers(tmp_path
         assert run.start("resume", "resume", "boot", "--json").document() == result
         assert run.node(1).document()["estimate"] == result["estimate"]
         run.start("resume", "resume", "n1").fails(2, "p2pdp node")
+
+
+def test_skeletons_that_are_sealed_to_the_auditor_tell_it_as_much_and_the_curator_nothing(tmp_path: Path) -> None:
+    public = api.keygen(tmp_path / "auditor", auditor=True)
+    key = tmp_path / "auditor" / "auditor.key"
+    with Across(tmp_path, complete(3, 60) + '[audit]\nkey = "auditor/auditor.pub"\n', 3) as run:
+        bootstrap = run.bootstrap()
+        nodes = run.all_nodes(*SHARED)
+        result = bootstrap.document()
+        assert [node.document()["estimate"] for node in nodes] == [result["estimate"]] * 3
+        assert all(f"sealed to the auditor's key {public}" in node.said for node in nodes)
+        assert result["messages"] is None
+    boot, whole = tmp_path / "boot", run.gathered()
+    sealed = [file.stat().st_size for file in sorted(boot.rglob("*.sealed"))]
+    assert len(sealed) == 3
+    assert len(set(sealed)) == 1
+    assert not list(boot.rglob("*.skeleton"))
+    lengths = {len(to_skeleton(run.ledger(number).read_bytes())) for number in range(3)}
+    assert len(lengths) > 1, "the lengths would have told the curator how often each was visited"
+    expected = audit(whole, None, None, allow_missing=False).to_json()
+    assert audit(boot, None, None, allow_missing=False, key=key).to_json() == expected
+    assert verify(boot, key).verified == COMPLETE
 
 
 def test_a_node_that_is_killed_comes_back_at_another_port(tmp_path: Path) -> None:

@@ -1,0 +1,74 @@
+"""Skeletons that nodes handed in: as the curator's ledger holds them, and in the folder `curator/skeletons`.
+
+    0000.skeleton    readable by whoever has the folder
+    0000.sealed      for the auditor whose key the spec names
+
+A folder holds one of the two kinds, the one that the spec asks for.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from p2pdp.core.errors import UsageError, VerificationFailed
+from p2pdp.core.ids import Peer
+from p2pdp.core.messages import SKELETON
+from p2pdp.core.spec import Spec
+from p2pdp.crypto.identity import RunKey
+from p2pdp.crypto.sealed import SealError
+from p2pdp.crypto.sealed_skeleton import is_sealed, open_skeleton
+from p2pdp.files.reading import read_plain
+from p2pdp.ledger import records
+from p2pdp.ledger.messages import public_message, whole_message
+from p2pdp.ledger.records import RECEIVED
+
+PLAIN: Final = ".skeleton"
+SEALED: Final = ".sealed"
+
+
+def skeleton_name(user: Peer, content: bytes) -> str:
+    return f"{user:04d}{SEALED if is_sealed(content) else PLAIN}"
+
+
+def handed_in_skeletons(curator_view: bytes) -> dict[Peer, bytes]:
+    """What nodes handed in, sealed or not, put together from the curator's ledger."""
+    pieces: dict[Peer, bytearray] = {}
+    for record in records.read(curator_view).records:
+        if record.kind == RECEIVED and public_message(record).type == SKELETON:
+            offset = public_message(record).fields[0]
+            skeleton = pieces.setdefault(record.body[1], bytearray())
+            skeleton[offset:] = whole_message(record).value or b""
+    return {peer: bytes(skeleton) for peer, skeleton in pieces.items()}
+
+
+def check_key(spec: Spec, key: RunKey | None) -> None:
+    """A key that is given must be the one that the spec names."""
+    if key is None:
+        return
+    if spec.audit.key is None:
+        raise UsageError("--key: the spec of this run names no auditor's key; leave it out")
+    if key.public.hex() != spec.audit.key:
+        raise UsageError("--key: is not the key that the spec of this run names in [audit] key")
+
+
+def read_skeleton(folder: Path, user: Peer, spec: Spec, key: RunKey | None, *, sealed_too: bool) -> bytes | None:
+    """The skeleton of this user, opened; None where there is none.
+
+    Without a key a sealed one is refused, or left out if not `sealed_too`.
+    """
+    plain, sealed = folder / f"{user:04d}{PLAIN}", folder / f"{user:04d}{SEALED}"
+    wrong = sealed if spec.audit.key is None else plain
+    if wrong.is_file():
+        named = "names no auditor's key" if spec.audit.key is None else "asks for sealed ones ([audit] key)"
+        raise VerificationFailed(f"{wrong}: is a skeleton of the wrong kind: the spec of this run {named}")
+    if plain.is_file():
+        return read_plain(plain)
+    if not sealed.is_file() or (key is None and not sealed_too):
+        return None
+    if key is None:
+        raise UsageError(f"{sealed}: is sealed to the auditor; name the key that opens it: --key FILE")
+    try:
+        return open_skeleton(read_plain(sealed), key)
+    except SealError:
+        raise VerificationFailed(f"{sealed}: was altered, or never sealed to the auditor's key") from None
