@@ -20,7 +20,7 @@ from p2pdp.core.spec import Spec
 from p2pdp.core.step import Message
 from p2pdp.mechanisms import randomized_response
 from p2pdp.protocols.contract import NO_FACTS, Estimate, Fact, Quiet
-from p2pdp.protocols.walk_sum import order_and_steps
+from p2pdp.protocols.walk_sum import order_and_steps, visits_max
 from p2pdp.protocols.walking import Walk, WalkPlan, check_token
 from p2pdp.tasks.inputs import CategoryInputs, Inputs
 
@@ -49,6 +49,7 @@ class WalkHistogram(Quiet):
             shape=(categories,),
             spacing=1,
             dummies=math.ceil(gamma * n) if order == "ring" else 0,
+            visits_max=visits_max(order, n, steps, spec.walk.tokens, facts),
         )
 
     def machine(self, plan: WalkPlan, user: Peer, neighbours: Sequence[Peer], inputs: Inputs) -> Walk:

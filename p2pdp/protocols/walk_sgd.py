@@ -28,7 +28,7 @@ from p2pdp.core.spec import Spec
 from p2pdp.core.step import Message
 from p2pdp.protocols import learning
 from p2pdp.protocols.contract import NO_FACTS, Estimate, Fact, Quiet
-from p2pdp.protocols.walk_sum import order_and_steps
+from p2pdp.protocols.walk_sum import limit_facts, order_and_steps, visits_max
 from p2pdp.protocols.walking import Walk, WalkPlan, check_fields
 from p2pdp.tasks.descent import Descent
 from p2pdp.tasks.examples import Examples
@@ -64,7 +64,7 @@ class Learner(Walk):
 
     def _contributed(self, value: Any, step: int, noise: Sequence[Mechanism], draws: Draws) -> Any:
         visit, self._visits = self._visits, self._visits + 1
-        direction = self._gradient(value, visit)
+        direction = self._gradient(value, visit) if visit < self._visits_max else self._inputs.zero()
         for mechanism in noise:
             direction = direction + draws.noise(mechanism, self._plan.shape) * self._unit
         return self._moved(value, direction, self._plan.rate_at(step))
@@ -77,7 +77,7 @@ class WalkSgd(Quiet):
     name = "walk.sgd"
 
     def graph_facts(self, spec: Spec, graph: Graph) -> Mapping[str, Fact]:
-        return learning.facts_of(spec)
+        return {**learning.facts_of(spec), **limit_facts(spec, graph)}
 
     def plan(self, spec: Spec, n: int, dimensions: int, facts: Mapping[str, Fact] = NO_FACTS) -> SgdPlan:
         assert spec.walk is not None
@@ -93,6 +93,7 @@ class WalkSgd(Quiet):
             noise=learning.noise_of(spec, descent),
             shape=(dimensions,),
             grid_exponent=descent.grid_exponent,
+            visits_max=visits_max(order, n, steps, spec.walk.tokens, facts),
             descent=descent,
             rate=learning.rate_of(spec, descent, steps),
             schedule=spec.task.schedule,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from p2pdp.core.draws import Mechanism
 from p2pdp.core.errors import UsageError
@@ -21,6 +21,10 @@ from p2pdp.mechanisms.grid import Grid, choose_grid
 from p2pdp.protocols.contract import NO_FACTS, Estimate, Fact, Quiet
 from p2pdp.protocols.walking import NO_NOISE, Walk, WalkPlan, check_token
 from p2pdp.tasks.inputs import Inputs, NumberInputs
+from p2pdp.topology.graphs import Graph
+from p2pdp.topology.walk_limits import complete_limit, graph_limit
+
+VISITS_MAX: Final = "visits_max"
 
 _TAIL = 64.0  # standard deviations of room for noise, far beyond anything that is ever drawn
 
@@ -46,8 +50,28 @@ def order_and_steps(walk: WalkPart, kind: str, n: int) -> tuple[str, int]:
     return ("complete" if kind == "complete" else "graph"), walk.hops
 
 
+def limit_facts(spec: Spec, graph: Graph) -> Mapping[str, Fact]:
+    """How often a user contributes at most, where it takes the graph to know; bootstrap signs it."""
+    assert spec.walk is not None
+    if spec.walk.order == "ring" or spec.graph.kind == "complete":
+        return NO_FACTS
+    assert spec.walk.hops is not None
+    return {VISITS_MAX: graph_limit(graph.neighbours, spec.walk.hops, spec.walk.tokens)}
+
+
+def visits_max(order: str, n: int, steps: int, tokens: int, facts: Mapping[str, Fact]) -> int | None:
+    """The limit on a random walk; None where only the number of steps is one."""
+    if order == "complete":
+        return complete_limit(n, steps, tokens)
+    signed = facts.get(VISITS_MAX)
+    return signed if isinstance(signed, int) else None
+
+
 class WalkSum(Quiet):
     name = "walk.sum"
+
+    def graph_facts(self, spec: Spec, graph: Graph) -> Mapping[str, Fact]:
+        return limit_facts(spec, graph)
 
     def plan(self, spec: Spec, n: int, dimensions: int, facts: Mapping[str, Fact] = NO_FACTS) -> WalkPlan:
         assert spec.walk is not None
@@ -75,6 +99,7 @@ class WalkSum(Quiet):
             share=None if share is None else _mechanism(spec.noise.mechanism, share, grid),
             closing=ring and spec.noise.closing and sigma > 0,
             grid_exponent=grid.exponent,
+            visits_max=visits_max(order, n, steps, spec.walk.tokens, facts),
         )
 
     def machine(self, plan: WalkPlan, user: Peer, neighbours: Sequence[Peer], inputs: Inputs) -> Walk:

@@ -11,6 +11,12 @@ uniform user (complete graph: the present holder included) or a uniform neighbou
 Departures from the paper: a closing draw protects the ring's last contributions from whoever sees the total
 (the paper has none); histogram dummies are a fixed number, put in at the start and again before publishing;
 a user who is gone is gone round (random walks only), which repeats the same noised value elsewhere.
+
+Limit: a user contributes its value at most `contributions_max` times, in all tokens, whatever it is sent: on a ring
+once in each lap of each token, on a random walk no more often than it is visited by chance, but for a probability of
+1e-9 (`topology/walk_limits.py`). From then on it adds noise only, and each further visit is a fault of the kind
+`too_many_visits`. Estimates count such visits as contributions of nothing; they occur where somebody breaks the
+protocol, or where so many users are excluded that those who are left are visited far more often.
 """
 
 from __future__ import annotations
@@ -50,6 +56,7 @@ class WalkPlan:
     closing: bool = False
     dummies: int = 0  # uniform elements at the start, and again before publishing
     grid_exponent: int = 0
+    visits_max: int | None = None  # at which a user contributes its value, at most; afterwards noise only
 
     @property
     def length(self) -> int:
@@ -61,6 +68,13 @@ class WalkPlan:
     @property
     def reroutes(self) -> bool:
         return self.order != "ring"
+
+    @property
+    def contributions_max(self) -> int:
+        """How many values a user contributes at most, which its node sees to."""
+        if self.order == "ring":
+            return self.length // self.n
+        return self.length if self.visits_max is None else min(self.visits_max, self.length)
 
     @property
     def starts(self) -> tuple[Start, ...]:
@@ -105,6 +119,7 @@ class Walk:
         self._inputs = inputs
         self._out: set[Peer] = set()
         self._visits = 0
+        self._visits_max = plan.contributions_max
         self._held_at: dict[int, int] = {}  # item -> last step held here
         self._passed: dict[int, tuple[Peer, int, Any]] = {}  # item -> to whom, its step there, its value
         alike = plan.noise.name in _ADDED_NOISE and plan.share is None and not plan.dummies  # each step draws once
@@ -142,7 +157,8 @@ class Walk:
         """The usual step in one piece; `_token` says it at length."""
         plan, options, held_at = self._plan, self._options, self._held_at
         if (
-            not self._usual or self._out or not 0 <= item < plan.tokens or not held_at.get(item, 0) < step < plan.steps
+            not self._usual or self._out or self._visits >= self._visits_max
+            or not 0 <= item < plan.tokens or not held_at.get(item, 0) < step < plan.steps
             or not VALUE_MIN <= value <= VALUE_MAX or (options is not None and sender not in options)
         ):  # fmt: skip
             return None
@@ -165,21 +181,22 @@ class Walk:
 
     def _token(self, sender: Peer, message: Message, draws: Draws) -> Step:
         item, step = message.fields
-        if not self._may_pass_to_me(sender) or self._held_at.get(item, 0) >= step:
+        if not self._may_pass_to_me(sender) or self._held_at.get(item, 0) >= step or not self._is_mine(item, step):
             return Step(faults=(Fault("unexpected_message", sender),))
         self._held_at[item] = step
         releases = self._plan.draws_at(step)
+        late = (Fault("too_many_visits", sender),) if self._visits >= self._visits_max else ()
         value = self._contributed(message.value, step, releases, draws)
         kind = TOKEN if step < self._plan.steps else TOTAL
         passed = self._pass_on(item, step + 1, Message(kind, (item, step + 1), value), draws)
         to = passed.sends[0].to if passed.sends else self._user
         disclosed = tuple([Release(to, mechanism.name, mechanism.scale) for mechanism in releases])
-        return Step(passed.sends, releases=disclosed, faults=passed.faults)
+        return Step(passed.sends, releases=disclosed, faults=(*passed.faults, *late))
 
     def _contributed(self, value: Any, step: int, noise: Sequence[Mechanism], draws: Draws) -> Any:
         """The token as it leaves its holder, with this noise added."""
         visit, self._visits = self._visits, self._visits + 1
-        value = value + self._contribution(visit, draws)
+        value = value + (self._contribution(visit, draws) if visit < self._visits_max else self._cover(draws))
         if step == 1 and self._plan.dummies:
             value = value + draws.noise(self._plan.dummy_mechanism, self._plan.shape)
         for mechanism in noise:
@@ -192,6 +209,12 @@ class Walk:
         if self._plan.noise.name == "randomized_response":
             return self._inputs.report(visit, draws.noise(self._plan.noise, ()))
         return self._inputs.contribution(visit)
+
+    def _cover(self, draws: Draws) -> Any:
+        """What stands for a contribution when the limit is reached, and tells nothing: zero, or a random category."""
+        if self._plan.noise.name == "randomized_response":
+            return draws.noise(Mechanism("uniform_counts", 1.0, self._plan.noise.categories), self._plan.shape)
+        return self._inputs.zero()
 
     def _pass_on(self, item: int, step: int, message: Message, draws: Draws) -> Step:
         to = CURATOR if message.type == TOTAL else self._next_holder(draws)
@@ -211,6 +234,11 @@ class Walk:
         else:
             options = [peer for peer in self._neighbours if peer not in self._out] if self._out else self._neighbours
         return options[draws.choice(len(options))] if options else self._user  # nobody else is left: it stays
+
+    def _is_mine(self, item: int, step: int) -> bool:
+        """Whether this user may hold the token at this step; on a ring each step has one holder."""
+        plan = self._plan
+        return plan.order != "ring" or (plan.starts[item].user + step - 1) % plan.n == self._user
 
     def _may_pass_to_me(self, sender: Peer) -> bool:
         if sender == self._user:

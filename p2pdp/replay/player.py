@@ -115,7 +115,7 @@ class Player:
             step = self._tell(event, now_s)
             if self._one_by_one:
                 self.own_noise += [self._protection] * (self._inputs.made - made)
-            elif isinstance(event, Received) and event.message.type == TOKEN:
+            elif isinstance(event, Received) and event.message.type == TOKEN and self._inputs.made > made:
                 self.own_noise.append(tuple(self.draws[drawn:]))
             for send in step.sends:
                 if send.to != self.user:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from p2pdp.core.messages import TOKEN, TOTAL
 from p2pdp.core.step import Message
 from p2pdp.core.values import GRADIENT, LinearForm
 from p2pdp.protocols.run_plan import RunPlan
+from p2pdp.protocols.walk_sgd import Learner
 from p2pdp.tasks.descending import Population, visits_along
 from p2pdp.tasks.inputs import SymbolicInputs
 from tests.protocols.learners import LINEAR, learning, prepared
@@ -148,3 +150,15 @@ def test_no_text_shows_a_route_or_a_model() -> None:
     run, data = prepared(SPECS["complete"])
     machine = run.machine(2, None, run.protocol.inputs(run.plan, data.user(2))[0])
     assert repr(machine) == "Learner(user=2)"
+
+
+def test_beyond_the_limit_a_step_is_noise_only() -> None:
+    plan = replace(prepared(learning(4, 40))[0].plan, visits_max=3)
+    inputs = SymbolicInputs(0, 1)
+    learner, model = Learner(plan, 0, (1, 2, 3), inputs), LinearForm((), ())
+    draws = SymbolDraws(0, 0)
+    for step in range(1, 20):
+        (send,) = learner.receive(1, Message(TOKEN, (0, step), model), 0.0, draws).sends
+        model = send.message.value
+    assert (inputs.made, sorted(inputs.models)) == (3, [0, 1, 2])
+    assert len(draws.drawn) == 19

@@ -606,3 +606,61 @@ def test_linear_forms_pass_through_unlooked_at() -> None:
     walk = Walk(RING, 1, (), SymbolicInputs(1, 1))
     (send,) = walk.receive(0, Message(TOKEN, (0, 2), form), 0.0, SymbolDraws(1, 0)).sends
     assert send.message.value.expand() == {Source("unknown", 1, 0): 1.0, Source("input", 1, 0): 1.0}
+
+
+def milked(walk: Any, plan: WalkPlan, draws: Any, times: int, value: Any) -> tuple[Any, list[Fault]]:
+    """A peer sends the same user one token at ever later steps; what the last one left with, and all faults."""
+    faults: list[Fault] = []
+    for step in range(1, times + 1):
+        done = walk.receive(1, Message(TOKEN, (0, step), value), 0.0, draws)
+        (send,) = done.sends
+        faults += done.faults
+        value = send.message.value
+    return value, faults
+
+
+@pytest.mark.parametrize("kind", ["complete", "path"])
+def test_a_user_contributes_its_value_no_more_often_than_its_limit(kind: str) -> None:
+    spec = sum_spec(n=5, hops=200, kind=kind)
+    graph = make_graph(spec.graph, 5, 0, None)
+    found = protocol("walk.sum")
+    plan = found.plan(spec, 5, 1, found.graph_facts(spec, graph))
+    limit = plan.contributions_max
+    assert 40 < limit < 180
+    walk = Walk(plan, 0, graph.neighbours[0], SymbolicInputs(0, 200))
+    left, faults = milked(walk, plan, SymbolDraws(0, 0), 199, LinearForm.of(Source("input", 1, 0)))
+    sources = Counter(source.kind for source in left.expand() if source.peer == 0)
+    assert sources["input"] == limit
+    assert sources["draw"] == 199
+    assert [fault.kind for fault in faults] == ["too_many_visits"] * (199 - limit)
+
+
+def test_the_usual_step_in_one_piece_stops_at_the_limit_too() -> None:
+    plan = plan_of(sum_spec(n=5, hops=200))
+    walk, draws = Walk(plan, 0, (1, 2, 3, 4), NumberInputs([7], 1)), SeededDraws(0)
+    passed = [walk.hop(1, 0, step, 0, draws) is not None for step in range(1, 200)]
+    assert passed == [True] * plan.contributions_max + [False] * (199 - plan.contributions_max)
+    assert len(draws.drawn) == plan.contributions_max
+
+
+def test_beyond_the_limit_a_category_is_a_uniformly_random_one() -> None:
+    plan = dataclasses.replace(plan_of(histogram_spec(n=3, hops=60)), visits_max=2)
+    walk, draws = Walk(plan, 0, (1, 2), CategoryInputs([1], 3)), SeededDraws(0)
+    left, _ = milked(walk, plan, draws, 20, np.zeros(3, dtype=np.int64))
+    assert left.sum() == 20
+    assert Counter(mechanism.name for mechanism, _ in draws.drawn) == {"randomized_response": 2, "uniform_counts": 18}
+    assert {mechanism.scale for mechanism, _ in draws.drawn if mechanism.name == "uniform_counts"} == {1.0}
+
+
+@pytest.mark.parametrize(("tokens", "laps"), [(1, 3), (2, 3), (5, 1)])
+def test_on_a_ring_each_step_has_one_holder(tokens: int, laps: int) -> None:
+    """So a user contributes once in each lap of each token, however tokens come to it."""
+    n = 5
+    plan = plan_of(sum_spec(n=n, laps=laps, tokens=tokens))
+    walk = Walk(plan, 2, (1, 3), SymbolicInputs(2, 50))
+    taken, draws = 0, SymbolDraws(2, 0)
+    for item, step in itertools.product(range(tokens), range(1, plan.steps + 1)):
+        done = walk.receive(1, Message(TOKEN, (item, step), LinearForm((), ())), 0.0, draws)
+        assert len(done.sends) + len(done.faults) == 1
+        taken += len(done.sends)
+    assert taken == plan.contributions_max == laps * tokens

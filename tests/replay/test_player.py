@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -161,3 +162,12 @@ def test_every_change_of_every_public_part_is_refused_or_changes_no_form() -> No
             assert found.published is not None
             assert whole.published is not None
             assert found.published[0].expand() == whole.published[0].expand()
+
+
+def test_what_was_withheld_beyond_the_limit_is_no_contribution(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("p2pdp.protocols.walk_sum.complete_limit", lambda n, steps, tokens: 2)
+    run = quiet(walk(3, 31))
+    assert verify(run.evidence).problems == []
+    assert [len(noise) for noise in run.transcript().own_noise.values()] == [2, 2, 2]
+    (claim,) = (claim for claim in run.audit().claims if (claim.observer, claim.method) == ("network", "local"))
+    assert claim.mu_max == pytest.approx(math.sqrt(2.0) / 2.0)

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from p2pdp.audit.verify import Verification, verify
+from p2pdp.core.draws import Mechanism
 from p2pdp.core.ids import CURATOR, Peer
 from p2pdp.core.messages import RESULT, TOKEN, TOTAL
 from p2pdp.ledger.evidence import Evidence
@@ -203,7 +204,13 @@ def _contribution(world: World, diary: Diary, item: int, step: int, visit: Visit
     draws = [diary.pools[pool][offset] for pool, offset in visit.draws]
     value = diary.inputs[visit.number % len(diary.inputs)]
     expected = plan.draws_at(step)
-    if plan.noise.categories:
+    withheld = visit.number >= plan.contributions_max
+    if withheld and plan.noise.name == "randomized_response":
+        cover = Mechanism("uniform_counts", 1.0, plan.noise.categories)
+        value, expected = np.zeros(plan.shape, dtype=np.int64), [*expected, cover]
+    elif withheld:
+        value = np.zeros(plan.shape, dtype=np.int64)
+    elif plan.noise.categories:
         dummies = (step == 1 and plan.dummies > 0) + (step == plan.steps and plan.dummies > 0)
         reported = np.zeros(plan.shape, dtype=np.int64)
         if plan.noise.name == "randomized_response":
@@ -220,7 +227,8 @@ def _learned(plan: SgdPlan, diary: Diary, step: int, visit: Visit) -> Any:
     inputs = inputs_again(plan.descent, diary.inputs)
     draws = [diary.pools[pool][offset] for pool, offset in visit.draws]
     assert len(draws) == len(plan.draws_at(step)), "there is as much noise as the plan says"
-    direction = inputs.gradient(visit.before, visit.number)
+    withheld = visit.number >= plan.contributions_max
+    direction = inputs.zero() if withheld else inputs.gradient(visit.before, visit.number)
     for drawn in draws:
         direction = direction + drawn * plan.descent.step
     return plan.descent.moved(visit.before, direction, plan.rate_at(step))
