@@ -1,16 +1,16 @@
 """How much each user's one value tells an observer of walks on the complete graph who does not see their paths.
 
-Conditioning `view`: given the observer's visits, whom it passed the tokens to and from whom it had them. The next
-holder is uniform over all n users, so given the visits the hidden slots of a gap are independent and uniform over
-the n - 1 others, and gaps are independent: in a gap with e slots known to be user u's and h hidden ones, u
-contributes e + Bin(h, 1/(n-1)) times. What such a gap tells is said in `hidden_path_losses`; the losses of gaps add up.
+Conditioning `view`: given the observer's visits, whom it passed the tokens to and from whom it had them, and how many
+of the steps in between were moves from one user to another, which shows in when messages arrive. The next holder is
+uniform over all n users, so given the visits gaps are independent, and `hidden_path_moves` has the law of how often
+user u contributes in each. What such a gap tells is said in `hidden_path_losses`; the losses of gaps add up.
 
 The upper ends hold whatever the others' values are; the lower ends are what is told where all others hold the same
 value. Both are for users with one value each, and noise N(0, sigma^2) with every contribution. Cyffers and Bellet
 (first version, Theorem 3) bound the same by advanced composition and a tail bound on the number of visits.
 
 Work is shared: gaps that are alike for a user are one part; of each observer the sum over all gaps is formed once, and
-corrected for each user in the gaps of which the user is a known end.
+corrected for each user who is at an end of some of the gaps.
 """
 
 from __future__ import annotations
@@ -23,28 +23,31 @@ from typing import NamedTuple
 import numpy as np
 
 from p2pdp.accounting.hidden_path_curves import Curves, Ends, Part, law_cut
-from p2pdp.accounting.hidden_path_gaps import Gap
-from p2pdp.accounting.hidden_path_losses import Floats
+from p2pdp.accounting.hidden_path_gaps import Gap, Stretch
+from p2pdp.accounting.hidden_path_moves import HIDDEN, OTHER, OWN, Slots, canonical, law, most_told
 from p2pdp.core.errors import UsageError
+from p2pdp.core.ids import Peer
 
 
 class Kind(NamedTuple):
-    """A gap as one user is in it: its length, how many slots are known to be the user's, how many are hidden."""
+    """A gap as one user is in it: how many contributions its noise is of, and its stretches."""
 
     length: int
-    known: int
-    hidden: int
+    stretches: tuple[Slots, ...]
 
 
-def complete_graph(n: int, gaps: Sequence[Sequence[Gap]], mu_upper: float, mu_lower: float, delta: float) -> Ends:
-    """Both ends for all pairs [user, observer], NaN where these are the same; an entry of `gaps` for each observer.
+def complete_graph(
+    n: int, gaps: Sequence[Sequence[Gap]], mu_upper: float, mu_lower: float, delta: float, *, all_lower: bool = False
+) -> Ends:
+    """Upper ends for all pairs [user, observer], NaN where these are the same; an entry of `gaps` for each observer.
 
+    Lower ends take twice the time: without `all_lower` there is that of the pair with the largest upper end, else NaN.
     `mu_upper` and `mu_lower` enclose the sensitivity of one contribution over the standard deviation of its noise.
     """
     check(n, len(gaps), mu_upper, mu_lower, delta)
     ends = Ends(np.full((n, n), np.nan), np.full((n, n), np.nan))
-    bases = [Counter(_kind(gap, None) for gap in seen) for seen in gaps]
-    changes = [_changes(seen) for seen in gaps]
+    bases = [Counter(_kind(n, gap, None) for gap in seen) for seen in gaps]
+    changes = [_changes(n, seen) for seen in gaps]
     occurs: Counter[Kind] = Counter()
     for base, changed in zip(bases, changes, strict=True):
         occurs.update({kind: count * (n - 1) for kind, count in base.items()})
@@ -55,7 +58,8 @@ def complete_graph(n: int, gaps: Sequence[Sequence[Gap]], mu_upper: float, mu_lo
     if not sizes:  # nobody saw anything, or there is nobody else
         return Ends(*(np.where(np.eye(n, dtype=bool), np.nan, 0.0) for _ in ends))
     parts = [part(n, kind, mu_upper, mu_lower, law_cut(delta, max(sizes))) for kind in kinds]
-    curves = Curves(parts, np.array([float(count) for count in occurs.values()]), min(sizes), max(sizes), delta)
+    times = np.array([float(count) for count in occurs.values()])
+    curves = Curves(parts, times, min(sizes), max(sizes), delta, lower=all_lower)
     for observer, (base, changed) in enumerate(zip(bases, changes, strict=True)):
         others = [user for user in range(n) if user != observer]
         alike: dict[frozenset[tuple[int, int]], list[int]] = {}
@@ -66,7 +70,21 @@ def complete_graph(n: int, gaps: Sequence[Sequence[Gap]], mu_upper: float, mu_lo
         for place, members in enumerate(alike.values()):
             ends.upper[members, observer] = found.upper[place]
             ends.lower[members, observer] = found.lower[place]
+    if all_lower:
+        return ends
+    user, observer = divmod(int(np.nanargmax(ends.upper)), n)
+    ends.lower[user, observer] = _lower_end(n, gaps[observer], user, mu_lower, delta)
     return ends
+
+
+def _lower_end(n: int, gaps: Sequence[Gap], user: Peer, mu: float, delta: float) -> float:
+    """Of one user and one observer, whose gaps these are."""
+    kinds = Counter(_kind(n, gap, user) for gap in gaps)
+    parts = [part(n, kind, mu, mu, law_cut(delta, kinds.total())) for kind in kinds]
+    if not parts:
+        return 0.0
+    curves = Curves(parts, np.array(list(kinds.values()), dtype=np.float64), len(gaps), len(gaps), delta)
+    return float(curves.epsilons(dict(enumerate(kinds.values())), [()]).lower[0])
 
 
 def check(n: int, observers: int, mu_upper: float, mu_lower: float, delta: float) -> None:
@@ -83,35 +101,37 @@ def check_terms(mu_upper: float, mu_lower: float, delta: float) -> None:
 
 
 def part(n: int, kind: Kind, mu_upper: float, mu_lower: float, cut: float) -> Part:
-    """The part of a kind. Where a slot is known to be the user's, hiding the others does not protect this one."""
     root = math.sqrt(kind.length)
-    return Part(binomial_law(n, kind, cut), mu_upper / root, mu_lower / root, told=kind.known > 0)
+    counts = law(n, kind.stretches, cut)
+    return Part(counts, mu_upper / root, mu_lower / root, most_told(n, kind.stretches))
 
 
-def binomial_law(n: int, kind: Kind, cut: float) -> Floats:
-    """How often the user contributes in a gap of this kind. At most `cut` in all is left out of unlikely numbers."""
-    if n == 2:  # nobody else could have had the hidden slots
-        return np.append(np.zeros(kind.known + kind.hidden), 1.0)
-    counts = np.arange(1, kind.hidden + 1)
-    logs = np.concatenate(([0.0], np.cumsum(np.log((kind.hidden + 1.0 - counts) / (counts * (n - 2.0))))))
-    law = np.exp(logs - logs.max())
-    law /= law.sum()
-    law[law * len(law) < cut] = 0.0
-    return np.append(np.zeros(kind.known), np.trim_zeros(law, "b"))
+def _kind(n: int, gap: Gap, user: Peer | None) -> Kind:
+    """Of somebody who is at no end of it, if `user` is None."""
+    slots = sorted(canonical(n, _slots(stretch, user)) for stretch in gap)
+    return Kind(sum(stretch.length for stretch in gap), tuple(slots))
 
 
-def _kind(gap: Gap, user: int | None) -> Kind:
-    length = sum(stretch.length for stretch in gap)
-    known = [one for stretch in gap for one in stretch.known]
-    return Kind(length, known.count(user) if user is not None else 0, length - len(known))
+def _slots(stretch: Stretch, user: Peer | None) -> Slots:
+    if stretch.moves is None:
+        raise UsageError("On the complete graph it must be known how often a token moved in each stretch.")
+    silent = stretch.origin is not None
+    begin = stretch.origin if silent else stretch.first
+    first, last = (HIDDEN if one is None else OWN if one == user else OTHER for one in (begin, stretch.last))
+    alike = begin is not None and begin == stretch.last
+    return Slots(stretch.length + silent, stretch.moves + 1, first, last, alike, silent)
 
 
-def _changes(gaps: Sequence[Gap]) -> dict[int, Counter[Kind]]:
-    """For each user who is a known end of some gaps: which kinds it has in their place, and which less."""
+def _ends(gap: Gap) -> set[Peer]:
+    return {one for stretch in gap for one in (*stretch.known, stretch.origin) if one is not None}
+
+
+def _changes(n: int, gaps: Sequence[Gap]) -> dict[int, Counter[Kind]]:
+    """For each user who is at an end of some gaps: which kinds it has in their place, and which less."""
     changes: dict[int, Counter[Kind]] = {}
     for gap in gaps:
-        for user in {one for stretch in gap for one in stretch.known}:
+        for user in _ends(gap):
             change = changes.setdefault(user, Counter())
-            change[_kind(gap, user)] += 1
-            change[_kind(gap, None)] -= 1
+            change[_kind(n, gap, user)] += 1
+            change[_kind(n, gap, None)] -= 1
     return changes

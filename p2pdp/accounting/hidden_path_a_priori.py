@@ -1,14 +1,16 @@
 """What a walk on the complete graph will tell its users about each other, before it has taken place.
 
-Conditioning `a-priori`: the curve of `hidden_path`, averaged over the observer's visits and whom it meets there,
-which do not depend on data. The average is over the whole composition, so no tail bound on the number of visits
-is spent: after each visit the next one is after M contributions by others with probability (1 - 1/n)^M / n, and
-with phi_M the transform of such a gap's loss, that of a whole walk follows from the renewal equation
-F(t) = first(t) + sum of F(s) middle(t - s), solved as power series at all frequencies.
+Conditioning `a-priori`: the curve of `hidden_path`, averaged over the observer's visits, whom it meets there, and how
+often the token moves in between, which do not depend on data. The average is over the whole composition, so no tail
+bound on the number of visits is spent: after each visit the next one is after M contributions by others with
+probability (1 - 1/n)^M / n, and with phi_M the transform of such a gap's loss, that of a whole walk follows from the
+renewal equation F(t) = first(t) + sum of F(s) middle(t - s), solved as power series at all frequencies.
 
-Gaps of similar length share their losses, those of the shortest one's noise and the longest one's slots: more than
-either tells. Gaps longer than any walk will have count as infinite losses. What follows the last visits of
-several tokens counts as seen token by token, more than the sum that is published. Upper ends only.
+Averaged over the moves, a gap's hidden slots are independent and uniform over the n - 1 others. That the observer
+knows how many moves there were shows in one place: the share with which hiding protects is taken to be the largest for
+any number of them. Gaps of similar length share their losses, those of the shortest one's noise and the longest one's
+slots: more than either tells. Gaps longer than any walk will have count as infinite losses. What follows the last
+visits of several tokens counts as seen token by token, more than the sum that is published. Upper ends only.
 """
 
 from __future__ import annotations
@@ -20,9 +22,10 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from p2pdp.accounting.hidden_path import Kind, check_terms, part
-from p2pdp.accounting.hidden_path_curves import law_cut
+from p2pdp.accounting.hidden_path import check_terms
+from p2pdp.accounting.hidden_path_curves import Part, law_cut
 from p2pdp.accounting.hidden_path_losses import Floats, Losses, upper_losses
+from p2pdp.accounting.hidden_path_moves import HIDDEN, OTHER, Slots, most_told
 from p2pdp.accounting.hidden_path_sums import Moments, spectrum, upper_epsilons
 from p2pdp.core.errors import UsageError
 
@@ -43,6 +46,21 @@ class Expected(NamedTuple):
     worst_pair: tuple[int, int]
 
 
+class _Kind(NamedTuple):
+    """Gaps with the noise of `shortest` contributions and the slots of `longest`, of which some are known to be whose.
+
+    `owned` of the known ones are the user's. With `origin` there is a slot before them whose holder only sent the token
+    on its way; with `own_origin` that was the user.
+    """
+
+    shortest: int
+    longest: int
+    ends: int
+    owned: int
+    origin: bool
+    own_origin: bool
+
+
 class _Case(NamedTuple):
     """Pairs that are alike. Of a known slot stands with which probability it is the user's."""
 
@@ -52,6 +70,7 @@ class _Case(NamedTuple):
     ends: tuple[float, ...]  # the known slots before the first visit
     never: float  # the probability of no visit
     start: tuple[float, ...]  # the known slots then
+    origin: float | None = None  # whether the user sent the token to a first holder whom the observer does not know
 
 
 def a_priori(n: int, steps: int, tokens: int, mu: float, delta: float) -> Expected:
@@ -75,8 +94,9 @@ def _cases(n: int, steps: int, tokens: int) -> list[_Case]:
     if tokens > 1:
         never = stays**steps
         return [
-            _Case((0, 1), 1.0 - 1.0 / n, waits, (one,), never, ()),
+            _Case((0, 1), 1.0 / n, waits, (one,), never, (), 1.0),
             _Case((1, 0), 1.0 / n, waits, (one, one), never, (one,)),
+            _Case((2, 1), 1.0 - 2.0 / n, waits, (one,), never, (), 0.0),
         ]
     later = np.append(0.0, waits[:-1])
     at_once = np.append(1.0, np.zeros(steps - 1))
@@ -99,42 +119,65 @@ class _Walk:
         while self._shortest[-1] < self._longest:
             self._shortest.append(max(self._shortest[-1] + 1, math.ceil(self._shortest[-1] * (1.0 + _ALIKE))))
         self._kind_of = np.searchsorted(self._shortest, np.arange(1, self._longest + 1), side="right") - 1
-        self._losses: dict[Kind, Losses] = {}
+        self._losses: dict[_Kind, Losses] = {}
         self._step = self._choose_step()
 
     def _choose_step(self) -> float:
         lengths = np.arange(1, self._longest + 1)
         weights = np.bincount(self._kind_of, weights=(1.0 - 1.0 / self._n) ** lengths, minlength=len(self._shortest))
-        squares = np.array([part(self._n, self._kind(at, 1, 0), self._mu, 0.0, self._cut).scale ** 2
-                            for at in range(len(self._shortest))])  # fmt: skip
+        ends = [self._part(self._kind(at, 1, 0, None)) for at in range(len(self._shortest))]
+        squares = np.array([one.scale**2 for one in ends])
         mean = float(weights @ squares / weights.sum())
         self._spread = max(mean * self._gaps, self._mu**2, 1e-300)
         return min(max(_STEP * math.sqrt(mean), 1e-4 * math.sqrt(self._spread), 1e-9), 16.0)
 
-    def _kind(self, at: int, ends: int, known: int) -> Kind:
-        """With so many known ends, `known` of them the user's: the noise of the shortest, the slots of the longest."""
+    def _kind(self, at: int, ends: int, owned: int, origin: float | None) -> _Kind:
         at %= len(self._shortest)
         following = self._shortest[at + 1] if at + 1 < len(self._shortest) else self._longest + 1
         longest = min(following - 1, self._longest)
-        return Kind(self._shortest[at], known, longest - min(ends, longest))
+        return _Kind(self._shortest[at], longest, ends, owned, origin is not None, origin == 1.0)
 
-    def _loss(self, kind: Kind) -> Losses:
+    def _part(self, kind: _Kind) -> Part:
+        """Hiding protects as with most moves: then there are most blocks."""
+        law = self._counts(kind.owned, kind.longest - min(kind.ends, kind.longest))
+        first, last = (OTHER if kind.ends + kind.origin > known else HIDDEN for known in (0, 1))
+        slots = Slots(kind.longest + kind.origin, kind.longest + kind.origin, first, last, False, kind.origin)
+        share = 1.0 if kind.owned or kind.own_origin else most_told(self._n, [slots])
+        mu = self._mu / math.sqrt(kind.shortest)
+        return Part(law, mu, mu, share)
+
+    def _counts(self, owned: int, hidden: int) -> Floats:
+        """How often the user contributes in so many slots of its own and so many hidden ones."""
+        if self._n == 2:  # nobody else could have had them
+            return np.append(np.zeros(owned + hidden), 1.0)
+        counts = np.arange(1, hidden + 1)
+        logs = np.concatenate(([0.0], np.cumsum(np.log((hidden + 1.0 - counts) / (counts * (self._n - 2.0))))))
+        law = np.exp(logs - logs.max())
+        law /= law.sum()
+        law[law * len(law) < self._cut] = 0.0
+        return np.append(np.zeros(owned), np.trim_zeros(law, "b"))
+
+    def _loss(self, kind: _Kind) -> Losses:
         if kind not in self._losses:
-            one = part(self._n, kind, self._mu, self._mu, self._cut)
-            self._losses[kind] = upper_losses(one.law, one.mu_upper, self._step, self._cut, told=one.told)
+            one = self._part(kind)
+            self._losses[kind] = upper_losses(one.law, one.mu_upper, self._step, self._cut, one.share)
         return self._losses[kind]
 
-    def _mixed(self, ends: tuple[float, ...], transform: Callable[[Losses], Rows]) -> Rows:
+    def _mixed(self, ends: tuple[float, ...], origin: float | None, transform: Callable[[Losses], Rows]) -> Rows:
         """The transforms of each kind of gaps."""
-        return np.array([self._mixture(at, ends, transform) for at in range(len(self._shortest))])
+        return np.array([self._mixture(at, ends, origin, transform) for at in range(len(self._shortest))])
 
-    def _mixture(self, at: int, ends: tuple[float, ...], transform: Callable[[Losses], Rows]) -> Rows:
+    def _mixture(
+        self, at: int, ends: tuple[float, ...], origin: float | None, transform: Callable[[Losses], Rows]
+    ) -> Rows:
         """Of one kind of gaps, averaged over whose the known slots are."""
         chances = ends[:1] if self._shortest[at] == 1 else ends  # a single slot is first and last
-        known = np.ones(1)
+        owned = np.ones(1)
         for chance in chances:
-            known = np.convolve(known, (1.0 - chance, chance))
-        kinds = [(self._kind(at, len(chances), count), weight) for count, weight in enumerate(known) if weight > 0.0]
+            owned = np.convolve(owned, (1.0 - chance, chance))
+        kinds = [
+            (self._kind(at, len(chances), count, origin), weight) for count, weight in enumerate(owned) if weight > 0.0
+        ]
         found: Rows = np.sum([weight * transform(self._loss(kind)) for kind, weight in kinds], axis=0)
         return found
 
@@ -156,11 +199,11 @@ class _Walk:
         """The transform of all that an observer sees of one token, for each case."""
         one = 1.0 / (self._n - 1)
         stays = (1.0 - 1.0 / self._n) ** np.arange(self._steps)
-        middle, last = self._mixed((one, one), transform), self._mixed((one,), transform)
-        firsts = [self._mixed(case.ends, transform) if case.ends else None for case in cases]
+        middle, last = self._mixed((one, one), None, transform), self._mixed((one,), None, transform)
+        firsts = [self._mixed(case.ends, case.origin, transform) if case.ends else None for case in cases]
         found = np.zeros((len(cases), middle.shape[1]), dtype=np.complex128)
         if self._longest == self._steps:
-            found += [case.never * self._mixture(-1, case.start, transform) for case in cases]
+            found += [case.never * self._mixture(-1, case.start, case.origin, transform) for case in cases]
         width = max(1, _AT_ONCE // (4 * self._steps))
         for begin in range(0, middle.shape[1], width):
             at = slice(begin, begin + width)

@@ -2,7 +2,8 @@
 
 A `Part` is a gap as one user is in it, or several gaps that are alike in this. A sum is given by how often it has
 each part: a base that many sums share, and what each adds to it or takes from it. Every answer is a pair of
-ends: the upper end of the sum's curve, and the larger of the lower ends of both directions.
+ends: the upper end of the sum's curve, and the larger of the lower ends of both directions. Lower ends cost more than
+upper ones; without `lower` they are left out, NaN.
 """
 
 from __future__ import annotations
@@ -30,23 +31,24 @@ _STEP_MAX: Final = 16.0
 _CUT_UPPER: Final = 1e-5  # of delta, in all gaps of a sum together
 _CUT_LOWER: Final = 1e-4
 _KEPT_MAX: Final = 1 << 24  # numbers of spectra that are kept
+_FUNCTIONS: Final = (upper_epsilons, lower_epsilons, lower_epsilons)
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
     """`law` of the user's contributions in a gap; `mu_upper` and `mu_lower` are one contribution's in that gap.
 
-    `told`: the upper end has to take the observer as told how many they are.
+    `share` says how well the upper end may count on their being hidden (`hidden_path_losses`); 1: not at all.
     """
 
     law: Floats
     mu_upper: float
     mu_lower: float
-    told: bool
+    share: float
 
     @property
     def scale(self) -> float:
-        return scale(self.law, self.mu_upper, told=self.told)
+        return scale(self.law, self.mu_upper, self.share)
 
 
 class Ends(NamedTuple):
@@ -62,9 +64,12 @@ def law_cut(delta: float, most: int) -> float:
 class Curves:
     """`occurs` says how often each part occurs in all, `least` and `most` how large the sums are to be expected."""
 
-    def __init__(self, parts: Sequence[Part], occurs: Floats, least: float, most: float, delta: float) -> None:
+    def __init__(
+        self, parts: Sequence[Part], occurs: Floats, least: float, most: float, delta: float, *, lower: bool = True
+    ) -> None:
         self._parts = parts
         self._delta = delta
+        self._signs = (1.0, -1.0, -1.0)[: 3 if lower else 1]
         squares = np.array([part.scale**2 for part in parts])
         telling = squares > 0.0
         mean = float(squares @ occurs / max(float(telling @ occurs), 1.0))
@@ -74,14 +79,16 @@ class Curves:
         self._moments = Moments(math.sqrt(smallest), math.sqrt(largest))
         self._cuts = (delta * _CUT_UPPER / max(most, 1.0), delta * _CUT_LOWER / max(most, 1.0))
         self._losses = [self._losses_of(part) for part in parts]
-        moments = [[self._moments.of(one, self._step, sign) for one, sign in zip(three, (1.0, -1.0, -1.0), strict=True)]
-                   for three in self._losses]  # fmt: skip
-        self._log_moments = np.array(moments).reshape(len(parts), 3, -1)
-        self._beyond = np.array([[one.beyond for one in three] for three in self._losses]).reshape(len(parts), 3)
+        moments = [[self._moments.of(one, self._step, sign) for one, sign in zip(ends, self._signs, strict=True)]
+                   for ends in self._losses]  # fmt: skip
+        self._log_moments = np.array(moments).reshape(len(parts), len(self._signs), -1)
+        self._beyond = np.array([[one.beyond for one in ends] for ends in self._losses]).reshape(len(parts), -1)
         self._spectra: dict[tuple[int, int], Spectra] = {}
 
-    def _losses_of(self, part: Part) -> tuple[Losses, Losses, Losses]:
-        upper = upper_losses(part.law, part.mu_upper, self._step, max(self._cuts[0], 1e-300), told=part.told)
+    def _losses_of(self, part: Part) -> tuple[Losses, ...]:
+        upper = upper_losses(part.law, part.mu_upper, self._step, max(self._cuts[0], 1e-300), part.share)
+        if len(self._signs) == 1:
+            return (upper,)
         return upper, *lower_losses(part.law, part.mu_lower, self._step, max(self._cuts[1], 1e-300))
 
     def epsilons(self, common: Mapping[int, int], changes: Sequence[Iterable[tuple[int, int]]]) -> Ends:
@@ -89,24 +96,25 @@ class Curves:
         moments = _totals(self._log_moments, common, changes)
         beyond = _totals(self._beyond, common, changes)
         sizes = self._moments.size(moments[:, 0], self._delta, self._step)
-        found = Ends(np.zeros(len(sizes)), np.zeros(len(sizes)))
+        found = Ends(np.zeros(len(sizes)), np.full(len(sizes), np.nan))
         for size in np.unique(sizes):
             rows = np.nonzero(sizes == size)[0]
             spectra = np.exp(_totals(_Lookup(self, int(size)), common, [changes[int(row)] for row in rows]))
             ends = np.full(len(rows), size / 2 * self._step)
-            tails = [np.exp(np.minimum(self._moments.log_tail(moments[rows, way], ends), 0.0)) for way in range(3)]
             count = sum(common.values()) + 1
             by_window, *lower = (
-                function(spectra[:, way], self._step, self._delta, beyond[rows, way], tails[way], count)
-                for way, function in enumerate((upper_epsilons, lower_epsilons, lower_epsilons))
+                function(spectra[:, way], self._step, self._delta, beyond[rows, way], tail, count)
+                for way, function in zip(range(len(self._signs)), _FUNCTIONS, strict=False)
+                for tail in (np.exp(np.minimum(self._moments.log_tail(moments[rows, way], ends), 0.0)),)
             )
             by_moments = self._moments.epsilon(moments[rows, 0], self._delta - beyond[rows, 0])
             found.upper[rows] = np.minimum(by_window, by_moments)
-            found.lower[rows] = np.maximum(*lower)
+            if lower:
+                found.lower[rows] = np.maximum(*lower)
         return found
 
     def spectrum(self, part: int, size: int) -> Spectra:
-        """The logarithms of the spectra of a part's three losses."""
+        """The logarithms of the spectra of a part's losses."""
         if (part, size) not in self._spectra:
             if sum(one.size for one in self._spectra.values()) > _KEPT_MAX:
                 self._spectra.clear()

@@ -5,6 +5,11 @@ The observer knows how many they are, for tokens count their steps; who had the 
 successor; and who had the last, who sent it the token. Before the first visit the first slot is known where it is
 public who starts, and after the last visit the last one where it is published who handed the total in.
 
+When messages arrive shows how many of the steps of a stretch were moves from one user to another, for a token that
+stays takes no time on the network. `moves` counts those between the stretch's slots; the move that brings the token to
+the observer is always one. Several tokens on the complete graph begin with user 0's drawing who has the first slot,
+itself included: for all others that stretch has one more slot at its beginning, the `origin`, without a contribution.
+
 What is seen of a stretch is one sum. Only the sum of all totals is published, so what follows the last visits
 of several tokens is a single observation too: a `Gap` is the stretches whose contributions are seen as one sum.
 """
@@ -19,11 +24,16 @@ from p2pdp.core.ids import Peer
 
 
 class Stretch(NamedTuple):
-    """So many contributions by others in a row; who made the first and the last, where that is known."""
+    """So many contributions by others in a row; who made the first and the last, where that is known.
+
+    `moves` is None where every step is a move, or where nobody asks.
+    """
 
     length: int
     first: Peer | None
     last: Peer | None
+    moves: int | None = None
+    origin: Peer | None = None
 
     @property
     def known(self) -> tuple[Peer, ...]:
@@ -39,24 +49,41 @@ Visit = tuple[int, Peer | None, Peer | None]  # the step, who had the token befo
 
 
 def gaps_of(
-    visits: Sequence[Sequence[Visit]], steps: int, starters: Sequence[Peer | None], publisher: Peer | None = None
+    visits: Sequence[Sequence[Visit]],
+    steps: int,
+    starters: Sequence[Peer | None],
+    publisher: Peer | None = None,
+    moves: Sequence[Sequence[int]] | None = None,
+    origin: Peer | None = None,
 ) -> list[Gap]:
     """The gaps of one observer. `visits` and `starters` have an entry for each token, visits in order of their steps.
 
-    `publisher` is who handed in the total, where the observer is told; of several tokens nobody is named.
+    `publisher` is who handed in the total, where the observer is told; of several tokens nobody is named. `moves[i][t]`
+    is how often token i has moved before its contribution at step t, with entries from 0 on; that from `origin` to the
+    first holder is one, where it is not to itself.
     """
     if len(visits) != len(starters) or (publisher is not None and len(visits) > 1):
         raise UsageError("Each token has visits and a starter, and a publisher is named for a single token only.")
     gaps: list[Gap] = []
     unseen: list[Stretch] = []
-    for seen, starter in zip(visits, starters, strict=True):
+
+    def stretch(item: int, before: int, at: int, first: Peer | None, last: Peer | None) -> Stretch:
+        """Of the steps between two visits, or the ends of the walk."""
+        silent = origin if before == 0 and first is None else None
+        length = at - before - 1
+        if moves is None or length == 0:
+            return Stretch(length, first, last)
+        begin = before + 1 if silent is None else 0
+        return Stretch(length, first, last, moves[item][at - 1] - moves[item][begin], silent)
+
+    for item, (seen, starter) in enumerate(zip(visits, starters, strict=True)):
         first, before = starter, 0
         for step, came_from, went_to in seen:
             if not before < step <= steps:
                 raise UsageError(f"The visits of a token have ascending steps from 1 to {steps}.")
-            gaps.append((Stretch(step - before - 1, first, came_from),))
+            gaps.append((stretch(item, before, step, first, came_from),))
             first, before = went_to, step
-        unseen.append(Stretch(steps - before, first, publisher))
+        unseen.append(stretch(item, before, steps + 1, first, publisher))
     gaps.append(tuple(unseen))
     kept = [tuple(stretch for stretch in gap if stretch.length > 0) for gap in gaps]
     return [gap for gap in kept if gap]

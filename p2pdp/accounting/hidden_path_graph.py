@@ -66,7 +66,7 @@ def _lower(laws: GraphLaws, place: int, gaps: Sequence[Gap], mu: float, delta: f
         tails = np.maximum(laws.tails(gap)[place] - laws.margin(gap), 0.0)
         tails[0] = 1.0
         root = math.sqrt(_length(gap))
-        parts.append(Part(-np.diff(tails, append=0.0), mu / root, mu / root, told=True))
+        parts.append(Part(-np.diff(tails, append=0.0), mu / root, mu / root, 1.0))
     if not parts:
         return 0.0
     curves = Curves(parts, np.ones(len(parts)), len(parts), len(parts), delta)
@@ -145,7 +145,7 @@ class _Sums:
     def _losses_of(self, length: int, times: int, level: int) -> Losses:
         law = np.zeros(times + 1)
         law[times] = 1.0
-        return upper_losses(law, self._mu / math.sqrt(length), 2.0**level, law_cut(self._delta, self._most), told=True)
+        return upper_losses(law, self._mu / math.sqrt(length), 2.0**level, law_cut(self._delta, self._most), 1.0)
 
     def _spectrum(self, length: int, times: int, level: int, size: int) -> Spectra:
         key = length * (length + 1) + times, level, size

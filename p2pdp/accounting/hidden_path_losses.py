@@ -5,13 +5,14 @@ the observer saw of the route, and `mu` is one contribution's sensitivity over t
 
 *Upper end.* With delta_c the curve of a Gaussian at c mu, the gap's curve in both directions is at most
 
-    delta(epsilon') = sum over c >= 1 of law[c] delta_c(epsilon),  epsilon' = ln(1 + (1 - law[0]) (e^epsilon - 1)).
+    delta(epsilon') = sum over c >= 1 of law[c] delta_c(epsilon),  epsilon' = ln(1 + share (e^epsilon - 1)).
 
-This is advanced joint convexity (Balle, Barthe and Gaboardi 2018, Theorem 2). It needs for every path with u
-one without u at a distance of at most c Delta, equally likely among those. On the complete graph replacing u in its
-slots by other users gives that. On other graphs a path round u may visit quite different users, whose values may be
-anything; there (`told`) only joint convexity holds, epsilon' = epsilon: the observer counts as told how often u came.
-The same holds where a slot is known to be u's, for then no path is without u.
+This is advanced joint convexity (Balle, Barthe and Gaboardi 2018, Theorem 2). With a share of 1 - law[0] it needs for
+every path with u one without u at a distance of at most c Delta, equally likely among those. On the complete graph
+replacing u in its slots by other users gives that, with a slightly larger share (`hidden_path_moves`). On other graphs
+a path round u may visit quite different users, whose values may be anything; there only joint convexity holds, a
+share of 1 and epsilon' = epsilon: the observer counts as told how often u came. The same holds where a slot is known
+to be u's, for then no path is without u.
 
 *Lower end.* The pair (sum of law[c] N(c mu, 1), N(0, 1)), which is what the gap tells where all others hold the
 same value, an end of the allowed range.
@@ -57,23 +58,21 @@ class Losses:
     beyond: float
 
 
-def scale(law: Floats, mu: float, *, told: bool) -> float:
+def scale(law: Floats, mu: float, share: float) -> float:
     """Roughly the standard deviation of the loss: from it a step is chosen."""
     counts = np.arange(len(law))
     typical = np.minimum((counts * mu) ** 2 / 2 + counts * mu, _LOSS_MAX)
-    share = 1.0 - law[0]
-    if not told and 0.0 < share < 1.0:
+    if share < 1.0:
         typical = np.log1p(share * np.expm1(typical))
     return math.sqrt(float(law @ typical**2))
 
 
-def upper_losses(law: Floats, mu: float, step: float, tail: float, *, told: bool) -> Losses:
+def upper_losses(law: Floats, mu: float, step: float, tail: float, share: float) -> Losses:
     """A pair that tells at least as much as the gap. `law` lacks at most `tail` to 1, which is an infinite loss."""
     present = np.nonzero(law[1:] > 0.0)[0] + 1
     if len(present) == 0 or mu == 0.0:
         return Losses(0, np.ones(1), 0.0 if mu == 0.0 else tail)
     weights, mus = law[present], mu * present.astype(np.float64)
-    share = 1.0 if told else 1.0 - float(law[0])
     curve = _upper_curve(weights, mus, share, step * np.arange(_end(weights, mus, share, step, tail) + 1.0))
     drops = np.maximum(-np.diff(curve), 0.0)
     growth = math.expm1(step)

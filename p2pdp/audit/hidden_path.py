@@ -1,8 +1,8 @@
 """Claims about what users learned who saw a random walk only when it came to them: the curve of a hidden path.
 
-Given the observer's own visits, the path between them follows the law of the walk, and that hides who
-contributed where. This holds against one user alone. Whoever sees more of the path, or knows it, is refused here
-and finds the claims for a public route: coalitions, the network, brokers, everybody on a ring.
+Given the observer's own visits, and how often the token moved between them, the path there follows the law of the
+walk, and that hides who contributed where. This holds against one user alone. Whoever sees more of the path, or knows
+it, is refused here and finds the claims for a public route: coalitions, the network, brokers, everybody on a ring.
 
 The claim's epsilon is the upper end for any values of the others; how low the truth may be is said beside it.
 """
@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 
 from p2pdp.accounting.hidden_path import complete_graph
 from p2pdp.accounting.hidden_path_curves import Ends
@@ -32,8 +33,9 @@ from p2pdp.replay.visits import put_out, ways
 
 HIDDEN_PATH: Final = "hidden-path"
 OWN_VIEW: Final = (
-    "the observer knows its own visits, whom it had tokens from and passed them to, and what is published; "
-    "it learns nothing about the path between from when messages arrive"
+    "the observer knows its own visits, whom it had tokens from and passed them to, what is published, and for each "
+    "stretch of steps that it does not see how many of them were moves from one user to another; when messages arrive "
+    "tells it no more than that about the path"
 )
 ONE_VALUE: Final = "every user contributes one value, whenever it is visited"
 KNOWN_GRAPH: Final = "the observer knows the graph"
@@ -84,10 +86,12 @@ def _untold(ground: Ground) -> str | None:
     if out:
         return f"user {min(out)} was put out, and from then on holders did not choose as the law of the path assumes"
     for user in range(ground.run.n):
-        if user not in values:
+        if user not in values or user not in ground.views:
             return f"how many values user {user} contributes cannot be told: its ledger is not at hand"
         if values[user] != 1:
             return f"user {user} contributes {values[user]} values in turn; the law of a path is for one value a user"
+    if ground.run.plan.order == "complete" and any(-1 in holders for holders in _holders(ground)):
+        return "how often a token moved cannot be told: some of its steps are in ledgers that are not whole"
     return None
 
 
@@ -103,7 +107,10 @@ def _who_sees_more(ground: Ground) -> list[Refusal]:
 
 def _ends(ground: Ground, observers: Sequence[Peer]) -> Ends:
     run = ground.run
-    gaps = [_gaps(ground, user) if user in observers else [] for user in range(run.n)]
+    moves = None
+    if run.plan.order == "complete":  # on other graphs every step is a move
+        moves = [[0, *np.cumsum(np.diff(holders) != 0).tolist()] for holders in _holders(ground)]
+    gaps = [_gaps(ground, user, moves) if user in observers else [] for user in range(run.n)]
     mu_upper = math.nextafter(ground.sensitivity / run.plan.noise.scale, math.inf)
     mu_lower = min(_span(run) * math.sqrt(run.dimensions) / run.plan.noise.scale * (1.0 - 1e-12), mu_upper)
     if run.plan.order == "complete":
@@ -112,12 +119,23 @@ def _ends(ground: Ground, observers: Sequence[Peer]) -> Ends:
     return general_graph(neighbours, gaps, mu_upper, mu_lower, ground.delta)
 
 
-def _gaps(ground: Ground, observer: Peer) -> list[Gap]:
+def _gaps(ground: Ground, observer: Peer, moves: Sequence[Sequence[int]] | None) -> list[Gap]:
     """User 0 starts a single token itself, and sends each of several to somebody whom only it knows."""
     plan: WalkPlan = ground.run.plan
     seen = ways(observer, ground.views[observer], plan.tokens)
     starters = [0] if plan.tokens == 1 else [seen.began_at.get(item) for item in range(plan.tokens)]
-    return gaps_of(seen.visits, plan.steps, starters)
+    return gaps_of(seen.visits, plan.steps, starters, moves=moves, origin=0)
+
+
+def _holders(ground: Ground) -> npt.NDArray[np.int64]:
+    """Who had each token at each step, -1 where no ledger tells; before the first step it is user 0's."""
+    plan: WalkPlan = ground.run.plan
+    found = np.full((plan.tokens, plan.steps + 1), -1, dtype=np.int64)
+    found[:, 0] = 0
+    for user in range(ground.run.n):
+        for item, visits in enumerate(ways(user, ground.views[user], plan.tokens).visits):
+            found[item, [visit.step for visit in visits]] = user
+    return found
 
 
 def _span(run: RunPlan) -> float:

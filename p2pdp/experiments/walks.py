@@ -69,7 +69,8 @@ def gaps(steps: Ints, n: int) -> list[list[Gap]]:
     visits: list[list[Visit]] = [[] for _ in range(n)]
     for place, user in enumerate(steps.tolist()):
         visits[user].append((place + 1, before[place], after[place]))
-    return [gaps_of([seen], len(steps), [0]) for seen in visits]
+    moves = [0, 0, *np.cumsum(np.diff(steps) != 0).tolist()]
+    return [gaps_of([seen], len(steps), [0], moves=[moves]) for seen in visits]
 
 
 def seen_by(steps: Ints, observer: int) -> tuple[Ints, Ints]:

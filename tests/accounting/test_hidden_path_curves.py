@@ -9,10 +9,10 @@ import pytest
 from p2pdp.accounting.hidden_path_curves import Curves, Part, law_cut
 from p2pdp.mechanisms import gaussian
 
-PLAIN = Part(np.array([0.0, 1.0]), 0.3, 0.3, told=True)
-HIDDEN = Part(np.array([0.6, 0.3, 0.1]), 0.3, 0.3, told=False)
-TOLD = Part(np.array([0.6, 0.3, 0.1]), 0.3, 0.3, told=True)
-SPLIT = Part(np.array([0.6, 0.3, 0.1]), 0.3, 0.2, told=False)
+PLAIN = Part(np.array([0.0, 1.0]), 0.3, 0.3, 1.0)
+HIDDEN = Part(np.array([0.6, 0.3, 0.1]), 0.3, 0.3, 0.4)
+TOLD = Part(np.array([0.6, 0.3, 0.1]), 0.3, 0.3, 1.0)
+SPLIT = Part(np.array([0.6, 0.3, 0.1]), 0.3, 0.2, 0.4)
 PARTS = (PLAIN, HIDDEN, TOLD, SPLIT)
 
 
@@ -73,7 +73,7 @@ def test_both_ends_are_wider_the_smaller_delta_is() -> None:
 
 
 def test_what_tells_nothing_costs_nothing() -> None:
-    silent = Part(np.ones(1), 0.3, 0.3, told=False)
+    silent = Part(np.ones(1), 0.3, 0.3, 1.0)
     curves = Curves((silent, PLAIN), np.ones(2), 1, 5, 1e-6)
     for common in ({}, {0: 5}):
         ends = curves.epsilons(common, [(), ((1, 0),)])
@@ -83,3 +83,9 @@ def test_what_tells_nothing_costs_nothing() -> None:
 def test_laws_are_cut_far_below_delta() -> None:
     assert law_cut(1e-6, 100) * 100 <= 1e-5 * 1e-6 * (1 + 1e-9)
     assert law_cut(1e-300, 10**6) > 0.0
+
+
+def test_lower_ends_can_be_left_out(curves: Curves) -> None:
+    ends = Curves(PARTS, np.ones(4), 1, 40, 1e-6, lower=False).epsilons({1: 20}, [(), ((0, 3),)])
+    np.testing.assert_array_equal(ends.upper, curves.epsilons({1: 20}, [(), ((0, 3),)]).upper)
+    assert np.isnan(ends.lower).all()

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import itertools
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -74,3 +76,26 @@ def test_tokens_and_starters_belong_together() -> None:
     for visits, starters, publisher in (([[]], [0, 0], None), ([[], []], [0, 0], 1)):
         with pytest.raises(UsageError, match="Each token"):
             gaps_of(visits, 3, starters, publisher)
+
+
+def test_moves_are_counted_within_a_stretch() -> None:
+    path = [0, 0, 3, 1, 2, 2, 2, 3, 1, 1, 0, 0]
+    moves = [[0, *(sum(one != two for one, two in itertools.pairwise(path[: at + 1])) for at in range(len(path)))]]
+    assert gaps_of([visits_of(path, 1)], 12, [0], moves=moves) == [
+        (Stretch(3, 0, 3, 1),),
+        (Stretch(4, 2, 3, 1),),
+        (Stretch(2, 0, None, 0),),
+    ]
+
+
+def test_a_token_that_user_0_only_sent_has_one_move_more_to_go() -> None:
+    paths = [2, 2, 3, 1, 3], [0, 0, 1, 2, 2]
+    moves = [[0, 1, 1, 2, 3, 4], [0, 0, 0, 1, 2, 2]]
+    seen = [visits_of(path, 1) for path in paths]
+    assert gaps_of(seen, 5, [None, None], moves=moves, origin=0) == [
+        (Stretch(3, None, 3, 2, 0),),
+        (Stretch(2, None, 0, 0, 0),),
+        (Stretch(1, 3, None, 0), Stretch(2, 2, None, 0)),
+    ]
+    seen = [visits_of(path, 0) for path in paths]
+    assert gaps_of(seen, 5, [2, 0], moves=moves, origin=0)[0] == (Stretch(5, 2, None, 3), Stretch(3, 1, None, 1))

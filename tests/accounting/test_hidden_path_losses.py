@@ -46,8 +46,8 @@ def laws() -> st.SearchStrategy[Any]:
 def test_a_known_slot_is_a_plain_gaussian(mu: float, told: bool) -> None:
     """M = 1, or all slots known: nothing is hidden, epsilon' = epsilon."""
     law = np.array([0.0, 1.0])
-    step = 0.05 * scale(law, mu, told=told)
-    upper, lowers = upper_losses(law, mu, step, TAIL, told=told), lower_losses(law, mu, step, TAIL)
+    step = 0.05 * scale(law, mu, 1.0 if told else 1.0 - law[0])
+    upper, lowers = upper_losses(law, mu, step, TAIL, 1.0 if told else 1.0 - law[0]), lower_losses(law, mu, step, TAIL)
     for epsilon in mu * np.array([-2.0, 0.0, 0.5, 1.0, 2.0, 4.0]):
         exact = gaussian.delta_of(float(epsilon), mu)
         assert delta_of(upper, step, epsilon) >= exact * (1 - 1e-10)
@@ -59,7 +59,7 @@ def test_a_known_slot_is_a_plain_gaussian(mu: float, told: bool) -> None:
 
 @given(law=laws(), mu=st.floats(0.05, 2.0), fineness=st.floats(0.02, 2.0))
 def test_the_lower_end_is_below_the_mixture_in_both_directions(law: Any, mu: float, fineness: float) -> None:
-    step = fineness * scale(law, mu, told=False)
+    step = fineness * scale(law, mu, 1.0 - law[0])
     lower, turned = lower_losses(law, mu, step, 1e-9)
     first, second = density(law, mu * np.arange(len(law))), density(np.ones(1), np.zeros(1))
     for epsilon in EPSILONS:
@@ -70,7 +70,7 @@ def test_the_lower_end_is_below_the_mixture_in_both_directions(law: Any, mu: flo
 @settings(max_examples=20)
 @given(law=laws(), mu=st.floats(0.05, 0.5))
 def test_a_fine_grid_meets_the_mixture(law: Any, mu: float) -> None:
-    step = 0.005 * scale(law, mu, told=False)
+    step = 0.005 * scale(law, mu, 1.0 - law[0])
     lower = lower_losses(law, mu, step, 1e-12)[0]
     first, second = density(law, mu * np.arange(len(law))), density(np.ones(1), np.zeros(1))
     for epsilon in EPSILONS:
@@ -79,8 +79,8 @@ def test_a_fine_grid_meets_the_mixture(law: Any, mu: float) -> None:
 
 @given(law=laws(), mu=st.floats(0.05, 2.0), told=st.booleans(), fineness=st.floats(0.02, 2.0))
 def test_the_upper_end_is_above_the_curve_that_it_joins(law: Any, mu: float, told: bool, fineness: float) -> None:
-    step = fineness * scale(law, mu, told=told)
-    upper = upper_losses(law, mu, step, TAIL, told=told)
+    step = fineness * scale(law, mu, 1.0 if told else 1.0 - law[0])
+    upper = upper_losses(law, mu, step, TAIL, 1.0 if told else 1.0 - law[0])
     share = 1.0 if told else 1.0 - law[0]
     for epsilon in (one for one in EPSILONS if one >= 0.0):
         before = math.log1p(math.expm1(epsilon) / share)
@@ -92,8 +92,8 @@ def test_the_upper_end_is_above_the_curve_that_it_joins(law: Any, mu: float, tol
 
 @given(law=laws(), mu=st.floats(1e-3, 3.0), told=st.booleans())
 def test_both_ends_are_pairs_of_distributions(law: Any, mu: float, told: bool) -> None:
-    step = 0.1 * scale(law, mu, told=told)
-    upper, lowers = upper_losses(law, mu, step, TAIL, told=told), lower_losses(law, mu, step, TAIL)
+    step = 0.1 * scale(law, mu, 1.0 if told else 1.0 - law[0])
+    upper, lowers = upper_losses(law, mu, step, TAIL, 1.0 if told else 1.0 - law[0]), lower_losses(law, mu, step, TAIL)
     for losses, lost in ((upper, upper.beyond), *((lower, 0.0) for lower in lowers)):
         at = step * np.arange(losses.first, losses.first + len(losses.masses))
         assert np.all(losses.masses >= 0.0)
@@ -115,8 +115,8 @@ def test_no_values_of_the_others_tell_more_on_the_complete_graph(others: int, kn
     paths = np.array(list(itertools.product(range(others + 1), repeat=hidden)))
     law = np.bincount((paths == 0).sum(axis=1), minlength=hidden + 1) / len(paths)
     for mu in (0.2, 0.7, 2.0):
-        step = 0.03 * scale(law, mu, told=False)
-        upper = upper_losses(law, mu, step, TAIL, told=False)
+        step = 0.03 * scale(law, mu, 1.0 - law[0])
+        upper = upper_losses(law, mu, step, TAIL, 1.0 - law[0])
         corners = list(itertools.product((0.0, 1.0), repeat=others))
         for values in [*corners, *random.uniform(0, 1, (4, others))]:
             ends = [density(np.full(len(paths), 1 / len(paths)), mu * np.array([own, *values])[paths].sum(axis=1))
@@ -133,7 +133,7 @@ def test_on_other_graphs_hiding_does_not_amplify_that_much() -> None:
     law, mu, epsilon = np.array([0.5, 0.5]), 1.5, 0.5
     first, second = density(law, np.array([3 * mu, mu])), density(law, np.array([3 * mu, 0.0]))
     truth = max(true_delta(first, second, epsilon), true_delta(second, first, epsilon))
-    ends = {told: upper_losses(law, mu, 0.001, TAIL, told=told) for told in (True, False)}
+    ends = {told: upper_losses(law, mu, 0.001, TAIL, 1.0 if told else 1.0 - law[0]) for told in (True, False)}
     assert truth > 1.2 * delta_of(ends[False], 0.001, epsilon)
     assert truth <= delta_of(ends[True], 0.001, epsilon)
 
@@ -147,13 +147,13 @@ def test_gaussian_deltas_are_exact_into_the_tail() -> None:
 
 def test_nothing_is_told_where_nothing_is_contributed() -> None:
     for law, mu in ((np.ones(1), 1.0), (np.array([1.0, 0.0]), 1.0), (np.array([0.5, 0.5]), 0.0)):
-        for losses in (upper_losses(law, mu, 0.1, 0.0, told=False), *lower_losses(law, mu, 0.1, 0.0)):
+        for losses in (upper_losses(law, mu, 0.1, 0.0, 1.0 - law[0]), *lower_losses(law, mu, 0.1, 0.0)):
             assert (losses.first, losses.masses.tolist(), losses.beyond) == (0, [1.0], 0.0)
 
 
 def test_what_is_cut_off_is_an_infinite_loss_above_and_none_below() -> None:
     law = np.array([0.0, 1.0])
-    upper, (lower, _) = upper_losses(law, 1.0, 0.05, 1e-3, told=False), lower_losses(law, 1.0, 0.05, 1e-3)
+    upper, (lower, _) = upper_losses(law, 1.0, 0.05, 1e-3, 1.0 - law[0]), lower_losses(law, 1.0, 0.05, 1e-3)
     assert 1e-3 < upper.beyond <= 2e-3 + 1e-12
     assert delta_of(lower, 0.05, 6.0) - lower.beyond <= 0.0 < float(ndtr(-5.5))
 
@@ -163,7 +163,7 @@ def test_what_is_cut_off_is_an_infinite_loss_above_and_none_below() -> None:
 def test_ends_hold_where_losses_are_huge(mu: float, step: float) -> None:
     law = np.array([0.2, 0.5, 0.3])
     known = np.array([0.0, 1.0])
-    upper, lowers = upper_losses(known, mu, step, TAIL, told=False), lower_losses(known, mu, step, TAIL)
+    upper, lowers = upper_losses(known, mu, step, TAIL, 1.0 - known[0]), lower_losses(known, mu, step, TAIL)
     for epsilon in mu**2 / 2 + mu * np.array([-3.0, 0.0, 2.0, 5.0]):
         exact = gaussian.delta_of(float(epsilon), mu)
         assert delta_of(upper, step, epsilon) >= exact * (1 - 1e-9)

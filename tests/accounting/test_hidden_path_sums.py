@@ -24,7 +24,7 @@ LAW = np.array([0.0, 1.0])
 def summed(mu: float, count: int, delta: float, fineness: float = 0.05) -> tuple[float, float]:
     """Epsilon of `count` Gaussian losses, by window and by moments."""
     step = fineness * mu
-    losses = upper_losses(LAW, mu, step, 1e-6 * delta / count, told=True)
+    losses = upper_losses(LAW, mu, step, 1e-6 * delta / count, 1.0)
     moments = Moments(mu, 2 * mu * math.sqrt(count))
     logs = count * moments.of(losses, step)[None]
     size = int(moments.size(logs, delta, step)[0])
@@ -112,7 +112,7 @@ def test_what_is_beyond_or_left_out_counts_the_pessimistic_way() -> None:
 def test_tails_are_bounded_and_windows_hold_them() -> None:
     moments = Moments(1.0, 3.0)
     step = 0.01
-    losses = upper_losses(LAW, 2.0, step, 1e-30, told=True)
+    losses = upper_losses(LAW, 2.0, step, 1e-30, 1.0)
     logs = moments.of(losses, step)[None]
     at = step * np.arange(losses.first, losses.first + len(losses.masses))
     for end in (3.0, 6.0, 12.0):
@@ -129,4 +129,4 @@ def test_tails_are_bounded_and_windows_hold_them() -> None:
 
 def test_the_scale_of_a_gaussian_is_about_its_loss() -> None:
     for mu in (1e-3, 0.1, 0.5):
-        assert scale(LAW, mu, told=True) == pytest.approx(mu, rel=0.3)
+        assert scale(LAW, mu, 1.0) == pytest.approx(mu, rel=0.3)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import replace
@@ -8,6 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from p2pdp.accounting.hidden_path import complete_graph
+from p2pdp.accounting.hidden_path_gaps import gaps_of
 from p2pdp.audit.auditor import Audit, audit_run
 from p2pdp.audit.ground import NOT_AT_HAND
 from p2pdp.audit.hidden_path import HIDDEN_PATH
@@ -80,6 +83,28 @@ def test_more_noise_tells_less() -> None:
     assert before.epsilon_max is not None
     assert after.epsilon_max is not None
     assert after.epsilon_max < before.epsilon_max
+
+
+@pytest.mark.parametrize("tokens", [1, 2])
+def test_how_often_a_token_moved_between_visits_belongs_to_the_view(tokens: int) -> None:
+    """The claim is that of the gaps of the realised paths, with the moves in them."""
+    run = quiet(walk(5, 40, tokens=tokens))
+    views, audit = run.contents(), run.audit()
+    assert audit.epsilon is not None
+    for observer in range(5):
+        other = {user: ways(user, views[user], tokens).visits for user in range(5)}
+        moves = []
+        for item in range(tokens):
+            holder = {visit.step: user for user, visits in other.items() for visit in visits[item]}
+            path = [0, *(holder[step] for step in range(1, 41))]
+            moves.append([0, *itertools.accumulate(int(one != two) for one, two in itertools.pairwise(path))])
+        began = ways(observer, views[observer], tokens).began_at
+        starters = [0] if tokens == 1 else [began.get(item) for item in range(tokens)]
+        gaps = [gaps_of(other[observer], 40, starters, moves=moves, origin=0) if user == observer else []
+                for user in range(5)]  # fmt: skip
+        mu = 0.5 * (1 + 1e-12)
+        found = complete_graph(5, gaps, mu, mu, DELTA).upper[:, observer]
+        np.testing.assert_allclose(audit.epsilon[:, observer], found, rtol=5e-3)
 
 
 def test_it_takes_no_values() -> None:

@@ -22,8 +22,8 @@ def test_a_path_is_that_of_the_protocol_and_of_its_number() -> None:
 def test_what_observers_see_of_a_path() -> None:
     steps = np.array([0, 2, 1, 0, 0, 2])
     gaps = walks.gaps(steps, 3)
-    assert gaps[0] == [(Stretch(2, 2, 1),), (Stretch(1, 2, None),)]
-    assert gaps[1] == [(Stretch(2, 0, 2),), (Stretch(3, 0, None),)]
+    assert gaps[0] == [(Stretch(2, 2, 1, 1),), (Stretch(1, 2, None, 0),)]
+    assert gaps[1] == [(Stretch(2, 0, 2, 1),), (Stretch(3, 0, None, 1),)]
     gap, user = walks.seen_by(steps, 0)
     assert (gap.tolist(), user.tolist()) == ([1, 1, 3], [2, 1, 2])
 

@@ -46,7 +46,7 @@ def losses(n: int, walk: int, epsilon_0: float) -> dict[str, dict[str, float]]:
         "recipe": walks.spread(pair_losses(path, n, lambda m: epsilon_0 / math.sqrt(m), walks.DELTA)),
     }
     if n <= _ALL_WALKS_UP_TO or walk < _SOUND_WALKS:
-        ends = complete_graph(n, walks.gaps(path, n), mu, mu, walks.SOUND_DELTA)
+        ends = complete_graph(n, walks.gaps(path, n), mu, mu, walks.SOUND_DELTA, all_lower=True)
         found |= {"sound": walks.spread(ends.upper), "sound-lower": walks.spread(ends.lower)}
     return found
 
