@@ -35,7 +35,6 @@ def timing_of(run: RunPlan) -> Timing:
     return Timing(
         patience_s=patience_s,
         tick_s=min(1.0, patience_s / 10),
-        report_s=patience_s / 4,
         resend_s=min(2.0, patience_s / 5),
         resend_max_s=3 * patience_s,
         rejoin_s=min(5.0, patience_s / 2),

@@ -61,7 +61,7 @@ _FIELDS: Final[dict[str, tuple[Any, ...]]] = {
     messages.SKELETON: (int, int),
     **dict.fromkeys((messages.EXCHANGE, messages.SKIPPED), (int,)),
     messages.ACTIVATIONS: (int, int, list),
-    messages.SILENT: (int, int, int),
+    messages.SILENT: (int,),
 }
 
 

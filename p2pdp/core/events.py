@@ -7,6 +7,7 @@ so an event means the same thing to each of them.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -62,6 +63,16 @@ class Machine(Protocol):
 
 Hop = tuple[Peer, int, int, Peer, int]
 """From whom a token came, its item, at which step; to whom it went, which may be back to oneself, and at which step."""
+
+
+class Watcher(Protocol):
+    """What a machine may offer besides: peers that its host is to watch over.
+
+    The host asks those it has not heard of, and tells the machine who stays silent (`SILENT`, of its own).
+    """
+
+    @property
+    def watched(self) -> AbstractSet[Peer]: ...
 
 
 class Passer(Protocol):

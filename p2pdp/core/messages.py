@@ -1,7 +1,7 @@
 """The messages that every protocol shares: life cycle, exclusion, results.
 
 A message that must not get lost (a token, a total, the order to begin one) carries its item
-and step as its first two fields, so that guardians can follow it without knowing the protocol.
+and step as its first two fields, so that after an exclusion it can be settled who has it.
 """
 
 from __future__ import annotations
@@ -33,15 +33,13 @@ HEAD: Final = "head"  # user -> curator: fields count, head, signature of a clos
 SKELETON: Final = "skeleton"  # user -> curator: a piece of a skeleton, handed in by its owner
 OVER: Final = "over"  # curator -> bootstrap: all heads are in
 
-SILENT: Final = "silent"  # guardian -> bootstrap: fields peer, item, step
+SILENT: Final = "silent"  # bootstrap's host -> bootstrap, or curator -> bootstrap of who owes its head: field peer
 PROBE: Final = "probe"  # bootstrap -> the silent one
 ALIVE: Final = "alive"  # its answer
-SPARED: Final = "spared"  # bootstrap -> guardian: fields peer; it lives, keep waiting
+SPARED: Final = "spared"  # bootstrap -> curator: field peer; it lives, keep waiting; and back: its head is here
 OUT: Final = "out"  # bootstrap -> neighbours: fields peer, signature; refuse it from now on
 SEEN: Final = "seen"  # their answer: fields peer, receipts, claims (lists of [item, step])
-LOST: Final = "lost"  # bootstrap -> guardian: fields item, step; send it elsewhere
-KEPT: Final = "kept"  # bootstrap -> guardian: fields item, step; it went on, forget it
-WARD: Final = "ward"  # bootstrap -> holder: fields item, step; it takes the place of your guardian, who is out
+LOST: Final = "lost"  # bootstrap -> who passed it on last and lives: fields item, step; send it elsewhere
 
 _new: Final = tuple.__new__  # a named tuple takes its arguments through a function of Python
 
@@ -49,8 +47,7 @@ IN_CUSTODY: Final = frozenset({BEGIN, TOKEN, TOTAL, RELAY, REPORT, LOST})
 
 # A peer that has closed takes none of these, and nothing is missing then: the result is out.
 IDLE_TALK: Final = frozenset(
-    {GO, PROBE, ALIVE, SPARED, OUT, SEEN, LOST, KEPT, WARD, RESULT, SILENT, EXCHANGE, SKIPPED, SETTLED}
-    | {COVER, MARK, RESOLVED}
+    {GO, PROBE, ALIVE, SPARED, OUT, SEEN, LOST, RESULT, SILENT, EXCHANGE, SKIPPED, SETTLED} | {COVER, MARK, RESOLVED}
 )
 
 

@@ -29,10 +29,10 @@ class Ending:
         self._skeleton = skeleton
         self.handed_in = False
 
-    def close(self, now_s: float) -> None:
+    def close(self) -> None:
         close(self._journal, self._seat)
         self._peers.closed = True
-        self._peers.flush(now_s)
+        self._peers.flush()
 
     def hand_in(self, now_s: float) -> None:
         """Of a closed ledger, run again or not."""

@@ -44,10 +44,7 @@ def _heed_control(peers: Peers, link: Link, payload: Payload, now_s: float) -> N
     if payload.flags & payloads.RESEND:
         peers.send_again(link, now_s)
     if payload.flags & payloads.POKE:
-        peers.dues.take_news(peers.links, now_s)
-        link.settled.update(peers.guardian.settled_for(link.peer))
         peers.frame(link.peer, link.control(0))
-        link.settled.clear()
 
 
 def _compare(peers: Peers, link: Link, packed: object, now_s: float) -> None:
@@ -72,6 +69,5 @@ def _compare(peers: Peers, link: Link, packed: object, now_s: float) -> None:
         peers.fault(verdict.value, link.peer)
     elif not forgot:
         link.acknowledge_up_to(theirs.received)
-        peers.dues.progress(link.peer, now_s, soon=True)
         if answers and link.waiting:
             peers.send_again(link, now_s)

@@ -50,9 +50,8 @@ def effects_of(passage: Passage) -> Effects:
 class Timing:
     """The host's waits. None of them is on the path of a message that arrives."""
 
-    patience_s: float = 10.0  # silence after which a guardian asks to go round
+    patience_s: float = 10.0  # silence after which bootstrap takes somebody for gone, if it stays silent when probed
     tick_s: float = 1.0  # an acknowledgement that no message takes along goes out within this
-    report_s: float = 2.5  # and what has settled is reported within this, so that guardians need not ask
     resend_s: float = 2.0  # first wait before unacknowledged frames are sent again; doubles
     resend_max_s: float = 30.0
     rejoin_s: float = 5.0  # after a restart: how long to wait for peers to compare numbers

@@ -11,7 +11,6 @@ from typing import Final
 
 from p2pdp.core import messages
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer, is_user
-from p2pdp.core.messages import custody_of
 from p2pdp.core.step import Message
 from p2pdp.host.peers import Peers
 from p2pdp.host.seat import Seat
@@ -22,14 +21,12 @@ Check = Callable[[Message], str | None]  # names what is wrong with the form of 
 _FIELDS: Final[dict[str, tuple[type, ...]]] = {
     **dict.fromkeys((messages.READY, messages.GO, messages.RESULT, messages.DONE, messages.OVER), ()),
     **dict.fromkeys((messages.PROBE, messages.ALIVE), ()),
-    **dict.fromkeys((messages.BEGIN, messages.TOKEN, messages.TOTAL, messages.LOST, messages.KEPT), (int, int)),
-    messages.WARD: (int, int),
+    **dict.fromkeys((messages.BEGIN, messages.TOKEN, messages.TOTAL, messages.LOST), (int, int)),
     messages.HEAD: (int, bytes),
     messages.SKELETON: (int, int),
     **dict.fromkeys((messages.RELAY, messages.REPORT), (int, int)),
     messages.RESOLVED: (list, list),
-    messages.SILENT: (int, int, int),
-    messages.SPARED: (int,),
+    **dict.fromkeys((messages.SILENT, messages.SPARED), (int,)),
     messages.OUT: (int, bytes),
     messages.SEEN: (int, list, list),
 }
@@ -61,29 +58,16 @@ def _is_pair(entry: object) -> bool:
     return isinstance(entry, list) and [type(part) for part in entry] == [int, int]
 
 
-def heed(peers: Peers, seat: Seat, sender: Peer, message: Message, now_s: float) -> None:
-    """What the links and the guardian have to know of a message before the machine gets it."""
-    custody = custody_of(message)
-    if custody is not None and sender != seat.me:
-        peers.guardian.received(custody, sender)  # its acknowledgement is due, so there will be a tick
-    elif sender == BOOTSTRAP:
-        if message.type == messages.OUT:
-            _out(peers, seat, message.fields[0])
-        elif message.type == messages.KEPT:
-            item, step = message.fields
-            peers.guardian.dismiss(item, step)
-        elif message.type == messages.WARD:
-            item, step = message.fields
-            peers.adopted(item, step, now_s)
-        elif message.type == messages.SPARED:
-            peers.guardian.spare(message.fields[0], now_s)
+def heed(peers: Peers, seat: Seat, sender: Peer, message: Message) -> None:
+    """What the links have to know of a message before the machine gets it: who is out."""
+    if sender == BOOTSTRAP and message.type == messages.OUT:
+        _out(peers, seat, message.fields[0])
 
 
 def heed_after_close(peers: Peers, seat: Seat, sender: Peer, message: Message, now_s: float) -> None:
     """Nothing is recorded any more, but the head that bootstrap misses goes out once more, or never again."""
-    if sender == BOOTSTRAP and message.type == messages.OUT:
-        heed(peers, seat, sender, message, now_s)
-    elif sender == BOOTSTRAP and message.type == messages.PROBE:
+    heed(peers, seat, sender, message)
+    if sender == BOOTSTRAP and message.type == messages.PROBE:
         peers.send_again(peers.link(CURATOR), now_s)
 
 

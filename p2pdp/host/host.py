@@ -13,14 +13,14 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from typing import cast
 
 from p2pdp.core import messages
 from p2pdp.core.draws import Expected, Sampler
-from p2pdp.core.events import Event, Machine, Received, Started, Woken, tell
+from p2pdp.core.events import Event, Machine, Received, Started, Watcher, Woken, tell
 from p2pdp.core.ids import CURATOR, Peer
 from p2pdp.core.step import Fault, Message, Send, Step
 from p2pdp.host.closing import Ending
-from p2pdp.host.custody import Guardian
 from p2pdp.host.draws import NOTHING_EXPECTED, RecordedDraws
 from p2pdp.host.effects import Effects, Entropy, Passage, Timing, effects_of
 from p2pdp.host.forms import Check, heed, heed_after_close, read_message
@@ -33,6 +33,7 @@ from p2pdp.host.peers import Peers
 from p2pdp.host.restart import prepare, run_again
 from p2pdp.host.seat import Seat
 from p2pdp.host.tap import Tap
+from p2pdp.host.watch import Watch
 from p2pdp.ledger.journal import VIEW, Journal
 from p2pdp.ledger.records import CLOSED, OPENED, OWN, RECEIVED, SALT_BYTES, STARTED, WOKEN
 from p2pdp.wire.codec import pack_message
@@ -65,9 +66,10 @@ class Host:
         self._journal = journal
         self._entropy = entropy
         self._timing, self._check = timing or Timing(), check
-        self._guardian = Guardian()
-        self._peers = Peers(seat, entropy, self._timing, self._guardian)
+        self._peers = Peers(seat, entropy, self._timing)
         self._peers.tap = tap
+        watcher = cast("Watcher", machine) if hasattr(machine, "watched") else None
+        self._watch = None if watcher is None else Watch(watcher, self._peers.link, self._timing.patience_s)
         meetings = Meetings(seat, self._peers.channel)
         self._draws = RecordedDraws(journal, sampler, entropy, meetings.toss, self._want_idle, expected)
         self._notes = Notes(journal, entropy)
@@ -137,8 +139,8 @@ class Host:
                 self._peers.ask_again()
         else:
             self._peers.tick(now_s)
-            if not self._journal.closed:
-                self._watch(now_s)
+            if self._watch is not None and not self._journal.closed:
+                self._watch_over(self._watch, now_s)
             wake_at_s = self._machine_wake()
             if wake_at_s is not None and now_s >= wake_at_s:
                 self._event(WOKEN, (now_s,), Woken(), now_s)
@@ -219,14 +221,14 @@ class Host:
             self._machine_wake_at_s = None
         self._journal.append(kind, body, value, salt)
         if isinstance(event, Received):
-            heed(self._peers, self._seat, event.sender, event.message, now_s)
+            heed(self._peers, self._seat, event.sender, event.message)
         self._carry(tell(self._machine, event, now_s, self._draws), now_s)
 
     def _carry(self, step: Step, now_s: float) -> None:
         """Acts on all that the machine wants, and on what it wants when it gets its messages to itself."""
         self._to_myself(self._carry_out(step, now_s), now_s)
         if self._machine.finished and not self._journal.closed and not self._journal.replaying:
-            self._ending.close(now_s)
+            self._ending.close()
 
     def _to_myself(self, sends: list[Send], now_s: float) -> None:
         me, told = self._seat.me, deque[Received]()
@@ -235,7 +237,7 @@ class Host:
                 self._outbox.to_itself(message, now_s)
                 told.append(Received(me, message))
             event = told.popleft()
-            heed(self._peers, self._seat, me, event.message, now_s)
+            heed(self._peers, self._seat, me, event.message)
             sends = self._carry_out(tell(self._machine, event, now_s, self._draws), now_s)
 
     def _carry_out(self, step: Step, now_s: float) -> list[Send]:
@@ -243,11 +245,13 @@ class Host:
             self._machine_wake_at_s = step.wake_at_s
         return self._outbox.carry_out(step, now_s)
 
-    def _watch(self, now_s: float) -> None:
-        """Pokes peers that hold what we guard; complains of those that stay silent."""
-        silent, quiet = self._guardian.look(self._peers.link, self._timing.patience_s, now_s)
-        for watch in silent:
-            complaint = Message(messages.SILENT, (watch.peer, watch.item, watch.step))
+    def _watch_over(self, watch: Watch, now_s: float) -> None:
+        """Pokes peers that were not heard for a while, and tells the machine of those that stay silent."""
+        if watch.was_away(now_s):
+            self._machine_sleeps_until_s = now_s + self._timing.patience_s
+        silent, quiet = watch.look(now_s)
+        for peer in silent:
+            complaint = Message(messages.SILENT, (peer,))
             self._event(OWN, (now_s, pack_message(complaint)), Received(self._seat.me, complaint), now_s)
         for peer in quiet:
             self._peers.poke(peer)
@@ -261,6 +265,8 @@ class Host:
             self._event(STARTED, (now_s,), Started(), now_s)
         self._peers.closed = self._journal.closed
         self._peers.resume(now_s)
+        if self._watch is not None:
+            self._watch.begin_anew()
         self._machine_sleeps_until_s = now_s + self._timing.patience_s
 
     def _effects(self, now_s: float) -> Effects:
@@ -286,6 +292,9 @@ class Host:
             return None if self._rejoin_by_s is None else min(retry_s, self._rejoin_by_s)
         if self._journal.closed and not self._ending.handed_in:
             return now_s  # the skeleton is read when what was written here is stored
-        at_s = peers.wake_at_s(now_s)
+        at_s = peers.wake_at_s
+        watch_at_s = None if self._watch is None or self._journal.closed else self._watch.wake_at_s(now_s)
+        if watch_at_s is not None:
+            at_s = watch_at_s if at_s is None else min(at_s, watch_at_s)
         machine_at_s = None if self._machine_wake_at_s is None else self._machine_wake()
         return machine_at_s if at_s is None or (machine_at_s is not None and machine_at_s < at_s) else at_s

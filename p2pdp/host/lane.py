@@ -25,16 +25,14 @@ from p2pdp.core.events import Hop, Machine, Passer, Received
 from p2pdp.core.ids import Peer
 from p2pdp.core.messages import TOKEN
 from p2pdp.core.step import Custody, Message, Send, Step
-from p2pdp.crypto.channel import padding_bytes
-from p2pdp.host.custody import HOPS_MAX
 from p2pdp.host.effects import Entropy, Passage
 from p2pdp.host.link import GATHERED_MAX, Link, Waiting
-from p2pdp.host.payloads import DATA, DATA_HEAD, DATA_HEAD_BYTES, SETTLED, reports
+from p2pdp.host.payloads import DATA, DATA_HEAD, DATA_HEAD_BYTES
 from p2pdp.host.peers import Peers
 from p2pdp.ledger.journal import Journal
 from p2pdp.ledger.messages import packed_type
 from p2pdp.ledger.records import ENTRY_RECORDS_MAX, OWN, RECEIVED, SALT_BYTES, SENT
-from p2pdp.wire.codec import TAG_INT, TAGGED_INT, CodecError, pack_public
+from p2pdp.wire.codec import TAG_INT, TAGGED_INT, pack_public
 from p2pdp.wire.frames import BOXED_HEADER, BOXED_START
 from p2pdp.wire.padding import FRAME_SIZES
 
@@ -45,23 +43,19 @@ _TOKEN: Final = packed_type(TOKEN) + b"\x92"  # how a token's message begins tha
 _FIELDS_AT: Final = len(_TOKEN) - 1
 _TOKEN_BYTES_MAX: Final = len(_TOKEN) + 2 * 9  # for two numbers of 64 bits
 _PART_BYTES: Final[int] = SALT_BYTES + TAGGED_INT.size
-_DATA_SETTLED: Final = DATA | SETTLED
-_WAITING_MAX: Final = 4 * HOPS_MAX  # hops that have gathered
+_ENOUGH: Final = 64  # hops that have gathered, after which a quiet moment is good for telling them
+_WAITING_MAX: Final = 4 * _ENOUGH
 _STAYS_MAX: Final = ENTRY_RECORDS_MAX - 4  # records that are there already when another step here begins
-_NONE: Final[list[tuple[int, int]]] = []
 _read_outer = BOXED_HEADER.unpack_from
 _head, _read_head = DATA_HEAD.pack, DATA_HEAD.unpack_from
 _pack_int, _read_int = TAGGED_INT.pack, TAGGED_INT.unpack_from
 
-Reports = list[tuple[int, int]]
-# Of a message that came: when, by which link, up to what and about what its sender told us more, itself with its value
-# part, item and step.
-_Came = tuple[float, Link, int, Reports, bytes, bytes, int, int]
-_PART: Final = 5
-_ITEM: Final = 6
-# And of the one that went: at which step, by which link, its number, itself with its value part, and whether nothing
-# more is to be told to its receiver.
-_Hop = tuple[_Came, int, Link, int, bytes, bytes, bool]
+# Of a message that came: when, by which link, how much of ours its sender has, itself with its value part, item, step.
+_Came = tuple[float, Link, int, bytes, bytes, int, int]
+_PART: Final = 4
+_ITEM: Final = 5
+# And of the one that went: at which step, by which link, its number, itself with its value part.
+_Hop = tuple[_Came, int, Link, int, bytes, bytes]
 
 
 class Lane:
@@ -111,19 +105,15 @@ class Lane:
             return None
         try:
             flags, number, acknowledged, length = _read_head(content)
-            at, settled = DATA_HEAD_BYTES, _NONE
-            if flags == _DATA_SETTLED:
-                at, settled = reports(content)
-            elif flags != DATA:
-                return self._leave(link, content)
-            packed, part = content[at : at + length], content[at + length :]
+            end = DATA_HEAD_BYTES + length
+            packed, part = content[DATA_HEAD_BYTES:end], content[end:]
             if (
-                number != link.received + 1 or acknowledged > link.sent or len(part) != _PART_BYTES
+                flags != DATA or number != link.received + 1 or acknowledged > link.sent or len(part) != _PART_BYTES
                 or length > _TOKEN_BYTES_MAX or not packed.startswith(_TOKEN)
             ):  # fmt: skip
                 return self._leave(link, content)
             item, step = _unpack(packed[_FIELDS_AT:])
-        except (CodecError, ValueError, struct.error):
+        except (ValueError, struct.error):
             return self._leave(link, content)
         tag, value = _read_int(part, SALT_BYTES)
         if tag != TAG_INT or not type(item) is type(step) is int:
@@ -140,7 +130,7 @@ class Lane:
         peers.proved = sender
         peers.fresh = True
         to, value = moved
-        came = now_s, link, acknowledged, settled, packed, part, item, step
+        came = now_s, link, acknowledged, packed, part, item, step
         return self._keep(value, came) if to == self._me else self._pass_on(to, value, step + 1, came)
 
     def _leave(self, link: Link, content: bytes) -> Passage | None:
@@ -188,17 +178,13 @@ class Lane:
             parts[len(bodies) - 1] = passed
             ((_, entry),) = journal.take_writes()
         number = onward.sent = onward.sent + 1
-        if onward.settled:
-            room_bytes = padding_bytes(DATA_HEAD_BYTES + len(after) + len(passed))
-            payload = onward.data_with_reports(Waiting(number, after, passed), room_bytes)
-        else:
-            payload = _head(DATA, number, onward.received, len(after)) + after + passed
+        payload = _head(DATA, number, onward.received, len(after)) + after + passed
         frame = peers.frame_header + channel.seal(payload, nonce)
         hops = self._hops
-        hops.append((came, at, onward, number, after, passed, not onward.settled))
+        hops.append((came, at, onward, number, after, passed))
         if self._up_to_date or len(hops) >= _WAITING_MAX:
             self.tell()
-        elif len(hops) == HOPS_MAX:
+        elif len(hops) == _ENOUGH:
             self._on_much()
         return entry, to, frame, self._wake_at_s
 
@@ -211,15 +197,14 @@ class Lane:
         return None
 
     def _take_in(self, came: _Came, to: Peer, at: int) -> None:
-        """As `Peers.read`, `Peers.took` and `forms.heed`, for who counted it already."""
+        """As `Peers.read` and `Peers.took`, for a message that is counted already."""
         self.catch_up()
-        now_s, link, acknowledged, settled, packed, part, item, step = came
+        now_s, link, acknowledged, packed, part, item, step = came
         link.last_heard_s = now_s
-        if acknowledged > link.acknowledged or settled:
-            self._peers.learn(link, acknowledged, settled, now_s)
+        if acknowledged > link.acknowledged:
+            self._peers.learn(link, acknowledged, now_s)
         link.remember(packed, part)
-        self._peers.owe(link, now_s)
-        self._peers.guardian.received(Custody(item, step), link.peer)
+        self._peers.dues.owe(link.peer, now_s)
         self._machine.hopped([(link.peer, item, step, to, at)])
 
     def left(self) -> Link | Step | Received | None:
@@ -236,47 +221,40 @@ class Lane:
         self.tell()
         self._up_to_date = True
 
-    def tell(self) -> None:  # noqa: C901  (in one piece, as above)
+    def tell(self) -> None:
         """As if each hop had been told at once. Once there is something due, a later hop makes nothing due before."""
         peers, hops = self._peers, self._hops
         if not hops:
             return
-        dues, guardian, resend_s = peers.dues, peers.guardian, peers.resend_s
+        dues, resend_s = peers.dues, peers.resend_s
         since_s = dues.since_s
         told: list[Hop] = []
-        for came, at, onward, number, after, passed, told_all in hops:
-            now_s, link, acknowledged, settled, packed, part, item, step = came
+        for came, at, onward, number, after, passed in hops:
+            now_s, link, acknowledged, packed, part, item, step = came
             sender, to = link.peer, onward.peer
             link.last_heard_s = now_s
-            if settled or (acknowledged > link.acknowledged and dues.report_at_s is None):
-                peers.learn(link, acknowledged, settled, now_s)
-            elif acknowledged > link.acknowledged:
+            if acknowledged > link.acknowledged:
                 link.acknowledge_up_to(acknowledged)
                 if link.waiting:
                     link.resend_at_s = now_s + resend_s
-                dues.progressed.add(sender)
             recent = link.recent
             recent.append((packed, part))
             if len(recent) >= GATHERED_MAX:
                 link.forget()
-            if not since_s or dues.report_at_s is None:
-                peers.owe(link, now_s)
+            if dues.tick_at_s is None:
+                dues.owe(sender, now_s)
             elif sender not in since_s:
                 since_s[sender] = now_s
             onward.waiting.append(_new(Waiting, (number, after, passed)))
             if onward.resend_at_s is None:
                 onward.resend_at_s = now_s + resend_s
-            if told_all:
-                since_s.pop(to, None)
+            since_s.pop(to, None)
             told.append((sender, item, step, to, at))
-            guardian.hops.append(((item, step), sender, (item, at), to, number, now_s))
         self._machine.hopped(told)
         peers.waiting.update([to for _, _, _, to, _ in told])
         peers.messages_sent += len(hops)
         if peers.check_at_s is None:
             peers.check_at_s = hops[0][0][0] + resend_s / 2
-        self._wake_at_s = peers.wake_at_s(hops[-1][0][0])
+        self._wake_at_s = peers.wake_at_s
         self._up_to_date = False
         hops.clear()
-        if len(guardian.hops) >= HOPS_MAX:
-            guardian.catch_up()

@@ -29,7 +29,7 @@ from struct import Struct
 from typing import Any, Final, NamedTuple
 
 from p2pdp.core.ids import Peer
-from p2pdp.host.payloads import CONTROL, DATA, DATA_HEAD, HEAD, REPORT, SETTLED
+from p2pdp.host.payloads import CONTROL, DATA, DATA_HEAD, HEAD
 from p2pdp.wire.codec import CodecError, pack
 
 _REMEMBERED: Final = 32  # messages that are compared with one that comes again
@@ -37,7 +37,6 @@ GATHERED_MAX: Final = 2 * _REMEMBERED
 _LONG_BYTES: Final = 256  # a value above this is remembered until the next message only
 _length: Final = Struct(">I").pack
 _DIGEST_BYTES: Final = 16
-_REPORTS_MAX: Final = 255
 _new: Final = tuple.__new__  # named tuples take their arguments through a function of Python, and this is a hot place
 _START: Final = bytes(_DIGEST_BYTES)
 
@@ -110,7 +109,7 @@ class Link:
 
     __slots__ = (
         "_acknowledged_digest", "_recent_after", "acknowledged", "asked", "gap_after", "last_heard_s", "passed_over",
-        "peer", "received", "recent", "refused", "resend_at_s", "resend_wait_s", "sent", "settled", "waiting",
+        "peer", "received", "recent", "refused", "resend_at_s", "resend_wait_s", "sent", "waiting",
     )  # fmt: skip
 
     def __init__(self, peer: Peer) -> None:
@@ -122,7 +121,6 @@ class Link:
         self.acknowledged = 0  # by the peer, of ours
         self._acknowledged_digest = _START
         self.waiting: deque[Waiting] = deque()
-        self.settled: dict[int, int] = {}  # item -> step, to be told to this peer
         self.last_heard_s = 0.0
         self.resend_at_s: float | None = None
         self.resend_wait_s = 0.0
@@ -189,18 +187,8 @@ class Link:
         head = DATA_HEAD.pack(DATA, item.number, self.received, len(item.message))
         return head + item.message + item.value
 
-    def data_with_reports(self, item: Waiting, room_bytes: int) -> bytes:
-        """The message with as many of the settled reports as there is room for, which are then told."""
-        told = sorted(self.settled)[: min(_REPORTS_MAX, max(0, room_bytes - 1) // REPORT.size)]
-        if not told:
-            return self.data(item)
-        reports = b"".join([REPORT.pack(entry, self.settled.pop(entry)) for entry in told])
-        head = DATA_HEAD.pack(DATA | SETTLED, item.number, self.received, len(item.message))
-        return head + bytes((len(told),)) + reports + item.message + item.value
-
     def control(self, flags: int, hello: Hello | None = None) -> bytes:
-        settled = [list(pair) for pair in sorted(self.settled.items())]
-        body: bytes = pack([settled, hello.packed() if hello else []])
+        body: bytes = pack(hello.packed() if hello else [])
         return HEAD.pack(CONTROL | flags, 0, self.received) + body
 
     def ask(self, question: bytes) -> None:

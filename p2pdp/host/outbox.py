@@ -23,7 +23,6 @@ class Outbox:
         self._peers = peers
         self._notes = notes
         self._entropy = entropy
-        self._replayed: dict[Peer, int] = {}
         self._outputs: list[Output] = []
 
     def carry_out(self, step: Step, now_s: float) -> list[Send]:
@@ -49,17 +48,14 @@ class Outbox:
         return outputs
 
     def _send(self, send: Send, now_s: float) -> None:
-        to, message, custody = send
+        to, message, _ = send
         packed, value = pack_message(message), pack_value(message.value)
         again = self._journal.replaying
         part = self._journal.append(SENT, (to, packed), value, self._salt_for(value))
         if again:  # its link counted it when the ledger was read
-            number = self._replayed[to] = self._replayed.get(to, 0) + 1
-        else:
-            number = self._peers.send(to, packed, part, now_s)
-            self._peers.messages_sent += 1
-        if custody is not None:
-            self._peers.guardian.passed(custody, to, number, now_s)
+            return
+        self._peers.send(to, packed, part, now_s)
+        self._peers.messages_sent += 1
 
     def _salt_for(self, value: bytes) -> bytes:
         return self._entropy.salt() if value and not self._journal.replaying else b""

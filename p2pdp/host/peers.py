@@ -8,20 +8,18 @@ of the ledger.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Final
 
-from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer
+from p2pdp.core.ids import CURATOR, Peer
 from p2pdp.core.step import Fault
-from p2pdp.crypto.channel import Channel, ChannelError, padding_bytes
+from p2pdp.crypto.channel import Channel, ChannelError
 from p2pdp.crypto.roster import RosterError
 from p2pdp.host import payloads
 from p2pdp.host.control import heed_unusual
-from p2pdp.host.custody import Guardian
 from p2pdp.host.dues import Dues
 from p2pdp.host.effects import Entropy, Timing
 from p2pdp.host.link import Link, question_in
-from p2pdp.host.payloads import DATA_HEAD_BYTES, Arrival, Payload, parse_payload
+from p2pdp.host.payloads import Arrival, Payload, parse_payload
 from p2pdp.host.seat import Seat
 from p2pdp.host.tap import Tap
 from p2pdp.wire.codec import CodecError
@@ -34,12 +32,11 @@ QUESTION_BYTES: Final = 8  # as few as never come twice: a hello fits into the s
 
 
 class Peers:
-    def __init__(self, seat: Seat, entropy: Entropy, timing: Timing, guardian: Guardian) -> None:
+    def __init__(self, seat: Seat, entropy: Entropy, timing: Timing) -> None:
         self._seat = seat
         self._entropy = entropy
         self._timing = timing
         self.resend_s = timing.resend_s
-        self.guardian = guardian
         self.tap: Tap | None = None  # sees what each authentic frame says
         self.frame_header = encode_frame(BOXED, seat.me, b"")
         self.channels: dict[Peer, Channel] = {}
@@ -55,7 +52,7 @@ class Peers:
         self.closed = False  # the ledger is: messages are looked at, in any order, and none is counted any more
         self.silent = False  # while rejoining: compare numbers, send and take nothing
         self.expected_hellos: set[Peer] = set()
-        self.dues = Dues(seat.me, guardian, timing.tick_s, timing.report_s)
+        self.dues = Dues(timing.tick_s)
         self.waiting: set[Peer] = set()
         self.check_at_s: float | None = None
 
@@ -77,21 +74,15 @@ class Peers:
         else:
             self.frames.append((peer, self.frame_header + body))
 
-    def send(self, peer: Peer, message: bytes, value: bytes, now_s: float) -> int:
+    def send(self, peer: Peer, message: bytes, value: bytes, now_s: float) -> None:
         link = self.links.get(peer) or self.link(peer)
         item = link.push(message, value)
         if link.refused:
-            return link.sent
+            return
         self._awaits(link, now_s)
         if not self.silent:
-            if not link.settled:
-                payload = link.data(item)
-            else:
-                payload = link.data_with_reports(item, padding_bytes(len(message) + len(value) + DATA_HEAD_BYTES))
-            if not link.settled:
-                self.dues.since_s.pop(peer, None)  # the acknowledgement goes along
-            self.frame(peer, payload)
-        return link.sent
+            self.dues.since_s.pop(peer, None)  # the acknowledgement goes along
+            self.frame(peer, link.data(item))
 
     def _awaits(self, link: Link, now_s: float) -> None:
         """A message is on its way, to be sent again if nobody acknowledges it."""
@@ -114,10 +105,8 @@ class Peers:
     def resume(self, now_s: float) -> None:
         """Numbers are compared and the machine is where it was: go on, from what peers have acknowledged."""
         self.silent = False
-        self.guardian.begin_anew(now_s)
         for peer in self._seat.peers():
             link = self.link(peer)
-            self.dues.progress(peer, now_s, soon=True)
             self.send_again(link, now_s)
             if link.passed_over and not link.refused:  # the peer would send it again only after a wait
                 self.frame(peer, link.control(payloads.RESEND))
@@ -150,16 +139,11 @@ class Peers:
         if not self.link(peer).refused:
             self.frame(peer, self.link(peer).control(payloads.POKE))
 
-    def wake_at_s(self, now_s: float) -> float | None:
+    @property
+    def wake_at_s(self) -> float | None:
         """When `tick` has something to do."""
         tick_at_s, check_at_s = self.dues.tick_at_s, self.check_at_s
-        if check_at_s is None and self.guardian.watches:
-            check_at_s = self.check_at_s = now_s + self.resend_s / 2
         return tick_at_s if check_at_s is None or (tick_at_s is not None and tick_at_s < check_at_s) else check_at_s
-
-    def adopted(self, item: int, step: int, now_s: float) -> None:
-        self.guardian.adopted(item, step, BOOTSTRAP)
-        self.dues.settles(now_s + self._timing.tick_s)
 
     def refuse(self, peer: Peer) -> None:
         """The peer is out: nothing is taken from it or sent to it any more."""
@@ -170,9 +154,8 @@ class Peers:
         self.waiting.discard(peer)
         self.dues.since_s.pop(peer, None)
 
-    def flush(self, now_s: float) -> None:
-        """Sends all acknowledgements and reports."""
-        self.dues.take_news(self.links, now_s)
+    def flush(self) -> None:
+        """Sends all acknowledgements."""
         self._send_dues(self.dues.all())
 
     def _send_dues(self, peers: list[Peer]) -> None:
@@ -180,11 +163,10 @@ class Peers:
             link = self.links[peer]
             if not link.refused:
                 self.frame(peer, link.control(0))
-                link.settled.clear()
 
     def tick(self, now_s: float) -> None:
         if self.dues.tick_at_s is not None and now_s >= self.dues.tick_at_s:
-            self._send_dues(self.dues.ripe(self.links, now_s))
+            self._send_dues(self.dues.ripe(now_s))
         if self.check_at_s is not None and now_s >= self.check_at_s:
             self.check_at_s = None
             for peer in sorted(self.waiting):
@@ -193,7 +175,7 @@ class Peers:
                     self.waiting.discard(peer)
                 elif link.resend_at_s is not None and now_s >= link.resend_at_s:
                     self.send_again(link, now_s)
-            if self.waiting or self.guardian.watches:
+            if self.waiting:
                 self.check_at_s = now_s + self.resend_s / 2
 
     # Receiving
@@ -253,38 +235,30 @@ class Peers:
         self.faults.append(Fault(kind, peer))
 
     def _payload(self, link: Link, payload: Payload, now_s: float) -> Arrival | None:
-        _, number, acknowledged, message, value, settled, _ = payload
+        _, number, acknowledged, message, value, _ = payload
         if acknowledged > link.sent:
             self.roll_back(link.peer, question_in(payload.hello))
             return None
-        if acknowledged > link.acknowledged or settled:
-            self.fresh = acknowledged > link.acknowledged
-            self.learn(link, acknowledged, settled, now_s)
+        if acknowledged > link.acknowledged:
+            self.fresh = True
+            self.learn(link, acknowledged, now_s)
         if number == link.received + 1 and not self.silent:
             self.fresh = True
             return _new(Arrival, (link.peer, message, value))
         return heed_unusual(self, link, payload, now_s)
 
-    def learn(self, link: Link, acknowledged: int, settled: Iterable[tuple[int, int]], now_s: float) -> None:
-        """What came along with a message: how much the peer has of ours, and what has settled."""
-        if acknowledged > link.acknowledged:
-            link.acknowledge_up_to(acknowledged)
-            if link.waiting:
-                link.resend_at_s = now_s + self.resend_s
-            self.dues.progress(link.peer, now_s)
-        for item, step in settled:
-            self.guardian.settled(link.peer, item, step)
+    def learn(self, link: Link, acknowledged: int, now_s: float) -> None:
+        """The peer has more of ours than we knew."""
+        link.acknowledge_up_to(acknowledged)
+        if link.waiting:
+            link.resend_at_s = now_s + self.resend_s
 
     def took(self, arrival: Arrival, now_s: float) -> None:
         """The message is recorded: count it and owe its acknowledgement."""
         peer, message, value = arrival
         link = self.links[peer]
         link.took(message, value)
-        self.owe(link, now_s)
-
-    def owe(self, link: Link, now_s: float) -> None:
-        if link.peer not in self.dues.since_s or self.dues.report_at_s is None:
-            self.dues.owe(link.peer, now_s)
+        self.dues.owe(peer, now_s)
 
     def roll_back(self, peer: Peer, asked: bytes = b"") -> None:
         """The peer proves that we sent or acknowledged more than we remember: tell it what we do, and stop."""

@@ -39,9 +39,9 @@ import msgpack
 from p2pdp.core.errors import VerificationFailed
 from p2pdp.wire import codec
 
-FORMAT_VERSION: Final = 2
-LEDGER_MAGIC: Final = b"p2pdp ledger 02\n"
-SKELETON_MAGIC: Final = b"p2pdp skelet 02\n"
+FORMAT_VERSION: Final = 3
+LEDGER_MAGIC: Final = b"p2pdp ledger 03\n"
+SKELETON_MAGIC: Final = b"p2pdp skelet 03\n"
 SALT_BYTES: Final = 16
 HASH_BYTES: Final = 32
 RECORD_BYTES_MAX: Final = 64 * 1024 * 1024

@@ -15,7 +15,7 @@ for somebody who is behind by more than this round, the decider goes on without 
 end, which cannot pass their next meeting without the decider's state, has used the edge or will come to it later;
 when it hears of it, it takes its own flow back out of its state, grown by what acceleration has made of it since
 (`_undo`), and what it has sent since stays as it was. `SETTLED` says that no such word will follow. A decider that
-is silent is waited for until it is out; bootstrap is asked after `patience_s`. What a decider that is out left
+is silent is waited for until it is out, which bootstrap sees to. What a decider that is out left
 undecided stays as it is: that is bias, and a replay shows it.
 
 Departures from the paper: late and gone users, of whom it has none; a message carries its sender's degree, so
@@ -26,17 +26,16 @@ up to that noise.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from p2pdp.core import messages
 from p2pdp.core.draws import Draws
-from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer
+from p2pdp.core.ids import CURATOR, Peer
 from p2pdp.core.step import NOTHING, Fault, Message, Release, Send, Step
 from p2pdp.core.values import snapped
-from p2pdp.protocols.gossiping_plan import NO_ITEM, GossipPlan
+from p2pdp.protocols.gossiping_plan import GossipPlan
 from p2pdp.tasks.inputs import Inputs
 
 
@@ -72,8 +71,6 @@ class Gossip:
         self._before: Any = None
         self._sent: Any = None
         self._held_up_since_s: float | None = None  # since when only the lateness of those we decide about holds us up
-        self._waiting: dict[Peer, tuple[float, int]] = {}  # since when for whom, and what we had heard of it then
-        self._check_at_s = 0.0
         self._releases: list[Release] = []
         self._ended = False
 
@@ -87,7 +84,6 @@ class Gossip:
     def start(self, now_s: float, draws: Draws) -> Step:
         if self._round:
             return NOTHING
-        self._check_at_s = now_s + self._plan.patience_s / 2
         sends = self._open_round(draws)
         step = self._advance(now_s, draws)
         return self._released(Step((*sends, *step.sends), step.wake_at_s))
@@ -221,10 +217,8 @@ class Gossip:
                 return Step((*sends, *self._end()))
             sends += self._close_round()
             sends += self._open_round(draws)
-        if now_s >= self._check_at_s:
-            sends += self._complain(now_s)
-        late_s = math.inf if self._held_up_since_s is None else self._held_up_since_s + self._plan.patience_s
-        return Step(tuple(sends), min(self._check_at_s, late_s))
+        late_s = None if self._held_up_since_s is None else self._held_up_since_s + self._plan.patience_s
+        return Step(tuple(sends), late_s)
 
     def _may_go_on(self, now_s: float) -> bool:
         if not self._lacking:
@@ -253,8 +247,6 @@ class Gossip:
                 continue
             if came is None:
                 sends.append(Send(neighbour.peer, Message(messages.SKIPPED, (number,))))
-                if not self._is_behind(neighbour):  # it was waited for, and may be gone
-                    sends.append(self._complaint(neighbour.peer))
                 continue
             if number in neighbour.skipped:
                 neighbour.skipped.discard(number)
@@ -275,25 +267,3 @@ class Gossip:
             Send(self._user, Message(messages.FINAL, (plan.rounds,), self._state)),
             Send(CURATOR, Message(messages.FINISHED, (), value)),
         )
-
-    def _complain(self, now_s: float) -> list[Send]:
-        """Tells bootstrap of whom we have waited for in vain, those included without whom we went on."""
-        patience_s = self._plan.patience_s
-        self._check_at_s = now_s + patience_s / 2
-        missing = self._lacking | {one.peer for one in self._met if not one.out and self._is_behind(one)}
-        waiting: dict[Peer, tuple[float, int]] = {}
-        sends = []
-        for peer in sorted(missing):
-            heard = self._neighbours[peer].heard
-            since_s, then = self._waiting.get(peer, (now_s, heard))
-            if then != heard:
-                since_s = now_s
-            elif now_s >= since_s + patience_s:
-                since_s = now_s
-                sends.append(self._complaint(peer))
-            waiting[peer] = (since_s, heard)
-        self._waiting = waiting
-        return sends
-
-    def _complaint(self, peer: Peer) -> Send:
-        return Send(BOOTSTRAP, Message(messages.SILENT, (peer, NO_ITEM, self._round)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any
 
 from p2pdp.core import messages
 from p2pdp.core.draws import Expected, Mechanism, Shape
@@ -13,8 +13,6 @@ from p2pdp.core.ids import Peer
 from p2pdp.core.step import Message
 from p2pdp.protocols.contract import Start
 from p2pdp.topology.weights import edge_weight
-
-NO_ITEM: Final = -1  # bootstrap hears of a silent peer that holds nothing of ours
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ all activations of the run. A user takes its own in their order: it sends its st
 waits for the neighbour's of the same number. The activation of the lowest number that is left anywhere waits for
 nobody, so there is no circle of waiting, and no vote.
 
-An activation with somebody who is out is void. Whoever waits longer than `patience_s` asks bootstrap.
+An activation with somebody who is out is void.
 `message_noise` is added to what is sent only, as in `gossiping.py`.
 """
 
@@ -26,7 +26,7 @@ from p2pdp.core.draws import Draws
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer
 from p2pdp.core.step import NOTHING, Fault, Message, Release, Send, Step
 from p2pdp.core.values import snapped
-from p2pdp.protocols.gossiping_plan import NO_ITEM, AveragingPlan, check_finished, is_state
+from p2pdp.protocols.gossiping_plan import AveragingPlan, check_finished, is_state
 from p2pdp.tasks.inputs import Inputs
 
 PART_MAX: Final = 2000  # activations in one message
@@ -61,7 +61,6 @@ class Pairing:
         self._known: dict[int, Peer] = {}
         self._came: dict[int, tuple[Peer, Any]] = {}
         self._sent = 0  # the number of the last activation for which our state was sent
-        self._since_s = 0.0
         self._out: set[Peer] = set()
         self._ended = False
 
@@ -81,7 +80,7 @@ class Pairing:
         if plan.noise.name != "none":
             self._state = self._state + draws.noise(plan.noise, plan.shape) * plan.step
             releases = tuple(Release(peer, plan.noise.name, plan.noise.scale) for peer in sorted(self._neighbours))
-        step = self._advance(now_s, draws)
+        step = self._advance(draws)
         return Step(step.sends, step.wake_at_s, releases)
 
     def receive(self, sender: Peer, message: Message, now_s: float, draws: Draws) -> Step:
@@ -91,14 +90,14 @@ class Pairing:
             belongs = self._told(message)
         else:
             belongs = message.type == messages.EXCHANGE and sender in self._neighbours and self._take(sender, message)
-        return self._advance(now_s, draws) if belongs else Step(faults=(Fault("unexpected_message", sender),))
+        return self._advance(draws) if belongs else Step(faults=(Fault("unexpected_message", sender),))
 
     def wake(self, now_s: float, draws: Draws) -> Step:
-        return self._advance(now_s, draws)
+        return self._advance(draws)
 
     def excluded(self, peer: Peer, now_s: float, draws: Draws) -> Step:
         self._out.add(peer)
-        return self._advance(now_s, draws)
+        return self._advance(draws)
 
     def _told(self, message: Message) -> bool:
         part, parts, pairs = message.fields
@@ -119,7 +118,7 @@ class Pairing:
         self._came[number] = (sender, message.value)
         return True
 
-    def _advance(self, now_s: float, draws: Draws) -> Step:
+    def _advance(self, draws: Draws) -> Step:
         if self._state is None or self._ended:
             return NOTHING
         sends: list[Send] = []
@@ -127,7 +126,7 @@ class Pairing:
             number, peer = self._mine[0]
             if peer not in self._out:
                 if self._sent < number:
-                    self._sent, self._since_s = number, now_s
+                    self._sent = number
                     sends.append(self._exchange(number, peer, draws))
                 if number not in self._came:
                     break
@@ -136,14 +135,9 @@ class Pairing:
                     self._state = (self._state + value) * 0.5
             self._mine.popleft()
             self._known.pop(number)
-        if not self._mine:
-            return Step((*sends, *self._end())) if self._told_all else Step(tuple(sends))
-        patience_s = self._plan.patience_s
-        if now_s >= self._since_s + patience_s:
-            self._since_s = now_s
-            number, peer = self._mine[0]
-            sends.append(Send(BOOTSTRAP, Message(messages.SILENT, (peer, NO_ITEM, number))))
-        return Step(tuple(sends), self._since_s + patience_s)
+        if self._told_all and not self._mine:
+            sends += self._end()
+        return Step(tuple(sends))
 
     def _exchange(self, number: int, peer: Peer, draws: Draws) -> Send:
         plan, value = self._plan, self._state

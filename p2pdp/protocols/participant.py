@@ -1,8 +1,9 @@
 """A user's part in what all protocols share: readiness, exclusions, the end.
 
 Wraps a protocol's machine and is a machine itself. It keeps, per item, what decides whether an item
-is lost when somebody is gone (design section 5): the highest step at which each peer passed it to
-us, and to whom we passed it last. Both follow from recorded events alone, so a restart knows them.
+is lost when somebody is excluded (`services/settlement.py`): the highest step at which each peer passed it to
+us, and to whom we passed it last. Both follow from recorded events alone, so a restart knows them. Nobody is told
+of either before an exclusion, and then bootstrap only.
 """
 
 from __future__ import annotations
@@ -44,10 +45,7 @@ class Participant:
             answer = self._from_role(sender, message, now_s, draws)
             if answer is not None:
                 return answer
-        if sender == self._me:
-            if message.type == messages.SILENT:
-                return Step(sends=(Send(BOOTSTRAP, message),))
-        elif sender in self._out:
+        if sender in self._out:
             return Step(faults=(Fault("excluded_peer", sender),))
         custody = custody_of(message)
         if custody is not None and sender != self._me:
@@ -96,8 +94,6 @@ class Participant:
             return self.excluded(message.fields[0], now_s, draws)
         if message.type == messages.PROBE:
             return Step(sends=(Send(BOOTSTRAP, Message(messages.ALIVE)),))
-        if message.type in (messages.SPARED, messages.KEPT, messages.WARD):
-            return NOTHING  # the host's guardian has taken note
         return Step(faults=(Fault("unexpected_message", BOOTSTRAP),))
 
     def _noted(self, step: Step) -> Step:

@@ -27,7 +27,6 @@ from p2pdp.core import messages
 from p2pdp.core.draws import Draws
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer
 from p2pdp.core.step import NOTHING, Custody, Fault, Message, Release, Send, Step
-from p2pdp.protocols.gossiping_plan import NO_ITEM
 from p2pdp.protocols.shuffling_plan import ITEMS, SEED, SEED_SHAPE, STAY_OPTIONS, Reports, ShufflePlan
 
 Held = tuple[int, Any]  # a report's name, and itself as it is sealed
@@ -183,16 +182,12 @@ class Shuffle:
             return NOTHING
         sends: list[Send] = []
         while self._round <= self._plan.rounds and self._may_go_on(now_s):
-            sends += self._close_round(now_s)
+            self._held += self._ahead.pop(self._round, [])
             sends += self._open_round(now_s, draws)
         if self._round > self._plan.rounds and not self._lacking(self._plan.rounds):
             return Step((*sends, *self._hand_in(draws)))
-        wake_at_s = self._waiting_since_s + self._plan.patience_s
-        if now_s >= wake_at_s and self._round > self._plan.rounds:
-            self._waiting_since_s = now_s
-            sends += [self._complaint(peer) for peer in self._lacking(self._plan.rounds)]
-            wake_at_s = now_s + self._plan.patience_s
-        return Step(tuple(sends), wake_at_s)
+        over = self._round > self._plan.rounds  # then whoever is not out is waited for
+        return Step(tuple(sends), None if over else self._waiting_since_s + self._plan.patience_s)
 
     def _lacking(self, number: int) -> list[Peer]:
         return [one.peer for one in self._neighbours.values() if not one.out and one.marked < number]
@@ -203,14 +198,6 @@ class Shuffle:
         return now_s >= self._waiting_since_s + self._plan.patience_s or all(
             one.marked < self._round - 1 for one in lacking
         )
-
-    def _close_round(self, now_s: float) -> list[Send]:
-        self._held += self._ahead.pop(self._round, [])
-        waited = now_s >= self._waiting_since_s + self._plan.patience_s
-        return [self._complaint(peer) for peer in self._lacking(self._round)] if waited else []
-
-    def _complaint(self, peer: Peer) -> Send:
-        return Send(BOOTSTRAP, Message(messages.SILENT, (peer, NO_ITEM, self._round)))
 
     # The end
 

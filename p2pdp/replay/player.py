@@ -14,7 +14,7 @@ from p2pdp.core.draws import Mechanism, Shape
 from p2pdp.core.errors import VerificationFailed
 from p2pdp.core.events import Event, Received, Started, Woken, tell
 from p2pdp.core.ids import Peer
-from p2pdp.core.messages import FINAL, SILENT, TOKEN
+from p2pdp.core.messages import FINAL, TOKEN
 from p2pdp.core.step import Message, Step
 from p2pdp.core.values import LinearForm, Source
 from p2pdp.ledger.messages import public_message
@@ -96,11 +96,8 @@ class Player:
         if record.kind == RECEIVED:
             public = public_message(record)
             return Received(record.body[1], Message(public.type, public.fields, value))
-        if record.kind == OWN:
-            public = public_message(record)
-            if public.type != SILENT:  # all else that a user sends to itself belongs to an event of its own
-                raise self.mismatch(record, "own does not follow from any event")
-            return Received(self.user, public)
+        if record.kind == OWN:  # what a user sends to itself belongs to the event that led to it
+            raise self.mismatch(record, "own does not follow from any event")
         return Started() if record.kind == STARTED else Woken()
 
     def run_event(self, event: Event) -> list[tuple[Peer, Message]]:

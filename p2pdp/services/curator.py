@@ -2,8 +2,8 @@
 
 Guarantee: it publishes once, when every item's total is here (walks) or every user has finished (gossip, and
 shuffling once no report is still to come), and does not name who sent a total. It closes when the head of every
-user's ledger is here, except of those who are out, and bootstrap's too. Users that stay behind all others are
-reported to bootstrap after `patience_s`: those who do not finish, and later those who do not hand in their heads.
+user's ledger is here, except of those who are out, and bootstrap's too. Users that do not hand in their heads are
+reported to bootstrap `patience_s` after the result. Until then bootstrap itself watches over everybody.
 """
 
 from __future__ import annotations
@@ -107,8 +107,7 @@ class Curator:
         if self._items is not None or sender in self._values or sender not in self._users:
             return Step(faults=(Fault("unexpected_message", sender),))
         self._values[sender] = message.value
-        step = self._published_if_complete(now_s)
-        return Step(wake_at_s=now_s + self._patience_s) if step == NOTHING else step
+        return self._published_if_complete(now_s)
 
     def _published_if_complete(self, now_s: float) -> Step:
         complete = self._users <= self._values.keys() if self._items is None else len(self._totals) == self._items
@@ -141,13 +140,13 @@ class Curator:
         return NOTHING
 
     def wake(self, now_s: float, draws: Draws) -> Step:
-        """Users who have not finished long after others, or whose head is missing, may be gone for good."""
-        if not self._done and not self._values:
+        """Users whose head is missing long after the result may be gone for good."""
+        if not self._done:
             return NOTHING
-        owing = self._users - (self._heads.keys() if self._done else self._values.keys())
+        owing = self._users - self._heads.keys()
         missing = sorted(owing - self._complained)
         self._complained.update(missing)
-        sends = tuple(Send(BOOTSTRAP, Message(messages.SILENT, (user, -1, 0))) for user in missing)
+        sends = tuple(Send(BOOTSTRAP, Message(messages.SILENT, (user,))) for user in missing)
         return Step(sends=sends, wake_at_s=now_s + self._patience_s if owing else None)
 
     def excluded(self, peer: Peer, now_s: float, draws: Draws) -> Step:

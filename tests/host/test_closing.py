@@ -6,7 +6,6 @@ from p2pdp.core.ids import CURATOR
 from p2pdp.crypto.entropy import SeededEntropy
 from p2pdp.crypto.identity import verify_labelled
 from p2pdp.host.closing import SKELETON_PIECE_BYTES, close, hand_in
-from p2pdp.host.custody import Guardian
 from p2pdp.host.effects import Timing
 from p2pdp.host.peers import Peers
 from p2pdp.ledger import records
@@ -56,7 +55,7 @@ def test_a_stop_between_the_two_ends_closes_the_view_only() -> None:
 
 @pytest.mark.parametrize("size", [1, SKELETON_PIECE_BYTES, SKELETON_PIECE_BYTES + 1, 3 * SKELETON_PIECE_BYTES - 1])
 def test_a_skeleton_goes_before_the_head_in_pieces_that_fit_together(size: int) -> None:
-    peers = Peers(SEAT, SeededEntropy(1, "a"), Timing(), Guardian())
+    peers = Peers(SEAT, SeededEntropy(1, "a"), Timing())
     content = bytes(number % 251 for number in range(size))
     hand_in(9, b"h" * 32, peers, lambda: content, 5.0)
     *pieces, head = [unpack_message(item.message, item.value[16:]) for item in peers.link(CURATOR).waiting]
@@ -67,7 +66,7 @@ def test_a_skeleton_goes_before_the_head_in_pieces_that_fit_together(size: int) 
 
 
 def test_without_the_owners_consent_only_the_head_goes_out() -> None:
-    peers = Peers(SEAT, SeededEntropy(1, "a"), Timing(), Guardian())
+    peers = Peers(SEAT, SeededEntropy(1, "a"), Timing())
     hand_in(9, b"h" * 32, peers, None, 5.0)
     assert len(peers.link(CURATOR).waiting) == len(peers.frames) == 1
 
@@ -75,7 +74,7 @@ def test_without_the_owners_consent_only_the_head_goes_out() -> None:
 def test_what_is_handed_in_is_the_same_each_time() -> None:
     digests = set()
     for seed in range(2):
-        peers = Peers(SEAT, SeededEntropy(seed, "a"), Timing(), Guardian())
+        peers = Peers(SEAT, SeededEntropy(seed, "a"), Timing())
         hand_in(9, b"h" * 32, peers, lambda: b"skeleton" * 9000, float(seed))
         digests.add(peers.link(CURATOR).sent_digest)
     assert len(digests) == 1

@@ -3,11 +3,10 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from p2pdp.core.step import Custody, Fault
+from p2pdp.core.step import Fault
 from p2pdp.crypto.entropy import SeededEntropy
 from p2pdp.host import payloads
 from p2pdp.host.control import heed_unusual
-from p2pdp.host.custody import Guardian
 from p2pdp.host.effects import Timing
 from p2pdp.host.link import Hello
 from p2pdp.host.payloads import Payload
@@ -16,7 +15,7 @@ from tests.host.toys import PingPong, Toys, consistent, opened, seat
 
 
 def peers_of(me: int) -> Peers:
-    return Peers(seat(me, 3), SeededEntropy(me, "control"), Timing(), Guardian())
+    return Peers(seat(me, 3), SeededEntropy(me, "control"), Timing())
 
 
 def said(peers: Peers) -> list[Payload]:
@@ -27,7 +26,7 @@ def said(peers: Peers) -> list[Payload]:
 
 
 def control(flags: int, hello: Hello | None = None) -> Payload:
-    return Payload(payloads.CONTROL | flags, 0, 0, b"", b"", [], hello.packed() if hello else [])
+    return Payload(payloads.CONTROL | flags, 0, 0, b"", b"", hello.packed() if hello else [])
 
 
 def test_what_is_not_acknowledged_is_sent_again_on_request() -> None:
@@ -39,20 +38,19 @@ def test_what_is_not_acknowledged_is_sent_again_on_request() -> None:
     assert said(peers) == first
 
 
-def test_a_poke_is_answered_with_all_that_has_settled() -> None:
+def test_a_poke_is_answered_with_what_came_of_the_peer_and_nothing_else() -> None:
     peers = peers_of(0)
-    peers.guardian.received(Custody(4, 2), 1)
-    peers.guardian.passed(Custody(4, 3), 2, 1, 1.0)
-    peers.guardian.acknowledged(2, 1)
-    for _ in range(2):
-        heed_unusual(peers, peers.link(1), control(payloads.POKE), 2.0)
-        assert [payload.settled for payload in said(peers)] == [[[4, 2]]]
-    assert peers.link(1).settled == {}
+    peers.link(1).received = 4
+    peers.link(2).received = 9
+    peers.send(2, b"message", b"", 1.0)
+    peers.frames.clear()
+    heed_unusual(peers, peers.link(1), control(payloads.POKE), 2.0)
+    assert said(peers) == [Payload(payloads.CONTROL, 0, 4, b"", b"", [])]
 
 
 def test_a_hello_that_is_none_is_a_fault_and_changes_nothing() -> None:
     peers = peers_of(0)
-    heed_unusual(peers, peers.link(1), Payload(payloads.CONTROL, 0, 0, b"", b"", [], ["received"]), 2.0)
+    heed_unusual(peers, peers.link(1), Payload(payloads.CONTROL, 0, 0, b"", b"", ["received"]), 2.0)
     assert (peers.faults, peers.frames) == ([Fault("malformed", 1)], [])
 
 

@@ -6,9 +6,8 @@ import pytest
 
 from p2pdp.core import messages
 from p2pdp.core.ids import BOOTSTRAP, CURATOR
-from p2pdp.core.step import Custody, Message
+from p2pdp.core.step import Message
 from p2pdp.crypto.entropy import SeededEntropy
-from p2pdp.host.custody import Guardian
 from p2pdp.host.effects import Timing
 from p2pdp.host.forms import heed, heed_after_close, read_message
 from p2pdp.host.peers import Peers
@@ -18,11 +17,11 @@ from tests.vectors.known import cuts
 
 GOOD: dict[str, tuple[Any, ...]] = {
     **dict.fromkeys("ready go result done over probe alive".split(), ()),
-    **dict.fromkeys("begin token total lost kept ward skeleton".split(), (4, 7)),
+    **dict.fromkeys("begin token total lost skeleton".split(), (4, 7)),
     "head": (12, b"hash"),
     **dict.fromkeys(("relay", "report"), (4, 7)),
     "resolved": ([3, 5], [[4, 7]]),
-    "silent": (3, 4, 7),
+    "silent": (4,),
     "spared": (3,),
     "out": (3, b"signature"),
     "seen": (3, [[4, 7], [5, 1]], []),
@@ -88,17 +87,15 @@ def test_cut_messages_and_values_are_none() -> None:
     assert all(read_message(packed, SALT, cut) is None for cut in cuts(value) if cut)
 
 
-# What links and guardian learn
+# What links learn
 
 
 def user(me: int = 0, n: int = 4) -> Peers:
-    peers = Peers(seat(me, n, (1, 2)), SeededEntropy(1, "a"), Timing(), Guardian())
-    peers.guardian.passed(Custody(4, 7), 1, 1, 0.0)
-    return peers
+    return Peers(seat(me, n, (1, 2)), SeededEntropy(1, "a"), Timing())
 
 
 def hear(peers: Peers, sender: int, kind: str, *fields: Any) -> None:
-    heed(peers, seat(0, 4, (1, 2)), sender, Message(kind, fields), 50.0)
+    heed(peers, seat(0, 4, (1, 2)), sender, Message(kind, fields))
 
 
 def refused(peers: Peers) -> list[int]:
@@ -128,35 +125,16 @@ def test_who_is_out_itself_hears_bootstrap_only() -> None:
     assert refused(peers) == [CURATOR, 1, 2]
 
 
-def test_the_guardian_hears_of_verdicts_of_bootstrap_only() -> None:
-    peers = user()
-    hear(peers, 1, "kept", 4, 7)
-    hear(peers, 1, "spared", 1)
-    assert peers.guardian.watches[4].since_s == 0.0
-    hear(peers, BOOTSTRAP, "spared", 1)
-    assert peers.guardian.watches[4].since_s == 50.0
-    hear(peers, BOOTSTRAP, "kept", 4, 7)
-    assert peers.guardian.watches == {}
-
-
 def test_after_the_end_only_bootstrap_is_heard_and_the_head_goes_out_again() -> None:
     peers, place = user(), seat(0, 4, (1, 2))
     peers.send(CURATOR, b"head", b"", 0.0)
     peers.frames.clear()
     heed_after_close(peers, place, 1, Message("probe"), 50.0)
     heed_after_close(peers, place, 1, Message("out", (0, b"")), 50.0)
-    heed_after_close(peers, place, BOOTSTRAP, Message("kept", (4, 7)), 50.0)
-    assert (peers.frames, refused(peers), list(peers.guardian.watches)) == ([], [], [4])
+    heed_after_close(peers, place, BOOTSTRAP, Message("lost", (4, 7)), 50.0)
+    assert (peers.frames, refused(peers)) == ([], [])
     heed_after_close(peers, place, BOOTSTRAP, Message("probe"), 50.0)
     assert [receiver for receiver, _ in peers.frames] == [CURATOR]
     heed_after_close(peers, place, BOOTSTRAP, Message("out", (0, b"")), 50.0)
     assert refused(peers) == [CURATOR, 1, 2]
     assert not peers.link(CURATOR).waiting
-
-
-def test_an_item_that_arrives_ends_the_watch_over_it() -> None:
-    peers = user()
-    hear(peers, 2, "token", 4, 9)
-    assert peers.guardian.watches == {}
-    hear(peers, 0, "token", 4, 9)  # from ourselves: no guardian
-    assert peers.guardian.settled_for(0) == []

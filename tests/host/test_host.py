@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 from p2pdp.core import messages
 from p2pdp.core.errors import VerificationFailed
 from p2pdp.core.ids import BOOTSTRAP, CURATOR
-from p2pdp.core.step import Custody, Fault, Message, Output, Send, Step
+from p2pdp.core.step import Fault, Message, Output, Send, Step
 from p2pdp.host.effects import Timing
 from p2pdp.host.link import Link
+from p2pdp.host.payloads import POKE
 from p2pdp.ledger import records
 from p2pdp.ledger.journal import PRIVATE, VIEW
 from p2pdp.ledger.records import DRAWN, POOL, SENT
@@ -452,94 +453,74 @@ def test_a_second_value_under_an_old_number_is_never_taken() -> None:
     assert "conflict" in toys.notes(1) or "peer_rolled_back" in toys.notes(1)
 
 
-# Guardians
+# The watch over others
 
 
-def watching(patience_s: float = 10.0) -> Toys:
-    """User 0 passes an item to user 1, who says nothing."""
-    toys = Toys({0: Quiet}, 2, timing=Timing(patience_s=patience_s, resend_s=1.0))
-    token = Send(1, Message(messages.TOKEN, (4, 1), 6), Custody(4, 1))
-    complaints = Send(BOOTSTRAP, Message(messages.SILENT, (1, 4, 1)))
+class Watcher(Quiet):
+    watched = frozenset({1, 2, 3})
 
-    def answer(sender: int, message: Message, _draws: object) -> Step:
-        return Step(sends={messages.SILENT: (complaints,), messages.BEGIN: (token,)}.get(message.type, ()))
 
-    toys.make[0] = lambda: Quiet(answer)
-    toys.boot(0)
-    from_peer(toys, BOOTSTRAP, Message(messages.BEGIN, (4, 0)))
-    toys.flight.clear()
+def watching() -> Toys:
+    """Bootstrap watches over users 1 to 3, of whom 1 says nothing and the others answer."""
+    toys = Toys({BOOTSTRAP: Watcher}, 4, timing=Timing(patience_s=10.0, resend_s=1.0))
+    toys.boot(BOOTSTRAP)
     return toys
 
 
-def own_complaints(toys: Toys) -> int:
-    return [told[:3] for told in toys.machines[0].told if told != "start"].count((0, messages.SILENT, (1, 4, 1)))
+def pass_time(toys: Toys, until_s: float) -> None:
+    """Second by second; 2 and 3 answer when they are asked."""
+    while toys.now_s < until_s:
+        toys.wake_up(BOOTSTRAP, toys.now_s + 1.0)
+        asked = {to for to, frame in toys.flight if opened(BOOTSTRAP, to, frame, 4).flags & POKE}
+        toys.flight.clear()
+        for peer in asked - {1}:
+            toys.give(BOOTSTRAP, forged(peer, BOOTSTRAP, Link(BOOTSTRAP).control(0), 4))
 
 
-def test_a_silent_holder_is_poked_and_then_complained_of_once() -> None:
+def silent(toys: Toys) -> list[tuple[Any, ...]]:
+    return [told[:3] for told in toys.machines[BOOTSTRAP].told if told != "start"]
+
+
+def test_who_is_not_heard_is_poked_and_then_told_of_once() -> None:
     toys = watching()
-    toys.run(4.0)
-    poked = [frame for receiver, frame in toys.flight if receiver == 1 and opened(0, 1, frame).flags & 8]
-    assert poked == []
-    for second in range(4, 10):
-        toys.wake_up(0, float(second))
-    assert any(opened(0, 1, frame).flags & 8 for _, effects in toys.log for to, frame in effects.frames if to == 1)
-    assert own_complaints(toys) == 0
-    for second in range(10, 60):
-        toys.wake_up(0, float(second))
-    assert own_complaints(toys) == 1
-    assert toys.kinds(0).count("own") == 1
-    assert toys.kinds(0)[-2:] == ["own", "sent"]
+    pass_time(toys, 9.0)
+    assert silent(toys) == []
+    pass_time(toys, 60.0)
+    assert silent(toys) == [(BOOTSTRAP, messages.SILENT, (1,))]
+    assert toys.kinds(BOOTSTRAP)[-1] == "own"
+    poked = {
+        to for _, effects in toys.log for to, frame in effects.frames if opened(BOOTSTRAP, to, frame, 4).flags & POKE
+    }
+    assert poked == {1, 2, 3}
 
 
-def test_a_holder_that_answers_is_not_complained_of() -> None:
+def test_after_a_restart_patience_begins_anew() -> None:
     toys = watching()
-    for second in range(1, 60):
-        toys.wake_up(0, float(second))
-        toys.give(0, forged(1, 0, Link(0).control(0)))
-    assert own_complaints(toys) == 0
-
-
-def test_a_spared_holder_gets_its_patience_anew() -> None:
-    toys = watching()
-    toys.wake_up(0, 10.0)
-    assert own_complaints(toys) == 1
-    link = Link(0)
-    link.push(b"", b"")
-    toys.give(0, forged(BOOTSTRAP, 0, link.data(link.push(pack_message(Message(messages.SPARED, (1,))), b""))))
-    toys.wake_up(0, 19.0)
-    assert own_complaints(toys) == 1
-    toys.wake_up(0, 20.0)
-    assert own_complaints(toys) == 2
-
-
-def test_an_item_that_went_on_is_watched_no_more() -> None:
-    toys = watching()
-    link = Link(0)
-    link.push(b"", b"")
-    toys.give(0, forged(BOOTSTRAP, 0, link.data(link.push(pack_message(Message(messages.KEPT, (4, 1))), b""))))
-    toys.wake_up(0, 50.0)
-    assert own_complaints(toys) == 0
-
-
-def test_a_report_of_the_holder_ends_the_watch() -> None:
-    toys = watching()
-    holder = Link(0)
-    holder.settled[4] = 1
-    toys.give(0, forged(1, 0, holder.control(0)))
-    toys.wake_up(0, 50.0)
-    assert own_complaints(toys) == 0
-
-
-def test_after_a_restart_the_patience_of_a_guardian_begins_anew() -> None:
-    toys = watching()
-    toys.kill(0)
+    pass_time(toys, 9.0)
+    toys.kill(BOOTSTRAP)
     toys.now_s = 100.0
-    toys.boot(0)
+    toys.boot(BOOTSTRAP)
     toys.run(106.0)
-    assert own_complaints(toys) == 0
-    for second in range(106, 120):
-        toys.wake_up(0, float(second))
-    assert own_complaints(toys) == 1
+    pass_time(toys, 114.0)
+    assert silent(toys) == []
+    pass_time(toys, 125.0)
+    assert len(silent(toys)) == 1
+
+
+def test_a_machine_is_not_woken_too_soon_after_its_host_was_held_up() -> None:
+    toys = watching()
+    pass_time(toys, 3.0)
+    toys.machines[BOOTSTRAP].woken = Step()
+    toys.machines[BOOTSTRAP].answer = lambda *_: Step(wake_at_s=20.0)
+    toys.give(
+        BOOTSTRAP, forged(2, BOOTSTRAP, Link(BOOTSTRAP).data(Link(BOOTSTRAP).push(pack_message(Message("m")), b"")), 4)
+    )
+    toys.wake_up(BOOTSTRAP, 50.0)
+    assert "wake" not in toys.machines[BOOTSTRAP].told
+    pass_time(toys, 59.0)
+    assert "wake" not in toys.machines[BOOTSTRAP].told
+    pass_time(toys, 61.0)
+    assert "wake" in toys.machines[BOOTSTRAP].told
 
 
 # Any schedule

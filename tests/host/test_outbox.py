@@ -2,7 +2,6 @@ from __future__ import annotations
 
 from p2pdp.core.step import Custody, Fault, Message, Output, Release, Send, Step
 from p2pdp.crypto.entropy import SeededEntropy
-from p2pdp.host.custody import Guardian
 from p2pdp.host.effects import Timing
 from p2pdp.host.notes import Notes
 from p2pdp.host.outbox import Outbox
@@ -24,7 +23,7 @@ STEP = Step(
 
 def outbox(journal: Journal) -> tuple[Outbox, Peers, Notes]:
     entropy = SeededEntropy(5, "outbox")
-    peers, notes = Peers(seat(0), entropy, Timing(), Guardian()), Notes(journal, entropy)
+    peers, notes = Peers(seat(0), entropy, Timing()), Notes(journal, entropy)
     return Outbox(0, journal, peers, notes, entropy), peers, notes
 
 
@@ -63,14 +62,7 @@ def test_a_value_has_a_salt_which_goes_along_and_what_has_none_has_neither() -> 
     assert [item.value for item in peers.link(1).waiting] == parts[1:]
 
 
-def test_what_is_in_custody_is_watched() -> None:
-    out, peers, _ = outbox(Journal())
-    out.carry_out(STEP, 2.0)
-    (watch,) = peers.guardian.watches.values()
-    assert (watch.item, watch.step, watch.peer, watch.number, watch.since_s) == (0, 3, 1, 1, 2.0)
-
-
-def test_a_replay_sends_nothing_and_watches_as_before() -> None:
+def test_a_replay_sends_nothing() -> None:
     first = Journal()
     before = outbox(first)[0]
     before.carry_out(STEP, 2.0)
@@ -83,4 +75,4 @@ def test_a_replay_sends_nothing_and_watches_as_before() -> None:
     out.to_itself(STEP.sends[1].message, 2.0)
     assert not again.replaying
     assert (notes.counts, notes.take_new()) == ({"late": 1}, ())
-    assert [watch.number for watch in peers.guardian.watches.values()] == [1]
+    assert not peers.link(1).waiting

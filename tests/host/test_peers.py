@@ -7,11 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from p2pdp.core.ids import BOOTSTRAP, CURATOR
-from p2pdp.core.step import Custody, Fault, Message, Send, Step
+from p2pdp.core.step import Fault, Message, Send, Step
 from p2pdp.crypto.entropy import SeededEntropy
 from p2pdp.crypto.roster import Entries, Roster, sign_entry
 from p2pdp.host import payloads
-from p2pdp.host.custody import Guardian
 from p2pdp.host.effects import Timing
 from p2pdp.host.link import Link
 from p2pdp.host.notes import NOTES_MAX
@@ -20,7 +19,7 @@ from p2pdp.host.peers import BURST_MAX, Arrival, Peers
 from p2pdp.host.seat import Seat
 from p2pdp.wire.codec import pack, pack_message
 from p2pdp.wire.frames import Kind, decode_frame, encode_frame
-from p2pdp.wire.padding import FRAME_BYTES_MAX, FRAME_SIZES
+from p2pdp.wire.padding import FRAME_BYTES_MAX
 from tests.host.toys import RUN_ID, Quiet, Toys, forged, identity, is_data, opened, roster, run_key, seat
 from tests.vectors.known import cuts, flips
 
@@ -29,7 +28,7 @@ HELLO = pack_message(Message("hello there", (1,)))
 
 def peers_of(me: int, n: int = 2, timing: Timing | None = None, its_seat: Seat | None = None) -> Peers:
     entropy = SeededEntropy(me + 7, "peers")
-    return Peers(its_seat or seat(me, n), entropy, timing or Timing(), Guardian())
+    return Peers(its_seat or seat(me, n), entropy, timing or Timing())
 
 
 def arrive(peers: Peers, frame: bytes, now_s: float) -> Arrival | None:
@@ -183,7 +182,7 @@ def test_frames_are_sent_again_with_growing_waits_until_acknowledged() -> None:
     assert sent_s == [2.0, 4.0, 8.0, 16.0, 26.0, 36.0, 46.0, 56.0]
     theirs = peers_of(1)
     give(theirs, forged(0, 1, mine.link(1).data(mine.link(1).waiting[0])))
-    theirs.flush(1.0)
+    theirs.flush()
     arrive(mine, out(theirs)[0], 60.0)
     for second in range(60, 200):
         mine.tick(float(second))
@@ -392,7 +391,7 @@ def test_a_hello_that_was_overtaken_accuses_nobody() -> None:
     theirs.hello(0, ask=False)
     (old,) = out(theirs)
     give(theirs, frames[1])
-    theirs.flush(1.0)
+    theirs.flush()
     for frame in out(theirs):
         arrive(mine, frame, 1.0)
     arrive(mine, old, 1.0)
@@ -470,48 +469,6 @@ def test_what_a_hello_tells_of_while_silent_is_asked_for_afterwards() -> None:
     assert out(theirs) == []
 
 
-# Guardians
-
-
-def test_settled_reports_travel_on_the_tick_and_are_asked_for_by_a_poke() -> None:
-    first, second, third = (peers_of(peer, 3) for peer in range(3))
-    for holder, receiver, step in ((first, 1, 1), (second, 2, 2)):
-        number = holder.send(receiver, HELLO, b"", 0.0)
-        holder.guardian.passed(Custody(5, step), receiver, number, 0.0)
-    give(second, out(first)[0])
-    second.guardian.received(Custody(5, 1), 0)
-    second.guardian.passed(Custody(5, 2), 2, 1, 0.5)
-    give(third, out(second)[0])
-    third.flush(1.0)
-    arrive(second, out(third)[0], 1.0)
-    second.tick(5.0)  # what is new may still go along with a message
-    second.tick(5.5)
-    reports = [frame for receiver, frame in second.frames if receiver == 0]
-    assert [opened(1, 0, frame, 3).settled for frame in reports] == [[[5, 1]]]
-    second.frames.clear()
-    first.poke(1)
-    arrive(second, out(first)[0], 6.0)
-    (again,) = out(second)
-    arrive(first, again, 6.0)
-    assert first.guardian.watches == {}
-
-
-def test_settled_reports_go_along_with_a_message_and_make_no_frame_larger() -> None:
-    mine, theirs = peers_of(0), peers_of(1)
-    mine.guardian.passed(Custody(5, 2), 1, 1, 0.0)
-    theirs.guardian.received(Custody(5, 2), 0)
-    theirs.guardian.received(Custody(5, 9), 3)  # it came round
-    theirs.guardian.adopted(6, 1, 0)
-    theirs.dues.settles(1.0)
-    theirs.tick(1.0)
-    theirs.send(0, HELLO, b"", 1.1)
-    (frame,) = out(theirs)
-    assert len(frame) == FRAME_SIZES[0]
-    assert sorted(tuple(entry) for entry in opened(1, 0, frame).settled) == [(5, 2), (6, 1)]
-    give(mine, frame)
-    assert (mine.guardian.watches, theirs.dues.since_s) == ({}, {})
-
-
 def test_a_burst_of_senders_is_acknowledged_in_one_tick() -> None:
     hub = peers_of(CURATOR, 5)
     for user in range(5):
@@ -524,6 +481,6 @@ def test_a_burst_of_senders_is_acknowledged_in_one_tick() -> None:
 def test_a_machine_hears_nothing_of_a_host_with_another_seat() -> None:
     toys = quiet()
     toys.machines[0].answer = lambda *_: Step(sends=(Send(1, Message("never")),))
-    assert parse_payload(Link(0).control(0))[-2:] == ([], [])
+    assert parse_payload(Link(0).control(0)).hello == []
     toys.settle()
     assert toys.machines[1].told == ["start"]

@@ -5,7 +5,6 @@ from p2pdp.core.events import Received, Started, Woken
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer
 from p2pdp.core.step import Message
 from p2pdp.crypto.entropy import SeededEntropy
-from p2pdp.host.custody import Guardian
 from p2pdp.host.effects import Timing
 from p2pdp.host.peers import Peers
 from p2pdp.host.restart import event_of, expected_to_answer, recount
@@ -34,7 +33,7 @@ def stored() -> Journal:
 
 
 def test_counts_and_digests_of_all_links_follow_from_the_view_alone() -> None:
-    again, before = (Peers(seat(0, 3), SeededEntropy(1, "a"), Timing(), Guardian()) for _ in range(2))
+    again, before = (Peers(seat(0, 3), SeededEntropy(1, "a"), Timing()) for _ in range(2))
     recount(stored(), again)
     part = SALT + pack_value(77)
     before.send(1, pack_message(Message("m", (4, 5))), part, 0.0)

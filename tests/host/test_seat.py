@@ -5,6 +5,7 @@ import pytest
 from p2pdp.core.ids import BOOTSTRAP, CURATOR
 from p2pdp.crypto.channel import context_bytes
 from p2pdp.crypto.roster import RosterError
+from p2pdp.ledger.records import FORMAT_VERSION
 from tests.host.toys import RUN_ID, SPEC_DIGEST, seat
 
 
@@ -29,7 +30,7 @@ def test_n_of_one() -> None:
 
 def test_the_context_binds_format_run_roster_and_spec() -> None:
     place = seat(0, 2)
-    assert place.context == context_bytes(2, RUN_ID, place.roster.digest, SPEC_DIGEST)
+    assert place.context == context_bytes(FORMAT_VERSION, RUN_ID, place.roster.digest, SPEC_DIGEST)
     assert place.context == seat(1, 2).context
     assert len({place.context, seat(0, 3).context, seat(0, 2, protocol="x").context}) == 3
 

@@ -96,7 +96,7 @@ def sound(data: bytes) -> Contents | None:
 
 
 def test_a_ledger_is_a_magic_line_and_arrays_of_byte_strings_chained_by_hash() -> None:
-    assert LEDGER[:16] == b"p2pdp ledger 02\n"
+    assert LEDGER[:16] == b"p2pdp ledger 03\n"
     unpacker = msgpack.Unpacker()
     unpacker.feed(LEDGER[16:])
     stored = list(unpacker)
@@ -104,7 +104,7 @@ def test_a_ledger_is_a_magic_line_and_arrays_of_byte_strings_chained_by_hash() -
     previous = bytes(32)
     for index, ((before, public, value), (kind, body, given_value)) in enumerate(zip(stored, SCRIPT, strict=True)):
         assert before == previous
-        assert msgpack.unpackb(public) == [2, index, [kind, *body]]
+        assert msgpack.unpackb(public) == [3, index, [kind, *body]]
         assert value == given_value
         previous = digest(previous + public + digest(value))
     chain = Chain()
@@ -120,7 +120,7 @@ def test_records_of_one_event_share_an_entry_with_one_hash() -> None:
     stored = list(unpacker)
     assert [len(parts) - 2 for parts in stored] == [2, 4, 2]
     before, public, *values = stored[1]
-    assert msgpack.unpackb(public) == [2, 2, *([kind, *body] for kind, body, _ in SCRIPT[2:6])]
+    assert msgpack.unpackb(public) == [3, 2, *([kind, *body] for kind, body, _ in SCRIPT[2:6])]
     assert values == [value for _, _, value in SCRIPT[2:6]]
     one, other = read(LEDGER), read(GROUPED)
     linked = digest(before + public + b"".join(map(digest, values)))
@@ -156,7 +156,7 @@ def test_an_entry_is_torn_whole() -> None:
 
 def test_an_entry_has_as_many_values_as_records() -> None:
     for count in (1, 3):
-        public = records.pack((2, 0, *[(STARTED, 1.0)] * count))
+        public = records.pack((3, 0, *[(STARTED, 1.0)] * count))
         for values in ([b""] * (count + 1), [b""] * (count - 1)):
             with pytest.raises(LedgerError):
                 read(LEDGER_MAGIC + records.pack((FIRST_PREVIOUS, public, *values)))
@@ -175,7 +175,7 @@ def test_reading_gives_back_what_was_appended() -> None:
 
 def test_the_skeleton_has_the_same_hashes_and_no_value() -> None:
     skeleton = to_skeleton(LEDGER)
-    assert skeleton.startswith(b"p2pdp skelet 02\n")
+    assert skeleton.startswith(b"p2pdp skelet 03\n")
     whole, bare = read(LEDGER), read(skeleton)
     assert bare.skeleton
     assert chain_problem(bare) is None
@@ -343,28 +343,28 @@ def test_the_border_between_public_part_and_digest_cannot_be_moved() -> None:
         b"",
         b"\xc1",
         b"\x05",
-        records.pack([2, 0]),
+        records.pack([3, 0]),
         records.pack([1, 0, [STARTED, 1.0]]),
-        records.pack([3, 0, [STARTED, 1.0]]),
-        records.pack([2, 0, [16]]),
-        records.pack([2, 0, [-1]]),
-        records.pack([2, 0, []]),
-        records.pack([2, 0, STARTED]),
-        records.pack([2, 0, [STARTED, 1.0], [STARTED, 1.0]]),
-        records.pack([2.0, 0, [STARTED]]),
+        records.pack([2, 0, [STARTED, 1.0]]),
+        records.pack([3, 0, [16]]),
+        records.pack([3, 0, [-1]]),
+        records.pack([3, 0, []]),
+        records.pack([3, 0, STARTED]),
+        records.pack([3, 0, [STARTED, 1.0], [STARTED, 1.0]]),
+        records.pack([3.0, 0, [STARTED]]),
         records.pack([True, 0, [STARTED]]),
-        records.pack([2, 0, [True]]),
-        records.pack([2, 0.0, [STARTED]]),
-        records.pack([2, None, [STARTED]]),
-        records.pack(["2", 0, [STARTED]]),
+        records.pack([3, 0, [True]]),
+        records.pack([3, 0.0, [STARTED]]),
+        records.pack([3, None, [STARTED]]),
+        records.pack(["3", 0, [STARTED]]),
         records.pack({1: 1, 2: 1, 3: 1}),
-        records.pack(bytes([2, 0, 1])),
-        records.pack([2, 0, [STARTED]]) + b"\x00",
-        records.pack([2, 0, [STARTED]])[:-1],
-        records.pack([2, 0, [STARTED, {"a": 1}]]),
-        records.pack([2, 0, [STARTED, msgpack.ExtType(1, b"x")]]),
+        records.pack(bytes([3, 0, 1])),
+        records.pack([3, 0, [STARTED]]) + b"\x00",
+        records.pack([3, 0, [STARTED]])[:-1],
+        records.pack([3, 0, [STARTED, {"a": 1}]]),
+        records.pack([3, 0, [STARTED, msgpack.ExtType(1, b"x")]]),
         b"\xdd\xff\xff\xff\xff\x01",
-        b"\x93\x02\x01\xdd\xff\xff\xff\xff",
+        b"\x93\x03\x01\xdd\xff\xff\xff\xff",
     ],
 )
 @pytest.mark.parametrize(("magic", "third"), [(LEDGER_MAGIC, b""), (SKELETON_MAGIC, b"")])
@@ -401,7 +401,7 @@ def test_what_is_no_record_is_refused(stored: bytes, magic: bytes) -> None:
 
 @pytest.mark.parametrize("third", [bytes(31), bytes(33), bytes(64), NO_VALUE_DIGEST])
 def test_a_skeletons_digest_has_its_length_and_nothing_has_none(third: bytes) -> None:
-    public = records.pack((2, 0, (STARTED, 1.0)))
+    public = records.pack((3, 0, (STARTED, 1.0)))
     with pytest.raises(LedgerError, match="record 0"):
         read(SKELETON_MAGIC + records.pack((FIRST_PREVIOUS, public, third)))
     for whole in (b"", digest(b"salted")):
@@ -409,7 +409,7 @@ def test_a_skeletons_digest_has_its_length_and_nothing_has_none(third: bytes) ->
         assert record.digest == (whole or NO_VALUE_DIGEST)
 
 
-@pytest.mark.parametrize("data", [b"p2pdp ledger 01\n", b"p2pdp skelet 03\n", b"PK\x03\x04" + bytes(60), b"{}" * 20])
+@pytest.mark.parametrize("data", [b"p2pdp ledger 01\n", b"p2pdp skelet 02\n", b"PK\x03\x04" + bytes(60), b"{}" * 20])
 def test_foreign_files_and_versions_are_refused_and_never_cut(data: bytes) -> None:
     for parse in (read, to_skeleton, whole_length):
         with pytest.raises(LedgerError, match="neither a ledger nor a skeleton"):

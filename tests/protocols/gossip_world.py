@@ -11,7 +11,7 @@ import numpy as np
 
 from p2pdp.core import messages
 from p2pdp.core.draws import Mechanism
-from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer
+from p2pdp.core.ids import CURATOR, Peer
 from p2pdp.core.step import Message, Step
 from p2pdp.crypto.pair_coins import PairCoins
 from p2pdp.protocols.gossiping import Gossip
@@ -95,7 +95,6 @@ class GossipWorld:
     links: dict[tuple[Peer, Peer], deque[Message]] = field(default_factory=dict)
     final: dict[Peer, Any] = field(default_factory=dict)
     finished: dict[Peer, Any] = field(default_factory=dict)
-    complaints: list[tuple[Peer, Peer]] = field(default_factory=list)
     faults: list[Any] = field(default_factory=list)
     skips: int = 0
     out: set[Peer] = field(default_factory=set)
@@ -121,9 +120,7 @@ class GossipWorld:
             self.wake_at_s[user] = step.wake_at_s
         for send in step.sends:
             message = send.message
-            if send.to == BOOTSTRAP:
-                self.complaints.append((user, message.fields[0]))
-            elif send.to == CURATOR:
+            if send.to == CURATOR:
                 assert user not in self.finished
                 self.finished[user] = message.value
             elif send.to == user:

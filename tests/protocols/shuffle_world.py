@@ -9,7 +9,7 @@ from typing import Any
 
 from p2pdp.core import messages
 from p2pdp.core.draws import Mechanism
-from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer
+from p2pdp.core.ids import CURATOR, Peer
 from p2pdp.core.step import Message, Step
 from p2pdp.mechanisms.category_reports import KaryReports
 from p2pdp.protocols.shuffling import Shuffle
@@ -67,7 +67,6 @@ class ShuffleWorld:
     reports: list[tuple[Peer, int]] = field(default_factory=list)  # who handed in, whose it is
     names: list[int] = field(default_factory=list)
     finished: set[Peer] = field(default_factory=set)
-    complaints: list[tuple[Peer, Peer]] = field(default_factory=list)
     faults: list[Any] = field(default_factory=list)
     frames: dict[tuple[Peer, Peer, int], int] = field(default_factory=dict)  # sent in each round on each link
     out: set[Peer] = field(default_factory=set)
@@ -94,9 +93,7 @@ class ShuffleWorld:
         for send in step.sends:
             message = send.message
             assert check_shuffle(self.plan, message) is None
-            if send.to == BOOTSTRAP:
-                self.complaints.append((user, message.fields[0]))
-            elif send.to == CURATOR and message.type == messages.REPORT:
+            if send.to == CURATOR and message.type == messages.REPORT:
                 assert user not in self.finished
                 assert message.value[:NAME_BYTES] == message.fields[0].to_bytes(NAME_BYTES, "big")
                 self.names.append(message.fields[0])

@@ -47,7 +47,7 @@ def test_rounds_are_matrix_products_in_any_order(name: str, accelerated: bool, s
         made.start()
         made.run()
         np.testing.assert_allclose(results(made), expected(made.plan, made.graph, made.values), rtol=0, atol=1e-12)
-        assert (made.skips, made.complaints, made.faults) == (0, [], [])
+        assert (made.skips, made.faults) == (0, [])
 
 
 def test_some_may_begin_before_others_have_started() -> None:
@@ -112,7 +112,7 @@ def test_the_sum_is_kept_whoever_is_late(accelerated: bool, late: int, seed: int
     assert np.mean(results(made)) == pytest.approx(np.mean(made.values), abs=1e-11 * scale)
 
 
-def test_a_late_user_is_left_out_by_its_deciders_and_complained_of() -> None:
+def test_a_late_user_is_left_out_by_its_deciders() -> None:
     made = world("ring", 6)
     made.start()
     made.asleep.add(6)  # both of its neighbours, 0 and 5, decide
@@ -121,8 +121,6 @@ def test_a_late_user_is_left_out_by_its_deciders_and_complained_of() -> None:
         made.pass_time(PATIENCE_S / 2)
         made.deliver_all()
     assert made.skips > 2, "after one patience it is not waited for in each round again"
-    assert {(0, 6), (5, 6)} <= set(made.complaints)
-    assert not [user for user, peer in made.complaints if peer == 6 and user not in (0, 5)]
     made.asleep.clear()
     made.run()
     assert np.mean(results(made)) == pytest.approx(np.mean(made.values), abs=1e-12)
@@ -136,8 +134,6 @@ def test_a_silent_decider_is_waited_for_until_it_is_out() -> None:
         made.deliver_all()
         made.pass_time(PATIENCE_S / 2)
     assert not made.final
-    assert (1, 0) in made.complaints
-    assert (6, 0) in made.complaints
     made.exclude(0)
     made.run()
     assert sorted(made.final) == [1, 2, 3, 4, 5, 6]

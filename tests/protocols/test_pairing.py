@@ -54,7 +54,6 @@ class World:
         ]
         self.links: dict[Pair, deque[Message]] = {}
         self.final: dict[int, float] = {}
-        self.complaints: list[Pair] = []
         self.out: set[int] = set()
         self.now_s = 0.0
         for user, told in enumerate(activation_messages(pairs, n)):
@@ -67,8 +66,6 @@ class World:
                 assert user not in self.final
                 self.final[user] = send.message.value
                 assert self.machines[user].receive(user, send.message, 0.0, self.draws[user]) == NOTHING
-            elif send.to == BOOTSTRAP:
-                self.complaints.append((user, send.message.fields[0]))
             elif send.to != CURATOR:
                 assert check_pairing(self.plan, send.message) is None
                 self.links.setdefault((user, send.to), deque()).append(send.message)
@@ -126,16 +123,13 @@ def test_with_somebody_who_is_out_activations_are_void(n: int, gone: int, after:
     assert all(0.0 <= value <= n - 1 for value in world.final.values())
 
 
-def test_who_waits_in_vain_asks_again_and_again() -> None:
+def test_who_waits_in_vain_says_nothing() -> None:
     world = World([(0, 1)], [0.0, 1.0], 0)
     for message in list(world.links[BOOTSTRAP, 0]):
         machine = world.machines[0]
         step = machine.start(0.0, world.draws[0]) if message.type == messages.GO else None
         world.act(0, step or machine.receive(BOOTSTRAP, message, 0.0, world.draws[0]))
-    for number in range(1, 4):
-        step = world.machines[0].wake(number * PATIENCE_S, world.draws[0])
-        assert [(send.to, *send.message.fields) for send in step.sends] == [(BOOTSTRAP, 1, -1, 1)]
-        assert step.wake_at_s == (number + 1) * PATIENCE_S
+    assert world.machines[0].wake(9 * PATIENCE_S, world.draws[0]) == NOTHING
 
 
 def test_message_noise_is_on_what_is_sent_only() -> None:

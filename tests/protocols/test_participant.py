@@ -112,14 +112,9 @@ def test_a_probe_is_answered() -> None:
     assert inner.told == []
 
 
-@pytest.mark.parametrize("kind", [messages.SPARED, messages.KEPT, messages.WARD])
-def test_what_the_hosts_guardian_notes_is_nothing_to_the_machine(kind: str) -> None:
-    participant, inner = pair()
-    assert told(participant, BOOTSTRAP, Message(kind, (4, 5))) == NOTHING
-    assert inner.told == []
-
-
-@pytest.mark.parametrize("kind", ["", "hello", messages.TOKEN, messages.SEEN, messages.RESULT, messages.READY])
+@pytest.mark.parametrize(
+    "kind", ["", "hello", messages.TOKEN, messages.SEEN, messages.RESULT, messages.READY, messages.SPARED]
+)
 def test_other_messages_of_bootstrap_are_faults(kind: str) -> None:
     participant, inner = pair()
     step = told(participant, BOOTSTRAP, Message(kind, (0, 1)))
@@ -147,12 +142,6 @@ def test_the_result_ends_a_users_part() -> None:
     assert participant.finished
     assert participant.result is result
     assert inner.told == []
-
-
-def test_a_complaint_of_the_own_guardian_goes_to_bootstrap() -> None:
-    participant, _ = pair()
-    complaint = Message(messages.SILENT, (4, 0, 7))
-    assert told(participant, ME, complaint) == Step(sends=(Send(BOOTSTRAP, complaint),))
 
 
 # Exclusion (design, section 5)

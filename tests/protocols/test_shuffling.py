@@ -47,7 +47,7 @@ def test_every_report_arrives_once_in_any_order(name: str, more: dict[str, Any],
     assert owners(made) == list(range(made.graph.n))
     assert len(set(made.names)) == made.graph.n
     assert made.finished == set(range(made.graph.n))
-    assert (made.complaints, made.faults) == ([], [])
+    assert made.faults == []
     assert all(inputs.made == 1 for inputs in made.inputs), "each value is randomized once"
 
 
@@ -134,7 +134,6 @@ def test_rounds_go_on_without_the_late_one_but_nobody_hands_in_before_its_last_m
         made.pass_time(PATIENCE_S)
     assert {made.machines[user]._round for user in (2, 4)} == {7}
     assert not made.finished & {2, 4}
-    assert {(2, 3), (4, 3)} <= set(made.complaints)
     made.exclude(3)
     made.run()
     assert made.finished == {0, 1, 2, 4, 5, 6}

@@ -106,8 +106,8 @@ RING, WALK = quiet(ring(3, 2)), quiet(walk(3, 30))
         (RING, with_extra(Written(OWN, (0.0, pack_message(Message(TOKEN, (0, 2)))), b"")), "does not follow"),
         (
             RING,
-            with_extra(Written(OWN, (0.0, pack_message(Message(SILENT, (1, 0, 1)))), b"")),
-            "where the protocol has sent",
+            with_extra(Written(OWN, (0.0, pack_message(Message(SILENT, (1,)))), b"")),
+            "does not follow",
         ),
         (WALK, with_body(CHOSEN, lambda body: (4, body[1])), "is not the choice"),
         (WALK, with_body(CHOSEN, lambda body: (3, 3)), "is not the choice"),

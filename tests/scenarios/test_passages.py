@@ -21,7 +21,7 @@ from p2pdp.core.draws import Mechanism
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer
 from p2pdp.core.step import Message
 from p2pdp.host.lane import Lane
-from p2pdp.host.payloads import CONTROL, DATA, DATA_HEAD, HEAD, POKE, REPORT, RESEND, SETTLED
+from p2pdp.host.payloads import CONTROL, DATA, DATA_HEAD, HEAD, POKE, RESEND
 from p2pdp.ledger.records import SALT_BYTES
 from p2pdp.protocols.participant import Participant
 from p2pdp.protocols.walking import VALUE_MAX, Walk, WalkPlan, check_token
@@ -72,11 +72,10 @@ class Lives:
         value = pack_value(message.value)
         self._give(to, sender, pack_message(message), bytes(SALT_BYTES) + value if value else b"")
 
-    def _give(self, to: Peer, sender: Peer, message: bytes, part: bytes, reports: bytes | None = None) -> None:
+    def _give(self, to: Peer, sender: Peer, message: bytes, part: bytes) -> None:
         if to in self.toys.hosts:
             link = self.toys.hosts[to]._peers.link(sender)
-            flags = DATA if reports is None else DATA | SETTLED
-            head = DATA_HEAD.pack(flags, link.received + 1, link.sent, len(message)) + (reports or b"")
+            head = DATA_HEAD.pack(DATA, link.received + 1, link.sent, len(message))
             self._frame(to, sender, head + message + part)
 
     def _frame(self, to: Peer, sender: Peer, payload: bytes) -> None:
@@ -125,9 +124,7 @@ class Lives:
             for told in range(self.plan.n):
                 self._say(told, BOOTSTRAP, Message(messages.OUT, (other, b"signature")))
         elif act == "order":
-            kind = (messages.PROBE, messages.KEPT, messages.WARD)[which % 3]
-            fields = () if kind == messages.PROBE else (item, walk._held_at.get(item, 0))
-            self._say(peer, BOOTSTRAP, Message(kind, fields))
+            self._say(peer, BOOTSTRAP, Message(messages.PROBE))
         elif act == "lost" and item in walk._passed:
             self._say(peer, BOOTSTRAP, Message(messages.LOST, (item, walk._passed[item][1])))
         elif act == "result" and which % 5 == 0:
@@ -138,19 +135,22 @@ class Lives:
         item, salt, five = which % self.plan.tokens, bytes(SALT_BYTES), pack_value(5)
         held = walk._held_at.get(item, 0)
         if act == "control":
-            self._frame(peer, other, HEAD.pack(CONTROL | (0, POKE, RESEND)[which % 3], 0, 0) + pack([[], []]))
+            self._frame(peer, other, HEAD.pack(CONTROL | (0, POKE, RESEND)[which % 3], 0, 0) + pack([]))
         elif act == "odd fields":
             self._give(peer, other, TOKEN + ODD_FIELDS[which % len(ODD_FIELDS)], salt + five)
         elif act == "odd value":
             value = ODD_VALUES[which % len(ODD_VALUES)]
             self._give(peer, other, pack_message(Message(messages.TOKEN, (item, held + 1))), salt + value)
         elif act == "odd frame":
-            whole = DATA_HEAD.pack(DATA | SETTLED, 1, 0, which) + bytes((which % 256,)) + struct.pack(">Q", which)
+            whole = (
+                DATA_HEAD.pack((DATA, 16, DATA | 16)[which % 3], 1, 0, which)
+                + bytes((which % 256,))
+                + struct.pack(">Q", which)
+            )
             self._frame(peer, other, whole[: 1 + which % len(whole)])
         elif act == "token":
-            reports = (None, bytes((1,)) + REPORT.pack(item, held))[which % 2]
             message = pack_message(Message(messages.TOKEN, (item, held + 1 + which % 3)))
-            self._give(peer, other, message, salt + five, reports)
+            self._give(peer, other, message, salt + five)
 
     def left(self) -> tuple[Any, ...]:
         toys = self.toys
@@ -164,11 +164,9 @@ def known(host: Any) -> tuple[Any, ...]:
     """All that a host knows beyond its ledger."""
     sent, peers = host.messages_sent, host._peers
     links = [[getattr(link, name) for name in link.__slots__] for _, link in sorted(peers.links.items())]
-    guardian, dues, machine = peers.guardian, peers.dues, host._machine
-    guardian.catch_up()
+    dues, machine = peers.dues, host._machine
     return (
-        sent, links, guardian._watches, guardian._origins, guardian._news, guardian._settled, dues.report_at_s,
-        dues.since_s, dues.progressed, dues.tick_at_s, peers.waiting, peers.check_at_s, machine._received_at,
+        sent, links, dues.since_s, dues.tick_at_s, peers.waiting, peers.check_at_s, machine._received_at,
         machine._passed, machine._machine._passed, machine._machine._held_at, host.fault_counts, host.proved,
     )  # fmt: skip
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from p2pdp.core import messages
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer
-from p2pdp.core.step import NOTHING, Custody, Message, Send, Step
+from p2pdp.core.step import NOTHING, Message, Send, Step
 from p2pdp.protocols.contract import Start
 from p2pdp.services.bootstrap import BLOCKED, EXCLUDED, Bootstrap, Opening
 
@@ -64,7 +64,7 @@ def resolved(step: Step) -> list[tuple[Any, ...]]:
 
 
 def put_out(bootstrap: Bootstrap, peer: Peer, now_s: float = 1.0) -> Step:
-    hears(bootstrap, (peer + 1) % 4, messages.SILENT, peer, 0, 2, now_s=now_s)
+    hears(bootstrap, BOOTSTRAP, messages.SILENT, peer, now_s=now_s)
     return bootstrap.wake(now_s + PATIENCE_S, DRAWS)
 
 
@@ -74,7 +74,6 @@ def test_nobody_goes_before_everybody_is_ready() -> None:
         assert hears(bootstrap, peer, messages.READY) == NOTHING
     step = hears(bootstrap, 3, messages.READY)
     assert sent(step) == [(peer, messages.GO) for peer in (CURATOR, 0, 1, 2, 3)] + [(0, messages.BEGIN, 0, 0)]
-    assert step.sends[-1].custody == Custody(0, 0)
     assert hears(bootstrap, 3, messages.READY) == NOTHING
 
 
@@ -112,21 +111,32 @@ def test_on_a_ring_and_for_the_curator_the_run_is_blocked_until_they_are_ready()
     assert sent(hears(bootstrap, CURATOR, messages.READY))[-1] == (0, messages.BEGIN, 0, 0)
 
 
-def test_a_silent_peer_that_answers_is_spared_for_all_who_asked() -> None:
+def test_a_silent_peer_that_answers_is_let_be_and_nobody_hears_of_it() -> None:
     bootstrap = going()
-    step = hears(bootstrap, 0, messages.SILENT, 1, 0, 2)
+    step = hears(bootstrap, BOOTSTRAP, messages.SILENT, 1)
     assert sent(step) == [(1, messages.PROBE)]
     assert step.wake_at_s == 1.0 + PATIENCE_S
-    assert hears(bootstrap, 2, messages.SILENT, 1, 0, 5) == NOTHING
-    assert sent(hears(bootstrap, 1, messages.ALIVE)) == [(0, messages.SPARED, 1), (2, messages.SPARED, 1)]
+    assert hears(bootstrap, BOOTSTRAP, messages.SILENT, 1) == NOTHING
+    assert hears(bootstrap, 1, messages.ALIVE) == NOTHING
     assert bootstrap.wake(99.0, DRAWS) == NOTHING
     assert hears(bootstrap, 1, messages.ALIVE) == NOTHING
+
+
+def test_all_who_take_part_are_watched_from_the_go_to_the_result() -> None:
+    bootstrap = made()
+    assert bootstrap.watched == set()
+    bootstrap = going()
+    assert bootstrap.watched == {CURATOR, 0, 1, 2, 3}
+    put_out(bootstrap, 1)
+    assert bootstrap.watched == {CURATOR, 0, 2, 3}
+    hears(bootstrap, CURATOR, messages.DONE)
+    assert bootstrap.watched == set()
 
 
 def test_a_late_or_early_wake_is_harmless() -> None:
     bootstrap = going()
     assert bootstrap.wake(5.0, DRAWS) == NOTHING
-    hears(bootstrap, 0, messages.SILENT, 1, 0, 2)
+    hears(bootstrap, BOOTSTRAP, messages.SILENT, 1)
     assert bootstrap.wake(5.0, DRAWS) == Step(wake_at_s=1.0 + PATIENCE_S)
     assert bootstrap.out == []
 
@@ -137,7 +147,7 @@ def test_out_is_signed_published_and_told_to_neighbours_curator_and_itself() -> 
     assert [(output.type, output.fields) for output in step.outputs] == [(EXCLUDED, (1, b"signed 1"))]
     assert sent(step) == [(peer, messages.OUT, 1, b"signed 1") for peer in (CURATOR, 0, 2, 1)]
     assert hears(bootstrap, 1, messages.SEEN, 0, [], []) == NOTHING
-    assert hears(bootstrap, 3, messages.SILENT, 1, 0, 2) == NOTHING
+    assert hears(bootstrap, BOOTSTRAP, messages.SILENT, 1) == NOTHING
 
 
 def test_nothing_is_lost_before_all_have_answered() -> None:
@@ -147,27 +157,22 @@ def test_nothing_is_lost_before_all_have_answered() -> None:
     assert sent(hears(bootstrap, CURATOR, messages.SEEN, 1, [], [])) == []
     step = hears(bootstrap, 2, messages.SEEN, 1, [], [])
     assert sent(step) == [(0, messages.LOST, 0, 2)]
-    assert step.sends[0].custody == Custody(0, 2)  # until 0 has passed it on, bootstrap watches
 
 
-def test_what_went_on_is_kept_and_bootstrap_takes_the_guardians_place() -> None:
+def test_of_what_went_on_nobody_is_told() -> None:
     bootstrap = going()
     put_out(bootstrap, 1)
     hears(bootstrap, 0, messages.SEEN, 1, [], [[0, 2]])
     hears(bootstrap, CURATOR, messages.SEEN, 1, [], [])
-    step = hears(bootstrap, 2, messages.SEEN, 1, [[0, 3]], [])
-    assert sent(step) == [(0, messages.KEPT, 0, 2), (2, messages.WARD, 0, 3)]
-    assert step.sends[1].custody == Custody(0, 3)
+    assert sent(hears(bootstrap, 2, messages.SEEN, 1, [[0, 3]], [])) == []
 
 
-def test_a_neighbour_that_does_not_answer_is_put_out_too() -> None:
+def test_what_a_neighbour_owes_that_is_put_out_too_is_not_waited_for() -> None:
     bootstrap = going()
     put_out(bootstrap, 1)
     hears(bootstrap, 0, messages.SEEN, 1, [], [[0, 2]])
     hears(bootstrap, CURATOR, messages.SEEN, 1, [], [])
-    step = bootstrap.wake(11.0 + PATIENCE_S, DRAWS)
-    assert sent(step) == [(2, messages.PROBE)]
-    step = bootstrap.wake(21.0 + PATIENCE_S, DRAWS)
+    step = put_out(bootstrap, 2, now_s=11.0)
     assert bootstrap.out == [1, 2]
     assert sent(step)[:2] == [(CURATOR, messages.OUT, 2, b"signed 2"), (3, messages.OUT, 2, b"signed 2")]
     hears(bootstrap, CURATOR, messages.SEEN, 2, [], [])
@@ -202,7 +207,6 @@ def test_an_item_that_never_left_its_start_begins_elsewhere() -> None:
         hears(bootstrap, peer, messages.SEEN, 0, [], [])
     step = hears(bootstrap, 3, messages.SEEN, 0, [], [])
     assert sent(step) == [(3, messages.BEGIN, 0, 0)]
-    assert step.sends[0].custody == Custody(0, 0)
 
 
 def test_a_ring_is_blocked_and_its_user_stays_in() -> None:
@@ -210,22 +214,22 @@ def test_a_ring_is_blocked_and_its_user_stays_in() -> None:
     step = put_out(bootstrap, 1)
     assert [(output.type, output.fields) for output in step.outputs] == [(BLOCKED, (1,))]
     assert step.sends == ()
-    assert sent(hears(bootstrap, 0, messages.SILENT, 1, 0, 2)) == [(1, messages.PROBE)]  # asked anew
+    assert sent(hears(bootstrap, BOOTSTRAP, messages.SILENT, 1)) == [(1, messages.PROBE)]  # asked anew
 
 
 def test_the_last_user_is_not_put_out() -> None:
     bootstrap = going(n=1)
-    hears(bootstrap, BOOTSTRAP, messages.SILENT, 0, 0, 0)
+    hears(bootstrap, BOOTSTRAP, messages.SILENT, 0)
     assert [output.type for output in bootstrap.wake(50.0, DRAWS).outputs] == [BLOCKED]
 
 
 def test_after_the_result_nobody_is_asked_and_only_the_curator_may_complain() -> None:
     bootstrap = going(reroutes=False)
-    hears(bootstrap, 0, messages.SILENT, 1, 0, 2)
+    hears(bootstrap, BOOTSTRAP, messages.SILENT, 1)
     assert hears(bootstrap, CURATOR, messages.DONE) == NOTHING
     assert bootstrap.wake(50.0, DRAWS) == NOTHING  # 1 may have closed before it could answer
-    assert hears(bootstrap, 0, messages.SILENT, 1, 0, 2) == NOTHING
-    assert sent(hears(bootstrap, CURATOR, messages.SILENT, 1, -1, 0)) == [(1, messages.PROBE)]
+    assert hears(bootstrap, BOOTSTRAP, messages.SILENT, 1) == NOTHING
+    assert sent(hears(bootstrap, CURATOR, messages.SILENT, 1)) == [(1, messages.PROBE)]
     step = bootstrap.wake(50.0, DRAWS)
     assert sent(step) == [(CURATOR, messages.OUT, 1, b"signed 1"), (1, messages.OUT, 1, b"signed 1")]
     assert hears(bootstrap, CURATOR, messages.SEEN, 1, [], []) == NOTHING
@@ -234,7 +238,7 @@ def test_after_the_result_nobody_is_asked_and_only_the_curator_may_complain() ->
 def test_a_head_that_comes_after_all_saves_its_user() -> None:
     bootstrap = going()
     hears(bootstrap, CURATOR, messages.DONE)
-    hears(bootstrap, CURATOR, messages.SILENT, 1, -1, 0)
+    hears(bootstrap, CURATOR, messages.SILENT, 1)
     assert hears(bootstrap, CURATOR, messages.SPARED, 1) == NOTHING
     assert bootstrap.wake(50.0, DRAWS) == NOTHING
     assert bootstrap.out == []
@@ -254,6 +258,8 @@ def test_misplaced_messages_are_faults() -> None:
     strange = (1, messages.TOKEN, 0, 1), (2, "?")
     for sender, kind, *fields in ((0, messages.DONE), (0, messages.OVER), *strange, nobody_asked):
         assert [fault.peer for fault in hears(bootstrap, sender, kind, *fields).faults] == [sender]
-    assert hears(bootstrap, 0, messages.SILENT, 9, 0, 1).faults
-    assert hears(bootstrap, 0, messages.SILENT, 0, 0, 1).faults
+    assert hears(bootstrap, 0, messages.SILENT, 1).faults, "users have no say"
+    assert hears(bootstrap, CURATOR, messages.SILENT, CURATOR).faults
+    assert hears(bootstrap, CURATOR, messages.SILENT, 1) == NOTHING, "before the result"
+    assert hears(bootstrap, BOOTSTRAP, messages.SILENT, 9) == NOTHING
     assert bootstrap.excluded(0, 1.0, DRAWS) == NOTHING

@@ -8,32 +8,29 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from p2pdp.core.ids import BOOTSTRAP, CURATOR
-from p2pdp.services.settlement import Decision, Settlement, Verdict
-
-LOST, KEPT, WARD = Verdict.LOST, Verdict.KEPT, Verdict.WARD
+from p2pdp.services.settlement import Lost, Settlement
 
 
 def test_an_item_that_nobody_alive_received_is_lost() -> None:
     settlement = Settlement()
     settlement.claim(0, 5, 3)
-    assert settlement.decide([1]) == [Decision(LOST, 0, 5, 3)]
-    assert settlement.decide([1]) == []  # said once
+    assert settlement.lost([1]) == [Lost(0, 5, 3)]
+    assert settlement.lost([1]) == []  # said once
 
 
-def test_an_item_that_went_on_is_kept_and_its_receiver_is_watched() -> None:
+def test_an_item_that_went_on_is_not() -> None:
     settlement = Settlement()
     settlement.claim(0, 5, 3)
     settlement.receipt(2, 5, 4)
-    assert settlement.decide([1]) == [Decision(KEPT, 0, 5, 3), Decision(WARD, 2, 5, 4)]
-    assert settlement.decide([1]) == []
+    assert settlement.lost([1]) == []
 
 
 def test_a_receipt_of_somebody_who_is_out_by_now_does_not_count() -> None:
     settlement = Settlement()
     settlement.claim(0, 5, 3)
     settlement.receipt(2, 5, 4)
-    settlement.decide([1])
-    assert settlement.decide([1, 2]) == [Decision(LOST, 0, 5, 3)]
+    assert settlement.lost([1]) == []
+    assert settlement.lost([1, 2]) == [Lost(0, 5, 3)]
 
 
 def test_only_the_last_live_claimant_may_send_again() -> None:
@@ -42,15 +39,14 @@ def test_only_the_last_live_claimant_may_send_again() -> None:
     settlement.claim(0, 5, 3)
     settlement.claim(2, 5, 6)
     settlement.receipt(2, 5, 5)
-    told = settlement.decide([1])
-    assert told == [Decision(KEPT, BOOTSTRAP, 5, 0), Decision(KEPT, 0, 5, 3), Decision(LOST, 2, 5, 6)]
+    assert settlement.lost([1]) == [Lost(2, 5, 6)]
 
 
-def test_the_curator_needs_no_guardian() -> None:
+def test_a_receipt_of_the_curator_counts() -> None:
     settlement = Settlement()
     settlement.claim(0, 5, 8)
     settlement.receipt(CURATOR, 5, 9)
-    assert settlement.decide([1]) == [Decision(KEPT, 0, 5, 8)]
+    assert settlement.lost([1]) == []
 
 
 class Over(Exception):
@@ -93,17 +89,16 @@ class Model:
                 self.settlement.receipt(other, 0, self.got[other][peer])
             if other in self.passed and self.passed[other][0] in self.out:
                 self.settlement.claim(other, 0, self.passed[other][1])
-        self.check(self.settlement.decide(self.out))
+        self.check(self.settlement.lost(self.out))
 
-    def check(self, decisions: list[Decision]) -> None:
-        lost = [decision for decision in decisions if decision.verdict is LOST]
+    def check(self, lost: list[Lost]) -> None:
         if self.holder in self.live:
             assert lost == []
             return
         while self.holder in self.out:
             self.path.pop()
         step = len(self.path)
-        assert lost == [Decision(LOST, self.holder, 0, step if self.holder != BOOTSTRAP else 0)]
+        assert lost == [Lost(self.holder, 0, step if self.holder != BOOTSTRAP else 0)]
         others = [peer for peer in self.live if peer != self.holder]
         if self.holder == BOOTSTRAP or not others:
             raise Over  # it begins again elsewhere, or stays with the only one left until its last step
