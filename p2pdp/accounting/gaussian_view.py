@@ -21,8 +21,8 @@ from p2pdp.core.errors import UsageError
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
-_RANK_TOLERANCE = 1e-12  # of the largest eigenvalue
-_RANGE_TOLERANCE = 1e-9  # of the length of a
+_RANK_TOLERANCE = 1e-12  # of the largest singular value
+_RANGE_TOLERANCE = 1e-12  # of the length of a
 
 
 def disjoint_leaks(
@@ -114,12 +114,18 @@ def _dense(rows: Ints, columns: Ints, row: Ints, column: Ints, value: Floats) ->
 
 def _whitened(noise: Floats, inputs: Floats) -> tuple[Floats, npt.NDArray[np.bool_]]:
     """The inputs' columns where the noise has unit variance, and which of them are not within its range."""
-    values, vectors = np.linalg.eigh(noise @ noise.T)
-    largest = max(values.max(initial=0.0), 0.0)
-    kept = values > largest * _RANK_TOLERANCE * max(1, len(values))
-    outside = np.linalg.norm(vectors[:, ~kept].T @ inputs, axis=0) > _RANGE_TOLERANCE * np.linalg.norm(inputs, axis=0)
-    smallest = values[kept] - largest * len(values) * np.finfo(np.float64).eps  # as small as rounding may have hidden
-    return vectors[:, kept].T @ inputs / np.sqrt(smallest)[:, None], outside
+    if noise.shape[1] > noise.shape[0]:
+        noise = np.transpose(np.linalg.qr(noise.T, mode="r"))  # the same vectors and values, from a square matrix
+    vectors, some, _ = np.linalg.svd(noise)
+    values = np.zeros(len(vectors))
+    values[: len(some)] = some
+    largest, count = values.max(initial=0.0), max(1, len(values))
+    kept = values > largest * _RANK_TOLERANCE * count
+    outside = np.linalg.norm(vectors[:, ~kept].T @ inputs, axis=0) > _RANGE_TOLERANCE * count * np.linalg.norm(
+        inputs, axis=0
+    )
+    smallest = values[kept] - largest * count * np.finfo(np.float64).eps  # as small as rounding may have hidden
+    return vectors[:, kept].T @ inputs / smallest[:, None], outside
 
 
 def _supremum(gram: Floats) -> float:

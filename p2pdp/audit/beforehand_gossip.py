@@ -31,6 +31,7 @@ from p2pdp.core.ids import Peer
 from p2pdp.protocols.gossiping_plan import GossipPlan
 from p2pdp.protocols.pairing import PairPlan
 from p2pdp.protocols.run_plan import RunPlan
+from p2pdp.replay.contributions import Noise
 from p2pdp.replay.transcript import Transcript
 from p2pdp.topology.graphs import Graph
 
@@ -46,8 +47,8 @@ _ALL: Final = "all results are published, which together tell every user's noise
 def gossip_beforehand(run: RunPlan, delta: float, colluders: Sequence[Peer]) -> Finding:
     """Claims for each kind of observer."""
     drawn: tuple[Mechanism, ...] = () if run.plan.noise.name == "none" else (run.plan.noise,)
-    own = {user: [drawn] * _contributions(run) for user in range(run.n)}
-    ground = Ground(run, {}, Transcript(own_noise=own), (), delta, colluders)
+    own = {user: Noise([drawn] * _contributions(run)) for user in range(run.n)}
+    ground = Ground(run, {}, Transcript(find_noise=lambda: own), (), delta, colluders)
     found = local_account(ground)
     if not found.claims:
         return found

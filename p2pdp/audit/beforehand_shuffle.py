@@ -35,10 +35,10 @@ from p2pdp.audit.shuffle_claims import (
     printed,
 )
 from p2pdp.core.claims import Claim, Refusal
-from p2pdp.core.draws import Mechanism
 from p2pdp.core.ids import Peer
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.protocols.shuffling_plan import ShufflePlan
+from p2pdp.replay.contributions import Noise
 from p2pdp.replay.transcript import Transcript
 from p2pdp.topology.walk_matrix import LAWS_MAX
 
@@ -51,8 +51,8 @@ _CUT: Final = 1e-2  # of delta
 def shuffle_beforehand(run: RunPlan, delta: float, colluders: Sequence[Peer], nobody_out: str) -> Finding:
     """Claims for each kind of observer; `nobody_out` is what all but the local ceiling assume."""
     plan: ShufflePlan = run.plan
-    own: dict[Peer, list[tuple[Mechanism, ...]]] = {user: [plan.randomizer.mechanisms] for user in range(run.n)}
-    ground = Ground(run, {}, Transcript(own_noise=own), (), delta, colluders)
+    own = {user: Noise([plan.randomizer.mechanisms]) for user in range(run.n)}
+    ground = Ground(run, {}, Transcript(find_noise=lambda: own), (), delta, colluders)
     found = local_account(ground)
     found.claims = [replace(claim, conditioning=A_PRIORI) for claim in found.claims]
     refusals = not_hidden(plan)

@@ -18,6 +18,7 @@ import numpy as np
 
 from p2pdp.accounting.blanket_losses import Kind, kinds_of, lower_epsilon, upper_epsilons
 from p2pdp.audit.ground import NOT_AT_HAND, PASSED_THROUGH, PUBLIC_ROUTE, Finding, Floats, Ground
+from p2pdp.audit.recorded import refused, unlike_plan
 from p2pdp.core.claims import Claim, Refusal
 from p2pdp.core.ids import CURATOR
 from p2pdp.mechanisms import randomized_response
@@ -45,6 +46,9 @@ def blanket_account(ground: Ground) -> Finding:
     run = ground.run
     if not isinstance(run.plan, WalkPlan) or run.plan.noise.name != "randomized_response":
         return Finding()
+    reason = unlike_plan(ground)
+    if reason is not None:
+        return refused(("node", "curator", "public", "network"), SHUFFLE, reason)
     reports, refusals = Reports(ground.transcript, run.n), [Refusal("network", SHUFFLE, _ALL_SEEN)]
     pairs: dict[str, list[_Pair]] = {}
 

@@ -1,4 +1,8 @@
-"""Exact leaks of every pair by replay: each observer's rows, and what they tell about each user."""
+"""The linear account: exact leaks of every pair from each observer's rows, for any linear protocol with Gaussian draws.
+
+Rows over sources are expanded from the transcript, and each draw has the scale of its record. Nothing here knows a
+protocol. Leaks never exceed the local ceiling, for all that anybody sees is made of the noised contributions.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +14,8 @@ import numpy.typing as npt
 
 from p2pdp.accounting.gaussian_view import disjoint_leaks, general_leaks
 from p2pdp.core.ids import Peer
+from p2pdp.protocols.walking import NO_NOISE
+from p2pdp.replay.contributions import Recorded
 from p2pdp.replay.rows import Layout, stretches
 from p2pdp.replay.transcript import Transcript
 
@@ -17,6 +23,15 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 _INPUT, _DRAW, _UNKNOWN = range(3)
+
+
+def ceiling(own: Sequence[Recorded]) -> float:
+    """The leak of a user whose contributions are all seen, each with the Gaussian noise that protects it alone."""
+    total = 0.0
+    for recorded in own:
+        variance = sum(mechanism.scale**2 for mechanism in recorded if mechanism.name == "gaussian")
+        total += 1.0 / variance if variance > 0.0 else np.inf
+    return total
 
 
 @dataclass(frozen=True)
@@ -27,10 +42,14 @@ class Leaks:
 
 
 class ExactAuditor:
-    """Lays a transcript out once and then answers for any set of observers."""
+    """Lays a transcript out once and then answers for any set of observers.
 
-    def __init__(self, transcript: Transcript, users: int) -> None:
+    Leaks are in steps of the grid; `unit` is one step in units of a contribution. Raises `TooLarge`.
+    """
+
+    def __init__(self, transcript: Transcript, users: int, unit: float = 1.0) -> None:
         self._transcript = transcript
+        self._unit = unit
         self._users = users
         self._layout = Layout()
         self._received = {
@@ -40,6 +59,9 @@ class ExactAuditor:
         published = transcript.published
         self._published = [self._layout.place(form) for form in published or ()]
         self._tabulate()
+        self._ceiling = np.full(users, np.inf)
+        for user, own in transcript.own_noise.items():
+            self._ceiling[user] = ceiling(own)
 
     def _tabulate(self) -> None:
         """One table of the terms of all chains, in order."""
@@ -50,8 +72,8 @@ class ExactAuditor:
                 kinds.append({"input": _INPUT, "report": _INPUT, "draw": _DRAW}.get(source.kind, _UNKNOWN))
                 owners.append(source.peer)
                 numbers.append(source.number)
-                drawn = source.kind == "draw"
-                variances.append(self._transcript.draws[source.peer][source.number].scale ** 2 if drawn else 0.0)
+                drawn = self._transcript.draws[source.peer][source.number] if source.kind == "draw" else NO_NOISE
+                variances.append((drawn.scale / self._unit) ** 2 if drawn.name == "gaussian" else 0.0)
             weights.append(arrays.weights)
             offsets.append(offsets[-1] + len(arrays.sources))
         self._kind = np.array(kinds, dtype=np.int8)
@@ -114,6 +136,7 @@ class ExactAuditor:
                 self._number[at[inputs]],
                 weight[inputs],
             )
+        leaks = np.minimum(leaks, self._ceiling)
         leaks[list(members)] = np.nan
         return Leaks(leaks)
 

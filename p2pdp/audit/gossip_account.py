@@ -18,6 +18,7 @@ from p2pdp.accounting.gossip_layers import View
 from p2pdp.audit.gossip import GossipViews, Spans
 from p2pdp.audit.gossip_formulas import Printed, printed_claims
 from p2pdp.audit.ground import NOT_AT_HAND, PASSED_THROUGH, PUBLIC_ROUTE, Finding, Floats, Ground
+from p2pdp.audit.recorded import unlike_plan
 from p2pdp.core.claims import Claim, Refusal
 from p2pdp.core.ids import CURATOR
 from p2pdp.mechanisms import gaussian
@@ -50,6 +51,8 @@ def gossip_account(ground: Ground) -> Finding:
         return Finding(refusals=[Refusal(one, EXACT, reason) for one in who])
     if ground.transcript.published is None:
         return Finding(refusals=[Refusal(one, EXACT, PASSED_THROUGH) for one in who])
+    if unlike_plan(ground) is not None:
+        return Finding()  # the linear account speaks
     return _Account(ground).finding()
 
 

@@ -25,6 +25,7 @@ from p2pdp.accounting.gossip_descent import Told, unclipped, worst
 from p2pdp.audit.gossip_descent_published import Seen, published_claims
 from p2pdp.audit.gossip_descent_views import DescentViews, course_of
 from p2pdp.audit.ground import NOT_AT_HAND, PUBLIC_ROUTE, Finding, Floats, Ground
+from p2pdp.audit.recorded import refused, unlike_plan
 from p2pdp.core.claims import Claim, Refusal
 from p2pdp.core.ids import CURATOR
 from p2pdp.mechanisms import gaussian
@@ -62,7 +63,8 @@ def gossip_descent_account(ground: Ground) -> Finding:
     """Stands after the local ceiling: an exact leak is about one other user, the ceiling about whoever sees all."""
     if not isinstance(ground.run.plan, GossipSgdPlan) or ground.run.plan.noise.name not in ("gaussian", "none"):
         return Finding()
-    return _Account(ground).finding()
+    reason = unlike_plan(ground)
+    return _Account(ground).finding() if reason is None else refused(("node", "curator", "public"), EXACT, reason)
 
 
 def affine_of(run: RunPlan, views: DescentViews, delta: float) -> Affine | str:

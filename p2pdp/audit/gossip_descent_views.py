@@ -21,10 +21,9 @@ import numpy.typing as npt
 from p2pdp.accounting.gossip_descent import Course, Told, told
 from p2pdp.accounting.gossip_krylov import extended
 from p2pdp.audit.gossip import graph_of
-from p2pdp.audit.gossip_forms import in_order
 from p2pdp.audit.ground import Ground
 from p2pdp.core.ids import Peer
-from p2pdp.core.values import GRADIENT, LinearForm
+from p2pdp.core.values import GRADIENT, LinearForm, in_order
 from p2pdp.ledger.records import MET
 from p2pdp.protocols.gossip_sgd import GossipSgdPlan
 from p2pdp.topology.meeting_weights import meeting_weights

@@ -11,13 +11,13 @@ user sent is not known, the node is `unknown`, and so is whatever depends on it.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Final
 
 from p2pdp.accounting.modular_rank import MODULUS, residue
-from p2pdp.core.values import LinearForm, Source
+from p2pdp.core.values import LinearForm, Source, in_order
 
 Weight = tuple[float, int]  # a number, and its residue modulo all primes
 Draw = tuple[int, int]  # whose, and which of its draws
@@ -75,18 +75,6 @@ def _add(mine: dict[int, Weight], theirs: Mapping[int, Weight], scale: Weight) -
     for key, (value, rest) in theirs.items():
         before = mine.get(key, (0.0, 0))
         mine[key] = (before[0] + value * scale[0], (before[1] + rest * scale[1]) % MODULUS)
-
-
-def in_order(forms: Iterable[LinearForm]) -> list[LinearForm]:
-    """All forms that these are made of, each once and after its parents."""
-    found: dict[int, LinearForm] = {}
-    pending = list(forms)
-    while pending:
-        form = pending.pop()
-        if id(form) not in found:
-            found[id(form)] = form
-            pending += [parent for parent, _ in form.parents]
-    return sorted(found.values(), key=lambda form: form.depth)
 
 
 def evaluated(forms: Sequence[LinearForm], values: Mapping[Source, int]) -> list[int | None]:

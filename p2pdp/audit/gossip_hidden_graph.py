@@ -17,6 +17,7 @@ import numpy as np
 from p2pdp.accounting.gossip_published import theorem_4_alpha_most, theorem_4_leak
 from p2pdp.accounting.renyi import best_epsilon
 from p2pdp.audit.ground import NOT_AT_HAND, Finding, Ground
+from p2pdp.audit.recorded import refused, unlike_plan
 from p2pdp.core.claims import Claim, Refusal
 from p2pdp.core.ids import Peer, is_user
 from p2pdp.core.messages import EXCHANGE
@@ -39,8 +40,9 @@ def hidden_graph_account(ground: Ground) -> Finding:
     graph = run.spec.graph
     if plan.coin is None and (graph.kind not in _ALIKE or graph.public):
         return Finding()
-    if ground.transcript.published != ():
-        return Finding(refusals=[Refusal("node", THEOREM_4, _TOLD)])
+    reason = _TOLD if ground.transcript.published != () else unlike_plan(ground)
+    if reason is not None:
+        return refused(("node",), THEOREM_4, reason)
     epsilons = np.full((run.n, run.n), np.nan)
     refusals = []
     for one in range(run.n):

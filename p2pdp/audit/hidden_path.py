@@ -21,6 +21,7 @@ from p2pdp.accounting.hidden_path_curves import Ends
 from p2pdp.accounting.hidden_path_gaps import Gap, gaps_of
 from p2pdp.accounting.hidden_path_graph import GRAPH_USERS_MAX, general_graph
 from p2pdp.audit.ground import NOT_AT_HAND, Finding, Ground
+from p2pdp.audit.recorded import unlike_plan
 from p2pdp.core.claims import Claim, Refusal
 from p2pdp.core.ids import BOOTSTRAP, Peer
 from p2pdp.ledger.records import OPENED
@@ -72,7 +73,7 @@ def _unfit(ground: Ground) -> str | None:
         return f"on a graph that is not complete the laws of paths are computed for up to {GRAPH_USERS_MAX} users"
     if ground.sensitivity > _MU_MAX * plan.noise.scale:
         return f"values may move {_MU_MAX:g} times as far as their noise reaches: a hidden path does not protect them"
-    return _untold(ground)
+    return unlike_plan(ground) or _untold(ground)
 
 
 def _untold(ground: Ground) -> str | None:

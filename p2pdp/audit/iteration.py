@@ -9,8 +9,8 @@ from typing import Final
 
 from p2pdp.audit.ground import Finding, Ground
 from p2pdp.audit.pair_claims import account_of_pairs
+from p2pdp.audit.recorded import refused, unlike_plan
 from p2pdp.audit.traces import TraceAuditor
-from p2pdp.core.claims import Refusal
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.protocols.walk_sgd import SgdPlan
 
@@ -29,10 +29,10 @@ def iteration_account(ground: Ground) -> Finding:
     plan = ground.run.plan
     if not isinstance(plan, SgdPlan):
         return Finding()
-    reason = why_not(plan)
+    reason = why_not(plan) or unlike_plan(ground)
     if reason is not None:
         observers = ["node"] * (ground.run.n > 1) + ["curator", "public"] + ["coalition"] * bool(ground.colluders)
-        return Finding(refusals=[Refusal(observer, ITERATION, reason) for observer in observers])
+        return refused(observers, ITERATION, reason)
     return account_of_pairs(ground, TraceAuditor(ground.transcript, plan), ITERATION, *terms(ground.run))
 
 

@@ -7,12 +7,15 @@ of these. Where some contribution carries no noise of its own it is infinite, an
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from typing import Final
 
+from p2pdp.audit.exact import ceiling
 from p2pdp.audit.ground import Finding, Ground
+from p2pdp.audit.recorded import unlike_plan
 from p2pdp.core.claims import Claim, Refusal
 from p2pdp.core.draws import Mechanism
-from p2pdp.core.ids import is_user
+from p2pdp.core.ids import Peer, is_user
 from p2pdp.mechanisms import gaussian, laplace, randomized_response
 from p2pdp.mechanisms.clipping import Bounds
 from p2pdp.mechanisms.grid import Grid
@@ -20,6 +23,7 @@ from p2pdp.mechanisms.real_reports import RealReports
 from p2pdp.mechanisms.reports import Randomizer
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.protocols.shuffling_plan import ShufflePlan
+from p2pdp.replay.contributions import Recorded
 
 LOCAL: Final = "local"
 OWN_NOISE: Final = "each contribution is protected by its own user's noise alone"
@@ -34,7 +38,8 @@ def local_account(ground: Ground) -> Finding:
     was sent was recorded before, so contributions in neither have reached nobody. The claim says so.
     """
     run, transcript, delta = ground.run, ground.transcript, ground.delta
-    absent = [user for user in range(run.n) if user not in transcript.own_noise]
+    own_noise = transcript.own_noise
+    absent = [user for user in range(run.n) if user not in own_noise]
     if absent:
         return _refused(f"the ledger of user {absent[0]} is not at hand")
     if transcript.unknown:
@@ -42,20 +47,23 @@ def local_account(ground: Ground) -> Finding:
     early = [
         f"what user {who} sent is in its ledger or in those of others" for who in ground.incomplete if is_user(who)
     ]
+    mus: list[float] | None = None
     if isinstance(run.plan, ShufflePlan):
         randomizer = run.plan.randomizer
-        mus = None
+        reason = unlike_plan(ground)
+        if reason is not None:
+            return _refused(reason)
+        counts = [len(own) for own in own_noise.values()]
         if isinstance(randomizer, RealReports) and randomizer.epsilon is None:
-            mus = [randomizer.mu] * run.n
-        epsilons = [epsilon_of_report(randomizer, delta)] * run.n
-    elif run.plan.noise.name in ("gaussian", "none"):
-        mus = [_mu(ground.sensitivity, own) for own in transcript.own_noise.values()]
+            mus = [randomizer.mu * math.sqrt(count) for count in counts]
+            epsilons = [gaussian.epsilon_of(delta, mu) for mu in mus]
+        else:
+            epsilons = [epsilon_of_report(randomizer, delta) * count for count in counts]
+    elif _is_gaussian(own_noise):
+        mus = [_mu(ground.sensitivity, own) for own in own_noise.values()]
         epsilons = [gaussian.epsilon_of(delta, mu) for mu in mus]
     else:
-        mus = None
-        epsilons = [
-            _ROUNDED_UP * sum(pure_epsilon_of(run, drawn) for drawn in own) for own in transcript.own_noise.values()
-        ]
+        epsilons = [_ROUNDED_UP * sum(pure_epsilon_of(run, drawn) for drawn in own) for own in own_noise.values()]
     worst = max(range(len(epsilons)), key=lambda user: mus[user] if mus is not None else epsilons[user])
     claim = Claim(
         observer=_OBSERVER,
@@ -68,7 +76,7 @@ def local_account(ground: Ground) -> Finding:
         epsilon_mean=min(epsilons[worst], sum(epsilons) / len(epsilons)),
         mu_max=None if mus is None else mus[worst],
         mu_mean=None if mus is None else min(mus[worst], sum(mus) / len(mus)),
-        worst_pair=(list(transcript.own_noise)[worst], _OBSERVER),
+        worst_pair=(list(own_noise)[worst], _OBSERVER),
         bound=True,
         violated_pairs=None,
         assumptions=(*ground.assumptions, *early, OWN_NOISE),
@@ -88,12 +96,14 @@ def _refused(reason: str) -> Finding:
     return Finding(refusals=[Refusal(_OBSERVER, LOCAL, reason)])
 
 
+def _is_gaussian(own_noise: Mapping[Peer, Sequence[Recorded]]) -> bool:
+    """Whether no contribution is protected by anything but Gaussian noise."""
+    every = (mechanism for own in own_noise.values() for drawn in own for mechanism in drawn)
+    return all(mechanism.name == "gaussian" for mechanism in every)
+
+
 def _mu(sensitivity: float, own: list[tuple[Mechanism, ...]]) -> float:
-    total = 0.0
-    for drawn in own:
-        variance = sum(mechanism.scale**2 for mechanism in drawn)
-        total += math.inf if variance == 0.0 else sensitivity**2 / variance
-    return math.sqrt(total) * _ROUNDED_UP
+    return sensitivity * math.sqrt(ceiling(own)) * _ROUNDED_UP
 
 
 def pure_epsilon_of(run: RunPlan, drawn: tuple[Mechanism, ...]) -> float:

@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from p2pdp.audit.ground import Finding, Ground
 from p2pdp.audit.handed_in import told_by_skeletons
+from p2pdp.audit.recorded import refused, unlike_plan
 from p2pdp.audit.relay_timing import Timing, graph_of, laws_with, timing_of
 from p2pdp.audit.shuffle_claims import (
     COVERED,
@@ -55,6 +56,9 @@ def shuffle_account(ground: Ground) -> Finding:
     plan = ground.run.plan
     if not isinstance(plan, ShufflePlan):
         return Finding()
+    reason = unlike_plan(ground)
+    if reason is not None:
+        return refused(("curator", "public", "node"), SHUFFLE, reason)
     found = Finding(refusals=not_hidden(plan))
     if not found.refusals:
         _curator(ground, plan, found)

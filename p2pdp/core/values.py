@@ -100,6 +100,18 @@ class LinearForm:
 ZERO_FORM: Final = LinearForm()
 
 
+def in_order(forms: Iterable[LinearForm]) -> list[LinearForm]:
+    """Returns all forms that these are made of, each once and after its parents."""
+    found: dict[int, LinearForm] = {}
+    pending = list(forms)
+    while pending:
+        form = pending.pop()
+        if id(form) not in found:
+            found[id(form)] = form
+            pending += [parent for parent, _ in form.parents]
+    return sorted(found.values(), key=lambda form: form.depth)
+
+
 def snapped(value: Any, step: float) -> Any:
     """A float, or an array of them, moved to the nearest whole multiple of the step; a form stays as it is.
 

@@ -50,6 +50,10 @@ class Plan(Interface):
     def mechanisms(self) -> tuple[Mechanism, ...]: ...
 
     @property
+    def unit(self) -> float:
+        """What one step of the grid, in which draws are counted, is in units of what users contribute."""
+
+    @property
     def draws_expected(self) -> Expected:
         """Of kinds of noise that a user draws often, about how often: it may draw them while nothing happens yet."""
 

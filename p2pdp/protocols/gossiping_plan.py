@@ -52,6 +52,10 @@ class AveragingPlan:
         """One step of the grid on which noise is drawn, in data units."""
         return math.ldexp(1.0, self.grid_exponent)
 
+    @property
+    def unit(self) -> float:
+        return self.step
+
     def weight(self, degree: int, other_degree: int) -> float:
         return _weight(self.weights, degree, other_degree, self.degree_max)
 

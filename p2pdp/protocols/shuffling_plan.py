@@ -42,6 +42,10 @@ class ShufflePlan:
     dummies: tuple[float, float]  # of `single`: how many users are expected to hold nothing, and the variance
 
     @property
+    def unit(self) -> float:
+        return 1.0
+
+    @property
     def draws_expected(self) -> Expected:
         return {}  # once a user
 

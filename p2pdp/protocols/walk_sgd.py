@@ -48,6 +48,10 @@ class SgdPlan(WalkPlan):
         return learning.rate_at(self.rate, self.schedule, step)
 
     @property
+    def unit(self) -> float:
+        return self.descent.step
+
+    @property
     def rates(self) -> list[float]:
         return [self.rate_at(step) for step in range(1, self.steps + 1)]
 

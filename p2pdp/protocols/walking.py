@@ -59,6 +59,10 @@ class WalkPlan:
     visits_max: int | None = None  # at which a user contributes its value, at most; afterwards noise only
 
     @property
+    def unit(self) -> float:
+        return 1.0  # contributions are whole steps of the grid
+
+    @property
     def length(self) -> int:
         return self.steps * self.tokens
 

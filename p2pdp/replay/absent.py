@@ -46,7 +46,8 @@ class Absent:
         ended = {peer for peer, view in views.items() if view.records and view.records[-1].kind == CLOSED}
         self.users = {user for user in range(run.n) if user not in ended}
         self.draws: dict[Peer, list[Mechanism]] = {user: [] for user in self.users}
-        self.own_noise: dict[Peer, list[tuple[Mechanism, ...]]] = {user: [] for user in self.users}
+        self.contributions = dict.fromkeys(self.users, 0)
+        self.randomized: dict[Source, tuple[Mechanism, ...]] = {}  # the draws that each report was made with
         self.values = dict.fromkeys(self.users, 0)  # how many are named in a user's own ledger
         self.rebuilt: set[Peer] = set()
         self._handovers: dict[tuple[Peer, int], list[Handover]] = {}
@@ -100,18 +101,18 @@ class Absent:
         """One contribution with its draws, all under names that nothing else has."""
         plan: WalkPlan = self._plan
         drawn = list(plan.draws_at(step))
-        noised = tuple(drawn)
-        if plan.noise.name == _RANDOMIZED:
-            noised = (plan.noise,)
         drawn += [plan.dummy_mechanism] * (plan.dummies > 0) * ((step == 1) + (step == plan.steps))
-        visits = len(self.own_noise[user])
+        visits = self.contributions[user]
+        self.contributions[user] += 1
         if isinstance(plan, SgdPlan):
             terms = [(Source(GRADIENT, user, visits), 1.0)]
         else:
             kind = "report" if plan.noise.name == _RANDOMIZED else "input"
-            terms = [(Source(kind, user, self.values[user] + visits), 1.0)]
+            source = Source(kind, user, self.values[user] + visits)
+            terms = [(source, 1.0)]
+            if kind == "report":
+                self.randomized[source] = (plan.noise,)
         for mechanism in drawn:
             terms.append((Source("draw", user, len(self.draws[user])), 1.0))
             self.draws[user].append(mechanism)
-        self.own_noise[user].append(noised)
         return LinearForm((), tuple(terms))

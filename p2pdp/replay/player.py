@@ -14,7 +14,7 @@ from p2pdp.core.draws import Mechanism, Shape
 from p2pdp.core.errors import VerificationFailed
 from p2pdp.core.events import Event, Received, Started, Woken, tell
 from p2pdp.core.ids import Peer
-from p2pdp.core.messages import FINAL, TOKEN
+from p2pdp.core.messages import FINAL
 from p2pdp.core.step import Message, Step
 from p2pdp.core.values import LinearForm, Source
 from p2pdp.ledger.messages import public_message
@@ -37,7 +37,6 @@ class Player:
         self.cursor = 0
         self.draws: list[Mechanism] = []
         self.received: list[LinearForm] = []
-        self.own_noise: list[tuple[Mechanism, ...]] = []  # of each contribution
         self.taken: dict[Peer, int] = {}
         self.final: LinearForm | None = None  # its own result, where users have one
         opening = self.records[0] if self.records else None
@@ -47,9 +46,6 @@ class Player:
         self._inputs = SymbolicInputs(user, self.values)
         machine = run.machine(user, opening.body[5], self._inputs)
         self.machine = Participant(user, machine)
-        self._one_by_one = run.finishes_one_by_one
-        noise = run.plan.noise
-        self._protection = () if noise.name == "none" else (noise,)  # of a contribution that is on its own
 
     # core.draws.Draws, over the records
 
@@ -87,6 +83,16 @@ class Player:
         """By visit, the model at which a gradient was taken."""
         return self._inputs.models
 
+    @property
+    def contributions(self) -> int:
+        return self._inputs.made
+
+    @property
+    def randomized(self) -> dict[Source, tuple[Mechanism, ...]]:
+        """The recorded draws that each report was made with."""
+        made = self._inputs.randomized
+        return {report: tuple(self.draws[draw.number] for draw in drawn) for report, drawn in made.items()}
+
     def mismatch(self, record: Record, what: str) -> VerificationFailed:
         return VerificationFailed(f"node {self.user}, record {record.index}: {what}")
 
@@ -108,12 +114,7 @@ class Player:
         events = deque([event])
         while events:
             event = events.popleft()
-            drawn, made = len(self.draws), self._inputs.made
             step = self._tell(event, now_s)
-            if self._one_by_one:
-                self.own_noise += [self._protection] * (self._inputs.made - made)
-            elif isinstance(event, Received) and event.message.type == TOKEN and self._inputs.made > made:
-                self.own_noise.append(tuple(self.draws[drawn:]))
             for send in step.sends:
                 if send.to != self.user:
                     self._sent(send.to, send.message)

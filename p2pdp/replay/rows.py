@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +21,12 @@ from p2pdp.core.values import LinearForm, Source
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Prefix = tuple[int, int]  # chain, number of its first terms
+
+_PREFIXES_MAX: Final = 1 << 20  # that forms are sums of, beyond one each
+
+
+class TooLarge(Exception):
+    """Writing these forms out takes more memory than an audit should."""
 
 
 @dataclass(slots=True)
@@ -45,6 +51,7 @@ class Layout:
         self._places: dict[int, dict[Prefix, float]] = {}
         self._kept: list[LinearForm] = []  # so that no id is used again
         self._arrays: dict[int, ChainArrays] = {}
+        self._prefixes = 0  # beyond one a form
 
     @property
     def chains(self) -> int:
@@ -57,7 +64,7 @@ class Layout:
         return self._arrays[number]
 
     def place(self, form: LinearForm) -> dict[Prefix, float]:
-        """The form as a weighted sum of prefixes."""
+        """The form as a weighted sum of prefixes; raises `TooLarge` where all forms together have too many."""
         pending = [form]
         while pending:
             top = pending[-1]
@@ -70,7 +77,10 @@ class Layout:
                 continue
             pending.pop()
             self._kept.append(top)
-            self._places[id(top)] = self._placed(top)
+            placed = self._places[id(top)] = self._placed(top)
+            self._prefixes += max(0, len(placed) - 1)
+            if self._prefixes > _PREFIXES_MAX:
+                raise TooLarge
         return self._places[id(form)]
 
     def _placed(self, form: LinearForm) -> dict[Prefix, float]:

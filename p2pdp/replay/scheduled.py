@@ -8,6 +8,7 @@ them vary one by one can only raise a leak, and on a ring, where no weight is ne
 from __future__ import annotations
 
 from collections import deque
+from functools import partial
 from typing import NoReturn
 
 from p2pdp.core.draws import Mechanism, Shape
@@ -50,21 +51,19 @@ def scheduled(run: RunPlan) -> Transcript:
     plan: WalkPlan = run.plan
     visits = plan.steps * plan.tokens // plan.n
     draws = [_Draws(user) for user in range(run.n)]
-    machines = [run.protocol.machine(plan, user, (), SymbolicInputs(user, visits)) for user in range(run.n)]
+    inputs = [SymbolicInputs(user, visits) for user in range(run.n)]
+    machines = [run.protocol.machine(plan, user, (), inputs[user]) for user in range(run.n)]
     seen = Transcript()
     for user in range(run.n):
-        seen.received[user], seen.own_noise[user] = [], []
+        seen.received[user] = []
         seen.draws[user], seen.values[user] = draws[user].drawn, visits
     totals: dict[int, LinearForm] = {}
     events = deque((start.user, BOOTSTRAP, Message(BEGIN, (start.item, 0))) for start in plan.starts)
     while events:
         user, sender, message = events.popleft()
-        before = len(draws[user].drawn)
         step = tell(machines[user], Received(sender, message), 0.0, draws[user])
-        if message.type == TOKEN:
-            seen.own_noise[user].append(tuple(draws[user].drawn[before:]))
-            if sender != user:
-                seen.received[user].append(message.value)
+        if message.type == TOKEN and sender != user:
+            seen.received[user].append(message.value)
         for send in step.sends:
             if send.to == CURATOR:
                 totals[send.message.fields[0]] = send.message.value
@@ -72,4 +71,10 @@ def scheduled(run: RunPlan) -> Transcript:
                 events.append((send.to, user, send.message))
     seen.totals = [totals[item] for item in sorted(totals)]
     seen.published = (run.protocol.publish(plan, seen.totals),)
+    randomized = {
+        report: tuple(draws[draw.peer].drawn[draw.number] for draw in made)
+        for user in inputs
+        for report, made in user.randomized.items()
+    }
+    seen.find_noise = partial(seen.noise_among, [], randomized, plan.unit)
     return seen

@@ -16,8 +16,9 @@ of it: it may have arrived when nothing could be recorded any more.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property, partial
 from typing import Any, Final, TypeGuard
 
 from p2pdp.core.draws import Mechanism
@@ -31,6 +32,7 @@ from p2pdp.ledger.messages import public_message
 from p2pdp.ledger.records import CLOSED, KIND_NAMES, OPENED, OWN, PUBLISHED, RECEIVED, STARTED, WOKEN, Contents, Record
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.replay.absent import Absent
+from p2pdp.replay.contributions import Noise, Recorded, noise_of
 from p2pdp.replay.player import CutShort, Player
 
 UNKNOWN: Final = "unknown"
@@ -49,7 +51,6 @@ class Transcript:
     received: dict[Peer, list[LinearForm]] = field(default_factory=dict)
     draws: dict[Peer, list[Mechanism]] = field(default_factory=dict)
     values: dict[Peer, int] = field(default_factory=dict)  # how many values a user has
-    own_noise: dict[Peer, list[tuple[Mechanism, ...]]] = field(default_factory=dict)  # of each contribution
     totals: list[LinearForm] = field(default_factory=list)  # all that the curator recorded
     undelivered: list[LinearForm] = field(default_factory=list)  # sent to curator or bootstrap, and recorded by neither
     published: tuple[LinearForm, ...] | None = None
@@ -57,11 +58,30 @@ class Transcript:
     models: dict[tuple[Peer, int], LinearForm] = field(default_factory=dict)
     rebuilt: set[Peer] = field(default_factory=set)
     unknown: set[Peer] = field(default_factory=set)
+    find_noise: Callable[[], dict[Peer, Noise]] = dict
 
     @property
     def seen_by_roles(self) -> list[LinearForm]:
         """What curator and bootstrap may have seen of values, beside what is published."""
         return [*self.totals, *self.undelivered]
+
+    @cached_property
+    def noise(self) -> dict[Peer, Noise]:
+        """By user whose ledger is at hand, which recorded draws protect its contributions: found when asked for."""
+        return self.find_noise()
+
+    @property
+    def own_noise(self) -> dict[Peer, list[Recorded]]:
+        """The draws that protect each contribution that was seen."""
+        return {user: noise.own for user, noise in self.noise.items()}
+
+    def noise_among(
+        self, sent: Sequence[LinearForm], randomized: Mapping[Source, Recorded], unit: float
+    ) -> dict[Peer, Noise]:
+        """The noise of all users from all forms that were seen, `sent` ones among them."""
+        seen = [*sent, *(form for forms in self.received.values() for form in forms), *self.seen_by_roles]
+        found = noise_of(seen, self.draws, randomized, unit)
+        return {user: found.get(user, Noise()) for user in self.received}
 
 
 def replay(run: RunPlan, views: dict[Peer, Contents]) -> Transcript:
@@ -81,13 +101,21 @@ def replay(run: RunPlan, views: dict[Peer, Contents]) -> Transcript:
         transcript.received[user] = [*state.received, *underway[user]]
         transcript.values[user] = state.values
         transcript.draws[user] = state.draws
-        transcript.own_noise[user] = state.own_noise
         transcript.models |= {(user, visit): form for visit, form in state.models.items()}
         if state.final is not None:
             transcript.finals[user] = state.final
     for user, draws in replayed.absent.draws.items():
         transcript.draws.setdefault(user, draws)
+    transcript.find_noise = partial(_noise, run, replayed, transcript)
     return transcript
+
+
+def _noise(run: RunPlan, replayed: _Replay, transcript: Transcript) -> dict[Peer, Noise]:
+    sent = [message.value for messages in replayed.outbox.values() for message in messages if tells(message.value)]
+    randomized = dict(replayed.absent.randomized)
+    for state in replayed.users.values():
+        randomized |= state.randomized
+    return transcript.noise_among(sent, randomized, run.plan.unit)
 
 
 def tells(value: Any) -> TypeGuard[LinearForm]:
@@ -158,7 +186,7 @@ class _Replay:
         self._ended.add(state.user)
         if state.user in self.absent.users:  # what it did beyond its records goes on from there
             self.absent.draws[state.user] = state.draws
-            self.absent.own_noise[state.user] = state.own_noise
+            self.absent.contributions[state.user] = state.contributions
             self.absent.values[state.user] = state.values
         for waiting in self._waiting.pop(state.user, {}).values():
             self._ready.extend(sorted(waiting))

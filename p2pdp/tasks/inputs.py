@@ -105,6 +105,7 @@ class SymbolicInputs:
         self._user = user
         self._values = values
         self.made = 0  # contributions so far
+        self.randomized: dict[Source, tuple[Source, ...]] = {}  # the draws that each report was made with
         self.models: dict[int, LinearForm] = {}  # by visit, at which model a gradient was taken
 
     def zero(self) -> LinearForm:
@@ -117,7 +118,9 @@ class SymbolicInputs:
     def report(self, visit: int, response: Any) -> LinearForm:
         """A randomized report is not linear in its draw, so each one is a source of its own."""
         self.made += 1
-        return LinearForm.of(Source("report", self._user, visit))
+        report = Source("report", self._user, visit)
+        self.randomized[report] = _draws_in(response)
+        return LinearForm.of(report)
 
     def gradient(self, model: LinearForm, visit: int) -> LinearForm:
         """It depends on the model in a way that no form tells, so each one is a source of its own."""
@@ -135,3 +138,9 @@ class SymbolicInputs:
 
     def sealed_dummy(self, name: int, randomness: Any, seed: Any) -> LinearForm:
         return LinearForm.of(Source(DUMMY, self._user, 0))
+
+
+def _draws_in(response: Any) -> tuple[Source, ...]:
+    """The draws that a report was given: one form, several, or a number where nothing was drawn."""
+    forms = response if isinstance(response, tuple) else (response,)
+    return tuple(source for form in forms if isinstance(form, LinearForm) for source in form.expand())

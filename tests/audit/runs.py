@@ -11,6 +11,7 @@ from p2pdp.audit.auditor import Audit, audit_run
 from p2pdp.audit.verify import Verification, verify
 from p2pdp.core.ids import CURATOR, Peer
 from p2pdp.core.messages import HEAD
+from p2pdp.core.spec import Spec
 from p2pdp.core.step import Message
 from p2pdp.crypto.identity import Identity, sign_labelled
 from p2pdp.files.data import DataSet, load_data
@@ -150,13 +151,20 @@ def audited(evidence: Evidence, found: Verification, colluders: Sequence[Peer], 
     return audit_run(plan, views, sorted({*found.missing, *found.cut_short}), delta, colluders)
 
 
-def run_of(spec_text: str, *crashes: Crash, **network: Any) -> Run:
-    spec = parse_spec(spec_text, None)
+def run_of(
+    spec_or_text: Spec | str, *crashes: Crash, protocol: Callable[[Any], Any] | None = None, **network: Any
+) -> Run:
+    """A world of this spec, run to its end; `protocol` may change what the users run."""
+    spec = parse_spec(spec_or_text, None) if isinstance(spec_or_text, str) else spec_or_text
     data: DataSet = load_data(spec, spec.run.nodes)
     plan = plan_run(spec, spec.run.nodes, data.dimensions, sampler="seeded")
+    if protocol is not None:
+        plan = replace(plan, protocol=protocol(plan.protocol))
     digest = spec_digest(spec)
     faults = Faults(crashes=crashes, **{"reordering": True, **network})
-    world = World(plan, data.user, spec_text, digest, spec.run.seed or 0, faults)
+    world = World(
+        plan, data.user, spec_or_text if isinstance(spec_or_text, str) else "", digest, spec.run.seed or 0, faults
+    )
     world.run_to_end()
     for process in world.processes.values():
         process.disk.cut_torn_tails()

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from p2pdp.accounting.modular_rank import MODULUS, residue
-from p2pdp.audit.gossip_forms import Node, collapsed, evaluated, in_order
-from p2pdp.core.values import LinearForm, Source
+from p2pdp.audit.gossip_forms import Node, collapsed, evaluated
+from p2pdp.core.values import LinearForm, Source, in_order
 
 STEP = 2.0**-10
 

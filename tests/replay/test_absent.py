@@ -141,7 +141,7 @@ def test_the_same_message_sent_twice_is_the_same_form() -> None:
     assert came is not None
     before = run.transcript().received[0][0]
     assert absent.form(1, message, came, before) is absent.form(1, message, came, before)
-    assert len(absent.own_noise[1]) == 1
+    assert absent.contributions[1] == 1
 
 
 def test_a_token_that_never_came_cannot_have_left() -> None:

@@ -1,0 +1,149 @@
+"""Claims follow the recorded draws, whatever the plan says: every protocol's machines, made to draw less than planned.
+
+The ledgers record honestly what was drawn, so an audit must say what these draws are worth, or refuse.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any
+
+import pytest
+
+from p2pdp.audit.auditor import audit_run
+from p2pdp.core.claims import Claim
+from p2pdp.core.draws import Draws, Mechanism, Shape
+from p2pdp.core.errors import Refused
+from p2pdp.core.ids import Peer
+from p2pdp.files.spec import load_spec, parse_spec
+from p2pdp.mechanisms import gaussian
+from tests.audit.gossips import gossip
+from tests.audit.runs import DELTA, Run, run_of
+from tests.laws.sources import TOP
+from tests.runs.small import ALL
+
+SAMPLES = {path.stem: path for path in sorted((TOP / "deploy" / "samples").glob("*.toml"))}
+NAMES = [*SAMPLES, *ALL, "gossip with noise on messages"]
+NOISE = ("gaussian", "laplace", "randomized_response")
+FAINTER = 1000.0
+
+
+@dataclass(frozen=True)
+class FaintDraws:
+    """Draws noise of a smaller scale than it is asked for."""
+
+    draws: Draws
+
+    def noise(self, mechanism: Mechanism, shape: Shape) -> Any:
+        faint = mechanism.name in NOISE and not (mechanism.name == NOISE[2] and mechanism.scale == 1.0)
+        return self.draws.noise(mechanism._replace(scale=mechanism.scale / FAINTER) if faint else mechanism, shape)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.draws, name)
+
+
+class FaintMachine:
+    def __init__(self, machine: Any) -> None:
+        self.machine = machine
+
+    @property
+    def finished(self) -> bool:
+        return bool(self.machine.finished)
+
+    def start(self, now_s: float, draws: Draws) -> Any:
+        return self.machine.start(now_s, FaintDraws(draws))
+
+    def receive(self, sender: Peer, message: Any, now_s: float, draws: Draws) -> Any:
+        return self.machine.receive(sender, message, now_s, FaintDraws(draws))
+
+    def wake(self, now_s: float, draws: Draws) -> Any:
+        return self.machine.wake(now_s, FaintDraws(draws))
+
+    def excluded(self, peer: Peer, now_s: float, draws: Draws) -> Any:
+        return self.machine.excluded(peer, now_s, FaintDraws(draws))
+
+
+@dataclass(frozen=True)
+class FaintProtocol:
+    """The same protocol, but for how much noise some users draw."""
+
+    protocol: Any
+    users: frozenset[Peer]
+
+    def machine(self, plan: Any, user: Peer, neighbours: Any, inputs: Any) -> Any:
+        machine = self.protocol.machine(plan, user, neighbours, inputs)
+        return FaintMachine(machine) if user in self.users else machine
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.protocol, name)
+
+
+@cache
+def spec_of(name: str) -> Any:
+    if name in SAMPLES:
+        return load_spec(SAMPLES[name])
+    if name in ALL:
+        return parse_spec(ALL[name], None)
+    return parse_spec(gossip(5, "ring", "rounds = 3\nmessage_sigma = 0.5"), None)
+
+
+def faint(spec: Any, users: frozenset[Peer]) -> Run:
+    return run_of(spec, protocol=lambda protocol: FaintProtocol(protocol, users) if users else protocol)
+
+
+@cache
+def claims_of(name: str, users: frozenset[Peer]) -> dict[tuple[str, str, str], Claim]:
+    """The bounds; none where the audit refuses all."""
+    run = faint(spec_of(name), users)
+    plan = replace(run.plan, protocol=run.world.run.protocol)
+    try:
+        audited = audit_run(plan, run.contents(), [], DELTA, (0, 2))
+    except Refused:
+        return {}
+    return {(one.observer, one.method, one.conditioning): one for one in audited.claims if one.bound}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_claim_moves_with_what_was_drawn(name: str) -> None:
+    spec = spec_of(name)
+    before = claims_of(name, frozenset())
+    after = claims_of(name, frozenset(range(spec.run.nodes)))
+    for terms, claim in after.items():
+        planned = before.get(terms)
+        if planned is None or not planned.epsilon_max:
+            continue  # nothing was told anyway
+        if claim.mu_max is not None and planned.mu_max is not None:
+            assert claim.mu_max >= planned.mu_max * FAINTER * (1 - 1e-6), terms
+        else:
+            assert claim.epsilon_max is not None
+            assert claim.epsilon_max > planned.epsilon_max * 2 or planned.epsilon_max == math.inf, terms
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_one_user_with_less_noise_is_the_worst_off(name: str) -> None:
+    """Only user 1 draws less. On a walk others may still protect it from users, but nobody from the network."""
+    before, after = claims_of(name, frozenset()), claims_of(name, frozenset({1}))
+    for terms, claim in after.items():
+        planned = before.get(terms)
+        if planned is None or not planned.epsilon_max or planned.epsilon_max == math.inf:
+            continue
+        assert claim.epsilon_max is not None
+        assert claim.epsilon_max >= planned.epsilon_max * (1 - 1e-9), terms
+        if terms[1] == "local" or (terms[:2] == ("node", "exact") and name.startswith("gossip")):
+            assert claim.worst_pair is not None
+            assert claim.epsilon_max > planned.epsilon_max * 2, terms
+            assert claim.worst_pair[0] == 1, terms
+
+
+def test_gossip_that_draws_a_thousandth_of_its_plan_tells_everything() -> None:
+    """The exact account of gossip takes the scale from the plan; here it is refused, and the linear account speaks."""
+    name = "gossip_average"
+    found = claims_of(name, frozenset(range(spec_of(name).run.nodes)))
+    exact, local = found["node", "exact", "public"], found["network", "local", "public"]
+    assert exact.mu_max == pytest.approx(1000.0, rel=1e-5)
+    assert exact.epsilon_max is not None
+    assert exact.epsilon_max > 500_000
+    assert local.epsilon_max is not None
+    assert local.epsilon_max >= gaussian.epsilon_of(DELTA, 1000.0)
