@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,6 +15,8 @@ from tests.laws.sources import TOP
 from tests.runs import small
 
 SAMPLES = sorted((TOP / "deploy" / "samples").glob("*.toml"))
+DEMO = TOP / "p2pdp" / "files" / "demo.toml"
+CONTAINERS = TOP / "deploy" / "containers" / "spec.toml"
 PROMISED = ["protocol", "nodes", "claims", "refusals", "standard_error", "messages", "bytes", "seconds"]
 
 
@@ -28,6 +31,64 @@ def test_every_sample_has_a_plan(sample: Path, tmp_path: Path, monkeypatch: pyte
     assert "target" not in document
     assert document == p2pdp.plan(sample).to_json()
     assert list(tmp_path.iterdir()) == []
+
+
+# Samples that cannot do better than local DP, after a run or beforehand; their comments say why.
+AS_LOCAL_BEFORE = {
+    "complete_histogram",
+    "gossip_average",
+    "gossip_randomized",
+    "gossip_sgd",
+    "graph_sum",
+    "shuffle_single",
+}
+# … and of the route that a run took.
+AS_LOCAL_AFTER = {"gossip_average", "gossip_randomized", "gossip_sgd", "shuffle_single"}
+EPSILON_MOST = 3.0
+
+
+def errors(document: dict[str, Any]) -> tuple[float, float]:
+    """The standard error, and that under local DP; the largest of several numbers."""
+    both = [document["standard_error"], document["baselines"]["local"]["standard_error"]]
+    own, local = (max(one) if isinstance(one, list) else one for one in both)
+    return own, local
+
+
+def says_why(sample: Path) -> bool:
+    comment = sample.read_text().partition("[run]")[0]
+    return "local DP" in comment
+
+
+@pytest.mark.parametrize("sample", [*SAMPLES, DEMO, CONTAINERS], ids=lambda path: path.stem)
+def test_samples_protect_users_and_are_better_than_local_noise(sample: Path) -> None:
+    document = p2pdp.plan(sample).to_json()
+    assert document["headline"]["conditioning"] == "a-priori"
+    assert document["headline"]["epsilon"] <= EPSILON_MOST
+    if sample.stem in AS_LOCAL_BEFORE:
+        assert says_why(sample)
+    else:
+        own, local = errors(document)
+        assert own < local
+
+
+@pytest.mark.parametrize("sample", [*SAMPLES, DEMO, CONTAINERS], ids=lambda path: path.stem)
+def test_an_audited_run_of_a_sample_keeps_what_the_plan_promised(sample: Path, tmp_path: Path) -> None:
+    document = p2pdp.simulate(sample, tmp_path / "run").to_json()
+    assert document["headline"]["epsilon"] <= EPSILON_MOST
+    if sample.stem not in AS_LOCAL_AFTER:
+        own, local = errors(document)
+        assert own < local
+
+
+def test_the_sample_across_machines_protects_its_users(tmp_path: Path) -> None:
+    """It is planned where the users' rows are not; as many stand in for them."""
+    spec = TOP / "deploy" / "samples" / "nodes" / "hours.toml"
+    (tmp_path / "hours.toml").write_text(spec.read_text())
+    (tmp_path / "own.csv").write_text("hours\n8.0\n7.5\n9.0\n")
+    for users in ("run.nodes=3", "run.nodes=2"):
+        document = p2pdp.plan(p2pdp.load_spec(tmp_path / "hours.toml", [users])).to_json()
+        assert document["headline"]["epsilon"] <= EPSILON_MOST
+        assert document["worst"]["epsilon"] <= EPSILON_MOST
 
 
 def test_fields_are_those_of_the_document() -> None:
