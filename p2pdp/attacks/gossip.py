@@ -33,6 +33,7 @@ from p2pdp.core.ids import Peer, is_user
 from p2pdp.core.messages import ACTIVATIONS, EXCHANGE
 from p2pdp.ledger.messages import carries_message, public_message, whole_message
 from p2pdp.ledger.records import RECEIVED, SENT, Contents
+from p2pdp.mechanisms import dither
 from p2pdp.protocols.gossip_sgd import GossipSgdPlan
 from p2pdp.protocols.gossiping_plan import GossipPlan
 from p2pdp.protocols.pairing import PairPlan
@@ -44,6 +45,7 @@ Floats = npt.NDArray[np.float64]
 
 _KEPT_FROM: Final = 1e-9
 _READ_WITHIN: Final = 1e-9
+_BLURRED_FROM: Final = 0.1  # of a user's noise: what dithers make of a reading that is no reading any more
 ONLY_PLACE: Final = (0, 0)  # everybody contributes once
 
 
@@ -119,13 +121,21 @@ def first_sent(contents: Contents) -> Any:
 def decoded(
     graph: Graph, plan: GossipPlan, observer: Peer, own: Any, heard: Mapping[tuple[int, Peer], Any]
 ) -> dict[Peer, Any]:
-    """The noised values that are told, by user; `own` is the observer's."""
+    """The noised values that can be told, by user; `own` is the observer's.
+
+    A value that many rounds carry in small shares is told by large multiples of messages, and of their dithers.
+    """
     near = graph.neighbours[observer]
     rounds = next(at for at in count() if any((at + 1, one) not in heard for one in near)) if near else 0
     values = np.array([own, *(heard[at + 1, one] for at in range(rounds) for one in near)], dtype=np.float64)
     basis, made_of = _Heard(graph, plan, observer, rounds).space()
     told = np.nonzero(np.einsum("ij,ij->i", basis, basis) > 1.0 - _READ_WITHIN)[0]
-    found = np.tensordot(basis[told] @ made_of, values, axes=1)
+    shares = basis[told] @ made_of
+    if plan.dither is not None:
+        blurs = np.sqrt((shares**2).sum(axis=1)) * (dither.SCALE * plan.fine)
+        sharp = blurs < _BLURRED_FROM * plan.noise.scale * plan.step
+        told, shares = told[sharp], shares[sharp]
+    found = np.tensordot(shares, values, axes=1)
     return {int(user): value for user, value in zip(told, found, strict=True) if user != observer}
 
 

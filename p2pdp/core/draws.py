@@ -9,7 +9,7 @@ Coins that a pair tosses together come from what the two share, and are recorded
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 from p2pdp.core.ids import Peer
 
@@ -20,13 +20,16 @@ class Mechanism(NamedTuple):
     `scale` is in grid units: for `gaussian` the standard deviation, for `laplace` the
     scale parameter b, for `randomized_response` the probability of a uniform answer,
     for `uniform_counts` the number of uniform elements. `categories` is 0 where there
-    are none.
+    are none. A draw of `dither` is a seed of four words, from which noise of this standard
+    deviation, in steps of the fine grid of states, is unfolded for each message.
     """
 
     name: str
     scale: float
     categories: int = 0
 
+
+DITHER: Final = "dither"
 
 Shape = tuple[int, ...]
 Expected = Mapping[tuple[Mechanism, Shape], int]

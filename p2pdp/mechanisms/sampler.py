@@ -9,7 +9,8 @@ Guarantee: a draw for shape () is an int, for shape (d,) an int64 array of its o
 the draws of a batch are independent; a parameter out of range is a `UsageError`, never a
 silent replacement. A draw of `randomized_response` is -1 for "keep the true value", with
 probability 1 - gamma, and else a uniform category; one of `uniform_counts` is the count
-vector, shape (categories,), of that many uniform elements; one of `uniform_bits` is 64 uniform bits.
+vector, shape (categories,), of that many uniform elements; one of `uniform_bits` is 64 uniform bits,
+one of `dither` a seed of such words (`mechanisms/dither.py`).
 
 The caller makes the sampler after a fork. `ExactSampler` holds no random state, so a
 mistake there is harmless; `FastSampler` refuses to work in a second process, because two
@@ -28,7 +29,9 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from p2pdp.core.draws import DITHER
 from p2pdp.core.errors import UsageError
+from p2pdp.mechanisms import dither
 from p2pdp.mechanisms.rounding import positive, whole
 
 if TYPE_CHECKING:
@@ -41,7 +44,7 @@ SCALE_MAX: Final = 2.0**56
 
 _PLAIN_NOISE: Final = ("gaussian", "laplace")
 _CATEGORICAL: Final = ("randomized_response", "uniform_counts")
-_BITS: Final = "uniform_bits"
+_BITS: Final = ("uniform_bits", DITHER)
 _OPTIONS_MAX: Final = 2**63 - 1
 
 Draws64 = npt.NDArray[np.int64]
@@ -64,7 +67,7 @@ class ExactSampler:
                 secrets.randbelow(mechanism.categories) if secrets.randbelow(outcomes) < uniform else -1
                 for _ in range(size)
             ]
-        elif mechanism.name == _BITS:
+        elif mechanism.name in _BITS:
             values = np.frombuffer(secrets.token_bytes(8 * size), dtype=np.int64).tolist()
         else:
             values = []
@@ -101,7 +104,7 @@ class FastSampler:
 
 
 class SeededSampler:
-    """Pseudo-random draws of one stream of a seed, with noise and choices from generators of their own."""
+    """Pseudo-random draws of one stream of a seed, with noise, choices and dither from generators of their own."""
 
     name = "seeded"
 
@@ -109,9 +112,11 @@ class SeededSampler:
         whole("A seed", seed, 0)
         self._noise = _seeded_generator(seed, "noise", stream)
         self._choices = _seeded_generator(seed, "choice", stream)
+        self._dither = _seeded_generator(seed, "dither", stream)
 
     def batch(self, mechanism: Mechanism, shape: Shape, count: int) -> list[Any]:
-        return _float_batch(self._noise, mechanism, shape, count)
+        generator = self._dither if mechanism.name == DITHER else self._noise
+        return _float_batch(generator, mechanism, shape, count)
 
     def choice(self, options: int) -> int:
         return int(self._choices.integers(_checked_options(options)))
@@ -133,7 +138,7 @@ def _float_batch(generator: np.random.Generator, mechanism: Mechanism, shape: Sh
     elif mechanism.name == "randomized_response":
         uniform = generator.random(size) < mechanism.scale
         values = np.where(uniform, generator.integers(categories, size=size), -1)
-    elif mechanism.name == _BITS:
+    elif mechanism.name in _BITS:
         values = generator.integers(-(2**63), 2**63 - 1, size=size, endpoint=True)
     else:
         values = generator.multinomial(int(mechanism.scale), np.full(categories, 1 / categories), size=count)
@@ -144,6 +149,8 @@ def warm(mechanism: Mechanism) -> None:
     """Loads what exact draws need and draws nothing: for a process that is going to fork."""
     if mechanism.name in _PLAIN_NOISE:
         _opendp_noise(mechanism.name, float(mechanism.scale))
+    elif mechanism.name == DITHER:
+        dither.warm()
 
 
 @lru_cache(maxsize=64)
@@ -161,7 +168,7 @@ def _opendp_noise(name: str, scale: float) -> Callable[[Draws64], list[int]]:
 def _checked_size(mechanism: Mechanism, shape: Shape, count: int) -> int:
     """How many numbers a batch is made of; whatever cannot be drawn is refused here."""
     name, scale, categories = mechanism.name, mechanism.scale, mechanism.categories
-    if name not in (*_PLAIN_NOISE, *_CATEGORICAL, _BITS):
+    if name not in (*_PLAIN_NOISE, *_CATEGORICAL, *_BITS):
         raise UsageError(f"No sampler knows a mechanism named {name!r}.")
     positive(f"The scale of {name}", scale)
     if scale > SCALE_MAX:
@@ -170,6 +177,8 @@ def _checked_size(mechanism: Mechanism, shape: Shape, count: int) -> int:
         whole(f"The number of categories of {name}", categories, 2)
     elif categories != 0:
         raise UsageError(f"The mechanism {name} has no categories.")
+    if name == DITHER and (mechanism, shape) != (dither.MECHANISM, dither.SEED_SHAPE):
+        raise UsageError("There is one kind of dither, and a draw of it is its seed.")
     if name == "randomized_response" and scale > 1:
         raise UsageError("The scale of randomized_response is a probability and must be at most 1.")
     if name == "uniform_counts" and (scale != int(scale) or shape != (categories,)):

@@ -2,8 +2,8 @@
 
 States are floats in data units. Noise is drawn in whole steps of a grid, by the same exact samplers as for
 walks, and multiplied by the step, a power of two. What is noised is brought onto that grid first, or its lowest
-bits would be seen beside the noise. The sums of gossip are then ordinary floats, and that they are exact is an
-assumption of every claim.
+bits would be seen beside the noise. The sums of gossip are then floats on a finer grid, and what is sent of them is
+dithered (`dithering.py`).
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from p2pdp.mechanisms import laplace
 from p2pdp.mechanisms.clipping import Bounded, Bounds
 from p2pdp.mechanisms.grid import Grid, choose_grid
 from p2pdp.protocols.contract import Estimate, Fact
+from p2pdp.protocols.dithering import Reach
 from p2pdp.protocols.walk_sum import sigma_of
 from p2pdp.protocols.walking import NO_NOISE
 from p2pdp.tasks.inputs import Inputs, RealInputs
@@ -39,7 +40,13 @@ class Setting:
     shape: Shape
     grid_exponent: int
     sigma: float
+    message_sigma: float
     span: float
+    reach: float  # of values
+
+    def dithering(self, n: int, rounds: int, gamma: float = 1.0) -> dict[str, Any]:
+        """The plan's fields that say what dither there is."""
+        return Reach(self.reach, self.sigma, self.message_sigma, rounds, n, gamma).dithering(self.noise)
 
 
 def setting_of(spec: Spec, dimensions: int) -> Setting:
@@ -64,7 +71,9 @@ def setting_of(spec: Spec, dimensions: int) -> Setting:
         shape=() if dimensions == 1 else (dimensions,),
         grid_exponent=grid.exponent,
         sigma=sigma,
+        message_sigma=message_sigma,
         span=float(bounds.span),
+        reach=max(abs(bounds.low), abs(bounds.high)),
     )
 
 

@@ -37,12 +37,13 @@ class GossipAverage(Quiet):
         rounds = gossip.rounds
         if not isinstance(rounds, int):
             rounds = rounds_needed(gap, n, setting.sigma, setting.span, dimensions, accelerated=gossip.accelerated)
+        gamma = acceleration(gap) if gossip.accelerated else 1.0
         return GossipPlan(
             n=n,
             rounds=rounds,
             weights=averaging.weights_of(spec),
             degree_max=int(averaging.fact(facts, "degree_max")),
-            gamma=acceleration(gap) if gossip.accelerated else 1.0,
+            gamma=gamma,
             coin=edge_probability(spec.graph, n) if spec.graph.changing else None,
             noise=setting.noise,
             message_noise=setting.message_noise,
@@ -51,6 +52,7 @@ class GossipAverage(Quiet):
             publish=gossip.publish,
             patience_s=spec.run.patience_s,
             gap=gap,
+            **setting.dithering(n, rounds, gamma),
         )
 
     def machine(self, plan: GossipPlan, user: Peer, neighbours: Sequence[Peer], inputs: Inputs) -> Gossip:

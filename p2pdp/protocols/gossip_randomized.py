@@ -51,6 +51,7 @@ class GossipRandomized(Quiet):
             publish=spec.gossip.publish,
             patience_s=spec.run.patience_s,
             gap=averaging.fact(facts, "gap"),
+            **setting.dithering(n, spec.gossip.activations),
         )
 
     def opening(self, plan: PairPlan, graph: Graph, draws: Draws) -> Sequence[Send]:

@@ -26,6 +26,7 @@ from p2pdp.core.spec import Spec
 from p2pdp.core.step import Message, Send
 from p2pdp.protocols import averaging, learning
 from p2pdp.protocols.contract import NO_FACTS, Estimate, Fact, Quiet
+from p2pdp.protocols.dithering import Reach
 from p2pdp.protocols.gossiping import Gossip
 from p2pdp.protocols.gossiping_plan import GossipPlan, check_gossip
 from p2pdp.tasks.descent import Descent
@@ -80,13 +81,13 @@ class GossipLearner(Gossip):
         weighted = self._state * float(gradients if self._plan.averaging == LINEAR else 1)
         self._sum = weighted if self._sum is None else self._sum + weighted
 
-    def _end(self) -> tuple[Send, ...]:
+    def _end(self, draws: Draws) -> tuple[Send, ...]:
         plan = self._plan
         self._add_up(plan.gradients)
         if self._sum is not None:
             count = plan.gradients
             self._state = self._sum * (1.0 / (count * (count + 1) // 2 if plan.averaging == LINEAR else count))
-        return super()._end()
+        return super()._end(draws)
 
     def __repr__(self) -> str:
         return f"GossipLearner(user={self._user})"
@@ -108,6 +109,17 @@ class GossipSgd(Quiet):
         block = spec.gossip.rounds
         if not isinstance(block, int):
             block = rounds_between(gap, n, descent, learning.sigma_of(spec), accelerated=spec.gossip.accelerated)
+        gamma = acceleration(gap) if spec.gossip.accelerated else 1.0
+        rate, noise = learning.rate_of(spec, descent, gradients), learning.noise_of(spec, descent)
+        rates = [learning.rate_at(rate, spec.task.schedule, step) for step in range(1, gradients + 1)]
+        reach = Reach(
+            values=sum(rates) * descent.clip,
+            sigma=math.hypot(*rates) * learning.sigma_of(spec),
+            message_sigma=spec.gossip.message_sigma or 0.0,
+            rounds=block * gradients,
+            n=n,
+            gamma=gamma,
+        )
         return GossipSgdPlan(
             n=n,
             rounds=block * gradients,
@@ -115,9 +127,9 @@ class GossipSgd(Quiet):
             gradients=gradients,
             weights=averaging.weights_of(spec),
             degree_max=int(averaging.fact(facts, "degree_max")),
-            gamma=acceleration(gap) if spec.gossip.accelerated else 1.0,
+            gamma=gamma,
             coin=edge_probability(spec.graph, n) if spec.graph.changing else None,
-            noise=learning.noise_of(spec, descent),
+            noise=noise,
             message_noise=learning.message_noise_of(spec, descent),
             shape=(dimensions,),
             grid_exponent=descent.grid_exponent,
@@ -125,9 +137,10 @@ class GossipSgd(Quiet):
             patience_s=spec.run.patience_s,
             gap=gap,
             descent=descent,
-            rate=learning.rate_of(spec, descent, gradients),
+            rate=rate,
             schedule=spec.task.schedule,
             averaging=spec.task.averaging,
+            **reach.dithering(noise),
         )
 
     def machine(self, plan: GossipSgdPlan, user: Peer, neighbours: Sequence[Peer], inputs: Inputs) -> GossipLearner:

@@ -19,9 +19,8 @@ is silent is waited for until it is out, which bootstrap sees to. What a decider
 undecided stays as it is: that is bias, and a replay shows it.
 
 Departures from the paper: late and gone users, of whom it has none; a message carries its sender's degree, so
-that each end knows the weight of the edge without asking first; `message_noise`, drawn afresh for each directed
-edge and round, is added to what is sent only (the repair of the accounting notes, section 3), and the sum is kept
-up to that noise.
+that each end knows the weight of the edge without asking first; noise is added to what is sent only, as
+`dithering.py` says, and the sum is kept up to that noise.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ from p2pdp.core import messages
 from p2pdp.core.draws import Draws
 from p2pdp.core.ids import CURATOR, Peer
 from p2pdp.core.step import NOTHING, Fault, Message, Release, Send, Step
-from p2pdp.core.values import snapped
+from p2pdp.protocols.dithering import Sending
 from p2pdp.protocols.gossiping_plan import GossipPlan
 from p2pdp.tasks.inputs import Inputs
 
@@ -70,6 +69,7 @@ class Gossip:
         self._state: Any = None
         self._before: Any = None
         self._sent: Any = None
+        self._sending = Sending(plan)
         self._held_up_since_s: float | None = None  # since when only the lateness of those we decide about holds us up
         self._releases: list[Release] = []
         self._ended = False
@@ -157,9 +157,9 @@ class Gossip:
         for later in range(number + 1, self._round):
             gamma = self._plan.gamma_at(later)
             before, grown = grown, gamma * grown + (1.0 - gamma) * before
-        self._state = self._state - flow * grown
+        self._state = self._sending.settled(self._state - flow * grown)
         if before:
-            self._before = self._before - flow * before
+            self._before = self._sending.settled(self._before - flow * before)
 
     # Rounds
 
@@ -175,13 +175,12 @@ class Gossip:
         self._meet(draws)
         if plan.begins_block(self._round):
             self._contribute(draws)
+            self._state = self._sending.settled(self._state)
         self._sent = self._state
         sends = []
-        for neighbour in self._met:
+        values = self._sending.values(self._sent, len(self._met), draws)
+        for neighbour, value in zip(self._met, values, strict=True):
             neighbour.met_before, neighbour.meeting = neighbour.meeting, self._round
-            value = self._sent
-            if plan.message_noise is not None:
-                value = snapped(value, plan.step) + draws.noise(plan.message_noise, plan.shape) * plan.step
             sends.append(Send(neighbour.peer, Message(messages.EXCHANGE, (self._round, self._degree), value)))
         self._lacking = {one.peer for one in self._met if self._round not in one.states}
         return sends
@@ -214,7 +213,7 @@ class Gossip:
         while self._may_go_on(now_s):
             if self._round > self._plan.rounds:
                 self._ended = True
-                return Step((*sends, *self._end()))
+                return Step((*sends, *self._end(draws)))
             sends += self._close_round()
             sends += self._open_round(draws)
         late_s = None if self._held_up_since_s is None else self._held_up_since_s + self._plan.patience_s
@@ -257,12 +256,12 @@ class Gossip:
                 neighbour.flow = (number, flow if gamma == 1.0 else flow * gamma)
         if gamma != 1.0:
             moved = moved * gamma + self._before * (1.0 - gamma)
-        self._before, self._state = self._state, moved
+        self._before, self._state = self._state, self._sending.settled(moved)
         return sends
 
-    def _end(self) -> tuple[Send, ...]:
+    def _end(self, draws: Draws) -> tuple[Send, ...]:
         plan = self._plan
-        value = self._state if plan.publishes(self._user) else None
+        value = self._sending.dithered(self._state, draws) if plan.publishes(self._user) else None
         return (
             Send(self._user, Message(messages.FINAL, (plan.rounds,), self._state)),
             Send(CURATOR, Message(messages.FINISHED, (), value)),

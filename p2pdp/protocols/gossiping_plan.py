@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
@@ -17,7 +17,11 @@ from p2pdp.topology.weights import edge_weight
 
 @dataclass(frozen=True, slots=True)
 class AveragingPlan:
-    """What is public about any gossip. Scales of mechanisms are in grid units; states are in data units."""
+    """What is public about any gossip. Scales of mechanisms are in grid units; states are in data units.
+
+    `dither` is what every message carries where users have noise of their own, in steps of the fine grid on which
+    states are kept (`dithering.py`); None where they have none.
+    """
 
     n: int
     weights: str
@@ -29,6 +33,8 @@ class AveragingPlan:
     grid_exponent: int
     publish: str  # none, one, all
     patience_s: float
+    dither: Mechanism | None = field(default=None, kw_only=True)
+    fine_exponent: int = field(default=0, kw_only=True)
 
     @property
     def draws_expected(self) -> Expected:
@@ -44,8 +50,8 @@ class AveragingPlan:
 
     @property
     def mechanisms(self) -> tuple[Mechanism, ...]:
-        drawn = (self.noise,) if self.message_noise is None else (self.noise, self.message_noise)
-        return tuple(mechanism for mechanism in drawn if mechanism.name != "none")
+        drawn = (self.noise, self.message_noise, self.dither)
+        return tuple(mechanism for mechanism in drawn if mechanism is not None and mechanism.name != "none")
 
     @property
     def step(self) -> float:
@@ -55,6 +61,11 @@ class AveragingPlan:
     @property
     def unit(self) -> float:
         return self.step
+
+    @property
+    def fine(self) -> float:
+        """One step of the grid on which states are kept, in data units."""
+        return math.ldexp(1.0, self.fine_exponent)
 
     def weight(self, degree: int, other_degree: int) -> float:
         return _weight(self.weights, degree, other_degree, self.degree_max)

@@ -1,9 +1,9 @@
 """Learning by gossip for all users at once: what the machines of `gossip_sgd.py` come to, as products of matrices.
 
 Guarantee: with the same weights in each round and the same noise the models are the machines' own but for the rounding
-of sums, in rounds in which every message arrived. One in ten million contributions may so land on the next step of
-the grid, which is less than a millionth of the noise. Columns are runs that know nothing of each other, on the same
-weights: trials, or replays of one run.
+of sums and the dithers of messages, in rounds in which every message arrived. One in ten million contributions may so
+land on the next step of the grid, which is less than a millionth of the noise. Columns are runs that know nothing of
+each other, on the same weights: trials, or replays of one run.
 
 The caller owes a matrix of weights for each round: symmetric, sparse, its diagonal included.
 """

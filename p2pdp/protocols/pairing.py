@@ -6,8 +6,7 @@ all activations of the run. A user takes its own in their order: it sends its st
 waits for the neighbour's of the same number. The activation of the lowest number that is left anywhere waits for
 nobody, so there is no circle of waiting, and no vote.
 
-An activation with somebody who is out is void.
-`message_noise` is added to what is sent only, as in `gossiping.py`.
+An activation with somebody who is out is void. Noise is added to what is sent only, as `dithering.py` says.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from p2pdp.core import messages
 from p2pdp.core.draws import Draws
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer
 from p2pdp.core.step import NOTHING, Fault, Message, Release, Send, Step
-from p2pdp.core.values import snapped
+from p2pdp.protocols.dithering import Sending
 from p2pdp.protocols.gossiping_plan import AveragingPlan, check_finished, is_state
 from p2pdp.tasks.inputs import Inputs
 
@@ -55,6 +54,7 @@ class Pairing:
         self._neighbours = frozenset(neighbours)
         self._inputs = inputs
         self._state: Any = None
+        self._sending = Sending(plan)
         self._parts = 0
         self._told_all = False
         self._mine: deque[tuple[int, Peer]] = deque()
@@ -80,6 +80,7 @@ class Pairing:
         if plan.noise.name != "none":
             self._state = self._state + draws.noise(plan.noise, plan.shape) * plan.step
             releases = tuple(Release(peer, plan.noise.name, plan.noise.scale) for peer in sorted(self._neighbours))
+        self._state = self._sending.settled(self._state)
         step = self._advance(draws)
         return Step(step.sends, step.wake_at_s, releases)
 
@@ -132,23 +133,21 @@ class Pairing:
                     break
                 sender, value = self._came.pop(number)
                 if sender == peer:  # else somebody claimed what was not his
-                    self._state = (self._state + value) * 0.5
+                    self._state = self._sending.settled((self._state + value) * 0.5)
             self._mine.popleft()
             self._known.pop(number)
         if self._told_all and not self._mine:
-            sends += self._end()
+            sends += self._end(draws)
         return Step(tuple(sends))
 
     def _exchange(self, number: int, peer: Peer, draws: Draws) -> Send:
-        plan, value = self._plan, self._state
-        if plan.message_noise is not None:
-            value = snapped(value, plan.step) + draws.noise(plan.message_noise, plan.shape) * plan.step
+        (value,) = self._sending.values(self._state, 1, draws)
         return Send(peer, Message(messages.EXCHANGE, (number,), value))
 
-    def _end(self) -> tuple[Send, ...]:
+    def _end(self, draws: Draws) -> tuple[Send, ...]:
         self._ended = True
         plan = self._plan
-        value = self._state if plan.publishes(self._user) else None
+        value = self._sending.dithered(self._state, draws) if plan.publishes(self._user) else None
         return (
             Send(self._user, Message(messages.FINAL, (plan.activations,), self._state)),
             Send(CURATOR, Message(messages.FINISHED, (), value)),

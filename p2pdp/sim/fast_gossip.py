@@ -1,13 +1,14 @@
 """Gossip without peers, frames and ledgers: rounds are products with the sparse weights, activations come in matchings.
 
-Guarantee: on the same draws results are those of the machines up to rounding, in runs in which nobody is gone or
-late. Users' noise and the activations are drawn from the streams that the simulated world draws them from, so a
-seed gives here what it gives there; noise on messages and the coins of a changing graph have streams of their own.
+Guarantee: on the same draws results are those of the machines but for rounding and the dithers of messages, in runs in
+which nobody is gone or late. Users' noise and the activations are drawn from the streams that the simulated world
+draws them from, so a seed gives here what it gives there; noise on messages and the coins of a changing graph have
+streams of their own.
 
-The standard error is exact. Where nothing is published it is that of a user's own result, which takes the spectrum
-of the weights (of pairs: all users' weights in all results), more work than everything else together: trials whose
-standard error nobody reads leave it out, and so do runs of more than `SPECTRUM_MAX` users, or of more pairs than
-that would take as long. `messages` counts exchanges and what is published.
+The standard error is exact. Where nothing is published it is that of a user's own result, which takes the spectrum of
+the weights (of pairs: all users' weights in all results), more work than everything else together: trials whose
+standard error nobody reads leave it out, and so do runs of more than `SPECTRUM_MAX` users, or of more pairs than that
+would take as long. `messages` counts exchanges and what is published.
 """
 
 from __future__ import annotations

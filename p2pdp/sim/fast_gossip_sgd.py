@@ -1,9 +1,10 @@
 """Learning by gossip without peers, frames and ledgers: a product with sparse weights a round.
 
-Guarantee: on the same draws models are those of the machines up to rounding (`protocols/learning_together.py`), in runs
-in which nobody is gone or late. Noise of gradients is drawn from the streams that the simulated world draws it from;
-noise on messages and the coins of a changing graph have streams of their own. The truth is what the same rounds come
-to without any noise. `messages` counts exchanges and what is published.
+Guarantee: on the same draws models are those of the machines but for rounding and the dithers of messages
+(`protocols/learning_together.py`), in runs in which nobody is gone or late. Noise of gradients is drawn from the
+streams that the simulated world draws it from; noise on messages and the coins of a changing graph have streams of
+their own. The truth is what the same rounds come to without any noise. `messages` counts exchanges and what is
+published.
 """
 
 from __future__ import annotations

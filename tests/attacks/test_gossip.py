@@ -31,11 +31,11 @@ def errors_in_sigma(run: Run, observer: int) -> dict[int, float]:
 
 
 @pytest.mark.parametrize("terms", ["rounds = 8", "rounds = 10\naccelerated = true"])
-def test_the_opposite_node_of_a_ring_is_read_to_float_precision(terms: str) -> None:
+def test_the_opposite_node_of_a_ring_is_read_as_far_as_dithers_let_it(terms: str) -> None:
     errors = errors_in_sigma(quiet(gossip(16, "ring", terms)), 0)
     assert set(errors) == set(range(1, 16))
-    assert abs(errors[8]) < 1e-10
-    assert max(abs(error) for error in errors.values()) < 1e-10
+    assert 1e-9 < abs(errors[8]) < 1e-2, "its share in a message is 3^-7 of the dither's noise"
+    assert max(abs(error) for error in (errors[1], errors[15])) < 1e-6
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_whoever_leaks_wholly_is_read_and_nobody_else(text: str) -> None:
         told = {user for user in range(run.plan.n) if leaks[user] > 1 - 1e-8 and user != observer}
         errors = errors_in_sigma(run, observer)
         assert set(errors) == told
-        assert all(abs(error) < 1e-9 for error in errors.values())
+        assert all(abs(error) < 1e-4 for error in errors.values())
 
 
 def test_noise_on_messages_keeps_the_opposite_node_from_being_read() -> None:
@@ -116,7 +116,7 @@ def test_of_pairs_only_first_values_are_read_and_they_are_right(n: int, kind: st
     before = met_before(run)
     for observer in range(n):
         errors = errors_in_sigma(run, observer)
-        assert all(abs(error) < 1e-12 for error in errors.values())
+        assert all(abs(error) < 1e-6 for error in errors.values())
         heard: dict[int, int] = {}
         for number, peer in sorted(states_heard(run.contents()[observer])):
             heard.setdefault(peer, number)
@@ -136,7 +136,7 @@ def test_of_a_changing_graph_only_the_first_round_is_read() -> None:
         heard = states_heard(run.contents()[observer])
         errors = errors_in_sigma(run, observer)
         assert set(errors) == {peer for number, peer in heard if number == 1}
-        assert all(abs(error) < 1e-12 for error in errors.values())
+        assert all(abs(error) < 1e-6 for error in errors.values())
 
 
 def test_a_graph_from_a_file_has_to_be_at_hand() -> None:
@@ -168,5 +168,5 @@ def test_of_learners_the_first_gradients_of_those_met_first_are_read(tmp_path: P
     found = attack(str(result.folder), 1).targets
     assert [target["user"] for target in found] == [0, 2]
     for target in found:
-        assert np.abs(target["noised_value_error_in_sigma"]).max() < 1e-9
+        assert np.abs(target["noised_value_error_in_sigma"]).max() < 1e-6
         assert np.abs(target["error"]).max() < 0.8 * 6

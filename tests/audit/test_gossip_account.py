@@ -129,7 +129,7 @@ def test_the_whole_audit_has_all_accounts_and_the_arrays() -> None:
 
 def test_a_result_that_was_sent_and_never_recorded_counts_as_seen_by_the_curator() -> None:
     """User 0 alone publishes, and is put out: nothing is published, but the curator may have had its result."""
-    run = run_of(gossip(4, "ring", 'rounds = 3\npublish = "one"'), Crash(peer=0, at_record=22, down_s=None))
+    run = run_of(gossip(4, "ring", 'rounds = 3\npublish = "one"'), Crash(peer=0, at_record=24, down_s=None))
     transcript = run.transcript()
     assert transcript.published == ()
     claims = run.audit().claims

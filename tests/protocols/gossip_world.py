@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 
 from p2pdp.core import messages
-from p2pdp.core.draws import Mechanism
+from p2pdp.core.draws import DITHER, Mechanism
 from p2pdp.core.ids import CURATOR, Peer
 from p2pdp.core.step import Message, Step
 from p2pdp.crypto.pair_coins import PairCoins
+from p2pdp.mechanisms import dither
 from p2pdp.protocols.gossiping import Gossip
-from p2pdp.protocols.gossiping_plan import GossipPlan, check_gossip
+from p2pdp.protocols.gossiping_plan import AveragingPlan, GossipPlan, check_gossip
 from p2pdp.topology.gossip_rounds import acceleration
 from p2pdp.topology.graphs import Graph, graph_of_edges
 from p2pdp.topology.spectra import spectrum_ends
@@ -47,6 +48,11 @@ def plan_of(graph: Graph, rounds: int, *, accelerated: bool = False, **more: Any
     )
 
 
+def room(plan: AveragingPlan) -> float:
+    """How far dithers carry a result off: each comes in with a weight of 1 at most, and at most one a round."""
+    return 12.0 * dither.SCALE * plan.fine * (plan.length + 2.0) ** 0.5 if plan.dither is not None else 1e-12
+
+
 class Value:
     def __init__(self, value: Any) -> None:
         self._value = value
@@ -65,6 +71,8 @@ class Noise:
         self.drawn: list[int] = []
 
     def noise(self, mechanism: Mechanism, shape: tuple[int, ...]) -> Any:
+        if mechanism.name == DITHER:
+            return np.arange(4)  # a seed
         value = round(self._random.normal() * mechanism.scale)
         self.drawn.append(value)
         return value

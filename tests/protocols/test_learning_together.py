@@ -10,7 +10,7 @@ import pytest
 from p2pdp.protocols.learning_together import learn, weight_of
 from p2pdp.tasks.descending import Population
 from p2pdp.topology.weights import sparse_weights
-from tests.protocols.gossip_world import coins_of, met_in
+from tests.protocols.gossip_world import coins_of, met_in, room
 from tests.protocols.test_gossip_sgd import N, World, rows_of, run_of, run_without, world_of
 
 
@@ -42,7 +42,7 @@ def test_it_comes_to_what_machines_come_to(averaging: str, more: tuple[str, ...]
         watch=lambda number, _sent: seen.append(number),
     )
     machines = np.array([made.final[user] for user in range(N)])
-    np.testing.assert_allclose(found[:, 0], machines, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(found[:, 0], machines, rtol=0, atol=room(run.plan))
     assert seen == list(range(1, run.plan.rounds + 1))
 
 

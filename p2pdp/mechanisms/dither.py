@@ -1,0 +1,148 @@
+"""Fine Gaussian noise for every message of gossip, so that the low bits of a float state say nothing.
+
+A state of gossip is a float, and how its last bits were rounded depends on all values that went into it: enough of
+them decode values that linear algebra leaves open. So a state is kept on a public grid, and what is sent is the state
+plus a whole number of steps of that grid, drawn here. In real numbers this noise only post-processes what the exact
+account covers. What rounding adds beside it is bounded in `accounting/gossip_rounding.py`.
+
+Guarantee: `unfolded` gives independent numbers, each of which is distributed as N(0, SCALE^2) rounded to whole
+numbers. The likelihood ratio between the two laws stays within exp(+-2^-70) for each number, but for an event of
+probability below 2^-180. How:
+
+* K is a discrete Gaussian on the whole numbers with deviation 256, drawn by comparing uniform bits with a table of
+  its distribution function: 16 bits decide nearly always, 64 or 200 bits where they do not. The table is exact to
+  2^-200 and ends 17 deviations out.
+* The noise is w^2 K1 + w K2 + K3 with w = 128. Adding w times a wide discrete Gaussian to one of deviation 2w gives
+  a discrete Gaussian whose probabilities are off by factors within 1 +- 2 exp(-2 pi^2 s^2), where s > 1.99 is the
+  deviation of the conditional law of the wide one (Poisson summation, as in Micciancio and Walter, Crypto 2017).
+  That is 3e-34, twice.
+* A discrete Gaussian of variance v and N(0, v - 1/12) rounded agree up to factors within 1 +- x^4 / (2880 v^2) for
+  |x| in deviations: below 2^-72 out to 17 deviations. The difference between v and v - 1/12 is below 2^-47 of v.
+
+The uniform bits come from SHAKE-128 over a seed of 256 bits from the operating system: computational, like the boxes
+around messages. The seed is what a ledger records as the draw, so a restart sends the same noise again.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from dataclasses import dataclass
+from decimal import Decimal, localcontext
+from functools import lru_cache
+from hashlib import shake_128
+from itertools import accumulate, pairwise
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from p2pdp.core.draws import DITHER, Mechanism, Shape
+
+_DEVIATION: Final = 256
+_STRIDE: Final = _DEVIATION // 2
+_LEVELS: Final = 3
+SCALE: Final = _DEVIATION * math.sqrt(float(_STRIDE**4 + _STRIDE**2 + 1))
+"""The standard deviation in steps of the fine grid, about 2^22."""
+
+MECHANISM: Final = Mechanism(DITHER, SCALE)
+SEED_SHAPE: Final[Shape] = (4,)
+
+_BITS: Final = 200
+_CELL_BITS: Final = 16
+_SECOND_BITS: Final = 64
+_REST_BITS: Final = _BITS - _CELL_BITS - _SECOND_BITS
+_END: Final = 17 * _DEVIATION
+_WORKING_BITS: Final = 280
+_OPEN_FROM: Final = -(2**15)  # entries of the table from here on name cells that 16 bits do not decide
+
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class _Table:
+    """The distribution function of one discrete Gaussian; `thresholds[j]` is where its value becomes j + 1 - end."""
+
+    thresholds: list[int]
+    cells: npt.NDArray[np.int16]  # by the first 16 bits: the value, or which of the open cells this is
+    begins: Ints  # of each open cell: the value at its start,
+    second: npt.NDArray[np.uint64]  # the next 64 bits of its threshold,
+    several: npt.NDArray[np.bool_]  # and whether it has more than one
+
+
+def unfolded(seed: Any, counter: int, count: int) -> Ints:
+    """Return `count` draws in steps of the grid: those of this counter, which a seed gives once."""
+    return _drawn(_table(_DEVIATION), _key(seed, counter), count)
+
+
+def _key(seed: Any, counter: int) -> bytes:
+    return np.asarray(seed, dtype="<i8").tobytes() + counter.to_bytes(8, "little")
+
+
+def _drawn(table: _Table, key: bytes, count: int) -> Ints:
+    first = np.frombuffer(shake_128(b"1" + key).digest(2 * _LEVELS * count), dtype="<u2")
+    known = table.cells.take(first)
+    levels = known.astype(np.int64)
+    places = np.nonzero(known < -_END)[0]
+    if len(places):
+        levels[places] = _decided(table, key, first[places], levels[places] - _OPEN_FROM)
+    wide, middle, narrow = levels.reshape(_LEVELS, count)
+    found: Ints = (wide * _STRIDE + middle) * _STRIDE + narrow
+    return found
+
+
+def _decided(table: _Table, key: bytes, cells: npt.NDArray[np.uint16], opened: Ints) -> Ints:
+    """Values in open cells, by 64 bits more, or by all 200 where those do not decide either."""
+    more = np.frombuffer(shake_128(b"2" + key).digest(8 * len(cells)), dtype="<u8")
+    second = table.second[opened]
+    found: Ints = table.begins[opened] + (more > second)
+    unclear = np.nonzero(table.several[opened] | (more == second))[0]
+    if len(unclear):
+        size = _REST_BITS // 8
+        rest = shake_128(b"3" + key).digest(size * len(unclear))
+        for at, place in enumerate(unclear.tolist()):
+            head = int(cells[place]) << _SECOND_BITS | int(more[place])
+            uniform = head << _REST_BITS | int.from_bytes(rest[size * at : size * (at + 1)], "little")
+            found[place] = bisect_right(table.thresholds, uniform) - _END
+    return found
+
+
+def warm() -> None:
+    """Build the table, some ten milliseconds' work, in a process that is going to fork."""
+    _table(_DEVIATION)
+
+
+@lru_cache(maxsize=4)
+def _table(deviation: int) -> _Table:
+    thresholds = _thresholds(deviation)
+    starts = [cell << (_BITS - _CELL_BITS) for cell in range(2**_CELL_BITS + 1)]
+    passed = [bisect_right(thresholds, start - 1) for start in starts]  # below the start of each cell
+    cells = np.zeros(2**_CELL_BITS, dtype=np.int16)
+    begins: list[int] = []
+    second: list[int] = []
+    several: list[bool] = []
+    for cell, (one, other) in enumerate(pairwise(passed)):
+        if one == other:
+            cells[cell] = one - _END
+            continue
+        cells[cell] = _OPEN_FROM + len(begins)
+        begins.append(one - _END)
+        second.append((thresholds[one] - starts[cell]) >> _REST_BITS)
+        several.append(other - one > 1)
+    return _Table(thresholds, cells, np.array(begins), np.array(second, dtype=np.uint64), np.array(several))
+
+
+def _thresholds(deviation: int) -> list[int]:
+    """In units of 2^-200: probabilities q^(i^2) by their ratios q, q^3, q^5, ..., added up."""
+    with localcontext() as context:
+        context.prec = 100
+        ratio = int((Decimal(-1) / (2 * deviation**2)).exp() * 2**_WORKING_BITS)
+    square = ratio * ratio >> _WORKING_BITS
+    side, last = [], 1 << _WORKING_BITS
+    for _ in range(_END):
+        last = last * ratio >> _WORKING_BITS
+        ratio = ratio * square >> _WORKING_BITS
+        side.append(last)
+    weights = [*reversed(side), 1 << _WORKING_BITS, *side]
+    total = sum(weights)
+    return [(below << _BITS) // total for below in accumulate(weights[:-1])]

@@ -1,0 +1,113 @@
+"""What leaves a user of gossip: its state on a public grid, with fresh noise on top.
+
+States are kept on the *fine grid*, whose step is so small that every state that can occur is a float of its own and
+differences of states are exact. To what is sent the noise of `mechanisms/dither.py` is added, a whole number of
+steps, so nothing below the grid travels and the last bits of a state are never seen. A user's messages of one round
+carry one state, so they share one dither: users who pool their views have nothing to average. Where the spec adds
+noise to messages (`message_sigma`), which is fresh for each message and much larger, that does the same service on
+the grid on which it is drawn. What is published gets a dither of its own. The user's own state stays clean.
+
+A run without noise of the users' own (`mechanism = "none"`) has no dither: whatever reaches anybody is taken to be
+told there, and sums stay exact to the last bit.
+
+A user draws one seed, once, and unfolds from it what it needs; it is recorded like any draw.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Final
+
+from p2pdp.core.draws import Draws, Mechanism
+from p2pdp.core.values import LinearForm, snapped
+from p2pdp.mechanisms import dither
+from p2pdp.protocols.gossiping_plan import AveragingPlan
+
+REACH_BITS: Final = 51
+"""States are below 2^51 steps and their differences below 2^52; a float holds all whole numbers up to 2^53."""
+
+GAUSSIAN_TAIL: Final = 12.0
+"""In deviations: what a normal variable exceeds with a chance below 4e-33."""
+LAPLACE_TAIL: Final = 64.0
+_BLOCK_NUMBERS: Final = 1024  # that are unfolded at a time
+_BLOCK_DRAWS: Final = 128
+
+
+@dataclass(frozen=True)
+class Reach:
+    """How far states go, but for a chance that counts for nothing.
+
+    A plain state is a weighted mean of what users put in: within `values` but for noise, whose deviation is `sigma` at
+    most; noise on messages adds up over `rounds`. Accelerated states are polynomials of symmetric weights that are
+    nowhere above 1 on the spectrum: rows of length 1 at most, whose entries add up to sqrt(n) at most. What comes in
+    later, as noise on messages does, grows by up to 1 / (2 - gamma).
+    """
+
+    values: float
+    sigma: float
+    message_sigma: float
+    rounds: int
+    n: int
+    gamma: float = 1.0
+
+    def dithering(self, noise: Mechanism) -> dict[str, Any]:
+        """Return the fields of a plan that say what dither there is."""
+        if noise.name == "none":
+            return {}
+        tail = LAPLACE_TAIL if noise.name == "laplace" else GAUSSIAN_TAIL
+        late = GAUSSIAN_TAIL * self.message_sigma * math.sqrt(self.rounds + 1.0) / (2.0 - self.gamma)
+        plain = self.values + tail * self.sigma + late
+        reach = plain * (math.sqrt(self.n) if self.gamma != 1.0 else 1.0)
+        return {"dither": dither.MECHANISM, "fine_exponent": math.frexp(reach)[1] - REACH_BITS}
+
+
+class Sending:
+    """One user's messages."""
+
+    def __init__(self, plan: AveragingPlan) -> None:
+        self._plan = plan
+        self._seed: Any = None
+        self._counter = 0
+        self._left: list[Any] = []  # unfolded and not used yet, the next one last
+        self._coarse = max(plan.step, plan.fine)
+
+    def __repr__(self) -> str:
+        return f"Sending({self._counter} blocks)"
+
+    def settled(self, state: Any) -> Any:
+        """Return the state on the fine grid."""
+        return state if self._plan.dither is None else snapped(state, self._plan.fine)
+
+    def values(self, state: Any, count: int, draws: Draws) -> list[Any]:
+        """Return what is sent of one state to so many neighbours."""
+        if self._plan.message_noise is None:
+            return [self.dithered(state, draws)] * count if count else []
+        return [self._noised(state, draws) for _ in range(count)]
+
+    def dithered(self, state: Any, draws: Draws) -> Any:
+        """Return the state with a dither that nothing else has."""
+        plan = self._plan
+        if plan.dither is None:
+            return state
+        if self._seed is None:
+            self._seed = draws.noise(plan.dither, dither.SEED_SHAPE)
+        if isinstance(state, LinearForm):
+            return state  # independent noise only takes away from what a message tells
+        return snapped(state, plan.fine) + self._next() * plan.fine
+
+    def _noised(self, state: Any, draws: Draws) -> Any:
+        plan = self._plan
+        assert plan.message_noise is not None
+        value = snapped(state, self._coarse) + draws.noise(plan.message_noise, plan.shape) * plan.step
+        return value if plan.step == self._coarse or plan.dither is None else snapped(value, self._coarse)
+
+    def _next(self) -> Any:
+        if not self._left:
+            shape = self._plan.shape
+            size = math.prod(shape)
+            draws = max(1, min(_BLOCK_DRAWS, _BLOCK_NUMBERS // size))
+            block = dither.unfolded(self._seed, self._counter, draws * size).reshape(draws, *shape)
+            self._left = list(block) if shape else block.tolist()
+            self._counter += 1
+        return self._left.pop()

@@ -1,0 +1,123 @@
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from p2pdp.core.draws import DITHER, Mechanism, Shape
+from p2pdp.core.values import LinearForm, Source
+from p2pdp.mechanisms import dither
+from p2pdp.protocols.dithering import REACH_BITS, Reach, Sending
+from p2pdp.protocols.gossiping_plan import GossipPlan
+from p2pdp.topology.graphs import complete_graph
+from tests.protocols.gossip_world import plan_of
+
+FORM = LinearForm.of(Source("input", 0, 0))
+
+
+class Draws:
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, Shape]] = []
+
+    def noise(self, mechanism: Mechanism, shape: Shape) -> Any:
+        self.asked.append((mechanism.name, shape))
+        return np.arange(4) if mechanism.name == DITHER else 2**29 + 1
+
+    def choice(self, options: int) -> int:
+        raise AssertionError
+
+    def meet(self, number: int, coin: float) -> list[int]:
+        raise AssertionError
+
+
+def dithered(shape: Shape = (), **more: Any) -> GossipPlan:
+    reach = Reach(values=1.0, sigma=1.0, message_sigma=0.0, rounds=4, n=4).dithering(Mechanism("gaussian", 1.0))
+    return plan_of(complete_graph(4), 4, shape=shape, grid_exponent=-30, **(reach | more))
+
+
+def test_messages_of_a_round_share_a_dither_and_no_others_do() -> None:
+    plan, draws = dithered(), Draws()
+    sending = Sending(plan)
+    one, other, again = (sending.values(0.25, 3, draws) for _ in range(3))
+    assert len(set(one)) == 1
+    assert len({*one, *other, *again, sending.dithered(0.25, draws)}) == 4
+    assert draws.asked == [(DITHER, dither.SEED_SHAPE)], "one seed for all"
+    far = np.array([sending.dithered(0.25, draws) for _ in range(400)]) - 0.25
+    assert np.std(far) == pytest.approx(dither.SCALE * plan.fine, rel=0.2)
+
+
+def test_another_life_sends_the_same_again() -> None:
+    lives = [[Sending(dithered((3,))).dithered(np.ones(3), Draws()) for _ in range(2)] for _ in range(2)]
+    np.testing.assert_array_equal(*lives)
+
+
+@given(values=st.floats(1e-6, 1e6), sigma=st.floats(1e-6, 1e6), share=st.floats(-1.0, 1.0), seed=st.integers(0, 10**6))
+def test_nothing_below_the_grid_travels_and_differences_are_exact(
+    values: float, sigma: float, share: float, seed: int
+) -> None:
+    terms = Reach(values, sigma, 0.0, 10, 5).dithering(Mechanism("gaussian", 1.0))
+    plan = dithered(**terms)
+    sending, reach = Sending(plan), values + 12.0 * sigma
+    assert reach <= 2.0**REACH_BITS * plan.fine < 2.0001 * reach
+    state = sending.settled(share * reach)
+    assert abs(state - share * reach) <= plan.fine / 2
+    sent = sending.dithered(state, Draws())
+    steps = Fraction(sent) / Fraction(plan.fine)
+    assert steps.denominator == 1
+    other = sending.settled(-state / (1 + seed % 7))
+    assert Fraction(sent - other) == Fraction(sent) - Fraction(other)
+
+
+def test_acceleration_and_noise_on_messages_take_room() -> None:
+    gaussian, plain = Mechanism("gaussian", 1.0), Reach(1.0, 1.0, 0.0, 10, 16)
+    exponents = [
+        replace(plain, **terms).dithering(gaussian)["fine_exponent"]
+        for terms in ({}, {"gamma": 1.5}, {"message_sigma": 1.0}, {"message_sigma": 1.0, "gamma": 1.5})
+    ]
+    assert exponents == [4 - 51, 6 - 51, 6 - 51, 9 - 51]
+    assert plain.dithering(Mechanism("laplace", 1.0))["fine_exponent"] == 7 - 51
+
+
+def test_without_noise_of_users_nothing_is_dithered() -> None:
+    assert plain_of(Mechanism("none", 0.0)) == {}
+    sending, draws = Sending(plan_of(complete_graph(4), 4)), Draws()
+    assert sending.values(0.1, 2, draws) == [0.1, 0.1]
+    assert sending.settled(math.pi) == math.pi
+    assert draws.asked == []
+
+
+def plain_of(noise: Mechanism) -> dict[str, Any]:
+    return Reach(1.0, 1.0, 0.0, 10, 16).dithering(noise)
+
+
+def test_noise_on_messages_is_on_its_own_grid_and_stands_in_for_dither() -> None:
+    plan, draws = dithered(message_noise=Mechanism("gaussian", 2.0**30)), Draws()
+    sending = Sending(plan)
+    sent = sending.values(plan.step / 3, 2, draws)
+    assert sent == [(2**29 + 1) * plan.step] * 2
+    assert draws.asked == [("gaussian", ())] * 2
+    published = sending.dithered(0.5, draws)
+    assert published != 0.5
+    assert abs(published - 0.5) < 8 * dither.SCALE * plan.fine
+
+
+def test_noise_on_messages_finer_than_states_is_brought_onto_their_grid() -> None:
+    plan = replace(dithered(message_noise=Mechanism("gaussian", 2.0**30)), grid_exponent=-60)
+    (sent,) = Sending(plan).values(0.5, 1, Draws())
+    assert sent != 0.5
+    assert Fraction(sent) / Fraction(plan.fine) % 1 == 0
+
+
+def test_forms_stay_as_they_are_and_the_seed_is_drawn_all_the_same() -> None:
+    draws = Draws()
+    sending = Sending(dithered())
+    assert sending.settled(FORM) is FORM
+    assert sending.values(FORM, 2, draws)[1] is FORM
+    assert draws.asked == [(DITHER, (4,))]
+    assert "values" not in repr(sending)
