@@ -142,10 +142,9 @@ class UnitReports(Randomizer):
         inside = np.asarray(drawn[0]) != 0  # kept or 1; 0 has the chance gamma / 2 = 1 - p
         share = np.where(inside, self.split.cap, 1.0 - self.split.cap) * uniform
         beyond = 2.0 * betaincinv(half, half, share)
-        along = np.where(inside, 1.0 - beyond, beyond - 1.0)[:, None]
-        across = np.asarray(drawn[2], dtype=np.float64)
-        across = across - units * np.sum(across * units, axis=1, keepdims=True)
-        found = along * units + np.sqrt(np.maximum(0.0, 1.0 - along**2)) * _unit(across)
+        along = np.where(inside, 1.0 - beyond, beyond - 1.0)
+        across = np.sqrt(beyond * (2.0 - beyond))  # of 1 - along^2 next to u the digits would be gone
+        found = along[:, None] * units + across[:, None] * _orthogonal(units, np.asarray(drawn[2], dtype=np.float64))
         return _rounded(found)
 
     def dummies(self, count: int, drawn: Sequence[Any]) -> Ints:
@@ -179,6 +178,16 @@ class UnitReports(Randomizer):
         if abs(length - 1.0) > _UNIT_ERROR:
             raise MalformedReport("a report is no unit vector")
         return numbers
+
+
+def _orthogonal(units: Floats, vectors: Floats) -> Floats:
+    """The directions of the vectors across the units. Twice, for nearly parallel ones lose digits the first time."""
+    if units.shape[1] == 2:  # there are two such directions, and a vector may be parallel
+        turned = np.stack((-units[:, 1], units[:, 0]), axis=1)
+        return np.where(np.sum(vectors * turned, axis=1, keepdims=True) < 0.0, -turned, turned)
+    for _ in range(2):
+        vectors = _unit(vectors - units * np.sum(vectors * units, axis=1, keepdims=True))
+    return vectors
 
 
 def _unit(rows: Floats) -> Floats:

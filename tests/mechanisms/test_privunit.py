@@ -122,3 +122,61 @@ def test_bytes_that_are_no_unit_vector_are_malformed() -> None:
     for wrong in (bytes(12), b"\x7f" * 12):
         with pytest.raises(MalformedReport):
             made.decode(wrong)
+
+
+def report_at(made: UnitReports, shares: np.ndarray, *, inside: bool, across: np.ndarray) -> np.ndarray:
+    """Reports of (1, 0, ...), at these shares of the cap or of the rest, before they are rounded to integers."""
+    count = len(shares)
+    drawn = [np.full(count, int(inside)), (shares * 2.0**53 - 2.0**52).astype(np.int64) << 11, across]
+    value = np.zeros((count, made.width))
+    value[:, 0] = 1.0
+    return made.applied(value, drawn)
+
+
+@pytest.mark.parametrize("inside", [True, False])
+def test_in_two_dimensions_reports_next_to_the_value_and_opposite_are_as_likely_as_others(*, inside: bool) -> None:
+    """The angle is uniform: each integer of the coordinate across has the same share, from the first on."""
+    made = UnitReports(2, 1.0)
+    size = made.split.cap if inside else 1.0 - made.split.cap
+    shares = np.arange(200_000.0) * 2.0**-45
+    reports = report_at(made, shares, inside=inside, across=np.tile([0.0, 1.0], (len(shares), 1)))
+    last = int(math.sin(math.pi * size * shares[-1]) * 2**30)
+    assert last > 6
+    counts = np.bincount(reports[:, 1])[:last]
+    each = 2.0**45 / (math.pi * size * 2**30)
+    np.testing.assert_allclose(counts[1:], each, rtol=1e-3)
+    assert counts[0] == pytest.approx(each / 2, rel=1e-3)
+    assert set(reports[:, 0].tolist()) == {2**30 if inside else -(2**30)}
+
+
+@pytest.mark.parametrize("d", [2, 3, 10])
+def test_places_are_those_of_the_law_to_the_last_digits(d: int) -> None:
+    """Against the integral of the density with fifty digits: log ratios between values are differences of these."""
+    mpmath = pytest.importorskip("mpmath")
+    made = UnitReports(d, 1.0)
+    half = (d - 1) / 2
+    for inside, size in ((True, made.split.cap), (False, 1.0 - made.split.cap)):
+        shares = np.concatenate([2.0 ** -np.arange(1.0, 53.0), 1.0 - 2.0 ** -np.arange(2.0, 20.0)])
+        across = np.zeros((len(shares), d))
+        across[:, 1] = 2.0**40
+        reports = report_at(made, shares, inside=inside, across=across)
+        for share, report in zip(shares.tolist(), reports.tolist(), strict=True):
+            angle = math.atan2(report[1], report[0] if inside else -report[0])
+            with mpmath.workdps(50):
+                beyond = (1 - mpmath.cos(mpmath.mpf(angle))) / 2
+                found = mpmath.betainc(half, half, 0, beyond, regularized=True)
+                per_unit = beyond ** (half - 0.5) * (1 - beyond) ** (half - 0.5) / mpmath.beta(half, half)
+                assert abs(found - size * mpmath.mpf(share)) <= 2.0**-30 * (per_unit + 2.0**-30 * d) + 2.0**-53 * size
+
+
+def test_a_direction_that_is_nearly_the_value_is_turned_across_it() -> None:
+    for d in (2, 3, 10):
+        made = UnitReports(d, 1.0)
+        value = np.linspace(1.0, 2.0, d) / np.linalg.norm(np.linspace(1.0, 2.0, d))
+        drawn = [np.ones(3), np.zeros(3, dtype=np.int64), np.tile(np.rint(value * 2**40), (3, 1))]
+        reports = made.applied(np.tile(value, (3, 1)), drawn) / 2**30
+        along = 1.0 - 2.0 * stats.beta((d - 1) / 2, (d - 1) / 2).ppf(made.split.cap / 2)
+        np.testing.assert_allclose(reports @ value, along, atol=1e-8)
+    made = UnitReports(2, 1.0)
+    parallel = [np.ones(1), np.zeros(1, dtype=np.int64), np.array([[7.0, 0.0]])]
+    assert abs(np.linalg.norm(made.applied(np.array([[1.0, 0.0]]), parallel)) / 2**30 - 1.0) < 1e-8
