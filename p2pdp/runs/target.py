@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from p2pdp.audit.beforehand import epsilon_against
+from p2pdp.audit.estimates import Cost, cost_of, left_of
 from p2pdp.core.errors import Refused, UsageError
 from p2pdp.core.spec import Spec
 from p2pdp.mechanisms import gaussian, laplace
@@ -28,6 +29,7 @@ _EPSILON_MAX: Final = 1e4
 _FINE: Final = 1.0 + 1e-3
 _TRIES_MAX: Final = 60
 _SIGMAS: Final = (1e-6, 1e9)  # that are thought of, in sensitivities
+_LEFT_MIN: Final = 1e-9
 _REPORTS: Final = (1.0 / 700.0, 1e9)  # 1/epsilon of a report
 
 
@@ -92,6 +94,9 @@ class _Search:
     def __init__(self, planned: Planned, epsilon: float, delta: float) -> None:
         self._planned, self._epsilon, self._delta = planned, epsilon, delta
         spec = planned.run.spec
+        self._floor = cost_of(spec) or Cost(0.0, 0.0)  # what no noise of the run takes away
+        self._left = max(epsilon - self._floor.epsilon, _LEFT_MIN)
+        self._best = math.inf
         self._reports = spec.noise.mechanism in ("randomized_response", "privunit")
         self._ends = _REPORTS if self._reports else _SIGMAS
         self._unit = 1.0
@@ -108,12 +113,12 @@ class _Search:
         """What it takes if every contribution is seen with its own noise, of users who contribute so often."""
         spec = self._planned.run.spec
         if self._reports:
-            return each / self._epsilon
+            return each / self._left
         if spec.noise.mechanism == "gaussian":
-            return math.sqrt(each) / gaussian.mu_of_curve(self._epsilon, self._delta)
+            return math.sqrt(each) / gaussian.mu_of_curve(self._left, left_of(self._delta, self._floor))
         assert spec.data.clip is not None
         span = self._planned.run.dimensions * float(Bounds(*spec.data.clip).span)
-        return math.sqrt(2.0) * laplace.scale_of_epsilon(self._epsilon, each * span) / self._unit
+        return math.sqrt(2.0) * laplace.scale_of_epsilon(self._left, each * span) / self._unit
 
     def _bound(self, strength: float) -> float:
         """The best bound of one other node with so much noise; infinite where that cannot be run."""
@@ -123,12 +128,15 @@ class _Search:
         noise = replace(run.spec.noise, sigma=sigma, epsilon=epsilon, delta=None)
         try:
             again = self._again(replace(run.spec, noise=noise))
-            return epsilon_against(observers_of(run), again, self._delta, one_value=planned.one_value)
+            bound = epsilon_against(observers_of(run), again, self._delta, one_value=planned.one_value)
         except UsageError as error:
+            smallest = f"; the smallest bound that was found is {self._best:.6g}" if self._best < math.inf else ""
             raise Refused(
                 f"--target-epsilon {self._epsilon:g}: cannot be met, for [noise] {self.parameter} = "
-                f"{self.value(strength):.6g} cannot be run: {error}"
+                f"{self.value(strength):.6g} cannot be run: {error}{smallest}"
             ) from None
+        self._best = min(self._best, bound)
+        return bound
 
     def _again(self, spec: Spec) -> RunPlan:
         """The same run with other noise. How reports walk does not depend on it, and is worked out once."""
@@ -139,6 +147,11 @@ class _Search:
 
     def found(self) -> tuple[float, float]:
         least, most = self._ends
+        if self._epsilon < self._floor.epsilon:
+            raise Refused(
+                f"--target-epsilon {self._epsilon:g}: cannot be met; the smallest that can be reached is "
+                f"{self._floor.epsilon:g}, which the estimates cost by which columns are standardized"
+            )
         strength = min(max(self.local(1), least), most)
         low, high, reached = 0.0, math.inf, math.inf
         for _ in range(_TRIES_MAX):
@@ -152,6 +165,8 @@ class _Search:
             if high <= max(low * _FINE, least) or (high < math.inf and reached >= self._epsilon / _FINE):
                 break
             strength = min(max(self._guess(strength, bound, low, high), least), most)
+        if high == math.inf:
+            raise Refused(self._why_not(self._bound(most)))
         return high, reached
 
     def _guess(self, strength: float, bound: float, low: float, high: float) -> float:
@@ -166,9 +181,10 @@ class _Search:
 
     def _size(self, epsilon: float) -> float:
         """What is about proportional to 1 / strength."""
-        if self._reports or epsilon == 0.0:
-            return max(epsilon, self._epsilon / 8.0)
-        return gaussian.mu_of_curve(epsilon, self._delta)
+        left = epsilon - self._floor.epsilon
+        if self._reports or left <= 0.0:
+            return max(left, self._left / 8.0)
+        return gaussian.mu_of_curve(left, left_of(self._delta, self._floor))
 
     def _why_not(self, bound: float) -> str:
         shown = "infinite" if bound == math.inf else f"{bound:.6g}"
@@ -176,5 +192,5 @@ class _Search:
         return (
             f"--target-epsilon {self._epsilon:g}: cannot be met; with [noise] {self.parameter} = "
             f"{self.value(self._ends[1]):.6g} the bound for {_words(observers_of(self._planned.run))} is still {shown} "
-            f"at delta {self._delta:g}{why}"
+            f"at delta {self._delta:g}, the smallest that can be reached{why}"
         )

@@ -15,11 +15,13 @@ from p2pdp.protocols.run_plan import plan_run
 from p2pdp.runs.plan import planned_of
 from p2pdp.runs.target import Planned, Target, target_of
 from tests.protocols.gossip_learners import gossip_learning
-from tests.protocols.learners import prepared
+from tests.protocols.learners import learning, prepared
 from tests.runs import small
 from tests.scenarios.test_shuffle import shuffle
 
 DELTA = 1e-5
+STANDARDIZED = "standardize = { mean = [40.0, 5.0], deviation = [12.0, 3.0], epsilon = 0.5, delta = 4e-6 }"
+ESTIMATED = prepared(learning(5, 60, data=f"{STANDARDIZED}\nunit_norm = true"))[0].spec
 
 
 def planned(tmp_path: Path, name: str, *overrides: str) -> Planned:
@@ -74,6 +76,19 @@ def test_what_no_noise_can_give_is_refused(tmp_path: Path) -> None:
         target_of(planned(tmp_path, "bare"), 1.0)
     with pytest.raises(Refused, match="cannot be met"):
         target_of(planned(tmp_path, "sparse"), 1e-10)
+
+
+@pytest.mark.parametrize("epsilon", [1e-3, 0.3, 0.4999, 0.5])
+def test_what_estimates_cost_no_noise_takes_away(epsilon: float) -> None:
+    with pytest.raises(Refused, match=r"the smallest .* is 0\.5"):
+        target_of(planned_of(ESTIMATED), epsilon)
+
+
+@pytest.mark.parametrize("epsilon", [0.501, 0.6, 5.0])
+def test_above_what_estimates_cost_noise_is_found_for_the_rest(epsilon: float) -> None:
+    target = target_of(planned_of(ESTIMATED), epsilon)
+    assert 0.5 + (epsilon - 0.5) * 0.99 <= target.reached <= epsilon
+    assert 0.0 < target.local_value < float("inf")
 
 
 @pytest.mark.parametrize("epsilon", [0.0, -1.0, float("nan"), float("inf"), 1e5])
