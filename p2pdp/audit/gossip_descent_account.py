@@ -30,7 +30,7 @@ from p2pdp.core.claims import Claim, Refusal
 from p2pdp.core.ids import CURATOR
 from p2pdp.mechanisms import gaussian
 from p2pdp.protocols.gossip_sgd import GossipSgdPlan
-from p2pdp.protocols.learning import norm_bound
+from p2pdp.protocols.learning import apart_bound, norm_bound
 from p2pdp.protocols.run_plan import RunPlan
 
 EXACT: Final = "exact"
@@ -45,6 +45,7 @@ _SOME: Final = "{} of the {} users were looked at as observers"
 _NOTHING: Final = "no value reaches it, for no result is published"
 _WORK_MAX: Final = 3e10  # multiplications, some ten seconds
 _ROUNDED_UP: Final = 1.0 + 1e-12
+_ROUNDED: Final = 1.0 + 1e-9  # rows that were scaled to a length are no longer than this
 _SHARE: Final = 0.01  # of delta that clipping may take
 _APART: Final = 1e3  # times that pivots which count are above those that do not, for a rank to be trusted
 
@@ -77,12 +78,13 @@ def affine_of(run: RunPlan, views: DescentViews, delta: float) -> Affine | str:
     if plan.noise.name == "none":
         return "without noise of a user's own nothing limits what is told"
     reach = norm_bound(run.spec.data, plan.descent.dimension, intercept=False)
-    if reach is None:
+    apart = apart_bound(run.spec.data, plan.descent.dimension)
+    if reach is None or apart is None:
         return "examples have no bound on their length: [data] unit_norm, standardize or clip gives one"
     course = course_of(plan, views.matrices, 1.0 + plan.descent.regularization)
     sigma = plan.noise.scale * plan.step
     chance = unclipped(course, reach, plan.descent.clip, sigma, plan.descent.dimension)
-    ratio = (2.0 * reach + plan.step * math.sqrt(plan.descent.dimension)) / sigma
+    ratio = (apart * _ROUNDED + plan.step * math.sqrt(plan.descent.dimension)) / sigma
     most = gaussian.epsilon_of(delta * (1.0 - _SHARE), ratio * math.sqrt(plan.gradients))
     if most < math.inf and chance * (1.0 + math.exp(min(most, 700.0))) <= _SHARE * delta:
         return Affine(ratio, chance)

@@ -72,6 +72,20 @@ def norm_bound(data: DataPart, columns: int | None, *, intercept: bool) -> float
     return math.nextafter(math.hypot(bound, 1.0), math.inf) if intercept else bound
 
 
+def apart_bound(data: DataPart, columns: int) -> float | None:
+    """How far apart two rows of features can be by what is public; None where that has no bound."""
+    reach = norm_bound(data, columns, intercept=False)
+    if reach is None:
+        return None
+    if data.unit_norm:
+        one_sign = data.clip is not None and (data.clip[0] >= 0.0 or data.clip[1] <= 0.0)
+        return math.nextafter(math.sqrt(2.0) if one_sign else 2.0, math.inf)
+    widths = [] if data.clip is None else [data.clip[1] - data.clip[0]]
+    if data.standardize is not None and "low" in data.standardize:
+        widths.append(2.0)
+    return min(2.0 * reach, float(np.nextafter(math.sqrt(columns) * min(widths), math.inf)))
+
+
 def _columns(spec: Spec, dimension: int) -> int | None:
     if spec.task.kind != OWN:
         return dimension - has_intercept(spec)

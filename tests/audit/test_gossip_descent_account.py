@@ -89,6 +89,38 @@ def test_affine_gradients_are_exact() -> None:
     assert not [one for one in audit.claims if one.method == MODEL]
 
 
+UNIT_BOX = gossip_learning(3, "path", "rounds = 1", task=MEAN, sigma=4.0)
+UNIT_BOX = UNIT_BOX[: UNIT_BOX.index("[data]")] + (
+    '[data]\nkind = "uniform"\nclip = [0.0, 1.0]\n'
+    f"[task]\n{MEAN.replace('120.0', '100.0').replace('rounds = 4', 'rounds = 3')}\n[privacy]\ndelta = 1e-5\n"
+)
+
+
+def test_in_a_box_a_user_moves_by_the_width_of_the_box() -> None:
+    """Against the recursion on a path of three, written out: states are rows over values and fresh noise."""
+    audit = quiet(UNIT_BOX).audit()
+    assert audit.mu is not None
+    weights = np.array([[2, 1, 0], [1, 1, 1], [0, 1, 2]]) / 3.0
+    count, rate, sigma = 3, 0.2, 4.0
+    for observer in range(3):
+        states, heard = np.zeros((3, 3 + 3 * count)), []
+        for number in range(count):
+            gradient = states.copy()  # a row for each user, over all values and all draws
+            gradient[:, :3] -= np.eye(3)
+            gradient[np.arange(3), 3 + 3 * number + np.arange(3)] += sigma
+            states = states - rate * gradient
+            heard += [states[user] for user in range(3) if abs(user - observer) == 1]
+            states = weights @ states
+        rows = np.array(heard)
+        unknown = np.delete(rows[:, 3:], 3 * np.arange(count) + observer, axis=1)
+        for user in {0, 1, 2} - {observer}:
+            a = rows[:, user]
+            squared = a @ np.linalg.pinv(unknown @ unknown.T, rcond=1e-12) @ a
+            assert audit.mu[user, observer] == pytest.approx(math.sqrt(squared), rel=1e-6)
+    largest = claim_of(audit, "node", "exact").mu_max
+    assert largest == pytest.approx(math.sqrt(3) / 4.0, rel=1e-6)
+
+
 @pytest.mark.parametrize(
     ("text", "why"),
     [

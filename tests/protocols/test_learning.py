@@ -9,6 +9,7 @@ import pytest
 
 from p2pdp.core.draws import Mechanism
 from p2pdp.core.errors import UsageError, VerificationFailed
+from p2pdp.core.spec import DataPart
 from p2pdp.protocols import learning as rules
 from p2pdp.tasks.examples import examples_of
 from p2pdp.tasks.objectives import WHOLE, Guarantees, Objective
@@ -155,3 +156,30 @@ def test_a_projection_of_ones_own_is_convex_only_if_that_is_promised() -> None:
     text = learning(task='kind = "own"\nclip = 3.0\nrate = 0.1')
     assert prepared(text, own=Mine())[0].plan.descent.guarantees.convex_projection
     assert not prepared(text, own=Projecting())[0].plan.descent.guarantees.convex_projection
+
+
+@pytest.mark.parametrize(
+    ("terms", "apart"),
+    [
+        ({"clip": (0.0, 1.0)}, math.sqrt(3)),
+        ({"clip": (-1.0, 1.0)}, 2.0 * math.sqrt(3)),
+        ({"clip": (5.0, 6.0)}, math.sqrt(3)),
+        ({"unit_norm": True}, 2.0),
+        ({"unit_norm": True, "clip": (0.0, 9.0)}, math.sqrt(2)),
+        ({"unit_norm": True, "clip": (-1.0, 9.0)}, 2.0),
+        ({"standardize": {"low": [0.0] * 3, "high": [1.0] * 3}}, 2.0 * math.sqrt(3)),
+        ({"standardize": {"low": [0.0] * 3, "high": [1.0] * 3}, "clip": (-0.5, 9.0)}, 2.0 * math.sqrt(3)),
+        ({}, None),
+    ],
+)
+def test_how_far_apart_two_rows_are_follows_from_what_is_public(terms: dict[str, Any], apart: float | None) -> None:
+    found = rules.apart_bound(DataPart("csv", **terms), 3)
+    assert found is None if apart is None else found == pytest.approx(apart, rel=1e-12)
+    rng = np.random.default_rng(1)
+    low, high = terms.get("clip", (-1.0, 1.0))
+    rows = rng.choice([max(low, -1.0) if "standardize" in terms else low, min(high, 1.0) if "standardize" in terms
+                       else high], (200, 3))  # fmt: skip
+    if "unit_norm" in terms:
+        rows /= np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
+    if found is not None:
+        assert np.linalg.norm(rows[:, None] - rows[None], axis=2).max() <= found * (1 + 1e-12)
