@@ -254,7 +254,7 @@ class Lane:
         peers.waiting.update([to for _, _, _, to, _ in told])
         peers.messages_sent += len(hops)
         if peers.check_at_s is None:
-            peers.check_at_s = hops[0][0][0] + resend_s / 2
+            peers.check_at_s = peers.check_after(hops[0][0][0])
         self._wake_at_s = peers.wake_at_s
         self._up_to_date = False
         hops.clear()

@@ -8,6 +8,7 @@ of the ledger.
 
 from __future__ import annotations
 
+from math import floor
 from typing import Final
 
 from p2pdp.core.ids import CURATOR, Peer
@@ -90,7 +91,15 @@ class Peers:
         if link.resend_at_s is None:
             link.resend_at_s = now_s + self.resend_s
         if self.check_at_s is None:
-            self.check_at_s = now_s + self.resend_s / 2
+            self.check_at_s = self.check_after(now_s)
+
+    def check_after(self, now_s: float) -> float:
+        """When to look next whether something is to be sent again: a moment of the clock.
+
+        If it followed from when something was sent to anybody, what is sent again would tell that to everybody else.
+        """
+        every_s = self.resend_s / 2
+        return (floor(now_s / every_s) + 1) * every_s
 
     def send_again(self, link: Link, now_s: float) -> None:
         if self.silent or link.refused or not link.waiting:
@@ -100,7 +109,7 @@ class Peers:
         link.resend_wait_s = min(max(self.resend_s, 2 * link.resend_wait_s), self._timing.resend_max_s)
         link.resend_at_s = now_s + link.resend_wait_s
         self.waiting.add(link.peer)
-        self.check_at_s = now_s if self.check_at_s is None else self.check_at_s
+        self.check_at_s = self.check_after(now_s) if self.check_at_s is None else self.check_at_s
 
     def resume(self, now_s: float) -> None:
         """Numbers are compared and the machine is where it was: go on, from what peers have acknowledged."""
@@ -176,7 +185,7 @@ class Peers:
                 elif link.resend_at_s is not None and now_s >= link.resend_at_s:
                     self.send_again(link, now_s)
             if self.waiting:
-                self.check_at_s = now_s + self.resend_s / 2
+                self.check_at_s = self.check_after(now_s)
 
     # Receiving
 

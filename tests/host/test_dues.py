@@ -10,21 +10,39 @@ def dues_of() -> Dues:
     return Dues(1.0)
 
 
-def test_the_first_debt_sets_the_tick_and_later_ones_leave_it() -> None:
-    dues = dues_of()
-    dues.owe(1, 5.0)
-    dues.owe(2, 5.7)
-    dues.owe(1, 5.9)
-    assert (dues.tick_at_s, dues.since_s) == (6.0, {1: 5.0, 2: 5.7})
+def test_a_debt_is_due_at_the_last_moment_of_the_clock_within_a_tick() -> None:
+    for since_s, due_s in ((5.0, 6.0), (5.1, 6.0), (5.24, 6.0), (5.25, 6.25), (5.9, 6.75)):
+        dues = dues_of()
+        dues.owe(1, since_s)
+        dues.owe(1, since_s + 0.3)
+        assert (dues.tick_at_s, dues.since_s) == (due_s, {1: since_s})
+        assert (dues.ripe(due_s - 0.001), dues.tick_at_s) == ([], due_s)
+        assert (dues.ripe(due_s), dues.tick_at_s) == ([1], None)
 
 
-def test_a_tick_takes_what_is_nearly_as_old_as_it_may_become_and_leaves_the_rest_for_the_next() -> None:
+def test_those_of_one_moment_are_told_together_and_the_rest_at_the_next() -> None:
     dues = dues_of()
-    for peer, now_s in ((3, 5.0), (1, 5.25), (2, 5.26), (4, 5.5)):
+    for peer, now_s in ((3, 5.0), (1, 5.2), (2, 5.26), (4, 5.5)):
         dues.owe(peer, now_s)
-    assert dues.ripe(6.0) == [1, 3]
-    assert (dues.tick_at_s, dues.ripe(6.26)) == (6.26, [2, 4])
-    assert dues.tick_at_s is None
+    assert (dues.tick_at_s, dues.ripe(6.0)) == (6.0, [1, 3])
+    assert (dues.tick_at_s, dues.ripe(6.25)) == (6.25, [2])
+    assert (dues.tick_at_s, dues.ripe(7.0), dues.tick_at_s) == (6.5, [4], None)
+
+
+@given(st.lists(st.tuples(st.integers(2, 5), st.floats(0.0, 3.0)), max_size=20), st.floats(0.0, 3.0))
+def test_when_one_peer_is_told_does_not_depend_on_the_others(others: list[tuple[int, float]], mine_s: float) -> None:
+    """Else the moment of an acknowledgement would tell its receiver when somebody else sent something."""
+    told_s = []
+    for debts in ([(1, mine_s)], [*others, (1, mine_s)]):
+        dues = dues_of()
+        coming = sorted(debts, key=lambda debt: debt[1])
+        while coming or dues.tick_at_s is not None:
+            if dues.tick_at_s is None or (coming and coming[0][1] < dues.tick_at_s):
+                dues.owe(*coming.pop(0))
+            elif 1 in dues.ripe(at_s := dues.tick_at_s):
+                told_s.append(at_s)
+    assert len(told_s) == 2
+    assert told_s[0] == told_s[1]
 
 
 def test_in_the_end_everybody_is_told() -> None:
