@@ -27,7 +27,7 @@ from p2pdp.replay.transcript import Transcript
 
 Floats = npt.NDArray[np.float64]
 
-PUBLIC_ROUTE = "the observer is assumed to know the realised path, schedule and graph"
+PUBLIC_ROUTE = "the observer knows the realised path, schedule and graph"
 NOT_AT_HAND = "its ledger is not whole or not at hand"
 PASSED_THROUGH = "what it saw passed through users whose ledgers are not at hand"
 _HYPOTHETICAL = "hypothetical: noise and routing came from a seed"

@@ -77,28 +77,39 @@ def show_verdict(console: Console, headline: dict[str, Any] | None, worst: dict[
 
 def _result_rows(result: Result) -> list[tuple[str, str]]:
     rows = [
-        ("estimate", number(result.estimate)),
+        *_estimate_rows(result),
         ("standard error", number(result.standard_error)),
         ("without noise it would be", number(result.truth)),
         ("error", number(result.error)),
-        ("hops, messages", f"{result.hops}, {number(result.messages)}")
-        if result.rounds is None
-        else ("rounds, messages", f"{result.rounds}, {number(result.messages)}"),
-        ("seconds", number(result.seconds)),
-        ("faults", ", ".join(f"{kind} {count}" for kind, count in result.faults.items()) or "none"),
     ]
-    if result.traffic is not None:
-        rows[5:5] = _traffic_rows(result.traffic)
+    if result.scores is not None:
+        rows += _score_rows(result)
     local, central = (result.baselines[name]["standard_error"] for name in ("local", "central"))
     if local is not None or central is not None:
-        rows.insert(4, ("standard error under local DP", number(local)))
-        rows.insert(5, ("… with a trusted curator", number(central)))
-    if result.scores is not None:
-        rows[4:4] = _score_rows(result)
+        rows += [("standard error under local DP", number(local)), ("… with a trusted curator", number(central))]
+    way = ("hops", result.hops) if result.rounds is None else ("rounds", result.rounds)
+    rows.append((f"{way[0]}, messages", f"{way[1]}, {number(result.messages)}"))
+    if result.traffic is not None:
+        rows += _traffic_rows(result.traffic)
+    rows.append(("seconds", number(result.seconds)))
+    rows.append(("faults", ", ".join(f"{kind} {count}" for kind, count in result.faults.items()) or "none"))
     if result.missing:
         rows.append(("missing users", ", ".join(map(str, result.missing))))
     if result.trials is not None:
         rows += _trial_rows(result)
+    return rows
+
+
+def _estimate_rows(result: Result) -> list[tuple[str, str]]:
+    """Where nothing is published users have results of their own. Histograms of walks count every visit."""
+    from p2pdp.report.result import of_users
+
+    users = of_users(result.outputs) if result.estimate is None else None
+    if users is not None:
+        return [("users' results, on average", number(users.mean)), ("… furthest from that", number(users.furthest))]
+    rows = [("estimate", number(result.estimate))]
+    if result.protocol == "walk.histogram":
+        rows.append(("… which counts", f"{result.hops} contributions of {result.nodes} users"))
     return rows
 
 

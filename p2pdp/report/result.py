@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any
+from typing import Any, NamedTuple
 
 from p2pdp.assembly.found import Number, Outcome
 from p2pdp.assembly.outcome import error_of, estimate_of, truth_of
@@ -140,6 +141,24 @@ def make_result(
         traced=around.traced or None,
         **verdict_document(verdict),
     )
+
+
+class OfUsers(NamedTuple):
+    """Users' own results: their mean, and how far the one that is furthest off is from it, for each number."""
+
+    mean: Number
+    furthest: Number
+
+
+def of_users(outputs: Sequence[Mapping[str, Any]]) -> OfUsers | None:
+    """Where nothing is published, what users have instead of an estimate; None where nobody's result is here."""
+    rows = [one["value"] if isinstance(one["value"], list) else [one["value"]] for one in outputs]
+    if not rows:
+        return None
+    mean = [math.fsum(column) / len(rows) for column in zip(*rows, strict=True)]
+    furthest = [max(abs(row[place] - middle) for row in rows) for place, middle in enumerate(mean)]
+    vector = isinstance(outputs[0]["value"], list)
+    return OfUsers(mean, furthest) if vector else OfUsers(mean[0], furthest[0])
 
 
 def plain_value(value: Any) -> Number:

@@ -142,3 +142,13 @@ def test_a_learned_model_stands_beside_what_others_would_be(tmp_path: Path, caps
     assert "Warning: [task] rate: 7 is above 2/smoothness" in said
     show_result(replace(result, warnings=None, scores=None), Path("run"))
     assert "accuracy" not in capsys.readouterr().out
+
+
+def test_results_of_users_stand_where_nothing_is_published(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    result = p2pdp.simulate(spec_file(tmp_path, COMPLETE))
+    outputs = [{"user": user, "value": value} for user, value in enumerate((1.0, 2.0, 6.0))]
+    show_result(replace(result, estimate=None, outputs=outputs), Path("run"))
+    said = " ".join(capsys.readouterr().out.split())
+    assert "users' results, on average 3 … furthest from that 3 standard error" in said
+    show_result(p2pdp.simulate(spec_file(tmp_path, HISTOGRAM)), Path("run"))
+    assert "12 contributions of 5 users" in capsys.readouterr().out

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from p2pdp.files.spec import parse_spec
-from p2pdp.report.result import Circumstances, Result, Trial, make_result
+from p2pdp.report.result import Circumstances, Result, Trial, make_result, of_users
 from p2pdp.runs.prepared import prepare
 from p2pdp.sim.fast import fast_outcome
 from tests.report.page.made import verdict
@@ -88,3 +88,11 @@ def test_a_trusted_curator_is_never_worse_for_histograms(epsilon: float) -> None
     assert isinstance(local, list)
     assert isinstance(central, list)
     assert all(0.0 < theirs <= ours for theirs, ours in zip(central, local, strict=True))
+
+
+def test_users_own_results_have_a_mean_and_one_that_is_furthest_from_it() -> None:
+    numbers = [{"user": user, "value": value} for user, value in enumerate([1.0, 2.0, 6.0])]
+    assert of_users(numbers) == (3.0, 3.0)
+    vectors = [{"user": user, "value": value} for user, value in enumerate([[1.0, 0.0], [3.0, 0.0]])]
+    assert of_users(vectors) == ([2.0, 0.0], [1.0, 0.0])
+    assert of_users([]) is None

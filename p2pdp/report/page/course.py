@@ -18,8 +18,8 @@ def result(facts: PageFacts) -> list[Markup]:
     if outcome is None:
         return [paragraph(facts.unread)]
     rows: list[tuple[object, object]] = [
-        (with_small("estimate", "what everybody learned"), number(outcome.estimate)),
-        (with_small("standard error", "how far off such an estimate is, as a rule"), number(outcome.standard_error)),
+        *_estimate(outcome),
+        (with_small("standard error", "how far off such a result is, as a rule"), number(outcome.standard_error)),
     ]
     if outcome.truth is not None:
         rows.append((with_small("without noise it would be", "from the same contributions"), number(outcome.truth)))
@@ -35,6 +35,15 @@ def result(facts: PageFacts) -> list[Markup]:
     parts.append(_rivals(outcome))
     parts.append(paragraph("These numbers are those of result.json; ledgers prove who saw what, not them.", soft=True))
     return parts
+
+
+def _estimate(outcome: Outcome) -> list[tuple[object, object]]:
+    if outcome.estimate is not None or outcome.users_mean is None:
+        return [(with_small("estimate", "what everybody learned"), number(outcome.estimate))]
+    return [
+        (with_small("users' results, on average", "nothing was published"), number(outcome.users_mean)),
+        (with_small("the user furthest from that", "how far it is"), number(outcome.users_furthest)),
+    ]
 
 
 def _verdict(outcome: Outcome) -> Markup:

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from p2pdp.audit.headline import Bound, Verdict, bounds_of, verdict_of
 from p2pdp.core.claims import Claim, Refusal
+from p2pdp.report.result import of_users
 
 Floats = npt.NDArray[np.float64]
 Number = float | list[float] | None
@@ -38,6 +39,8 @@ class Outcome:
     score: str = ""  # what models are measured by; empty where none was learned
     scores: Mapping[str, Sequence[float | None]] = field(default_factory=dict)  # learned rows, test rows
     traffic: Mapping[str, float] = field(default_factory=dict)  # of network shuffling
+    users_mean: Number = None  # of users' own results, where nothing is published
+    users_furthest: Number = None
 
 
 @dataclass(frozen=True)
@@ -128,6 +131,7 @@ def outcome_of(document: Document) -> Outcome:
             faults={str(kind): int(count) for kind, count in document["faults"].items()},
             traffic={str(name): float(value) for name, value in (document.get("traffic") or {}).items()},
             **_scores(document),
+            **_users(document),
         )
     except (KeyError, TypeError, AttributeError, ValueError, OverflowError) as error:
         raise ValueError(f"it is not a result ({type(error).__name__})") from None
@@ -142,6 +146,11 @@ def _scores(document: Document) -> dict[str, Any]:
     models = {"run": told, **document["baselines"]}
     scores = {str(name): [_score(one.get(key)) for key in (what, f"test_{what}")] for name, one in models.items()}
     return {"score": str(told["score_name"]) if what == "score" else what, "scores": scores}
+
+
+def _users(document: Document) -> dict[str, Any]:
+    found = of_users(document["outputs"]) if document["estimate"] is None else None
+    return {} if found is None else {"users_mean": _numbers(found.mean), "users_furthest": _numbers(found.furthest)}
 
 
 def _score(value: Any) -> float | None:

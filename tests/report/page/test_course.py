@@ -89,3 +89,16 @@ def test_scores_of_models_stand_side_by_side() -> None:
     assert "local DP everybody sees each noised step 0.6 unknown" in words
     assert "no privacy the same steps without noise 0.97 0.96" in words
     assert "test rows" not in read(result(facts())).said
+
+
+def test_where_nothing_is_published_users_results_are_shown() -> None:
+    words = read(result(facts(outcome=outcome(estimate=None, users_mean=0.25, users_furthest=0.5)))).said
+    assert "on average nothing was published 0.25" in words
+    assert "how far it is 0.5" in words
+    assert "what everybody learned" not in words
+    assert "estimate what everybody learned unknown" in read(result(facts(outcome=outcome(estimate=None)))).said
+
+
+def test_there_is_a_dot_only_where_there_is_an_error_to_draw() -> None:
+    assert "The dot is this run" in read(result(facts())).said
+    assert "dot" not in read(result(facts(outcome=outcome(truth=None, error=None)))).said

@@ -96,3 +96,10 @@ def test_scores_of_a_model_are_read_with_those_it_is_compared_with() -> None:
     for wrong in ({"scores": 3}, {"scores": {"score": [1.0]}}):
         with pytest.raises(ValueError, match="not a result"):
             outcome_of(made | wrong)
+
+
+def test_results_of_users_are_read_where_nothing_is_published() -> None:
+    outputs = [{"user": user, "value": float(user)} for user in range(3)]
+    told = outcome_of(document() | {"estimate": None, "outputs": outputs})
+    assert (told.users_mean, told.users_furthest) == (1.0, 1.0)
+    assert outcome_of(document() | {"outputs": outputs}).users_mean is None
