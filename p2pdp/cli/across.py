@@ -11,6 +11,7 @@ import typer
 from p2pdp.cli.logs import LogAs, LogFormat, LogFrom, LogLevel, logged
 from p2pdp.cli.options import AsJson, Overrides, SpecFile, TraceWire, print_document
 from p2pdp.cli.watching import (
+    HttpAuditorTokenFile,
     HttpCertificate,
     HttpKey,
     HttpNames,
@@ -44,6 +45,7 @@ def bootstrap(
     ] = None,
     http: HttpPlace = None,
     http_token_file: HttpTokenFile = None,
+    http_auditor_token_file: HttpAuditorTokenFile = None,
     http_open: HttpOpen = False,
     http_cert: HttpCertificate = None,
     http_key: HttpKey = None,
@@ -64,7 +66,16 @@ def bootstrap(
     from p2pdp.runs.watching import Watching
 
     loaded = load_spec(spec, overrides or [])
-    served = http_options(http, http_token_file, http_cert, http_key, http_name, is_open=http_open, stays=http_stay)
+    served = http_options(
+        http,
+        http_token_file,
+        http_cert,
+        http_key,
+        http_name,
+        is_open=http_open,
+        stays=http_stay,
+        auditor_token_file=http_auditor_token_file,
+    )
 
     def show_now(result: Result) -> None:
         show(result, as_json=as_json)
@@ -87,6 +98,7 @@ def node(
     trace_wire: TraceWire = False,
     http: HttpPlace = None,
     http_token_file: HttpTokenFile = None,
+    http_auditor_token_file: HttpAuditorTokenFile = None,
     http_open: HttpOpen = False,
     http_cert: HttpCertificate = None,
     http_key: HttpKey = None,
@@ -98,7 +110,15 @@ def node(
     """Runs one user's node in a run across machines."""
     from p2pdp.runs.across_node import take_part
 
-    served = http_options(http, http_token_file, http_cert, http_key, http_name, is_open=http_open)
+    served = http_options(
+        http,
+        http_token_file,
+        http_cert,
+        http_key,
+        http_name,
+        is_open=http_open,
+        auditor_token_file=http_auditor_token_file,
+    )
     with logged(log_level or LogLevel.INFO, log_format) as log:
         told = take_part(
             config,

@@ -65,6 +65,8 @@ def show_result(result: Result, folder: Path, *, fast: bool = False) -> None:
         _say(console, f"Privacy report: p2pdp audit {folder}", wrap=False)
     if result.headline is not None and not fast:
         _say(console, f"The same for a browser: {folder / REPORT_FILE}", wrap=False)
+    tells = "routes" if result.truth is None else "the result without noise, and routes"
+    _say(console, f"Result, audit and report in the folder are for you only (mode 0600): they tell {tells}.")
 
 
 def show_verdict(console: Console, headline: dict[str, Any] | None, worst: dict[str, Any] | None) -> None:

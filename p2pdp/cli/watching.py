@@ -20,6 +20,14 @@ HttpTokenFile = Annotated[
     Path | None,
     typer.Option(metavar="FILE", help="The read token; a file that is not there is made, with a fresh one."),
 ]
+HttpAuditorTokenFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--http-auditor-token-file",
+        metavar="FILE",
+        help="The token for what only the auditor (of a node: its owner) may read; made like the read token.",
+    ),
+]
 HttpOpen = Annotated[
     bool, typer.Option("--http-open", help="Without a token, though others than this machine can reach --http.")
 ]
@@ -45,13 +53,16 @@ def http_options(
     *,
     is_open: bool,
     stays: bool = False,
+    auditor_token_file: Path | None = None,
 ) -> HttpOptions | None:
     """None without `--http`, where none of the others means anything."""
     from p2pdp import __version__
     from p2pdp.runs.watching import HttpOptions
 
     if place is None:
-        if token_file or certificate or key or names or is_open or stays:
+        if token_file or auditor_token_file or certificate or key or names or is_open or stays:
             raise UsageError("--http HOST:PORT: missing; the other --http options say more of it")
         return None
-    return HttpOptions(place, __version__, token_file, is_open, certificate, key, tuple(names or ()), stays)
+    return HttpOptions(
+        place, __version__, token_file, is_open, certificate, key, tuple(names or ()), stays, auditor_token_file
+    )

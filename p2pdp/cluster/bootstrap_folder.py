@@ -22,7 +22,6 @@ from p2pdp.crypto.identity import Identity
 from p2pdp.crypto.roster import RUN_ID_BYTES
 from p2pdp.crypto.tokens import JoinToken
 from p2pdp.files.folder import (
-    SKELETONS,
     SPEC_FILE,
     disk_error,
     make_folder,
@@ -32,7 +31,7 @@ from p2pdp.files.folder import (
     write_text,
 )
 from p2pdp.files.keys import PUBLIC_FILE, SECRET_FILE
-from p2pdp.files.skeletons import skeleton_name
+from p2pdp.files.skeletons import SKELETONS, skeleton_name
 from p2pdp.node.keys import durable_secret, write_durably
 
 BOOTSTRAP_FILE: Final = "bootstrap.json"

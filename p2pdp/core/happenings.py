@@ -59,6 +59,7 @@ KINDS: Final[dict[str, tuple[Level, str]]] = {
     "told": (Level.INFO, "{text}"),
     "http": (Level.INFO, "status and metrics are at {url}"),
     "http_token": (Level.INFO, "a read token is made in {file}"),
+    "http_auditor_token": (Level.INFO, "the auditor's token is made in {file}"),
     "http_clear": (Level.WARNING, "--http {listen}: without TLS whoever is on the way can read along, {what}"),
     "http_stays": (Level.INFO, "the result is there to be looked at until this process is ended"),
     "index_broken": (

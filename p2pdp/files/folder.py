@@ -1,13 +1,14 @@
 """Run folders and exported files: their only reader and writer.
 
-    spec.toml  roster.json  result.json  audit.json  report.html
+    spec.toml  roster.json  result.json  audit.json  report.html  participants.{json,html}
     curator/{view,private}.ledger     curator/bootstrap/{view,private}.ledger
     curator/skeletons/0000.skeleton   (handed in by nodes elsewhere; 0000.sealed where the spec names an auditor's key)
     nodes/0000/{view,private}.ledger
     nodes/0000/wire.jsonl             (with --trace-wire, and beside the other ledgers too)
 
-Ledgers are written with mode 0600: they are as secret as the data. An exported file holds spec, roster and
-skeletons and no value; `read_evidence` takes a folder or such a file alike.
+Ledgers are written with mode 0600: they are as secret as the data. So are result, audit and report, which are for the
+launcher or the auditor: they tell results without noise, or routes. Participants' files are for everybody. An exported
+file holds spec, roster and skeletons and no value; `read_evidence` takes a folder or such a file alike.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from p2pdp.core.spec import Spec
 from p2pdp.crypto.identity import RunKey
 from p2pdp.crypto.roster import Roster, RosterError
 from p2pdp.files.reading import read_plain, read_text
-from p2pdp.files.skeletons import check_key, read_skeleton
+from p2pdp.files.skeletons import SKELETONS, check_key, read_skeleton
 from p2pdp.files.spec import parse_spec, spec_digest
 from p2pdp.ledger import records
 from p2pdp.ledger.evidence import Evidence
@@ -39,8 +40,9 @@ ROSTER_FILE: Final = "roster.json"
 RESULT_FILE: Final = "result.json"
 AUDIT_FILE: Final = "audit.json"
 REPORT_FILE: Final = "report.html"
+PARTICIPANTS_FILE: Final = "participants.json"
+PARTICIPANTS_PAGE: Final = "participants.html"
 WIRE_FILE: Final = "wire.jsonl"
-SKELETONS: Final = "skeletons"  # below the curator's
 _CURATOR_FOLDER: Final = "curator"
 
 # With these the place is right and the world is not ready; with all others somebody named a wrong place.
@@ -107,22 +109,25 @@ def _write_secret(path: Path, data: bytes) -> None:
         raise disk_error(path, error) from None
 
 
-def write_json(path: Path, document: Mapping[str, Any]) -> None:
-    write_text(path, to_json(document) + "\n")
+def write_json(path: Path, document: Mapping[str, Any], *, secret: bool = False) -> None:
+    write_text(path, to_json(document) + "\n", secret=secret)
 
 
 def write_into_folder(place: Path, name: str, document: Mapping[str, Any]) -> bool:
-    """Writes a document if the place is a folder, and returns whether it is; nothing goes beside an exported file."""
+    """Writes a secret document if the place is a folder, and returns whether it is; not beside an exported file."""
     if not place.is_dir():
         return False
-    write_json(place / name, document)
+    write_json(place / name, document, secret=True)
     return True
 
 
-def write_text(path: Path, text: str) -> None:
-    """Replaces the file as a whole: a reader sees the old text or the new one."""
+def write_text(path: Path, text: str, *, secret: bool = False) -> None:
+    """Replaces the file as a whole: a reader sees the old text or the new one. A `secret` one is its owner's only."""
     part = path.with_name(f"{path.name}.part")
     try:
+        if secret:
+            part.unlink(missing_ok=True)
+            part.touch(0o600)
         part.write_text(text, encoding="utf-8", newline="\n")
         part.replace(path)
     except UnicodeEncodeError:
@@ -131,12 +136,16 @@ def write_text(path: Path, text: str) -> None:
         raise disk_error(path, error) from None
 
 
+def _secret(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
+
+
 def write_arrays(path: Path, arrays: Mapping[str, Any]) -> None:
-    """Writes an npz file that loads without pickle."""
+    """Writes an npz file that loads without pickle; what it holds is for its owner only."""
     import numpy as np
 
     try:
-        with path.open("wb") as file:
+        with open(path, "wb", opener=_secret) as file:
             np.savez(file, allow_pickle=False, **arrays)
     except OSError as error:
         raise disk_error(path, error) from None
@@ -170,9 +179,7 @@ def read_evidence(place: Path, key: RunKey | None = None, *, sealed_too: bool = 
     if place.is_dir():
         return _read_folder(place, key, sealed_too=sealed_too)
     if place.is_file():
-        evidence = _read_export(place)
-        check_key(evidence.spec, key)
-        return evidence
+        return _read_export(place, key)
     raise UsageError(f"{place}: does not exist, or is neither a file nor a folder")
 
 
@@ -244,7 +251,7 @@ def export(place: Path, file: Path, key: RunKey | None = None) -> int:
     skeletons = [[peer, _skeleton(peer, data)] for peer, data in sorted(evidence.views.items())]
     content = records.pack([text, evidence.roster.to_bytes(), skeletons, evidence.own])
     try:
-        with file.open("xb") as target:
+        with open(file, "xb", opener=_secret) as target:
             target.write(_MAGIC + zlib.compress(content, 6))
     except FileExistsError:
         raise UsageError(f"--out {file}: exists already; name another") from None
@@ -282,11 +289,12 @@ def _unpack_export(file: Path) -> tuple[str, bytes, dict[Peer, bytes], Peer | No
     return text, roster, skeletons, own
 
 
-def _read_export(file: Path) -> Evidence:
+def _read_export(file: Path, key: RunKey | None) -> Evidence:
     text, packed, skeletons, own = _unpack_export(file)
     try:
         roster = Roster.from_bytes(packed)
     except RosterError as error:
         raise VerificationFailed(f"{file}: {error}") from None
     spec = _parsed(text)
+    check_key(spec, key)
     return Evidence(spec, spec_digest(spec), roster, skeletons, own=own)

@@ -23,6 +23,7 @@ from p2pdp.ledger import records
 from p2pdp.ledger.messages import public_message, whole_message
 from p2pdp.ledger.records import RECEIVED
 
+SKELETONS: Final = "skeletons"  # below the curator's folder
 PLAIN: Final = ".skeleton"
 SEALED: Final = ".sealed"
 

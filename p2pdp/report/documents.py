@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final
 
-from p2pdp.audit.headline import Bound, Verdict
 from p2pdp.core.claims import Claim, Refusal
+
+if TYPE_CHECKING:  # accountants are heavy, and simple answers need none of them
+    from p2pdp.audit.headline import Bound, Verdict
+
+_VERDICT: Final = ("headline", "worst")
 
 
 def plain(value: Any) -> Any:
@@ -50,8 +54,8 @@ def bound_document(bound: Bound) -> dict[str, Any]:
 def verdict_document(verdict: Verdict | None) -> dict[str, Any]:
     """`headline` and `worst` of a document; both null where nothing was audited or planned."""
     if verdict is None:
-        return dict.fromkeys(Verdict._fields)
-    return {name: bound_document(bound) for name, bound in verdict._asdict().items()}
+        return dict.fromkeys(_VERDICT)
+    return {name: bound_document(bound) for name, bound in zip(_VERDICT, verdict, strict=True)}
 
 
 def refusal_document(refusal: Refusal) -> dict[str, Any]:

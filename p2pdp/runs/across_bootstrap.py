@@ -8,19 +8,18 @@ skeletons at hand allow, as `p2pdp audit --allow-missing` does.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from p2pdp.assembly.found import Outcome
 from p2pdp.assembly.outcome import outcome
 from p2pdp.audit.verify import excluded_in
 from p2pdp.cluster.bootstrap_folder import BootstrapFolder, is_bootstrap_folder
 from p2pdp.core.errors import Refused, RunFailed, UsageError, VerificationFailed
 from p2pdp.core.happenings import Notify, happening
-from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer, peer_name
+from p2pdp.core.ids import BOOTSTRAP, CURATOR, peer_name
 from p2pdp.core.spec import Spec
 from p2pdp.core.step import Output
 from p2pdp.crypto.roster import Roster
@@ -42,6 +41,7 @@ from p2pdp.report.result import Circumstances, Result, make_result
 from p2pdp.runs.accepting import check_can_run, spec_dimensions
 from p2pdp.runs.across_doors import Places, check_places, door_of_roles, places_again
 from p2pdp.runs.audit import Audited, audit
+from p2pdp.runs.editions import edition_of, published_only, save_edition
 from p2pdp.runs.model import save_model
 from p2pdp.runs.prepared import sensitivity
 from p2pdp.runs.watching import UNWATCHED, Watch, Watching, watched
@@ -238,7 +238,7 @@ def _collect(spec: Spec, folder: BootstrapFolder, plan: Plan, notify: Notify) ->
     views |= {user: skeleton for user, skeleton in skeletons.items() if not is_sealed(skeleton)}
     missing = excluded_in(read(views[BOOTSTRAP]))
     whole = not missing and all(user in views for user in range(roster.n))
-    found = outcome(run, views, []) if whole else _partial(run, views)
+    found = outcome(run, views, []) if whole else published_only(run, views[CURATOR])
     if not found.over:
         raise RunFailed(f"nothing was published; p2pdp resume {folder.path} goes on with the run")
     audited = _audited(folder.path, notify) if spec.run.audit else None
@@ -262,15 +262,9 @@ def _collect(spec: Spec, folder: BootstrapFolder, plan: Plan, notify: Notify) ->
     if audited is not None:
         audited.save(folder.path, result.to_json())
     save_model(folder.path, run, result)
-    write_json(folder.path / RESULT_FILE, result.to_json())
+    save_edition(folder.path, edition_of(run, views[CURATOR], around))
+    write_json(folder.path / RESULT_FILE, result.to_json(), secret=True)
     return replace(result, folder=str(folder.path))
-
-
-def _partial(run: RunPlan, views: Mapping[Peer, bytes]) -> Outcome:
-    """What the curator's ledger tells: each total holds a contribution of every step, whoever made it."""
-    found = outcome(run, {CURATOR: views[CURATOR]}, [])
-    found.counted = {CURATOR: {0: run.plan.length}}
-    return found
 
 
 def _audited(place: Path, notify: Notify) -> Audited | None:

@@ -141,7 +141,7 @@ def _collect(job: Job, folder: RunFolder) -> Result:
     if audited is not None:
         audited.save(folder.path, result.to_json())
     save_model(folder.path, run, result)
-    write_json(folder.path / RESULT_FILE, result.to_json())
+    write_json(folder.path / RESULT_FILE, result.to_json(), secret=True)
     return replace(result, folder=str(folder.path))
 
 

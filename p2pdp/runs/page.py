@@ -44,7 +44,7 @@ _OTHER_GRAPH: Final = (
 
 def write_page(place: Path, audited: Audited, result: dict[str, Any] | None = None) -> None:
     """Writes report.html into the folder of an audited run, from where the result is read if none is given."""
-    write_text(place / REPORT_FILE, html_page(page_facts(place, audited, result)))
+    write_text(place / REPORT_FILE, html_page(page_facts(place, audited, result)), secret=True)
 
 
 def page_facts(place: Path, audited: Audited, result: dict[str, Any] | None = None) -> PageFacts:

@@ -70,7 +70,7 @@ def simulate_spec(
     if fast:
         folders.write_text(place / folders.SPEC_FILE, first.text)
     save_model(place, first.run, result)
-    folders.write_json(place / folders.RESULT_FILE, result.to_json())
+    folders.write_json(place / folders.RESULT_FILE, result.to_json(), secret=True)
     return replace(result, folder=str(place))
 
 

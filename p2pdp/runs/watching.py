@@ -42,6 +42,7 @@ class HttpOptions:
     key: Path | None = None
     names: tuple[str, ...] = ()
     stays: bool = False
+    auditor_token_file: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -176,7 +177,8 @@ def _server(options: HttpOptions, stack: ExitStack, notify: Notify) -> Callable[
     guard = _guard(options, notify)
     url = f"{'http' if tls is None else 'https'}://{join_address(host, bound.getsockname()[1])}/"
     if not inside and tls is None:
-        what = "what is served" if guard.token is None else "and learns the read token"
+        bare = guard.token is None and guard.auditor_token is None
+        what = "what is served" if bare else "and learns the tokens"
         notify(happening("http_clear", listen=options.listen, what=what))
 
     def serve(shown: _Shown) -> None:
@@ -189,10 +191,16 @@ def _server(options: HttpOptions, stack: ExitStack, notify: Notify) -> Callable[
 def _guard(options: HttpOptions, notify: Notify) -> Guard:
     from p2pdp.web.guard import Guard, check_token
 
-    token = None
-    if options.token_file is not None:
-        text, is_new = durable_token(options.token_file)
+    def token(file: Path | None, option: str, event: str) -> str | None:
+        if file is None:
+            return None
+        text, is_new = durable_token(file)
         if is_new:
-            notify(happening("http_token", file=str(options.token_file)))
-        token = check_token(text, str(options.token_file))
-    return Guard(options.names, token)
+            notify(happening(event, file=str(file)))
+        return check_token(text, str(file), option)
+
+    read = token(options.token_file, "--http-token-file", "http_token")
+    auditors = token(options.auditor_token_file, "--http-auditor-token-file", "http_auditor_token")
+    if auditors is not None and auditors == read:
+        raise UsageError("--http-auditor-token-file: must not hold the read token, which participants have")
+    return Guard(options.names, read, auditors)

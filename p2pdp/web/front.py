@@ -1,13 +1,15 @@
 """What is answered to which request: a pure function of the request and of what there is to be shown.
 
 Guarantee: no request changes anything; only GET and HEAD are answered; every path is one of a fixed table, so that none
-leads to a file that is not meant to be read. The probes are open, all else asks for the read token where there is one.
+leads to a file that is not meant to be read. The probes are open. Participants' documents ask for the read token where
+there is one, the auditor's for the auditor's token always (`web/guard.py`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from enum import Enum, auto
 from http import HTTPStatus
 from typing import Any, Final, Protocol
 from urllib.parse import parse_qsl
@@ -24,6 +26,9 @@ PAGE_POLICY: Final = f"{POLICY}; frame-ancestors 'none'"
 RESULT: Final = "result.json"
 AUDIT: Final = "audit.json"
 REPORT: Final = "report.html"
+PARTICIPANTS_RESULT: Final = "participants.json"
+PARTICIPANTS_REPORT: Final = "participants.html"
+HTML: Final = "text/html; charset=utf-8"
 _METHODS: Final = ("GET", "HEAD")
 
 
@@ -54,10 +59,16 @@ class Request:
     header: Header
 
 
+class _Reader(Enum):
+    ANYBODY = auto()
+    PARTICIPANT = auto()
+    AUDITOR = auto()
+
+
 @dataclass(frozen=True)
 class _Route:
     answer: Callable[[Mapping[str, int]], Answer]
-    is_open: bool = False
+    reader: _Reader = _Reader.PARTICIPANT
     takes_time: bool = False
     parameters: tuple[str, ...] = ()
 
@@ -70,20 +81,27 @@ class Front:
         whole = exhibits.status().role == "bootstrap"
         self._description = description(version, whole=whole)
         self._routes = {
-            "/healthz": _Route(lambda _: document({"status": "ok"}), is_open=True),
-            "/readyz": _Route(lambda _: self._readiness(), is_open=True),
-            "/metrics": _Route(lambda _: self._metrics()),
+            "/healthz": _Route(lambda _: document({"status": "ok"}), _Reader.ANYBODY),
+            "/readyz": _Route(lambda _: self._readiness(), _Reader.ANYBODY),
+            "/metrics": _Route(lambda _: self._metrics(full=False)),
             "/openapi.json": _Route(lambda _: document(self._description)),
+            "/auditor/metrics": _Route(lambda _: self._metrics(full=True), _Reader.AUDITOR),
         }
         if whole:
             self._routes |= {
                 "/": _Route(lambda _: Answer(HTTPStatus.FOUND, b"", JSON, more=(("Location", "/report.html"),))),
-                "/report.html": _Route(lambda _: self._file(REPORT, "text/html; charset=utf-8"), takes_time=True),
-                "/api/v1/run": _Route(lambda _: document(self._status.to_json(self._exhibits.now_s()))),
-                "/api/v1/result": _Route(lambda _: self._file(RESULT, JSON), takes_time=True),
-                "/api/v1/audit": _Route(lambda _: self._file(AUDIT, JSON), takes_time=True),
-                "/api/v1/runs": _Route(self._runs, takes_time=True, parameters=("limit", "offset")),
+                "/report.html": self._shows(PARTICIPANTS_REPORT, HTML),
+                "/api/v1/run": _Route(lambda _: document(self._status.for_participants())),
+                "/api/v1/result": self._shows(PARTICIPANTS_RESULT, JSON),
+                "/auditor/report.html": self._shows(REPORT, HTML, _Reader.AUDITOR),
+                "/api/v1/auditor/run": _Route(lambda _: self._whole_status(), _Reader.AUDITOR),
+                "/api/v1/auditor/result": self._shows(RESULT, JSON, _Reader.AUDITOR),
+                "/api/v1/audit": self._shows(AUDIT, JSON, _Reader.AUDITOR),
+                "/api/v1/runs": _Route(self._runs, _Reader.AUDITOR, takes_time=True, parameters=("limit", "offset")),
             }
+
+    def _shows(self, name: str, content_type: str, reader: _Reader = _Reader.PARTICIPANT) -> _Route:
+        return _Route(lambda _: self._file(name, content_type), reader, takes_time=True)
 
     @property
     def _status(self) -> Status:
@@ -102,10 +120,9 @@ class Front:
         if refused is not None:
             return refused
         route = self._routes.get(path)
-        if route is None or not route.is_open:
-            refused = self._guard.refuses_reader(request.header)
-            if refused is not None:
-                return refused
+        refused = self._refuses(_Reader.PARTICIPANT if route is None else route.reader, request.header)
+        if refused is not None:
+            return refused
         if route is None:
             return problem(HTTPStatus.NOT_FOUND, "there is nothing here; /openapi.json tells what there is")
         if request.method not in _METHODS:
@@ -119,14 +136,22 @@ class Front:
             return problem(HTTPStatus.BAD_REQUEST, str(error))
         return route.answer(numbers)
 
+    def _refuses(self, reader: _Reader, header: Header) -> Answer | None:
+        if reader is _Reader.ANYBODY:
+            return None
+        return self._guard.refuses_auditor(header) if reader is _Reader.AUDITOR else self._guard.refuses_reader(header)
+
+    def _whole_status(self) -> Answer:
+        return document(self._status.to_json(self._exhibits.now_s()))
+
     def _readiness(self) -> Answer:
         status = self._status
         code = HTTPStatus.OK if status.is_ready else HTTPStatus.SERVICE_UNAVAILABLE
         return document({"ready": status.is_ready, "state": status.state}, code)
 
-    def _metrics(self) -> Answer:
+    def _metrics(self, *, full: bool) -> Answer:
         shown = self._exhibits
-        text = metrics_text(self._status, self._version, shown.now_s(), shown.resident_bytes())
+        text = metrics_text(self._status, self._version, shown.now_s(), shown.resident_bytes(), full=full)
         return Answer(HTTPStatus.OK, text.encode(), CONTENT_TYPE)
 
     def _file(self, name: str, content_type: str) -> Answer:

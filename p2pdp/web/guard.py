@@ -1,4 +1,8 @@
-"""Who may ask: the name by which this server is called, and the read token.
+"""Who may ask: the name by which this server is called, and the tokens of participants and of the auditor.
+
+There are two kinds of documents (`report/participants.py` says which is which). The participants' edition asks for the
+read token, where there is one. What only the auditor may read is served to the auditor's token alone, and to nobody
+where there is no such token. The auditor's token opens the participants' edition too.
 
 A page in a browser can be made to call any server under a name that its author controls (DNS rebinding). So a name has
 to be known; an address in figures and `localhost` cannot be rebound. A token is never taken from an address line, where
@@ -10,7 +14,7 @@ from __future__ import annotations
 import binascii
 from base64 import b64decode
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import blake2b
 from hmac import compare_digest
 from http import HTTPStatus
@@ -22,23 +26,23 @@ from p2pdp.web.answers import Answer, problem
 
 TOKEN_CHARS_MIN: Final = 16
 TOKEN_CHARS_MAX: Final = 512
-_CHALLENGES: Final = (
-    ("WWW-Authenticate", 'Bearer realm="p2pdp"'),
-    ("WWW-Authenticate", 'Basic realm="p2pdp: any name, the read token as password", charset="UTF-8"'),
-)
-
 Header = Callable[[str], Sequence[str]]  # all values of a header that is asked for by its name
+
+
+def _challenges(token: str) -> tuple[tuple[str, str], ...]:
+    return (
+        ("WWW-Authenticate", 'Bearer realm="p2pdp"'),
+        ("WWW-Authenticate", f'Basic realm="p2pdp: any name, the {token} as password", charset="UTF-8"'),
+    )
 
 
 @dataclass(frozen=True)
 class Guard:
-    """`names` beside addresses in figures and localhost; without a `token` whoever can call may read."""
+    """`names` beside numeric addresses and localhost; without a `token` anybody may read the participants' edition."""
 
     names: Collection[str] = ()
-    token: str | None = None
-
-    def __repr__(self) -> str:
-        return f"Guard({len(self.names)} names, {'a' if self.token else 'no'} token)"
+    token: str | None = field(default=None, repr=False)
+    auditor_token: str | None = field(default=None, repr=False)
 
     def refuses_host(self, header: Header) -> Answer | None:
         hosts = header("Host")
@@ -50,22 +54,34 @@ class Guard:
         return problem(HTTPStatus.MISDIRECTED_REQUEST, "nobody is known here by this name; --http-name adds one")
 
     def refuses_reader(self, header: Header) -> Answer | None:
-        if self.token is None:
+        if self.token is None or _has(header, self.token) or _has(header, self.auditor_token):
             return None
-        given = header("Authorization")
-        # Digests are compared, so that not even the length of the token shows in the time that it takes.
-        expected = blake2b(self.token.encode()).digest()
-        if len(given) == 1 and compare_digest(blake2b(_token_in(given[0])).digest(), expected):
+        needed = "the read token is needed, as Bearer or as password"
+        return problem(HTTPStatus.UNAUTHORIZED, needed, *_challenges("read token"))
+
+    def refuses_auditor(self, header: Header) -> Answer | None:
+        if self.auditor_token is None:
+            return problem(HTTPStatus.FORBIDDEN, "this is for the auditor; --http-auditor-token-file makes a token")
+        if _has(header, self.auditor_token):
             return None
-        return problem(HTTPStatus.UNAUTHORIZED, "the read token is needed, as Bearer or as password", *_CHALLENGES)
+        needed = "the auditor's token is needed, as Bearer or as password"
+        return problem(HTTPStatus.UNAUTHORIZED, needed, *_challenges("auditor's token"))
 
 
-def check_token(text: str, file: str) -> str:
+def _has(header: Header, token: str | None) -> bool:
+    """Whether the request carries this token. Digests are compared, so that the time tells nothing of its length."""
+    given = header("Authorization")
+    if token is None or len(given) != 1:
+        return False
+    return compare_digest(blake2b(_token_in(given[0])).digest(), blake2b(token.encode()).digest())
+
+
+def check_token(text: str, file: str, option: str = "--http-token-file") -> str:
     """The token in the text of a file, or `UsageError`; what is wrong with it is said without it."""
     token = text.strip()
     if not TOKEN_CHARS_MIN <= len(token) <= TOKEN_CHARS_MAX or not all("!" <= letter <= "~" for letter in token):
         raise UsageError(
-            f"--http-token-file {file}: must hold one line of {TOKEN_CHARS_MIN} to {TOKEN_CHARS_MAX} "
+            f"{option} {file}: must hold one line of {TOKEN_CHARS_MIN} to {TOKEN_CHARS_MAX} "
             "printable characters without spaces"
         )
     return token

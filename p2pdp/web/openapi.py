@@ -33,6 +33,20 @@ def _list(items: Schema) -> Schema:
 
 
 _PROBLEM: Final = _object({"type": _TEXT, "title": _TEXT, "status": {"type": "integer"}, "detail": _TEXT})
+_PUBLIC_RESULT: Final = _object(
+    {
+        "edition": {"const": "participants"},
+        "run_id": _TEXT,
+        "protocol": _TEXT,
+        "nodes": _COUNT,
+        "started": _MAYBE_TEXT,
+        "estimate": _NUMBERS,
+        "standard_error": _NUMBERS,
+        "missing": _list(_COUNT),
+        "claims": _list({"type": "object"}),
+        "refusals": _list({"type": "object"}),
+    }
+)
 _RESULT: Final = _object(
     {
         "run_id": _TEXT,
@@ -61,19 +75,23 @@ _AUDIT: Final = _object(
         "refusals": _list({"type": "object"}),
     }
 )
+_PUBLIC_STATUS: Final[dict[str, Schema]] = {
+    "run_id": _MAYBE_TEXT,
+    "protocol": _MAYBE_TEXT,
+    "state": {"enum": list(BOOTSTRAP_STATES)},
+    "nodes": _MAYBE_COUNT,
+    "enrolled": _COUNT,
+    "n": _MAYBE_COUNT,
+    "ready": _COUNT,
+    "excluded": _list(_COUNT),
+    "started": _MAYBE_TEXT,
+    "resumed": _FLAG,
+}
+_PUBLIC_RUN: Final = _object(_PUBLIC_STATUS)
 _RUN: Final = _object(
     {
-        "run_id": _MAYBE_TEXT,
-        "protocol": _MAYBE_TEXT,
-        "state": {"enum": list(BOOTSTRAP_STATES)},
-        "nodes": _MAYBE_COUNT,
-        "enrolled": _COUNT,
-        "n": _MAYBE_COUNT,
-        "ready": _COUNT,
-        "excluded": _list(_COUNT),
+        **_PUBLIC_STATUS,
         "blocked_by": {"type": ["integer", "string", "null"]},
-        "started": _MAYBE_TEXT,
-        "resumed": _FLAG,
         "seconds": {"type": "object", "additionalProperties": _SECONDS},
         "faults": _COUNTS,
     }
@@ -106,7 +124,10 @@ def description(version: str, *, whole: bool) -> dict[str, Any]:
         "/readyz": _get(
             "Whether others can get here what they come for.", {"200": _json(readiness), "503": _json(readiness)}
         ),
-        "/metrics": _get("Counts and durations.", {"200": _content("text/plain", _TEXT), **_guarded()}),
+        "/metrics": _get("States and counts.", {"200": _content("text/plain", _TEXT), **_guarded()}),
+        "/auditor/metrics": _get(
+            "These, with durations, faults and memory.", {"200": _content("text/plain", _TEXT), **_auditors()}
+        ),
         "/openapi.json": _get("This description.", {"200": _json({"type": "object"}), **_guarded()}),
     }
     if whole:
@@ -114,14 +135,19 @@ def description(version: str, *, whole: bool) -> dict[str, Any]:
         paths |= {
             "/": _get("Leads to the report.", {"302": {"description": "See /report.html."}, **_guarded()}),
             "/report.html": _get(
-                "The report of the run.", {"200": _content("text/html", _TEXT), **absent, **_guarded()}
+                "The participants' report.", {"200": _content("text/html", _TEXT), **absent, **_guarded()}
             ),
-            "/api/v1/run": _get("How far the run is.", {"200": _json(_RUN), **_guarded()}),
-            "/api/v1/result": _get("result.json of the run.", {"200": _json(_RESULT), **absent, **_guarded()}),
-            "/api/v1/audit": _get("audit.json of the run.", {"200": _json(_AUDIT), **absent, **_guarded()}),
+            "/auditor/report.html": _get(
+                "The whole report.", {"200": _content("text/html", _TEXT), **absent, **_auditors()}
+            ),
+            "/api/v1/run": _get("How far the run is.", {"200": _json(_PUBLIC_RUN), **_guarded()}),
+            "/api/v1/auditor/run": _get("That, with durations and faults.", {"200": _json(_RUN), **_auditors()}),
+            "/api/v1/result": _get("The participants' result.", {"200": _json(_PUBLIC_RESULT), **absent, **_guarded()}),
+            "/api/v1/auditor/result": _get("result.json.", {"200": _json(_RESULT), **absent, **_auditors()}),
+            "/api/v1/audit": _get("audit.json.", {"200": _json(_AUDIT), **absent, **_auditors()}),
             "/api/v1/runs": _get(
                 "Runs in the index, the newest first.",
-                {"200": _json(_RUNS), "503": _problem("There is no index, or it does not answer."), **_guarded()},
+                {"200": _json(_RUNS), "503": _problem("There is no index, or it does not answer."), **_auditors()},
                 [_number("limit", 1, LIMIT_MAX, LIMIT), _number("offset", 0, OFFSET_MAX, 0)],
             ),
         }
@@ -150,6 +176,13 @@ def _get(summary: str, responses: dict[str, Any], parameters: list[Schema] | Non
 
 def _guarded() -> dict[str, Any]:
     return {"401": _problem("The read token is missing or wrong.")}
+
+
+def _auditors() -> dict[str, Any]:
+    return {
+        "401": _problem("The auditor's token is missing or wrong."),
+        "403": _problem("This server has no token for the auditor."),
+    }
 
 
 def _number(name: str, least: int, most: int, default: int) -> Schema:

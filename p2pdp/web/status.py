@@ -88,7 +88,8 @@ class Status:
         ends = [at_s for _, at_s in entered[1:]] + [now_s]
         return {state: max(0.0, end_s - at_s) for (state, at_s), end_s in zip(entered, ends, strict=True)}
 
-    def to_json(self, now_s: float) -> dict[str, Any]:
+    def for_participants(self) -> dict[str, Any]:
+        """How far the run is, without durations and faults (`report/participants.py`)."""
         return {
             "run_id": self.run_id,
             "protocol": self.protocol,
@@ -98,9 +99,10 @@ class Status:
             "n": self.n,
             "ready": self.ready,
             "excluded": list(self.excluded),
-            "blocked_by": self.blocked_by,
             "started": self.started,
             "resumed": self.resumed,
-            "seconds": self.seconds_in(now_s),
-            "faults": dict(self.faults),
         }
+
+    def to_json(self, now_s: float) -> dict[str, Any]:
+        more = {"blocked_by": self.blocked_by, "seconds": self.seconds_in(now_s), "faults": dict(self.faults)}
+        return self.for_participants() | more

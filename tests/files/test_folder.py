@@ -81,12 +81,8 @@ def test_a_full_disk_is_the_worlds_mistake_and_a_wrong_place_the_callers(
         patch.setattr(Path, "write_text", broken)
         with pytest.raises(error):
             write_text(tmp_path / "text", "x")
-    place, opened = recorded(tmp_path), Path.open
-
-    def open_to_read(path: Path, mode: str = "r", *arguments: Any, **words: Any) -> Any:
-        return opened(path, mode, *arguments, **words) if "r" in mode else broken()
-
-    monkeypatch.setattr(Path, "open", open_to_read)
+    place = recorded(tmp_path)
+    monkeypatch.setattr(module, "_secret", broken)
     for call in (lambda: write_arrays(tmp_path / "a.npz", {}), lambda: export(place, tmp_path / "file")):
         with pytest.raises(error):
             call()
@@ -298,3 +294,17 @@ def test_a_ledger_that_is_none_cannot_be_exported(tmp_path: Path) -> None:
     with pytest.raises(VerificationFailed, match="the ledger of curator"):
         export(place, tmp_path / "file")
     assert not (tmp_path / "file").exists()
+
+
+def test_what_is_secret_is_its_owners_only_whatever_was_there(tmp_path: Path) -> None:
+    file = tmp_path / "result.json"
+    for secret, mode in ((False, 0o644), (True, 0o600)):
+        write_text(file, "x", secret=secret)
+        assert file.stat().st_mode & 0o777 == mode
+    file.with_name("result.json.part").touch(0o644)
+    write_text(file, "y", secret=True)
+    assert (file.read_text(), file.stat().st_mode & 0o777) == ("y", 0o600)
+    export(recorded(tmp_path), tmp_path / "file")
+    write_arrays(tmp_path / "a.npz", {})
+    for name in ("file", "a.npz", "run/result.json", "run/audit.json", "run/report.html"):
+        assert (tmp_path / name).stat().st_mode & 0o777 == 0o600

@@ -97,10 +97,16 @@ def test_sealed_files_of_a_spec_without_a_key_fail_verification(tmp_path: Path) 
         read_evidence(place)
 
 
-def test_a_skeleton_comes_together_from_its_pieces() -> None:
+def curators_ledger(*pieces: tuple[int, int, bytes]) -> bytes:
+    """A ledger in which users (sender, offset, bytes) handed in these pieces."""
     chain = Chain()
     ledger = LEDGER_MAGIC + chain.append(OPENED, ("view", b"", CURATOR))
-    for peer, offset, piece in ((0, 0, b"abc"), (1, 0, b"xy"), (0, 3, b"def"), (1, 2, b"z")):
+    for peer, offset, piece in pieces:
         packed = pack_message(Message(SKELETON, (offset, 6)))
         ledger += chain.append(RECEIVED, (0.0, peer, packed), bytes(SALT_BYTES) + pack_value(piece))
+    return ledger
+
+
+def test_a_skeleton_comes_together_from_its_pieces() -> None:
+    ledger = curators_ledger((0, 0, b"abc"), (1, 0, b"xy"), (0, 3, b"def"), (1, 2, b"z"))
     assert handed_in_skeletons(ledger) == {0: b"abcdef", 1: b"xyz"}

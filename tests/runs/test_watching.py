@@ -49,8 +49,9 @@ def test_what_is_told_goes_to_the_log_and_into_the_status() -> None:
 def test_http_shows_the_status_the_files_and_the_index_and_then_is_gone(tmp_path: Path) -> None:
     told: list[Happening] = []
     (tmp_path / "spec.toml").write_text("")
-    with watched(Watching(HTTP), first, tmp_path, told.append) as watch:
-        url = str(told[0].facts["url"])
+    options = replace(HTTP, auditor_token_file=tmp_path / "auditor")
+    with watched(Watching(options), first, tmp_path, told.append) as watch:
+        url = str(told[1].facts["url"])
         with pytest.raises(urllib.error.HTTPError, match="503") as early:
             asked(f"{url}readyz")
         early.value.close()
@@ -59,9 +60,16 @@ def test_http_shows_the_status_the_files_and_the_index_and_then_is_gone(tmp_path
         with pytest.raises(urllib.error.HTTPError, match="404") as absent:
             asked(f"{url}api/v1/result")
         absent.value.close()
-        (tmp_path / "result.json").write_text("{}")
+        (tmp_path / "participants.json").write_text("{}")
         assert asked(f"{url}api/v1/result") == {}
-        assert asked(f"{url}api/v1/runs") == {"runs": [], "total": 0}
+        token = (tmp_path / "auditor").read_text().strip()
+        assert asked(f"{url}api/v1/runs", token) == {"runs": [], "total": 0}
+        (tmp_path / "result.json").write_text('{"truth": 1}')
+        assert asked(f"{url}api/v1/auditor/result", token) == {"truth": 1}
+        for path in ("runs", "audit", "auditor/result"):
+            with pytest.raises(urllib.error.HTTPError, match="401") as refused:
+                asked(f"{url}api/v1/{path}")
+            refused.value.close()
     with pytest.raises(urllib.error.URLError):
         asked(f"{url}healthz")
 
@@ -118,6 +126,11 @@ def short(place: Path) -> HttpOptions:
         (lambda place: replace(HTTP, key=place / "a", certificate=place / "b"), "No such file"),
         (lambda place: replace(HTTP, token_file=place), "Is a directory"),
         (short, "16 to 512"),
+        (
+            lambda place: replace(short(place), token_file=None, auditor_token_file=place / "short"),
+            "auditor-token-file",
+        ),
+        (lambda place: replace(HTTP, token_file=place / "t", auditor_token_file=place / "t"), "must not hold the read"),
     ],
 )
 def test_wrong_options_are_refused(tmp_path: Path, made: Callable[[Path], HttpOptions], says: str) -> None:

@@ -24,6 +24,7 @@ from tests.system.test_page_browser import complaints
 from tests.web.test_metrics import samples
 
 HTTP = ("--http", "127.0.0.1:0")
+FILES = ("result.json", "audit.json", "report.html", "participants.json", "participants.html")
 
 
 def url_of(process: Started) -> str:
@@ -50,7 +51,8 @@ def run_of(url: str) -> dict[str, Any]:
 
 def test_a_run_is_followed_over_http_from_enrolment_to_the_report(tmp_path: Path, browser: str) -> None:
     with Across(tmp_path, complete(3, 40), 3) as run:
-        bootstrap = run.bootstrap(*HTTP, "--http-stay")
+        bootstrap = run.bootstrap(*HTTP, "--http-stay", "--http-auditor-token-file", "auditor")
+        bearer = f"Bearer {(tmp_path / 'auditor').read_text().strip()}"
         url = url_of(bootstrap)
         assert get(f"{url}healthz")[0] == 200
         assert json.loads(get(f"{url}readyz")[1]) == {"ready": True, "state": "enrolling"}
@@ -64,24 +66,38 @@ def test_a_run_is_followed_over_http_from_enrolment_to_the_report(tmp_path: Path
         nodes.append(run.node(2, *SHARED))
         wait_for(lambda: run_of(url)["state"] == "done", "the run is over")
         estimates = [node.document()["estimate"] for node in nodes]
-        result = json.loads(get(f"{url}api/v1/result")[1])
-        assert result["estimate"] == estimates[0]
+        edition = json.loads(get(f"{url}api/v1/result")[1])
+        result = json.loads(get(f"{url}api/v1/auditor/result", bearer)[1])
+        assert (edition["edition"], edition["run_id"]) == ("participants", result["run_id"])
+        assert edition["estimate"] == result["estimate"] == estimates[0]
+        assert not edition.keys() & {"seconds", "messages", "bytes", "truth", "error", "faults", "outputs", "baselines"}
+        assert {claim["conditioning"] for claim in edition["claims"]} == {"a-priori"}
         wait_for(lambda: bootstrap.out.read_text().endswith("}\n"), "the result is printed while HTTP stays")
         assert result == json.loads((tmp_path / "boot" / "result.json").read_text())
-        assert json.loads(get(f"{url}api/v1/audit")[1])["verified"] == "complete"
-        status = run_of(url)
+        assert json.loads(get(f"{url}api/v1/audit", bearer)[1])["verified"] == "complete"
+        for path in (
+            "api/v1/audit",
+            "api/v1/runs",
+            "api/v1/auditor/result",
+            "api/v1/auditor/run",
+            "auditor/report.html",
+        ):
+            assert get(f"{url}{path}")[0] == get(f"{url}{path}", "Bearer wrong")[0] == 401
+        status = json.loads(get(f"{url}api/v1/auditor/run", bearer)[1])
         assert (status["n"], status["ready"], status["excluded"], status["faults"]) == (3, 3, [], {})
         assert list(status["seconds"]) == [
             "starting", "enrolling", "gathering", "running", "closing", "collecting", "done",
         ]  # fmt: skip
-        metrics = samples(get(f"{url}metrics")[1])
+        metrics = samples(get(f"{url}auditor/metrics", bearer)[1])
         assert metrics["p2pdp_nodes_ready"] == metrics["p2pdp_nodes_enrolled"] == 3
         assert metrics["process_resident_memory_bytes"] > 1 << 20
-        (listed,) = json.loads(get(f"{url}api/v1/runs")[1])["runs"]
+        (listed,) = json.loads(get(f"{url}api/v1/runs", bearer)[1])["runs"]
         assert (listed["run_id"], "folder" in listed) == (result["run_id"], False)
         see_the_report(browser, url, tmp_path)
         bootstrap.process.send_signal(signal.SIGTERM)
         assert bootstrap.document()["run_id"] == result["run_id"]
+    modes = {name: (tmp_path / "boot" / name).stat().st_mode & 0o777 for name in FILES}
+    assert [name for name, mode in modes.items() if mode & 0o077] == ["participants.json", "participants.html"]
 
 
 def see_the_report(browser: str, url: str, place: Path) -> None:

@@ -18,6 +18,11 @@ RESULT = (
     b'"messages": 7, "estimate": [1.0], "standard_error": "inf", "truth": null, "error": null, "missing": [], '
     b'"faults": {}}'
 )
+PARTICIPANTS = (
+    b'{"edition": "participants", "run_id": "ab", "protocol": "walk.sum", "nodes": 3, "started": null, '
+    b'"estimate": [1.0], "standard_error": "inf", "missing": [], "claims": [], "refusals": []}'
+)
+PARTICIPANTS_PAGE = b"<!DOCTYPE html>\n<html></html>\n"
 AUDIT = (
     b'{"run_id": "ab", "protocol": "walk.sum", "nodes": 3, "delta": 1e-6, "verified": "complete", '
     b'"claims": [], "refusals": []}'
@@ -67,7 +72,13 @@ class Shown:
     def file(self, name: str) -> bytes | None:
         if self.now.state != "done":
             return None
-        return {"result.json": RESULT, "audit.json": AUDIT, "report.html": self.report}[name]
+        return {
+            "result.json": RESULT,
+            "audit.json": AUDIT,
+            "report.html": self.report,
+            "participants.json": PARTICIPANTS,
+            "participants.html": PARTICIPANTS_PAGE,
+        }[name]
 
     def runs(self, limit: int, offset: int) -> Mapping[str, Any]:
         if not self.index:

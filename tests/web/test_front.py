@@ -7,38 +7,77 @@ import pytest
 from p2pdp.report.page.style import POLICY
 from p2pdp.web.front import Front
 from p2pdp.web.guard import Guard
-from tests.web.shown import AUDIT, RESULT, Shown, asked, first
+from tests.web.shown import AUDIT, PARTICIPANTS, PARTICIPANTS_PAGE, RESULT, Shown, asked, first, over
 
 TOKEN = "0123456789abcdef"
-API = "/api/v1/run /api/v1/result /api/v1/audit /api/v1/runs".split()
-PATHS = [*"/ /healthz /readyz /metrics /openapi.json /report.html".split(), *API]
+AUDITORS = "fedcba9876543210"
+FOR_AUDITOR = [
+    *("/auditor/metrics", "/auditor/report.html"),
+    *("/api/v1/auditor/run", "/api/v1/auditor/result", "/api/v1/audit", "/api/v1/runs"),
+]
+PATHS = [*"/ /healthz /readyz /metrics /openapi.json /report.html /api/v1/run /api/v1/result".split(), *FOR_AUDITOR]
 PROBES = ("/healthz", "/readyz")
+BEARER = {"authorization": f"Bearer {AUDITORS}"}
 
 
-def front(shown: Shown | None = None, token: str | None = None) -> Front:
-    return Front(shown or Shown(), Guard((), token), "1.2")
+def front(shown: Shown | None = None, token: str | None = None, auditors: str | None = AUDITORS) -> Front:
+    return Front(shown or Shown(), Guard((), token, auditors), "1.2")
 
 
 @pytest.mark.parametrize("path", PATHS)
 def test_each_path_is_answered_and_described(path: str) -> None:
-    answer = front().answer(asked(path))
+    answer = front().answer(asked(path, **BEARER))
     assert answer.status == (302 if path == "/" else 200)
     described = json.loads(front().answer(asked("/openapi.json")).body)
     assert sorted(described["paths"]) == sorted(PATHS)
 
 
-def test_documents_and_the_page_are_given_as_they_are() -> None:
-    assert front().answer(asked("/api/v1/result")).body == RESULT
-    assert front().answer(asked("/api/v1/audit")).body == AUDIT
-    page = front().answer(asked("/report.html"))
-    assert page.content_type.startswith("text/html")
-    assert page.policy.startswith(POLICY)
+def test_documents_and_pages_are_given_as_they_are() -> None:
+    shown = Shown()
+    expected = {
+        "/api/v1/result": PARTICIPANTS,
+        "/report.html": PARTICIPANTS_PAGE,
+        "/api/v1/auditor/result": RESULT,
+        "/api/v1/audit": AUDIT,
+        "/auditor/report.html": shown.report,
+    }
+    for path, body in expected.items():
+        answer = front(shown).answer(asked(path, **BEARER))
+        assert answer.body == body
+        if path.endswith("html"):
+            assert answer.content_type.startswith("text/html")
+            assert answer.policy.startswith(POLICY)
     assert json.loads(front().answer(asked("/api/v1/run")).body)["state"] == "done"
 
 
-@pytest.mark.parametrize("path", ["/api/v1/result", "/api/v1/audit", "/report.html"])
+@pytest.mark.parametrize("path", FOR_AUDITOR)
+def test_what_depends_on_the_route_is_for_the_auditors_token_alone(path: str) -> None:
+    for token in (None, TOKEN):
+        guarded = front(token=token)
+        assert guarded.answer(asked(path)).status == 401
+        assert guarded.answer(asked(path, authorization=f"Bearer {TOKEN}")).status == 401
+        assert guarded.answer(asked(path, **BEARER)).status == 200
+        nobody = front(token=token, auditors=None)
+        for given in ({}, {"authorization": f"Bearer {TOKEN}"}, BEARER):
+            assert nobody.answer(asked(path, **given)).status == 403
+
+
+def test_what_participants_read_tells_no_duration_fault_or_memory() -> None:
+    shown = Shown(over().counted(2, {"foreign_frame": 3}))
+    status = json.loads(front(shown).answer(asked("/api/v1/run")).body)
+    whole = json.loads(front(shown).answer(asked("/api/v1/auditor/run", **BEARER)).body)
+    assert whole.keys() - status.keys() == {"seconds", "faults", "blocked_by"}
+    assert status.items() <= whole.items()
+    metrics = front(shown).answer(asked("/metrics")).body.decode()
+    more = front(shown).answer(asked("/auditor/metrics", **BEARER)).body.decode()
+    for name in ("p2pdp_state_seconds", "p2pdp_faults_total", "process_resident_memory_bytes"):
+        assert name in more
+        assert name not in metrics
+
+
+@pytest.mark.parametrize("path", ["/api/v1/result", "/api/v1/audit", "/report.html", "/auditor/report.html"])
 def test_what_is_not_there_yet_is_not_found(path: str) -> None:
-    answer = front(Shown(first())).answer(asked(path))
+    answer = front(Shown(first())).answer(asked(path, **BEARER))
     assert answer.status == 404
     assert b"not over" in answer.body
 
@@ -50,19 +89,20 @@ def test_readiness_follows_the_state() -> None:
 
 def test_a_node_has_probes_and_metrics_only() -> None:
     node = front(Shown(first("node")))
-    found = [path for path in PATHS if node.answer(asked(path)).status != 404]
-    assert found == ["/healthz", "/readyz", "/metrics", "/openapi.json"]
+    found = [path for path in PATHS if node.answer(asked(path, **BEARER)).status != 404]
+    assert found == ["/healthz", "/readyz", "/metrics", "/openapi.json", "/auditor/metrics"]
     assert sorted(json.loads(node.answer(asked("/openapi.json")).body)["paths"]) == sorted(found)
 
 
-@pytest.mark.parametrize("path", [*PATHS, "/nothing"])
+@pytest.mark.parametrize("path", [*(path for path in PATHS if path not in FOR_AUDITOR), "/nothing"])
 def test_all_but_the_probes_ask_for_the_token(path: str) -> None:
     guarded = front(token=TOKEN)
     expected = 200 if path in PROBES else 401
     assert guarded.answer(asked(path)).status == expected
     assert guarded.answer(asked(path, authorization="Bearer wrong")).status == expected
     assert guarded.answer(asked(f"{path}?token={TOKEN}")).status == (400 if path in PROBES else 401)
-    assert guarded.answer(asked(path, authorization=f"Bearer {TOKEN}")).status in (200, 302, 404)
+    for token in (TOKEN, AUDITORS):
+        assert guarded.answer(asked(path, authorization=f"Bearer {token}")).status in (200, 302, 404)
 
 
 @pytest.mark.parametrize(
@@ -106,16 +146,17 @@ def test_a_question_has_no_body() -> None:
      ("order=run_id", 400, None), ("offset=99999999999999", 400, None), ("a&b&c&d&e&f&g&h&i", 400, None)],
 )  # fmt: skip
 def test_runs_are_listed_in_parts(query: str, status: int, count: int | None) -> None:
-    answer = front().answer(asked(f"/api/v1/runs?{query}"))
+    answer = front().answer(asked(f"/api/v1/runs?{query}", **BEARER))
     assert answer.status == status
     if count is not None:
         assert len(json.loads(answer.body)["runs"]) == count
 
 
 def test_without_an_index_that_is_said() -> None:
-    assert front(Shown(index=False)).answer(asked("/api/v1/runs")).status == 503
+    assert front(Shown(index=False)).answer(asked("/api/v1/runs", **BEARER)).status == 503
 
 
 def test_only_files_and_databases_take_time() -> None:
     slow = [path for path in PATHS if front().takes_time(asked(f"{path}?a=b"))]
-    assert slow == ["/report.html", "/api/v1/result", "/api/v1/audit", "/api/v1/runs"]
+    documents = ["/auditor/report.html", "/api/v1/auditor/result", "/api/v1/audit", "/api/v1/runs"]
+    assert slow == ["/report.html", "/api/v1/result", *documents]

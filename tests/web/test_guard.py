@@ -62,7 +62,18 @@ def test_no_token_asks_for_none_and_two_headers_are_refused() -> None:
 
 
 def test_the_token_is_in_no_text() -> None:
-    assert TOKEN not in repr(Guard((), TOKEN))
+    assert TOKEN not in repr(Guard((), TOKEN, TOKEN))
+
+
+def test_the_auditors_token_opens_everything_and_the_read_token_only_its_part() -> None:
+    guard = Guard((), TOKEN, TOKEN[::-1])
+    for token, statuses in ((TOKEN, (None, 401)), (TOKEN[::-1], (None, None)), ("x", (401, 401))):
+        header = asked("/", authorization=f"Bearer {token}").header
+        found = (guard.refuses_reader(header), guard.refuses_auditor(header))
+        assert tuple(None if answer is None else answer.status for answer in found) == statuses
+    refused = Guard((), TOKEN).refuses_auditor(asked("/", authorization=f"Bearer {TOKEN}").header)
+    assert refused is not None
+    assert refused.status == 403
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,8 @@ def test_each_answer_is_described_and_each_reference_leads_somewhere(whole: bool
         is_open = item["get"].get("security") == []
         assert ("401" in responses) != is_open
         assert is_open == (path in ("/healthz", "/readyz"))
+        auditors = "/auditor/" in path or path in ("/api/v1/audit", "/api/v1/runs")
+        assert ("403" in responses) == auditors
     assert references(found) == {"#/components/schemas/Problem"}
     assert "Problem" in found["components"]["schemas"]
 

@@ -30,6 +30,7 @@ from tests.web.shown import Shown, first
 
 WAIT_S = 20.0
 TOKEN = "0123456789abcdef"
+AUDITORS = "fedcba9876543210"
 
 
 @contextmanager
@@ -37,7 +38,7 @@ def served(
     shown: Shown | None = None, token: str | None = None, tls: ssl.SSLContext | None = None
 ) -> Iterator[tuple[str, int]]:
     bound = socket.create_server(("127.0.0.1", 0))
-    with serving(Front(shown or Shown(), Guard((), token), "1.2"), bound, tls):
+    with serving(Front(shown or Shown(), Guard((), token, AUDITORS), "1.2"), bound, tls):
         yield bound.getsockname()[:2]
 
 
@@ -149,7 +150,7 @@ def test_whoever_waits_for_a_database_keeps_nobody_else_waiting() -> None:
             return {"runs": [], "total": 0}
 
     with served(Slow()) as where, socket.create_connection(where, WAIT_S) as client:
-        client.sendall(get("/api/v1/runs"))
+        client.sendall(get("/api/v1/runs", f"Authorization: Bearer {AUDITORS}"))
         assert entered.wait(WAIT_S)
         assert body_of(talk(where, get("/healthz"))) == {"status": "ok"}
         let_go.set()
@@ -233,7 +234,7 @@ def fuzz(where: tuple[str, int], role: str, examples: int) -> int:
         nonlocal count
         count += 1
         with requests.Session() as session:
-            answer = case.call(session=session, allow_redirects=False, headers={"Authorization": f"Bearer {TOKEN}"})
+            answer = case.call(session=session, allow_redirects=False, headers={"Authorization": f"Bearer {AUDITORS}"})
         case.validate_response(answer, excluded_checks=[not_a_server_error])  # 503 is described, and 500 is not
 
     with_limits = settings(max_examples=examples, suppress_health_check=list(HealthCheck))

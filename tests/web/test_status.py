@@ -31,6 +31,11 @@ def test_an_exclusion_that_is_told_again_counts_once_and_a_block_ends_with_the_r
     assert blocked.after(happening("published"), NOW_S).blocked_by is None
 
 
+def test_participants_read_neither_durations_nor_faults_nor_who_blocks() -> None:
+    status = over().counted(2, {"a": 1})
+    assert status.to_json(NOW_S).keys() - status.for_participants().keys() == {"seconds", "faults", "blocked_by"}
+
+
 def test_counts_and_a_seat_are_taken_over() -> None:
     assert first().counted(2, {"a": 1}).to_json(NOW_S)["faults"] == {"a": 1}
     same = first()

@@ -1,0 +1,183 @@
+"""The participants' edition of a run: what everybody who took part may read, as a document and as a page.
+
+An auditor's numbers depend on the route that was taken. Whoever reads them learns a part of it, and the claims about
+this reader, which rest on a route that it does not know, are void. So documents have readers.
+
+Everybody may read what follows from the signed spec and roster, what the curator published, and who was put out, which
+is announced: protocol, users, the planned number of hops or rounds, estimate and standard error made of the published
+total and the plan alone, and claims a priori, which average over routes.
+
+For the auditor, or the launcher of a local run, are:
+
+* claims given a view or the public route, worst pairs in them, visit counts and traffic: they tell the route;
+* numbers of messages and bytes: a hop to oneself needs no message, so they tell how often the token stayed;
+* durations: such a hop takes no network time, so they tell the same;
+* faults by kind: their counts grow with messages, and whoever causes a fault could count on them;
+* the result without noise, the error, scores on the users' rows, and values of single users: they tell data;
+* the seed of a simulated run, which tells everything, and paths on the launcher's machine.
+
+Where the graph is not public, the worst pairs of claims a priori are left out too: they tell who is central in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from p2pdp.assembly.found import Number
+from p2pdp.audit.beforehand import NO_SKELETON, NOBODY_OUT
+from p2pdp.audit.handed_in import READABLE
+from p2pdp.audit.headline import Verdict, verdict_of
+from p2pdp.core.claims import Claim, Refusal
+from p2pdp.core.ids import Peer
+from p2pdp.protocols.run_plan import RunPlan
+from p2pdp.report.documents import claim_document, plain, refusal_document, verdict_document
+from p2pdp.report.page.claims import claims as claims_part
+from p2pdp.report.page.claims import refusals as refusals_part
+from p2pdp.report.page.facts import PageFacts
+from p2pdp.report.page.layout import Section, document, paragraph, table, with_small
+from p2pdp.report.page.markup import tag
+from p2pdp.report.page.summary import summary
+from p2pdp.report.page.words import number, users
+
+EDITION: Final = "participants"
+_OUT: Final = "user {user} was put out, and claims a priori hold for runs in which all users take part to the end"
+_HEADING: Final = "What came out, and what taking part can have told"
+_ROWS_MAX: Final = 200
+_LEFT_OUT: Final = (
+    "This is the participants' edition. It holds nothing that depends on the route that messages took: no number of "
+    "messages, no duration, no claim given the route. Such numbers would tell their reader a part of the route, on "
+    "whose being hidden the claims above rest. They are for the auditor, to whom nodes can hand in their records."
+)
+
+
+@dataclass(frozen=True)
+class Edition:
+    """What participants may read of a run; see the rule above."""
+
+    run_id: str
+    seeded: bool
+    started: str | None
+    run: RunPlan
+    estimate: Number
+    standard_error: Number
+    missing: Sequence[Peer]
+    claims: Sequence[Claim]
+    refusals: Sequence[Refusal]
+
+    @property
+    def delta(self) -> float:
+        assert self.run.spec.privacy.delta is not None
+        return self.run.spec.privacy.delta
+
+    @property
+    def verdict(self) -> Verdict:
+        return verdict_of(self.claims, self.refusals, self.run.n, self.delta)
+
+    def to_json(self) -> dict[str, Any]:
+        spec, length = self.run.spec, self.run.plan.length
+        found: dict[str, Any] = plain(
+            {
+                "edition": EDITION,
+                "run_id": self.run_id,
+                "protocol": spec.run.protocol,
+                "transport": spec.run.transport,
+                "nodes": self.run.n,
+                "graph": spec.graph.kind if spec.graph.public else None,
+                "seeded": self.seeded,
+                "started": self.started,
+                "rounds" if self.run.finishes_one_by_one else "hops": length,
+                "estimate": self.estimate,
+                "standard_error": self.standard_error,
+                "missing": sorted(self.missing),
+                "delta": self.delta,
+                **verdict_document(self.verdict),
+                "claims": [claim_document(claim) for claim in self.claims],
+                "refusals": [refusal_document(refusal) for refusal in self.refusals],
+            }
+        )
+        return found
+
+
+def sayable(
+    run: RunPlan, claims: Sequence[Claim], refusals: Sequence[Refusal], missing: Sequence[Peer], *, readable: bool
+) -> tuple[list[Claim], list[Refusal]]:
+    """Those of the claims a priori that hold for a run that happened, and why the others do not.
+
+    `readable`: some user handed in a skeleton that the curator can read.
+    """
+    kept, refused = [], list(refusals)
+    for claim in claims:
+        if missing and NOBODY_OUT in claim.assumptions:
+            refused.append(Refusal(claim.observer, claim.method, _OUT.format(user=min(missing))))
+        elif readable and NO_SKELETON in claim.assumptions:
+            refused.append(Refusal(claim.observer, claim.method, READABLE))
+        else:
+            held = tuple(text for text in claim.assumptions if text not in (NOBODY_OUT, NO_SKELETON))
+            worst = claim.worst_pair if run.spec.graph.public else None
+            kept.append(replace(claim, assumptions=held, worst_pair=worst))
+    return kept, list(dict.fromkeys(refused))
+
+
+def page(edition: Edition) -> str:
+    """The same, for a browser."""
+    facts = _facts(edition)
+    protocol, n = facts.protocol, facts.nodes
+    opening = paragraph(protocol, f", {n} users, run ", tag("code", edition.run_id, class_="any"), soft=True)
+    sections = [
+        Section("summary", "in short", "In short", summary(facts)),
+        Section("result", "result", "What came out", _result(edition)),
+        Section("claims", "claims", "What each kind of observer can learn from such a run", claims_part(facts)),
+        Section("refusals", "refused", "What cannot be said", refusals_part(facts)),
+        Section("edition", "left out", "What is left out, and why", [paragraph(_LEFT_OUT)]),
+    ]
+    closing = "Numbers are rounded to four digits; participants.json holds them in full. Users are counted from 0."
+    return document(f"{protocol}, {n} users: {_HEADING.lower()}", _HEADING, [opening], sections, closing)
+
+
+def _result(edition: Edition) -> list[Any]:
+    values, errors = _listed(edition.estimate), _listed(edition.standard_error)
+    errors = errors if len(errors) == len(values) else errors[:1] * len(values)
+    if len(values) == 1:
+        rows = [
+            (with_small("estimate", "what everybody learned"), number(values[0])),
+            (with_small("standard error", "how far off such an estimate is, as a rule"), number(errors[0])),
+        ]
+        parts = [table(("", ""), rows, numbers=(1,))]
+    elif values:
+        shown = list(zip(range(_ROWS_MAX), map(number, values), map(number, errors), strict=False))
+        parts = [table(("place", "estimate", "standard error"), shown, numbers=(0, 1, 2))]
+    else:
+        parts = [paragraph("Nothing is published: each user has its own result.")]
+    if edition.missing:
+        parts.append(paragraph(f"Bootstrap put out user {users(sorted(edition.missing))}: no answer came any more."))
+    return parts
+
+
+def _listed(value: Number) -> list[float]:
+    return [] if value is None else list(value) if isinstance(value, list) else [value]
+
+
+def _facts(edition: Edition) -> PageFacts:
+    """The facts of the whole page, as far as participants may read them."""
+    return PageFacts(
+        run_id=edition.run_id,
+        protocol=edition.run.spec.run.protocol,
+        nodes=edition.run.n,
+        delta=edition.delta,
+        verified="complete",  # nothing here rests on records
+        claims=edition.claims,
+        refusals=edition.refusals,
+        conditioning="a-priori",
+        epsilon=None,
+        mu=None,
+        coalition=None,
+        distances=None,
+        no_distances="",
+        curves=[],
+        outcome=None,
+        unread="",
+        setting={},
+        spec_text="",
+    )
