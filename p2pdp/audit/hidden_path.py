@@ -85,7 +85,7 @@ def _untold(ground: Ground) -> str | None:
         return "without bootstrap's whole ledger it cannot be told whether somebody was put out"
     out = put_out(ground.views)
     if out:
-        return f"user {min(out)} was put out, and from then on holders did not choose as the law of the path assumes"
+        return f"user {min(out)} was put out: while it was gone tokens did not move as the law of the path assumes"
     for user in range(ground.run.n):
         if user not in values or user not in ground.views:
             return f"how many values user {user} contributes cannot be told: its ledger is not at hand"

@@ -1,7 +1,7 @@
 """What one user saw of the tokens' ways, from the public parts of its own ledger: when, from whom, to whom.
 
 Where a user's ledger is whole, nothing else that it was sent tells anything about a token's path. `put_out` says
-whom bootstrap excluded while tokens were under way: from then on holders do not choose freely.
+whom bootstrap excluded: while somebody is gone, tokens do not move as if everybody could be chosen.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer, is_user
-from p2pdp.core.messages import DONE, OUT, TOKEN, TOTAL
+from p2pdp.core.ids import BOOTSTRAP, Peer, is_user
+from p2pdp.core.messages import OUT, TOKEN, TOTAL
 from p2pdp.ledger.messages import packed_message, packed_type, public_message
 from p2pdp.ledger.records import OWN, RECEIVED, SENT, Contents
 
@@ -59,14 +59,12 @@ def ways(user: Peer, contents: Contents, tokens: int) -> Ways:
 
 
 def put_out(views: Mapping[Peer, Contents]) -> set[Peer]:
-    """Who was excluded before the result was there; without bootstrap's ledger, whoever was excluded at all."""
+    """Who was excluded, before the result or after it, by bootstrap's ledger; without that, by all that are at hand.
+
+    Who was excluded after the result may have been gone for long before: then tokens went by it without being lost.
+    """
     if BOOTSTRAP in views:
-        before = []
-        for record in views[BOOTSTRAP].records:
-            if record.kind == RECEIVED and record.body[1] == CURATOR and public_message(record).type == DONE:
-                break
-            before.append(record)
-        return _named(Contents(before, views[BOOTSTRAP].skeleton, 0), SENT)
+        return _named(views[BOOTSTRAP], SENT)
     return set().union(*(_named(contents, RECEIVED) for contents in views.values()))
 
 

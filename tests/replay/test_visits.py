@@ -2,10 +2,11 @@ from __future__ import annotations
 
 import pytest
 
+from p2pdp.audit.hidden_path import HIDDEN_PATH
 from p2pdp.core.ids import BOOTSTRAP
-from p2pdp.core.messages import TOKEN
+from p2pdp.core.messages import DONE, OUT, TOKEN
 from p2pdp.ledger.messages import public_message
-from p2pdp.ledger.records import OWN, RECEIVED, read, to_skeleton
+from p2pdp.ledger.records import OWN, RECEIVED, SENT, read, to_skeleton
 from p2pdp.replay.visits import Visit, put_out, ways
 from p2pdp.sim.faults import Crash
 from tests.audit.runs import Run, quiet, ring, run_of, walk
@@ -73,8 +74,16 @@ def test_who_was_put_out_under_way_is_named_by_bootstrap_and_by_the_others() -> 
     assert put_out({1: views[1]}) == {2}
 
 
-def test_who_was_put_out_after_the_result_was_there_is_not_named_by_bootstrap() -> None:
-    """It went away as late as it could and still be missed: when only its last head was to come."""
-    runs = (run_of(walk(5, 40), Crash(peer=3, at_record=record, down_s=None)) for record in range(50, 0, -1))
-    run = next(run for run in runs if run.world.out == [3])
-    assert put_out(run.contents()) == set()
+def result_before_out(run: Run) -> bool:
+    records = run.contents()[BOOTSTRAP].records
+    types = [public_message(record).type for record in records if record.kind in (RECEIVED, SENT)]
+    return types.index(DONE) < types.index(OUT)
+
+
+def test_who_is_missed_after_the_result_only_is_named_too() -> None:
+    """From when it was gone tokens went by it, and whoever hears that it is out knows that."""
+    runs = (run_of(walk(4, 6, seed=seed), Crash(peer=3, at_s=0.0065, down_s=None)) for seed in range(1, 30))
+    run = next(run for run in runs if result_before_out(run))
+    assert put_out(run.contents()) == {3}
+    refused = {refusal.method: refusal.reason for refusal in run.audit().refusals if refusal.observer == "node"}
+    assert "user 3 was put out" in refused[HIDDEN_PATH]
