@@ -45,7 +45,7 @@ def complete_graph(
     `mu_upper` and `mu_lower` enclose the sensitivity of one contribution over the standard deviation of its noise.
     """
     check(n, len(gaps), mu_upper, mu_lower, delta)
-    ends = Ends(np.full((n, n), np.nan), np.full((n, n), np.nan))
+    ends = Ends(*(np.full((n, n), np.nan) for _ in Ends._fields))
     bases = [Counter(_kind(n, gap, None) for gap in seen) for seen in gaps]
     changes = [_changes(n, seen) for seen in gaps]
     occurs: Counter[Kind] = Counter()
@@ -70,6 +70,7 @@ def complete_graph(
         for place, members in enumerate(alike.values()):
             ends.upper[members, observer] = found.upper[place]
             ends.lower[members, observer] = found.lower[place]
+            ends.variation[members, observer] = found.variation[place]
     if all_lower:
         return ends
     user, observer = divmod(int(np.nanargmax(ends.upper)), n)

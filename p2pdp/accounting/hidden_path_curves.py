@@ -22,7 +22,7 @@ from p2pdp.accounting.hidden_path_sums import (
     Spectra,
     log_spectrum,
     lower_epsilons,
-    upper_epsilons,
+    upper_ends,
 )
 
 _STEP: Final = 0.1  # of the typical loss of one gap: upper ends are then some tenths of a percent high
@@ -31,7 +31,6 @@ _STEP_MAX: Final = 16.0
 _CUT_UPPER: Final = 1e-5  # of delta, in all gaps of a sum together
 _CUT_LOWER: Final = 1e-4
 _KEPT_MAX: Final = 1 << 24  # numbers of spectra that are kept
-_FUNCTIONS: Final = (upper_epsilons, lower_epsilons, lower_epsilons)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +51,11 @@ class Part:
 
 
 class Ends(NamedTuple):
+    """Upper and lower ends of epsilon, and upper ends of the total variation, which is delta at epsilon 0."""
+
     upper: Floats
     lower: Floats
+    variation: Floats
 
 
 def law_cut(delta: float, most: int) -> float:
@@ -96,21 +98,22 @@ class Curves:
         moments = _totals(self._log_moments, common, changes)
         beyond = _totals(self._beyond, common, changes)
         sizes = self._moments.size(moments[:, 0], self._delta, self._step)
-        found = Ends(np.zeros(len(sizes)), np.full(len(sizes), np.nan))
+        found = Ends(np.zeros(len(sizes)), np.full(len(sizes), np.nan), np.zeros(len(sizes)))
         for size in np.unique(sizes):
             rows = np.nonzero(sizes == size)[0]
             spectra = np.exp(_totals(_Lookup(self, int(size)), common, [changes[int(row)] for row in rows]))
             ends = np.full(len(rows), size / 2 * self._step)
             count = sum(common.values()) + 1
-            by_window, *lower = (
-                function(spectra[:, way], self._step, self._delta, beyond[rows, way], tail, count)
-                for way, function in zip(range(len(self._signs)), _FUNCTIONS, strict=False)
+            given = [
+                (spectra[:, way], self._step, self._delta, beyond[rows, way], tail, count)
+                for way in range(len(self._signs))
                 for tail in (np.exp(np.minimum(self._moments.log_tail(moments[rows, way], ends), 0.0)),)
-            )
+            ]
+            by_window, found.variation[rows] = upper_ends(*given[0])
             by_moments = self._moments.epsilon(moments[rows, 0], self._delta - beyond[rows, 0])
             found.upper[rows] = np.minimum(by_window, by_moments)
-            if lower:
-                found.lower[rows] = np.maximum(*lower)
+            if len(given) > 1:
+                found.lower[rows] = np.maximum(*(lower_epsilons(*one) for one in given[1:]))
         return found
 
     def spectrum(self, part: int, size: int) -> Spectra:

@@ -24,7 +24,7 @@ from p2pdp.accounting.hidden_path_curves import Curves, Ends, Part, law_cut
 from p2pdp.accounting.hidden_path_gaps import Gap
 from p2pdp.accounting.hidden_path_graph_laws import GraphLaws
 from p2pdp.accounting.hidden_path_losses import Floats, Losses, upper_losses
-from p2pdp.accounting.hidden_path_sums import Moments, Spectra, spectrum, upper_epsilons
+from p2pdp.accounting.hidden_path_sums import Moments, Spectra, Upper, spectrum, upper_ends
 from p2pdp.core.errors import UsageError
 from p2pdp.core.ids import Peer
 
@@ -47,12 +47,14 @@ def general_graph(
     check(n, len(gaps), mu_upper, mu_lower, delta)
     if n > GRAPH_USERS_MAX:
         raise UsageError(f"Hidden paths on graphs are accounted for up to {GRAPH_USERS_MAX} users.")
-    ends = Ends(np.full((n, n), np.nan), np.full((n, n), np.nan))
+    ends = Ends(*(np.full((n, n), np.nan) for _ in Ends._fields))
     most = max((len(seen) for seen in gaps), default=1)
     sums = _Sums(mu_upper, delta, most)
     for observer, seen in enumerate(gaps):
         laws = GraphLaws(neighbours, observer, _SPREADER, law_cut(delta, most))
-        ends.upper[laws.others, observer] = sums.epsilons(laws, Counter(seen))
+        found = sums.ends(laws, Counter(seen))
+        ends.upper[laws.others, observer] = found.epsilons
+        ends.variation[laws.others, observer] = found.variation
     if n > 1:
         user, seer = divmod(int(np.nanargmax(ends.upper)), n)
         laws = GraphLaws(neighbours, seer, _SPREADER, law_cut(delta, most))
@@ -87,15 +89,15 @@ class _Sums:
         self._log_moments = lru_cache(_KEPT_MAX)(self._log_moments_of)
         self._spectra: dict[tuple[int, int, int], Spectra] = {}
 
-    def epsilons(self, laws: GraphLaws, gaps: Counter[Gap]) -> Floats:
+    def ends(self, laws: GraphLaws, gaps: Counter[Gap]) -> Upper:
         """Of each of the others."""
-        found = np.zeros(len(laws.others))
+        found = Upper(np.zeros(len(laws.others)), np.zeros(len(laws.others)))
         if not gaps or self._mu == 0.0:
             return found
         weights = [(-np.diff(laws.tails(gap), axis=1, append=0.0), _length(gap), count) for gap, count in gaps.items()]
         margin = sum(laws.margin(gap) * count for gap, count in gaps.items())
-        spread = np.zeros(len(found))  # the sum of squared losses to be expected, and of how many gaps
-        telling = np.zeros(len(found))
+        spread = np.zeros(len(laws.others))  # the sum of squared losses to be expected, and of how many gaps
+        telling = np.zeros(len(laws.others))
         for law, length, count in weights:
             mus = np.arange(law.shape[1]) * self._mu / math.sqrt(length)
             spread += count * (law @ (mus**2 + mus**4 / 4))
@@ -104,12 +106,12 @@ class _Sums:
         levels = np.clip(np.floor(np.log2(steps)), *_LEVELS).astype(np.int64)
         for level in np.unique(levels[telling > 0.0]):
             users = np.nonzero((levels == level) & (telling > 0.0))[0]
-            found[users] = self._of_level(users, int(level), weights, margin)
+            found.epsilons[users], found.variation[users] = self._of_level(users, int(level), weights, margin)
         return found
 
     def _of_level(
         self, users: npt.NDArray[np.int64], level: int, weights: list[tuple[Floats, int, int]], margin: float
-    ) -> Floats:
+    ) -> Upper:
         step = 2.0**level
         moments = self._moments(level)
         logs = np.zeros((len(users), len(moments.exponents)))
@@ -121,7 +123,7 @@ class _Sums:
                 logs += count * np.logaddexp.reduce(np.log(law[users])[:, :, None] + each, axis=1)
             beyond += count * (law[users] @ np.array([one.beyond for one in losses]))
         sizes = moments.size(logs, self._delta, step)
-        found = moments.epsilon(logs, self._delta - beyond)
+        found = Upper(moments.epsilon(logs, self._delta - beyond), np.ones(len(users)))
         for size in np.unique(sizes):
             rows = np.nonzero(sizes == size)[0]
             summed = np.ones((len(rows), int(size) // 2 + 1), dtype=np.complex128)
@@ -131,8 +133,8 @@ class _Sums:
                 summed *= mixed if count == 1 else mixed**count
             tail = np.exp(np.minimum(moments.log_tail(logs[rows], np.full(len(rows), size / 2 * step)), 0.0))
             count = sum(count for _, _, count in weights)
-            by_window = upper_epsilons(summed, step, self._delta, beyond[rows], tail, count)
-            found[rows] = np.minimum(found[rows], by_window)
+            by_window, found.variation[rows] = upper_ends(summed, step, self._delta, beyond[rows], tail, count)
+            found.epsilons[rows] = np.minimum(found.epsilons[rows], by_window)
         return found
 
     def _moments_of(self, level: int) -> Moments:

@@ -12,7 +12,7 @@ e^(-t epsilon) E[e^(t L)] t^t / (1 + t)^(1 + t), the conversion of Canonne, Kama
 from __future__ import annotations
 
 import math
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -79,16 +79,29 @@ class Moments:
         return epsilons
 
 
+class Upper(NamedTuple):
+    """Epsilon at delta, infinite where delta is spent before; and delta at epsilon 0, the total variation."""
+
+    epsilons: Floats
+    variation: Floats
+
+
+def upper_ends(spectra: Spectra, step: float, delta: float, beyond: Floats, tail: Floats, count: int) -> Upper:
+    """Of each row, the spectrum of a sum, rounded up."""
+    outside = beyond + tail + _rounding(count)
+    left = delta * (1.0 - _RELATIVE) - outside
+    found, at_zero = _epsilons(spectra, step, np.maximum(left, 0.0), math.inf)
+    variation = np.clip(at_zero * (1.0 + _RELATIVE) + outside, 0.0, 1.0)
+    return Upper(np.where(left > 0.0, found * (1.0 + _RELATIVE), math.inf), variation)
+
+
 def upper_epsilons(spectra: Spectra, step: float, delta: float, beyond: Floats, tail: Floats, count: int) -> Floats:
-    """Epsilon of each row, the spectrum of a sum, rounded up; infinite where delta is spent before."""
-    left = delta * (1.0 - _RELATIVE) - beyond - tail - _rounding(count)
-    found = _epsilons(spectra, step, np.maximum(left, 0.0), math.inf)
-    return np.where(left > 0.0, found * (1.0 + _RELATIVE), math.inf)
+    return upper_ends(spectra, step, delta, beyond, tail, count).epsilons
 
 
 def lower_epsilons(spectra: Spectra, step: float, delta: float, beyond: Floats, tail: Floats, count: int) -> Floats:
     """The same rounded down."""
-    found = _epsilons(spectra, step, delta * (1.0 + _RELATIVE) + beyond + tail + _rounding(count), 0.0)
+    found, _ = _epsilons(spectra, step, delta * (1.0 + _RELATIVE) + beyond + tail + _rounding(count), 0.0)
     return found * (1.0 - _RELATIVE)
 
 
@@ -96,8 +109,8 @@ def _rounding(count: int) -> float:
     return _ROUNDING * count + _ROUNDING_ONCE
 
 
-def _epsilons(spectra: Spectra, step: float, delta: Floats, outside: float) -> Floats:
-    """Where the curve of each sum falls to its delta; `outside` where it does not within the window.
+def _epsilons(spectra: Spectra, step: float, delta: Floats, outside: float) -> tuple[Floats, Floats]:
+    """Where the curve of each sum falls to its delta, `outside` where it does not within the window; its value at 0.
 
     Between two grid points the curve is A - e^(epsilon - x) W, A the mass above the lower point x and W the same
     mass weighted with e^(x - loss).
@@ -116,4 +129,4 @@ def _epsilons(spectra: Spectra, step: float, delta: Floats, outside: float) -> F
     at = np.clip(last - over + 1, 0, last)
     logs = (np.log(np.maximum(part, _SMALLEST)) for part in (above[rows, at] - delta, weighted[rows, at]))
     found = (over - 1) * step + np.clip(np.subtract(*logs), 0.0, step)
-    return np.where(over == 0, 0.0, np.where(over > last, outside, found))
+    return np.where(over == 0, 0.0, np.where(over > last, outside, found)), curve[:, last]

@@ -52,6 +52,7 @@ class Audit:
     mu_coalition: Floats | None
     leak_coalition: Floats | None
     published: Floats | None = None  # the leak of each pair as a paper prints it
+    variation: Floats | None = None  # total variation of each pair, given what `epsilon` is given
 
 
 def audit_run(
@@ -70,20 +71,22 @@ def audit_run(
     if not claims:
         raise Refused("; ".join(f"{refusal.observer}: {refusal.reason}" for refusal in refusals))
     exact = next((finding for finding in findings if finding.mu is not None), findings[0])
-    pairs = _pairs(findings)
-    if cost is not None and pairs[0] is not None:
-        pairs = pairs[0] + cost.epsilon, pairs[1]
+    pairs, conditioning = _pairs(findings)
+    epsilon, variation = pairs.epsilon, pairs.variation
+    if cost is not None:
+        epsilon, variation = None if epsilon is None else epsilon + cost.epsilon, None
     coalition = exact.mu_coalition, exact.leak_coalition
-    return Audit(claims, refusals, exact.mu, exact.leak, *pairs, *coalition, exact.published)
+    rest = (exact.published, variation)
+    return Audit(claims, refusals, exact.mu, exact.leak, epsilon, conditioning, *coalition, *rest)
 
 
-def _pairs(findings: Sequence[Finding]) -> tuple[Floats | None, str]:
-    """Epsilon of each pair: given the view where an account has that, given the public route otherwise."""
+def _pairs(findings: Sequence[Finding]) -> tuple[Finding, str]:
+    """Whose epsilons of pairs count: those given the view where an account has them, else given the public route."""
     for conditioning in ("view", "public"):
         for finding in findings:
             if finding.epsilon is not None and any(claim.conditioning == conditioning for claim in finding.claims):
-                return finding.epsilon, conditioning
-    return findings[0].epsilon, "public"
+                return finding, conditioning
+    return findings[0], "public"
 
 
 def _check_colluders(run: RunPlan, colluders: Sequence[Peer]) -> None:

@@ -90,3 +90,4 @@ class Finding:
     mu_coalition: Floats | None = None
     leak_coalition: Floats | None = None
     published: Floats | None = None  # the leak of each pair as a paper prints it
+    variation: Floats | None = None  # total variation of each pair, beside `epsilon`

@@ -56,9 +56,9 @@ def hidden_path_account(ground: Ground) -> Finding:
     if observers:
         refusals += _who_sees_more(ground)
     ends = _ends(ground, observers)
-    ends.upper[:, absent] = np.nan
+    ends.upper[:, absent] = ends.variation[:, absent] = np.nan
     claims = [_claim(ground, ends, observers)] if observers else []
-    return Finding(claims, refusals, epsilon=ends.upper if claims else None)
+    return Finding(claims, refusals, epsilon=ends.upper, variation=ends.variation) if claims else Finding([], refusals)
 
 
 def _unfit(ground: Ground) -> str | None:

@@ -56,9 +56,9 @@ def show_result(result: Result, folder: Path, *, fast: bool = False) -> None:
         _show_side_by_side(console, result)
     for warning in result.warnings or ():
         _say(console, f"Warning: {warning}")
-    show_verdict(console, result.headline, result.worst)
     if result.seeded:
         _say(console, f"Simulation: noise comes from seed {result.seed}, so this result has no privacy protection.")
+    show_verdict(console, result.headline, result.worst)
     if fast:
         _say(console, f"{folder}: spec and result; --fast leaves no ledgers, so there is nothing to audit", wrap=False)
     else:

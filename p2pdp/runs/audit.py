@@ -63,6 +63,7 @@ class Audited:
     mu_coalition: Any = None
     leak_coalition: Any = None
     published: Any = None
+    variation: Any = None
 
     @property
     def verdict(self) -> Verdict:
@@ -158,6 +159,7 @@ def audit(
         made.refusals,
         *(made.mu, made.leak, made.epsilon, made.epsilon_conditioning, made.mu_coalition, made.leak_coalition),
         made.published,
+        made.variation,
     )
 
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from p2pdp.audit.estimates import Cost, cost_of, left_of
 from p2pdp.core.claims import Claim
 from p2pdp.core.errors import P2pdpError
 from p2pdp.core.spec import Spec
@@ -51,7 +52,7 @@ def page_facts(place: Path, audited: Audited, result: dict[str, Any] | None = No
     spec = parse_spec(read_text(place / SPEC_FILE), None)
     outcome, unread = _outcome(place, result, audited.run_id)
     distances, no_distances = _distances(place, spec, audited.nodes)
-    exact = audited.epsilon_conditioning == "public"
+    exact, cost = audited.epsilon_conditioning == "public", cost_of(spec)
     return PageFacts(
         run_id=audited.run_id,
         protocol=audited.protocol,
@@ -62,8 +63,8 @@ def page_facts(place: Path, audited: Audited, result: dict[str, Any] | None = No
         refusals=audited.refusals,
         conditioning=audited.epsilon_conditioning,
         epsilon=audited.epsilon,
-        mu=audited.mu if exact else None,
-        coalition=_coalition(audited),
+        mu=audited.mu if exact and cost is None else None,
+        coalition=_coalition(audited, cost),
         distances=distances,
         no_distances=no_distances,
         curves=[
@@ -75,6 +76,7 @@ def page_facts(place: Path, audited: Audited, result: dict[str, Any] | None = No
         spec_text=spec_to_toml(spec),
         leak=audited.leak,
         printed=audited.published,
+        variation=audited.variation,
     )
 
 
@@ -118,12 +120,13 @@ def distances_in(graph: Graph) -> Floats:
     return found
 
 
-def _coalition(audited: Audited) -> Floats | None:
+def _coalition(audited: Audited, cost: Cost | None) -> Floats | None:
     """Epsilon of each user against the colluders together."""
     if audited.mu_coalition is None:
         return None
-    mus = np.asarray(audited.mu_coalition)
-    return np.array([math.nan if math.isnan(mu) else gaussian.epsilon_of(audited.delta, float(mu)) for mu in mus])
+    mus, delta = np.asarray(audited.mu_coalition), left_of(audited.delta, cost)
+    epsilons = np.array([math.nan if math.isnan(mu) else gaussian.epsilon_of(delta, float(mu)) for mu in mus])
+    return epsilons if cost is None else epsilons + cost.epsilon
 
 
 def _curve(claim: Claim, delta: float) -> Curve:

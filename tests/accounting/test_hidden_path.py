@@ -104,6 +104,16 @@ def test_by_default_the_lower_end_is_that_of_the_worst_pair() -> None:
     assert np.count_nonzero(~np.isnan(one.lower)) == 1
 
 
+def test_the_total_variation_is_the_delta_at_which_epsilon_falls_to_0() -> None:
+    gaps = walk(5, 30, 4)
+    variation = complete_graph(5, gaps, 0.4, 0.4, 1e-5).variation
+    assert np.isnan(np.diag(variation)).all()
+    for user, observer in ((0, 1), (3, 2), (4, 0)):
+        most = float(variation[user, observer])
+        above, below = (complete_graph(5, gaps, 0.4, 0.4, most * part).upper[user, observer] for part in (1.01, 0.97))
+        assert above == 0.0 < below
+
+
 def test_more_noise_and_a_larger_delta_tell_less() -> None:
     gaps = walk(12, 240, 4)
     for less, more in (((0.1, 1e-6), (0.2, 1e-6)), ((0.2, 1e-3), (0.2, 1e-6)), ((0.2, 1e-6), (0.2, 1e-12))):
@@ -199,6 +209,7 @@ def compare_with_truth(n: int, gaps: list[Gap], ends: Ends, user: int, observer:
         )
         for one, two in ((low, high), (high, low)):
             assert true_delta(one, two, float(ends.upper[user, observer]), cell) <= delta * (1 + 1e-4)
+            assert true_delta(one, two, 0.0, cell) <= float(ends.variation[user, observer]) * (1 + 1e-4)
             reached = max(reached, true_delta(one, two, float(ends.lower[user, observer]), cell))
     return reached
 

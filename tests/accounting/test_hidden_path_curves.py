@@ -87,5 +87,6 @@ def test_laws_are_cut_far_below_delta() -> None:
 
 def test_lower_ends_can_be_left_out(curves: Curves) -> None:
     ends = Curves(PARTS, np.ones(4), 1, 40, 1e-6, lower=False).epsilons({1: 20}, [(), ((0, 3),)])
+    np.testing.assert_array_equal(ends.variation, curves.epsilons({1: 20}, [(), ((0, 3),)]).variation)
     np.testing.assert_array_equal(ends.upper, curves.epsilons({1: 20}, [(), ((0, 3),)]).upper)
     assert np.isnan(ends.lower).all()

@@ -82,6 +82,8 @@ def test_upper_ends_are_averages_over_all_paths_that_fit_the_view(graph: Any, st
         for at, holds in ((epsilon, True), (epsilon * 0.98, epsilon == 0.0)):
             average = sum(weight * gaussian.delta_of(at, one) for one, weight in mus)
             assert (average <= delta * (1 + 1e-9)) == holds
+        variation = sum(weight * math.erf(one / math.sqrt(8.0)) for one, weight in mus)
+        assert variation <= ends.variation[user, observer] <= variation * 1.01 + 1e-9
 
 
 @pytest.mark.parametrize("tokens", [1, 3])

@@ -14,6 +14,7 @@ from p2pdp.accounting.hidden_path_sums import (
     log_spectrum,
     lower_epsilons,
     spectrum,
+    upper_ends,
     upper_epsilons,
 )
 from p2pdp.mechanisms import gaussian
@@ -59,6 +60,20 @@ def test_independent_accountants_agree() -> None:
         one = pld.from_gaussian_mechanism(deviation, sensitivity=1.0, value_discretization_interval=1e-3)
         theirs = one.self_compose(count).get_epsilon_for_delta(1e-6)
         assert summed(1 / deviation, count, 1e-6, 0.02)[0] == pytest.approx(theirs, rel=3e-3)
+
+
+def test_the_total_variation_of_gaussian_sums_is_met_from_above() -> None:
+    """2 Phi(mu / 2) - 1, whatever delta is asked for."""
+    for mu, count in ((1.0, 1), (0.1, 100), (3.0, 5)):
+        step, exact = 0.05 * mu, math.erf(mu * math.sqrt(count / 8.0))
+        losses = upper_losses(LAW, mu, step, 1e-12, 1.0)
+        spectra = np.exp(count * log_spectrum(losses, SIZE_MAX))[None]
+        beyond, none = np.array([count * losses.beyond]), np.zeros(1)
+        for delta in (1e-9, 0.3):
+            (variation,) = upper_ends(spectra, step, delta, beyond, none, count).variation
+            assert exact <= variation <= min(1.0, exact * 1.01)
+        (more,) = upper_ends(spectra, step, 0.1, beyond, none + 0.01, count).variation
+        assert more == pytest.approx(min(variation + 0.01, 1.0), rel=1e-9)
 
 
 def random_losses(seed: int, size: int) -> Losses:

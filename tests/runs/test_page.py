@@ -12,6 +12,8 @@ import p2pdp
 from p2pdp.core.spec import GraphPart
 from p2pdp.runs.page import distances_in, page_facts, write_page
 from p2pdp.topology.graphs import graph_of_edges, make_graph
+from tests.audit.test_estimates import PRIVATE
+from tests.protocols.learners import prepared
 from tests.report.page.made import read
 from tests.runs.small import ALL, COMPLETE, HISTOGRAM, RING, SPARSE, contents, recorded, spec_file
 
@@ -170,6 +172,19 @@ def test_colluders_have_an_epsilon_for_each_user_but_themselves(tmp_path: Path) 
     assert [math.isnan(value) for value in coalition] == [False, True, False, True]
     worst = next(claim for claim in found.claims if claim.observer == "coalition")
     assert np.nanmax(coalition) == worst.epsilon_max
+
+
+def test_estimates_that_cost_epsilon_are_in_the_numbers_for_pairs_and_colluders(tmp_path: Path) -> None:
+    """Mu alone knows nothing of that cost, so no guess rests on it."""
+    place = tmp_path / "run"
+    p2pdp.simulate(prepared(PRIVATE)[0].spec, place)
+    found = p2pdp.audit(place, colluders=[1])
+    facts = page_facts(place, found)
+    assert facts.mu is None
+    assert facts.coalition is not None
+    worst = next(claim for claim in found.claims if claim.observer == "coalition")
+    assert worst.epsilon_max is not None
+    assert np.nanmax(facts.coalition) == pytest.approx(worst.epsilon_max)
 
 
 HOSTILE = "<script>alert(1)<img src=x>'&"

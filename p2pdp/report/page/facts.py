@@ -57,7 +57,8 @@ class PageFacts:
 
     `conditioning` is that of the matrix `epsilon`; `mu` is there only where it belongs to the same conditioning.
     `unread` and `no_distances` say why a part could not be made. `leak` and `printed`, which only gossip has, are in
-    units of what a user's own noised value tells: as computed, and as a paper prints it.
+    units of what a user's own noised value tells: as computed, and as a paper prints it. `variation` is the total
+    variation that belongs to `epsilon`, where a hidden path has it.
     """
 
     run_id: str
@@ -80,6 +81,7 @@ class PageFacts:
     spec_text: str = field(repr=False)
     leak: Floats | None = None
     printed: Floats | None = None
+    variation: Floats | None = None
 
     @property
     def colluders(self) -> tuple[int, ...]:

@@ -17,6 +17,7 @@ class Pair:
     observer: int
     epsilon: float
     mu: float | None
+    variation: float | None = None
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,7 @@ def known(matrix: Floats | None) -> bool:
     return matrix is not None and bool(np.any(~np.isnan(matrix)))
 
 
-def spread(epsilon: Floats, mu: Floats | None) -> Spread:
+def spread(epsilon: Floats, mu: Floats | None, variation: Floats | None = None) -> Spread:
     """Of a matrix with at least one pair."""
     flat = epsilon.ravel()
     places = np.nonzero(~np.isnan(flat))[0]
@@ -43,8 +44,9 @@ def spread(epsilon: Floats, mu: Floats | None) -> Spread:
 
     def pair(place: int) -> Pair:
         user, observer = divmod(int(place), epsilon.shape[1])
-        leak = None if mu is None or math.isnan(mu[user, observer]) else float(mu[user, observer])
-        return Pair(user, observer, float(flat[place]), leak)
+        known_ones = (None if one is None else float(one[user, observer]) for one in (mu, variation))
+        rest = (None if one is None or math.isnan(one) else one for one in known_ones)
+        return Pair(user, observer, float(flat[place]), *rest)
 
     infinite = int(np.sum(np.isinf(flat[places])))
     return Spread(pair(order[0]), pair(order[len(order) // 2]), pair(worst), len(order), infinite)

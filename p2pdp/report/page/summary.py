@@ -6,7 +6,10 @@ import math
 from collections.abc import Mapping
 from typing import Final
 
+import numpy as np
+
 from p2pdp.audit.headline import Bound
+from p2pdp.core.claims import Claim
 from p2pdp.report.documents import bound_document
 from p2pdp.report.headline import in_words
 from p2pdp.report.page.facts import PageFacts
@@ -19,7 +22,7 @@ _SIGNS: Final[Mapping[str, str]] = {"strong": "●", "moderate": "◐", "weak": 
 
 
 def summary(facts: PageFacts) -> list[Markup]:
-    parts = [*_verdict(facts), *_notes(facts)]
+    parts = [*_notes(facts), *_verdict(facts)]
     if facts.protocol in WHAT_RAN:
         parts.append(paragraph(WHAT_RAN[facts.protocol]))
     if known(facts.epsilon):
@@ -28,10 +31,10 @@ def summary(facts: PageFacts) -> list[Markup]:
 
 
 def _verdict(facts: PageFacts) -> list[Markup]:
-    """Headline and worst bound, then what holds for each observer. Nothing on the page stands above that."""
+    """Headline and worst bound, then what holds for each observer. Nothing reassuring stands above that."""
     headline, worst = facts.verdict
     said = in_words(bound_document(headline), bound_document(worst))
-    rows = [_row(bound) for bound in facts.observed]
+    rows = [_row(bound, facts) for bound in facts.observed]
     headings = ("observer", "protection", "worst ε", "best guess right", "method", "assumed to know")
     return [
         tag("p", " ".join(said[:-1]), class_=f"verdict {headline.reading}"),
@@ -40,14 +43,23 @@ def _verdict(facts: PageFacts) -> list[Markup]:
     ]
 
 
-def _row(bound: Bound) -> tuple[object, ...]:
+def _row(bound: Bound, facts: PageFacts) -> tuple[object, ...]:
     """The guess is by the claim that says most about it; all of them hold, and assume the same."""
     badge = tag("span", f"{_SIGNS[bound.reading]} {bound.reading}", class_=f"badge {bound.reading}")
     if bound.claim is None:
         return observer(bound), badge, "unknown", "unknown", "", ""
-    guesses = [guess(claim.epsilon_max or 0.0, claim.delta, claim.mu_max) for claim in bound.claims]
+    guesses = [
+        guess(claim.epsilon_max or 0.0, claim.delta, claim.mu_max, _variation(claim, facts)) for claim in bound.claims
+    ]
     right = f"{min(guesses, key=float)} of 100"
     return observer(bound), badge, number(bound.epsilon), right, bound.claim.method, bound.claim.conditioning
+
+
+def _variation(claim: Claim, facts: PageFacts) -> float | None:
+    """The largest of all pairs, where it is known for those whom the claim is about."""
+    if facts.variation is None or (claim.observer, claim.conditioning) != ("node", facts.conditioning):
+        return None
+    return float(np.nanmax(facts.variation))
 
 
 def _notes(facts: PageFacts) -> list[Markup]:
@@ -77,7 +89,7 @@ def _notes(facts: PageFacts) -> list[Markup]:
 
 def _of_pairs(facts: PageFacts) -> list[Markup]:
     assert facts.epsilon is not None
-    found = spread(facts.epsilon, facts.mu)
+    found = spread(facts.epsilon, facts.mu, facts.variation)
     parts = []
     if found.infinite:
         share = f"{found.infinite} of {found.count} pairs"
@@ -101,17 +113,18 @@ def _of_pairs(facts: PageFacts) -> list[Markup]:
 
 def _pair_card(title: str, pair: Pair, facts: PageFacts, before: str = "") -> Markup:
     who = f"{before} the data of user {pair.user}, seen by user {pair.observer}".strip()
-    return card(title, f"ε {_short(pair.epsilon)}", who, _guessing(pair.epsilon, facts.delta, pair.mu))
+    return card(title, f"ε {_short(pair.epsilon)}", who, _guessing(pair, facts.delta))
 
 
 def _short(epsilon: float) -> str:
     return "= ∞" if epsilon == math.inf else f"= {number(epsilon)}"
 
 
-def _guessing(epsilon: float, delta: float, mu: float | None) -> str:
-    if epsilon == math.inf:
+def _guessing(pair: Pair, delta: float) -> str:
+    if pair.epsilon == math.inf:
         return "nothing limits what it could have learned"
-    return f"the best guess between two values is right at most {guess(epsilon, delta, mu)} times of 100"
+    right = guess(pair.epsilon, delta, pair.mu, pair.variation)
+    return f"the best guess between two values is right at most {right} times of 100"
 
 
 def _meaning(facts: PageFacts) -> Markup:

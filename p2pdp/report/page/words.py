@@ -82,17 +82,19 @@ def number(value: object) -> str:
     return str(value)
 
 
-def guess(epsilon: float, delta: float, mu: float | None = None) -> str:
+def guess(epsilon: float, delta: float, mu: float | None = None, variation: float | None = None) -> str:
     """How often the best guess between two equally likely values of a user is right, rounded up.
 
     (1 + total variation) / 2: Phi(mu / 2) for Gaussian leaks, else at most (e^epsilon + delta) / (e^epsilon + 1).
     """
     if math.inf in (epsilon, mu):
         return "100"
-    if mu is None:
-        chance = (1.0 + delta * math.exp(-epsilon)) / (1.0 + math.exp(-epsilon))
-    else:
+    if mu is not None:
         chance = math.erfc(-mu / math.sqrt(8.0)) / 2.0
+    else:
+        chance = (1.0 + delta * math.exp(-epsilon)) / (1.0 + math.exp(-epsilon))
+        if variation is not None:
+            chance = min(chance, (1.0 + variation) / 2.0)
     return f"{math.ceil(1000.0 * chance - 1e-9) / 10.0:.1f}".removesuffix(".0")
 
 

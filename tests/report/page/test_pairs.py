@@ -29,6 +29,8 @@ def test_infinite_and_unknown_pairs() -> None:
     leaks = matrix()
     leaks[0, 2] = math.nan
     assert spread(epsilon, leaks).worst.mu is None
+    assert spread(epsilon, None, np.full((3, 3), 0.25)).worst.variation == 0.25
+    assert spread(epsilon, None, leaks).worst.variation is None
     assert known(epsilon)
     assert not known(None)
     assert not known(np.full((2, 2), np.nan))

@@ -65,6 +65,16 @@ def test_guesses_are_those_of_the_pairs_own_leak_where_that_is_known() -> None:
     assert "right at most 88.2 times of 100" in said(mu=None), "e^2.01 / (1 + e^2.01)"
 
 
+def test_the_total_variation_of_a_hidden_path_counts_where_it_is_about_the_same_terms() -> None:
+    hidden = claim(method="hidden-path", conditioning="view", mu_max=None)
+    given_view = {"claims": [hidden], "conditioning": "view", "mu": None, "variation": matrix() / 10}
+    words = said(**given_view)
+    assert "another user ◐ moderate 1.5 60.1 of 100 hidden-path view" in words, "(1 + 0.201) / 2, rounded up"
+    assert "2.01 the data of user 2, seen by user 1 the best guess between two values is right at most 60.1" in words
+    other = said(**given_view | {"conditioning": "public"})
+    assert "another user ◐ moderate 1.5 81.8 of 100 hidden-path view" in other
+
+
 def test_infinite_pairs_are_counted_and_come_first() -> None:
     epsilon = matrix()
     epsilon[1, 0] = math.inf

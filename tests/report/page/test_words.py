@@ -42,6 +42,13 @@ def test_a_guess_knows_the_normal_distribution() -> None:
     assert guess(1.0, 0.0) == "73.2"
 
 
+def test_a_known_total_variation_says_more_and_never_less() -> None:
+    assert guess(1.0, 0.0, variation=0.2) == "60"
+    assert guess(1.0, 0.0, variation=0.9) == guess(1.0, 0.0)
+    assert guess(4.0, 1e-5, 1.0, 0.0) == "69.2", "mu is exact"
+    assert guess(math.inf, 1e-5, variation=0.2) == "100"
+
+
 @given(st.floats(1e-6, 30.0), st.floats(1e-12, 0.5))
 def test_a_guess_from_the_leak_itself_never_exceeds_that_from_its_epsilon(mu: float, delta: float) -> None:
     """(e^epsilon + delta) / (e^epsilon + 1) bounds what any test of an (epsilon, delta) pair attains."""
