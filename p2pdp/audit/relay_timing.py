@@ -71,7 +71,7 @@ def _read(found: Timing, user: Peer, contents: Contents, rounds: int) -> None:
 
 
 def graph_of(views: Mapping[Peer, Contents], n: int) -> Graph | None:
-    """As the users' ledgers have it; None where one is not at hand."""
+    """As the users' ledgers have it; None where one is not at hand, or names users that there are not."""
     edges = []
     for user in range(n):
         if user not in views or not views[user].records or views[user].records[0].kind != OPENED:
@@ -79,6 +79,8 @@ def graph_of(views: Mapping[Peer, Contents], n: int) -> Graph | None:
         neighbours = views[user].records[0].body[5]
         if neighbours is None:
             return complete_graph(n)
+        if not all(0 <= peer < n for peer in neighbours):
+            return None
         edges += [(user, int(peer)) for peer in neighbours]
     return graph_of_edges(n, edges)
 

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from p2pdp.cluster.folder import RUN_FILE, RunFolder
 from p2pdp.core.errors import UsageError
-from p2pdp.core.ids import CURATOR, Peer
+from p2pdp.core.ids import Peer
 from p2pdp.crypto.entropy import random_bytes
 from p2pdp.crypto.identity import Identity
 from p2pdp.crypto.roster import RUN_ID_BYTES
@@ -25,13 +25,12 @@ from p2pdp.files.folder import (
     SPEC_FILE,
     disk_error,
     make_folder,
-    peer_folder,
     read_json,
     write_json,
     write_text,
 )
 from p2pdp.files.keys import PUBLIC_FILE, SECRET_FILE
-from p2pdp.files.skeletons import SKELETONS, skeleton_name
+from p2pdp.files.skeletons import skeleton_name, skeletons_folder
 from p2pdp.node.keys import durable_secret, write_durably
 
 BOOTSTRAP_FILE: Final = "bootstrap.json"
@@ -103,7 +102,7 @@ class BootstrapFolder(RunFolder):
         return secrets
 
     def deposit(self, skeletons: Mapping[Peer, bytes]) -> None:
-        place = peer_folder(self.path, CURATOR) / SKELETONS
+        place = skeletons_folder(self.path)
         try:
             place.mkdir(exist_ok=True)
         except OSError as error:

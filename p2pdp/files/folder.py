@@ -23,12 +23,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from p2pdp.core.errors import NotReady, P2pdpError, UsageError, VerificationFailed
-from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer, is_user, peer_name
+from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer, peer_name
 from p2pdp.core.spec import Spec
 from p2pdp.crypto.identity import RunKey
 from p2pdp.crypto.roster import Roster, RosterError
+from p2pdp.files.inside import inside, unpacked
 from p2pdp.files.reading import read_plain, read_text
-from p2pdp.files.skeletons import SKELETONS, check_key, read_skeleton
+from p2pdp.files.skeletons import check_key, read_skeleton
 from p2pdp.files.spec import parse_spec, spec_digest
 from p2pdp.ledger import records
 from p2pdp.ledger.evidence import Evidence
@@ -185,7 +186,7 @@ def read_evidence(place: Path, key: RunKey | None = None, *, sealed_too: bool = 
 
 def _read_folder(folder: Path, key: RunKey | None, *, sealed_too: bool) -> Evidence:
     for name in (SPEC_FILE, ROSTER_FILE):
-        if not (folder / name).is_file():
+        if not inside(folder, folder / name).is_file():
             why = "a run of simulate --fast leaves no ledgers" if (folder / RESULT_FILE).is_file() else ""
             raise UsageError(f"{folder}: is not the folder of a run with ledgers; it lacks {name}{why and f' ({why})'}")
     try:
@@ -197,12 +198,10 @@ def _read_folder(folder: Path, key: RunKey | None, *, sealed_too: bool) -> Evide
     views: dict[Peer, bytes] = {}
     private: dict[Peer, bytes] = {}
     for peer in (BOOTSTRAP, CURATOR, *_users(folder, roster.n)):
-        place = peer_folder(folder, peer)
-        _take(views, peer, place / f"{VIEW}.ledger")
-        if peer not in views and is_user(peer):
-            skeleton = read_skeleton(folder / _CURATOR_FOLDER / SKELETONS, peer, spec, key, sealed_too=sealed_too)
-            views |= {} if skeleton is None else {peer: skeleton}
-        _take(private, peer, place / f"{PRIVATE}.ledger")
+        _take(views, peer, folder, VIEW)
+        if peer not in views and (skeleton := read_skeleton(folder, peer, spec, key, sealed_too=sealed_too)):
+            views[peer] = skeleton
+        _take(private, peer, folder, PRIVATE)
     return Evidence(spec, spec_digest(spec), roster, views, private, _owner(folder, views, roster))
 
 
@@ -231,7 +230,8 @@ def _spec_text(folder: Path) -> str:
         raise VerificationFailed(str(error)) from None
 
 
-def _take(found: dict[Peer, bytes], peer: Peer, place: Path) -> None:
+def _take(found: dict[Peer, bytes], peer: Peer, folder: Path, name: str) -> None:
+    place = inside(folder, peer_folder(folder, peer) / f"{name}.ledger")
     if place.is_file():
         found[peer] = read_plain(place)
 
@@ -276,7 +276,7 @@ def _unpack_export(file: Path) -> tuple[str, bytes, dict[Peer, bytes], Peer | No
         raise UsageError(f"{file}: is neither the folder of a run nor an exported file")
     damaged = VerificationFailed(f"{file}: the exported file is damaged")
     try:
-        text, roster, pairs, own = records.unpack(zlib.decompress(data[len(_MAGIC) :]))
+        text, roster, pairs, own = records.unpack(unpacked(data[len(_MAGIC) :]))
         skeletons = dict(pairs)
     except (zlib.error, ValueError, TypeError):
         raise damaged from None

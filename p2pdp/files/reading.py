@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import gzip
+import io
 import zlib
 from pathlib import Path
+from typing import Final
 
 from p2pdp.core.errors import UsageError
+
+UNPACKED_BYTES_MAX: Final = 1 << 30  # a few packed bytes can stand for any number of zeros
 
 
 def read_plain(path: Path) -> bytes:
@@ -22,9 +26,13 @@ def read_bytes(path: Path) -> bytes:
     if path.suffix != ".gz":
         return packed
     try:
-        return gzip.decompress(packed)
+        with gzip.GzipFile(fileobj=io.BytesIO(packed)) as file:
+            content = file.read(UNPACKED_BYTES_MAX + 1)
     except (gzip.BadGzipFile, EOFError, zlib.error):
         raise UsageError(f"{path}: is not a whole gzip file.") from None
+    if len(content) > UNPACKED_BYTES_MAX:
+        raise UsageError(f"{path}: holds more than {UNPACKED_BYTES_MAX >> 20} MiB; unpack it first.")
+    return content
 
 
 def read_text(path: Path) -> str:

@@ -18,14 +18,18 @@ from p2pdp.core.spec import Spec
 from p2pdp.crypto.identity import RunKey
 from p2pdp.crypto.sealed import SealError
 from p2pdp.crypto.sealed_skeleton import is_sealed, open_skeleton
+from p2pdp.files.inside import inside
 from p2pdp.files.reading import read_plain
 from p2pdp.ledger import records
 from p2pdp.ledger.messages import public_message, whole_message
 from p2pdp.ledger.records import RECEIVED
 
-SKELETONS: Final = "skeletons"  # below the curator's folder
 PLAIN: Final = ".skeleton"
 SEALED: Final = ".sealed"
+
+
+def skeletons_folder(run: Path) -> Path:
+    return run / "curator" / "skeletons"
 
 
 def skeleton_name(user: Peer, content: bytes) -> str:
@@ -53,12 +57,12 @@ def check_key(spec: Spec, key: RunKey | None) -> None:
         raise UsageError("--key: is not the key that the spec of this run names in [audit] key")
 
 
-def read_skeleton(folder: Path, user: Peer, spec: Spec, key: RunKey | None, *, sealed_too: bool) -> bytes | None:
-    """The skeleton of this user, opened; None where there is none.
+def read_skeleton(run: Path, user: Peer, spec: Spec, key: RunKey | None, *, sealed_too: bool) -> bytes | None:
+    """The skeleton of this user in the folder of a run, opened; None where there is none.
 
     Without a key a sealed one is refused, or left out if not `sealed_too`.
     """
-    plain, sealed = folder / f"{user:04d}{PLAIN}", folder / f"{user:04d}{SEALED}"
+    plain, sealed = (inside(run, skeletons_folder(run) / f"{user:04d}{ending}") for ending in (PLAIN, SEALED))
     wrong = sealed if spec.audit.key is None else plain
     if wrong.is_file():
         named = "names no auditor's key" if spec.audit.key is None else "asks for sealed ones ([audit] key)"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,22 +11,26 @@ import numpy as np
 
 from p2pdp.audit.auditor import audit_run
 from p2pdp.audit.headline import Verdict, verdict_of
+from p2pdp.audit.relay_timing import graph_of
 from p2pdp.audit.verify import INCOMPLETE, Verification
 from p2pdp.audit.verify import verify as judge
 from p2pdp.core.claims import Claim, Refusal
 from p2pdp.core.errors import Refused, UsageError, VerificationFailed
-from p2pdp.core.ids import BOOTSTRAP, peer_name
+from p2pdp.core.ids import BOOTSTRAP, Peer, peer_name
 from p2pdp.crypto.identity import RunKey
+from p2pdp.crypto.roster import Roster
 from p2pdp.files.folder import AUDIT_FILE, check_new_file, read_evidence, write_arrays, write_into_folder
 from p2pdp.files.folder import export as write_export
 from p2pdp.files.keys import read_auditor_key
 from p2pdp.files.views import view_lines
 from p2pdp.ledger.evidence import Evidence
+from p2pdp.ledger.records import Contents
 from p2pdp.protocols.run_plan import RunPlan, plan_of_facts
 from p2pdp.protocols.shuffling_plan import ShufflePlan
 from p2pdp.report.documents import claim_document, refusal_document, verdict_document
 from p2pdp.runs.collector import undisturbed
 from p2pdp.runs.page import write_page
+from p2pdp.topology.graphs import Graph
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +68,7 @@ class Audited:
     leak_coalition: Any = None
     published: Any = None
     variation: Any = None
+    graph: Graph | None = None  # the one that was signed, where the ledgers at hand tell it
 
     @property
     def verdict(self) -> Verdict:
@@ -160,7 +165,14 @@ def audit(
         *(made.mu, made.leak, made.epsilon, made.epsilon_conditioning, made.mu_coalition, made.leak_coalition),
         made.published,
         made.variation,
+        _signed_graph(roster, views),
     )
+
+
+def _signed_graph(roster: Roster, views: Mapping[Peer, Contents]) -> Graph | None:
+    graph = graph_of(views, roster.n)
+    signed = dict(roster.facts).get("graph")
+    return graph if graph is not None and graph.digest.hex() == signed else None
 
 
 def plan_of(evidence: Evidence) -> RunPlan:

@@ -1,9 +1,9 @@
 """`report.html`: gathers what the page shows from a run's folder and an audit of it, and writes it there.
 
-Spec, roster and, where a run is not just ending, its result are read from the folder, so that `audit` makes the
-same page again that `run` and `simulate` left. The graph is made again from the spec and counts only if it is the
-one whose digest bootstrap signed. A part that cannot be read is missing from the page, which says so; the claims do
-not depend on it.
+Spec and, where a run is not just ending, its result are read from the folder, so that `audit` makes the same page again
+that `run` and `simulate` left. The graph is the one that the ledgers tell, if bootstrap signed its digest: no file is
+opened that the spec names. A part that cannot be read is missing from the page, which says so; the claims do not depend
+on it.
 """
 
 from __future__ import annotations
@@ -20,16 +20,15 @@ from p2pdp.audit.estimates import Cost, cost_of, left_of
 from p2pdp.core.claims import Claim
 from p2pdp.core.errors import P2pdpError
 from p2pdp.core.spec import Spec
-from p2pdp.crypto.roster import Roster, RosterError
-from p2pdp.files.edges import read_edge_list
-from p2pdp.files.folder import REPORT_FILE, RESULT_FILE, ROSTER_FILE, SPEC_FILE, read_json, write_text
+from p2pdp.files.folder import REPORT_FILE, RESULT_FILE, SPEC_FILE, read_json, write_text
+from p2pdp.files.inside import inside
 from p2pdp.files.reading import read_text
 from p2pdp.files.spec import parse_spec, spec_to_toml
 from p2pdp.mechanisms import gaussian
 from p2pdp.report.html import html_page
 from p2pdp.report.page.facts import Curve, Outcome, PageFacts, outcome_of
 from p2pdp.report.page.words import observer
-from p2pdp.topology.graphs import Graph, make_graph
+from p2pdp.topology.graphs import Graph
 
 if TYPE_CHECKING:
     from p2pdp.runs.audit import Audited
@@ -38,9 +37,7 @@ Floats = npt.NDArray[np.float64]
 
 _SECTIONS: Final = ("graph", "walk", "gossip", "shuffle", "noise", "data", "task")
 _DELTAS: Final = tuple(10.0 ** (-quarter / 4) for quarter in range(48, 7, -1))  # 1e-12 to 1e-2
-_OTHER_GRAPH: Final = (
-    "The graph made from the spec is not the one that this run took place on, so distances are unknown."
-)
+_NO_GRAPH: Final = "The ledgers at hand do not tell the graph of this run, so distances in it are unknown."
 
 
 def write_page(place: Path, audited: Audited, result: dict[str, Any] | None = None) -> None:
@@ -51,7 +48,7 @@ def write_page(place: Path, audited: Audited, result: dict[str, Any] | None = No
 def page_facts(place: Path, audited: Audited, result: dict[str, Any] | None = None) -> PageFacts:
     spec = parse_spec(read_text(place / SPEC_FILE), None)
     outcome, unread = _outcome(place, result, audited.run_id)
-    distances, no_distances = _distances(place, spec, audited.nodes)
+    distances, no_distances = _distances(audited)
     exact, cost = audited.epsilon_conditioning == "public", cost_of(spec)
     return PageFacts(
         run_id=audited.run_id,
@@ -83,7 +80,7 @@ def page_facts(place: Path, audited: Audited, result: dict[str, Any] | None = No
 def _outcome(place: Path, result: dict[str, Any] | None, run_id: str) -> tuple[Outcome | None, str]:
     """What came out, or why the page cannot say it."""
     try:
-        document = read_json(place / RESULT_FILE) if result is None else result
+        document = read_json(inside(place, place / RESULT_FILE)) if result is None else result
         if document.get("run_id") != run_id:
             return None, f"The {RESULT_FILE} in this folder is that of another run."
         return outcome_of(document), ""
@@ -93,18 +90,10 @@ def _outcome(place: Path, result: dict[str, Any] | None, run_id: str) -> tuple[O
         return None, f"The {RESULT_FILE} in this folder cannot be used: {error}."
 
 
-def _distances(place: Path, spec: Spec, n: int) -> tuple[Floats | None, str]:
-    if n < 2:
+def _distances(audited: Audited) -> tuple[Floats | None, str]:
+    if audited.nodes < 2:
         return None, ""
-    try:
-        roster = Roster.from_json(read_json(place / ROSTER_FILE))
-        edges = read_edge_list(Path(spec.graph.path)) if spec.graph.kind == "file" and spec.graph.path else None
-        graph = make_graph(spec.graph, n, spec.run.seed or 0, edges)
-    except (P2pdpError, RosterError):
-        return None, "The graph of this run cannot be made again here, so distances in it are unknown."
-    if dict(roster.facts).get("graph") != graph.digest.hex():
-        return None, _OTHER_GRAPH
-    return distances_in(graph), ""
+    return (None, _NO_GRAPH) if audited.graph is None else (distances_in(audited.graph), "")
 
 
 def distances_in(graph: Graph) -> Floats:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from p2pdp.core.errors import UsageError
+from p2pdp.files import reading
 from p2pdp.files.reading import read_bytes, read_text
 
 
@@ -17,6 +18,17 @@ def test_plain_and_packed_files_read_alike(tmp_path: Path) -> None:
     (tmp_path / "a.txt.gz").write_bytes(gzip.compress(content))
     assert read_bytes(tmp_path / "a.txt") == read_bytes(tmp_path / "a.txt.gz") == content
     assert read_text(tmp_path / "a.txt") == read_text(tmp_path / "a.txt.gz") == "zwölf\r\nTürme\n"
+
+
+def test_a_packed_file_has_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading, "UNPACKED_BYTES_MAX", 1 << 20)
+    for more in (0, 1):
+        (tmp_path / "zeros.gz").write_bytes(gzip.compress(bytes((1 << 20) + more)))
+        if more:
+            with pytest.raises(UsageError, match=r"zeros\.gz: holds more than 1 MiB"):
+                read_bytes(tmp_path / "zeros.gz")
+        else:
+            assert len(read_bytes(tmp_path / "zeros.gz")) == 1 << 20
 
 
 def test_what_cannot_be_read_is_named(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import zlib
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -8,8 +9,9 @@ import pytest
 
 import p2pdp
 from p2pdp.core.errors import Refused, UsageError, VerificationFailed
+from p2pdp.files.folder import read_evidence
 from p2pdp.ledger import records
-from p2pdp.runs.audit import audit, check_pairs_file, export, verify, views
+from p2pdp.runs.audit import _signed_graph, audit, check_pairs_file, export, verify, views
 from tests.audit.gossips import gossip
 from tests.runs.small import ALL, COMPLETE, HISTOGRAM, RING, SPARSE, contents, recorded
 
@@ -118,6 +120,20 @@ def test_names_that_cannot_be_written_are_refused_before_the_work(tmp_path: Path
     for name in ("pairs", "pairs.npy", "none/pairs.npz", "folder.npz"):
         with pytest.raises(UsageError, match="--pairs"):
             check_pairs_file(tmp_path / name)
+
+
+def test_the_graph_is_the_signed_one_where_all_ledgers_tell_it(tmp_path: Path) -> None:
+    place = recorded(tmp_path, COMPLETE)
+    roster = read_evidence(place).roster
+    graph = p2pdp.audit(place).graph
+    assert graph is not None
+    assert graph.digest.hex() == dict(roster.facts)["graph"]
+    found = {peer: records.read(view) for peer, view in read_evidence(place).views.items()}
+    assert _signed_graph(roster, found) is not None
+    facts = tuple((name, "00" * 32 if name == "graph" else value) for name, value in roster.facts)
+    assert _signed_graph(replace(roster, facts=facts), found) is None
+    (place / "nodes" / "0000" / "view.ledger").unlink()
+    assert p2pdp.audit(place, allow_missing=True).graph is None
 
 
 def test_the_audit_is_saved_in_a_folder_only(tmp_path: Path) -> None:
