@@ -1,8 +1,9 @@
 """Claims about gossip: exact leaks of all pairs and coalitions, and what the paper prints, set against them.
 
-The exact leak of a pair is a number between 0 and 1 in units of what a user's own noised value tells; times the
-local mu^2 it is that of one Gaussian. Printed formulas are shown with the pairs in which they say less than is
-told. They are claims that prove nothing, but for Theorem 4 where its conditions hold (`gossip_hidden_graph.py`).
+The exact leak of a pair is a number between 0 and 1 in units of what a user's own noised value tells; times the local
+mu^2 it is that of one Gaussian, to which claims add what rounding may (`gossip_rounding.py`). Printed formulas are
+shown with the pairs in which they say less than is told. They are claims that prove nothing, but for Theorem 4 where
+its conditions hold (`gossip_hidden_graph.py`).
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from p2pdp.accounting.gaussian_curve import epsilons_of
 from p2pdp.accounting.gossip_layers import View
 from p2pdp.audit.gossip import GossipViews, Spans
 from p2pdp.audit.gossip_formulas import Printed, printed_claims
+from p2pdp.audit.gossip_rounding import rounding_of
 from p2pdp.audit.ground import NOT_AT_HAND, PASSED_THROUGH, PUBLIC_ROUTE, Finding, Floats, Ground
 from p2pdp.audit.recorded import unlike_plan
 from p2pdp.core.claims import Claim, Refusal
@@ -32,7 +34,6 @@ _SLACK_TOLD: Final = 1e-9
 _ALL_PUBLISHED: Final = "these results tell every user's noised value, so everybody learns all that local noise allows"
 _ALL_SEEN: Final = "whoever sees all messages sees each user's noised value: the local ceiling stands"
 _NO_NOISE: Final = "without noise of a user's own whatever reaches an observer is taken to be told"
-_FLOATS: Final = "sums of gossip are taken to be exact: weights are moved by rounding, by 1e-15 of themselves a round"
 
 Name = int | str | tuple[int, ...]
 
@@ -67,6 +68,7 @@ class _Account:
         self._claims: list[Claim] = []
         noise = self._run.plan.noise
         self._mu_local = math.inf if noise.name == "none" else ground.sensitivity / noise.scale
+        self._rounding = rounding_of(ground, self._views.graph)
 
     def finding(self) -> Finding:
         n = self._run.n
@@ -81,7 +83,7 @@ class _Account:
             mu = self._mu(leak)
             columns = [user for user, _ in observers]
             self._add("node", mu[:, columns], columns, self._of(spans))
-            found.epsilon = epsilons_of(self._ground.delta, mu)
+            found.epsilon = epsilons_of(self._ground.delta, self._in_all(mu))
             printed = Printed(columns, leak[:, columns], [view for _, view in observers])
             claims, found.published = printed_claims(self._ground, self._views, printed, self._mu_local)
             self._claims += claims
@@ -126,9 +128,13 @@ class _Account:
         with np.errstate(invalid="ignore"):
             return np.where(leak == 0.0, 0.0, self._mu_local * np.sqrt(leak)) * _ROUNDED_UP
 
+    def _in_all(self, mu: Floats) -> Floats:
+        """With what rounding adds, which `leak` and `mu` of pairs leave out."""
+        return self._rounding.added_to(mu, self._mu_local * _ROUNDED_UP)
+
     def _of(self, spans: Spans) -> tuple[str, ...]:
         """What the numbers rest on, beside what all claims of the run do."""
-        said = [_FLOATS]
+        said = [*self._rounding.said]
         if self._mu_local == math.inf:
             said.append(_NO_NOISE)
         published = len(self._ground.transcript.published or ())
@@ -152,6 +158,7 @@ class _Account:
 
     def _add(self, observer: str, mu: Floats, names: Sequence[Name], said: tuple[str, ...]) -> None:
         """`mu` has a column per observer, named by `names`."""
+        mu = self._in_all(mu)
         pairs, delta = ~np.isnan(mu), self._ground.delta
         worst = np.unravel_index(int(np.argmax(np.where(pairs, mu, -1.0))), mu.shape)
         mu_max = float(mu[worst])

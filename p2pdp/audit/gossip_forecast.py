@@ -21,6 +21,7 @@ from p2pdp.accounting.gaussian_curve import epsilons_of
 from p2pdp.accounting.gossip_krylov import fixed_span
 from p2pdp.accounting.gossip_messages import noised_leaks
 from p2pdp.accounting.gossip_rank import slack_of
+from p2pdp.audit.gossip_rounding import foreseen
 from p2pdp.audit.ground import PUBLIC_ROUTE, Floats, sensitivity_of
 from p2pdp.core.claims import Claim, Refusal
 from p2pdp.core.ids import Peer
@@ -79,7 +80,9 @@ def forecast_claim(run: RunPlan, delta: float) -> Claim | Refusal:
     if isinstance(found, str):
         return Refusal("node", EXACT, found)
     (leak,) = found.leaks
-    mu = sensitivity_of(run) / run.plan.noise.scale * np.sqrt(leak) * _ROUNDED_UP
+    assert run.graph is not None
+    local = sensitivity_of(run) / run.plan.noise.scale * _ROUNDED_UP
+    mu = foreseen(run, run.graph).added_to(local * np.sqrt(leak), local)
     pairs = ~np.isnan(mu)
     user, column = np.unravel_index(int(np.nanargmax(mu)), mu.shape)
     epsilon_max = gaussian.epsilon_of(delta, float(mu[user, column]))

@@ -4,8 +4,9 @@ States are kept on the *fine grid*, whose step is so small that every state that
 differences of states are exact. To what is sent the noise of `mechanisms/dither.py` is added, a whole number of
 steps, so nothing below the grid travels and the last bits of a state are never seen. A user's messages of one round
 carry one state, so they share one dither: users who pool their views have nothing to average. Where the spec adds
-noise to messages (`message_sigma`), which is fresh for each message and much larger, that does the same service on
-the grid on which it is drawn. What is published gets a dither of its own. The user's own state stays clean.
+noise to messages (`message_sigma`), which is fresh for each message and much larger, each has a dither of its own
+besides: noise drawn in steps of its own, coarser grid would let the last bits through. What is published gets a dither
+too. The user's own state stays clean.
 
 A run without noise of the users' own (`mechanism = "none"`) has no dither: whatever reaches anybody is taken to be
 told there, and sums stay exact to the last bit.
@@ -70,7 +71,6 @@ class Sending:
         self._seed: Any = None
         self._counter = 0
         self._left: list[Any] = []  # unfolded and not used yet, the next one last
-        self._coarse = max(plan.step, plan.fine)
 
     def __repr__(self) -> str:
         return f"Sending({self._counter} blocks)"
@@ -99,8 +99,10 @@ class Sending:
     def _noised(self, state: Any, draws: Draws) -> Any:
         plan = self._plan
         assert plan.message_noise is not None
-        value = snapped(state, self._coarse) + draws.noise(plan.message_noise, plan.shape) * plan.step
-        return value if plan.step == self._coarse or plan.dither is None else snapped(value, self._coarse)
+        if plan.dither is None:
+            return snapped(state, plan.step) + draws.noise(plan.message_noise, plan.shape) * plan.step
+        value = self.dithered(state, draws) + draws.noise(plan.message_noise, plan.shape) * plan.step
+        return value if plan.step >= plan.fine else snapped(value, plan.fine)
 
     def _next(self) -> Any:
         if not self._left:

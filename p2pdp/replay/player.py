@@ -43,9 +43,13 @@ class Player:
         if opening is None or opening.kind != OPENED or len(opening.body) < 6:
             raise VerificationFailed(f"node {user}: the ledger has no opening record")
         self.values = int(opening.body[4])
-        self._inputs = SymbolicInputs(user, self.values)
+        self._inputs = self._symbols(user, self.values)
         machine = run.machine(user, opening.body[5], self._inputs)
         self.machine = Participant(user, machine)
+
+    def _symbols(self, user: Peer, values: int) -> SymbolicInputs:
+        """What stands for the user's inputs."""
+        return SymbolicInputs(user, values)
 
     # core.draws.Draws, over the records
 

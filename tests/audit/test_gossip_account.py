@@ -136,5 +136,5 @@ def test_a_result_that_was_sent_and_never_recorded_counts_as_seen_by_the_curator
     assert named(claims, "public").mu_max == 0.0
     step, sensitivity = run.plan.plan.step, ground_of(run).sensitivity
     told = np.sqrt(leaks(transcript, 4, seen_by(transcript, "curator")).max()) * sensitivity * step
-    assert named(claims, "curator").mu_max == pytest.approx(told, rel=1e-9)
+    assert told < named(claims, "curator").mu_max < told * (1.0 + 1e-4), "rounding is in it"
     assert told > 0.1

@@ -96,12 +96,15 @@ def plain_of(noise: Mechanism) -> dict[str, Any]:
     return Reach(1.0, 1.0, 0.0, 10, 16).dithering(noise)
 
 
-def test_noise_on_messages_is_on_its_own_grid_and_stands_in_for_dither() -> None:
+def test_noise_on_messages_comes_on_top() -> None:
     plan, draws = dithered(message_noise=Mechanism("gaussian", 2.0**30)), Draws()
     sending = Sending(plan)
-    sent = sending.values(plan.step / 3, 2, draws)
-    assert sent == [(2**29 + 1) * plan.step] * 2
-    assert draws.asked == [("gaussian", ())] * 2
+    sent = sending.values(0.25, 2, draws)
+    assert len(set(sent)) == 2, "each has a dither of its own"
+    for value in sent:
+        assert 0 < abs(value - 0.25 - (2**29 + 1) * plan.step) < 8 * dither.SCALE * plan.fine
+        assert Fraction(value) / Fraction(plan.fine) % 1 == 0
+    assert draws.asked == [(DITHER, (4,)), *[("gaussian", ())] * 2]
     published = sending.dithered(0.5, draws)
     assert published != 0.5
     assert abs(published - 0.5) < 8 * dither.SCALE * plan.fine

@@ -1,0 +1,86 @@
+"""What the rounding of states adds to what gossip tells, beside dithers: a bound, by user and by message.
+
+The exact account is about the linear run: states are real numbers, and what is sent is a state plus fresh noise z. A
+real machine keeps states on a grid of step D and sends M = state + D k, k being normal noise rounded to whole numbers
+(`mechanisms/dither.py`; where messages have noise of a coarser grid besides, the sum is normal too, for a dither is
+many steps of that grid wide). Let m = state + z with z normal, of deviation S, and M the grid point next to it: since
+the state is on the grid, that is the real message. Now compare the laws, in both worlds, of everything:
+
+    y (the users' noised values) and all m, one after another.
+
+Given y and all m so far, the next m is normal with deviation S around the sender's state, in the real world as it is
+rounded and in the linear one exact. Both states are functions of what is given; let them differ by E at most. Then the
+next step is a Gaussian mechanism with shift E / S in each coordinate, and all of them together, by adaptive
+composition, one with
+
+    nu^2 = sum over messages and coordinates of (E / S)^2.
+
+Whatever somebody sees is a function of y, of the m (by the grid points next to them) and of coins of its own, so no
+test tells the real view from the linear one better than N(0, 1) from N(nu, 1). The linear view of D and of D' is told
+apart like N(0, 1) from N(mu, 1) at most: independent noise only takes away. Trade-off functions of normal pairs chain
+by adding their shifts, so the real views are told apart like N(0, 1) from N(mu + 2 nu, 1). It holds for any observer,
+and for any that pool; and nobody learns more than from y itself, so the local ceiling stays.
+
+E is worked out given the messages, so errors of others do not add up: a state that errs by e before a round errs after
+it by (1 - kappa) e and what this round adds, kappa being the sum of the weights of the edges. In units of D, states
+being below 2^51 and a float's rounding 2^-53 of what is rounded:
+
+    kappa / 2     m is not M: others go on from the grid point
+    kappa         weights and their products with differences below 2^52
+    degree / 4    sums below 2^51
+    1/2           back onto the grid
+
+and with acceleration by gamma the first three times gamma and 1 more. What acceleration makes of one error is the
+impulse response h of x' = gamma (1 - kappa) x + (1 - gamma) x_before; errors add up to the sum of |h|.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+
+
+def added(kappa: float, degree: int, gamma: float) -> float:
+    """Return how much a round adds to the error of a state."""
+    plain = 1.5 * kappa + degree / 4.0
+    return plain + 0.5 if gamma == 1.0 else gamma * plain + 1.5
+
+
+def responses(kappa: float, gamma: float, count: int, first: float) -> Floats:
+    """Return what is left of an error after 0, 1, ..., `count` rounds, the first of which has a gamma of its own."""
+    found = [1.0, first * (1.0 - kappa)]
+    for _ in range(1, count):
+        found.append(gamma * (1.0 - kappa) * found[-1] + (1.0 - gamma) * found[-2])
+    sizes: Floats = np.abs(np.array(found[: count + 1]))
+    return sizes
+
+
+def errors(kappa: float, degree: int, gamma: float, block: int, blocks: int) -> Floats:
+    """Return the errors of what a user sends in each round, and of its state after the last one.
+
+    A block begins with a contribution, which brings the state onto the grid once more and takes nothing back; there
+    acceleration begins anew.
+    """
+    fresh = added(kappa, degree, gamma)
+    begun = responses(kappa, gamma, block, 1.0)
+    later = np.concatenate([[0.0], np.cumsum(responses(kappa, gamma, block, gamma))[:block]]) * fresh
+    found, error = [], 0.0
+    for _ in range(blocks):
+        error += 0.5 if blocks == 1 else 2.0  # the grid, and products and sums of a step of descent
+        found.append(error * begun[:block] + later[:block])
+        error = float(error * begun[block] + later[block])
+    return np.concatenate([*found, [error]])
+
+
+PAIR_ERROR: Final = 1.5
+"""The same where two states are replaced by their mean, which is exact but for the grid: e = (e + 1/2) / 2 + 1/2."""
+
+
+def shift(squares: float, dimensions: int, step: float, deviation: float) -> float:
+    """Return nu from the sum of the squared errors of all messages, in units of `step`."""
+    return math.sqrt(squares * dimensions) * step / deviation
