@@ -247,12 +247,12 @@ def _heads(found: Verification) -> None:
     contents = found.views.get(CURATOR)
     if contents is None or any(problem.peer == CURATOR and not problem.lacking for problem in found.problems):
         return
-    handed_in: dict[Peer, list[Any]] = {}
+    handed_in: dict[Peer, bytes] = {}
     for record in contents.records:
         if record.kind == RECEIVED:
             message = public_message(record)
             if message.type == HEAD:
-                handed_in[record.body[1]] = list(message.fields[:2])
+                handed_in[record.body[1]] = message.fields[0]
     for peer, view in found.views.items():
         if peer == CURATOR:
             continue
@@ -260,7 +260,7 @@ def _heads(found: Verification) -> None:
         if peer not in handed_in:
             if peer not in found.excluded and not {peer, CURATOR} & set(found.missing):
                 found.say(peer, last.index, "the curator was never given this ledger's head")
-        elif handed_in[peer] != [last.index + 1, last.hash]:
+        elif handed_in[peer] != last.hash:
             found.say(peer, last.index, "is not the ledger whose head the curator was given")
 
 

@@ -57,7 +57,7 @@ _FIELDS: Final[dict[str, tuple[Any, ...]]] = {
     **dict.fromkeys((messages.RELAY, messages.REPORT), (int, int)),
     messages.MARK: (int,),
     **dict.fromkeys((messages.OUT, EXCLUSION), (int, bytes)),
-    messages.HEAD: (int, bytes),
+    messages.HEAD: (bytes,),
     messages.SKELETON: (int, int),
     **dict.fromkeys((messages.EXCHANGE, messages.SKIPPED), (int,)),
     messages.ACTIVATIONS: (int, int, list),

@@ -29,7 +29,7 @@ RESOLVED: Final = "resolved"  # bootstrap -> curator: exclusions are settled; wh
 FINISHED: Final = "finished"  # user -> curator: its part is done; with its result if the spec publishes that
 RESULT: Final = "result"  # curator -> all: what the spec publishes
 DONE: Final = "done"  # curator -> bootstrap: published; nothing can get lost any more
-HEAD: Final = "head"  # user -> curator: fields count, head, signature of a closed ledger
+HEAD: Final = "head"  # user -> curator: the hash of all records of its closed ledger, and not how many they are
 SKELETON: Final = "skeleton"  # user -> curator: a piece of a skeleton, handed in by its owner
 OVER: Final = "over"  # curator -> bootstrap: all heads are in
 

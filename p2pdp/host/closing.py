@@ -40,8 +40,8 @@ class Ending:
         if self._seat.me == CURATOR:
             return
         last = self._journal.stored()[-1] if self._journal.replaying else None
-        count, head = (self._journal.count, self._journal.head) if last is None else (last.index + 1, last.hash)
-        hand_in(count, head, self._peers, self._skeleton, now_s)
+        head = self._journal.head if last is None else last.hash
+        hand_in(head, self._peers, self._skeleton, now_s)
 
 
 def close(journal: Journal, seat: Seat) -> None:
@@ -56,9 +56,10 @@ def _signature(seat: Seat, role: str, count: int, head: bytes) -> bytes:
     return sign_labelled(seat.identity, HEAD_LABEL, *parts)
 
 
-def hand_in(count: int, head: bytes, peers: Peers, skeleton: Callable[[], bytes] | None, now_s: float) -> None:
+def hand_in(head: bytes, peers: Peers, skeleton: Callable[[], bytes] | None, now_s: float) -> None:
     """Sends the head of a closed ledger, and before it the skeleton if its owner agreed.
 
+    How many records there are is not said: for a user of network shuffling that tells how many reports it relayed.
     These sends are in no ledger: they are the same bytes each time, so a restart just repeats them, before it
     compares numbers with the curator. A skeleton has no value to hide, hence no salt of its own.
     """
@@ -68,4 +69,4 @@ def hand_in(count: int, head: bytes, peers: Peers, skeleton: Callable[[], bytes]
             piece = pack_value(content[offset : offset + SKELETON_PIECE_BYTES])
             message = Message(SKELETON, (offset, len(content)))
             peers.send(CURATOR, pack_message(message), bytes(SALT_BYTES) + piece, now_s)
-    peers.send(CURATOR, pack_message(Message(HEAD, (count, head))), b"", now_s)
+    peers.send(CURATOR, pack_message(Message(HEAD, (head,))), b"", now_s)

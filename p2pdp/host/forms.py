@@ -22,7 +22,7 @@ _FIELDS: Final[dict[str, tuple[type, ...]]] = {
     **dict.fromkeys((messages.READY, messages.GO, messages.RESULT, messages.DONE, messages.OVER), ()),
     **dict.fromkeys((messages.PROBE, messages.ALIVE), ()),
     **dict.fromkeys((messages.BEGIN, messages.TOKEN, messages.TOTAL, messages.LOST), (int, int)),
-    messages.HEAD: (int, bytes),
+    messages.HEAD: (bytes,),
     messages.SKELETON: (int, int),
     **dict.fromkeys((messages.RELAY, messages.REPORT), (int, int)),
     messages.RESOLVED: (list, list),

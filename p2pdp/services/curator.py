@@ -38,7 +38,7 @@ class Curator:
         self._patience_s = patience_s
         self._totals: dict[int, tuple[Peer, int, Any]] = {}
         self._values: dict[Peer, Any] = {}  # of those who have finished, with their value if it is to be published
-        self._heads: dict[Peer, tuple[int, bytes]] = {}
+        self._heads: set[Peer] = set()  # of whom it has the head
         self._complained: set[Peer] = set()
         self.published: Any = None
         self._done = False
@@ -46,7 +46,7 @@ class Curator:
 
     @property
     def finished(self) -> bool:
-        return self._done and self._users <= self._heads.keys() and BOOTSTRAP in self._heads
+        return self._done and self._users <= self._heads and BOOTSTRAP in self._heads
 
     def start(self, now_s: float, draws: Draws) -> Step:
         return Step(sends=(Send(BOOTSTRAP, Message(messages.READY)),))
@@ -59,7 +59,7 @@ class Curator:
         if message.type == messages.FINISHED:
             return self._finished_by(sender, message, now_s)
         if message.type == HEAD:
-            return self._head(sender, message)
+            return self._head(sender)
         if message.type == messages.SKELETON:
             return NOTHING  # its pieces are in the ledger, from where the folder gets them
         if sender == BOOTSTRAP:
@@ -126,15 +126,15 @@ class Curator:
             wake_at_s=now_s + self._patience_s,
         )
 
-    def _head(self, sender: Peer, message: Message) -> Step:
-        self._heads[sender] = (message.fields[0], message.fields[1])
+    def _head(self, sender: Peer) -> Step:
+        self._heads.add(sender)
         if sender == BOOTSTRAP:
             return NOTHING
         spared = (Send(BOOTSTRAP, Message(messages.SPARED, (sender,))),) if sender in self._complained else ()
         return Step(sends=(*spared, *self._over().sends))
 
     def _over(self) -> Step:
-        if self._done and not self._said_over and self._users <= self._heads.keys():
+        if self._done and not self._said_over and self._users <= self._heads:
             self._said_over = True
             return Step(sends=(Send(BOOTSTRAP, Message(messages.OVER)),))
         return NOTHING
@@ -143,7 +143,7 @@ class Curator:
         """Users whose head is missing long after the result may be gone for good."""
         if not self._done:
             return NOTHING
-        owing = self._users - self._heads.keys()
+        owing = self._users - self._heads
         missing = sorted(owing - self._complained)
         self._complained.update(missing)
         sends = tuple(Send(BOOTSTRAP, Message(messages.SILENT, (user,))) for user in missing)

@@ -93,7 +93,7 @@ class Run:
         """A peer writes its view anew, with its own key, and the curator, in league with it, vouches for it."""
         view = self.rewritten(peer, change)
         last = read(view).records[-1]
-        head = pack_message(Message(HEAD, (last.index + 1, last.hash)))
+        head = pack_message(Message(HEAD, (last.hash,)))
 
         def vouch(written: list[Written]) -> list[Written]:
             vouched = Written(RECEIVED, (0.0, peer, head), b"")

@@ -64,7 +64,7 @@ def test_nobody_misses_what_a_closed_peer_would_not_take() -> None:
 
 
 def test_a_head_is_no_message_of_an_open_ledger_and_stands_for_none() -> None:
-    head = Message(HEAD, (3, bytes(32)))
+    head = Message(HEAD, (bytes(32),))
     curator = ledger((RECEIVED, 0, head, b""))
     assert list(link_problems({0: ledger(), CURATOR: curator}, NOBODY, NOBODY)) == []
     sender = ledger((SENT, CURATOR, FIRST, b"x"))

@@ -86,7 +86,7 @@ def test_a_restart_does_not_wait_for_those_who_are_out() -> None:
 
 
 def test_a_restart_does_not_wait_for_those_who_have_left() -> None:
-    head = received(1, messages.HEAD, 5, b"head")
+    head = received(1, messages.HEAD, b"head")
     assert expected_to_answer(journal_with(head), seat(CURATOR, 3)) == {BOOTSTRAP, 0, 2}
     assert 1 in expected_to_answer(journal_with(head), seat(0, 3))
     done = journal_with(received(CURATOR, messages.DONE))

@@ -8,8 +8,8 @@ from unittest.mock import patch
 
 import pytest
 
-from p2pdp.core.ids import BOOTSTRAP, Peer, is_user
-from p2pdp.core.messages import ACTIVATIONS, ALIVE, BEGIN, GO, PROBE, READY
+from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer, is_user
+from p2pdp.core.messages import ACTIVATIONS, ALIVE, BEGIN, GO, HEAD, PROBE, READY
 from p2pdp.host.payloads import CONTROL, DATA, POKE, Payload, parse_payload
 from p2pdp.host.peers import Peers
 from p2pdp.ledger.messages import public_message
@@ -77,3 +77,20 @@ def test_without_an_exclusion_users_and_bootstrap_say_the_same_whatever_the_rout
         assert {kind for _, _, kind, *_ in users} <= {READY, GO, BEGIN, ACTIVATIONS, PROBE, ALIVE}
         told.add(tuple(entry for entry in users if entry[2] != ACTIVATIONS))
     assert len(told) == 1
+
+
+def test_what_the_curator_gets_of_a_closed_ledger_does_not_tell_how_long_it_is() -> None:
+    """Of reports the count would tell how many a user relayed."""
+    counts: set[tuple[int, ...]] = set()
+    shapes: set[tuple[object, ...]] = set()
+    for seed in range(6):
+        world = world_of(SHUFFLE, seed)
+        world.run_to_end()
+        counts.add(tuple(world.processes[user].disk.view_records for user in range(world.run.n)))
+        stored = read(bytes(world.processes[CURATOR].disk.view)).records
+        heads = [public_message(record) for record in stored if record.kind == RECEIVED and is_user(record.body[1])]
+        found = [(message.type, *map(type, message.fields)) for message in heads if message.type == HEAD]
+        shapes.add(tuple(found))
+        assert {len(message.fields[-1]) for message in heads if message.type == HEAD} == {32}
+    assert len(counts) > 1
+    assert shapes == {((HEAD, bytes),) * 4}

@@ -53,16 +53,16 @@ def test_it_tells_what_it_has_from_who_is_out() -> None:
 
 def test_it_closes_after_all_heads_bootstraps_last() -> None:
     curator = published()
-    assert hears(curator, 0, messages.HEAD, 9, b"h") == NOTHING
-    assert sent(hears(curator, 1, messages.HEAD, 9, b"h")) == [(BOOTSTRAP, messages.OVER)]
+    assert hears(curator, 0, messages.HEAD, b"h") == NOTHING
+    assert sent(hears(curator, 1, messages.HEAD, b"h")) == [(BOOTSTRAP, messages.OVER)]
     assert not curator.finished
-    assert hears(curator, BOOTSTRAP, messages.HEAD, 9, b"h") == NOTHING
+    assert hears(curator, BOOTSTRAP, messages.HEAD, b"h") == NOTHING
     assert curator.finished
 
 
 def test_over_is_said_once_also_where_the_last_one_missing_is_put_out() -> None:
     curator = published()
-    hears(curator, 0, messages.HEAD, 9, b"h")
+    hears(curator, 0, messages.HEAD, b"h")
     over = hears(curator, BOOTSTRAP, messages.OUT, 1, b"")
     assert sent(over) == [(BOOTSTRAP, messages.SEEN, 1, [], []), (BOOTSTRAP, messages.OVER)]
     assert sent(hears(curator, BOOTSTRAP, messages.OUT, 0, b"")) == [(BOOTSTRAP, messages.SEEN, 0, [[0, 5]], [])]
@@ -72,13 +72,13 @@ def test_it_complains_once_of_each_missing_head_and_again_if_the_user_lives() ->
     curator = published(3)
     assert curator.wake(0.5, DRAWS) is not None
     curator = published(3)
-    hears(curator, 0, messages.HEAD, 9, b"h")
+    hears(curator, 0, messages.HEAD, b"h")
     step = curator.wake(11.0, DRAWS)
     assert sent(step) == [(BOOTSTRAP, messages.SILENT, 1), (BOOTSTRAP, messages.SILENT, 2)]
     assert sent(curator.wake(21.0, DRAWS)) == []
     assert hears(curator, BOOTSTRAP, messages.SPARED, 2, now_s=22.0).wake_at_s == 22.0 + PATIENCE_S
     assert sent(curator.wake(32.0, DRAWS)) == [(BOOTSTRAP, messages.SILENT, 2)]
-    assert sent(hears(curator, 1, messages.HEAD, 9, b"h")) == [(BOOTSTRAP, messages.SPARED, 1)]
+    assert sent(hears(curator, 1, messages.HEAD, b"h")) == [(BOOTSTRAP, messages.SPARED, 1)]
 
 
 def test_before_the_result_a_wake_does_nothing() -> None:
