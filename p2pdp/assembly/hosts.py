@@ -119,7 +119,7 @@ def curator_host(
     reports = None
     if isinstance(run.plan, ShufflePlan):
         opened = partial(_opened, seat.run_key, run.plan)
-        reports = Reports(opened, waits_for_lost=not run.plan.single)
+        reports = Reports(opened)
     publish = partial(run.protocol.publish, run.plan)
     machine = Curator(run.n, items, publish, run.spec.run.patience_s, reports)
     _open_private(journal, seat)
@@ -135,13 +135,13 @@ def curator_host(
     )
 
 
-def _opened(key: RunKey, plan: ShufflePlan, name: int, sealed: bytes) -> bytes | None:
-    """A report without its seal; None if it is none of this run, or goes by another's name."""
+def _opened(key: RunKey, plan: ShufflePlan, sealed: bytes) -> tuple[int, bytes] | None:
+    """The name of a report and itself without its seal; None if it is none of this run."""
     try:
-        report = open_report(open_sealed(key, sealed), name, plan.randomizer.report_bytes)
+        found = open_report(open_sealed(key, sealed), plan.randomizer.report_bytes)
     except SealError:
         return None
-    return report if report is not None and is_report(plan, report) else None
+    return found if found is not None and is_report(plan, found[1]) else None
 
 
 def _open_private(journal: Journal, seat: Seat) -> None:

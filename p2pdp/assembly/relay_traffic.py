@@ -60,7 +60,7 @@ def sent_in(views: Mapping[Peer, Contents], n: int) -> Sent:
             if message.type in kinds:
                 counts[kinds.index(message.type), user] += 1
             if message.type in (RELAY, REPORT):
-                batches[message.fields[1]] = batches.get(message.fields[1], 0) + 1
+                batches[message.fields[-1]] = batches.get(message.fields[-1], 0) + 1
         held = max(held, *batches.values(), 0)
     relayed, handed_in, cover, marks = counts
     return Sent(relayed, handed_in, cover, marks, held)

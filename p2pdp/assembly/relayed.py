@@ -1,7 +1,7 @@
 """What a run of network shuffling came to, read from its ledgers: whose reports arrived, and what they are worth.
 
-Nobody who sees the curator's ledger alone can tell whose report is whose. Whoever has all ledgers can: a report goes
-by the name that its user chose, and that choice is in the user's own ledger.
+Nobody who sees the curator's ledger alone can tell whose report is whose. An auditor who has all ledgers can: inside
+its seal a report has the name that its user chose, and that choice is in the user's own ledger.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ import numpy as np
 from p2pdp.assembly.found import Number, Outcome
 from p2pdp.assembly.relay_traffic import sent_in, traffic_of
 from p2pdp.core.ids import CURATOR, Peer, is_user
-from p2pdp.core.messages import REPORT
+from p2pdp.core.messages import OPENED_REPORT
 from p2pdp.ledger.messages import public_message
-from p2pdp.ledger.records import CHOSEN, RECEIVED, Contents
+from p2pdp.ledger.records import CHOSEN, OWN, Contents
 from p2pdp.mechanisms import gaussian, randomized_response
 from p2pdp.mechanisms.reports import Randomizer
 from p2pdp.protocols.run_plan import RunPlan
-from p2pdp.protocols.shuffling_plan import ITEMS, ShufflePlan
+from p2pdp.protocols.shuffling_plan import NAMES, ShufflePlan
 
 
 def gather(run: RunPlan, views: Mapping[Peer, Contents], found: Outcome) -> None:
@@ -38,15 +38,15 @@ def gather(run: RunPlan, views: Mapping[Peer, Contents], found: Outcome) -> None
 
 
 def names_at(curator: Contents) -> set[int]:
-    """The names of all reports that were handed in."""
-    messages = (public_message(record) for record in curator.records if record.kind == RECEIVED)
-    return {message.fields[0] for message in messages if message.type == REPORT}
+    """The names of all reports that were handed in and opened."""
+    messages = (public_message(record) for record in curator.records if record.kind == OWN)
+    return {message.fields[0] for message in messages if message.type == OPENED_REPORT}
 
 
 def name_of(contents: Contents) -> int | None:
     """Of a user's own report."""
     for record in contents.records:
-        if record.kind == CHOSEN and record.body[0] == ITEMS:
+        if record.kind == CHOSEN and record.body[0] == NAMES:
             return int(record.body[1])
     return None
 

@@ -63,16 +63,18 @@ class Guess:
 def opened_by(run: RunPlan, contents: Contents) -> Opened:
     """From the curator's own ledger."""
     senders: dict[int, Peer] = {}
+    handed_in_by: Peer = 0  # the report that is opened next
     reports: dict[int, bytes] = {}
     for record in contents.records:
         if not carries_message(record):
             continue
         message = public_message(record)
         if record.kind == RECEIVED and message.type == REPORT:
-            senders.setdefault(message.fields[0], record.body[1])
+            handed_in_by = record.body[1]
         elif record.kind == RECEIVED and message.type == OUT:
             raise Refused("somebody was put out of this run, and what it held went other ways than those of the walk")
         elif record.kind == OWN and message.type == OPENED_REPORT:
+            senders[message.fields[0]] = handed_in_by
             reports[message.fields[0]] = whole_message(record).value
     if not reports:
         raise Refused("the curator got no report in this run")

@@ -60,7 +60,7 @@ def _read(found: Timing, user: Peer, contents: Contents, rounds: int) -> None:
                 if marked.get(peer, 0) < reached - 1:
                     found.passed_over.add((user, peer, reached))
             elif message.type == RELAY:
-                key = peer, message.fields[1]
+                key = peer, message.fields[-1]
                 sent[key] = sent.get(key, 0) + 1
         elif record.kind == RECEIVED and is_user(record.body[1]) and public_message(record).type == MARK:
             (number,), peer = public_message(record).fields, record.body[1]

@@ -38,9 +38,9 @@ from p2pdp.audit.shuffle_claims import (
 )
 from p2pdp.core.claims import Refusal
 from p2pdp.core.ids import CURATOR, is_user
-from p2pdp.core.messages import REPORT
+from p2pdp.core.messages import OPENED_REPORT
 from p2pdp.ledger.messages import public_message
-from p2pdp.ledger.records import RECEIVED
+from p2pdp.ledger.records import OWN
 from p2pdp.protocols.shuffling_plan import ShufflePlan
 from p2pdp.topology.graphs import Graph
 from p2pdp.topology.walk_matrix import all_laws, walk_matrix
@@ -145,7 +145,7 @@ def _arrived(ground: Ground) -> int | None:
     """How many of the users' own reports were handed in; dummies are none."""
     if CURATOR not in ground.views:
         return None
-    records = (record for record in ground.views[CURATOR].records if record.kind == RECEIVED)
-    handed_in = sum(public_message(record).type == REPORT for record in records)
+    records = (record for record in ground.views[CURATOR].records if record.kind == OWN)
+    handed_in = sum(public_message(record).type == OPENED_REPORT for record in records)
     dummies = sum(source.kind == "dummy" for form in ground.transcript.totals for source in form.expand())
     return handed_in - dummies

@@ -54,7 +54,9 @@ _BODIES: Final[dict[int, tuple[Any, ...]]] = {
 }
 _FIELDS: Final[dict[str, tuple[Any, ...]]] = {
     **dict.fromkeys((messages.BEGIN, messages.TOKEN, messages.TOTAL, messages.LOST), (int, int)),
-    **dict.fromkeys((messages.RELAY, messages.REPORT), (int, int)),
+    messages.RELAY: (int, int, int),
+    messages.REPORT: (int, int),
+    messages.OPENED_REPORT: (int,),
     messages.MARK: (int,),
     **dict.fromkeys((messages.OUT, EXCLUSION), (int, bytes)),
     messages.HEAD: (bytes,),

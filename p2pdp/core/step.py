@@ -30,7 +30,7 @@ class Message(NamedTuple):
 
 
 class Custody(NamedTuple):
-    """Names what must not get lost on its way: item (a token's or report's number) and step."""
+    """Names what must not get lost on its way: item (a token's number, or that of a report's hop) and step."""
 
     item: int
     step: int

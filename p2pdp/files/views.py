@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from p2pdp.core.errors import VerificationFailed
 from p2pdp.core.ids import Peer, peer_name
-from p2pdp.core.messages import EXCHANGE, FINAL, MARK, OPENED_REPORT, SKIPPED, custody_of
+from p2pdp.core.messages import EXCHANGE, FINAL, MARK, OPENED_REPORT, REPORT, SKIPPED, custody_of
 from p2pdp.ledger import records
 from p2pdp.ledger.evidence import Evidence
 from p2pdp.ledger.messages import carries_message, public_message, whole_message
@@ -60,6 +60,8 @@ def _line(peer: Peer, record: Record, grid_step: float, opened: Opened | None, *
         custody = custody_of(message)
         if custody is not None:
             token, step = custody.item, custody.step
+        elif message.type == REPORT:
+            token, step = message.fields
         elif message.type in _COUNTED and message.fields:
             step = message.fields[0]
         if record.kind == RECEIVED:

@@ -20,11 +20,12 @@ from p2pdp.wire.codec import CodecError, unpack_message
 Check = Callable[[Message], str | None]  # names what is wrong with the form of a protocol's message
 _FIELDS: Final[dict[str, tuple[type, ...]]] = {
     **dict.fromkeys((messages.READY, messages.GO, messages.RESULT, messages.DONE, messages.OVER), ()),
-    **dict.fromkeys((messages.PROBE, messages.ALIVE), ()),
+    **dict.fromkeys((messages.PROBE, messages.ALIVE, messages.HEEDED), ()),
     **dict.fromkeys((messages.BEGIN, messages.TOKEN, messages.TOTAL, messages.LOST), (int, int)),
     messages.HEAD: (bytes,),
     messages.SKELETON: (int, int),
-    **dict.fromkeys((messages.RELAY, messages.REPORT), (int, int)),
+    messages.RELAY: (int, int, int),
+    messages.REPORT: (int, int),
     messages.RESOLVED: (list, list),
     **dict.fromkeys((messages.SILENT, messages.SPARED), (int,)),
     messages.OUT: (int, bytes),
@@ -43,19 +44,19 @@ def read_message(packed: bytes, salt: bytes, value: bytes) -> Message | None:
     expected = _FIELDS.get(message.type)
     if expected is not None and tuple(map(type, message.fields)) != expected:
         return None
-    if message.type == messages.SEEN and not all(_is_pair(entry) for part in message.fields[1:] for entry in part):
+    if message.type == messages.SEEN and not (_lists_of(3, message.fields[1]) and _lists_of(2, message.fields[2])):
         return None
-    if message.type == messages.RESOLVED and not _names_and_pairs(*message.fields):
+    if message.type == messages.RESOLVED and not (_whole(message.fields[0]) and _lists_of(2, message.fields[1])):
         return None
     return message
 
 
-def _names_and_pairs(names: list[object], pairs: list[object]) -> bool:
-    return all(type(name) is int for name in names) and all(map(_is_pair, pairs))
+def _lists_of(length: int, entries: list[object]) -> bool:
+    return all(isinstance(entry, list) and len(entry) == length and _whole(entry) for entry in entries)
 
 
-def _is_pair(entry: object) -> bool:
-    return isinstance(entry, list) and [type(part) for part in entry] == [int, int]
+def _whole(entries: list[object]) -> bool:
+    return all(type(entry) is int for entry in entries)
 
 
 def heed(peers: Peers, seat: Seat, sender: Peer, message: Message) -> None:

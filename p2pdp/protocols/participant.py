@@ -26,6 +26,7 @@ class Participant:
         self._me = me
         self._machine = machine
         self._received_at: dict[Peer, dict[int, int]] = {}  # sender -> item -> highest step
+        self._before: dict[int, int] = {}  # item -> what the sender said it was a hop before, if that was another
         self._passed: dict[int, tuple[Peer, int]] = {}  # item -> last receiver and its step
         self._out: set[Peer] = set()
         if hasattr(machine, "hop"):
@@ -50,6 +51,10 @@ class Participant:
         custody = custody_of(message)
         if custody is not None and sender != self._me:
             self.hopped(((sender, *custody, self._me, custody.step),))
+            if message.type == messages.RELAY:
+                self._before[custody.item] = message.fields[0]
+            elif message.type == messages.LOST:
+                self._passed.pop(custody.item, None)
         return self._noted(self._machine.receive(sender, message, now_s, draws))
 
     def hopped(self, hops: Iterable[Hop]) -> None:
@@ -84,7 +89,8 @@ class Participant:
             return NOTHING
         self._out.add(peer)
         step = self._noted(self._machine.excluded(peer, now_s, draws))
-        receipts = sorted([item, at] for item, at in self._received_at.get(peer, {}).items())
+        came = self._received_at.get(peer, {})
+        receipts = sorted([self._before.get(item, item), item, at] for item, at in came.items())
         claims = sorted([item, at] for item, (to, at) in self._passed.items() if to in self._out)
         answer = Send(BOOTSTRAP, Message(messages.SEEN, (peer, receipts, claims)))
         return step._replace(sends=(*step.sends, answer))

@@ -3,8 +3,10 @@
 Algorithms 1 (`all`) and 2 (`single`) of Liew, Takahashi, Takagi, Kato, Cao and Yoshikawa, "Network Shuffling",
 `papers/003`: every user randomizes its value into a report; in each round every report moves to a uniform neighbour
 of its holder; after the last round holders hand in all that they hold, or one of it chosen uniformly, and a dummy
-where there is none. A report is sealed once, by its user, and named by a number drawn at random; every hop has a
-channel and so a ciphertext of its own.
+where there is none. A report is sealed once, by its user, and has a name drawn at random inside the seal; every hop has
+a channel and so a ciphertext of its own. Outside the seal a report goes by a number that its sender draws afresh for
+each hop, beside the number of the hop before: so it can be settled who has it after an exclusion, and no name that
+the curator opens is ever told to anybody.
 
 There is no barrier. A user that has sent what it had marks the end of the round to each neighbour, and goes on when
 it has all their marks; without those who are `patience_s` late, or were late before and have not caught up. What
@@ -27,9 +29,18 @@ from p2pdp.core import messages
 from p2pdp.core.draws import Draws
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer
 from p2pdp.core.step import NOTHING, Custody, Fault, Message, Release, Send, Step
-from p2pdp.protocols.shuffling_plan import ITEMS, SEED, SEED_SHAPE, STAY_OPTIONS, Reports, ShufflePlan
+from p2pdp.protocols.shuffling_plan import (
+    COVER_HOP,
+    NAMES,
+    SEED,
+    SEED_SHAPE,
+    STAY_OPTIONS,
+    Reports,
+    ShufflePlan,
+    draw_hop,
+)
 
-Held = tuple[int, Any]  # a report's name, and itself as it is sealed
+Held = tuple[int, Any]  # the hop by which a report came, and itself as it is sealed
 
 
 @dataclass(slots=True)
@@ -51,7 +62,7 @@ class Shuffle:
         self._round = 0  # the one whose marks are waited for; 0 before the first, rounds + 1 when all are over
         self._held: list[Held] = []  # what is to be sent when the next round opens
         self._ahead: dict[int, list[Held]] = {}  # what came for rounds that have not ended here
-        self._passed: dict[int, tuple[Peer, int, Any]] = {}  # report -> to whom last, in which round, itself
+        self._passed: dict[int, tuple[Peer, int, Held]] = {}  # hop -> to whom, in which round, what
         self._waiting_since_s = 0.0
         self._handed_in = False
 
@@ -65,10 +76,10 @@ class Shuffle:
     def start(self, now_s: float, draws: Draws) -> Step:
         if self._round:
             return NOTHING
-        name = draws.choice(ITEMS)
+        name = draws.choice(NAMES)
         randomness = self._plan.randomizer.draw(draws)
         sealed = self._inputs.sealed(name, randomness, draws.noise(SEED, SEED_SHAPE))
-        self._held.append((name, sealed))
+        self._held.append((draw_hop(draws), sealed))  # not the name, which only the curator reads
         releases = tuple(Release(CURATOR, one.name, one.scale) for one in self._plan.randomizer.mechanisms)
         sends = self._open_round(now_s, draws)
         step = self._advance(now_s, draws)
@@ -98,10 +109,10 @@ class Shuffle:
     def _take(self, neighbour: _Neighbour, message: Message) -> bool:
         """Whether the message belongs here. A neighbour's reports of a round come before its mark."""
         if message.type == messages.RELAY:
-            name, number = message.fields
+            _, hop, number = message.fields
             if number != neighbour.marked + 1:
                 return False
-            neighbour.unmarked.append((name, message.value))
+            neighbour.unmarked.append((hop, message.value))
             return True
         if message.type == messages.MARK and message.fields[0] == neighbour.marked + 1:
             neighbour.marked += 1
@@ -118,16 +129,19 @@ class Shuffle:
             self._held.extend(came)
 
     def _take_back(self, order: Message) -> Step:
-        """Whoever got a report last is gone, and passed it on to nobody: it has stayed here."""
-        name, step = order.fields
-        to, number, sealed = self._passed.get(name, (None, 0, None))
+        """The receiver is gone, and passed the report on to nobody: it has stayed here.
+
+        The curator is told, since it waits for what is handed in late.
+        """
+        hop, step = order.fields
+        to, number, held = self._passed.get(hop, (None, 0, (0, None)))
         if to is None or number != step or not self._neighbours[to].out:
             return Step(faults=(Fault("unexpected_message", BOOTSTRAP),))
-        del self._passed[name]
+        del self._passed[hop]
+        late = self._handed_in and not self._plan.single
         if not self._handed_in:
-            self._held.append((name, sealed))
-            return NOTHING
-        return NOTHING if self._plan.single else Step(sends=(self._report(name, sealed),))
+            self._held.append(held)
+        return Step(sends=(*([self._report(*held)] if late else []), Send(CURATOR, Message(messages.HEEDED))))
 
     # Rounds
 
@@ -146,7 +160,7 @@ class Shuffle:
                 self._held.append(held)
             else:
                 going[to].append(held)
-        return [send for peer in there for send in self._frames(peer, going[peer])]
+        return [send for peer in there for send in self._frames(peer, going[peer], draws)]
 
     def _permuted(self, draws: Draws) -> list[Held]:
         """In an order that says nothing of where each report came from (Fisher and Yates)."""
@@ -165,15 +179,18 @@ class Shuffle:
         """Whether the round before this one ended here without its mark."""
         return self._neighbours[peer].marked < self._round - 1
 
-    def _frames(self, peer: Peer, reports: Sequence[Held]) -> list[Send]:
+    def _frames(self, peer: Peer, reports: Sequence[Held], draws: Draws) -> list[Send]:
         number, plan = self._round, self._plan
         sends = []
-        for name, sealed in reports:
-            self._passed[name] = (peer, number, sealed)
-            message = Message(messages.RELAY, (name, number), sealed)
-            sends.append(Send(peer, message, Custody(name, number)))
+        for before, sealed in reports:
+            hop = draw_hop(draws)
+            while hop in self._passed:
+                hop = draw_hop(draws)
+            self._passed[hop] = (peer, number, (before, sealed))
+            message = Message(messages.RELAY, (before, hop, number), sealed)
+            sends.append(Send(peer, message, Custody(hop, number)))
         cover = 0 if plan.slots is None else plan.slots - len(reports)
-        sends += [Send(peer, Message(messages.COVER, (ITEMS, number), bytes(plan.sealed_bytes)))] * cover
+        sends += [Send(peer, Message(messages.COVER, (COVER_HOP, COVER_HOP, number), bytes(plan.sealed_bytes)))] * cover
         return [*sends, Send(peer, Message(messages.MARK, (number,)))]
 
     def _advance(self, now_s: float, draws: Draws) -> Step:
@@ -209,10 +226,10 @@ class Shuffle:
         return [*(self._report(*one) for one in held), Send(CURATOR, Message(messages.FINISHED))]
 
     def _dummy(self, draws: Draws) -> Held:
-        name = draws.choice(ITEMS)
+        name = draws.choice(NAMES)
         randomness = self._plan.randomizer.draw(draws)
-        return name, self._inputs.sealed_dummy(name, randomness, draws.noise(SEED, SEED_SHAPE))
+        sealed = self._inputs.sealed_dummy(name, randomness, draws.noise(SEED, SEED_SHAPE))
+        return draw_hop(draws), sealed
 
-    def _report(self, name: int, sealed: Any) -> Send:
-        step = self._plan.rounds + 1
-        return Send(CURATOR, Message(messages.REPORT, (name, step), sealed), Custody(name, step))
+    def _report(self, before: int, sealed: Any) -> Send:
+        return Send(CURATOR, Message(messages.REPORT, (before, self._plan.rounds + 1), sealed))

@@ -6,13 +6,15 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
 from p2pdp.core import messages
-from p2pdp.core.draws import Expected, Mechanism
+from p2pdp.core.draws import Draws, Expected, Mechanism
 from p2pdp.core.step import Message
 from p2pdp.mechanisms.reports import Randomizer
 from p2pdp.protocols.contract import Start
 from p2pdp.protocols.walking import NO_NOISE
 
-ITEMS: Final = 1 << 62  # names of reports are drawn below this, so that no name tells whose report it is
+NAMES: Final = 1 << 56  # names of reports are drawn below this, so that no name tells whose report it is
+COVER_HOP: Final = (1 << 32) - 1  # what cover has in place of hops
+_HOP_LEAST: Final = 1 << 16  # all numbers of hops are of one length, also as they are packed
 SEED: Final = Mechanism("uniform_bits", 1.0)  # what a report is sealed with
 SEED_SHAPE: Final = (4,)
 STAY_OPTIONS: Final = 1 << 32
@@ -97,6 +99,11 @@ class ShufflePlan:
         return marks + moved
 
 
+def draw_hop(draws: Draws) -> int:
+    """A number for one hop of one report."""
+    return _HOP_LEAST + draws.choice(COVER_HOP - _HOP_LEAST)
+
+
 def check_shuffle(plan: ShufflePlan, message: Message) -> str | None:
     """What is wrong with the form of a message, as the kind of a fault."""
     kind, fields, value = message
@@ -104,11 +111,11 @@ def check_shuffle(plan: ShufflePlan, message: Message) -> str | None:
         return "malformed"
     if kind in (messages.RELAY, messages.REPORT, messages.COVER):
         last = plan.rounds + 1
-        if [type(part) for part in fields] != [int, int]:
+        if [type(part) for part in fields] != [int] * (2 if kind == messages.REPORT else 3):
             return "malformed"
-        item, step = fields
-        named = item == ITEMS if kind == messages.COVER else 0 <= item < ITEMS  # a name is as long as a report's
-        if not named or (step != last if kind == messages.REPORT else not 1 <= step < last):
+        *hops, step = fields
+        known = all(hop == COVER_HOP if kind == messages.COVER else _HOP_LEAST <= hop < COVER_HOP for hop in hops)
+        if not known or (step != last if kind == messages.REPORT else not 1 <= step < last):
             return "malformed"
         return None if type(value) is bytes and len(value) == plan.sealed_bytes else "bad_value"
     if kind == messages.MARK:

@@ -25,7 +25,7 @@ from p2pdp.core.draws import Mechanism
 from p2pdp.core.errors import VerificationFailed
 from p2pdp.core.events import Event
 from p2pdp.core.ids import CURATOR, Peer, is_user
-from p2pdp.core.messages import EXCHANGE, FINISHED, RELAY, REPORT, TOKEN, TOTAL
+from p2pdp.core.messages import EXCHANGE, FINISHED, OPENED_REPORT, RELAY, REPORT, TOKEN, TOTAL
 from p2pdp.core.step import Message
 from p2pdp.core.values import ZERO_FORM, LinearForm, Source
 from p2pdp.ledger.messages import public_message
@@ -135,7 +135,7 @@ class _Replay:
         self._waiting: dict[Peer, dict[Peer, set[Peer]]] = {}  # sender -> receiver -> who waits for that
         self._ready = deque(self.users)
         self._unknowns = 0
-        self._named: dict[int, LinearForm] = {}  # reports by their names
+        self._hops: dict[tuple[Peer, int], LinearForm] = {}  # reports by their holder and the hop that they came by
 
     def run_all(self) -> None:
         while self._ready:
@@ -218,7 +218,7 @@ class _Replay:
         if public.type in (TOKEN, TOTAL):
             return self._rebuilt(sender, public)
         if public.type in (RELAY, REPORT):  # passed on as it came, by whoever it was
-            known = self._named.get(public.fields[0])
+            known = self._hops.get((sender, public.fields[0]))
             return self._unknown(sender) if known is None else known
         return self._unknown(sender) if public.type == EXCHANGE else None
 
@@ -246,8 +246,8 @@ class _Replay:
     def _run(self, state: Player, event: Event) -> None:
         for to, message in state.run_event(event):
             self.outbox.setdefault((state.user, to), []).append(message)
-            if message.type in (RELAY, REPORT):
-                self._named[message.fields[0]] = message.value
+            if message.type == RELAY:
+                self._hops[to, message.fields[1]] = message.value
             self._ready.extend(sorted(self._waiting.get(state.user, {}).pop(to, ())))
 
 
@@ -266,7 +266,10 @@ def _curator(run: RunPlan, contents: Contents, replayed: _Replay, transcript: Tr
                 assert not isinstance(form, tuple)  # everybody has ended: none is waited for
                 if form is not None:
                     transcript.totals.append(form)
-                first.setdefault(message.fields[0] if message.fields else sender, form)
+                if message.type != REPORT:
+                    first.setdefault(message.fields[0] if message.fields else sender, form)
+        elif record.kind == OWN and public_message(record).type == OPENED_REPORT and transcript.totals:
+            first.setdefault(public_message(record).fields[0], transcript.totals[-1])
         elif record.kind == PUBLISHED:
             early = not run.finishes_one_by_one and len(first) != len(run.plan.starts)
             if transcript.published is not None or early:

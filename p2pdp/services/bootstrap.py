@@ -15,6 +15,7 @@ nobody is asked.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Final
@@ -202,8 +203,8 @@ class Bootstrap:
         waiting = self._unanswered.get(peer, set())
         if sender not in waiting:  # nobody asked it, or once the result is published nobody needs to know
             return NOTHING if self._done else Step(faults=(Fault("unexpected_message", sender),))
-        for item, step in receipts:
-            self._settlement.receipt(sender, item, step)
+        for before, item, step in receipts:
+            self._settlement.receipt(sender, item, step, before)
         for item, step in claims:
             self._settlement.claim(sender, item, step)
         waiting.discard(sender)
@@ -216,15 +217,16 @@ class Bootstrap:
         if self._done or any(self._unanswered.values()):
             return []
         sends: list[Send] = []
-        again: list[list[int]] = []
+        orders: Counter[Peer] = Counter()
         for claimant, item, step in self._settlement.lost(self.out):
-            again.append([item, claimant])
             if claimant == BOOTSTRAP:
                 sends.append(self._begin(item, self._anybody(draws)))
             else:
+                orders[claimant] += 1
                 sends.append(Send(claimant, Message(messages.LOST, (item, step))))
         if self._unsettled:
-            sends.append(Send(CURATOR, Message(messages.RESOLVED, (self._unsettled, again))))
+            told = [[peer, count] for peer, count in sorted(orders.items())]
+            sends.append(Send(CURATOR, Message(messages.RESOLVED, (self._unsettled, told))))
             self._unsettled = []
         return sends
 

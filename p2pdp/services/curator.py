@@ -56,6 +56,8 @@ class Curator:
             return self._total(sender, message, now_s)
         if message.type == messages.REPORT:
             return self._report(sender, message)
+        if message.type == messages.HEEDED:
+            return self._heeded(sender, now_s)
         if message.type == messages.FINISHED:
             return self._finished_by(sender, message, now_s)
         if message.type == HEAD:
@@ -90,11 +92,19 @@ class Curator:
         """Opens it and tells itself, so that its ledger holds what it came to know."""
         if self._reports is None or sender not in self._users:
             return Step(faults=(Fault("unexpected_message", sender),))
-        fault = self._reports.take(sender, message)
-        if fault is not None:
-            return Step(faults=(fault,))
-        opened = Message(messages.OPENED_REPORT, message.fields[:1], self._reports.report(message.fields[0]))
+        found = self._reports.take(sender, message)
+        if isinstance(found, Fault):
+            return Step(faults=(found,))
+        if found is None:
+            return NOTHING
+        opened = Message(messages.OPENED_REPORT, (found,), self._reports.report(found))
         return Step(sends=(Send(CURATOR, opened),))
+
+    def _heeded(self, sender: Peer, now_s: float) -> Step:
+        if self._reports is None or sender not in self._users:
+            return Step(faults=(Fault("unexpected_message", sender),))
+        self._reports.heeded(sender)
+        return self._published_if_complete(now_s) if self._values else NOTHING
 
     def _total(self, sender: Peer, message: Message, now_s: float) -> Step:
         item, step = message.fields
@@ -151,7 +161,7 @@ class Curator:
 
     def excluded(self, peer: Peer, now_s: float, draws: Draws) -> Step:
         self._users.discard(peer)
-        receipts = sorted([item, step] for item, (sender, step, _) in self._totals.items() if sender == peer)
+        receipts = sorted([item, item, step] for item, (sender, step, _) in self._totals.items() if sender == peer)
         if self._reports is not None:
             self._reports.out(peer)
             receipts = self._reports.receipts_from(peer)

@@ -1,7 +1,7 @@
 """A user's input to network shuffling: one value, randomized and sealed to the curator at the same moment.
 
 So no relay and no ledger of a relay ever holds anything but a sealed report. A report and a dummy have the same
-length, and the name that both carry inside is the one they are known by outside.
+length. Both carry a name inside, which nobody but the curator can read and no message tells.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from p2pdp.mechanisms.reports import Randomizer
 
-NAME_BYTES: Final = 8
+NAME_BYTES: Final = 7
 SEAL_BYTES: Final = 48  # a sealed box is so much longer than what is in it
 
 Seal = Callable[[bytes, bytes], bytes]  # text, 32 secret bytes that serve once -> what only the curator opens
@@ -47,8 +47,8 @@ def sealed_bytes(report_bytes: int) -> int:
     return NAME_BYTES + report_bytes + SEAL_BYTES
 
 
-def open_report(text: bytes, name: int, report_bytes: int) -> bytes | None:
-    """The report inside, or None if it is not the one that it is said to be."""
-    if len(text) != NAME_BYTES + report_bytes or text[:NAME_BYTES] != name.to_bytes(NAME_BYTES, "big"):
+def open_report(text: bytes, report_bytes: int) -> tuple[int, bytes] | None:
+    """The name and the report inside, or None if it is none."""
+    if len(text) != NAME_BYTES + report_bytes:
         return None
-    return text[NAME_BYTES:]
+    return int.from_bytes(text[:NAME_BYTES], "big"), text[NAME_BYTES:]

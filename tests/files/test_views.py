@@ -84,7 +84,7 @@ def test_opened_reports_are_the_curators_own_and_sealed_ones_have_digests_only(t
     assert all(line["values"] in ([0.0], [1.0], [2.0]) for line in opened)
     sealed = [line for line in lines if line["type"] in ("relay", "report")]
     assert all(line["values"] is None and line["digest"] is not None for line in sealed)
-    assert {line["token"] for line in opened} == {line["token"] for line in sealed}
+    assert not {line["token"] for line in opened} & {line["token"] for line in sealed}, "no message tells the name"
     assert {line["step"] for line in lines if line["type"] == "mark"} == {1, 2, 3, 4}
     skeletons = tmp_path / "skeletons"
     p2pdp.export(place, skeletons)

@@ -16,15 +16,16 @@ from tests.host.toys import seat
 from tests.vectors.known import cuts
 
 GOOD: dict[str, tuple[Any, ...]] = {
-    **dict.fromkeys("ready go result done over probe alive".split(), ()),
+    **dict.fromkeys("ready go result done over probe alive heeded".split(), ()),
     **dict.fromkeys("begin token total lost skeleton".split(), (4, 7)),
     "head": (b"hash",),
-    **dict.fromkeys(("relay", "report"), (4, 7)),
+    "relay": (3, 4, 7),
+    "report": (4, 7),
     "resolved": ([3, 5], [[4, 7]]),
     "silent": (4,),
     "spared": (3,),
     "out": (3, b"signature"),
-    "seen": (3, [[4, 7], [5, 1]], []),
+    "seen": (3, [[4, 4, 7], [9, 5, 1]], [[4, 7]]),
 }
 SALT = bytes(16)
 
@@ -56,9 +57,13 @@ def test_a_message_of_the_promised_form_passes_and_no_other_does(kind: str) -> N
 
 @pytest.mark.parametrize("pairs", [[1], [[1]], [[1, 2, 3]], [[1, "a"]], [[1.0, 2]], [[[1], 2]], [[1, 2], [3]]])
 def test_lists_of_pairs_hold_pairs(pairs: list[Any]) -> None:
-    assert read(Message("seen", (3, pairs, []))) is None
     assert read(Message("seen", (3, [], pairs))) is None
     assert read(Message("resolved", ([], pairs))) is None
+
+
+@pytest.mark.parametrize("triples", [[1], [[1, 2]], [[1, 2, 3, 4]], [[1, 2, "a"]], [[1, 2, 3], [3]]])
+def test_receipts_are_lists_of_three(triples: list[Any]) -> None:
+    assert read(Message("seen", (3, triples, []))) is None
 
 
 @pytest.mark.parametrize("names", [["a"], [1.0], [[1]], [b"1"]])

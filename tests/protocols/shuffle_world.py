@@ -66,6 +66,7 @@ class ShuffleWorld:
     links: dict[tuple[Peer, Peer], deque[Message]] = field(default_factory=dict)
     reports: list[tuple[Peer, int]] = field(default_factory=list)  # who handed in, whose it is
     names: list[int] = field(default_factory=list)
+    hops: list[int] = field(default_factory=list)  # numbers of all hops between users
     finished: set[Peer] = field(default_factory=set)
     faults: list[Any] = field(default_factory=list)
     frames: dict[tuple[Peer, Peer, int], int] = field(default_factory=dict)  # sent in each round on each link
@@ -95,14 +96,15 @@ class ShuffleWorld:
             assert check_shuffle(self.plan, message) is None
             if send.to == CURATOR and message.type == messages.REPORT:
                 assert user not in self.finished
-                assert message.value[:NAME_BYTES] == message.fields[0].to_bytes(NAME_BYTES, "big")
-                self.names.append(message.fields[0])
+                self.names.append(int.from_bytes(message.value[:NAME_BYTES], "big"))
                 self.reports.append((user, message.value[NAME_BYTES]))
             elif send.to == CURATOR:
                 assert user not in self.finished
                 self.finished.add(user)
             else:
                 self.links.setdefault((user, send.to), deque()).append(message)
+                if message.type == messages.RELAY:
+                    self.hops.append(message.fields[1])
                 if message.type != messages.MARK:
                     key = user, send.to, self.machines[user]._round
                     self.frames[key] = self.frames.get(key, 0) + 1

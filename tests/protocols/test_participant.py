@@ -71,7 +71,9 @@ def out(peer: Peer) -> Message:
 
 
 def answer(peer: Peer, receipts: list[list[int]], claims: list[list[int]]) -> Send:
-    return Send(BOOTSTRAP, Message(messages.SEEN, (peer, receipts, claims)))
+    """`receipts` are items that have one number all the time, and their steps."""
+    told = [[item, item, at] for item, at in receipts]
+    return Send(BOOTSTRAP, Message(messages.SEEN, (peer, told, claims)))
 
 
 def test_a_user_says_that_it_is_ready_and_waits() -> None:
@@ -198,6 +200,18 @@ def test_what_a_hop_leaves_here_is_claimed_by_nobody() -> None:
     participant = Participant(ME, Passer())
     participant.hopped([(4, 0, 3, 6, 5), (4, 1, 3, ME, 4)])
     assert told(participant, BOOTSTRAP, out(6)).sends == (answer(6, [], [[0, 5]]),)
+
+
+def test_of_reports_it_tells_what_they_were_before_and_claims_each_hop_until_it_is_taken_back() -> None:
+    participant, inner = pair()
+    relay = Message(messages.RELAY, (70, 71, 3), b"sealed")
+    onward = Send(5, Message(messages.RELAY, (71, 72, 4), b"sealed"), Custody(72, 4))
+    pass_on(participant, inner, relay, 4, onward)
+    expected = Send(BOOTSTRAP, Message(messages.SEEN, (4, [[70, 71, 3]], [])))
+    assert told(participant, BOOTSTRAP, out(4)).sends == (expected,)
+    assert told(participant, BOOTSTRAP, out(5)).sends == (answer(5, [], [[72, 4]]),)
+    told(participant, BOOTSTRAP, Message(messages.LOST, (72, 4)))
+    assert told(participant, BOOTSTRAP, out(6)).sends == (answer(6, [], []),)
 
 
 def test_claims_are_the_items_last_passed_to_anybody_who_is_out() -> None:

@@ -10,7 +10,7 @@ from p2pdp.files.data import load_data
 from p2pdp.files.spec import parse_spec
 from p2pdp.protocols.run_plan import RunPlan, plan_of_facts, plan_run
 from p2pdp.protocols.shuffles import is_report, slots_for
-from p2pdp.tasks.reports import sealed_bytes
+from p2pdp.tasks.reports import NAME_BYTES, sealed_bytes
 from tests.scenarios.test_shuffle import shuffle
 
 MEAN = (
@@ -62,7 +62,7 @@ def test_reports_of_one_length_come_back_as_the_estimate(protocol: str) -> None:
         assert run.protocol.inputs_again(run.plan, values)._value == inputs._value  # type: ignore[attr-defined]
         sealed = inputs.sealed_with(lambda text, _seed: text + bytes(48)).sealed(5, (), np.zeros(4, dtype=np.int64))  # type: ignore[attr-defined]
         assert len(sealed) == run.plan.sealed_bytes == sealed_bytes(1)
-        reports.append(sealed[8:9])
+        reports.append(sealed[NAME_BYTES : NAME_BYTES + 1])
         counts[int(data.user(user).rows[0])] += 1
     published = run.protocol.publish(run.plan, reports)
     assert published[0] == 200

@@ -145,15 +145,17 @@ def test_what_was_passed_to_somebody_who_is_gone_stays_here() -> None:
     made.start()
     machine, draws = made.machines[0], made.draws[0]
     (relay, _) = made.links[0, 1]
-    name = relay.fields[0]
-    assert machine.receive(BOOTSTRAP, Message(messages.LOST, (name, 1)), 0.0, draws).faults, "it is not out"
+    before, hop, _ = relay.fields
+    assert machine.receive(BOOTSTRAP, Message(messages.LOST, (hop, 1)), 0.0, draws).faults, "it is not out"
     assert machine.excluded(1, 0.0, draws).faults == ()
-    lost = Message(messages.LOST, (name, 1))
-    assert machine.receive(BOOTSTRAP, Message(messages.LOST, (name, 2)), 0.0, draws).faults, "another round"
+    lost = Message(messages.LOST, (hop, 1))
+    assert machine.receive(BOOTSTRAP, Message(messages.LOST, (hop, 2)), 0.0, draws).faults, "another round"
     again = machine.receive(BOOTSTRAP, lost, 0.0, draws)
     assert [(send.to, send.message.type, send.message.value) for send in again.sends] == [
-        (CURATOR, messages.REPORT, relay.value)
+        (CURATOR, messages.REPORT, relay.value),
+        (CURATOR, messages.HEEDED, None),
     ], "all rounds were over when nobody else was left"
+    assert again.sends[0].message.fields == (before, 4)
     assert machine.receive(BOOTSTRAP, lost, 0.0, draws).faults, "twice"
 
 
@@ -164,8 +166,20 @@ def test_a_report_that_comes_back_goes_on_with_the_next_round() -> None:
     queues = [(to, queue[0]) for (sender, to), queue in made.links.items() if sender == 0]
     ((to, relay),) = [(to, first) for to, first in queues if first.type == messages.RELAY]
     assert machine.excluded(to, 0.0, draws).faults == ()
-    assert machine.receive(BOOTSTRAP, Message(messages.LOST, relay.fields), 0.0, draws) == NOTHING
+    told = machine.receive(BOOTSTRAP, Message(messages.LOST, relay.fields[1:]), 0.0, draws)
+    assert [(send.to, send.message) for send in told.sends] == [(CURATOR, Message(messages.HEEDED))]
     assert (relay.fields[0], relay.value) in machine._held
+
+
+@given(seed=st.integers(0, 10**6))
+@settings(max_examples=10)
+def test_a_report_goes_by_another_number_at_every_hop_and_none_is_the_name_inside(seed: int) -> None:
+    made = world("regular", 6, seed)
+    made.start()
+    made.run()
+    numbers = [*made.hops, *made.names]
+    assert len(made.hops) == 6 * 12
+    assert len(set(numbers)) == len(numbers)
 
 
 def test_what_does_not_belong_is_a_fault() -> None:
@@ -176,7 +190,7 @@ def test_what_does_not_belong_is_a_fault() -> None:
     strange = [
         (5, Message(messages.MARK, (1,))),  # no neighbour
         (2, Message(messages.MARK, (2,))),  # its first is missing
-        (2, Message(messages.RELAY, (9, 2), sealed)),
+        (2, Message(messages.RELAY, (8, 9, 2), sealed)),
         (2, Message("token", (0, 1), 0)),
         (BOOTSTRAP, Message(messages.LOST, (9, 1))),  # never passed on
     ]

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from p2pdp.core.draws import Mechanism
 from p2pdp.core.events import Excluded
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer
-from p2pdp.core.messages import BEGIN, GO, KEPT, LOST, RESULT, TOKEN, TOTAL
+from p2pdp.core.messages import BEGIN, GO, LOST, RESULT, TOKEN, TOTAL
 from p2pdp.core.spec import Spec
 from p2pdp.core.step import NOTHING, Custody, Fault, Message, Release, Send, Step
 from p2pdp.core.values import LinearForm, Source
@@ -449,7 +449,7 @@ def test_only_bootstrap_gives_orders(message: Message) -> None:
     assert Walk(COMPLETE, 0, (), numbers(0)).receive(3, message, 0.0, SeededDraws(0)) == FAULT
 
 
-@pytest.mark.parametrize("kind", ["", "hello", GO, KEPT, RESULT])
+@pytest.mark.parametrize("kind", ["", "hello", GO, RESULT])
 def test_unknown_messages_are_faults(kind: str) -> None:
     for sender in (3, BOOTSTRAP, CURATOR):
         step = Walk(COMPLETE, 0, (), numbers(0)).receive(sender, Message(kind), 0.0, SeededDraws(0))

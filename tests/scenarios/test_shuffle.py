@@ -1,7 +1,7 @@
 """Network shuffling in worlds with crashes, losses and users who never return: every report arrives once.
 
 The oracle knows no machine. A report goes by the name that its user chose, which is in that user's ledger, and the
-curator's ledger says which names arrived, sealed and opened.
+curator's ledger says which names arrived and were opened.
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ from p2pdp.assembly.relayed import name_of
 from p2pdp.audit.verify import COMPLETE, INCOMPLETE, verify
 from p2pdp.core import messages
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer, is_user
+from p2pdp.core.step import Message
 from p2pdp.ledger.messages import carries_message, whole_message
-from p2pdp.ledger.records import DRAWN, OWN, RECEIVED, SENT, read
+from p2pdp.ledger.records import OWN, RECEIVED, SENT, Contents, read
 from p2pdp.replay.transcript import replay
 from p2pdp.sim.faults import Crash, Partition
 from p2pdp.sim.world import World
@@ -46,6 +47,28 @@ def everybody(*texts: str) -> list[tuple[str, Peer]]:
     return [(text, peer) for text in texts for peer in (BOOTSTRAP, CURATOR, *range(nodes[text]))]
 
 
+def reports_in(contents: dict[Peer, Contents], names: set[int | None]) -> Counter[int]:
+    """Checks what is true of reports wherever they were, and gives the names of those that the curator opened."""
+    sealed: dict[int, set[bytes]] = {}
+    handed_in: Counter[bytes] = Counter()
+    opened: Counter[int] = Counter()
+    found = ((peer, record) for peer, view in contents.items() for record in view.records)
+    for peer, record in found:
+        message = whole_message(record) if carries_message(record) else Message("")
+        if message.type in (messages.RELAY, messages.REPORT):
+            for hop in message.fields[:-1]:
+                sealed.setdefault(hop, set()).add(message.value)
+            handed_in[message.value] += peer == CURATOR and record.kind == RECEIVED
+        if message.type == messages.OPENED_REPORT and record.kind == OWN:
+            opened[message.fields[0]] += 1
+    assert all(len(texts) == 1 for texts in sealed.values()), "a hop is one of one report, which never changes"
+    assert not names & set(sealed), "no message tells the name inside the seal"
+    assert max(handed_in.values(), default=0) <= 1
+    assert max(opened.values(), default=0) <= 1
+    assert opened.total() == handed_in.total()
+    return opened
+
+
 def judged(world: World, text: str) -> set[Peer]:
     """Runs to the end and checks what holds whatever happened; gives the users whose reports are in the result."""
     world.run_to_end()
@@ -56,37 +79,19 @@ def judged(world: World, text: str) -> set[Peer]:
     assert found.verified == (INCOMPLETE if world.out else COMPLETE), (world.story, found.problems)  # type: ignore[attr-defined]
     contents = {peer: read(data) for peer, data in evidence.views.items() if data}
     names = {name_of(view): user for user, view in contents.items() if is_user(user)}
-    sealed: dict[int, set[bytes]] = {}
-    arrived: Counter[int] = Counter()
-    opened: Counter[int] = Counter()
-    for peer, view in contents.items():
-        if is_user(peer):
-            assert sum(record.kind == DRAWN for record in view.records) in (0, 2, 4), "drawn once, and for a dummy"
-        for record in view.records:
-            if not carries_message(record):
-                continue
-            message = whole_message(record)
-            if message.type in (messages.RELAY, messages.REPORT):
-                sealed.setdefault(message.fields[0], set()).add(message.value)
-                arrived[message.fields[0]] += peer == CURATOR and record.kind == RECEIVED
-            opened[message.fields[0] if message.type == messages.OPENED_REPORT else -1] += record.kind == OWN
-    assert all(len(texts) == 1 for texts in sealed.values()), "a report is sealed once and never changes"
-    assert max(arrived.values(), default=0) <= 1
-    assert {name for name, times in opened.items() if times and name >= 0} == {
-        name for name in arrived if arrived[name]
-    }
-    whose = {names[name] for name in arrived if arrived[name] and name in names}
+    opened = reports_in(contents, set(names))
+    whose = {names[name] for name in opened if name in names}
     single = "shuffle.single" in text
     if not world.out:
-        assert sum(arrived.values()) == world.run.n
+        assert opened.total() == world.run.n
     if not single:
         assert whose >= set(range(world.run.n)) - set(world.out), world.story  # type: ignore[attr-defined]
     replay(world.run, contents)
     result = outcome(world.run, evidence.views, world.out)
     assert result.over
     assert set(result.counted) == whose
-    if arrived.total():
-        assert result.published[0] == arrived.total()
+    if opened.total():
+        assert result.published[0] == opened.total()
     return whose
 
 

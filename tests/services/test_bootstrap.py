@@ -164,7 +164,7 @@ def test_of_what_went_on_nobody_is_told() -> None:
     put_out(bootstrap, 1)
     hears(bootstrap, 0, messages.SEEN, 1, [], [[0, 2]])
     hears(bootstrap, CURATOR, messages.SEEN, 1, [], [])
-    assert sent(hears(bootstrap, 2, messages.SEEN, 1, [[0, 3]], [])) == []
+    assert sent(hears(bootstrap, 2, messages.SEEN, 1, [[0, 0, 3]], [])) == []
 
 
 def test_what_a_neighbour_owes_that_is_put_out_too_is_not_waited_for() -> None:
@@ -184,7 +184,7 @@ def test_the_curator_hears_once_of_each_exclusion_what_comes_again_and_from_whom
     assert resolved(put_out(bootstrap, 1)) == []
     assert resolved(hears(bootstrap, 0, messages.SEEN, 1, [], [[0, 2]])) == []
     assert resolved(hears(bootstrap, CURATOR, messages.SEEN, 1, [], [])) == []
-    assert resolved(hears(bootstrap, 2, messages.SEEN, 1, [], [[7, 4]])) == [(CURATOR, [1], [[0, 0], [7, 2]])]
+    assert resolved(hears(bootstrap, 2, messages.SEEN, 1, [], [[7, 4]])) == [(CURATOR, [1], [[0, 1], [2, 1]])]
     put_out(bootstrap, 3, now_s=50.0)
     for peer in (0, CURATOR):
         hears(bootstrap, peer, messages.SEEN, 3, [], [])
@@ -194,7 +194,7 @@ def test_the_curator_hears_once_of_each_exclusion_what_comes_again_and_from_whom
 def test_who_is_no_neighbour_has_no_say() -> None:
     bootstrap = going()
     put_out(bootstrap, 1)
-    assert hears(bootstrap, 3, messages.SEEN, 1, [[0, 3]], []).faults
+    assert hears(bootstrap, 3, messages.SEEN, 1, [[0, 0, 3]], []).faults
     for peer in (0, CURATOR):
         hears(bootstrap, peer, messages.SEEN, 1, [], [[0, 2]] if peer == 0 else [])
     assert sent(hears(bootstrap, 2, messages.SEEN, 1, [], [])) == [(0, messages.LOST, 0, 2)]
@@ -254,7 +254,7 @@ def test_it_is_finished_when_all_heads_are_in() -> None:
 
 def test_misplaced_messages_are_faults() -> None:
     bootstrap = going()
-    nobody_asked = (2, messages.SEEN, 1, [[0, 3]], [])
+    nobody_asked = (2, messages.SEEN, 1, [[0, 0, 3]], [])
     strange = (1, messages.TOKEN, 0, 1), (2, "?")
     for sender, kind, *fields in ((0, messages.DONE), (0, messages.OVER), *strange, nobody_asked):
         assert [fault.peer for fault in hears(bootstrap, sender, kind, *fields).faults] == [sender]

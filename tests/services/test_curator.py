@@ -48,7 +48,7 @@ def test_a_total_of_somebody_who_is_out_is_not_taken() -> None:
 def test_it_tells_what_it_has_from_who_is_out() -> None:
     curator = made()
     hears(curator, 0, messages.TOTAL, 1, 5, value=4)
-    assert sent(hears(curator, BOOTSTRAP, messages.OUT, 0, b"")) == [(BOOTSTRAP, messages.SEEN, 0, [[1, 5]], [])]
+    assert sent(hears(curator, BOOTSTRAP, messages.OUT, 0, b"")) == [(BOOTSTRAP, messages.SEEN, 0, [[1, 1, 5]], [])]
 
 
 def test_it_closes_after_all_heads_bootstraps_last() -> None:
@@ -65,7 +65,7 @@ def test_over_is_said_once_also_where_the_last_one_missing_is_put_out() -> None:
     hears(curator, 0, messages.HEAD, b"h")
     over = hears(curator, BOOTSTRAP, messages.OUT, 1, b"")
     assert sent(over) == [(BOOTSTRAP, messages.SEEN, 1, [], []), (BOOTSTRAP, messages.OVER)]
-    assert sent(hears(curator, BOOTSTRAP, messages.OUT, 0, b"")) == [(BOOTSTRAP, messages.SEEN, 0, [[0, 5]], [])]
+    assert sent(hears(curator, BOOTSTRAP, messages.OUT, 0, b"")) == [(BOOTSTRAP, messages.SEEN, 0, [[0, 0, 5]], [])]
 
 
 def test_it_complains_once_of_each_missing_head_and_again_if_the_user_lives() -> None:
@@ -122,14 +122,16 @@ def test_of_who_has_not_finished_nobody_complains_and_the_rest_go_on_without_it(
     assert sent(out)[-1] == (BOOTSTRAP, messages.DONE)
 
 
-def shuffled(n: int = 3, *, waits_for_lost: bool = True) -> Curator:
-    reports = Reports(lambda _name, sealed: sealed * 10 if sealed else None, waits_for_lost=waits_for_lost)
-    return Curator(n, None, list, PATIENCE_S, reports)
+def shuffled(n: int = 3) -> Curator:
+    """A sealed report is its name and a number."""
+    return Curator(
+        n, None, list, PATIENCE_S, Reports(lambda sealed: (sealed[0], sealed[1] * 10) if sealed[1] else None)
+    )
 
 
 def hands_in(curator: Curator, sender: Peer, name: int, sealed: int) -> Step:
     """The report, and what the curator tells itself of it."""
-    step = hears(curator, sender, messages.REPORT, name, 5, value=sealed)
+    step = hears(curator, sender, messages.REPORT, 100 + name, 5, value=(name, sealed))
     for send in step.sends:
         assert (send.to, send.message.type, send.message.fields) == (CURATOR, messages.OPENED_REPORT, (name,))
         assert send.message.value == sealed * 10
@@ -147,6 +149,7 @@ def test_reports_are_opened_and_published_in_the_order_of_their_names() -> None:
         assert hears(curator, user, messages.FINISHED).outputs == ()
     assert [output.value for output in hears(curator, 2, messages.FINISHED).outputs] == [[50, 40]]
     assert hears(made(3, None), 0, messages.REPORT, 1, 5, value=1).faults, "gossip has none"
+    assert hears(made(3, None), 0, messages.HEEDED).faults
 
 
 def test_a_report_that_comes_again_is_waited_for() -> None:
@@ -156,8 +159,9 @@ def test_a_report_that_comes_again_is_waited_for() -> None:
         hears(curator, user, messages.FINISHED)
     out = hears(curator, BOOTSTRAP, messages.OUT, 2, b"")
     assert sent(out) == [(BOOTSTRAP, messages.SEEN, 2, [], [])]
-    assert hears(curator, BOOTSTRAP, messages.RESOLVED, [2], [[9, 0], [3, 0]]).outputs == ()
-    assert [output.value for output in hands_in(curator, 0, 9, 1).outputs] == [[50, 10]]
+    assert hears(curator, BOOTSTRAP, messages.RESOLVED, [2], [[0, 1]]).outputs == ()
+    assert hands_in(curator, 0, 9, 1).outputs == ()
+    assert [output.value for output in hears(curator, 0, messages.HEEDED).outputs] == [[50, 10]]
 
 
 def test_what_its_sender_took_along_is_not_waited_for() -> None:
@@ -165,24 +169,15 @@ def test_what_its_sender_took_along_is_not_waited_for() -> None:
     hands_in(curator, 0, 3, 5)
     hears(curator, 0, messages.FINISHED)
     hears(curator, BOOTSTRAP, messages.OUT, 2, b"")
-    hears(curator, BOOTSTRAP, messages.RESOLVED, [2], [[9, 1]])
+    hears(curator, BOOTSTRAP, messages.RESOLVED, [2], [[1, 1]])
     assert sent(hears(curator, BOOTSTRAP, messages.OUT, 1, b""))[0] == (BOOTSTRAP, messages.SEEN, 1, [], [])
     assert len(hears(curator, BOOTSTRAP, messages.RESOLVED, [1], []).outputs) == 1
-
-
-def test_single_waits_for_nothing_that_was_dropped() -> None:
-    curator = shuffled(waits_for_lost=False)
-    for user in range(2):
-        hands_in(curator, user, user, 5)
-        hears(curator, user, messages.FINISHED)
-    hears(curator, BOOTSTRAP, messages.OUT, 2, b"")
-    assert len(hears(curator, BOOTSTRAP, messages.RESOLVED, [2], [[9, 1]]).outputs) == 1
 
 
 def test_what_it_has_from_who_is_out_is_told_with_its_round() -> None:
     curator = shuffled()
     hands_in(curator, 2, 9, 4)
-    assert sent(hears(curator, BOOTSTRAP, messages.OUT, 2, b"")) == [(BOOTSTRAP, messages.SEEN, 2, [[9, 5]], [])]
+    assert sent(hears(curator, BOOTSTRAP, messages.OUT, 2, b"")) == [(BOOTSTRAP, messages.SEEN, 2, [[109, 109, 5]], [])]
 
 
 def test_a_walk_has_no_users_who_finish() -> None:

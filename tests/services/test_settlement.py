@@ -21,14 +21,14 @@ def test_an_item_that_nobody_alive_received_is_lost() -> None:
 def test_an_item_that_went_on_is_not() -> None:
     settlement = Settlement()
     settlement.claim(0, 5, 3)
-    settlement.receipt(2, 5, 4)
+    settlement.receipt(2, 5, 4, 5)
     assert settlement.lost([1]) == []
 
 
 def test_a_receipt_of_somebody_who_is_out_by_now_does_not_count() -> None:
     settlement = Settlement()
     settlement.claim(0, 5, 3)
-    settlement.receipt(2, 5, 4)
+    settlement.receipt(2, 5, 4, 5)
     assert settlement.lost([1]) == []
     assert settlement.lost([1, 2]) == [Lost(0, 5, 3)]
 
@@ -38,15 +38,51 @@ def test_only_the_last_live_claimant_may_send_again() -> None:
     settlement.claim(BOOTSTRAP, 5, 0)
     settlement.claim(0, 5, 3)
     settlement.claim(2, 5, 6)
-    settlement.receipt(2, 5, 5)
+    settlement.receipt(2, 5, 5, 5)
     assert settlement.lost([1]) == [Lost(2, 5, 6)]
 
 
 def test_a_receipt_of_the_curator_counts() -> None:
     settlement = Settlement()
     settlement.claim(0, 5, 8)
-    settlement.receipt(CURATOR, 5, 9)
+    settlement.receipt(CURATOR, 5, 9, 5)
     assert settlement.lost([1]) == []
+
+
+def test_a_report_is_followed_through_the_numbers_of_its_hops() -> None:
+    """0 passed it on as 71, 1 as 72, 2 as 73, 3 has it; 1 and 2 are out."""
+    settlement = Settlement()
+    settlement.claim(0, 71, 3)
+    settlement.receipt(2, 72, 4, 71)
+    assert settlement.lost([1]) == []
+    settlement.receipt(3, 73, 5, 72)
+    assert settlement.lost([1, 2]) == []
+    assert settlement.lost([1, 2, 3]) == [Lost(0, 71, 3)]
+
+
+def test_the_last_live_claimant_is_told_the_number_that_it_knows() -> None:
+    settlement = Settlement()
+    settlement.claim(0, 71, 3)
+    settlement.claim(2, 73, 5)
+    settlement.receipt(2, 72, 4, 71)
+    settlement.receipt(3, 73, 5, 72)
+    assert settlement.lost([1, 3]) == [Lost(2, 73, 5)]
+
+
+def test_what_nobody_who_answered_can_connect_counts_as_another_report() -> None:
+    settlement = Settlement()
+    settlement.claim(0, 71, 3)
+    settlement.receipt(3, 73, 5, 72)
+    assert settlement.lost([1, 2]) == [Lost(0, 71, 3)]
+
+
+@given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5), st.integers(0, 5)), max_size=12))
+def test_whatever_peers_say_it_comes_to_an_end(receipts: list[tuple[int, int, int]]) -> None:
+    settlement = Settlement()
+    for before, item, step in receipts:
+        settlement.claim(0, item, step)
+        settlement.receipt(2, item, step, before)
+    assert len(settlement.lost([1, 2])) <= 6
 
 
 class Over(Exception):
@@ -86,7 +122,7 @@ class Model:
             self.settlement.claim(BOOTSTRAP, 0, 0)
         for other in self.live:
             if peer in self.got.get(other, {}):
-                self.settlement.receipt(other, 0, self.got[other][peer])
+                self.settlement.receipt(other, 0, self.got[other][peer], 0)
             if other in self.passed and self.passed[other][0] in self.out:
                 self.settlement.claim(other, 0, self.passed[other][1])
         self.check(self.settlement.lost(self.out))
