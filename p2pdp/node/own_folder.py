@@ -3,6 +3,7 @@
     node.json                            whose it is: identity, bootstrap's key, number of the join token
     node/{view,private}.ledger, run.key, seat, totals.json, wire.jsonl if it was asked for
     spec.toml                            as bootstrap offered it
+    own.json                             at the end: what was published, and what only this node's owner may read (0600)
     roster.json, nodes/0003 -> ../node   once there is a seat: the layout of a run, for views, verify and export
 
 One process at a time works in a folder (`locked`).
@@ -11,7 +12,7 @@ One process at a time works in a folder (`locked`).
 from __future__ import annotations
 
 import fcntl
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -37,6 +38,7 @@ from p2pdp.node.shell import TOTALS_FILE
 from p2pdp.node.user import SEAT_FILE
 
 NODE_FILE: Final = "node.json"
+TOLD_FILE: Final = "own.json"
 _WORK: Final = "node"
 
 
@@ -94,6 +96,10 @@ class NodeFolder:
     @property
     def traced(self) -> bool:
         return (self.work / WIRE_FILE).is_file()
+
+    def keep_told(self, document: Mapping[str, Any]) -> None:
+        """What the node's owner was told at the end; it follows from the node's own view, which tells routes."""
+        write_json(self.path / TOLD_FILE, document, secret=True)
 
     def view(self) -> bytes:
         return (self.work / f"{VIEW}.ledger").read_bytes()

@@ -99,7 +99,9 @@ def take_part(
             raise
         if not keep_private:
             folder.forget_draws()
-        return _told(config, folder, share_skeleton=share_skeleton, private_kept=keep_private)
+        told = _told(config, folder, share_skeleton=share_skeleton, private_kept=keep_private)
+        folder.keep_told(told.to_json())
+        return told
 
 
 def _first_status(now_s: float) -> Status:

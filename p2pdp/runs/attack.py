@@ -53,7 +53,7 @@ class Attacked:
 @undisturbed()
 def attack(place: str | Path, observer: int | str, target: Peer | None = None) -> Attacked:
     """`observer` is a user, or "curator"."""
-    evidence = read_evidence(Path(place))
+    evidence = read_evidence(Path(place), sealed_too=False)
     n = evidence.roster.n
     curator = observer == _CURATOR
     for option, user in (("--observer", None if curator else observer), ("--target", target)):

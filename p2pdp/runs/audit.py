@@ -191,7 +191,7 @@ def _first_problem(found: Verification) -> str:
 
 
 def views(place: str | Path) -> Iterator[dict[str, Any]]:
-    evidence = read_evidence(Path(place))
+    evidence = read_evidence(Path(place), sealed_too=False)
     run = plan_of(evidence)
     opened = run.plan.randomizer.decoded if isinstance(run.plan, ShufflePlan) else None
     return view_lines(evidence, 2.0**run.plan.grid_exponent, opened)

@@ -58,6 +58,7 @@ def test_without_the_key_or_with_another_it_is_the_callers_mistake(tmp_path: Pat
         with pytest.raises(UsageError):
             call(place, key=tmp_path / "none")
     assert not (tmp_path / "file").exists()
+    assert {line["node"] for line in p2pdp.views(place)} == {"bootstrap", "curator"}
     with pytest.raises(Refused, match="not at hand"):
         p2pdp.audit(place, allow_missing=True)
 

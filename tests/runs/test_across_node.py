@@ -71,6 +71,9 @@ def test_a_node_that_has_done_its_part_tells_what_was_published(tmp_path: Path, 
         "faults": {},
         "folder": str(tmp_path / "mine"),
     }
+    kept = tmp_path / "mine" / "own.json"
+    assert read_json(kept) == document
+    assert kept.stat().st_mode & 0o777 == 0o600
     assert not told(tmp_path).private_kept
     assert private.read_bytes().startswith(SKELETON_MAGIC)
     assert told(tmp_path).estimate == result.estimate
