@@ -133,7 +133,10 @@ def simulate(
         int | None, typer.Option(help="Repetitions, on seed, seed + 1, …; the first leaves ledgers.")
     ] = None,
     fast: Annotated[
-        bool, typer.Option("--fast", help="Draws results straight from their law: no ledgers, no audit.")
+        bool,
+        typer.Option(
+            "--fast", help="Samples results from their exact distribution, without messages, ledgers or audit."
+        ),
     ] = False,
     trace_wire: TraceWire = False,
     overrides: Overrides = None,

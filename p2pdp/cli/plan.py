@@ -21,7 +21,7 @@ def plan(
     spec: SpecFile,
     target_epsilon: Annotated[
         float | None,
-        typer.Option(metavar="E", help="How much noise it takes that others learn no more than E of a user."),
+        typer.Option(metavar="E", help="Finds the noise at which others learn no more than epsilon E of a user."),
     ] = None,
     overrides: Overrides = None,
     as_json: AsJson = False,

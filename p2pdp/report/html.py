@@ -42,7 +42,7 @@ def html_page(facts: PageFacts) -> str:
     if any(len(curve.points) > 1 for curve in facts.curves):
         sections.append(Section("curves", "ε and δ", "The same claims at other δ", curves(facts)))
     sections += [
-        Section("refusals", "refused", "What cannot be said", refusals(facts)),
+        Section("refusals", "refused", "Not proven, and why", refusals(facts)),
         Section("faults", "faults", "What went wrong on the way", faults(facts)),
         Section("setting", "setting", "How the run was set up", setting(facts)),
     ]

@@ -129,7 +129,7 @@ def page(edition: Edition) -> str:
         Section("summary", "in short", "In short", summary(facts)),
         Section("result", "result", "What came out", _result(edition)),
         Section("claims", "claims", "What each kind of observer can learn from such a run", claims_part(facts)),
-        Section("refusals", "refused", "What cannot be said", refusals_part(facts)),
+        Section("refusals", "refused", "Not proven, and why", refusals_part(facts)),
         Section("edition", "left out", "What is left out, and why", [paragraph(_LEFT_OUT)]),
     ]
     closing = "Numbers are rounded to four digits; participants.json holds them in full. Users are counted from 0."

@@ -28,8 +28,8 @@ def claims(facts: PageFacts) -> list[Markup]:
     listed = _assumptions(facts.bounds)
     parts = [
         paragraph(
-            "Each line is proven for this run, under the assumptions below. Lines that take different things as known "
-            "to the observer answer different questions: take the one that fits, never the smallest.",
+            "Each line is proven for this run, under the assumptions below. Lines that assume different knowledge of "
+            "the observer answer different questions: take the one that fits, never the smallest.",
         ),
         _table(facts.bounds, listed),
         _numbered(listed, "a"),
@@ -85,7 +85,7 @@ def _assumptions(claims: Iterable[Claim]) -> list[str]:
 
 
 def _table(claims: Sequence[Claim], listed: Sequence[str], *, letter: str = "a") -> Markup:
-    headings = ("who looks", "worst ε", "mean ε", "worst μ", "worst case", "method", "taken as known", "assumes")
+    headings = ("observer", "worst ε", "mean ε", "worst μ", "worst case", "method", "assumed to know", "assumes")
     rows = []
     for claim in claims:
         numbers = ", ".join(f"{letter}{listed.index(text) + 1}" for text in claim.assumptions)
@@ -112,7 +112,7 @@ def _legend(claims: Sequence[Claim]) -> Markup:
     terms = [
         *(named for observer_kind, named in OBSERVERS.items() if observer_kind in shown),
         *((f"method {name}", method(name)) for name in dict.fromkeys(claim.method for claim in claims)),
-        *((f"taken as known: {name}", text) for name, text in CONDITIONINGS.items() if name in given),
+        *((f"assumed to know: {name}", text) for name, text in CONDITIONINGS.items() if name in given),
         (f"unit {first.unit}, relation {first.relation}", _UNIT),
         ("worst and mean ε", f"over all users (and observers, where there are many), at δ = {number(first.delta)}"),
     ]

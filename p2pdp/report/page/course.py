@@ -25,6 +25,8 @@ def result(facts: PageFacts) -> list[Markup]:
         rows.append((with_small("without noise it would be", "from the same contributions"), number(outcome.truth)))
         rows.append((with_small("error of this run", "estimate minus the above"), number(outcome.error)))
     parts = [table(("", ""), rows, numbers=(1,)), _verdict(outcome)]
+    if outcome.truth is not None:
+        parts.append(note("For the launcher only:", "this page holds the result without noise, which protects nobody."))
     if isinstance(outcome.estimate, list):
         parts += _list_figure(outcome)
     drawn = error_chart(outcome)

@@ -109,7 +109,7 @@ def _ticks(users: int) -> Markup:
     stride = max(1, math.ceil(users / _TICKS_MAX))
     stride = next(step * 10**power for power in range(8) for step in (1, 2, 5) if step * 10**power >= stride)
     parts = [
-        tag("text", "user who looks (observer)", class_="title", x=_LEFT + _SIZE / 2, y=14, text_anchor="middle"),
+        tag("text", "observing user", class_="title", x=_LEFT + _SIZE / 2, y=14, text_anchor="middle"),
         tag(
             "text", "user whose data is at stake", class_="title", text_anchor="middle",
             transform=f"translate(16 {_TOP + _SIZE / 2}) rotate(-90)",

@@ -22,7 +22,7 @@ def test_every_term_of_a_claim_is_there_and_explained() -> None:
         "a2 b",
         "unit user, relation replace",
         "method exact computed for this run",
-        "taken as known: public given the whole route",
+        "assumed to know: public given the whole route",
     ):
         assert words in page.said
     assert "broker" not in page.said, "only what stands in the table is explained"

@@ -102,3 +102,8 @@ def test_where_nothing_is_published_users_results_are_shown() -> None:
 def test_there_is_a_dot_only_where_there_is_an_error_to_draw() -> None:
     assert "The dot is this run" in read(result(facts())).said
     assert "dot" not in read(result(facts(outcome=outcome(truth=None, error=None)))).said
+
+
+def test_a_page_with_the_result_without_noise_says_whom_it_is_for() -> None:
+    assert "For the launcher only:" in read(result(facts())).said
+    assert "For the launcher only:" not in read(result(facts(outcome=outcome(truth=None, error=None)))).said
