@@ -149,6 +149,7 @@ def _show(told: TookPart) -> None:
     if told.own_scores is not None:
         known = [f"{name} {number(value)}" for name, value in told.own_scores.items() if value is not None]
         lines.append(f"on your own rows: {', '.join(known)}")
-    lines.append(f"{told.folder}: what this node saw, says: p2pdp views {told.folder}")
+    lines += ["What this run cost this node, from its own ledger:", *(f"  {one.text}" for one in told.spent)]
+    lines.append(f"Everything this node received: p2pdp views {told.folder}")
     for line in lines:
         console.print(plain(line), soft_wrap=True)

@@ -49,6 +49,7 @@ KINDS: Final[dict[str, tuple[Level, str]]] = {
     # A node
     "reachable": (Level.DEBUG, "this node can be reached"),
     "offer": (Level.INFO, "{text}"),
+    "cost": (Level.INFO, "  {text}"),
     "seat": (Level.INFO, "this node is user {user} of {n}"),
     "waiting": (Level.INFO, "{text}"),
     "put_out": (

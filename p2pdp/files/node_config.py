@@ -2,15 +2,26 @@
 
     [node]       identity, token, listen; address
     [data]       as in a spec; `clip` is the spec's, and one given here has to be the same
-    [accept]     protocols, sigma_min, clip, peers
+    [accept]     protocols, mechanisms, sigma_min, sampler, clip, hops, laps, tokens, rounds, epsilon,
+                 epsilon_max, observer, delta, peers
     [budget]     epsilon; delta, observer, ledger
     [transport]  as in a spec: as whom this node comes to the broker that its token names, if it names one
 
 `identity` is the file that `p2pdp keygen` made, `token` the file that bootstrap wrote or the token itself,
 `address` what other machines are told, where that is not what the node listens on. All of `[accept]` is
-optional, and what is not given is not asked for: of the run's noise `sigma_min`, the least standard deviation of
-one contribution's; of its bounds `clip`, within which they have to lie; `peers`, the identities that neighbours
-must have, in hexadecimal, as a list or a file with one a line (a text after it is a comment).
+optional, and what is not given is not asked for, but that a run without noise is refused unless `mechanisms` names
+"none":
+
+    sigma_min           the least standard deviation of the noise of one contribution
+    sampler             "exact": noise of the fast sampler is refused
+    clip                the run's bounds have to lie within these
+    hops, laps, tokens  the most of each that a walk may have
+    rounds              the most rounds of gossip or shuffling; of learning by gossip, the most gradients
+    epsilon             the most that randomized response, PrivUnit or Laplace noise may cost for one contribution
+    epsilon_max         the most that the run may cost, at the spec's delta, against `observer` (as in `[budget]`)
+    delta               the most that the spec's delta may be; 1e-3 where only `epsilon_max` is given
+    peers               the identities that neighbours must have, in hexadecimal, as a list or a file with one a line
+                        (text after it is a comment)
 
 Guarantee: an unknown section or key is named with the one that was meant, and every error names the file.
 Relative paths are relative to the file. Secrets are in no `repr`.
@@ -33,7 +44,9 @@ from p2pdp.crypto.tokens import JoinToken
 from p2pdp.files.keys import read_identity
 from p2pdp.files.reading import read_text
 from p2pdp.files.schema import (
+    MECHANISMS,
     PROTOCOLS,
+    SAMPLERS,
     Reader,
     Unfit,
     bounds,
@@ -45,6 +58,7 @@ from p2pdp.files.schema import (
     read_section,
     suggestion,
     text,
+    whole,
 )
 
 _TOKEN_START: Final = "p2pdp1:"
@@ -56,8 +70,18 @@ class Accept:
     """What the run must be like; None where the owner does not mind."""
 
     protocols: tuple[str, ...] | None = None
+    mechanisms: tuple[str, ...] | None = None  # None: any that adds noise
     sigma_min: float | None = None
+    sampler: str | None = None
     clip: tuple[float, float] | None = None
+    hops: int | None = None
+    laps: int | None = None
+    tokens: int | None = None
+    rounds: int | None = None
+    epsilon: float | None = None
+    epsilon_max: float | None = None
+    observer: str = "network"
+    delta: float | None = None
     peers: frozenset[bytes] | None = None
 
 
@@ -111,18 +135,30 @@ def _told(value: Any) -> str:
     return str(value)
 
 
+_OBSERVER: Final = one_of("node", "coalition", "network")
+_DELTA_MAX: Final = 1e-3  # an epsilon_max at a larger delta would be no limit
 _SECTIONS: Final[dict[str, dict[str, Reader]]] = {
     "node": {"identity": text, "token": text, "listen": _place, "address": _told},
     "accept": {
         "protocols": distinct(one_of(*PROTOCOLS)),
+        "mechanisms": distinct(one_of(*MECHANISMS)),
         "sigma_min": number(above=0),
+        "sampler": one_of(*SAMPLERS),
         "clip": bounds,
+        "hops": whole(1),
+        "laps": whole(1),
+        "tokens": whole(1),
+        "rounds": whole(1),
+        "epsilon": number(above=0),
+        "epsilon_max": number(above=0),
+        "observer": _OBSERVER,
+        "delta": number(above=0, below=1),
         "peers": either(text, distinct(text)),
     },
     "budget": {
         "epsilon": number(above=0),
         "delta": number(above=0, below=1),
-        "observer": one_of("node", "coalition", "network"),
+        "observer": _OBSERVER,
         "ledger": text,
     },
 }
@@ -226,7 +262,10 @@ def _accept(base: Path, values: Mapping[str, Any]) -> Accept:
         lines = (line.split() for line in read_text(base / peers).splitlines())
         peers = [words[0] for words in lines if words and not words[0].startswith("#")]
     known = None if peers is None else frozenset(map(_public, peers))
-    return Accept(values.get("protocols"), values.get("sigma_min"), values.get("clip"), known)
+    if "observer" in values and "epsilon_max" not in values:
+        raise UsageError("[accept] observer: says against whom epsilon_max counts, and there is none; add it.")
+    limited = {"delta": _DELTA_MAX} if "epsilon_max" in values else {}
+    return Accept(**(limited | dict(values) | {"peers": known}))
 
 
 def _public(name: str) -> bytes:

@@ -36,6 +36,9 @@ PROTOCOLS: Final = (
     "shuffle.single",
 )  # fmt: skip
 
+MECHANISMS: Final = ("gaussian", "laplace", "randomized_response", "privunit", "none")
+SAMPLERS: Final = ("exact", "fast")
+
 
 def suggestion(word: str, known: Iterable[str]) -> str:
     """`; did you mean "…"?` where a known word is near, else the list of the known ones."""
@@ -235,9 +238,9 @@ SECTIONS: Final[dict[str, Section]] = {
         "rounds": either(one_of("auto", "mixing"), _COUNT), "stay": number(least=0, below=1), "cover": truth,
     }),
     "noise": Section(parts.NoisePart, {
-        "mechanism": one_of("gaussian", "laplace", "randomized_response", "privunit", "none"), "sigma": _POSITIVE,
+        "mechanism": one_of(*MECHANISMS), "sigma": _POSITIVE,
         "epsilon": _POSITIVE, "delta": _SHARE, "closing": truth, "share": truth,
-        "encoding": one_of("binary", "unary"), "sampler": one_of("exact", "fast"),
+        "encoding": one_of("binary", "unary"), "sampler": one_of(*SAMPLERS),
     }),
     "data": Section(parts.DataPart, {
         "kind": one_of("uniform", "normal", "unit_mixture", "categories", "csv", "npy"), "clip": bounds, "path": text,

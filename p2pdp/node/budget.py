@@ -21,7 +21,7 @@ import fcntl
 import json
 import math
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -66,6 +66,9 @@ def total(charges: Sequence[Charge]) -> Charge:
     )
 
 
+Offers = Callable[[Charge], Iterable[Charge]]  # by what was spent so far
+
+
 @dataclass(frozen=True, slots=True)
 class Limit:
     """Epsilon at delta that must not be exceeded; `name` is the entry that says so."""
@@ -107,22 +110,20 @@ class _Entry:
 class BudgetLedger:
     """The file, and a lock beside it.
 
-    What a run costs is offered in one way or several, of which the first that fits is charged: a smaller delta goes
-    with a larger epsilon.
+    What a run costs is offered in one way or several, given what was spent, and the first that fits is charged: a
+    smaller delta goes with a larger epsilon.
     """
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._lock = path.with_name(path.name + ".lock")
 
-    def check(self, names: Sequence[str], offers: Sequence[Charge], limits: Sequence[Limit], against: str) -> None:
-        """Whether a reservation would be granted now; nothing is charged."""
+    def check(self, names: Sequence[str], offers: Offers, limits: Sequence[Limit], against: str) -> Charge:
+        """What a reservation would charge now; nothing is charged. `Refused` if none would be granted."""
         with self._locked():
-            _fitting(_charged(self._entries(), names), offers, limits, against)
+            return _fitting(_charged(self._entries(), names), offers, limits, against)
 
-    def reserve(
-        self, run: str, names: Sequence[str], offers: Sequence[Charge], limits: Sequence[Limit], against: str
-    ) -> bool:
+    def reserve(self, run: str, names: Sequence[str], offers: Offers, limits: Sequence[Limit], against: str) -> bool:
         """Charges a run to a data set unless that was done before, and gives whether it did; `Refused` if too much."""
         with self._locked():
             entries = self._entries()
@@ -174,15 +175,15 @@ class BudgetLedger:
             self._lock.write_bytes(_IN_USE)  # in place: the lock is on this very file
 
 
-def _fitting(spent: Sequence[Charge], offers: Sequence[Charge], limits: Sequence[Limit], against: str) -> Charge:
+def _fitting(spent: Sequence[Charge], offers: Offers, limits: Sequence[Limit], against: str) -> Charge:
     """The first offer within all limits; what is wrong with the last where none is."""
-    *sparing, last = offers
-    for offer in sparing:
+    offer = Charge()
+    for offer in offers(total(spent)):
         if all(limit.allows(spent, offer) for limit in limits):
             return offer
     for limit in limits:
-        limit.check(spent, last, against)
-    return last
+        limit.check(spent, offer, against)
+    return offer
 
 
 def _charged(entries: Sequence[_Entry], names: Sequence[str]) -> list[Charge]:

@@ -17,13 +17,15 @@ from p2pdp.crypto.roster import Roster
 from p2pdp.files.checks import check
 from p2pdp.files.combinations import from_file, learns, unit_vectors
 from p2pdp.files.data import load_data
-from p2pdp.files.node_config import NodeConfig
+from p2pdp.files.node_config import Accept, NodeConfig
 from p2pdp.files.spec import parse_spec, spec_digest
 from p2pdp.host.seat import Seat
+from p2pdp.mechanisms import laplace
 from p2pdp.mechanisms.clipping import Bounds
 from p2pdp.protocols import protocol
 from p2pdp.protocols.learning import OWN, has_intercept
 from p2pdp.protocols.learning import sigma_of as learning_sigma
+from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.protocols.walk_sum import sigma_of
 from p2pdp.tasks.unit_mixture import DIMENSIONS
 
@@ -126,6 +128,11 @@ def check_accepted(spec: Spec, dimensions: int, config: NodeConfig) -> None:
             raise Refused(
                 f"{name} sigma_min: the run's noise has sigma {sigma:.6g}, and this node asks for {accept.sigma_min:g}"
             )
+    _check_noise(spec, accept, name)
+    for key, of_run in _sizes(spec).items():
+        most = getattr(accept, key)
+        if most is not None and of_run is not None and of_run > most:
+            raise Refused(f"{name} {key}: the run has {of_run:g}, and this node allows {most:g}")
     bounds = bounds_of(spec)
     if accept.clip is not None and bounds is not None:
         (low, high), (least, most) = bounds, accept.clip
@@ -133,6 +140,65 @@ def check_accepted(spec: Spec, dimensions: int, config: NodeConfig) -> None:
             raise Refused(
                 f"{name} clip: the run's bounds are [{low:g}, {high:g}], and this node allows [{least:g}, {most:g}]"
             )
+
+
+def _check_noise(spec: Spec, accept: Accept, name: str) -> None:
+    noise = spec.noise
+    if accept.mechanisms is None and noise.mechanism == "none":
+        raise Refused(f'{name} mechanisms: the run adds no noise, which this node allows only if it names "none"')
+    if accept.mechanisms is not None and noise.mechanism not in accept.mechanisms:
+        allowed = ", ".join(accept.mechanisms) or "none of them"
+        raise Refused(f"{name} mechanisms: the run's is {noise.mechanism}, and this node allows {allowed}")
+    if accept.sampler == "exact" and noise.sampler != "exact":
+        raise Refused(f"{name} sampler: the run's is {noise.sampler}, and this node asks for the exact one")
+    if accept.epsilon is None or noise.mechanism == "none":
+        return
+    epsilon = _pure_epsilon(spec)
+    if epsilon is None:
+        raise Refused(f"{name} epsilon: {noise.mechanism} noise has no epsilon without a delta; use sigma_min instead")
+    if epsilon > accept.epsilon:
+        raise Refused(
+            f"{name} epsilon: one contribution costs epsilon {epsilon:.6g}, and this node allows {accept.epsilon:g}"
+        )
+
+
+def _pure_epsilon(spec: Spec) -> float | None:
+    """What one contribution costs where no delta is needed; of a vector with Laplace noise each number by itself."""
+    noise = spec.noise
+    if noise.mechanism == "gaussian":
+        return None
+    if noise.epsilon is not None or noise.sigma is None or spec.data.clip is None:
+        return noise.epsilon
+    dimensions = spec_dimensions(spec) or 1
+    scale = laplace.scale_of_sigma(noise.sigma)
+    return laplace.epsilon_of(scale, dimensions * float(Bounds(*spec.data.clip).span))
+
+
+def _sizes(spec: Spec) -> dict[str, float | None]:
+    """What `[accept]` may limit, by its keys; rounds that follow from the graph are checked with the plan."""
+    walk, gossip, shuffle = spec.walk, spec.gossip, spec.shuffle
+    rounds: int | str | None = None
+    if spec.run.protocol == "gossip.sgd":
+        rounds = spec.task.rounds
+    elif gossip is not None or shuffle is not None:
+        rounds = gossip.rounds if gossip is not None else shuffle.rounds if shuffle is not None else None
+    return {
+        "hops": None if walk is None else walk.hops,
+        "laps": None if walk is None else walk.laps,
+        "tokens": None if walk is None else walk.tokens,
+        "rounds": rounds if isinstance(rounds, int) else None,
+        "delta": spec.privacy.delta,
+    }
+
+
+def check_rounds(run: RunPlan, config: NodeConfig) -> None:
+    """The rounds that follow from the graph, where the spec leaves them open."""
+    most = config.accept.rounds
+    if most is None or run.spec.run.protocol == "gossip.sgd" or (run.spec.gossip is None and run.spec.shuffle is None):
+        return
+    rounds = getattr(run.plan, "rounds", 0)
+    if rounds > most:
+        raise Refused(f"{config.path} [accept] rounds: the run has {rounds}, and this node allows {most}")
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from p2pdp.files.node_config import NodeConfig, load_node_config
 from p2pdp.files.spec import parse_spec, spec_digest
 from p2pdp.host.seat import Seat
 from p2pdp.ledger.messages import public_message, whole_message
-from p2pdp.ledger.records import RECEIVED, read
+from p2pdp.ledger.records import RECEIVED, Contents, read
 from p2pdp.mechanisms.sampler import ExactSampler, FastSampler, warm
 from p2pdp.node.foreground import run_in_foreground
 from p2pdp.node.own_folder import NodeFolder
@@ -30,9 +30,19 @@ from p2pdp.node.whereabouts import Abroad
 from p2pdp.protocols.run_plan import RunPlan, plan_of_facts
 from p2pdp.protocols.walk_sgd import SgdPlan
 from p2pdp.report.documents import plain
-from p2pdp.runs.accepting import OwnData, check_accepted, check_seat, describe, offered_spec, own_data, who_reads
+from p2pdp.runs.accepting import (
+    OwnData,
+    check_accepted,
+    check_rounds,
+    check_seat,
+    describe,
+    offered_spec,
+    own_data,
+    who_reads,
+)
 from p2pdp.runs.across_doors import door_of_node
 from p2pdp.runs.budgeting import NodeBudget
+from p2pdp.runs.costing import Cost, check_epsilon, costs_of, offered_run, signed_run, spent_of
 from p2pdp.runs.watching import HttpOptions, Watch, Watching, watched
 
 if TYPE_CHECKING:
@@ -54,6 +64,8 @@ class TookPart:
     private_kept: bool
     faults: dict[str, int]
     folder: str
+    cost: list[Cost]  # before taking part, by observer
+    spent: list[Cost]  # and after it
     traced: bool | None = None  # True where `wire.jsonl` tells what the node received
     own_scores: dict[str, float | None] | None = None  # of a learned model, on the owner's own rows
 
@@ -122,32 +134,49 @@ class _Member:
         self._data: OwnData | None = None
         self._budget = NodeBudget(config)
         if folder.has_seat:
-            self._consider(parse_spec(folder.spec_text, None))
-
-    def _consider(self, spec: Spec) -> None:
-        self._data = own_data(spec, self._config)
-        check_accepted(spec, self._data.dimensions, self._config)
-        self.spec = spec
+            self.spec = parse_spec(folder.spec_text, None)
+            self._data = own_data(self.spec, config)
+            check_accepted(self.spec, self._data.dimensions, config)
 
     def accept(self, text: str) -> bytes:
         """Shows the offered spec and checks it, before anybody hears of this node."""
         spec = offered_spec(text)
-        self._consider(spec)
-        assert self._data is not None
+        self._data = own_data(spec, self._config)
         for line in describe(spec, self._data.dimensions, self._config.token.bootstrap_public.hex()):
             self._notify(happening("offer", text=line))
-        cost = self._budget.consider(spec, self._data.dimensions)
-        if cost is not None:
-            self._notify(happening("offer", text=f"  what it would cost this node: {cost}"))
+        check_accepted(spec, self._data.dimensions, self._config)
+        self.spec = spec
+        run = offered_run(spec, self._data.dimensions)
+        self._show_cost(run, f"What a run of {spec.run.nodes} nodes would cost this node at most, by observer:")
+        charge = self._budget.consider(spec, self._data.dimensions)
+        if charge is not None:
+            self._notify(happening("offer", text=f"  its budget would be charged with {charge}"))
         if self._shares:
             self._notify(happening("offer", text=f"  --share-skeleton: {who_reads(spec)}"))
         self._folder.keep_spec(text)
         return spec_digest(spec)
 
+    def _show_cost(self, run: RunPlan | None, title: str) -> None:
+        """Shows it to the owner, then refuses what is above the owner's limits."""
+        if run is None:
+            text = (
+                "What this run costs follows from a graph that only bootstrap knows now; it is shown once it is signed."
+            )
+            self._notify(happening("offer", text=text))
+            return
+        check_rounds(run, self._config)
+        costs = costs_of(run)
+        self._notify(happening("offer", text=title))
+        for cost in costs:
+            self._notify(happening("cost", text=cost.text, **cost.to_json()))
+        check_epsilon(costs, self._config)
+
     def admit(self, seat: Seat) -> None:
         assert self.spec is not None
         assert self._data is not None
         check_seat(seat, self.spec, self._data, self._config)
+        run = signed_run(self.spec, seat.roster)
+        self._show_cost(run, f"What this run of {seat.roster.n} nodes costs this node at most, by observer:")
         self._budget.reserve(self.spec, seat.roster)
         if self.spec.noise.sampler == "exact":
             for mechanism in plan_of_facts(self.spec, dict(seat.roster.facts)).plan.mechanisms:
@@ -208,7 +237,8 @@ def _run(
 def _told(config: NodeConfig, folder: NodeFolder, *, share_skeleton: bool, private_kept: bool) -> TookPart:
     spec, roster = parse_spec(folder.spec_text, None), folder.roster
     run = plan_of_facts(spec, dict(roster.facts))
-    me, published, excluded = _what_came(folder.view())
+    contents = read(folder.view())
+    me, published, excluded = _what_came(contents)
     value = error = scores = None
     if published is not None:
         # Each token's total holds a contribution of each of its steps, whoever made it.
@@ -217,6 +247,7 @@ def _told(config: NodeConfig, folder: NodeFolder, *, share_skeleton: bool, priva
         value, error = estimate.value, estimate.standard_error
         if isinstance(run.plan, SgdPlan):
             scores = own_scores(run, own_data(spec, config).user(roster.n, me), published)
+    signed = signed_run(spec, roster)
     return TookPart(
         run_id=roster.run_id.hex(),
         user=me,
@@ -231,12 +262,14 @@ def _told(config: NodeConfig, folder: NodeFolder, *, share_skeleton: bool, priva
         folder=str(folder.path),
         traced=folder.traced or None,
         own_scores=scores,
+        cost=costs_of(signed),
+        spent=spent_of(signed, me, contents),
     )
 
 
-def _what_came(view: bytes) -> tuple[Peer, Any, bool]:
+def _what_came(contents: Contents) -> tuple[Peer, Any, bool]:
     """Who the node was, what the curator told it, and whether bootstrap put it out, from its own ledger."""
-    records = read(view).records
+    records = contents.records
     me: Peer = records[0].body[2]
     published, excluded = None, False
     for record in records:

@@ -1,48 +1,40 @@
-"""What a run would cost those who take part, and whether it fits what they allow.
+"""What a run is charged with to those who take part, and whether it fits what they allow.
 
 A run is charged before it takes place, by the best sound claim a priori (`audit.beforehand`) for each observer that the
 owner has in mind, and of these observers the one who learns most. Such a claim rests on facts that bootstrap signed:
-the number of users, the graph's digest, and the spec. What is not among them is not used: how many values others
-have, which the law of a hidden path would need, or a graph that the node cannot make again; then it is the local
-ceiling. Models and published formulas that are no bound are never charged by.
+the number of users, the graph's digest, and the spec. A charge has to hold whatever happens afterwards. On random walks
+and for shuffling what others do, are late with, or leave undone by being excluded, changes how much is hidden, so there
+a charge is what the node itself enforces (`audit.enforced`) or the local ceiling, whoever the observer is. Models and
+published formulas that are no bound are never charged by.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
 from hashlib import blake2b
 from pathlib import Path
 from typing import Final
 
 from p2pdp.audit.beforehand import beforehand, covers
+from p2pdp.audit.enforced import enforced_limit
+from p2pdp.audit.estimates import cost_of
 from p2pdp.audit.local import LOCAL
 from p2pdp.core.claims import Claim
-from p2pdp.core.errors import Refused, VerificationFailed
+from p2pdp.core.errors import Refused, UsageError
 from p2pdp.core.spec import DataPart, Spec
 from p2pdp.crypto.roster import Roster
 from p2pdp.files.node_config import NodeConfig
 from p2pdp.files.reading import read_bytes
-from p2pdp.node.budget import BudgetLedger, Charge, Limit
-from p2pdp.protocols.run_plan import RunPlan, plan_of_facts, plan_run
-from p2pdp.topology.graphs import make_graph
+from p2pdp.node.budget import BudgetLedger, Charge, Limit, Offers
+from p2pdp.protocols.run_plan import RunPlan
+from p2pdp.protocols.shuffling_plan import ShufflePlan
+from p2pdp.runs.costing import CLASSES, WORDS, offered_run, signed_run
 
-_CLASSES: Final[Mapping[str, tuple[str, ...]]] = {
-    "node": ("node", "curator", "public"),
-    "coalition": ("node", "coalition", "curator", "public"),
-    "network": ("network",),  # who sees what all others do
-}
-_WORDS: Final = {
-    "node": "one other user",
-    "coalition": "users who collude",
-    "curator": "the curator",
-    "public": "everybody, from what is published",
-    "network": "whoever sees all messages",
-}
-_RUNS: Final = 10  # that share the owner's delta, where so little of it is enough for each
+_PURE: Final = ("laplace", "randomized_response", "privunit")
+_SHARES: Final = (0.1, 0.2, 0.5, 1.0)  # of the owner's delta that a run may take, the least that fits
 _ROUNDED_DOWN: Final = 1.0 - 1e-12
-NETWORK: Final = "network"  # who is thought of where nobody says it
+NETWORK: Final = "network"  # the observer where none is named
 
 
 def charge_of(run: RunPlan, observer: str, delta: float | None = None) -> tuple[Charge, str]:
@@ -52,18 +44,33 @@ def charge_of(run: RunPlan, observer: str, delta: float | None = None) -> tuple[
     """
     delta = run.spec.privacy.delta if delta is None else delta
     assert delta is not None
-    claims = beforehand(run, delta, run.spec.privacy.colluders, one_value=False).claims
-    best = {one: _best(claims, one) for one in _CLASSES[observer]}
-    worst = max(best.values(), key=_epsilon)
-    if worst is None or _epsilon(worst) == math.inf:
-        who = _WORDS[NETWORK if worst is None else worst.observer]
-        raise Refused(f"no budget allows that {who} could learn everything about some user, and in this run that is so")
+    claims = _lasting(run, delta)
+    best = {one: _best(claims, one) for one in CLASSES[observer]}
+    worst = max(best, key=lambda one: _epsilon(best[one]))
+    if _epsilon(best[worst]) == math.inf:
+        raise Refused(f"no budget allows that {WORDS[worst]} could learn everything about some user, as in this run")
+    against = _against(worst, best[worst])
     chosen = [claim for claim in best.values() if claim is not None]
     mus = [claim.mu_max for claim in chosen if claim.mu_max is not None]
     if len(mus) == len(chosen):
-        return Charge(mu_squared=max(mus) ** 2 * (1.0 + 1e-12)), _WORDS[worst.observer]
-    deltas = [0.0 if _is_pure(run, claim) else claim.delta for claim in chosen]
-    return Charge(epsilon=_epsilon(worst), delta=max(deltas)), _WORDS[worst.observer]
+        return Charge(mu_squared=max(mus) ** 2 * (1.0 + 1e-12)), against
+    deltas = [_delta(run, claim) for claim in chosen]
+    return Charge(epsilon=_epsilon(best[worst]), delta=max(deltas)), against
+
+
+def _lasting(run: RunPlan, delta: float) -> list[Claim]:
+    """The claims that hold whoever is late or excluded."""
+    limit = enforced_limit(run, delta)
+    if limit is not None:
+        return [limit]
+    found = beforehand(run, delta, run.spec.privacy.colluders, one_value=False).claims
+    return [claim for claim in found if claim.method == LOCAL] if isinstance(run.plan, ShufflePlan) else found
+
+
+def _against(observer: str, claim: Claim | None) -> str:
+    if claim is None or claim.observer == observer:
+        return WORDS[observer]
+    return f"{WORDS[observer]} (charged as for {WORDS[claim.observer]}, which holds whatever other users do)"
 
 
 def _best(claims: Sequence[Claim], observer: str) -> Claim | None:
@@ -75,10 +82,12 @@ def _epsilon(claim: Claim | None) -> float:
     return math.inf if claim is None or claim.epsilon_max is None else claim.epsilon_max
 
 
-def _is_pure(run: RunPlan, claim: Claim) -> bool:
-    """Whether the claim holds without any delta: pure mechanisms, as many as the schedule says."""
-    pure = run.plan.noise.name in ("laplace", "randomized_response")
-    return claim.method == LOCAL and pure and (run.finishes_one_by_one or run.plan.order == "ring")
+def _delta(run: RunPlan, claim: Claim) -> float:
+    """What of a claim's delta is needed: of pure mechanisms only what estimates from the data took before."""
+    if claim.method != LOCAL or run.plan.noise.name not in _PURE:
+        return claim.delta
+    cost = cost_of(run.spec)
+    return 0.0 if cost is None else cost.delta
 
 
 def limits_of(spec: Spec) -> list[Limit]:
@@ -97,7 +106,7 @@ def check_local(run: RunPlan) -> None:
             charge, against = charge_of(run, NETWORK)
         except Refused as refused:
             raise Refused(
-                f"[privacy] budget: {refused}; a local run counts what {_WORDS[NETWORK]} could learn"
+                f"[privacy] budget: {refused}; a local run counts what {WORDS[NETWORK]} could learn"
             ) from None
         for limit in limits:
             limit.check((), charge, against)
@@ -113,46 +122,62 @@ class NodeBudget:
     def consider(self, spec: Spec, dimensions: int) -> Charge | None:
         """Before the node enrols: whether a run of all `nodes` fits. Gives what it would cost, if there is a limit."""
         limits = self._limits(spec)
-        if not limits:
+        run = offered_run(spec, dimensions) if limits else None
+        if run is None:
             return None
-        n = spec.run.nodes
-        if spec.graph.kind != "file":
-            run = plan_run(spec, n, dimensions)
-        else:  # which is on bootstrap's machine
-            try:
-                run = plan_of_facts(spec, {"n": n, "dimensions": dimensions, "sampler": spec.noise.sampler})
-            except VerificationFailed:  # it rests on what bootstrap will sign of the graph, and `reserve` is told that
-                return None
-        offers, against = self._offers(run)
         if self._own is None:
-            for limit in limits:
-                limit.check((), offers[-1], against)
-        else:
-            BudgetLedger(self._own.ledger).check(data_names(self._config.data), offers, limits, against)
-        return offers[-1]
+            return self._within(run, limits)
+        found, against = self._charge(run, self._own.observer)
+        offers = self._offers(run, found)
+        return BudgetLedger(self._own.ledger).check(data_names(self._config.data), offers, limits, against)
 
     def reserve(self, spec: Spec, roster: Roster) -> None:
         """Once the roster is checked, before the node is ready: charges the claim for who really takes part."""
         limits = self._limits(spec)
         if not limits:
             return
-        offers, against = self._offers(_signed(spec, roster))
+        run = signed_run(spec, roster)
         if self._own is None:
-            for limit in limits:
-                limit.check((), offers[-1], against)
+            self._within(run, limits)
             return
-        run = f"{roster.run_id.hex()} {self._config.identity.public.hex()}"
-        BudgetLedger(self._own.ledger).reserve(run, data_names(self._config.data), offers, limits, against)
+        found, against = self._charge(run, self._own.observer)
+        name = f"{roster.run_id.hex()} {self._config.identity.public.hex()}"
+        offers = self._offers(run, found)
+        BudgetLedger(self._own.ledger).reserve(name, data_names(self._config.data), offers, limits, against)
 
-    def _offers(self, run: RunPlan) -> tuple[list[Charge], str]:
-        """At a small part of the owner's delta, so that there is some left for other runs, else at the spec's."""
+    def _within(self, run: RunPlan, limits: Sequence[Limit]) -> Charge:
+        charge, against = self._charge(run, NETWORK)
+        for limit in limits:
+            limit.check((), charge, against)
+        return charge
+
+    def _offers(self, run: RunPlan, at_spec: Charge) -> Offers:
+        """Charges in order, of which the first that fits is taken; a smaller delta goes with a larger epsilon.
+
+        The spec's delta comes first if it is at most a tenth of the owner's, so that there is some left for other runs.
+        Then come a tenth, larger shares, and all that is left.
+        """
         own = self._own
-        if own is None:
-            return [self._charge(run, NETWORK)[0]], _WORDS[NETWORK]
-        charge, against = self._charge(run, own.observer)
-        part = own.delta / _RUNS * _ROUNDED_DOWN
-        sparing = [self._charge(run, own.observer, part)[0]] if charge.delta > part else []
-        return [*sparing, charge], against
+        assert own is not None
+
+        def offers(spent: Charge) -> Iterator[Charge]:
+            if at_spec.delta <= _SHARES[0] * own.delta:
+                yield at_spec
+            if at_spec.delta > 0.0:
+                left = own.delta - spent.delta
+                for share in dict.fromkeys(min(share * own.delta, left) * _ROUNDED_DOWN for share in _SHARES):
+                    if share > 0.0:
+                        yield self._at(run, share)
+            yield at_spec
+
+        return offers
+
+    def _at(self, run: RunPlan, delta: float) -> Charge:
+        """At this delta; infinite where the run has no finite charge at it."""
+        try:
+            return self._charge(run, self._own.observer if self._own else NETWORK, delta)[0]
+        except (Refused, UsageError):
+            return Charge(epsilon=math.inf)
 
     def _charge(self, run: RunPlan, observer: str, delta: float | None = None) -> tuple[Charge, str]:
         try:
@@ -165,20 +190,6 @@ class NodeBudget:
         if own is None:
             return limits_of(spec)
         return [Limit(f"{self._config.path} [budget] epsilon", own.epsilon, own.delta), *limits_of(spec)]
-
-
-def _signed(spec: Spec, roster: Roster) -> RunPlan:
-    """The plan from the signed facts, with the graph if it can be made again and is the one that was signed."""
-    facts = dict(roster.facts)
-    run = plan_of_facts(spec, facts)
-    if spec.graph.kind == "file" or spec.graph.changing:
-        return run
-    graph = make_graph(spec.graph, run.n, spec.run.seed or 0)
-    if graph.digest.hex() == facts.get("graph"):
-        return replace(run, graph=graph)
-    if spec.graph.kind in ("complete", "ring"):
-        raise Refused(f"the graph that bootstrap signed is not the spec's, a {spec.graph.kind} of {run.n} users")
-    return run
 
 
 def data_names(data: DataPart) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,10 @@ from p2pdp.cli.main import main
 from p2pdp.core.happenings import happening
 from p2pdp.runs import across_node
 from p2pdp.runs.across_node import TookPart
+from p2pdp.runs.costing import Cost
 
-TOLD = TookPart("ab" * 16, 3, 5, "walk.sum", 1.5, 0.25, False, True, False, {}, "mine")
+COST = [Cost("node", 2.5, 1e-6, "a-priori", "local"), Cost("network", math.inf, 1e-6, None, None)]
+TOLD = TookPart("ab" * 16, 3, 5, "walk.sum", 1.5, 0.25, False, True, False, {}, "mine", COST, COST)
 
 
 def played(monkeypatch: pytest.MonkeyPatch, told: TookPart) -> list[dict[str, Any]]:
@@ -47,13 +50,20 @@ def test_a_node_shows_people_what_was_published(
     calls = played(monkeypatch, TOLD)
     assert main(["node", "n.toml", "--out", "mine", "--keep-private"]) == 0
     out = capsys.readouterr().out
-    for word in ("walk.sum", "user 3 of 5", "estimate 1.5", "standard error 0.25", "p2pdp views mine"):
+    for word in (
+        "walk.sum",
+        "user 3 of 5",
+        "estimate 1.5",
+        "standard error 0.25",
+        "p2pdp views mine",
+        "epsilon 2.5 at",
+    ):
         assert word in out
     assert calls[0]["keep_private"]
 
 
 def test_a_node_that_was_put_out_says_so(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    played(monkeypatch, TookPart("ab", 3, 5, "walk.sum", None, None, True, False, False, {}, "mine"))
+    played(monkeypatch, TookPart("ab", 3, 5, "walk.sum", None, None, True, False, False, {}, "mine", [], []))
     assert main(["node", "n.toml", "--out", "mine"]) == 0
     printed = capsys.readouterr()
     assert "put this node out" in printed.err
@@ -81,7 +91,7 @@ def test_a_wrong_command_line_is_one_line(arguments: list[str], says: str, capsy
 def test_lines_for_machines_are_documents_and_those_below_the_level_are_none(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    played(monkeypatch, TookPart("ab", 3, 5, "walk.sum", None, None, True, False, False, {}, "mine"))
+    played(monkeypatch, TookPart("ab", 3, 5, "walk.sum", None, None, True, False, False, {}, "mine", [], []))
     assert main(["node", "n.toml", "--out", "mine", "--log-format", "json", "--log-level", "warning"]) == 0
     (line,) = capsys.readouterr().err.splitlines()
     assert {"level": "warning", "event": "put_out"}.items() <= json.loads(line).items()

@@ -47,7 +47,9 @@ def test_a_whole_configuration(place: Path) -> None:
         + '[budget]\nepsilon = 3\ndelta = 1e-5\nobserver = "node"\nledger = "spent"\n',
     )
     pins = frozenset({bytes([0xAB] * 32), bytes([0xCD] * 32)})
-    assert config.accept == Accept(("walk.sum", "walk.histogram"), 0.5, (-1.0, 2.0), pins)
+    assert config.accept == Accept(
+        protocols=("walk.sum", "walk.histogram"), sigma_min=0.5, clip=(-1.0, 2.0), peers=pins
+    )
     assert config.budget == Budget(3.0, 1e-5, "node", place / "spent")
     assert config.address == "[2001:db8::1]:7001"
     assert load(place, NODE + DATA + f'[accept]\npeers = ["{"ab" * 32}"]').accept.peers == {bytes([0xAB] * 32)}
@@ -125,3 +127,41 @@ def test_the_sample_is_a_configuration(place: Path) -> None:
         config = load(place, text)
         assert config.accept.protocols == ("walk.sum",)
         assert config.data.path == str(place / "own.csv")
+
+
+def test_what_a_run_may_cost_and_be(place: Path) -> None:
+    keys = (
+        'mechanisms = ["gaussian", "none"]\nsampler = "exact"\nhops = 5\nlaps = 2\ntokens = 3\nrounds = 7\n'
+        'epsilon = 0.5\nepsilon_max = 3\nobserver = "node"\ndelta = 1e-5\n'
+    )
+    assert load(place, NODE + DATA + "[accept]\n" + keys).accept == Accept(
+        mechanisms=("gaussian", "none"),
+        sampler="exact",
+        hops=5,
+        laps=2,
+        tokens=3,
+        rounds=7,
+        epsilon=0.5,
+        epsilon_max=3.0,
+        observer="node",
+        delta=1e-5,
+    )
+    bare = load(place, NODE + DATA + "[accept]\nepsilon_max = 2\n").accept
+    assert (bare.observer, bare.delta) == ("network", 1e-3)
+    assert load(place, NODE + DATA).accept.delta is None
+
+
+@pytest.mark.parametrize(
+    ("keys", "key"),
+    [
+        ('observer = "node"', "observer"),
+        ('epsilon_max = 1\nobserver = "public"', "observer"),
+        ("epsilon_max = 0", "epsilon_max"),
+        ("hops = 0", "hops"),
+        ("delta = 1", "delta"),
+        ('mechanisms = ["gauss"]', "mechanisms"),
+    ],
+)
+def test_a_limit_that_makes_no_sense_is_named(place: Path, keys: str, key: str) -> None:
+    with pytest.raises(UsageError, match=rf"\[accept\] {key}"):
+        load(place, NODE + DATA + "[accept]\n" + keys + "\n")

@@ -24,7 +24,7 @@ NAMES = ("content aa", "file /own.csv")
 
 
 def reserve(path: Path, run: str, charge: Charge, names: Sequence[str] = NAMES) -> bool:
-    return BudgetLedger(path).reserve(run, names, [charge], [LIMIT], "one other user")
+    return BudgetLedger(path).reserve(run, names, lambda _spent: [charge], [LIMIT], "one other user")
 
 
 def spent(path: Path, names: Sequence[str] = NAMES) -> Charge:
@@ -84,10 +84,10 @@ def test_what_does_not_fit_is_refused_with_the_numbers(tmp_path: Path) -> None:
 
 def test_looking_charges_nothing(tmp_path: Path) -> None:
     ledger = BudgetLedger(tmp_path / "budget")
-    ledger.check(NAMES, [Charge(epsilon=2.9)], [LIMIT], "one other user")
-    ledger.check(NAMES, [Charge(epsilon=2.9)], [LIMIT], "one other user")
+    ledger.check(NAMES, lambda _spent: [Charge(epsilon=2.9)], [LIMIT], "one other user")
+    ledger.check(NAMES, lambda _spent: [Charge(epsilon=2.9)], [LIMIT], "one other user")
     with pytest.raises(Refused):
-        ledger.check(NAMES, [Charge(epsilon=3.1)], [LIMIT], "one other user")
+        ledger.check(NAMES, lambda _spent: [Charge(epsilon=3.1)], [LIMIT], "one other user")
     assert ledger.spent(NAMES) == Charge()
 
 
@@ -95,21 +95,21 @@ def test_every_limit_holds(tmp_path: Path) -> None:
     lower = Limit("[privacy] budget", 1.0, 1e-5)
     ledger = BudgetLedger(tmp_path / "budget")
     with pytest.raises(Refused, match=r"\[privacy\] budget"):
-        ledger.reserve("run", NAMES, [Charge(epsilon=2.0)], [LIMIT, lower], "one other user")
-    assert ledger.reserve("run", NAMES, [Charge(epsilon=1.0)], [LIMIT, lower], "one other user")
+        ledger.reserve("run", NAMES, lambda _spent: [Charge(epsilon=2.0)], [LIMIT, lower], "one other user")
+    assert ledger.reserve("run", NAMES, lambda _spent: [Charge(epsilon=1.0)], [LIMIT, lower], "one other user")
 
 
 def test_the_first_offer_that_fits_is_charged(tmp_path: Path) -> None:
     sparing, lavish = Charge(epsilon=2.0, delta=1e-7), Charge(epsilon=1.5, delta=9e-7)
     ledger = BudgetLedger(tmp_path / "budget")
-    ledger.reserve("run 1", NAMES, [sparing, lavish], [LIMIT], "one other user")
+    ledger.reserve("run 1", NAMES, lambda _spent: [sparing, lavish], [LIMIT], "one other user")
     assert ledger.spent(NAMES) == sparing
     other = ("content zz",)
     tight = Limit("[budget] epsilon", 1.75, 1e-6)
-    ledger.reserve("run 2", other, [sparing, lavish], [tight], "one other user")
+    ledger.reserve("run 2", other, lambda _spent: [sparing, lavish], [tight], "one other user")
     assert ledger.spent(other) == lavish
     with pytest.raises(Refused, match=r"would cost epsilon 1\.5 at"):
-        ledger.reserve("run 3", other, [sparing, lavish], [tight], "one other user")
+        ledger.reserve("run 3", other, lambda _spent: [sparing, lavish], [tight], "one other user")
 
 
 def test_data_sets_are_apart_unless_they_share_a_name(tmp_path: Path) -> None:

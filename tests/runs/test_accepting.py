@@ -16,9 +16,11 @@ from p2pdp.files.keys import write_identity
 from p2pdp.files.node_config import NodeConfig, load_node_config
 from p2pdp.files.spec import parse_spec, spec_digest
 from p2pdp.host.seat import Seat
+from p2pdp.protocols.run_plan import plan_run
 from p2pdp.runs.accepting import (
     check_accepted,
     check_can_run,
+    check_rounds,
     check_seat,
     describe,
     noise_sigma,
@@ -98,6 +100,73 @@ def test_what_the_owner_does_not_accept_is_named(
     with pytest.raises(Refused) as caught:
         check_accepted(spec_of(SUM), 1, config)
     assert all(word in str(caught.value) for word in says)
+
+
+RING = SUM.replace('kind = "complete"', 'kind = "ring"').replace('"random"\nhops', '"ring"\nlaps')
+SHUFFLE = """[run]
+protocol = "shuffle.all"
+nodes = 4
+[graph]
+kind = "complete"
+[shuffle]
+rounds = "auto"
+[noise]
+mechanism = "randomized_response"
+epsilon = 2.0
+[data]
+kind = "categories"
+[task]
+kind = "histogram"
+categories = 3
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "accept", "key"),
+    [
+        (SUM, "hops = 9", None),
+        (SUM, "hops = 8", "hops"),
+        (SUM, "laps = 1\nrounds = 1", None),
+        (SUM.replace("hops = 9", "hops = 9\ntokens = 2"), "tokens = 1", "tokens"),
+        (
+            SUM.replace('kind = "complete"', 'kind = "ring"').replace('"random"\nhops', '"ring"\nlaps'),
+            "laps = 8",
+            "laps",
+        ),
+        (SUM, 'sampler = "exact"', None),
+        (SUM.replace("sigma = 2.0", 'sigma = 2.0\nsampler = "fast"'), 'sampler = "exact"', "sampler"),
+        (SUM.replace('"gaussian"\nsigma = 2.0', '"none"'), "", "mechanisms"),
+        (SUM.replace('"gaussian"\nsigma = 2.0', '"none"'), 'mechanisms = ["none"]', None),
+        (SUM, 'mechanisms = ["laplace", "none"]', "mechanisms"),
+        (SUM, "delta = 1e-6", None),
+        (SUM, "delta = 1e-7", "delta"),
+        (SUM + "[privacy]\ndelta = 0.5\n", "epsilon_max = 100", "delta"),
+        (SUM, "epsilon = 5", "epsilon"),
+        (HISTOGRAM, "epsilon = 1", None),
+        (HISTOGRAM, "epsilon = 0.9", "epsilon"),
+        (SHUFFLE, "epsilon = 2\nrounds = 1", None),
+        (SHUFFLE, "epsilon = 1.9", "epsilon"),
+        (SUM.replace('"gaussian"\nsigma = 2.0', '"laplace"\nepsilon = 1.0'), "epsilon = 1", None),
+        (SUM.replace('"gaussian"\nsigma = 2.0', '"laplace"\nsigma = 2.0'), "epsilon = 0.71", None),
+        (SUM.replace('"gaussian"\nsigma = 2.0', '"laplace"\nsigma = 2.0'), "epsilon = 0.70", "epsilon"),
+    ],
+)
+def test_limits_of_the_owner_are_compared_with_the_spec(
+    configured: Configure, text: str, accept: str, key: str | None
+) -> None:
+    if key is None:
+        check_accepted(spec_of(text), 1, configured(accept=accept))
+        return
+    with pytest.raises(Refused, match=rf"\[accept\] {key}: "):
+        check_accepted(spec_of(text), 1, configured(accept=accept))
+
+
+def test_rounds_that_follow_from_the_graph_are_compared_too(configured: Configure) -> None:
+    run = plan_run(spec_of(SHUFFLE), 4, 1)
+    check_rounds(run, configured(accept=f"rounds = {run.plan.rounds}"))
+    with pytest.raises(Refused, match=r"\[accept\] rounds: "):
+        check_rounds(run, configured(accept=f"rounds = {run.plan.rounds - 1}"))
+    check_rounds(plan_run(spec_of(SUM), 4, 1), configured(accept="rounds = 1"))
 
 
 def test_noise_is_compared_by_its_standard_deviation(configured: Configure) -> None:

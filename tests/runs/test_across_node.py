@@ -21,6 +21,7 @@ from p2pdp.runs.across_node import TookPart, take_part
 from tests.runs.test_across_bootstrap import TEXT
 
 ME = 2
+REST = ("curator", "public", "network")
 
 
 def finished_node(tmp_path: Path, text: str = TEXT) -> Result:
@@ -58,6 +59,10 @@ def test_a_node_that_has_done_its_part_tells_what_was_published(tmp_path: Path, 
     document = told(tmp_path, keep_private=True).to_json()
     assert private.read_bytes() == before
     roster = Roster.from_json(read_json(tmp_path / "mine" / "roster.json"))
+    cost, spent = document.pop("cost"), document.pop("spent")
+    assert [one["observer"] for one in cost] == [one["observer"] for one in spent] == ["node", *REST]
+    assert all(set(one) == {"observer", "epsilon", "delta", "conditioning", "method"} for one in (*cost, *spent))
+    assert spent[-1]["epsilon"] <= cost[-1]["epsilon"]
     assert document == {
         "run_id": roster.run_id.hex(),
         "user": ME,

@@ -1,0 +1,174 @@
+"""What a run costs the owner of a node, for each observer: before it takes part, and what was spent in the end.
+
+Before: the bounds a priori that `plan` shows (`audit.beforehand`), from the spec that is offered, and again from the
+facts of the signed roster. How many values other users have is in neither, so claims that need it are not used. What an
+observer of the whole network learns is bounded by what the node itself enforces (`audit.enforced`).
+
+After: from the node's own ledger, what its recorded contributions and draws tell an observer of the whole network. The
+other observers' rows stay a priori, since what they really saw depends on a route that a node does not know. Where the
+ledger tells of an exclusion, rows that assumed there would be none fall back to what the ledger says.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Final
+
+from p2pdp.audit.beforehand import NOBODY_OUT, beforehand
+from p2pdp.audit.enforced import enforced_limit, spent_in
+from p2pdp.audit.headline import Bound, bounds_of, reading_of
+from p2pdp.core.claims import Claim
+from p2pdp.core.errors import Refused, RunFailed, VerificationFailed
+from p2pdp.core.ids import BOOTSTRAP
+from p2pdp.core.messages import OUT
+from p2pdp.core.spec import Spec
+from p2pdp.crypto.roster import Roster
+from p2pdp.files.node_config import NodeConfig
+from p2pdp.ledger.messages import public_message
+from p2pdp.ledger.records import RECEIVED, Contents
+from p2pdp.protocols.run_plan import RunPlan, plan_of_facts, plan_run
+from p2pdp.replay.transcript import replay
+from p2pdp.report.documents import plain
+from p2pdp.topology.graphs import make_graph
+
+CLASSES: Final[dict[str, tuple[str, ...]]] = {
+    "node": ("node", "curator", "public"),
+    "coalition": ("node", "coalition", "curator", "public"),
+    "network": ("network",),  # who sees what all others do
+}
+WORDS: Final = {
+    "node": "another user",
+    "coalition": "users who collude",
+    "curator": "the curator",
+    "public": "the public",
+    "network": "an observer of the whole network",
+    "broker": "the broker",
+}
+_READINGS: Final = {
+    "strong": "strong protection",
+    "moderate": "moderate protection",
+    "weak": "weak protection",
+    "none": "no protection",
+}
+_NETWORK: Final = "network"
+_FACTOR_MAX: Final = 100.0
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """A bound of what one observer learns about this node's data. Without any, epsilon is infinite."""
+
+    observer: str
+    epsilon: float
+    delta: float
+    conditioning: str | None
+    method: str | None
+
+    def to_json(self) -> dict[str, Any]:
+        document: dict[str, Any] = plain(asdict(self))
+        return document
+
+    @property
+    def text(self) -> str:
+        """One line of the table."""
+        if self.epsilon == math.inf:
+            return f"{WORDS[self.observer]}: epsilon is infinite, no protection: nothing limits what it may learn"
+        said = f"{WORDS[self.observer]}: epsilon {self.epsilon:.4g} at delta {self.delta:g} ({self.method})"
+        if self.epsilon == 0.0:
+            return f"{said}, it learns nothing"
+        times = f"{math.exp(self.epsilon):.3g}" if self.epsilon < _FACTOR_MAX else f"e^{self.epsilon:.4g}"
+        return (
+            f"{said}, {_READINGS[reading_of(self.epsilon)]}: what it sees is at most {times} times as likely under "
+            "one value of your data as under another"
+        )
+
+
+def offered_run(spec: Spec, dimensions: int) -> RunPlan | None:
+    """The plan for all `nodes`, before any roster; None where it rests on what bootstrap will sign of the graph."""
+    n = spec.run.nodes
+    try:
+        if spec.graph.kind != "file":
+            return plan_run(spec, n, dimensions)
+        return plan_of_facts(spec, {"n": n, "dimensions": dimensions, "sampler": spec.noise.sampler})
+    except (RunFailed, VerificationFailed):  # no such graph of n users, or its file is on bootstrap's machine
+        return None
+
+
+def signed_run(spec: Spec, roster: Roster) -> RunPlan:
+    """The plan from the signed facts, with the graph if it can be made again and is the one that was signed."""
+    facts = dict(roster.facts)
+    run = plan_of_facts(spec, facts)
+    if spec.graph.kind == "file" or spec.graph.changing:
+        return run
+    graph = make_graph(spec.graph, run.n, spec.run.seed or 0)
+    if graph.digest.hex() == facts.get("graph"):
+        return replace(run, graph=graph)
+    if spec.graph.kind in ("complete", "ring"):
+        raise Refused(f"the graph that bootstrap signed is not the spec's, a {spec.graph.kind} of {run.n} users")
+    return run
+
+
+def costs_of(run: RunPlan) -> list[Cost]:
+    """A row for each observer, those whom nobody has to trust first."""
+    return [_row(bound) for bound in _bounds(run)]
+
+
+def _bounds(run: RunPlan) -> list[Bound]:
+    delta = run.spec.privacy.delta
+    assert delta is not None
+    found = beforehand(run, delta, run.spec.privacy.colluders, one_value=False)
+    limit = enforced_limit(run, delta)
+    bounds = bounds_of(found.claims, found.refusals, run.n, delta)
+    if limit is None:
+        return bounds
+    return [Bound(_NETWORK, limit.delta, (limit,)) if one.observer == _NETWORK else one for one in bounds]
+
+
+def _row(bound: Bound) -> Cost:
+    return Cost(bound.observer, bound.epsilon, bound.delta, bound.conditioning, bound.method)
+
+
+def check_epsilon(costs: Sequence[Cost], config: NodeConfig) -> None:
+    """Refuses what would cost more than `[accept] epsilon_max` against the observers that it names."""
+    accept, name = config.accept, f"{config.path} [accept]"
+    if accept.epsilon_max is None:
+        return
+    counted = [one for one in costs if one.observer in CLASSES[accept.observer]]
+    worst = max(counted, key=lambda one: one.epsilon)
+    if worst.epsilon > accept.epsilon_max:
+        actual = "an infinite epsilon" if worst.epsilon == math.inf else f"epsilon {worst.epsilon:.6g}"
+        raise Refused(
+            f"{name} epsilon_max: this run would cost {actual} at delta {worst.delta:g} against "
+            f"{WORDS[worst.observer]}, and this node allows {accept.epsilon_max:g}"
+        )
+
+
+def spent_of(run: RunPlan, user: int, contents: Contents) -> list[Cost]:
+    """The same rows after the run, with what this user's own ledger says for an observer of the whole network."""
+    delta = run.spec.privacy.delta
+    assert delta is not None
+    made = replay(run, {user: contents}).own_noise[user]
+    recorded = spent_in(run, user, made, delta)
+    put_out = any(_tells_of_exclusion(record.body[1], public_message(record).type) for record in _received(contents))
+    return [_spent(bound, recorded, put_out=put_out) for bound in _bounds(run)]
+
+
+def _spent(bound: Bound, recorded: Claim | None, *, put_out: bool) -> Cost:
+    claim = bound.claim
+    void = put_out and (claim is None or NOBODY_OUT in claim.assumptions)
+    epsilon = math.inf if recorded is None or recorded.epsilon_max is None else recorded.epsilon_max
+    if bound.observer != _NETWORK and not void and epsilon > 0.0:
+        return _row(bound)
+    if recorded is None:
+        return Cost(bound.observer, math.inf, bound.delta, None, None)
+    return Cost(bound.observer, epsilon, recorded.delta, recorded.conditioning, recorded.method)
+
+
+def _received(contents: Contents) -> list[Any]:
+    return [record for record in contents.records if record.kind == RECEIVED]
+
+
+def _tells_of_exclusion(sender: int, type_: str) -> bool:
+    return sender == BOOTSTRAP and type_ == OUT

@@ -1,0 +1,125 @@
+"""What owners are shown before and after a run, and what they refuse."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from p2pdp.audit.beforehand import beforehand
+from p2pdp.audit.enforced import spent_in
+from p2pdp.core.errors import Refused
+from p2pdp.core.ids import BOOTSTRAP
+from p2pdp.core.messages import OUT
+from p2pdp.files.node_config import Accept, NodeConfig
+from p2pdp.files.spec import parse_spec
+from p2pdp.ledger.messages import public_message
+from p2pdp.ledger.records import DRAWN, RECEIVED
+from p2pdp.runs.costing import Cost, check_epsilon, costs_of, offered_run, spent_of
+from p2pdp.sim.faults import Crash
+from tests.audit import runs
+from tests.audit.test_beforehand import DELTA, plan
+from tests.scenarios.test_shuffle import shuffle
+
+
+def config(**accept: Any) -> NodeConfig:
+    made: Any = SimpleNamespace(path=Path("node.toml"), accept=Accept(**accept))
+    return cast("NodeConfig", made)
+
+
+def by_observer(costs: list[Cost]) -> dict[str, Cost]:
+    return {one.observer: one for one in costs}
+
+
+def test_each_observer_has_its_best_bound_and_the_network_what_the_node_enforces() -> None:
+    run = plan(runs.walk(6, 60))
+    costs = by_observer(costs_of(run))
+    assert list(costs) == ["node", "curator", "public", "network"]
+    claims = beforehand(run, DELTA, (), one_value=False).claims
+    for observer in ("curator", "public"):
+        best = min(one.epsilon_max or 0.0 for one in claims if one.observer == observer)
+        assert costs[observer].epsilon == pytest.approx(best)
+    most = run.plan.contributions_max
+    assert costs["network"].epsilon > costs["node"].epsilon
+    assert costs["network"].epsilon == pytest.approx(spent(run, most), rel=1e-6)
+
+
+def spent(run: Any, contributions: int) -> float:
+    claim = spent_in(run, 0, [(run.plan.noise,)] * contributions, DELTA)
+    assert claim is not None
+    return claim.epsilon_max or 0.0
+
+
+def test_on_a_ring_whoever_sees_the_whole_network_learns_everything() -> None:
+    costs = by_observer(costs_of(plan(runs.ring(5, 2) + "colluders = [0, 2]\n")))
+    assert list(costs) == ["node", "curator", "public", "coalition", "network"]
+    assert 0.0 < costs["node"].epsilon < costs["coalition"].epsilon
+    assert costs["network"].epsilon == math.inf
+    assert costs["network"].to_json()["epsilon"] == "inf"
+    assert "infinite" in costs["network"].text
+    assert "no protection" in costs["network"].text
+
+
+@pytest.mark.parametrize("observer", ["node", "coalition", "network"])
+def test_a_run_that_costs_more_than_the_owner_allows_is_refused(observer: str) -> None:
+    costs = costs_of(plan(runs.walk(6, 60)))
+    worst = by_observer(costs)["network" if observer == "network" else "node"]
+    check_epsilon(costs, config())
+    check_epsilon(costs, config(epsilon_max=worst.epsilon, observer=observer))
+    with pytest.raises(Refused, match=rf"\[accept\] epsilon_max: .* epsilon {worst.epsilon:.6g} .* allows") as caught:
+        check_epsilon(costs, config(epsilon_max=worst.epsilon * 0.999, observer=observer))
+    assert ("whole network" in str(caught.value)) == (observer == "network")
+    with pytest.raises(Refused, match="an infinite epsilon"):
+        check_epsilon(costs_of(plan(runs.ring(5, 2))), config(epsilon_max=1e9))
+
+
+def test_a_graph_that_only_bootstrap_knows_gives_the_worst_case_or_nothing() -> None:
+    text = runs.walk(6, 60).replace('"complete"', '"file"\npath = "edges.csv"')
+    run = offered_run(parse_spec(text, None), 1)
+    assert run is not None
+    assert run.plan.contributions_max == 60
+    assert offered_run(parse_spec(shuffle(6, 'kind = "file"\npath = "edges.csv"'), None), 1) is None
+
+
+@pytest.mark.parametrize("user", [0, 2])
+def test_what_was_spent_is_what_the_own_ledger_has(user: int) -> None:
+    found = runs.quiet(runs.walk(4, 40))
+    contents = found.contents()[user]
+    costs, used = by_observer(costs_of(found.plan)), by_observer(spent_of(found.plan, user, contents))
+    drawn = sum(record.kind == DRAWN for record in contents.records)
+    assert used["network"].epsilon == pytest.approx(spent(found.plan, drawn))
+    assert (used["network"].conditioning, used["network"].method) == ("public", "local")
+    assert used["network"].epsilon <= costs["network"].epsilon
+    assert {name: used[name] for name in ("node", "curator", "public")} == {
+        name: costs[name] for name in ("node", "curator", "public")
+    }
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        runs.ring(4, 2),
+        runs.walk(4, 20, **runs.HISTOGRAM),
+        runs.walk(4, 20, "star", tokens=2),
+        shuffle(4),
+    ],
+)
+def test_every_protocol_tells_what_was_spent(text: str) -> None:
+    found = runs.quiet(text)
+    for user in range(4):
+        used = by_observer(spent_of(found.plan, user, found.contents()[user]))
+        (claim,) = (one for one in found.audit().claims if (one.observer, one.method) == ("network", "local"))
+        assert used["network"].epsilon <= (claim.epsilon_max or 0.0) * (1.0 + 1e-9)
+
+
+def test_after_an_exclusion_rows_that_assumed_none_fall_back_to_the_ledger() -> None:
+    text = runs.walk(5, 40)
+    found = runs.run_of(text, Crash(4, at_record=8, down_s=None))
+    contents = found.contents()[1]
+    told = [record for record in contents.records if record.kind == RECEIVED and record.body[1] == BOOTSTRAP]
+    assert any(public_message(record).type == OUT for record in told)
+    used = by_observer(spent_of(found.plan, 1, contents))
+    assert used["curator"] == Cost("curator", used["network"].epsilon, used["network"].delta, "public", "local")
