@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import tomllib
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -22,6 +23,7 @@ from p2pdp.runs.costing import Cost, check_epsilon, costs_of, offered_run, spent
 from p2pdp.sim.faults import Crash
 from tests.audit import runs
 from tests.audit.test_beforehand import DELTA, plan
+from tests.laws.sources import TOP
 from tests.scenarios.test_shuffle import shuffle
 
 
@@ -123,3 +125,35 @@ def test_after_an_exclusion_rows_that_assumed_none_fall_back_to_the_ledger() -> 
     assert any(public_message(record).type == OUT for record in told)
     used = by_observer(spent_of(found.plan, 1, contents))
     assert used["curator"] == Cost("curator", used["network"].epsilon, used["network"].delta, "public", "local")
+
+
+SAMPLES = TOP / "deploy" / "samples" / "nodes"
+
+
+@pytest.mark.parametrize(
+    ("overrides", "allowed"),
+    [((), True), (("run.nodes=2",), True), (("noise.sigma=12.0",), False), (("walk.hops=200000",), False)],
+)
+def test_the_sample_configuration_takes_the_sample_run_and_none_that_costs_more(
+    overrides: tuple[str, ...],
+    allowed: bool,
+) -> None:
+    accept = tomllib.loads((SAMPLES / "node.toml").read_text())["accept"]
+    limits = config(**{key: accept[key] for key in ("epsilon_max", "observer", "delta")})
+    run = offered_run(parse_spec((SAMPLES / "hours.toml").read_text(), None, overrides), 1)
+    assert run is not None
+    if allowed:
+        check_epsilon(costs_of(run), limits)
+        return
+    with pytest.raises(Refused, match="epsilon_max"):
+        check_epsilon(costs_of(run), limits)
+
+
+@pytest.mark.parametrize("nodes", [2, 8])
+@pytest.mark.parametrize("name", ["node.toml", "node.tcp.toml"])
+def test_containers_take_their_run(name: str, nodes: int) -> None:
+    place = TOP / "deploy" / "containers"
+    accept = tomllib.loads((place / name).read_text())["accept"]
+    run = offered_run(parse_spec((place / "spec.toml").read_text(), None, [f"run.nodes={nodes}"]), 1)
+    assert run is not None
+    check_epsilon(costs_of(run), config(epsilon_max=accept["epsilon_max"], observer=accept["observer"]))
