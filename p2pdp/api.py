@@ -37,6 +37,14 @@ def load_spec(path: str | Path, overrides: Sequence[str] = ()) -> Spec:
     return load(path, overrides)
 
 
+def _checked(spec: Spec | str | Path, task: Objective | None) -> Spec:
+    """The spec, checked as that of a file is, with the objective in place of its own."""
+    from p2pdp.files.spec import validated
+    from p2pdp.runs.tasks import with_task
+
+    return validated(with_task(spec, task)) if isinstance(spec, Spec) else with_task(load_spec(spec), task)
+
+
 def simulate(
     spec: Spec | str | Path,
     out: str | Path | None = None,
@@ -63,9 +71,8 @@ def simulate(
     With `trace_wire` each peer's folder has a `wire.jsonl`: what each frame said that it received, without values.
     """
     from p2pdp.runs.simulate import simulate_spec
-    from p2pdp.runs.tasks import with_task
 
-    loaded = with_task(spec if isinstance(spec, Spec) else load_spec(spec), task)
+    loaded = _checked(spec, task)
     folder = None if out is None else Path(out)
     return simulate_spec(loaded, folder, trials, fast=fast, faults=faults, progress=progress, trace_wire=trace_wire)
 
@@ -95,10 +102,9 @@ def run(
     """
     from p2pdp.cluster.layout import Packing
     from p2pdp.runs.live import run_spec
-    from p2pdp.runs.tasks import with_task
 
     packing = Packing(nodes_per_process, spawn, trace_wire)
-    loaded = with_task(spec if isinstance(spec, Spec) else load_spec(spec), task)
+    loaded = _checked(spec, task)
     return run_spec(loaded, None if out is None else Path(out), on_event or _ignore, packing)
 
 
@@ -191,9 +197,8 @@ def plan(spec: Spec | str | Path, target_epsilon: float | None = None, *, task: 
     delta, and what local differential privacy would need. Raises `Refused` where no amount of noise is enough.
     """
     from p2pdp.runs.plan import plan_spec
-    from p2pdp.runs.tasks import with_task
 
-    return plan_spec(with_task(spec if isinstance(spec, Spec) else load_spec(spec), task), target_epsilon)
+    return plan_spec(_checked(spec, task), target_epsilon)
 
 
 async def plan_async(

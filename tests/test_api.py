@@ -3,7 +3,9 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import json
+import math
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,6 +13,7 @@ import p2pdp
 from p2pdp import api
 from p2pdp.core.errors import RunFailed, UsageError, VerificationFailed
 from p2pdp.sim.faults import Crash, Faults
+from tests.laws.sources import TOP
 from tests.runs.small import ALL, BARE, COMPLETE, RING, contents, recorded, spec_file
 
 
@@ -122,3 +125,30 @@ def test_progress_is_told_up_to_the_end_of_all_trials(tmp_path: Path) -> None:
     fast: list[tuple[int, int]] = []
     p2pdp.simulate(spec, trials=3, fast=True, progress=lambda done, total: fast.append((done, total)))
     assert fast == [(0, 3), (1, 3), (2, 3)]
+
+
+@pytest.mark.parametrize(
+    ("part", "changed", "key"),
+    [
+        ("noise", {"sigma": 0.0}, "sigma"),
+        ("noise", {"sigma": "a"}, "sigma"),
+        ("noise", {"sigma": [1.0]}, "sigma"),
+        ("noise", {"sigma": math.nan}, "sigma"),
+        ("noise", {"mechanism": "gauss"}, "mechanism"),
+        ("privacy", {"delta": 2.0}, "delta"),
+        ("walk", {"hops": 0}, "hops"),
+        ("run", {"nodes": 0}, "nodes"),
+        ("data", {"clip": (1.0, 0.0)}, "clip"),
+        ("data", {"clip": object()}, "spec"),
+    ],
+)
+@pytest.mark.parametrize("what", ["simulate", "plan", "run"])
+def test_a_spec_that_was_changed_in_code_is_refused_as_a_file_is(
+    what: str, part: str, changed: dict[str, Any], key: str, tmp_path: Path
+) -> None:
+    spec = p2pdp.load_spec(TOP / "deploy" / "samples" / "complete_sum.toml")
+    wrong = dataclasses.replace(spec, **{part: dataclasses.replace(getattr(spec, part), **changed)})
+    options: dict[str, Any] = {} if what == "plan" else {"out": tmp_path / "out"}
+    with pytest.raises(UsageError, match=key):
+        getattr(p2pdp, what)(wrong, **options)
+    assert not (tmp_path / "out").exists()

@@ -160,8 +160,10 @@ def spec_to_toml(spec: Spec) -> str:
 def _toml(value: object) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, int | float):
-        return repr(value)
+    if isinstance(value, float):
+        return float.__repr__(value)
+    if isinstance(value, int):
+        return int.__repr__(value)
     if isinstance(value, str):
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
     if isinstance(value, Mapping):
@@ -169,6 +171,15 @@ def _toml(value: object) -> str:
     if isinstance(value, list | tuple):
         return "[" + ", ".join(map(_toml, value)) + "]"
     raise UsageError(f"A spec cannot hold a {type(value).__name__}.")
+
+
+def validated(spec: Spec) -> Spec:
+    """The same spec; one that was changed in code is refused just as a file that says the same."""
+    try:
+        parse_spec(spec_to_toml(spec), None)
+    except (AttributeError, TypeError, ValueError) as error:  # a value of a type that no file can give
+        raise UsageError(f"The spec holds what no spec file could say: {error}.") from None
+    return spec
 
 
 def spec_digest(spec: Spec) -> bytes:
