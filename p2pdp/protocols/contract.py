@@ -50,6 +50,14 @@ class Plan(Interface):
     def mechanisms(self) -> tuple[Mechanism, ...]: ...
 
     @property
+    def noise(self) -> Mechanism:
+        """The noise that a contribution is meant to have; audits believe the recorded draws only."""
+
+    @property
+    def grid_exponent(self) -> int:
+        """Noise is drawn in steps of two to this power, in data units."""
+
+    @property
     def unit(self) -> float:
         """What one step of the grid, in which draws are counted, is in units of what users contribute."""
 

@@ -152,14 +152,12 @@ def audited(evidence: Evidence, found: Verification, colluders: Sequence[Peer], 
 
 
 def run_of(
-    spec_or_text: Spec | str, *crashes: Crash, protocol: Callable[[Any], Any] | None = None, **network: Any
+    spec_or_text: Spec | str, *crashes: Crash, changed: Callable[[RunPlan], RunPlan] = lambda run: run, **network: Any
 ) -> Run:
-    """A world of this spec, run to its end; `protocol` may change what the users run."""
+    """A world of this spec, run to its end; `changed` may change what the users run."""
     spec = parse_spec(spec_or_text, None) if isinstance(spec_or_text, str) else spec_or_text
     data: DataSet = load_data(spec, spec.run.nodes)
-    plan = plan_run(spec, spec.run.nodes, data.dimensions, sampler="seeded")
-    if protocol is not None:
-        plan = replace(plan, protocol=protocol(plan.protocol))
+    plan = changed(plan_run(spec, spec.run.nodes, data.dimensions, sampler="seeded"))
     digest = spec_digest(spec)
     faults = Faults(crashes=crashes, **{"reordering": True, **network})
     world = World(

@@ -90,7 +90,7 @@ def spec_of(name: str) -> Any:
 
 
 def faint(spec: Any, users: frozenset[Peer]) -> Run:
-    return run_of(spec, protocol=lambda protocol: FaintProtocol(protocol, users) if users else protocol)
+    return run_of(spec, changed=lambda run: replace(run, protocol=FaintProtocol(run.protocol, users)))
 
 
 @cache
