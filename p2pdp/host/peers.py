@@ -99,7 +99,8 @@ class Peers:
         If it followed from when something was sent to anybody, what is sent again would tell that to everybody else.
         """
         every_s = self.resend_s / 2
-        return (floor(now_s / every_s) + 1) * every_s
+        number = floor(now_s / every_s) + 1
+        return number * every_s if number * every_s > now_s else (number + 1) * every_s  # rounding may lead back to now
 
     def send_again(self, link: Link, now_s: float) -> None:
         if self.silent or link.refused or not link.waiting:

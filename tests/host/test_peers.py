@@ -484,3 +484,16 @@ def test_a_machine_hears_nothing_of_a_host_with_another_seat() -> None:
     assert parse_payload(Link(0).control(0)).hello == []
     toys.settle()
     assert toys.machines[1].told == ["start"]
+
+
+@given(st.integers(1, 10**6), st.floats(0.01, 10.0))
+def test_the_next_look_is_always_later_than_now(number: int, resend_s: float) -> None:
+    """Multiples of a float may round to themselves again; a look that is due now would be due for ever."""
+    peers = peers_of(0, timing=Timing(resend_s=resend_s))
+    for at_s in (number * (resend_s / 2), 9.299999999999999):
+        later_s = peers.check_after(at_s)
+        assert at_s < later_s <= at_s + resend_s * (1 + 1e-9)
+
+
+def test_the_next_look_from_a_moment_that_rounds_down() -> None:
+    assert peers_of(0, timing=Timing(resend_s=0.6)).check_after(9.299999999999999) > 9.299999999999999
