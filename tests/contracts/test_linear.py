@@ -101,12 +101,21 @@ def test_every_exact_claim_is_as_by_dense_matrices(case: Case, seed: int) -> Non
         return unit * np.sqrt(leaks(transcript, n, seen_by(transcript, observer, members), members))
 
     for observer in ("curator", "public", *(("network",) if "network" in exact else ())):
-        assert exact[observer].mu_max == pytest.approx(brute(observer).max(), rel=1e-8, abs=1e-6)
+        assert_agrees(run, exact[observer].mu_max, brute(observer).max())
     assert audit.mu is not None
     assert audit.mu_coalition is not None
-    np.testing.assert_allclose(audit.mu_coalition, brute("coalition", colluders), rtol=1e-8, atol=1e-6)
+    assert_agrees(run, audit.mu_coalition, brute("coalition", colluders))
     for user in set(range(n)) - set(out):
-        np.testing.assert_allclose(audit.mu[:, user], brute("node", (user,)), rtol=1e-8, atol=1e-6)
+        assert_agrees(run, audit.mu[:, user], brute("node", (user,)))
+
+
+def assert_agrees(run: Run, claimed: Any, brute: Any) -> None:
+    """Equal; of gossip never less, and at most by what the rounding of states may tell beside."""
+    if is_gossip(ground_of(run)):
+        assert np.nanmin(claimed - brute * (1 - 1e-8)) >= -1e-9
+        np.testing.assert_allclose(claimed, brute, rtol=1e-4, atol=1e-5)
+    else:
+        np.testing.assert_allclose(claimed, brute, rtol=1e-8, atol=1e-9)
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])

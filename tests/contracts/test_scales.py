@@ -99,7 +99,7 @@ def claims_of(name: str, users: frozenset[Peer]) -> dict[tuple[str, str, str], C
     run = faint(spec_of(name), users)
     plan = replace(run.plan, protocol=run.world.run.protocol)
     try:
-        audited = audit_run(plan, run.contents(), [], DELTA, (0, 2))
+        audited = audit_run(plan, run.contents(), [], DELTA, (1, 2))
     except Refused:
         return {}
     return {(one.observer, one.method, one.conditioning): one for one in audited.claims if one.bound}
@@ -115,7 +115,7 @@ def test_every_claim_moves_with_what_was_drawn(name: str) -> None:
         if planned is None or not planned.epsilon_max:
             continue  # nothing was told anyway
         if claim.mu_max is not None and planned.mu_max is not None:
-            assert claim.mu_max >= planned.mu_max * FAINTER * (1 - 1e-6), terms
+            assert claim.mu_max >= planned.mu_max * FAINTER * (1 - 1e-4), terms  # the rounding of gossip is added
         else:
             assert claim.epsilon_max is not None
             assert claim.epsilon_max > planned.epsilon_max * 2 or planned.epsilon_max == math.inf, terms
@@ -123,8 +123,8 @@ def test_every_claim_moves_with_what_was_drawn(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_one_user_with_less_noise_is_the_worst_off(name: str) -> None:
-    """Only user 1 draws less. On a walk others may still protect it from users, but nobody from the network."""
-    before, after = claims_of(name, frozenset()), claims_of(name, frozenset({1}))
+    """Only user 0 draws less. On a walk others may still protect it from users, but nobody from the network."""
+    before, after = claims_of(name, frozenset()), claims_of(name, frozenset({0}))
     for terms, claim in after.items():
         planned = before.get(terms)
         if planned is None or not planned.epsilon_max or planned.epsilon_max == math.inf:
@@ -134,7 +134,7 @@ def test_one_user_with_less_noise_is_the_worst_off(name: str) -> None:
         if terms[1] == "local" or (terms[:2] == ("node", "exact") and name.startswith("gossip")):
             assert claim.worst_pair is not None
             assert claim.epsilon_max > planned.epsilon_max * 2, terms
-            assert claim.worst_pair[0] == 1, terms
+            assert claim.worst_pair[0] == 0, terms
 
 
 def test_gossip_that_draws_a_thousandth_of_its_plan_tells_everything() -> None:
@@ -142,8 +142,10 @@ def test_gossip_that_draws_a_thousandth_of_its_plan_tells_everything() -> None:
     name = "gossip_average"
     found = claims_of(name, frozenset(range(spec_of(name).run.nodes)))
     exact, local = found["node", "exact", "public"], found["network", "local", "public"]
-    assert exact.mu_max == pytest.approx(1000.0, rel=1e-5)
+    planned = claims_of(name, frozenset())["network", "local", "public"].mu_max
+    assert planned is not None
+    assert exact.mu_max == pytest.approx(FAINTER * planned, rel=1e-5)
     assert exact.epsilon_max is not None
-    assert exact.epsilon_max > 500_000
+    assert exact.epsilon_max > 100_000
     assert local.epsilon_max is not None
-    assert local.epsilon_max >= gaussian.epsilon_of(DELTA, 1000.0)
+    assert local.epsilon_max >= gaussian.epsilon_of(DELTA, FAINTER * planned)
