@@ -42,6 +42,7 @@ from p2pdp.core.messages import OPENED_REPORT
 from p2pdp.ledger.messages import public_message
 from p2pdp.ledger.records import OWN
 from p2pdp.protocols.shuffling_plan import ShufflePlan
+from p2pdp.replay.visits import put_out
 from p2pdp.topology.graphs import Graph
 from p2pdp.topology.walk_matrix import all_laws, walk_matrix
 from p2pdp.topology.walk_overlap import overlap_least, overlaps_of_laws
@@ -88,10 +89,12 @@ def _hidden(ground: Ground, plan: ShufflePlan) -> tuple[str | None, Graph | None
     """Why routes cannot be taken to be what the walk's law says; the graph and the timing where they can."""
     graph = graph_of(ground.views, ground.run.n)
     timing = timing_of(ground.views, plan.rounds)
-    out = sorted(user for user in ground.incomplete if is_user(user))
-    if ground.transcript.rebuilt or out:
-        who = min([*out, *ground.transcript.rebuilt])
-        return f"user {who} was put out, and what it held went another way", graph, timing
+    missing = {user for user in ground.incomplete if is_user(user)}
+    out = put_out(ground.views) | missing | ground.transcript.rebuilt
+    if out:  # also one whose ledger is whole, since it came back and closed it
+        who = f"user {min(out)} was put out"
+        told = "what it held went another way, and its neighbours told bootstrap of the hops to it and from it"
+        return f"{who}: {told}", graph, timing
     if plan.slots is not None and timing.most_on_edge >= plan.slots:
         return "an edge had no room for more in some round, so walks were not independent", graph, timing
     return None, graph, timing

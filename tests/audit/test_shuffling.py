@@ -9,11 +9,15 @@ import pytest
 from p2pdp.accounting.network_shuffle_overlap import overlapped
 from p2pdp.audit.auditor import Audit
 from p2pdp.core.claims import Claim
+from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer
+from p2pdp.core.messages import OPENED_REPORT, SEEN
+from p2pdp.core.step import Message
+from p2pdp.ledger.messages import carries_message, public_message
 from p2pdp.protocols.run_plan import plan_run
 from p2pdp.sim.faults import Crash
 from p2pdp.topology.walk_matrix import all_laws, walk_matrix
 from p2pdp.topology.walk_overlap import overlaps_of_laws
-from tests.audit.runs import DELTA, quiet, run_of
+from tests.audit.runs import DELTA, Run, quiet, run_of
 from tests.scenarios.test_shuffle import shuffle
 
 N = 24
@@ -102,6 +106,26 @@ def test_lateness_is_in_the_laws() -> None:
     assert any("somebody was late" in said for said in claim.assumptions)
     assert claim.epsilon_max != claims_of(quiet(EARLY).audit())["curator", "shuffle"].epsilon_max
     assert claim.epsilon_max <= EPSILON * (1 + 1e-9)  # type: ignore[operator]
+
+
+def test_who_was_put_out_and_came_back_has_a_whole_ledger_and_routes_were_told_all_the_same() -> None:
+    """Bootstrap, which counts with the curator, learned hops to user 3 and from it."""
+    run = run_of(EARLY, Crash(3, at_record=40, down_s=9.0))
+    assert run.world.out == [3]
+    bootstrap, curator = (public_messages(run, peer) for peer in (BOOTSTRAP, CURATOR))
+    assert any(message.type == SEEN and message.fields[1] for message in bootstrap)
+    names = {message.fields[0] for message in curator if message.type == OPENED_REPORT}
+    told = {number for message in bootstrap if message.type == SEEN for part in message.fields[1:] for entry in part
+            for number in entry}  # fmt: skip
+    assert not names & told
+    audit = run.audit()
+    assert ("curator", "shuffle") not in claims_of(audit)
+    assert "user 3 was put out" in refused(audit)["curator", "shuffle"]
+    assert ("node", "shuffle") in claims_of(audit)
+
+
+def public_messages(run: Run, peer: Peer) -> list[Message]:
+    return [public_message(record) for record in run.contents()[peer].records if carries_message(record)]
 
 
 def test_with_somebody_put_out_routes_are_no_longer_those_of_the_walk() -> None:
