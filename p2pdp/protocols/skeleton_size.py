@@ -23,15 +23,15 @@ from p2pdp.protocols.shuffling_plan import ShufflePlan
 from p2pdp.protocols.walking import WalkPlan
 
 EXCESS: Final = 1e-15
-SIZE_LEAST: Final = 1 << 14
+_UNIT: Final = 4096  # sizes are multiples of this
 _LIFE_BYTES: Final = 8192  # what a ledger holds beside visits, reports and marks
-_VISIT_BYTES: Final = 640
+_VISIT_BYTES: Final = 360
 _MARK_BYTES: Final = 80
 _REGULAR: Final = frozenset({"complete", "ring", "torus", "hypercube", "exponential", "regular"})
 
 
 def skeleton_size(run: RunPlan, degree: int) -> int:
-    """Bytes, a power of two, for a user with this many neighbours."""
+    """Bytes for a user with this many neighbours."""
     needed, plan = _LIFE_BYTES, run.plan
     if isinstance(plan, WalkPlan):
         mean = plan.length / plan.n
@@ -42,7 +42,7 @@ def skeleton_size(run: RunPlan, degree: int) -> int:
         in_round = at_most(mean, EXCESS / (plan.n * max(1, plan.rounds)))
         marks = 2 * degree * plan.rounds * (1 if plan.slots is None else 1 + plan.slots)
         needed += _VISIT_BYTES * plan.rounds * min(plan.n, in_round) + _MARK_BYTES * marks
-    return max(SIZE_LEAST, 1 << (needed - 1).bit_length())
+    return -(-needed // _UNIT) * _UNIT
 
 
 def at_most(mean: float, probability: float) -> int:
