@@ -77,7 +77,7 @@ def test_a_node_that_has_done_its_part_tells_what_was_published(tmp_path: Path, 
         "folder": str(tmp_path / "mine"),
     }
     kept = tmp_path / "mine" / "own.json"
-    assert read_json(kept) == document
+    assert read_json(kept) == {**document, "cost": cost, "spent": spent}
     assert kept.stat().st_mode & 0o777 == 0o600
     assert not told(tmp_path).private_kept
     assert private.read_bytes().startswith(SKELETON_MAGIC)
