@@ -3,10 +3,11 @@
 These are named tuples, like all that is made anew for each message: a frozen dataclass takes several times
 as long to make.
 
-Whoever calls a machine acts on all five fields of the `Step` it returns; a law test
-rejects code that drops one. Messages carry their public part (type and fields: hop
-numbers, token numbers) apart from their value, because the ledger's skeleton keeps the
-first and drops the second.
+Whoever calls a machine acts on all four fields of the `Step` it returns; a law test
+rejects code that drops one. What a send discloses is not declared beside it: the auditor
+finds which recorded draws protect each contribution. Messages carry their public part
+(type and fields: hop numbers, token numbers) apart from their value, because the ledger's
+skeleton keeps the first and drops the second.
 """
 
 from __future__ import annotations
@@ -47,17 +48,6 @@ class Send(NamedTuple):
         return f"Send({self.message.type!r})"
 
 
-class Release(NamedTuple):
-    """A disclosure beside the send that makes it: who learns something, through which mechanism."""
-
-    to: Peer
-    mechanism: str
-    scale: float
-
-    def __repr__(self) -> str:
-        return f"Release({self.mechanism!r})"
-
-
 class Output(NamedTuple):
     """Something published, or a decision of a service; recorded before it is acted upon."""
 
@@ -79,7 +69,6 @@ class Fault(NamedTuple):
 class Step(NamedTuple):
     sends: tuple[Send, ...] = ()
     wake_at_s: float | None = None
-    releases: tuple[Release, ...] = ()
     outputs: tuple[Output, ...] = ()
     faults: tuple[Fault, ...] = ()
 

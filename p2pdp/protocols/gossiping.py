@@ -32,7 +32,7 @@ from typing import Any
 from p2pdp.core import messages
 from p2pdp.core.draws import Draws
 from p2pdp.core.ids import CURATOR, Peer
-from p2pdp.core.step import NOTHING, Fault, Message, Release, Send, Step
+from p2pdp.core.step import NOTHING, Fault, Message, Send, Step
 from p2pdp.protocols.dithering import Sending
 from p2pdp.protocols.gossiping_plan import GossipPlan
 from p2pdp.tasks.inputs import Inputs
@@ -71,7 +71,6 @@ class Gossip:
         self._sent: Any = None
         self._sending = Sending(plan)
         self._held_up_since_s: float | None = None  # since when only the lateness of those we decide about holds us up
-        self._releases: list[Release] = []
         self._ended = False
 
     @property
@@ -86,7 +85,7 @@ class Gossip:
             return NOTHING
         sends = self._open_round(draws)
         step = self._advance(now_s, draws)
-        return self._released(Step((*sends, *step.sends), step.wake_at_s))
+        return Step((*sends, *step.sends), step.wake_at_s)
 
     def receive(self, sender: Peer, message: Message, now_s: float, draws: Draws) -> Step:
         if sender == self._user and message.type == messages.FINAL:
@@ -94,10 +93,10 @@ class Gossip:
         neighbour = self._neighbours.get(sender)
         if neighbour is None or neighbour.out or not self._take(neighbour, message):
             return Step(faults=(Fault("unexpected_message", sender),))
-        return self._released(self._advance(now_s, draws))
+        return self._advance(now_s, draws)
 
     def wake(self, now_s: float, draws: Draws) -> Step:
-        return self._released(self._advance(now_s, draws))
+        return self._advance(now_s, draws)
 
     def excluded(self, peer: Peer, now_s: float, draws: Draws) -> Step:
         neighbour = self._neighbours.get(peer)
@@ -105,14 +104,7 @@ class Gossip:
             return NOTHING
         neighbour.out = True
         self._lacking.discard(peer)
-        return self._released(self._advance(now_s, draws))
-
-    def _released(self, step: Step) -> Step:
-        """With what has been disclosed since the last step: contributions, by the first messages that hold them."""
-        if not self._releases:
-            return step
-        found, self._releases = tuple(self._releases), []
-        return step._replace(releases=found)
+        return self._advance(now_s, draws)
 
     # What comes
 
@@ -191,7 +183,6 @@ class Gossip:
 
     def _noised(self, value: Any, draws: Draws) -> Any:
         plan = self._plan
-        self._releases += [Release(one.peer, plan.noise.name, plan.noise.scale) for one in self._met]
         return value if plan.noise.name == "none" else value + draws.noise(plan.noise, plan.shape) * plan.step
 
     def _meet(self, draws: Draws) -> None:

@@ -23,7 +23,7 @@ from typing import Any, Final
 from p2pdp.core import messages
 from p2pdp.core.draws import Draws
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer
-from p2pdp.core.step import NOTHING, Fault, Message, Release, Send, Step
+from p2pdp.core.step import NOTHING, Fault, Message, Send, Step
 from p2pdp.protocols.dithering import Sending
 from p2pdp.protocols.gossiping_plan import AveragingPlan, check_finished, is_state
 from p2pdp.tasks.inputs import Inputs
@@ -76,13 +76,10 @@ class Pairing:
             return NOTHING
         plan = self._plan
         self._state = self._inputs.contribution(0)
-        releases: tuple[Release, ...] = ()
         if plan.noise.name != "none":
             self._state = self._state + draws.noise(plan.noise, plan.shape) * plan.step
-            releases = tuple(Release(peer, plan.noise.name, plan.noise.scale) for peer in sorted(self._neighbours))
         self._state = self._sending.settled(self._state)
-        step = self._advance(draws)
-        return Step(step.sends, step.wake_at_s, releases)
+        return self._advance(draws)
 
     def receive(self, sender: Peer, message: Message, now_s: float, draws: Draws) -> Step:
         if sender == self._user and message.type == messages.FINAL:

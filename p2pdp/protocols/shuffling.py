@@ -28,7 +28,7 @@ from typing import Any
 from p2pdp.core import messages
 from p2pdp.core.draws import Draws
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer
-from p2pdp.core.step import NOTHING, Custody, Fault, Message, Release, Send, Step
+from p2pdp.core.step import NOTHING, Custody, Fault, Message, Send, Step
 from p2pdp.protocols.shuffling_plan import (
     COVER_HOP,
     NAMES,
@@ -80,10 +80,9 @@ class Shuffle:
         randomness = self._plan.randomizer.draw(draws)
         sealed = self._inputs.sealed(name, randomness, draws.noise(SEED, SEED_SHAPE))
         self._held.append((draw_hop(draws), sealed))  # not the name, which only the curator reads
-        releases = tuple(Release(CURATOR, one.name, one.scale) for one in self._plan.randomizer.mechanisms)
         sends = self._open_round(now_s, draws)
         step = self._advance(now_s, draws)
-        return Step((*sends, *step.sends), step.wake_at_s, releases)
+        return Step((*sends, *step.sends), step.wake_at_s)
 
     def receive(self, sender: Peer, message: Message, now_s: float, draws: Draws) -> Step:
         if sender == BOOTSTRAP and message.type == messages.LOST:

@@ -29,7 +29,7 @@ from p2pdp.core import messages
 from p2pdp.core.draws import Draws, Expected, Mechanism, Shape
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer, is_user
 from p2pdp.core.messages import TOKEN, TOTAL
-from p2pdp.core.step import NOTHING, Custody, Fault, Message, Release, Send, Step
+from p2pdp.core.step import NOTHING, Custody, Fault, Message, Send, Step
 from p2pdp.protocols.contract import Start
 from p2pdp.tasks.inputs import Inputs
 
@@ -188,14 +188,11 @@ class Walk:
         if not self._may_pass_to_me(sender) or self._held_at.get(item, 0) >= step or not self._is_mine(item, step):
             return Step(faults=(Fault("unexpected_message", sender),))
         self._held_at[item] = step
-        releases = self._plan.draws_at(step)
         late = (Fault("too_many_visits", sender),) if self._visits >= self._visits_max else ()
-        value = self._contributed(message.value, step, releases, draws)
+        value = self._contributed(message.value, step, self._plan.draws_at(step), draws)
         kind = TOKEN if step < self._plan.steps else TOTAL
         passed = self._pass_on(item, step + 1, Message(kind, (item, step + 1), value), draws)
-        to = passed.sends[0].to if passed.sends else self._user
-        disclosed = tuple([Release(to, mechanism.name, mechanism.scale) for mechanism in releases])
-        return Step(passed.sends, releases=disclosed, faults=(*passed.faults, *late))
+        return Step(passed.sends, faults=(*passed.faults, *late)) if late else passed
 
     def _contributed(self, value: Any, step: int, noise: Sequence[Mechanism], draws: Draws) -> Any:
         """The token as it leaves its holder, with this noise added."""

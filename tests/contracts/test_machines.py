@@ -123,7 +123,7 @@ def flat(step: Step) -> tuple[Any, ...]:
 
     sends = [(send.to, pack_message(send.message), packed(send.message.value), send.custody) for send in step.sends]
     outputs = [(output.type, output.fields, packed(output.value)) for output in step.outputs]
-    return sends, step.wake_at_s, step.releases, outputs, step.faults
+    return sends, step.wake_at_s, outputs, step.faults
 
 
 def test_each_protocol_has_a_sample() -> None:
@@ -228,7 +228,7 @@ def test_late_and_spurious_wakes_are_harmless(bench: Bench) -> None:
     assert [flat(step) for step in calm.steps] == [flat(step) for step in restless.steps]
     woken = [step for machine in restless.machines.values() for step in machine.woken]  # type: ignore[attr-defined]
     assert woken
-    assert not any(step.sends or step.releases or step.outputs for step in woken)
+    assert not any(step.sends or step.outputs for step in woken)
 
 
 class Hopping:
@@ -277,7 +277,7 @@ def test_a_hop_is_what_receive_would_have_done(bench: Bench, wrapped: bool) -> N
     hopping.machines = {user: Hopping(bench, user, machine) for user, machine in hopping.machines.items()}
     for world in (plain, hopping):
         world.run()
-    said = [[flat(step._replace(releases=())) for step in world.steps] for world in (plain, hopping)]
+    said = [[flat(step) for step in world.steps] for world in (plain, hopping)]
     assert said[0] == said[1]
     hops = sum(machine.hops for machine in hopping.machines.values())  # type: ignore[attr-defined]
     assert (hops > 0) == (bench.run.spec.run.protocol == "walk.sum" and bench.plan.order != "ring")
@@ -311,7 +311,6 @@ def test_over_symbols_the_machine_does_the_same_without_looking(bench: Bench) ->
         assert [(s.to, s.message.type, s.message.fields, s.custody) for s in one.sends] == [
             (s.to, s.message.type, s.message.fields, s.custody) for s in other.sends
         ]
-        assert one.releases == other.releases
     assert [mechanism for mechanism, _ in live.drawn] == [mechanism for mechanism, _ in symbolic.drawn]
     if bench.plan.starts:
         published = bench.published(symbolic).expand()
@@ -327,7 +326,7 @@ def test_unknown_messages_are_faults(bench: Bench, wrapped: bool, kind: str) -> 
             draws = SeededDraws(0)
             step = tell(world.machines[0], Received(sender, Message(kind, fields, 5)), 1.0, draws)
             assert [fault.peer for fault in step.faults] == [sender]
-            assert (step.sends, step.releases, step.outputs) == ((), (), ())
+            assert (step.sends, step.outputs) == ((), ())
             assert draws.drawn == draws.chosen == []
 
 
@@ -346,7 +345,7 @@ def test_messages_of_excluded_peers_are_faults_and_change_nothing(bench: Bench, 
         assert all(send.to == BOOTSTRAP for send in told.sends)
         step = tell(machine, Received(sender, message), 2.0, draws)
         assert [fault.peer for fault in step.faults] == [sender]
-        assert (step.sends, step.releases, step.outputs) == ((), (), ())
+        assert (step.sends, step.outputs) == ((), ())
         assert draws.drawn == draws.chosen == []
 
 

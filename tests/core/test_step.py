@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from p2pdp.core.step import NOTHING, Custody, Fault, Message, Output, Release, Send, Step
+from p2pdp.core.step import NOTHING, Custody, Fault, Message, Output, Send, Step
 
 SECRET = 271828182845
 MESSAGE = Message("token", (SECRET, 31), SECRET)
@@ -15,7 +15,6 @@ MESSAGE = Message("token", (SECRET, 31), SECRET)
     [
         (MESSAGE, "Message('token')"),
         (Send(SECRET, MESSAGE, Custody(SECRET, 31)), "Send('token')"),
-        (Release(SECRET, "gaussian", float(SECRET)), "Release('gaussian')"),
         (Output("result", (SECRET,), SECRET), "Output('result')"),
     ],
 )
@@ -25,7 +24,7 @@ def test_texts_show_neither_values_nor_routes(value: Any, text: str) -> None:
 
 
 def test_the_text_of_a_step_shows_no_more_than_its_parts() -> None:
-    step = Step((Send(SECRET, MESSAGE),), 1.0, (Release(SECRET, "gaussian", 2.0),), (Output("result", (), SECRET),))
+    step = Step((Send(SECRET, MESSAGE),), 1.0, (Output("result", (), SECRET),))
     assert str(SECRET) not in repr(step)
     with pytest.raises(AttributeError) as caught:
         step.sends = ()  # type: ignore[misc]
@@ -34,7 +33,7 @@ def test_the_text_of_a_step_shows_no_more_than_its_parts() -> None:
 
 @pytest.mark.parametrize(
     "value",
-    [MESSAGE, Send(1, MESSAGE), Custody(1, 2), Release(1, "laplace", 1.0), Output("x"), Fault("late", 1), Step()],
+    [MESSAGE, Send(1, MESSAGE), Custody(1, 2), Output("x"), Fault("late", 1), Step()],
 )
 def test_what_a_machine_returns_cannot_be_changed(value: Any) -> None:
     for name in value._fields:
@@ -44,9 +43,9 @@ def test_what_a_machine_returns_cannot_be_changed(value: Any) -> None:
         value.note = 1
 
 
-def test_a_step_has_exactly_the_five_parts_that_callers_act_on() -> None:
-    assert Step._fields == ("sends", "wake_at_s", "releases", "outputs", "faults")
-    assert Step((), None, (), (), ()) == NOTHING
+def test_a_step_has_exactly_the_four_parts_that_callers_act_on() -> None:
+    assert Step._fields == ("sends", "wake_at_s", "outputs", "faults")
+    assert Step((), None, (), ()) == NOTHING
 
 
 def test_equal_steps_are_equal_values() -> None:

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from p2pdp.core.step import Custody, Fault, Message, Output, Release, Send, Step
+from p2pdp.core.step import Custody, Fault, Message, Output, Send, Step
 from p2pdp.crypto.entropy import SeededEntropy
 from p2pdp.host.effects import Timing
 from p2pdp.host.notes import Notes
@@ -15,7 +15,6 @@ from tests.host.toys import seat
 STEP = Step(
     sends=(Send(1, Message("token", (0, 3), 17), Custody(0, 3)), Send(0, Message("note")), Send(1, Message("bare"))),
     wake_at_s=9.0,
-    releases=(Release(1, "gaussian", 2.0),),
     outputs=(Output("saw", (4,), 5),),
     faults=(Fault("late", 1),),
 )

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from p2pdp.core import messages
 from p2pdp.core.draws import Draws
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer
-from p2pdp.core.step import NOTHING, Custody, Fault, Message, Release, Send, Step
+from p2pdp.core.step import NOTHING, Custody, Fault, Message, Send, Step
 from p2pdp.protocols.participant import Participant
 from tests.protocols.world import SeededDraws
 
@@ -92,7 +92,7 @@ def test_go_starts_the_machine() -> None:
 
 def test_the_machines_step_is_handed_on_whole() -> None:
     participant, inner = pair()
-    whole = Step((send(4, 7),), 8.0, (Release(4, "gaussian", 2.0),), faults=(Fault("late", 2),))
+    whole = Step((send(4, 7),), 8.0, faults=(Fault("late", 2),))
     inner.next = whole
     assert told(participant, 2, token(6)) == whole
     inner.next = whole

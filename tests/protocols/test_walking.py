@@ -16,7 +16,7 @@ from p2pdp.core.events import Excluded
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer
 from p2pdp.core.messages import BEGIN, GO, LOST, RESULT, TOKEN, TOTAL
 from p2pdp.core.spec import Spec
-from p2pdp.core.step import NOTHING, Custody, Fault, Message, Release, Send, Step
+from p2pdp.core.step import NOTHING, Custody, Fault, Message, Send, Step
 from p2pdp.core.values import LinearForm, Source
 from p2pdp.protocols import protocol
 from p2pdp.protocols.walking import VALUE_MAX, Walk, WalkPlan, check_token
@@ -110,17 +110,6 @@ def test_each_step_of_each_token_is_held_exactly_once(spec: Spec) -> None:
 
 
 @pytest.mark.parametrize("spec", SPECS, ids=str)
-def test_each_noised_disclosure_is_declared_beside_the_send_that_makes_it(spec: Spec) -> None:
-    world = world_of(spec, numbers).walk()
-    for step in world.steps:
-        if step.releases:
-            (send,) = step.sends
-            assert {release.to for release in step.releases} == {send.to}
-    declared = sorted((release.mechanism, release.scale) for _, release in world.releases)
-    assert declared == sorted((mechanism.name, mechanism.scale) for mechanism, _ in world.drawn)
-
-
-@pytest.mark.parametrize("spec", SPECS, ids=str)
 def test_what_leaves_a_user_is_in_custody_and_says_what_custody_says(spec: Spec) -> None:
     world = world_of(spec, numbers).walk()
     for sender, send in world.sends:
@@ -168,7 +157,6 @@ def test_the_closing_draw_is_made_by_the_last_holder_before_the_total_leaves_it(
     world = world_of(sum_spec(n=n, laps=3), numbers).walk()
     last = one_token(world.visits)[-1]
     assert last.user == n - 1
-    assert (last.user, Release(CURATOR, "gaussian", world.plan.noise.scale)) in world.releases
     assert world.plan.draws_at(world.plan.steps)[-1] == world.plan.noise
 
 

@@ -18,7 +18,7 @@ from p2pdp.core.events import Event, Machine, Received, tell
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer
 from p2pdp.core.messages import BEGIN, TOKEN, TOTAL
 from p2pdp.core.spec import DataPart, GraphPart, NoisePart, RunPart, Spec, TaskPart, WalkPart
-from p2pdp.core.step import Fault, Message, Release, Send, Step
+from p2pdp.core.step import Fault, Message, Send, Step
 from p2pdp.core.values import LinearForm, Source
 from p2pdp.crypto.pair_coins import PairCoins
 from p2pdp.tasks.inputs import Inputs
@@ -141,7 +141,6 @@ class World:
     visits: list[Visit] = field(default_factory=list)
     totals: dict[int, Any] = field(default_factory=dict)
     sends: list[tuple[Peer, Send]] = field(default_factory=list)
-    releases: list[tuple[Peer, Release]] = field(default_factory=list)
     faults: list[tuple[Peer, Fault]] = field(default_factory=list)
     steps: list[Step] = field(default_factory=list)
     others: list[tuple[Peer, Send]] = field(default_factory=list)  # to bootstrap, or to users who are gone
@@ -178,7 +177,6 @@ class World:
                 self.visits.append(Visit(item, step, to, event.sender, event.message.value))
             step_taken = tell(self.machines[to], event, self.now_s, self.draws[to])
             self.steps.append(step_taken)
-            self.releases += [(to, release) for release in step_taken.releases]
             self.faults += [(to, fault) for fault in step_taken.faults]
             for send in step_taken.sends:
                 if send.to == to:
