@@ -18,6 +18,7 @@ from p2pdp.audit.hidden_path import hidden_path_account
 from p2pdp.audit.iteration import iteration_account
 from p2pdp.audit.local import local_account
 from p2pdp.audit.shuffling import shuffle_account
+from p2pdp.audit.walk_formulas import walk_formulas
 from p2pdp.core.claims import Claim, Refusal
 from p2pdp.core.errors import Refused, UsageError
 from p2pdp.core.ids import Peer
@@ -65,6 +66,8 @@ def audit_run(
     cost = cost_of(run.spec)
     ground = Ground(run, views, replay(run, views), incomplete, left_of(delta, cost), colluders)
     findings = [account(ground) for account in ACCOUNTS]
+    if any(finding.claims for finding in findings):
+        findings.append(walk_formulas(ground, findings))
     claims = [added(claim, cost) for finding in findings for claim in finding.claims]
     claims = claims_with_broker(run.spec, claims)
     refusals = refusals_with_broker(run.spec, [refusal for finding in findings for refusal in finding.refusals])

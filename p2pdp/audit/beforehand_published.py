@@ -8,12 +8,18 @@ contribution is that of its exact Gaussian curve. Where delta adds up to more th
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
+import numpy as np
+
 from p2pdp.accounting.contract import account
+from p2pdp.accounting.theorems.walk_any_graph import ASSUMPTIONS as ANY_GRAPH
+from p2pdp.accounting.theorems.walk_any_graph import SOURCE as _ANY_SOURCE
+from p2pdp.accounting.theorems.walk_any_graph import per_order
 from p2pdp.accounting.visits import printed_visits
+from p2pdp.audit.gossip_formulas import renyi_epsilons
 from p2pdp.audit.ground import sensitivity_of
 from p2pdp.core.claims import Claim, Refusal
 from p2pdp.core.errors import Refused, UsageError
@@ -22,6 +28,7 @@ from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.protocols.walk_sgd import SgdPlan
 
 _METHOD: Final = "published:{}"
+_USERS_MAX: Final = 1000  # whose weights have eigenvalues within a second
 
 
 def published(run: RunPlan, delta: float) -> list[Claim | Refusal]:
@@ -92,8 +99,10 @@ def _complete(run: RunPlan, delta: float, name: str) -> Claim | Refusal:
 def _descent(run: RunPlan, delta: float) -> list[Claim | Refusal]:
     """What the paper's account says, which misses repeated visits and is no bound."""
     plan = run.plan
-    if run.n == 1 or plan.order != "complete" or plan.noise.name == "none":
+    if run.n == 1 or plan.order == "ring" or plan.noise.name == "none":
         return []
+    if plan.order == "graph":
+        return _any_graph(run, delta)
     if plan.tokens > 1:
         return [_refused("complete_sgd", "the account of Algorithm 4 is about one token")]
     ratio = sensitivity_of(run) / 2.0 / plan.noise.scale
@@ -102,26 +111,49 @@ def _descent(run: RunPlan, delta: float) -> list[Claim | Refusal]:
     return [claim if isinstance(claim, Refusal) else replace(claim, bound=False)]
 
 
+def _any_graph(run: RunPlan, delta: float) -> list[Claim | Refusal]:
+    """Of each pair a Rényi divergence of alpha times a number, converted at the best order."""
+    plan = run.plan
+    if run.graph is None or run.n > _USERS_MAX:
+        return [_refused("walk_any_graph", f"it takes the graph, of up to {_USERS_MAX} users")]
+    if plan.tokens > 1:
+        return [_refused("walk_any_graph", "the account is about one token")]
+    terms = {"n": run.n, "hops": plan.steps}
+    losses = (sensitivity_of(run) / plan.noise.scale) ** 2 * per_order(run.graph, **terms)
+    pairs = ~np.eye(run.n, dtype=bool)
+    worst = np.unravel_index(int(np.argmax(np.where(pairs, losses, -1.0))), losses.shape)
+    epsilons = renyi_epsilons(2.0 * losses[pairs], delta)
+    largest = float(epsilons.max())
+    claim = _made("walk_any_graph", delta, largest, False, (*ANY_GRAPH, "weights are those of metropolis"), _ANY_SOURCE)
+    mean, pair = min(largest, float(epsilons.mean())), (int(worst[0]), int(worst[1]))
+    return [replace(claim, epsilon_mean=mean, worst_pair=pair)]
+
+
 def _claim(name: str, inputs: Mapping[str, float | str], delta: float, output: str = "epsilon") -> Claim | Refusal:
     try:
         answer = account(name, inputs)
     except (Refused, UsageError) as error:
         return _refused(name, str(error))
+    epsilon, total = answer.outputs[output], max(delta, answer.outputs.get("delta", delta))
+    return _made(name, total, epsilon, answer.bound, answer.assumptions, answer.source)
+
+
+def _made(name: str, delta: float, epsilon: float, bound: bool, assumptions: Sequence[str], source: str) -> Claim:
     return Claim(
         observer="node",
         unit="user",
         relation="replace",
-        delta=max(delta, answer.outputs.get("delta", delta)),
+        delta=delta,
         method=_METHOD.format(name),
         conditioning="a-priori",
-        epsilon_max=answer.outputs[output],
+        epsilon_max=epsilon,
         epsilon_mean=None,
         mu_max=None,
         mu_mean=None,
         worst_pair=None,
-        bound=answer.bound,
+        bound=bound,
         violated_pairs=None,
-        assumptions=(*answer.assumptions, answer.source),
+        assumptions=(*assumptions, source),
     )
 
 

@@ -116,7 +116,7 @@ def _ends(ground: Ground, observers: Sequence[Peer]) -> Ends:
     mu_lower = min(_span(run) * math.sqrt(run.dimensions) / run.plan.noise.scale * (1.0 - 1e-12), mu_upper)
     if run.plan.order == "complete":
         return complete_graph(run.n, gaps, mu_upper, mu_lower, ground.delta)
-    neighbours = [_neighbours(ground, user) for user in range(run.n)]
+    neighbours = [neighbours_of(ground, user) for user in range(run.n)]
     return general_graph(neighbours, gaps, mu_upper, mu_lower, ground.delta)
 
 
@@ -146,9 +146,10 @@ def _span(run: RunPlan) -> float:
     return float(grid.to_grid(bounds.high) - grid.to_grid(bounds.low))
 
 
-def _neighbours(ground: Ground, user: Peer) -> Sequence[Peer]:
+def neighbours_of(ground: Ground, user: Peer) -> tuple[Peer, ...]:
+    """As bootstrap told them to a user."""
     opening = next(record for record in ground.views[user].records if record.kind == OPENED)
-    return [int(peer) for peer in opening.body[5]]
+    return tuple(int(peer) for peer in opening.body[5])
 
 
 def _claim(ground: Ground, ends: Ends, observers: Sequence[Peer]) -> Claim:

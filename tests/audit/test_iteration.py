@@ -52,7 +52,7 @@ def test_where_a_condition_fails_it_refuses_and_the_local_ceiling_stands(change:
     text = learning(4, 20, **change)  # type: ignore[arg-type]
     audit = quiet(text).audit()
     assert by_observer(audit.claims) == {}
-    assert [claim.method for claim in audit.claims] == ["local"]
+    assert [claim.method for claim in audit.claims if claim.bound] == ["local"]
     assert {refusal.observer for refusal in audit.refusals} >= {"node", "curator", "public"}
     assert all(words in refusal.reason for refusal in audit.refusals if refusal.method == ITERATION)
     assert words in (why_not(prepared(text)[0].plan) or "")

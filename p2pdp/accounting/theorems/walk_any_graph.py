@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 
 from p2pdp.accounting.contract import Accountant, Answer, choice, number, whole
 from p2pdp.core.errors import RunFailed, UsageError
@@ -25,6 +26,18 @@ from p2pdp.topology.weights import METROPOLIS, sparse_weights
 GRAPH: Final = choice("graph", "kind of the graph", ("complete", *FIXED_KINDS, *RANDOM_KINDS))
 DEGREE: Final = whole("degree", "degree of each node; regular graphs need it", 1, 1999, optional=True)
 SEED: Final = whole("seed", "of random graphs", 0, (1 << 63) - 1, default=0)
+
+
+ASSUMPTIONS: Final = ("as printed: its proof misses repeated visits of a user before the observer looks",)
+SOURCE: Final = "Cyffers, Bellet and Upadhyay 2024"
+
+
+def per_order(graph: Graph, n: int, hops: int) -> npt.NDArray[np.float64]:
+    """The divergence of each pair over its order, for sigma = 1 and sensitivity 1."""
+    entries = log_resolvent(sparse_weights(graph, METROPOLIS))
+    losses = np.maximum(0.0, hops / n * (math.log(hops) / n + entries))
+    np.fill_diagonal(losses, 0.0)
+    return np.asarray(losses)
 
 
 def graph_of(inputs: Mapping[str, Any]) -> Graph:
@@ -41,21 +54,18 @@ def graph_of(inputs: Mapping[str, Any]) -> Graph:
 
 def _answer(inputs: Mapping[str, Any]) -> Answer:
     n, hops = inputs["n"], inputs["hops"]
-    scale = inputs["alpha"] * hops / (inputs["sigma"] ** 2 * n)
-    entries = log_resolvent(sparse_weights(graph_of(inputs), METROPOLIS))
-    losses = np.maximum(0.0, scale * (math.log(hops) / n + entries))
-    np.fill_diagonal(losses, 0.0)
+    losses = inputs["alpha"] / inputs["sigma"] ** 2 * per_order(graph_of(inputs), n, hops)
     outputs = {
         "epsilon": float(losses.max()),
         "epsilon_mean": float(losses.sum() / (n * (n - 1))),
         "epsilon_local": inputs["alpha"] * hops / (2.0 * inputs["sigma"] ** 2 * n),
     }
     assumptions = (
-        "as printed: its proof misses repeated visits of a user before the observer looks",
+        *ASSUMPTIONS,
         "epsilon is the Rényi divergence of order alpha, the largest over all pairs, and sensitivity is 1",
         "epsilon_local: each user contributes hops / n times",
     )
-    return Answer(outputs, False, assumptions, "Cyffers, Bellet and Upadhyay 2024")
+    return Answer(outputs, False, assumptions, SOURCE)
 
 
 ACCOUNTANT: Final = Accountant(
