@@ -47,10 +47,8 @@ OBSERVERS: Final = ("node", "coalition", "curator", "public", "network", "broker
 _LAPLACE_SEEN: Final = "laplace noise has no exact Gaussian leak"
 
 
-def beforehand(
-    run: RunPlan, delta: float, colluders: Sequence[Peer], *, one_value: bool, thorough: bool = False
-) -> Finding:
-    """Claims and refusals by observer, those about one other node first; `thorough` ones may take seconds."""
+def beforehand(run: RunPlan, delta: float, colluders: Sequence[Peer], *, one_value: bool) -> Finding:
+    """Claims and refusals by observer, those about one other node first."""
     if not 0.0 < delta < 1.0:
         raise UsageError("delta must be between 0 and 1")
     cost = cost_of(run.spec)
@@ -62,7 +60,7 @@ def beforehand(
     elif is_scheduled(run):
         found = _ring(run, delta, colluders)
     elif isinstance(run.plan, SgdPlan):
-        found = walk_of_descent(run, delta, colluders, NOBODY_OUT, thorough=thorough)
+        found = walk_of_descent(run, delta, colluders, NOBODY_OUT)
     else:
         found = _walk(run, delta, colluders, one_value=one_value)
     if not run.finishes_one_by_one:

@@ -2,8 +2,9 @@
 
 Guarantee: each claim holds a priori, over the law of the walk, for whichever user is worse off; user 0 starts a single
 token, and is counted with that. On other graphs than the complete one the law of the parts between visits is not worked
-out, nor for rates that change. There, and where steps may expand, what is left is that who takes a step is secret
-(`beforehand_secret.py`, on the complete graph), and the local ceiling.
+out, nor for rates that change. There, and where steps may expand, what is left is the local ceiling. That nobody is
+told who takes a step does not help: when messages arrive shows how often a token moved, and with two others, one of
+whom is known to begin, that tells the whole path. Claims by iteration do not mind, for they average over known paths.
 """
 
 from __future__ import annotations
@@ -12,10 +13,10 @@ from collections.abc import Sequence
 from typing import Final
 
 from p2pdp.accounting.iteration_walk import Exposure, epsilon
-from p2pdp.audit.beforehand_secret import ratio_of, secret_steps
 from p2pdp.audit.beforehand_visits import Visits
 from p2pdp.audit.beforehand_walks import A_PRIORI, Walks
-from p2pdp.audit.ground import Finding, Ground
+from p2pdp.audit.ground import Finding, Ground, sensitivity_of
+from p2pdp.audit.hidden_path import HIDDEN_PATH
 from p2pdp.audit.iteration import ITERATION, terms, why_not
 from p2pdp.core.claims import Claim, Refusal
 from p2pdp.core.ids import Peer
@@ -25,12 +26,14 @@ from p2pdp.replay.transcript import Transcript
 
 _UNIFORM: Final = "the next holder is uniform over all users, whatever the data"
 _NODE: Final = "the observer sees the token at its own visits, and the result"
+_NO_SECRET: Final = (
+    "who takes a step is not secret enough: when messages arrive shows how often a token moved, and what that tells "
+    "beside the models is not worked out"
+)
 _RESULT: Final = "the observer sees the model of each token"
 
 
-def walk_of_descent(
-    run: RunPlan, delta: float, colluders: Sequence[Peer], nobody_out: str, *, thorough: bool = False
-) -> Finding:
+def walk_of_descent(run: RunPlan, delta: float, colluders: Sequence[Peer], nobody_out: str) -> Finding:
     """Claims and refusals; the caller owes a random walk."""
     ground = Ground(run, {}, Transcript(), (), delta, colluders)
     found = Finding()
@@ -43,18 +46,13 @@ def walk_of_descent(
             found.refusals.append(Refusal(observer, ITERATION, reason))
         else:
             found.claims.append(_claim(ground, observer, watched=watched, assumed=(sees, _UNIFORM, nobody_out)))
-    if thorough or reason is not None:  # they take their time, and those by iteration are there
-        _add(found, [secret_steps(ground, observer, assumed=(_UNIFORM, nobody_out)) for observer in observers])
+    if reason is not None and run.n > 1:
+        found.refusals += [Refusal(observer, HIDDEN_PATH, _NO_SECRET) for observer in observers]
     if colluders:
         pooled = "who pools views sees the token more often than is accounted for in advance: the local ceiling stands"
         found.refusals.append(Refusal("coalition", ITERATION, pooled))
     found.claims.append(Walks(ground, Visits(run, delta), nobody_out).network())
     return found
-
-
-def _add(found: Finding, said: Sequence[Claim | Refusal]) -> None:
-    found.claims += [one for one in said if isinstance(one, Claim)]
-    found.refusals += [one for one in said if isinstance(one, Refusal)]
 
 
 def why_not_in_advance(plan: SgdPlan) -> str | None:
@@ -64,6 +62,12 @@ def why_not_in_advance(plan: SgdPlan) -> str | None:
     if plan.schedule != "constant":
         return "for rates that change amplification by iteration is worked out for a known path only"
     return why_not(plan)
+
+
+def ratio_of(run: RunPlan) -> float:
+    """How far one contribution can be moved, in standard deviations of its noise; infinite without any."""
+    plan = run.plan
+    return sensitivity_of(run) / plan.noise.scale if plan.noise.name == "gaussian" else float("inf")
 
 
 def _claim(ground: Ground, observer: str, *, watched: bool, assumed: tuple[str, ...]) -> Claim:

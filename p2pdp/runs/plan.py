@@ -69,7 +69,7 @@ def plan_spec(spec: Spec, target_epsilon: float | None) -> Plan:
     delta = spec.privacy.delta
     assert delta is not None
     target = None if target_epsilon is None else target_of(planned, target_epsilon)
-    found = beforehand(run, delta, spec.privacy.colluders, one_value=planned.one_value, thorough=True)
+    found = beforehand(run, delta, spec.privacy.colluders, one_value=planned.one_value)
     if isinstance(run.plan, GossipPlan):
         forecast = descent_forecast if isinstance(run.plan, GossipSgdPlan) else forecast_claim
         foreseen = forecast(run, delta)

@@ -78,13 +78,13 @@ def _run(case: str, n: int) -> RunPlan:
     return plan_run(parse_spec(head + _SPECS[case].format(laps=laps, hops=100 * n), None), n, 1, None)
 
 
-def claims(case: str, n: int, *, thorough: bool) -> dict[str, float]:
+def claims(case: str, n: int) -> dict[str, float]:
     """Epsilon by each kind of account; infinity is left out."""
     run = _run(case, n)
     if case == "ring-histogram":
         found, said = {"sound": _next_to_the_first(run), "local": 0.4}, published(run, _DELTA)
     else:
-        all_claims = beforehand(run, _DELTA, (), one_value=True, thorough=thorough).claims
+        all_claims = beforehand(run, _DELTA, (), one_value=True).claims
         sound = [one for one in all_claims if one.bound and not one.method.startswith("published")]
         found = {
             name: min(one.epsilon_max or 0.0 for one in sound if one.observer == observer)
@@ -126,7 +126,7 @@ def divergences(n: int) -> dict[str, float]:
 def _pieces(setting: Setting) -> list[Piece]:
     sizes = nodes(setting)
     found = [
-        Piece(case, partial(claims, case, sizes[case], thorough=not setting.quick), {"n": sizes[case], "spec": text})
+        Piece(case, partial(claims, case, sizes[case]), {"n": sizes[case], "spec": text})
         for case, text in reversed(_SPECS.items())
     ]
     n = sizes["graph-sgd"]
