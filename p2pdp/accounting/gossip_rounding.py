@@ -37,10 +37,15 @@ impulse response h of x' = gamma (1 - kappa) x + (1 - gamma) x_before; errors ad
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
+
+from p2pdp.mechanisms import gaussian
+
+_EPSILON_MOST: Final = 500.0
 
 Floats = npt.NDArray[np.float64]
 
@@ -79,6 +84,25 @@ def errors(kappa: float, degree: int, gamma: float, block: int, blocks: int) -> 
 
 PAIR_ERROR: Final = 1.5
 """The same where two states are replaced by their mean, which is exact but for the grid: e = (e + 1/2) / 2 + 1/2."""
+
+
+def beside(epsilon_at: Callable[[float], float], delta: float, nu: float) -> float:
+    """Return epsilon at delta where a claim is no Gaussian one: `epsilon_at` is the linear run's.
+
+    Where each real view is apart from its linear one by (e, d), delta(epsilon + 2 e) is at most
+    exp(e) delta_linear(epsilon) + (1 + exp(epsilon + e)) d.
+    """
+    if nu == 0.0:
+        return epsilon_at(delta)
+    for share in (1e-4, 1e-3, 1e-2, 0.1, 0.5):
+        epsilon = epsilon_at(delta * (1.0 - share))
+        if epsilon > _EPSILON_MOST or not math.isfinite(nu):
+            break
+        little = share * delta / 4.0 * math.exp(-epsilon - 1.0)
+        apart = gaussian.epsilon_of(little, nu)
+        if apart < 1.0 and math.expm1(apart) <= share / 4.0 and math.exp(apart) < 2.0:
+            return epsilon + 2.0 * apart
+    return math.inf
 
 
 def shift(squares: float, dimensions: int, step: float, deviation: float) -> float:

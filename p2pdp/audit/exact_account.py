@@ -9,6 +9,8 @@ from __future__ import annotations
 from typing import Final
 
 from p2pdp.audit.exact import ExactAuditor
+from p2pdp.audit.gossip import graph_of
+from p2pdp.audit.gossip_rounding import rounding_of
 from p2pdp.audit.ground import Finding, Ground
 from p2pdp.audit.pair_claims import account_of_pairs
 from p2pdp.audit.recorded import refused, unlike_plan
@@ -37,4 +39,7 @@ def exact_account(ground: Ground) -> Finding:
         leaks = ExactAuditor(transcript, run.n, run.plan.unit)
     except TooLarge:
         return refused(OBSERVERS, EXACT, _TOO_LARGE)
+    if isinstance(run.plan, AveragingPlan):
+        rounding = rounding_of(ground, graph_of(ground))
+        return account_of_pairs(ground, leaks, EXACT, *rounding.said, rounding=2.0 * rounding.nu)
     return account_of_pairs(ground, leaks, EXACT, *((_FLOATS,) if run.plan.unit != 1.0 else ()))

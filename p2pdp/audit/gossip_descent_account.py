@@ -22,8 +22,10 @@ import numpy as np
 
 from p2pdp.accounting.gaussian_curve import epsilons_of
 from p2pdp.accounting.gossip_descent import Told, unclipped, worst
+from p2pdp.audit.gossip import graph_of
 from p2pdp.audit.gossip_descent_published import Seen, published_claims
 from p2pdp.audit.gossip_descent_views import DescentViews, course_of
+from p2pdp.audit.gossip_rounding import Rounding, rounding_of
 from p2pdp.audit.ground import NOT_AT_HAND, PUBLIC_ROUTE, Finding, Floats, Ground
 from p2pdp.audit.recorded import refused, unlike_plan
 from p2pdp.core.claims import Claim, Refusal
@@ -41,6 +43,7 @@ FIXED_BEFOREHAND: Final = (
 _AFFINE: Final = "gradients of the mean are the state minus the user's own mean, but for a chance of {:.0e} of clipping"
 _RANKS: Final = "ranks of blocks are told by rounding (least pivot kept {:.1e}, largest dropped {:.1e})"
 _FLOATS: Final = "sums of gossip and gradients are taken to be exact: floats, and the steps of the grid, are left out"
+_GRADIENTS: Final = "gradients go to the nearest step of the grid, which is counted with the rounding of floats"
 _SOME: Final = "{} of the {} users were looked at as observers"
 _NOTHING: Final = "no value reaches it, for no result is published"
 _WORK_MAX: Final = 3e10  # multiplications, some ten seconds
@@ -102,12 +105,17 @@ class _Account:
         affine: Affine | str = self._views.reason or affine_of(ground.run, self._views, ground.delta)
         self._affine = None if isinstance(affine, str) else affine
         self._why_not = affine if isinstance(affine, str) else ""
+        self._rounding = Rounding(0.0, (_FLOATS,))
+        if self._affine is not None:
+            found = rounding_of(ground, graph_of(ground))
+            self._rounding = Rounding(found.nu, (*found.said, _GRADIENTS))
         self._decay = self._plan.descent.regularization + (self._affine is not None)
         self._ratio = math.inf
         if self._affine is not None:
             self._ratio = self._affine.ratio
         elif self._plan.noise.name != "none":
             self._ratio = ground.sensitivity / self._plan.noise.scale
+        self._most = self._ratio * math.sqrt(self._plan.gradients) * _ROUNDED_UP  # all gradients, each on its own
         self._found = Finding()
 
     def finding(self) -> Finding:
@@ -145,7 +153,8 @@ class _Account:
         exact = self._affine is not None and not some and self._add("node", leak[:, observers], observers, of_each, ())
         if exact:
             found.mu, found.leak = self._mu(leak), leak
-            found.epsilon = epsilons_of(self._ground.delta * (1.0 - _SHARE), found.mu)
+            in_all = self._rounding.added_to(found.mu, self._most)
+            found.epsilon = epsilons_of(self._ground.delta * (1.0 - _SHARE), in_all)
         else:
             self._add("node", leak[:, observers], observers, of_each, some, model=True)
         self._publish(Seen(observers, leak[:, observers] if exact else None))
@@ -213,7 +222,7 @@ class _Account:
         if not model and dropped * _APART > kept:
             self._found.refusals.append(Refusal(observer, EXACT, "rounding leaves open how much some user was told"))
             return False
-        told = (_RANKS.format(kept, dropped), _FLOATS, *said)
+        told = (_RANKS.format(kept, dropped), *(self._rounding.said if not model else (_FLOATS,)), *said)
         if model:
             told = (FIXED_BEFOREHAND, *told)
         elif self._affine is not None:
@@ -227,6 +236,8 @@ class _Account:
         self, observer: str, leak: Floats, names: Sequence[Name], method: str, said: tuple[str, ...], *, bound: bool
     ) -> Claim:
         mu, delta = self._mu(leak), self._ground.delta
+        if bound:
+            mu = self._rounding.added_to(mu, self._most)
         at = delta * (1.0 - _SHARE) if bound and self._affine is not None else delta
         pairs = ~np.isnan(mu)
         user, column = np.unravel_index(int(np.argmax(np.where(pairs, mu, -1.0))), mu.shape)

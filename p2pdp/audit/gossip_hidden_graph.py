@@ -15,7 +15,10 @@ from typing import Final
 import numpy as np
 
 from p2pdp.accounting.gossip_published import theorem_4_alpha_most, theorem_4_leak
+from p2pdp.accounting.gossip_rounding import beside
 from p2pdp.accounting.renyi import best_epsilon
+from p2pdp.audit.gossip import graph_of
+from p2pdp.audit.gossip_rounding import rounding_of
 from p2pdp.audit.ground import NOT_AT_HAND, Finding, Ground
 from p2pdp.audit.recorded import refused, unlike_plan
 from p2pdp.core.claims import Claim, Refusal
@@ -45,9 +48,10 @@ def hidden_graph_account(ground: Ground) -> Finding:
         return refused(("node",), THEOREM_4, reason)
     epsilons = np.full((run.n, run.n), np.nan)
     refusals = []
+    rounding = rounding_of(ground, graph_of(ground))
     for one in range(run.n):
         if ground.is_at_hand(one):
-            epsilons[:, one] = _epsilons(ground, one)
+            epsilons[:, one] = _epsilons(ground, one, rounding.nu)
         else:
             refusals.append(Refusal("node", THEOREM_4, f"user {one}: {NOT_AT_HAND}"))
     pairs = ~np.isnan(epsilons)
@@ -68,12 +72,12 @@ def hidden_graph_account(ground: Ground) -> Finding:
         worst_pair=(int(user), int(observer)),
         bound=plan.coin is not None,
         violated_pairs=None,
-        assumptions=(_OWN_EDGES, *((_KNOWN,) if plan.coin is None else ()), *ground.assumptions),
+        assumptions=(_OWN_EDGES, *((_KNOWN,) if plan.coin is None else ()), *rounding.said, *ground.assumptions),
     )
     return Finding([claim], refusals)
 
 
-def _epsilons(ground: Ground, observer: Peer) -> np.ndarray:
+def _epsilons(ground: Ground, observer: Peer, nu: float) -> np.ndarray:
     """Of each user: local noise for those whom the observer met, else what the theorem says if that is less."""
     n, mu = ground.run.n, ground.sensitivity / ground.run.plan.noise.scale
     local = gaussian.epsilon_of(ground.delta, mu)
@@ -87,7 +91,10 @@ def _epsilons(ground: Ground, observer: Peer) -> np.ndarray:
     if len(others):
         leak = theorem_4_leak(len(met), sum(number == 1 for _, number in met), len(others))
         most = theorem_4_alpha_most(mu) - 1.0
-        found[others] = min(local, best_epsilon(lambda excess: (1.0 + excess) * mu**2 * leak / 2.0, ground.delta,
-                                                excess_most=most))  # fmt: skip
+
+        def linear(delta: float) -> float:
+            return best_epsilon(lambda excess: (1.0 + excess) * mu**2 * leak / 2.0, delta, excess_most=most)
+
+        found[others] = min(local, beside(linear, ground.delta, nu))
     found[observer] = np.nan
     return found

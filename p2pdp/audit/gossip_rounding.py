@@ -1,6 +1,8 @@
 """What the rounding of a run's states adds to its claims: `accounting/gossip_rounding.py` for what really happened.
 
-The scale of a user's dithers is that of its recorded draw, and so is the scale of noise on messages.
+The scale of a user's dithers is that of its recorded draw, and so is the scale of noise on messages. Gradients that
+are affine in the state, as those of a mean, are released under the noise of the plan, which the caller compares with
+the records.
 """
 
 from __future__ import annotations
@@ -69,6 +71,8 @@ def rounding_of(ground: Ground, graph: Graph | None) -> Rounding:
             if square and scale == 0.0:
                 return Rounding(math.inf, (_NO_DITHER,))
             squares += square / scale**2 if square else 0.0
+        if isinstance(plan, GossipSgdPlan):
+            squares += plan.gradients * _of_gradient(plan, math.sqrt(dithered + noised))
     late = () if regular or isinstance(plan, PairPlan) or plan.gamma == 1.0 else (_IN_RANGE,)  # type: ignore[attr-defined]
     return _rounding(plan, squares, *late)
 
@@ -84,6 +88,15 @@ def foreseen(run: RunPlan, graph: Graph) -> Rounding:
         found = _of_graph(plan, graph, user, published=plan.publishes(user))
         squares += sum(square / scale**2 for square, scale in zip(found, scales, strict=True) if square)
     return _rounding(plan, squares)
+
+
+def _of_gradient(plan: GossipSgdPlan, error: float) -> float:
+    """What comes in with each gradient that is affine in a state with at most this error, in its own noise.
+
+    A gradient goes to the nearest step of the grid. Half a step more is far above what the floats of a mean over
+    rows come to, up to a million of them.
+    """
+    return ((plan.step / plan.fine + error) / (plan.noise.scale * plan.step)) ** 2
 
 
 def _rounding(plan: AveragingPlan, squares: float, *said: str) -> Rounding:

@@ -31,9 +31,11 @@ class PairLeaks(Protocol):
     def network(self) -> Leaks: ...
 
 
-def account_of_pairs(ground: Ground, leaks_of: PairLeaks, method: str, *assumptions: str) -> Finding:
-    """Every pair, a coalition, curator, public and network."""
-    run, claims = ground.run, PairClaims(ground, method, PUBLIC_ROUTE, *assumptions)
+def account_of_pairs(
+    ground: Ground, leaks_of: PairLeaks, method: str, *assumptions: str, rounding: float = 0.0
+) -> Finding:
+    """Every pair, a coalition, curator, public and network; claims add to mu what `rounding` of floats may tell."""
+    run, claims = ground.run, PairClaims(ground, method, PUBLIC_ROUTE, *assumptions, rounding=rounding)
     refusals: list[Refusal] = []
     leaks = np.full((run.n, run.n), np.nan)
     observers: list[int] = []
@@ -73,7 +75,8 @@ def account_of_pairs(ground: Ground, leaks_of: PairLeaks, method: str, *assumpti
 class PairClaims:
     """Turns leaks into claims by one method, at one delta."""
 
-    def __init__(self, ground: Ground, method: str, *assumptions: str) -> None:
+    def __init__(self, ground: Ground, method: str, *assumptions: str, rounding: float = 0.0) -> None:
+        self._rounding = rounding
         self._method = method
         self._delta = ground.delta
         self._sensitivity = ground.sensitivity
@@ -83,10 +86,15 @@ class PairClaims:
         return self._sensitivity * np.sqrt(leaks) * _ROUNDED_UP
 
     def epsilons(self, mu: Floats) -> Floats:
-        return epsilons_of(self._delta, mu)
+        return epsilons_of(self._delta, self._in_all(mu))
+
+    def _in_all(self, mu: Floats) -> Floats:
+        with np.errstate(invalid="ignore"):
+            return np.where(mu > 0.0, mu + self._rounding, mu)
 
     def claim(self, observer: str, mu: Floats, names: Sequence[int | str | tuple[int, ...]]) -> Claim:
-        """`mu` has a column per observer, named by `names`."""
+        """`mu` has a column per observer, named by `names`; the claim adds what rounding may tell."""
+        mu = self._in_all(mu)
         pairs = ~np.isnan(mu)
         worst = np.unravel_index(int(np.argmax(np.where(pairs, mu, -1.0))), mu.shape)
         mu_max = float(mu[worst])
@@ -100,7 +108,7 @@ class PairClaims:
             conditioning="public",
             epsilon_max=epsilon_max,
             # Of many pairs epsilon is rounded up more coarsely than of the worst one alone.
-            epsilon_mean=min(epsilon_max, float(np.mean(self.epsilons(mu)[pairs]))),
+            epsilon_mean=min(epsilon_max, float(np.mean(epsilons_of(self._delta, mu)[pairs]))),
             mu_max=mu_max,
             mu_mean=min(mu_max, float(np.mean(mu[pairs]))),
             worst_pair=(int(worst[0]), names[int(worst[1])]),

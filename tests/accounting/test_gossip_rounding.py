@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from p2pdp.accounting.gossip_rounding import PAIR_ERROR, added, errors, responses, shift
+from p2pdp.accounting.gossip_rounding import PAIR_ERROR, added, beside, errors, responses, shift
+from p2pdp.mechanisms import gaussian
 
 
 @given(
@@ -53,3 +54,13 @@ def test_the_example_of_six_hundred_messages() -> None:
     assert 2.0 * nu == pytest.approx(8.0e-5, rel=0.1)
     assert shift(squares, 100, 3.0, 3.0 * 2.0**22) == pytest.approx(10.0 * nu)
     assert math.isinf(shift(1.0, 1, 1.0, 1e-320))
+
+
+def test_beside_another_claim_it_costs_little_and_covers_a_gaussian_one() -> None:
+    """For a Gaussian claim the exact answer is known: that of mu + 2 nu."""
+    for mu, nu, delta in ((1.0, 1e-5, 1e-5), (0.3, 1e-6, 1e-8), (4.0, 1e-4, 1e-3)):
+        found = beside(lambda at, mu=mu: gaussian.epsilon_of(at, mu), delta, nu)
+        assert gaussian.epsilon_of(delta, mu + 2.0 * nu) <= found < gaussian.epsilon_of(delta, mu) * 1.01 + 40.0 * nu
+    assert beside(lambda at: 1.0, 1e-5, 0.0) == 1.0
+    assert math.isinf(beside(lambda at: 1.0, 1e-5, math.inf))
+    assert math.isinf(beside(lambda at: 1.0, 1e-5, 10.0))

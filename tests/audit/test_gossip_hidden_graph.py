@@ -1,16 +1,26 @@
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import pytest
 
 from p2pdp.accounting.gossip_published import theorem_4_alpha_most
 from p2pdp.accounting.renyi import best_epsilon
+from p2pdp.audit import gossip_hidden_graph
 from p2pdp.audit.gossip_hidden_graph import hidden_graph_account
+from p2pdp.audit.gossip_rounding import Rounding
 from p2pdp.audit.ground import Ground
 from p2pdp.mechanisms import gaussian
 from tests.audit.gossips import gossip, ground_of
 from tests.audit.runs import DELTA, quiet, ring
+
+
+@pytest.fixture(autouse=True)
+def rounding(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Grounds are made up here, so no machine can be run again on them."""
+    monkeypatch.setattr(gossip_hidden_graph, "rounding_of", lambda ground, graph: Rounding(0.0, ("rounding",)))
+
 
 RANDOM = gossip(20, "regular", "rounds = 3", extra="degree = 3")
 
@@ -69,3 +79,16 @@ def test_published_values_and_missing_ledgers_are_refused() -> None:
     finding = hidden_graph_account(ground_of(quiet(RANDOM), incomplete=(4,)))
     assert [one.reason.split(":")[0] for one in finding.refusals] == ["user 4"]
     assert len(finding.claims) == 1
+
+
+def test_rounding_is_beside_the_theorem(monkeypatch: pytest.MonkeyPatch) -> None:
+    ground = replace(secret(ground_of(quiet(RANDOM))), delta=0.14)
+    (exact,) = hidden_graph_account(ground).claims
+    means = []
+    for nu in (1e-6, 1e-5, math.inf):
+        monkeypatch.setattr(gossip_hidden_graph, "rounding_of", lambda ground, graph, nu=nu: Rounding(nu, ("said",)))
+        (claim,) = hidden_graph_account(ground).claims
+        assert "said" in claim.assumptions
+        means.append(claim.epsilon_mean)
+    assert exact.epsilon_mean is not None
+    assert exact.epsilon_mean <= means[0] <= means[1] <= exact.epsilon_mean * 1.01 <= means[2] * 1.01
