@@ -120,7 +120,7 @@ def _slots(stretch: Stretch, user: Peer | None) -> Slots:
     begin = stretch.origin if silent else stretch.first
     first, last = (HIDDEN if one is None else OWN if one == user else OTHER for one in (begin, stretch.last))
     alike = begin is not None and begin == stretch.last
-    return Slots(stretch.length + silent, stretch.moves + 1, first, last, alike, silent)
+    return Slots(stretch.length + silent, stretch.moves + 1, first, last, alike, silent, stretch.until)
 
 
 def _ends(gap: Gap) -> set[Peer]:

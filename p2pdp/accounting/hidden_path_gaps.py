@@ -11,16 +11,30 @@ the observer is always one. Several tokens on the complete graph begin with user
 itself included: for all others that stretch has one more slot at its beginning, the `origin`, without a contribution.
 
 What is seen of a stretch is one sum. Only the sum of all totals is published, so what follows the last visits
-of several tokens is a single observation too: a `Gap` is the stretches whose contributions are seen as one sum.
+of several tokens is a single observation too: a `Gap` is the stretches whose contributions are seen as one sum. And it
+is published when the last total is there: then nobody knows how often each token moved after its last visit, but that
+none moved more often than the last one had time for, and one just as often. `Until` says what is known.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from enum import IntEnum
 from typing import NamedTuple
 
 from p2pdp.core.errors import UsageError
 from p2pdp.core.ids import Peer
+
+
+class Until(IntEnum):
+    """What `moves` says of the stretches of a gap: how many there were, or the most there can have been.
+
+    `REACHED`: in one of the stretches, or more, there were as many.
+    """
+
+    EXACT = 0
+    REACHED = 1
+    MOST = 2
 
 
 class Stretch(NamedTuple):
@@ -34,6 +48,7 @@ class Stretch(NamedTuple):
     last: Peer | None
     moves: int | None = None
     origin: Peer | None = None
+    until: Until = Until.EXACT
 
     @property
     def known(self) -> tuple[Peer, ...]:
@@ -55,17 +70,21 @@ def gaps_of(
     publisher: Peer | None = None,
     moves: Sequence[Sequence[int]] | None = None,
     origin: Peer | None = None,
+    *,
+    ends_seen: bool = True,
 ) -> list[Gap]:
     """The gaps of one observer. `visits` and `starters` have an entry for each token, visits in order of their steps.
 
     `publisher` is who handed in the total, where the observer is told; of several tokens nobody is named. `moves[i][t]`
     is how often token i has moved before its contribution at step t, with entries from 0 on; that from `origin` to the
-    first holder is one, where it is not to itself.
+    first holder is one, where it is not to itself. Without `ends_seen` only when the last total was there shows.
     """
     if len(visits) != len(starters) or (publisher is not None and len(visits) > 1):
         raise UsageError("Each token has visits and a starter, and a publisher is named for a single token only.")
     gaps: list[Gap] = []
     unseen: list[Stretch] = []
+
+    latest = None if ends_seen or moves is None else max(moved[steps] for moved in moves)
 
     def stretch(item: int, before: int, at: int, first: Peer | None, last: Peer | None) -> Stretch:
         """Of the steps between two visits, or the ends of the walk."""
@@ -74,7 +93,14 @@ def gaps_of(
         if moves is None or length == 0:
             return Stretch(length, first, last)
         begin = before + 1 if silent is None else 0
+        if at > steps and latest is not None:
+            return Stretch(length, first, last, latest - moves[item][begin], silent, until)
         return Stretch(length, first, last, moves[item][at - 1] - moves[item][begin], silent)
+
+    known = [bool(seen) and seen[-1][0] == steps for seen in visits]
+    until = Until.REACHED
+    if moves is not None and any(sure and moved[steps] == latest for sure, moved in zip(known, moves, strict=True)):
+        until = Until.MOST
 
     for item, (seen, starter) in enumerate(zip(visits, starters, strict=True)):
         first, before = starter, 0

@@ -23,6 +23,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from p2pdp.accounting.hidden_path_gaps import Until
 from p2pdp.accounting.hidden_path_losses import Floats
 
 OTHER: Final = 0  # a slot known to be somebody else's
@@ -39,7 +40,8 @@ class Slots(NamedTuple):
     """A stretch as one user is in it: so many slots in so many blocks, and what is known of its two ends.
 
     With `alike` both ends are known to be the same other user's. With `silent` the first slot's holder contributed
-    nothing in it: it only sent the token on its way.
+    nothing in it: it only sent the token on its way. With another `until` than `EXACT` there are at most so many
+    blocks, and nothing is known of the last slot (see `hidden_path_gaps`).
     """
 
     length: int
@@ -48,17 +50,18 @@ class Slots(NamedTuple):
     last: int
     alike: bool
     silent: bool
+    until: Until = Until.EXACT
 
 
 def canonical(n: int, slots: Slots) -> Slots:
     """Stretches with the same law are one: a walk is reversible, and after many moves the ends do not show."""
-    length, blocks, first, last, alike, silent = slots
+    length, blocks, first, last, alike, silent, until = slots
     silent = silent and first == OWN
     if first > last and not silent:
         first, last = last, first
     shows = n < 4 or (blocks - 2) * math.log(n - 3.0) <= _VANISHED
     alike = alike and shows and (first, last) == (OTHER, OTHER)
-    return Slots(length, blocks, first, last, alike, silent)
+    return Slots(length, blocks, first, last, alike, silent, until)
 
 
 def most_told(n: int, stretches: Iterable[Slots]) -> float:
@@ -67,8 +70,17 @@ def most_told(n: int, stretches: Iterable[Slots]) -> float:
     for slots in stretches:
         if n == 2 or OWN in (slots.first, slots.last):
             return 1.0
-        sets += _log_sets(n - 1, slots)
+        sets += max(_log_sets(n - 1, likely) for likely in _possible(slots))
     return min(1.0, -math.expm1(-sets) * _UP)
+
+
+def _possible(slots: Slots) -> list[Slots]:
+    """For each number of blocks that there can be the stretch with that number."""
+    if slots.until is Until.EXACT:
+        return [slots]
+    return [
+        slots._replace(blocks=blocks, until=Until.EXACT) for blocks in range(1, min(slots.blocks, slots.length) + 1)
+    ]
 
 
 def _log_sets(m: int, slots: Slots) -> float:
@@ -95,11 +107,64 @@ def _log_sets(m: int, slots: Slots) -> float:
 
 def law(n: int, stretches: Sequence[Slots], cut: float) -> Floats:
     """The law of the user's contributions in all of these stretches; at most `cut` of unlikely numbers is left out."""
-    found = np.ones(1)
-    for slots in stretches:
-        found = np.convolve(found, _law(n - 1, slots, cut / (2.0 * len(stretches))))
+    if stretches and stretches[0].until is not Until.EXACT:
+        found = _law_of_latest(n - 1, stretches, cut / 2.0)
+    else:
+        found = np.ones(1)
+        for slots in stretches:
+            found = np.convolve(found, _law(n - 1, slots, cut / (2.0 * len(stretches))))
     found[found * len(found) * 2.0 < cut] = 0.0
     return np.trim_zeros(found, "b")
+
+
+def _law_of_latest(m: int, stretches: Sequence[Slots], cut: float) -> Floats:
+    """The law where none has more blocks than it may; with `REACHED` one has as many.
+
+    The laws of fewer blocks and of just as many are kept apart, so that nothing is taken away from anything.
+    """
+    chances = [_chances(m, slots) for slots in stretches]
+    reached = stretches[0].until is Until.REACHED
+    total = _sum_of_products([(np.ones(1) * few, np.ones(1) * most) for few, most, _ in chances], reached=reached)
+    least = cut * float(total[0]) / (4.0 * sum(slots.length for slots in stretches))
+    parts = []
+    for slots, (_, _, masses) in zip(stretches, chances, strict=True):
+        sides = np.zeros((2, slots.length + 1))  # with fewer blocks, and with just as many
+        for possible, mass in zip(_possible(slots), masses, strict=True):
+            if mass > least:
+                one = _law(m, possible, cut / 4.0)
+                sides[int(possible.blocks == slots.blocks), : len(one)] += mass * one
+        parts.append((sides[0], sides[1]))
+    found = _sum_of_products(parts, reached=reached)
+    return np.asarray(found / float(total[0]))
+
+
+def _chances(m: int, slots: Slots) -> tuple[float, float, Floats]:
+    """How likely fewer blocks are than there may be, and just as many; and each number of blocks on the way."""
+    moves = np.arange(min(slots.blocks, slots.length), dtype=np.float64)
+    stays = slots.length - 1 - moves
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs = np.where(moves > 0, moves * np.log((m - 1) / m), 0.0) - stays * math.log(m)
+    masses = np.exp(_log_choose(slots.length - 1, moves) + logs)
+    most = float(masses[slots.blocks - 1]) if slots.blocks <= slots.length else 0.0
+    return float(masses.sum()) - most, most, np.asarray(masses)
+
+
+def _sum_of_products(parts: Sequence[tuple[Floats, Floats]], *, reached: bool) -> Floats:
+    """The convolution of all sums of both sides; if one has `reached` the second side, less that of the first sides."""
+    first, both = np.ones(1), np.ones(1)
+    second = np.zeros(1)
+    for few, most in parts:
+        second = _added(np.convolve(second, few + most), np.convolve(first, most))
+        first = np.convolve(first, few)
+        both = np.convolve(both, few + most)
+    return second if reached else both
+
+
+def _added(one: Floats, other: Floats) -> Floats:
+    found = np.zeros(max(len(one), len(other)))
+    found[: len(one)] += one
+    found[: len(other)] += other
+    return found
 
 
 def _law(m: int, slots: Slots, cut: float) -> Floats:

@@ -112,20 +112,36 @@ def _ends(ground: Ground, observers: Sequence[Peer]) -> Ends:
     if run.plan.order == "complete":  # on other graphs every step is a move
         moves = [[0, *np.cumsum(np.diff(holders) != 0).tolist()] for holders in _holders(ground)]
     gaps = [_gaps(ground, user, moves) if user in observers else [] for user in range(run.n)]
+    unended = [_gaps(ground, user, moves, ends_seen=False) if user in observers else [] for user in range(run.n)]
     mu_upper = math.nextafter(ground.sensitivity / run.plan.noise.scale, math.inf)
     mu_lower = min(_span(run) * math.sqrt(run.dimensions) / run.plan.noise.scale * (1.0 - 1e-12), mu_upper)
     if run.plan.order == "complete":
-        return complete_graph(run.n, gaps, mu_upper, mu_lower, ground.delta)
+        ends = complete_graph(run.n, gaps, mu_upper, mu_lower, ground.delta)
+        if gaps != unended:
+            ends = _larger(ends, complete_graph(run.n, unended, mu_upper, mu_lower, ground.delta))
+        return ends
     neighbours = [neighbours_of(ground, user) for user in range(run.n)]
     return general_graph(neighbours, gaps, mu_upper, mu_lower, ground.delta)
 
 
-def _gaps(ground: Ground, observer: Peer, moves: Sequence[Sequence[int]] | None) -> list[Gap]:
-    """User 0 starts a single token itself, and sends each of several to somebody whom only it knows."""
+def _larger(one: Ends, other: Ends) -> Ends:
+    """For each pair the larger upper end, with its lower end."""
+    lower = np.where(one.upper >= other.upper, one.lower, other.lower)
+    return Ends(np.maximum(one.upper, other.upper), lower, np.maximum(one.variation, other.variation))
+
+
+def _gaps(
+    ground: Ground, observer: Peer, moves: Sequence[Sequence[int]] | None, *, ends_seen: bool = True
+) -> list[Gap]:
+    """User 0 starts a single token itself, and sends each of several to somebody whom only it knows.
+
+    When the result comes tells how often the last of several tokens moved; of the others it may tell nothing, or all.
+    """
     plan: WalkPlan = ground.run.plan
     seen = ways(observer, ground.views[observer], plan.tokens)
     starters = [0] if plan.tokens == 1 else [seen.began_at.get(item) for item in range(plan.tokens)]
-    return gaps_of(seen.visits, plan.steps, starters, moves=moves, origin=0)
+    seen_ends = ends_seen or plan.tokens == 1
+    return gaps_of(seen.visits, plan.steps, starters, moves=moves, origin=0, ends_seen=seen_ends)
 
 
 def _holders(ground: Ground) -> npt.NDArray[np.int64]:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from p2pdp.accounting.hidden_path_gaps import Stretch, Visit, gaps_of
+from p2pdp.accounting.hidden_path_gaps import Stretch, Until, Visit, gaps_of
 from p2pdp.core.errors import UsageError
 
 
@@ -48,6 +48,22 @@ def test_only_the_sum_of_several_totals_is_seen() -> None:
     ]
     seen = [visits_of(path, 0) for path in (first, second)]
     assert gaps_of(seen, 4, [1, 2]) == [(Stretch(1, 1, 1),), (Stretch(2, 2, None), Stretch(4, 2, None))]
+
+
+def test_when_the_sum_is_there_shows_of_the_last_token_only() -> None:
+    """Of the others' moves after the last visit it shows that there were no more than the last had time for."""
+    first, second = [1, 0, 2, 2, 2], [2, 2, 1, 2, 0]
+    seen = [visits_of(path, 0) for path in (first, second)]
+    moves = [[0, 1, 2, 3, 3, 3], [0, 1, 1, 2, 3, 4]]
+    every = gaps_of(seen, 5, [1, 2], moves=moves, origin=0)
+    assert every == [(Stretch(1, 1, 1, 0),), (Stretch(4, 2, 2, 2),), (Stretch(3, 2, None, 0),)]
+    some = gaps_of(seen, 5, [1, 2], moves=moves, origin=0, ends_seen=False)
+    assert some == [*every[:2], (Stretch(3, 2, None, 1, None, Until.MOST),)]  # user 0 had the last one itself
+    unseen = gaps_of([[], []], 5, [1, 2], moves=moves, origin=0, ends_seen=False)
+    assert unseen == [(Stretch(5, 1, None, 3, None, Until.REACHED), Stretch(5, 2, None, 3, None, Until.REACHED))]
+    outside = gaps_of([[], []], 5, [None, None], moves=moves, origin=0, ends_seen=False)
+    assert outside == [(Stretch(5, None, None, 4, 0, Until.REACHED),) * 2]
+    assert gaps_of(seen, 5, [1, 2], ends_seen=False) == gaps_of(seen, 5, [1, 2])
 
 
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=30), st.integers(0, 3))

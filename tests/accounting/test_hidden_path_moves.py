@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from p2pdp.accounting.hidden_path_gaps import Until
 from p2pdp.accounting.hidden_path_moves import HIDDEN, OTHER, OWN, Slots, canonical, law, most_told
 
 USER = 0
@@ -112,3 +113,45 @@ def test_after_many_moves_the_ends_do_not_show() -> None:
         np.testing.assert_allclose(law(n, [alike], 1e-15), law(n, [apart], 1e-15), atol=1e-15 if n > 4 else 1.0)
     assert canonical(9, Slots(5, 3, OWN, OTHER, False, False)) == canonical(9, Slots(5, 3, OTHER, OWN, False, False))
     assert canonical(9, Slots(5, 3, OWN, OTHER, False, True)).silent
+
+
+def blocks_in(path: Any) -> int:
+    return 1 + sum(one != two for one, two in itertools.pairwise(path))
+
+
+LATEST = {
+    "as often": (4, [(3, OTHER, False), (2, OTHER, False)], (3, 2)),
+    "one cannot": (4, [(4, OTHER, False), (2, OWN, False)], (3, 5)),
+    "from the origin": (3, [(4, OTHER, True), (3, OWN, True)], (2, 3)),
+    "never moved": (5, [(3, OTHER, False), (2, OTHER, False)], (1, 1)),
+    "three": (3, [(2, OTHER, False), (3, OWN, False), (2, OTHER, True)], (2, 3, 1)),
+}
+
+
+@pytest.mark.parametrize("case", LATEST)
+@pytest.mark.parametrize("until", [Until.REACHED, Until.MOST])
+def test_laws_of_tokens_that_ended_before_the_last_are_those_of_all_paths(case: str, until: Until) -> None:
+    n, stretches, most = LATEST[case]
+    ways = [
+        [path for path in itertools.product(range(n - 1), repeat=length) if path[0] == (USER if first == OWN else 1)]
+        for length, first, _ in stretches
+    ]
+    counts: dict[int, int] = defaultdict(int)
+    for paths in itertools.product(*ways):
+        fewer = [blocks_in(path) - at_most for path, at_most in zip(paths, most, strict=True)]
+        if max(fewer) == 0 or (max(fewer) < 0 and until is Until.MOST):
+            silent = [int(one) for _, _, one in stretches]
+            counts[sum(path[skip:].count(USER) for path, skip in zip(paths, silent, strict=True))] += 1
+    slots = [
+        canonical(n, Slots(length, blocks, first, HIDDEN, False, silent, until))
+        for (length, first, silent), blocks in zip(stretches, most, strict=True)
+    ]
+    found = law(n, slots, 1e-15)
+    exact = np.array([counts[number] for number in range(max(counts) + 1)]) / sum(counts.values())
+    np.testing.assert_allclose(np.append(found, np.zeros(len(exact) - len(found))), exact, atol=1e-13)
+
+
+def test_the_share_is_the_largest_there_can_be() -> None:
+    slots = Slots(6, 4, OTHER, HIDDEN, False, False, Until.REACHED)
+    exact = [most_told(5, [slots._replace(blocks=blocks, until=Until.EXACT)]) for blocks in range(1, 5)]
+    assert most_told(5, [slots]) == max(exact) > min(exact)
