@@ -131,7 +131,7 @@ def _watched(level: LogLevel | None, form: LogFormat, default: LogLevel = LogLev
                 def on_event(event: dict[str, Any]) -> None:
                     if event["event"] == "folder":
                         folders.append(event["folder"])
-                    if shown is not None:
+                    if shown is not None and event["event"] != "clipped":
                         shown(event)
                     else:
                         _log(log, event)

@@ -19,6 +19,7 @@ from p2pdp.core.spec import Spec
 from p2pdp.files.data import load_data
 from p2pdp.files.edges import read_edge_list
 from p2pdp.files.spec import parse_spec, spec_digest
+from p2pdp.files.tables import Moved
 from p2pdp.mechanisms.sampler import ExactSampler, FastSampler, warm
 from p2pdp.protocols.run_plan import RunPlan, plan_run
 
@@ -37,6 +38,7 @@ class Job:
     plan: Callable[[int], RunPlan]
     rows: Callable[[int, Peer], Any] = field(repr=False)
     trace_wire: bool = False
+    moved: tuple[Moved, ...] = field(default=(), repr=False)  # for whoever launches it, and owns the data
 
     @property
     def slots(self) -> int:
@@ -78,5 +80,6 @@ def job_of(folder: RunFolder, own: Any = None) -> Job:
         secrets=folder.tokens(spec.run.nodes),
         plan=plan,
         rows=lambda n, user: data_of(n).user(user),
+        moved=data.moved,
         trace_wire=folder.packing.trace_wire,
     )

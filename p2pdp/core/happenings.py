@@ -49,6 +49,10 @@ KINDS: Final[dict[str, tuple[Level, str]]] = {
     # A node
     "reachable": (Level.DEBUG, "this node can be reached"),
     "offer": (Level.INFO, "{text}"),
+    "clipped": (
+        Level.WARNING,
+        "{clipped} of the {rows} numbers in column {column} are outside the run's bounds and are clipped to them",
+    ),
     "cost": (Level.INFO, "  {text}"),
     "seat": (Level.INFO, "this node is user {user} of {n}"),
     "waiting": (Level.INFO, "{text}"),

@@ -26,7 +26,7 @@ import numpy as np
 from p2pdp.core.errors import UsageError
 from p2pdp.core.spec import DataPart, Spec
 from p2pdp.files.combinations import unit_vectors
-from p2pdp.files.tables import Table, read_table, refuse_cells
+from p2pdp.files.tables import Moved, Table, moved_in, read_table, refuse_cells
 from p2pdp.mechanisms.clipping import Bounded, Bounds, clip
 from p2pdp.tasks.unit_mixture import DIMENSIONS, mixed_direction
 
@@ -47,11 +47,15 @@ class Categories:
 
 @dataclass(frozen=True, slots=True)
 class DataSet:
-    """What n users hold; `dimensions` is the number of numbers in one value."""
+    """What n users hold; `dimensions` is the number of numbers in one value.
+
+    `moved` says of a file how many of its numbers are clipped, for whoever owns all of it and for nobody else.
+    """
 
     n: int
     dimensions: int
     user_rows: Callable[[int], Any] = field(repr=False)
+    moved: tuple[Moved, ...] = field(default=(), repr=False)
 
     def user(self, i: int) -> Any:
         if not 0 <= i < self.n:
@@ -86,7 +90,8 @@ def load_data(spec: Spec, n: int) -> DataSet:
         return _directions_of(table, n)
     rows = table.rows[:, 0] if len(table.columns) == 1 else table.rows
     bounds = _bounds(data)
-    return DataSet(n, len(table.columns), lambda i: clip(rows[_own(i, n, len(rows))], bounds))
+    moved = moved_in(table.columns, (table.rows < bounds.low) | (table.rows > bounds.high))
+    return DataSet(n, len(table.columns), lambda i: clip(rows[_own(i, n, len(rows))], bounds), moved)
 
 
 def _own(i: int, n: int, rows: int) -> slice:

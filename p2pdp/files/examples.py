@@ -27,7 +27,7 @@ import numpy.typing as npt
 
 from p2pdp.core.errors import UsageError
 from p2pdp.core.spec import DataPart, Spec
-from p2pdp.files.tables import Table, chosen_columns, place_of, read_table, refuse_cells
+from p2pdp.files.tables import Moved, Table, chosen_columns, moved_in, place_of, read_table, refuse_cells
 from p2pdp.protocols.learning import FEATURE_MAX, OWN, has_intercept, norm_bound
 from p2pdp.tasks.examples import Examples, examples_of
 
@@ -38,12 +38,17 @@ _COMPARISONS: Final = {
 }  # fmt: skip
 
 
-def examples_of_users(spec: Spec, n: int, synthetic: Callable[[int], Any]) -> tuple[int, Callable[[int], Examples]]:
-    """The length of a model, and each user's examples."""
+def examples_of_users(
+    spec: Spec, n: int, synthetic: Callable[[int], Any]
+) -> tuple[int, Callable[[int], Examples], tuple[Moved, ...]]:
+    """The length of a model, each user's examples, and what was moved into its bounds.
+
+    No rule looks at the rows of several users together: an answer to that would tell something of all of them.
+    """
     data = spec.data
     if data.kind not in ("csv", "npy"):  # one number each
         bound = norm_bound(data, 1, intercept=False)
-        return 1, lambda i: examples_of(np.reshape(synthetic(i).rows, (1, 1)), np.zeros(1), bound)
+        return 1, lambda i: examples_of(np.reshape(synthetic(i).rows, (1, 1)), np.zeros(1), bound), ()
     table, with_target = _read(data)
     columns = len(table.columns) - with_target
     if columns == 0:
@@ -51,8 +56,12 @@ def examples_of_users(spec: Spec, n: int, synthetic: Callable[[int], Any]) -> tu
     owners = _owners(table, n)
     refuse_cells(table, ~np.isfinite(table.rows), "is not a finite number")
     targets = _targets(spec, table) if with_target else np.zeros(len(table.rows))
-    _refuse_useless(spec, table, targets, columns, n)
     features, clipped = _features(data, table, columns)
+    moved = moved_in(table.columns, clipped)
+    if with_target and data.target_range is not None:
+        low, high = data.target_range
+        raw = table.rows[:, columns:]
+        moved += moved_in(table.columns[columns:], (raw < low) | (raw > high))
     intercept = has_intercept(spec)
     if intercept:
         features = np.column_stack([features, np.ones(len(features))])
@@ -71,7 +80,7 @@ def examples_of_users(spec: Spec, n: int, synthetic: Callable[[int], Any]) -> tu
     dimension = features.shape[1]
     if spec.task.kind == OWN and spec.task.own is not None:
         dimension = int(spec.task.own.dimension(dimension))
-    return dimension, user
+    return dimension, user, moved
 
 
 def _read(data: DataPart) -> tuple[Table, bool]:
@@ -122,10 +131,9 @@ def _targets(spec: Spec, table: Table) -> Floats:
         holds = _COMPARISONS[match[1]](raw, float(match[2]))
         return np.where(holds, 1.0, -1.0)
     if spec.task.kind == "logistic_regression":
-        low = -1.0 if np.any(raw == -1.0) else 0.0
         unfit = np.zeros(table.rows.shape, dtype=bool)
-        unfit[:, column] = (raw != low) & (raw != 1.0)
-        refuse_cells(table, unfit, "is no class: classes are 0 and 1, or -1 and 1; a [data] rule makes them of numbers")
+        unfit[:, column] = (raw != -1.0) & (raw != 0.0) & (raw != 1.0)
+        refuse_cells(table, unfit, "is no class: that is 1, or else 0 or -1; a [data] rule makes classes of numbers")
         return np.where(raw == 1.0, 1.0, -1.0)
     if spec.data.target_range is not None:
         low, high = spec.data.target_range
@@ -133,22 +141,10 @@ def _targets(spec: Spec, table: Table) -> Floats:
     return np.asarray(raw)
 
 
-def _refuse_useless(spec: Spec, table: Table, targets: Floats, columns: int, n: int) -> None:
-    """What nothing can be learned from. A single user's own file may well be like that."""
-    if n == 1 or len(table.rows) < 2:
-        return
-    if spec.task.kind == "logistic_regression" and np.all(targets == targets[0]):
-        raise UsageError(f"[data] target: every row of {table.path} is of one class, so there is nothing to learn.")
-    same = np.flatnonzero(np.all(table.rows[:, :columns] == table.rows[0, :columns], axis=0))
-    if len(same):
-        name = table.columns[int(same[0])]
-        raise UsageError(f"{table.path} column {name}: is the same in every row; leave it out of [data] columns.")
-
-
 def _features(data: DataPart, table: Table, columns: int) -> tuple[Floats, npt.NDArray[np.int64]]:
-    """The features as they are learned from, and how many numbers of each row were moved into bounds."""
+    """The features as they are learned from, and how often each number was moved into bounds."""
     features = np.array(table.rows[:, :columns])
-    clipped = np.zeros(len(features), dtype=np.int64)
+    clipped = np.zeros(features.shape, dtype=np.int64)
     if data.standardize is not None:
         ends = [np.array(value) for value in data.standardize.values() if isinstance(value, list)]
         if len(ends[0]) != columns:
@@ -158,12 +154,12 @@ def _features(data: DataPart, table: Table, columns: int) -> tuple[Floats, npt.N
             )
         if "low" in data.standardize:
             low, high = ends
-            clipped += ((features < low) | (features > high)).sum(axis=1)
+            clipped += (features < low) | (features > high)
             features = (2.0 * np.clip(features, low, high) - low - high) / (high - low)
         else:
             features = (features - ends[0]) / ends[1]
     if data.clip is not None:
-        clipped += ((features < data.clip[0]) | (features > data.clip[1])).sum(axis=1)
+        clipped += (features < data.clip[0]) | (features > data.clip[1])
         features = np.clip(features, *data.clip)
     too_long = np.abs(features) > FEATURE_MAX
     refuse_cells(table, too_long, f"is beyond {FEATURE_MAX:g}; [data] standardize or clip keep features in bounds")

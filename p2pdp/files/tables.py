@@ -22,6 +22,22 @@ from p2pdp.files.schema import suggestion
 
 
 @dataclass(frozen=True, slots=True)
+class Moved:
+    """How many numbers of a column were moved into their bounds. It depends on the data: for their owner only."""
+
+    column: str | int
+    clipped: int
+    rows: int
+
+
+def moved_in(columns: Sequence[str | int], outside: Any) -> tuple[Moved, ...]:
+    """The columns in which some number was; `outside` has a column for each, of truths or of counts."""
+    counts = (outside > 0).sum(axis=0).tolist()
+    found = zip(columns, counts, strict=False)  # a target comes last, and is looked at by itself
+    return tuple(Moved(column, count, len(outside)) for column, count in found if count)
+
+
+@dataclass(frozen=True, slots=True)
 class Table:
     """Numbers, one row a line, and how to name the places they came from."""
 

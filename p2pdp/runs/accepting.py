@@ -19,6 +19,7 @@ from p2pdp.files.combinations import from_file, learns, unit_vectors
 from p2pdp.files.data import load_data
 from p2pdp.files.node_config import Accept, NodeConfig
 from p2pdp.files.spec import parse_spec, spec_digest
+from p2pdp.files.tables import Moved
 from p2pdp.host.seat import Seat
 from p2pdp.mechanisms import laplace
 from p2pdp.mechanisms.clipping import Bounds
@@ -206,6 +207,7 @@ class OwnData:
     """The owner's rows; `user` gives them once the node knows its number among how many (made-up data needs it)."""
 
     dimensions: int
+    moved: tuple[Moved, ...] = field(repr=False)
     user: Callable[[int, Peer], Any] = field(repr=False)
 
 
@@ -230,7 +232,7 @@ def own_data(spec: Spec, config: NodeConfig) -> OwnData:
     except UsageError as error:
         raise UsageError(f"{config.path}: {error}") from None
     _check_dimensions(spec_dimensions(spec), data.dimensions, name)
-    return OwnData(data.dimensions, lambda n, me: data.user(0) if whole else load_data(mine, n).user(me))
+    return OwnData(data.dimensions, data.moved, lambda n, me: data.user(0) if whole else load_data(mine, n).user(me))
 
 
 def _as_all(spec: Spec, config: NodeConfig, name: str) -> DataPart:

@@ -144,6 +144,8 @@ class _Member:
         self._data = own_data(spec, self._config)
         for line in describe(spec, self._data.dimensions, self._config.token.bootstrap_public.hex()):
             self._notify(happening("offer", text=line))
+        for moved in self._data.moved:
+            self._notify(happening("clipped", **asdict(moved)))
         check_accepted(spec, self._data.dimensions, self._config)
         self.spec = spec
         run = offered_run(spec, self._data.dimensions)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -90,6 +90,8 @@ def _go(folder: RunFolder, packing: Packing, on_event: OnEvent, own: Any) -> Res
     with folder.locked():
         job = job_of(folder, own)
         job.plan(job.slots)  # what cannot be run is refused before anything starts
+        for moved in job.moved:
+            on_event({"event": "clipped", **asdict(moved)})
         if not folder.is_done:
             _start(job, folder, packing, on_event)
         on_event({"event": "collecting"})

@@ -141,3 +141,15 @@ def test_help_says_when_one_wants_which() -> None:
     assert "share a process" in said
     assert "--spawn" in said
     assert "few MiB each" in said
+
+
+def test_whoever_launches_a_run_with_data_of_its_own_learns_how_much_of_it_is_clipped(
+    spec: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "own.csv").write_text("hours\n0.5\n7\n0.25\n-1\n")
+    csv = SPEC.replace("seed = 1\n", "").replace('"uniform"', '"csv"\npath = "own.csv"\ncolumns = ["hours"]')
+    spec.write_text(csv)
+    done = p2pdp("run", spec, "--out", tmp_path / "out", "--json", "--set", "run.audit=false")
+    assert done.returncode == 0
+    assert done.stderr.startswith("2 of the 4 numbers in column hours are outside")
+    assert "clipped" not in (tmp_path / "out" / "result.json").read_text()

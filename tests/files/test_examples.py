@@ -14,6 +14,7 @@ from p2pdp.core.errors import UsageError
 from p2pdp.core.spec import DataPart, GraphPart, NoisePart, RunPart, Spec, TaskPart, WalkPart
 from p2pdp.files.data import DataSet, load_data
 from p2pdp.files.spec import parse_spec
+from p2pdp.files.tables import Moved
 from tests.protocols.learners import learning
 
 HEADER = "age,dose,sick\n"
@@ -78,7 +79,7 @@ def test_a_rule_makes_classes_of_numbers(tmp_path: Path, rule: str, labels: list
 def test_classes_may_be_signs_already(tmp_path: Path) -> None:
     assert load(tmp_path, "1,2,-1\n2,3,1\n").user(0).targets.tolist() == [-1, 1]
     with pytest.raises(UsageError, match="line 3 column sick: is no class"):
-        load(tmp_path, "1,2,-1\n2,3,0\n3,1,1\n")
+        load(tmp_path, "1,2,-1\n2,3,2\n3,1,1\n")
 
 
 def test_numeric_targets_have_a_public_range_or_none(tmp_path: Path) -> None:
@@ -130,8 +131,6 @@ def test_the_mean_takes_made_up_values_too() -> None:
     ("rows", "n", "keys", "words"),
     [
         ("20,nan,0\n30,1,1\n", 2, {}, "line 2 column dose: is not a finite number"),
-        ("20,1,0\n30,1,1\n", 2, {}, "column dose: is the same in every row"),
-        ("20,1,1\n30,2,1\n", 2, {}, "every row of .* is of one class"),
         ("20,1,0\n30,2,1\n", 3, {}, "2 rows for 3 users"),
         ("20,1,0\n30,2,1\n", 2, {"columns": ("age", "sick")}, "cannot be a feature"),
         ("20,1,0\n30,2,1\n", 2, {"target": "ill"}, r"\[data\] target: .* has no column \"ill\""),
@@ -144,6 +143,24 @@ def test_what_cannot_be_learned_from_is_one_clear_error(
 ) -> None:
     with pytest.raises(UsageError, match=words):
         load(tmp_path, rows, n=n, **keys)
+
+
+@pytest.mark.parametrize("rows", ["20,1,1\n30,2,1\n", "20,1,0\n30,1,1\n", "20,1,-1\n30,2,0\n"])
+def test_no_answer_depends_on_what_all_users_have_in_common(tmp_path: Path, rows: str) -> None:
+    """One class, a column that is the same for all, classes written in two ways: one user's row would decide."""
+    data = load(tmp_path, rows, n=2)
+    assert [len(data.user(user)) for user in range(2)] == [1, 1]
+
+
+def test_whoever_owns_the_file_learns_what_was_moved(tmp_path: Path) -> None:
+    data = load(tmp_path, ROWS, standardize={"low": [30.0, 0.0], "high": [50.0, 10.0]})
+    assert data.moved == (Moved("age", 2, 4),)
+    assert "age" not in repr(data)
+    narrow = load(
+        tmp_path, ROWS, target="age", columns=("dose",), target_range=(25.0, 45.0), task={"kind": "linear_regression"}
+    )
+    assert narrow.moved == (Moved("age", 2, 4),)
+    assert load(tmp_path, ROWS).moved == ()
 
 
 def test_a_single_users_own_file_may_hold_one_class(tmp_path: Path) -> None:

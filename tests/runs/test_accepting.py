@@ -345,3 +345,9 @@ def test_an_objective_that_only_its_owner_knows_is_no_run_across_machines() -> N
     text = LEARN.replace('"logistic_regression"', '"own"')
     with pytest.raises(Refused, match="on the machine of its owner only"):
         offered_spec(text)
+
+
+def test_what_is_clipped_is_known_to_the_owner_by_column(configured: Configure) -> None:
+    data = own_data(spec_of(TABLE), configured('kind = "csv"\npath = "own.csv"'))
+    assert [(one.column, one.clipped, one.rows) for one in data.moved] == [("b", 1, 2)]
+    assert own_data(spec_of(SUM), configured()).moved == ()
