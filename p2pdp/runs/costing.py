@@ -1,8 +1,10 @@
 """What a run costs the owner of a node, for each observer: before it takes part, and what was spent in the end.
 
 Before: the bounds a priori that `plan` shows (`audit.beforehand`), from the spec that is offered, and again from the
-facts of the signed roster. How many values other users have is in neither, so claims that need it are not used. What an
-observer of the whole network learns is bounded by what the node itself enforces (`audit.enforced`).
+facts of the signed roster. What of these follows from the graph is worked out again; where the graph cannot be made
+here, no claim rests on how bootstrap says that reports mix. How many values other users have is in neither, so claims
+that need it are not used. What an observer of the whole network learns is bounded by what the node itself enforces
+(`audit.enforced`).
 
 After: from the node's own ledger, what its recorded contributions and draws tell an observer of the whole network. The
 other observers' rows stay a priori, since what they really saw depends on a route that a node does not know. Where the
@@ -19,6 +21,7 @@ from typing import Any, Final
 from p2pdp.audit.beforehand import NOBODY_OUT, beforehand
 from p2pdp.audit.enforced import enforced_limit, spent_in
 from p2pdp.audit.headline import Bound, bounds_of, reading_of
+from p2pdp.audit.local import LOCAL
 from p2pdp.core.claims import Claim
 from p2pdp.core.errors import Refused, RunFailed, VerificationFailed
 from p2pdp.core.ids import BOOTSTRAP
@@ -29,6 +32,7 @@ from p2pdp.files.node_config import NodeConfig
 from p2pdp.ledger.messages import public_message
 from p2pdp.ledger.records import RECEIVED, Contents
 from p2pdp.protocols.run_plan import RunPlan, plan_of_facts, plan_run
+from p2pdp.protocols.shuffling_plan import ShufflePlan
 from p2pdp.replay.transcript import replay
 from p2pdp.report.documents import plain
 from p2pdp.topology.graphs import make_graph
@@ -53,7 +57,9 @@ _READINGS: Final = {
     "none": "no protection",
 }
 _NETWORK: Final = "network"
+_FACTS_ALIKE: Final = 1e-6
 _FACTOR_MAX: Final = 100.0
+_DELTA_MAX: Final = 1e-3  # above it an epsilon says little
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +82,8 @@ class Cost:
         if self.epsilon == math.inf:
             return f"{WORDS[self.observer]}: epsilon is infinite, no protection: nothing limits what it may learn"
         said = f"{WORDS[self.observer]}: epsilon {self.epsilon:.4g} at delta {self.delta:g} ({self.method})"
+        if self.delta > _DELTA_MAX:
+            return f"{said}, no protection: with a chance of {self.delta:g} it may learn anything"
         if self.epsilon == 0.0:
             return f"{said}, it learns nothing"
         times = f"{math.exp(self.epsilon):.3g}" if self.epsilon < _FACTOR_MAX else f"e^{self.epsilon:.4g}"
@@ -97,17 +105,30 @@ def offered_run(spec: Spec, dimensions: int) -> RunPlan | None:
 
 
 def signed_run(spec: Spec, roster: Roster) -> RunPlan:
-    """The plan from the signed facts, with the graph if it can be made again and is the one that was signed."""
+    """The plan from the signed facts, with the graph if it can be made again and is the one that was signed.
+
+    Facts that follow from that graph are worked out again, and refused where bootstrap signed others.
+    """
     facts = dict(roster.facts)
     run = plan_of_facts(spec, facts)
     if spec.graph.kind == "file" or spec.graph.changing:
         return run
     graph = make_graph(spec.graph, run.n, spec.run.seed or 0)
     if graph.digest.hex() == facts.get("graph"):
+        for name, own in run.protocol.graph_facts(spec, graph).items():
+            if not _is_alike(facts.get(name), own):
+                raise Refused(f"the fact {name} that bootstrap signed is not that of the graph that it signed")
         return replace(run, graph=graph)
     if spec.graph.kind in ("complete", "ring"):
         raise Refused(f"the graph that bootstrap signed is not the spec's, a {spec.graph.kind} of {run.n} users")
     return run
+
+
+def _is_alike(signed: object, own: object) -> bool:
+    """Numbers that another machine worked out may differ in their last digits."""
+    if not (isinstance(signed, int | float) and isinstance(own, int | float)):
+        return signed == own
+    return math.isclose(signed, own, rel_tol=_FACTS_ALIKE, abs_tol=_FACTS_ALIKE)
 
 
 def costs_of(run: RunPlan) -> list[Cost]:
@@ -119,6 +140,8 @@ def _bounds(run: RunPlan) -> list[Bound]:
     delta = run.spec.privacy.delta
     assert delta is not None
     found = beforehand(run, delta, run.spec.privacy.colluders, one_value=False)
+    if run.graph is None and isinstance(run.plan, ShufflePlan):  # how well walks mix is bootstrap's word alone
+        found.claims = [claim for claim in found.claims if claim.method == LOCAL]
     limit = enforced_limit(run, delta)
     bounds = bounds_of(found.claims, found.refusals, run.n, delta)
     if limit is None:

@@ -19,7 +19,8 @@ from p2pdp.files.node_config import Accept, NodeConfig
 from p2pdp.files.spec import parse_spec
 from p2pdp.ledger.messages import public_message
 from p2pdp.ledger.records import DRAWN, RECEIVED
-from p2pdp.runs.costing import Cost, check_epsilon, costs_of, offered_run, spent_of
+from p2pdp.protocols.run_plan import plan_run
+from p2pdp.runs.costing import Cost, check_epsilon, costs_of, offered_run, signed_run, spent_of
 from p2pdp.sim.faults import Crash
 from tests.audit import runs
 from tests.audit.test_beforehand import DELTA, plan
@@ -157,3 +158,35 @@ def test_containers_take_their_run(name: str, nodes: int) -> None:
     run = offered_run(parse_spec((place / "spec.toml").read_text(), None, [f"run.nodes={nodes}"]), 1)
     assert run is not None
     check_epsilon(costs_of(run), config(epsilon_max=accept["epsilon_max"], observer=accept["observer"]))
+
+
+MIXED = shuffle(8, 'kind = "regular"\ndegree = 3', "single", "rounds = 2")
+
+
+def signed(text: str, **lies: str | float) -> Any:
+    spec = parse_spec(text, None)
+    facts = {**plan_run(spec, spec.run.nodes, 1).facts, **lies}
+    roster: Any = SimpleNamespace(facts=tuple(facts.items()), n=facts["n"])
+    return signed_run(spec, roster)
+
+
+@pytest.mark.parametrize(
+    "lie", [{"overlap": 1.0}, {"dummies": -1e6}, {"overlap": math.nan}, {"rounds": 9}, {"overlap_by": "word"}]
+)
+def test_facts_that_do_not_follow_from_the_signed_graph_are_refused(lie: dict[str, Any]) -> None:
+    assert signed(MIXED).graph is not None
+    with pytest.raises(Refused, match=f"fact {next(iter(lie))}"):
+        signed(MIXED, **lie)
+
+
+def test_of_a_graph_that_cannot_be_made_again_mixing_is_not_believed() -> None:
+    run = signed(MIXED, graph="00" * 32, overlap=1.0, dummies=-1e6)
+    assert run.graph is None
+    assert {(one.method, one.epsilon) for one in costs_of(run)} == {("local", run.plan.randomizer.epsilon)}
+
+
+def test_a_large_delta_is_not_called_protection() -> None:
+    small, large = Cost("node", 0.0, 1e-3, "a-priori", "local"), Cost("node", 0.0, 0.999, "a-priori", "local")
+    assert "learns nothing" in small.text
+    assert "no protection" in large.text
+    assert "learns nothing" not in large.text
