@@ -19,8 +19,9 @@ probability below 2^-180. How:
 * A discrete Gaussian of variance v and N(0, v - 1/12) rounded agree up to factors within 1 +- x^4 / (2880 v^2) for
   |x| in deviations: below 2^-72 out to 17 deviations. The difference between v and v - 1/12 is below 2^-47 of v.
 
-The uniform bits come from SHAKE-128 over a seed of 256 bits from the operating system: computational, like the boxes
-around messages. The seed is what a ledger records as the draw, so a restart sends the same noise again.
+The uniform bits are a key stream of ChaCha20, whose key is a seed of 256 bits from the operating system: computational,
+like the boxes around messages. The seed is what a ledger records as the draw, so a restart sends the same noise again.
+The nonce names the counter and what the bits are for, so no two streams of a seed share a bit.
 """
 
 from __future__ import annotations
@@ -30,7 +31,6 @@ from bisect import bisect_right
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from functools import lru_cache
-from hashlib import shake_128
 from itertools import accumulate, pairwise
 from typing import Any, Final
 
@@ -54,6 +54,7 @@ _SECOND_BITS: Final = 64
 _REST_BITS: Final = _BITS - _CELL_BITS - _SECOND_BITS
 _END: Final = 17 * _DEVIATION
 _WORKING_BITS: Final = 280
+_FIRST, _SECOND, _REST = 1, 2, 3  # what bits of a stream are for
 _OPEN_FROM: Final = -(2**15)  # entries of the table from here on name cells that 16 bits do not decide
 
 Ints = npt.NDArray[np.int64]
@@ -72,34 +73,42 @@ class _Table:
 
 def unfolded(seed: Any, counter: int, count: int) -> Ints:
     """Return `count` draws in steps of the grid: those of this counter, which a seed gives once."""
-    return _drawn(_table(_DEVIATION), _key(seed, counter), count)
+    return _drawn(_table(_DEVIATION), np.asarray(seed, dtype="<i8").tobytes(), counter, count)
 
 
-def _key(seed: Any, counter: int) -> bytes:
-    return np.asarray(seed, dtype="<i8").tobytes() + counter.to_bytes(8, "little")
+def _stream(key: bytes, counter: int, purpose: int, size: int) -> bytes:
+    """Return so many bytes of the key stream of this counter and purpose; OpenSSL counts blocks from 0."""
+    from cryptography.hazmat.primitives.ciphers import Cipher, algorithms
+
+    nonce = bytes(4) + purpose.to_bytes(4, "little") + counter.to_bytes(8, "little")
+    return Cipher(algorithms.ChaCha20(key, nonce), None).encryptor().update(bytes(size))
 
 
-def _drawn(table: _Table, key: bytes, count: int) -> Ints:
-    first = np.frombuffer(shake_128(b"1" + key).digest(2 * _LEVELS * count), dtype="<u2")
-    known = table.cells.take(first)
-    levels = known.astype(np.int64)
-    places = np.nonzero(known < -_END)[0]
+def _drawn(table: _Table, key: bytes, counter: int, count: int) -> Ints:
+    first = np.frombuffer(_stream(key, counter, _FIRST, 2 * _LEVELS * count), dtype="<u2")
+    levels = table.cells.take(first)
+    places = (levels < -_END).nonzero()[0]
     if len(places):
-        levels[places] = _decided(table, key, first[places], levels[places] - _OPEN_FROM)
+        opened = levels[places].astype(np.int64) - _OPEN_FROM
+        levels[places] = _decided(table, key, counter, first[places], opened)
     wide, middle, narrow = levels.reshape(_LEVELS, count)
-    found: Ints = (wide * _STRIDE + middle) * _STRIDE + narrow
+    found: Ints = wide.astype(np.int64)
+    found *= _STRIDE
+    found += middle
+    found *= _STRIDE
+    found += narrow
     return found
 
 
-def _decided(table: _Table, key: bytes, cells: npt.NDArray[np.uint16], opened: Ints) -> Ints:
+def _decided(table: _Table, key: bytes, counter: int, cells: npt.NDArray[np.uint16], opened: Ints) -> Ints:
     """Values in open cells, by 64 bits more, or by all 200 where those do not decide either."""
-    more = np.frombuffer(shake_128(b"2" + key).digest(8 * len(cells)), dtype="<u8")
+    more = np.frombuffer(_stream(key, counter, _SECOND, 8 * len(cells)), dtype="<u8")
     second = table.second[opened]
     found: Ints = table.begins[opened] + (more > second)
     unclear = np.nonzero(table.several[opened] | (more == second))[0]
     if len(unclear):
         size = _REST_BITS // 8
-        rest = shake_128(b"3" + key).digest(size * len(unclear))
+        rest = _stream(key, counter, _REST, size * len(unclear))
         for at, place in enumerate(unclear.tolist()):
             head = int(cells[place]) << _SECOND_BITS | int(more[place])
             uniform = head << _REST_BITS | int.from_bytes(rest[size * at : size * (at + 1)], "little")
@@ -108,8 +117,9 @@ def _decided(table: _Table, key: bytes, cells: npt.NDArray[np.uint16], opened: I
 
 
 def warm() -> None:
-    """Build the table, some ten milliseconds' work, in a process that is going to fork."""
+    """Build the table, some ten milliseconds' work, and load the cipher in a process that is going to fork."""
     _table(_DEVIATION)
+    _stream(bytes(32), 0, _FIRST, 1)
 
 
 @lru_cache(maxsize=4)

@@ -70,7 +70,7 @@ class Sending:
         self._plan = plan
         self._seed: Any = None
         self._counter = 0
-        self._left: list[Any] = []  # unfolded and not used yet, the next one last
+        self._left: list[Any] = []  # unfolded and not used yet, in data units, the next one last
 
     def __repr__(self) -> str:
         return f"Sending({self._counter} blocks)"
@@ -80,13 +80,13 @@ class Sending:
         return state if self._plan.dither is None else snapped(state, self._plan.fine)
 
     def values(self, state: Any, count: int, draws: Draws) -> list[Any]:
-        """Return what is sent of one state to so many neighbours."""
+        """Return what is sent of one settled state to so many neighbours."""
         if self._plan.message_noise is None:
             return [self.dithered(state, draws)] * count if count else []
         return [self._noised(state, draws) for _ in range(count)]
 
     def dithered(self, state: Any, draws: Draws) -> Any:
-        """Return the state with a dither that nothing else has."""
+        """Return a settled state with a dither that nothing else has."""
         plan = self._plan
         if plan.dither is None:
             return state
@@ -94,7 +94,7 @@ class Sending:
             self._seed = draws.noise(plan.dither, dither.SEED_SHAPE)
         if isinstance(state, LinearForm):
             return state  # independent noise only takes away from what a message tells
-        return snapped(state, plan.fine) + self._next() * plan.fine
+        return state + self._next()
 
     def _noised(self, state: Any, draws: Draws) -> Any:
         plan = self._plan
@@ -109,7 +109,7 @@ class Sending:
             shape = self._plan.shape
             size = math.prod(shape)
             draws = max(1, min(_BLOCK_DRAWS, _BLOCK_NUMBERS // size))
-            block = dither.unfolded(self._seed, self._counter, draws * size).reshape(draws, *shape)
+            block = dither.unfolded(self._seed, self._counter, draws * size).reshape(draws, *shape) * self._plan.fine
             self._left = list(block) if shape else block.tolist()
             self._counter += 1
         return self._left.pop()

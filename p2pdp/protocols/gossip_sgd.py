@@ -86,7 +86,8 @@ class GossipLearner(Gossip):
         self._add_up(plan.gradients)
         if self._sum is not None:
             count = plan.gradients
-            self._state = self._sum * (1.0 / (count * (count + 1) // 2 if plan.averaging == LINEAR else count))
+            weights = count * (count + 1) // 2 if plan.averaging == LINEAR else count
+            self._state = self._sending.settled(self._sum * (1.0 / weights))
         return super()._end(draws)
 
     def __repr__(self) -> str:

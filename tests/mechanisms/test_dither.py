@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from hashlib import shake_128
 
 import numpy as np
 import pytest
@@ -19,6 +18,38 @@ SEED = np.array([3, -1, 4, 1], dtype=np.int64)
 def discrete_gaussian(variance: float, end: int) -> np.ndarray:
     weights = np.exp(-(np.arange(-end, end + 1) ** 2) / (2.0 * variance))
     return np.asarray(weights / weights.sum())
+
+
+def chacha20(key: bytes, *, nonce: bytes, size: int) -> bytes:
+    """The cipher of RFC 8439, section 2.4, from its words."""
+    start = np.frombuffer(b"expand 32-byte k" + key + bytes(4) + nonce, dtype="<u4")
+    blocks = np.tile(start, (-(-size // 64), 1)).T.copy()
+    blocks[12] = np.arange(blocks.shape[1])
+    words = blocks.copy()
+
+    def turned(word: np.ndarray, bits: int) -> np.ndarray:
+        return np.asarray((word << np.uint32(bits)) | (word >> np.uint32(32 - bits)))
+
+    columns = [(at, 4 + at, 8 + at, 12 + at) for at in range(4)]
+    diagonals = [(at, 4 + (at + 1) % 4, 8 + (at + 2) % 4, 12 + (at + 3) % 4) for at in range(4)]
+    for a, b, c, d in 10 * (columns + diagonals):
+        for one, other, onto, bits in ((a, b, d, 16), (c, d, b, 12), (a, b, d, 8), (c, d, b, 7)):
+            words[one] += words[other]
+            words[onto] = turned(words[onto] ^ words[one], bits)
+    return (words + blocks).T.astype("<u4").tobytes()[:size]
+
+
+def test_the_stream_is_the_cipher_of_the_rfc() -> None:
+    key = bytes(range(32))
+    for counter, purpose in ((0, 1), (2**40 + 5, 3)):
+        nonce = purpose.to_bytes(4, "little") + counter.to_bytes(8, "little")
+        assert dither._stream(key, counter, purpose, 300) == chacha20(key, nonce=nonce, size=300)
+
+
+def test_known_answers() -> None:
+    """On every machine: another answer would make a restarted node send other noise than before."""
+    assert unfolded(np.arange(4), 0, 6).tolist() == [-2577472, -4569777, 5884680, -1165305, -353871, 965439]
+    assert unfolded(np.arange(4), 2**33, 3).tolist() == [-6978061, 2896779, -1837080]
 
 
 def test_the_table_is_the_distribution_function() -> None:
@@ -48,10 +79,11 @@ def test_cells_name_the_value_that_the_whole_number_would_give() -> None:
 
 
 def test_open_cells_are_decided_as_all_200_bits_say() -> None:
-    table, key = dither._table(256), b"k" * 40
+    table, key = dither._table(256), b"k" * 32
     opened = np.flatnonzero(table.cells < -dither._END)
-    values = dither._decided(table, key, opened.astype(np.uint16), table.cells[opened].astype(int) - dither._OPEN_FROM)
-    more = np.frombuffer(shake_128(b"2" + key).digest(8 * len(opened)), dtype="<u8")
+    which = table.cells[opened].astype(int) - dither._OPEN_FROM
+    values = dither._decided(table, key, 7, opened.astype(np.uint16), which)
+    more = np.frombuffer(chacha20(key, nonce=b"\2\0\0\0\7" + bytes(7), size=8 * len(opened)), dtype="<u8")
     for cell, bits, value in zip(opened.tolist(), more.tolist(), values.tolist(), strict=True):
         low, high = (((cell << 64 | bits) << 120) + rest for rest in (0, 2**120 - 1))
         assert bisect_right(table.thresholds, low) <= value + dither._END <= bisect_right(table.thresholds, high)
