@@ -120,7 +120,7 @@ def snapped(value: Any, step: float) -> Any:
     if isinstance(value, LinearForm):
         return value
     steps = value / step
-    return (round(steps) if isinstance(steps, float) else steps.round()) * step
+    return (round(steps) if type(steps) is float else steps.round()) * step
 
 
 def expand(weighted: Iterable[tuple[LinearForm, float]]) -> dict[Source, float]:

@@ -50,12 +50,12 @@ SEED_SHAPE: Final[Shape] = (4,)
 
 _BITS: Final = 200
 _CELL_BITS: Final = 16
-_SECOND_BITS: Final = 64
-_REST_BITS: Final = _BITS - _CELL_BITS - _SECOND_BITS
+_MORE_BITS: Final = 48
+_REST_BITS: Final = _BITS - _CELL_BITS - _MORE_BITS
 _END: Final = 17 * _DEVIATION
 _WORKING_BITS: Final = 280
 _FIRST, _SECOND, _REST = 1, 2, 3  # what bits of a stream are for
-_OPEN_FROM: Final = -(2**15)  # entries of the table from here on name cells that 16 bits do not decide
+_OPEN: Final = -(2**15)  # in the table: these 16 bits do not decide
 
 Ints = npt.NDArray[np.int64]
 
@@ -65,10 +65,8 @@ class _Table:
     """The distribution function of one discrete Gaussian; `thresholds[j]` is where its value becomes j + 1 - end."""
 
     thresholds: list[int]
-    cells: npt.NDArray[np.int16]  # by the first 16 bits: the value, or which of the open cells this is
-    begins: Ints  # of each open cell: the value at its start,
-    second: npt.NDArray[np.uint64]  # the next 64 bits of its threshold,
-    several: npt.NDArray[np.bool_]  # and whether it has more than one
+    cells: npt.NDArray[np.int16]  # by the first 16 bits: the value, or that more bits are needed
+    heads: npt.NDArray[np.uint64]  # the first 64 bits of the thresholds
 
 
 def unfolded(seed: Any, counter: int, count: int) -> Ints:
@@ -87,10 +85,9 @@ def _stream(key: bytes, counter: int, purpose: int, size: int) -> bytes:
 def _drawn(table: _Table, key: bytes, counter: int, count: int) -> Ints:
     first = np.frombuffer(_stream(key, counter, _FIRST, 2 * _LEVELS * count), dtype="<u2")
     levels = table.cells.take(first)
-    places = (levels < -_END).nonzero()[0]
+    places = (levels == _OPEN).nonzero()[0]
     if len(places):
-        opened = levels[places].astype(np.int64) - _OPEN_FROM
-        levels[places] = _decided(table, key, counter, first[places], opened)
+        levels[places] = _decided(table, key, counter, first[places])
     wide, middle, narrow = levels.reshape(_LEVELS, count)
     found: Ints = wide.astype(np.int64)
     found *= _STRIDE
@@ -100,19 +97,16 @@ def _drawn(table: _Table, key: bytes, counter: int, count: int) -> Ints:
     return found
 
 
-def _decided(table: _Table, key: bytes, counter: int, cells: npt.NDArray[np.uint16], opened: Ints) -> Ints:
-    """Values in open cells, by 64 bits more, or by all 200 where those do not decide either."""
+def _decided(table: _Table, key: bytes, counter: int, cells: npt.NDArray[np.uint16]) -> Ints:
+    """Values in open cells, by 64 bits in all, or by all 200 where those are the first bits of a threshold."""
     more = np.frombuffer(_stream(key, counter, _SECOND, 8 * len(cells)), dtype="<u8")
-    second = table.second[opened]
-    found: Ints = table.begins[opened] + (more > second)
-    unclear = np.nonzero(table.several[opened] | (more == second))[0]
-    if len(unclear):
-        size = _REST_BITS // 8
-        rest = _stream(key, counter, _REST, size * len(unclear))
-        for at, place in enumerate(unclear.tolist()):
-            head = int(cells[place]) << _SECOND_BITS | int(more[place])
-            uniform = head << _REST_BITS | int.from_bytes(rest[size * at : size * (at + 1)], "little")
-            found[place] = bisect_right(table.thresholds, uniform) - _END
+    heads = cells.astype(np.uint64) << _MORE_BITS | more >> _CELL_BITS
+    below = table.heads.searchsorted(heads)
+    for place in (table.heads.take(below, mode="clip") == heads).nonzero()[0].tolist():
+        rest = _stream(key, counter, _REST + place, _REST_BITS // 8)
+        uniform = int(heads[place]) << _REST_BITS | int.from_bytes(rest, "little")
+        below[place] = bisect_right(table.thresholds, uniform)
+    found: Ints = below - _END
     return found
 
 
@@ -127,19 +121,9 @@ def _table(deviation: int) -> _Table:
     thresholds = _thresholds(deviation)
     starts = [cell << (_BITS - _CELL_BITS) for cell in range(2**_CELL_BITS + 1)]
     passed = [bisect_right(thresholds, start - 1) for start in starts]  # below the start of each cell
-    cells = np.zeros(2**_CELL_BITS, dtype=np.int16)
-    begins: list[int] = []
-    second: list[int] = []
-    several: list[bool] = []
-    for cell, (one, other) in enumerate(pairwise(passed)):
-        if one == other:
-            cells[cell] = one - _END
-            continue
-        cells[cell] = _OPEN_FROM + len(begins)
-        begins.append(one - _END)
-        second.append((thresholds[one] - starts[cell]) >> _REST_BITS)
-        several.append(other - one > 1)
-    return _Table(thresholds, cells, np.array(begins), np.array(second, dtype=np.uint64), np.array(several))
+    cells = [one - _END if one == other else _OPEN for one, other in pairwise(passed)]
+    heads = np.array([threshold >> _REST_BITS for threshold in thresholds], dtype=np.uint64)
+    return _Table(thresholds, np.array(cells, dtype=np.int16), heads)
 
 
 def _thresholds(deviation: int) -> list[int]:

@@ -68,25 +68,34 @@ def test_cells_name_the_value_that_the_whole_number_would_give() -> None:
     for cell in (*range(300), *range(30_000, 33_000), *range(65_300, 65_536)):
         first, last = (bisect_right(table.thresholds, bits) for bits in (cell << width, ((cell + 1) << width) - 1))
         value = int(table.cells[cell])
-        if value >= -dither._END:
-            assert first == last == value + dither._END
+        if value == dither._OPEN:
+            assert bisect_right(table.thresholds, (cell << width) - 1) < last
         else:
-            opened = value - dither._OPEN_FROM
-            inside = last - table.begins[opened] - dither._END
-            assert inside >= 1
-            assert table.several[opened] == (inside > 1)
-            assert table.begins[opened] + dither._END in (first, first - 1) or table.several[opened]
+            assert first == last == value + dither._END
 
 
 def test_open_cells_are_decided_as_all_200_bits_say() -> None:
     table, key = dither._table(256), b"k" * 32
-    opened = np.flatnonzero(table.cells < -dither._END)
-    which = table.cells[opened].astype(int) - dither._OPEN_FROM
-    values = dither._decided(table, key, 7, opened.astype(np.uint16), which)
+    opened = np.flatnonzero(table.cells == dither._OPEN)
+    assert len(opened) > 1000
+    values = dither._decided(table, key, 7, opened.astype(np.uint16))
     more = np.frombuffer(chacha20(key, nonce=b"\2\0\0\0\7" + bytes(7), size=8 * len(opened)), dtype="<u8")
     for cell, bits, value in zip(opened.tolist(), more.tolist(), values.tolist(), strict=True):
-        low, high = (((cell << 64 | bits) << 120) + rest for rest in (0, 2**120 - 1))
-        assert bisect_right(table.thresholds, low) <= value + dither._END <= bisect_right(table.thresholds, high)
+        head = (cell << 48 | bits >> 16) << 136
+        low, high = (bisect_right(table.thresholds, head + rest) for rest in (0, 2**136 - 1))
+        assert low <= value + dither._END <= high
+
+
+def test_where_64_bits_are_those_of_a_threshold_200_decide(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Streams that hit a threshold, one below it, and the first of all bits, where several have the same 64 bits."""
+    table = dither._table(256)
+    threshold = table.thresholds[dither._END + 3]
+    for uniform in (threshold, threshold - 1, 0, table.thresholds[0], 2**200 - 1):
+        rest, cell = uniform % 2**136, uniform >> 184
+        told = {2: ((uniform >> 136) % 2**48 << 16).to_bytes(8, "little"), 3: rest.to_bytes(17, "little")}
+        monkeypatch.setattr(dither, "_stream", lambda key, counter, purpose, size, told=told: told[purpose])
+        (value,) = dither._decided(table, b"", 0, np.array([cell], dtype=np.uint16))
+        assert value + dither._END == bisect_right(table.thresholds, uniform)
 
 
 def test_three_levels_make_a_discrete_gaussian() -> None:
