@@ -31,7 +31,10 @@ from p2pdp.protocols.gossiping_plan import GossipPlan
 
 THEOREM_4: Final = "published:theorem-4"
 _ALIKE: Final = ("erdos_renyi", "regular")  # random graphs in which all users whom one does not meet are alike
-_OWN_EDGES: Final = "the observer knows no edge but its own, and those whom it met tell it all that local noise allows"
+_OWN_EDGES: Final = (
+    "the observer knows no edge but its own, and learns of none from when messages arrive; those whom it met tell it "
+    "all that local noise allows"
+)
 _KNOWN: Final = "no bound here: the graph is drawn from the seed in the spec, which every user has"
 _TOLD: Final = "values were published, and the theorem knows of none"
 

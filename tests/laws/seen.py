@@ -22,16 +22,22 @@ from functools import cached_property, lru_cache
 from typing import Any, Final, NamedTuple
 from unittest.mock import patch
 
+from p2pdp.assembly.hosts import user_host
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer, peer_name
 from p2pdp.core.messages import RELAY, REPORT, RESULT, TOKEN, TOTAL
 from p2pdp.core.step import Message
 from p2pdp.crypto import channel, identity
+from p2pdp.host.host import Host
 from p2pdp.host.meetings import Meetings
 from p2pdp.host.payloads import DATA, parse_payload
+from p2pdp.host.seat import Seat
 from p2pdp.host.tap import Tap, wire_line
 from p2pdp.ledger.records import SALT_BYTES
 from p2pdp.mechanisms.sampler import SeededSampler
+from p2pdp.node.handing_in import handed_in
+from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.protocols.shuffling_plan import STAY_OPTIONS
+from p2pdp.sim import world
 from p2pdp.sim.faults import Faults
 from p2pdp.sim.process import Process
 from p2pdp.sim.world import World
@@ -122,9 +128,19 @@ class Run:
     """One run to its end, with all that anybody received."""
 
     def __init__(
-        self, text: str, faults: Faults, wanted: Sequence[int] = (), *, moved: int = 0, graphs: Graphs = ()
+        self,
+        text: str,
+        faults: Faults,
+        wanted: Sequence[int] = (),
+        *,
+        moved: int = 0,
+        graphs: Graphs = (),
+        skeletons: bool = False,
     ) -> None:
-        """Users have the data of those who are `moved` places further on, and meet in each round as a graph says."""
+        """Users have the data of those who are `moved` places further on, and meet in each round as a graph says.
+
+        With `skeletons` they hand these in at the end.
+        """
         plan, data, digest = prepared(text)
         self.plan, self.n = plan.plan, plan.n
         self.script = Script(wanted, plan.spec.shuffle.stay if plan.spec.shuffle else 0.0)
@@ -135,8 +151,15 @@ class Run:
             party.run = self
             self.world.processes[peer] = party
         self.graphs, self.moved = graphs, moved
-        with patch.object(Meetings, "toss", _met_in(graphs)) if graphs else nullcontext():
+        with (
+            patch.object(Meetings, "toss", _met_in(graphs)) if graphs else nullcontext(),
+            patch.object(world, "user_host", self._handing_in) if skeletons else nullcontext(),
+        ):
             self.world.run_to_end()
+
+    def _handing_in(self, run: RunPlan, seat: Seat, *rest: Any, **named: Any) -> Host:
+        disk = self.world.processes[seat.me].disk
+        return user_host(run, seat, *rest, skeleton=handed_in(lambda _name: bytes(disk.view), run, seat), **named)
 
     @property
     def probability(self) -> Fraction:
@@ -227,11 +250,11 @@ def _renamed(item: Any, names: dict[Hashable, str]) -> Hashable:
     return names.setdefault(item, f"random {len(names)}") if random else item
 
 
-def outcomes(text: str, faults: Faults = CALM, begin: Sequence[int] = ()) -> Iterator[Run]:
+def outcomes(text: str, faults: Faults = CALM, begin: Sequence[int] = (), *, skeletons: bool = False) -> Iterator[Run]:
     """The run with each script that begins so."""
     wanted: Sequence[int] | None = begin
     while wanted is not None:
-        run = Run(text, faults, wanted)
+        run = Run(text, faults, wanted, skeletons=skeletons)
         yield run
         wanted = run.script.next_wanted(len(begin))
 

@@ -24,6 +24,7 @@ from p2pdp.audit.auditor import audit_run
 from p2pdp.core import messages
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer
 from p2pdp.core.step import Message, Send, Step
+from p2pdp.crypto.identity import RunKey
 from p2pdp.files.spec import load_spec, spec_to_toml
 from p2pdp.host.payloads import CONTROL, POKE
 from p2pdp.host.peers import Peers
@@ -194,6 +195,24 @@ LATE: Final = {
 @pytest.mark.parametrize("faults", LATE.values(), ids=LATE)
 def test_nor_if_somebody_is_late(faults: Faults) -> None:
     nothing_leaks(outcomes(shuffle(3, terms="rounds = 1\nstay = 0.25"), faults), *SHUFFLED, compared=10)
+
+
+# Skeletons
+
+
+def with_auditor(text: str) -> str:
+    return f'{text}\n[audit]\nkey = "{RunKey(bytes([7] * 32)).public.hex()}"\n'
+
+
+def test_sealed_skeletons_tell_the_curator_nothing() -> None:
+    nothing_leaks(outcomes(with_auditor(walk(3, 4)), skeletons=True), *WALKS, compared=20)
+    text = with_auditor(shuffle(3, terms="rounds = 1\nstay = 0.25"))
+    nothing_leaks(outcomes(text, skeletons=True), *SHUFFLED, compared=10)
+
+
+def test_skeletons_that_are_open_tell_it_routes() -> None:
+    """Their length alone does; claims about the curator are refused then."""
+    assert leaking(outcomes(walk(3, 4), skeletons=True), *WALKS) == {"paths, from the roles"}
 
 
 # Graphs that change in every round: a bound rests on nobody's knowing any edge but its own
