@@ -28,11 +28,12 @@ NOT_TRUSTED: Final = ("node", "curator", "public")
 SEES_MORE: Final = ("coalition", "network", "broker")
 _KINDS: Final = ("view", "a-priori", "public")
 _MODERATE, _WEAK = 1.0, 5.0
+DELTA_MAX: Final = 1e-3
 
 
-def reading_of(epsilon: float) -> str:
-    """An epsilon in one word."""
-    if epsilon == math.inf:
+def reading_of(epsilon: float, delta: float) -> str:
+    """An epsilon in one word. With a larger delta it says little: with that chance anything may be told."""
+    if epsilon == math.inf or delta > DELTA_MAX:
         return "none"
     return "strong" if epsilon < _MODERATE else "moderate" if epsilon <= _WEAK else "weak"
 
@@ -66,7 +67,7 @@ class Bound:
 
     @property
     def reading(self) -> str:
-        return reading_of(self.epsilon)
+        return reading_of(self.epsilon, self.delta)
 
 
 class Verdict(NamedTuple):

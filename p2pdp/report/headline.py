@@ -1,4 +1,4 @@
-"""Headline and worst bound as sentences, the same in terminal and report; each follows from epsilon alone."""
+"""Headline and worst bound as sentences, the same in terminal and report; each follows from epsilon and delta."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from typing import Any, Final
 
 from p2pdp.audit.beforehand import NOBODY_OUT, beforehand
 from p2pdp.audit.enforced import enforced_limit, spent_in
-from p2pdp.audit.headline import Bound, bounds_of, reading_of
+from p2pdp.audit.headline import DELTA_MAX, Bound, bounds_of, reading_of
 from p2pdp.audit.local import LOCAL
 from p2pdp.core.claims import Claim
 from p2pdp.core.errors import Refused, RunFailed, VerificationFailed
@@ -59,7 +59,6 @@ _READINGS: Final = {
 _NETWORK: Final = "network"
 _FACTS_ALIKE: Final = 1e-6
 _FACTOR_MAX: Final = 100.0
-_DELTA_MAX: Final = 1e-3  # above it an epsilon says little
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,14 +81,15 @@ class Cost:
         if self.epsilon == math.inf:
             return f"{WORDS[self.observer]}: epsilon is infinite, no protection: nothing limits what it may learn"
         said = f"{WORDS[self.observer]}: epsilon {self.epsilon:.4g} at delta {self.delta:g} ({self.method})"
-        if self.delta > _DELTA_MAX:
+        if self.delta > DELTA_MAX:
             return f"{said}, no protection: with a chance of {self.delta:g} it may learn anything"
         if self.epsilon == 0.0:
             return f"{said}, it learns nothing"
         times = f"{math.exp(self.epsilon):.3g}" if self.epsilon < _FACTOR_MAX else f"e^{self.epsilon:.4g}"
+        reading = _READINGS[reading_of(self.epsilon, self.delta)]
         return (
-            f"{said}, {_READINGS[reading_of(self.epsilon)]}: what it sees is at most {times} times as likely under "
-            "one value of your data as under another"
+            f"{said}, {reading}: what it sees is at most {times} times as likely under one value of your data as under "
+            "another"
         )
 
 

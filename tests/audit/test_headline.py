@@ -37,7 +37,8 @@ def bound(claims: list[Claim], observer: str = "node", refusals: tuple[Refusal, 
      (math.inf, "none")],
 )  # fmt: skip
 def test_an_epsilon_in_one_word(epsilon: float, word: str) -> None:
-    assert reading_of(epsilon) == word
+    assert reading_of(epsilon, 1e-5) == word
+    assert reading_of(epsilon, 0.01) == "none", "anything may be told with a chance of 0.01"
 
 
 def test_the_smallest_bound_of_one_conditioning_counts() -> None:

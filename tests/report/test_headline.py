@@ -10,7 +10,7 @@ from p2pdp.report.headline import PROTECTIONS, in_words
 
 
 def bound(epsilon: float | str, observer: str = "node", method: str | None = "exact") -> dict[str, Any]:
-    reading = reading_of(math.inf if epsilon == "inf" else float(epsilon))
+    reading = reading_of(math.inf if epsilon == "inf" else float(epsilon), 1e-5)
     return {"observer": observer, "method": method, "epsilon": epsilon, "delta": 1e-5, "reading": reading}
 
 
