@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any
+from typing import Any, Final
 
 from p2pdp.core import messages
 from p2pdp.core.draws import Expected, Mechanism, Shape
@@ -13,6 +13,9 @@ from p2pdp.core.ids import Peer
 from p2pdp.core.step import Message
 from p2pdp.protocols.contract import Start
 from p2pdp.topology.weights import edge_weight
+
+_STEPS_BITS_MAX: Final = 500
+_STATE_BITS_MAX: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +70,12 @@ class AveragingPlan:
         """One step of the grid on which states are kept, in data units."""
         return math.ldexp(1.0, self.fine_exponent)
 
+    @property
+    def state_max(self) -> float:
+        """More than any state can be, and so little that no whole number of steps is beyond the range of floats."""
+        exponent = self.grid_exponent if self.dither is None else min(self.grid_exponent, self.fine_exponent)
+        return math.ldexp(1.0, min(exponent + _STEPS_BITS_MAX, _STATE_BITS_MAX))
+
     def weight(self, degree: int, other_degree: int) -> float:
         return _weight(self.weights, degree, other_degree, self.degree_max)
 
@@ -111,7 +120,7 @@ def check_gossip(plan: GossipPlan, message: Message) -> str | None:
             return "malformed"
         if not 1 <= fields[0] <= plan.rounds or not 1 <= fields[1] <= plan.degree_max:
             return "malformed"
-        return None if is_state(message.value, plan.shape) else "bad_value"
+        return None if is_state(message.value, plan) else "bad_value"
     if message.type == messages.SKIPPED:
         whole = [type(part) for part in fields] == [int] and 1 <= fields[0] <= plan.rounds
         return None if whole and message.value is None else "malformed"
@@ -126,13 +135,14 @@ def check_finished(plan: AveragingPlan, message: Message) -> str | None:
         return None
     if message.fields:
         return "malformed"
-    return None if message.value is None or is_state(message.value, plan.shape) else "bad_value"
+    return None if message.value is None or is_state(message.value, plan) else "bad_value"
 
 
-def is_state(value: Any, shape: Shape) -> bool:
-    """A finite float, or an array of them."""
-    if shape == ():
-        return type(value) is float and math.isfinite(value)
-    if getattr(value, "shape", None) != shape or value.dtype.kind != "f":
+def is_state(value: Any, plan: AveragingPlan) -> bool:
+    """A float, or an array of them, with which all arithmetic stays finite."""
+    most = plan.state_max
+    if plan.shape == ():
+        return type(value) is float and -most <= value <= most
+    if getattr(value, "shape", None) != plan.shape or value.dtype.kind != "f":
         return False
-    return bool((abs(value) < math.inf).all())
+    return bool((abs(value) <= most).all())

@@ -157,7 +157,7 @@ def check_pairing(plan: PairPlan, message: Message) -> str | None:
     if message.type == messages.EXCHANGE:
         if [type(part) for part in fields] != [int] or not 1 <= fields[0] <= plan.activations:
             return "malformed"
-        return None if is_state(message.value, plan.shape) else "bad_value"
+        return None if is_state(message.value, plan) else "bad_value"
     if message.type == messages.ACTIVATIONS:
         whole = [type(part) for part in fields] == [int, int, list] and message.value is None
         return None if whole and all(_is_activation(plan, pair) for pair in fields[2]) else "malformed"

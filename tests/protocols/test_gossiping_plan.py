@@ -1,6 +1,9 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -8,9 +11,12 @@ import pytest
 from p2pdp.core import messages
 from p2pdp.core.draws import Mechanism
 from p2pdp.core.step import Message
-from p2pdp.protocols.gossiping_plan import check_gossip, is_state
+from p2pdp.protocols.gossiping_plan import GossipPlan, check_gossip, is_state
+from p2pdp.tasks.inputs import RealInputs
 from p2pdp.topology.graphs import complete_graph
 from tests.protocols.gossip_world import plan_of
+from tests.scenarios.test_gossip import gossip
+from tests.scenarios.worlds import prepared
 
 PLAN = plan_of(complete_graph(4), 5)
 
@@ -47,12 +53,30 @@ def test_the_form_of_messages(kind: str, fields: tuple[object, ...], value: obje
 
 
 def test_states_are_finite_floats_of_the_right_shape() -> None:
-    assert is_state(np.array([0.0, 1.0]), (2,))
-    assert not is_state(np.array([0.0, math.inf]), (2,))
-    assert not is_state(np.array([0.0, math.nan]), (2,))
-    assert not is_state(np.array([0, 1]), (2,))
-    assert not is_state(np.array([0.0]), (2,))
-    assert not is_state(0.0, (2,))
+    pairs = replace(PLAN, shape=(2,))
+    assert is_state(np.array([0.0, 1.0]), pairs)
+    assert not is_state(np.array([0.0, math.inf]), pairs)
+    assert not is_state(np.array([0.0, math.nan]), pairs)
+    assert not is_state(np.array([0, 1]), pairs)
+    assert not is_state(np.array([0.0]), pairs)
+    assert not is_state(0.0, pairs)
+
+
+@pytest.mark.parametrize("terms", ["rounds = 6", "rounds = 6\naccelerated = true"])
+def test_no_state_that_is_taken_stops_its_receiver(terms: str) -> None:
+    run, _, _ = prepared(gossip(3, "path", terms))
+    plan: GossipPlan = run.plan
+    draws: Any = SimpleNamespace(noise=lambda _mechanism, shape: np.ones(shape, dtype=np.int64) if shape else 1)
+    machine = run.protocol.machine(plan, 1, (0, 2), RealInputs([0.5]))
+    assert machine.start(0.0, draws).sends
+    for number in range(1, plan.rounds + 1):
+        for peer, value in ((0, plan.state_max), (2, plan.state_max * (-1.0) ** number)):
+            message = Message(messages.EXCHANGE, (number, 1), value)
+            assert check_gossip(plan, message) is None
+            step = machine.receive(peer, message, 0.0, draws)
+            assert all(abs(send.message.value or 0.0) < math.inf for send in step.sends)
+    beyond = Message(messages.EXCHANGE, (1, 1), math.nextafter(plan.state_max, math.inf))
+    assert check_gossip(plan, beyond) == "bad_value"
 
 
 def test_what_noise_there_is() -> None:
