@@ -13,17 +13,25 @@ from typing import Any, Final
 
 from p2pdp.core.errors import NotReady, P2pdpError, UsageError
 from p2pdp.core.happenings import Notify, happening
+from p2pdp.files.secret import make_secret_file
 from p2pdp.index.store import Index, IndexBroken
 from p2pdp.runs.index_facts import facts_of
 
 REFRESH_S: Final = 2.0
 INDEX_FILE: Final = "index.sqlite"
 SQLITE: Final = "sqlite"
+_SQLITE_FILE: Final = "sqlite:///"
 
 
 def index_url(given: str, folder: Path) -> str | Path:
-    """`sqlite` means the file in this folder; a path and no address, in which a `?` would end the file's name."""
-    return folder.resolve() / INDEX_FILE if given == SQLITE else given
+    """`sqlite` means the file in this folder; a path and no address, in which a `?` would end the file's name.
+
+    A file of SQLite's that is not there is made, for its owner only: it tells results without noise, and routes.
+    """
+    found = folder.resolve() / INDEX_FILE if given == SQLITE else given
+    if isinstance(found, Path) or found.startswith(_SQLITE_FILE):
+        make_secret_file(Path(str(found).removeprefix(_SQLITE_FILE)))
+    return found
 
 
 class Refresher:

@@ -75,3 +75,11 @@ def test_what_is_missing_is_said(place: Path, tmp_path: Path) -> None:
         index_folders([tmp_path], None, rebuild=False)
     with pytest.raises(NotReady, match="--index:"):
         index_folders([place], f"sqlite:///{tmp_path / 'absent' / 'x'}", rebuild=False)
+
+
+def test_the_file_of_an_index_is_its_owners_only(place: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(place, tmp_path / "run", ignore=shutil.ignore_patterns(INDEX_FILE))
+    elsewhere = tmp_path / "runs.sqlite"
+    for given, file in (("sqlite", folder / INDEX_FILE), (f"sqlite:///{elsewhere}", elsewhere)):
+        index_folders([folder], given, rebuild=False)
+        assert file.stat().st_mode & 0o777 == 0o600
