@@ -174,12 +174,15 @@ def _toml(value: object) -> str:
 
 
 def validated(spec: Spec) -> Spec:
-    """The same spec; one that was changed in code is refused just as a file that says the same."""
+    """The spec as a file that says the same gives it, with its defaults, or refused as that file is.
+
+    A spec that was changed in code may hold None where a key has a default, or a value without a meaning.
+    """
     try:
-        parse_spec(spec_to_toml(spec), None)
+        parsed = parse_spec(spec_to_toml(spec), None)
     except (AttributeError, TypeError, ValueError) as error:  # a value of a type that no file can give
         raise UsageError(f"The spec holds what no spec file could say: {error}.") from None
-    return spec
+    return dataclasses.replace(parsed, task=dataclasses.replace(parsed.task, own=spec.task.own))
 
 
 def spec_digest(spec: Spec) -> bytes:

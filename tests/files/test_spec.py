@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from p2pdp.core.errors import UsageError
 from p2pdp.core.spec import Spec
 from p2pdp.crypto.identity import RunKey
-from p2pdp.files.spec import load_spec, parse_spec, spec_digest, spec_to_toml
+from p2pdp.files.spec import load_spec, parse_spec, spec_digest, spec_to_toml, validated
 
 SAMPLES = sorted((Path(__file__).parents[2] / "deploy" / "samples").glob("*.toml"))
 SUM = """
@@ -326,3 +326,21 @@ def test_the_auditors_key_is_in_the_spec_whether_given_or_in_a_file(tmp_path: Pa
 def test_what_is_no_key_is_refused_and_no_file_is_opened_for_others(key: str) -> None:
     with pytest.raises(UsageError, match=r"\[audit\] key"):
         parse_spec(SUM + f'[audit]\nkey = "{key}"\n', None)
+
+
+@pytest.mark.parametrize(
+    ("part", "changed"),
+    [
+        ("walk", {"tokens": None}),
+        ("privacy", {"delta": None}),
+        ("noise", {"closing": None, "sampler": None}),
+        ("run", {"patience_s": None, "min_nodes": None}),
+        ("graph", {"degree": "x", "public": None}),
+    ],
+)
+def test_a_spec_that_was_changed_in_code_has_the_defaults_of_a_file(part: str, changed: dict[str, Any]) -> None:
+    sample = Path(__file__).parents[2] / "deploy" / "samples" / "complete_sum.toml"
+    spec = load_spec(sample, ["run.patience_s=10"])
+    odd = dataclasses.replace(spec, **{part: dataclasses.replace(getattr(spec, part), **changed)})
+    assert odd != spec
+    assert validated(odd) == spec
