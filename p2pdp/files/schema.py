@@ -47,12 +47,14 @@ def suggestion(word: str, known: Iterable[str]) -> str:
     return f'; did you mean "{near[0]}"?' if near else f"; known are {', '.join(names)}."
 
 
-def whole(least: int) -> Reader:
+def whole(least: int, most: int | None = None) -> Reader:
     def read(value: Any) -> int:
         if not isinstance(value, int) or isinstance(value, bool):
             raise Unfit("must be a whole number.")
         if value < least:
             raise Unfit(f"must be at least {least}.")
+        if most is not None and value > most:
+            raise Unfit(f"must be at most {most:,}.")
         return value
 
     return read
@@ -209,14 +211,15 @@ class Section:
 
 
 _COUNT: Final = whole(1)
+_USERS: Final = whole(1, 10_000_000)
 _POSITIVE: Final = number(above=0)
 _SHARE: Final = number(above=0, below=1)
 _PORT: Final = whole(0)
 
 SECTIONS: Final[dict[str, Section]] = {
     "run": Section(parts.RunPart, {
-        "protocol": one_of(*PROTOCOLS), "nodes": _COUNT, "seed": whole(0), "transport": one_of("tcp", "mqtt", "memory"),
-        "durability": one_of("process", "power"), "patience_s": _POSITIVE, "min_nodes": _COUNT,
+        "protocol": one_of(*PROTOCOLS), "nodes": _USERS, "seed": whole(0), "transport": one_of("tcp", "mqtt", "memory"),
+        "durability": one_of("process", "power"), "patience_s": _POSITIVE, "min_nodes": _USERS,
         "enrol_timeout_s": _POSITIVE, "expires": moment, "audit": truth,
     }),
     "transport": Section(parts.TransportPart, {

@@ -128,3 +128,9 @@ def test_a_section_is_a_table_and_complete() -> None:
     with pytest.raises(UsageError, match=r"^\[run\] nodes: missing"):
         build_part("run", {"protocol": "walk.sum"})
     assert build_part("gossip", {"lambda": 0.25}).spectral_gap == 0.25
+
+
+@pytest.mark.parametrize("nodes", [10_000_001, 10**30])
+def test_more_users_than_fit_into_memory_are_refused(nodes: int) -> None:
+    with pytest.raises(UsageError, match=r"\[run\] nodes: must be at most 10,000,000"):
+        read_one("run", "nodes", nodes)
