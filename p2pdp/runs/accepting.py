@@ -265,6 +265,13 @@ def check_seat(seat: Seat, spec: Spec, data: OwnData, config: NodeConfig) -> Non
     _check_pins(seat, roster, config)
 
 
+def check_neighbours(seat: Seat, run: RunPlan) -> None:
+    """Where the signed graph is known here, neighbours are those of that graph: claims rest on it."""
+    named = {peer for peer in seat.peers() if is_user(peer)}
+    if run.graph is not None and named != set(run.graph.neighbours[seat.me]):
+        raise Refused("the neighbours that bootstrap names are not those of the graph that it signed")
+
+
 def _check_pins(seat: Seat, roster: Roster, config: NodeConfig) -> None:
     pins = config.accept.peers
     if pins is None:

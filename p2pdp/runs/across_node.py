@@ -33,6 +33,7 @@ from p2pdp.report.documents import plain
 from p2pdp.runs.accepting import (
     OwnData,
     check_accepted,
+    check_neighbours,
     check_rounds,
     check_seat,
     describe,
@@ -178,6 +179,7 @@ class _Member:
         assert self._data is not None
         check_seat(seat, self.spec, self._data, self._config)
         run = signed_run(self.spec, seat.roster)
+        check_neighbours(seat, run)
         self._show_cost(run, f"What this run of {seat.roster.n} nodes costs this node at most, by observer:")
         self._budget.reserve(self.spec, seat.roster)
         if self.spec.noise.sampler == "exact":

@@ -3,6 +3,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import numpy as np
 import pytest
@@ -16,10 +18,11 @@ from p2pdp.files.keys import write_identity
 from p2pdp.files.node_config import NodeConfig, load_node_config
 from p2pdp.files.spec import parse_spec, spec_digest
 from p2pdp.host.seat import Seat
-from p2pdp.protocols.run_plan import plan_run
+from p2pdp.protocols.run_plan import RunPlan, plan_run
 from p2pdp.runs.accepting import (
     check_accepted,
     check_can_run,
+    check_neighbours,
     check_rounds,
     check_seat,
     describe,
@@ -351,3 +354,13 @@ def test_what_is_clipped_is_known_to_the_owner_by_column(configured: Configure) 
     data = own_data(spec_of(TABLE), configured('kind = "csv"\npath = "own.csv"'))
     assert [(one.column, one.clipped, one.rows) for one in data.moved] == [("b", 1, 2)]
     assert own_data(spec_of(SUM), configured()).moved == ()
+
+
+def test_neighbours_are_those_of_the_signed_graph() -> None:
+    spec = spec_of(SUM)
+    path = SimpleNamespace(graph=SimpleNamespace(neighbours=[(1,), (0, 2), (1, 3), (2,)]))
+    check_neighbours(seat(spec, neighbours=(0, 2)), cast("RunPlan", path))
+    check_neighbours(seat(spec, neighbours=(0,)), cast("RunPlan", SimpleNamespace(graph=None)))
+    for named in ((0,), (0, 3), (0, 2, 3), None):
+        with pytest.raises(Refused, match="neighbours"):
+            check_neighbours(seat(spec, neighbours=named), cast("RunPlan", path))
