@@ -4,12 +4,14 @@ Where messages were late, lost or skipped, or the graph changed, no formula says
 the user's machine is run again as in `player.py`, with `Blur`s in place of values: what came in errs by half a step of
 its grid, every operation of floats adds its rounding, and every return to the fine grid makes one error of it all,
 which goes on linearly from there, with its sign. An upper end for the error of a message is the sum of their sizes.
+Old errors of which next to nothing is left are counted into the one that the next return makes, without their signs,
+so a replay takes time in proportion to the rounds: a message counts the errors of its last rounds only.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +25,9 @@ from p2pdp.protocols.gossiping_plan import AveragingPlan
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.replay.player import CutShort, Player
 
+_LITTLE: Final = 2.0**-40
+"""In steps of the grid: parts up to here lose their signs."""
+
 Floats = npt.NDArray[np.float64]
 
 
@@ -34,17 +39,18 @@ class _Errors:
         self.rounding = rounding
 
     def zero(self, fresh: float = 0.0) -> Blur:
-        return Blur(self, np.zeros(0), fresh)
+        return Blur(self, self.count, np.zeros(0), fresh)
 
 
 class Blur:
-    """Errors that were made so far, each with what became of it, and those since the last return to the grid."""
+    """Errors from number `first` on, each with what became of it, and those since the last return to the grid."""
 
-    __slots__ = ("errors", "fresh", "parts")
+    __slots__ = ("errors", "first", "fresh", "parts")
     __array_ufunc__ = None
 
-    def __init__(self, errors: _Errors, parts: Floats, fresh: float) -> None:
+    def __init__(self, errors: _Errors, first: int, parts: Floats, fresh: float) -> None:
         self.errors = errors
+        self.first = first
         self.parts = parts
         self.fresh = fresh
 
@@ -55,11 +61,8 @@ class Blur:
     def __add__(self, other: Any) -> Blur:
         if not isinstance(other, Blur):
             return self  # a number that both worlds have alike
-        one, two = (self.parts, other.parts) if len(self.parts) >= len(other.parts) else (other.parts, self.parts)
-        if len(two):
-            one = one.copy()
-            one[: len(two)] += two
-        return Blur(self.errors, one, self.fresh + other.fresh + self.errors.rounding)
+        first, parts = _sum(self, other)
+        return Blur(self.errors, first, parts, self.fresh + other.fresh + self.errors.rounding)
 
     __radd__ = __add__
 
@@ -68,12 +71,23 @@ class Blur:
 
     def __mul__(self, factor: float) -> Blur:
         size = abs(factor)
-        return Blur(self.errors, self.parts * factor, size * (self.fresh + 2.0 * self.errors.rounding))
+        return Blur(self.errors, self.first, self.parts * factor, size * (self.fresh + 2.0 * self.errors.rounding))
 
     __rmul__ = __mul__
 
     def __truediv__(self, step: float) -> _Steps:
         return _Steps(self, step)
+
+
+def _sum(one: Blur, other: Blur) -> tuple[int, Floats]:
+    if not len(one.parts) or not len(other.parts):
+        some = one if len(one.parts) else other
+        return some.first, some.parts
+    first = min(one.first, other.first)
+    found = np.zeros(max(one.first + len(one.parts), other.first + len(other.parts)) - first)
+    for blur in (one, other):
+        found[blur.first - first : blur.first - first + len(blur.parts)] += blur.parts
+    return first, found
 
 
 class _Steps:
@@ -86,12 +100,16 @@ class _Steps:
         return self
 
     def __mul__(self, step: float) -> Blur:
-        errors, parts = self._blur.errors, self._blur.parts
-        found = np.zeros(errors.count + 1)
-        found[: len(parts)] = parts
-        found[errors.count] = self._blur.fresh + self._step / 2.0
+        blur, errors = self._blur, self._blur.errors
+        sizes = np.abs(blur.parts)
+        large = (sizes > _LITTLE * self._step).nonzero()[0]
+        gone = int(large[0]) if len(large) else len(sizes)
+        first = blur.first + gone if len(large) else errors.count
+        found = np.zeros(errors.count + 1 - first)
+        found[: len(sizes) - gone] = blur.parts[gone:]
+        found[-1] = blur.fresh + float(sizes[:gone].sum()) + self._step / 2.0
         errors.count += 1
-        return Blur(errors, found, 0.0)
+        return Blur(errors, first, found, 0.0)
 
 
 class _Inputs:

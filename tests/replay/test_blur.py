@@ -145,5 +145,28 @@ def test_errors_keep_their_signs() -> None:
     assert one.size == 2.0
     assert (one - one * 0.5).size == pytest.approx(1.0 + 0.5 + 2 * 0.5 * 0.5 + 1.0, abs=1.5)
     assert (one - one).parts.tolist() == [0.0]
+    other = (errors.zero(1.0) / 2.0).round() * 2.0
+    assert (one + other).parts.tolist() == [2.0, 2.0]
+    assert (other - one).parts.tolist() == [-2.0, 2.0]
+    assert (other * 0.5 + one - other).parts.tolist() == [2.0, -1.0]
     assert (one + 3.0) is one
     assert (3.0 + one) is one
+
+
+def test_what_is_left_of_old_errors_is_counted_without_signs() -> None:
+    """So a state that forgets carries the errors of its last rounds, however many there were."""
+    errors = _Errors(0.0)
+    forgetting = remembering = errors.zero()
+    expected = 0.0
+    for _ in range(500):
+        forgetting = ((forgetting * 0.5) / 2.0).round() * 2.0
+        expected = expected * 0.5 + 1.0
+        assert expected <= forgetting.size * (1 + 1e-12)
+        assert forgetting.size <= expected * (1.0 + 1e-9)
+    assert len(forgetting.parts) < 50
+    for _ in range(300):
+        remembering = (remembering / 2.0).round() * 2.0
+    assert remembering.size == 300.0
+    assert forgetting.first + len(forgetting.parts) == 500
+    both = forgetting - remembering
+    assert both.size == pytest.approx(forgetting.size + 300.0)
