@@ -82,6 +82,21 @@ def _show_tradeoff(console: Console, tradeoff: list[Tradeoff]) -> None:
         for one in tradeoff
     ]
     columns(rows, headings, console)
+    console.print(plain(_recommendation(tradeoff)))
+
+
+def _recommendation(tradeoff: list[Tradeoff]) -> str:
+    from p2pdp.runs.plan_gossip import recommended
+
+    found, without = recommended(tradeoff), tradeoff[0]
+    if found is None:
+        return "Every amount of noise on messages that was tried costs more than 1 % of the standard error."
+    return (
+        f"Recommended: message_sigma = {_rounded(found.message_sigma, up=False)}. The worst pair has then epsilon "
+        f"{found.epsilon_max:.3g} instead of {without.epsilon_max:.3g}, a pair that is told the mean "
+        f"{found.epsilon_mean:.3g} instead of {without.epsilon_mean:.3g}, and the standard error rises by "
+        f"{100.0 * (found.standard_error / without.standard_error - 1.0):.2g} %."
+    )
 
 
 def _of_target(target: Target) -> str:

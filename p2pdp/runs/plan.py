@@ -21,7 +21,7 @@ from p2pdp.protocols.run_plan import plan_run
 from p2pdp.protocols.walk_sgd import SgdPlan
 from p2pdp.report.documents import claim_document, plain, refusal_document, verdict_document
 from p2pdp.runs.plan_costs import Costs, costs_of
-from p2pdp.runs.plan_gossip import Tradeoff, tradeoff_of
+from p2pdp.runs.plan_gossip import Tradeoff, recommended, tradeoff_of
 from p2pdp.runs.target import Planned, Target, target_of
 
 
@@ -29,7 +29,8 @@ from p2pdp.runs.target import Planned, Target, target_of
 class Plan(Costs):
     """Fields are named as in `plan --json`; `target` is there only where it was asked for.
 
-    `message_noise` is what noise on messages would buy (`plan_gossip.py`), of synchronous gossip.
+    `message_noise` is what noise on messages would buy (`plan_gossip.py`), of synchronous gossip;
+    `message_sigma_recommended` is the most of it that costs next to nothing.
     """
 
     protocol: str
@@ -40,6 +41,7 @@ class Plan(Costs):
     headline: dict[str, Any]
     worst: dict[str, Any]
     message_noise: list[Tradeoff] | None = None
+    message_sigma_recommended: float | None = None
     target: Target | None = None
     warnings: list[str] = field(default_factory=list)
 
@@ -55,6 +57,7 @@ class Plan(Costs):
         }
         document |= {item.name: getattr(self, item.name) for item in fields(Costs)}
         document["message_noise"] = None if self.message_noise is None else [vars(one) for one in self.message_noise]
+        document["message_sigma_recommended"] = self.message_sigma_recommended
         document["warnings"] = self.warnings
         if self.target is not None:
             document["target"] = vars(self.target)
@@ -77,6 +80,8 @@ def plan_spec(spec: Spec, target_epsilon: float | None) -> Plan:
         found.refusals += [foreseen] if isinstance(foreseen, Refusal) else []
     verdict = verdict_of(found.claims, found.refusals, run.n, delta)
     learns = isinstance(run.plan, SgdPlan | GossipSgdPlan)
+    tradeoff = None if learns or not isinstance(run.plan, GossipPlan) else tradeoff_of(run, delta)
+    advised = recommended(tradeoff) if tradeoff else None
     return Plan(
         protocol=spec.run.protocol,
         nodes=run.n,
@@ -84,7 +89,8 @@ def plan_spec(spec: Spec, target_epsilon: float | None) -> Plan:
         claims=found.claims,
         refusals=found.refusals,
         **verdict_document(verdict),
-        message_noise=None if learns or not isinstance(run.plan, GossipPlan) else tradeoff_of(run, delta),
+        message_noise=tradeoff,
+        message_sigma_recommended=None if advised is None else advised.message_sigma,
         target=target,
         warnings=warnings_of(run.plan.descent, run.plan.rate) if learns else [],
         **vars(costs_of(run, verdict.headline.epsilon, delta)),

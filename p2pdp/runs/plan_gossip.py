@@ -9,6 +9,7 @@ its noised value.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -21,6 +22,8 @@ from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.sim.fast_gossip import fixed_rounds
 
 RATIOS: Final = (0.0, 0.01, 0.03, 0.1, 0.3, 1.0)
+NEXT_TO_NOTHING: Final = 0.01
+"""By how much of itself a standard error may rise for noise that is recommended."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +36,7 @@ class Tradeoff:
     leak_far_max: float | None  # of users who are no neighbours; None if there are none
     leak_mean: float
     epsilon_max: float
+    epsilon_mean: float  # of a pair that is told the mean
     standard_error: float
 
 
@@ -62,7 +66,15 @@ def tradeoff_of(run: RunPlan, delta: float) -> list[Tradeoff] | None:
             leak_far_max=float(leak[far].max()) if far.any() else None,
             leak_mean=float(np.nanmean(leak)),
             epsilon_max=gaussian.epsilon_of(delta, mu * math.sqrt(float(np.nanmax(leak)))),
+            epsilon_mean=gaussian.epsilon_of(delta, mu * math.sqrt(float(np.nanmean(leak)))),
             standard_error=sigma * math.sqrt((own + ratio**2 * fresh) / len(found.observers)),
         )
         for ratio, leak in zip(sorted(ratios), found.leaks, strict=True)
     ]
+
+
+def recommended(tradeoff: Sequence[Tradeoff]) -> Tradeoff | None:
+    """Return the most noise whose standard error is next to that without; None where none costs so little."""
+    without = tradeoff[0].standard_error
+    cheap = [one for one in tradeoff if one.ratio > 0.0 and one.standard_error <= (1.0 + NEXT_TO_NOTHING) * without]
+    return max(cheap, key=lambda one: one.ratio, default=None)

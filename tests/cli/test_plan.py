@@ -85,6 +85,7 @@ def test_the_plan_of_gossip_shows_what_noise_on_messages_would_buy(
     assert "Noise on messages" in shown
     assert "message_sigma" in shown
     assert " 0.25 " in shown, "that of the spec"
+    assert "Recommended: message_sigma = 0." in shown
     assert "a forecast" in shown
     assert main(["plan", str(small.spec_file(tmp_path, small.RING))]) == 0
     assert "Noise on messages" not in capsys.readouterr().out

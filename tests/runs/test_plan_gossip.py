@@ -9,7 +9,7 @@ import pytest
 import p2pdp
 from p2pdp.files.spec import parse_spec
 from p2pdp.protocols.run_plan import RunPlan, plan_run
-from p2pdp.runs.plan_gossip import RATIOS, tradeoff_of
+from p2pdp.runs.plan_gossip import RATIOS, recommended, tradeoff_of
 from p2pdp.sim.fast_gossip import standard_error_of
 from tests.audit.gossips import gossip
 
@@ -29,6 +29,8 @@ def test_more_noise_on_messages_tells_less_and_errs_more() -> None:
     for less, more in pairwise(rows):
         assert more.leak_mean < less.leak_mean
         assert more.epsilon_max < less.epsilon_max
+        assert more.epsilon_mean < less.epsilon_mean
+        assert more.epsilon_mean < more.epsilon_max
         assert more.standard_error > less.standard_error
         assert more.leak_far_max is not None
         assert more.leak_far_max < more.leak_max
@@ -51,6 +53,18 @@ def test_the_noise_of_the_spec_is_among_them() -> None:
     assert [row.message_sigma for row in rows] == pytest.approx([0.0, 0.02, 0.06, 0.2, 0.5, 0.6, 2.0])
 
 
+def test_the_most_noise_is_recommended_that_costs_next_to_nothing() -> None:
+    rows = tradeoff_of(plan(gossip(16, "ring", "rounds = 8")), DELTA)
+    assert rows is not None
+    found = recommended(rows)
+    assert found is not None
+    assert 0.0 < found.ratio < RATIOS[-1]
+    for row in rows[1:]:
+        assert (row.standard_error <= 1.01 * rows[0].standard_error) == (row.ratio <= found.ratio)
+    dear = [replace(row, standard_error=(1.0 + row.ratio) * rows[0].standard_error) for row in rows[2:]]
+    assert recommended([rows[0], *dear]) is None
+
+
 def test_neighbours_only() -> None:
     rows = tradeoff_of(plan(gossip(4, "complete", "rounds = 2")), DELTA)
     assert rows is not None
@@ -69,11 +83,14 @@ def test_the_plan_has_forecast_and_tradeoff() -> None:
     json.dumps(document)
     assert len(document["message_noise"]) == len(RATIOS)
     assert set(document["message_noise"][0]) == {
-        "ratio", "message_sigma", "leak_max", "leak_far_max", "leak_mean", "epsilon_max", "standard_error",
+        "ratio", "message_sigma", "leak_max", "leak_far_max", "leak_mean", "epsilon_max", "epsilon_mean",
+        "standard_error",
     }  # fmt: skip
     foreseen = [claim for claim in document["claims"] if claim["method"] == "exact"]
     assert [(one["observer"], one["conditioning"], one["bound"]) for one in foreseen] == [("node", "public", False)]
     assert document["claims"][0]["bound"] is True
+    assert document["message_sigma_recommended"] in [row["message_sigma"] for row in document["message_noise"][1:]]
     assert document["standard_error"] == pytest.approx(document["message_noise"][0]["standard_error"])
     pairs = parse_spec(gossip(8, "ring", "activations = 9", protocol="randomized"), None)
-    assert p2pdp.plan(pairs).to_json()["message_noise"] is None
+    without = p2pdp.plan(pairs).to_json()
+    assert without["message_noise"] is without["message_sigma_recommended"] is None
