@@ -241,7 +241,7 @@ def _collect(spec: Spec, folder: BootstrapFolder, plan: Plan, notify: Notify) ->
     found = outcome(run, views, []) if whole else published_only(run, views[CURATOR])
     if not found.over:
         raise RunFailed(f"nothing was published; p2pdp resume {folder.path} goes on with the run")
-    audited = _audited(folder.path, notify) if spec.run.audit else None
+    audited = _audited(folder.path, notify, sealed=any(map(is_sealed, skeletons.values()))) if spec.run.audit else None
     around = Circumstances(
         run_id=folder.run_id.hex(),
         seeded=False,
@@ -267,9 +267,12 @@ def _collect(spec: Spec, folder: BootstrapFolder, plan: Plan, notify: Notify) ->
     return replace(result, folder=str(folder.path))
 
 
-def _audited(place: Path, notify: Notify) -> Audited | None:
+def _audited(place: Path, notify: Notify, *, sealed: bool) -> Audited | None:
     try:
         return audit(place, None, None, allow_missing=True)
     except (Refused, VerificationFailed) as error:  # the run is done all the same
-        notify(happening("no_claim", reason=str(error)))
+        reason = str(error)
+        if sealed and isinstance(error, Refused):
+            reason = f"they are sealed; the auditor has claims by p2pdp audit {place} --key FILE"
+        notify(happening("no_claim", reason=reason))
         return None

@@ -53,6 +53,7 @@ def test_skeletons_that_are_sealed_to_the_auditor_tell_it_as_much_and_the_curato
         assert [node.document()["estimate"] for node in nodes] == [result["estimate"]] * 3
         assert all(f"sealed to the auditor's key {public}" in node.said for node in nodes)
         assert result["messages"] is None
+        assert "p2pdp audit boot --key" in bootstrap.said
     boot, whole = tmp_path / "boot", run.gathered()
     sealed = [file.stat().st_size for file in sorted(boot.rglob("*.sealed"))]
     assert len(sealed) == 3
