@@ -256,4 +256,5 @@ def export(
     if as_json:
         print_document({"file": str(out), "skeletons": count})
     else:
-        print(f"{out}: {count} skeletons, enough for verify and audit; no values")
+        held = f"{count} skeletons, enough for verify and audit" if count > 1 else "one skeleton, enough for verify"
+        print(f"{out}: {held}; no values")

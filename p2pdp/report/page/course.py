@@ -79,7 +79,7 @@ def _rivals(outcome: Outcome) -> Markup:
     if outcome.local is None and outcome.central is None:
         return paragraph(
             "How large the error would be under local DP or with a trusted curator is not given, because no finite ε "
-            "was claimed to compare at.",
+            "to compare at was claimed when the run ended.",
             soft=True,
         )
     rows = [
