@@ -22,7 +22,10 @@ CONTRACTS: Final = (
 PROMISED: Final = (
     "the objective is the caller's own: convex, Lipschitz and smooth as it promises to be, and it keeps no state"
 )
-ROUNDED: Final = "that models are floats and gradients go to the nearest step of the grid is left out of account"
+ROUNDED: Final = (
+    "models are taken to be real numbers: the last bits of a float may tell more of the steps between two visits than "
+    "the model does; claims that take every noised gradient as seen do not rest on this"
+)
 
 
 def iteration_account(ground: Ground) -> Finding:
