@@ -57,6 +57,18 @@ def test_other_routes_change_nothing_but_the_estimate(name: str) -> None:
     assert found == other
 
 
+def test_hidden_paths_of_long_walks_are_left_to_plan(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = quiet(RUNS["walk"])
+    methods = {claim["method"] for claim in edition(run)["claims"] if claim["observer"] == "node"}
+    assert "hidden-path" in methods
+    monkeypatch.setattr("p2pdp.runs.editions.STEPS_MAX", run.plan.plan.length - 1)
+    found = edition(run)
+    assert "hidden-path" not in {claim["method"] for claim in found["claims"] if claim["observer"] == "node"}
+    reasons = [one["reason"] for one in found["refusals"] if one["method"] == "hidden-path"]
+    assert len(reasons) == 1
+    assert "p2pdp plan" in reasons[0]
+
+
 def test_circumstances_that_follow_the_route_are_left_out() -> None:
     run = quiet(RUNS["walk"])
     other = replace(AROUND, bytes=99, faults={}, seed=8, private_kept=True)

@@ -29,6 +29,7 @@ def test_users_and_bootstrap_are_killed(tmp_path: Path) -> None:
     assert {claim.method for claim in audit(run.folder, None, None, allow_missing=False).claims} == {
         "iteration",
         "local",
+        "published:complete_sgd",
     }
     with np.load(run.folder / MODEL_FILE) as model:
         assert model["model"].tolist() == result["estimate"]
