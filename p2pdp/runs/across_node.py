@@ -134,6 +134,7 @@ class _Member:
         self.spec: Spec | None = None
         self._data: OwnData | None = None
         self._budget = NodeBudget(config)
+        self._costs: tuple[RunPlan, list[Cost]] | None = None  # the last that were worked out, which may take seconds
         if folder.has_seat:
             self.spec = parse_spec(folder.spec_text, None)
             self._data = own_data(self.spec, config)
@@ -168,7 +169,10 @@ class _Member:
             self._notify(happening("offer", text=text))
             return
         check_rounds(run, self._config)
-        costs = costs_of(run)
+        known = None if self._costs is None else _terms(self._costs[0])
+        if self._costs is None or known != _terms(run):
+            self._costs = run, costs_of(run)
+        costs = self._costs[1]
         self._notify(happening("offer", text=title))
         for cost in costs:
             self._notify(happening("cost", text=cost.text, **cost.to_json()))
@@ -180,7 +184,8 @@ class _Member:
         check_seat(seat, self.spec, self._data, self._config)
         run = signed_run(self.spec, seat.roster)
         check_neighbours(seat, run)
-        self._show_cost(run, f"What this run of {seat.roster.n} nodes costs this node at most, by observer:")
+        if not self._folder.has_seat:  # who comes back has agreed to it before, and others wait
+            self._show_cost(run, f"What this run of {seat.roster.n} nodes costs this node at most, by observer:")
         self._budget.reserve(self.spec, seat.roster)
         if self.spec.noise.sampler == "exact":
             for mechanism in plan_of_facts(self.spec, dict(seat.roster.facts)).plan.mechanisms:
@@ -236,6 +241,11 @@ def _run(
             abroad=Abroad(door.own_address, member.admit, say),
         )
         run_in_foreground(lambda: live(UserNode(settings)))
+
+
+def _terms(run: RunPlan) -> tuple[Any, ...]:
+    """What costs follow from, of runs of one spec."""
+    return run.plan, run.n, None if run.graph is None else run.graph.digest
 
 
 def _told(config: NodeConfig, folder: NodeFolder, *, share_skeleton: bool, private_kept: bool) -> TookPart:
