@@ -82,6 +82,7 @@ def extended(basis: Floats, block: Floats, below: float = DROPPED_BELOW) -> tupl
 
     if not block.shape[1]:
         return block, 1.0, 0.0
+    outside = ~(np.any(block, axis=1) | np.any(basis, axis=1))  # of the span: reflections leave dust there
     for _ in range(2):
         block = block - basis @ (basis.T @ block)
     found, triangle, _ = qr(block, mode="economic", pivoting=True, overwrite_a=True, check_finite=False)
@@ -93,4 +94,5 @@ def extended(basis: Floats, block: Floats, below: float = DROPPED_BELOW) -> tupl
     found = found[:, :count]
     found = found - basis @ (basis.T @ found)  # small pivots have left something of the basis in them
     found, _ = np.linalg.qr(found)
+    found[outside] = 0.0
     return found, float(pivots[:count].min()), largest

@@ -11,7 +11,9 @@ counts. So nothing below the local ceiling is promised for a single pair that is
 Leaks L_i in units of the local one add up to M at most, over K pairs that are near enough. Their roots, which mu is in
 proportion to, then add up to sqrt(K min(M, K)) at most (Cauchy and Schwarz); and epsilon is a convex function of mu
 that is 0 at 0 (its slope is the hazard rate of a normal variable at epsilon/mu + mu/2, which grows with mu), so its
-mean is at most the same share of the local one. `gossip_forecast.py` says what a run without any delay will tell.
+mean is at most the same share of the local one. What rounding adds to each mu (`gossip_rounding.py`) is added to the
+share.
+`gossip_forecast.py` says what a run without any delay will tell.
 """
 
 from __future__ import annotations
@@ -23,7 +25,8 @@ from functools import lru_cache, reduce
 from operator import or_
 from typing import Final
 
-from p2pdp.audit.ground import Finding, Ground
+from p2pdp.audit.gossip_rounding import at_most
+from p2pdp.audit.ground import Finding, Ground, sensitivity_of
 from p2pdp.audit.local import LOCAL, local_account
 from p2pdp.core.claims import Claim, Refusal
 from p2pdp.core.draws import Mechanism
@@ -123,12 +126,15 @@ def _share(run: RunPlan, near: int, messages: int, pairs: int) -> float:
     """Of the local mu; of other noise, and of several contributions of a user, only distances are counted."""
     if not _means(run):
         return near / pairs
-    return math.sqrt(near * min(messages, near)) / pairs
+    added = 2.0 * at_most(run).nu * run.plan.noise.scale / sensitivity_of(run)  # of the local mu, for each that is near
+    share: float = min(near, math.sqrt(near * min(messages, near)) + added * near) / pairs
+    return share
 
 
 def _means(run: RunPlan) -> tuple[str, ...]:
     """What means rest on, where leaks add up: one Gaussian contribution a user."""
-    return (_MEAN,) if run.plan.noise.name == "gaussian" and _contributions(run) == 1 else ()
+    known = run.plan.noise.name == "gaussian" and _contributions(run) == 1
+    return (_MEAN, *at_most(run).said) if known else ()
 
 
 def _contributions(run: RunPlan) -> int:

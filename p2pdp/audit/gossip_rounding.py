@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
@@ -32,6 +33,7 @@ _SAID: Final = (
     "float rounding moves what was sent by at most {:.1e} deviations of its noise in all; twice that is in mu"
 )
 _IN_RANGE: Final = "accelerated states stay within 2^51 steps of their grid although messages were late or lost"
+_ERROR_MOST: Final = 1e100
 _NO_DITHER: Final = "some user's messages carry no dither, so that their last bits may tell anything"
 
 
@@ -88,6 +90,41 @@ def foreseen(run: RunPlan, graph: Graph) -> Rounding:
         found = _of_graph(plan, graph, user, published=plan.publishes(user))
         squares += sum(square / scale**2 for square, scale in zip(found, scales, strict=True) if square)
     return _rounding(plan, squares)
+
+
+def at_most(run: RunPlan) -> Rounding:
+    """Return the same for any run of this plan, whatever is late or lost.
+
+    Weights that are used add up to between 0 and 1, whichever messages come, so an error is multiplied by at most 1
+    before acceleration. What each round adds is at most what `replay/blur.py` counts.
+    """
+    plan: AveragingPlan = run.plan
+    if plan.noise.name == "none" or plan.dither is None:
+        return Rounding(0.0, ())
+    scales = _scales(plan, [one for one in plan.mechanisms if one is not plan.noise])
+    said: tuple[str, ...] = ()
+    if isinstance(plan, GossipPlan):
+        sent, last = _growing(plan.rounds, plan.gamma, plan.degree_max)
+        sent *= run.n * (1 if plan.message_noise is None else plan.degree_max)
+        said = () if plan.gamma == 1.0 else (_IN_RANGE,)
+    else:
+        sent, last = run.exchanges * PAIR_ERROR**2, PAIR_ERROR**2
+    told = run.n * last * (plan.publish != "none")
+    squares = sent / scales[plan.message_noise is not None] ** 2 + told / scales[0] ** 2
+    return Rounding(shift(squares, math.prod(plan.shape), plan.fine, 1.0), said)
+
+
+@lru_cache(maxsize=64)
+def _growing(rounds: int, gamma: float, degree: int) -> tuple[float, float]:
+    """Return the sum of the squared errors of what a user sends in all rounds, and that of its last state, in steps."""
+    fresh = gamma * (4.0 + degree / 2.0) + 3.0
+    error, before, squares = 1.0, 0.0, 0.0
+    for _ in range(rounds):
+        squares += error * error
+        error, before = gamma * error + (gamma - 1.0) * before + fresh, error
+        if error > _ERROR_MOST:
+            return math.inf, math.inf
+    return squares, error * error
 
 
 def _of_gradient(plan: GossipSgdPlan, error: float) -> float:

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from p2pdp.audit.beforehand_gossip import WHATEVER_HAPPENS, gossip_beforehand
+from p2pdp.audit.gossip_rounding import at_most
 from p2pdp.core.claims import Claim
 from p2pdp.core.ids import BOOTSTRAP, CURATOR
 from p2pdp.files.spec import parse_spec
@@ -69,9 +70,16 @@ def test_no_audit_finds_more(text: str, faults: str) -> None:
             if gone and name.endswith("mean"):
                 continue  # of fewer observers
             found, most = getattr(claim, name), getattr(promised, name)
-            assert found <= most + 1e-6, (claim.observer, name)  # audits raise leaks by what rounding may hide
+            assert found <= most * (1.0 + 1e-9), (claim.observer, name)
         compared += 1
     assert compared >= 3
+
+
+def added(run: RunPlan) -> float:
+    """What rounding adds to the mu of a pair, unless the local ceiling is below."""
+    nu = at_most(run).nu
+    assert 1e-9 < nu < 1e-3
+    return 2.0 * nu
 
 
 def test_users_who_are_too_far_tell_nothing() -> None:
@@ -86,9 +94,9 @@ def test_users_who_are_too_far_tell_nothing() -> None:
 
 def test_means_count_messages() -> None:
     run = plan(gossip(64, "hypercube", "rounds = 6"))
-    assert one(run, "node").mu_mean == pytest.approx(0.5 * math.sqrt(6 * 6 / 63))
+    assert one(run, "node").mu_mean == pytest.approx(0.5 * math.sqrt(6 * 6 / 63) + added(run))
     pairs = plan(gossip(64, "hypercube", "activations = 64", protocol="randomized"))
-    assert one(pairs, "node").mu_mean == pytest.approx(0.5 * math.sqrt(2 / 63))
+    assert one(pairs, "node").mu_mean == pytest.approx(0.5 * math.sqrt(2 / 63) + added(pairs))
 
 
 def test_roles_see_what_is_published() -> None:
@@ -97,7 +105,7 @@ def test_roles_see_what_is_published() -> None:
         for observer in ("curator", "public"):
             claim = one(run, observer)
             assert claim.mu_max == pytest.approx(most, rel=1e-9)
-            assert claim.mu_mean == pytest.approx(mean, rel=1e-9)
+            assert claim.mu_mean == pytest.approx(mean + added(run) * (publish == "one"), rel=1e-9)
 
 
 def test_without_a_graph_everybody_is_near() -> None:
@@ -134,4 +142,5 @@ def test_pairs_are_counted_by_their_distance(kind: str, n: int) -> None:
         assert run.graph is not None
         near = int(np.sum(all_distances(run.graph) <= rounds)) - n
         share = math.sqrt(near * min(near, run.exchanges)) / (n * (n - 1))
-        assert one(run, "node").mu_mean == pytest.approx(0.5 * share)
+        most = 0.5 * near / (n * (n - 1))
+        assert one(run, "node").mu_mean == pytest.approx(min(most, 0.5 * share + 2.0 * most * added(run)))

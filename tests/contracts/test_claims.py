@@ -6,6 +6,7 @@ A protocol comes in by its sample, a method by the claims that it adds there; no
 from __future__ import annotations
 
 import math
+import re
 from functools import cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -105,9 +106,17 @@ def test_a_smaller_delta_never_has_a_smaller_epsilon(judged: Callable[..., Any],
             assert claim.mu_max == smaller[terms].mu_max
 
 
+def rounding(claim: Claim) -> float:
+    """What rounding may add to a claim, as it says itself."""
+    said = [
+        found for one in claim.assumptions if (found := re.search(r"by at most (\S+) deviations of its noise", one))
+    ]
+    return 2.1 * sum(float(found[1]) for found in said)
+
+
 @pytest.mark.parametrize("name", [name for name, spec in SPECS.items() if spec.noise.sigma is not None])
 def test_twice_the_noise_halves_mu(judged: Callable[..., Any], name: str) -> None:
-    """On the same route: it comes from a stream of its own."""
+    """On the same route: it comes from a stream of its own. What rounding adds to gossip stays as it is."""
     sigma = SPECS[name].noise.sigma
     assert sigma is not None
     before, after = by_terms(judged(name).claims), by_terms(judged(name, f"noise.sigma={2 * sigma}").claims)
@@ -115,7 +124,7 @@ def test_twice_the_noise_halves_mu(judged: Callable[..., Any], name: str) -> Non
     for terms, claim in before.items():
         assert claim.mu_max is not None or claim.method == "hidden-path" or not claim.bound  # whose curve is another
         if claim.mu_max is not None:
-            assert after[terms].mu_max == pytest.approx(claim.mu_max / 2, rel=1e-6)
+            assert after[terms].mu_max == pytest.approx(claim.mu_max / 2, rel=1e-6, abs=rounding(claim))
         assert headline(after[terms]) <= headline(claim)
 
 
