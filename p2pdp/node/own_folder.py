@@ -3,6 +3,7 @@
     node.json                            whose it is: identity, bootstrap's key, number of the join token
     node/{view,private}.ledger, run.key, seat, totals.json, wire.jsonl if it was asked for
     spec.toml                            as bootstrap offered it
+    costs.json                           what the run costs its owner, and from which facts that follows (0600)
     own.json                             at the end: what was published, and what only this node's owner may read (0600)
     roster.json, nodes/0003 -> ../node   once there is a seat: the layout of a run, for views, verify and export
 
@@ -12,7 +13,8 @@ One process at a time works in a folder (`locked`).
 from __future__ import annotations
 
 import fcntl
-from collections.abc import Iterator, Mapping
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -39,6 +41,7 @@ from p2pdp.node.user import SEAT_FILE
 
 NODE_FILE: Final = "node.json"
 TOLD_FILE: Final = "own.json"
+COSTS_FILE: Final = "costs.json"
 _WORK: Final = "node"
 
 
@@ -73,6 +76,11 @@ class NodeFolder:
         return (self.work / SEAT_FILE).is_file()
 
     @property
+    def has_begun(self) -> bool:
+        """Whether it took its seat and has a ledger, which may be empty."""
+        return (self.path / ROSTER_FILE).is_file() and whole_length(self.view()) > 0
+
+    @property
     def spec_text(self) -> str:
         return read_text(self.path / SPEC_FILE)
 
@@ -97,12 +105,24 @@ class NodeFolder:
     def traced(self) -> bool:
         return (self.work / WIRE_FILE).is_file()
 
+    def keep_costs(self, terms: str, costs: Sequence[Mapping[str, Any]]) -> None:
+        """Costs that take seconds to compute, with the digest of the facts that they follow from."""
+        write_durably(self.path / COSTS_FILE, json.dumps({"terms": terms, "costs": list(costs)}).encode())
+
+    def kept_costs(self, terms: str) -> list[dict[str, Any]] | None:
+        """The costs that follow from these facts; None where the folder has none."""
+        if not (self.path / COSTS_FILE).is_file():
+            return None
+        kept = read_json(self.path / COSTS_FILE)
+        return list(kept["costs"]) if kept.get("terms") == terms else None
+
     def keep_told(self, document: Mapping[str, Any]) -> None:
         """What the node's owner was told at the end; it follows from the node's own view, which tells routes."""
         write_json(self.path / TOLD_FILE, document, secret=True)
 
     def view(self) -> bytes:
-        return (self.work / f"{VIEW}.ledger").read_bytes()
+        path = self.work / f"{VIEW}.ledger"
+        return path.read_bytes() if path.is_file() else b""
 
     def faults(self) -> dict[str, int]:
         said = read_json(self.work / TOTALS_FILE) if (self.work / TOTALS_FILE).is_file() else {"faults": {}}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from p2pdp.core.draws import Draws
 from p2pdp.core.errors import VerificationFailed
@@ -16,6 +16,8 @@ from p2pdp.protocols import protocol as find_protocol
 from p2pdp.protocols.contract import Fact, Protocol
 from p2pdp.tasks.inputs import Inputs
 from p2pdp.topology.graphs import EdgeList, Graph, complete_graph, make_graph
+
+OF_EVERY_RUN: Final = ("n", "graph", "dimensions", "sampler")  # facts that do not follow from the protocol
 
 
 @dataclass(frozen=True)

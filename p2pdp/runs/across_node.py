@@ -10,40 +10,27 @@ from typing import TYPE_CHECKING, Any
 from p2pdp.assembly.found import Number, Outcome
 from p2pdp.assembly.learned import own_scores
 from p2pdp.assembly.outcome import estimate_of
+from p2pdp.core.errors import Refused
 from p2pdp.core.expiry import Expired
 from p2pdp.core.happenings import Notify, happening
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer
 from p2pdp.core.messages import OUT, RESULT
-from p2pdp.core.spec import RunPart, Spec
-from p2pdp.crypto.roster import Roster
 from p2pdp.files.node_config import NodeConfig, load_node_config
-from p2pdp.files.spec import parse_spec, spec_digest
-from p2pdp.host.seat import Seat
+from p2pdp.files.spec import parse_spec
 from p2pdp.ledger.messages import public_message, whole_message
 from p2pdp.ledger.records import RECEIVED, Contents, read
-from p2pdp.mechanisms.sampler import ExactSampler, FastSampler, warm
 from p2pdp.node.foreground import run_in_foreground
 from p2pdp.node.own_folder import NodeFolder
 from p2pdp.node.pulse import with_pulse
 from p2pdp.node.user import UserNode, UserSettings, has_finished
 from p2pdp.node.whereabouts import Abroad
-from p2pdp.protocols.run_plan import RunPlan, plan_of_facts
+from p2pdp.protocols.run_plan import plan_of_facts
 from p2pdp.protocols.walk_sgd import SgdPlan
 from p2pdp.report.documents import plain
-from p2pdp.runs.accepting import (
-    OwnData,
-    check_accepted,
-    check_neighbours,
-    check_rounds,
-    check_seat,
-    describe,
-    offered_spec,
-    own_data,
-    who_reads,
-)
+from p2pdp.runs.accepting import own_data
 from p2pdp.runs.across_doors import door_of_node
-from p2pdp.runs.budgeting import NodeBudget
-from p2pdp.runs.costing import Cost, check_epsilon, costs_of, offered_run, signed_run, spent_of
+from p2pdp.runs.costing import Cost, signed_run, spent_of
+from p2pdp.runs.member import Member, kept_costs
 from p2pdp.runs.watching import HttpOptions, Watch, Watching, watched
 
 if TYPE_CHECKING:
@@ -101,7 +88,7 @@ def take_part(
         try:
             run = parse_spec(folder.spec_text, None).run if folder.has_seat else None
             if not has_finished(folder.work, run):
-                member = _Member(config, folder, watch.notify, shares=share_skeleton)
+                member = Member(config, folder, watch.notify, shares=share_skeleton)
                 _run(
                     member, config, folder, watch, share_skeleton=share_skeleton, trace_wire=trace_wire or folder.traced
                 )
@@ -109,6 +96,10 @@ def take_part(
         except Expired:
             if folder.has_seat and not keep_private:
                 folder.forget_draws()
+            raise
+        except Refused:
+            for cost in _spent_so_far(folder):
+                watch.notify(happening("cost", text=f"spent before: {cost.text}", **cost.to_json()))
             raise
         if not keep_private:
             folder.forget_draws()
@@ -123,91 +114,8 @@ def _first_status(now_s: float) -> Status:
     return Status(role="node", began_s=now_s)
 
 
-class _Member:
-    """The node's decisions, on behalf of its owner."""
-
-    def __init__(self, config: NodeConfig, folder: NodeFolder, notify: Notify, *, shares: bool) -> None:
-        self._shares = shares
-        self._config = config
-        self._folder = folder
-        self._notify = notify
-        self.spec: Spec | None = None
-        self._data: OwnData | None = None
-        self._budget = NodeBudget(config)
-        self._costs: tuple[RunPlan, list[Cost]] | None = None  # the last that were worked out, which may take seconds
-        if folder.has_seat:
-            self.spec = parse_spec(folder.spec_text, None)
-            self._data = own_data(self.spec, config)
-            check_accepted(self.spec, self._data.dimensions, config)
-
-    def accept(self, text: str) -> bytes:
-        """Shows the offered spec and checks it, before anybody hears of this node."""
-        spec = offered_spec(text)
-        self._data = own_data(spec, self._config)
-        for line in describe(spec, self._data.dimensions, self._config.token.bootstrap_public.hex()):
-            self._notify(happening("offer", text=line))
-        for moved in self._data.moved:
-            self._notify(happening("clipped", **asdict(moved)))
-        check_accepted(spec, self._data.dimensions, self._config)
-        self.spec = spec
-        run = offered_run(spec, self._data.dimensions)
-        self._show_cost(run, f"What a run of {spec.run.nodes} nodes would cost this node at most, by observer:")
-        charge = self._budget.consider(spec, self._data.dimensions)
-        if charge is not None:
-            self._notify(happening("offer", text=f"  its budget would be charged with {charge}"))
-        if self._shares:
-            self._notify(happening("offer", text=f"  --share-skeleton: {who_reads(spec)}"))
-        self._folder.keep_spec(text)
-        return spec_digest(spec)
-
-    def _show_cost(self, run: RunPlan | None, title: str) -> None:
-        """Shows it to the owner, then refuses what is above the owner's limits."""
-        if run is None:
-            text = (
-                "What this run costs follows from a graph that only bootstrap knows now; it is shown once it is signed."
-            )
-            self._notify(happening("offer", text=text))
-            return
-        check_rounds(run, self._config)
-        known = None if self._costs is None else _terms(self._costs[0])
-        if self._costs is None or known != _terms(run):
-            self._costs = run, costs_of(run)
-        costs = self._costs[1]
-        self._notify(happening("offer", text=title))
-        for cost in costs:
-            self._notify(happening("cost", text=cost.text, **cost.to_json()))
-        check_epsilon(costs, self._config)
-
-    def admit(self, seat: Seat) -> None:
-        assert self.spec is not None
-        assert self._data is not None
-        check_seat(seat, self.spec, self._data, self._config)
-        run = signed_run(self.spec, seat.roster)
-        check_neighbours(seat, run)
-        if not self._folder.has_seat:  # who comes back has agreed to it before, and others wait
-            self._show_cost(run, f"What this run of {seat.roster.n} nodes costs this node at most, by observer:")
-        self._budget.reserve(self.spec, seat.roster)
-        if self.spec.noise.sampler == "exact":
-            for mechanism in plan_of_facts(self.spec, dict(seat.roster.facts)).plan.mechanisms:
-                warm(mechanism)
-        self._folder.take_seat(seat.roster, seat.me)
-        self._notify(happening("seat", user=seat.me, n=seat.roster.n))
-
-    def run(self) -> RunPart | None:
-        return None if self.spec is None else self.spec.run
-
-    def prepare(self, roster: Roster, me: Peer) -> tuple[RunPlan, Any]:
-        assert self.spec is not None
-        assert self._data is not None
-        return plan_of_facts(self.spec, dict(roster.facts)), self._data.user(roster.n, me)
-
-    def sampler(self) -> ExactSampler | FastSampler:
-        assert self.spec is not None
-        return ExactSampler() if self.spec.noise.sampler == "exact" else FastSampler()
-
-
 def _run(
-    member: _Member,
+    member: Member,
     config: NodeConfig,
     folder: NodeFolder,
     watch: Watch,
@@ -243,11 +151,6 @@ def _run(
         run_in_foreground(lambda: live(UserNode(settings)))
 
 
-def _terms(run: RunPlan) -> tuple[Any, ...]:
-    """What costs follow from, of runs of one spec."""
-    return run.plan, run.n, None if run.graph is None else run.graph.digest
-
-
 def _told(config: NodeConfig, folder: NodeFolder, *, share_skeleton: bool, private_kept: bool) -> TookPart:
     spec, roster = parse_spec(folder.spec_text, None), folder.roster
     run = plan_of_facts(spec, dict(roster.facts))
@@ -276,9 +179,18 @@ def _told(config: NodeConfig, folder: NodeFolder, *, share_skeleton: bool, priva
         folder=str(folder.path),
         traced=folder.traced or None,
         own_scores=scores,
-        cost=costs_of(signed),
+        cost=kept_costs(folder, signed),
         spent=spent_of(signed, me, contents),
     )
+
+
+def _spent_so_far(folder: NodeFolder) -> list[Cost]:
+    """What a node that is refused when it comes back has spent; nothing where it had not begun."""
+    contents = read(folder.view()) if folder.has_begun else None
+    if contents is None or not contents.records:
+        return []
+    run = signed_run(parse_spec(folder.spec_text, None), folder.roster)
+    return spent_of(run, contents.records[0].body[2], contents)
 
 
 def _what_came(contents: Contents) -> tuple[Peer, Any, bool]:

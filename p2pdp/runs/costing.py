@@ -13,10 +13,12 @@ ledger tells of an exclusion, rows that assumed there would be none fall back to
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Final
+from hashlib import blake2b
+from typing import Any, Final, Self
 
 from p2pdp.audit.beforehand import NOBODY_OUT, beforehand
 from p2pdp.audit.enforced import enforced_limit, spent_in
@@ -29,9 +31,10 @@ from p2pdp.core.messages import OUT
 from p2pdp.core.spec import Spec
 from p2pdp.crypto.roster import Roster
 from p2pdp.files.node_config import NodeConfig
+from p2pdp.files.spec import spec_digest
 from p2pdp.ledger.messages import public_message
 from p2pdp.ledger.records import RECEIVED, Contents
-from p2pdp.protocols.run_plan import RunPlan, plan_of_facts, plan_run
+from p2pdp.protocols.run_plan import OF_EVERY_RUN, RunPlan, plan_of_facts, plan_run
 from p2pdp.protocols.shuffling_plan import ShufflePlan
 from p2pdp.replay.transcript import replay
 from p2pdp.report.documents import plain
@@ -75,6 +78,10 @@ class Cost:
         document: dict[str, Any] = plain(asdict(self))
         return document
 
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> Self:
+        return cls(**{**document, "epsilon": float(document["epsilon"])})
+
     @property
     def text(self) -> str:
         """One line of the table."""
@@ -111,6 +118,7 @@ def signed_run(spec: Spec, roster: Roster) -> RunPlan:
     """
     facts = dict(roster.facts)
     run = plan_of_facts(spec, facts)
+    run = replace(run, graph_facts={name: fact for name, fact in facts.items() if name not in OF_EVERY_RUN})
     if spec.graph.kind == "file" or spec.graph.changing:
         return run
     graph = make_graph(spec.graph, run.n, spec.run.seed or 0)
@@ -129,6 +137,14 @@ def _is_alike(signed: object, own: object) -> bool:
     if not (isinstance(signed, int | float) and isinstance(own, int | float)):
         return signed == own
     return math.isclose(signed, own, rel_tol=_FACTS_ALIKE, abs_tol=_FACTS_ALIKE)
+
+
+def terms_of(run: RunPlan) -> str:
+    """A digest of all that the costs of a run follow from."""
+    graph = None if run.graph is None else run.graph.digest.hex()
+    facts = sorted(run.graph_facts.items())
+    terms = [spec_digest(run.spec).hex(), run.n, run.dimensions, run.sampler, graph, facts]
+    return blake2b(json.dumps(terms).encode(), digest_size=32, person=b"p2pdp costs 1").hexdigest()
 
 
 def costs_of(run: RunPlan) -> list[Cost]:

@@ -8,7 +8,7 @@ import pytest
 from p2pdp.core.errors import NotReady, UsageError
 from p2pdp.files.folder import read_evidence
 from p2pdp.ledger.journal import PRIVATE, Journal
-from p2pdp.ledger.records import CLOSED, INPUTS, OPENED, POOL, chain_problem, read
+from p2pdp.ledger.records import CLOSED, INPUTS, LEDGER_MAGIC, OPENED, POOL, chain_problem, read
 from p2pdp.node.own_folder import NodeFolder, is_node_folder
 from tests.host.toys import roster
 from tests.node.local import SPEC
@@ -84,3 +84,23 @@ def test_draws_are_forgotten_and_the_chain_still_verifies(tmp_path: Path) -> Non
     ]
     assert path.stat().st_mode & 0o777 == 0o600
     assert sorted(each.name for each in folder.work.iterdir()) == ["private.ledger"]
+
+
+def test_costs_are_kept_with_the_facts_that_they_follow_from_and_for_the_owner_only(tmp_path: Path) -> None:
+    folder = NodeFolder(tmp_path / "n", FACTS)
+    assert folder.kept_costs("ab") is None
+    folder.keep_costs("ab", [{"epsilon": 1.5}])
+    assert folder.kept_costs("ab") == [{"epsilon": 1.5}]
+    assert folder.kept_costs("cd") is None
+    assert (tmp_path / "n" / "costs.json").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_node_has_begun_once_it_is_admitted_and_has_a_ledger(tmp_path: Path) -> None:
+    folder = NodeFolder(tmp_path / "n", FACTS)
+    folder.work.mkdir()
+    (folder.work / "view.ledger").write_bytes(LEDGER_MAGIC)
+    assert not folder.has_begun
+    folder.take_seat(roster(3), 2)
+    assert folder.has_begun
+    (folder.work / "view.ledger").unlink()
+    assert not folder.has_begun

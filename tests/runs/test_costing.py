@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -20,7 +21,7 @@ from p2pdp.files.spec import parse_spec
 from p2pdp.ledger.messages import public_message
 from p2pdp.ledger.records import DRAWN, RECEIVED
 from p2pdp.protocols.run_plan import plan_run
-from p2pdp.runs.costing import Cost, check_epsilon, costs_of, offered_run, signed_run, spent_of
+from p2pdp.runs.costing import Cost, check_epsilon, costs_of, offered_run, signed_run, spent_of, terms_of
 from p2pdp.sim.faults import Crash
 from tests.audit import runs
 from tests.audit.test_beforehand import DELTA, plan
@@ -190,3 +191,20 @@ def test_a_large_delta_is_not_called_protection() -> None:
     assert "learns nothing" in small.text
     assert "no protection" in large.text
     assert "learns nothing" not in large.text
+
+
+def test_costs_are_those_of_the_same_terms_only() -> None:
+    text = runs.walk(6, 60)
+    run = plan(text)
+    terms = terms_of(run)
+    assert terms == terms_of(plan(text))
+    assert terms_of(replace(run, graph_facts={"other": 1})) != terms
+    assert terms_of(replace(run, graph=None)) != terms
+    others = [runs.walk(7, 60), runs.walk(6, 61), text + "budget = 7.0\n"]
+    assert len({terms, *(terms_of(plan(other)) for other in others)}) == 4
+
+
+def test_costs_are_the_same_when_they_are_read_back() -> None:
+    costs = costs_of(plan(runs.ring(5, 2)))
+    assert math.inf in {one.epsilon for one in costs}
+    assert [Cost.from_json(one.to_json()) for one in costs] == costs

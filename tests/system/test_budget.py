@@ -69,3 +69,23 @@ def test_owners_see_the_cost_before_anybody_hears_of_them_and_what_was_spent(tmp
             assert 0.0 < spent["network"]["epsilon"] < cost["network"]["epsilon"] < 20.0
             assert spent["node"] == cost["node"]
             assert node.said.count("the curator: epsilon") == 2, "for the offer, and for the roster"
+
+
+def test_a_node_that_comes_back_applies_the_limits_that_its_owner_has_now(tmp_path: Path) -> None:
+    with Across(tmp_path, complete(3, 3000).replace("sigma = 1.0", "sigma = 20.0"), 3) as run:
+        run.bootstrap()
+        run.configure(0, more="[accept]\nepsilon_max = 500\n")
+        nodes = run.all_nodes()
+        run.wait_for_growth(0)
+        nodes[0].kill()
+        kept = tmp_path / "n0" / "costs.json"
+        assert kept.stat().st_mode & 0o777 == 0o600
+        before = run.ledger(0).read_bytes()
+        run.configure(0, more='[accept]\nepsilon_max = 0.5\nobserver = "node"\n')
+        refused = run.node(0)
+        refused.fails(5, "[accept] epsilon_max", "against another user", "allows 0.5")
+        spent = [line for line in refused.said.splitlines() if "spent before" in line]
+        assert [line.split(": ")[1] for line in spent] == [
+            "another user", "the curator", "the public", "an observer of the whole network",
+        ]  # fmt: skip
+        assert run.ledger(0).read_bytes() == before, "it contributes nothing more"
