@@ -228,7 +228,7 @@ def unclipped(course: Course, reach: float, clip: float, sigma: float, dimension
     chance is that of a chi-square variable; the chances of all states add up. Until something is clipped a run is the
     one without clipping, so this is the most by which the two differ.
     """
-    from scipy.stats import chi2
+    from scipy.special import chdtrc
 
     size = course.users
     spread, length, total = np.zeros((size, size)), np.zeros(size), 0.0
@@ -239,7 +239,7 @@ def unclipped(course: Course, reach: float, clip: float, sigma: float, dimension
             return 1.0
         deviations = sigma * np.sqrt(np.maximum(np.diag(spread), 0.0))
         noised = deviations > 0.0
-        total += float(chi2.sf((room[noised] / deviations[noised]) ** 2, dimension).sum())
+        total += float(chdtrc(dimension, (room[noised] / deviations[noised]) ** 2).sum())
         spread = spread * course.shrink[number] ** 2 + course.gain[number] ** 2 * np.eye(size)
         rounds = course.matrices[number * course.block : (number + 1) * course.block]
         if course.ratio:

@@ -50,9 +50,9 @@ def _low(hits: int, tries: int, error: float) -> float:
     """The lower end of a rate (Clopper and Pearson)."""
     if hits == 0:
         return 0.0
-    from scipy.stats import beta
+    from scipy.special import betaincinv
 
-    return float(beta.ppf(error, hits, tries - hits + 1))
+    return float(betaincinv(hits, tries - hits + 1, error))
 
 
 def statistic(without: Floats, with_: Floats) -> Floats:
@@ -75,13 +75,13 @@ def statistic(without: Floats, with_: Floats) -> Floats:
 
 def mu_interval(without: Floats, with_: Floats, error: float) -> tuple[float, float]:
     """Where (difference of means) / (standard deviation) lies, for Gaussian scores of equal spread."""
-    from scipy.stats import chi2, norm
+    from scipy.special import gammainccinv, gammaincinv, ndtri
 
     count = len(without)
     pooled = math.sqrt((float(np.var(without, ddof=1)) + float(np.var(with_, ddof=1))) / 2.0)
     degrees = 2 * count - 2
     gap = abs(float(with_.mean() - without.mean()))
-    slack = float(norm.isf(error / 8)) * pooled * math.sqrt(2.0 / count) * 1.1  # the spread is itself estimated
-    widest = pooled * math.sqrt(degrees / float(chi2.ppf(error / 8, degrees)))
-    narrowest = pooled * math.sqrt(degrees / float(chi2.isf(error / 8, degrees)))
+    slack = float(-ndtri(error / 8)) * pooled * math.sqrt(2.0 / count) * 1.1  # the spread is itself estimated
+    widest = pooled * math.sqrt(degrees / (2.0 * float(gammaincinv(degrees / 2, error / 8))))
+    narrowest = pooled * math.sqrt(degrees / (2.0 * float(gammainccinv(degrees / 2, error / 8))))
     return max(0.0, gap - slack) / widest, (gap + slack) / narrowest

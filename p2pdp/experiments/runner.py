@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
@@ -53,6 +54,7 @@ def reproduce(
 
     `RunFailed` names those that failed; where data alone, or the machine, was at fault, `UsageError` or `NotReady`.
     """
+    _check_libraries()
     check_data(experiments, setting)
     reproduction.open_folder(out)
     under = {one.name: _begin(one, setting, out) for one in experiments}
@@ -82,6 +84,12 @@ def reproduce(
             f"{problems}; what was done is kept in {out}, and the same command goes on"
         )
     return [documents[one.name] for one in experiments]
+
+
+def _check_libraries() -> None:
+    lacking = [name for name in _LIBRARIES if find_spec(name) is None]
+    if lacking:
+        raise NotReady(f"reproduce needs {' and '.join(lacking)}, which this installation (a container?) leaves out")
 
 
 def _failure(codes: set[int | None]) -> type[P2pdpError]:

@@ -21,6 +21,8 @@ import numpy as np
 from p2pdp.core.errors import RunFailed, UsageError
 from p2pdp.core.spec import GraphPart
 
+_POINTS_AT_A_TIME: Final = 4096
+
 
 def draw_edges(part: GraphPart, n: int, seed: int, attempt: int) -> tuple[Any, Any]:
     """Edges, one row (u, v) each, and the nodes' positions or None."""
@@ -69,11 +71,36 @@ def _geometric(part: GraphPart, n: int, generator: np.random.Generator) -> tuple
     The default is sqrt(2 ln n / n), sqrt(2 pi) times the threshold sqrt(ln n / (pi n)) of
     connectivity: even in a corner a node is alone with a probability near n^(-pi/2) only.
     """
-    from scipy.spatial import cKDTree
-
     radius = math.sqrt(2 * math.log(n) / n) if part.radius is None else part.radius
     positions = generator.random((n, 2))
-    return cKDTree(positions).query_pairs(radius, output_type="ndarray"), positions
+    return close_pairs(positions, radius), positions
+
+
+def close_pairs(positions: Any, radius: float) -> Any:
+    """Return all pairs of points in the unit square that are no farther apart than `radius`, one row (u, v) each.
+
+    Points are sorted into square cells whose sides are at least `radius`. The partners of a point lie in its own cell,
+    behind it, in the next cell of the same row, or in three adjacent cells of the next row. A margin on either side of
+    each row keeps rows apart.
+    """
+    n = len(positions)
+    across = max(1, int(1.0 / max(radius, n**-0.5)))
+    width = across + 2
+    cells = np.minimum(positions * across, across - 1).astype(np.int64)
+    places = cells[:, 0] * width + cells[:, 1] + 1
+    order = np.argsort(places, kind="stable")
+    placed, points = places[order], positions[order]
+    found = []
+    for first in range(0, n, _POINTS_AT_A_TIME):
+        here = np.arange(first, min(n, first + _POINTS_AT_A_TIME))
+        starts = np.concatenate((here + 1, placed.searchsorted(placed[here] + width - 1, "left")))
+        ends = placed.searchsorted(np.concatenate((placed[here] + 1, placed[here] + width + 1)), "right")
+        counts = ends - starts
+        one = np.repeat(np.concatenate((here, here)), counts)
+        other = np.arange(len(one)) - np.repeat(np.cumsum(counts) - counts - starts, counts)
+        near = ((points[one] - points[other]) ** 2).sum(axis=1) <= radius**2
+        found.append(np.column_stack((order[one[near]], order[other[near]])))
+    return np.concatenate(found)
 
 
 def _regular(part: GraphPart, n: int, generator: np.random.Generator) -> tuple[Any, Any]:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import tomllib
 
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from tests.laws.sources import TOP
+from tests.laws.sources import TOP, sources
 
 DEPLOY = TOP / "deploy"
 HASH = r"    --hash=sha256:[0-9a-f]{64}(?: \\)?\n"
 PINNED = re.compile(rf"^([\w.-]+)==(\S+)(?: ; [^\\]*?)? \\\n(?:{HASH})+", re.MULTILINE)
-LEFT_OUT = {"matplotlib"}
+LEFT_OUT = {"matplotlib", "networkx"}
 
 
 def locked(name: str) -> dict[str, list[str]]:
@@ -60,6 +61,23 @@ def test_what_overrides_the_newest_releases_is_within_what_the_project_allows() 
         assert override.name in allowed
         if override.name not in LEFT_OUT:
             assert all(override.specifier.contains(version) for version in found[override.name])
+
+
+def test_nothing_of_ours_imports_what_the_image_leaves_out() -> None:
+    """The experiments may: their pictures need matplotlib, so `reproduce` refuses to begin in a container."""
+    removed = re.search(r"rm -rf (numpy(?:[^&]|\\\n)*)", (DEPLOY / "Dockerfile").read_text())
+    assert removed is not None
+    gone = {path.replace("/", ".") for path in removed[1].split() if re.fullmatch(r"[\w/]+", path)} | LEFT_OUT
+    assert {"scipy.stats", "scipy.optimize", "networkx"} <= gone
+    for source in sources("p2pdp"):
+        if source.path.startswith("p2pdp/experiments/"):
+            continue
+        for node in source.nodes:
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import | ast.ImportFrom) else []
+            if isinstance(node, ast.ImportFrom):
+                names = [str(node.module), *(f"{node.module}.{name}" for name in names)]
+            for name in names:
+                assert not any(name == part or name.startswith(f"{part}.") for part in gone), (source.path, name)
 
 
 def test_the_build_is_locked_too() -> None:

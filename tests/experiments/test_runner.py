@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from p2pdp.core.errors import RunFailed, UsageError
+from p2pdp.core.errors import NotReady, RunFailed, UsageError
+from p2pdp.experiments import runner
 from p2pdp.experiments.contract import STAND_IN, Answers, Experiment, Made, Picture, Piece, Setting, Table, compared
 from p2pdp.experiments.runner import reproduce
 
@@ -132,4 +133,13 @@ def test_data_are_at_fault_only_where_nothing_else_is(tmp_path: Path, counted: P
 def test_missing_data_is_said_before_anything_begins(tmp_path: Path, counted: Path) -> None:
     with pytest.raises(UsageError, match=r"needs a\.csv"):
         reproduce([_experiment(counted, needs=("a.csv",))], Setting(), tmp_path / "out", 1)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_missing_library_is_said_before_anything_begins(
+    tmp_path: Path, counted: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runner, "_LIBRARIES", ("numpy", "no_such_library"))
+    with pytest.raises(NotReady, match="needs no_such_library"):
+        reproduce([_experiment(counted)], QUICK, tmp_path / "out", 1)
     assert not (tmp_path / "out").exists()

@@ -23,8 +23,28 @@ pytestmark = [pytest.mark.docker, pytest.mark.slow]
 
 TOKEN = "run/tokens/0000.token"
 NODES = 5
-IMAGE_BYTES_MAX = 300_000_000  # beyond the base
+IMAGE_BYTES_MAX = 272_000_000  # beyond the base
 SECRETS = re.compile(r"p2pdp1:|PRIVATE KEY|\b[0-9a-f]{64}\b")
+
+EVERY_COMMAND = """
+import typer.main
+from p2pdp.cli.main import app, main
+def asked(command, *path):
+    assert main([*path, "--help"]) == 0, path
+    for name, one in getattr(command, "commands", {}).items():
+        asked(one, *path, name)
+asked(typer.main.get_command(app))
+for name in "complete_sum", "gossip_sgd", "shuffle_single", "walk_sgd":
+    spec = f"/samples/{name}.toml"
+    for line in f"plan {spec}", f"simulate {spec} --out {name}", f"verify {name}", f"audit {name}":
+        assert main(line.split()) == 0, line
+for line in (
+    "attack complete_sum --observer 3", "views complete_sum", "export complete_sum --out skeletons", "audit skeletons",
+    "account gaussian mu=1 delta=1e-5", "keygen --out identity", "keygen --tls --out tls", "demo --out demo",
+):
+    assert main(line.split()) == 0, line
+assert main("reproduce 003-table1 --quick".split()) == 6
+"""
 
 
 def patient(hops: int) -> str:
@@ -169,3 +189,9 @@ def test_the_image_is_small_and_holds_no_secret() -> None:
     assert held == ""
     assert docker("run", "--rm", IMAGE, "--version").startswith("p2pdp ")
     assert str(TOP) not in json.dumps(image["Config"])
+
+
+def test_every_command_works_with_what_the_image_holds() -> None:
+    """Large parts of its packages are left out: none of them may be missed, wherever it would be loaded."""
+    samples = ["--volume", f"{TOP / 'deploy' / 'samples'}:/samples:ro"]
+    docker("run", "--rm", "--network", "none", *samples, "--entrypoint", "python", IMAGE, "-c", EVERY_COMMAND)

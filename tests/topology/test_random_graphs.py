@@ -6,11 +6,13 @@ import math
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from p2pdp.core.errors import RunFailed, UsageError
 from p2pdp.core.spec import GraphPart
 from p2pdp.topology.graphs import Graph, graph_of_edges, make_graph
-from p2pdp.topology.random_graphs import RANDOM_KINDS, draw_edges
+from p2pdp.topology.random_graphs import RANDOM_KINDS, close_pairs, draw_edges
 
 
 def drawn(part: GraphPart, n: int, seed: int, attempt: int = 0) -> Graph:
@@ -56,6 +58,21 @@ def test_geometric_links_exactly_the_points_within_the_radius() -> None:
     assert set(graph.edges()) == near
     assert graph.positions.shape == (60, 2)
     assert np.all((graph.positions >= 0) & (graph.positions < 1))
+
+
+@given(
+    n=st.integers(1, 90), radius=st.sampled_from([1e-9, 0.01, 0.1, 0.25, 1 / 3, 0.5, 1.0, 1.5]),
+    digits=st.sampled_from([1, 2, 16]), seed=st.integers(0, 99),
+)  # fmt: skip
+@settings(max_examples=60)
+def test_close_pairs_are_those_that_are_close(n: int, radius: float, digits: int, seed: int) -> None:
+    """Each once, at the borders of cells too, where coarse coordinates put many points."""
+    points = np.minimum(np.round(np.random.default_rng(seed).random((n, 2)), digits), 1.0 - 2**-53)
+    found = close_pairs(points, radius)
+    squares = ((points[:, None] - points[None]) ** 2).sum(axis=2)
+    expected = {(u, v) for u in range(n) for v in range(u + 1, n) if squares[u, v] <= radius**2}
+    assert len(found) == len(expected)
+    assert {(min(pair), max(pair)) for pair in found.tolist()} == expected
 
 
 def test_default_densities_are_mostly_connected() -> None:
