@@ -133,6 +133,11 @@ class BudgetLedger:
             self._write([*entries, _Entry(run, tuple(names), charge)])
             return True
 
+    def holds(self, run: str) -> bool:
+        """Whether this run was charged before."""
+        with self._locked():
+            return any(entry.run == run for entry in self._entries())
+
     def spent(self, names: Sequence[str]) -> Charge:
         with self._locked():
             return total(_charged(self._entries(), names))

@@ -120,9 +120,12 @@ class NodeFolder:
         """What the node's owner was told at the end; it follows from the node's own view, which tells routes."""
         write_json(self.path / TOLD_FILE, document, secret=True)
 
+    @property
+    def view_file(self) -> Path:
+        return self.work / f"{VIEW}.ledger"
+
     def view(self) -> bytes:
-        path = self.work / f"{VIEW}.ledger"
-        return path.read_bytes() if path.is_file() else b""
+        return self.view_file.read_bytes() if self.view_file.is_file() else b""
 
     def faults(self) -> dict[str, int]:
         said = read_json(self.work / TOTALS_FILE) if (self.work / TOTALS_FILE).is_file() else {"faults": {}}

@@ -192,12 +192,11 @@ def _sizes(spec: Spec) -> dict[str, float | None]:
     }
 
 
-def check_rounds(run: RunPlan, config: NodeConfig) -> None:
+def check_rounds(spec: Spec, rounds: int, config: NodeConfig) -> None:
     """The rounds that follow from the graph, where the spec leaves them open."""
     most = config.accept.rounds
-    if most is None or run.spec.run.protocol == "gossip.sgd" or (run.spec.gossip is None and run.spec.shuffle is None):
+    if most is None or spec.run.protocol == "gossip.sgd" or (spec.gossip is None and spec.shuffle is None):
         return
-    rounds = getattr(run.plan, "rounds", 0)
     if rounds > most:
         raise Refused(f"{config.path} [accept] rounds: the run has {rounds}, and this node allows {most}")
 

@@ -29,8 +29,9 @@ from p2pdp.protocols.walk_sgd import SgdPlan
 from p2pdp.report.documents import plain
 from p2pdp.runs.accepting import own_data
 from p2pdp.runs.across_doors import door_of_node
-from p2pdp.runs.costing import Cost, signed_run, spent_of
-from p2pdp.runs.member import Member, kept_costs
+from p2pdp.runs.costing import Cost, signed_plan
+from p2pdp.runs.member import Member, signed_costs
+from p2pdp.runs.reckoning import Reckoner, reckoning
 from p2pdp.runs.watching import HttpOptions, Watch, Watching, watched
 
 if TYPE_CHECKING:
@@ -153,7 +154,8 @@ def _run(
 
 def _told(config: NodeConfig, folder: NodeFolder, *, share_skeleton: bool, private_kept: bool) -> TookPart:
     spec, roster = parse_spec(folder.spec_text, None), folder.roster
-    run = plan_of_facts(spec, dict(roster.facts))
+    facts = dict(roster.facts)
+    run = plan_of_facts(spec, facts)
     contents = read(folder.view())
     me, published, excluded = _what_came(contents)
     value = error = scores = None
@@ -164,7 +166,11 @@ def _told(config: NodeConfig, folder: NodeFolder, *, share_skeleton: bool, priva
         value, error = estimate.value, estimate.standard_error
         if isinstance(run.plan, SgdPlan):
             scores = own_scores(run, own_data(spec, config).user(roster.n, me), published)
-    signed = signed_run(spec, roster)
+    with reckoning() as process:
+        reckoner = Reckoner(process.ask)
+        cost = signed_costs(folder, signed_plan(spec, facts), facts, reckoner)
+        reckoner.sign(spec, facts)
+        spent = reckoner.spent(me, folder.view_file)
     return TookPart(
         run_id=roster.run_id.hex(),
         user=me,
@@ -179,8 +185,8 @@ def _told(config: NodeConfig, folder: NodeFolder, *, share_skeleton: bool, priva
         folder=str(folder.path),
         traced=folder.traced or None,
         own_scores=scores,
-        cost=kept_costs(folder, signed),
-        spent=spent_of(signed, me, contents),
+        cost=cost,
+        spent=spent,
     )
 
 
@@ -189,8 +195,10 @@ def _spent_so_far(folder: NodeFolder) -> list[Cost]:
     contents = read(folder.view()) if folder.has_begun else None
     if contents is None or not contents.records:
         return []
-    run = signed_run(parse_spec(folder.spec_text, None), folder.roster)
-    return spent_of(run, contents.records[0].body[2], contents)
+    with reckoning() as process:
+        reckoner = Reckoner(process.ask)
+        reckoner.sign(parse_spec(folder.spec_text, None), dict(folder.roster.facts))
+        return reckoner.spent(contents.records[0].body[2], folder.view_file)
 
 
 def _what_came(contents: Contents) -> tuple[Peer, Any, bool]:

@@ -14,7 +14,7 @@ import math
 from collections.abc import Iterator, Sequence
 from hashlib import blake2b
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from p2pdp.audit.beforehand import beforehand, covers
 from p2pdp.audit.enforced import enforced_limit
@@ -29,7 +29,10 @@ from p2pdp.files.reading import read_bytes
 from p2pdp.node.budget import BudgetLedger, Charge, Limit, Offers
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.protocols.shuffling_plan import ShufflePlan
-from p2pdp.runs.costing import CLASSES, WORDS, offered_run, signed_run
+from p2pdp.runs.costing import CLASSES, WORDS
+
+if TYPE_CHECKING:
+    from p2pdp.runs.reckoning import Reckoner
 
 _PURE: Final = ("laplace", "randomized_response", "privunit")
 _SHARES: Final = (0.1, 0.2, 0.5, 1.0)  # of the owner's delta that a run may take, the least that fits
@@ -119,39 +122,44 @@ class NodeBudget:
         self._config = config
         self._own = config.budget
 
-    def consider(self, spec: Spec, dimensions: int) -> Charge | None:
-        """Before the node enrols: whether a run of all `nodes` fits. Gives what it would cost, if there is a limit."""
+    def consider(self, spec: Spec, reckoner: Reckoner) -> Charge | None:
+        """Before the node enrols: whether the offered run fits. Gives what it would cost, if there is a limit."""
         limits = self._limits(spec)
-        run = offered_run(spec, dimensions) if limits else None
-        if run is None:
+        if not limits:
             return None
         if self._own is None:
-            return self._within(run, limits)
-        found, against = self._charge(run, self._own.observer)
-        offers = self._offers(run, found)
+            return self._within(reckoner, limits)
+        found, against = self._charge(reckoner, self._own.observer)
+        offers = self._offers(reckoner, found)
         return BudgetLedger(self._own.ledger).check(data_names(self._config.data), offers, limits, against)
 
-    def reserve(self, spec: Spec, roster: Roster) -> None:
-        """Once the roster is checked, before the node is ready: charges the claim for who really takes part."""
+    def reserve(self, spec: Spec, roster: Roster, reckoner: Reckoner) -> None:
+        """Once the roster is checked, before the node is ready: charges the claim for who really takes part.
+
+        A run that was charged before, to which this node comes back, is neither charged nor computed again.
+        """
         limits = self._limits(spec)
         if not limits:
             return
-        run = signed_run(spec, roster)
         if self._own is None:
-            self._within(run, limits)
+            reckoner.sign(spec, dict(roster.facts))
+            self._within(reckoner, limits)
             return
-        found, against = self._charge(run, self._own.observer)
         name = f"{roster.run_id.hex()} {self._config.identity.public.hex()}"
-        offers = self._offers(run, found)
-        BudgetLedger(self._own.ledger).reserve(name, data_names(self._config.data), offers, limits, against)
+        ledger = BudgetLedger(self._own.ledger)
+        if ledger.holds(name):
+            return
+        reckoner.sign(spec, dict(roster.facts))
+        found, against = self._charge(reckoner, self._own.observer)
+        ledger.reserve(name, data_names(self._config.data), self._offers(reckoner, found), limits, against)
 
-    def _within(self, run: RunPlan, limits: Sequence[Limit]) -> Charge:
-        charge, against = self._charge(run, NETWORK)
+    def _within(self, reckoner: Reckoner, limits: Sequence[Limit]) -> Charge:
+        charge, against = self._charge(reckoner, NETWORK)
         for limit in limits:
             limit.check((), charge, against)
         return charge
 
-    def _offers(self, run: RunPlan, at_spec: Charge) -> Offers:
+    def _offers(self, reckoner: Reckoner, at_spec: Charge) -> Offers:
         """Charges in order, of which the first that fits is taken; a smaller delta goes with a larger epsilon.
 
         The spec's delta comes first if it is at most a tenth of the owner's, so that there is some left for other runs.
@@ -167,21 +175,21 @@ class NodeBudget:
                 left = own.delta - spent.delta
                 for share in dict.fromkeys(min(share * own.delta, left) * _ROUNDED_DOWN for share in _SHARES):
                     if share > 0.0:
-                        yield self._at(run, share)
+                        yield self._at(reckoner, own.observer, share)
             yield at_spec
 
         return offers
 
-    def _at(self, run: RunPlan, delta: float) -> Charge:
+    def _at(self, reckoner: Reckoner, observer: str, delta: float) -> Charge:
         """At this delta; infinite where the run has no finite charge at it."""
         try:
-            return self._charge(run, self._own.observer if self._own else NETWORK, delta)[0]
+            return self._charge(reckoner, observer, delta)[0]
         except (Refused, UsageError):
             return Charge(epsilon=math.inf)
 
-    def _charge(self, run: RunPlan, observer: str, delta: float | None = None) -> tuple[Charge, str]:
+    def _charge(self, reckoner: Reckoner, observer: str, delta: float | None = None) -> tuple[Charge, str]:
         try:
-            return charge_of(run, observer, delta)
+            return reckoner.charge(observer, delta)
         except Refused as refused:
             raise Refused(f'{self._config.path} [budget] observer: {refused}; it counts as "{observer}"') from None
 

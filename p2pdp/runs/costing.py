@@ -29,7 +29,6 @@ from p2pdp.core.errors import Refused, RunFailed, VerificationFailed
 from p2pdp.core.ids import BOOTSTRAP
 from p2pdp.core.messages import OUT
 from p2pdp.core.spec import Spec
-from p2pdp.crypto.roster import Roster
 from p2pdp.files.node_config import NodeConfig
 from p2pdp.files.spec import spec_digest
 from p2pdp.ledger.messages import public_message
@@ -111,24 +110,30 @@ def offered_run(spec: Spec, dimensions: int) -> RunPlan | None:
         return None
 
 
-def signed_run(spec: Spec, roster: Roster) -> RunPlan:
+def signed_plan(spec: Spec, facts: Mapping[str, Any]) -> RunPlan:
     """The plan from the signed facts, with the graph if it can be made again and is the one that was signed.
 
-    Facts that follow from that graph are worked out again, and refused where bootstrap signed others.
+    Facts that follow from that graph are taken as they are signed.
     """
-    facts = dict(roster.facts)
     run = plan_of_facts(spec, facts)
     run = replace(run, graph_facts={name: fact for name, fact in facts.items() if name not in OF_EVERY_RUN})
     if spec.graph.kind == "file" or spec.graph.changing:
         return run
     graph = make_graph(spec.graph, run.n, spec.run.seed or 0)
     if graph.digest.hex() == facts.get("graph"):
-        for name, own in run.protocol.graph_facts(spec, graph).items():
-            if not _is_alike(facts.get(name), own):
-                raise Refused(f"the fact {name} that bootstrap signed is not that of the graph that it signed")
         return replace(run, graph=graph)
     if spec.graph.kind in ("complete", "ring"):
         raise Refused(f"the graph that bootstrap signed is not the spec's, a {spec.graph.kind} of {run.n} users")
+    return run
+
+
+def signed_run(spec: Spec, facts: Mapping[str, Any]) -> RunPlan:
+    """The same, where facts that follow from the graph are computed again, and refused if others were signed."""
+    run = signed_plan(spec, facts)
+    if run.graph is not None:
+        for name, own in run.protocol.graph_facts(spec, run.graph).items():
+            if not _is_alike(facts.get(name), own):
+                raise Refused(f"the fact {name} that bootstrap signed is not that of the graph that it signed")
     return run
 
 

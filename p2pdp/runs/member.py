@@ -8,6 +8,7 @@ comes back, for which others wait, does not compute them again.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -33,7 +34,8 @@ from p2pdp.runs.accepting import (
     who_reads,
 )
 from p2pdp.runs.budgeting import NodeBudget
-from p2pdp.runs.costing import Cost, check_epsilon, costs_of, offered_run, signed_run, terms_of
+from p2pdp.runs.costing import Cost, check_epsilon, signed_plan, terms_of
+from p2pdp.runs.reckoning import Reckoner, reckoning, rounds_of
 
 
 class Member:
@@ -62,26 +64,30 @@ class Member:
             self._notify(happening("clipped", **asdict(moved)))
         check_accepted(spec, self._data.dimensions, self._config)
         self.spec = spec
-        run = offered_run(spec, self._data.dimensions)
-        self._show_cost(run, f"What a run of {spec.run.nodes} nodes would cost this node at most, by observer:")
-        charge = self._budget.consider(spec, self._data.dimensions)
-        if charge is not None:
-            self._notify(happening("offer", text=f"  its budget would be charged with {charge}"))
+        with reckoning() as process:
+            self._consider(spec, self._data.dimensions, Reckoner(process.ask))
         if self._shares:
             self._notify(happening("offer", text=f"  --share-skeleton: {who_reads(spec)}"))
         self._folder.keep_spec(text)
         return spec_digest(spec)
 
-    def _show_cost(self, run: RunPlan | None, title: str) -> None:
-        """Shows it to the owner, then refuses what is above the owner's limits."""
-        if run is None:
+    def _consider(self, spec: Spec, dimensions: int, reckoner: Reckoner) -> None:
+        offered = reckoner.offer(spec, dimensions)
+        if offered is None:
             text = (
                 "What this run costs follows from a graph that only bootstrap knows now; it is shown once it is signed."
             )
             self._notify(happening("offer", text=text))
             return
-        check_rounds(run, self._config)
-        costs = kept_costs(self._folder, run)
+        check_rounds(spec, offered.rounds, self._config)
+        costs = kept_costs(self._folder, offered.terms, reckoner.costs)
+        self._show(costs, f"What a run of {spec.run.nodes} nodes would cost this node at most, by observer:")
+        charge = self._budget.consider(spec, reckoner)
+        if charge is not None:
+            self._notify(happening("offer", text=f"  its budget would be charged with {charge}"))
+
+    def _show(self, costs: Sequence[Cost], title: str) -> None:
+        """Shows them to the owner, then refuses what is above the owner's limits."""
         self._notify(happening("offer", text=title))
         for cost in costs:
             self._notify(happening("cost", text=cost.text, **cost.to_json()))
@@ -91,13 +97,18 @@ class Member:
         """Also of a node that comes back: its limits may have changed, and what it has contributed is less than all."""
         assert self.spec is not None
         assert self._data is not None
-        check_seat(seat, self.spec, self._data, self._config)
-        run = signed_run(self.spec, seat.roster)
+        spec, facts = self.spec, dict(seat.roster.facts)
+        check_seat(seat, spec, self._data, self._config)
+        run = signed_plan(spec, facts)
         check_neighbours(seat, run)
-        self._show_cost(run, f"What this run of {seat.roster.n} nodes costs this node at most, by observer:")
-        self._budget.reserve(self.spec, seat.roster)
-        if self.spec.noise.sampler == "exact":
-            for mechanism in plan_of_facts(self.spec, dict(seat.roster.facts)).plan.mechanisms:
+        check_rounds(spec, rounds_of(run), self._config)
+        with reckoning() as process:
+            reckoner = Reckoner(process.ask)
+            costs = signed_costs(self._folder, run, facts, reckoner)
+            self._show(costs, f"What this run of {run.n} nodes costs this node at most, by observer:")
+            self._budget.reserve(spec, seat.roster, reckoner)
+        if spec.noise.sampler == "exact":
+            for mechanism in run.plan.mechanisms:
                 warm(mechanism)
         self._folder.take_seat(seat.roster, seat.me)
         self._notify(happening("seat", user=seat.me, n=seat.roster.n))
@@ -115,12 +126,21 @@ class Member:
         return ExactSampler() if self.spec.noise.sampler == "exact" else FastSampler()
 
 
-def kept_costs(folder: NodeFolder, run: RunPlan) -> list[Cost]:
-    """What the run costs, from the folder if it was computed before: that may take seconds."""
-    terms = terms_of(run)
+def signed_costs(folder: NodeFolder, run: RunPlan, facts: Mapping[str, Any], reckoner: Reckoner) -> list[Cost]:
+    """What the run of these signed facts costs; facts for which costs are kept were checked then."""
+
+    def computed() -> list[Cost]:
+        reckoner.sign(run.spec, facts)
+        return reckoner.costs()
+
+    return kept_costs(folder, terms_of(run), computed)
+
+
+def kept_costs(folder: NodeFolder, terms: str, computed: Callable[[], list[Cost]]) -> list[Cost]:
+    """From the folder if they were computed before, which may take seconds."""
     kept = folder.kept_costs(terms)
     if kept is not None:
         return [Cost.from_json(one) for one in kept]
-    costs = costs_of(run)
+    costs = computed()
     folder.keep_costs(terms, [one.to_json() for one in costs])
     return costs

@@ -166,10 +166,10 @@ def test_limits_of_the_owner_are_compared_with_the_spec(
 
 def test_rounds_that_follow_from_the_graph_are_compared_too(configured: Configure) -> None:
     run = plan_run(spec_of(SHUFFLE), 4, 1)
-    check_rounds(run, configured(accept=f"rounds = {run.plan.rounds}"))
+    check_rounds(run.spec, run.plan.rounds, configured(accept=f"rounds = {run.plan.rounds}"))
     with pytest.raises(Refused, match=r"\[accept\] rounds: "):
-        check_rounds(run, configured(accept=f"rounds = {run.plan.rounds - 1}"))
-    check_rounds(plan_run(spec_of(SUM), 4, 1), configured(accept="rounds = 1"))
+        check_rounds(run.spec, run.plan.rounds, configured(accept=f"rounds = {run.plan.rounds - 1}"))
+    check_rounds(spec_of(SUM), 0, configured(accept="rounds = 1"))
 
 
 def test_noise_is_compared_by_its_standard_deviation(configured: Configure) -> None:

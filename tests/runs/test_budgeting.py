@@ -20,6 +20,7 @@ from p2pdp.files.spec import parse_spec
 from p2pdp.node.budget import BudgetLedger, Charge, total
 from p2pdp.protocols.run_plan import plan_run
 from p2pdp.runs.budgeting import NodeBudget, charge_of, check_local, data_names, limits_of
+from p2pdp.runs.reckoning import Reckoner, Reckoning
 from tests.audit import runs
 from tests.audit.test_beforehand import DELTA, plan
 from tests.protocols.gossip_learners import LOGISTIC as GOSSIP_LOGISTIC
@@ -51,6 +52,16 @@ def roster(spec: Spec, run: int = 1, **changed: str | float) -> Roster:
     facts: Mapping[str, int | str | float] = {**plan_run(spec, spec.run.nodes, 1).facts, **changed}
     made: Any = SimpleNamespace(run_id=bytes([run]) * 16, facts=tuple(facts.items()), n=facts["n"])
     return cast("Roster", made)
+
+
+def offered(spec: Spec) -> Reckoner:
+    reckoner = Reckoner(Reckoning().answer)
+    assert reckoner.offer(spec, 1) is not None
+    return reckoner
+
+
+def reserve(node: NodeBudget, spec: Spec, roster: Roster) -> None:
+    node.reserve(spec, roster, Reckoner(Reckoning().answer))
 
 
 def test_a_ring_is_charged_by_mu_of_the_worst_of_its_class() -> None:
@@ -108,20 +119,20 @@ def test_the_spec_alone_limits_a_local_run() -> None:
 def test_a_node_looks_before_it_enrols_and_charges_with_the_roster(tmp_path: Path) -> None:
     spec = parse_spec(runs.ring(5, 1), None)
     node = NodeBudget(config(tmp_path))
-    cost = node.consider(spec, 1)
+    cost = node.consider(spec, offered(spec))
     names = data_names(config(tmp_path).data)
     assert BudgetLedger(tmp_path / "budget").spent(names) == Charge()
-    node.reserve(spec, roster(spec))
-    node.reserve(spec, roster(spec))
+    reserve(node, spec, roster(spec))
+    reserve(node, spec, roster(spec))
     assert BudgetLedger(tmp_path / "budget").spent(names) == cost
     assert cost is not None
     assert total([cost, cost]).epsilon_at(1e-4) > 2.0
     with pytest.raises(Refused, match=r"node.toml \[budget\] epsilon: this run would cost epsilon"):
-        node.reserve(spec, roster(spec, 2))
+        reserve(node, spec, roster(spec, 2))
     left = BudgetLedger(tmp_path / "budget").spent(names)
     assert left.epsilon_at(1e-4) <= 2.0
     with pytest.raises(Refused):
-        node.consider(spec, 1)
+        node.consider(spec, offered(spec))
 
 
 def test_a_run_takes_little_of_the_owners_delta_where_that_is_enough(tmp_path: Path) -> None:
@@ -132,10 +143,10 @@ def test_a_run_takes_little_of_the_owners_delta_where_that_is_enough(tmp_path: P
     at_spec, sparing = (charge_of(run, "node", delta)[0] for delta in (DELTA, DELTA / 10))
     assert 0.0 < at_spec.epsilon < sparing.epsilon
     for run_number in range(10):
-        NodeBudget(config(tmp_path, epsilon=1000.0, delta=DELTA)).reserve(spec, roster(spec, run_number))
+        reserve(NodeBudget(config(tmp_path, epsilon=1000.0, delta=DELTA)), spec, roster(spec, run_number))
     assert ledger.spent(names).epsilon == pytest.approx(10 * sparing.epsilon)
     assert ledger.spent(names).delta <= DELTA
-    NodeBudget(config(tmp_path, epsilon=1000.0, delta=DELTA)).reserve(spec, roster(spec, 11))
+    reserve(NodeBudget(config(tmp_path, epsilon=1000.0, delta=DELTA)), spec, roster(spec, 11))
     assert ledger.spent(names).delta <= DELTA, "which is used up, so this one is charged without any"
 
 
@@ -147,7 +158,7 @@ def test_where_a_tenth_of_delta_is_too_little_a_run_takes_more(tmp_path: Path, s
     own = DELTA / 3
     epsilon = charge_of(run, "node", share * own)[0].epsilon
     assert charge_of(run, "node", own / 10)[0].epsilon > epsilon
-    NodeBudget(config(tmp_path, epsilon=epsilon, delta=own)).reserve(spec, roster(spec))
+    reserve(NodeBudget(config(tmp_path, epsilon=epsilon, delta=own)), spec, roster(spec))
     spent = BudgetLedger(tmp_path / "budget").spent(data_names(config(tmp_path).data))
     assert spent.epsilon <= epsilon
     assert share * own <= spent.delta <= own
@@ -158,7 +169,7 @@ def test_two_nodes_of_one_data_set_are_charged_both(tmp_path: Path) -> None:
     first, second = config(tmp_path, epsilon=9.0), config(tmp_path, epsilon=9.0)
     second = replace_identity(second)
     for one in (first, second):
-        NodeBudget(one).reserve(spec, roster(spec))
+        reserve(NodeBudget(one), spec, roster(spec))
     found = BudgetLedger(tmp_path / "budget").spent(data_names(first.data))
     assert found.mu_squared == pytest.approx(2 * 0.25)
 
@@ -166,54 +177,54 @@ def test_two_nodes_of_one_data_set_are_charged_both(tmp_path: Path) -> None:
 def test_the_spec_can_only_lower_what_the_owner_allows(tmp_path: Path) -> None:
     low = parse_spec(runs.ring(5, 1) + "budget = 0.5\n", None)
     with pytest.raises(Refused, match=r"^\[privacy\] budget"):
-        NodeBudget(config(tmp_path)).consider(low, 1)
+        NodeBudget(config(tmp_path)).consider(low, offered(low))
     high = parse_spec(runs.ring(5, 1) + "budget = 500.0\n", None)
     with pytest.raises(Refused, match=r"^node.toml \[budget\] epsilon"):
-        NodeBudget(config(tmp_path, epsilon=0.1)).consider(high, 1)
+        NodeBudget(config(tmp_path, epsilon=0.1)).consider(high, offered(high))
 
 
 def test_without_a_budget_of_its_own_the_spec_counts_and_nothing_is_written(tmp_path: Path) -> None:
     node = NodeBudget(config(tmp_path, epsilon=None))
     plain = parse_spec(runs.walk(6, 60), None)
-    assert node.consider(plain, 1) is None
-    node.reserve(plain, roster(plain))
+    assert node.consider(plain, offered(plain)) is None
+    reserve(node, plain, roster(plain))
     enough = parse_spec(runs.walk(6, 60) + "budget = 1000.0\n", None)
-    node.consider(enough, 1)
-    node.reserve(enough, roster(enough))
+    node.consider(enough, offered(enough))
+    reserve(node, enough, roster(enough))
     less = parse_spec(runs.walk(6, 60) + "budget = 1.0\n", None)
     with pytest.raises(Refused):
-        node.consider(less, 1)
+        node.consider(less, offered(less))
     with pytest.raises(Refused):
-        node.reserve(less, roster(less))
+        reserve(node, less, roster(less))
     assert not (tmp_path / "budget").exists()
 
 
 def test_fewer_users_than_hoped_for_may_cost_too_much(tmp_path: Path) -> None:
     spec = parse_spec(runs.walk(20, 60).replace("nodes = 20", "nodes = 20\nmin_nodes = 3"), None)
-    cost = NodeBudget(config(tmp_path, epsilon=50.0)).consider(spec, 1)
+    cost = NodeBudget(config(tmp_path, epsilon=50.0)).consider(spec, offered(spec))
     assert cost is not None
     node = NodeBudget(config(tmp_path, epsilon=cost.epsilon_at(1e-4) * 1.01))
-    node.consider(spec, 1)
+    node.consider(spec, offered(spec))
     few = plan_run(spec, 3, 1)
     with pytest.raises(Refused, match="would cost"):
-        node.reserve(spec, roster(spec, n=3, graph=dict(few.facts)["graph"]))
+        reserve(node, spec, roster(spec, n=3, graph=dict(few.facts)["graph"]))
 
 
 def test_a_graph_that_was_not_signed_is_not_relied_on(tmp_path: Path) -> None:
     spec = parse_spec(runs.walk(6, 30, "star"), None)
     node = NodeBudget(config(tmp_path, epsilon=1e6))
     names = data_names(config(tmp_path).data)
-    node.reserve(spec, roster(spec))
+    reserve(node, spec, roster(spec))
     known = BudgetLedger(tmp_path / "budget").spent(names)
     (tmp_path / "other").mkdir()
     other = NodeBudget(config(tmp_path / "other", epsilon=1e6))
-    other.reserve(spec, roster(spec, graph="00" * 32))
+    reserve(other, spec, roster(spec, graph="00" * 32))
     worst = BudgetLedger(tmp_path / "other" / "budget").spent(data_names(config(tmp_path / "other").data))
     assert known.epsilon <= worst.epsilon
     assert worst.epsilon_at(1e-4) < math.inf
     ring = parse_spec(runs.ring(5, 1), None)
     with pytest.raises(Refused, match="is not the spec's, a ring of 5 users"):
-        node.reserve(ring, roster(ring, 2, graph="00" * 32))
+        reserve(node, ring, roster(ring, 2, graph="00" * 32))
 
 
 def test_a_data_set_is_known_by_its_content_and_its_place(tmp_path: Path) -> None:

@@ -167,8 +167,7 @@ MIXED = shuffle(8, 'kind = "regular"\ndegree = 3', "single", "rounds = 2")
 def signed(text: str, **lies: str | float) -> Any:
     spec = parse_spec(text, None)
     facts = {**plan_run(spec, spec.run.nodes, 1).facts, **lies}
-    roster: Any = SimpleNamespace(facts=tuple(facts.items()), n=facts["n"])
-    return signed_run(spec, roster)
+    return signed_run(spec, facts)
 
 
 @pytest.mark.parametrize(

@@ -47,7 +47,7 @@ def test_a_seat_is_admitted_after_its_cost_was_shown_and_again_without_computing
     first = Told(tmp_path)
     first.member.admit(first.seat)
     assert len(first.costs()) == 4
-    monkeypatch.setattr(member, "costs_of", None)
+    monkeypatch.setattr(member.Reckoner, "costs", None)
     again = Told(tmp_path)
     again.member.admit(again.seat)
     assert again.costs() == first.costs()

@@ -163,8 +163,9 @@ def test_wrong_options_end_it_in_one_sentence(tmp_path: Path, options: tuple[str
 def test_a_light_node_loads_neither_a_web_server_nor_a_database(tmp_path: Path) -> None:
     script = (
         "import sys; from p2pdp.cli.main import main; main(sys.argv[1:]); "
-        "print(*sorted({'aiohttp', 'sqlalchemy', 'networkx'} & set(sys.modules)), file=sys.stderr)"
-    )  # scipy is there since a node works out for its owner what the run would cost
+        "heavy = {'aiohttp', 'sqlalchemy', 'scipy', 'networkx', 'matplotlib'}; "
+        "print(*sorted(heavy & set(sys.modules)), file=sys.stderr)"
+    )
     with Across(tmp_path, complete(2, 20), 2) as run:
         run.bootstrap()
         other = run.node(0)
