@@ -120,7 +120,9 @@ def snapped(value: Any, step: float) -> Any:
     if isinstance(value, LinearForm):
         return value
     steps = value / step
-    return (round(steps) if type(steps) is float else steps.round()) * step
+    steps = round(steps) if type(steps) is float else steps.round()
+    steps *= step  # in place where it is an array: this one is nobody else's
+    return steps
 
 
 def expand(weighted: Iterable[tuple[LinearForm, float]]) -> dict[Source, float]:

@@ -15,6 +15,7 @@ from typing import Final
 
 from p2pdp.crypto.identity import RunKey
 from p2pdp.crypto.sealed import SEAL_BYTES, SealError, open_sealed, seal_to
+from p2pdp.wire.padding import content_end
 
 MAGIC: Final = b"p2pdp sealed 01\n"
 _MARKER: Final = b"\x80"
@@ -43,7 +44,8 @@ def seal_skeleton(skeleton: bytes, auditor_public: bytes, secret: bytes, size: i
 def open_skeleton(sealed: bytes, key: RunKey) -> bytes:
     if not is_sealed(sealed):
         raise SealError("this is no sealed skeleton")
-    content = open_sealed(key, sealed[len(MAGIC) :]).rstrip(b"\0")
-    if content[-1:] != _MARKER:
+    content = open_sealed(key, sealed[len(MAGIC) :])
+    end = content_end(content)
+    if end is None:
         raise SealError("the padding of this skeleton is malformed")
-    return content[:-1]
+    return content[:end]

@@ -89,11 +89,12 @@ def _drawn(table: _Table, key: bytes, counter: int, count: int) -> Ints:
     if len(places):
         levels[places] = _decided(table, key, counter, first[places])
     wide, middle, narrow = levels.reshape(_LEVELS, count)
-    found: Ints = wide.astype(np.int64)
-    found *= _STRIDE
-    found += middle
-    found *= _STRIDE
-    found += narrow
+    sums = wide.astype(np.int32)  # which holds them all, in half of the memory
+    sums *= _STRIDE
+    sums += middle
+    sums *= _STRIDE
+    sums += narrow
+    found: Ints = sums.astype(np.int64)
     return found
 
 

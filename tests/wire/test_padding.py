@@ -7,7 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from p2pdp.core.errors import UsageError
-from p2pdp.wire.padding import FRAME_BYTES_MAX, FRAME_SIZES, FrameTooLarge, PaddingError, frame_size, pad, unpad
+from p2pdp.wire.padding import (
+    FRAME_BYTES_MAX,
+    FRAME_SIZES,
+    FrameTooLarge,
+    PaddingError,
+    content_end,
+    frame_size,
+    pad,
+    unpad,
+)
 from tests.vectors.known import known, names
 
 MIB = 1 << 20
@@ -47,6 +56,12 @@ def test_unpad_takes_only_what_pad_makes(padded: bytes, overhead: int) -> None:
     except PaddingError:
         return
     assert pad(text, overhead) == padded
+
+
+@given(st.lists(st.sampled_from([b"\0", b"\x80", b"\1", bytes(9)]), max_size=12).map(b"".join))
+def test_content_ends_where_the_last_marker_has_only_zeros_behind_it(padded: bytes) -> None:
+    stripped = padded.rstrip(b"\0")
+    assert content_end(padded) == (len(stripped) - 1 if stripped.endswith(b"\x80") else None)
 
 
 def test_every_size_holds_what_it_should() -> None:
