@@ -12,10 +12,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from p2pdp.accounting.gossip_rounding import beside
 from p2pdp.accounting.iteration_walk import Exposure, epsilon
 from p2pdp.audit.beforehand_visits import Visits
 from p2pdp.audit.beforehand_walks import A_PRIORI, Walks
-from p2pdp.audit.ground import Finding, Ground, sensitivity_of
+from p2pdp.audit.descent_rounding import foreseen, ratio_of
+from p2pdp.audit.ground import Finding, Ground
 from p2pdp.audit.hidden_path import HIDDEN_PATH
 from p2pdp.audit.iteration import ITERATION, terms, why_not
 from p2pdp.core.claims import Claim, Refusal
@@ -64,22 +66,18 @@ def why_not_in_advance(plan: SgdPlan) -> str | None:
     return why_not(plan)
 
 
-def ratio_of(run: RunPlan) -> float:
-    """How far one contribution can be moved, in standard deviations of its noise; infinite without any."""
-    plan = run.plan
-    return sensitivity_of(run) / plan.noise.scale if plan.noise.name == "gaussian" else float("inf")
-
-
 def _claim(ground: Ground, observer: str, *, watched: bool, assumed: tuple[str, ...]) -> Claim:
     run, plan = ground.run, ground.run.plan
     ratio = ratio_of(run)
     single = plan.tokens == 1
-    others = epsilon(
-        ratio, Exposure(run.n, plan.steps - single, starts=False, watched=watched), plan.tokens, ground.delta
-    )
-    first = others
-    if single:
-        first = epsilon(ratio, Exposure(run.n, plan.steps - 1, starts=True, watched=watched), 1, ground.delta)
+    rounding = foreseen(run)
+
+    def known(*, starts: bool) -> float:
+        exposure = Exposure(run.n, plan.steps - single, starts=starts, watched=watched)
+        return beside(lambda delta: epsilon(ratio, exposure, plan.tokens, delta), ground.delta, rounding.nu)
+
+    others = known(starts=False)
+    first = known(starts=True) if single else others
     everyone = [first, *[others] * (run.n - 1)]
     worst = max(range(run.n), key=everyone.__getitem__)
     name: int | str = observer if not watched else (0 if worst else 1)
@@ -97,5 +95,5 @@ def _claim(ground: Ground, observer: str, *, watched: bool, assumed: tuple[str, 
         worst_pair=(worst, name),
         bound=True,
         violated_pairs=None,
-        assumptions=(*assumed, *terms(run), *ground.assumptions),
+        assumptions=(*assumed, *terms(run), *rounding.said, *ground.assumptions),
     )

@@ -1,12 +1,14 @@
 """Claims about descent by a walk, given the realised path: amplification by iteration, where steps contract.
 
-Every condition is checked; where one does not hold the account refuses, and the local ceiling stands.
+Every condition is checked; where one does not hold the account refuses, and the local ceiling stands. What the rounding
+of floats may tell beside is added to each claim (`accounting/descent_rounding.py`).
 """
 
 from __future__ import annotations
 
 from typing import Final
 
+from p2pdp.audit.descent_rounding import rounding_of
 from p2pdp.audit.ground import Finding, Ground
 from p2pdp.audit.pair_claims import account_of_pairs
 from p2pdp.audit.recorded import refused, unlike_plan
@@ -22,10 +24,6 @@ CONTRACTS: Final = (
 PROMISED: Final = (
     "the objective is the caller's own: convex, Lipschitz and smooth as it promises to be, and it keeps no state"
 )
-ROUNDED: Final = (
-    "models are taken to be real numbers: the last bits of a float may tell more of the steps between two visits than "
-    "the model does; claims that take every noised gradient as seen do not rest on this"
-)
 
 
 def iteration_account(ground: Ground) -> Finding:
@@ -33,10 +31,19 @@ def iteration_account(ground: Ground) -> Finding:
     if not isinstance(plan, SgdPlan):
         return Finding()
     reason = why_not(plan) or unlike_plan(ground)
-    if reason is not None:
+    rounding = reason or rounding_of(ground)
+    if isinstance(rounding, str):
         observers = ["node"] * (ground.run.n > 1) + ["curator", "public"] + ["coalition"] * bool(ground.colluders)
-        return refused(observers, ITERATION, reason)
-    return account_of_pairs(ground, TraceAuditor(ground.transcript, plan), ITERATION, *terms(ground.run))
+        return refused(observers, ITERATION, rounding)
+    return account_of_pairs(
+        ground,
+        TraceAuditor(ground.transcript, plan),
+        ITERATION,
+        *terms(ground.run),
+        *rounding.said,
+        rounding=2.0 * rounding.nu,
+        ceilings=rounding.ceilings,
+    )
 
 
 def why_not(plan: SgdPlan) -> str | None:
@@ -46,4 +53,4 @@ def why_not(plan: SgdPlan) -> str | None:
 
 def terms(run: RunPlan) -> tuple[str, ...]:
     """What such claims rest on beside the noise."""
-    return (CONTRACTS, ROUNDED, *([PROMISED] if run.spec.task.kind == "own" else ()))
+    return (CONTRACTS, *([PROMISED] if run.spec.task.kind == "own" else ()))

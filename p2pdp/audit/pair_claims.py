@@ -32,10 +32,19 @@ class PairLeaks(Protocol):
 
 
 def account_of_pairs(
-    ground: Ground, leaks_of: PairLeaks, method: str, *assumptions: str, rounding: float = 0.0
+    ground: Ground,
+    leaks_of: PairLeaks,
+    method: str,
+    *assumptions: str,
+    rounding: float = 0.0,
+    ceilings: Floats | None = None,
 ) -> Finding:
-    """Every pair, a coalition, curator, public and network; claims add to mu what `rounding` of floats may tell."""
-    run, claims = ground.run, PairClaims(ground, method, PUBLIC_ROUTE, *assumptions, rounding=rounding)
+    """Every pair, a coalition, curator, public and network.
+
+    Claims add to mu what `rounding` of floats may tell, up to the ceiling of each user where these are known.
+    """
+    run = ground.run
+    claims = PairClaims(ground, method, PUBLIC_ROUTE, *assumptions, rounding=rounding, ceilings=ceilings)
     refusals: list[Refusal] = []
     leaks = np.full((run.n, run.n), np.nan)
     observers: list[int] = []
@@ -75,8 +84,11 @@ def account_of_pairs(
 class PairClaims:
     """Turns leaks into claims by one method, at one delta."""
 
-    def __init__(self, ground: Ground, method: str, *assumptions: str, rounding: float = 0.0) -> None:
+    def __init__(
+        self, ground: Ground, method: str, *assumptions: str, rounding: float = 0.0, ceilings: Floats | None = None
+    ) -> None:
         self._rounding = rounding
+        self._ceilings = np.full(ground.run.n, math.inf) if ceilings is None else ceilings
         self._method = method
         self._delta = ground.delta
         self._sensitivity = ground.sensitivity
@@ -89,8 +101,10 @@ class PairClaims:
         return epsilons_of(self._delta, self._in_all(mu))
 
     def _in_all(self, mu: Floats) -> Floats:
+        """`mu` has a row per user."""
+        most = self._ceilings[:, None] * _ROUNDED_UP
         with np.errstate(invalid="ignore"):
-            return np.where(mu > 0.0, mu + self._rounding, mu)
+            return np.where(mu > 0.0, np.maximum(mu, np.minimum(mu + self._rounding, most)), mu)
 
     def claim(self, observer: str, mu: Floats, names: Sequence[int | str | tuple[int, ...]]) -> Claim:
         """`mu` has a column per observer, named by `names`; the claim adds what rounding may tell."""

@@ -1,4 +1,4 @@
-"""What leaves a user of gossip: its state on a public grid, with fresh noise on top.
+"""What leaves a user of gossip or of a walk that learns: its state on a public grid, with fresh noise on top.
 
 States are kept on the *fine grid*, whose step is so small that every state that can occur is a float of its own and
 differences of states are exact. To what is sent the noise of `mechanisms/dither.py` is added, a whole number of
@@ -7,6 +7,10 @@ carry one state, so they share one dither: users who pool their views have nothi
 noise to messages (`message_sigma`), which is fresh for each message and much larger, each has a dither of its own
 besides: noise drawn in steps of its own, coarser grid would let the last bits through. What is published gets a dither
 too. The user's own state stays clean.
+
+A model that walks (`walk_sgd.py`) gets a dither at every step, also where it stays with its user: the next step starts
+from what would have been sent, so errors of rounding do not add up from step to step, no clean model is kept anywhere,
+and whether a model stayed changes nothing about it.
 
 A run without noise of the users' own (`mechanism = "none"`) has no dither: whatever reaches anybody is taken to be
 told there, and sums stay exact to the last bit.
@@ -18,9 +22,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
-from p2pdp.core.draws import Draws, Mechanism
+from p2pdp.core.draws import Draws, Mechanism, Shape
 from p2pdp.core.values import LinearForm, snapped
 from p2pdp.mechanisms import dither
 from p2pdp.protocols.gossiping_plan import AveragingPlan
@@ -31,6 +35,9 @@ REACH_BITS: Final = 51
 GAUSSIAN_TAIL: Final = 12.0
 """In deviations: what a normal variable exceeds with a chance below 4e-33."""
 LAPLACE_TAIL: Final = 64.0
+MODEL_BITS: Final = 46
+"""Models that walk are below 2^46 steps, so that the float errors of one step of descent are well below a step."""
+
 _BLOCK_NUMBERS: Final = 1024  # that are unfolded at a time
 _BLOCK_DRAWS: Final = 128
 
@@ -60,34 +67,46 @@ class Reach:
         late = GAUSSIAN_TAIL * self.message_sigma * math.sqrt(self.rounds + 1.0) / (2.0 - self.gamma)
         plain = self.values + tail * self.sigma + late
         reach = plain * (math.sqrt(self.n) if self.gamma != 1.0 else 1.0)
-        return {"dither": dither.MECHANISM, "fine_exponent": math.frexp(reach)[1] - REACH_BITS}
+        return dithers(reach, REACH_BITS)
 
 
-class Sending:
-    """One user's messages."""
+def dithers(reach: float, bits: int) -> dict[str, Any]:
+    """Return the fields of a plan whose states are below so many bits of steps of the fine grid."""
+    return {"dither": dither.MECHANISM, "fine_exponent": math.frexp(reach)[1] - bits}
 
-    def __init__(self, plan: AveragingPlan) -> None:
-        self._plan = plan
+
+class Dithered(Protocol):
+    """What a plan says of dithers: which, in steps of a grid of `fine`, for states of `shape`; None for no dither."""
+
+    @property
+    def dither(self) -> Mechanism | None: ...
+
+    @property
+    def fine(self) -> float: ...
+
+    @property
+    def shape(self) -> Shape: ...
+
+
+class Dithers:
+    """One user's dithers."""
+
+    def __init__(self, plan: Dithered) -> None:
+        self._public = plan
         self._seed: Any = None
         self._counter = 0
         self._left: list[Any] = []  # unfolded and not used yet, in data units, the next one last
 
     def __repr__(self) -> str:
-        return f"Sending({self._counter} blocks)"
+        return f"{type(self).__name__}({self._counter} blocks)"
 
     def settled(self, state: Any) -> Any:
         """Return the state on the fine grid."""
-        return state if self._plan.dither is None else snapped(state, self._plan.fine)
-
-    def values(self, state: Any, count: int, draws: Draws) -> list[Any]:
-        """Return what is sent of one settled state to so many neighbours."""
-        if self._plan.message_noise is None:
-            return [self.dithered(state, draws)] * count if count else []
-        return [self._noised(state, draws) for _ in range(count)]
+        return state if self._public.dither is None else snapped(state, self._public.fine)
 
     def dithered(self, state: Any, draws: Draws) -> Any:
         """Return a settled state with a dither that nothing else has."""
-        plan = self._plan
+        plan = self._public
         if plan.dither is None:
             return state
         if self._seed is None:
@@ -96,6 +115,30 @@ class Sending:
             return state  # independent noise only takes away from what a message tells
         return state + self._next()
 
+    def _next(self) -> Any:
+        if not self._left:
+            shape, fine = self._public.shape, self._public.fine
+            size = math.prod(shape)
+            draws = max(1, min(_BLOCK_DRAWS, _BLOCK_NUMBERS // size))
+            block = dither.unfolded(self._seed, self._counter, draws * size).reshape(draws, *shape) * fine
+            self._left = list(block) if shape else block.tolist()
+            self._counter += 1
+        return self._left.pop()
+
+
+class Sending(Dithers):
+    """One user's messages of gossip."""
+
+    def __init__(self, plan: AveragingPlan) -> None:
+        super().__init__(plan)
+        self._plan = plan
+
+    def values(self, state: Any, count: int, draws: Draws) -> list[Any]:
+        """Return what is sent of one settled state to so many neighbours."""
+        if self._plan.message_noise is None:
+            return [self.dithered(state, draws)] * count if count else []
+        return [self._noised(state, draws) for _ in range(count)]
+
     def _noised(self, state: Any, draws: Draws) -> Any:
         plan = self._plan
         assert plan.message_noise is not None
@@ -103,13 +146,3 @@ class Sending:
             return snapped(state, plan.step) + draws.noise(plan.message_noise, plan.shape) * plan.step
         value = self.dithered(state, draws) + draws.noise(plan.message_noise, plan.shape) * plan.step
         return value if plan.step >= plan.fine else snapped(value, plan.fine)
-
-    def _next(self) -> Any:
-        if not self._left:
-            shape = self._plan.shape
-            size = math.prod(shape)
-            draws = max(1, min(_BLOCK_DRAWS, _BLOCK_NUMBERS // size))
-            block = dither.unfolded(self._seed, self._counter, draws * size).reshape(draws, *shape) * self._plan.fine
-            self._left = list(block) if shape else block.tolist()
-            self._counter += 1
-        return self._left.pop()

@@ -32,6 +32,8 @@ SCHEDULES: Final = ("constant", "inverse_sqrt", "inverse")
 # Models stay within this, so that no product with features within it overflows.
 MODEL_MAX: Final = 2.0**40
 FEATURE_MAX: Final = 2.0**40
+ROWS_MAX: Final = 1 << 24
+"""Of one gradient: what accounts take into the float errors of its sum."""
 
 _OBJECTIVES: Final[dict[str, Objective]] = {
     "mean": MeanEstimation(),
@@ -205,15 +207,25 @@ def rate_at(rate: float, schedule: str, step: int) -> float:
     return rate / math.sqrt(step) if schedule == "inverse_sqrt" else rate / step
 
 
-def check_model(shape: tuple[int, ...], value: Any) -> str | None:
+def rate_sums(rate: float, schedule: str, steps: int) -> tuple[float, float]:
+    """The sum of all rates, and the root of the sum of their squares."""
+    if schedule == "constant":
+        return rate * steps, rate * math.sqrt(steps)
+    rates = [rate_at(rate, schedule, step) for step in range(1, steps + 1)]
+    return math.fsum(rates), math.hypot(*rates)
+
+
+def check_model(shape: tuple[int, ...], value: Any, most: float = MODEL_MAX) -> str | None:
     """What is wrong with a model that arrives, as the kind of a fault."""
     if getattr(value, "shape", None) != shape or value.dtype != np.float64:
         return "bad_value"
-    return None if value.min() >= -MODEL_MAX and value.max() <= MODEL_MAX else "bad_value"
+    return None if value.min() >= -most and value.max() <= most else "bad_value"
 
 
 def inputs_of(descent: Descent, rows: Examples) -> tuple[GradientInputs, list[Any]]:
     """A user's inputs, and what its private ledger keeps: each row with its target last."""
+    if min(len(rows), descent.batch or len(rows)) > ROWS_MAX:
+        raise UsageError(f"A gradient is over {ROWS_MAX} rows at most; [task] batch takes fewer of them at a time.")
     kept = list(np.column_stack([rows.features, rows.targets]))
     return GradientInputs(descent, rows), kept
 

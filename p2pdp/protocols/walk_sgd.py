@@ -9,6 +9,10 @@ This is not linear: a step depends on the model by the gradient and by the proje
 trace of what went into it (`tasks/inputs.py`), which tells who contributed when, and that is what accounts of
 this protocol rest on; those for linear views refuse it.
 
+Models live on a public fine grid, and each one carries a dither from the step that made it on (`dithering.py`): the
+rounding of floats would tell more about the steps between two visits than the models do. What is left of rounding is
+bounded in `accounting/descent_rounding.py`. A user whose message has to go elsewhere sends the same model again.
+
 Departures from the paper (Cyffers and Bellet, "Privacy Amplification by Decentralization", Algorithm 4): gradients are
 clipped before noise is added, also where the loss is Lipschitz; user 0 starts a single token; regularization is not
 part of the gradient that is clipped.
@@ -16,6 +20,7 @@ part of the gradient that is clipped.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -26,8 +31,10 @@ from p2pdp.core.ids import Peer
 from p2pdp.core.messages import TOKEN, TOTAL
 from p2pdp.core.spec import Spec
 from p2pdp.core.step import Message
+from p2pdp.mechanisms import dither
 from p2pdp.protocols import learning
 from p2pdp.protocols.contract import NO_FACTS, Estimate, Fact, Quiet
+from p2pdp.protocols.dithering import GAUSSIAN_TAIL, MODEL_BITS, Dithers, dithers
 from p2pdp.protocols.walk_sum import limit_facts, order_and_steps, visits_max
 from p2pdp.protocols.walking import Walk, WalkPlan, check_fields
 from p2pdp.tasks.descent import Descent
@@ -43,6 +50,8 @@ class SgdPlan(WalkPlan):
     descent: Descent
     rate: float
     schedule: str
+    dither: Mechanism | None = None  # of every model, in steps of the fine grid; None without noise of the users' own
+    fine_exponent: int = 0
 
     def rate_at(self, step: int) -> float:
         return learning.rate_at(self.rate, self.schedule, step)
@@ -50,6 +59,27 @@ class SgdPlan(WalkPlan):
     @property
     def unit(self) -> float:
         return self.descent.step
+
+    @property
+    def mechanisms(self) -> tuple[Mechanism, ...]:
+        return (self.noise,) if self.dither is None else (self.noise, self.dither)
+
+    @property
+    def fine(self) -> float:
+        """One step of the grid on which models live, in data units."""
+        return math.ldexp(1.0, self.fine_exponent)
+
+    @property
+    def model_range(self) -> float:
+        """More than any number of a model is, but for a chance that counts for nothing."""
+        return math.ldexp(1.0, self.fine_exponent + MODEL_BITS + 1)
+
+    @property
+    def model_max(self) -> float:
+        """No number of a model that is taken is beyond this; how far an objective's own projection goes is unknown."""
+        if self.dither is None or self.descent.projects:
+            return learning.MODEL_MAX
+        return min(learning.MODEL_MAX, self.model_range)
 
     @property
     def rates(self) -> list[float]:
@@ -65,13 +95,18 @@ class Learner(Walk):
         super().__init__(plan, user, neighbours, inputs)
         self._gradient, self._moved = inputs.gradient, inputs.moved
         self._unit = plan.descent.step
+        self._allowed = inputs.allowed if plan.dither is not None and plan.descent.projects else None
+        self._dithers = Dithers(plan)
 
     def _contributed(self, value: Any, step: int, noise: Sequence[Mechanism], draws: Draws) -> Any:
         visit, self._visits = self._visits, self._visits + 1
+        if self._allowed is not None and step > 1:
+            value = self._allowed(value)
         direction = self._gradient(value, visit) if visit < self._visits_max else self._inputs.zero()
         for mechanism in noise:
             direction = direction + draws.noise(mechanism, self._plan.shape) * self._unit
-        return self._moved(value, direction, self._plan.rate_at(step))
+        moved = self._moved(value, direction, self._plan.rate_at(step))
+        return self._dithers.dithered(self._dithers.settled(moved), draws)
 
     def __repr__(self) -> str:
         return f"Learner(user={self._user})"
@@ -89,18 +124,20 @@ class WalkSgd(Quiet):
         if order == "ring" and spec.walk.tokens > n:
             raise UsageError(f"[walk] tokens: a ring of {n} users carries at most {n} tokens")
         descent = learning.descent_of(spec, dimensions, facts)
+        rate, noise = learning.rate_of(spec, descent, steps), learning.noise_of(spec, descent)
         return SgdPlan(
             order=order,
             n=n,
             steps=steps,
             tokens=spec.walk.tokens,
-            noise=learning.noise_of(spec, descent),
+            noise=noise,
             shape=(dimensions,),
             grid_exponent=descent.grid_exponent,
             visits_max=visits_max(order, n, steps, spec.walk.tokens, facts),
             descent=descent,
-            rate=learning.rate_of(spec, descent, steps),
+            rate=rate,
             schedule=spec.task.schedule,
+            **dithering(spec, descent, rate, noise, steps),
         )
 
     def machine(self, plan: SgdPlan, user: Peer, neighbours: Sequence[Peer], inputs: Inputs) -> Learner:
@@ -115,7 +152,7 @@ class WalkSgd(Quiet):
     def check(self, plan: SgdPlan, message: Message) -> str | None:
         if message.type not in (TOKEN, TOTAL):
             return None
-        return check_fields(plan, message) or learning.check_model(plan.shape, message.value)
+        return check_fields(plan, message) or learning.check_model(plan.shape, message.value, plan.model_max)
 
     def publish(self, plan: SgdPlan, totals: Sequence[Any]) -> Any:
         """The mean of the models."""
@@ -126,6 +163,22 @@ class WalkSgd(Quiet):
         bound = learning.noise_bound(plan.descent, plan.noise, plan.rates)
         error = None if bound is None else [bound] * plan.descent.dimension
         return Estimate([float(part) for part in published], error)
+
+
+def dithering(spec: Spec, descent: Descent, rate: float, noise: Mechanism, steps: int) -> dict[str, Any]:
+    """Return the fields of a plan that say which dither models carry.
+
+    A number of a model goes as far as the radius, or as clips and noise of all steps add up to, but for a chance that
+    counts for nothing; dithers add up beside them, each below 2^-23 of the whole.
+    """
+    if noise.name == "none":
+        return {}
+    straight, random = learning.rate_sums(rate, spec.task.schedule, steps)
+    reach = straight * descent.clip + GAUSSIAN_TAIL * random * learning.sigma_of(spec)
+    if descent.radius is not None:
+        reach = min(reach, descent.radius)
+    late = GAUSSIAN_TAIL * math.sqrt(steps + 1.0) * dither.SCALE * math.ldexp(2.0, -MODEL_BITS)
+    return dithers(reach * (1.0 + late), MODEL_BITS)
 
 
 PROTOCOL = WalkSgd()

@@ -1,8 +1,9 @@
 """Descents of many trials at once, without peers, frames or ledgers (`fast.py` has the walks that sum).
 
 Guarantee: paths and models have the law that they have in the simulated world when nobody is gone and nothing is
-lost, and given path and noise a model is the machines' own but for rounding (`tasks/descending.py`). Tokens go on
-side by side, a step each, which decides whose batches are used when; in a world they may overtake each other.
+lost, but for the dithers of models, less than a millionth of how far they go, and given path and noise a model is the
+machines' own but for these and rounding (`tasks/descending.py`). Tokens go on side by side, a step each, which decides
+whose batches are used when; in a world they may overtake each other.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Many descents side by side: what machines do one step at a time, for all trials at once.
 
 Guarantee: with the same users at the same steps and the same noise a descent comes to the model that the machines of
-`walk.sgd` come to, but for the rounding of sums. One in ten million contributions may so land on the next step of the
-grid, which is less than a millionth of the noise.
+`walk.sgd` come to, but for the rounding of sums and the dithers of models. One in ten million contributions may so land
+on the next step of the grid, which is less than a millionth of the noise.
 
 Lanes are descents that know nothing of each other: trials, tokens, or levels of noise. An objective of the caller's
 own, and users with very unequal numbers of rows, are taken lane by lane.

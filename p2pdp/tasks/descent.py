@@ -41,6 +41,11 @@ class Descent:
         return math.ldexp(1.0, self.grid_exponent)
 
     @property
+    def projects(self) -> bool:
+        """Whether the objective has a projection of its own."""
+        return type(self.objective).project is not Objective.project
+
+    @property
     def sensitivity(self) -> float:
         """How far (L2, in steps of the grid) replacing a user can move one contribution, rounded up.
 
@@ -102,6 +107,10 @@ class GradientInputs:
 
     def contribution(self, visit: int) -> Any:
         raise TypeError("a learner contributes gradients, which depend on the model")
+
+    def allowed(self, model: Floats) -> Floats:
+        """The nearest model at which the objective may be asked for a gradient."""
+        return self._descent.objective.project(model)
 
     def report(self, visit: int, response: Any) -> Any:
         raise TypeError("gradients are noised, not answered at random")

@@ -128,6 +128,10 @@ class SymbolicInputs:
         self.models[visit] = model
         return LinearForm.of(Source(GRADIENT, self._user, visit))
 
+    def allowed(self, model: LinearForm) -> LinearForm:
+        """A projection only post-processes what went into the model."""
+        return model
+
     def moved(self, model: LinearForm, direction: LinearForm, rate: float) -> LinearForm:
         """What went into the model before, and then the direction of this step."""
         return model + LinearForm((), tuple(direction.expand().items()))

@@ -66,7 +66,10 @@ class Objective:
         return None
 
     def project(self, model: Floats) -> Floats:
-        """The nearest model of those that are allowed; all of them are by default."""
+        """The nearest model of those that are allowed; all of them are by default.
+
+        A model that another user passed on carries fine noise, and is projected again before a gradient is taken.
+        """
         return model
 
     def clipped_gradient(self, model: Floats, examples: Examples, clip: float) -> Floats:

@@ -109,14 +109,16 @@ def test_a_smaller_delta_never_has_a_smaller_epsilon(judged: Callable[..., Any],
 def rounding(claim: Claim) -> float:
     """What rounding may add to a claim, as it says itself."""
     said = [
-        found for one in claim.assumptions if (found := re.search(r"by at most (\S+) deviations of its noise", one))
+        found
+        for one in claim.assumptions
+        if (found := re.search(r"by at most (\S+) deviations of (?:its|their) noise", one))
     ]
     return 2.1 * sum(float(found[1]) for found in said)
 
 
 @pytest.mark.parametrize("name", [name for name, spec in SPECS.items() if spec.noise.sigma is not None])
 def test_twice_the_noise_halves_mu(judged: Callable[..., Any], name: str) -> None:
-    """On the same route: it comes from a stream of its own. What rounding adds to gossip stays as it is."""
+    """On the same route: it comes from a stream of its own. What rounding adds stays as it is."""
     sigma = SPECS[name].noise.sigma
     assert sigma is not None
     before, after = by_terms(judged(name).claims), by_terms(judged(name, f"noise.sigma={2 * sigma}").claims)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from p2pdp.core.draws import DITHER
 from p2pdp.core.errors import UsageError
 from p2pdp.core.messages import TOKEN, TOTAL
 from p2pdp.core.step import Message
@@ -31,9 +32,11 @@ SPECS = {
 
 
 class Scaled(SeededDraws):
-    """Noise of a sigma's size."""
+    """Noise of a sigma's size; seeds of dithers as they are."""
 
     def noise(self, mechanism: Any, shape: Any) -> Any:
+        if mechanism.name == DITHER:
+            return np.random.default_rng(len(self.drawn)).integers(-(2**63), 2**63 - 1, size=shape)
         value = np.rint(np.random.default_rng([1, len(self.drawn), id(self) % 7]).normal(size=shape) * mechanism.scale)
         self.drawn.append((mechanism, value.astype(np.int64)))
         return value.astype(np.int64)
@@ -52,6 +55,10 @@ def world_of(run: RunPlan, data: Any, *, symbols: bool = False) -> World:
     return world
 
 
+def undithered(run: RunPlan) -> RunPlan:
+    return replace(run, plan=replace(run.plan, dither=None))
+
+
 def path_of(world: World, plan: Any) -> tuple[Any, Any]:
     """Who contributed at which step, and how often before, from the world's own book."""
     path, visits = np.zeros((2, plan.steps, plan.tokens), dtype=np.int64)
@@ -63,10 +70,16 @@ def path_of(world: World, plan: Any) -> tuple[Any, Any]:
     return path, visits
 
 
+@pytest.mark.parametrize("dithered", [False, True])
 @pytest.mark.parametrize("name", SPECS)
-def test_machines_and_the_vectorized_descent_agree_on_the_same_draws(name: str) -> None:
-    """To 1e-12, as the fast simulation promises."""
+def test_machines_and_the_vectorized_descent_agree_on_the_same_draws(name: str, dithered: bool) -> None:
+    """As the fast simulation promises: to 1e-12 but for dithers, of which each step adds one."""
     run, data = prepared(SPECS[name])
+    apart = 1e-12
+    if dithered and run.plan.dither is not None:
+        apart += 6.0 * run.plan.dither.scale * run.plan.fine * run.plan.steps**0.5
+    else:
+        run = undithered(run)
     world = world_of(run, data)
     path, visits = path_of(world, run.plan)
     used = dict.fromkeys(range(run.n), 0)
@@ -78,9 +91,10 @@ def test_machines_and_the_vectorized_descent_agree_on_the_same_draws(name: str) 
     population = Population(run.plan.descent, [data.user(user) for user in range(run.n)])
     models = population.descend(path, visits, run.plan.rates, lambda step: noise[step - 1])
     for item, model in enumerate(models):
-        assert world.totals[item] == pytest.approx(model, abs=1e-12)
+        assert world.totals[item] == pytest.approx(model, rel=0.0, abs=apart)
+        assert run.plan.dither is None or not np.array_equal(world.totals[item], model)
     published = run.protocol.publish(run.plan, [world.totals[item] for item in sorted(world.totals)])
-    assert published == pytest.approx(models.mean(axis=0), abs=1e-12)
+    assert published == pytest.approx(models.mean(axis=0), rel=0.0, abs=apart)
     if run.plan.tokens == 1:
         assert np.array_equal(visits, visits_along(path))
 
@@ -94,6 +108,7 @@ def test_every_step_is_noised_once() -> None:
 def test_the_token_is_what_line_5_says() -> None:
     """Model minus rate times noised gradient, at every step."""
     run, data = prepared(learning(1, 3), "task.regularization=0.1")
+    run = undithered(run)
     world = world_of(run, data)
     inputs = run.protocol.inputs(run.plan, data.user(0))[0]
     model: Any = np.zeros(3)
@@ -159,4 +174,4 @@ def test_beyond_the_limit_a_step_is_noise_only() -> None:
         (send,) = learner.receive(1, Message(TOKEN, (0, step), model), 0.0, draws).sends
         model = send.message.value
     assert (inputs.made, sorted(inputs.models)) == (3, [0, 1, 2])
-    assert len(draws.drawn) == 19
+    assert [mechanism for mechanism, _ in draws.drawn if mechanism.name != DITHER] == [plan.noise] * 19

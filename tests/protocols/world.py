@@ -83,7 +83,8 @@ class SeededDraws:
         elif mechanism.name == "uniform_counts":
             value = self._noise.multinomial(int(mechanism.scale), np.full(shape, 1 / shape[0])).astype(np.int64)
         else:
-            drawn = self._noise.integers(-(2**40), 2**40, size=shape)
+            most = int(8.0 * mechanism.scale) if mechanism.name == "gaussian" else 2**40
+            drawn = self._noise.integers(-most, most, size=shape)
             value = int(drawn) if shape == () else drawn
         self.drawn.append((mechanism, value))
         return value
