@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from heapq import heappop, heappush
+from itertools import count
 from typing import Any, Final, NamedTuple, NoReturn
 
 
@@ -126,23 +127,27 @@ def snapped(value: Any, step: float) -> Any:
 
 
 def expand(weighted: Iterable[tuple[LinearForm, float]]) -> dict[Source, float]:
-    """The sources of a weighted sum of forms, deepest forms first, so that shared history cancels early."""
+    """Return the sources of a weighted sum of forms, deepest forms first, so that shared history cancels early.
+
+    Forms of one depth come in the order in which they were met: the last bits of sums do not depend on addresses.
+    """
     weights: dict[int, float] = {}
     queue: list[tuple[int, int, LinearForm]] = []
     totals: dict[Source, float] = {}
+    numbers = count()
 
     def add(form: LinearForm, weight: float) -> None:
         if id(form) in weights:
             weights[id(form)] += weight
         else:
             weights[id(form)] = weight
-            heappush(queue, (-form.depth, id(form), form))
+            heappush(queue, (-form.depth, next(numbers), form))
 
     for form, weight in weighted:
         add(form, weight)
     while queue:
-        _, key, form = heappop(queue)
-        weight = weights.pop(key)
+        _, _, form = heappop(queue)
+        weight = weights.pop(id(form))
         if weight != 0.0:
             for source, coefficient in form.terms:
                 totals[source] = totals.get(source, 0.0) + weight * coefficient

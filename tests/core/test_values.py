@@ -211,3 +211,18 @@ def test_a_sum_shared_in_many_ways_is_walked_once() -> None:
     for _ in range(200):
         form = (form + form) / 2  # one node with two equal parents
     assert form.expand() == {SOURCES[0]: 1.0}
+
+
+def test_sums_do_not_depend_on_addresses() -> None:
+    def mixed(kept: list[object]) -> dict[Source, float]:
+        """The same form whatever is in memory before its parts."""
+        states = []
+        for user in range(7):
+            kept.append(bytearray(1 + 37 * (len(kept) * 7 % 11)))
+            states.append(LinearForm.of(Source("input", user, 0)))
+        for number in range(1, 6):
+            states = [states[user] * 0.3 + states[(user + number) % 7] * 0.7 for user in range(7)]
+        return states[0].expand()
+
+    kept: list[object] = []
+    assert len({tuple(mixed(kept).items()) for _ in range(20)}) == 1

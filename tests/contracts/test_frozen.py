@@ -1,0 +1,25 @@
+"""What simulated runs leave behind is what it was when digests were last recorded (`frozen.py`)."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.contracts.frozen import PROBE, SEEDS, changed, digests, probe, recorded, specs
+
+
+def test_all_specs_are_recorded() -> None:
+    assert recorded().keys() == {PROBE, *(f"{name} {seed}" for name in specs() for seed in SEEDS)}
+
+
+@pytest.mark.parametrize("name", specs())
+def test_nothing_has_changed(name: str) -> None:
+    if recorded()[PROBE] != probe():
+        pytest.skip("numerical libraries or the processor calculate otherwise than where digests were recorded")
+    assert not changed(recorded()[f"{name} {SEEDS[0]}"], digests(specs()[name], SEEDS[0]))
+
+
+def test_a_changed_number_shows() -> None:
+    spec = specs()["small:ring"]
+    one, other = digests(spec, 1), digests(spec, 2)
+    assert {"ledgers", "result.json", "faulty", "terminal verify"} <= set(changed(one, other))
+    assert "plan" not in changed(one, other)
