@@ -36,6 +36,7 @@ _DATA: Final = {
     "logistic_regression": ("csv", "npy"),
     "own": ("csv", "npy"),
 }
+CONTRIBUTIONS_MAX: Final = 1_000_000_000
 _UNIT_DATA: Final = ("unit_mixture", "csv", "npy")
 _MECHANISMS: Final = {
     ("walk", "sum"): ("gaussian", "laplace", "none"),
@@ -130,6 +131,15 @@ def _sides_fit(spec: Spec) -> bool:
     return spec.run.nodes % (rows or columns or 1) == 0
 
 
+def contributions(spec: Spec) -> int:
+    """Of all users to all tokens of a walk."""
+    walk = spec.walk
+    if walk is None:
+        return 0
+    steps = walk.laps * spec.run.nodes if walk.laps is not None else walk.hops or 0
+    return steps * walk.tokens
+
+
 POSSIBLE: Final[tuple[tuple[str, Test, Callable[[Spec], str]], ...]] = (
     (
         "task.kind",
@@ -205,6 +215,11 @@ POSSIBLE: Final[tuple[tuple[str, Test, Callable[[Spec], str]], ...]] = (
         "walk.tokens",
         lambda s: s.walk is None or not ring(s) or s.walk.tokens <= s.run.nodes,
         lambda s: f"a ring of {s.run.nodes} users has room for one token each at most.",
+    ),
+    (
+        "walk.tokens",
+        lambda s: s.walk is None or contributions(s) <= CONTRIBUTIONS_MAX,
+        lambda s: f"there are {contributions(s):,} contributions in all, and at most {CONTRIBUTIONS_MAX:,} are made.",
     ),
     (
         "run.min_nodes",

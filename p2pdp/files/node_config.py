@@ -42,23 +42,18 @@ from p2pdp.crypto.broker_address import BrokerAddress, read_broker_address
 from p2pdp.crypto.identity import KEY_BYTES, Identity
 from p2pdp.crypto.tokens import JoinToken
 from p2pdp.files.keys import read_identity
+from p2pdp.files.readers import Distinct, Either, Reader, Unfit, bounds, number, one_of, suggestion, text
 from p2pdp.files.reading import read_text
 from p2pdp.files.schema import (
+    HOPS,
+    LAPS,
     MECHANISMS,
     PROTOCOLS,
+    ROUNDS,
     SAMPLERS,
-    Reader,
-    Unfit,
-    bounds,
+    TOKENS,
     build_part,
-    distinct,
-    either,
-    number,
-    one_of,
     read_section,
-    suggestion,
-    text,
-    whole,
 )
 
 _TOKEN_START: Final = "p2pdp1:"
@@ -140,20 +135,20 @@ _DELTA_MAX: Final = 1e-3  # an epsilon_max at a larger delta would be no limit
 _SECTIONS: Final[dict[str, dict[str, Reader]]] = {
     "node": {"identity": text, "token": text, "listen": _place, "address": _told},
     "accept": {
-        "protocols": distinct(one_of(*PROTOCOLS)),
-        "mechanisms": distinct(one_of(*MECHANISMS)),
+        "protocols": Distinct(one_of(*PROTOCOLS)),
+        "mechanisms": Distinct(one_of(*MECHANISMS)),
         "sigma_min": number(above=0),
         "sampler": one_of(*SAMPLERS),
         "clip": bounds,
-        "hops": whole(1),
-        "laps": whole(1),
-        "tokens": whole(1),
-        "rounds": whole(1),
+        "hops": HOPS,
+        "laps": LAPS,
+        "tokens": TOKENS,
+        "rounds": ROUNDS,
         "epsilon": number(above=0),
         "epsilon_max": number(above=0),
         "observer": _OBSERVER,
         "delta": number(above=0, below=1),
-        "peers": either(text, distinct(text)),
+        "peers": Either(text, Distinct(text)),
     },
     "budget": {
         "epsilon": number(above=0),

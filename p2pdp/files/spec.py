@@ -29,8 +29,9 @@ from p2pdp.crypto.sealed import SealError, seal_to
 from p2pdp.files.checks import applies, check, value_of
 from p2pdp.files.combinations import DEFAULT_TASKS
 from p2pdp.files.edges import read_edge_list
+from p2pdp.files.readers import suggestion
 from p2pdp.files.reading import read_text
-from p2pdp.files.schema import SECTIONS, build_part, read_section, suggestion
+from p2pdp.files.schema import SECTIONS, build_part, read_section
 from p2pdp.topology.graphs import is_public
 
 _PATHS: Final = {

@@ -17,8 +17,8 @@ import numpy as np
 
 from p2pdp.core.errors import UsageError
 from p2pdp.core.spec import DataPart
+from p2pdp.files.readers import suggestion
 from p2pdp.files.reading import read_bytes, read_text
-from p2pdp.files.schema import suggestion
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ from p2pdp.protocols.learning import warnings_of
 from p2pdp.protocols.run_plan import plan_run
 from p2pdp.protocols.walk_sgd import SgdPlan
 from p2pdp.report.documents import claim_document, plain, refusal_document, verdict_document
+from p2pdp.runs.accountable import check_accountable
 from p2pdp.runs.plan_costs import Costs, costs_of
 from p2pdp.runs.plan_gossip import Tradeoff, recommended, tradeoff_of
 from p2pdp.runs.target import Planned, Target, target_of
@@ -67,8 +68,10 @@ class Plan(Costs):
 
 def plan_spec(spec: Spec, target_epsilon: float | None) -> Plan:
     """Reads data and edge list for their sizes only."""
+    check_accountable(spec)
     planned = planned_of(spec)
     run = planned.run
+    check_accountable(spec, run.plan)
     delta = spec.privacy.delta
     assert delta is not None
     target = None if target_epsilon is None else target_of(planned, target_epsilon)

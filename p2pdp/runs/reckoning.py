@@ -20,7 +20,8 @@ from p2pdp.files.spec import parse_spec, spec_to_toml
 from p2pdp.ledger.records import read
 from p2pdp.node.budget import Charge
 from p2pdp.node.helper import Helper, serve
-from p2pdp.protocols.run_plan import RunPlan
+from p2pdp.protocols.run_plan import RunPlan, plan_of_facts
+from p2pdp.runs.accountable import check_accountable
 from p2pdp.runs.budgeting import charge_of
 from p2pdp.runs.costing import Cost, costs_of, offered_run, signed_run, spent_of, terms_of
 
@@ -46,13 +47,19 @@ class Reckoning:
         return does[facts.pop("do")](**facts)
 
     def _offer(self, spec: str, dimensions: int) -> dict[str, Any] | None:
+        offered = parse_spec(spec, None)
+        check_accountable(offered)
         self._signed = None
-        self._run = offered_run(parse_spec(spec, None), dimensions)
+        self._run = offered_run(offered, dimensions)
+        if self._run is not None:
+            check_accountable(offered, self._run.plan)
         return None if self._run is None else {"terms": terms_of(self._run), "rounds": rounds_of(self._run)}
 
     def _sign(self, spec: str, facts: Mapping[str, Any]) -> None:
         if self._signed != (spec, facts):
-            self._run = signed_run(parse_spec(spec, None), facts)
+            of = parse_spec(spec, None)
+            check_accountable(of, plan_of_facts(of, facts).plan)
+            self._run = signed_run(of, facts)
             self._signed = spec, facts
 
     def _named(self) -> RunPlan:

@@ -141,10 +141,11 @@ def walk_specs(draw: st.DrawFn) -> str:
     """A random, possible walk.sum spec."""
     n = draw(st.integers(1, 50))
     order = draw(st.sampled_from(["ring", "random"]))
+    steps = {"laps": draw(st.integers(1, 10**6))} if order == "ring" else {"hops": draw(st.integers(1, 10**9))}
     sections: dict[str, dict[str, Any]] = {
         "run": {"protocol": "walk.sum", "nodes": n, "seed": draw(st.integers(0, 2**70)), "patience_s": draw(finite)},
         "graph": {"kind": "ring"},
-        "walk": {"order": order, ("laps" if order == "ring" else "hops"): draw(st.integers(1, 10**9))},
+        "walk": {"order": order, **steps},
         "data": {"kind": "csv", "path": "/" + draw(texts), "columns": draw(st.lists(texts, min_size=1, unique=True))},
         "privacy": {"delta": draw(st.floats(1e-300, 0.5)), "colluders": draw(st.sets(st.integers(0, n - 1)))},
     }

@@ -1,0 +1,196 @@
+"""Readers of single values of a spec or a configuration: each takes what TOML gave and returns what is kept.
+
+A reader raises `Unfit` with what was expected. A truth value is not a number, a whole number may stand for a number,
+infinity and NaN are refused, and every whole number has an upper limit.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import math
+import re
+import tomllib
+from collections.abc import Callable, Iterable
+from typing import Any, Final
+
+
+class Unfit(Exception):
+    """A value that a reader cannot take; its text says what was expected."""
+
+
+Reader = Callable[[Any], Any]
+
+
+def suggestion(word: str, known: Iterable[str]) -> str:
+    """`; did you mean "…"?` where a known word is near, else the list of the known ones."""
+    names = list(known)
+    near = difflib.get_close_matches(word, names, n=1, cutoff=0.5)
+    return f'; did you mean "{near[0]}"?' if near else f"; known are {', '.join(names)}."
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Whole:
+    """A whole number from `least` to `most`. Every one has an upper limit: a count may be work without end."""
+
+    least: int
+    most: int
+
+    def __call__(self, value: Any) -> int:
+        if not isinstance(value, int) or isinstance(value, bool):
+            raise Unfit("must be a whole number.")
+        if value < self.least:
+            raise Unfit(f"must be at least {self.least}.")
+        if value > self.most:
+            raise Unfit(f"must be at most {self.most:,}.")
+        return value
+
+
+def number(above: float | None = None, below: float | None = None, least: float | None = None) -> Reader:
+    def read(value: Any) -> float:
+        if not isinstance(value, int | float) or isinstance(value, bool):
+            raise Unfit("must be a number.")
+        try:
+            result = float(value)
+        except OverflowError:
+            result = math.inf
+        if not math.isfinite(result):
+            raise Unfit("must be finite.")
+        if above is not None and result <= above:
+            raise Unfit(f"must be above {above:g}.")
+        if least is not None and result < least:
+            raise Unfit(f"must be at least {least:g}.")
+        if below is not None and result >= below:
+            raise Unfit(f"must be below {below:g}.")
+        return result + 0.0  # so that -0.0 and 0.0 are one value
+
+    return read
+
+
+def truth(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise Unfit("must be true or false.")
+    return value
+
+
+def text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise Unfit("must be a text in quotes.")
+    if not value or "\0" in value:
+        raise Unfit("must not be empty.")
+    return value
+
+
+def one_of(*names: str) -> Reader:
+    def read(value: Any) -> str:
+        if text(value) not in names:
+            raise Unfit(f'"{value}" is unknown{suggestion(value, names)}')
+        return str(value)
+
+    return read
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Either:
+    """A text goes to the first reader, everything else to the second."""
+
+    names: Reader
+    reader: Reader
+
+    def __call__(self, value: Any) -> Any:
+        return self.names(value) if isinstance(value, str) else self.reader(value)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Distinct:
+    reader: Reader
+
+    def __call__(self, value: Any) -> tuple[Any, ...]:
+        if not isinstance(value, list):
+            raise Unfit("must be a list in square brackets.")
+        items = tuple(_each(self.reader, value))
+        if len(set(items)) != len(items):
+            raise Unfit("must not name anything twice.")
+        return items
+
+
+def limits(reader: Reader) -> Whole | None:
+    """The limits of the whole numbers that a reader takes; None where it takes none."""
+    if isinstance(reader, Either | Distinct):
+        return limits(reader.reader)
+    if reader is columns:
+        return limits(column)
+    return reader if isinstance(reader, Whole) else None
+
+
+def _each(reader: Reader, values: list[Any]) -> Iterable[Any]:
+    for place, value in enumerate(values):
+        try:
+            yield reader(value)
+        except Unfit as unfit:
+            raise Unfit(f"entry {place} {unfit}") from None
+
+
+def bounds(value: Any) -> tuple[float, float]:
+    if not isinstance(value, list) or len(value) != 2:
+        raise Unfit("must be a list of two numbers, [low, high].")
+    low, high = _each(number(), value)
+    if low >= high:
+        raise Unfit("the low end must be below the high end.")
+    if not math.isfinite(high - low):
+        raise Unfit("the ends must be less than the largest number apart.")
+    return low, high
+
+
+def columns(value: Any) -> tuple[str | int, ...]:
+    names: tuple[str | int, ...] = Distinct(column)(value)
+    if not names:
+        raise Unfit("must name at least one column.")
+    return names
+
+
+column: Final = Either(text, Whole(0, 1_000_000))
+
+
+def separator(value: Any) -> str:
+    if len(text(value)) != 1 or value in '"\r\n':
+        raise Unfit("must be one character, and neither a quote nor a line end.")
+    return str(value)
+
+
+def rule(value: Any) -> str:
+    """A comparison with a public threshold: it makes a yes-or-no target of a numeric column."""
+    if not re.fullmatch(r"(<|<=|>|>=|==) *[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?", text(value)):
+        raise Unfit('must be a comparison with a number, such as "< 3.5".')
+    return str(value)
+
+
+def standards(value: Any) -> dict[str, Any]:
+    """Public ranges of the columns, or estimates that were made privately, with what these cost."""
+    keys = set(value) if isinstance(value, dict) else set()
+    if keys == {"low", "high"} and all(isinstance(v, list) for v in value.values()):
+        low, high = (list(_each(number(), value[end])) for end in ("low", "high"))
+        if not low or len(low) != len(high) or any(a >= b for a, b in zip(low, high, strict=True)):
+            raise Unfit("needs as many low ends as high ends, each below its high end.")
+        return {"low": low, "high": high}
+    if keys == {"mean", "deviation", "epsilon", "delta"} and all(isinstance(value[k], list) for k in _ESTIMATES):
+        mean, deviation = list(_each(number(), value["mean"])), list(_each(number(above=0), value["deviation"]))
+        if not mean or len(mean) != len(deviation):
+            raise Unfit("needs as many means as deviations.")
+        cost = {"epsilon": number(above=0)(value["epsilon"]), "delta": number(least=0, below=1)(value["delta"])}
+        return {"mean": mean, "deviation": deviation, **cost}
+    raise Unfit("must be { low = […], high = […] }, or { mean = […], deviation = […], epsilon = …, delta = … }.")
+
+
+_ESTIMATES: Final = ("mean", "deviation")
+
+
+def moment(value: Any) -> str:
+    """A date and time with its offset from UTC, as TOML writes it, in quotes or without."""
+    try:
+        parsed = tomllib.loads(f"moment = {value.strip()}")["moment"] if isinstance(value, str) else value
+    except ValueError:
+        parsed = None
+    if getattr(parsed, "tzinfo", None) is None or not hasattr(parsed, "date"):
+        raise Unfit("must be a date and time with its offset, such as 2030-01-31T12:00:00Z.")
+    return str(parsed.isoformat())
