@@ -16,6 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from p2pdp.files.folder import REPORT_FILE
+from p2pdp.files.skeletons import holds_sealed
 
 if TYPE_CHECKING:
     from p2pdp.core.claims import Claim, Refusal
@@ -62,7 +63,8 @@ def show_result(result: Result, folder: Path, *, fast: bool = False) -> None:
     if fast:
         _say(console, f"{folder}: spec and result; --fast leaves no ledgers, so there is nothing to audit", wrap=False)
     else:
-        _say(console, f"Privacy report: p2pdp audit {folder}", wrap=False)
+        key = " --key FILE" if holds_sealed(folder) else ""
+        _say(console, f"Privacy report: p2pdp audit {folder}{key}", wrap=False)
     if result.headline is not None and not fast:
         _say(console, f"The same for a browser: {folder / REPORT_FILE}", wrap=False)
     tells = "routes" if result.truth is None else "the result without noise, and routes"

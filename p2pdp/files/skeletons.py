@@ -32,6 +32,11 @@ def skeletons_folder(run: Path) -> Path:
     return run / "curator" / "skeletons"
 
 
+def holds_sealed(run: Path) -> bool:
+    """Whether an audit of this folder needs the auditor's key."""
+    return any(skeletons_folder(run).glob(f"*{SEALED}"))
+
+
 def skeleton_name(user: Peer, content: bytes) -> str:
     return f"{user:04d}{SEALED if is_sealed(content) else PLAIN}"
 

@@ -152,3 +152,15 @@ def test_results_of_users_stand_where_nothing_is_published(tmp_path: Path, capsy
     assert "users' results, on average 3 … furthest from that 3 standard error" in said
     show_result(p2pdp.simulate(spec_file(tmp_path, HISTOGRAM)), Path("run"))
     assert "12 contributions of 5 users" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("ending", ["sealed", "skeleton"])
+def test_the_command_for_the_report_asks_for_the_key_where_skeletons_are_sealed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], ending: str
+) -> None:
+    result = p2pdp.simulate(spec_file(tmp_path, RING), tmp_path / "run")
+    (tmp_path / "run" / "curator" / "skeletons").mkdir()
+    (tmp_path / "run" / "curator" / "skeletons" / f"0000.{ending}").touch()
+    show_result(result, tmp_path / "run")
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if "p2pdp audit" in line]
+    assert line.endswith(" --key FILE") == (ending == "sealed")
