@@ -12,7 +12,9 @@
 optional, and what is not given is not asked for, but that a run without noise is refused unless `mechanisms` names
 "none":
 
-    sigma_min           the least standard deviation of the noise of one contribution
+    sigma_min           the least standard deviation, in data units, of any draw of noise for contributions; noise on
+                        messages of gossip does not count, and mechanisms without a standard deviation are refused. On
+                        a ring few contributions have a draw of their own: there epsilon_max says what a run costs
     sampler             "exact": noise of the fast sampler is refused
     clip                the run's bounds have to lie within these
     hops, laps, tokens  the most of each that a walk may have

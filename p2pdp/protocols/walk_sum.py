@@ -42,6 +42,11 @@ def sigma_of(noise: NoisePart, bounds: Bounds, dimensions: int) -> float:
     return math.sqrt(2.0) * laplace.scale_of_epsilon(noise.epsilon, dimensions * float(bounds.span))
 
 
+def shared_sigma(sigma: float, n: int) -> float:
+    """The standard deviation of each draw of Remark 1, of which the n - 1 others make one together."""
+    return sigma / math.sqrt(max(1, n - 1))
+
+
 def order_and_steps(walk: WalkPart, kind: str, n: int) -> tuple[str, int]:
     if walk.order == "ring":
         assert walk.laps is not None
@@ -82,7 +87,7 @@ class WalkSum(Quiet):
             raise UsageError(f"[walk] tokens: a ring of {n} users carries at most {n} tokens")
         sigma = sigma_of(spec.noise, bounds, dimensions)
         spacing = max(1, n - 1)
-        share = sigma / math.sqrt(spacing) if spec.noise.share else None
+        share = shared_sigma(sigma, n) if spec.noise.share else None
         visits = spec.walk.tokens * steps
         magnitude = visits * max(abs(bounds.low), abs(bounds.high)) + _TAIL * sigma * math.sqrt(2 * visits + 1)
         smallest = share if share is not None else (sigma or None)

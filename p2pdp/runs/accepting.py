@@ -27,7 +27,7 @@ from p2pdp.protocols import protocol
 from p2pdp.protocols.learning import OWN, has_intercept
 from p2pdp.protocols.learning import sigma_of as learning_sigma
 from p2pdp.protocols.run_plan import RunPlan
-from p2pdp.protocols.walk_sum import sigma_of
+from p2pdp.protocols.walk_sum import shared_sigma, sigma_of
 from p2pdp.tasks.unit_mixture import DIMENSIONS
 
 _SHARED: Final = ("rule", "target_range", "standardize", "clip", "unit_norm")  # what makes a model everybody's
@@ -71,14 +71,19 @@ def bounds_of(spec: Spec) -> tuple[float, float] | None:
 
 
 def noise_sigma(spec: Spec, dimensions: int) -> float | None:
-    """The standard deviation of one contribution's noise in data units; None for noise that has none."""
+    """The standard deviation of the least draw of noise for contributions in data units; None for noise without one.
+
+    Noise on messages of gossip is not counted: it protects no single contribution. Where users of a ring share a draw,
+    each draws less than `[noise] sigma`.
+    """
     if spec.noise.mechanism == "none":
         return 0.0
     if learns(spec):
         return learning_sigma(spec)
     if spec.noise.mechanism not in ("gaussian", "laplace") or spec.data.clip is None:
         return None
-    return sigma_of(spec.noise, Bounds(*spec.data.clip), dimensions)
+    sigma = sigma_of(spec.noise, Bounds(*spec.data.clip), dimensions)
+    return shared_sigma(sigma, spec.run.nodes) if spec.noise.share else sigma
 
 
 def describe(spec: Spec, dimensions: int, bootstrap: str) -> list[str]:

@@ -181,6 +181,12 @@ def test_noise_is_compared_by_its_standard_deviation(configured: Configure) -> N
     config = configured(accept="sigma_min = 1e-9")
     with pytest.raises(Refused, match="sigma_min"):
         check_accepted(none, 1, config)
+    shared = spec_of(
+        RING.replace("nodes = 4\nmin_nodes = 3", "nodes = 5").replace("sigma = 2.0", "sigma = 2.0\nshare = true")
+    )
+    assert noise_sigma(shared, 1) == pytest.approx(1.0)
+    with pytest.raises(Refused, match=r"sigma_min: the run's noise has sigma 1,"):
+        check_accepted(shared, 1, configured(accept="sigma_min = 1.5"))
     with pytest.raises(Refused, match="randomized_response has no standard deviation"):
         check_accepted(spec_of(HISTOGRAM), 1, config)
 
