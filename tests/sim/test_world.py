@@ -54,7 +54,8 @@ def test_where_nothing_happens_any_more_it_stops_and_names_who_is_gone() -> None
 
 
 def test_a_user_that_never_comes_is_named() -> None:
-    world = world_of(ring(3, 1), 1, Crash(2, at_s=0.0, down_s=None))
+    text = ring(3, 1).replace("seed = 1", "seed = 1\nenrol_timeout_s = 60")
+    world = world_of(text, 1, Crash(2, at_s=0.0, down_s=None))
     with pytest.raises(RunFailed, match="gone: 2"):
         world.run_to_end()
 
