@@ -16,6 +16,7 @@ from p2pdp.audit.verify import Verification, verify
 from p2pdp.core.draws import Mechanism
 from p2pdp.core.ids import CURATOR, Peer
 from p2pdp.core.messages import RESULT, TOKEN, TOTAL
+from p2pdp.core.values import snapped
 from p2pdp.ledger.evidence import Evidence
 from p2pdp.ledger.messages import whole_message
 from p2pdp.ledger.records import (
@@ -31,6 +32,7 @@ from p2pdp.ledger.records import (
     Record,
     read,
 )
+from p2pdp.mechanisms import dither
 from p2pdp.protocols.learning import inputs_again
 from p2pdp.protocols.walk_sgd import SgdPlan
 from p2pdp.sim.world import World
@@ -226,9 +228,21 @@ def _learned(plan: SgdPlan, diary: Diary, step: int, visit: Visit) -> Any:
     """The model after one noised step from the one before, over the rows that the private ledger keeps."""
     inputs = inputs_again(plan.descent, diary.inputs)
     draws = [diary.pools[pool][offset] for pool, offset in visit.draws]
+    if visit.number == 0 and plan.dither is not None:
+        draws.pop()  # the seed of all dithers
     assert len(draws) == len(plan.draws_at(step)), "there is as much noise as the plan says"
     withheld = visit.number >= plan.contributions_max
     direction = inputs.zero() if withheld else inputs.gradient(visit.before, visit.number)
     for drawn in draws:
         direction = direction + drawn * plan.descent.step
-    return plan.descent.moved(visit.before, direction, plan.rate_at(step))
+    model = plan.descent.moved(visit.before, direction, plan.rate_at(step))
+    return model if plan.dither is None else snapped(model, plan.fine) + _dither(plan, diary, visit.number) * plan.fine
+
+
+def _dither(plan: SgdPlan, diary: Diary, number: int) -> Any:
+    """What the seed of the first visit unfolds to for this one: of each block the last comes first."""
+    pool, offset = next(visit for visit in diary.visits.values() if visit.number == 0).draws[-1]
+    size = plan.shape[0]
+    draws = max(1, min(128, 1024 // size))
+    block = dither.unfolded(diary.pools[pool][offset], number // draws, draws * size).reshape(draws, size)
+    return block[-1 - number % draws]
