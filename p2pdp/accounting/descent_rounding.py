@@ -44,7 +44,8 @@ and noise is below 64 deviations. Errors of second order, below 1e-3 of the firs
   numbers within range_ (1 + r lambda) + r (clip + 64 sigma). Shortening to the radius is off by (d/2 + 6) U of it.
 * The gradient of a margin model: margins are off by d U |a| |x|, times the slope's slope and |a|, hence smoothness d U
   |x|. All else is off by multiples of U of what was clipped: limits and slopes by d/2 + 16, the mean over the rows by
-  their number and 2, the last shortening by d/2 + 6. The same covers the mean of vectors, whose floats do less.
+  their number and 2, the last shortening by d/2 + 6. The mean of vectors has no margins: its distances are off by d/2 +
+  6, as limits are. In gossip it goes by the same bound.
 """
 
 from __future__ import annotations
@@ -56,6 +57,11 @@ from typing import Final
 _U: Final = 2.0**-53
 _SLACK: Final = 1.0 + 2e-3
 _TAIL: Final = 64.0
+
+
+def floats_of_mean(dimension: int, clip: float, rows: int) -> float:
+    """How far the mean of clipped gradients is from that of exact ones, where each is off by its own last bits only."""
+    return _U * (dimension + rows + 32.0) * clip
 
 
 @dataclass(frozen=True)
@@ -100,7 +106,8 @@ class Steps:
     def floats(self) -> float:
         """How far a gradient that is computed in floats may be off."""
         length = math.sqrt(self.dimension) * self.range_
-        return _U * (self.smoothness * self.dimension * length + (self.dimension + self.rows + 32.0) * self.clip)
+        margins = _U * self.smoothness * self.dimension * length
+        return margins + floats_of_mean(self.dimension, self.clip, self.rows)
 
     @property
     def gradient(self) -> float:

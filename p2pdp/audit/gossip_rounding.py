@@ -15,6 +15,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from p2pdp.accounting.descent_rounding import floats_of_mean
 from p2pdp.accounting.gossip_rounding import PAIR_ERROR, errors, shift
 from p2pdp.audit.ground import Floats, Ground
 from p2pdp.core.draws import DITHER, Mechanism
@@ -24,6 +25,7 @@ from p2pdp.ledger.messages import carries_message, public_message
 from p2pdp.ledger.records import SENT, Contents
 from p2pdp.protocols.gossip_sgd import GossipSgdPlan
 from p2pdp.protocols.gossiping_plan import AveragingPlan, GossipPlan
+from p2pdp.protocols.learning import ROWS_MAX
 from p2pdp.protocols.pairing import PairPlan
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.replay.blur import errors_sent
@@ -130,10 +132,13 @@ def _growing(rounds: int, gamma: float, degree: int) -> tuple[float, float]:
 def _of_gradient(plan: GossipSgdPlan, error: float) -> float:
     """What comes in with each gradient that is affine in a state with at most this error, in its own noise.
 
-    A gradient goes to the nearest step of the grid. Half a step more is far above what the floats of a mean over
-    rows come to, up to a million of them.
+    A gradient goes to the nearest step of the grid, after the floats of a mean over rows. Of gradients that are not
+    affine nothing is claimed beyond what all of them tell under their own noise, whatever floats do.
     """
-    return ((plan.step / plan.fine + error) / (plan.noise.scale * plan.step)) ** 2
+    descent = plan.descent
+    rows = min(descent.batch or ROWS_MAX, ROWS_MAX)
+    floats = floats_of_mean(descent.dimension, descent.clip, rows) / math.sqrt(descent.dimension)
+    return (((plan.step / 2.0 + floats) / plan.fine + error) / (plan.noise.scale * plan.step)) ** 2
 
 
 def _rounding(plan: AveragingPlan, squares: float, *said: str) -> Rounding:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from p2pdp.accounting.descent_rounding import Steps
+from p2pdp.accounting.descent_rounding import Steps, floats_of_mean
 from p2pdp.core.values import snapped
 from p2pdp.tasks.descent import Descent, GradientInputs
 from p2pdp.tasks.examples import examples_of
@@ -93,3 +93,16 @@ def test_no_gradient_of_floats_is_farther_from_the_exact_one(
         exact.exactly(model), random.choice([-1.0, 1.0], d), strict=True)]  # fmt: skip
     ideal = exact.gradient(kind, corner, features, targets, clip)
     assert exact.apart(exact.exactly(found), ideal) <= bound.gradient
+
+
+def test_a_mean_over_a_million_rows_is_off_by_more_than_half_a_step_of_noise() -> None:
+    """All rows are alike, so that the exact gradient is known; a sum row by row drifts."""
+    rows, clip, sigma = 10**6, 2.0, 0.01
+    objective = MeanEstimation()
+    inputs = GradientInputs(
+        Descent(objective, objective.guarantees(None), 2, clip, -60),
+        examples_of(np.full((rows, 2), 0.7), np.zeros(rows), None),
+    )
+    model = np.array([0.25, 0.25])
+    off = exact.apart(exact.exactly(inputs.gradient(model, 0)), [exact.Fraction(0.25) - exact.Fraction(0.7)] * 2)
+    assert sigma * 2.0**-31 < off <= floats_of_mean(2, clip, rows)

@@ -6,6 +6,7 @@ from scipy import stats
 from p2pdp.ledger.records import to_skeleton
 from p2pdp.protocols.skeleton_size import EXCESS, at_most, skeleton_size
 from tests.audit.runs import HISTOGRAM, quiet, ring, walk
+from tests.protocols.learners import learning
 from tests.scenarios.test_shuffle import shuffle
 
 
@@ -23,6 +24,7 @@ RUNS = {
     "walk": walk(5, 400),
     "short walk": walk(6, 3),
     "tokens": walk(4, 60, tokens=8),
+    "learning": learning(4, 60),
     "histogram": walk(4, 200, **HISTOGRAM),
     "sparse": walk(6, 200, "star"),
     "shuffle": shuffle(8, terms="rounds = 12"),
