@@ -84,7 +84,7 @@ def test_one_kappa_is_as_in_the_rooms_it_comes_from(categories: int | None, n: i
     delta=st.sampled_from([1e-3, 1e-6, 1e-10]),
     seed=st.integers(0, 9),
 )
-@settings(max_examples=25)
+@settings(max_examples=15)
 def test_it_lies_between_the_least_and_the_largest_kappa(
     epsilon_0: float, n: int, categories: int | None, delta: float, seed: int
 ) -> None:

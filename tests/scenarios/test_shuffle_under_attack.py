@@ -48,13 +48,15 @@ def claimed(run: RunPlan) -> float:
     return found.epsilon_max
 
 
-def many(run: RunPlan, values: list[float], seed: int) -> Shuffled:
-    """So many runs at once: on a graph that is as many copies of this one, between which nothing moves."""
-    graph = run.graph
+def copies(graph: Graph | None) -> Graph:
+    """One graph that is as many copies of this one, between which nothing moves."""
     assert graph is not None
     edges = np.array(list(graph.edges()))
-    copies = (edges[None] + run.n * np.arange(COUNT)[:, None, None]).reshape(-1, 2)
-    whole: Graph = graph_of_edges(run.n * COUNT, [(int(one), int(other)) for one, other in copies])
+    return graph_of_edges(graph.n * COUNT, (edges[None] + graph.n * np.arange(COUNT)[:, None, None]).reshape(-1, 2))
+
+
+def many(run: RunPlan, whole: Graph, values: list[float], seed: int) -> Shuffled:
+    """So many runs at once, one on each of the copies."""
     plan = run.plan
     return shuffled(
         whole,
@@ -135,9 +137,9 @@ def test_no_test_proves_more_than_was_claimed_and_hardly_less(text: str, share: 
     others = [2.0 if run.plan.randomizer.counted else 0.0] * (run.n - 1)
     pair = [[0.0, *others], [1.0, *others]]
     likelihood = likelihood_of_single if run.plan.single else likelihood_of_all
-    scores = []
+    scores, whole = [], copies(run.graph)
     for seed, values in enumerate(pair, start=1):
-        seen = many(run, values, seed)
+        seen = many(run, whole, values, seed)
         scores.append(np.log(likelihood(run, seen, pair[1])) - np.log(likelihood(run, seen, pair[0])))
     proved, most = epsilon_lower_end(scores[0], scores[1], DELTA, ERROR), claimed(run)
     assert most < 1.95, "something is hidden at all"

@@ -19,7 +19,8 @@ from tests.laws.sources import TOP
 from tests.system.engine import BASE, IMAGE, MQTT, NODE, TCP, Container, Project, docker, ended, engine
 from tests.system.launched import GUARD_S, complete, wait_for
 
-pytestmark = [pytest.mark.docker, pytest.mark.slow]
+# One project at a time has its containers up: tests that wait for each other go to one worker.
+pytestmark = [pytest.mark.docker, pytest.mark.slow, pytest.mark.xdist_group("containers")]
 
 TOKEN = "run/tokens/0000.token"
 NODES = 5
