@@ -2,42 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
 
-from p2pdp.audit.blanket import blanket_account
 from p2pdp.audit.brokers import claims_with_broker, refusals_with_broker
 from p2pdp.audit.estimates import added, cost_of, left_of
-from p2pdp.audit.exact_account import exact_account
-from p2pdp.audit.gossip_account import gossip_account
-from p2pdp.audit.gossip_descent_account import gossip_descent_account
-from p2pdp.audit.gossip_hidden_graph import hidden_graph_account
 from p2pdp.audit.ground import Finding, Floats, Ground
-from p2pdp.audit.hidden_path import hidden_path_account
-from p2pdp.audit.iteration import iteration_account
-from p2pdp.audit.local import local_account
-from p2pdp.audit.shuffling import shuffle_account
-from p2pdp.audit.walk_formulas import walk_formulas
 from p2pdp.core.claims import Claim, Refusal
 from p2pdp.core.errors import Refused, UsageError
 from p2pdp.core.ids import Peer
 from p2pdp.ledger.records import Contents
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.replay.transcript import replay
-
-# In the order in which claims are shown. What a headline is taken from comes first, what bounds nothing last.
-ACCOUNTS: Final[tuple[Callable[[Ground], Finding], ...]] = (
-    exact_account,
-    iteration_account,
-    gossip_account,
-    hidden_graph_account,
-    hidden_path_account,
-    blanket_account,
-    shuffle_account,
-    local_account,
-    gossip_descent_account,
-)
 
 
 @dataclass(frozen=True)
@@ -65,9 +41,10 @@ def audit_run(
     _check_colluders(run, colluders)
     cost = cost_of(run.spec)
     ground = Ground(run, views, replay(run, views), incomplete, left_of(delta, cost), colluders)
-    findings = [account(ground) for account in ACCOUNTS]
+    analysis = run.protocol.analysis()
+    findings = [account(ground) for account in analysis.accounts()]
     if any(finding.claims for finding in findings):
-        findings.append(walk_formulas(ground, findings))
+        findings.append(analysis.formulas(ground, findings))
     claims = [added(claim, cost) for finding in findings for claim in finding.claims]
     claims = claims_with_broker(run.spec, claims)
     refusals = refusals_with_broker(run.spec, [refusal for finding in findings for refusal in finding.refusals])

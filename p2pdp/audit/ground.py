@@ -8,7 +8,7 @@ across. `audit/auditor.py` lists them.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -27,6 +27,7 @@ from p2pdp.replay.transcript import Transcript
 
 Floats = npt.NDArray[np.float64]
 
+NOBODY_OUT = "all users take part to the end"
 PUBLIC_ROUTE = "the observer knows the realised path, schedule and graph"
 NOT_AT_HAND = "its ledger is not whole or not at hand"
 PASSED_THROUGH = "what it saw passed through users whose ledgers are not at hand"
@@ -91,3 +92,10 @@ class Finding:
     leak_coalition: Floats | None = None
     published: Floats | None = None  # the leak of each pair as a paper prints it
     variation: Floats | None = None  # total variation of each pair, beside `epsilon`
+
+    def add(self, said: Iterable[Claim | Refusal]) -> None:
+        for one in said:
+            if isinstance(one, Claim):
+                self.claims.append(one)
+            else:
+                self.refusals.append(one)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from typing import Protocol as Interface
 
 from p2pdp.core.draws import Draws, Expected, Mechanism
@@ -15,6 +15,9 @@ from p2pdp.core.spec import Spec
 from p2pdp.core.step import Message, Send
 from p2pdp.tasks.inputs import Inputs
 from p2pdp.topology.graphs import Graph
+
+if TYPE_CHECKING:
+    from p2pdp.protocols.defaults import Analysis
 
 Fact = int | str | float  # what bootstrap signs of a run
 NO_FACTS: Final[Mapping[str, Fact]] = MappingProxyType({})
@@ -104,6 +107,9 @@ class Protocol(Interface):
 
     def estimate(self, plan: Any, published: Any, contributions: int) -> Estimate: ...
 
+    def analysis(self) -> Analysis:
+        """What launcher, planner and auditor need beside that; imported when it is asked for."""
+
 
 class Quiet:
     """What most protocols leave unsaid."""
@@ -113,3 +119,8 @@ class Quiet:
 
     def opening(self, plan: Any, graph: Graph, draws: Draws) -> Sequence[Send]:
         return ()
+
+    def analysis(self) -> Analysis:
+        from p2pdp.protocols.defaults import Analysis
+
+        return Analysis()

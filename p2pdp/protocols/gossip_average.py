@@ -7,7 +7,7 @@ publishes is in the spec: nobody, user 0 or all; a user's own result stays with 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from p2pdp.core.ids import Peer
 from p2pdp.core.spec import Spec
@@ -22,6 +22,9 @@ from p2pdp.tasks.inputs import Inputs, RealInputs
 from p2pdp.topology.gossip_rounds import acceleration, rounds_needed
 from p2pdp.topology.graphs import Graph
 from p2pdp.topology.random_graphs import edge_probability
+
+if TYPE_CHECKING:
+    from p2pdp.protocols.gossip.analysis.averages import GossipAnalysis
 
 
 class GossipAverage(Quiet):
@@ -72,6 +75,11 @@ class GossipAverage(Quiet):
 
     def estimate(self, plan: GossipPlan, published: Any, contributions: int) -> Estimate:
         return averaging.estimate_of(plan.shape, published)
+
+    def analysis(self) -> GossipAnalysis:
+        from p2pdp.protocols.gossip.analysis.averages import GossipAnalysis
+
+        return GossipAnalysis()
 
 
 PROTOCOL = GossipAverage()

@@ -7,7 +7,7 @@ user its own. So it knows who meets whom and when, as it knows the graph, and no
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from p2pdp.core.draws import Draws
 from p2pdp.core.ids import Peer
@@ -27,6 +27,9 @@ from p2pdp.protocols.pairing import (
 from p2pdp.tasks.inputs import Inputs, RealInputs
 from p2pdp.topology.graphs import Graph
 from p2pdp.topology.weights import edge_weight
+
+if TYPE_CHECKING:
+    from p2pdp.protocols.gossip.analysis.averages import GossipAnalysis
 
 
 class GossipRandomized(Quiet):
@@ -81,6 +84,11 @@ class GossipRandomized(Quiet):
 
     def estimate(self, plan: PairPlan, published: Any, contributions: int) -> Estimate:
         return averaging.estimate_of(plan.shape, published)
+
+    def analysis(self) -> GossipAnalysis:
+        from p2pdp.protocols.gossip.analysis.averages import GossipAnalysis
+
+        return GossipAnalysis()
 
 
 PROTOCOL = GossipRandomized()

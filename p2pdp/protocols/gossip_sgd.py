@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from p2pdp.core.draws import Draws
 from p2pdp.core.errors import UsageError
@@ -36,6 +36,9 @@ from p2pdp.tasks.objectives import Objective
 from p2pdp.topology.gossip_rounds import acceleration
 from p2pdp.topology.graphs import Graph
 from p2pdp.topology.random_graphs import edge_probability
+
+if TYPE_CHECKING:
+    from p2pdp.protocols.gossip.analysis.descents import GossipDescentAnalysis
 
 LAST: Final = "last"
 UNIFORM: Final = "uniform"
@@ -161,6 +164,11 @@ class GossipSgd(Quiet):
 
     def estimate(self, plan: GossipSgdPlan, published: Any, contributions: int) -> Estimate:
         return averaging.estimate_of(plan.shape, published)
+
+    def analysis(self) -> GossipDescentAnalysis:
+        from p2pdp.protocols.gossip.analysis.descents import GossipDescentAnalysis
+
+        return GossipDescentAnalysis()
 
 
 def rounds_between(gap: float, n: int, descent: Descent, sigma: float, *, accelerated: bool) -> int:

@@ -11,7 +11,7 @@ first row.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -27,6 +27,9 @@ from p2pdp.protocols.shuffling_plan import ShufflePlan, check_shuffle
 from p2pdp.tasks.randomizers import randomizer_of, reported_value
 from p2pdp.tasks.reports import ReportInputs, sealed_bytes
 from p2pdp.topology.graphs import Graph
+
+if TYPE_CHECKING:
+    from p2pdp.protocols.shuffle.analysis.reports import ShuffleAnalysis
 
 
 class NetworkShuffle(Quiet):
@@ -97,6 +100,11 @@ class NetworkShuffle(Quiet):
         if not plan.shape:
             return Estimate(float(value[0]), float(error[0]))
         return Estimate(value.tolist(), error.tolist())
+
+    def analysis(self) -> ShuffleAnalysis:
+        from p2pdp.protocols.shuffle.analysis.reports import ShuffleAnalysis
+
+        return ShuffleAnalysis()
 
 
 def result_of(plan: ShufflePlan, numbers: Any) -> Any:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from p2pdp.core.draws import Mechanism
 from p2pdp.core.errors import UsageError
@@ -23,6 +23,9 @@ from p2pdp.protocols.contract import NO_FACTS, Estimate, Fact, Quiet
 from p2pdp.protocols.walk_sum import order_and_steps, visits_max
 from p2pdp.protocols.walking import Walk, WalkPlan, check_token
 from p2pdp.tasks.inputs import CategoryInputs, Inputs
+
+if TYPE_CHECKING:
+    from p2pdp.protocols.walk.analysis.sums import WalkAnalysis
 
 
 class WalkHistogram(Quiet):
@@ -75,6 +78,11 @@ class WalkHistogram(Quiet):
         counts = randomized_response.estimate(published, contributions, gamma, dummies)
         errors = randomized_response.standard_error(counts, contributions, gamma, dummies)
         return Estimate([float(count) for count in counts], [float(error) for error in errors])
+
+    def analysis(self) -> WalkAnalysis:
+        from p2pdp.protocols.walk.analysis.sums import WalkAnalysis
+
+        return WalkAnalysis()
 
 
 PROTOCOL = WalkHistogram()

@@ -23,7 +23,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from p2pdp.core.draws import Draws, Mechanism
 from p2pdp.core.errors import UsageError
@@ -41,6 +41,9 @@ from p2pdp.tasks.descent import Descent
 from p2pdp.tasks.examples import Examples
 from p2pdp.tasks.inputs import Inputs
 from p2pdp.topology.graphs import Graph
+
+if TYPE_CHECKING:
+    from p2pdp.protocols.walk.analysis.descents import WalkDescentAnalysis
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,6 +166,11 @@ class WalkSgd(Quiet):
         bound = learning.noise_bound(plan.descent, plan.noise, plan.rates)
         error = None if bound is None else [bound] * plan.descent.dimension
         return Estimate([float(part) for part in published], error)
+
+    def analysis(self) -> WalkDescentAnalysis:
+        from p2pdp.protocols.walk.analysis.descents import WalkDescentAnalysis
+
+        return WalkDescentAnalysis()
 
 
 def dithering(spec: Spec, descent: Descent, rate: float, noise: Mechanism, steps: int) -> dict[str, Any]:

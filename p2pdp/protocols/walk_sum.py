@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from p2pdp.core.draws import Mechanism
 from p2pdp.core.errors import UsageError
@@ -23,6 +23,9 @@ from p2pdp.protocols.walking import NO_NOISE, Walk, WalkPlan, check_token
 from p2pdp.tasks.inputs import Inputs, NumberInputs
 from p2pdp.topology.graphs import Graph
 from p2pdp.topology.walk_limits import complete_limit, graph_limit
+
+if TYPE_CHECKING:
+    from p2pdp.protocols.walk.analysis.sums import WalkAnalysis
 
 VISITS_MAX: Final = "visits_max"
 
@@ -130,6 +133,11 @@ class WalkSum(Quiet):
         if plan.shape:
             return Estimate([float(part) for part in value], [error] * plan.shape[0])
         return Estimate(float(value), error)
+
+    def analysis(self) -> WalkAnalysis:
+        from p2pdp.protocols.walk.analysis.sums import WalkAnalysis
+
+        return WalkAnalysis()
 
 
 def noise_deviation(plan: WalkPlan) -> float:

@@ -26,7 +26,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from p2pdp.assembly.found import Number
-from p2pdp.audit.beforehand import NO_SKELETON, NOBODY_OUT
+from p2pdp.audit.beforehand import NO_SKELETON
+from p2pdp.audit.ground import NOBODY_OUT
 from p2pdp.audit.handed_in import READABLE
 from p2pdp.audit.headline import Verdict, verdict_of
 from p2pdp.core.claims import Claim, Refusal

@@ -8,14 +8,15 @@ from fractions import Fraction
 
 import pytest
 
-from p2pdp.audit.beforehand import NOBODY_OUT, SCHEDULE, beforehand, node_epsilon
-from p2pdp.audit.ground import PUBLIC_ROUTE, Finding, sensitivity_of
+from p2pdp.audit.beforehand import beforehand, node_epsilon
+from p2pdp.audit.ground import NOBODY_OUT, PUBLIC_ROUTE, Finding, sensitivity_of
 from p2pdp.core.claims import Claim
 from p2pdp.core.errors import UsageError
 from p2pdp.files.data import load_data
 from p2pdp.files.spec import parse_spec
 from p2pdp.mechanisms import gaussian
 from p2pdp.protocols.run_plan import RunPlan, plan_run
+from p2pdp.protocols.walk.analysis.a_priori import SCHEDULE
 from tests.audit import runs
 
 DELTA = runs.DELTA

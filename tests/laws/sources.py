@@ -16,6 +16,13 @@ TOP = Path(__file__).resolve().parents[2]
 BUILTINS = frozenset(dir(builtins))
 
 
+def room_within(parts: list[str]) -> str:
+    """The room of a path or dotted name below p2pdp; the heavy half of protocols is a room of its own, `analysis`."""
+    if parts[0] == "protocols" and ("analysis" in parts[2:] or parts[1:2] == ["defaults"]):
+        return "analysis"
+    return parts[0]
+
+
 @dataclass(frozen=True)
 class Source:
     """`path` is relative to the top of the repository, with forward slashes."""
@@ -33,8 +40,8 @@ class Source:
 
     @property
     def room(self) -> str:
-        """The folder below p2pdp/, or the module's name where it lies in p2pdp/ itself."""
-        return self.path.split("/")[1].removesuffix(".py")
+        """The folder below p2pdp/, or the module's name where it lies in p2pdp/ itself; see `room_within`."""
+        return room_within(self.path.removesuffix(".py").split("/")[1:])
 
     @property
     def module(self) -> str:

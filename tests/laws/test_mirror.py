@@ -28,7 +28,10 @@ def has_tests(source: Source) -> bool:
 
 
 def shared(module: Source, tests: Iterable[Source]) -> bool:
-    """An accountant may be tested in the file of its protocol."""
+    """An accountant may be tested in the file of its protocol; the entries of analyses are under one contract."""
+    if module.room == "analysis":
+        contract = [test for test in tests if test.path == "tests/contracts/test_analysis.py"]
+        return any(within(name, module.module) for test in contract for _, name in test.mentions)
     return module.room == "accounting" and any(
         has_tests(test) and any(within(name, module.module) for _, name in test.mentions)
         for test in tests

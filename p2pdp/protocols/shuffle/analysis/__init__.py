@@ -1,0 +1,1 @@
+"""What launcher, planner and auditor know of the shuffle family; nodes do not import it."""
