@@ -4,24 +4,13 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from p2pdp.cli.logs import LogAs, LogFormat, LogFrom, LogLevel, logged
 from p2pdp.cli.options import AsJson, Overrides, SpecFile, TraceWire, print_document
-from p2pdp.cli.watching import (
-    HttpAuditorTokenFile,
-    HttpCertificate,
-    HttpKey,
-    HttpNames,
-    HttpOpen,
-    HttpPlace,
-    HttpStay,
-    HttpTokenFile,
-    IndexUrl,
-    http_options,
-)
+from p2pdp.cli.watching import IndexUrl, serves
 from p2pdp.core.happenings import happening
 
 if TYPE_CHECKING:
@@ -31,6 +20,7 @@ if TYPE_CHECKING:
 NewFolder = Annotated[Path, typer.Option(metavar="DIR", help="The folder to fill, or to go on with.")]
 
 
+@serves(may_stay=True)
 def bootstrap(
     spec: SpecFile,
     tokens: Annotated[int, typer.Option(metavar="N", help="How many join tokens to write.")],
@@ -43,20 +33,14 @@ def bootstrap(
         str | None,
         typer.Option(metavar="HOST:PORT", help="What tokens name, where others reach this machine or the broker."),
     ] = None,
-    http: HttpPlace = None,
-    http_token_file: HttpTokenFile = None,
-    http_auditor_token_file: HttpAuditorTokenFile = None,
-    http_open: HttpOpen = False,
-    http_cert: HttpCertificate = None,
-    http_key: HttpKey = None,
-    http_name: HttpNames = None,
-    http_stay: HttpStay = False,
     index: IndexUrl = None,
     trace_wire: TraceWire = False,
     log_level: LogFrom = None,
     log_format: LogAs = LogFormat.TEXT,
     overrides: Overrides = None,
     as_json: AsJson = False,
+    *,
+    served: Any,
 ) -> None:
     """Runs bootstrap and curator for users elsewhere."""
     from p2pdp.cli.live import show
@@ -66,16 +50,6 @@ def bootstrap(
     from p2pdp.runs.watching import Watching
 
     loaded = load_spec(spec, overrides or [])
-    served = http_options(
-        http,
-        http_token_file,
-        http_cert,
-        http_key,
-        http_name,
-        is_open=http_open,
-        stays=http_stay,
-        auditor_token_file=http_auditor_token_file,
-    )
 
     def show_now(result: Result) -> None:
         show(result, as_json=as_json)
@@ -86,6 +60,7 @@ def bootstrap(
         serve(loaded, Places(listen, address), tokens, out, log, watching, show_now, trace_wire=trace_wire)
 
 
+@serves(may_stay=False)
 def node(
     config: Annotated[Path, typer.Argument(metavar="CONFIG", help="The node's configuration: a TOML file.")],
     out: NewFolder,
@@ -96,29 +71,15 @@ def node(
         bool, typer.Option("--keep-private", help="Keeps inputs and draws when the run closes.")
     ] = False,
     trace_wire: TraceWire = False,
-    http: HttpPlace = None,
-    http_token_file: HttpTokenFile = None,
-    http_auditor_token_file: HttpAuditorTokenFile = None,
-    http_open: HttpOpen = False,
-    http_cert: HttpCertificate = None,
-    http_key: HttpKey = None,
-    http_name: HttpNames = None,
     log_level: LogFrom = None,
     log_format: LogAs = LogFormat.TEXT,
     as_json: AsJson = False,
+    *,
+    served: Any,
 ) -> None:
     """Runs one user's node in a run across machines."""
     from p2pdp.runs.across_node import take_part
 
-    served = http_options(
-        http,
-        http_token_file,
-        http_cert,
-        http_key,
-        http_name,
-        is_open=http_open,
-        auditor_token_file=http_auditor_token_file,
-    )
     with logged(log_level or LogLevel.INFO, log_format) as log:
         told = take_part(
             config,

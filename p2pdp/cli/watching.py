@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import wraps
+from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
@@ -18,7 +21,9 @@ HttpPlace = Annotated[
 ]
 HttpTokenFile = Annotated[
     Path | None,
-    typer.Option(metavar="FILE", help="The read token; a file that is not there is made, with a fresh one."),
+    typer.Option(
+        "--http-token-file", metavar="FILE", help="The read token; a file that is not there is made, with a fresh one."
+    ),
 ]
 HttpAuditorTokenFile = Annotated[
     Path | None,
@@ -45,24 +50,48 @@ IndexUrl = Annotated[
 
 
 def http_options(
-    place: str | None,
-    token_file: Path | None,
-    certificate: Path | None,
-    key: Path | None,
-    names: list[str] | None,
-    *,
-    is_open: bool,
-    stays: bool = False,
-    auditor_token_file: Path | None = None,
+    http: HttpPlace = None,
+    http_token_file: HttpTokenFile = None,
+    http_auditor_token_file: HttpAuditorTokenFile = None,
+    http_open: HttpOpen = False,
+    http_cert: HttpCertificate = None,
+    http_key: HttpKey = None,
+    http_name: HttpNames = None,
+    http_stay: HttpStay = False,
 ) -> HttpOptions | None:
     """None without `--http`, where none of the others means anything."""
     from p2pdp import __version__
     from p2pdp.runs.watching import HttpOptions
 
-    if place is None:
-        if token_file or auditor_token_file or certificate or key or names or is_open or stays:
+    if http is None:
+        if any((http_token_file, http_auditor_token_file, http_open, http_cert, http_key, http_name, http_stay)):
             raise UsageError("--http HOST:PORT: missing; the other --http options say more of it")
         return None
+    names = tuple(http_name or ())
     return HttpOptions(
-        place, __version__, token_file, is_open, certificate, key, tuple(names or ()), stays, auditor_token_file
+        http, __version__, http_token_file, http_open, http_cert, http_key, names, http_stay, http_auditor_token_file
     )
+
+
+def serves(*, may_stay: bool) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Gives a command the options of `http_options`; it gets what they say as its argument `served`."""
+    read = get_type_hints(http_options, include_extras=True, localns={"HttpOptions": object})
+    options = {
+        name: option.replace(annotation=read[name], kind=Parameter.KEYWORD_ONLY)
+        for name, option in signature(http_options).parameters.items()
+        if may_stay or name != "http_stay"
+    }
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        @wraps(command)
+        def with_options(**given: Any) -> None:
+            told = {name: given.pop(name) for name in options}
+            command(**given, served=http_options(**told))
+
+        own = [one for name, one in signature(command, eval_str=True).parameters.items() if name != "served"]
+        parameters = [*own, *options.values()]
+        with_options.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+        with_options.__annotations__ = {one.name: one.annotation for one in parameters}
+        return with_options
+
+    return decorate
