@@ -38,6 +38,9 @@ LAPLACE_TAIL: Final = 64.0
 MODEL_BITS: Final = 46
 """Models that walk are below 2^46 steps, so that the float errors of one step of descent are well below a step."""
 
+_HALFWAY: Final = 1.5 * 2.0**52
+"""In steps: floats within 2^51 steps of it are the whole numbers of steps, and sums round to the nearest of them."""
+
 _BLOCK_NUMBERS: Final = 1024  # that are unfolded at a time
 _BLOCK_DRAWS: Final = 128
 
@@ -89,10 +92,11 @@ class Dithered(Protocol):
 
 
 class Dithers:
-    """One user's dithers."""
+    """One user's dithers; to each number of them `offset` is added."""
 
-    def __init__(self, plan: Dithered) -> None:
+    def __init__(self, plan: Dithered, offset: float = 0.0) -> None:
         self._public = plan
+        self._offset = offset
         self._seed: Any = None
         self._counter = 0
         self._left: list[Any] = []  # unfolded and not used yet, in data units, the next one last
@@ -106,24 +110,49 @@ class Dithers:
 
     def dithered(self, state: Any, draws: Draws) -> Any:
         """Return a settled state with a dither that nothing else has."""
-        plan = self._public
-        if plan.dither is None:
+        if self._public.dither is None:
             return state
-        if self._seed is None:
-            self._seed = draws.noise(plan.dither, dither.SEED_SHAPE)
-        if isinstance(state, LinearForm):
-            return state  # independent noise only takes away from what a message tells
-        return state + self._next()
+        dithers = self._next(draws, isinstance(state, LinearForm))
+        return state if dithers is None else state + dithers
 
-    def _next(self) -> Any:
+    def _next(self, draws: Draws, is_form: bool) -> Any:
+        """The dithers of one state; None for a form, since independent noise only takes away from what it tells."""
+        if self._seed is None:
+            assert self._public.dither is not None
+            self._seed = draws.noise(self._public.dither, dither.SEED_SHAPE)
+        if is_form:
+            return None
         if not self._left:
             shape, fine = self._public.shape, self._public.fine
             size = math.prod(shape)
-            draws = max(1, min(_BLOCK_DRAWS, _BLOCK_NUMBERS // size))
-            block = dither.unfolded(self._seed, self._counter, draws * size).reshape(draws, *shape) * fine
+            count = max(1, min(_BLOCK_DRAWS, _BLOCK_NUMBERS // size))
+            steps = dither.unfolded(self._seed, self._counter, count * size).reshape(count, *shape)
+            block = steps * fine + self._offset
             self._left = list(block) if shape else block.tolist()
             self._counter += 1
         return self._left.pop()
+
+
+class Leaving(Dithers):
+    """One user's models on a walk: onto the grid and dithered in one, since each of them leaves its step so.
+
+    What is added to a model and taken away again, with the dither, is so large that floats beside it are whole steps.
+    """
+
+    def __init__(self, plan: Dithered) -> None:
+        self._halfway = _HALFWAY * plan.fine
+        super().__init__(plan, -self._halfway)
+        self._is_bare = plan.dither is None
+
+    def left(self, state: Any, draws: Draws) -> Any:
+        if self._is_bare:
+            return state
+        dithers = self._next(draws, isinstance(state, LinearForm))
+        if dithers is None:
+            return state
+        found = state + self._halfway
+        found += dithers
+        return found
 
 
 class Sending(Dithers):

@@ -219,7 +219,7 @@ def check_model(shape: tuple[int, ...], value: Any, most: float = MODEL_MAX) -> 
     """What is wrong with a model that arrives, as the kind of a fault."""
     if getattr(value, "shape", None) != shape or value.dtype != np.float64:
         return "bad_value"
-    return None if value.min() >= -most and value.max() <= most else "bad_value"
+    return None if abs(value).max() <= most else "bad_value"
 
 
 def inputs_of(descent: Descent, rows: Examples) -> tuple[GradientInputs, list[Any]]:

@@ -34,7 +34,7 @@ from p2pdp.core.step import Message
 from p2pdp.mechanisms import dither
 from p2pdp.protocols import learning
 from p2pdp.protocols.contract import NO_FACTS, Estimate, Fact, Quiet
-from p2pdp.protocols.dithering import GAUSSIAN_TAIL, MODEL_BITS, Dithers, dithers
+from p2pdp.protocols.dithering import GAUSSIAN_TAIL, MODEL_BITS, Leaving, dithers
 from p2pdp.protocols.walk_sum import limit_facts, order_and_steps, visits_max
 from p2pdp.protocols.walking import Walk, WalkPlan, check_fields
 from p2pdp.tasks.descent import Descent
@@ -55,6 +55,7 @@ class SgdPlan(WalkPlan):
     schedule: str
     dither: Mechanism | None = None  # of every model, in steps of the fine grid; None without noise of the users' own
     fine_exponent: int = 0
+    model_max: float = learning.MODEL_MAX  # no number of a model that is taken is beyond this
 
     def rate_at(self, step: int) -> float:
         return learning.rate_at(self.rate, self.schedule, step)
@@ -78,13 +79,6 @@ class SgdPlan(WalkPlan):
         return math.ldexp(1.0, self.fine_exponent + MODEL_BITS + 1)
 
     @property
-    def model_max(self) -> float:
-        """No number of a model that is taken is beyond this; how far an objective's own projection goes is unknown."""
-        if self.dither is None or self.descent.projects:
-            return learning.MODEL_MAX
-        return min(learning.MODEL_MAX, self.model_range)
-
-    @property
     def rates(self) -> list[float]:
         return [self.rate_at(step) for step in range(1, self.steps + 1)]
 
@@ -99,7 +93,7 @@ class Learner(Walk):
         self._gradient, self._moved = inputs.gradient, inputs.moved
         self._unit = plan.descent.step
         self._allowed = inputs.allowed if plan.dither is not None and plan.descent.projects else None
-        self._dithers = Dithers(plan)
+        self._leaving = Leaving(plan)
 
     def _contributed(self, value: Any, step: int, noise: Sequence[Mechanism], draws: Draws) -> Any:
         visit, self._visits = self._visits, self._visits + 1
@@ -108,8 +102,7 @@ class Learner(Walk):
         direction = self._gradient(value, visit) if visit < self._visits_max else self._inputs.zero()
         for mechanism in noise:
             direction = direction + draws.noise(mechanism, self._plan.shape) * self._unit
-        moved = self._moved(value, direction, self._plan.rate_at(step))
-        return self._dithers.dithered(self._dithers.settled(moved), draws)
+        return self._leaving.left(self._moved(value, direction, self._plan.rate_at(step)), draws)
 
     def __repr__(self) -> str:
         return f"Learner(user={self._user})"
@@ -174,7 +167,7 @@ class WalkSgd(Quiet):
 
 
 def dithering(spec: Spec, descent: Descent, rate: float, noise: Mechanism, steps: int) -> dict[str, Any]:
-    """Return the fields of a plan that say which dither models carry.
+    """Return the fields of a plan that say which dither models carry, and how far they go.
 
     A number of a model goes as far as the radius, or as clips and noise of all steps add up to, but for a chance that
     counts for nothing; dithers add up beside them, each below 2^-23 of the whole.
@@ -186,7 +179,10 @@ def dithering(spec: Spec, descent: Descent, rate: float, noise: Mechanism, steps
     if descent.radius is not None:
         reach = min(reach, descent.radius)
     late = GAUSSIAN_TAIL * math.sqrt(steps + 1.0) * dither.SCALE * math.ldexp(2.0, -MODEL_BITS)
-    return dithers(reach * (1.0 + late), MODEL_BITS)
+    fields = dithers(reach * (1.0 + late), MODEL_BITS)
+    if not descent.projects:  # how far an objective's own projection goes is unknown
+        fields["model_max"] = min(learning.MODEL_MAX, math.ldexp(1.0, fields["fine_exponent"] + MODEL_BITS + 1))
+    return fields
 
 
 PROTOCOL = WalkSgd()

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from p2pdp.core.draws import DITHER, Mechanism, Shape
 from p2pdp.core.values import LinearForm, Source
 from p2pdp.mechanisms import dither
-from p2pdp.protocols.dithering import REACH_BITS, Reach, Sending
+from p2pdp.protocols.dithering import REACH_BITS, Leaving, Reach, Sending
 from p2pdp.protocols.gossiping_plan import GossipPlan
 from p2pdp.topology.graphs import complete_graph
 from tests.protocols.gossip_world import plan_of
@@ -55,6 +55,22 @@ def test_messages_of_a_round_share_a_dither_and_no_others_do() -> None:
 def test_another_life_sends_the_same_again() -> None:
     lives = [[Sending(dithered((3,))).dithered(np.ones(3), Draws()) for _ in range(2)] for _ in range(2)]
     np.testing.assert_array_equal(*lives)
+
+
+@given(state=st.floats(-8.0, 8.0), half=st.integers(-(2**50), 2**50), exponent=st.integers(-60, 3))
+def test_what_walks_is_settled_and_dithered_in_one(state: float, half: int, exponent: int) -> None:
+    """Bit for bit, halves of a step included; whatever was sent first, the next dither is another."""
+    plan = dithered((3,), fine_exponent=exponent)
+    sending, leaving = Sending(plan), Leaving(plan)
+    for _ in range(2):
+        whole = np.array([state * plan.fine * 2.0**40, half * plan.fine / 2.0, (half + 0.25) * plan.fine])
+        np.testing.assert_array_equal(
+            leaving.left(whole, Draws()), sending.dithered(sending.settled(whole), Draws()), strict=True
+        )
+    draws = Draws()
+    assert Leaving(plan).left(FORM, draws) is FORM
+    assert draws.asked == [(DITHER, dither.SEED_SHAPE)]
+    assert Leaving(dithered((3,), dither=None)).left(whole, draws) is whole
 
 
 @given(values=st.floats(1e-6, 1e6), sigma=st.floats(1e-6, 1e6), share=st.floats(-1.0, 1.0), seed=st.integers(0, 10**6))
