@@ -2,9 +2,12 @@ from __future__ import annotations
 
 import pytest
 
+from p2pdp.accounting.iteration_walk import Exposure, epsilon
 from p2pdp.audit.beforehand import beforehand, node_epsilon
+from p2pdp.audit.descent_rounding import foreseen, ratio_of
 from p2pdp.core.claims import Claim
 from p2pdp.core.errors import Refused
+from p2pdp.mechanisms import gaussian
 from p2pdp.runs.plan import plan_spec
 from tests.audit.runs import DELTA, quiet
 from tests.protocols.learners import LOGISTIC, learning, prepared
@@ -36,6 +39,20 @@ def test_on_the_complete_graph_everybody_has_a_claim_by_iteration() -> None:
     assert found["curator", "iteration"].epsilon_max < node.epsilon_max  # type: ignore[operator]
     assert not found["node", "published:complete_sgd"].bound
     assert all(claim.conditioning == "a-priori" for claim in found.values())
+
+
+@pytest.mark.parametrize("delta", [1e-5, 1e-9])
+def test_rounding_is_added_and_costs_next_to_nothing(delta: float) -> None:
+    run = prepared(learning(10, 100))[0]
+    found = {claim.observer: claim for claim in beforehand(run, delta, (), one_value=False).claims if claim.bound}
+    for observer, watched in (("node", True), ("curator", False), ("public", False)):
+        ideal = epsilon(ratio_of(run), Exposure(10, 99, starts=True, watched=watched), 1, delta)
+        nu = foreseen(run).nu
+        assert 0.0 < nu < 1e-5
+        told = found[observer].epsilon_max
+        assert told is not None
+        assert ideal + 2.0 * gaussian.epsilon_of(delta, nu) < told < 1.002 * ideal
+        assert set(foreseen(run).said) < set(found[observer].assumptions)
 
 
 def test_several_tokens_begin_with_a_uniform_user_so_all_are_alike() -> None:

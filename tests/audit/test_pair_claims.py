@@ -57,3 +57,13 @@ def test_mu_is_rounded_up() -> None:
     claims = PairClaims(ground(), "exact")
     leaks = np.array([1e-18])
     assert claims.mu(leaks)[0] >= ground().sensitivity * 1e-9
+
+
+def test_rounding_adds_up_to_each_users_ceiling() -> None:
+    """User 0 is at its ceiling, user 1 comes to it, user 2 is far below; of whom nothing is told, nothing is added."""
+    claims = PairClaims(ground(), "exact", rounding=0.5, ceilings=np.array([1.0, 1.2, 9.0]))
+    mu = np.array([[1.0, 0.0], [1.0, np.nan], [1.0, 0.25]])
+    claim = claims.claim("node", mu, [0, 1])
+    assert claim.worst_pair == (2, 0)
+    assert claim.mu_max == pytest.approx(1.5)
+    assert claim.mu_mean == pytest.approx((1.0 + 0.0 + 1.2 + 1.5 + 0.75) / 5)

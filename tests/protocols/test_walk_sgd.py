@@ -13,11 +13,14 @@ from p2pdp.core.errors import UsageError
 from p2pdp.core.messages import TOKEN, TOTAL
 from p2pdp.core.step import Message
 from p2pdp.core.values import GRADIENT, LinearForm
+from p2pdp.protocols.learning import MODEL_MAX
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.protocols.walk_sgd import Learner
 from p2pdp.tasks.descending import Population, visits_along
+from p2pdp.tasks.descent import GradientInputs
 from p2pdp.tasks.inputs import SymbolicInputs
-from tests.protocols.learners import LINEAR, learning, prepared
+from p2pdp.tasks.regression import LogisticRegression
+from tests.protocols.learners import LINEAR, LOGISTIC, learning, prepared
 from tests.protocols.world import SeededDraws, SymbolDraws, World
 
 SPECS = {
@@ -175,3 +178,54 @@ def test_beyond_the_limit_a_step_is_noise_only() -> None:
         model = send.message.value
     assert (inputs.made, sorted(inputs.models)) == (3, [0, 1, 2])
     assert [mechanism for mechanism, _ in draws.drawn if mechanism.name != DITHER] == [plan.noise] * 19
+
+
+class Positive(LogisticRegression):
+    """Has a gradient at positive models only, and projects on these."""
+
+    def project(self, model: Any) -> Any:
+        return np.maximum(model, 0.125)
+
+    def gradient(self, model: Any, examples: Any) -> Any:
+        assert (model >= 0.125).all() or not model.any()
+        return np.log(np.maximum(model, 0.125)) - examples.features.mean(axis=0)
+
+    def clipped_gradient(self, model: Any, examples: Any, clip: float) -> Any:
+        return self.gradient(model, examples)
+
+
+class Unready(GradientInputs):
+    """Takes the objective at its word: nothing is worked out beforehand."""
+
+    def _ready(self, examples: Any, rows: Any) -> Any:
+        part, _, share = super()._ready(examples, rows)
+        return part, None, share
+
+
+def test_an_objective_that_projects_is_asked_at_projected_models_only() -> None:
+    run, data = prepared(SPECS["complete"])
+    plan = replace(run.plan, descent=replace(run.plan.descent, objective=Positive()))
+    run = replace(run, plan=plan)
+    made: dict[int, Any] = {
+        user: run.machine(user, run.neighbours(user), Unready(plan.descent, data.user(user))) for user in range(run.n)
+    }
+    world = World(plan, made, {user: Scaled(user) for user in range(run.n)}).walk()
+    assert not world.faults
+    models = np.array([visit.before for visit in world.visits[1:]] + [world.totals[0]])
+    assert (models < 0.125).any(), "dithers carry models out of where they were projected to"
+    assert (models >= 0.125 - 6.0 * plan.dither.scale * plan.fine).all()
+
+
+def test_models_beyond_what_the_grid_is_made_for_are_refused() -> None:
+    plan, check = prepared(SPECS["complete"])[0].plan, prepared(SPECS["complete"])[0].protocol.check
+    reach = 30 * 0.2 * 1.0 + 12 * 0.8 * 0.2 * 30**0.5
+    assert reach < plan.model_max / 2 < 2.01 * reach
+    for sign in (-1.0, 1.0):
+        model = np.array([0.0, sign * plan.model_max, 0.0])
+        assert check(plan, Message(TOKEN, (0, 20), model)) is None
+        assert check(plan, Message(TOKEN, (0, 20), model * (1 + 1e-15))) == "bad_value"
+    assert check(plan, Message(TOKEN, (0, 20), np.array([0.0, np.nan, 0.0]))) == "bad_value"
+    radius = prepared(SPECS["complete"], "task.radius=0.7")[0].plan
+    assert 0.7 < radius.model_max / 2 < 2 * 0.7001
+    assert prepared(SPECS["bare"])[0].plan.model_max == MODEL_MAX
+    assert prepared(learning(5, 30, task=LOGISTIC + '\nschedule = "inverse"'))[0].plan.model_max < plan.model_max
