@@ -94,15 +94,25 @@ def beside(epsilon_at: Callable[[float], float], delta: float, nu: float) -> flo
     """
     if nu == 0.0:
         return epsilon_at(delta)
+    if not math.isfinite(nu):
+        return math.inf
+    epsilon = 0.0
     for share in (1e-4, 1e-3, 1e-2, 0.1, 0.5):
+        if _apart(delta, share, epsilon, nu) is None:
+            continue  # nor for any larger epsilon, and `epsilon_at` may take long
         epsilon = epsilon_at(delta * (1.0 - share))
-        if epsilon > _EPSILON_MOST or not math.isfinite(nu):
+        if epsilon > _EPSILON_MOST:
             break
-        little = share * delta / 4.0 * math.exp(-epsilon - 1.0)
-        apart = gaussian.epsilon_of(little, nu)
-        if apart < 1.0 and math.expm1(apart) <= share / 4.0 and math.exp(apart) < 2.0:
+        apart = _apart(delta, share, epsilon, nu)
+        if apart is not None:
             return epsilon + 2.0 * apart
     return math.inf
+
+
+def _apart(delta: float, share: float, epsilon: float, nu: float) -> float | None:
+    """How far real and linear views are apart where this share of delta is left for that; None if it is not enough."""
+    apart = gaussian.epsilon_of(share * delta / 4.0 * math.exp(-epsilon - 1.0), nu)
+    return apart if apart < 1.0 and math.expm1(apart) <= share / 4.0 and math.exp(apart) < 2.0 else None
 
 
 def shift(squares: float, dimensions: int, step: float, deviation: float) -> float:

@@ -64,3 +64,6 @@ def test_beside_another_claim_it_costs_little_and_covers_a_gaussian_one() -> Non
     assert beside(lambda at: 1.0, 1e-5, 0.0) == 1.0
     assert math.isinf(beside(lambda at: 1.0, 1e-5, math.inf))
     assert math.isinf(beside(lambda at: 1.0, 1e-5, 10.0))
+    asked: list[float] = []
+    beside(lambda at: asked.append(at) or 1.0, 1e-5, 3e-5)  # type: ignore[func-returns-value]
+    assert asked == [1e-5 * 0.999], "shares that cannot be enough are not tried"
