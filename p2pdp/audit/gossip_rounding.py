@@ -21,8 +21,8 @@ from p2pdp.audit.ground import Floats, Ground
 from p2pdp.core.draws import DITHER, Mechanism
 from p2pdp.core.ids import CURATOR, Peer, is_user
 from p2pdp.core.messages import EXCHANGE, FINISHED, OUT, SKIPPED
-from p2pdp.ledger.messages import carries_message, public_message
-from p2pdp.ledger.records import SENT, Contents
+from p2pdp.ledger.messages import carries_message, packed_message, public_message
+from p2pdp.ledger.records import SENT, Contents, Record
 from p2pdp.protocols.gossip_sgd import GossipSgdPlan
 from p2pdp.protocols.gossiping_plan import AveragingPlan, GossipPlan
 from p2pdp.protocols.learning import ROWS_MAX
@@ -36,6 +36,7 @@ _SAID: Final = (
 )
 _IN_RANGE: Final = "accelerated states stay within 2^51 steps of their grid although messages were late or lost"
 _ERROR_MOST: Final = 1e100
+_LEFT_OUT: Final = SKIPPED, OUT
 _NO_DITHER: Final = "some user's messages carry no dither, so that their last bits may tell anything"
 
 
@@ -160,7 +161,13 @@ def _is_regular(ground: Ground, graph: Graph | None) -> bool:
         return False
     seen = (one for contents in ground.views.values() for one in contents.records if carries_message(one))
     whole = all(ground.is_at_hand(user) for user in range(ground.run.n))
-    return whole and not any(public_message(one).type in (SKIPPED, OUT) for one in seen)
+    return whole and not any(_is_told(one) for one in seen)
+
+
+def _is_told(record: Record) -> bool:
+    """Whether the message says that somebody was left out; only one that holds such a word has to be unpacked."""
+    packed = packed_message(record)
+    return any(word.encode() in packed for word in _LEFT_OUT) and public_message(record).type in _LEFT_OUT
 
 
 def _sent(contents: Contents, kind: str) -> Iterable[Any]:
