@@ -19,8 +19,9 @@ before it, the next term is normal in both runs, with the same deviation around 
   message that is given, at most half a step off in each number, so the exact gradient, whose slope is at most
   `smoothness`, is off by that times the distance; the run computes the gradient in floats; and it brings the gradient
   to the grid on which noise is drawn.
-* m has the deviation S, around y. Given x and u the two runs differ by what (1 - r lambda) leaves of that half step,
-  by the floats of one step and of its projection, which moves no two points apart, and by half a step for the grid.
+* m has the deviation S, around y. Given x and u the two runs differ by that half step, of which 1 - r lambda leaves
+  more the smaller a later rate is, by the floats of one step and of its projection, which moves no two points apart,
+  and by half a step for the grid.
 
 If the means are at most E apart, the term is a Gaussian mechanism with a shift of E over its deviation. By adaptive
 composition no test tells the sequences better than N(0, 1) from N(nu, 1), nu^2 being the sum of all squared shifts.
@@ -95,12 +96,11 @@ class Steps:
     @property
     def message(self) -> float:
         """How far the mean of a message may be from that of the ideal run, given all before it."""
-        left = abs(1.0 - self.rate * self.regularization)
         size = self.range_ * (1.0 + self.rate * self.regularization) + self.rate * (self.clip + _TAIL * self.sigma)
         floats = 4.0 * _U * math.sqrt(self.dimension) * size
         projected = 0.0 if self.radius is None else (self.dimension / 2.0 + 6.0) * _U * self.radius
         begun = self.received * (1.0 + self.own)
-        return (begun * left + begun + floats + projected) * _SLACK
+        return (2.0 * begun + floats + projected) * _SLACK
 
     @property
     def floats(self) -> float:
