@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from heapq import heappop, heappush
 from itertools import count
+from operator import attrgetter
 from typing import Any, Final, NamedTuple, NoReturn
 
 
@@ -109,8 +110,8 @@ def in_order(forms: Iterable[LinearForm]) -> list[LinearForm]:
         form = pending.pop()
         if id(form) not in found:
             found[id(form)] = form
-            pending += [parent for parent, _ in form.parents]
-    return sorted(found.values(), key=lambda form: form.depth)
+            pending += [parent for parent, _ in form.parents if id(parent) not in found]
+    return sorted(found.values(), key=attrgetter("depth"))
 
 
 def snapped(value: Any, step: float) -> Any:
