@@ -3,7 +3,7 @@
 A `Law` is how often a user contributes, or a number that grows with it. Given the count c, whoever sees all of a user's
 contributions one by one, each with its own noise, sees a Gaussian of mu = sqrt(c) Delta/sigma, and whoever sees
 only one sum with M noises one of c Delta/(sigma sqrt(M)). Their curves, averaged over the law, bound what is told:
-by joint convexity, whatever else is seen of the path counts as given (accounting notes, sections 1 and 2).
+by joint convexity, whatever else is seen of the path counts as given (guide/accounting.md, sections 1 and 2).
 Counts too unlikely to be listed count as if everything were told then. All epsilons are rounded up.
 """
 

@@ -2,12 +2,12 @@
 
 A `Kind` is one report among `others` more and `dummies` uniform elements; what a user's reports tell is the sum of the
 losses of its kinds, for gaps are independent given all truths, and the curve of `blanket.py` is that of a pair of
-distributions, so it composes by convolution (Zhu, Dong and Wang 2022). Of c reports in one gap the others are split
+distributions, so it composes by convolution [ZDW22]. Of c reports in one gap the others are split
 into c parts and each part is taken to be revealed by itself: whoever sees the parts sees the gap. No report tells more
 than its own epsilon.
 
 Losses are put on a grid by splitting each between its two neighbours so that both distributions keep their mass
-("connect the dots", Doroshenko and others 2022), an upper end. So that alike gaps share their work, `others` above 255
+("connect the dots" [DGKKM22]), an upper end. So that alike gaps share their work, `others` above 255
 are rounded down to eight binary digits, and numbers of uniform elements to at most `_BLOCKS_MAX` values: fewer others
 tell more. The lower end is that of others who all hold a third value (for two categories: all the same one), and of
 gaps with one report of the user only; the rest it leaves out.

@@ -1,7 +1,7 @@
 """Mean positive parts of sums of many independent values: delta of a shuffle too large to list its outcomes.
 
 With independent others, delta of a shuffle is a factor times E[(g_1 + ... + g_n)+] with equally distributed g_i
-(Balle, Bell, Gascon and Nissim 2019, Theorem 5.1): each of n elements is one that tells nothing (value
+[BBGN19, Theorem 5.1]: each of n elements is one that tells nothing (value
 `centre`), says u's one value (`first` > centre) or its other one (`second` < centre), each with chance `share`,
 or, in the blanket, is uniform but says neither (value `rest`).
 

@@ -1,6 +1,6 @@
 """Shuffling by clones: epsilon of one of n shuffled reports of any local randomizer.
 
-Feldman, McMillan and Talwar 2021 ("Hiding among the clones", Theorem 3.1): each other report is, with probability
+[FMT21, Theorem 3.1]: each other report is, with probability
 e^-epsilon_0, as good as one of u's two, chosen by a coin. So the shuffle tells at most what the pair
 (A + D, C - A + 1 - D) tells against the same with D flipped, where C ~ Bin(n - 1, e^-epsilon_0), A ~ Bin(C, 1/2) and
 D ~ Bern(e^epsilon_0 / (e^epsilon_0 + 1)). That is the blanket of `krr.py` for two categories with another chance of

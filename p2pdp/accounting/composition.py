@@ -1,7 +1,7 @@
 """Epsilon and delta of several mechanisms together, and of one that runs on a sample.
 
-`advanced` is the composition that the papers print (Dwork, Rothblum and Vadhan 2010); `heterogeneous` takes
-the least of the three forms of Kairouz, Oh and Viswanath (2015, Theorem 3.5); `optimal` is their Theorem 3.3,
+`advanced` is the composition that the papers print [DRV10]; `heterogeneous` takes
+the least of the three forms of [KOV15, Theorem 3.5]; `optimal` is their Theorem 3.3,
 which no accountant that knows only epsilon and k can beat. All hold for adaptive choices of the mechanisms, with
 parameters fixed beforehand, and answer for the epsilons alone: the deltas add up (`total_delta`), and that of the
 composition itself, `delta_prime`, comes on top.
@@ -109,7 +109,7 @@ def sampled_with_replacement(
     """Epsilon and delta of a mechanism on that many uniform draws of n users, with replacement.
 
     `deltas[c - 1]` is delta at the same epsilon of a group of c, one user drawn c times: not c deltas of one
-    (Balle, Barthe and Gaboardi 2018, Theorem 10).
+    [BBG18, Theorem 10].
     """
     from scipy.special import gammaln
 

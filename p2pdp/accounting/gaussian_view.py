@@ -3,7 +3,7 @@
 An observer holds rows A x + B z, with z independent Gaussian draws that it does not know and x the users'
 inputs; what it knows itself is already dropped. Replacing user u's input moves the rows by a with |x - x'| at
 most the sensitivity, and the view is as telling as one Gaussian with mu^2 = a' (B S B')^+ a, infinite where
-a is outside the range (accounting notes, section 1). For several inputs of one user the supremum over their
+a is outside the range (guide/accounting.md, section 1). For several inputs of one user the supremum over their
 changes is at most min(sum |X_kl|, K lambda_max(X)) with X the Gram block, and equal to the first for X >= 0.
 
 All results are in units of the sensitivity squared. Exact only for Gaussian draws and for inputs that do not

@@ -97,7 +97,7 @@ def worst(grams: Floats) -> Floats:
     """The most that any gradients, each moved by 1 at most, move the view (squared): of each user.
 
     sum X_rs <d_r, d_s> is at most the sum of all |X_rs|, and at most the largest eigenvalue of X for each gradient
-    (accounting notes, section 1). Where no X_rs is negative the first is reached.
+    (guide/accounting.md, section 1). Where no X_rs is negative the first is reached.
     """
     sums = np.abs(grams).sum(axis=(1, 2))
     largest = np.linalg.eigvalsh(grams)[:, -1] if grams.shape[1] else sums

@@ -2,7 +2,7 @@
 
 After T rounds an observer v has seen (W^t y)_w of each neighbour w, t < T, and knows its own y_v; y_u is a user's
 value with its own noise. What it learns about u is the squared length of the projection of e_u on the span of the
-rows that it saw (accounting notes, section 3), in units of what it would learn from y_u itself. Acceleration only
+rows that it saw (guide/accounting.md, section 3), in units of what it would learn from y_u itself. Acceleration only
 combines these rows, so it changes nothing. Observers who pool what they saw are one observer.
 
 Rows of high powers are parallel up to rounding, so the span is built as a block Krylov space: what a round adds is

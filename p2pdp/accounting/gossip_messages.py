@@ -2,7 +2,7 @@
 
 The observer knows what it sent itself, so its own column and row are cut out of the weights, and what it hears in
 round t are the rows P_t(W~)_w of its neighbours w, each with fresh noise of deviation ratio * sigma. The noise that
-others add to what they send each other is taken to be known to it, which can only raise a leak (accounting notes,
+others add to what they send each other is taken to be known to it, which can only raise a leak (guide/accounting.md,
 section 3: checked against the exact replay, at most a fifth above it). In units of a user's own noised value
 
     leak_u = r_u' (R R' + ratio^2 I)^-1 r_u,    r_u the column of user u in R.

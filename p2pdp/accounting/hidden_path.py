@@ -6,8 +6,8 @@ uniform over all n users, so given the visits gaps are independent, and `hidden_
 user u contributes in each. What such a gap tells is said in `hidden_path_losses`; the losses of gaps add up.
 
 The upper ends hold whatever the others' values are; the lower ends are what is told where all others hold the same
-value. Both are for users with one value each, and noise N(0, sigma^2) with every contribution. Cyffers and Bellet
-(first version, Theorem 3) bound the same by advanced composition and a tail bound on the number of visits.
+value. Both are for users with one value each, and noise N(0, sigma^2) with every contribution. [CB20,
+Theorem 3] bounds the same by advanced composition and a tail bound on the number of visits.
 
 Work is shared: gaps that are alike for a user are one part; of each observer the sum over all gaps is formed once, and
 corrected for each user who is at an end of some of the gaps.

@@ -7,7 +7,7 @@ the observer saw of the route, and `mu` is one contribution's sensitivity over t
 
     delta(epsilon') = sum over c >= 1 of law[c] delta_c(epsilon),  epsilon' = ln(1 + share (e^epsilon - 1)).
 
-This is advanced joint convexity (Balle, Barthe and Gaboardi 2018, Theorem 2). With a share of 1 - law[0] it needs for
+This is advanced joint convexity [BBG18, Theorem 2]. With a share of 1 - law[0] it needs for
 every path with u one without u at a distance of at most c Delta, equally likely among those. On the complete graph
 replacing u in its slots by other users gives that, with a slightly larger share (`hidden_path_moves`). On other graphs
 a path round u may visit quite different users, whose values may be anything; there only joint convexity holds, a
@@ -17,8 +17,8 @@ to be u's, for then no path is without u.
 *Lower end.* The pair (sum of law[c] N(c mu, 1), N(0, 1)), which is what the gap tells where all others hold the
 same value, an end of the allowed range.
 
-Losses are put on the multiples of `step`. A curve whose knots lie there belongs to a pair with these losses (Zhu, Dong
-and Wang 2022; Doroshenko and others 2022, "connect the dots"). The upper end joins points of the curve and so
+Losses are put on the multiples of `step`. A curve whose knots lie there belongs to a pair with these losses ([ZDW22];
+[DGKKM22], "connect the dots"). The upper end joins points of the curve and so
 lies above it; the lower end joins points below two neighbouring tangents and so lies below it. Both errors are
 quadratic in the step. What is cut off in the tails becomes an infinite loss in the upper end and none in the lower.
 """

@@ -6,7 +6,7 @@ K - 1 moves apart: their lengths are a uniform composition of M, independent of 
 of K of the m = n - 1 other users in which neighbours differ. Both are counted exactly.
 
 `most_told` says how well the other users hide whether the user was in the stretch at all, as advanced joint convexity
-(Balle, Barthe and Gaboardi 2018, Theorem 2) takes it. In every path with the user, replace each of its blocks by a
+[BBG18, Theorem 2] takes it. In every path with the user, replace each of its blocks by a
 user drawn uniformly from those who differ from it and from both neighbours. With I(y) the sum over all sets of blocks
 of path y that could have been the user's, the empty set included, of the product of 1/choices, a path y without the
 user is reached I(y) - 1 times as often as it occurs by itself. The mixture of both is then split as (1 - q) of paths

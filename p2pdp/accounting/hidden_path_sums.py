@@ -6,7 +6,7 @@ outside is bounded by Chernoff's inequality over the moments in `Moments` and mo
 and so do infinite losses and the rounding of the transforms.
 
 Where delta is so small that rounding drowns it, the upper end is that of the moments alone: delta is at most
-e^(-t epsilon) E[e^(t L)] t^t / (1 + t)^(1 + t), the conversion of Canonne, Kamath and Steinke (2020), Proposition 12.
+e^(-t epsilon) E[e^(t L)] t^t / (1 + t)^(1 + t), the conversion of [CKS20, Proposition 12].
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@ Guarantee: `walk_divergence` bounds the Rényi divergence of everything that one
 that T uniformly drawn users update in turn, final model included, given that the other contributes at most N times. It
 needs convex, Lipschitz and smooth losses, a step of at most 2/smoothness, projection on a convex set after
 the noise, and no active clipping: then every later step is a contraction, and a gradient step of sensitivity 2L that
-G noisy steps (its own included) follow before anybody looks has divergence alpha (2L)^2 / (2 G sigma^2) (Feldman,
-Mironov, Talwar and Thakurta 2018, Theorem 22).
+G noisy steps (its own included) follow before anybody looks has divergence alpha (2L)^2 / (2 G sigma^2) [FMTT18,
+Theorem 22].
 
 How: reveal the token to v also whenever it comes back to u. Seen from the end of the walk backwards, the gaps before
 visits of u or v are independent and geometric with p = 2/n, and each visit is u's with probability 1/2 whatever
@@ -14,7 +14,7 @@ most the N-th power of E[e^(x/G)], x = (alpha - 1) 2 alpha L^2 / sigma^2: no tru
 condition on sigma. Where sigma^2 >= 2 L^2 alpha (alpha - 1), this is at most the closed form
 N 8 alpha L^2 ln(n/2) / (sigma^2 (n - 2)).
 
-Departure from `papers/001` (Algorithm 4): the published account misses visits of u before v's next one, so it is
+Departure from [ABR23, Algorithm 4]: the published account misses visits of u before v's next one, so it is
 no bound (`published_divergence`); and noise comes before projection.
 """
 

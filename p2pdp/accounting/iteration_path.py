@@ -6,8 +6,8 @@ replaced user moves one contribution by and sigma the noise of each step. The ca
 
 How: a contribution at rate r moves the model by r Delta, and what it moved can be spread over the noise of its own
 and all later steps of the gap. Spreading a_t over step t costs (a_t / (r_t sigma))^2, and what was not yet
-contributed cannot be spread (Feldman, Mironov, Talwar and Thakurta 2018, Theorem 22, for Rényi divergences; Bok, Su and
-Altschuler, "Shifted Interpolation for Differential Privacy", ICML 2024, for the Gaussian curve itself). With
+contributed cannot be spread ([FMTT18, Theorem 22] for Rényi divergences;
+[BSA24] for the Gaussian curve itself). With
 time running as the squares of the rates, the cheapest way is along the greatest convex minorant of what the user has
 contributed so far. Costs of gaps add up: a path does not depend on data.
 """

@@ -3,16 +3,16 @@
 Guarantee: `log_moment` bounds ln E e^((alpha - 1) D), D the Rényi divergence of order alpha, given who is where, of
 what an observer sees of a user: the token at its own visits (or never) and at the end. The token is revealed also at
 each visit of the user, and a contribution that G noisy steps follow before that, its own included, costs
-alpha Delta^2 / (2 G sigma^2) (Feldman, Mironov, Talwar and Thakurta 2018, Theorem 22). Who is where does not depend on
+alpha Delta^2 / (2 G sigma^2) [FMTT18, Theorem 22]. Who is where does not depend on
 data, so averaging over it is allowed, whatever is seen of it. The caller owes steps that contract, and one rate.
 
 How: of T uniform steps m are visits of either, m binomial. Their places cut the T + 1 steps (the end included) into
 m + 1 parts, which are a uniform composition. Parts of a composition are geometric numbers given their sum, hence
 negatively associated (Joag-Dev and Proschan 1983), so the mean of a product of decreasing functions of them is at most
 the product of the means. Each visit is the user's with the same chance. A user who starts the walk has one contribution
-more, exposed for the first part: this covers user 0, which the closed form of the accounting notes does not.
+more, exposed for the first part: this covers user 0, which the closed form of guide/accounting.md, section 2, does not.
 
-Departure from `papers/001` (Algorithm 4): see `iteration.py`.
+Departure from [ABR23, Algorithm 4]: see `iteration.py`.
 """
 
 from __future__ import annotations

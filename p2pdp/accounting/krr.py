@@ -6,7 +6,7 @@ Small shuffles are summed outcome by outcome; large ones by `blanket_sums`, wher
 but u's two, which costs it a few parts in ten thousand.
 
 With `kappa` below 1 each other report is shuffled with u's with that chance only, and otherwise revealed (an upper
-end for network shuffling, accounting notes section 4); the lower end does not use it.
+end for network shuffling, guide/accounting.md, section 4); the lower end does not use it.
 """
 
 from __future__ import annotations

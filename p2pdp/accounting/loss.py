@@ -6,8 +6,7 @@ taken off. The caller gives exact curves (to about 1e-13 of themselves), for eps
 directions, and one step for all that is to be composed. Mechanisms may be chosen adaptively, curves may not.
 
 How: the curve of a pair (P, Q), delta(epsilon) = P(S) - e^epsilon Q(S) at its best S, is convex in e^epsilon. Joining
-its points at the multiples of `step` gives the curve of a pair that dominates it ("connect the dots": Doroshenko et
-al. 2022), whose losses ln P/Q lie on the grid: each true loss is split between its two neighbours so that both P and
+its points at the multiples of `step` gives the curve of a pair that dominates it ("connect the dots": [DGKKM22]), whose losses ln P/Q lie on the grid: each true loss is split between its two neighbours so that both P and
 Q keep their mass. Losses add up under P, so their law is a power in the Fourier domain. It is transformed after
 weighing each loss l with e^(tilt l), where the tilt makes the loss that decides delta the typical one: small
 deltas then keep their digits, which a plain transform loses below 1e-16.
@@ -240,7 +239,7 @@ def _power(base: npt.NDArray[np.complex128], times: int) -> npt.NDArray[np.compl
 def _tilt(log_moments: Curve, delta: float) -> float:
     """Where the best bound on delta by one moment of the losses meets delta at the smallest epsilon.
 
-    For t = tilt it is M(t) e^(-t epsilon) t^t / (1+t)^(1+t) (Canonne, Kamath and Steinke 2020, Proposition 12).
+    For t = tilt it is M(t) e^(-t epsilon) t^t / (1+t)^(1+t) [CKS20, Proposition 12].
     """
     low, high = math.log(1e-4), math.log(1e5)
     for _ in range(3):

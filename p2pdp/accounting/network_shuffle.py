@@ -1,4 +1,4 @@
-"""Network shuffling as printed (`papers/003`, Theorems 5.3 to 5.6), kept to be compared: no bounds.
+"""Network shuffling as printed [LTT22, Theorems 5.3 to 5.6], kept to be compared: no bounds.
 
 The proofs need the same law P of a report's place for every user, which no graph but the complete one gives after a
 finite number of rounds, and Lemma 5.1 forgets that E|L|^2 = n + (n^2 - n) sum P_i^2. With S = sum P_i^2:

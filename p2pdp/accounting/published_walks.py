@@ -1,9 +1,9 @@
 """What published experiments say of walks on the complete graph that took place: recipes, none of which is a bound.
 
-`pair_losses` is that behind figure 2b and 2c of Cyffers and Bellet (2020, section 5.2), as their public code has it. An
+`pair_losses` is that behind figure 2b and 2c of [CB20, section 5.2], as their public code has it. An
 observer's visits cut the walk into gaps of m steps. One in which user u is known to have been next to the observer
 costs what m contributions together cost, once for each side; one of which nothing is known of u costs that amplified by
-sampling m times from n users. Costs are composed by Kairouz, Oh and Viswanath (2015). It is no bound: the delta of
+sampling m times from n users. Costs are composed by [KOV15]. It is no bound: the delta of
 contributions is left out, and what u gave in a gap several times counts once.
 
 `separate_exposures` is the account of amplification by iteration that their theorem on descent rests on: each

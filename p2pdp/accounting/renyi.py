@@ -1,8 +1,8 @@
 """From Rényi divergences to (epsilon, delta).
 
 Both conversions hold at every order above 1, so the least answer over several orders is one too.
-`simple` is that of Mironov (2017), Proposition 3, which papers print; `tight` that of Canonne, Kamath and
-Steinke (2020), Proposition 12. Gaussian noise alone needs neither: its own curve is smaller than both.
+`simple` is that of [M17, Proposition 3], which papers print; `tight` that of [CKS20,
+Proposition 12]. Gaussian noise alone needs neither: its own curve is smaller than both.
 """
 
 from __future__ import annotations

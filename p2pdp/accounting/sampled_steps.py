@@ -3,8 +3,8 @@
 Guarantee: `known(k)` and `averaged` are at least what T steps tell of a user, where replacing the user moves its noised
 gradient by `ratio` standard deviations at most, and whoever looks sees every model but of all steps knows only
 k of the user's to be the user's. A step whose user was drawn from `others` in secret is a Gaussian on a sample of one,
-so its curve is at most delta'(ln(1 + (e^eps - 1)/others)) = delta(eps)/others in both directions (Balle, Barthe and
-Gaboardi 2018, Theorem 2); a step that is known to be the user's is a Gaussian. All compose adaptively as losses on a
+so its curve is at most delta'(ln(1 + (e^eps - 1)/others)) = delta(eps)/others in both directions [BBG18,
+Theorem 2]; a step that is known to be the user's is a Gaussian. All compose adaptively as losses on a
 grid (`loss.py`). A user's gradient must depend on nothing but the model and its own examples, not on its visits so far.
 The draws must be independent also given all else that is seen: a curator's are; those of a token show in its times.
 """

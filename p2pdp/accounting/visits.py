@@ -1,7 +1,7 @@
 """How often a uniformly random walk on the complete graph visits a user: T steps, each at one of n users.
 
 `most_visits` is the exact quantile of the binomial law, rounded up; `printed_visits` what the first version of
-"Privacy Amplification by Decentralization" (`papers/000`, Theorem 3) puts in its place by Hoeffding's inequality.
+[CB20, Theorem 3] puts in its place by Hoeffding's inequality.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How much each user of network shuffling sent and held, beside what Table 3 of `papers/003` says of it.
+"""How much each user of network shuffling sent and held, beside what [LTT22, Table 3] says of it.
 
 The table counts the reports that a user sends: one a round on the average, hence as many as there are rounds, which
 grow as log n over the spectral gap where walks shall mix; and what a user holds at once, which does not grow with n.

@@ -1,4 +1,4 @@
-"""The formulas of `papers/004` for learning by gossip on a run that happened, as claims beside what was told.
+"""The formulas of [CEBM22] for learning by gossip on a run that happened, as claims beside what was told.
 
 Theorem 6 (of graphs that stay) and Theorem 11 (of graphs that change) add up, over blocks and messages, how much of a
 user's weight is in each message of a block; colluders are one node, as in the paper's section G. Proposition 1 is for

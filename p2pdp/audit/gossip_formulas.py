@@ -1,4 +1,4 @@
-"""The formulas of `papers/004` for a run that happened, as claims beside the exact ones.
+"""The formulas of [CEBM22] for a run that happened, as claims beside the exact ones.
 
 Theorem 1 and Corollary 1 (for users who pool: Theorem 12 and Corollary 3) are printed as bounds for each pair and
 are none: `violated_pairs` counts where more is told. Epsilon is what their Rényi divergences convert to at best.

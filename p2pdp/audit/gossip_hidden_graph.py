@@ -1,4 +1,4 @@
-"""Claims about gossip on a random graph of which users know their own edges only: Theorem 4 of `papers/004`.
+"""Claims about gossip on a random graph of which users know their own edges only: [CEBM22, Theorem 4].
 
 It averages over the graph, given v's own edges: all whom v never met are alike to it, and share what its messages
 tell. That is a bound where pairs toss for each round's edges by secrets of their own. A random graph that stays is

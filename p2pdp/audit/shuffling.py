@@ -6,7 +6,7 @@ the routes: given these nothing is hidden. Everybody else sees the published est
 alike, as after a perfect shuffle; a relay sees sealed reports besides, which tell it nothing that the seal does not.
 `single` hands over a part of what `all` does, so the curator's bound holds for it as it is.
 
-The theorems of `papers/003` need the same law for every user; they are shown beside this, and bound nothing.
+The theorems of [LTT22] need the same law for every user; they are shown beside this, and bound nothing.
 """
 
 from __future__ import annotations

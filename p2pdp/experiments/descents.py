@@ -1,6 +1,6 @@
 """Logistic regression by a walk over the papers' tables: the published experiment, and ours at the same epsilon.
 
-The published one (`papers/001`, section 5) as its text and its authors' code have it: columns standardized by the
+The published one [ABR23, section 5] as its text and its authors' code have it: columns standardized by the
 pooled table, rows of unit length with an intercept, 80 % to learn from, the same number of rows for each user, noise by
 `accounting.theorems.sgd_calibration`, rates 0.067 (local) and 0.034; noise is added first and the sum shortened to L;
 after 1.25 T/n contributions a user adds noise only (local: nothing). Ours is `walk.sgd` as it runs live: each

@@ -1,4 +1,4 @@
-"""What each user of a Facebook ego graph learns of one user, for figures 1b and 5 of `papers/004`.
+"""What each user of a Facebook ego graph learns of one user, for [CEBM22, Figures 1b and 5].
 
 The user is drawn at random once for each graph, as in the paper, which names neither graph nor user. All others are
 observers in turn; leaks are by equation (6), and exact, as in `gossip_leaks.py`. A graph is the largest component of an

@@ -1,4 +1,4 @@
-"""Leaks of synchronous gossip on graphs that everybody knows: exact, and as equation (6) of `papers/004` adds them up.
+"""Leaks of synchronous gossip on graphs that everybody knows: exact, and as [CEBM22, equation (6)] adds them up.
 
 Both are in units of local privacy: 1 is what a user's own noised value tells. Weights are `metropolis`, as in the
 authors' code, and runs are as long as Theorem 2 wants for sigma = Delta = 1, accelerated, which changes no leak. A user

@@ -1,8 +1,8 @@
-"""Epsilon of network shuffling as `papers/003` prints it, and as it is proved here, at one delta for all figures.
+"""Epsilon of network shuffling as [LTT22] prints it, and as it is proved here, at one delta for all figures.
 
 The paper prints no delta. All its figures are made with 1e-6: Theorems 5.3 and 5.4 spend half of it on uneven loads
 (delta_2), Theorems 5.5 and 5.6 and our own claim need no such part. Above epsilon_0 a claim says nothing, because
-nobody learns more from a report than the report holds; `papers/003` draws its curves beyond that, and so do we.
+nobody learns more from a report than the report holds; [LTT22] draws its curves beyond that, and so do we.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The social graphs of `papers/003`, and what is computed of each for its figures."""
+"""The social graphs of [LTT22], and what is computed of each for its figures."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 Guarantee: what comes back has the shape that is written here, down to the number of rows, nodes and edges; anything
 else is an error that names the file and what was expected. A file's digest is that of its content, unpacked, so it
-does not depend on who packed it. README.md says where each file is to be had.
+does not depend on who packed it. guide/papers.md says where to get each file.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def place_in(folder: Path, file: str) -> Path:
     for place in (folder / file, folder / f"{file}.gz"):
         if place.is_file():
             return place
-    raise UsageError(f"--data {folder}: lacks {file} (or {file}.gz); README.md says where to get it.")
+    raise UsageError(f"--data {folder}: lacks {file} (or {file}.gz); see `p2pdp guide papers`.")
 
 
 def content_digest(folder: Path, file: str) -> str:

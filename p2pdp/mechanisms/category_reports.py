@@ -1,14 +1,14 @@
 """Reports of one category of L: as it is (k-ary randomized response), in unary, or in binary.
 
     kary      the category, or with probability gamma a uniform one; epsilon = ln(1 + L (1 - gamma) / gamma)
-    unary     L bits, a single one set: optimized unary encoding (Wang, Blocki, Li and Jha 2017). The set bit becomes a
+    unary     L bits, a single one set: optimized unary encoding [WBLJ17]. The set bit becomes a
               fair coin, and each other bit is turned with probability 1/(e^epsilon + 1); two categories
               differ in two places, whose chances have the ratio e^epsilon together
     binary    the bits of the category's number, each answered by binary randomized response of epsilon / bits; two
               categories differ in all bits at most
     none      the category itself
 
-Weights are unbiased for the vector with a single 1. A dummy is a report of category 0, as Algorithm 2 of `papers/003`
+Weights are unbiased for the vector with a single 1. A dummy is a report of category 0, as [LTT22, Algorithm 2]
 has it, but in unary one of no category: no bit is set and each is turned as above, which weighs 0 on the average.
 """
 

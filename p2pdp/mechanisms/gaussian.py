@@ -1,7 +1,7 @@
 """The exact privacy curve of Gaussian noise, and calibration by it.
 
-Guarantee: with mu = sensitivity / sigma, `delta_of` is the exact curve (Balle and Wang 2018,
-Theorem 8) to 10 digits or more for mu from 1e-8 to 1e4 and delta down to 1e-300; below that
+Guarantee: with mu = sensitivity / sigma, `delta_of` is the exact curve [BW18,
+Theorem 8] to 10 digits or more for mu from 1e-8 to 1e4 and delta down to 1e-300; below that
 it may underflow to 0, and it is never nan. `epsilon_of` and `sigma_of` are never below the truth,
 `mu_of_curve` never above it, each within 1e-9 of it (relative); only where epsilon is so
 much smaller than mu that a float delta no longer determines it, the margin is wider.

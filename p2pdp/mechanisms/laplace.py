@@ -19,7 +19,7 @@ def scale_of_sigma(sigma: float) -> float:
 
 
 def scale_of_epsilon(epsilon: float, sensitivity: float = 1.0) -> float:
-    """The smallest scale that gives epsilon (Dwork, McSherry, Nissim and Smith 2006), rounded up."""
+    """The smallest scale that gives epsilon [DMNS06], rounded up."""
     return ratio_upper(positive("The sensitivity", sensitivity), positive("epsilon", epsilon))
 
 

@@ -1,4 +1,4 @@
-"""PrivUnit: reports of unit vectors (Bhowmick, Duchi, Freudiger, Kapoor and Rogers 2018, Algorithm 1).
+"""PrivUnit: reports of unit vectors [BDFKR18, Algorithm 1].
 
 With probability p the report is uniform on the cap of unit vectors v with <v, u> >= threshold, else on the rest of the
 sphere; divided by m = E<v, u> it is unbiased. A cap with the share q of the sphere makes it purely

@@ -3,7 +3,7 @@
 Guarantee: `gamma_of` gives at most the epsilon asked for and `epsilon_of` is rounded up,
 so `epsilon_of(gamma_of(epsilon, L), L) <= epsilon`.
 
-The histogram paper prints gamma the other way round (accounting.md, section 2); here gamma
+The histogram paper prints gamma the other way round (guide/accounting.md, section 2); here gamma
 is always the probability of a uniform answer, gamma = L / (e^epsilon + L - 1).
 """
 
@@ -46,7 +46,7 @@ def epsilon_of(gamma: float, categories: int) -> float:
 def estimate(tally: npt.ArrayLike, reports: int, gamma: float, dummies: int = 0) -> Floats:
     """Unbiased counts from a tally of randomized answers and uniform dummies.
 
-    (tally_i - (gamma * reports + dummies) / L) / (1 - gamma), accounting.md section 2. The
+    (tally_i - (gamma * reports + dummies) / L) / (1 - gamma), guide/accounting.md, section 2. The
     estimates may be negative: cutting them off would bias sums over categories.
     """
     counts = np.asarray(tally)

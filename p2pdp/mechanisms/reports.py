@@ -3,7 +3,7 @@
 A `Randomizer` is public and never changes. It takes its randomness from `draws.noise` only, always by the same draws in
 the same order (`needs`), whatever the value and also for a dummy, so that what a ledger records of them tells nothing.
 A report is a few whole numbers and has one length in bytes, `report_bytes`. A dummy is a report of nobody's value
-(`papers/003`, Algorithm 2): it has that length too, and its mean is known.
+[LTT22, Algorithm 2]: it has that length too, and its mean is known.
 
 Guarantee: `epsilon` is pure and rounded up, for replacing the value by any other; infinite where nothing is noised,
 None where no pure epsilon exists (Gaussian noise). `weights` turns reports into numbers whose mean is the value

@@ -1,7 +1,7 @@
 """Three sources of independent draws, each marked by its name; see `core.draws.Sampler`.
 
 `exact` is what live nodes use: operating-system entropy, integer noise from OpenDP's
-samplers (Canonne, Kamath and Steinke 2020), categories by exact rational arithmetic. `fast`
+samplers [CKS20], categories by exact rational arithmetic. `fast`
 rounds floating-point noise, seeded once from the operating system; its claims say so.
 `seeded` is for the simulator only: the same seed, stream and numpy release give the same draws.
 

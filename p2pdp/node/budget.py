@@ -8,8 +8,8 @@ damaged or gone is an error and never an empty one.
 Charges are mu^2 of Gaussian mechanisms, or (epsilon, delta) of others. Gaussian ones compose as mu = sqrt(sum mu^2),
 the others by adding up; together they are at most (epsilon_G + sum epsilon, delta_G + sum delta) with epsilon_G that of
 the Gaussian curve at delta_G, what the others leave of delta. That holds although runs are chosen one after another,
-for what is compared with the limit are the sums themselves (Rogers, Roth, Ullman and Vadhan 2016, for the sums of
-epsilons; Koskela, Tobaben and Honkela 2023, for mu^2).
+for what is compared with the limit are the sums themselves ([RRUV16] for the sums of
+epsilons, [KTH23] for mu^2).
 
 A data set goes by several names, what is in its file and where that is; charges that share a name with it, or with
 another charge that does, count. So neither a copy nor a change of a file begins anew.

@@ -1,6 +1,6 @@
 """`gossip.sgd`: a model learned by gossip, a step of descent at each user and then some rounds of averaging, in turn.
 
-Muffliato-GD and -SGD (`papers/004`, Algorithm 3): every user takes the clipped gradient over its own rows (or over a
+Muffliato-GD and -SGD [CEBM22, Algorithm 3]: every user takes the clipped gradient over its own rows (or over a
 batch of them), noised, moves its model against it, and `[gossip] rounds` rounds of gossip bring the models together
 before the next. Rounds are those of `gossiping.py`, so late and gone users, graphs that change, acceleration (which
 begins anew with each gradient) and noise on messages are as there. `[task] averaging` says what a user's result is:

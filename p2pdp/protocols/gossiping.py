@@ -1,6 +1,6 @@
 """Synchronous gossip without a barrier: neighbours exchange their states round by round and move towards each other.
 
-Muffliato (Algorithm 1 of Cyffers, Even, Bellet and Massoulie, `papers/004`): a user's state starts as its value
+Muffliato [CEBM22, Algorithm 1]: a user's state starts as its value
 with noise of its own, and in each round moves by the flows W_vw (s_w - s_v) of its edges, s being what was *sent*
 in that round. Flows are equal and opposite at both ends, so the sum of all states never changes, whatever was
 sent. With gamma above 1 a round is accelerated: x' = gamma (x + flows) + (1 - gamma) x_before, from the second on.

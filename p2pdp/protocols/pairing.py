@@ -1,6 +1,6 @@
 """Randomized gossip: one edge at a time, its two ends take the mean of their states.
 
-Algorithm 2 of Cyffers, Even, Bellet and Massoulie (`papers/004`), with the activations drawn beforehand by
+[CEBM22, Algorithm 2], with the activations drawn beforehand by
 bootstrap from the edges' intensities and told to each user as far as they concern it, with numbers that count
 all activations of the run. A user takes its own in their order: it sends its state for the first one left and
 waits for the neighbour's of the same number. The activation of the lowest number that is left anywhere waits for

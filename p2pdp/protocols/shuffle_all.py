@@ -1,6 +1,6 @@
 """`shuffle.all`: every report that a user holds in the end goes to the curator.
 
-Algorithm 1 of `papers/003`; the machine is in `shuffling.py`.
+[LTT22, Algorithm 1]; the machine is in `shuffling.py`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """`shuffle.single`: each user hands in one of the reports that it holds, or a dummy.
 
-Algorithm 2 of `papers/003`; the machine is in `shuffling.py`.
+[LTT22, Algorithm 2]; the machine is in `shuffling.py`.
 """
 
 from __future__ import annotations

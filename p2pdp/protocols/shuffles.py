@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 class NetworkShuffle(Quiet):
-    """Algorithms 1 and 2 of `papers/003`."""
+    """[LTT22, Algorithms 1 and 2]."""
 
     def __init__(self, name: str, *, single: bool) -> None:
         self.name = name

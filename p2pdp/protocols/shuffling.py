@@ -1,7 +1,6 @@
 """Network shuffling: reports that walk from user to user, sealed to the curator, until their origin is lost.
 
-Algorithms 1 (`all`) and 2 (`single`) of Liew, Takahashi, Takagi, Kato, Cao and Yoshikawa, "Network Shuffling",
-`papers/003`: every user randomizes its value into a report; in each round every report moves to a uniform neighbour
+Algorithms 1 (`all`) and 2 (`single`) of [LTT22]: every user randomizes its value into a report; in each round every report moves to a uniform neighbour
 of its holder; after the last round holders hand in all that they hold, or one of it chosen uniformly, and a dummy
 where there is none. A report is sealed once, by its user, and has a name drawn at random inside the seal; every hop has
 a channel and so a ciphertext of its own. Outside the seal a report goes by a number that its sender draws afresh for

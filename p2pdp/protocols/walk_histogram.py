@@ -1,6 +1,6 @@
 """`walk.histogram`: unbiased counts of categories, by a token on a ring or a random walk on the complete graph.
 
-Algorithm 2 of Cyffers and Bellet (section 3.1) with two corrections: the estimator is applied once, at the
+[CB20, Algorithm 2] with two corrections: the estimator is applied once, at the
 end, and the uniform elements that hide the first contributions are a fixed number, put in once by the first
 holder and once more by the last, who would otherwise be the only cover of the last contributions. The ring
 takes ceil(gamma n) of them unless randomization is switched off; on the complete graph (section 4.2) each

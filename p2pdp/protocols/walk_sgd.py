@@ -13,7 +13,7 @@ Models live on a public fine grid, and each one carries a dither from the step t
 rounding of floats would tell more about the steps between two visits than the models do. What is left of rounding is
 bounded in `accounting/descent_rounding.py`. A user whose message has to go elsewhere sends the same model again.
 
-Departures from the paper (Cyffers and Bellet, "Privacy Amplification by Decentralization", Algorithm 4): gradients are
+Departures from the paper ([CB22], Algorithm 4 as [ABR23] prints it): gradients are
 clipped before noise is added, also where the loss is Lipschitz; user 0 starts a single token; regularization is not
 part of the gradient that is clipped.
 """

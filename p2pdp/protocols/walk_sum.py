@@ -2,7 +2,7 @@
 
 Exactly as `walking.py` says, with Gaussian or Laplace noise on a grid, so that additions are exact.
 `sigma` is the standard deviation of the noise of one contribution; epsilon and delta are those of one
-contribution by the exact Gaussian curve (Balle and Wang 2018), or of one Laplace release.
+contribution by the exact Gaussian curve [BW18], or of one Laplace release.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Network shuffling drawn straight from its law: no peers, frames, channels or ledgers (`papers/003`, Algorithms 1, 2).
+"""Network shuffling drawn straight from its law: no peers, frames, channels or ledgers [LTT22, Algorithms 1, 2].
 
 All reports are moved at once, round by round. Guarantee: places, loads, dummies and estimates have the distribution
 that they have in the simulated world when nobody is late or gone and nothing is lost. The draws are others, so a

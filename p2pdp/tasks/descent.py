@@ -3,7 +3,7 @@
 `Descent` is public and frozen: part of a plan. A contribution is the gradient over a user's rows (or over a batch of
 them, cyclically), shortened to `clip`, and brought onto the grid on which noise is drawn: whatever lies between the
 grid's steps would be seen beside the noise. The pull of regularization depends on the model only, not on data, so it
-needs no noise and is taken with the step. Noise comes before projection (`papers/001`, Algorithm 4).
+needs no noise and is taken with the step. Noise comes before projection [ABR23, Algorithm 4].
 """
 
 from __future__ import annotations

@@ -6,8 +6,8 @@ learning is the gradient over its own rows, clipped to a norm that the spec give
 
 Clip first, then noise: whatever an objective returns is shortened to the clip by the caller (`tasks/descent.py`), so
 a user who is replaced moves one contribution by twice the clip at most, and no guarantee is needed for that. What
-amplification by iteration needs is more: that a step of descent never moves two models further apart (Feldman,
-Mironov, Talwar and Thakurta 2018, section 3). A gradient step of a convex loss of smoothness b does not, for steps of
+amplification by iteration needs is more: that a step of descent never moves two models further apart [FMTT18,
+section 3]. A gradient step of a convex loss of smoothness b does not, for steps of
 2/b at most. A gradient that was shortened as a whole need not be the gradient of anything, so such a step may. Where
 each example's gradient is shortened and the loss is a function of one margin, or of one distance, the shortened
 gradient is that of another convex loss of no more smoothness (Huber's), and the step contracts again.

@@ -1,4 +1,4 @@
-"""Synthetic unit vectors of two kinds, as in section 5.6 of `papers/003`: for comparing what protocols can do.
+"""Synthetic unit vectors of two kinds, as in [LTT22, section 5.6]: for comparing what protocols can do.
 
 The first half of the users have N(1, 1) in each of the coordinates, the others N(10, 1), each scaled to length 1. The
 paper sets 200 coordinates. Most of a vector of the second kind is the same for all users; of the first kind, noise.

@@ -4,7 +4,7 @@ Each kind gives an array with one row (u, v) for each edge; a row may be a loop 
 is small, and `topology.graphs` drops those. `RunFailed` says that the kind has no graph of n nodes.
 
 The exponential graph is symmetric here, u linked to u + 2^k and u - 2^k modulo n, because gossip
-matrices need undirected graphs; Ying et al. (2021), whom `papers/004` cites for it, direct its edges.
+matrices need undirected graphs; [YYC21], which [CEBM22] cites for it, directs its edges.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The walk of a report on a graph, as sparse matrices (`papers/003`, section 4.1).
+"""The walk of a report on a graph, as sparse matrices [LTT22, section 4.1].
 
 In each round a report moves to a uniform neighbour of its holder, or stays with probability `stay`. Row j of P^t is
 the law of a report's place that began at user j. A user without neighbours keeps what it has.

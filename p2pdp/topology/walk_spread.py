@@ -1,6 +1,6 @@
 """How much a report's place is spread: S(t) = sum of P(i)^2 for one start, and how uneven a graph is at rest.
 
-`gamma` is n times the sum of the squared stationary chances, as `papers/003` defines it; 1 on regular graphs. Table 4
+`gamma` is n times the sum of the squared stationary chances, as [LTT22] defines it; 1 on regular graphs. Table 4
 there shows other numbers: `gamma_printed` gives those, to the last digit on the four graphs that could be checked. It
 puts the row sums of the upper triangle of the adjacency matrix in the place of degrees, so that each edge counts at
 its end with the lower number only. That the authors read half of a symmetric matrix is inferred from the agreement.
@@ -61,7 +61,7 @@ def gamma(graph: Graph) -> float:
 
 
 def gamma_printed(n: int, edges: Ints, loops: Ints | None = None) -> float:
-    """As Table 4 of `papers/003` must have been made: each edge counts at its lower-numbered end only.
+    """As [LTT22, Table 4] must have been made: each edge counts at its lower-numbered end only.
 
     `edges` has a row for each edge; `loops` names the users with a loop, which counts once. Readers of edge lists drop
     loops, and the printed digits need them.

@@ -1,9 +1,9 @@
 """How much each end of an edge moves towards the other in a round of gossip.
 
-    metropolis   1 / (1 + max(d_u, d_v))   as the code of `papers/004` has it: always converges
+    metropolis   1 / (1 + max(d_u, d_v))   as the code of [CEBM22] has it: always converges
     maxdegree    1 / (1 + d_max)           d_max over the whole graph, which is public then
     lazy         1 / (2 max(d_u, d_v))     half of what follows, so that half stays at home
-    uniform      1 / max(d_u, d_v)         min(1/d_u, 1/d_v), as `papers/004` prints it
+    uniform      1 / max(d_u, d_v)         min(1/d_u, 1/d_v), as [CEBM22] prints it
 
 A node knows its own weights from its own degree and those of its neighbours (and d_max). Every kind gives a
 symmetric matrix with rows that add up to 1, what is left of a row staying on its diagonal. With `uniform`

@@ -1,4 +1,4 @@
-"""Known answers of the accounting notes, section 3, and the projections they come from."""
+"""Known answers of guide/accounting.md, section 3, and the projections they come from."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_a_hypercube_leaks_m_over_binomial(m: int) -> None:
 
 
 def test_a_large_grid_has_its_known_rank_and_mean() -> None:
-    """Dense powers see a sixth of it (accounting notes, section 3); and users a long way off are not read at all."""
+    """Dense powers see a sixth of it (guide/accounting.md, section 3); and users a long way off are not read at all."""
     of = grid(45, 45)
     span = fixed_span(sparse_weights(of, "metropolis"), of.neighbours, [20], 243)
     assert span.rank == span.rows == 730

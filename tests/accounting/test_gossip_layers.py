@@ -105,7 +105,7 @@ def repaired(of: Graph, rounds: int, sigma_m: float) -> tuple[Layers, list[View]
 
 
 def covariance_leaks(layers: Layers, seen: View) -> Any:
-    """mu^2 of each user by the formula of the accounting notes, section 1, over all sources."""
+    """mu^2 of each user by the formula of guide/accounting.md, section 1, over all sources."""
     values, draws = np.eye(layers.users), np.zeros((layers.users, layers.noises))
     rows, fresh = [], []
     for number, step in enumerate(layers.steps, start=1):

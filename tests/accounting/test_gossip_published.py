@@ -1,4 +1,4 @@
-"""The formulas of papers/004 as printed, and how far they are from what is told."""
+"""The formulas of [CEBM22] as printed, and how far they are from what is told."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.accounting.gossips import graph, grid, powers, view
 
 
 def test_equation_6_prints_a_third_where_all_is_told() -> None:
-    """Accounting notes, section 3: path a-b-c, T = 2, weights 1/3."""
+    """guide/accounting.md, section 3: path a-b-c, T = 2, weights 1/3."""
     of = graph("path", 3)
     matrix = sparse_weights(of, "metropolis")
     printed = theorem_1(fixed_layers(matrix, 2), [view(of, [0], 2)])[:, 0]

@@ -51,7 +51,7 @@ def both_ends(n: int, gaps: list[list[Gap]], mu: float, delta: float, mu_lower: 
 
 
 def public_epsilons(n: int, path: list[int], mu: float, delta: float) -> Any:
-    """The exact Gaussian leak of each pair where the path is public (accounting notes, section 2)."""
+    """The exact Gaussian leak of each pair where the path is public (guide/accounting.md, section 2)."""
     found = np.full((n, n), np.nan)
     for observer in range(n):
         ends = [-1, *(at for at, user in enumerate(path) if user == observer), len(path)]

@@ -1,4 +1,4 @@
-"""Against all walks of a few steps, one by one, and against the closed form of the accounting notes."""
+"""Against all walks of a few steps, one by one, and against the closed form of guide/accounting.md."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ def added(run: Run, user: int) -> dict[tuple[int, int], int]:
 @pytest.mark.parametrize("laps", range(1, 5))
 @pytest.mark.parametrize("n", range(2, 8))
 def test_without_a_closing_draw_the_observers_with_infinite_leaks_read_the_sums(n: int, laps: int) -> None:
-    """Accounting notes, section 2: v then reads the sum of the users after it, one value when there is one."""
+    """guide/accounting.md, section 2: v then reads the sum of the users after it, one value when there is one."""
     run = quiet(ring(n, laps, OPEN))
     mu = audit_run(run.plan, run.contents(), (), DELTA, ()).mu
     assert mu is not None

@@ -1,4 +1,4 @@
-"""Claims about histograms: the gaps of the accounting notes, section 2, and an attack that must not beat them."""
+"""Claims about histograms: the gaps of guide/accounting.md, section 2, and an attack that must not beat them."""
 
 from __future__ import annotations
 
@@ -195,7 +195,7 @@ def scores(gaps: Sequence[ReportGap], user: int, own: int, epsilon_0: float, ran
 
 @pytest.mark.parametrize("text", [ring(6, 3, **HISTOGRAM), walk(5, 40, **HISTOGRAM)])
 def test_the_best_attack_is_within_the_claim(text: str) -> None:
-    """Thresholds from one half of the replays, rates from the other (accounting notes, section 5)."""
+    """Thresholds from one half of the replays, rates from the other (guide/accounting.md, section 5)."""
     from scipy.stats import beta
 
     run = quiet(text)

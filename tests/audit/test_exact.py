@@ -37,7 +37,7 @@ def role_leak(run: Run, observer: str) -> float:
     return (claim.mu_max * math.ldexp(plan.noise.scale, plan.grid_exponent)) ** 2
 
 
-# Section 2 of the accounting notes: the ring sum.
+# Section 2 of guide/accounting.md: the ring sum.
 
 
 @pytest.mark.parametrize("n", range(1, 8))

@@ -16,7 +16,7 @@ def test_violated_pairs_are_those_in_which_more_is_told_than_printed() -> None:
     (claim,) = [one for one in finding.claims if one.method == "published:theorem-1"]
     assert finding.published is not None
     assert finding.leak is not None
-    assert finding.published[2, 0] == pytest.approx(1 / 3), "accounting notes, section 3"
+    assert finding.published[2, 0] == pytest.approx(1 / 3), "guide/accounting.md, section 3"
     assert finding.leak[2, 0] == pytest.approx(1.0)
     assert claim.violated_pairs == 2, "from end to end, and back"
     assert claim.bound is False

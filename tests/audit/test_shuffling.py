@@ -41,7 +41,7 @@ def refused(audit: Audit) -> dict[tuple[str, str], str]:
 
 
 def test_the_curator_has_what_the_overlaps_of_all_walks_leave() -> None:
-    """Accounting notes, section 4, with the least kappa of each user; two values count each other's on its own."""
+    """guide/accounting.md, section 4, with the least kappa of each user; two values count each other's on its own."""
     claim = claims_of(quiet(EARLY).audit())["curator", "shuffle"]
     run = quiet(EARLY).world.run
     assert run.graph is not None
@@ -82,7 +82,7 @@ def test_routes_are_hidden_from_the_network_by_cover_only() -> None:
 
 
 def test_single_has_the_same_bound_for_the_curator() -> None:
-    """It is post-processing of `all` (accounting notes, section 4)."""
+    """It is post-processing of `all` (guide/accounting.md, section 4)."""
     single = claims_of(quiet(EARLY.replace("shuffle.all", "shuffle.single")).audit())
     assert single["curator", "shuffle"].epsilon_max == claims_of(quiet(EARLY).audit())["curator", "shuffle"].epsilon_max
     assert not any("at least" in said and "data" in said for said in single["curator", "shuffle"].assumptions)

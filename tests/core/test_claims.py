@@ -7,7 +7,7 @@ import pytest
 
 from p2pdp.core.claims import Claim, Refusal
 
-# contract.md, output folder: what a claim of `audit.json` names, in this order.
+# guide/commands.md, `audit.json`: what a claim of `audit.json` names, in this order.
 NAMES = """observer unit relation delta method conditioning epsilon_max epsilon_mean mu_max mu_mean worst_pair bound
 violated_pairs assumptions""".split()
 

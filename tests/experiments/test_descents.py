@@ -17,7 +17,7 @@ SMALL = Case(n=20, steps=400, trials=2, points=4)
 
 
 def test_the_papers_noise_levels() -> None:
-    """`papers/001`, section 5: 5.87 local, 0.70 central, 1.97 to 1.22 network."""
+    """[ABR23, section 5]: 5.87 local, 0.70 central, 1.97 to 1.22 network."""
     found = noise_levels(Case())
     assert found["local"] == pytest.approx(5.87, abs=0.005)
     assert found["central"] == pytest.approx(0.70, abs=0.005)

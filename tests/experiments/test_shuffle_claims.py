@@ -16,7 +16,7 @@ def test_printed_epsilons_are_those_of_the_named_theorems() -> None:
     assert printed_all(0.5, n, sum_p2, corrected=True) == found["epsilon_corrected"]
     single = account("network_shuffle_single", {**asked, "delta": DELTA}).outputs
     assert printed_single(0.5, sum_p2) == single["epsilon"]
-    assert printed_all(0.5, 10_000, 1e-4) == pytest.approx(0.460404, abs=1e-6)  # accounting notes, section 6
+    assert printed_all(0.5, 10_000, 1e-4) == pytest.approx(0.460404, abs=1e-6)  # guide/accounting.md, section 6
 
 
 def test_sound_epsilon_is_that_of_the_report_where_walks_do_not_overlap() -> None:

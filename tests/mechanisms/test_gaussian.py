@@ -32,14 +32,14 @@ def exact_delta(epsilon: float, mu: float) -> mpmath.mpf:
     [(0.1, 1e-6, 36.3046904261959), (1.0, 1e-5, 3.7306316348159), (5.0, 1e-6, 0.9800490003092)],
 )
 def test_known_sigmas(epsilon: float, delta: float, sigma: float) -> None:
-    """accounting.md, section 6."""
+    """guide/accounting.md, section 6."""
     assert sigma_of(epsilon, delta) == pytest.approx(sigma, rel=1e-10)
     assert sigma_of(epsilon, delta, 2.0) == pytest.approx(2 * sigma, rel=1e-10)
 
 
 @pytest.mark.parametrize(("sigma", "delta", "epsilon"), [(1.0, 1e-5, 4.37717809568122), (4.0, 1e-6, 1.06070186232827)])
 def test_known_epsilons(sigma: float, delta: float, epsilon: float) -> None:
-    """accounting.md, section 6."""
+    """guide/accounting.md, section 6."""
     assert epsilon_of(delta, 1 / sigma) == pytest.approx(epsilon, rel=1e-10)
 
 

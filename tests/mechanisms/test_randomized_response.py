@@ -38,7 +38,7 @@ def test_epsilon_is_the_log_of_the_worst_ratio_of_chances(gamma: float, categori
 
 
 def test_the_expected_tally_gives_the_true_counts() -> None:
-    """accounting.md, section 2: tau_i = (1 - gamma) h_i + (gamma N + m) / L on average."""
+    """guide/accounting.md, section 2: tau_i = (1 - gamma) h_i + (gamma N + m) / L on average."""
     truth, gamma, dummies = np.array([600, 300, 100, 0]), 0.5, 40
     tally = ((1 - gamma) * truth + (gamma * 1000 + dummies) / 4).astype(np.int64)
     assert estimate(tally, 1000, gamma, dummies) == pytest.approx(truth)

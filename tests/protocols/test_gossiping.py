@@ -41,7 +41,7 @@ def results(made: GossipWorld) -> Any:
 @given(seed=st.integers(0, 10**6), rounds=st.integers(1, 9))
 @settings(max_examples=15)
 def test_rounds_are_matrix_products_in_any_order(name: str, accelerated: bool, seed: int, rounds: int) -> None:
-    """Algorithm 1 of papers/004, with lazy and Metropolis weights."""
+    """[CEBM22, Algorithm 1], with lazy and Metropolis weights."""
     for weights in ("metropolis", "lazy", "maxdegree"):
         made = world(name, rounds, seed, accelerated=accelerated, weights=weights)
         made.start()

@@ -98,7 +98,7 @@ def drawn(n: int, count: int, seed: int) -> list[Pair]:
 @given(n=st.integers(2, 6), count=st.integers(0, 40), seed=st.integers(0, 10**6))
 @settings(max_examples=60)
 def test_each_activation_makes_the_mean_of_its_ends_in_order(n: int, count: int, seed: int) -> None:
-    """Algorithm 2 of papers/004, whatever the order in which messages come."""
+    """[CEBM22, Algorithm 2], whatever the order in which messages come."""
     pairs = drawn(n, count, seed)
     values = np.random.default_rng(seed).normal(size=n)
     world = World(pairs, values.tolist(), seed)

@@ -146,7 +146,7 @@ def test_the_result_ends_a_users_part() -> None:
     assert inner.told == []
 
 
-# Exclusion (design, section 5)
+# Exclusion (guide/architecture.md, section 4)
 
 
 def test_an_exclusion_is_told_to_the_machine_and_answered() -> None:

@@ -37,7 +37,7 @@ def test_facts_make_the_same_plan_without_the_graph() -> None:
 
 
 def test_auto_rounds_make_walks_of_any_two_users_alike() -> None:
-    """Kappa is at least (1 - eta) / (1 + eta) = 0.82 with eta = 0.1 (accounting notes, section 4)."""
+    """Kappa is at least (1 - eta) / (1 + eta) = 0.82 with eta = 0.1 (guide/accounting.md, section 4)."""
     run = run_of(MEAN.replace("rounds = 4", 'rounds = "auto"'))
     assert run.plan.overlap >= 0.9 / 1.1
     assert run_of(MEAN.replace("rounds = 4", "rounds = 1")).plan.overlap == 0.0

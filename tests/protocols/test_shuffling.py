@@ -40,7 +40,7 @@ def owners(made: ShuffleWorld) -> list[int]:
 @given(seed=st.integers(0, 10**6), rounds=st.integers(1, 9))
 @settings(max_examples=15)
 def test_every_report_arrives_once_in_any_order(name: str, more: dict[str, Any], seed: int, rounds: int) -> None:
-    """Algorithm 1 of papers/003."""
+    """[LTT22, Algorithm 1]."""
     made = world(name, rounds, seed, **more)
     made.start()
     made.run()
@@ -54,7 +54,7 @@ def test_every_report_arrives_once_in_any_order(name: str, more: dict[str, Any],
 @given(seed=st.integers(0, 10**6), rounds=st.integers(1, 6))
 @settings(max_examples=30)
 def test_single_hands_in_one_report_each_and_dummies_where_there_is_none(seed: int, rounds: int) -> None:
-    """Algorithm 2 of papers/003."""
+    """[LTT22, Algorithm 2]."""
     made = world("regular", rounds, seed, single=True)
     made.start()
     made.run()

@@ -40,7 +40,7 @@ def truth(world: World) -> list[int]:
     return counts
 
 
-# Algorithm 2, as corrected in accounting.md section 2
+# Algorithm 2, as corrected in guide/accounting.md, section 2
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 3.0])

@@ -1,4 +1,4 @@
-"""Algorithm 4 of `papers/001`, one test per statement that is relied on."""
+"""[ABR23, Algorithm 4], one test per statement that is relied on."""
 
 from __future__ import annotations
 

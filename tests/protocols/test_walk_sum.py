@@ -33,7 +33,7 @@ def plan_of(spec: Spec, dimensions: int = 1) -> WalkPlan:
     [(0.1, 1e-6, 36.3046904261959), (1, 1e-5, 3.7306316348159), (5, 1e-6, 0.9800490003092)],
 )
 def test_epsilon_and_delta_are_those_of_one_contribution(epsilon: float, delta: float, sigma: float) -> None:
-    """Known answers of accounting.md, section 6; d dimensions count sqrt(d) times, bounds [-1, 3] four times."""
+    """Known answers of guide/accounting.md, section 6; d dimensions count sqrt(d) times, bounds [-1, 3] four times."""
     noise = NoisePart("gaussian", epsilon=epsilon, delta=delta)
     assert sigma_of(noise, UNIT, 1) == pytest.approx(sigma, rel=1e-9)
     assert sigma_of(noise, UNIT, 4) == pytest.approx(2 * sigma, rel=1e-9)
@@ -161,7 +161,7 @@ def test_totals_of_several_tokens_are_added() -> None:
 
 @pytest.mark.parametrize(("n", "laps"), [(1, 1), (1, 4), (2, 3), (5, 1), (5, 3), (30, 7)])
 def test_the_error_of_algorithm_1_is_that_of_its_draws(n: int, laps: int) -> None:
-    """accounting.md section 2: sqrt(ceil(Kn/(n-1)) + 1) sigma with the closing draw."""
+    """guide/accounting.md, section 2: sqrt(ceil(Kn/(n-1)) + 1) sigma with the closing draw."""
     draws = math.ceil(laps * n / (n - 1)) if n > 1 else laps
     for closing in (True, False):
         plan = plan_of(sum_spec(n=n, laps=laps, sigma=2.0, closing=closing))

@@ -117,7 +117,7 @@ def test_what_leaves_a_user_is_in_custody_and_says_what_custody_says(spec: Spec)
         assert send.custody == Custody(*send.message.fields)
 
 
-# Algorithm 1 of Cyffers and Bellet
+# [CB20, Algorithm 1]
 
 
 def algorithm_1(n: int, laps: int) -> list[int]:
@@ -144,7 +144,7 @@ def test_algorithm_1_adds_noise_every_n_minus_1_contributions(n: int, laps: int)
 @pytest.mark.parametrize("n", [*SIZES, 4, 7])
 @pytest.mark.parametrize("laps", [1, 2, 3, 5])
 def test_theorem_1_prints_one_draw_too_few(n: int, laps: int) -> None:
-    """accounting.md section 2: ceil(Kn / (n-1)) draws (n = 1: K), and one closing draw of ours."""
+    """guide/accounting.md, section 2: ceil(Kn / (n-1)) draws (n = 1: K), and one closing draw of ours."""
     draws = math.ceil(laps * n / (n - 1)) if n > 1 else laps
     open_ended = world_of(sum_spec(n=n, laps=laps, closing=False), numbers).walk()
     assert len(open_ended.drawn) == draws

@@ -34,7 +34,7 @@ def results(made: GossipWorld) -> Any:
 def test_rounds_are_products_of_their_own_matrices_in_any_order(
     weights: str, gamma: float, seed: int, rounds: int, coin: float
 ) -> None:
-    """Algorithm 1 of papers/004 on G_t; degrees are those of the round, and who meets nobody stays as it is."""
+    """[CEBM22, Algorithm 1] on G_t; degrees are those of the round, and who meets nobody stays as it is."""
     made = world(rounds, coin, seed, weights=weights, gamma=gamma)
     made.start()
     made.run()

@@ -74,7 +74,7 @@ def test_laplace_sums_stay_below_their_ceiling(text: str) -> None:
 
 @pytest.mark.parametrize("tokens", [1, 2])
 def test_histograms_stay_below_each_pair_s_bound(tokens: int) -> None:
-    """A user's category is 0 or 1; all others have the third, which hides it least (accounting notes, section 2)."""
+    """A user's category is 0 or 1; all others have the third, which hides it least (guide/accounting.md, section 2)."""
     for text in (walk(4, 14, tokens=tokens, **HISTOGRAM), ring(4, 2, tokens=tokens, **HISTOGRAM)):
         run = quiet(text)
         audit = audit_run(run.plan, run.contents(), (), DELTA, ())

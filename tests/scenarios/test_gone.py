@@ -1,4 +1,4 @@
-"""When somebody is gone for good: guardian, exclusion, settlement (design, section 5)."""
+"""When somebody is gone for good: guardian, exclusion, settlement (guide/architecture.md, section 4)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `papers/004` says about the errors of gossip, and the accounting notes about its leaks, on runs.
+"""What [CEBM22] says about the errors of gossip, and guide/accounting.md about its leaks, on runs.
 
 Runs whose errors are counted are those of the fast path, which agree with the machines to the last digits
 (`tests/sim/test_fast_gossip.py`); what is said of leaks is audited in simulated worlds. Every sum over many seeds is

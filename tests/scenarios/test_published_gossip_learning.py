@@ -1,4 +1,4 @@
-"""The experiment of `papers/004`, section 5 and Table 2: logistic regression on the houses table by gossip.
+"""The experiment of [CEBM22, section 5 and Table 2]: logistic regression on the houses table by gossip.
 
 2,000 users on graphs of log(n)/n that change, steps of 0.7, and noise such that the mean over users of the divergence
 that Theorem 6 prints comes to epsilon = 10. What that noise is worth under a sound account is shown beside it. Features

@@ -1,4 +1,4 @@
-"""The experiment of `papers/001`, section 5, on the houses table: accuracies at epsilon = 10 by its own accounting.
+"""The experiment of [ABR23, section 5], on the houses table: accuracies at epsilon = 10 by its own accounting.
 
 And what the same noise is worth under sound accounts, so that both are shown. Features are standardized by public
 ranges here, where the experiment took means and deviations of all data; and gradients are clipped before noise is

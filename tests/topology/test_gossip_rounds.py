@@ -17,7 +17,7 @@ from p2pdp.topology.weights import sparse_weights
 
 @given(st.floats(1e-9, 1.0))
 def test_gamma_is_between_one_and_two(gap: float) -> None:
-    """Definition 3 of papers/004."""
+    """[CEBM22, Definition 3]."""
     assert 1.0 <= acceleration(gap) <= 2.0
 
 

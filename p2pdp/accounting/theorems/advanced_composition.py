@@ -1,6 +1,6 @@
 """k mechanisms of the same epsilon and delta together, by three theorems.
 
-`epsilon` is the form that the papers print; `epsilon_kov` the least of three forms of Kairouz, Oh and Viswanath,
+`epsilon` is the form that the papers print; `epsilon_kov` the least of three forms of [KOV15],
 and `epsilon_optimal` their exact value. All go with the same delta, k delta + delta'.
 """
 

@@ -1,4 +1,4 @@
-"""Gradient descent by a walk on the complete graph (`papers/001`, Algorithm 4).
+"""Gradient descent by a walk on the complete graph [ABR23, Algorithm 4].
 
 `epsilon` is the least of three bounds: by iteration (`accounting.iteration`, and by the law of all parts between
 visits, `accounting.iteration_walk`, for up to a million visits), and of all contributions seen with their own noise

@@ -1,4 +1,4 @@
-"""The sum on the complete graph, as the first version printed it (`papers/000`, Theorem 3).
+"""The sum on the complete graph, as the first version printed it [CB20, Theorem 3].
 
 No bound: its proof takes the delta of a group of k for k deltas, which it is not. Its number of visits is loose too:
 `visits_exact` is the quantile of the binomial law that `visits` stands for.

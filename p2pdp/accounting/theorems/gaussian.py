@@ -1,4 +1,4 @@
-"""The exact curve of Gaussian noise: epsilon of a mu at a delta (Balle and Wang 2018, Theorem 8)."""
+"""The exact curve of Gaussian noise: epsilon of a mu at a delta [BW18, Theorem 8]."""
 
 from __future__ import annotations
 

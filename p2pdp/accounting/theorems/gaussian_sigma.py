@@ -1,4 +1,4 @@
-"""The least Gaussian noise for an epsilon and a delta, by the exact curve (Balle and Wang 2018)."""
+"""The least Gaussian noise for an epsilon and a delta, by the exact curve [BW18]."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The entries of Table 1 of `papers/004`, with their constants and logarithms, for a graph and a sigma.
+"""The entries of [CEBM22, Table 1], with their constants and logarithms, for a graph and a sigma.
 
 On a run as long as its Theorems 2 and 3 want, `epsilon_mean` is the mean over all users of the Rényi divergence at
 `alpha` that one user gets from them (alpha d T / (2 n sigma^2)), and `error` what half of the mean squared error

@@ -1,4 +1,4 @@
-"""The histogram on a ring (`papers/000`, Algorithm 2 and Theorem 2), with gamma the right way round.
+"""The histogram on a ring [CB20, Algorithm 2 and Theorem 2], with gamma the right way round.
 
 A report is kept with probability 1 - gamma, else replaced by a uniform one. The theorem wants a shuffle of n
 reports of epsilon_0 to be (epsilon, delta), by epsilon = 12 epsilon_0 sqrt(ln(1/delta)/n), so
@@ -7,7 +7,7 @@ upside down and is given as `gamma_published`.
 
 What a user sees between visits is no shuffle of n reports, but of n - 1, and at the start and end of few reports
 and the ceil(gamma n) uniform elements that the first and the last holder put in. So each gap is checked by itself
-(`gap_delta`), by Hoeffding's inequality on the privacy blanket of Balle et al. (2019), which holds for any data of
+(`gap_delta`), by Hoeffding's inequality on the privacy blanket of [BBGN19], which holds for any data of
 the others. Where that does not confirm epsilon and delta of a gap, the theorem is refused.
 """
 

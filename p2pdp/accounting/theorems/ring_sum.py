@@ -1,4 +1,4 @@
-"""The sum on a ring (`papers/000`, Algorithm 1 and Theorem 1).
+"""The sum on a ring [CB20, Algorithm 1 and Theorem 1].
 
 Each of the K times that the token comes to a user, it brings one contribution of each other user under noise of its
 own, so K mechanisms compose. The theorem is printed for a token that leaves the last holder without further noise;

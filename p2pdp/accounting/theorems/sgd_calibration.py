@@ -1,7 +1,7 @@
-"""The noise of the published experiment with descent by a walk (`papers/001`, section 5), by its authors' recipe.
+"""The noise of the published experiment with descent by a walk [ABR23, section 5], by its authors' recipe.
 
 Sigma of a gradient's noise for a total epsilon, as the public code of Cyffers and Bellet's experiment has it, which
-`001` repeats with the results 5.87 (local), 0.70 (central) and 1.97 to 1.22 (network: the first and the last split of
+[ABR23] repeats with the results 5.87 (local), 0.70 (central) and 1.97 to 1.22 (network: the first and the last split of
 epsilon that its search tries). All three take the gradient's bound L for its sensitivity, where a replaced user moves a
 gradient by 2L; users contribute at most ceil(c T/n) times, and only noise afterwards. Central is the bound of Bassily,
 Smith and Thakurta (2014). None of these is a bound of what `walk.sgd` tells.
@@ -42,7 +42,7 @@ def _answer(inputs: Mapping[str, Any]) -> Answer:
         "sigma_network": last,
     }
     return Answer(
-        outputs, False, ASSUMPTIONS, "Cyffers and Bellet 2022, section 5, as its code and `papers/001` have it"
+        outputs, False, ASSUMPTIONS, "Cyffers and Bellet 2022, section 5, as its code and [ABR23] have it"
     )
 
 

@@ -1,4 +1,4 @@
-"""Learning by a walk on any graph, as published (Cyffers, Bellet and Upadhyay 2024).
+"""Learning by a walk on any graph, as published [CBU24].
 
 The Rényi divergence of u for v is alpha T ln T / (sigma^2 n^2) + alpha T / (sigma^2 n) [-ln(I - W + 11'/n)]_uv for
 sensitivity 1 and symmetric W, here of metropolis weights like in the authors' code. No bound: like the account of

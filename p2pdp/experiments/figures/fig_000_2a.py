@@ -1,4 +1,4 @@
-"""Figure 2a of `papers/000`: the theorem on sums over the complete graph beside local differential privacy.
+"""[CB20, Figure 2a]: the theorem on sums over the complete graph beside local differential privacy.
 
 Both versions of the theorem, with the printed number of visits and with exactly T/n of them, and beside them what is
 sound: the hidden path a priori, and local composition averaged over the law of the visits. Neither theorem is a bound

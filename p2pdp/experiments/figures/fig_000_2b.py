@@ -1,4 +1,4 @@
-"""Figure 2b of `papers/000`: losses of a real sum on walks that took place, mean, best and worst over pairs.
+"""[CB20, Figure 2b]: losses of a real sum on walks that took place, mean, best and worst over pairs.
 
 Drawn are the paper's recipe (`accounting.published_walks`), which is no bound, and what is: the hidden path given each
 observer's own view, upper and lower end, which enclose what is told. Local privacy is shown by the paper's composition

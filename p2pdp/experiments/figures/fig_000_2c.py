@@ -1,4 +1,4 @@
-"""Figure 2c of `papers/000`: losses of a histogram on walks that took place, by amplification by shuffling.
+"""[CB20, Figure 2c]: losses of a histogram on walks that took place, by amplification by shuffling.
 
 The paper's recipe charges a gap of m reports with what m shuffled reports tell; in place of the bounds of 2019 that it
 names stands the one by clones (Feldman, McMillan and Talwar 2021), which is less for any randomizer. No bound comes of

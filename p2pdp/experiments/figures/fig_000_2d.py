@@ -1,4 +1,4 @@
-"""Figure 2d of `papers/000`: losses of gradient descent on walks that took place, by amplification by iteration.
+"""[CB20, Figure 2d]: losses of gradient descent on walks that took place, by amplification by iteration.
 
 As published each contribution is amplified by itself by the steps that follow it before the observer's next visit, and
 the amplified ones are added up; a user's repeated contributions in one gap share that noise, so this is no bound

@@ -1,4 +1,4 @@
-"""Figure 1 of `papers/001`: network and local privacy of a real sum for T = 100 n, by the theorem and on walks.
+"""[ABR23, Figure 1]: network and local privacy of a real sum for T = 100 n, by the theorem and on walks.
 
 Left the theorem of 2022 beside local composition, with the printed number of visits and with exactly T/n; right the
 recipe's losses on ten walks, mean, best and worst over pairs. What is sound of the same walks is in 000-fig2a and

@@ -1,4 +1,4 @@
-"""Figure 2 of `papers/001`: three settings of private descent on houses, for epsilon 1 and 10; and ours beside them."""
+"""[ABR23, Figure 2]: three settings of private descent on houses, for epsilon 1 and 10; and ours beside them."""
 
 from __future__ import annotations
 

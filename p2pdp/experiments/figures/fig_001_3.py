@@ -1,4 +1,4 @@
-"""Figure 3 of `papers/001`: descent on houses at epsilon 10, with the noise levels that its text prints.
+"""[ABR23, Figure 3]: descent on houses at epsilon 10, with the noise levels that its text prints.
 
 The noise levels follow from the recipe of the authors' code (`accounting.theorems.sgd_calibration`). Beside them
 stands what they are worth: the epsilon that is soundly told at the published network noise, were gradients shortened

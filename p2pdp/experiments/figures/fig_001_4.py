@@ -1,4 +1,4 @@
-"""Figure 4 of `papers/001`: the same descent on a small table of many columns, and on a large one."""
+"""[ABR23, Figure 4]: the same descent on a small table of many columns, and on a large one."""
 
 from __future__ import annotations
 

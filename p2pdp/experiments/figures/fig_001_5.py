@@ -1,4 +1,4 @@
-"""Figure 5 of `papers/001`: accuracy by how often a user may contribute, from 1 to 50 times."""
+"""[ABR23, Figure 5]: accuracy by how often a user may contribute, from 1 to 50 times."""
 
 from __future__ import annotations
 

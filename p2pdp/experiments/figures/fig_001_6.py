@@ -1,4 +1,4 @@
-"""Figure 6 of `papers/001`: accuracy by the length of the walk, from 2,000 to 100,000 steps."""
+"""[ABR23, Figure 6]: accuracy by the length of the walk, from 2,000 to 100,000 steps."""
 
 from __future__ import annotations
 

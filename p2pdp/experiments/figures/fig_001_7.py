@@ -1,4 +1,4 @@
-"""Figure 7 of `papers/001`: the same descent with 2,000 nodes and with 200."""
+"""[ABR23, Figure 7]: the same descent with 2,000 nodes and with 200."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figure 4 of `papers/003`: epsilon of the curator's view against the number of rounds, on three real graphs.
+"""[LTT22, Figure 4]: epsilon of the curator's view against the number of rounds, on three real graphs.
 
 The paper bounds S(t) by its equation (7), sum of pi^2 + (1 - alpha)^(2t), and puts it into Theorem 5.3. Here the same
 theorem is also given the true S(t) of the worst start (`topology/walk_worst.py`), and the sound claim stands beside

@@ -1,4 +1,4 @@
-"""Figure 5 of `papers/003`: epsilon against rounds on k-regular graphs, where every law of a report is known exactly.
+"""[LTT22, Figure 5]: epsilon against rounds on k-regular graphs, where every law of a report is known exactly.
 
 Theorem 5.4 takes rho^2 S, rho the largest over the smallest chance of a place that can be reached; the start with the
 largest epsilon is shown. Beside it the sound claim, by how much the walks of any two users overlap, pair by pair. The

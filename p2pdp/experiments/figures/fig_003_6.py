@@ -1,4 +1,4 @@
-"""Figure 6 of `papers/003`: epsilon against epsilon_0 on five graphs, all reports sent on, after the mixing time.
+"""[LTT22, Figure 6]: epsilon against epsilon_0 on five graphs, all reports sent on, after the mixing time.
 
 By Theorem 5.3 as printed, with sum of P^2 by equation (7), and by the sound claim after the rounds that our own rule
 asks for. Of the Google graph only n and Gamma are known, as Table 4 prints them: its curves take the walk to have

@@ -1,4 +1,4 @@
-"""Figure 7 of `papers/003`: all reports sent on against a single one of each user, on the Twitch and Google graphs.
+"""[LTT22, Figure 7]: all reports sent on against a single one of each user, on the Twitch and Google graphs.
 
 By Theorems 5.3 and 5.5 as printed; the sound claim is one for both protocols, because sending one report is computed
 from sending all. Of the Google graph only n and Gamma are known, as Table 4 prints them.

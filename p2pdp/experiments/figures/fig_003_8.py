@@ -1,4 +1,4 @@
-"""Figure 8 of `papers/003`: epsilon against epsilon_0 for walks at rest, by users n, irregularity Gamma and protocol.
+"""[LTT22, Figure 8]: epsilon against epsilon_0 for walks at rest, by users n, irregularity Gamma and protocol.
 
 By Theorems 5.3 and 5.5 as printed, for Gamma = 1 and 10. The sound claim at rest depends on neither Gamma nor
 protocol, so it has one curve for each n. The paper's text prints no values of n; these are one near each of its graphs.

@@ -1,4 +1,4 @@
-"""Figure 9 of `papers/003`: squared error of a private mean against epsilon, PrivUnit reports on the Twitch graph.
+"""[LTT22, Figure 9]: squared error of a private mean against epsilon, PrivUnit reports on the Twitch graph.
 
 As in section 5.6: unit vectors of two kinds with 200 coordinates. All reports sent on against a single one of each
 user, drawn from the law of the walks. `single` comes in two forms: our estimator, which knows how many dummies to

@@ -1,4 +1,4 @@
-"""Figure 1a of `papers/004`: what gossip tells of a user by the distance to it, on four graphs of 2,048 users.
+"""[CEBM22, Figure 1a]: what gossip tells of a user by the distance to it, on four graphs of 2,048 users.
 
 The paper's curves add up equation (6); beside them the exact leak, rounded up. On the hypercube, the paper's
 exponential graph, all users at one distance are alike, and the far side is as exposed as the near side: the user

@@ -1,4 +1,4 @@
-"""Figure 1b of `papers/004`: who learns how much about one user of a Facebook ego graph.
+"""[CEBM22, Figure 1b]: who learns how much about one user of a Facebook ego graph.
 
 By equation (6) and exactly. The paper does not say which of the ten graphs it shows, nor which user.
 """

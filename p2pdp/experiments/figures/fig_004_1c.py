@@ -1,4 +1,4 @@
-"""Figure 1c and Table 2 of `papers/004`: logistic regression on houses by gossip among 2,000 and 4,000 users.
+"""[CEBM22, Figure 1c and Table 2]: logistic regression on houses by gossip among 2,000 and 4,000 users.
 
 As printed: 10 trials, steps of 0.7, Erdős–Rényi graphs of probability ln n / n drawn anew for each round, rows of unit
 length split over the users, and as a baseline a trusted aggregator that takes the same steps with the noise that the

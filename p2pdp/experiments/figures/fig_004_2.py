@@ -1,4 +1,4 @@
-"""Figure 2 of `papers/004`: the graphs of figure 1a, each user shaded by what one fixed user learns of it.
+"""[CEBM22, Figure 2]: the graphs of figure 1a, each user shaded by what one fixed user learns of it.
 
 Above by equation (6), below exactly. Grids and geometric graphs are drawn where their users are; the others in
 circles, by the distance to the fixed user, which is the white cross.

@@ -1,4 +1,4 @@
-"""Figure 3 of `papers/004`: leaks on exponential graphs (hypercubes) of 2^m users, by the distance.
+"""[CEBM22, Figure 3]: leaks on exponential graphs (hypercubes) of 2^m users, by the distance.
 
 By equation (6), and exactly. All observers are alike, so one is looked at. Equation (6) falls with n at every distance
 beyond the first, as the paper says; the exact leak at distance k is m / C(m, k), and 1 opposite, on every hypercube.

@@ -1,4 +1,4 @@
-"""Figure 4 of `papers/004`: leaks on random geometric graphs by the Euclidean distance of the two users.
+"""[CEBM22, Figure 4]: leaks on random geometric graphs by the Euclidean distance of the two users.
 
 By equation (6), which falls with the distance as the paper says, and exactly. Two radii: the default, at which every
 draw is connected, and one near the threshold of connectivity, at which walks mix more slowly and gossip takes longer.

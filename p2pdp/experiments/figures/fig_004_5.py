@@ -1,4 +1,4 @@
-"""Figure 5 of `papers/004`: as figure 1b, on the nine other Facebook ego graphs."""
+"""[CEBM22, Figure 5]: as figure 1b, on the nine other Facebook ego graphs."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The break and the repair of gossip averaging: what noise on messages leaves of the leaks, and what it costs.
 
-Without it users far away are told about, on rings and hypercubes wholly, where `papers/004` promises the less the
+Without it users far away are told about, on rings and hypercubes wholly, where [CEBM22] promises the less the
 farther. With fresh noise on every message, of a part of a user's own noise, leaks of far users fall. Where gossip
 mixes fast, some hundredths are enough for all pairs to be told at most what the paper prints, at little error; on rings
 and tori, where it prints next to nothing for far users, that would take as much noise as one's own, or more, and many

@@ -4,7 +4,7 @@ Sound are the claims that `plan` makes of these runs (of the ring's histogram th
 first holder). Published are the papers' theorems on the same run, `bound` or not. Local is the ceiling for whoever sees
 all messages; on a ring, where few contributions have noise of their own, there is none.
 
-For learning on any graph the published account (Cyffers, Bellet and Upadhyay 2024) is of Rényi divergences, so both are
+For learning on any graph the published account [CBU24] is of Rényi divergences, so both are
 shown at order 2, for sensitivity 1 and sigma 1: the published formula, and the account that misses no repeats, averaged
 over walks that took place.
 """

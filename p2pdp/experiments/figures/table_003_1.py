@@ -1,4 +1,4 @@
-"""Table 1 of `papers/003`: how epsilon falls with n and grows with epsilon_0, fitted to each mechanism's own formula.
+"""[LTT22, Table 1]: how epsilon falls with n and grows with epsilon_0, fitted to each mechanism's own formula.
 
 The paper prints O(e^(c epsilon_0) / sqrt(n)) and refers to Theorem 5.3 for its own entry. Its exponent 1.5 is not that
 theorem's: (e^epsilon_0 - 1) e^(2 epsilon_0) grows with the exponent 3. Subsampling is n reports, each of one user of n,

@@ -1,4 +1,4 @@
-"""Table 3 of `papers/003`: what each user sends and holds, measured, as the number of users grows.
+"""[LTT22, Table 3]: what each user sends and holds, measured, as the number of users grows.
 
 Random 8-regular graphs, reports of 16 categories, as many rounds as the paper's mixing time, ceil(ln n / alpha).
 Small runs are run in the simulated world and counted from its ledgers, large ones are drawn from the law of the walks

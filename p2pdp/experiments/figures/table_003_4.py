@@ -1,4 +1,4 @@
-"""Table 4 of `papers/003`: users n and irregularity Gamma of real graphs, as the paper defines it and as it prints it.
+"""[LTT22, Table 4]: users n and irregularity Gamma of real graphs, as the paper defines it and as it prints it.
 
 The printed Gammas come out to the last digit if each edge counts at its lower-numbered end only, and a loop once, in
 place of degrees: half of a symmetric adjacency matrix was read. As defined, n times the sum of squared stationary

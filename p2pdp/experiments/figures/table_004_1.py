@@ -1,4 +1,4 @@
-"""Table 1 of `papers/004`: utility of gossip under a given mean privacy loss, as powers of n fitted for each topology.
+"""[CEBM22, Table 1]: utility of gossip under a given mean privacy loss, as powers of n fitted for each topology.
 
 What is fitted is error times mean loss over alpha, which does not depend on the noise: by the paper's formulas with
 their constants (`accounting/theorems/gossip_table1.py`), divided by ln n, which the table hides. Beside it the same
