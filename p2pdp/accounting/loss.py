@@ -6,10 +6,11 @@ taken off. The caller gives exact curves (to about 1e-13 of themselves), for eps
 directions, and one step for all that is to be composed. Mechanisms may be chosen adaptively, curves may not.
 
 How: the curve of a pair (P, Q), delta(epsilon) = P(S) - e^epsilon Q(S) at its best S, is convex in e^epsilon. Joining
-its points at the multiples of `step` gives the curve of a pair that dominates it ("connect the dots": [DGKKM22]), whose losses ln P/Q lie on the grid: each true loss is split between its two neighbours so that both P and
-Q keep their mass. Losses add up under P, so their law is a power in the Fourier domain. It is transformed after
-weighing each loss l with e^(tilt l), where the tilt makes the loss that decides delta the typical one: small
-deltas then keep their digits, which a plain transform loses below 1e-16.
+its points at the multiples of `step` gives the curve of a pair that dominates it ("connect the dots": [DGKKM22]), whose
+losses ln P/Q lie on the grid: each true loss is split between its two neighbours so that both P and Q keep their mass.
+Losses add up under P, so their law is a power in the Fourier domain. It is transformed after weighing each loss l with
+e^(tilt l), where the tilt makes the loss that decides delta the typical one: small deltas then keep their digits, which
+a plain transform loses below 1e-16.
 
 The lower end needs no second grid. Splitting moves a loss by X with -step <= X <= step; given the loss, X has a range
 of `step` and a mean between 0 and c - 1 - ln c, c = step/(1 - e^-step). By Hoeffding's inequality the losses of k

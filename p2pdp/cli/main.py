@@ -20,6 +20,7 @@ import typer
 from p2pdp.cli import across, bench, live
 from p2pdp.cli.account import account
 from p2pdp.cli.attack import attack
+from p2pdp.cli.guide import guide
 from p2pdp.cli.index import index
 from p2pdp.cli.keys import keygen
 from p2pdp.cli.options import AsJson, AuditorKey, OutFolder, Overrides, RunPlace, SpecFile, TraceWire, print_document
@@ -120,6 +121,7 @@ def _root(
 
 for _command in (
     live.demo, live.run, live.resume, account, attack, across.bootstrap, across.node, plan, reproduce, index, keygen,
+    guide,
 ):  # fmt: skip
     app.command()(_command)
 app.add_typer(bench.app, name="bench")

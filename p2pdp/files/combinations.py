@@ -28,7 +28,7 @@ DEFAULT_TASKS: Final = {
     "gossip.average": "mean",
     "gossip.randomized": "mean",
 }
-_DATA: Final = {
+DATA: Final = {
     "sum": ("uniform", "normal", "csv", "npy"),
     "mean": ("uniform", "normal", "unit_mixture", "csv", "npy"),
     "histogram": ("categories", "csv", "npy"),
@@ -38,7 +38,7 @@ _DATA: Final = {
 }
 CONTRIBUTIONS_MAX: Final = 1_000_000_000
 _UNIT_DATA: Final = ("unit_mixture", "csv", "npy")
-_MECHANISMS: Final = {
+MECHANISMS_OF: Final = {
     ("walk", "sum"): ("gaussian", "laplace", "none"),
     ("walk", "mean"): ("gaussian", "laplace", "none"),
     ("walk", "histogram"): ("randomized_response", "none"),
@@ -54,7 +54,7 @@ def family(spec: Spec) -> str:
 
 
 def mechanisms(spec: Spec) -> tuple[str, ...]:
-    return _SGD_MECHANISMS if learns(spec) else _MECHANISMS.get((family(spec), spec.task.kind), ())
+    return _SGD_MECHANISMS if learns(spec) else MECHANISMS_OF.get((family(spec), spec.task.kind), ())
 
 
 def ring(spec: Spec) -> bool:
@@ -153,8 +153,8 @@ POSSIBLE: Final[tuple[tuple[str, Test, Callable[[Spec], str]], ...]] = (
     ),
     (
         "data.kind",
-        lambda s: s.data.kind in _DATA[s.task.kind],
-        lambda s: f"task {s.task.kind} takes {_or(_DATA[s.task.kind])} data, not {s.data.kind}.",
+        lambda s: s.data.kind in DATA[s.task.kind],
+        lambda s: f"task {s.task.kind} takes {_or(DATA[s.task.kind])} data, not {s.data.kind}.",
     ),
     (
         "data.kind",

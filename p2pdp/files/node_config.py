@@ -118,6 +118,7 @@ class NodeConfig:
 
 
 def _place(value: Any) -> tuple[str, int]:
+    """Address, `HOST:PORT`."""
     try:
         return split_address(text(value))
     except AddressError as error:
@@ -125,7 +126,7 @@ def _place(value: Any) -> tuple[str, int]:
 
 
 def _told(value: Any) -> str:
-    """An address for others: all of it has to be one that they can dial."""
+    """Address that others can dial, `HOST:PORT`."""
     host, port = _place(value)
     if port == 0 or is_wildcard(host):
         raise Unfit("must be an address that others can reach, with the port they find there.")
@@ -134,7 +135,7 @@ def _told(value: Any) -> str:
 
 _OBSERVER: Final = one_of("node", "coalition", "network")
 _DELTA_MAX: Final = 1e-3  # an epsilon_max at a larger delta would be no limit
-_SECTIONS: Final[dict[str, dict[str, Reader]]] = {
+NODE_SECTIONS: Final[dict[str, dict[str, Reader]]] = {
     "node": {"identity": text, "token": text, "listen": _place, "address": _told},
     "accept": {
         "protocols": Distinct(one_of(*PROTOCOLS)),
@@ -159,7 +160,7 @@ _SECTIONS: Final[dict[str, dict[str, Reader]]] = {
         "ledger": text,
     },
 }
-_NEEDED: Final = {"node": ("identity", "token"), "budget": ("epsilon",)}
+NODE_NEEDED: Final = {"node": ("identity", "token"), "budget": ("epsilon",)}
 _NAMES: Final = ("node", "data", "accept", "budget", "transport")
 
 
@@ -229,7 +230,7 @@ def _section(name: str, table: Any) -> dict[str, Any]:
     """As `files.schema.read_section` reads those of a spec."""
     if not isinstance(table, dict):
         raise UsageError(f"[{name}] must be a section, with its keys on lines of their own.")
-    readers, values = _SECTIONS[name], {}
+    readers, values = NODE_SECTIONS[name], {}
     for key, value in table.items():
         if key not in readers:
             raise UsageError(f"[{name}] {key}: unknown key{suggestion(key, readers)}")
@@ -237,7 +238,7 @@ def _section(name: str, table: Any) -> dict[str, Any]:
             values[key] = readers[key](value)
         except Unfit as unfit:
             raise UsageError(f"[{name}] {key}: {unfit}") from None
-    for key in _NEEDED.get(name, ()):
+    for key in NODE_NEEDED.get(name, ()):
         if key not in values:
             raise UsageError(f"[{name}] {key}: missing; a node needs it.")
     return values

@@ -1,7 +1,8 @@
 """Readers of single values of a spec or a configuration: each takes what TOML gave and returns what is kept.
 
 A reader raises `Unfit` with what was expected. A truth value is not a number, a whole number may stand for a number,
-infinity and NaN are refused, and every whole number has an upper limit.
+infinity and NaN are refused, and every whole number has an upper limit. `described` says what a reader takes,
+which of a plain function is its docstring.
 """
 
 from __future__ import annotations
@@ -46,7 +47,9 @@ class Whole:
         return value
 
 
-def number(above: float | None = None, below: float | None = None, least: float | None = None) -> Reader:
+def number(
+    above: float | None = None, below: float | None = None, least: float | None = None, most: float | None = None
+) -> Reader:
     def read(value: Any) -> float:
         if not isinstance(value, int | float) or isinstance(value, bool):
             raise Unfit("must be a number.")
@@ -62,18 +65,24 @@ def number(above: float | None = None, below: float | None = None, least: float 
             raise Unfit(f"must be at least {least:g}.")
         if below is not None and result >= below:
             raise Unfit(f"must be below {below:g}.")
+        if most is not None and result > most:
+            raise Unfit(f"must be at most {most:g}.")
         return result + 0.0  # so that -0.0 and 0.0 are one value
 
+    stated = {"above": above, "at least": least, "below": below, "at most": most}
+    read.__doc__ = ", ".join(["Number", *(f"{word} {limit:g}" for word, limit in stated.items() if limit is not None)])
     return read
 
 
 def truth(value: Any) -> bool:
+    """`true` or `false`."""
     if not isinstance(value, bool):
         raise Unfit("must be true or false.")
     return value
 
 
 def text(value: Any) -> str:
+    """Text."""
     if not isinstance(value, str):
         raise Unfit("must be a text in quotes.")
     if not value or "\0" in value:
@@ -87,6 +96,7 @@ def one_of(*names: str) -> Reader:
             raise Unfit(f'"{value}" is unknown{suggestion(value, names)}')
         return str(value)
 
+    read.__doc__ = ", ".join(f'`"{name}"`' for name in names)
     return read
 
 
@@ -123,6 +133,18 @@ def limits(reader: Reader) -> Whole | None:
     return reader if isinstance(reader, Whole) else None
 
 
+def described(reader: Reader) -> str:
+    """What a reader takes, for people."""
+    if isinstance(reader, Whole):
+        return f"whole number from {reader.least} to {reader.most:,}"
+    if isinstance(reader, Either):
+        return f"{described(reader.reader)}, or {described(reader.names)}"
+    if isinstance(reader, Distinct):
+        return f"list of distinct entries, each: {described(reader.reader)}"
+    said = (reader.__doc__ or "").rstrip(".")
+    return said[:1].lower() + said[1:]
+
+
 def _each(reader: Reader, values: list[Any]) -> Iterable[Any]:
     for place, value in enumerate(values):
         try:
@@ -132,6 +154,7 @@ def _each(reader: Reader, values: list[Any]) -> Iterable[Any]:
 
 
 def bounds(value: Any) -> tuple[float, float]:
+    """`[low, high]`, with low below high."""
     if not isinstance(value, list) or len(value) != 2:
         raise Unfit("must be a list of two numbers, [low, high].")
     low, high = _each(number(), value)
@@ -143,6 +166,7 @@ def bounds(value: Any) -> tuple[float, float]:
 
 
 def columns(value: Any) -> tuple[str | int, ...]:
+    """List of columns, each a name or a number from 0 to 1,000,000."""
     names: tuple[str | int, ...] = Distinct(column)(value)
     if not names:
         raise Unfit("must name at least one column.")
@@ -153,20 +177,21 @@ column: Final = Either(text, Whole(0, 1_000_000))
 
 
 def separator(value: Any) -> str:
+    """One character."""
     if len(text(value)) != 1 or value in '"\r\n':
         raise Unfit("must be one character, and neither a quote nor a line end.")
     return str(value)
 
 
 def rule(value: Any) -> str:
-    """A comparison with a public threshold: it makes a yes-or-no target of a numeric column."""
+    """Comparison with a number, such as `"< 3.5"`."""
     if not re.fullmatch(r"(<|<=|>|>=|==) *[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?", text(value)):
         raise Unfit('must be a comparison with a number, such as "< 3.5".')
     return str(value)
 
 
 def standards(value: Any) -> dict[str, Any]:
-    """Public ranges of the columns, or estimates that were made privately, with what these cost."""
+    """`{ low = […], high = […] }`, or `{ mean = […], deviation = […], epsilon = …, delta = … }`."""
     keys = set(value) if isinstance(value, dict) else set()
     if keys == {"low", "high"} and all(isinstance(v, list) for v in value.values()):
         low, high = (list(_each(number(), value[end])) for end in ("low", "high"))
@@ -186,7 +211,7 @@ _ESTIMATES: Final = ("mean", "deviation")
 
 
 def moment(value: Any) -> str:
-    """A date and time with its offset from UTC, as TOML writes it, in quotes or without."""
+    """Date and time with its offset from UTC, such as `2030-01-31T12:00:00Z`, in quotes or without."""
     try:
         parsed = tomllib.loads(f"moment = {value.strip()}")["moment"] if isinstance(value, str) else value
     except ValueError:

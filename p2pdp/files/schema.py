@@ -1,15 +1,14 @@
 """What each key of a spec may hold, as one table; which keys go together is in `files.checks`.
 
 Required keys and defaults are not repeated here: a field of `core.spec` without a default is required. Every whole
-number has an upper limit, which the guide's page `limits.md` lists: a count is work, and without a limit work without
-end. Values are never quoted in errors beyond the key and the word that was meant, except where the value is one of a
-list of names.
+number has an upper limit: a count is work, and without a limit work without end. The guide's page `spec.md` is made
+from this table (`files/reference.py`). Values are never quoted in errors beyond the key and the word that was meant,
+except where the value is one of a list of names.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -85,7 +84,7 @@ SECTIONS: Final[dict[str, Section]] = {
         "host": text, "port": _PORT, "user": text, "password_file": text, "ca": text, "certificate": text, "key": text,
     }),
     "graph": Section(parts.GraphPart, {
-        "kind": one_of(*KINDS), "degree": _USERS, "probability": number(above=0, below=math.nextafter(1, 2)),
+        "kind": one_of(*KINDS), "degree": _USERS, "probability": number(above=0, most=1),
         "radius": _POSITIVE, "rows": _USERS, "columns": _USERS, "path": text,
         "weights": one_of("metropolis", "maxdegree", "lazy", "uniform"), "changing": truth, "public": truth,
     }),

@@ -1,11 +1,11 @@
 """Network shuffling: reports that walk from user to user, sealed to the curator, until their origin is lost.
 
-Algorithms 1 (`all`) and 2 (`single`) of [LTT22]: every user randomizes its value into a report; in each round every report moves to a uniform neighbour
-of its holder; after the last round holders hand in all that they hold, or one of it chosen uniformly, and a dummy
-where there is none. A report is sealed once, by its user, and has a name drawn at random inside the seal; every hop has
-a channel and so a ciphertext of its own. Outside the seal a report goes by a number that its sender draws afresh for
-each hop, beside the number of the hop before: so it can be settled who has it after an exclusion, and no name that
-the curator opens is ever told to anybody.
+Algorithms 1 (`all`) and 2 (`single`) of [LTT22]: every user randomizes its value into a report; in each round every
+report moves to a uniform neighbour of its holder; after the last round holders hand in all that they hold, or one of it
+chosen uniformly, and a dummy where there is none. A report is sealed once, by its user, and has a name drawn at random
+inside the seal; every hop has a channel and so a ciphertext of its own. Outside the seal a report goes by a number that
+its sender draws afresh for each hop, beside the number of the hop before: so it can be settled who has it after an
+exclusion, and no name that the curator opens is ever told to anybody.
 
 There is no barrier. A user that has sent what it had marks the end of the round to each neighbour, and goes on when
 it has all their marks; without those who are `patience_s` late, or were late before and have not caught up. What

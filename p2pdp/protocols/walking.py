@@ -1,7 +1,8 @@
 """The walk: a token visits users one after another, and each adds its contribution.
 
 One machine serves Algorithm 1 (ring sum, with Remark 1), Algorithm 2 (ring histogram, as corrected in
-guide/accounting.md, section 2) and Algorithm 3 (random walk on the complete graph) of [CB20], and the same walk on any connected graph. What differs is data: a `WalkPlan`.
+guide/accounting.md, section 2) and Algorithm 3 (random walk on the complete graph) of [CB20], and the same walk on any
+connected graph. What differs is data: a `WalkPlan`.
 
 Steps are numbered from 1 to `steps`, at each of which one user contributes; a token message carries the
 step at which its receiver contributes. On a ring the token moves to the next user; on a random walk to a

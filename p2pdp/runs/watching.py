@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from p2pdp.core.errors import UsageError
 from p2pdp.core.happenings import Happening, Notify, faults_to_tell, happening
 from p2pdp.crypto.addresses import AddressError, join_address, split_address
+from p2pdp.files.guide import page, titles
 from p2pdp.files.reading import read_bytes
 from p2pdp.node.clock import Clock
 from p2pdp.node.keys import durable_token
@@ -118,6 +119,12 @@ class _Shown:
         for run in listed["runs"]:
             del run["folder"]  # where this machine keeps its files is nobody else's business
         return listed
+
+    def guide_titles(self) -> dict[str, str]:
+        return titles()
+
+    def guide_text(self, topic: str) -> str:
+        return page(topic).text
 
 
 @contextmanager

@@ -17,6 +17,7 @@ from urllib.parse import parse_qsl
 from p2pdp.report.page.style import POLICY
 from p2pdp.web.answers import JSON, Answer, document, problem
 from p2pdp.web.guard import Guard, Header
+from p2pdp.web.guide import PREFIX, guide_list, guide_page
 from p2pdp.web.metrics import CONTENT_TYPE, metrics_text
 from p2pdp.web.openapi import LIMIT, LIMIT_MAX, OFFSET_MAX, description
 from p2pdp.web.status import Status
@@ -51,6 +52,12 @@ class Exhibits(Protocol):
     def runs(self, limit: int, offset: int) -> Mapping[str, Any]:
         """May raise `NoIndex`."""
 
+    def guide_titles(self) -> Mapping[str, str]:
+        """The topics of the guide, each with its title."""
+
+    def guide_text(self, topic: str) -> str:
+        """The page on one of these topics, as Markdown."""
+
 
 @dataclass(frozen=True, slots=True)
 class Request:
@@ -79,14 +86,17 @@ class Front:
         self._guard = guard
         self._version = version
         whole = exhibits.status().role == "bootstrap"
-        self._description = description(version, whole=whole)
+        self._titles = exhibits.guide_titles()
+        self._description = description(version, whole=whole, topics=self._titles)
         self._routes = {
             "/healthz": _Route(lambda _: document({"status": "ok"}), _Reader.ANYBODY),
             "/readyz": _Route(lambda _: self._readiness(), _Reader.ANYBODY),
             "/metrics": _Route(lambda _: self._metrics(full=False)),
             "/openapi.json": _Route(lambda _: document(self._description)),
             "/auditor/metrics": _Route(lambda _: self._metrics(full=True), _Reader.AUDITOR),
+            PREFIX: _Route(lambda _: _html(guide_list(self._titles)), takes_time=True),
         }
+        self._routes |= {f"{PREFIX}/{topic}": self._explains(topic) for topic in self._titles}
         if whole:
             self._routes |= {
                 "/": _Route(lambda _: Answer(HTTPStatus.FOUND, b"", JSON, more=(("Location", "/report.html"),))),
@@ -102,6 +112,9 @@ class Front:
 
     def _shows(self, name: str, content_type: str, reader: _Reader = _Reader.PARTICIPANT) -> _Route:
         return _Route(lambda _: self._file(name, content_type), reader, takes_time=True)
+
+    def _explains(self, topic: str) -> _Route:
+        return _Route(lambda _: _html(guide_page(self._exhibits.guide_text(topic), self._titles)), takes_time=True)
 
     @property
     def _status(self) -> Status:
@@ -160,14 +173,21 @@ class Front:
             over = self._status.state == "done"
             why = f"this run left no {name}" if over else "the run is not over; /api/v1/run tells how far it is"
             return problem(HTTPStatus.NOT_FOUND, why)
-        answer = Answer(HTTPStatus.OK, body, content_type)
-        return answer if content_type == JSON else Answer(HTTPStatus.OK, body, content_type, PAGE_POLICY)
+        return Answer(HTTPStatus.OK, body, JSON) if content_type == JSON else _page(body)
 
     def _runs(self, numbers: Mapping[str, int]) -> Answer:
         try:
             return document(self._exhibits.runs(numbers.get("limit", LIMIT), numbers.get("offset", 0)))
         except NoIndex as error:
             return problem(HTTPStatus.SERVICE_UNAVAILABLE, str(error))
+
+
+def _page(body: bytes) -> Answer:
+    return Answer(HTTPStatus.OK, body, HTML, PAGE_POLICY)
+
+
+def _html(text: str) -> Answer:
+    return _page(text.encode())
 
 
 def _numbers(query: str, known: tuple[str, ...]) -> dict[str, int]:

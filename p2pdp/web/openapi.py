@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Final
 
 from p2pdp.web.status import BOOTSTRAP_STATES, NODE_STATES
@@ -115,7 +116,7 @@ _LISTED: Final = _object(
 _RUNS: Final = _object({"runs": _list(_LISTED), "total": _COUNT})
 
 
-def description(version: str, *, whole: bool) -> dict[str, Any]:
+def description(version: str, *, whole: bool, topics: Iterable[str]) -> dict[str, Any]:
     """Of a bootstrap's server if `whole`, else of a node's, which has the probes and metrics."""
     states = list(BOOTSTRAP_STATES if whole else NODE_STATES)
     readiness = _object({"ready": _FLAG, "state": {"enum": states}})
@@ -129,6 +130,12 @@ def description(version: str, *, whole: bool) -> dict[str, Any]:
             "These, with durations, faults and memory.", {"200": _content("text/plain", _TEXT), **_auditors()}
         ),
         "/openapi.json": _get("This description.", {"200": _json({"type": "object"}), **_guarded()}),
+        "/guide": _get("The topics of the documentation.", {"200": _content("text/html", _TEXT), **_guarded()}),
+        "/guide/{topic}": _get(
+            "A page of the documentation.",
+            {"200": _content("text/html", _TEXT), "404": _problem("There is no such topic."), **_guarded()},
+            [{"name": "topic", "in": "path", "required": True, "schema": {"type": "string", "enum": list(topics)}}],
+        ),
     }
     if whole:
         absent = {"404": _problem("It is not there yet, or never will be.")}

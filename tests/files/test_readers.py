@@ -7,7 +7,19 @@ from typing import Any
 import pytest
 
 from p2pdp.core.errors import UsageError
-from p2pdp.files.readers import Distinct, Either, Reader, Unfit, Whole, columns, limits, number, one_of, truth
+from p2pdp.files.readers import (
+    Distinct,
+    Either,
+    Reader,
+    Unfit,
+    Whole,
+    columns,
+    described,
+    limits,
+    number,
+    one_of,
+    truth,
+)
 from p2pdp.files.schema import SECTIONS, read_section
 from tests.laws.sources import TOP
 
@@ -47,6 +59,33 @@ def test_every_count_of_a_spec_is_refused_above_its_limit_by_name(name: str) -> 
 
 
 def test_the_guide_lists_every_limit() -> None:
-    rows = [f"| `[{name.partition('.')[0]}] {name.partition('.')[2]}` | {one.most:,} |" for name, one in COUNTS.items()]
-    page = (TOP / "p2pdp" / "guide" / "limits.md").read_text().splitlines()
-    assert [line for line in page if line.startswith("| `[")] == rows
+    """In the row of its key, in the table of its section."""
+    page = (TOP / "p2pdp" / "guide" / "spec.md").read_text()
+    for name, one in COUNTS.items():
+        section, _, key = name.partition(".")
+        table = page.partition(f"## `[{section}]`")[2].partition("\n## ")[0]
+        row = next(line for line in table.splitlines() if line.startswith(f"| `{key}` |"))
+        assert f"from {one.least} to {one.most:,}" in row
+
+
+def test_what_a_reader_takes_is_said() -> None:
+    assert described(number(above=0, below=1)) == "number, above 0, below 1"
+    assert described(number(least=0, most=2.5)) == "number, at least 0, at most 2.5"
+    assert (
+        described(Either(one_of("auto", "all"), Whole(1, 2000))) == 'whole number from 1 to 2,000, or `"auto"`, `"all"`'
+    )
+    assert described(Distinct(truth)) == "list of distinct entries, each: `true` or `false`"
+
+
+@pytest.mark.parametrize("name", [f"{name}.{key}" for name, section in SECTIONS.items() for key in section.readers])
+def test_every_reader_of_a_spec_says_what_it_takes(name: str) -> None:
+    section, _, key = name.partition(".")
+    assert described(SECTIONS[section].readers[key])
+
+
+def test_the_most_of_a_number_is_allowed() -> None:
+    reader = number(above=0, most=1)
+    assert reader(1) == 1.0
+    for value in (0, 1.0000000001):
+        with pytest.raises(Unfit):
+            reader(value)

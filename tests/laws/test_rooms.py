@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
+import re
 from graphlib import CycleError, TopologicalSorter
 
 import pytest
 
-from tests.laws.sources import Source, module_level, room_within, sources
+from tests.laws.sources import TOP, Source, module_level, room_within, sources
 
 ROOMS: dict[str, str] = {
     "core": "",
@@ -111,6 +112,14 @@ def cycles(files: list[Source]) -> list[str]:
 
 def test_rooms_import_only_what_their_line_names() -> None:
     assert [text for source in sources("p2pdp") for text in foreign_imports(source)] == []
+
+
+def test_the_map_in_the_guide_is_the_table() -> None:
+    page = (TOP / "p2pdp" / "guide" / "architecture.md").read_text()
+    drawn = page.partition("```\nroom ")[2].partition("```")[0].splitlines()[1:]
+    rows = [re.split(r" {2,}", line) for line in drawn]
+    found = {room: frozenset(imports.replace("-", " ").split()) for room, _, imports in rows}
+    assert found == {room: ALLOWED[room] for room in ROOMS if not room.startswith("__")}
 
 
 def test_ours_is_imported_by_from_only() -> None:

@@ -1,9 +1,9 @@
 """The claim for the curator of network shuffling against the best test there is, on runs that are drawn anew.
 
 Everything is drawn again, as the claim is a priori: routes, reports, dummies. The score is the exact likelihood ratio
-of what the curator gets, mixed over all hidden routes and joint given the loads (guide/accounting.md, section 5). User 0
-has one of two values; all others have a third, which hides it least. Lower ends are Clopper and Pearson's; all of them
-together are wrong with a probability below 1e-6, so a failure here is a wrong claim.
+of what the curator gets, mixed over all hidden routes and joint given the loads (guide/accounting.md, section 5). User
+0 has one of two values; all others have a third, which hides it least. Lower ends are Clopper and Pearson's; all of
+them together are wrong with a probability below 1e-6, so a failure here is a wrong claim.
 """
 
 from __future__ import annotations

@@ -23,6 +23,7 @@ PARTICIPANTS = (
     b'"estimate": [1.0], "standard_error": "inf", "missing": [], "claims": [], "refusals": []}'
 )
 PARTICIPANTS_PAGE = b"<!DOCTYPE html>\n<html></html>\n"
+PAGES = {"trust": "# Whom to trust\n\nNobody.\n", "walks": "# Walks\n\nSee [trust](trust.md).\n"}
 AUDIT = (
     b'{"run_id": "ab", "protocol": "walk.sum", "nodes": 3, "delta": 1e-6, "verified": "complete", '
     b'"claims": [], "refusals": []}'
@@ -84,6 +85,12 @@ class Shown:
         if not self.index:
             raise NoIndex("there is no index here")
         return {"runs": [LISTED][offset : offset + limit], "total": 1}
+
+    def guide_titles(self) -> Mapping[str, str]:
+        return {"trust": "Whom to trust", "walks": "Walks"}
+
+    def guide_text(self, topic: str) -> str:
+        return PAGES[topic]
 
 
 def asked(target: str, method: str = "GET", host: str | None = "127.0.0.1:8080", **headers: str) -> Request:

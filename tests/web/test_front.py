@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
@@ -15,7 +16,10 @@ FOR_AUDITOR = [
     *("/auditor/metrics", "/auditor/report.html"),
     *("/api/v1/auditor/run", "/api/v1/auditor/result", "/api/v1/audit", "/api/v1/runs"),
 ]
-PATHS = [*"/ /healthz /readyz /metrics /openapi.json /report.html /api/v1/run /api/v1/result".split(), *FOR_AUDITOR]
+GUIDE = ["/guide", "/guide/trust", "/guide/walks"]
+PATHS = [
+    *"/ /healthz /readyz /metrics /openapi.json /report.html /api/v1/run /api/v1/result".split(), *GUIDE, *FOR_AUDITOR,
+]  # fmt: skip
 PROBES = ("/healthz", "/readyz")
 BEARER = {"authorization": f"Bearer {AUDITORS}"}
 
@@ -24,12 +28,21 @@ def front(shown: Shown | None = None, token: str | None = None, auditors: str | 
     return Front(shown or Shown(), Guard((), token, auditors), "1.2")
 
 
+def described_paths(description: dict[str, Any]) -> list[str]:
+    """The paths of a description, with each topic in the place of its parameter."""
+    found = []
+    for path, item in description["paths"].items():
+        named = [one for one in item["get"].get("parameters", []) if one["in"] == "path"]
+        found += [path.replace("{topic}", topic) for one in named for topic in one["schema"]["enum"]] or [path]
+    return sorted(found)
+
+
 @pytest.mark.parametrize("path", PATHS)
 def test_each_path_is_answered_and_described(path: str) -> None:
     answer = front().answer(asked(path, **BEARER))
     assert answer.status == (302 if path == "/" else 200)
     described = json.loads(front().answer(asked("/openapi.json")).body)
-    assert sorted(described["paths"]) == sorted(PATHS)
+    assert described_paths(described) == sorted(PATHS)
 
 
 def test_documents_and_pages_are_given_as_they_are() -> None:
@@ -87,11 +100,11 @@ def test_readiness_follows_the_state() -> None:
     assert front().answer(asked("/readyz")).status == 200
 
 
-def test_a_node_has_probes_and_metrics_only() -> None:
+def test_a_node_has_probes_metrics_and_the_guide_only() -> None:
     node = front(Shown(first("node")))
     found = [path for path in PATHS if node.answer(asked(path, **BEARER)).status != 404]
-    assert found == ["/healthz", "/readyz", "/metrics", "/openapi.json", "/auditor/metrics"]
-    assert sorted(json.loads(node.answer(asked("/openapi.json")).body)["paths"]) == sorted(found)
+    assert found == ["/healthz", "/readyz", "/metrics", "/openapi.json", *GUIDE, "/auditor/metrics"]
+    assert described_paths(json.loads(node.answer(asked("/openapi.json")).body)) == sorted(found)
 
 
 @pytest.mark.parametrize("path", [*(path for path in PATHS if path not in FOR_AUDITOR), "/nothing"])
@@ -159,4 +172,4 @@ def test_without_an_index_that_is_said() -> None:
 def test_only_files_and_databases_take_time() -> None:
     slow = [path for path in PATHS if front().takes_time(asked(f"{path}?a=b"))]
     documents = ["/auditor/report.html", "/api/v1/auditor/result", "/api/v1/audit", "/api/v1/runs"]
-    assert slow == ["/report.html", "/api/v1/result", *documents]
+    assert slow == ["/report.html", "/api/v1/result", *GUIDE, *documents]

@@ -226,7 +226,7 @@ def test_handshakes_are_cut_off_by_time_and_by_the_end_of_the_server(
 
 def fuzz(where: tuple[str, int], role: str, examples: int) -> int:
     """Asks by the description and, where there are parameters, against it; gives how often it asked."""
-    schema = schemathesis.openapi.from_dict(description("1.2", whole=role == "bootstrap"))
+    schema = schemathesis.openapi.from_dict(description("1.2", whole=role == "bootstrap", topics=["trust", "walks"]))
     schema.config.update(base_url=f"http://127.0.0.1:{where[1]}")
     count = 0
 

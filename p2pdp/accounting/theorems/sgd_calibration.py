@@ -41,9 +41,7 @@ def _answer(inputs: Mapping[str, Any]) -> Answer:
         "sigma_network_first": first,
         "sigma_network": last,
     }
-    return Answer(
-        outputs, False, ASSUMPTIONS, "Cyffers and Bellet 2022, section 5, as its code and [ABR23] have it"
-    )
+    return Answer(outputs, False, ASSUMPTIONS, "Cyffers and Bellet 2022, section 5, as its code and [ABR23] have it")
 
 
 def _network(lipschitz: float, n: int, epsilon: float, delta: float, most: int) -> tuple[float, float]:

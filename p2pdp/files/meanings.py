@@ -1,0 +1,176 @@
+"""What each key of a spec and of a node's configuration means, a sentence each, for the guide's reference.
+
+Types, defaults, and which keys go together are not repeated here: `files.reference` takes them from the schema.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+SECTION_MEANINGS: Final = {
+    "run": "Which protocol runs, with how many users, and how long the parties wait for each other.",
+    "transport": (
+        'The MQTT broker of a run with `transport = "mqtt"`; in a node\'s configuration, as whom the node logs in.'
+    ),
+    "graph": "Who can talk to whom.",
+    "walk": "Protocols `walk.*` only.",
+    "gossip": "Protocols `gossip.*` only.",
+    "shuffle": "Protocols `shuffle.*` only.",
+    "noise": "How each contribution is protected.",
+    "data": "Where the users' values come from.",
+    "task": "What is computed.",
+    "privacy": "What claims are stated for.",
+    "audit": "Who may read the ledgers without values that nodes hand in.",
+    "node": "Configuration of a node: who it is, and how it is reached.",
+    "accept": (
+        "Configuration of a node: what a run must be like. All keys are optional, and what is not given "
+        'is not checked, except that a run without noise is refused unless `mechanisms` names `"none"`.'
+    ),
+    "budget": "Configuration of a node: what its data set may lose in all runs together.",
+}
+
+MEANINGS: Final = {
+    "run.protocol": "The protocol.",
+    "run.nodes": "Number of users. For graph kind `file` it may be left out: it is the size of the largest component.",
+    "run.seed": (
+        "Seed of synthetic data, of random graphs and of the simulator. Noise and routes of a live run "
+        "never come from a seed."
+    ),
+    "run.transport": '`"memory"` runs all users in one process without sockets.',
+    "run.durability": 'What a ledger survives: `"process"` a killed process, `"power"` also a power cut (slower).',
+    "run.patience_s": (
+        "Seconds of silence after which a user is asked for a sign of life; after twice as many it is excluded."
+    ),
+    "run.min_nodes": "After `enrol_timeout_s` the run begins if so many users have enrolled.",
+    "run.enrol_timeout_s": "Seconds to wait for users to enrol.",
+    "run.expires": (
+        "When a run that is not over ends for good: everybody stops with exit code 3 and run keys are deleted."
+    ),
+    "run.audit": "Whether the run ends with an audit.",
+    "transport.host": "Host of the broker. Without it, a local run starts a broker of its own.",
+    "transport.port": "Port of the broker; by default 8883 with TLS and 1883 without.",
+    "transport.user": "User name at the broker.",
+    "transport.password_file": "File that holds the password.",
+    "transport.ca": "Certificates of the authorities that may sign the broker's certificate; turns TLS on.",
+    "transport.certificate": "Client certificate; goes together with `key`.",
+    "transport.key": "Private key of the client certificate.",
+    "graph.kind": "Kind of graph; `file` reads an edge list.",
+    "graph.degree": "Number of neighbours of each user.",
+    "graph.probability": "Probability of each edge; by default 2 ln(n)/n.",
+    "graph.radius": (
+        "Users at uniform points of the unit square are neighbours up to this distance; by default √(2 ln(n)/n)."
+    ),
+    "graph.rows": "Rows of the grid; rows times columns must be the number of users.",
+    "graph.columns": "Columns of the grid.",
+    "graph.path": (
+        "Edge list: `.csv` or `.txt`, optionally `.gz`, with any labels. Loops are dropped and the "
+        "largest component is used."
+    ),
+    "graph.weights": 'How far neighbours move towards each other; used by gossip only, by default `"metropolis"`.',
+    "graph.changing": "Whether each round of gossip has a new graph.",
+    "graph.public": "Whether everybody may know the graph; by default true for `complete`, `ring` and `file`.",
+    "walk.order": (
+        '`"ring"`: the token goes round the ring. `"random"`: it goes to a uniformly drawn user (complete '
+        "graph, its holder included) or neighbour (other graphs)."
+    ),
+    "walk.laps": "How often each token goes round the ring.",
+    "walk.hops": "How many contributions each token collects.",
+    "walk.tokens": "How many tokens walk at the same time.",
+    "gossip.rounds": (
+        'Rounds of exchange; with `gossip.sgd`, those between two gradients. `"auto"` takes enough that '
+        "what is left of disagreement is of the size of the noise."
+    ),
+    "gossip.accelerated": "Whether rounds use Chebyshev acceleration.",
+    "gossip.message_sigma": "Standard deviation of fresh noise on every message, in data units.",
+    "gossip.publish": "Whose results are published: nobody's, user 0's, or everybody's.",
+    "gossip.lambda": "Spectral gap that is assumed of changing graphs.",
+    "gossip.activations": "How many times a pair of neighbours meets, in all.",
+    "shuffle.rounds": (
+        'How many times each report moves. `"auto"` takes enough that any two users\' reports overlap by '
+        '0.82; `"mixing"` is the number in [LTT22], which proves nothing.'
+    ),
+    "shuffle.stay": "Probability with which a report stays for a round; bipartite graphs need it.",
+    "shuffle.cover": (
+        "Whether every edge carries as many frames in every round, so that an observer of the network sees no route."
+    ),
+    "noise.mechanism": 'The mechanism; `"none"` protects nothing.',
+    "noise.sigma": "Standard deviation of one draw, in data units (also for Laplace noise, whose scale is sigma/√2).",
+    "noise.epsilon": "Epsilon of one contribution by itself, from which the noise follows.",
+    "noise.delta": "Delta that goes with that epsilon.",
+    "noise.closing": (
+        "Whether the last holder adds a draw before the total leaves it. Without it some users see "
+        "others' sums without noise."
+    ),
+    "noise.share": (
+        "Whether every user adds a share of each draw instead of one user adding all of it ([CB20, Remark 1])."
+    ),
+    "noise.encoding": (
+        "How a report encodes its category; by default as k-ary randomized response. Used by shuffling only."
+    ),
+    "noise.sampler": '`"exact"`: integer arithmetic; `"fast"`: rounded floating-point noise, of which claims say so.',
+    "data.kind": (
+        "`uniform`, `normal`, `unit_mixture` and `categories` are synthetic; `csv` and `npy` are read from a file."
+    ),
+    "data.clip": "Bounds of every single number; what lies outside is moved to the nearer bound.",
+    "data.path": "The file.",
+    "data.columns": "Which columns are used; by default all but `target` and `split_by`.",
+    "data.header": "Whether the first line names the columns; by default found out.",
+    "data.separator": "What separates columns; by default a comma.",
+    "data.target": "The column that is to be predicted.",
+    "data.rule": "Makes two classes of a numeric target: 1 where the comparison holds, -1 elsewhere.",
+    "data.target_range": "Public range of a numeric target; it is mapped to -1 and 1.",
+    "data.standardize": (
+        "Public ranges of the columns, which are mapped to -1 and 1; or privately made estimates of means "
+        "and deviations, whose cost is added to every claim."
+    ),
+    "data.unit_norm": "Whether each row is scaled to length 1.",
+    "data.split_by": "All rows with the same value in this column belong to one user.",
+    "task.kind": 'The task; `"own"` is an objective given from Python.',
+    "task.categories": "Number of categories; values are whole numbers from 0.",
+    "task.clip": "Bound of each example's gradient norm; a replaced user moves a step by twice as much.",
+    "task.rate": "Rate of the first step; by default 1/smoothness.",
+    "task.rounds": "Number of gradients each user takes.",
+    "task.regularization": "Weight of the squared norm of the model, which is not noised since it depends on no data.",
+    "task.batch": "Examples a gradient is taken over, in turn; by default all of a user's.",
+    "task.test": "Share of each user's rows that is kept out of learning.",
+    "task.radius": "Models are projected into the ball of this radius.",
+    "task.schedule": "How the rate falls with the steps.",
+    "task.averaging": "Which models a result averages: the last only, all alike, or later ones more.",
+    "task.intercept": "Whether a model has a constant term.",
+    "privacy.delta": "Delta at which epsilons are stated.",
+    "privacy.unit": "What is protected: all that one user holds.",
+    "privacy.colluders": "Users who are assumed to pool what they see, in claims about a coalition.",
+    "privacy.budget": "Epsilon that the run may cost at most. Across machines it only lowers what a node allows.",
+    "audit.key": (
+        "The auditor's public key: 64 hexadecimal digits, or the file `auditor.pub`. Skeletons are sealed to it."
+    ),
+    "node.identity": "The file that `p2pdp keygen` made.",
+    "node.token": "The file that bootstrap wrote, or the token itself.",
+    "node.listen": "Where the node listens; not given where the token names a broker, required otherwise.",
+    "node.address": "What other machines are told, where that differs from `listen`.",
+    "accept.protocols": "Protocols that are accepted.",
+    "accept.mechanisms": "Mechanisms that are accepted; by default any that adds noise.",
+    "accept.sigma_min": (
+        "Least standard deviation of any draw of noise for contributions, in data units. Noise on "
+        "messages of gossip does not count; mechanisms without a standard deviation are refused."
+    ),
+    "accept.sampler": '`"exact"` refuses noise of the fast sampler.',
+    "accept.clip": "The run's bounds have to lie within these.",
+    "accept.hops": "Most hops of a walk.",
+    "accept.laps": "Most laps of a ring.",
+    "accept.tokens": "Most tokens of a walk.",
+    "accept.rounds": "Most rounds of gossip or shuffling; with `gossip.sgd`, most gradients.",
+    "accept.epsilon": "Most that randomized response, PrivUnit or Laplace noise may cost for one contribution.",
+    "accept.epsilon_max": "Most that the run may cost, at the spec's delta, against `observer`.",
+    "accept.observer": (
+        'Against whom `epsilon_max` counts: `"node"` is another user, the curator and the public, '
+        '`"coalition"` the colluders that the spec names (everybody if it names none), `"network"` an '
+        "observer of all messages."
+    ),
+    "accept.delta": "Most that the spec's delta may be; 0.001 where only `epsilon_max` is given.",
+    "accept.peers": "Identities that neighbours must have, in hexadecimal, or a file with one a line.",
+    "budget.epsilon": "Epsilon that all runs together may cost.",
+    "budget.delta": "Delta that goes with it.",
+    "budget.observer": "Against whom, as in `[accept]`.",
+    "budget.ledger": "The file that remembers what was spent.",
+}

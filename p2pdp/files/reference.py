@@ -1,0 +1,198 @@
+"""The guide's page `spec`: every section and key of specs and node configurations, made from the schema.
+
+To write the page again: `python -c "from p2pdp.files.reference import write; write()"`. A test compares.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Final
+
+from p2pdp.core.spec import DataPart, GossipPart, GraphPart, NoisePart, RunPart, ShufflePart, Spec, TaskPart, WalkPart
+from p2pdp.files.checks import NEEDED, ONLY
+from p2pdp.files.combinations import DATA, MECHANISMS_OF, POSSIBLE, TASKS, mechanisms
+from p2pdp.files.guide import FOLDER
+from p2pdp.files.meanings import MEANINGS, SECTION_MEANINGS
+from p2pdp.files.node_config import NODE_NEEDED, NODE_SECTIONS
+from p2pdp.files.readers import described
+from p2pdp.files.schema import KINDS, PROTOCOLS, SECTIONS
+
+_FILLED: Final = {
+    "run.min_nodes": "`nodes`",
+    "graph.public": "by kind",
+    "privacy.delta": "`1e-6`",
+    "task.kind": "by protocol, except for learning and shuffling",
+}
+_REQUIRED: Final = {
+    "run.nodes": 'required, except with kind "file"',
+    "task.kind": "required for learning and shuffling",
+}
+_DEFAULTS: Final = {"accept.observer": '`"network"`', "budget.observer": '`"network"`', "budget.delta": "`1e-6`",
+    "budget.ledger": "`~/.local/state/p2pdp/budget`"}  # fmt: skip
+_INTRODUCTION: Final = """\
+# Reference: specs and node configurations
+
+A spec is a TOML file that says what a run does. The sections `[run]`, `[graph]`, `[noise]` and `[data]` are always
+needed, and of `[walk]`, `[gossip]` and `[shuffle]` the one of the protocol's family. Relative paths are relative to the
+spec file. `--set section.key=value` overrides an entry; the value is read as TOML. An unknown key, a wrong type, or an
+impossible combination is an error that names the key and, where one is near, the key that was meant.
+
+A number is finite; a whole number may stand for a number, `true` and `false` may not. The column *protocols* says which
+protocols take a key. Keys without a default and without the word *required* are optional.
+
+The configuration of a node (`p2pdp node CONFIG`) has the sections `[node]`, `[accept]` and `[budget]`, and `[data]` and
+`[transport]` with the keys of a spec. Only `[node]` and `[data]` are required; `[data] clip` is the spec's.
+"""
+
+
+def write() -> None:
+    """Writes the page into the package's folder."""
+    (FOLDER / "spec.md").write_text(reference(), "utf-8")
+
+
+def reference() -> str:
+    """The page."""
+    taking = _taking()
+    parts = [_INTRODUCTION]
+    for name, section in SECTIONS.items():
+        rows = [
+            (
+                f"`{key}`",
+                described(reader),
+                _default(name, key),
+                _protocols(taking[f"{name}.{key}"]),
+                _meaning(name, key),
+            )
+            for key, reader in section.readers.items()
+        ]
+        parts.append(_section(name, ("key", "value", "default", "protocols", "meaning"), rows))
+    parts.append(_together())
+    for name, readers in NODE_SECTIONS.items():
+        own = [
+            (f"`{key}`", described(reader), _node_default(name, key), MEANINGS[f"{name}.{key}"])
+            for key, reader in readers.items()
+        ]
+        parts.append(_section(name, ("key", "value", "default", "meaning"), own))
+    return "\n".join(parts)
+
+
+def _section(name: str, headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    return f"## `[{name}]`\n\n{SECTION_MEANINGS[name]}\n\n{_table(headings, rows)}"
+
+
+def _table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [headings, ["---"] * len(headings), *rows]
+    return "".join(f"| {' | '.join(cell.replace('|', '/') for cell in line)} |\n" for line in lines)
+
+
+def _meaning(name: str, key: str) -> str:
+    full = f"{name}.{key}"
+    said = [MEANINGS[full]]
+    if full in ONLY:
+        said.append(_sentence(ONLY[full][1]))
+    if full in NEEDED:
+        said.append(f"Required where it applies: {NEEDED[full][1]}")
+    return " ".join(said)
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _default(name: str, key: str) -> str:
+    full, section = f"{name}.{key}", SECTIONS[name]
+    if full in _REQUIRED:
+        return _REQUIRED[full]
+    if full in _FILLED:
+        return _FILLED[full]
+    if key in section.required:
+        return "required"
+    values = {one.name: one.default for one in dataclasses.fields(section.part)}
+    return _shown(values[section.field_of(key)])
+
+
+def _node_default(name: str, key: str) -> str:
+    return "required" if key in NODE_NEEDED.get(name, ()) else _DEFAULTS.get(f"{name}.{key}", "")
+
+
+def _shown(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return f"`{str(value).lower()}`"
+    if isinstance(value, tuple):
+        return "`[]`"
+    return f'`"{value}"`' if isinstance(value, str) else f"`{value:g}`"
+
+
+def _together() -> str:
+    """Which tasks, mechanisms and data go together."""
+    tasks = [(f"`{name}`", ", ".join(f"`{task}`" for task in TASKS[name])) for name in PROTOCOLS]
+    kinds = [(f"`{task}`", ", ".join(f"`{kind}`" for kind in DATA[task])) for task in DATA]
+    noises = [
+        (f"`{family}.*`", f"`{task}`", ", ".join(f"`{name}`" for name in names))
+        for (family, task), names in MECHANISMS_OF.items()
+    ]
+    noises.append(("`walk.sgd`, `gossip.sgd`", "all", ", ".join(f"`{name}`" for name in mechanisms(_some_sgd()))))
+    return (
+        f"## What goes together\n\n{_table(('protocol', '`[task] kind`'), tasks)}\n"
+        f"{_table(('protocols', 'task', '`[noise] mechanism`'), noises)}\n"
+        f"{_table(('task', '`[data] kind`'), kinds)}\n"
+        "PrivUnit reports directions: it takes `unit_mixture`, or files with `unit_norm = true`. "
+        "A walk makes at most 1,000,000,000 contributions in all.\n"
+    )
+
+
+def _some_sgd() -> Spec:
+    return next(spec for spec in _possible() if spec.run.protocol == "walk.sgd")
+
+
+def _taking() -> dict[str, list[str]]:
+    """The protocols that take each key: those that have a possible spec in which it has a meaning."""
+    found: dict[str, set[str]] = {f"{name}.{key}": set() for name, one in SECTIONS.items() for key in one.readers}
+    for spec in _possible():
+        for name, protocols in found.items():
+            section = name.partition(".")[0]
+            if getattr(spec, section) is not None and (name not in ONLY or ONLY[name][0](spec)):
+                protocols.add(spec.run.protocol)
+    return {name: [one for one in PROTOCOLS if one in protocols] for name, protocols in found.items()}
+
+
+def _possible() -> Iterator[Spec]:
+    """Specs of all protocols that differ in what rules look at, and break none of them."""
+    for protocol in PROTOCOLS:
+        family = protocol.partition(".")[0]
+        walks = [WalkPart("ring", laps=1), WalkPart("random", hops=1)] if family == "walk" else [None]
+        for kind, walk, task in itertools.product(KINDS, walks, TASKS[protocol]):
+            bare = Spec(
+                RunPart(protocol, 4),
+                GraphPart(kind),
+                NoisePart("none"),
+                DataPart(DATA[task][0]),
+                TaskPart(task),
+                walk=walk,
+                gossip=GossipPart() if family == "gossip" else None,
+                shuffle=ShufflePart() if family == "shuffle" else None,
+            )
+            for noise, data, changing in itertools.product(mechanisms(bare), DATA[task], (False, True)):
+                spec = dataclasses.replace(
+                    bare,
+                    graph=GraphPart(kind, changing=changing),
+                    noise=NoisePart(noise),
+                    data=DataPart(data, unit_norm=noise == "privunit"),
+                )
+                if all(possible(spec) for _, possible, _ in POSSIBLE):
+                    yield spec
+
+
+def _protocols(names: list[str]) -> str:
+    if len(names) == len(PROTOCOLS):
+        return "all"
+    shown = []
+    for family in dict.fromkeys(name.partition(".")[0] for name in names):
+        members = [name for name in PROTOCOLS if name.startswith(f"{family}.")]
+        here = [name for name in names if name in members]
+        shown += [f"`{family}.*`"] if here == members else [f"`{name}`" for name in here]
+    return ", ".join(shown)
