@@ -15,12 +15,12 @@ from typing import Any, Final
 import numpy as np
 
 from p2pdp.assembly.found import Number, Outcome
-from p2pdp.assembly.learned import NONE, SCORES, Pool
+from p2pdp.assembly.learned import NONE, Pool
 from p2pdp.core.draws import Mechanism
 from p2pdp.core.ids import Peer
 from p2pdp.mechanisms.sampler import SeededSampler
 from p2pdp.protocols.gossip_sgd import GossipSgdPlan
-from p2pdp.protocols.learning import noise_bound
+from p2pdp.protocols.learning import SCORES, noise_bound
 from p2pdp.protocols.learning_together import weight_of
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.tasks.descending import Population

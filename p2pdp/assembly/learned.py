@@ -17,7 +17,7 @@ from p2pdp.assembly.found import Number, Outcome
 from p2pdp.core.draws import Mechanism
 from p2pdp.core.ids import Peer
 from p2pdp.mechanisms.sampler import SeededSampler
-from p2pdp.protocols.learning import noise_bound
+from p2pdp.protocols.learning import SCORES, noise_bound, scores_of
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.protocols.walk_sgd import SgdPlan
 from p2pdp.tasks.descending import Population
@@ -27,13 +27,7 @@ from p2pdp.tasks.objectives import Objective
 Rows = Callable[[Peer], Any]
 
 NONE: Final = "none"
-SCORES: Final = ("loss", "score", "test_loss", "test_score")
 _AHEAD: Final = 4096  # steps for which noise is drawn at once
-
-
-def own_scores(run: RunPlan, examples: Examples, model: Floats) -> dict[str, float | None]:
-    """What a user may see at any time: how good a model is on its own rows."""
-    return Pool(run, [examples]).scores(model)
 
 
 class Pool:
@@ -45,13 +39,7 @@ class Pool:
         self._tested = _together([user.test for user in users if user.test is not None])
 
     def scores(self, model: Floats) -> dict[str, float | None]:
-        found: list[float | None] = []
-        for part in (self._learned, self._tested):
-            if part is None or not np.isfinite(model).all():
-                found += [None, None]
-            else:
-                found += [self._objective.loss(model, part), self._objective.score(model, part)]
-        return dict(zip(SCORES, found, strict=True))
+        return scores_of(self._objective, self._learned, self._tested, model)
 
     @property
     def score_name(self) -> str | None:

@@ -52,15 +52,7 @@ def _is_token(record: Record) -> bool:
     return record.kind in (RECEIVED, OWN) and public_message(record).type == TOKEN
 
 
-def estimate_of(run: RunPlan, found: Outcome) -> Estimate:
-    """The estimate of the spec's task; a mean is the sum divided by the number of contributions."""
-    total = run.protocol.estimate(run.plan, found.published, found.contributions)
-    if run.spec.task.kind != "mean":
-        return total
-    return Estimate(_scaled(total.value, found.contributions), _scaled(total.standard_error, found.contributions))
-
-
-def _scaled(number: Number, divisor: float) -> Number:
+def scaled(number: Number, divisor: float) -> Number:
     if number is None:
         return None
     return [part / divisor for part in number] if isinstance(number, list) else number / divisor
@@ -133,7 +125,7 @@ def _task_error(run: RunPlan, error: Number, contributions: int, shape: tuple[in
     if error is None:
         return None
     if run.spec.task.kind == "mean":
-        error = _scaled(error, contributions)
+        error = scaled(error, contributions)
     if error is None or isinstance(error, list) or not shape:
         return error
     return [error] * shape[0]

@@ -28,6 +28,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from p2pdp.attacks.truths import ONLY_PLACE
 from p2pdp.core.errors import Refused
 from p2pdp.core.ids import Peer, is_user
 from p2pdp.core.messages import ACTIVATIONS, EXCHANGE
@@ -46,7 +47,6 @@ Floats = npt.NDArray[np.float64]
 _KEPT_FROM: Final = 1e-9
 _READ_WITHIN: Final = 1e-9
 _BLURRED_FROM: Final = 0.1  # of a user's noise: what dithers make of a reading that is no reading any more
-ONLY_PLACE: Final = (0, 0)  # everybody contributes once
 
 
 def read_gossip(

@@ -15,6 +15,7 @@ from p2pdp.core.ids import Peer
 from p2pdp.core.messages import RESULT, TOKEN, TOTAL
 from p2pdp.ledger.messages import carries_message, public_message, whole_message
 from p2pdp.ledger.records import OWN, RECEIVED, SENT, Contents
+from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.protocols.walking import WalkPlan
 
 
@@ -117,3 +118,22 @@ def _after(plan: WalkPlan, lasts: list[Visit], published: Any) -> Gap:
         more = _holders(plan, rest, {visit.step + 1: visit.went_to})
         holders = None if holders is None or more is None else [*holders, *more]
     return Gap(total, places, holders)
+
+
+def read_walk(
+    run: RunPlan, observer: Peer, contents: Contents
+) -> list[tuple[tuple[Peer, ...], Any, list[tuple[int, int]]]]:
+    """Return what was added between two visits of the observer, where it can be told who added it."""
+    plan: WalkPlan = run.plan
+    found = []
+    for gap in gaps_of(plan, observer, contents):
+        if gap.holders is None or observer in gap.holders or not gap.holders:
+            continue
+        steps = [step for _, step in gap.places]
+        if plan.dummies and {1, plan.steps} & set(steps):
+            continue  # uniform elements that nobody contributed are in it
+        users = tuple(sorted(set(gap.holders)))
+        noised = plan.noise.name == "randomized_response" or any(plan.draws_at(step) for step in steps)
+        if len(users) == 1 or not noised:
+            found.append((users, gap.total, gap.places))
+    return found

@@ -106,13 +106,14 @@ def _result_rows(result: Result) -> list[tuple[str, str]]:
 
 def _estimate_rows(result: Result) -> list[tuple[str, str]]:
     """Where nothing is published users have results of their own. Histograms of walks count every visit."""
+    from p2pdp.protocols import protocol
     from p2pdp.report.result import of_users
 
     users = of_users(result.outputs) if result.estimate is None else None
     if users is not None:
         return [("users' results, on average", number(users.mean)), ("… furthest from that", number(users.furthest))]
     rows = [("estimate", number(result.estimate))]
-    if result.protocol == "walk.histogram":
+    if protocol(result.protocol).analysis().counts_contributions:
         rows.append(("… which counts", f"{result.hops} contributions of {result.nodes} users"))
     return rows
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
@@ -107,6 +107,9 @@ class Protocol(Interface):
 
     def estimate(self, plan: Any, published: Any, contributions: int) -> Estimate: ...
 
+    def own_scores(self, plan: Any, rows: Callable[[], Any], published: Any) -> dict[str, float | None] | None:
+        """How good a published model is on a user's own rows, which are read then; None of what is no model."""
+
     def analysis(self) -> Analysis:
         """What launcher, planner and auditor need beside that; imported when it is asked for."""
 
@@ -119,6 +122,9 @@ class Quiet:
 
     def opening(self, plan: Any, graph: Graph, draws: Draws) -> Sequence[Send]:
         return ()
+
+    def own_scores(self, plan: Any, rows: Callable[[], Any], published: Any) -> dict[str, float | None] | None:
+        return None
 
     def analysis(self) -> Analysis:
         from p2pdp.protocols.defaults import Analysis

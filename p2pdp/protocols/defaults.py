@@ -6,21 +6,45 @@ better. This is the heavy half of the contract (`contract.py` has the light one)
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
-from p2pdp.assembly.found import Number, Outcome, difference
+from p2pdp.assembly.found import Number, Outcome, Path, difference
 from p2pdp.assembly.sums import baselines_of
+from p2pdp.assembly.traffic import numbers_frame, numbers_in
+from p2pdp.attacks.truths import Truths, only_contribution
 from p2pdp.audit.exact_account import exact_account
 from p2pdp.audit.ground import Finding, Ground
-from p2pdp.audit.local import local_account
+from p2pdp.audit.local import LOCAL, local_account
+from p2pdp.core.claims import Claim, Refusal
+from p2pdp.core.errors import Refused, UsageError
 from p2pdp.core.ids import Peer
+from p2pdp.ledger.evidence import Evidence
 from p2pdp.ledger.records import Contents
 from p2pdp.protocols.contract import Estimate
 from p2pdp.protocols.run_plan import RunPlan
+from p2pdp.sim.trials import Trials
+from p2pdp.topology.graphs import Graph
+
+if TYPE_CHECKING:
+    from p2pdp.protocols.gossip.analysis.message_noise import Tradeoff
 
 Rows = Callable[[Peer], Any]
 Account = Callable[[Ground], Finding]
+Read = tuple[tuple[Peer, ...], Any, list[tuple[int, int]]]
+Baselines = dict[str, dict[str, Any]]
+Sigmas = dict[str, float | None]
+
+
+@dataclass(frozen=True)
+class Learning:
+    """How one family of learning is compared; its noise along the given paths, or in advance."""
+
+    sigmas: Callable[[RunPlan, Sequence[Path] | None, float | None, float], Sigmas]
+    baselines: Callable[[RunPlan, Sigmas], Baselines]
+    scored: Callable[[RunPlan, Outcome, Rows, Number, Sigmas, int], tuple[dict[str, Any], Baselines]]
 
 
 class Analysis:
@@ -55,6 +79,88 @@ class Analysis:
     ) -> dict[str, dict[str, Number]]:
         """Return standard errors of the same task under local DP, and with a trusted curator, at the same privacy."""
         return baselines_of(run, found, estimate, sensitivity, epsilon, delta)
+
+    learning: Learning | None = None
+    """How models are compared with what local, central and no privacy would have come to; None of what is no model."""
+
+    def forecast(self, run: RunPlan, delta: float) -> list[Claim | Refusal]:
+        """Return what a run would tell if nothing were late or lost; `plan` shows it beside what holds always."""
+        return []
+
+    def message_noise(self, run: RunPlan, delta: float) -> list[Tradeoff] | None:
+        """Return what noise on messages would buy, and at what price; None where there is no such noise."""
+        return None
+
+    def warnings(self, run: RunPlan) -> list[str]:
+        """Return what somebody who plans such a run should know."""
+        return []
+
+    def typical(self, run: RunPlan) -> Outcome:
+        """Return a result in which every user contributed as often as any other."""
+        if run.finishes_one_by_one:
+            return Outcome(counted={user: {0: 1} for user in range(run.n)})
+        total = run.plan.length
+        return Outcome(None, {user: {0: total // run.n + (user < total % run.n)} for user in range(run.n)})
+
+    def expected(self, run: RunPlan, typical: Outcome) -> Estimate:
+        """Return the estimate's standard error before a run; its value does not count."""
+        return Estimate(None, None)
+
+    def moves(self, run: RunPlan) -> float:
+        """Return how many messages users send each other."""
+        return float(run.exchanges)
+
+    def handed_in(self, run: RunPlan) -> int:
+        """Return how many messages users send the curator at the end, beside totals."""
+        return 0
+
+    def bytes_sent(self, run: RunPlan, moves: float) -> tuple[float, int]:
+        """Return the bytes of what users send each other, and those of a result."""
+        frame = numbers_frame(numbers_in(run.plan))
+        return moves * frame, frame
+
+    target_observers: tuple[str, ...] = ("node",)
+    """Those against whom `plan --target-epsilon` looks for noise."""
+
+    def contributions_each(self, run: RunPlan) -> int:
+        """Return how many contributions a user makes, about, if all make equally many."""
+        return 1 if run.finishes_one_by_one else math.ceil(run.plan.length / run.n)
+
+    def lasting(self, claims: Sequence[Claim]) -> list[Claim]:
+        """Return those of the a priori claims that hold whoever is late or put out, on which budgets may rest."""
+        return [claim for claim in claims if claim.method == LOCAL]
+
+    def without_graph(self, claims: Sequence[Claim]) -> list[Claim]:
+        """Return those of the a priori claims that do not rest on what bootstrap alone says of a graph."""
+        return [claim for claim in claims if claim.method == LOCAL]
+
+    def fast(self, trials: Trials) -> Iterator[Outcome] | None:
+        """Return the outcome of each trial, drawn from its law without a world; None where only a world serves."""
+        return None
+
+    fast_in_advance = False
+    """Whether the first outcome of the fast path is compared at the epsilon of the plan; else at none."""
+
+    def read(self, run: RunPlan, observer: Peer, contents: Contents) -> list[Read]:
+        """Return what an observer can decode out of its own view: whose it is, the total, and at which places."""
+        raise Refused(f"nobody has written an attack on {run.protocol.name} yet")
+
+    def guess(self, run: RunPlan, curator: Contents, evidence: Evidence, graph: Callable[[], Graph]) -> list[Any]:
+        """Return what the curator guesses of each user, as documents of `attack`; `graph` makes the public graph."""
+        raise UsageError(f"--observer curator: of {run.protocol.name} it gets only what is published; name a user")
+
+    def truths(self, run: RunPlan, user: Peer, inputs: Any, contents: Contents, private: bytes) -> Truths:
+        """Return what a user really contributed; attacks are told how far off they were."""
+        return only_contribution(inputs.contribution(0) / run.plan.step, contents, private)
+
+    def decoded(self, run: RunPlan) -> Callable[[Any], Any] | None:
+        """Return how to show a value of a view that is no number; None where all are numbers."""
+        return None
+
+    what_ran = ""
+    """What users did, in a sentence or two for readers who know none of the papers."""
+    counts_contributions = False
+    """Whether a histogram counts contributions, of which a user makes several, instead of users."""
 
     def accounts(self) -> Sequence[Account]:
         """Return the accounts of an audit in the order in which claims are shown: headlines first, ceilings last."""

@@ -29,7 +29,7 @@ from p2pdp.topology.graphs import Graph
 from p2pdp.topology.weights import edge_weight
 
 if TYPE_CHECKING:
-    from p2pdp.protocols.gossip.analysis.averages import GossipAnalysis
+    from p2pdp.protocols.gossip.analysis.averages import PairAnalysis
 
 
 class GossipRandomized(Quiet):
@@ -85,10 +85,10 @@ class GossipRandomized(Quiet):
     def estimate(self, plan: PairPlan, published: Any, contributions: int) -> Estimate:
         return averaging.estimate_of(plan.shape, published)
 
-    def analysis(self) -> GossipAnalysis:
-        from p2pdp.protocols.gossip.analysis.averages import GossipAnalysis
+    def analysis(self) -> PairAnalysis:
+        from p2pdp.protocols.gossip.analysis.averages import PairAnalysis
 
-        return GossipAnalysis()
+        return PairAnalysis()
 
 
 PROTOCOL = GossipRandomized()

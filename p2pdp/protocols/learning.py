@@ -23,11 +23,12 @@ from p2pdp.mechanisms.grid import Grid, choose_grid
 from p2pdp.protocols.contract import Fact
 from p2pdp.protocols.walking import NO_NOISE
 from p2pdp.tasks.descent import Descent, GradientInputs
-from p2pdp.tasks.examples import Examples, examples_of
+from p2pdp.tasks.examples import Examples, Floats, examples_of
 from p2pdp.tasks.objectives import Guarantees, Objective
 from p2pdp.tasks.regression import LinearRegression, LogisticRegression, MeanEstimation
 
 OWN: Final = "own"
+SCORES: Final = ("loss", "score", "test_loss", "test_score")
 SCHEDULES: Final = ("constant", "inverse_sqrt", "inverse")
 # Models stay within this, so that no product with features within it overflows.
 MODEL_MAX: Final = 2.0**40
@@ -261,3 +262,16 @@ def warnings_of(descent: Descent, rate: float) -> list[str]:
     if rate <= most:
         return []
     return [f"[task] rate: {rate:g} is above 2/smoothness = {most:.6g}: descent may diverge instead of settling down"]
+
+
+def scores_of(
+    objective: Objective, learned: Examples | None, tested: Examples | None, model: Floats
+) -> dict[str, float | None]:
+    """Return how good a model is on the examples that it learned from, and on those that were kept out."""
+    found: list[float | None] = []
+    for part in (learned, tested):
+        if part is None or not np.isfinite(model).all():
+            found += [None, None]
+        else:
+            found += [objective.loss(model, part), objective.score(model, part)]
+    return dict(zip(SCORES, found, strict=True))

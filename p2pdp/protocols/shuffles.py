@@ -102,9 +102,9 @@ class NetworkShuffle(Quiet):
         return Estimate(value.tolist(), error.tolist())
 
     def analysis(self) -> ShuffleAnalysis:
-        from p2pdp.protocols.shuffle.analysis.reports import ShuffleAnalysis
+        from p2pdp.protocols.shuffle.analysis.reports import ShuffleAnalysis, SingleAnalysis
 
-        return ShuffleAnalysis()
+        return SingleAnalysis() if self._single else ShuffleAnalysis()
 
 
 def result_of(plan: ShufflePlan, numbers: Any) -> Any:

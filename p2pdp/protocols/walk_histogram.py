@@ -25,7 +25,7 @@ from p2pdp.protocols.walking import Walk, WalkPlan, check_token
 from p2pdp.tasks.inputs import CategoryInputs, Inputs
 
 if TYPE_CHECKING:
-    from p2pdp.protocols.walk.analysis.sums import WalkAnalysis
+    from p2pdp.protocols.walk.analysis.sums import HistogramAnalysis
 
 
 class WalkHistogram(Quiet):
@@ -79,10 +79,10 @@ class WalkHistogram(Quiet):
         errors = randomized_response.standard_error(counts, contributions, gamma, dummies)
         return Estimate([float(count) for count in counts], [float(error) for error in errors])
 
-    def analysis(self) -> WalkAnalysis:
-        from p2pdp.protocols.walk.analysis.sums import WalkAnalysis
+    def analysis(self) -> HistogramAnalysis:
+        from p2pdp.protocols.walk.analysis.sums import HistogramAnalysis
 
-        return WalkAnalysis()
+        return HistogramAnalysis()
 
 
 PROTOCOL = WalkHistogram()

@@ -21,7 +21,7 @@ part of the gradient that is clipped.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -159,6 +159,10 @@ class WalkSgd(Quiet):
         bound = learning.noise_bound(plan.descent, plan.noise, plan.rates)
         error = None if bound is None else [bound] * plan.descent.dimension
         return Estimate([float(part) for part in published], error)
+
+    def own_scores(self, plan: SgdPlan, rows: Callable[[], Examples], published: Any) -> dict[str, float | None]:
+        own = rows()
+        return learning.scores_of(plan.descent.objective, own, own.test, published)
 
     def analysis(self) -> WalkDescentAnalysis:
         from p2pdp.protocols.walk.analysis.descents import WalkDescentAnalysis

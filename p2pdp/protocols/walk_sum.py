@@ -108,6 +108,7 @@ class WalkSum(Quiet):
             closing=ring and spec.noise.closing and sigma > 0,
             grid_exponent=grid.exponent,
             visits_max=visits_max(order, n, steps, spec.walk.tokens, facts),
+            mean=spec.task.kind == "mean",
         )
 
     def machine(self, plan: WalkPlan, user: Peer, neighbours: Sequence[Peer], inputs: Inputs) -> Walk:
@@ -127,9 +128,10 @@ class WalkSum(Quiet):
         return sum(totals[1:], start=totals[0])
 
     def estimate(self, plan: WalkPlan, published: Any, contributions: int) -> Estimate:
-        """The sum; whoever asked for a mean divides it by the number of contributions."""
-        value = Grid(plan.grid_exponent).from_grid(published)
-        error = noise_deviation(plan)
+        """Return the sum, or the mean over all contributions."""
+        divisor = contributions if plan.mean else 1
+        value = Grid(plan.grid_exponent).from_grid(published) / divisor
+        error = noise_deviation(plan) / divisor
         if plan.shape:
             return Estimate([float(part) for part in value], [error] * plan.shape[0])
         return Estimate(float(value), error)

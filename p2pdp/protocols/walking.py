@@ -57,6 +57,7 @@ class WalkPlan:
     dummies: int = 0  # uniform elements at the start, and again before publishing
     grid_exponent: int = 0
     visits_max: int | None = None  # at which a user contributes its value, at most; afterwards noise only
+    mean: bool = False  # the sum is divided by the number of contributions when it is estimated
 
     @property
     def unit(self) -> float:

@@ -7,9 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from p2pdp.assembly.found import Number, Outcome
-from p2pdp.assembly.learned import own_scores
-from p2pdp.assembly.outcome import estimate_of
+from p2pdp.assembly.found import Number
 from p2pdp.core.errors import Refused
 from p2pdp.core.expiry import Expired
 from p2pdp.core.happenings import Notify, happening
@@ -25,7 +23,6 @@ from p2pdp.node.pulse import with_pulse
 from p2pdp.node.user import UserNode, UserSettings, has_finished
 from p2pdp.node.whereabouts import Abroad
 from p2pdp.protocols.run_plan import plan_of_facts
-from p2pdp.protocols.walk_sgd import SgdPlan
 from p2pdp.report.documents import plain
 from p2pdp.runs.accepting import own_data
 from p2pdp.runs.across_doors import door_of_node
@@ -161,11 +158,9 @@ def _told(config: NodeConfig, folder: NodeFolder, *, share_skeleton: bool, priva
     value = error = scores = None
     if published is not None:
         # Each token's total holds a contribution of each of its steps, whoever made it.
-        every_step = {me: {0: run.plan.length}}
-        estimate = estimate_of(run, Outcome(published, every_step))
+        estimate = run.protocol.estimate(run.plan, published, run.plan.length)
         value, error = estimate.value, estimate.standard_error
-        if isinstance(run.plan, SgdPlan):
-            scores = own_scores(run, own_data(spec, config).user(roster.n, me), published)
+        scores = run.protocol.own_scores(run.plan, lambda: own_data(spec, config).user(roster.n, me), published)
     with reckoning() as process:
         reckoner = Reckoner(process.ask)
         cost = signed_costs(folder, signed_plan(spec, facts), facts, reckoner)

@@ -11,27 +11,19 @@ from pathlib import Path
 from typing import Any, Final
 
 from p2pdp.attacks.decoding import Reading, readings_of
-from p2pdp.attacks.descent import noised_gradient
-from p2pdp.attacks.gossip import ONLY_PLACE
-from p2pdp.attacks.walks import Visit, contributions_of, visits_of
+from p2pdp.attacks.evidence import contents_of, inputs_of
+from p2pdp.attacks.truths import Truths
 from p2pdp.core.draws import Mechanism
-from p2pdp.core.errors import UsageError
+from p2pdp.core.errors import Refused, UsageError
 from p2pdp.core.ids import CURATOR, Peer
 from p2pdp.files.edges import read_edge_list
 from p2pdp.files.folder import read_evidence
-from p2pdp.ledger import records
 from p2pdp.ledger.evidence import Evidence
-from p2pdp.ledger.journal import Journal
-from p2pdp.ledger.records import Contents
-from p2pdp.protocols.gossip_sgd import GossipSgdPlan
 from p2pdp.protocols.learning import OWN
 from p2pdp.protocols.run_plan import RunPlan
-from p2pdp.protocols.walk_sgd import SgdPlan
-from p2pdp.runs.attack_curator import guesses_by_curator
-from p2pdp.runs.attack_evidence import contents_of, inputs_of
 from p2pdp.runs.audit import plan_of
 from p2pdp.runs.collector import undisturbed
-from p2pdp.topology.graphs import is_public, make_graph
+from p2pdp.topology.graphs import Graph, is_public, make_graph
 
 _CURATOR: Final = "curator"
 
@@ -68,7 +60,7 @@ def attack(place: str | Path, observer: int | str, target: Peer | None = None) -
         raise UsageError(f"{place}: the view.ledger of {who} is not there, and a skeleton holds no values")
     run = plan_of(evidence)
     if curator:
-        found = guesses_by_curator(run, contents, evidence)
+        found = run.protocol.analysis().guess(run, contents, evidence, lambda: _graph(run, evidence))
         return Attacked(observer, [one for one in found if target in (None, one["user"])])
     run = _with_public_graph(run)
     readings = readings_of(run, peer, contents)
@@ -90,6 +82,19 @@ def _with_public_graph(run: RunPlan) -> RunPlan:
     except UsageError:  # on another machine; an attack that needs the graph says so
         return run
     return replace(run, graph=make_graph(part, run.n, 0, edges))
+
+
+def _graph(run: RunPlan, evidence: Evidence) -> Graph:
+    """Return the graph made again from the spec, which has to be the one that was signed."""
+    part = run.spec.graph
+    try:
+        edges = read_edge_list(Path(part.path)) if part.kind == "file" and part.path else None
+    except UsageError:
+        raise Refused("the attack of the curator needs the graph, whose file is not where the spec says") from None
+    graph = make_graph(part, run.n, run.spec.run.seed or 0, edges)
+    if graph.digest.hex() != dict(evidence.roster.facts).get("graph"):
+        raise Refused("the graph made from the spec is not the one that this run took place on")
+    return graph
 
 
 def _document(run: RunPlan, reading: Reading, evidence: Evidence) -> dict[str, Any]:
@@ -123,7 +128,7 @@ def _number(value: Any) -> float | list[float]:
     return [float(part) for part in value] if hasattr(value, "__len__") else float(value)
 
 
-def _truths(run: RunPlan, user: Peer, evidence: Evidence) -> dict[tuple[int, int], tuple[Any, Any]] | None:
+def _truths(run: RunPlan, user: Peer, evidence: Evidence) -> Truths | None:
     """A user's contributions by item and step, without noise and with it; None where its ledgers are not both here."""
     contents, private = contents_of(evidence, user), evidence.private.get(user)
     if contents is None or contents.skeleton or not private:
@@ -132,35 +137,4 @@ def _truths(run: RunPlan, user: Peer, evidence: Evidence) -> dict[tuple[int, int
     if values is None or run.spec.task.kind == OWN:  # whose gradients nobody can compute from a folder
         return None
     inputs = run.protocol.inputs_again(run.plan, values)
-    if run.finishes_one_by_one:
-        learns = isinstance(run.plan, GossipSgdPlan)
-        own: Any = inputs
-        value = (own.gradient(own.zero(), 0) if learns else own.contribution(0)) / run.plan.step
-        return {ONLY_PLACE: (value, value + _own_noise(contents, private))}
-    order = {place: number for number, place in enumerate(contributions_of(contents))}
-    if isinstance(run.plan, SgdPlan):
-        return _gradients(run.plan, inputs, order, [one for one in visits_of(user, contents) if one.step > 0])
-    return {
-        (visit.item, visit.step): (inputs.contribution(order[visit.item, visit.step]), visit.after - visit.before)
-        for visit in visits_of(user, contents)
-        if visit.step > 0
-    }
-
-
-def _gradients(
-    plan: SgdPlan, inputs: Any, order: dict[tuple[int, int], int], visits: list[Visit]
-) -> dict[tuple[int, int], tuple[Any, Any]]:
-    """In steps of the grid, at the models that the user had."""
-    return {
-        (one.item, one.step): (
-            inputs.gradient(one.before, order[one.item, one.step]) / plan.descent.step,
-            noised_gradient(plan, one.before, one.after, one.step),
-        )
-        for one in visits
-    }
-
-
-def _own_noise(contents: Contents, private: bytes) -> Any:
-    """The first draw of a user of gossip, in steps of the grid; 0 if it draws nothing."""
-    drawn = next((record for record in contents.records if record.kind == records.DRAWN), None)
-    return 0 if drawn is None else Journal(private=private).drawn(*drawn.body[-2:])
+    return run.protocol.analysis().truths(run, user, inputs, contents, private)

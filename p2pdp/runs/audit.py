@@ -26,7 +26,6 @@ from p2pdp.files.views import view_lines
 from p2pdp.ledger.evidence import Evidence
 from p2pdp.ledger.records import Contents
 from p2pdp.protocols.run_plan import RunPlan, plan_of_facts
-from p2pdp.protocols.shuffling_plan import ShufflePlan
 from p2pdp.report.documents import claim_document, refusal_document, verdict_document
 from p2pdp.runs.collector import undisturbed
 from p2pdp.runs.page import write_page
@@ -68,7 +67,6 @@ class Audited:
     leak_coalition: Any = None
     published: Any = None
     variation: Any = None
-    epsilon_coalition: Any = None
     graph: Graph | None = None  # the one that was signed, where the ledgers at hand tell it
 
     @property
@@ -166,7 +164,6 @@ def audit(
         *(made.mu, made.leak, made.epsilon, made.epsilon_conditioning, made.mu_coalition, made.leak_coalition),
         made.published,
         made.variation,
-        made.epsilon_coalition,
         _signed_graph(roster, views),
     )
 
@@ -195,8 +192,7 @@ def _first_problem(found: Verification) -> str:
 def views(place: str | Path) -> Iterator[dict[str, Any]]:
     evidence = read_evidence(Path(place), sealed_too=False)
     run = plan_of(evidence)
-    opened = run.plan.randomizer.decoded if isinstance(run.plan, ShufflePlan) else None
-    return view_lines(evidence, 2.0**run.plan.grid_exponent, opened)
+    return view_lines(evidence, 2.0**run.plan.grid_exponent, run.protocol.analysis().decoded(run))
 
 
 def export(place: str | Path, out: str | Path, key: str | Path | None = None) -> int:

@@ -28,7 +28,6 @@ from p2pdp.files.node_config import NodeConfig
 from p2pdp.files.reading import read_bytes
 from p2pdp.node.budget import BudgetLedger, Charge, Limit, Offers
 from p2pdp.protocols.run_plan import RunPlan
-from p2pdp.protocols.shuffling_plan import ShufflePlan
 from p2pdp.runs.costing import CLASSES, WORDS
 
 if TYPE_CHECKING:
@@ -67,7 +66,7 @@ def _lasting(run: RunPlan, delta: float) -> list[Claim]:
     if limit is not None:
         return [limit]
     found = beforehand(run, delta, run.spec.privacy.colluders, one_value=False).claims
-    return [claim for claim in found if claim.method == LOCAL] if isinstance(run.plan, ShufflePlan) else found
+    return run.protocol.analysis().lasting(found)
 
 
 def _against(observer: str, claim: Claim | None) -> str:

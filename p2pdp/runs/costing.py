@@ -24,7 +24,6 @@ from p2pdp.audit.beforehand import beforehand
 from p2pdp.audit.enforced import enforced_limit, spent_in
 from p2pdp.audit.ground import NOBODY_OUT
 from p2pdp.audit.headline import DELTA_MAX, Bound, bounds_of, reading_of
-from p2pdp.audit.local import LOCAL
 from p2pdp.core.claims import Claim
 from p2pdp.core.errors import Refused, RunFailed, VerificationFailed
 from p2pdp.core.ids import BOOTSTRAP
@@ -35,7 +34,6 @@ from p2pdp.files.spec import spec_digest
 from p2pdp.ledger.messages import public_message
 from p2pdp.ledger.records import RECEIVED, Contents
 from p2pdp.protocols.run_plan import OF_EVERY_RUN, RunPlan, plan_of_facts, plan_run
-from p2pdp.protocols.shuffling_plan import ShufflePlan
 from p2pdp.replay.transcript import replay
 from p2pdp.report.documents import plain
 from p2pdp.topology.graphs import make_graph
@@ -162,8 +160,8 @@ def _bounds(run: RunPlan) -> list[Bound]:
     delta = run.spec.privacy.delta
     assert delta is not None
     found = beforehand(run, delta, run.spec.privacy.colluders, one_value=False)
-    if run.graph is None and isinstance(run.plan, ShufflePlan):  # how well walks mix is bootstrap's word alone
-        found.claims = [claim for claim in found.claims if claim.method == LOCAL]
+    if run.graph is None:
+        found.claims = run.protocol.analysis().without_graph(found.claims)
     limit = enforced_limit(run, delta)
     bounds = bounds_of(found.claims, found.refusals, run.n, delta)
     if limit is None:

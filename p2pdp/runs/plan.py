@@ -7,22 +7,16 @@ from pathlib import Path
 from typing import Any
 
 from p2pdp.audit.beforehand import beforehand
-from p2pdp.audit.gossip_descent_forecast import descent_forecast
-from p2pdp.audit.gossip_forecast import forecast_claim
 from p2pdp.audit.headline import verdict_of
 from p2pdp.core.claims import Claim, Refusal
 from p2pdp.core.spec import Spec
 from p2pdp.files.data import load_data
 from p2pdp.files.edges import read_edge_list
-from p2pdp.protocols.gossip_sgd import GossipSgdPlan
-from p2pdp.protocols.gossiping_plan import GossipPlan
-from p2pdp.protocols.learning import warnings_of
+from p2pdp.protocols.gossip.analysis.message_noise import Tradeoff, recommended
 from p2pdp.protocols.run_plan import plan_run
-from p2pdp.protocols.walk_sgd import SgdPlan
 from p2pdp.report.documents import claim_document, plain, refusal_document, verdict_document
 from p2pdp.runs.accountable import check_accountable
 from p2pdp.runs.plan_costs import Costs, costs_of
-from p2pdp.runs.plan_gossip import Tradeoff, recommended, tradeoff_of
 from p2pdp.runs.target import Planned, Target, target_of
 
 
@@ -76,14 +70,10 @@ def plan_spec(spec: Spec, target_epsilon: float | None) -> Plan:
     assert delta is not None
     target = None if target_epsilon is None else target_of(planned, target_epsilon)
     found = beforehand(run, delta, spec.privacy.colluders, one_value=planned.one_value)
-    if isinstance(run.plan, GossipPlan):
-        forecast = descent_forecast if isinstance(run.plan, GossipSgdPlan) else forecast_claim
-        foreseen = forecast(run, delta)
-        found.claims += [foreseen] if isinstance(foreseen, Claim) else []
-        found.refusals += [foreseen] if isinstance(foreseen, Refusal) else []
+    analysis = run.protocol.analysis()
+    found.add(analysis.forecast(run, delta))
     verdict = verdict_of(found.claims, found.refusals, run.n, delta)
-    learns = isinstance(run.plan, SgdPlan | GossipSgdPlan)
-    tradeoff = None if learns or not isinstance(run.plan, GossipPlan) else tradeoff_of(run, delta)
+    tradeoff = analysis.message_noise(run, delta)
     advised = recommended(tradeoff) if tradeoff else None
     return Plan(
         protocol=spec.run.protocol,
@@ -95,7 +85,7 @@ def plan_spec(spec: Spec, target_epsilon: float | None) -> Plan:
         message_noise=tradeoff,
         message_sigma_recommended=None if advised is None else advised.message_sigma,
         target=target,
-        warnings=warnings_of(run.plan.descent, run.plan.rate) if learns else [],
+        warnings=analysis.warnings(run),
         **vars(costs_of(run, verdict.headline.epsilon, delta)),
     )
 

@@ -15,23 +15,15 @@ from p2pdp.audit.headline import Verdict, verdict_in_advance
 from p2pdp.core.errors import Refused, UsageError
 from p2pdp.core.spec import Spec
 from p2pdp.files import folder as folders
-from p2pdp.protocols.gossip_sgd import GossipSgdPlan
-from p2pdp.protocols.gossiping_plan import AveragingPlan
-from p2pdp.protocols.shuffling_plan import ShufflePlan
-from p2pdp.protocols.walk_sgd import SgdPlan
+from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.report.result import Result, Trial
 from p2pdp.runs.audit import Audited, audit
 from p2pdp.runs.budgeting import check_local
 from p2pdp.runs.model import save_model
 from p2pdp.runs.prepared import Prepared, on_seed, prepare, run_id
-from p2pdp.sim.fast import fast_outcome
-from p2pdp.sim.fast_gossip import fast_average
-from p2pdp.sim.fast_gossip_sgd import fast_gossip_descent
-from p2pdp.sim.fast_sgd import LANES_MAX, fast_descents
-from p2pdp.sim.fast_shuffle import fast_shuffle
 from p2pdp.sim.faults import NO_FAULTS, Faults
+from p2pdp.sim.trials import Rows, Trials
 from p2pdp.sim.world import World
-from p2pdp.tasks.descending import Population
 
 Progress = Callable[[int, int], None]
 
@@ -87,48 +79,27 @@ def _seeds(first: Prepared, trials: int) -> Iterator[tuple[int, Prepared]]:
 
 
 def _fast_results(first: Prepared, trials: int, progress: Progress | None) -> Iterator[Result]:
-    if isinstance(first.run.plan, SgdPlan) and first.is_same_on_every_seed:
-        yield from _fast_descents(first, trials, progress)
-        return
-    if isinstance(first.run.plan, GossipSgdPlan):
-        yield from _fast_gossip_descents(first, trials, progress)
-        return
-    for number, trial in _seeds(first, trials):
+    made = {0: first}
+
+    def again(number: int) -> tuple[RunPlan, Rows]:
+        if number and not first.is_same_on_every_seed:
+            made[number] = prepare(on_seed(first.spec, first.seed + number))
+        prepared = made.get(number, first)
+        return prepared.run, prepared.rows
+
+    def started(number: int) -> None:
         if progress is not None:
             progress(number, trials)
-        if isinstance(trial.run.plan, AveragingPlan):  # the standard error of the first stands for all
-            yield trial.result(fast_average(trial.run, trial.rows, trial.seed, with_error=number == 0))
-        elif isinstance(trial.run.plan, SgdPlan):
-            verdict = None if number else _in_advance(trial)
-            yield trial.result(fast_descents(trial.run, trial.rows, [trial.seed])[0], verdict, audited=False)
-        elif isinstance(trial.run.plan, ShufflePlan):
-            verdict = None if number else _in_advance(trial)
-            yield trial.result(fast_shuffle(trial.run, trial.rows, trial.seed), verdict)
-        else:
-            yield trial.result(fast_outcome(trial.run, trial.rows, trial.seed))
 
-
-def _fast_descents(first: Prepared, trials: int, progress: Progress | None) -> Iterator[Result]:
-    """As many trials at once as there is room for."""
-    at_once = max(1, LANES_MAX // first.run.plan.tokens)
-    for begin in range(0, trials, at_once):
-        if progress is not None:
-            progress(begin, trials)
-        seeds = range(first.seed + begin, first.seed + min(begin + at_once, trials))
-        for number, found in enumerate(fast_descents(first.run, first.rows, seeds), begin):
-            yield first.result(found, None if number else _in_advance(first), audited=False)
-
-
-def _fast_gossip_descents(first: Prepared, trials: int, progress: Progress | None) -> Iterator[Result]:
-    """Learners' examples come from files, so all trials share them; a graph that changes is in no seed's plan."""
-    population = Population(first.run.plan.descent, [first.rows(user) for user in range(first.run.n)])
-    same = first.is_same_on_every_seed or first.spec.graph.changing
-    for number in range(trials):
-        if progress is not None:
-            progress(number, trials)
-        trial = first if same or not number else prepare(on_seed(first.spec, first.seed + number))
-        found = fast_gossip_descent(trial.run, population, first.seed + number)
-        yield trial.result(found, None if number else _in_advance(first), audited=False)
+    analysis = first.run.protocol.analysis()
+    same = first.is_same_on_every_seed
+    outcomes = analysis.fast(Trials(first.run, first.rows, first.seed, trials, same, again, started))
+    if outcomes is None:
+        yield from _world_results(first, trials, None, None, progress, trace_wire=False)
+        return
+    for number, found in enumerate(outcomes):
+        verdict = _in_advance(first) if analysis.fast_in_advance and not number else None
+        yield made.pop(number, first).result(found, verdict, audited=False)
 
 
 def _in_advance(prepared: Prepared) -> Verdict:

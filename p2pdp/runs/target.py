@@ -73,9 +73,7 @@ def target_of(planned: Planned, epsilon: float) -> Target:
     search = _Search(planned, epsilon, delta)
     strength, reached = search.found()
     run = planned.run
-    each = 1 if run.finishes_one_by_one else math.ceil(run.plan.length / run.n)
-    if isinstance(run.plan, GossipSgdPlan):
-        each = run.plan.gradients
+    each = run.protocol.analysis().contributions_each(run)
     value, local = search.value(strength), search.value(search.local(each))
     return Target(epsilon, delta, search.parameter, value, reached, local, observers_of(run))
 
@@ -85,7 +83,7 @@ def _words(observers: tuple[str, ...]) -> str:
 
 
 def observers_of(run: RunPlan) -> tuple[str, ...]:
-    return ("node", "curator") if isinstance(run.plan, ShufflePlan) else ("node",)
+    return run.protocol.analysis().target_observers
 
 
 class _Search:

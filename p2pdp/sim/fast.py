@@ -12,7 +12,7 @@ counts: of c answers of one category a binomial number is kept, and all others a
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any, Final
 
@@ -21,23 +21,28 @@ import numpy.typing as npt
 
 from p2pdp.assembly.found import Outcome
 from p2pdp.core.draws import Mechanism
-from p2pdp.core.errors import UsageError
 from p2pdp.core.ids import Peer
 from p2pdp.crypto.entropy import SeededEntropy
 from p2pdp.mechanisms.sampler import SeededSampler
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.protocols.walking import WalkPlan
+from p2pdp.sim.trials import Trials
 
 _BATCH_MAX: Final = 2**18  # numbers drawn at a time
 
 Ints = npt.NDArray[np.int64]
 
 
+def fast_walks(trials: Trials) -> Iterator[Outcome]:
+    for number in range(trials.count):
+        trials.started(number)
+        run, rows = trials.again(number)
+        yield fast_outcome(run, rows, trials.seed + number)
+
+
 def fast_outcome(run: RunPlan, rows: Callable[[Peer], Any], seed: int) -> Outcome:
     """One trial. `rows(user)` gives a user's bounded data."""
-    plan = run.plan
-    if not isinstance(plan, WalkPlan):
-        raise UsageError(f"--fast: knows walks only; run {run.spec.run.protocol} without it")
+    plan: WalkPlan = run.plan
     key = int.from_bytes(SeededEntropy(seed, "fast").salt(), "big")
     generator = np.random.Generator(np.random.Philox(key=key))
     visits = np.zeros(plan.n, dtype=np.int64)

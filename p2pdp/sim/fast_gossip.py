@@ -22,15 +22,14 @@ import numpy.typing as npt
 
 from p2pdp.assembly.found import Outcome
 from p2pdp.core.draws import Draws, Mechanism
-from p2pdp.core.errors import UsageError
 from p2pdp.core.ids import BOOTSTRAP, Peer
 from p2pdp.core.messages import ACTIVATIONS
 from p2pdp.core.values import snapped
 from p2pdp.crypto.entropy import SeededEntropy
 from p2pdp.mechanisms.sampler import SeededSampler
 from p2pdp.protocols.gossiping_plan import AveragingPlan, GossipPlan
-from p2pdp.protocols.pairing import PairPlan
 from p2pdp.protocols.run_plan import RunPlan
+from p2pdp.sim.trials import Trials
 from p2pdp.topology.meeting_weights import drawn_pairs, meeting_weights
 from p2pdp.topology.weights import sparse_weights
 
@@ -43,11 +42,17 @@ _WORK_MAX: Final = 2**31
 _COLUMNS: Final = 256  # of a dense matrix that are worked on at a time
 
 
+def fast_averages(trials: Trials) -> Iterator[Outcome]:
+    """The standard error of the first trial stands for all."""
+    for number in range(trials.count):
+        trials.started(number)
+        run, rows = trials.again(number)
+        yield fast_average(run, rows, trials.seed + number, with_error=number == 0)
+
+
 def fast_average(run: RunPlan, rows: Callable[[Peer], Any], seed: int, *, with_error: bool = True) -> Outcome:
     """One trial; `with_error` asks for its standard error too."""
     plan: AveragingPlan = run.plan
-    if not isinstance(plan, GossipPlan | PairPlan) or (isinstance(plan, GossipPlan) and plan.block):
-        raise UsageError(f"--fast: knows averages, not {run.spec.run.protocol}; run it without")
     states = np.array([_begin(run, rows, user, seed) for user in range(run.n)], dtype=np.float64)
     way = _way(run, seed)
     noise = _message_noise(plan, SeededSampler(seed, "fast/messages"))

@@ -22,9 +22,19 @@ from p2pdp.protocols.gossip_sgd import GossipSgdPlan
 from p2pdp.protocols.learning_together import Extra, learn
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.sim.fast_gossip import changing_rounds, edges_of
+from p2pdp.sim.trials import Trials
 from p2pdp.tasks.descending import Population
 from p2pdp.tasks.examples import Floats
 from p2pdp.topology.weights import sparse_weights
+
+
+def fast_gossip_descents(trials: Trials) -> Iterator[Outcome]:
+    """Learners' examples come from files, so all trials share them; a graph that changes is in no seed's plan."""
+    population = Population(trials.run.plan.descent, [trials.rows(user) for user in range(trials.run.n)])
+    for number in range(trials.count):
+        trials.started(number)
+        run = trials.run if trials.run.plan.coin is not None else trials.again(number)[0]
+        yield fast_gossip_descent(run, population, trials.seed + number)
 
 
 def fast_gossip_descent(run: RunPlan, population: Population, seed: int) -> Outcome:

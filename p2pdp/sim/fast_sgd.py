@@ -8,7 +8,7 @@ whose batches are used when; in a world they may overtake each other.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -20,12 +20,24 @@ from p2pdp.mechanisms.sampler import SeededSampler
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.protocols.walk_sgd import SgdPlan
 from p2pdp.sim.fast import path_of
+from p2pdp.sim.trials import Trials
 from p2pdp.tasks.descending import Ints, Population, visits_along
 from p2pdp.tasks.examples import Floats
 
 _AT_ONCE_MAX: Final = 1 << 20  # numbers of noise in memory
 
 LANES_MAX: Final = 256
+
+
+def fast_trials_of_descents(trials: Trials) -> Iterator[Outcome]:
+    """As many trials at once as there is room for, if all are of one plan and the same data."""
+    at_once = max(1, LANES_MAX // trials.run.plan.tokens) if trials.same else 1
+    for begin in range(0, trials.count, at_once):
+        end = min(begin + at_once, trials.count)
+        for number in range(begin, end):
+            trials.started(number)
+        run, rows = trials.again(begin)
+        yield from fast_descents(run, rows, range(trials.seed + begin, trials.seed + end))
 
 
 def fast_descents(run: RunPlan, rows: Callable[[Peer], Any], seeds: Sequence[int]) -> list[Outcome]:

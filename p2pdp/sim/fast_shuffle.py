@@ -8,7 +8,7 @@ million runs sees (`protocols/shuffles.slots_for`).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,15 @@ from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.protocols.shuffles import result_of
 from p2pdp.protocols.shuffling_plan import ShufflePlan
 from p2pdp.sim.shuffling import shuffled
+from p2pdp.sim.trials import Trials
 from p2pdp.tasks.randomizers import reported_value
+
+
+def fast_shuffles(trials: Trials) -> Iterator[Outcome]:
+    for number in range(trials.count):
+        trials.started(number)
+        run, rows = trials.again(number)
+        yield fast_shuffle(run, rows, trials.seed + number)
 
 
 def fast_shuffle(run: RunPlan, rows: Callable[[Peer], Any], seed: int) -> Outcome:

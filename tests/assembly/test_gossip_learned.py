@@ -5,7 +5,7 @@ import pytest
 
 from p2pdp.assembly import gossip_learned
 from p2pdp.assembly.gossip_learned import gossip_baselines_of, gossip_scored
-from p2pdp.assembly.learned import Pool, own_scores
+from p2pdp.assembly.learned import Pool
 from p2pdp.sim.fast_gossip_sgd import fast_gossip_descent
 from p2pdp.tasks.descending import Population
 from tests.protocols.gossip_learners import LINEAR, LOGISTIC, gossip_learning
@@ -29,7 +29,7 @@ def test_scores_of_users_models_are_averaged(text: str, monkeypatch: pytest.Monk
     population = Population(run.plan.descent, [data.user(user) for user in range(4)])
     found = fast_gossip_descent(run, population, 1)
     scores, told = gossip_scored(run, found, data.user, found.truth, SIGMAS, 1)
-    each = [[own_scores(run, data.user(user), found.finals[one])["loss"] for user in range(4)] for one in range(4)]
+    each = [[Pool(run, [data.user(user)]).scores(found.finals[one])["loss"] for user in range(4)] for one in range(4)]
     assert scores["loss"] == pytest.approx(np.mean(np.array(each, dtype=float)), rel=0.02), "users have as many rows"
     assert (
         told["none"]["loss"] == Pool(run, [data.user(user) for user in range(4)]).scores(np.array(found.truth))["loss"]

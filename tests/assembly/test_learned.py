@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from p2pdp.assembly.found import Outcome
-from p2pdp.assembly.learned import SCORES, Pool, baselines_of, own_scores, scored
+from p2pdp.assembly.learned import Pool, baselines_of, scored
 from p2pdp.audit.descent_levels import sigmas_of
+from p2pdp.protocols.learning import SCORES
 from p2pdp.sim.fast_sgd import fast_descents
 from tests.protocols.learners import LOGISTIC, learning, prepared
 
@@ -69,6 +70,7 @@ def test_without_an_epsilon_there_is_nothing_to_compare_with() -> None:
 
 def test_a_user_may_see_how_good_a_model_is_on_its_own_rows() -> None:
     run, data = prepared(TESTED)
-    told = own_scores(run, data.user(2), np.array([2.0, -1.5, 0.2]))
+    told = run.protocol.own_scores(run.plan, lambda: data.user(2), np.array([2.0, -1.5, 0.2]))
+    assert told is not None
     assert told == Pool(run, [data.user(2)]).scores(np.array([2.0, -1.5, 0.2]))
     assert told["test_loss"] is not None

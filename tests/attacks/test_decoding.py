@@ -10,6 +10,7 @@ from p2pdp.attacks.decoding import Reading, readings_of
 from p2pdp.attacks.walks import visits_of
 from p2pdp.audit.auditor import audit_run
 from p2pdp.core.errors import Refused
+from p2pdp.protocols.contract import Quiet
 from tests.audit.runs import DELTA, HISTOGRAM, Run, quiet, ring, walk
 
 OPEN = "closing = false\n"
@@ -88,6 +89,6 @@ def test_reports_are_read_where_one_is_alone_and_dummies_cover_it_on_a_ring() ->
 
 def test_a_family_without_an_attack_says_so() -> None:
     run = quiet(ring(3, 1))
-    other = type("Other", (), {"name": "other.kind"})()
+    other = type("Other", (Quiet,), {"name": "other.kind"})()
     with pytest.raises(Refused, match=r"other\.kind"):
         readings_of(replace(run.plan, protocol=other), 0, run.contents()[0])

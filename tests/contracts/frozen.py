@@ -30,7 +30,7 @@ import p2pdp
 from p2pdp.cli.main import main
 from p2pdp.core.errors import P2pdpError
 from p2pdp.core.spec import Spec
-from p2pdp.files.spec import load_spec, parse_spec
+from p2pdp.files.spec import load_spec, parse_spec, spec_to_toml
 from p2pdp.sim.faults import Crash, Faults
 from tests.laws.sources import TOP
 
@@ -102,6 +102,9 @@ def digests(spec: Spec, seed: int) -> Digests:
         found = dict(_of_run(seeded, place / "run"))
         found["faulty"] = _attempt(lambda: _of_faulty(seeded, place / "faulty"))
         found["plan"] = _attempt(lambda: p2pdp.plan(seeded).to_json())
+        found["target"] = _attempt(lambda: p2pdp.plan(seeded, 1.0).to_json())
+        words = ["plan", str(_written(seeded, place)), "--set", "privacy.delta=1e-4"]
+        found["terminal plan"] = _attempt(lambda: _printed(words))
         found["fast"] = _attempt(lambda: p2pdp.simulate(seeded, trials=3, fast=True).to_json())
     return found
 
@@ -109,7 +112,7 @@ def digests(spec: Spec, seed: int) -> Digests:
 def _of_run(spec: Spec, place: Path) -> Iterator[tuple[str, str]]:
     p2pdp.simulate(spec, place)
     for name in ("result.json", "audit.json", "report.html"):
-        yield name, _digest((place / name).read_bytes())
+        yield name, _digest(_bytes_of(place / name))
     yield "ledgers", _folder(place)
     yield "verify", _attempt(lambda: p2pdp.verify(place).to_json())
     yield "views", _attempt(lambda: list(p2pdp.views(place)))
@@ -127,11 +130,22 @@ def _of_faulty(spec: Spec, place: Path) -> Any:
     return result, p2pdp.audit(place, allow_missing=True).to_json(), _folder(place)
 
 
+def _written(spec: Spec, place: Path) -> Path:
+    file = place / "spec.toml"
+    file.write_text(spec_to_toml(spec))
+    return file
+
+
 def _folder(place: Path) -> str:
     files = sorted(
         path for path in place.rglob("*") if path.suffix in (".ledger", ".toml") or path.name == "roster.json"
     )
-    return _digest(b"".join(f"{path.relative_to(place)}\n".encode() + path.read_bytes() for path in files))
+    return _digest(b"".join(f"{path.relative_to(place)}\n".encode() + _bytes_of(path) for path in files))
+
+
+def _bytes_of(path: Path) -> bytes:
+    """Return the contents of a file; specs name data files by where the repository lies."""
+    return path.read_bytes().replace(str(TOP).encode(), b"TOP")
 
 
 def _printed(words: list[str]) -> str:
@@ -144,7 +158,7 @@ def _printed(words: list[str]) -> str:
 def _attempt(work: Callable[[], Any]) -> str:
     """Return the digest of a document, or of the refusal in its place."""
     try:
-        return _digest(json.dumps(work(), sort_keys=True, default=str).encode())
+        return _digest(json.dumps(work(), sort_keys=True, default=str).replace(str(TOP), "TOP").encode())
     except P2pdpError as error:
         return _digest(f"{type(error).__name__}: {_PLACE.sub('', str(error))}".encode())
 

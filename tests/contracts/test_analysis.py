@@ -9,19 +9,19 @@ from p2pdp.audit.local import local_account
 from p2pdp.protocols import names, protocol
 from p2pdp.protocols.contract import Quiet
 from p2pdp.protocols.defaults import Analysis
-from p2pdp.protocols.gossip.analysis.averages import GossipAnalysis
+from p2pdp.protocols.gossip.analysis.averages import GossipAnalysis, PairAnalysis
 from p2pdp.protocols.gossip.analysis.descents import GossipDescentAnalysis
-from p2pdp.protocols.shuffle.analysis.reports import ShuffleAnalysis
+from p2pdp.protocols.shuffle.analysis.reports import ShuffleAnalysis, SingleAnalysis
 from p2pdp.protocols.walk.analysis.descents import WalkDescentAnalysis
-from p2pdp.protocols.walk.analysis.sums import WalkAnalysis
+from p2pdp.protocols.walk.analysis.sums import HistogramAnalysis, WalkAnalysis
 
 OURS = {
     "gossip.average": GossipAnalysis,
-    "gossip.randomized": GossipAnalysis,
+    "gossip.randomized": PairAnalysis,
     "gossip.sgd": GossipDescentAnalysis,
     "shuffle.all": ShuffleAnalysis,
-    "shuffle.single": ShuffleAnalysis,
-    "walk.histogram": WalkAnalysis,
+    "shuffle.single": SingleAnalysis,
+    "walk.histogram": HistogramAnalysis,
     "walk.sgd": WalkDescentAnalysis,
     "walk.sum": WalkAnalysis,
 }

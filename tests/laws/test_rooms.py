@@ -22,7 +22,7 @@ ROOMS: dict[str, str] = {
     "accounting": "core topology mechanisms",
     "replay": "core ledger protocols mechanisms tasks topology",
     "audit": "core crypto ledger replay protocols mechanisms accounting topology",
-    "attacks": "core ledger replay protocols mechanisms tasks topology sim",
+    "attacks": "core wire ledger replay assembly protocols mechanisms tasks topology sim",
     "analysis": "core ledger replay audit assembly attacks sim protocols mechanisms accounting topology tasks",
     "services": "core wire crypto ledger topology mechanisms tasks protocols",
     "host": "core wire crypto ledger",

@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 
 from p2pdp.assembly.found import Outcome
-from p2pdp.assembly.learned import SCORES
 from p2pdp.assembly.outcome import estimate_of
 from p2pdp.audit.descent_levels import sigmas_of
 from p2pdp.audit.gossip_levels import gossip_sigmas_of
 from p2pdp.files.spec import parse_spec
+from p2pdp.protocols.learning import SCORES
 from p2pdp.report.compared import Level, Sight, compared
 from p2pdp.runs.prepared import prepare
 from p2pdp.sim.fast import fast_outcome

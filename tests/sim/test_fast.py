@@ -8,7 +8,6 @@ import numpy.typing as npt
 import pytest
 
 from p2pdp.assembly.outcome import estimate_of, outcome, truth_of
-from p2pdp.core.errors import UsageError
 from p2pdp.core.messages import TOKEN, TOTAL
 from p2pdp.files.data import load_data
 from p2pdp.files.spec import parse_spec, spec_digest
@@ -116,9 +115,3 @@ def test_a_user_alone_keeps_the_token(kind: str) -> None:
         run, rows = prepared(COMPLETE, "run.nodes=1", f'graph.kind="{kind}"', f"walk.tokens={tokens}")
         found = fast_outcome(run, rows, 1)
         assert (found.contributions, found.messages) == (20 * tokens, tokens)
-
-
-def test_only_walks_are_drawn_this_way() -> None:
-    run, rows = prepared(RING)
-    with pytest.raises(UsageError, match="--fast"):
-        fast_outcome(RunPlan(run.spec, run.n, 1, run.protocol, None, "seeded"), rows, 1)

@@ -11,7 +11,6 @@ import pytest
 from p2pdp.assembly.averages import matrices_of
 from p2pdp.assembly.outcome import error_of, estimate_of, outcome, truth_of
 from p2pdp.core.draws import Mechanism
-from p2pdp.core.errors import UsageError
 from p2pdp.files.data import load_data
 from p2pdp.files.spec import parse_spec, spec_digest
 from p2pdp.ledger.records import read
@@ -21,7 +20,6 @@ from p2pdp.sim.fast_gossip import Pairs, Rounds, fast_average, fixed_rounds, sta
 from p2pdp.sim.world import World
 from tests.audit.gossips import gossip
 from tests.protocols.gossip_world import NO_NOISE, GossipWorld, room
-from tests.runs.small import RING
 
 PAIRS: dict[str, Any] = {"protocol": "randomized"}
 CLEAN = {
@@ -170,12 +168,6 @@ def test_the_standard_error_is_left_out_where_it_takes_too_long(name: str, monke
     run, rows = prepared(CLEAN[name])
     assert fast_average(run, rows, 1).deviation is None
     assert standard_error_of(run) is None
-
-
-def test_other_protocols_are_refused() -> None:
-    run, rows = prepared(RING)
-    with pytest.raises(UsageError, match="--fast"):
-        fast_average(run, rows, 1)
 
 
 CHANGING = gossip(9, "erdos_renyi", "rounds = 5\naccelerated = true{}", extra="changing = true\nprobability = 0.3")

@@ -10,21 +10,23 @@ import numpy as np
 
 from p2pdp.audit.headline import Bound
 from p2pdp.core.claims import Claim
+from p2pdp.protocols import names, protocol
 from p2pdp.report.documents import bound_document
 from p2pdp.report.headline import in_words
 from p2pdp.report.page.facts import PageFacts
 from p2pdp.report.page.layout import card, note, paragraph, table
 from p2pdp.report.page.markup import Markup, tag
 from p2pdp.report.page.pairs import Pair, known, spread
-from p2pdp.report.page.words import CONDITIONINGS, WHAT_RAN, factor, guess, number, observer, users
+from p2pdp.report.page.words import CONDITIONINGS, factor, guess, number, observer, users
 
 _SIGNS: Final[Mapping[str, str]] = {"strong": "●", "moderate": "◐", "weak": "○", "none": "✕"}
 
 
 def summary(facts: PageFacts) -> list[Markup]:
     parts = [*_notes(facts), *_verdict(facts)]
-    if facts.protocol in WHAT_RAN:
-        parts.append(paragraph(WHAT_RAN[facts.protocol]))
+    what_ran = protocol(facts.protocol).analysis().what_ran if facts.protocol in names() else ""
+    if what_ran:
+        parts.append(paragraph(what_ran))
     if known(facts.epsilon):
         parts += _of_pairs(facts)
     return [*parts, _meaning(facts)]

@@ -13,21 +13,6 @@ from p2pdp.core.claims import Claim
 _LISTED_MAX: Final = 6
 _READABLE: Final = 12.0
 
-WHAT_RAN: Final[Mapping[str, str]] = {
-    "walk.sum": "A token went from user to user. Each user who held it added its own number and passed the token on; "
-    "noise was added on the way as the spec says.",
-    "walk.histogram": "A token with one counter for each category went from user to user. Each user who held it "
-    "added one to a counter: mostly that of its true category, sometimes, by chance, any other.",
-    "walk.sgd": "A token that carries a model went from user to user. Each user who held it improved the model a "
-    "little with its own data and added noise before passing it on.",
-    "gossip.average": "Each user added noise to its value and then averaged with its neighbours, again and again.",
-    "gossip.randomized": "Each user added noise to its value; then pairs of neighbours, drawn at random, averaged.",
-    "gossip.sgd": "Users trained a model together: each adds noise to its gradients and averages with its neighbours.",
-    "shuffle.all": "Each user randomized its report; the reports wandered from user to user before a curator got them.",
-    "shuffle.single": "Each user randomized its report; the reports wandered from user to user, and each user "
-    "handed one of those it held to a curator.",
-}
-
 OBSERVERS: Final[Mapping[str, tuple[str, str]]] = {
     "node": ("another user", "one other user, who keeps to the protocol but looks at everything it received"),
     "coalition": ("colluding users", "several users who put together everything they received and drew"),

@@ -2,24 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
 
 from p2pdp.assembly import averages
 from p2pdp.assembly.found import Number, Outcome
+from p2pdp.attacks.gossip import read_gossip
 from p2pdp.audit.beforehand_gossip import gossip_beforehand, refusals_in_advance
 from p2pdp.audit.exact_account import EXACT, exact_account
 from p2pdp.audit.gossip_account import gossip_account
+from p2pdp.audit.gossip_forecast import forecast_claim
 from p2pdp.audit.gossip_hidden_graph import hidden_graph_account
 from p2pdp.audit.ground import Finding
 from p2pdp.audit.local import local_account
+from p2pdp.core.claims import Claim, Refusal
 from p2pdp.core.ids import Peer
 from p2pdp.ledger.records import Contents
 from p2pdp.protocols.contract import Estimate
-from p2pdp.protocols.defaults import Account, Analysis, Rows
+from p2pdp.protocols.defaults import Account, Analysis, Read, Rows
+from p2pdp.protocols.gossip.analysis.message_noise import Tradeoff, tradeoff_of
+from p2pdp.protocols.gossiping_plan import GossipPlan
 from p2pdp.protocols.run_plan import RunPlan
+from p2pdp.sim.fast_gossip import fast_averages, standard_error_of
+from p2pdp.sim.trials import Trials
+
+EXACT_MAX: Final = 2048
 
 
 class GossipAnalysis(Analysis):
+    what_ran = "Each user added noise to its value and then averaged with its neighbours, again and again."
+
     def gather(self, run: RunPlan, views: Mapping[Peer, Contents], found: Outcome) -> None:
         averages.gather(run, views, found)
 
@@ -32,6 +45,37 @@ class GossipAnalysis(Analysis):
     def error(self, run: RunPlan, found: Outcome, estimate: Number, truth: Number) -> Number:
         return averages.error_of(run, found, estimate, truth)
 
+    def fast(self, trials: Trials) -> Iterator[Outcome]:
+        return fast_averages(trials)
+
+    def forecast(self, run: RunPlan, delta: float) -> list[Claim | Refusal]:
+        return [forecast_claim(run, delta)] if isinstance(run.plan, GossipPlan) else []
+
+    def message_noise(self, run: RunPlan, delta: float) -> list[Tradeoff] | None:
+        return tradeoff_of(run, delta) if isinstance(run.plan, GossipPlan) else None
+
+    def expected(self, run: RunPlan, typical: Outcome) -> Estimate:
+        """Return the error of a user's own result, or of what is published.
+
+        It is exact, of pairs and changing graphs for one draw of who meets whom; among more than `EXACT_MAX` users
+        gossip is taken to have come to the mean of all values.
+        """
+        plan = run.plan
+        error = standard_error_of(run) if run.n <= EXACT_MAX and run.graph is not None else None
+        if error is None:
+            variance = 2.0 if plan.noise.name == "laplace" else 1.0
+            error = math.ldexp(math.sqrt(variance / run.n) * plan.noise.scale, plan.grid_exponent)
+        return Estimate(None, [error] * plan.shape[0] if plan.shape else error)
+
+    def lasting(self, claims: Sequence[Claim]) -> list[Claim]:
+        return list(claims)
+
+    def without_graph(self, claims: Sequence[Claim]) -> list[Claim]:
+        return list(claims)
+
+    def read(self, run: RunPlan, observer: Peer, contents: Contents) -> list[Read]:
+        return read_gossip(run, observer, contents)
+
     def accounts(self) -> Sequence[Account]:
         return (exact_account, gossip_account, hidden_graph_account, local_account)
 
@@ -40,3 +84,7 @@ class GossipAnalysis(Analysis):
         observers = ("node", "coalition") if colluders else ("node",)
         found.refusals += refusals_in_advance(observers, EXACT)
         return found
+
+
+class PairAnalysis(GossipAnalysis):
+    what_ran = "Each user added noise to its value; then pairs of neighbours, drawn at random, averaged."

@@ -2,22 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from p2pdp.assembly import gossip_descents
 from p2pdp.assembly.found import Number, Outcome
+from p2pdp.assembly.gossip_descents import noise_end
+from p2pdp.assembly.gossip_learned import gossip_baselines_of, gossip_scored
+from p2pdp.attacks.truths import Truths, only_contribution
 from p2pdp.audit.exact_account import exact_account
 from p2pdp.audit.gossip_descent_account import gossip_descent_account
+from p2pdp.audit.gossip_descent_forecast import descent_forecast
+from p2pdp.audit.gossip_levels import gossip_sigmas_of
 from p2pdp.audit.local import local_account
+from p2pdp.core.claims import Claim, Refusal
 from p2pdp.core.ids import Peer
 from p2pdp.ledger.records import Contents
 from p2pdp.protocols.contract import Estimate
-from p2pdp.protocols.defaults import Account, Rows
+from p2pdp.protocols.defaults import Account, Learning, Rows, Sigmas
 from p2pdp.protocols.gossip.analysis.averages import GossipAnalysis
+from p2pdp.protocols.learning import warnings_of
 from p2pdp.protocols.run_plan import RunPlan
+from p2pdp.sim.fast_gossip_sgd import fast_gossip_descents
+from p2pdp.sim.trials import Trials
+
+
+def _sigmas(run: RunPlan, _paths: object, epsilon: float | None, delta: float) -> Sigmas:
+    return gossip_sigmas_of(run, epsilon, delta)  # by composition over the gradients: there is no path
 
 
 class GossipDescentAnalysis(GossipAnalysis):
+    what_ran = "Users trained a model together: each adds noise to its gradients and averages with its neighbours."
+    fast_in_advance = True
+    learning = Learning(_sigmas, gossip_baselines_of, gossip_scored)
+
     def gather(self, run: RunPlan, views: Mapping[Peer, Contents], found: Outcome) -> None:
         gossip_descents.gather(run, views, found)
 
@@ -26,6 +44,28 @@ class GossipDescentAnalysis(GossipAnalysis):
 
     def truth(self, run: RunPlan, found: Outcome, rows: Rows) -> Number:
         return gossip_descents.truth_of(run, found, rows)
+
+    def fast(self, trials: Trials) -> Iterator[Outcome]:
+        return fast_gossip_descents(trials)
+
+    def forecast(self, run: RunPlan, delta: float) -> list[Claim | Refusal]:
+        return [descent_forecast(run, delta)]
+
+    def message_noise(self, run: RunPlan, delta: float) -> None:
+        return None
+
+    def warnings(self, run: RunPlan) -> list[str]:
+        return warnings_of(run.plan.descent, run.plan.rate)
+
+    def contributions_each(self, run: RunPlan) -> int:
+        return int(run.plan.gradients)
+
+    def expected(self, run: RunPlan, typical: Outcome) -> Estimate:
+        end = noise_end(run)
+        return Estimate(None, None if end is None else [end] * run.plan.shape[0])
+
+    def truths(self, run: RunPlan, user: Peer, inputs: Any, contents: Contents, private: bytes) -> Truths:
+        return only_contribution(inputs.gradient(inputs.zero(), 0) / run.plan.step, contents, private)
 
     def accounts(self) -> Sequence[Account]:
         return (exact_account, local_account, gossip_descent_account)

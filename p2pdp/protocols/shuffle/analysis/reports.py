@@ -2,23 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
 
 from p2pdp.assembly import relayed
 from p2pdp.assembly.found import Number, Outcome
+from p2pdp.assembly.relay_traffic import report_frame_bytes
+from p2pdp.assembly.traffic import numbers_frame, numbers_in
+from p2pdp.attacks.curator import guesses_by_curator
+from p2pdp.attacks.shuffling import SEALED
 from p2pdp.audit.beforehand_shuffle import shuffle_beforehand
 from p2pdp.audit.ground import NOBODY_OUT, Finding
 from p2pdp.audit.local import local_account
 from p2pdp.audit.shuffling import shuffle_account
+from p2pdp.core.errors import Refused
 from p2pdp.core.ids import Peer
+from p2pdp.ledger.evidence import Evidence
 from p2pdp.ledger.records import Contents
+from p2pdp.mechanisms.report_estimates import expected
 from p2pdp.protocols.contract import Estimate
-from p2pdp.protocols.defaults import Account, Analysis, Rows
+from p2pdp.protocols.defaults import Account, Analysis, Read, Rows
 from p2pdp.protocols.run_plan import RunPlan
+from p2pdp.sim.fast_shuffle import fast_shuffles
+from p2pdp.sim.trials import Trials
+from p2pdp.topology.graphs import Graph
 
 
 class ShuffleAnalysis(Analysis):
+    what_ran = "Each user randomized its report; the reports wandered from user to user before a curator got them."
     headline_observer = "curator"
+    target_observers = ("node", "curator")
+
+    fast_in_advance = True
 
     def gather(self, run: RunPlan, views: Mapping[Peer, Contents], found: Outcome) -> None:
         relayed.gather(run, views, found)
@@ -37,8 +54,43 @@ class ShuffleAnalysis(Analysis):
     ) -> dict[str, dict[str, Number]]:
         return relayed.baselines_of(run, found, estimate.value, epsilon, delta)
 
+    def fast(self, trials: Trials) -> Iterator[Outcome]:
+        return fast_shuffles(trials)
+
+    def expected(self, run: RunPlan, typical: Outcome) -> Estimate:
+        plan = run.plan
+        told = expected(plan.randomizer, plan.n, plan.dummies if plan.single else None)
+        return run.protocol.estimate(plan, np.concatenate([[plan.n], told.value, told.standard_error]), plan.n)
+
+    def handed_in(self, run: RunPlan) -> int:
+        """Return how many reports there are, and marks that these are all."""
+        return 2 * run.n
+
+    def bytes_sent(self, run: RunPlan, moves: float) -> tuple[float, int]:
+        assert run.graph is not None
+        marks, small = run.plan.marks(run.graph.edge_count), numbers_frame(0)
+        sent = marks * small + (moves - marks + run.n) * report_frame_bytes(run.plan) + run.n * small
+        return sent, numbers_frame(1 + 2 * numbers_in(run.plan))
+
+    def read(self, run: RunPlan, observer: Peer, contents: Contents) -> list[Read]:
+        raise Refused(SEALED)
+
+    def guess(self, run: RunPlan, curator: Contents, evidence: Evidence, graph: Callable[[], Graph]) -> list[Any]:
+        return guesses_by_curator(run, curator, evidence, graph)
+
+    def decoded(self, run: RunPlan) -> Callable[[Any], Any]:
+        decode: Callable[[Any], Any] = run.plan.randomizer.decoded
+        return decode
+
     def accounts(self) -> Sequence[Account]:
         return (shuffle_account, local_account)
 
     def a_priori(self, run: RunPlan, delta: float, colluders: Sequence[Peer], *, one_value: bool) -> Finding:
         return shuffle_beforehand(run, delta, colluders, NOBODY_OUT)
+
+
+class SingleAnalysis(ShuffleAnalysis):
+    what_ran = (
+        "Each user randomized its report; the reports wandered from user to user, and each user "
+        "handed one of those it held to a curator."
+    )

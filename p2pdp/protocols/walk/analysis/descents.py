@@ -2,35 +2,58 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from p2pdp.assembly import descents
 from p2pdp.assembly.found import Number, Outcome
+from p2pdp.assembly.learned import baselines_of, scored
+from p2pdp.attacks.descent import read_descent
+from p2pdp.attacks.truths import Truths, gradients_of_visits
 from p2pdp.audit.beforehand_published import published
 from p2pdp.audit.beforehand_sgd import walk_of_descent
+from p2pdp.audit.descent_levels import sigmas_of
 from p2pdp.audit.exact_account import exact_account
 from p2pdp.audit.ground import NOBODY_OUT, Finding
 from p2pdp.audit.iteration import iteration_account
 from p2pdp.audit.local import local_account
 from p2pdp.core.ids import Peer
 from p2pdp.ledger.records import Contents
-from p2pdp.protocols.contract import Estimate
-from p2pdp.protocols.defaults import Account, Analysis, Rows
+from p2pdp.protocols.defaults import Account, Learning, Read, Rows
+from p2pdp.protocols.learning import warnings_of
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.protocols.walk.analysis.a_priori import a_priori_of_ring
 from p2pdp.protocols.walk.analysis.sums import WalkAnalysis
 from p2pdp.replay.scheduled import is_scheduled
+from p2pdp.sim.fast_sgd import fast_trials_of_descents
+from p2pdp.sim.trials import Trials
 
 
 class WalkDescentAnalysis(WalkAnalysis):
+    what_ran = (
+        "A token that carries a model went from user to user. Each user who held it improved the model a "
+        "little with its own data and added noise before passing it on."
+    )
+    fast_in_advance = True
+    learning = Learning(sigmas_of, baselines_of, scored)
+
     def gather(self, run: RunPlan, views: Mapping[Peer, Contents], found: Outcome) -> None:
         descents.gather(run, views, found)
 
-    def estimate(self, run: RunPlan, found: Outcome) -> Estimate:
-        return Analysis.estimate(self, run, found)
-
     def truth(self, run: RunPlan, found: Outcome, rows: Rows) -> Number:
         return descents.truth_of(run, found, rows)
+
+    def fast(self, trials: Trials) -> Iterator[Outcome]:
+        return fast_trials_of_descents(trials)
+
+    def warnings(self, run: RunPlan) -> list[str]:
+        return warnings_of(run.plan.descent, run.plan.rate)
+
+    def read(self, run: RunPlan, observer: Peer, contents: Contents) -> list[Read]:
+        return read_descent(run, observer, contents)
+
+    def truths(self, run: RunPlan, user: Peer, inputs: Any, contents: Contents, private: bytes) -> Truths:
+        return gradients_of_visits(run, user, inputs, contents)
 
     def accounts(self) -> Sequence[Account]:
         return (exact_account, iteration_account, local_account)

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
 
 from p2pdp.assembly import sums
 from p2pdp.assembly.found import Number, Outcome
+from p2pdp.attacks.truths import Truths, contributions_of_visits
+from p2pdp.attacks.walks import read_walk
 from p2pdp.audit.beforehand_published import published
 from p2pdp.audit.blanket import blanket_account
 from p2pdp.audit.exact_account import exact_account
@@ -13,24 +18,69 @@ from p2pdp.audit.ground import Finding, Ground
 from p2pdp.audit.hidden_path import hidden_path_account
 from p2pdp.audit.local import local_account
 from p2pdp.audit.walk_formulas import walk_formulas
+from p2pdp.core.claims import Claim
 from p2pdp.core.ids import Peer
 from p2pdp.ledger.records import Contents
 from p2pdp.protocols.contract import Estimate
-from p2pdp.protocols.defaults import Account, Analysis, Rows
+from p2pdp.protocols.defaults import Account, Analysis, Read, Rows
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.protocols.walk.analysis.a_priori import a_priori_of_ring, a_priori_of_walk
 from p2pdp.replay.scheduled import is_scheduled
+from p2pdp.sim.fast import fast_walks
+from p2pdp.sim.trials import Trials
+
+
+def _typical_total(run: RunPlan, total: int) -> Any:
+    plan = run.plan
+    if not plan.shape:
+        return 0
+    if run.spec.task.kind != "histogram":
+        return np.zeros(plan.shape[0], dtype=np.int64)
+    tally, categories = total + 2 * plan.dummies * plan.tokens, plan.shape[0]
+    return np.array([tally // categories + (place < tally % categories) for place in range(categories)])
 
 
 class WalkAnalysis(Analysis):
+    what_ran = (
+        "A token went from user to user. Each user who held it added its own number and passed the token on; "
+        "noise was added on the way as the spec says."
+    )
+
     def gather(self, run: RunPlan, views: Mapping[Peer, Contents], found: Outcome) -> None:
         sums.gather(run, views, found)
 
-    def estimate(self, run: RunPlan, found: Outcome) -> Estimate:
-        return sums.estimate_of(run, found)
-
     def truth(self, run: RunPlan, found: Outcome, rows: Rows) -> Number:
         return sums.truth_of(run, found, rows)
+
+    def fast(self, trials: Trials) -> Iterator[Outcome]:
+        return fast_walks(trials)
+
+    def typical(self, run: RunPlan) -> Outcome:
+        found = super().typical(run)
+        found.published = _typical_total(run, run.plan.length)
+        return found
+
+    def expected(self, run: RunPlan, typical: Outcome) -> Estimate:
+        return self.estimate(run, typical)
+
+    def moves(self, run: RunPlan) -> float:
+        """Return how many tokens and totals are sent: a token that stays with its holder is not."""
+        plan = run.plan
+        leaves = 1.0 - 1.0 / run.n if plan.order == "complete" or run.n == 1 else 1.0
+        begins = leaves if plan.order != "ring" and plan.tokens > 1 else 0.0
+        return float(plan.tokens * ((plan.steps - 1) * leaves + 1.0 + begins))
+
+    def lasting(self, claims: Sequence[Claim]) -> list[Claim]:
+        return list(claims)
+
+    def without_graph(self, claims: Sequence[Claim]) -> list[Claim]:
+        return list(claims)
+
+    def read(self, run: RunPlan, observer: Peer, contents: Contents) -> list[Read]:
+        return read_walk(run, observer, contents)
+
+    def truths(self, run: RunPlan, user: Peer, inputs: Any, contents: Contents, private: bytes) -> Truths:
+        return contributions_of_visits(user, inputs, contents)
 
     def accounts(self) -> Sequence[Account]:
         return (exact_account, hidden_path_account, blanket_account, local_account)
@@ -46,3 +96,11 @@ class WalkAnalysis(Analysis):
             found = a_priori_of_walk(run, delta, colluders, one_value=one_value)
         found.add(published(run, delta))
         return found
+
+
+class HistogramAnalysis(WalkAnalysis):
+    what_ran = (
+        "A token with one counter for each category went from user to user. Each user who held it "
+        "added one to a counter: mostly that of its true category, sometimes, by chance, any other."
+    )
+    counts_contributions = True

@@ -1,47 +1,31 @@
 """What the curator of network shuffling guesses of each user, and how near that comes (`attacks/shuffling.py`).
 
-The curator is taken to know the graph, as bootstrap does. It is made again from the spec, and has to be the one that
-was signed.
+The curator is taken to know the graph, as bootstrap does.
 """
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from p2pdp.assembly.relayed import name_of
+from p2pdp.attacks.evidence import contents_of, inputs_of
 from p2pdp.attacks.shuffling import Guess, Opened, guesses_of, opened_by, value_as_weight
-from p2pdp.core.errors import Refused, UsageError
-from p2pdp.files.edges import read_edge_list
 from p2pdp.ledger.evidence import Evidence
 from p2pdp.ledger.records import Contents
 from p2pdp.mechanisms.real_reports import RealReports
 from p2pdp.protocols.run_plan import RunPlan
-from p2pdp.protocols.shuffling_plan import ShufflePlan
-from p2pdp.runs.attack_evidence import contents_of, inputs_of
-from p2pdp.topology.graphs import Graph, make_graph
+from p2pdp.topology.graphs import Graph
 
 
-def guesses_by_curator(run: RunPlan, contents: Contents, evidence: Evidence) -> list[dict[str, Any]]:
+def guesses_by_curator(
+    run: RunPlan, contents: Contents, evidence: Evidence, graph: Callable[[], Graph]
+) -> list[dict[str, Any]]:
     """One document for each user; the users' ledgers are read afterwards, to score."""
-    if not isinstance(run.plan, ShufflePlan):
-        raise UsageError(f"--observer curator: of {run.protocol.name} it gets only what is published; name a user")
     opened = opened_by(run, contents)
-    return [_document(run, guess, opened, evidence) for guess in guesses_of(run, _graph(run, evidence), opened)]
-
-
-def _graph(run: RunPlan, evidence: Evidence) -> Graph:
-    part = run.spec.graph
-    try:
-        edges = read_edge_list(Path(part.path)) if part.kind == "file" and part.path else None
-    except UsageError:
-        raise Refused("the attack of the curator needs the graph, whose file is not where the spec says") from None
-    graph = make_graph(part, run.n, run.spec.run.seed or 0, edges)
-    if graph.digest.hex() != dict(evidence.roster.facts).get("graph"):
-        raise Refused("the graph made from the spec is not the one that this run took place on")
-    return graph
+    return [_document(run, guess, opened, evidence) for guess in guesses_of(run, graph(), opened)]
 
 
 def _document(run: RunPlan, guess: Guess, opened: Opened, evidence: Evidence) -> dict[str, Any]:

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from p2pdp.attacks.evidence import contents_of, inputs_of
 from p2pdp.core.errors import VerificationFailed
 from p2pdp.core.ids import CURATOR
 from p2pdp.files.folder import read_evidence
-from p2pdp.runs.attack_evidence import contents_of, inputs_of
 from tests.runs.small import RING, recorded
 
 

@@ -1,0 +1,29 @@
+"""What the fast path of a protocol is given: trials on consecutive seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from p2pdp.core.ids import Peer
+from p2pdp.protocols.run_plan import RunPlan
+
+Rows = Callable[[Peer], Any]
+
+
+@dataclass(frozen=True)
+class Trials:
+    """`count` trials of a run. Trial `number` is on `seed` + number; `rows(user)` gives a user's bounded data.
+
+    `same` says that neither data nor graph follow from the seed, so that all trials are of `run`. Elsewhere `again`
+    gives plan and data of a trial. `started` is called with the number of each trial that begins.
+    """
+
+    run: RunPlan
+    rows: Rows
+    seed: int
+    count: int
+    same: bool
+    again: Callable[[int], tuple[RunPlan, Rows]]
+    started: Callable[[int], None]
