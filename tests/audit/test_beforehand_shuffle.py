@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from p2pdp.accounting.network_shuffle_overlap import overlapped
-from p2pdp.audit.beforehand import NOBODY_OUT, beforehand, covers, epsilon_against
+from p2pdp.audit.beforehand import beforehand, covers, epsilon_against
 from p2pdp.audit.beforehand_shuffle import NOBODY_LATE, reports_least, shuffle_beforehand
+from p2pdp.audit.ground import NOBODY_OUT
 from p2pdp.core.claims import Claim
 from p2pdp.files.spec import parse_spec
 from p2pdp.protocols.run_plan import RunPlan, plan_of_facts, plan_run

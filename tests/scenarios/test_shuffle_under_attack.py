@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 from p2pdp.attacks.likelihood import epsilon_lower_end
-from p2pdp.audit.beforehand import NOBODY_OUT
 from p2pdp.audit.beforehand_shuffle import shuffle_beforehand
+from p2pdp.audit.ground import NOBODY_OUT
 from p2pdp.files.spec import parse_spec
 from p2pdp.mechanisms.category_reports import KaryReports
 from p2pdp.protocols.run_plan import RunPlan, plan_run
