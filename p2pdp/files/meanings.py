@@ -39,7 +39,8 @@ MEANINGS: Final = {
     "run.transport": '`"memory"` runs all users in one process without sockets.',
     "run.durability": 'What a ledger survives: `"process"` a killed process, `"power"` also a power cut (slower).',
     "run.patience_s": (
-        "Seconds of silence after which a user is asked for a sign of life; after twice as many it is excluded."
+        "Seconds. A user that was not heard for half as long is asked for a sign of life; one that stays silent for "
+        "twice as long is excluded."
     ),
     "run.min_nodes": "After `enrol_timeout_s` the run begins if so many users have enrolled.",
     "run.enrol_timeout_s": "Seconds to wait for users to enrol.",

@@ -20,17 +20,20 @@ from p2pdp.files.readers import described
 from p2pdp.files.schema import KINDS, PROTOCOLS, SECTIONS
 
 _FILLED: Final = {
-    "run.min_nodes": "`nodes`",
-    "graph.public": "by kind",
-    "privacy.delta": "`1e-6`",
-    "task.kind": "by protocol, except for learning and shuffling",
+    "run.min_nodes": "default: `nodes`",
+    "graph.public": "default: by kind",
+    "privacy.delta": "default `1e-6`",
 }
 _REQUIRED: Final = {
     "run.nodes": 'required, except with kind "file"',
     "task.kind": "required for learning and shuffling",
 }
-_DEFAULTS: Final = {"accept.observer": '`"network"`', "budget.observer": '`"network"`', "budget.delta": "`1e-6`",
-    "budget.ledger": "`~/.local/state/p2pdp/budget`"}  # fmt: skip
+_DEFAULTS: Final = {
+    "accept.observer": 'default `"network"`',
+    "budget.observer": 'default `"network"`',
+    "budget.delta": "default `1e-6`",
+    "budget.ledger": "default `~/.local/state/p2pdp/budget`",
+}
 _INTRODUCTION: Final = """\
 # Reference: specs and node configurations
 
@@ -39,8 +42,8 @@ needed, and of `[walk]`, `[gossip]` and `[shuffle]` the one of the protocol's fa
 spec file. `--set section.key=value` overrides an entry; the value is read as TOML. An unknown key, a wrong type, or an
 impossible combination is an error that names the key and, where one is near, the key that was meant.
 
-A number is finite; a whole number may stand for a number, `true` and `false` may not. The column *protocols* says which
-protocols take a key. Keys without a default and without the word *required* are optional.
+Behind each key stand what it takes, its default, which protocols take it if not all do, and what it means. A number is
+finite; a whole number may stand for a number, `true` and `false` may not.
 
 The configuration of a node (`p2pdp node CONFIG`) has the sections `[node]`, `[accept]` and `[budget]`, and `[data]` and
 `[transport]` with the keys of a spec. Only `[node]` and `[data]` are required; `[data] clip` is the spec's.
@@ -57,34 +60,34 @@ def reference() -> str:
     taking = _taking()
     parts = [_INTRODUCTION]
     for name, section in SECTIONS.items():
-        rows = [
-            (
-                f"`{key}`",
-                described(reader),
-                _default(name, key),
-                _protocols(taking[f"{name}.{key}"]),
-                _meaning(name, key),
+        entries = [
+            _entry(
+                key, [described(reader), _default(name, key), _protocols(taking[f"{name}.{key}"])], _meaning(name, key)
             )
             for key, reader in section.readers.items()
         ]
-        parts.append(_section(name, ("key", "value", "default", "protocols", "meaning"), rows))
+        parts.append(_section(name, entries))
     parts.append(_together())
     for name, readers in NODE_SECTIONS.items():
         own = [
-            (f"`{key}`", described(reader), _node_default(name, key), MEANINGS[f"{name}.{key}"])
+            _entry(key, [described(reader), _node_default(name, key)], MEANINGS[f"{name}.{key}"])
             for key, reader in readers.items()
         ]
-        parts.append(_section(name, ("key", "value", "default", "meaning"), own))
+        parts.append(_section(name, own))
     return "\n".join(parts)
 
 
-def _section(name: str, headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    return f"## `[{name}]`\n\n{SECTION_MEANINGS[name]}\n\n{_table(headings, rows)}"
+def _section(name: str, entries: Sequence[str]) -> str:
+    return f"## `[{name}]`\n\n{SECTION_MEANINGS[name]}\n\n{''.join(entries)}"
+
+
+def _entry(key: str, facts: Sequence[str], meaning: str) -> str:
+    return f"* **`{key}`** ({'; '.join(fact for fact in facts if fact)}): {meaning}\n"
 
 
 def _table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     lines = [headings, ["---"] * len(headings), *rows]
-    return "".join(f"| {' | '.join(cell.replace('|', '/') for cell in line)} |\n" for line in lines)
+    return "".join(f"| {' | '.join(cell for cell in line)} |\n" for line in lines)
 
 
 def _meaning(name: str, key: str) -> str:
@@ -93,12 +96,13 @@ def _meaning(name: str, key: str) -> str:
     if full in ONLY:
         said.append(_sentence(ONLY[full][1]))
     if full in NEEDED:
-        said.append(f"Required where it applies: {NEEDED[full][1]}")
+        said.append(_sentence(NEEDED[full][1]))
     return " ".join(said)
 
 
 def _sentence(text: str) -> str:
-    return text[:1].upper() + text[1:]
+    """The text with a capital first, unless it begins with a protocol's name."""
+    return text if "." in text.split(maxsplit=1)[0] else text[:1].upper() + text[1:]
 
 
 def _default(name: str, key: str) -> str:
@@ -110,21 +114,21 @@ def _default(name: str, key: str) -> str:
     if key in section.required:
         return "required"
     values = {one.name: one.default for one in dataclasses.fields(section.part)}
-    return _shown(values[section.field_of(key)])
+    return "no default" if full in NEEDED else _shown(values[section.field_of(key)])
 
 
 def _node_default(name: str, key: str) -> str:
-    return "required" if key in NODE_NEEDED.get(name, ()) else _DEFAULTS.get(f"{name}.{key}", "")
+    return "required" if key in NODE_NEEDED.get(name, ()) else _DEFAULTS.get(f"{name}.{key}", "optional")
 
 
 def _shown(value: Any) -> str:
     if value is None:
-        return ""
+        return "optional"
     if isinstance(value, bool):
-        return f"`{str(value).lower()}`"
+        return f"default `{str(value).lower()}`"
     if isinstance(value, tuple):
-        return "`[]`"
-    return f'`"{value}"`' if isinstance(value, str) else f"`{value:g}`"
+        return "default `[]`"
+    return f'default `"{value}"`' if isinstance(value, str) else f"default `{value:g}`"
 
 
 def _together() -> str:
@@ -189,7 +193,7 @@ def _possible() -> Iterator[Spec]:
 
 def _protocols(names: list[str]) -> str:
     if len(names) == len(PROTOCOLS):
-        return "all"
+        return ""
     shown = []
     for family in dict.fromkeys(name.partition(".")[0] for name in names):
         members = [name for name in PROTOCOLS if name.startswith(f"{family}.")]

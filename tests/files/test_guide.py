@@ -6,6 +6,7 @@ import pytest
 
 from p2pdp.core.errors import UsageError
 from p2pdp.files.guide import FOLDER, TOPICS, page, titles
+from tests.laws.sources import TOP
 
 
 def test_each_file_is_a_topic_and_each_topic_a_file() -> None:
@@ -20,6 +21,11 @@ def test_a_page_has_one_title_and_links_to_pages_that_are_there(topic: str) -> N
     assert len(re.findall(r"^# ", fenced, re.MULTILINE)) == 1
     linked = re.findall(r"\]\((?!https://)([^)#]*)", found.text)
     assert {name for name in linked if name.removesuffix(".md") not in TOPICS} == set()
+
+
+def test_the_readme_leads_to_each_page() -> None:
+    readme = (TOP / "README.md").read_text()
+    assert [topic for topic in TOPICS if f"](p2pdp/guide/{topic}.md)" not in readme] == []
 
 
 def test_titles_are_those_of_the_pages() -> None:

@@ -59,13 +59,13 @@ def test_every_count_of_a_spec_is_refused_above_its_limit_by_name(name: str) -> 
 
 
 def test_the_guide_lists_every_limit() -> None:
-    """In the row of its key, in the table of its section."""
+    """In the entry of its key, in its section."""
     page = (TOP / "p2pdp" / "guide" / "spec.md").read_text()
     for name, one in COUNTS.items():
         section, _, key = name.partition(".")
-        table = page.partition(f"## `[{section}]`")[2].partition("\n## ")[0]
-        row = next(line for line in table.splitlines() if line.startswith(f"| `{key}` |"))
-        assert f"from {one.least} to {one.most:,}" in row
+        entries = page.partition(f"## `[{section}]`")[2].partition("\n## ")[0]
+        entry = next(line for line in entries.splitlines() if line.startswith(f"* **`{key}`**"))
+        assert f"from {one.least} to {one.most:,}" in entry
 
 
 def test_what_a_reader_takes_is_said() -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 import tomllib
 from functools import lru_cache
 from pathlib import Path
@@ -15,23 +16,21 @@ SAMPLES = sorted((TOP / "deploy" / "samples").glob("*.toml"))
 
 
 @lru_cache
-def rows() -> dict[str, list[str]]:
-    """The cells of each key's row, by `section.key`."""
+def entries() -> dict[str, list[str]]:
+    """What is said of each `section.key`: what it takes, its default, and which protocols take it if not all do."""
     found, section = {}, ""
     for line in reference().splitlines():
-        if line.startswith("## `["):
+        if line.startswith("## "):
             section = line.removeprefix("## `[").removesuffix("]`")
-        elif line.startswith("## "):
-            section = ""
-        elif section and line.startswith("| `"):
-            cells = [cell.strip() for cell in line.strip("|").split(" | ")]
-            found[f"{section}.{cells[0].strip('`')}"] = cells
+        elif match := re.match(r"\* \*\*`(\w+)`\*\* \((.+?)\): [A-Z`]", line):
+            found[f"{section}.{match[1]}"] = match[2].split("; ")
     return found
 
 
 def takes(name: str, protocol: str) -> bool:
-    cell = rows()[name][3]
-    return cell == "all" or f"`{protocol}`" in cell or f"`{protocol.partition('.')[0]}.*`" in cell
+    for said in entries()[name][2:]:
+        return f"`{protocol}`" in said or f"`{protocol.partition('.')[0]}.*`" in said
+    return True
 
 
 def test_the_page_is_up_to_date() -> None:
@@ -40,10 +39,10 @@ def test_the_page_is_up_to_date() -> None:
     )
 
 
-def test_each_key_has_a_row() -> None:
+def test_each_key_has_an_entry() -> None:
     keys = {f"{name}.{key}" for name, section in SECTIONS.items() for key in section.readers}
-    assert keys <= rows().keys()
-    assert {"node.identity", "accept.epsilon_max", "budget.ledger"} <= rows().keys()
+    assert keys <= entries().keys()
+    assert {"node.identity", "accept.epsilon_max", "budget.ledger"} <= entries().keys()
 
 
 @pytest.mark.parametrize(
@@ -69,12 +68,11 @@ def test_samples_use_only_keys_that_their_protocol_takes(sample: Path) -> None:
 
 
 def test_values_defaults_and_limits() -> None:
-    found = rows()
-    assert found["run.patience_s"][1:3] == ["number, above 0", "`10`"]
-    assert found["run.protocol"][2] == "required"
-    assert found["graph.probability"][1] == "number, above 0, at most 1"
-    assert found["privacy.colluders"][1:3] == [
-        "list of distinct entries, each: whole number from 0 to 9,999,999",
-        "`[]`",
-    ]
-    assert found["accept.observer"][2] == '`"network"`'
+    found = entries()
+    assert found["run.patience_s"] == ["number, above 0", "default `10`"]
+    assert found["run.protocol"][1] == "required"
+    assert found["graph.degree"][1] == "no default"
+    assert found["graph.probability"][0] == "number, above 0, at most 1"
+    entry = "list of distinct entries, each: whole number from 0 to 9,999,999"
+    assert found["privacy.colluders"][:2] == [entry, "default `[]`"]
+    assert found["accept.observer"][1] == 'default `"network"`'

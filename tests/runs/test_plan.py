@@ -12,7 +12,7 @@ import pytest
 import p2pdp
 from p2pdp.runs.plan import plan_spec, planned_of
 from tests.laws.sources import TOP
-from tests.runs import small
+from tests.runs import readme, small
 
 SAMPLES = sorted((TOP / "deploy" / "samples").glob("*.toml"))
 DEMO = TOP / "p2pdp" / "files" / "demo.toml"
@@ -75,9 +75,15 @@ def test_samples_protect_users_and_are_better_than_local_noise(sample: Path) -> 
 def test_an_audited_run_of_a_sample_keeps_what_the_plan_promised(sample: Path, tmp_path: Path) -> None:
     document = p2pdp.simulate(sample, tmp_path / "run").to_json()
     assert document["headline"]["epsilon"] <= EPSILON_MOST
+    if sample in SAMPLES:
+        assert readme.rows()[sample.stem] == readme.expected(document)
     if sample.stem not in AS_LOCAL_AFTER:
         own, local = errors(document)
         assert own < local
+
+
+def test_the_readme_has_a_row_for_each_sample() -> None:
+    assert sorted(readme.rows()) == sorted(sample.stem for sample in SAMPLES)
 
 
 def test_the_sample_across_machines_protects_its_users(tmp_path: Path) -> None:
