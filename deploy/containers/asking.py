@@ -4,12 +4,12 @@ A node makes a key pair (X25519), keeps it, and sends the public half; the answe
 given out until as many asked as were expected; where nothing was expected, until nobody new came for a while. Then
 it is known how many tokens are needed, and once bootstrap has written them everybody gets one.
 
-Guarantee: nobody gets the token of another. Whoever asks again with its key gets the same one again, also after a
+Guarantee: nobody gets the token of another. A node that asks again with its key gets the same one, also after a
 restart of either side, and none but the holder of the key can read it.
 
-Departure from handing tokens out over a way that both trust: whoever reaches the port counts as a user, and whoever
-answers there is taken for bootstrap. So the port is for a network that holds this project's containers and nobody
-else; across machines people hand tokens to people.
+Departure from handing tokens out over a channel that both trust: everybody who reaches the port counts as a user, and
+what answers there is taken for bootstrap. So the port is for a network that holds this project's containers and
+nobody else; across machines people hand tokens to people.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class Desk(ThreadingTCPServer):
         self.files = files
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Whoever hangs up asks again."""
+        """A node that hangs up asks again."""
 
 
 class _Asked(StreamRequestHandler):

@@ -14,10 +14,10 @@ from p2pdp.core.errors import UsageError
 def account(
     name: Annotated[str | None, typer.Argument(metavar="NAME", help="The accountant.")] = None,
     inputs: Annotated[list[str] | None, typer.Argument(metavar="KEY=VALUE", help="Its inputs.")] = None,
-    listed: Annotated[bool, typer.Option("--list", help="Names the accountants, or with NAME its inputs.")] = False,
+    listed: Annotated[bool, typer.Option("--list", help="Lists the accountants, or with NAME its inputs.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Answers by one published theorem or accountant."""
+    """Computes one published theorem or accountant."""
     if listed:
         _list(name, as_json=as_json)
         return

@@ -1,4 +1,4 @@
-"""The commands of a run across machines: `bootstrap`, `node`. What happens is told on the error stream."""
+"""The commands of a run across machines: `bootstrap`, `node`. Events are logged on the error stream."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ if TYPE_CHECKING:
     from p2pdp.report.result import Result
     from p2pdp.runs.across_node import TookPart
 
-NewFolder = Annotated[Path, typer.Option(metavar="DIR", help="The folder to fill, or to go on with.")]
+NewFolder = Annotated[Path, typer.Option(metavar="DIR", help="Output folder; an unfinished one is continued.")]
 
 
 @serves(may_stay=True)
 def bootstrap(
     spec: SpecFile,
-    tokens: Annotated[int, typer.Option(metavar="N", help="How many join tokens to write.")],
+    tokens: Annotated[int, typer.Option(metavar="N", help="Number of join tokens to write.")],
     out: NewFolder,
     listen: Annotated[
         str | None,
-        typer.Option(metavar="HOST:PORT", help="Where to listen, if not through a broker; port 0 takes a free one."),
+        typer.Option(metavar="HOST:PORT", help="Address to listen on, if without a broker; port 0: a free one."),
     ] = None,
     address: Annotated[
         str | None,
-        typer.Option(metavar="HOST:PORT", help="What tokens name, where others reach this machine or the broker."),
+        typer.Option(metavar="HOST:PORT", help="Where others reach this machine or the broker; tokens name it."),
     ] = None,
     index: IndexUrl = None,
     trace_wire: TraceWire = False,
@@ -42,7 +42,7 @@ def bootstrap(
     *,
     served: Any,
 ) -> None:
-    """Runs bootstrap and curator for users elsewhere."""
+    """Runs bootstrap and curator for users on other machines."""
     from p2pdp.cli.live import show
     from p2pdp.files.spec import load_spec
     from p2pdp.runs.across_bootstrap import bootstrap as serve
@@ -68,7 +68,7 @@ def node(
         bool, typer.Option("--share-skeleton", help="Hands in the ledger without values, for everybody's audit.")
     ] = False,
     keep_private: Annotated[
-        bool, typer.Option("--keep-private", help="Keeps inputs and draws when the run closes.")
+        bool, typer.Option("--keep-private", help="Keeps inputs and draws in private.ledger after the run.")
     ] = False,
     trace_wire: TraceWire = False,
     log_level: LogFrom = None,

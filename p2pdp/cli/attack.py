@@ -20,10 +20,10 @@ def attack(
     observer: Annotated[
         str, typer.Option(metavar="V", help='The user who reads its own view.ledger, or "curator" of shuffling.')
     ],
-    target: Annotated[int | None, typer.Option(metavar="U", help="Only what concerns this user.")] = None,
+    target: Annotated[int | None, typer.Option(metavar="U", help="Shows this user only.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Decodes what one user can read in its own view."""
+    """Shows what one user can decode from its own view."""
     from p2pdp import api
 
     found = api.attack(place, _observer(observer), target)

@@ -8,19 +8,19 @@ import typer
 
 from p2pdp.cli.options import AsJson, print_document
 
-Transport = Annotated[str, typer.Option(help="tcp, or mqtt: through a broker of its own.")]
+Transport = Annotated[str, typer.Option(help="tcp, or mqtt through a broker of its own.")]
 
 app = typer.Typer(rich_markup_mode=None, help="Measures this machine.")
 
 
 @app.command()
 def start(
-    nodes: Annotated[int, typer.Option(help="How many users.")] = 200,
-    nodes_per_process: Annotated[int, typer.Option(help="How many of them share a process.")] = 1,
+    nodes: Annotated[int, typer.Option(help="Number of users.")] = 200,
+    nodes_per_process: Annotated[int, typer.Option(help="Users per process.")] = 1,
     spawn: Annotated[bool, typer.Option("--spawn", help="Fresh interpreters instead of forks.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """How long until all are enrolled, and their memory."""
+    """Measures the time until all users are enrolled, and the memory of each."""
     from p2pdp.runs.bench_start import bench_start
 
     _show(bench_start(nodes, nodes_per_process, spawn=spawn, whole_process=True), as_json=as_json)
@@ -28,16 +28,16 @@ def start(
 
 @app.command()
 def hops(
-    nodes: Annotated[int, typer.Option(help="How many users, a process each.")] = 50,
-    hops: Annotated[int, typer.Option(help="Hops of all tokens in one measured stretch.")] = 50_000,
-    tokens: Annotated[int, typer.Option(help="How many walk at a time.")] = 1,
-    pairs: Annotated[int, typer.Option(help="Stretches of each kind: real hops and bare ones take turns.")] = 5,
+    nodes: Annotated[int, typer.Option(help="Number of users, one process each.")] = 50,
+    hops: Annotated[int, typer.Option(help="Hops of all tokens in one measurement.")] = 50_000,
+    tokens: Annotated[int, typer.Option(help="Number of tokens at a time.")] = 1,
+    pairs: Annotated[int, typer.Option(help="Measurements of each kind; real hops and bare ones take turns.")] = 5,
     graph: Annotated[str, typer.Option(help="complete or regular.")] = "complete",
-    degree: Annotated[int, typer.Option(help="Of a regular graph.")] = 20,
+    degree: Annotated[int, typer.Option(help="Degree of a regular graph.")] = 20,
     transport: Transport = "tcp",
     as_json: AsJson = False,
 ) -> None:
-    """How many hops a second, beside the rate of a boxed token without ledger and protocol.
+    """Measures hops a second, beside those of a bare encrypted token.
 
     Noise is laid in before each stretch, as nodes on machines of their own do; names with "with_draws" count it in.
     """
@@ -48,13 +48,13 @@ def hops(
 
 @app.command()
 def gossip(
-    nodes: Annotated[int, typer.Option(help="How many users, a process each.")] = 16,
-    degree: Annotated[int, typer.Option(help="How many neighbours each of them has.")] = 4,
-    rounds: Annotated[int, typer.Option(help="How many rounds they go.")] = 2000,
+    nodes: Annotated[int, typer.Option(help="Number of users, one process each.")] = 16,
+    degree: Annotated[int, typer.Option(help="Neighbours of each user.")] = 4,
+    rounds: Annotated[int, typer.Option(help="Number of rounds.")] = 2000,
     transport: Transport = "tcp",
     as_json: AsJson = False,
 ) -> None:
-    """How many rounds of gossip a second, with boxes and ledgers."""
+    """Measures rounds of gossip a second, with encryption and ledgers."""
     from p2pdp.runs.bench_gossip import bench_gossip
 
     _show(bench_gossip(nodes, degree, rounds, transport), as_json=as_json)
@@ -62,12 +62,12 @@ def gossip(
 
 @app.command()
 def audit(
-    nodes: Annotated[int, typer.Option(help="How many users.")] = 256,
-    rounds: Annotated[int, typer.Option(help="How many rounds of gossip they went.")] = 16,
+    nodes: Annotated[int, typer.Option(help="Number of users.")] = 256,
+    rounds: Annotated[int, typer.Option(help="Rounds of gossip in the run.")] = 16,
     graph: Annotated[str, typer.Option(help="hypercube, ring, complete or erdos_renyi.")] = "hypercube",
     as_json: AsJson = False,
 ) -> None:
-    """How long the exact leaks of all pairs take, and how much memory."""
+    """Measures time and memory of the exact leaks of all pairs."""
     from p2pdp.runs.bench_audit import bench_audit
 
     _show(bench_audit(nodes, rounds, graph), as_json=as_json)

@@ -14,7 +14,7 @@ from p2pdp.cli.watching import IndexUrl
 def index(
     folders: Annotated[list[Path] | None, typer.Argument(metavar="[DIR]...", help="Folders of runs.")] = None,
     url: IndexUrl = None,
-    rebuild: Annotated[bool, typer.Option("--rebuild", help="Begins with empty tables.")] = False,
+    rebuild: Annotated[bool, typer.Option("--rebuild", help="Empties the tables first.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Indexes runs in a database for queries, and lists them.

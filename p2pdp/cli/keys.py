@@ -16,31 +16,27 @@ TLS_PORT = 8883
 
 
 def keygen(
-    out: Annotated[Path, typer.Option(metavar="DIR", help="The folder to make.")],
-    tls: Annotated[
-        bool, typer.Option("--tls", help="A private authority, certificates, and a broker's settings, no identity.")
-    ] = False,
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder to create.")],
+    tls: Annotated[bool, typer.Option("--tls", help="Makes certificates and settings for a broker instead.")] = False,
     auditor: Annotated[
-        bool, typer.Option("--auditor", help="An auditor's key, to which nodes seal their skeletons; no identity.")
+        bool, typer.Option("--auditor", help="Makes an auditor's key instead, to which nodes seal their skeletons.")
     ] = False,
     name: Annotated[
-        list[str] | None, typer.Option(metavar="HOST", help="With --tls: by what names the broker is called.")
+        list[str] | None, typer.Option(metavar="HOST", help="With --tls: host name of the broker; repeatable.")
     ] = None,
     user: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="With --tls: who may come to the broker.")
+        list[str] | None, typer.Option(metavar="NAME", help="With --tls: name of a user of the broker; repeatable.")
     ] = None,
     nodes: Annotated[
-        int, typer.Option(help="With --tls: so many further users, node-0000 and so on, and bootstrap.")
+        int, typer.Option(help="With --tls: number of further users, node-0000 and so on, and bootstrap.")
     ] = 0,
     certificates: Annotated[
-        bool, typer.Option("--certificates", help="With --tls: users have certificates instead of passwords.")
+        bool, typer.Option("--certificates", help="With --tls: gives users certificates instead of passwords.")
     ] = False,
-    port: Annotated[int, typer.Option(help="With --tls: where the broker listens.")] = TLS_PORT,
+    port: Annotated[int, typer.Option(help="With --tls: port of the broker.")] = TLS_PORT,
     place: Annotated[
         str | None,
-        typer.Option(
-            metavar="PATH", help="With --tls: where the broker will find DIR/broker; its data goes beside it."
-        ),
+        typer.Option(metavar="PATH", help="With --tls: place of DIR/broker on the broker's machine, beside its data."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:

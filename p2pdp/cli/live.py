@@ -24,7 +24,7 @@ INTERRUPTED: Final = 130
 
 NodesPerProcess = Annotated[
     int | None,
-    typer.Option(help="So many users share a process: for more users than this machine has room for processes."),
+    typer.Option(help="Users who share a process; raise it when a process for each user does not fit."),
 ]
 Spawn = Annotated[
     bool | None,
@@ -38,7 +38,7 @@ Spawn = Annotated[
 
 
 class Interrupted(SystemExit):
-    """Ctrl-C or SIGTERM, once there is a folder that can be gone on with."""
+    """Ctrl-C or SIGTERM, once there is a folder that can be continued."""
 
     def __init__(self, folder: str) -> None:
         super().__init__(INTERRUPTED)
@@ -93,9 +93,9 @@ def resume(
     log_format: LogAs = LogFormat.TEXT,
     as_json: AsJson = False,
 ) -> None:
-    """Goes on with an interrupted run.
+    """Continues an interrupted run.
 
-    Users get into processes as before, unless told otherwise.
+    Uses the process layout of the original run unless overridden.
     """
     from p2pdp import api
     from p2pdp.cluster.bootstrap_folder import is_bootstrap_folder

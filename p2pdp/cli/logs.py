@@ -40,9 +40,9 @@ class LogFormat(StrEnum):
 
 LogFrom = Annotated[
     LogLevel | None,
-    typer.Option("--log-level", help="From which level on events are told, a line each.", show_default=False),
+    typer.Option("--log-level", help="Minimum level of the events that are logged.", show_default=False),
 ]
-LogAs = Annotated[LogFormat, typer.Option("--log-format", help="Lines for people, or JSON documents.")]
+LogAs = Annotated[LogFormat, typer.Option("--log-format", help="Format of the log: lines of text, or of JSON.")]
 
 
 class Log:

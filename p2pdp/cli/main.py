@@ -110,7 +110,7 @@ def _version(asked: bool) -> None:
 def _root(
     context: typer.Context,
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Says the version.")
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Prints the version.")
     ] = False,
 ) -> None:
     """Differential privacy among peers that trust nobody with their data."""
@@ -132,7 +132,7 @@ def simulate(
     spec: SpecFile,
     out: OutFolder = None,
     trials: Annotated[
-        int | None, typer.Option(help="Repetitions, on seed, seed + 1, …; the first leaves ledgers.")
+        int | None, typer.Option(help="Number of runs, on seed, seed + 1, …; the first leaves ledgers.")
     ] = None,
     fast: Annotated[
         bool,
@@ -144,7 +144,7 @@ def simulate(
     overrides: Overrides = None,
     as_json: AsJson = False,
 ) -> None:
-    """Runs a spec without processes and sockets."""
+    """Simulates a run of a spec, without processes and sockets."""
     from p2pdp import api
     from p2pdp.cli.progress import progress_bar
     from p2pdp.runs.simulate import default_folder
@@ -163,7 +163,7 @@ def simulate(
 
 @app.command()
 def verify(place: RunPlace, key: AuditorKey = None, as_json: AsJson = False) -> None:
-    """Says whether ledgers are complete, unaltered, consistent."""
+    """Checks whether ledgers are complete, unaltered and consistent."""
     from p2pdp import api
 
     found = api.verify(place, key=key)
@@ -181,10 +181,12 @@ def verify(place: RunPlace, key: AuditorKey = None, as_json: AsJson = False) -> 
 def audit(
     place: RunPlace,
     colluders: Annotated[str | None, typer.Option(metavar="3,7", help="Users who pool what they saw.")] = None,
-    delta: Annotated[float | None, typer.Option(help="Instead of the spec's.")] = None,
-    pairs: Annotated[Path | None, typer.Option(metavar="FILE.npz", help="Writes all pairs [user, observer].")] = None,
+    delta: Annotated[float | None, typer.Option(help="Replaces the spec's delta.")] = None,
+    pairs: Annotated[
+        Path | None, typer.Option(metavar="FILE.npz", help="Writes arrays of all pairs [user, observer].")
+    ] = None,
     allow_missing: Annotated[
-        bool, typer.Option("--allow-missing", help="Claim what is possible where ledgers are missing.")
+        bool, typer.Option("--allow-missing", help="Reports what can be proven although ledgers are missing.")
     ] = False,
     key: AuditorKey = None,
     save: Annotated[
@@ -192,7 +194,7 @@ def audit(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Says how much every other party could have learned.
+    """Shows how much every other party could have learned.
 
     Without --colluders and --delta, audit.json and report.html in the folder are written anew where that is possible.
     """
@@ -251,7 +253,7 @@ def export(
     key: AuditorKey = None,
     as_json: AsJson = False,
 ) -> None:
-    """Writes one file, enough for an audit, that holds no values."""
+    """Writes one file without values that is enough for an audit."""
     from p2pdp import api
 
     count = api.export(place, out, key=key)

@@ -10,19 +10,19 @@ import typer
 SpecFile = Annotated[Path, typer.Argument(metavar="SPEC", help="The spec: a TOML file.")]
 RunPlace = Annotated[Path, typer.Argument(metavar="DIR", help="A run's folder, or a file made by export.")]
 RunFolder = Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a run.")]
-OutFolder = Annotated[Path | None, typer.Option(help="The folder to fill; by default ./p2pdp-RUN_ID.")]
+OutFolder = Annotated[Path | None, typer.Option(help="Output folder; by default ./p2pdp-RUN_ID.")]
 Overrides = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="SECTION.KEY=VALUE", help="Overrides an entry of the spec; repeatable."),
 ]
 TraceWire = Annotated[
-    bool, typer.Option("--trace-wire", help="Writes to wire.jsonl what each received frame said, without values.")
+    bool, typer.Option("--trace-wire", help="Writes what each received frame contained, without values, to wire.jsonl.")
 ]
 AuditorKey = Annotated[
     Path | None,
-    typer.Option("--key", metavar="FILE", help="The auditor's key, where skeletons are sealed to it."),
+    typer.Option("--key", metavar="FILE", help="The auditor's key, if skeletons are sealed to it."),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="One JSON document on standard output and nothing else.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Prints one JSON document and nothing else on standard output.")]
 
 
 def print_document(document: Any) -> None:

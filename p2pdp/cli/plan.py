@@ -21,12 +21,12 @@ def plan(
     spec: SpecFile,
     target_epsilon: Annotated[
         float | None,
-        typer.Option(metavar="E", help="Finds the noise at which others learn no more than epsilon E of a user."),
+        typer.Option(metavar="E", help="Finds the noise with which another user learns no more than epsilon E."),
     ] = None,
     overrides: Overrides = None,
     as_json: AsJson = False,
 ) -> None:
-    """Says before a run what it would cost."""
+    """Shows before a run what it would cost; nothing is executed."""
     from p2pdp import api
 
     found = api.plan(api.load_spec(spec, overrides or []), target_epsilon)

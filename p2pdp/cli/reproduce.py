@@ -15,15 +15,17 @@ _FOLDER: Final = Path("p2pdp-figures")
 
 
 def reproduce(
-    names: Annotated[list[str] | None, typer.Argument(metavar="NAME", help="Figures and tables, or all.")] = None,
-    data: Annotated[Path | None, typer.Option(metavar="DIR", help="The folder of graphs and tables.")] = None,
-    out: Annotated[Path, typer.Option(metavar="DIR", help="The folder to fill; an earlier one goes on.")] = _FOLDER,
-    quick: Annotated[bool, typer.Option("--quick", help="Small forms, in seconds each.")] = False,
-    jobs: Annotated[int | None, typer.Option(help="Processes; by default one a core.", min=1)] = None,
-    listed: Annotated[bool, typer.Option("--list", help="Names what there is.")] = False,
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="NAME", help="Names of figures and tables, or all.")
+    ] = None,
+    data: Annotated[Path | None, typer.Option(metavar="DIR", help="Folder of graphs and tables.")] = None,
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Output folder; an unfinished one is continued.")] = _FOLDER,
+    quick: Annotated[bool, typer.Option("--quick", help="Makes small versions, in seconds each.")] = False,
+    jobs: Annotated[int | None, typer.Option(help="Number of processes; by default one per core.", min=1)] = None,
+    listed: Annotated[bool, typer.Option("--list", help="Lists what there is.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Makes figures and tables of the papers again."""
+    """Reproduces figures and tables of the papers."""
     if listed:
         _list(as_json=as_json)
         return

@@ -17,32 +17,30 @@ if TYPE_CHECKING:
 
 HttpPlace = Annotated[
     str | None,
-    typer.Option("--http", metavar="HOST:PORT", help="Serves status, metrics and the report; port 0: a free one."),
+    typer.Option("--http", metavar="HOST:PORT", help="Serves status, metrics, report, guide; port 0: a free one."),
 ]
 HttpTokenFile = Annotated[
     Path | None,
-    typer.Option(
-        "--http-token-file", metavar="FILE", help="The read token; a file that is not there is made, with a fresh one."
-    ),
+    typer.Option("--http-token-file", metavar="FILE", help="Read token; a missing file is created with a fresh one."),
 ]
 HttpAuditorTokenFile = Annotated[
     Path | None,
     typer.Option(
         "--http-auditor-token-file",
         metavar="FILE",
-        help="The token for what only the auditor (of a node: its owner) may read; made like the read token.",
+        help="Token of the auditor (of a node: its owner); a missing file is created.",
     ),
 ]
 HttpOpen = Annotated[
-    bool, typer.Option("--http-open", help="Without a token, though others than this machine can reach --http.")
+    bool, typer.Option("--http-open", help="Serves without a token although other machines can reach it.")
 ]
-HttpCertificate = Annotated[Path | None, typer.Option("--http-cert", metavar="FILE", help="For TLS: the certificate.")]
-HttpKey = Annotated[Path | None, typer.Option("--http-key", metavar="FILE", help="For TLS: its key.")]
+HttpCertificate = Annotated[Path | None, typer.Option("--http-cert", metavar="FILE", help="Certificate for TLS.")]
+HttpKey = Annotated[Path | None, typer.Option("--http-key", metavar="FILE", help="Private key of that certificate.")]
 HttpNames = Annotated[
     list[str] | None,
-    typer.Option("--http-name", metavar="NAME", help="A name by which --http may be called; repeatable."),
+    typer.Option("--http-name", metavar="NAME", help="Host name under which the server may be addressed; repeatable."),
 ]
-HttpStay = Annotated[bool, typer.Option("--http-stay", help="Serves on after the run is over, until it is ended.")]
+HttpStay = Annotated[bool, typer.Option("--http-stay", help="Keeps serving after the run, until it is stopped.")]
 IndexUrl = Annotated[
     str | None,
     typer.Option("--index", metavar="URL", help="sqlite (in DIR), sqlite:///FILE or postgresql://USER@HOST/DATABASE."),
