@@ -39,6 +39,7 @@ _WrongCommand: Final[type[Exception]] = typer.BadParameter.__bases__[0]
 app = typer.Typer(
     add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False,
     help="Differential privacy among peers that trust nobody with their data.",
+    epilog="Documentation: p2pdp guide",
 )  # fmt: skip
 
 

@@ -83,7 +83,7 @@ def egos(setting: Setting) -> dict[int, EdgeList]:
 def table(setting: Setting, name: str) -> Labelled:
     """Features as they are in the file, and classes: houses, spambase or cardio.
 
-    houses: whether longitude is below its mean, from the other eight columns (the file's README tells why this, and
+    houses: whether longitude is below its mean, from the other eight columns (guide/papers.md says why this, and
     not the price, must be what the paper learned). spambase: spam. cardio: ill, from all columns but the number.
     """
     if setting.data is None:

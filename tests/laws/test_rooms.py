@@ -1,4 +1,4 @@
-"""A room imports only what its line in the table names; the table is that of the design."""
+"""A room imports only what its line in the table names; the guide's page on architecture shows the table."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def imported(source: Source) -> list[tuple[ast.AST, str]]:
 
 def foreign_imports(source: Source) -> list[str]:
     if source.room not in ALLOWED:
-        return [source.say(source.tree, f"no room is called {source.room}: the law and the design do not know it")]
+        return [source.say(source.tree, f"no room is called {source.room}: the table does not have it")]
     early = module_level(source.tree)
     said = []
     for node, name in imported(source):
