@@ -60,7 +60,7 @@ class Input:
         """What it may be, in words."""
         if self.kind == "name":
             return f"one of {', '.join(self.choices)}"
-        between = "between {} and {}, both left out" if self.is_open else "from {} to {}"
+        between = "strictly between {} and {}" if self.is_open else "from {} to {}"
         return f"{_TEXTS[self.kind]} {between.format(_plain(self.least), _plain(self.most))}"
 
     def admits(self, value: Any) -> bool:

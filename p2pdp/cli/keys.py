@@ -52,9 +52,9 @@ def keygen(
         if as_json:
             print_document({"auditor" if auditor else "identity": public, "folder": str(out)})
         elif auditor:
-            print(f'{out}: auditor\'s key; a spec names it so: [audit] key = "{public}"')
+            print(f'{out}: auditor\'s key; in a spec: [audit] key = "{public}"')
         else:
-            print(f"{out}: identity {public}")
+            print(f"{out}: identity {public}; keep identity.key secret")
         return
     from p2pdp.files.broker_folder import BrokerWishes, write_broker_folder
 

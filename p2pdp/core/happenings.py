@@ -24,27 +24,27 @@ class Level(IntEnum):
 
 
 KINDS: Final[dict[str, tuple[Level, str]]] = {
-    # Whoever runs bootstrap and curator, or all of a local run
+    # Bootstrap and curator, or all of a local run
     "folder": (Level.DEBUG, "the run's folder is {folder}"),
     "listening": (
         Level.INFO,
-        "{how}; {tokens} join tokens, which name {address}, are in {folder}",
+        "{how}; {tokens} join tokens that name {address} are in {folder}",
     ),
     "started": (Level.DEBUG, "{count} of {of} processes are started"),
     "enrolling": (Level.INFO, "{count} of {of} nodes have enrolled"),
     "roster": (Level.INFO, "the roster is closed with {n} nodes; the run begins when all of them are ready"),
     "seated": (Level.DEBUG, "{count} of {of} nodes have taken their seats"),
     "enrolled": (Level.INFO, "all {n} nodes have taken their seats; the protocol runs"),
-    "begun": (Level.INFO, "all nodes that are in are ready; the protocol runs"),
+    "begun": (Level.INFO, "all nodes of the roster are ready; the protocol runs"),
     "published": (Level.INFO, "the result is published; the nodes close their ledgers"),
-    "collecting": (Level.INFO, "the ledgers are closed; what was recorded is audited"),
+    "collecting": (Level.INFO, "the ledgers are closed; the run is audited"),
     "no_claim": (Level.WARNING, "no claim can be made from the skeletons here: {reason}"),
     "done": (Level.INFO, "the run is over; its result is in {folder}"),
-    # Who is away
-    "excluded": (Level.WARNING, "user {user} is out; the others go on"),
-    "blocked": (Level.WARNING, "{user} is silent, and nobody can go round it"),
+    # Users that are away
+    "excluded": (Level.WARNING, "user {user} is excluded; the others continue"),
+    "blocked": (Level.WARNING, "{user} is silent, and the protocol cannot route around it"),
     "restarted": (Level.WARNING, "the process of {user} ended and is started again"),
-    "stayed_away": (Level.WARNING, "node {user} stayed away; the others began without it"),
+    "stayed_away": (Level.WARNING, "node {user} did not come; the others began without it"),
     "fault": (Level.WARNING, "{count} of the fault {kind} so far"),
     # A node
     "reachable": (Level.DEBUG, "this node can be reached"),
@@ -58,20 +58,20 @@ KINDS: Final[dict[str, tuple[Level, str]]] = {
     "waiting": (Level.INFO, "{text}"),
     "put_out": (
         Level.WARNING,
-        "bootstrap put this node out of the run: it was silent for too long, and the others went on without it",
+        "bootstrap excluded this node: it was silent for too long, and the others continued without it",
     ),
-    # Its sides
+    # Services beside the run
     "told": (Level.INFO, "{text}"),
     "http": (Level.INFO, "status and metrics are at {url}"),
-    "http_token": (Level.INFO, "a read token is made in {file}"),
-    "http_auditor_token": (Level.INFO, "the auditor's token is made in {file}"),
-    "http_clear": (Level.WARNING, "--http {listen}: without TLS whoever is on the way can read along, {what}"),
-    "http_stays": (Level.INFO, "the result is there to be looked at until this process is ended"),
+    "http_token": (Level.INFO, "wrote a new read token to {file}"),
+    "http_auditor_token": (Level.INFO, "wrote a new auditor's token to {file}"),
+    "http_clear": (Level.WARNING, "--http {listen}: without TLS anybody on the network path can read {what}"),
+    "http_stays": (Level.INFO, "the result is served until this process is stopped"),
     "index_broken": (
         Level.WARNING,
-        "the index cannot be written ({reason}); the run goes on, and p2pdp index makes it again",
+        "the run index cannot be written ({reason}); the run is not affected, and p2pdp index writes it later",
     ),
-    "index_whole": (Level.INFO, "the index is written again"),
+    "index_whole": (Level.INFO, "the run index can be written again"),
     # How a command ends early
     "failed": (Level.ERROR, "{reason}"),
     "interrupted": (Level.ERROR, "{reason}"),

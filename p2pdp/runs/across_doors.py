@@ -65,7 +65,9 @@ def check_places(spec: Spec, places: Places) -> None:
     """Refuses what nobody could be reached by, before anything is written."""
     address = places.address
     if address is not None and is_wildcard(_split("--address", address)[0]):
-        raise UsageError(f"--address {address}: nobody can dial this; name the host where others reach this machine")
+        raise UsageError(
+            f"--address {address}: is not reachable from other machines; name the host where they reach this one"
+        )
     if spec.run.transport == MQTT:
         if places.listen is not None:
             raise UsageError("--listen: through a broker nobody listens; leave it out")
@@ -73,9 +75,7 @@ def check_places(spec: Spec, places: Places) -> None:
     elif places.listen is None:
         raise UsageError("--listen: missing; say where bootstrap is to listen, as HOST:PORT")
     elif address is None and is_wildcard(_split("--listen", places.listen)[0]):
-        raise UsageError(
-            f"--listen {places.listen}: nobody can dial this; add --address HOST:PORT, where others reach this machine"
-        )
+        raise UsageError(f"--listen {places.listen}: is not reachable from other machines; add --address HOST:PORT")
 
 
 def places_again(folder: BootstrapFolder) -> Places:

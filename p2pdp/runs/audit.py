@@ -139,7 +139,7 @@ def audit(
 ) -> Audited:
     """`key` is the auditor's key file; without it, and with `allow_missing`, sealed skeletons count as missing."""
     if delta is not None and not 0.0 < delta < 1.0:
-        raise UsageError("--delta: must be between 0 and 1, both left out")
+        raise UsageError("--delta: must be strictly between 0 and 1")
     evidence = read_evidence(Path(place), _opened(key), sealed_too=not allow_missing)
     if evidence.own is not None:
         raise UsageError(f"{place}: holds one node's view only; an audit needs the skeletons of all")

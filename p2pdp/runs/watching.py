@@ -178,14 +178,14 @@ def _server(options: HttpOptions, stack: ExitStack, notify: Notify) -> Callable[
     inside = ip_address(bound.getsockname()[0].partition("%")[0]).is_loopback
     if not inside and options.token_file is None and not options.is_open:
         raise UsageError(
-            f"--http {options.listen}: others can reach this; add --http-token-file FILE, which makes a read token, "
-            "or --http-open if whoever can reach it may read"
+            f"--http {options.listen}: is reachable from other machines; add --http-token-file FILE (created if "
+            "missing), or --http-open to serve without authentication"
         )
     guard = _guard(options, notify)
     url = f"{'http' if tls is None else 'https'}://{join_address(host, bound.getsockname()[1])}/"
     if not inside and tls is None:
         bare = guard.token is None and guard.auditor_token is None
-        what = "what is served" if bare else "and learns the tokens"
+        what = "what is served" if bare else "what is served, and the tokens"
         notify(happening("http_clear", listen=options.listen, what=what))
 
     def serve(shown: _Shown) -> None:

@@ -58,7 +58,7 @@ def test_inputs_come_checked_and_complete() -> None:
     ("wrong", "words"),
     [
         ({"size": 2.1}, "size: 2.1 is not a number from 0 to 2"),
-        ({"share": 1.0}, "share: 1.0 is not a number between 0 and 1, both left out"),
+        ({"share": 1.0}, "share: 1.0 is not a number strictly between 0 and 1"),
         ({"share": math.nan}, "share: nan is not"),
         ({"share": True}, "share: True is not"),
         ({"share": "0.5"}, "share: '0.5' is not"),
@@ -130,5 +130,5 @@ def test_no_answer_holds_what_is_no_answer(value: float) -> None:
 
 
 def test_ranges_are_said_in_words() -> None:
-    assert DELTA.range == "a number between 0 and 1, both left out"
+    assert DELTA.range == "a number strictly between 0 and 1"
     assert number("a", "a", 1e-6, 700.0).range == "a number from 1e-06 to 700"

@@ -54,7 +54,7 @@ def test_the_inputs_of_one_are_listed_too() -> None:
         ("gausian mu=1", 2, 'did you mean "gaussian"?'),
         ("gaussian mu=1 delt=1e-5", 2, 'delt: there is no such input; did you mean "delta"?'),
         ("gaussian mu=1", 2, "delta: missing"),
-        ("gaussian mu=1 delta=nan", 2, "delta: nan is not a number between 0 and 1"),
+        ("gaussian mu=1 delta=nan", 2, "delta: nan is not a number strictly between 0 and 1"),
         ("gaussian mu 1", 2, "mu: inputs are written key=value"),
         ("gaussian mu=one delta=0.1", 2, "mu: 'one' is not a number from 0"),
         ("ring_sum epsilon=1 delta=0 laps=1 delta_prime=1e-6 closing=no", 5, "closing draw"),

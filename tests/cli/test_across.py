@@ -66,7 +66,7 @@ def test_a_node_that_was_put_out_says_so(monkeypatch: pytest.MonkeyPatch, capsys
     played(monkeypatch, TookPart("ab", 3, 5, "walk.sum", None, None, True, False, False, {}, "mine", [], []))
     assert main(["node", "n.toml", "--out", "mine"]) == 0
     printed = capsys.readouterr()
-    assert "put this node out" in printed.err
+    assert "excluded this node" in printed.err
     assert "estimate" not in printed.out
 
 

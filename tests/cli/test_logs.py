@@ -17,7 +17,7 @@ def test_sentences_are_lines_from_a_level_on(capsys: pytest.CaptureFixture[str])
     log(happening("roster", n=3))
     log(happening("excluded", user=2))
     captured = capsys.readouterr()
-    assert (captured.out, captured.err) == ("", "user 2 is out; the others go on\n")
+    assert (captured.out, captured.err) == ("", "user 2 is excluded; the others continue\n")
 
 
 def test_documents_have_time_level_event_text_and_facts(capsys: pytest.CaptureFixture[str]) -> None:

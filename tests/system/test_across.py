@@ -125,10 +125,10 @@ def test_a_node_that_is_silent_for_too_long_learns_that_it_is_out(tmp_path: Path
         nodes = run.all_nodes(*SHARED)
         run.wait_for_growth(3)
         nodes[3].process.send_signal(signal.SIGSTOP)
-        bootstrap.wait_until_said("user 3 is out")
+        bootstrap.wait_until_said("user 3 is excluded")
         nodes[3].process.send_signal(signal.SIGCONT)
         assert nodes[3].document()["excluded"]
-        assert "put this node out" in nodes[3].said
+        assert "excluded this node" in nodes[3].said
         result = bootstrap.document()
         assert (result["missing"], nodes[0].document()["estimate"]) == ([3], result["estimate"])
 

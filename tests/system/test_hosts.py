@@ -99,7 +99,7 @@ def test_who_is_cut_off_for_too_long_is_out_and_learns_it_when_the_cable_heals(
     gone = 2
     assert run.together(gone) == [gone]
     bootstrap, nodes = cut_in_the_middle(run, gone)
-    bootstrap.hear(f"user {gone} is out")
+    bootstrap.hear(f"user {gone} is excluded")
     network.heal(run.host_of(gone))
     result = bootstrap.result()
     assert result["missing"] == [gone]
@@ -107,7 +107,7 @@ def test_who_is_cut_off_for_too_long_is_out_and_learns_it_when_the_cable_heals(
         mine = node.result()
         assert mine["excluded"] == (user == gone)
         assert mine["estimate"] == (None if user == gone else result["estimate"])
-    assert "bootstrap put this node out of the run" in nodes[gone].said
+    assert "bootstrap excluded this node" in nodes[gone].said
     assert run.judge().verification.verified == INCOMPLETE
 
 

@@ -61,12 +61,12 @@ def test_a_database_that_goes_away_is_a_line_and_the_run_goes_on(tmp_path: Path)
         wait_for(lambda: dump_or_nothing(index).get("p2pdp_participants"), "one is in the index")
         server.stop()
         nodes.append(run.node(1))
-        bootstrap.wait_until_said("the index cannot be written")
+        bootstrap.wait_until_said("index cannot be written")
         nodes.append(run.node(2))
         result = bootstrap.document()
         for node in nodes:
             node.document()
-        assert bootstrap.said.count("the index cannot be written") == 1
+        assert bootstrap.said.count("index cannot be written") == 1
         assert "a-password" not in bootstrap.said
         server.start()
         document = listed(run, "boot", "--index", server.url, "--rebuild")
