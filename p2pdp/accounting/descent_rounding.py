@@ -6,7 +6,7 @@ projection, and what leaves is m = y + z, z normal with deviation S. The next st
 post-processes: given all z, which do not depend on data, each step is still a contraction with noise before the
 projection, so amplification by iteration holds for each z, hence for the view together with all z.
 
-The real machine (`protocols/walk_sgd.py`) does the same in floats, puts y on the fine grid, of step D, and adds k steps
+The real machine (`protocols/walk/sgd.py`) does the same in floats, puts y on the fine grid, of step D, and adds k steps
 of it, k being normal noise rounded to whole numbers (`mechanisms/dither.py`). Let m be the state on the grid plus
 normal noise; the real message is the grid point M next to m, and the next step starts from M. Noise of gradients is
 taken to be continuous, which claims list as an assumption.

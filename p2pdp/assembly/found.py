@@ -16,7 +16,7 @@ Path = list[tuple[Peer, int]]  # of a token: at each step the user, and how ofte
 class Outcome:
     """`counted` says per user how often each of its values (reports: visits) is in the published result.
 
-    Of gossip: `finals` are the users' own results, `rows` what they are made of (`assembly/averages.py`) and
+    Of gossip: `finals` are the users' own results, `rows` what they are made of (`gossip/analysis/outcome.py`) and
     `variances` the covariance of their noise, `shares` what the mean of those published is made of, and
     `deviation` that of its noise, or of a user's own result if none is; None where that was not worked out.
     """
@@ -33,7 +33,7 @@ class Outcome:
     shares: Any = None
     deviation: float | None = None
     paths: list[Path] | None = None  # of descent; None where they cannot be told
-    course: Any = None  # of learning by gossip (`assembly/gossip_descents.py`); None where it cannot be told
+    course: Any = None  # of learning by gossip (`outcome_descent.py`); None where it cannot be told
     truth: Number = None  # where it is known already
     traffic: dict[str, Any] | None = None  # of shuffling: what each user sent (`relay_traffic.py`)
     excluded: Sequence[Peer] = ()  # who was gone round

@@ -20,8 +20,8 @@ from p2pdp.ledger.journal import PRIVATE, Journal
 from p2pdp.ledger.records import INPUTS, OPENED
 from p2pdp.protocols.participant import Participant
 from p2pdp.protocols.run_plan import RunPlan
-from p2pdp.protocols.shuffles import is_report
-from p2pdp.protocols.shuffling_plan import ShufflePlan
+from p2pdp.protocols.shuffle.network import is_report
+from p2pdp.protocols.shuffle.plan import ShufflePlan
 from p2pdp.services.bootstrap import Bootstrap, OnReady
 from p2pdp.services.curator import Curator
 from p2pdp.services.reports import Reports

@@ -18,9 +18,9 @@ import numpy.typing as npt
 from p2pdp.attacks.likelihood import statistic
 from p2pdp.core.ids import Peer
 from p2pdp.mechanisms.sampler import SeededSampler
-from p2pdp.protocols.gossip_sgd import GossipSgdPlan
-from p2pdp.protocols.learning_together import learn
-from p2pdp.protocols.walk_sgd import SgdPlan
+from p2pdp.protocols.gossip.learning_together import learn
+from p2pdp.protocols.gossip.sgd import GossipSgdPlan
+from p2pdp.protocols.walk.sgd import SgdPlan
 from p2pdp.tasks.descending import Ints, Population
 from p2pdp.tasks.examples import Examples
 

@@ -16,9 +16,7 @@ from typing import Final
 from p2pdp.audit.brokers import claims_with_broker, refusals_with_broker
 from p2pdp.audit.estimates import added, cost_of, left_of
 from p2pdp.audit.ground import Finding
-from p2pdp.audit.hidden_path import HIDDEN_PATH
-from p2pdp.audit.shuffle_claims import SHUFFLE
-from p2pdp.core.claims import Claim
+from p2pdp.core.claims import Claim, Method
 from p2pdp.core.errors import UsageError
 from p2pdp.core.ids import Peer
 from p2pdp.protocols.run_plan import RunPlan
@@ -46,7 +44,7 @@ def beforehand(run: RunPlan, delta: float, colluders: Sequence[Peer], *, one_val
 
 def _unread(claim: Claim) -> Claim:
     """The claim with the assumption that no skeleton tells the curator routes, where it rests on these."""
-    if claim.observer != "curator" or claim.method not in (HIDDEN_PATH, SHUFFLE):
+    if claim.observer != "curator" or claim.method not in (Method.HIDDEN_PATH, Method.SHUFFLE):
         return claim
     return replace(claim, assumptions=(*claim.assumptions, NO_SKELETON))
 
@@ -72,5 +70,5 @@ def covers(claim: Claim, observer: str) -> bool:
 
     Whoever watches wires under cover sees no contents, and a claim about that covers nobody else.
     """
-    wires = claim.observer == "network" and claim.method == SHUFFLE
+    wires = claim.observer == "network" and claim.method == Method.SHUFFLE
     return claim.bound and not wires and claim.observer in (observer, "network")

@@ -20,9 +20,7 @@ from p2pdp.core.ids import Peer
 from p2pdp.ledger.records import Contents
 from p2pdp.mechanisms.clipping import Bounds
 from p2pdp.mechanisms.grid import Grid
-from p2pdp.protocols.gossip_sgd import GossipSgdPlan
 from p2pdp.protocols.run_plan import RunPlan
-from p2pdp.protocols.walk_sgd import SgdPlan
 from p2pdp.replay.transcript import Transcript
 
 Floats = npt.NDArray[np.float64]
@@ -37,8 +35,9 @@ _FAST = "the fast sampler's floating-point noise is treated as ideal"
 
 def sensitivity_of(run: RunPlan) -> float:
     """How far replacing one value of a user can move a contribution, in grid units, rounded up."""
-    if isinstance(run.plan, SgdPlan | GossipSgdPlan):  # a clipped gradient
-        return run.plan.descent.sensitivity
+    own: float | None = run.plan.sensitivity
+    if own is not None:
+        return own
     if run.spec.data.clip is None:  # a category, which moves one count to another
         return math.nextafter(math.sqrt(2.0), 2.0)
     return Grid(run.plan.grid_exponent).sensitivity(Bounds(*run.spec.data.clip), run.dimensions)

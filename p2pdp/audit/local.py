@@ -12,17 +12,14 @@ from typing import Final
 
 from p2pdp.audit.exact import ceiling
 from p2pdp.audit.ground import Finding, Ground
-from p2pdp.audit.recorded import unlike_plan
-from p2pdp.core.claims import Claim, Refusal
+from p2pdp.audit.recorded import refused
+from p2pdp.core.claims import Claim
 from p2pdp.core.draws import Mechanism
 from p2pdp.core.ids import Peer, is_user
 from p2pdp.mechanisms import gaussian, laplace, randomized_response
 from p2pdp.mechanisms.clipping import Bounds
 from p2pdp.mechanisms.grid import Grid
-from p2pdp.mechanisms.real_reports import RealReports
-from p2pdp.mechanisms.reports import Randomizer
 from p2pdp.protocols.run_plan import RunPlan
-from p2pdp.protocols.shuffling_plan import ShufflePlan
 from p2pdp.replay.contributions import Recorded
 
 LOCAL: Final = "local"
@@ -37,63 +34,53 @@ def local_account(ground: Ground) -> Finding:
     A ledger that ends early counts as far as it goes, and whatever others had from its owner beyond that: what
     was sent was recorded before, so contributions in neither have reached nobody. The claim says so.
     """
-    run, transcript, delta = ground.run, ground.transcript, ground.delta
-    own_noise = transcript.own_noise
-    absent = [user for user in range(run.n) if user not in own_noise]
-    if absent:
-        return _refused(f"the ledger of user {absent[0]} is not at hand")
-    if transcript.unknown:
-        return _refused(f"what user {min(transcript.unknown)} contributed cannot be told")
-    early = [
-        f"what user {who} sent is in its ledger or in those of others" for who in ground.incomplete if is_user(who)
-    ]
+    run, delta = ground.run, ground.delta
+    refusal = not_told(ground)
+    if refusal is not None:
+        return refusal
+    own_noise = ground.transcript.own_noise
     mus: list[float] | None = None
-    if isinstance(run.plan, ShufflePlan):
-        randomizer = run.plan.randomizer
-        reason = unlike_plan(ground)
-        if reason is not None:
-            return _refused(reason)
-        counts = [len(own) for own in own_noise.values()]
-        if isinstance(randomizer, RealReports) and randomizer.epsilon is None:
-            mus = [randomizer.mu * math.sqrt(count) for count in counts]
-            epsilons = [gaussian.epsilon_of(delta, mu) for mu in mus]
-        else:
-            epsilons = [epsilon_of_report(randomizer, delta) * count for count in counts]
-    elif _is_gaussian(own_noise):
+    if _is_gaussian(own_noise):
         mus = [_mu(ground.sensitivity, own) for own in own_noise.values()]
         epsilons = [gaussian.epsilon_of(delta, mu) for mu in mus]
     else:
         epsilons = [_ROUNDED_UP * sum(pure_epsilon_of(run, drawn) for drawn in own) for own in own_noise.values()]
+    return ceiling_of(ground, epsilons, mus)
+
+
+def not_told(ground: Ground) -> Finding | None:
+    """Refuse where the contributions of some user are not known; None where all are."""
+    absent = [user for user in range(ground.run.n) if user not in ground.transcript.own_noise]
+    if absent:
+        return refused((_OBSERVER,), LOCAL, f"the ledger of user {absent[0]} is not at hand")
+    if ground.transcript.unknown:
+        return refused((_OBSERVER,), LOCAL, f"what user {min(ground.transcript.unknown)} contributed cannot be told")
+    return None
+
+
+def ceiling_of(ground: Ground, epsilons: Sequence[float], mus: Sequence[float] | None) -> Finding:
+    """Return the claim from what all contributions of each user tell; `mus` where that is Gaussian."""
+    early = [
+        f"what user {who} sent is in its ledger or in those of others" for who in ground.incomplete if is_user(who)
+    ]
     worst = max(range(len(epsilons)), key=lambda user: mus[user] if mus is not None else epsilons[user])
     claim = Claim(
         observer=_OBSERVER,
         unit="user",
         relation="replace",
-        delta=delta,
+        delta=ground.delta,
         method=LOCAL,
         conditioning="public",
         epsilon_max=epsilons[worst],
         epsilon_mean=min(epsilons[worst], sum(epsilons) / len(epsilons)),
         mu_max=None if mus is None else mus[worst],
         mu_mean=None if mus is None else min(mus[worst], sum(mus) / len(mus)),
-        worst_pair=(list(own_noise)[worst], _OBSERVER),
+        worst_pair=(list(ground.transcript.own_noise)[worst], _OBSERVER),
         bound=True,
         violated_pairs=None,
         assumptions=(*ground.assumptions, *early, OWN_NOISE),
     )
     return Finding(claims=[claim])
-
-
-def epsilon_of_report(randomizer: Randomizer, delta: float) -> float:
-    """Of one report that everybody sees."""
-    if isinstance(randomizer, RealReports) and randomizer.epsilon is None:
-        return gaussian.epsilon_of(delta, randomizer.mu)
-    assert randomizer.epsilon is not None
-    return randomizer.epsilon
-
-
-def _refused(reason: str) -> Finding:
-    return Finding(refusals=[Refusal(_OBSERVER, LOCAL, reason)])
 
 
 def _is_gaussian(own_noise: Mapping[Peer, Sequence[Recorded]]) -> bool:

@@ -11,9 +11,6 @@ from typing import Final
 
 from p2pdp.audit.ground import Finding, Ground
 from p2pdp.core.claims import Refusal
-from p2pdp.core.draws import Mechanism
-from p2pdp.protocols.gossiping_plan import AveragingPlan
-from p2pdp.protocols.shuffling_plan import ShufflePlan
 
 UNLIKE_PLAN: Final = "user {}: the recorded draws are not those of the plan, and this account takes all noise to be so"
 
@@ -21,14 +18,13 @@ UNLIKE_PLAN: Final = "user {}: the recorded draws are not those of the plan, and
 def unlike_plan(ground: Ground) -> str | None:
     """Why accounts that take all noise to be as planned are refused; None where the records agree with the plan.
 
-    Every contribution must be protected by the noise that the plan gives a contribution; of gossip, all other draws
-    that were seen must be noise of messages.
+    Every contribution must be protected by the noise that the plan gives a contribution, and all other draws that were
+    seen must be of the kinds that it names.
     """
-    planned = _planned(ground)
     transcript, plan = ground.transcript, ground.run.plan
     for user, noise in transcript.noise.items():
-        messages = not isinstance(plan, AveragingPlan) or noise.others <= _of_messages(plan)
-        if any(recorded[: len(planned)] != planned for recorded in noise.own) or not messages:
+        beside = plan.other_draws is None or noise.others <= plan.other_draws
+        if any(recorded[: len(plan.protection)] != plan.protection for recorded in noise.own) or not beside:
             return UNLIKE_PLAN.format(user)
     return None
 
@@ -36,15 +32,3 @@ def unlike_plan(ground: Ground) -> str | None:
 def refused(observers: Sequence[str], method: str, reason: str) -> Finding:
     """A finding that is nothing but one reason, for some observers."""
     return Finding(refusals=[Refusal(observer, method, reason) for observer in observers])
-
-
-def _planned(ground: Ground) -> tuple[Mechanism, ...]:
-    plan = ground.run.plan
-    if isinstance(plan, ShufflePlan):
-        return tuple(plan.randomizer.mechanisms)
-    return () if plan.noise.name == "none" else (plan.noise,)
-
-
-def _of_messages(plan: AveragingPlan) -> set[Mechanism]:
-    found = set(plan.mechanisms) - {plan.noise}
-    return found | {plan.noise} if plan.message_noise == plan.noise else found

@@ -3,6 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Method(StrEnum):
+    """How a claim was worked out; published formulas have `published:` and a name instead."""
+
+    EXACT = "exact"
+    HIDDEN_PATH = "hidden-path"
+    SHUFFLE = "shuffle"
+    ITERATION = "iteration"
+    LOCAL = "local"
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ from p2pdp.core.spec import DataPart, GraphPart, NoisePart, PrivacyPart, RunPart
 from p2pdp.experiments.contract import Piece, Setting
 from p2pdp.experiments.inputs import Labelled, table
 from p2pdp.protocols.run_plan import plan_run
-from p2pdp.protocols.walk_sgd import SgdPlan
+from p2pdp.protocols.walk.sgd import SgdPlan
 from p2pdp.runs.target import Planned, target_of
 from p2pdp.tasks.descending import Population, visits_along
 from p2pdp.tasks.descent import Descent

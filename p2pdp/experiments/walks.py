@@ -18,7 +18,7 @@ from p2pdp.core.spec import DataPart, GraphPart, NoisePart, RunPart, Spec, TaskP
 from p2pdp.experiments.contract import Setting
 from p2pdp.mechanisms import gaussian
 from p2pdp.protocols.run_plan import plan_run
-from p2pdp.sim.fast import path_of
+from p2pdp.protocols.walk.analysis.fast import path_of
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

@@ -1,30 +1,55 @@
-"""Protocols as pure machines, one module each, found by name.
+"""Protocols as pure machines, a folder for each family, found by name.
 
-A module of this room that ends in a protocol defines `PROTOCOL`. `walk.sum` lives in `walk_sum.py`.
+The package of a family lists its protocols in `PROTOCOLS`, each with the module that defines it as `PROTOCOL`. An
+installed package may add protocols by entry points of the group `p2pdp.protocols`, each of which names a protocol and
+refers to the object.
 """
 
 from __future__ import annotations
 
+from functools import cache
 from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
 from pkgutil import iter_modules
+from typing import Final
 
 from p2pdp.core.errors import UsageError
 from p2pdp.protocols.contract import Protocol
 
+ENTRY_POINTS: Final = "p2pdp.protocols"
+
 
 def protocol(name: str) -> Protocol:
-    """The protocol of that name."""
-    if name not in names():
+    """Return the protocol of that name."""
+    place = _ours().get(name)
+    if place is not None:
+        found: Protocol = import_module(place).PROTOCOL
+        return found
+    others = _others()
+    if name not in others:
         raise UsageError(f"[run] protocol: {name!r} cannot be run by this version; it can run {', '.join(names())}")
-    found: Protocol = import_module(f"{__name__}.{name.replace('.', '_')}").PROTOCOL
-    return found
+    loaded: Protocol = others[name].load()
+    if loaded.name != name:
+        raise UsageError(f"[run] protocol: {others[name].value} calls itself {loaded.name!r} and not {name!r}")
+    return loaded
 
 
 def names() -> list[str]:
-    """All protocols that are here; a new one needs no registration."""
-    found = []
+    """Return the names of all protocols that are installed."""
+    return sorted(_ours().keys() | _others().keys())
+
+
+@cache
+def _ours() -> dict[str, str]:
+    """The module of each protocol of this package."""
+    found: dict[str, str] = {}
     for module in iter_modules(__path__):
-        family, underscore, rest = module.name.partition("_")
-        if underscore and family in ("walk", "gossip", "shuffle"):
-            found.append(f"{family}.{rest}")
-    return sorted(found)
+        if module.ispkg:
+            family = f"{__name__}.{module.name}"
+            found |= {name: f"{family}.{place}" for name, place in import_module(family).PROTOCOLS.items()}
+    return found
+
+
+@cache
+def _others() -> dict[str, EntryPoint]:
+    return {entry.name: entry for entry in entry_points(group=ENTRY_POINTS)}

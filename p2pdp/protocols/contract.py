@@ -79,6 +79,45 @@ class Plan(Interface):
     def reroutes(self) -> bool:
         """Whether an item can go round a user that is gone."""
 
+    @property
+    def protection(self) -> tuple[Mechanism, ...]:
+        """What protects each contribution, if everybody draws what the plan says."""
+
+    @property
+    def other_draws(self) -> frozenset[Mechanism] | None:
+        """Of what kinds all other draws are that reach anybody; None where none are ever looked at."""
+
+    @property
+    def sensitivity(self) -> float | None:
+        """How far one contribution moves, in grid units, if not as far as the bounds of the data say."""
+
+    @property
+    def enforced_max(self) -> int | None:
+        """How often a user's own node contributes its value at most; None where the plan fixes that."""
+
+
+class PlanDefaults:
+    """What holds of most plans."""
+
+    __slots__ = ()
+
+    @property
+    def protection(self) -> tuple[Mechanism, ...]:
+        noise: Mechanism = self.noise  # type: ignore[attr-defined]
+        return () if noise.name == "none" else (noise,)
+
+    @property
+    def other_draws(self) -> frozenset[Mechanism] | None:
+        return None
+
+    @property
+    def sensitivity(self) -> float | None:
+        return None
+
+    @property
+    def enforced_max(self) -> int | None:
+        return None
+
 
 class Protocol(Interface):
     name: str

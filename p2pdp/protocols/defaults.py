@@ -164,7 +164,11 @@ class Analysis:
 
     def accounts(self) -> Sequence[Account]:
         """Return the accounts of an audit in the order in which claims are shown: headlines first, ceilings last."""
-        return (exact_account, local_account)
+        return (exact_account, self.ceiling)
+
+    def ceiling(self, ground: Ground) -> Finding:
+        """Return what holds of a user whatever others do: its contributions seen one by one, each under its noise."""
+        return local_account(ground)
 
     def formulas(self, ground: Ground, findings: Sequence[Finding]) -> Finding:
         """Return what papers publish for such a run, to be shown beside the claims."""

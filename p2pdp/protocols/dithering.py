@@ -27,7 +27,7 @@ from typing import Any, Final, Protocol
 from p2pdp.core.draws import Draws, Mechanism, Shape
 from p2pdp.core.values import LinearForm, snapped
 from p2pdp.mechanisms import dither
-from p2pdp.protocols.gossiping_plan import AveragingPlan
+from p2pdp.protocols.gossip.plan import AveragingPlan
 
 REACH_BITS: Final = 51
 """States are below 2^51 steps and their differences below 2^52; a float holds all whole numbers up to 2^53."""

@@ -19,8 +19,8 @@ import math
 from typing import Final
 
 from p2pdp.protocols.run_plan import RunPlan
-from p2pdp.protocols.shuffling_plan import ShufflePlan
-from p2pdp.protocols.walking import WalkPlan
+from p2pdp.protocols.shuffle.plan import ShufflePlan
+from p2pdp.protocols.walk.walking import WalkPlan
 
 EXCESS: Final = 1e-15
 _UNIT: Final = 4096  # sizes are multiples of this

@@ -24,8 +24,8 @@ from p2pdp.core.values import GRADIENT, ZERO_FORM, LinearForm, Source
 from p2pdp.ledger.messages import public_message
 from p2pdp.ledger.records import CLOSED, SENT, Contents
 from p2pdp.protocols.run_plan import RunPlan
-from p2pdp.protocols.walk_sgd import SgdPlan
-from p2pdp.protocols.walking import WalkPlan
+from p2pdp.protocols.walk.sgd import SgdPlan
+from p2pdp.protocols.walk.walking import WalkPlan
 
 _RANDOMIZED: Final = "randomized_response"
 

@@ -27,7 +27,7 @@ from p2pdp.protocols import protocol
 from p2pdp.protocols.learning import OWN, has_intercept
 from p2pdp.protocols.learning import sigma_of as learning_sigma
 from p2pdp.protocols.run_plan import RunPlan
-from p2pdp.protocols.walk_sum import shared_sigma, sigma_of
+from p2pdp.protocols.walk.sums import shared_sigma, sigma_of
 from p2pdp.tasks.unit_mixture import DIMENSIONS
 
 _SHARED: Final = ("rule", "target_range", "standardize", "clip", "unit_norm")  # what makes a model everybody's

@@ -11,7 +11,6 @@ import numpy as np
 
 from p2pdp.audit.auditor import audit_run
 from p2pdp.audit.headline import Verdict, verdict_of
-from p2pdp.audit.relay_timing import graph_of
 from p2pdp.audit.verify import INCOMPLETE, Verification
 from p2pdp.audit.verify import verify as judge
 from p2pdp.core.claims import Claim, Refusal
@@ -26,6 +25,7 @@ from p2pdp.files.views import view_lines
 from p2pdp.ledger.evidence import Evidence
 from p2pdp.ledger.records import Contents
 from p2pdp.protocols.run_plan import RunPlan, plan_of_facts
+from p2pdp.protocols.shuffle.analysis.relay_timing import graph_of
 from p2pdp.report.documents import claim_document, refusal_document, verdict_document
 from p2pdp.runs.collector import undisturbed
 from p2pdp.runs.page import write_page

@@ -14,7 +14,6 @@ from p2pdp.assembly.found import Outcome
 from p2pdp.assembly.outcome import estimate_of, outcome
 from p2pdp.audit.beforehand import beforehand
 from p2pdp.audit.ground import Finding
-from p2pdp.audit.hidden_path import HIDDEN_PATH
 from p2pdp.core.claims import Refusal
 from p2pdp.core.errors import P2pdpError
 from p2pdp.core.ids import CURATOR
@@ -22,6 +21,7 @@ from p2pdp.core.spec import Spec
 from p2pdp.files.folder import PARTICIPANTS_FILE, PARTICIPANTS_PAGE, to_json, write_text
 from p2pdp.files.skeletons import handed_in_skeletons
 from p2pdp.protocols.run_plan import RunPlan
+from p2pdp.protocols.walk.analysis.hidden_path import HIDDEN_PATH
 from p2pdp.report.participants import Edition, page, sayable
 from p2pdp.report.result import Circumstances
 

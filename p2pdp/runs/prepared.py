@@ -20,9 +20,7 @@ from p2pdp.files.data import load_data
 from p2pdp.files.edges import read_edge_list
 from p2pdp.files.spec import spec_digest, spec_to_toml
 from p2pdp.protocols import protocol
-from p2pdp.protocols.gossip_sgd import GossipSgdPlan
 from p2pdp.protocols.run_plan import RunPlan, plan_run
-from p2pdp.protocols.walk_sgd import SgdPlan
 from p2pdp.report.result import Circumstances, Result, make_result
 from p2pdp.sim.world import run_id_of
 
@@ -104,6 +102,6 @@ def prepare(spec: Spec, *, fast: bool = False) -> Prepared:
 
 def sensitivity(run: RunPlan) -> float | None:
     """That of one contribution in data units, where contributions are numbers."""
-    if run.spec.data.clip is None and not isinstance(run.plan, SgdPlan | GossipSgdPlan):
+    if run.spec.data.clip is None and run.plan.sensitivity is None:
         return None
     return math.ldexp(sensitivity_of(run), run.plan.grid_exponent)

@@ -19,10 +19,10 @@ from p2pdp.core.errors import Refused, UsageError
 from p2pdp.core.spec import Spec
 from p2pdp.mechanisms import gaussian, laplace
 from p2pdp.mechanisms.clipping import Bounds, sensitivity
-from p2pdp.protocols.gossip_sgd import GossipSgdPlan
+from p2pdp.protocols.gossip.sgd import GossipSgdPlan
 from p2pdp.protocols.run_plan import RunPlan, plan_run
-from p2pdp.protocols.shuffling_plan import ShufflePlan
-from p2pdp.protocols.walk_sgd import SgdPlan
+from p2pdp.protocols.shuffle.plan import ShufflePlan
+from p2pdp.protocols.walk.sgd import SgdPlan
 from p2pdp.topology.graphs import EdgeList
 
 _EPSILON_MAX: Final = 1e4

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from p2pdp.accounting.gossip_messages import noised_leaks
-from p2pdp.audit.gossip import GossipViews
+from p2pdp.protocols.gossip.analysis.views import GossipViews
 from p2pdp.topology.weights import sparse_weights
 from tests.accounting.gossips import graph
 from tests.audit.gossips import gossip, ground_of

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from p2pdp.attacks.decoding import Reading, readings_of
-from p2pdp.attacks.walks import visits_of
 from p2pdp.audit.auditor import audit_run
 from p2pdp.core.errors import Refused
 from p2pdp.protocols.contract import Quiet
+from p2pdp.protocols.walk.analysis.decoding import visits_of
 from tests.audit.runs import DELTA, HISTOGRAM, Run, quiet, ring, walk
 
 OPEN = "closing = false\n"

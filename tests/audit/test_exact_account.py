@@ -16,7 +16,7 @@ from p2pdp.core.ids import CURATOR
 from p2pdp.core.step import NOTHING, Message, Send, Step
 from p2pdp.mechanisms.grid import Grid
 from p2pdp.protocols import protocol
-from p2pdp.protocols.contract import NO_FACTS, Quiet
+from p2pdp.protocols.contract import NO_FACTS, PlanDefaults, Quiet
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.replay.transcript import Transcript
 from p2pdp.tasks.inputs import NumberInputs
@@ -57,7 +57,7 @@ def test_noise_that_is_not_gaussian_has_no_exact_leak() -> None:
 
 
 @dataclass(frozen=True)
-class ChainPlan:
+class ChainPlan(PlanDefaults):
     """What the contract asks for, and nothing of our own plans."""
 
     n: int

@@ -19,7 +19,7 @@ from p2pdp.ledger.records import RECEIVED
 from p2pdp.protocols.skeleton_size import skeleton_size
 from p2pdp.wire.codec import pack_message
 from tests.audit.runs import DELTA, Run, Written, audited, quiet
-from tests.audit.test_shuffling import EARLY
+from tests.protocols.shuffle.analysis.test_shuffling import EARLY
 
 KEY = AuditPart("09" * 32)
 

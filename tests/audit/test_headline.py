@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from p2pdp.audit.beforehand import beforehand, epsilon_against
 from p2pdp.audit.ground import NOT_AT_HAND
 from p2pdp.audit.headline import NOT_TRUSTED, SEES_MORE, bounds_of, reading_of, verdict_in_advance, verdict_of
-from p2pdp.audit.shuffle_claims import SHUFFLE
 from p2pdp.core.claims import Claim, Refusal
 from p2pdp.core.ids import Peer
+from p2pdp.protocols.shuffle.analysis.claims import SHUFFLE
 from tests.audit.test_beforehand import DELTA, plan
 from tests.runs.small import COMPLETE, HISTOGRAM, RING
 

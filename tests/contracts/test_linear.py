@@ -15,9 +15,9 @@ import pytest
 
 from p2pdp.audit.auditor import audit_run
 from p2pdp.audit.exact import ExactAuditor
-from p2pdp.audit.gossip_account import gossip_account, is_gossip
 from p2pdp.core.spec import Spec
 from p2pdp.files.spec import load_spec, parse_spec
+from p2pdp.protocols.gossip.analysis.account import gossip_account, is_gossip
 from p2pdp.sim.faults import Crash, Partition
 from tests.audit.gossips import gossip, ground_of
 from tests.audit.runs import DELTA, Run, ring, run_of, walk

@@ -28,7 +28,7 @@ from p2pdp.protocols import names
 from p2pdp.protocols.contract import Estimate, Start
 from p2pdp.protocols.participant import Participant
 from p2pdp.protocols.run_plan import RunPlan, plan_run
-from p2pdp.protocols.walking import VALUE_MAX
+from p2pdp.protocols.walk.walking import VALUE_MAX
 from p2pdp.tasks.inputs import Inputs, SymbolicInputs
 from p2pdp.tasks.reports import NAME_BYTES, SEAL_BYTES, ReportInputs
 from p2pdp.wire.codec import pack_message, pack_value, unpack_message

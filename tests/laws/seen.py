@@ -36,7 +36,7 @@ from p2pdp.ledger.records import SALT_BYTES
 from p2pdp.mechanisms.sampler import SeededSampler
 from p2pdp.node.handing_in import handed_in
 from p2pdp.protocols.run_plan import RunPlan
-from p2pdp.protocols.shuffling_plan import STAY_OPTIONS
+from p2pdp.protocols.shuffle.plan import STAY_OPTIONS
 from p2pdp.sim import world
 from p2pdp.sim.faults import Faults
 from p2pdp.sim.process import Process

@@ -31,7 +31,7 @@ from p2pdp.host.peers import Peers
 from p2pdp.ledger.records import read
 from p2pdp.protocols import names
 from p2pdp.protocols.participant import Participant
-from p2pdp.protocols.shuffling import Shuffle
+from p2pdp.protocols.shuffle.shuffling import Shuffle
 from p2pdp.sim.faults import Crash, Faults, Partition
 from tests.laws.seen import CALM, ROLES, Aspect, Observer, Run, leaks, outcomes, remembered_crypto
 from tests.laws.sources import TOP

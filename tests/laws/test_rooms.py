@@ -23,7 +23,8 @@ ROOMS: dict[str, str] = {
     "replay": "core ledger protocols mechanisms tasks topology",
     "audit": "core crypto ledger replay protocols mechanisms accounting topology",
     "attacks": "core wire ledger replay assembly protocols mechanisms tasks topology sim",
-    "analysis": "core ledger replay audit assembly attacks sim protocols mechanisms accounting topology tasks",
+    "analysis": "core wire crypto ledger replay audit assembly attacks sim protocols mechanisms accounting topology "
+    "tasks",
     "services": "core wire crypto ledger topology mechanisms tasks protocols",
     "host": "core wire crypto ledger",
     "assembly": "core replay host services wire crypto ledger protocols mechanisms tasks topology",

@@ -12,8 +12,8 @@ from p2pdp.core.draws import Mechanism
 from p2pdp.core.ids import CURATOR, Peer
 from p2pdp.core.step import Message, Step
 from p2pdp.mechanisms.category_reports import KaryReports
-from p2pdp.protocols.shuffling import Shuffle
-from p2pdp.protocols.shuffling_plan import ShufflePlan, check_shuffle
+from p2pdp.protocols.shuffle.plan import ShufflePlan, check_shuffle
+from p2pdp.protocols.shuffle.shuffling import Shuffle
 from p2pdp.topology.graphs import Graph
 
 PATIENCE_S = 10.0

@@ -14,7 +14,7 @@ from p2pdp.core.draws import DITHER, Mechanism, Shape
 from p2pdp.core.values import LinearForm, Source
 from p2pdp.mechanisms import dither
 from p2pdp.protocols.dithering import REACH_BITS, Leaving, Reach, Sending
-from p2pdp.protocols.gossiping_plan import GossipPlan
+from p2pdp.protocols.gossip.plan import GossipPlan
 from p2pdp.topology.graphs import complete_graph
 from tests.protocols.gossip_world import plan_of
 

@@ -2,11 +2,11 @@ from __future__ import annotations
 
 import pytest
 
-from p2pdp.audit.hidden_path import HIDDEN_PATH
 from p2pdp.core.ids import BOOTSTRAP
 from p2pdp.core.messages import DONE, OUT, TOKEN
 from p2pdp.ledger.messages import public_message
 from p2pdp.ledger.records import OWN, RECEIVED, SENT, read, to_skeleton
+from p2pdp.protocols.walk.analysis.hidden_path import HIDDEN_PATH
 from p2pdp.replay.visits import Visit, put_out, ways
 from p2pdp.sim.faults import Crash
 from tests.audit.runs import Run, quiet, ring, run_of, walk

@@ -6,15 +6,15 @@ import pytest
 
 from p2pdp.assembly.found import Outcome
 from p2pdp.assembly.outcome import estimate_of
-from p2pdp.audit.descent_levels import sigmas_of
-from p2pdp.audit.gossip_levels import gossip_sigmas_of
 from p2pdp.files.spec import parse_spec
+from p2pdp.protocols.gossip.analysis.fast_descent import fast_gossip_descent
+from p2pdp.protocols.gossip.analysis.levels import gossip_sigmas_of
 from p2pdp.protocols.learning import SCORES
+from p2pdp.protocols.walk.analysis.fast import fast_outcome
+from p2pdp.protocols.walk.analysis.fast_descent import fast_descents
+from p2pdp.protocols.walk.analysis.levels import sigmas_of
 from p2pdp.report.compared import Level, Sight, compared
 from p2pdp.runs.prepared import prepare
-from p2pdp.sim.fast import fast_outcome
-from p2pdp.sim.fast_gossip_sgd import fast_gossip_descent
-from p2pdp.sim.fast_sgd import fast_descents
 from p2pdp.tasks.descending import Population
 from tests.protocols import gossip_learners
 from tests.protocols.learners import LOGISTIC, learning, prepared

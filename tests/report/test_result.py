@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from p2pdp.files.spec import parse_spec
+from p2pdp.protocols.walk.analysis.fast import fast_outcome
 from p2pdp.report.result import Circumstances, Result, Trial, make_result, of_users
 from p2pdp.runs.prepared import prepare
-from p2pdp.sim.fast import fast_outcome
 from tests.report.page.made import verdict
 from tests.runs.small import ALL, HISTOGRAM, RING
 

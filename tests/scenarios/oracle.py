@@ -34,7 +34,7 @@ from p2pdp.ledger.records import (
 )
 from p2pdp.mechanisms import dither
 from p2pdp.protocols.learning import inputs_again
-from p2pdp.protocols.walk_sgd import SgdPlan
+from p2pdp.protocols.walk.sgd import SgdPlan
 from p2pdp.sim.world import World
 from p2pdp.wire.codec import unpack_value
 

@@ -21,7 +21,7 @@ from p2pdp.files.spec import parse_spec
 from p2pdp.ledger.evidence import Evidence
 from p2pdp.ledger.messages import carries_message, whole_message
 from p2pdp.ledger.records import DRAWN, MET, OWN, SENT, read
-from p2pdp.protocols.gossiping_plan import GossipPlan
+from p2pdp.protocols.gossip.plan import GossipPlan
 from p2pdp.replay.transcript import replay
 from p2pdp.sim.faults import Crash, Partition
 from p2pdp.sim.world import World

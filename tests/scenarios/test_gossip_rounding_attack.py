@@ -16,7 +16,7 @@ from p2pdp.core.draws import Mechanism
 from p2pdp.core.values import snapped
 from p2pdp.mechanisms import dither
 from p2pdp.protocols.dithering import Reach
-from p2pdp.protocols.gossiping_plan import GossipPlan
+from p2pdp.protocols.gossip.plan import GossipPlan
 from p2pdp.topology.graphs import graph_of_edges
 from tests.protocols.gossip_world import GossipWorld, plan_of
 

@@ -16,9 +16,9 @@ import pytest
 from p2pdp.core.errors import UsageError
 from p2pdp.files.data import load_data
 from p2pdp.files.spec import parse_spec
-from p2pdp.protocols.gossiping_plan import GossipPlan
+from p2pdp.protocols.gossip.analysis.fast import Pairs, _activations, fast_average, fixed_rounds
+from p2pdp.protocols.gossip.plan import GossipPlan
 from p2pdp.protocols.run_plan import RunPlan, plan_run
-from p2pdp.sim.fast_gossip import Pairs, _activations, fast_average, fixed_rounds
 from p2pdp.topology.gossip_rounds import activations_needed
 from p2pdp.topology.weights import sparse_weights
 from tests.audit.gossips import gossip

@@ -13,8 +13,8 @@ from p2pdp.core.ids import BOOTSTRAP, CURATOR
 from p2pdp.sim.faults import Crash
 from p2pdp.tasks.examples import examples_of
 from tests.audit.runs import quiet
-from tests.audit.test_traces import paths
 from tests.protocols.learners import learning, prepared
+from tests.protocols.walk.analysis.test_traces import paths
 from tests.scenarios.worlds import chance, completes, record_counts, world_of
 
 COMPLETE, SPARSE = learning(4, 10), learning(5, 10, kind="path")

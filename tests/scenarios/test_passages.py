@@ -24,7 +24,7 @@ from p2pdp.host.lane import Lane
 from p2pdp.host.payloads import CONTROL, DATA, DATA_HEAD, HEAD, POKE, RESEND
 from p2pdp.ledger.records import SALT_BYTES
 from p2pdp.protocols.participant import Participant
-from p2pdp.protocols.walking import VALUE_MAX, Walk, WalkPlan, check_token
+from p2pdp.protocols.walk.walking import VALUE_MAX, Walk, WalkPlan, check_token
 from p2pdp.tasks.inputs import NumberInputs
 from p2pdp.wire.codec import pack, pack_message, pack_value
 from tests.host.toys import Toys, UniqueDraws, forged, used_draws

@@ -13,13 +13,13 @@ import numpy as np
 import pytest
 
 from p2pdp.assembly.outcome import outcome
-from p2pdp.assembly.relayed import name_of
 from p2pdp.audit.verify import COMPLETE, INCOMPLETE, verify
 from p2pdp.core import messages
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer, is_user
 from p2pdp.core.step import Message
 from p2pdp.ledger.messages import carries_message, whole_message
 from p2pdp.ledger.records import OWN, RECEIVED, SENT, Contents, read
+from p2pdp.protocols.shuffle.analysis.outcome import name_of
 from p2pdp.replay.transcript import replay
 from p2pdp.sim.faults import Crash, Partition
 from p2pdp.sim.world import World

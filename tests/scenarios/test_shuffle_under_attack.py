@@ -15,12 +15,12 @@ import numpy as np
 import pytest
 
 from p2pdp.attacks.likelihood import epsilon_lower_end
-from p2pdp.audit.beforehand_shuffle import shuffle_beforehand
 from p2pdp.audit.ground import NOBODY_OUT
 from p2pdp.files.spec import parse_spec
 from p2pdp.mechanisms.category_reports import KaryReports
 from p2pdp.protocols.run_plan import RunPlan, plan_run
-from p2pdp.sim.shuffling import Shuffled, shuffled
+from p2pdp.protocols.shuffle.analysis.a_priori import shuffle_beforehand
+from p2pdp.protocols.shuffle.analysis.walks import Shuffled, shuffled
 from p2pdp.topology.graphs import Graph, graph_of_edges
 from p2pdp.topology.walk_matrix import all_laws, walk_matrix
 from tests.scenarios.test_shuffle import shuffle

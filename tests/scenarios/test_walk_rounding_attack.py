@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from p2pdp.audit.descent_rounding import steps_of
 from p2pdp.core.draws import DITHER, Mechanism, Shape
 from p2pdp.core.messages import TOKEN
 from p2pdp.core.step import Message
 from p2pdp.core.values import snapped
 from p2pdp.protocols.run_plan import RunPlan
+from p2pdp.protocols.walk.analysis.rounding import steps_of
 from tests.protocols.learners import learning, prepared
 
 CANDIDATES = 2000

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from p2pdp.assembly.relayed import name_of
 from p2pdp.audit.verify import COMPLETE, INCOMPLETE
 from p2pdp.core import messages
 from p2pdp.core.ids import CURATOR, is_user
@@ -18,6 +17,7 @@ from p2pdp.files.folder import read_evidence
 from p2pdp.ledger.messages import carries_message, whole_message
 from p2pdp.ledger.records import OWN, RECEIVED, SENT, Contents, read
 from p2pdp.protocols.run_plan import plan_of_facts
+from p2pdp.protocols.shuffle.analysis.outcome import name_of
 from p2pdp.runs.audit import audit, verify
 from p2pdp.wire.frames import BOXED, FRAME_HEADER_BYTES, PREFIX_BYTES, Frame, decode_frame
 from p2pdp.wire.padding import FRAME_SIZES

@@ -38,7 +38,7 @@ from p2pdp.mechanisms.privunit import UnitReports
 from p2pdp.mechanisms.report_estimates import of_all
 from p2pdp.mechanisms.reports import drawn_of
 from p2pdp.mechanisms.sampler import SeededSampler
-from p2pdp.sim.shuffling import Shuffled, shuffled
+from p2pdp.protocols.shuffle.analysis.walks import Shuffled, shuffled
 from p2pdp.tasks.unit_mixture import DIMENSIONS, mixed_direction
 from p2pdp.topology.graphs import Graph
 from p2pdp.topology.walk_loads import empty_places_at_rest

@@ -17,18 +17,18 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from p2pdp.audit.gossip_descent_published import printed_leaks
-from p2pdp.audit.gossip_formulas import renyi_epsilons
 from p2pdp.core.spec import DataPart, GossipPart, GraphPart, NoisePart, PrivacyPart, RunPart, Spec, TaskPart
 from p2pdp.experiments.contract import JSON, Answers, Experiment, Made, Picture, Piece, Setting, Table, holds, unknown
 from p2pdp.experiments.descents import dealt
 from p2pdp.experiments.inputs import table, table_file
 from p2pdp.experiments.style import Curve, draw_curves, name_axes
 from p2pdp.mechanisms import gaussian
-from p2pdp.protocols.gossip_sgd import GossipSgdPlan
-from p2pdp.protocols.learning_together import learn
+from p2pdp.protocols.gossip.analysis.descent_published import printed_leaks
+from p2pdp.protocols.gossip.analysis.fast import changing_rounds
+from p2pdp.protocols.gossip.analysis.formulas import renyi_epsilons
+from p2pdp.protocols.gossip.learning_together import learn
+from p2pdp.protocols.gossip.sgd import GossipSgdPlan
 from p2pdp.protocols.run_plan import plan_run
-from p2pdp.sim.fast_gossip import changing_rounds
 from p2pdp.tasks.descending import Population
 from p2pdp.tasks.examples import Examples
 from p2pdp.tasks.regression import LogisticRegression

@@ -21,7 +21,6 @@ from p2pdp.accounting.blanket_losses import Kind, upper_epsilons
 from p2pdp.accounting.contract import account
 from p2pdp.accounting.iteration_path import exposures
 from p2pdp.audit.beforehand import beforehand
-from p2pdp.audit.beforehand_published import published
 from p2pdp.core.claims import Claim
 from p2pdp.experiments.contract import Answers, Experiment, Made, Picture, Piece, Setting, Table, holds
 from p2pdp.experiments.style import COLOURS, MARKERS
@@ -29,7 +28,8 @@ from p2pdp.experiments.walks import seen_by
 from p2pdp.files.spec import parse_spec
 from p2pdp.mechanisms import randomized_response
 from p2pdp.protocols.run_plan import RunPlan, plan_run
-from p2pdp.sim.fast import path_of
+from p2pdp.protocols.walk.analysis.fast import path_of
+from p2pdp.protocols.walk.analysis.published import published
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -1,1 +1,7 @@
-"""The family of protocols named shuffle.*."""
+"""Network shuffling: reports walk from user to user until nobody can tell whose they are."""
+
+from __future__ import annotations
+
+from typing import Final
+
+PROTOCOLS: Final = {"shuffle.all": "all", "shuffle.single": "single"}

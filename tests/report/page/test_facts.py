@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from p2pdp.files.spec import parse_spec
+from p2pdp.protocols.walk.analysis.fast import fast_outcome
+from p2pdp.protocols.walk.analysis.fast_descent import fast_descents
 from p2pdp.report.page.facts import outcome_of
 from p2pdp.runs.prepared import prepare
-from p2pdp.sim.fast import fast_outcome
-from p2pdp.sim.fast_sgd import fast_descents
 from tests.protocols.learners import learning
 from tests.report.page.made import claim, facts, verdict
 from tests.runs.small import ALL

@@ -6,25 +6,25 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from p2pdp.assembly import averages
 from p2pdp.assembly.found import Number, Outcome
-from p2pdp.attacks.gossip import read_gossip
-from p2pdp.audit.beforehand_gossip import gossip_beforehand, refusals_in_advance
-from p2pdp.audit.exact_account import EXACT, exact_account
-from p2pdp.audit.gossip_account import gossip_account
-from p2pdp.audit.gossip_forecast import forecast_claim
-from p2pdp.audit.gossip_hidden_graph import hidden_graph_account
+from p2pdp.audit.exact_account import EXACT
 from p2pdp.audit.ground import Finding
-from p2pdp.audit.local import local_account
 from p2pdp.core.claims import Claim, Refusal
 from p2pdp.core.ids import Peer
 from p2pdp.ledger.records import Contents
 from p2pdp.protocols.contract import Estimate
 from p2pdp.protocols.defaults import Account, Analysis, Read, Rows
+from p2pdp.protocols.gossip.analysis import outcome as averages
+from p2pdp.protocols.gossip.analysis.a_priori import gossip_beforehand, refusals_in_advance
+from p2pdp.protocols.gossip.analysis.account import gossip_account
+from p2pdp.protocols.gossip.analysis.decoding import read_gossip
+from p2pdp.protocols.gossip.analysis.fast import fast_averages, standard_error_of
+from p2pdp.protocols.gossip.analysis.forecast import forecast_claim
+from p2pdp.protocols.gossip.analysis.hidden_graph import hidden_graph_account
+from p2pdp.protocols.gossip.analysis.linear import linear_account
 from p2pdp.protocols.gossip.analysis.message_noise import Tradeoff, tradeoff_of
-from p2pdp.protocols.gossiping_plan import GossipPlan
+from p2pdp.protocols.gossip.plan import GossipPlan
 from p2pdp.protocols.run_plan import RunPlan
-from p2pdp.sim.fast_gossip import fast_averages, standard_error_of
 from p2pdp.sim.trials import Trials
 
 EXACT_MAX: Final = 2048
@@ -77,7 +77,7 @@ class GossipAnalysis(Analysis):
         return read_gossip(run, observer, contents)
 
     def accounts(self) -> Sequence[Account]:
-        return (exact_account, gossip_account, hidden_graph_account, local_account)
+        return (linear_account, gossip_account, hidden_graph_account, self.ceiling)
 
     def a_priori(self, run: RunPlan, delta: float, colluders: Sequence[Peer], *, one_value: bool) -> Finding:
         found = gossip_beforehand(run, delta, colluders)

@@ -5,25 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from p2pdp.assembly import gossip_descents
 from p2pdp.assembly.found import Number, Outcome
-from p2pdp.assembly.gossip_descents import noise_end
-from p2pdp.assembly.gossip_learned import gossip_baselines_of, gossip_scored
 from p2pdp.attacks.truths import Truths, only_contribution
-from p2pdp.audit.exact_account import exact_account
-from p2pdp.audit.gossip_descent_account import gossip_descent_account
-from p2pdp.audit.gossip_descent_forecast import descent_forecast
-from p2pdp.audit.gossip_levels import gossip_sigmas_of
-from p2pdp.audit.local import local_account
 from p2pdp.core.claims import Claim, Refusal
 from p2pdp.core.ids import Peer
 from p2pdp.ledger.records import Contents
 from p2pdp.protocols.contract import Estimate
 from p2pdp.protocols.defaults import Account, Learning, Rows, Sigmas
+from p2pdp.protocols.gossip.analysis import outcome_descent as gossip_descents
 from p2pdp.protocols.gossip.analysis.averages import GossipAnalysis
+from p2pdp.protocols.gossip.analysis.descent_account import gossip_descent_account
+from p2pdp.protocols.gossip.analysis.descent_forecast import descent_forecast
+from p2pdp.protocols.gossip.analysis.fast_descent import fast_gossip_descents
+from p2pdp.protocols.gossip.analysis.levels import gossip_sigmas_of
+from p2pdp.protocols.gossip.analysis.linear import linear_account
+from p2pdp.protocols.gossip.analysis.outcome_descent import noise_end
+from p2pdp.protocols.gossip.analysis.scores import gossip_baselines_of, gossip_scored
 from p2pdp.protocols.learning import warnings_of
 from p2pdp.protocols.run_plan import RunPlan
-from p2pdp.sim.fast_gossip_sgd import fast_gossip_descents
 from p2pdp.sim.trials import Trials
 
 
@@ -68,4 +67,4 @@ class GossipDescentAnalysis(GossipAnalysis):
         return only_contribution(inputs.gradient(inputs.zero(), 0) / run.plan.step, contents, private)
 
     def accounts(self) -> Sequence[Account]:
-        return (exact_account, local_account, gossip_descent_account)
+        return (linear_account, self.ceiling, gossip_descent_account)

@@ -1,7 +1,7 @@
 """What noise on the messages of gossip would buy, and at what price: the trade-off as `plan` shows it.
 
 For a handful of ratios of `message_sigma` to sigma: how much of local differential privacy the worst and the average
-pair would lose if nothing were late (`audit/gossip_forecast.py`), the worst of those who are no neighbours, and
+pair would lose if nothing were late (`forecast.py`), the worst of those who are no neighbours, and
 the standard error of a user's own result. Neighbours always learn most, for a user's first message is
 its noised value.
 """
@@ -15,11 +15,11 @@ from typing import Final
 
 import numpy as np
 
-from p2pdp.audit.gossip_forecast import forecast
 from p2pdp.audit.ground import sensitivity_of
 from p2pdp.mechanisms import gaussian
+from p2pdp.protocols.gossip.analysis.fast import fixed_rounds
+from p2pdp.protocols.gossip.analysis.forecast import forecast
 from p2pdp.protocols.run_plan import RunPlan
-from p2pdp.sim.fast_gossip import fixed_rounds
 
 RATIOS: Final = (0.0, 0.01, 0.03, 0.1, 0.3, 1.0)
 NEXT_TO_NOTHING: Final = 0.01

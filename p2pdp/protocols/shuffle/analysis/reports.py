@@ -7,16 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from p2pdp.assembly import relayed
 from p2pdp.assembly.found import Number, Outcome
-from p2pdp.assembly.relay_traffic import report_frame_bytes
 from p2pdp.assembly.traffic import numbers_frame, numbers_in
-from p2pdp.attacks.curator import guesses_by_curator
-from p2pdp.attacks.shuffling import SEALED
-from p2pdp.audit.beforehand_shuffle import shuffle_beforehand
-from p2pdp.audit.ground import NOBODY_OUT, Finding
-from p2pdp.audit.local import local_account
-from p2pdp.audit.shuffling import shuffle_account
+from p2pdp.audit.ground import NOBODY_OUT, Finding, Ground
 from p2pdp.core.errors import Refused
 from p2pdp.core.ids import Peer
 from p2pdp.ledger.evidence import Evidence
@@ -25,7 +18,14 @@ from p2pdp.mechanisms.report_estimates import expected
 from p2pdp.protocols.contract import Estimate
 from p2pdp.protocols.defaults import Account, Analysis, Read, Rows
 from p2pdp.protocols.run_plan import RunPlan
-from p2pdp.sim.fast_shuffle import fast_shuffles
+from p2pdp.protocols.shuffle.analysis import outcome as relayed
+from p2pdp.protocols.shuffle.analysis.a_priori import shuffle_beforehand
+from p2pdp.protocols.shuffle.analysis.curator import guesses_by_curator
+from p2pdp.protocols.shuffle.analysis.fast import fast_shuffles
+from p2pdp.protocols.shuffle.analysis.guesses import SEALED
+from p2pdp.protocols.shuffle.analysis.local import local_account_of_reports
+from p2pdp.protocols.shuffle.analysis.shuffling import shuffle_account
+from p2pdp.protocols.shuffle.analysis.traffic import report_frame_bytes
 from p2pdp.sim.trials import Trials
 from p2pdp.topology.graphs import Graph
 
@@ -72,6 +72,9 @@ class ShuffleAnalysis(Analysis):
         sent = marks * small + (moves - marks + run.n) * report_frame_bytes(run.plan) + run.n * small
         return sent, numbers_frame(1 + 2 * numbers_in(run.plan))
 
+    def ceiling(self, ground: Ground) -> Finding:
+        return local_account_of_reports(ground)
+
     def read(self, run: RunPlan, observer: Peer, contents: Contents) -> list[Read]:
         raise Refused(SEALED)
 
@@ -83,7 +86,7 @@ class ShuffleAnalysis(Analysis):
         return decode
 
     def accounts(self) -> Sequence[Account]:
-        return (shuffle_account, local_account)
+        return (shuffle_account, self.ceiling)
 
     def a_priori(self, run: RunPlan, delta: float, colluders: Sequence[Peer], *, one_value: bool) -> Finding:
         return shuffle_beforehand(run, delta, colluders, NOBODY_OUT)

@@ -11,8 +11,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from p2pdp.audit.beforehand_visits import Visits
-from p2pdp.audit.beforehand_walks import A_PRIORI, Walks
 from p2pdp.audit.exact_account import EXACT
 from p2pdp.audit.ground import NOBODY_OUT, PUBLIC_ROUTE, Finding, Ground
 from p2pdp.audit.local import local_account
@@ -20,7 +18,9 @@ from p2pdp.core.claims import Claim, Refusal
 from p2pdp.core.ids import Peer
 from p2pdp.protocols.defaults import Account
 from p2pdp.protocols.run_plan import RunPlan
-from p2pdp.replay.scheduled import scheduled
+from p2pdp.protocols.walk.analysis.a_priori_walks import A_PRIORI, Walks
+from p2pdp.protocols.walk.analysis.scheduled import scheduled
+from p2pdp.protocols.walk.analysis.visits import Visits
 from p2pdp.replay.transcript import Transcript
 
 SCHEDULE: Final = "the schedule is public and fixed beforehand"

@@ -5,27 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from p2pdp.assembly import descents
 from p2pdp.assembly.found import Number, Outcome
-from p2pdp.assembly.learned import baselines_of, scored
-from p2pdp.attacks.descent import read_descent
-from p2pdp.attacks.truths import Truths, gradients_of_visits
-from p2pdp.audit.beforehand_published import published
-from p2pdp.audit.beforehand_sgd import walk_of_descent
-from p2pdp.audit.descent_levels import sigmas_of
+from p2pdp.attacks.truths import Truths
 from p2pdp.audit.exact_account import exact_account
 from p2pdp.audit.ground import NOBODY_OUT, Finding
-from p2pdp.audit.iteration import iteration_account
-from p2pdp.audit.local import local_account
 from p2pdp.core.ids import Peer
 from p2pdp.ledger.records import Contents
 from p2pdp.protocols.defaults import Account, Learning, Read, Rows
 from p2pdp.protocols.learning import warnings_of
 from p2pdp.protocols.run_plan import RunPlan
+from p2pdp.protocols.walk.analysis import outcome_descent as descents
 from p2pdp.protocols.walk.analysis.a_priori import a_priori_of_ring
+from p2pdp.protocols.walk.analysis.a_priori_descent import walk_of_descent
+from p2pdp.protocols.walk.analysis.decoding_descent import gradients_of_visits, read_descent
+from p2pdp.protocols.walk.analysis.fast_descent import fast_trials_of_descents
+from p2pdp.protocols.walk.analysis.iteration import iteration_account
+from p2pdp.protocols.walk.analysis.levels import sigmas_of
+from p2pdp.protocols.walk.analysis.published import published
+from p2pdp.protocols.walk.analysis.scheduled import is_scheduled
+from p2pdp.protocols.walk.analysis.scores import baselines_of, scored
 from p2pdp.protocols.walk.analysis.sums import WalkAnalysis
-from p2pdp.replay.scheduled import is_scheduled
-from p2pdp.sim.fast_sgd import fast_trials_of_descents
 from p2pdp.sim.trials import Trials
 
 
@@ -56,7 +55,7 @@ class WalkDescentAnalysis(WalkAnalysis):
         return gradients_of_visits(run, user, inputs, contents)
 
     def accounts(self) -> Sequence[Account]:
-        return (exact_account, iteration_account, local_account)
+        return (exact_account, iteration_account, self.ceiling)
 
     def a_priori(self, run: RunPlan, delta: float, colluders: Sequence[Peer], *, one_value: bool) -> Finding:
         if is_scheduled(run):

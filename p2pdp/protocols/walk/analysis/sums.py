@@ -9,15 +9,9 @@ import numpy as np
 
 from p2pdp.assembly import sums
 from p2pdp.assembly.found import Number, Outcome
-from p2pdp.attacks.truths import Truths, contributions_of_visits
-from p2pdp.attacks.walks import read_walk
-from p2pdp.audit.beforehand_published import published
-from p2pdp.audit.blanket import blanket_account
+from p2pdp.attacks.truths import Truths
 from p2pdp.audit.exact_account import exact_account
 from p2pdp.audit.ground import Finding, Ground
-from p2pdp.audit.hidden_path import hidden_path_account
-from p2pdp.audit.local import local_account
-from p2pdp.audit.walk_formulas import walk_formulas
 from p2pdp.core.claims import Claim
 from p2pdp.core.ids import Peer
 from p2pdp.ledger.records import Contents
@@ -25,8 +19,13 @@ from p2pdp.protocols.contract import Estimate
 from p2pdp.protocols.defaults import Account, Analysis, Read, Rows
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.protocols.walk.analysis.a_priori import a_priori_of_ring, a_priori_of_walk
-from p2pdp.replay.scheduled import is_scheduled
-from p2pdp.sim.fast import fast_walks
+from p2pdp.protocols.walk.analysis.blanket import blanket_account
+from p2pdp.protocols.walk.analysis.decoding import contributions_of_visits, read_walk
+from p2pdp.protocols.walk.analysis.fast import fast_walks
+from p2pdp.protocols.walk.analysis.formulas import walk_formulas
+from p2pdp.protocols.walk.analysis.hidden_path import hidden_path_account
+from p2pdp.protocols.walk.analysis.published import published
+from p2pdp.protocols.walk.analysis.scheduled import is_scheduled
 from p2pdp.sim.trials import Trials
 
 
@@ -83,7 +82,7 @@ class WalkAnalysis(Analysis):
         return contributions_of_visits(user, inputs, contents)
 
     def accounts(self) -> Sequence[Account]:
-        return (exact_account, hidden_path_account, blanket_account, local_account)
+        return (exact_account, hidden_path_account, blanket_account, self.ceiling)
 
     def formulas(self, ground: Ground, findings: Sequence[Finding]) -> Finding:
         return walk_formulas(ground, findings)

@@ -8,9 +8,9 @@ import pytest
 
 import p2pdp
 from p2pdp.files.spec import parse_spec
+from p2pdp.protocols.gossip.analysis.fast import standard_error_of
 from p2pdp.protocols.gossip.analysis.message_noise import RATIOS, recommended, tradeoff_of
 from p2pdp.protocols.run_plan import RunPlan, plan_run
-from p2pdp.sim.fast_gossip import standard_error_of
 from tests.audit.gossips import gossip
 
 DELTA = 1e-5

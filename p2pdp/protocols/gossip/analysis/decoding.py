@@ -1,0 +1,189 @@
+"""What one user of gossip reads out of the states that others sent it, from its own view and what is public.
+
+In a round of synchronous gossip the observer hears (W^t y)_w of each neighbour w, y being the users' noised values.
+It keeps, beside an orthonormal basis of what it heard, how each vector of the basis is made of messages; a user whose
+unit vector lies in the span is read off as the same combination of the values that came. Floats are precise enough
+for that. It takes every message of every round to have been delivered to everybody: where rounds were skipped it reads
+wrong values, as anybody would who trusts a schedule that did not happen. Where messages carry noise of their own the
+same combination adds noise up, and nothing is read but what neighbours sent first, which is as far off as that noise.
+Nor is anything else where the graph changes: of each round a
+user knows its own edges only.
+
+Of randomized gossip a user knows its own activations with their numbers, and nobody else's. Whom it meets for the
+first time tells it a noised value if that user has met nobody before: that is certain where the observer was in
+all activations before this one, or is the only neighbour on a graph that is known. Later states hold others' values
+in parts that only the order of their activations tells.
+
+Of learners whom the observer meets in the first round it reads the first noised gradient: models begin empty.
+
+Values are in steps of the grid, as for walks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import count
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from p2pdp.attacks.truths import ONLY_PLACE
+from p2pdp.core.errors import Refused
+from p2pdp.core.ids import Peer, is_user
+from p2pdp.core.messages import ACTIVATIONS, EXCHANGE
+from p2pdp.ledger.messages import carries_message, public_message, whole_message
+from p2pdp.ledger.records import RECEIVED, SENT, Contents
+from p2pdp.mechanisms import dither
+from p2pdp.protocols.gossip.pairing import PairPlan
+from p2pdp.protocols.gossip.plan import GossipPlan
+from p2pdp.protocols.gossip.sgd import GossipSgdPlan
+from p2pdp.protocols.run_plan import RunPlan
+from p2pdp.topology.graphs import Graph, make_graph
+from p2pdp.topology.weights import sparse_weights
+
+Floats = npt.NDArray[np.float64]
+
+_KEPT_FROM: Final = 1e-9
+_READ_WITHIN: Final = 1e-9
+_BLURRED_FROM: Final = 0.1  # of a user's noise: what dithers make of a reading that is no reading any more
+
+
+def read_gossip(
+    run: RunPlan, observer: Peer, contents: Contents
+) -> list[tuple[tuple[Peer, ...], Any, list[tuple[int, int]]]]:
+    """The noised values that can be told one by one."""
+    plan = run.plan
+    if isinstance(plan, PairPlan):
+        first = met_alone(run, contents)
+    elif isinstance(plan, GossipSgdPlan):
+        told = {peer: value for (number, peer), value in states_heard(contents).items() if number == 1}
+        first = {peer: value / -plan.rate_at(1) for peer, value in told.items()}
+    elif isinstance(plan, GossipPlan) and not plan.block:
+        heard = states_heard(contents)
+        if plan.message_noise is not None or plan.coin is not None:
+            first = {peer: value for (number, peer), value in heard.items() if number == 1}
+        else:
+            first = decoded(graph_of(run), plan, observer, first_sent(contents), heard)
+    else:
+        raise Refused(f"nobody has written an attack on {run.protocol.name} yet")
+    return [((peer,), value / plan.step, [ONLY_PLACE]) for peer, value in sorted(first.items())]
+
+
+def graph_of(run: RunPlan) -> Graph:
+    """The graph that everybody can make who knows the spec, or who has it because it is public."""
+    if run.graph is not None:
+        return run.graph
+    if run.spec.graph.kind == "file":
+        raise Refused(
+            "the attack on gossip needs the graph, and this one is in a file that is not where the spec says, or is "
+            "not public: then a user knows its own edges only"
+        )
+    return make_graph(run.spec.graph, run.n, run.spec.run.seed or 0)
+
+
+def met_alone(run: RunPlan, contents: Contents) -> dict[Peer, Any]:
+    """What came from users who had certainly met nobody before."""
+    graph = None if run.graph is None and run.spec.graph.kind == "file" else graph_of(run)
+    heard = states_heard(contents)
+    mine = sorted(
+        (number, peer)
+        for record in contents.records
+        if record.kind == RECEIVED and public_message(record).type == ACTIVATIONS
+        for number, peer in public_message(record).fields[2]
+    )
+    found: dict[Peer, Any] = {}
+    met: set[Peer] = set()
+    for before, (number, peer) in enumerate(mine):
+        alone = graph is not None and graph.degree(peer) == 1
+        if peer not in met and (number, peer) in heard and (number == before + 1 or alone):
+            found[peer] = heard[number, peer]
+        met.add(peer)
+    return found
+
+
+def states_heard(contents: Contents) -> dict[tuple[int, Peer], Any]:
+    """The values that came, by round and sender."""
+    found: dict[tuple[int, Peer], Any] = {}
+    for record in contents.records:
+        if record.kind == RECEIVED and is_user(record.body[1]) and public_message(record).type == EXCHANGE:
+            message = whole_message(record)
+            found.setdefault((message.fields[0], record.body[1]), message.value)
+    return found
+
+
+def first_sent(contents: Contents) -> Any:
+    """A user's noised value, from its own ledger, where messages carry no noise of their own; None if it sent none."""
+    sent = (record for record in contents.records if record.kind == SENT and carries_message(record))
+    return next((whole_message(one).value for one in sent if public_message(one).type == EXCHANGE), None)
+
+
+def decoded(
+    graph: Graph, plan: GossipPlan, observer: Peer, own: Any, heard: Mapping[tuple[int, Peer], Any]
+) -> dict[Peer, Any]:
+    """The noised values that can be told, by user; `own` is the observer's.
+
+    A value that many rounds carry in small shares is told by large multiples of messages, and of their dithers.
+    """
+    near = graph.neighbours[observer]
+    rounds = next(at for at in count() if any((at + 1, one) not in heard for one in near)) if near else 0
+    values = np.array([own, *(heard[at + 1, one] for at in range(rounds) for one in near)], dtype=np.float64)
+    basis, made_of = _Heard(graph, plan, observer, rounds).space()
+    told = np.nonzero(np.einsum("ij,ij->i", basis, basis) > 1.0 - _READ_WITHIN)[0]
+    shares = basis[told] @ made_of
+    if plan.dither is not None:
+        blurs = np.sqrt((shares**2).sum(axis=1)) * (dither.SCALE * plan.fine)
+        sharp = blurs < _BLURRED_FROM * plan.noise.scale * plan.step
+        told, shares = told[sharp], shares[sharp]
+    found = np.tensordot(shares, values, axes=1)
+    return {int(user): value for user, value in zip(told, found, strict=True) if user != observer}
+
+
+class _Heard:
+    """The span of what an observer heard: its own value is column 0 of the messages, then round by round."""
+
+    def __init__(self, graph: Graph, plan: GossipPlan, observer: Peer, rounds: int) -> None:
+        self._weights = sparse_weights(graph, plan.weights)
+        self._gamma = plan.gamma
+        self._near = list(graph.neighbours[observer])
+        self._observer = observer
+        self._rounds = rounds
+        self._messages = 1 + rounds * len(self._near)
+
+    def space(self) -> tuple[Floats, Floats]:
+        """An orthonormal basis (columns), and of which messages each vector is made (rows)."""
+        from scipy.linalg import qr, solve_triangular
+
+        begin = [self._observer, *(self._near if self._rounds else ())]
+        basis = np.zeros((self._weights.shape[0], len(begin)))
+        basis[begin, np.arange(len(begin))] = 1.0
+        made_of = np.eye(len(begin), self._messages)
+        block, made = basis[:, 1:], made_of[1:]
+        for _ in range(1, self._rounds):
+            block, made = self._weights @ block, self._a_round_later(made)
+            for _ in range(2):
+                known = basis.T @ block
+                block, made = block - basis @ known, made - known.T @ made_of
+            found, triangle, order = qr(block, mode="economic", pivoting=True)
+            kept = int(np.sum(np.abs(np.diag(triangle)) > _KEPT_FROM))
+            if not kept:
+                break
+            made = solve_triangular(triangle[:kept, :kept], made[order[:kept]], trans="T")
+            block = found[:, :kept]
+            basis, made_of = np.concatenate([basis, block], axis=1), np.concatenate([made_of, made])
+        return basis, made_of
+
+    def _a_round_later(self, made: Floats) -> Floats:
+        """Of which messages W times a vector is made that is made of these.
+
+        A state s_t is P_t(W) y with P_1 = W P_0 and P_(t+1) = gamma W P_t + (1 - gamma) P_(t-1).
+        """
+        degree = len(self._near)
+        rounds = made[:, 1:].reshape(len(made), self._rounds, degree)
+        later = np.zeros_like(rounds)
+        later[:, 1:] = rounds[:, :-1]
+        later[:, 2:] /= self._gamma
+        later[:, :-1] -= rounds[:, 1:] * (1.0 - self._gamma) / self._gamma
+        row = self._weights[[self._observer]].toarray()[0]
+        later[:, 0] += made[:, :1] * row[self._near]
+        return np.concatenate([made[:, :1] * row[self._observer], later.reshape(len(made), -1)], axis=1)

@@ -1,0 +1,261 @@
+"""Claims about learning by gossip, given all meetings: exact where gradients are affine, else of a model of the run.
+
+What a gradient is depends on all that was sent before, in ways that no linear account covers; so what holds for any
+loss is composition over a user's gradients, each under its own noise (`audit/local.py`), and that is the headline. If
+gradients had been fixed beforehand, what an observer saw would be linear in them: the leak of that model is told as
+`model:non-adaptive`, which bounds nothing.
+
+Of the mean of vectors a gradient is the state minus the user's own mean. The state is what the observer accounts for
+anyway, so the exact leak is that of the users' means as inputs that do not depend on anything sent, and a bound. It
+takes gradients that are not clipped: the chance that one is must be too small to matter (`unclipped` in the room next
+door, `accounting/gossip_descent.py`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from p2pdp.accounting.gaussian_curve import epsilons_of
+from p2pdp.accounting.gossip_descent import Told, unclipped, worst
+from p2pdp.audit.ground import NOT_AT_HAND, PUBLIC_ROUTE, Finding, Floats, Ground
+from p2pdp.audit.recorded import refused, unlike_plan
+from p2pdp.core.claims import Claim, Refusal
+from p2pdp.core.ids import CURATOR
+from p2pdp.mechanisms import gaussian
+from p2pdp.protocols.gossip.analysis.descent_published import Seen, published_claims
+from p2pdp.protocols.gossip.analysis.descent_views import DescentViews, course_of
+from p2pdp.protocols.gossip.analysis.rounding import Rounding, rounding_of
+from p2pdp.protocols.gossip.analysis.views import graph_of
+from p2pdp.protocols.gossip.sgd import GossipSgdPlan
+from p2pdp.protocols.learning import apart_bound, norm_bound
+from p2pdp.protocols.run_plan import RunPlan
+
+EXACT: Final = "exact"
+MODEL: Final = "model:non-adaptive"
+FIXED_BEFOREHAND: Final = (
+    "no bound: gradients are taken to be fixed beforehand, while those of a real run depend on what was sent"
+)
+_AFFINE: Final = "gradients of the mean are the state minus the user's own mean, but for a chance of {:.0e} of clipping"
+_RANKS: Final = "ranks of blocks are told by rounding (least pivot kept {:.1e}, largest dropped {:.1e})"
+_FLOATS: Final = "sums of gossip and gradients are taken to be exact: floats, and the steps of the grid, are left out"
+_GRADIENTS: Final = "gradients go to the nearest step of the grid, which is counted with the rounding of floats"
+_SOME: Final = "{} of the {} users were looked at as observers"
+_NOTHING: Final = "no value reaches it, for no result is published"
+_WORK_MAX: Final = 3e10  # multiplications, some ten seconds
+_ROUNDED_UP: Final = 1.0 + 1e-12
+_ROUNDED: Final = 1.0 + 1e-9  # rows that were scaled to a length are no longer than this
+_SHARE: Final = 0.01  # of delta that clipping may take
+_APART: Final = 1e3  # times that pivots which count are above those that do not, for a rank to be trusted
+
+Name = int | str | tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Affine:
+    """Where gradients are affine: how far a replaced user moves one, in units of the noise; the chance of clipping."""
+
+    ratio: float
+    chance: float
+
+
+def gossip_descent_account(ground: Ground) -> Finding:
+    """Stands after the local ceiling: an exact leak is about one other user, the ceiling about whoever sees all."""
+    if not isinstance(ground.run.plan, GossipSgdPlan) or ground.run.plan.noise.name not in ("gaussian", "none"):
+        return Finding()
+    reason = unlike_plan(ground)
+    return _Account(ground).finding() if reason is None else refused(("node", "curator", "public"), EXACT, reason)
+
+
+def affine_of(run: RunPlan, views: DescentViews, delta: float) -> Affine | str:
+    """Or why gradients cannot be taken to be affine."""
+    plan: GossipSgdPlan = run.plan
+    if run.spec.task.kind != "mean":
+        return "gradients depend on what was sent in ways that no linear account covers: the local ceiling stands"
+    if not views.regular or views.matrices is None:
+        return "messages were late or lost, or results published, and how far states went is not worked out then"
+    if plan.noise.name == "none":
+        return "without noise of a user's own nothing limits what is told"
+    reach = norm_bound(run.spec.data, plan.descent.dimension, intercept=False)
+    apart = apart_bound(run.spec.data, plan.descent.dimension)
+    if reach is None or apart is None:
+        return "examples have no bound on their length: [data] unit_norm, standardize or clip gives one"
+    course = course_of(plan, views.matrices, 1.0 + plan.descent.regularization)
+    sigma = plan.noise.scale * plan.step
+    chance = unclipped(course, reach, plan.descent.clip, sigma, plan.descent.dimension)
+    ratio = (apart * _ROUNDED + plan.step * math.sqrt(plan.descent.dimension)) / sigma
+    most = gaussian.epsilon_of(delta * (1.0 - _SHARE), ratio * math.sqrt(plan.gradients))
+    if most < math.inf and chance * (1.0 + math.exp(min(most, 700.0))) <= _SHARE * delta:
+        return Affine(ratio, chance)
+    return f"gradients may be clipped, with a chance of up to {chance:.2g}: [task] clip is near to examples and noise"
+
+
+class _Account:
+    """Gathers what observers were told, and turns it into claims."""
+
+    def __init__(self, ground: Ground) -> None:
+        self._ground = ground
+        self._run = ground.run
+        self._plan: GossipSgdPlan = ground.run.plan
+        self._views = DescentViews(ground)
+        affine: Affine | str = self._views.reason or affine_of(ground.run, self._views, ground.delta)
+        self._affine = None if isinstance(affine, str) else affine
+        self._why_not = affine if isinstance(affine, str) else ""
+        self._rounding = Rounding(0.0, (_FLOATS,))
+        if self._affine is not None:
+            found = rounding_of(ground, graph_of(ground))
+            self._rounding = Rounding(found.nu, (*found.said, _GRADIENTS))
+        self._decay = self._plan.descent.regularization + (self._affine is not None)
+        self._ratio = math.inf
+        if self._affine is not None:
+            self._ratio = self._affine.ratio
+        elif self._plan.noise.name != "none":
+            self._ratio = ground.sensitivity / self._plan.noise.scale
+        self._most = self._ratio * math.sqrt(self._plan.gradients) * _ROUNDED_UP  # all gradients, each on its own
+        self._found = Finding()
+
+    def finding(self) -> Finding:
+        if self._affine is None:
+            observers = ("node", *(("coalition",) if self._ground.colluders else ()))
+            self._found.refusals += [Refusal(observer, EXACT, self._why_not) for observer in observers]
+        if self._views.reason is not None:
+            self._found.refusals.append(Refusal("node", MODEL, self._views.reason))
+        else:
+            self._nodes()
+            self._coalition()
+            self._roles()
+        return self._found
+
+    def _nodes(self) -> None:
+        n, found = self._run.n, self._found
+        observers = [user for user in range(n) if self._ground.is_at_hand(user)]
+        refused = sorted(set(range(n)) - set(observers))
+        found.refusals += [Refusal("node", MODEL, f"user {user}: {NOT_AT_HAND}") for user in refused]
+        afforded = int(_WORK_MAX / self._views.work)
+        if n == 1 or not observers:
+            return
+        if not afforded:
+            found.refusals.append(Refusal("node", MODEL, "to work out what one user was told takes too long"))
+            return
+        every = len(observers)
+        if every > afforded:
+            observers = [observers[int(at)] for at in np.unique(np.linspace(0, every - 1, afforded).astype(int))]
+        of_each = [self._views.told([user], self._decay) for user in observers]
+        leak = np.full((n, n), np.nan)
+        for user, told in zip(observers, of_each, strict=True):
+            leak[:, user] = self._leak(told)
+            leak[user, user] = np.nan
+        some = () if len(observers) == every else (_SOME.format(len(observers), n),)
+        exact = self._affine is not None and not some and self._add("node", leak[:, observers], observers, of_each, ())
+        if exact:
+            found.mu, found.leak = self._mu(leak), leak
+            in_all = self._rounding.added_to(found.mu, self._most)
+            found.epsilon = epsilons_of(self._ground.delta * (1.0 - _SHARE), in_all)
+        else:
+            self._add("node", leak[:, observers], observers, of_each, some, model=True)
+        self._publish(Seen(observers, leak[:, observers] if exact else None))
+
+    def _coalition(self) -> None:
+        members = list(self._ground.colluders)
+        absent = [user for user in members if not self._ground.is_at_hand(user)]
+        if absent:
+            self._found.refusals.append(Refusal("coalition", MODEL, f"user {absent[0]}: {NOT_AT_HAND}"))
+        if absent or not members or self._views.work > _WORK_MAX:
+            return
+        told = self._views.told(members, self._decay)
+        leak = self._leak(told)
+        leak[members] = np.nan
+        name: list[Name] = [tuple(members)]
+        exact = self._affine is not None and self._add("coalition", leak[:, None], name, [told], ())
+        if exact:
+            self._found.leak_coalition, self._found.mu_coalition = leak, self._mu(leak)
+        else:
+            self._add("coalition", leak[:, None], name, [told], (), model=True)
+        self._publish(Seen([tuple(members)], leak[:, None] if exact else None))
+
+    def _publish(self, seen: Seen) -> None:
+        if self._views.regular and self._plan.noise.name == "gaussian":
+            assert self._views.matrices is not None
+            claims, matrix = published_claims(self._ground, self._views.matrices, seen)
+            self._found.claims += claims
+            if matrix is not None:
+                self._found.published = matrix
+
+    def _roles(self) -> None:
+        """Curator and public: nothing at all where nothing is published."""
+        for name in ("curator", "public"):
+            if name == "curator" and CURATOR in self._ground.incomplete:
+                self._found.refusals.append(Refusal(name, EXACT, NOT_AT_HAND))
+            elif not self._ground.transcript.published and not self._ground.transcript.seen_by_roles:
+                zero = np.zeros((self._run.n, 1))
+                self._found.claims.append(self._claim(name, zero, [name], EXACT, (_NOTHING,), bound=True))
+            elif not self._views.regular and self._views.work <= _WORK_MAX:
+                told = self._views.told([], self._decay)
+                self._add(name, self._leak(told)[:, None], [name], [told], (), model=True)
+
+    def _leak(self, told: Told) -> Floats:
+        """In units of one gradient. Of affine ones whose rows stay the same all move alike."""
+        if self._affine is not None and self._plan.descent.batch is None:
+            return np.asarray(np.maximum(0.0, told.grams.sum(axis=(1, 2))))
+        return worst(told.grams)
+
+    def _mu(self, leak: Floats) -> Floats:
+        with np.errstate(invalid="ignore"):
+            return np.where(leak <= 0.0, 0.0, self._ratio * np.sqrt(leak)) * _ROUNDED_UP
+
+    def _add(
+        self,
+        observer: str,
+        leak: Floats,
+        names: Sequence[Name],
+        of_each: Sequence[Told],
+        said: tuple[str, ...],
+        *,
+        model: bool = False,
+    ) -> bool:
+        """False, and a refusal, where an exact claim would rest on a rank that rounding leaves open."""
+        kept, dropped = min(one.kept for one in of_each), max(one.dropped for one in of_each)
+        if not model and dropped * _APART > kept:
+            self._found.refusals.append(Refusal(observer, EXACT, "rounding leaves open how much some user was told"))
+            return False
+        told = (_RANKS.format(kept, dropped), *(self._rounding.said if not model else (_FLOATS,)), *said)
+        if model:
+            told = (FIXED_BEFOREHAND, *told)
+        elif self._affine is not None:
+            told = (_AFFINE.format(self._affine.chance), *told)
+        self._found.claims.append(
+            self._claim(observer, leak, names, MODEL if model else EXACT, (PUBLIC_ROUTE, *told), bound=not model)
+        )
+        return True
+
+    def _claim(
+        self, observer: str, leak: Floats, names: Sequence[Name], method: str, said: tuple[str, ...], *, bound: bool
+    ) -> Claim:
+        mu, delta = self._mu(leak), self._ground.delta
+        if bound:
+            mu = self._rounding.added_to(mu, self._most)
+        at = delta * (1.0 - _SHARE) if bound and self._affine is not None else delta
+        pairs = ~np.isnan(mu)
+        user, column = np.unravel_index(int(np.argmax(np.where(pairs, mu, -1.0))), mu.shape)
+        most = float(mu[user, column])
+        epsilon_max = gaussian.epsilon_of(at, most)
+        return Claim(
+            observer=observer,
+            unit="user",
+            relation="replace",
+            delta=delta,
+            method=method,
+            conditioning="public",
+            epsilon_max=epsilon_max,
+            epsilon_mean=min(epsilon_max, float(np.mean(epsilons_of(at, mu[pairs])))),
+            mu_max=most,
+            mu_mean=min(most, float(np.mean(mu[pairs]))),
+            worst_pair=(int(user), names[int(column)]),
+            bound=bound,
+            violated_pairs=None,
+            assumptions=(*said, *self._ground.assumptions),
+        )

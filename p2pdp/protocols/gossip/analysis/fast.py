@@ -1,0 +1,287 @@
+"""Gossip without peers, frames and ledgers: rounds are products with the sparse weights, activations come in matchings.
+
+Guarantee: on the same draws results are those of the machines but for rounding and the dithers of messages, in runs in
+which nobody is gone or late. Users' noise and the activations are drawn from the streams that the simulated world
+draws them from, so a seed gives here what it gives there; noise on messages and the coins of a changing graph have
+streams of their own.
+
+The standard error is exact. Where nothing is published it is that of a user's own result, which takes the spectrum of
+the weights (of pairs: all users' weights in all results), more work than everything else together: trials whose
+standard error nobody reads leave it out, and so do runs of more than `SPECTRUM_MAX` users, or of more pairs than that
+would take as long. `messages` counts exchanges and what is published.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from p2pdp.assembly.found import Outcome
+from p2pdp.core.draws import Draws, Mechanism
+from p2pdp.core.ids import BOOTSTRAP, Peer
+from p2pdp.core.messages import ACTIVATIONS
+from p2pdp.core.values import snapped
+from p2pdp.crypto.entropy import SeededEntropy
+from p2pdp.mechanisms.sampler import SeededSampler
+from p2pdp.protocols.gossip.plan import AveragingPlan, GossipPlan
+from p2pdp.protocols.run_plan import RunPlan
+from p2pdp.sim.trials import Trials
+from p2pdp.topology.meeting_weights import drawn_pairs, meeting_weights
+from p2pdp.topology.weights import sparse_weights
+
+Floats = npt.NDArray[np.float64]
+Noise = Callable[[int], Floats]  # so many draws on messages, a row a message, in data units
+Matching = npt.NDArray[np.int64]  # pairs that meet at the same time, a row a pair
+
+SPECTRUM_MAX: Final = 4096
+_WORK_MAX: Final = 2**31
+_COLUMNS: Final = 256  # of a dense matrix that are worked on at a time
+
+
+def fast_averages(trials: Trials) -> Iterator[Outcome]:
+    """The standard error of the first trial stands for all."""
+    for number in range(trials.count):
+        trials.started(number)
+        run, rows = trials.again(number)
+        yield fast_average(run, rows, trials.seed + number, with_error=number == 0)
+
+
+def fast_average(run: RunPlan, rows: Callable[[Peer], Any], seed: int, *, with_error: bool = True) -> Outcome:
+    """One trial; `with_error` asks for its standard error too."""
+    plan: AveragingPlan = run.plan
+    states = np.array([_begin(run, rows, user, seed) for user in range(run.n)], dtype=np.float64)
+    way = _way(run, seed)
+    noise = _message_noise(plan, SeededSampler(seed, "fast/messages"))
+    results = way.results(states.reshape(run.n, -1), noise).reshape(run.n, *plan.shape)
+    told = _publishers(run)
+    found = Outcome(counted={user: {0: 1} for user in range(run.n)}, messages=way.exchanges + len(told))
+    found.finals = dict(enumerate(results if plan.shape else results.tolist()))
+    found.published = run.protocol.publish(plan, [found.finals[user] for user in told])
+    if told or with_error:
+        found.shares, found.deviation = _made_of(run, way)
+    return found
+
+
+def standard_error_of(run: RunPlan) -> float | None:
+    """Of a run's estimate, or of a user's own result if nothing is published; for activations drawn from seed 0."""
+    return _made_of(run, _way(run, 0))[1]
+
+
+def _way(run: RunPlan, seed: int) -> Rounds | Pairs:
+    plan = run.plan
+    if not isinstance(plan, GossipPlan):
+        return Pairs(run, _activations(run, seed))
+    if plan.coin is not None:
+        return Rounds(plan, list(changing_rounds(plan, plan.coin, seed)))
+    return fixed_rounds(run)
+
+
+def fixed_rounds(run: RunPlan) -> Rounds:
+    assert run.graph is not None
+    return Rounds(run.plan, [sparse_weights(run.graph, run.plan.weights)] * run.plan.rounds)
+
+
+def changing_rounds(plan: GossipPlan, coin: float, seed: int) -> Iterator[Any]:
+    """The weights of each round, whose pairs toss coins of a stream of their own."""
+    key = int.from_bytes(SeededEntropy(seed, "fast").salt(), "big")
+    generator = np.random.Generator(np.random.Philox(key=key))
+    for _ in range(plan.rounds):
+        yield meeting_weights(plan.n, drawn_pairs(plan.n, coin, generator), plan.weights, plan.degree_max)
+
+
+def _publishers(run: RunPlan) -> list[Peer]:
+    return [user for user in range(run.n) if run.plan.publishes(user)]
+
+
+def _made_of(run: RunPlan, way: Rounds | Pairs) -> tuple[Floats | None, float | None]:
+    """Shares of the users' values in the mean of what is published, if anything is, and the standard error."""
+    plan, told = run.plan, _publishers(run)
+    shares = None
+    if told:
+        of_mean = np.zeros((run.n, 1))
+        of_mean[told] = 1.0 / len(told)
+        shares, own, fresh = way.shares(of_mean)
+        shares = shares[:, 0]
+    elif way.is_small:
+        own, fresh = way.of_one_user()
+    else:
+        return None, None
+    variance = own * _deviation(plan.noise, plan.step) ** 2
+    if plan.message_noise is not None:
+        variance += fresh * _deviation(plan.message_noise, plan.step) ** 2
+    return shares, math.sqrt(variance)
+
+
+def _begin(run: RunPlan, rows: Callable[[Peer], Any], user: Peer, seed: int) -> Any:
+    """A user's value with its first draw, as its machine begins in the simulated world."""
+    value = run.protocol.inputs(run.plan, rows(user))[1][0]
+    if run.plan.noise.name == "none":
+        return value
+    (drawn,) = SeededSampler(seed, f"draws/{user}/1").batch(run.plan.noise, run.plan.shape, 1)
+    return value + drawn * run.plan.step
+
+
+def _message_noise(plan: AveragingPlan, sampler: SeededSampler) -> Noise | None:
+    mechanism = plan.message_noise
+    if mechanism is None:
+        return None
+    return lambda count: np.array(sampler.batch(mechanism, plan.shape, count)).reshape(count, -1) * plan.step
+
+
+def _deviation(mechanism: Mechanism, step: float) -> float:
+    """Of one draw, in data units."""
+    return mechanism.scale * step * (math.sqrt(2.0) if mechanism.name == "laplace" else 1.0)
+
+
+def _activations(run: RunPlan, seed: int) -> list[tuple[Peer, Peer]]:
+    """Who meets whom, in order, as bootstrap draws it; the stream of its choices is all that is asked of it."""
+    chance = cast("Draws", SeededSampler(seed, f"draws/{BOOTSTRAP}/1"))
+    pairs: dict[int, tuple[Peer, Peer]] = {}
+    for send in run.opening(chance):
+        assert send.message.type == ACTIVATIONS
+        for number, other in send.message.fields[2]:
+            pairs[number] = (min(send.to, other), max(send.to, other))
+    return [pairs[number] for number in sorted(pairs)]
+
+
+class Rounds:
+    """Synchronous gossip with the weights of each round; of fixed weights it is the same matrix again and again."""
+
+    def __init__(self, plan: GossipPlan, matrices: Sequence[Any]) -> None:
+        self._plan = plan
+        self._matrices = matrices
+        self._fixed = all(matrix is matrices[0] for matrix in matrices)
+        self._received = [_received(matrix) for matrix in (matrices[:1] if self._fixed else matrices)]
+
+    @property
+    def is_small(self) -> bool:
+        """Whether there is time for `of_one_user`."""
+        size = self._plan.n
+        return size <= SPECTRUM_MAX and (self._fixed or size * sum(one.nnz for one in self._matrices) <= _WORK_MAX)
+
+    @property
+    def exchanges(self) -> int:
+        different = self._matrices[:1] if self._fixed else self._matrices
+        return sum(len(edges_of(one)[0]) for one in different) * (self._plan.rounds if self._fixed else 1)
+
+    def results(self, states: Floats, noise: Noise | None) -> Floats:
+        """What users come to. Draws on messages are taken round by round, ordered by receiver, then by sender."""
+        plan = self._plan
+        before = now = states
+        for number, matrix in enumerate(self._matrices, start=1):
+            gamma, moved = plan.gamma_at(number), matrix @ now
+            if noise is not None:
+                to, sender, across = edges_of(matrix)
+                extra = snapped(now, plan.step)[sender] - now[sender] + noise(len(to))
+                for part in range(moved.shape[1]):
+                    moved[:, part] += np.bincount(to, across * extra[:, part], len(moved))
+            before, now = now, gamma * moved + (1.0 - gamma) * before
+        return now
+
+    def shares(self, columns: Floats) -> tuple[Floats, float, float]:
+        """Weights of the users' noised values in weighted sums of results, squared; and those of draws on messages."""
+        received = [one[:, None] for one in self._received] * (self._plan.rounds if self._fixed else 1)
+        shares, fresh = self._backwards(columns, [one.__matmul__ for one in self._matrices], received)
+        return shares, float(np.sum(shares**2)), fresh
+
+    def of_one_user(self) -> tuple[float, float]:
+        """Both sums of squares for one result, averaged over all users: of fixed weights by their spectrum."""
+        size, rounds = self._plan.n, self._plan.rounds
+        if not self._fixed:
+            return _of_all(size, self.shares)
+        dense = self._matrices[0].toarray()
+        if self._plan.message_noise is None:
+            values, received = np.linalg.eigvalsh(dense), np.zeros(size)
+        else:
+            values, vectors = np.linalg.eigh(dense)
+            received = self._received[0] @ vectors**2
+        shares, fresh = self._backwards(np.ones(size), [values.__mul__] * rounds, [received] * rounds)
+        return float(np.mean(shares**2)), fresh / size
+
+    def _backwards(
+        self, columns: Floats, times: Sequence[Callable[[Floats], Floats]], received: Sequence[Floats]
+    ) -> tuple[Floats, float]:
+        """How much of each state goes into weighted sums of results, from the last to the first; and of fresh draws.
+
+        `received` is the variance that draws of variance 1 on all messages of a round give to each user.
+        """
+        fresh = 0.0
+        now, earlier = columns, np.zeros_like(columns)
+        for number in range(self._plan.rounds, 0, -1):
+            gamma = self._plan.gamma_at(number)
+            fresh += gamma**2 * float(np.sum(received[number - 1] * now**2))
+            now, earlier = earlier + gamma * times[number - 1](now), (1.0 - gamma) * now
+        return now, fresh
+
+
+def edges_of(matrix: Any) -> tuple[Any, Any, Any]:
+    """Receiver, sender and weight of each message of a round, by receiver."""
+    entries = matrix.tocoo()
+    across = entries.row != entries.col
+    return entries.row[across], entries.col[across], entries.data[across]
+
+
+def _received(matrix: Any) -> Floats:
+    to, _, across = edges_of(matrix)
+    return np.bincount(to, across**2, matrix.shape[0]).astype(np.float64)
+
+
+def _of_all(users: int, shares: Callable[[Floats], tuple[Floats, float, float]]) -> tuple[float, float]:
+    """Sums of squares of all results, one by one, over their number."""
+    own = fresh = 0.0
+    for start in range(0, users, _COLUMNS):
+        width = min(_COLUMNS, users - start)
+        _, of_values, of_draws = shares(np.eye(users, width, -start))
+        own, fresh = own + of_values, fresh + of_draws
+    return own / users, fresh / users
+
+
+class Pairs:
+    """Users who meet in pairs and take the mean of their states."""
+
+    def __init__(self, run: RunPlan, activations: Sequence[tuple[Peer, Peer]]) -> None:
+        self._users, self._step = run.n, run.plan.step
+        self._matchings = list(_matchings(run.n, activations))
+        self.is_small = run.n * len(activations) <= _WORK_MAX
+        self.exchanges = 2 * len(activations)
+
+    def results(self, states: Floats, noise: Noise | None) -> Floats:
+        """What users come to. Draws on messages are taken matching by matching: of the first users, of the others."""
+        now = states.copy()
+        for pairs in self._matchings:
+            sent = now[pairs]
+            if noise is not None:
+                drawn = noise(2 * len(pairs)).reshape(2, len(pairs), -1)
+                sent = snapped(sent, self._step) + drawn.swapaxes(0, 1)
+            now[pairs] = (now[pairs] + sent[:, ::-1]) * 0.5
+        return now
+
+    def shares(self, columns: Floats) -> tuple[Floats, float, float]:
+        """Weights of the users' noised values in weighted sums of results, squared; and those of draws on messages."""
+        now, fresh = columns.copy(), 0.0
+        for pairs in reversed(self._matchings):
+            met = now[pairs]
+            fresh += float(np.sum(met**2)) / 4.0
+            now[pairs] = met.mean(axis=1, keepdims=True)
+        return now, float(np.sum(now**2)), fresh
+
+    def of_one_user(self) -> tuple[float, float]:
+        """Both sums of squares for one result, averaged over all users."""
+        return _of_all(self._users, self.shares)
+
+
+def _matchings(users: int, activations: Sequence[tuple[Peer, Peer]]) -> Iterator[Matching]:
+    """Activations in an order that gives the same: each as early as those before it with the same users allow."""
+    met = [0] * users
+    times = []
+    for one, other in activations:
+        met[one] = met[other] = time = max(met[one], met[other]) + 1
+        times.append(time)
+    order = np.argsort(times, kind="stable")
+    pairs = np.array(activations, dtype=np.int64).reshape(-1, 2)[order]
+    ends = np.cumsum(np.bincount(np.array(times, dtype=np.int64)[order], minlength=1)[1:])
+    yield from np.split(pairs, ends[:-1]) if len(pairs) else ()

@@ -1,0 +1,135 @@
+"""What synchronous gossip will tell if every message of every round arrives in time: a forecast, and no promise.
+
+Weights and schedule are known before the run, and with them the exact leak of each pair, as an audit will find it
+where nothing is late. Somebody who is late changes what is seen, and may so tell a single user more: hence these
+figures are claims that do not bound anything (`beforehand_gossip.py` has those that do). Noise on messages enters by
+a bound (`accounting/gossip_messages.py`); a little below it lies what an audit finds.
+
+On large graphs some users are looked at as observers, evenly spread over their numbers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from p2pdp.accounting.gaussian_curve import epsilons_of
+from p2pdp.accounting.gossip_krylov import fixed_span
+from p2pdp.accounting.gossip_messages import noised_leaks
+from p2pdp.accounting.gossip_rank import slack_of
+from p2pdp.audit.ground import PUBLIC_ROUTE, Floats, sensitivity_of
+from p2pdp.core.claims import Claim, Refusal
+from p2pdp.core.ids import Peer
+from p2pdp.mechanisms import gaussian
+from p2pdp.protocols.gossip.analysis.rounding import foreseen
+from p2pdp.protocols.gossip.plan import GossipPlan
+from p2pdp.protocols.run_plan import RunPlan
+from p2pdp.topology.weights import sparse_weights
+
+EXACT: Final = "exact"
+FORECAST: Final = "a forecast, which is no bound: it holds if every message of every round arrives in time"
+_BOUND: Final = "noise that others put on messages among themselves is taken to be known"
+_WORK_MAX: Final = 6e9  # multiplications, a few seconds
+_ROUNDED_UP: Final = 1.0 + 1e-12
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """`leaks` has a matrix for each ratio of message noise to own noise: of each user (row) for each observer."""
+
+    observers: list[Peer]
+    leaks: list[Floats]
+
+
+def forecast(run: RunPlan, ratios: Sequence[float]) -> Forecast | str:
+    """Or the reason why there is none. A user's leak to itself is NaN."""
+    reason = _why_not(run)
+    if reason is not None:
+        return reason
+    observers = _observers(run)
+    if not observers:
+        return f"to look ahead at {run.plan.rounds} rounds of {run.n} users takes too long"
+    assert run.graph is not None
+    plan: GossipPlan = run.plan
+    weights = sparse_weights(run.graph, plan.weights)
+    leaks = [np.full((run.n, len(observers)), np.nan) for _ in ratios]
+    noised = [ratio for ratio in ratios if ratio > 0.0]
+    for column, observer in enumerate(observers):
+        found = {}
+        heard = run.graph.neighbours[observer]
+        if len(noised) < len(ratios):
+            span = fixed_span(weights, run.graph.neighbours, [observer], plan.rounds)
+            found[0.0] = np.where(span.leaks > 0.0, np.minimum(1.0, span.leaks + slack_of(span)), 0.0)
+        if noised:
+            rows = noised_leaks(weights, heard, observer, plan.rounds, plan.gamma, noised)
+            found |= dict(zip(noised, rows, strict=True))
+        for matrix, ratio in zip(leaks, ratios, strict=True):
+            matrix[:, column] = found[ratio]
+            matrix[observer, column] = np.nan
+    return Forecast(observers, leaks)
+
+
+def forecast_claim(run: RunPlan, delta: float) -> Claim | Refusal:
+    """What one other user will learn of each, where nothing is late."""
+    ratio = 0.0 if run.plan.message_noise is None else run.plan.message_noise.scale / (run.plan.noise.scale or math.inf)
+    found = forecast(run, [ratio])
+    if isinstance(found, str):
+        return Refusal("node", EXACT, found)
+    (leak,) = found.leaks
+    assert run.graph is not None
+    local = sensitivity_of(run) / run.plan.noise.scale * _ROUNDED_UP
+    mu = foreseen(run, run.graph).added_to(local * np.sqrt(leak), local)
+    pairs = ~np.isnan(mu)
+    user, column = np.unravel_index(int(np.nanargmax(mu)), mu.shape)
+    epsilon_max = gaussian.epsilon_of(delta, float(mu[user, column]))
+    said = [PUBLIC_ROUTE, FORECAST]
+    if ratio:
+        said.append(_BOUND)
+    if len(found.observers) < run.n:
+        said.append(f"{len(found.observers)} of the {run.n} users were looked at as observers")
+    return Claim(
+        observer="node",
+        unit="user",
+        relation="replace",
+        delta=delta,
+        method=EXACT,
+        conditioning="public",
+        epsilon_max=epsilon_max,
+        epsilon_mean=min(epsilon_max, float(np.mean(epsilons_of(delta, mu[pairs])))),
+        mu_max=float(mu[user, column]),
+        mu_mean=float(np.mean(mu[pairs])),
+        worst_pair=(int(user), found.observers[int(column)]),
+        bound=False,
+        violated_pairs=None,
+        assumptions=tuple(said),
+    )
+
+
+def _why_not(run: RunPlan) -> str | None:
+    plan: Any = run.plan
+    if not isinstance(plan, GossipPlan):
+        return "which pairs meet is drawn when the run begins"
+    if plan.block:
+        return "users contribute again and again, and each time what came before decides what"
+    if plan.coin is not None or run.graph is None:
+        return "the graph of each round is drawn when it begins"
+    if run.n == 1:
+        return "there is nobody to learn about the only user"
+    if plan.noise.name != "gaussian":
+        return f"{plan.noise.name} noise has no exact Gaussian leak"
+    if plan.publish != "none":
+        return "what published results tell is accounted for after the run"
+    return None
+
+
+def _observers(run: RunPlan) -> list[Peer]:
+    """All users, or as many as there is time for; none if there is not even time for one."""
+    heard, size = run.plan.rounds * run.plan.degree_max, run.n
+    most = min(size, heard)
+    work = size * most * (most + (heard if heard >= size else 0))
+    count = min(size, int(_WORK_MAX / work))
+    return np.unique(np.linspace(0, size - 1, count).astype(np.int64)).tolist() if count else []

@@ -1,0 +1,168 @@
+"""What a run of gossip came to: each user's own result, how much of whose value is in it, and its noise.
+
+The rows say which weighted sum of the users' noised values each result is. Where nobody is gone, nothing was
+skipped and messages carry no noise of their own, they follow from the graph and the schedule; otherwise from a
+replay over linear forms. Both give standard errors that are exact for what happened.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from p2pdp.assembly.found import Number, Outcome
+from p2pdp.core import messages
+from p2pdp.core.ids import BOOTSTRAP, Peer, is_user
+from p2pdp.core.values import LinearForm
+from p2pdp.ledger.messages import carries_message, public_message, whole_message
+from p2pdp.ledger.records import MET, OWN, SENT, Contents
+from p2pdp.protocols.contract import Estimate
+from p2pdp.protocols.gossip.plan import GossipPlan
+from p2pdp.protocols.run_plan import RunPlan
+from p2pdp.replay.transcript import replay
+from p2pdp.topology.meeting_weights import meeting_weights
+from p2pdp.topology.weights import sparse_weights
+
+Floats = npt.NDArray[np.float64]
+
+_REPLAYED_MAX: Final = 300  # users up to whom standard errors of irregular runs are worked out
+
+
+def finals_of(views: Mapping[Peer, Contents]) -> dict[Peer, Any]:
+    """Each user's own result, as its own ledger has it."""
+    found = {}
+    for peer, contents in views.items():
+        for record in contents.records if is_user(peer) else ():
+            if record.kind == OWN and public_message(record).type == messages.FINAL:
+                found[peer] = whole_message(record).value
+    return found
+
+
+def gather(run: RunPlan, views: Mapping[Peer, Contents], found: Outcome) -> None:
+    """Adds to an outcome what users came to, and what that is made of."""
+    found.finals = finals_of(views)
+    found.counted = {user: {0: 1} for user in range(run.n)}
+    users = sorted(found.finals)
+    found.rows, found.variances = _rows(run, views, users)
+    published = [at for at, user in enumerate(users) if run.plan.publishes(user)]
+    if found.rows is None or found.variances is None or not users:
+        return
+    if published:
+        found.shares = found.rows[published].mean(axis=0)
+        found.deviation = math.sqrt(float(found.variances[np.ix_(published, published)].mean()))
+    else:
+        found.deviation = math.sqrt(float(np.diag(found.variances).mean()))
+
+
+def estimate_of(run: RunPlan, found: Outcome) -> Estimate:
+    """The mean of what was published; if nothing was, only how far off a user's own result may be."""
+    told = run.protocol.estimate(run.plan, found.published, len(found.finals))
+    if found.deviation is None:
+        return told
+    return Estimate(told.value, [found.deviation] * run.plan.shape[0] if run.plan.shape else found.deviation)
+
+
+def truth_of(run: RunPlan, found: Outcome, rows: Callable[[Peer], Any]) -> Number:
+    """The same mean of the values themselves: by what was exchanged if results are published, plainly if not."""
+    values = np.array([np.asarray(rows(user).rows[0], dtype=np.float64).reshape(-1) for user in range(run.n)])
+    mean = (np.full(run.n, 1.0 / run.n) if found.shares is None else found.shares) @ values
+    return [float(part) for part in mean] if run.plan.shape else float(mean[0])
+
+
+def error_of(run: RunPlan, found: Outcome, estimate: Number, truth: Number) -> Number:
+    """Estimate minus truth; where nothing is published the root mean square of that over the users."""
+    if truth is None:
+        return None
+    if estimate is not None:
+        off = np.asarray(estimate) - np.asarray(truth)
+    elif found.finals:
+        each = np.array([np.asarray(value) for _, value in sorted(found.finals.items())]) - np.asarray(truth)
+        off = np.sqrt((each**2).mean(axis=0))
+    else:
+        return None
+    return [float(part) for part in off] if run.plan.shape else float(off)
+
+
+def _rows(run: RunPlan, views: Mapping[Peer, Contents], users: Sequence[Peer]) -> tuple[Floats | None, Floats | None]:
+    """Weights of all users' values in each result, and the covariance of the results' noise in data units."""
+    unit = (run.plan.noise.scale * run.plan.step * (math.sqrt(2.0) if run.plan.noise.name == "laplace" else 1.0)) ** 2
+    regular = len(users) == run.n and run.graph is not None and run.plan.message_noise is None
+    if regular and not was_skipped(views):
+        rows = _synchronous(run, views) if isinstance(run.plan, GossipPlan) else _pairwise(run, views)
+        return rows, unit * rows @ rows.T
+    if run.n > _REPLAYED_MAX:
+        return None, None
+    transcript = replay(run, dict(views))
+    forms = [transcript.finals[user] for user in users]
+    return _by_forms(run, forms, unit)
+
+
+def _by_forms(run: RunPlan, forms: Sequence[LinearForm], unit: float) -> tuple[Floats, Floats]:
+    rows = np.zeros((len(forms), run.n))
+    noises: list[dict[tuple[Peer, int], float]] = []
+    message = run.plan.message_noise.scale * run.plan.step if run.plan.message_noise is not None else 0.0
+    for at, form in enumerate(forms):
+        noise: dict[tuple[Peer, int], float] = {}
+        for source, weight in form.expand().items():
+            if source.kind == "input":
+                rows[at, source.peer] += weight
+            elif source.kind == "draw":
+                own = source.number == 0 and run.plan.noise.name != "none"
+                deviation = math.sqrt(unit) if own else message
+                noise[source.peer, source.number] = weight / run.plan.step * deviation
+        noises.append(noise)
+    names = {name: column for column, name in enumerate(sorted({name for noise in noises for name in noise}))}
+    drawn = np.zeros((len(forms), len(names)))
+    for at, noise in enumerate(noises):
+        for name, amount in noise.items():
+            drawn[at, names[name]] = amount
+    return rows, drawn @ drawn.T
+
+
+def was_skipped(views: Mapping[Peer, Contents]) -> bool:
+    return any(
+        carries_message(record) and public_message(record).type == messages.SKIPPED
+        for contents in views.values()
+        for record in contents.records
+    )
+
+
+def _synchronous(run: RunPlan, views: Mapping[Peer, Contents]) -> Floats:
+    plan: GossipPlan = run.plan
+    before = now = np.eye(run.n)
+    for number, matrix in enumerate(matrices_of(run, views), start=1):
+        gamma, moved = plan.gamma_at(number), matrix @ now
+        before, now = now, moved if gamma == 1.0 else gamma * moved + (1.0 - gamma) * before
+    return now
+
+
+def matrices_of(run: RunPlan, views: Mapping[Peer, Contents]) -> list[Any]:
+    """The weights of each round: on a graph that changes by who met whom, as the lower number's ledger has it."""
+    plan: GossipPlan = run.plan
+    if plan.coin is None:
+        assert run.graph is not None
+        return [sparse_weights(run.graph, plan.weights)] * plan.rounds
+    met: list[list[tuple[Peer, Peer]]] = [[] for _ in range(plan.rounds)]
+    for user in range(run.n):
+        for record in views[user].records:
+            if record.kind == MET:
+                number, peers = record.body[:2]
+                met[number - 1] += [(user, peer) for peer in peers if peer > user]
+    return [meeting_weights(run.n, pairs, plan.weights, plan.degree_max) for pairs in met]
+
+
+def _pairwise(run: RunPlan, views: Mapping[Peer, Contents]) -> Floats:
+    """Activation by activation, as bootstrap told them."""
+    pairs: dict[int, tuple[Peer, Peer]] = {}
+    for record in views[BOOTSTRAP].records if BOOTSTRAP in views else ():
+        if record.kind == SENT and public_message(record).type == messages.ACTIVATIONS:
+            for number, other in public_message(record).fields[2]:
+                pairs[number] = (record.body[0], other)
+    rows = np.eye(run.n)
+    for _, (one, other) in sorted(pairs.items()):
+        rows[one] = rows[other] = (rows[one] + rows[other]) * 0.5
+    return rows

@@ -1,0 +1,140 @@
+"""What a run of learning by gossip came to, read from its ledgers: each user's model, and the same without noise.
+
+Where every message arrived, the weights of each round follow from graph and meetings, and the models without noise are
+worked out by them. Where somebody was late or gone, a replay over linear forms tells of which gradients the model was
+made at which each gradient was taken, and those without noise are worked out one after the other in that order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from p2pdp.assembly.found import Number, Outcome
+from p2pdp.core.ids import Peer
+from p2pdp.core.values import GRADIENT, LinearForm
+from p2pdp.ledger.records import Contents
+from p2pdp.mechanisms.grid import Grid
+from p2pdp.protocols.contract import Estimate
+from p2pdp.protocols.gossip.analysis.outcome import finals_of, matrices_of, was_skipped
+from p2pdp.protocols.gossip.learning_together import learn, weight_of
+from p2pdp.protocols.gossip.sgd import GossipSgdPlan
+from p2pdp.protocols.learning import noise_bound
+from p2pdp.protocols.run_plan import RunPlan
+from p2pdp.replay.transcript import Transcript, replay
+from p2pdp.tasks.descending import Population
+
+Floats = npt.NDArray[np.float64]
+
+_REPLAYED_MAX: Final = 300  # users up to whom the truth of irregular runs is worked out
+
+
+def gather(run: RunPlan, views: Mapping[Peer, Contents], found: Outcome) -> None:
+    """Adds to an outcome what users came to, and how its course can be gone again without noise."""
+    found.finals = finals_of(views)
+    found.counted = {user: {0: run.plan.gradients} for user in range(run.n)}
+    if len(found.finals) == run.n and run.graph is not None and not was_skipped(views):
+        found.course = matrices_of(run, views)
+    elif run.n <= _REPLAYED_MAX:
+        found.course = replay(run, dict(views))
+
+
+def estimate_of(run: RunPlan, found: Outcome) -> Estimate:
+    """The mean of the published models; its error is an upper end, where one is known."""
+    told = run.protocol.estimate(run.plan, found.published, len(found.finals))
+    bound = None if isinstance(found.course, Transcript) else noise_end(run)
+    return Estimate(told.value, None if bound is None else [bound] * run.plan.shape[0])
+
+
+def noise_end(run: RunPlan, sigma: float | None = None) -> float | None:
+    """At most the root mean square, over users and numbers, of what noise did to the models.
+
+    The models of all users together are one point. A step that contracts at each user contracts that point; a round of
+    gossip does, for weights are symmetric, and acceleration keeps to polynomials of them that are nowhere above 1.
+    None where that is not so, as for accelerated gossip on graphs that change, or where messages carry noise.
+    """
+    plan: GossipSgdPlan = run.plan
+    if plan.message_noise is not None or (plan.gamma != 1.0 and plan.coin is not None):
+        return None
+    noise = plan.noise
+    if sigma is not None:
+        scale = sigma / Grid(plan.grid_exponent).step
+        noise = type(noise)("gaussian", scale) if sigma else type(noise)("none", 0.0)
+    rates = [plan.rate_at(step) for step in range(1, plan.gradients + 1)]
+    weights = [weight_of(plan, step) for step in range(1, plan.gradients + 1)]
+    ends = [noise_bound(plan.descent, noise, rates[:count]) for count in range(1, plan.gradients + 1)]
+    known = [0.0 if end is None else end for end in ends]
+    return None if None in ends else float(np.average(known, weights=weights))
+
+
+def truth_of(run: RunPlan, found: Outcome, rows: Callable[[Peer], Any]) -> Number:
+    """The mean of the models that the same exchanges would have come to without noise; None where that is unknown."""
+    if found.truth is None and found.course is not None:
+        found.truth = truth_of_finals(run, _without_noise(run, found.course, rows))
+    return found.truth
+
+
+def truth_of_finals(run: RunPlan, finals: Mapping[Peer, Floats]) -> Number:
+    """The mean of the published ones, if results are published, else of all."""
+    told = [value for user, value in sorted(finals.items()) if run.plan.publishes(user) or run.plan.publish == "none"]
+    return [float(part) for part in np.mean(told, axis=0)] if told else None
+
+
+def _without_noise(run: RunPlan, course: Any, rows: Callable[[Peer], Any]) -> dict[Peer, Floats]:
+    plan: GossipSgdPlan = run.plan
+    if not isinstance(course, Transcript):
+        population = Population(plan.descent, [rows(user) for user in range(run.n)])
+        return dict(enumerate(learn(plan, population, course, lambda _: None)[:, 0]))
+    values = _Values(plan.shape[0])
+    inputs = {user: run.protocol.inputs(plan, rows(user))[0] for user in course.finals}
+    inputs |= {user: run.protocol.inputs(plan, rows(user))[0] for user, _ in course.models if user not in inputs}
+    ordered = sorted(course.models.items(), key=lambda one: (one[1].depth, one[0]))
+    for (user, visit), form in ordered:  # deeper forms are made of gradients at less deep ones
+        model = values.of(form)
+        if model is not None:
+            gradient: Any = inputs[user]
+            values.gradients[user, visit] = gradient.gradient(model, visit)
+    found = {user: values.of(form) for user, form in course.finals.items()}
+    return {} if any(value is None for value in found.values()) else {u: v for u, v in found.items() if v is not None}
+
+
+class _Values:
+    """What forms come to without noise, each worked out once."""
+
+    def __init__(self, dimension: int) -> None:
+        self.gradients: dict[tuple[Peer, int], Floats] = {}
+        self._zero = np.zeros(dimension)
+        self._known: dict[int, Floats | None] = {}
+        self._kept: list[LinearForm] = []  # so that no id is used again
+
+    def of(self, form: LinearForm) -> Floats | None:
+        """None where it depends on what nobody at hand can tell."""
+        pending = [form]
+        while pending:
+            top = pending[-1]
+            unknown = [parent for parent, _ in top.parents if id(parent) not in self._known]
+            if unknown and id(top) not in self._known:
+                pending += unknown
+                continue
+            pending.pop()
+            if id(top) not in self._known:
+                self._known[id(top)] = self._sum(top)
+                self._kept.append(top)
+        return self._known[id(form)]
+
+    def _sum(self, form: LinearForm) -> Floats | None:
+        total = self._zero
+        for parent, weight in form.parents:
+            value = self._known[id(parent)]
+            if value is None:
+                return None
+            total = total + value * weight
+        for source, weight in form.terms:
+            if source.kind == GRADIENT and (source.peer, source.number) in self.gradients:
+                total = total + self.gradients[source.peer, source.number] * weight
+            elif source.kind != "draw":
+                return None
+        return total

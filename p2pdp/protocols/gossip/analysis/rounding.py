@@ -1,0 +1,212 @@
+"""What the rounding of a run's states adds to its claims: `accounting/gossip_rounding.py` for what really happened.
+
+The scale of a user's dithers is that of its recorded draw, and so is the scale of noise on messages. Gradients that
+are affine in the state, as those of a mean, are released under the noise of the plan, which the caller compares with
+the records.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Final
+
+import numpy as np
+
+from p2pdp.accounting.descent_rounding import floats_of_mean
+from p2pdp.accounting.gossip_rounding import PAIR_ERROR, errors, shift
+from p2pdp.audit.ground import Floats, Ground
+from p2pdp.core.draws import DITHER, Mechanism
+from p2pdp.core.ids import CURATOR, Peer, is_user
+from p2pdp.core.messages import EXCHANGE, FINISHED, OUT, SKIPPED
+from p2pdp.ledger.messages import carries_message, packed_message, public_message
+from p2pdp.ledger.records import SENT, Contents, Record
+from p2pdp.protocols.gossip.analysis.blur import errors_sent
+from p2pdp.protocols.gossip.pairing import PairPlan
+from p2pdp.protocols.gossip.plan import AveragingPlan, GossipPlan
+from p2pdp.protocols.gossip.sgd import GossipSgdPlan
+from p2pdp.protocols.learning import ROWS_MAX
+from p2pdp.protocols.run_plan import RunPlan
+from p2pdp.topology.graphs import Graph
+
+_SAID: Final = (
+    "float rounding moves what was sent by at most {:.1e} deviations of its noise in all; twice that is in mu"
+)
+_IN_RANGE: Final = "accelerated states stay within 2^51 steps of their grid although messages were late or lost"
+_ERROR_MOST: Final = 1e100
+_LEFT_OUT: Final = SKIPPED, OUT
+_NO_DITHER: Final = "some user's messages carry no dither, so that their last bits may tell anything"
+
+
+@dataclass(frozen=True)
+class Rounding:
+    """`nu` as in the accounting; what it adds to claims, and what that rests on."""
+
+    nu: float
+    said: tuple[str, ...]
+
+    def added_to(self, mu: Floats, mu_local: float) -> Floats:
+        """Of pairs of which anything is told; nobody learns more than the user's noised value tells."""
+        with np.errstate(invalid="ignore"):
+            return np.where(mu > 0.0, np.maximum(mu, np.minimum(mu + 2.0 * self.nu, mu_local)), mu)
+
+
+def rounding_of(ground: Ground, graph: Graph | None) -> Rounding:
+    """Of a run of gossip; `graph` is the one on which all of its rounds were, if there is one."""
+    plan: AveragingPlan = ground.run.plan
+    if plan.noise.name == "none":
+        return Rounding(0.0, ())
+    squares = 0.0
+    regular = _is_regular(ground, graph)
+    for user, drawn in ground.transcript.draws.items():
+        contents = ground.views.get(user)
+        if not is_user(user) or contents is None:
+            continue
+        dithered, noised = (
+            _of_graph(plan, graph, user, published=_publishes(ground, user, contents))  # type: ignore[arg-type]
+            if regular and graph is not None
+            else _of_pairs(ground, user, contents)
+            if isinstance(plan, PairPlan)
+            else _of_machine(ground, user, contents)
+        )
+        scales = _scales(plan, drawn)
+        for square, scale in ((dithered, scales[0]), (noised, scales[1])):
+            if square and scale == 0.0:
+                return Rounding(math.inf, (_NO_DITHER,))
+            squares += square / scale**2 if square else 0.0
+        if isinstance(plan, GossipSgdPlan):
+            squares += plan.gradients * _of_gradient(plan, math.sqrt(dithered + noised))
+    late = () if regular or isinstance(plan, PairPlan) or plan.gamma == 1.0 else (_IN_RANGE,)  # type: ignore[attr-defined]
+    return _rounding(plan, squares, *late)
+
+
+def foreseen(run: RunPlan, graph: Graph) -> Rounding:
+    """The same for a run in which nothing is late, on a graph that stays, from what its plan says of all draws."""
+    plan: GossipPlan = run.plan
+    if plan.noise.name == "none" or plan.dither is None:
+        return Rounding(0.0, ())
+    scales = _scales(plan, [one for one in plan.mechanisms if one is not plan.noise])
+    squares = 0.0
+    for user in range(run.n):
+        found = _of_graph(plan, graph, user, published=plan.publishes(user))
+        squares += sum(square / scale**2 for square, scale in zip(found, scales, strict=True) if square)
+    return _rounding(plan, squares)
+
+
+def at_most(run: RunPlan) -> Rounding:
+    """Return the same for any run of this plan, whatever is late or lost.
+
+    Weights that are used add up to between 0 and 1, whichever messages come, so an error is multiplied by at most 1
+    before acceleration. What each round adds is at most what `protocols/gossip/analysis/blur.py` counts.
+    """
+    plan: AveragingPlan = run.plan
+    if plan.noise.name == "none" or plan.dither is None:
+        return Rounding(0.0, ())
+    scales = _scales(plan, [one for one in plan.mechanisms if one is not plan.noise])
+    said: tuple[str, ...] = ()
+    if isinstance(plan, GossipPlan):
+        sent, last = _growing(plan.rounds, plan.gamma, plan.degree_max)
+        sent *= run.n * (1 if plan.message_noise is None else plan.degree_max)
+        said = () if plan.gamma == 1.0 else (_IN_RANGE,)
+    else:
+        sent, last = run.exchanges * PAIR_ERROR**2, PAIR_ERROR**2
+    told = run.n * last * (plan.publish != "none")
+    squares = sent / scales[plan.message_noise is not None] ** 2 + told / scales[0] ** 2
+    return Rounding(shift(squares, math.prod(plan.shape), plan.fine, 1.0), said)
+
+
+@lru_cache(maxsize=64)
+def _growing(rounds: int, gamma: float, degree: int) -> tuple[float, float]:
+    """Return the sum of the squared errors of what a user sends in all rounds, and that of its last state, in steps."""
+    fresh = gamma * (4.0 + degree / 2.0) + 3.0
+    error, before, squares = 1.0, 0.0, 0.0
+    for _ in range(rounds):
+        squares += error * error
+        error, before = gamma * error + (gamma - 1.0) * before + fresh, error
+        if error > _ERROR_MOST:
+            return math.inf, math.inf
+    return squares, error * error
+
+
+def _of_gradient(plan: GossipSgdPlan, error: float) -> float:
+    """What comes in with each gradient that is affine in a state with at most this error, in its own noise.
+
+    A gradient goes to the nearest step of the grid, after the floats of a mean over rows. Of gradients that are not
+    affine nothing is claimed beyond what all of them tell under their own noise, whatever floats do.
+    """
+    descent = plan.descent
+    rows = min(descent.batch or ROWS_MAX, ROWS_MAX)
+    floats = floats_of_mean(descent.dimension, descent.clip, rows) / math.sqrt(descent.dimension)
+    return (((plan.step / 2.0 + floats) / plan.fine + error) / (plan.noise.scale * plan.step)) ** 2
+
+
+def _rounding(plan: AveragingPlan, squares: float, *said: str) -> Rounding:
+    nu = shift(squares, math.prod(plan.shape), plan.fine, 1.0)
+    return Rounding(nu, (_SAID.format(nu), *said))
+
+
+def _scales(plan: AveragingPlan, drawn: Sequence[Mechanism]) -> tuple[float, float]:
+    """The deviations of a user's dithers and of its noise on messages, in data units, at least."""
+    dithers = [one.scale for one in drawn if one.name == DITHER]
+    others = [one.scale for one in drawn if one.name != DITHER] if plan.message_noise is not None else []
+    return min(dithers, default=0.0) * plan.fine, min(others, default=0.0) * plan.step
+
+
+def _is_regular(ground: Ground, graph: Graph | None) -> bool:
+    """Whether every user took part in every round with all of its neighbours."""
+    plan = ground.run.plan
+    if graph is None or not isinstance(plan, GossipPlan) or plan.coin is not None or ground.transcript.unknown:
+        return False
+    seen = (one for contents in ground.views.values() for one in contents.records if carries_message(one))
+    whole = all(ground.is_at_hand(user) for user in range(ground.run.n))
+    return whole and not any(_is_told(one) for one in seen)
+
+
+def _is_told(record: Record) -> bool:
+    """Whether the message says that somebody was left out; only one that holds such a word has to be unpacked."""
+    packed = packed_message(record)
+    return any(word.encode() in packed for word in _LEFT_OUT) and public_message(record).type in _LEFT_OUT
+
+
+def _sent(contents: Contents, kind: str) -> Iterable[Any]:
+    for record in contents.records:
+        if record.kind == SENT and carries_message(record) and public_message(record).type == kind:
+            yield record
+
+
+def _publishes(ground: Ground, user: Peer, contents: Contents) -> bool:
+    return ground.run.plan.publishes(user) and any(one.body[0] == CURATOR for one in _sent(contents, FINISHED))
+
+
+def _of_graph(plan: GossipPlan, graph: Graph, user: Peer, *, published: bool) -> tuple[float, float]:
+    """Sums of squares of errors, in steps, of what has a dither only and of what has noise on messages."""
+    degree = graph.degree(user)
+    near = graph.neighbours[user]
+    kappa = sum(plan.weight(degree, graph.degree(other)) for other in near)
+    blocks = plan.gradients if isinstance(plan, GossipSgdPlan) else 1
+    found = errors(kappa, degree, plan.gamma, plan.block or plan.rounds, blocks)
+    squares = float(np.sum(found[:-1] ** 2)) if degree else 0.0
+    # The mean of a learner's models errs by as much as they do, and by its own sums.
+    last = float(found.max()) + blocks / 4.0 + 2.0 if blocks > 1 else float(found[-1])
+    told = last**2 * published
+    return (told, squares * degree) if plan.message_noise is not None else (squares + told, 0.0)
+
+
+def _of_pairs(ground: Ground, user: Peer, contents: Contents) -> tuple[float, float]:
+    square = PAIR_ERROR**2
+    exchanged = square * sum(1 for _ in _sent(contents, EXCHANGE))
+    told = square * _publishes(ground, user, contents)
+    return (told, exchanged) if ground.run.plan.message_noise is not None else (exchanged + told, 0.0)
+
+
+def _of_machine(ground: Ground, user: Peer, contents: Contents) -> tuple[float, float]:
+    plan = ground.run.plan
+    exchanged = told = 0.0
+    for kind, error in errors_sent(ground.run, user, contents):
+        if kind == EXCHANGE:
+            exchanged += (error / plan.fine) ** 2
+        else:
+            told += (error / plan.fine) ** 2
+    return (told, exchanged) if plan.message_noise is not None else (exchanged + told, 0.0)

@@ -1,0 +1,249 @@
+"""Exact leaks of a run of gossip, from what was really exchanged.
+
+Two ways to them agree: where every message of every round arrived, nothing was noised on its way or published and
+the graph stayed as it was, the view of a user follows from the weights (`accounting/gossip_krylov.py`); else the
+forms of the replay are laid out in layers (`accounting/gossip_layers.py`). That a run is of the first kind is not
+taken on trust: what each user received is compared, at random values modulo primes, with what the weights say.
+
+Leaks are in units of what a user's own noised value tells, so they lie between 0 and 1, where 1 is the local
+ceiling. A user's own result is nobody else's view unless it was published.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from p2pdp.accounting.gossip_filter import filter_is_quicker, filtered_span, seen_draws_are_fresh
+from p2pdp.accounting.gossip_krylov import Span, fixed_span
+from p2pdp.accounting.gossip_layers import Layers, View, fixed_layers, layered_span, stochastic_residues
+from p2pdp.accounting.gossip_rank import modular_ranks, raised, slack_of
+from p2pdp.accounting.modular_rank import MODULUS, PRIMES, residue
+from p2pdp.audit.ground import Ground
+from p2pdp.core.ids import Peer
+from p2pdp.core.values import LinearForm, Source
+from p2pdp.ledger.records import OPENED
+from p2pdp.protocols.gossip.analysis.forms import OWN_NOISE, collapsed, evaluated
+from p2pdp.protocols.gossip.analysis.stack import Stack
+from p2pdp.protocols.gossip.plan import GossipPlan
+from p2pdp.topology.graphs import Graph, graph_of_edges
+from p2pdp.topology.weights import sparse_weights
+
+Floats = npt.NDArray[np.float64]
+
+_ALIKE: Final = 1e-6  # leaks in two ways
+_SHORT_STRIDES: Final = (2, 1)
+_BELOW: Final = (1e-9, 1e-7, 1e-11, 1e-5)  # pivots that are taken for rounding, in the order in which it is tried
+
+
+@dataclass(frozen=True, slots=True)
+class Spans:
+    """What some observers learned, rounded up, and how their ranks came about."""
+
+    spans: list[Span]
+    proved: int  # views whose rank is proved
+    deflated: int  # views with less than full rank, on which all primes agree
+    raised: int  # views of which rounding lost rows, so that all is taken to be told
+
+    @property
+    def kept(self) -> float:
+        return min((span.kept for span in self.spans), default=1.0)
+
+    @property
+    def dropped(self) -> float:
+        return max((span.dropped for span in self.spans), default=0.0)
+
+    @property
+    def slack(self) -> float:
+        return max((slack_of(span) for span in self.spans), default=0.0)
+
+
+class GossipViews:
+    """A run's views, laid out once, to answer for any observers."""
+
+    def __init__(self, ground: Ground) -> None:
+        run, transcript = ground.run, ground.transcript
+        assert transcript.published is not None
+        self._plan = run.plan
+        self._users = run.n
+        self._noised = run.plan.noise.name != "none"
+        self._received = transcript.received
+        self._published: Sequence[LinearForm] = transcript.published
+        self._totals: Sequence[LinearForm] = transcript.seen_by_roles
+        self.graph = graph_of(ground)
+        self.weights: Any = None if self.graph is None else sparse_weights(self.graph, run.plan.weights)
+        self.regular = self.graph is not None and self._as_the_weights_say()
+        self._unknown: set[int] = set()
+        if self.regular:
+            self.layers: Layers = fixed_layers(self.weights, run.plan.rounds)
+        else:
+            self._lay_out()
+
+    def view(self, members: Sequence[Peer]) -> View | None:
+        """None where it depends on what users without ledgers sent."""
+        if self.regular:
+            assert self.graph is not None
+            heard = sorted({near for member in members for near in self.graph.neighbours[member]})
+            return View(dict.fromkeys(range(self._plan.rounds), heard) if heard else {}, members)
+        forms = [form for member in members for form in self._received.get(member, ())]
+        drawn = [number for (peer, _), number in self._draws.items() if peer in members]
+        return self._view_of([*forms, *self._published], members, drawn)
+
+    def curator(self) -> View | None:
+        """What was told to the curator, and what it published."""
+        return View({}) if self.regular else self._view_of([*self._totals, *self._published], (), ())
+
+    def public(self) -> View | None:
+        return View({}) if self.regular else self._view_of(self._published, (), ())
+
+    def spans(self, views: Sequence[View]) -> Spans:
+        """Spans of views with leaks rounded up."""
+        if self.all_is_published:
+            whole = Span(np.ones(self._users), self._users, self._users, 1.0, 0.0)
+            return Spans([whole] * len(views), len(views), 0, 0)
+        spans = [self._span(view) for view in views]
+        sources = self._users + self.layers.noises
+        fresh = [self.layers.noises > 0 and seen_draws_are_fresh(self.layers, view) for view in views]
+        ranks = [span.rows for span in spans]
+        self._rank(views, spans, ranks, [at for at, is_fresh in enumerate(fresh) if not is_fresh], PRIMES[:1])
+        full = [rank == min(span.rows, sources) for rank, span in zip(ranks, spans, strict=True)]
+        doubtful = [at for at, is_full in enumerate(full) if not is_full]
+        self._rank(views, spans, ranks, doubtful, PRIMES[1:])
+        spans = [self._agreed(view, span, rank) for view, span, rank in zip(views, spans, ranks, strict=True)]
+        found = [raised(span, rank) for span, rank in zip(spans, ranks, strict=True)]
+        if not self._noised:  # all or nothing
+            found = [replace(span, leaks=np.where(span.leaks > 0.0, 1.0, 0.0)) for span in found]
+        lost = sum(rank > span.rank for span, rank in zip(spans, ranks, strict=True))
+        return Spans(found, sum(full), len(doubtful), lost)
+
+    def _rank(
+        self,
+        views: Sequence[View],
+        spans: Sequence[Span],
+        ranks: list[int],
+        which: Sequence[int],
+        primes: Sequence[int],
+    ) -> None:
+        """Sets the ranks of these views to the largest modulo the primes and, for the first prime, to just that."""
+        most = max((span.rank for span in spans), default=0)
+        for prime in primes if which else ():
+            found = modular_ranks(self.layers, [views[at] for at in which], most, prime)
+            for at, rank in zip(which, found, strict=True):
+                ranks[at] = rank if prime == PRIMES[0] else max(ranks[at], rank)
+
+    @cached_property
+    def all_is_published(self) -> bool:
+        """Whether each user's noised value follows from what was published: proved by its rank."""
+        if self.regular or self.layers.noises or len(self._published) < self._users:
+            return False
+        view = self.public()
+        return view is not None and modular_ranks(self.layers, [view], self._users, PRIMES[0])[0] == self._users
+
+    def _span(self, view: View) -> Span:
+        if self.regular and view.members:
+            assert self.graph is not None
+            return fixed_span(self.weights, self.graph.neighbours, view.members, self._plan.rounds)
+        if not view.seen:
+            leaks = np.zeros(self._users)
+            leaks[list(view.members)] = 1.0
+            return Span(leaks, len(view.members), len(view.members), 1.0, 0.0)
+        if self.layers.noises and filter_is_quicker(self.layers, view):
+            return filtered_span(self.layers, view)
+        return layered_span(self.layers, view)
+
+    def _agreed(self, view: View, span: Span, rank: int) -> Span:
+        """Where floats take rounding for a row, or a row for rounding: in shorter strides, until both ranks agree."""
+        if span.rank == rank or self.regular or self.layers.noises:
+            return span
+        for below in _BELOW:
+            again = layered_span(self.layers, view, _SHORT_STRIDES, below)
+            if again.rank == rank and (span.rank != rank or again.doubt < span.doubt):
+                span = again
+                if span.doubt < _ALIKE:
+                    break
+        return span
+
+    def _as_the_weights_say(self) -> bool:
+        """Whether each user received all that it would have if nothing was late, lost, noised or published.
+
+        Forms are compared modulo primes, at values that are random for each input and each user's noise.
+        """
+        plan = self._plan
+        if self._published or self._totals or plan.message_noise is not None or len(self._received) != self._users:
+            return False
+        random = np.random.Generator(np.random.Philox(key=1))
+        inputs, noises = random.integers(0, MODULUS, (2, self._users)).tolist()
+        values = {Source("input", user, 0): value for user, value in enumerate(inputs)}
+        noised = inputs
+        if self._noised:
+            scale = pow(residue(plan.step), -1, MODULUS)
+            values |= {Source("draw", user, OWN_NOISE): value * scale for user, value in enumerate(noises)}
+            noised = [sum(pair) for pair in zip(inputs, noises, strict=True)]
+        told = iter(evaluated([form for forms in self._received.values() for form in forms], values))
+        expected = self._expected(noised)
+        return all(Counter(next(told) for _ in forms) == expected[user] for user, forms in self._received.items())
+
+    def _expected(self, values: Sequence[int]) -> list[Counter[int | None]]:
+        """What each user would have received, by the weights alone."""
+        assert self.graph is not None
+        plan, weights = self._plan, self.weights
+        rests = stochastic_residues(weights).tolist()
+        places, ends = weights.indices.tolist(), weights.indptr.tolist()
+        grown, shrunk = residue(plan.gamma), residue(1.0 - plan.gamma)
+        found: list[Counter[int | None]] = [Counter() for _ in range(self._users)]
+        before, now = values, [value % MODULUS for value in values]
+        for number in range(1, plan.rounds + 1):
+            for user, near in enumerate(self.graph.neighbours):
+                found[user].update(now[other] for other in near)
+            moved = [
+                sum(rests[at] * now[places[at]] for at in range(ends[user], ends[user + 1])) % MODULUS
+                for user in range(self._users)
+            ]
+            if number > 1 and plan.gamma != 1.0:
+                moved = [(grown * one + shrunk * old) % MODULUS for one, old in zip(moved, before, strict=True)]
+            before, now = now, moved
+        return found
+
+    def _lay_out(self) -> None:
+        forms = [form for several in self._received.values() for form in several]
+        every = [*forms, *self._published, *self._totals]
+        nodes, of_form = collapsed(every, self._plan.step, noised=self._noised)
+        extra, noise = self._plan.message_noise, self._plan.noise
+        deviation = 0.0 if extra is None else extra.scale / noise.scale if self._noised else 1.0
+        stack = Stack(self._users, nodes, deviation)
+        self.layers, self._draws = stack.layers, stack.draws
+        self._places = {id(form): stack.place(node) for form, node in zip(every, of_form, strict=True)}
+        self._unknown = {id(form) for form, node in zip(every, of_form, strict=True) if nodes[node].unknown}
+
+    def _view_of(self, forms: Sequence[LinearForm], members: Sequence[Peer], drawn: Sequence[int]) -> View | None:
+        if any(id(form) in self._unknown for form in forms):
+            return None
+        seen: dict[int, set[int]] = {}
+        for form in forms:
+            layer, place = self._places[id(form)]
+            seen.setdefault(layer, set()).add(place)
+        return View({layer: sorted(places) for layer, places in seen.items()}, members, drawn)
+
+
+def graph_of(ground: Ground) -> Graph | None:
+    """The graph of a run of fixed weights, as all ledgers have it; None where there is none."""
+    plan, n = ground.run.plan, ground.run.n
+    if not isinstance(plan, GossipPlan) or plan.coin is not None:
+        return None
+    rows: list[tuple[int, ...]] = []
+    for user in range(n):
+        contents = ground.views.get(user)
+        if contents is None or not contents.records or contents.records[0].kind != OPENED:
+            return None
+        near = contents.records[0].body[5]
+        rows.append(tuple(other for other in range(n) if other != user) if near is None else tuple(sorted(near)))
+    edges = {(user, other) for user, row in enumerate(rows) for other in row}
+    if any((other, user) not in edges for user, other in edges):
+        return None
+    return graph_of_edges(n, sorted(edges))

@@ -1,0 +1,259 @@
+"""Synchronous gossip without a barrier: neighbours exchange their states round by round and move towards each other.
+
+Muffliato [CEBM22, Algorithm 1]: a user's state starts as its value
+with noise of its own, and in each round moves by the flows W_vw (s_w - s_v) of its edges, s being what was *sent*
+in that round. Flows are equal and opposite at both ends, so the sum of all states never changes, whatever was
+sent. With gamma above 1 a round is accelerated: x' = gamma (x + flows) + (1 - gamma) x_before, from the second on.
+Learning (`gossip_sgd.py`) is the same in blocks of rounds, each of which begins with a step of descent.
+
+On a graph that changes, each pair tosses a coin for each round that both ends see and nobody else (`Draws.meet`). A
+node learns its own edges only, as they come; who meets nobody keeps its state for that round.
+
+Nobody waits for everybody. The lower-numbered end of an edge decides in each round whether the edge counts: it
+does if the other's state is there in time. If it is not, `patience_s` after nothing else was missing, or at once
+for somebody who is behind by more than this round, the decider goes on without and says so (`SKIPPED`). The other
+end, which cannot pass their next meeting without the decider's state, has used the edge or will come to it later;
+when it hears of it, it takes its own flow back out of its state, grown by what acceleration has made of it since
+(`_undo`), and what it has sent since stays as it was. `SETTLED` says that no such word will follow. A decider that
+is silent is waited for until it is out, which bootstrap sees to. What a decider that is out left
+undecided stays as it is: that is bias, and a replay shows it.
+
+Departures from the paper: late and gone users, of whom it has none; a message carries its sender's degree, so
+that each end knows the weight of the edge without asking first; noise is added to what is sent only, as
+`dithering.py` says, and the sum is kept up to that noise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from p2pdp.core import messages
+from p2pdp.core.draws import Draws
+from p2pdp.core.ids import CURATOR, Peer
+from p2pdp.core.step import NOTHING, Fault, Message, Send, Step
+from p2pdp.protocols.dithering import Sending
+from p2pdp.protocols.gossip.plan import GossipPlan
+from p2pdp.tasks.inputs import Inputs
+
+
+@dataclass(slots=True)
+class _Neighbour:
+    """What this user knows of one neighbour. One that has a lower number decides about the edge."""
+
+    peer: Peer
+    decides: bool
+    heard: int = 0  # the last round of which its state came
+    meeting: int = 0  # the last round in which we meet, of those open here
+    met_before: int = 0  # the one before that
+    states: dict[int, tuple[int, Any]] = field(default_factory=dict)  # round -> degree and state, not used yet
+    flow: tuple[int, Any] | None = None  # the last one, with its round, as long as its decider may leave it out
+    skipped: set[int] = field(default_factory=set)  # rounds that its decider left out and we have not come to
+    settled: bool = False
+    out: bool = False
+
+
+class Gossip:
+    """One user's part."""
+
+    def __init__(self, plan: GossipPlan, user: Peer, neighbours: Sequence[Peer], inputs: Inputs) -> None:
+        self._plan = plan
+        self._user = user
+        self._neighbours = {peer: _Neighbour(peer, peer < user) for peer in neighbours}
+        self._met: list[_Neighbour] = []  # whom we meet in the round under way
+        self._degree = 0
+        self._inputs = inputs
+        self._round = 0  # the one under way; 0 before the first, rounds + 1 after the last
+        self._lacking: set[Peer] = set()  # of those, whose state (after the last round: whose last word) is not here
+        self._state: Any = None
+        self._before: Any = None
+        self._sent: Any = None
+        self._sending = Sending(plan)
+        self._held_up_since_s: float | None = None  # since when only the lateness of those we decide about holds us up
+        self._ended = False
+
+    @property
+    def finished(self) -> bool:
+        return False  # others may still need to hear; the curator's result ends it
+
+    def __repr__(self) -> str:
+        return f"Gossip(user={self._user})"
+
+    def start(self, now_s: float, draws: Draws) -> Step:
+        if self._round:
+            return NOTHING
+        sends = self._open_round(draws)
+        step = self._advance(now_s, draws)
+        return Step((*sends, *step.sends), step.wake_at_s)
+
+    def receive(self, sender: Peer, message: Message, now_s: float, draws: Draws) -> Step:
+        if sender == self._user and message.type == messages.FINAL:
+            return NOTHING
+        neighbour = self._neighbours.get(sender)
+        if neighbour is None or neighbour.out or not self._take(neighbour, message):
+            return Step(faults=(Fault("unexpected_message", sender),))
+        return self._advance(now_s, draws)
+
+    def wake(self, now_s: float, draws: Draws) -> Step:
+        return self._advance(now_s, draws)
+
+    def excluded(self, peer: Peer, now_s: float, draws: Draws) -> Step:
+        neighbour = self._neighbours.get(peer)
+        if neighbour is None:
+            return NOTHING
+        neighbour.out = True
+        self._lacking.discard(peer)
+        return self._advance(now_s, draws)
+
+    # What comes
+
+    def _take(self, neighbour: _Neighbour, message: Message) -> bool:
+        """Whether the message belongs here; what comes too late to count is taken and dropped."""
+        if message.type == messages.EXCHANGE:
+            number, degree = message.fields
+            changing = self._plan.coin is not None
+            if neighbour.settled or (number <= neighbour.heard if changing else number != neighbour.heard + 1):
+                return False
+            neighbour.heard = number
+            if number >= self._round:
+                neighbour.states[number] = (degree, message.value)
+                if number == self._round:
+                    self._lacking.discard(neighbour.peer)
+            return True
+        if not neighbour.decides or neighbour.settled:
+            return False
+        if message.type == messages.SKIPPED:
+            return self._take_skip(neighbour, message.fields[0])
+        if message.type != messages.SETTLED:
+            return False
+        neighbour.settled = True
+        if self._round > self._plan.rounds:
+            self._lacking.discard(neighbour.peer)
+        return True
+
+    def _take_skip(self, neighbour: _Neighbour, number: int) -> bool:
+        """A decider's next state comes after this word, so we have not passed our next meeting, if we are that far."""
+        if neighbour.flow is not None and neighbour.flow[0] == number:
+            self._undo(neighbour.flow[1], number)
+            neighbour.flow = None
+            return True
+        if number in neighbour.states and number not in neighbour.skipped:
+            neighbour.skipped.add(number)
+            return True
+        return False
+
+    def _undo(self, flow: Any, number: int) -> None:
+        """Takes a flow of that round back, so that the sum of all states is as if it had never been."""
+        before, grown = 0.0, 1.0
+        for later in range(number + 1, self._round):
+            gamma = self._plan.gamma_at(later)
+            before, grown = grown, gamma * grown + (1.0 - gamma) * before
+        self._state = self._sending.settled(self._state - flow * grown)
+        if before:
+            self._before = self._sending.settled(self._before - flow * before)
+
+    # Rounds
+
+    def _open_round(self, draws: Draws) -> list[Send]:
+        """Sends the state of the next round; after the last, that nothing follows any more."""
+        plan = self._plan
+        self._round += 1
+        self._held_up_since_s = None
+        if self._round > plan.rounds:
+            self._met = [one for one in self._neighbours.values() if one.meeting and not one.out]
+            self._lacking = {one.peer for one in self._met if one.decides and not one.settled}
+            return [Send(one.peer, Message(messages.SETTLED)) for one in self._met if not one.decides]
+        self._meet(draws)
+        if plan.begins_block(self._round):
+            self._contribute(draws)
+            self._state = self._sending.settled(self._state)
+        self._sent = self._state
+        sends = []
+        values = self._sending.values(self._sent, len(self._met), draws)
+        for neighbour, value in zip(self._met, values, strict=True):
+            neighbour.met_before, neighbour.meeting = neighbour.meeting, self._round
+            sends.append(Send(neighbour.peer, Message(messages.EXCHANGE, (self._round, self._degree), value)))
+        self._lacking = {one.peer for one in self._met if self._round not in one.states}
+        return sends
+
+    def _contribute(self, draws: Draws) -> None:
+        """What a block of rounds begins with: here the value, with noise."""
+        self._state = self._noised(self._inputs.contribution(0), draws)
+
+    def _noised(self, value: Any, draws: Draws) -> Any:
+        plan = self._plan
+        return value if plan.noise.name == "none" else value + draws.noise(plan.noise, plan.shape) * plan.step
+
+    def _meet(self, draws: Draws) -> None:
+        """On a graph that stays, degrees and weights stay too, whoever is out."""
+        coin = self._plan.coin
+        if coin is None:
+            self._met = [one for one in self._neighbours.values() if not one.out]
+            self._degree = len(self._neighbours)
+        else:
+            met = [self._neighbours[peer] for peer in draws.meet(self._round, coin)]
+            self._met = [one for one in met if not one.out]
+            self._degree = len(self._met)
+
+    def _advance(self, now_s: float, draws: Draws) -> Step:
+        """Goes on as far as what is here allows."""
+        if not self._round or self._ended:
+            return NOTHING
+        sends: list[Send] = []
+        while self._may_go_on(now_s):
+            if self._round > self._plan.rounds:
+                self._ended = True
+                return Step((*sends, *self._end(draws)))
+            sends += self._close_round()
+            sends += self._open_round(draws)
+        late_s = None if self._held_up_since_s is None else self._held_up_since_s + self._plan.patience_s
+        return Step(tuple(sends), late_s)
+
+    def _may_go_on(self, now_s: float) -> bool:
+        if not self._lacking:
+            return True
+        lacking = [self._neighbours[peer] for peer in self._lacking]
+        if any(one.decides for one in lacking):
+            return False
+        if all(self._is_behind(one) for one in lacking):
+            return True  # they are behind by more than this round, and come back in step before they are waited for
+        if self._held_up_since_s is None:
+            self._held_up_since_s = now_s
+        return now_s >= self._held_up_since_s + self._plan.patience_s  # as the wake was reckoned
+
+    def _is_behind(self, neighbour: _Neighbour) -> bool:
+        return neighbour.heard < neighbour.met_before
+
+    def _close_round(self) -> list[Send]:
+        """Moves by the flows of all edges that count."""
+        plan, number = self._plan, self._round
+        gamma = plan.gamma_at(number)
+        moved = self._state
+        sends = []
+        for neighbour in self._met:
+            came, neighbour.flow = neighbour.states.pop(number, None), None
+            if neighbour.out:
+                continue
+            if came is None:
+                sends.append(Send(neighbour.peer, Message(messages.SKIPPED, (number,))))
+                continue
+            if number in neighbour.skipped:
+                neighbour.skipped.discard(number)
+                continue
+            flow = (came[1] - self._sent) * plan.weight(self._degree, came[0])
+            moved = moved + flow
+            if neighbour.decides:
+                neighbour.flow = (number, flow if gamma == 1.0 else flow * gamma)
+        if gamma != 1.0:
+            moved = moved * gamma + self._before * (1.0 - gamma)
+        self._before, self._state = self._state, self._sending.settled(moved)
+        return sends
+
+    def _end(self, draws: Draws) -> tuple[Send, ...]:
+        plan = self._plan
+        value = self._sending.dithered(self._state, draws) if plan.publishes(self._user) else None
+        return (
+            Send(self._user, Message(messages.FINAL, (plan.rounds,), self._state)),
+            Send(CURATOR, Message(messages.FINISHED, (), value)),
+        )

@@ -1,0 +1,192 @@
+"""Randomized gossip: one edge at a time, its two ends take the mean of their states.
+
+[CEBM22, Algorithm 2], with the activations drawn beforehand by
+bootstrap from the edges' intensities and told to each user as far as they concern it, with numbers that count
+all activations of the run. A user takes its own in their order: it sends its state for the first one left and
+waits for the neighbour's of the same number. The activation of the lowest number that is left anywhere waits for
+nobody, so there is no circle of waiting, and no vote.
+
+An activation with somebody who is out is void. Noise is added to what is sent only, as `dithering.py` says.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import accumulate
+from typing import Any, Final
+
+from p2pdp.core import messages
+from p2pdp.core.draws import Draws
+from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer
+from p2pdp.core.step import NOTHING, Fault, Message, Send, Step
+from p2pdp.protocols.dithering import Sending
+from p2pdp.protocols.gossip.plan import AveragingPlan, check_finished, is_state
+from p2pdp.tasks.inputs import Inputs
+
+PART_MAX: Final = 2000  # activations in one message
+
+
+@dataclass(frozen=True, slots=True)
+class PairPlan(AveragingPlan):
+    """Of randomized gossip."""
+
+    activations: int
+
+    @property
+    def length(self) -> int:
+        return self.activations
+
+    def exchanges(self, edges: int) -> int:
+        return 2 * self.activations
+
+
+class Pairing:
+    """One user's part."""
+
+    def __init__(self, plan: PairPlan, user: Peer, neighbours: Sequence[Peer], inputs: Inputs) -> None:
+        self._plan = plan
+        self._user = user
+        self._neighbours = frozenset(neighbours)
+        self._inputs = inputs
+        self._state: Any = None
+        self._sending = Sending(plan)
+        self._parts = 0
+        self._told_all = False
+        self._mine: deque[tuple[int, Peer]] = deque()
+        self._known: dict[int, Peer] = {}
+        self._came: dict[int, tuple[Peer, Any]] = {}
+        self._sent = 0  # the number of the last activation for which our state was sent
+        self._out: set[Peer] = set()
+        self._ended = False
+
+    @property
+    def finished(self) -> bool:
+        return False
+
+    def __repr__(self) -> str:
+        return f"Pairing(user={self._user})"
+
+    def start(self, now_s: float, draws: Draws) -> Step:
+        if self._state is not None:
+            return NOTHING
+        plan = self._plan
+        self._state = self._inputs.contribution(0)
+        if plan.noise.name != "none":
+            self._state = self._state + draws.noise(plan.noise, plan.shape) * plan.step
+        self._state = self._sending.settled(self._state)
+        return self._advance(draws)
+
+    def receive(self, sender: Peer, message: Message, now_s: float, draws: Draws) -> Step:
+        if sender == self._user and message.type == messages.FINAL:
+            return NOTHING
+        if sender == BOOTSTRAP and message.type == messages.ACTIVATIONS:
+            belongs = self._told(message)
+        else:
+            belongs = message.type == messages.EXCHANGE and sender in self._neighbours and self._take(sender, message)
+        return self._advance(draws) if belongs else Step(faults=(Fault("unexpected_message", sender),))
+
+    def wake(self, now_s: float, draws: Draws) -> Step:
+        return self._advance(draws)
+
+    def excluded(self, peer: Peer, now_s: float, draws: Draws) -> Step:
+        self._out.add(peer)
+        return self._advance(draws)
+
+    def _told(self, message: Message) -> bool:
+        part, parts, pairs = message.fields
+        if part != self._parts or self._told_all:
+            return False
+        self._parts += 1
+        self._told_all = self._parts == parts
+        for number, peer in pairs:
+            self._mine.append((number, peer))
+            self._known[number] = peer
+        return True
+
+    def _take(self, sender: Peer, message: Message) -> bool:
+        """A state may come before we were told of the activation, from whoever was told first."""
+        number = message.fields[0]
+        if sender in self._out or number in self._came or (self._told_all and self._known.get(number) != sender):
+            return False
+        self._came[number] = (sender, message.value)
+        return True
+
+    def _advance(self, draws: Draws) -> Step:
+        if self._state is None or self._ended:
+            return NOTHING
+        sends: list[Send] = []
+        while self._mine:
+            number, peer = self._mine[0]
+            if peer not in self._out:
+                if self._sent < number:
+                    self._sent = number
+                    sends.append(self._exchange(number, peer, draws))
+                if number not in self._came:
+                    break
+                sender, value = self._came.pop(number)
+                if sender == peer:  # else somebody claimed what was not his
+                    self._state = self._sending.settled((self._state + value) * 0.5)
+            self._mine.popleft()
+            self._known.pop(number)
+        if self._told_all and not self._mine:
+            sends += self._end(draws)
+        return Step(tuple(sends))
+
+    def _exchange(self, number: int, peer: Peer, draws: Draws) -> Send:
+        (value,) = self._sending.values(self._state, 1, draws)
+        return Send(peer, Message(messages.EXCHANGE, (number,), value))
+
+    def _end(self, draws: Draws) -> tuple[Send, ...]:
+        self._ended = True
+        plan = self._plan
+        value = self._sending.dithered(self._state, draws) if plan.publishes(self._user) else None
+        return (
+            Send(self._user, Message(messages.FINAL, (plan.activations,), self._state)),
+            Send(CURATOR, Message(messages.FINISHED, (), value)),
+        )
+
+
+def check_pairing(plan: PairPlan, message: Message) -> str | None:
+    """What is wrong with the form of a message of randomized gossip, as the kind of a fault."""
+    fields = message.fields
+    if message.type == messages.EXCHANGE:
+        if [type(part) for part in fields] != [int] or not 1 <= fields[0] <= plan.activations:
+            return "malformed"
+        return None if is_state(message.value, plan) else "bad_value"
+    if message.type == messages.ACTIVATIONS:
+        whole = [type(part) for part in fields] == [int, int, list] and message.value is None
+        return None if whole and all(_is_activation(plan, pair) for pair in fields[2]) else "malformed"
+    return check_finished(plan, message)
+
+
+def _is_activation(plan: PairPlan, pair: object) -> bool:
+    if not (isinstance(pair, list) and [type(part) for part in pair] == [int, int]):
+        return False
+    return bool(1 <= pair[0] <= plan.activations and 0 <= pair[1] < plan.n)
+
+
+def draw_activations(
+    edges: Sequence[tuple[Peer, Peer]], intensities: Sequence[Fraction], count: int, draws: Draws
+) -> list[tuple[Peer, Peer]]:
+    """So many edges, each drawn with a probability in proportion to its intensity."""
+    common = math.lcm(*(intensity.denominator for intensity in intensities))
+    ends = list(accumulate(int(intensity * common) for intensity in intensities))
+    return [edges[bisect_right(ends, draws.choice(ends[-1]))] for _ in range(count)]
+
+
+def activation_messages(activations: Sequence[tuple[Peer, Peer]], n: int) -> list[list[Message]]:
+    """What each user is told: its own activations, with their numbers from 1 on, in parts that fit into frames."""
+    mine: list[list[list[int]]] = [[] for _ in range(n)]
+    for number, (one, other) in enumerate(activations, start=1):
+        mine[one].append([number, other])
+        mine[other].append([number, one])
+    told = []
+    for pairs in mine:
+        parts = [pairs[at : at + PART_MAX] for at in range(0, len(pairs), PART_MAX)] or [[]]
+        told.append([Message(messages.ACTIVATIONS, (at, len(parts), part)) for at, part in enumerate(parts)])
+    return told

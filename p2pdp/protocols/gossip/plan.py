@@ -1,0 +1,154 @@
+"""What is public about gossip, and the form of its messages."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, Final
+
+from p2pdp.core import messages
+from p2pdp.core.draws import Expected, Mechanism, Shape
+from p2pdp.core.ids import Peer
+from p2pdp.core.step import Message
+from p2pdp.protocols.contract import PlanDefaults, Start
+from p2pdp.topology.weights import edge_weight
+
+_STEPS_BITS_MAX: Final = 500
+_STATE_BITS_MAX: Final = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class AveragingPlan(PlanDefaults):
+    """What is public about any gossip. Scales of mechanisms are in grid units; states are in data units.
+
+    `dither` is what every message carries where users have noise of their own, in steps of the fine grid on which
+    states are kept (`dithering.py`); None where they have none.
+    """
+
+    n: int
+    weights: str
+    degree_max: int
+    gap: float
+    noise: Mechanism
+    message_noise: Mechanism | None
+    shape: Shape
+    grid_exponent: int
+    publish: str  # none, one, all
+    patience_s: float
+    dither: Mechanism | None = field(default=None, kw_only=True)
+    fine_exponent: int = field(default=0, kw_only=True)
+
+    @property
+    def draws_expected(self) -> Expected:
+        return {}  # noise of messages is drawn while neighbours are waited for
+
+    @property
+    def starts(self) -> tuple[Start, ...]:
+        return ()
+
+    @property
+    def reroutes(self) -> bool:
+        return True
+
+    @property
+    def mechanisms(self) -> tuple[Mechanism, ...]:
+        drawn = (self.noise, self.message_noise, self.dither)
+        return tuple(mechanism for mechanism in drawn if mechanism is not None and mechanism.name != "none")
+
+    @property
+    def other_draws(self) -> frozenset[Mechanism]:
+        """Noise of messages and dithers."""
+        found = frozenset(self.mechanisms) - {self.noise}
+        return found | {self.noise} if self.message_noise == self.noise else found
+
+    @property
+    def step(self) -> float:
+        """One step of the grid on which noise is drawn, in data units."""
+        return math.ldexp(1.0, self.grid_exponent)
+
+    @property
+    def unit(self) -> float:
+        return self.step
+
+    @property
+    def fine(self) -> float:
+        """One step of the grid on which states are kept, in data units."""
+        return math.ldexp(1.0, self.fine_exponent)
+
+    @property
+    def state_max(self) -> float:
+        """More than any state can be, and so little that no whole number of steps is beyond the range of floats."""
+        exponent = self.grid_exponent if self.dither is None else min(self.grid_exponent, self.fine_exponent)
+        return math.ldexp(1.0, min(exponent + _STEPS_BITS_MAX, _STATE_BITS_MAX))
+
+    def weight(self, degree: int, other_degree: int) -> float:
+        return _weight(self.weights, degree, other_degree, self.degree_max)
+
+    def publishes(self, user: Peer) -> bool:
+        return self.publish == "all" or (self.publish == "one" and user == 0)
+
+
+@lru_cache(maxsize=4096)
+def _weight(weights: str, degree: int, other_degree: int, degree_max: int) -> float:
+    return float(edge_weight(weights, degree, other_degree, degree_max))
+
+
+@dataclass(frozen=True, slots=True)
+class GossipPlan(AveragingPlan):
+    """Of synchronous gossip."""
+
+    rounds: int
+    gamma: float  # 1 without acceleration
+    coin: float | None = None  # with which probability a pair meets in a round, where the graph changes
+    block: int = 0  # rounds between two contributions; 0 where there is one only
+
+    @property
+    def length(self) -> int:
+        return self.rounds
+
+    def begins_block(self, number: int) -> bool:
+        return number == 1 or (self.block > 0 and (number - 1) % self.block == 0)
+
+    def gamma_at(self, number: int) -> float:
+        """Acceleration begins anew with each contribution."""
+        return 1.0 if self.begins_block(number) else self.gamma
+
+    def exchanges(self, edges: int) -> int:
+        return round(2 * edges * self.rounds * (1.0 if self.coin is None else self.coin))
+
+
+def check_gossip(plan: GossipPlan, message: Message) -> str | None:
+    """What is wrong with the form of a message of gossip, as the kind of a fault."""
+    fields = message.fields
+    if message.type == messages.EXCHANGE:
+        if [type(part) for part in fields] != [int, int]:
+            return "malformed"
+        if not 1 <= fields[0] <= plan.rounds or not 1 <= fields[1] <= plan.degree_max:
+            return "malformed"
+        return None if is_state(message.value, plan) else "bad_value"
+    if message.type == messages.SKIPPED:
+        whole = [type(part) for part in fields] == [int] and 1 <= fields[0] <= plan.rounds
+        return None if whole and message.value is None else "malformed"
+    if message.type == messages.SETTLED:
+        return "malformed" if fields or message.value is not None else None
+    return check_finished(plan, message)
+
+
+def check_finished(plan: AveragingPlan, message: Message) -> str | None:
+    """The same of what every user of gossip ends with; what is no message of gossip is not judged."""
+    if message.type != messages.FINISHED:
+        return None
+    if message.fields:
+        return "malformed"
+    return None if message.value is None or is_state(message.value, plan) else "bad_value"
+
+
+def is_state(value: Any, plan: AveragingPlan) -> bool:
+    """A float, or an array of them, with which all arithmetic stays finite."""
+    most = plan.state_max
+    if plan.shape == ():
+        return type(value) is float and -most <= value <= most
+    if getattr(value, "shape", None) != plan.shape or value.dtype.kind != "f":
+        return False
+    return bool(-most <= value.min() and value.max() <= most)  # which is false where there is a NaN

@@ -1,0 +1,191 @@
+"""`gossip.sgd`: a model learned by gossip, a step of descent at each user and then some rounds of averaging, in turn.
+
+Muffliato-GD and -SGD [CEBM22, Algorithm 3]: every user takes the clipped gradient over its own rows (or over a
+batch of them), noised, moves its model against it, and `[gossip] rounds` rounds of gossip bring the models together
+before the next. Rounds are those of `gossiping.py`, so late and gone users, graphs that change, acceleration (which
+begins anew with each gradient) and noise on messages are as there. `[task] averaging` says what a user's result is:
+its last model, or the mean of its models, all alike or later ones more (weights 1, 2, 3, ...).
+
+Each gradient is a source of its own to the auditor, so everything between them is linear: there is no projection.
+
+Departures from the paper: gradients are clipped; regularization is not part of what is clipped; the paper averages
+the mean of all models over time, which nobody has, so a user averages its own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from p2pdp.core.draws import Draws
+from p2pdp.core.errors import UsageError
+from p2pdp.core.ids import Peer
+from p2pdp.core.spec import Spec
+from p2pdp.core.step import Message, Send
+from p2pdp.protocols import learning
+from p2pdp.protocols.contract import NO_FACTS, Estimate, Fact, Quiet
+from p2pdp.protocols.dithering import Reach
+from p2pdp.protocols.gossip import averaging
+from p2pdp.protocols.gossip.gossiping import Gossip
+from p2pdp.protocols.gossip.plan import GossipPlan, check_gossip
+from p2pdp.tasks.descent import Descent
+from p2pdp.tasks.examples import Examples
+from p2pdp.tasks.inputs import Inputs
+from p2pdp.tasks.objectives import Objective
+from p2pdp.topology.gossip_rounds import acceleration
+from p2pdp.topology.graphs import Graph
+from p2pdp.topology.random_graphs import edge_probability
+
+if TYPE_CHECKING:
+    from p2pdp.protocols.gossip.analysis.descents import GossipDescentAnalysis
+
+LAST: Final = "last"
+UNIFORM: Final = "uniform"
+LINEAR: Final = "linear"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GossipSgdPlan(GossipPlan):
+    """`gradients` blocks of `block` rounds each; `rate` is that of the first step."""
+
+    gradients: int
+    descent: Descent
+    rate: float
+    schedule: str
+    averaging: str
+
+    @property
+    def sensitivity(self) -> float:
+        """Of a clipped gradient."""
+        return self.descent.sensitivity
+
+    def rate_at(self, step: int) -> float:
+        return learning.rate_at(self.rate, self.schedule, step)
+
+
+class GossipLearner(Gossip):
+    """One user's part: its state is its model."""
+
+    _plan: GossipSgdPlan
+
+    def __init__(self, plan: GossipSgdPlan, user: Peer, neighbours: Sequence[Peer], inputs: Any) -> None:
+        super().__init__(plan, user, neighbours, inputs)
+        self._gradient = inputs.gradient
+        self._state = inputs.zero()
+        self._sum: Any = None  # of the models between blocks, weighted
+
+    def _contribute(self, draws: Draws) -> None:
+        plan, visit = self._plan, (self._round - 1) // self._plan.block
+        self._add_up(visit)
+        rate = plan.rate_at(visit + 1)
+        direction = self._noised(self._gradient(self._state, visit), draws)
+        self._state = self._state * (1.0 - rate * plan.descent.regularization) - direction * rate
+
+    def _add_up(self, gradients: int) -> None:
+        """The model after so many gradients, and the gossip that followed them."""
+        if gradients == 0 or self._plan.averaging == LAST:
+            return
+        weighted = self._state * float(gradients if self._plan.averaging == LINEAR else 1)
+        self._sum = weighted if self._sum is None else self._sum + weighted
+
+    def _end(self, draws: Draws) -> tuple[Send, ...]:
+        plan = self._plan
+        self._add_up(plan.gradients)
+        if self._sum is not None:
+            count = plan.gradients
+            weights = count * (count + 1) // 2 if plan.averaging == LINEAR else count
+            self._state = self._sending.settled(self._sum * (1.0 / weights))
+        return super()._end(draws)
+
+    def __repr__(self) -> str:
+        return f"GossipLearner(user={self._user})"
+
+
+class GossipSgd(Quiet):
+    name = "gossip.sgd"
+
+    def graph_facts(self, spec: Spec, graph: Graph) -> Mapping[str, Fact]:
+        return {**averaging.facts_of(spec, graph), **learning.facts_of(spec)}
+
+    def plan(self, spec: Spec, n: int, dimensions: int, facts: Mapping[str, Fact] = NO_FACTS) -> GossipSgdPlan:
+        assert spec.gossip is not None
+        assert spec.task.rounds is not None
+        descent = learning.descent_of(spec, dimensions, facts)
+        if descent.radius is not None or type(descent.objective).project is not Objective.project:
+            raise UsageError("[task]: gossip.sgd takes no projection; keep models small by regularization.")
+        gap, gradients = averaging.fact(facts, "gap"), spec.task.rounds
+        block = spec.gossip.rounds
+        if not isinstance(block, int):
+            block = rounds_between(gap, n, descent, learning.sigma_of(spec), accelerated=spec.gossip.accelerated)
+        gamma = acceleration(gap) if spec.gossip.accelerated else 1.0
+        rate, noise = learning.rate_of(spec, descent, gradients), learning.noise_of(spec, descent)
+        rates = [learning.rate_at(rate, spec.task.schedule, step) for step in range(1, gradients + 1)]
+        reach = Reach(
+            values=sum(rates) * descent.clip,
+            sigma=math.hypot(*rates) * learning.sigma_of(spec),
+            message_sigma=spec.gossip.message_sigma or 0.0,
+            rounds=block * gradients,
+            n=n,
+            gamma=gamma,
+        )
+        return GossipSgdPlan(
+            n=n,
+            rounds=block * gradients,
+            block=block,
+            gradients=gradients,
+            weights=averaging.weights_of(spec),
+            degree_max=int(averaging.fact(facts, "degree_max")),
+            gamma=gamma,
+            coin=edge_probability(spec.graph, n) if spec.graph.changing else None,
+            noise=noise,
+            message_noise=learning.message_noise_of(spec, descent),
+            shape=(dimensions,),
+            grid_exponent=descent.grid_exponent,
+            publish=spec.gossip.publish,
+            patience_s=spec.run.patience_s,
+            gap=gap,
+            descent=descent,
+            rate=rate,
+            schedule=spec.task.schedule,
+            averaging=spec.task.averaging,
+            **reach.dithering(noise),
+        )
+
+    def machine(self, plan: GossipSgdPlan, user: Peer, neighbours: Sequence[Peer], inputs: Inputs) -> GossipLearner:
+        return GossipLearner(plan, user, neighbours, inputs)
+
+    def inputs(self, plan: GossipSgdPlan, rows: Examples) -> tuple[Inputs, list[Any]]:
+        return learning.inputs_of(plan.descent, rows)
+
+    def inputs_again(self, plan: GossipSgdPlan, values: list[Any]) -> Inputs:
+        return learning.inputs_again(plan.descent, values)
+
+    def check(self, plan: GossipSgdPlan, message: Message) -> str | None:
+        return check_gossip(plan, message)
+
+    def publish(self, plan: GossipSgdPlan, totals: Sequence[Any]) -> Any:
+        return averaging.publish(totals)
+
+    def estimate(self, plan: GossipSgdPlan, published: Any, contributions: int) -> Estimate:
+        return averaging.estimate_of(plan.shape, published)
+
+    def analysis(self) -> GossipDescentAnalysis:
+        from p2pdp.protocols.gossip.analysis.descents import GossipDescentAnalysis
+
+        return GossipDescentAnalysis()
+
+
+def rounds_between(gap: float, n: int, descent: Descent, sigma: float, *, accelerated: bool) -> int:
+    """Theorem 5's K, with the clip for the spread of the users' gradients, which nobody may know.
+
+    Without noise the spread is brought down to 1/n of itself.
+    """
+    if gap <= 0.0:
+        raise UsageError("the spectral gap of these weights is not above 0: gossip with them comes to no average.")
+    spread = descent.clip**2 / sigma**2 if sigma > 0.0 else float(n)
+    return max(1, math.ceil(math.log(max(n, spread)) / (math.sqrt(gap) if accelerated else gap)))
+
+
+PROTOCOL = GossipSgd()

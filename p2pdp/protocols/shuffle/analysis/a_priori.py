@@ -1,0 +1,125 @@
+"""What network shuffling will tell each kind of observer, from what bootstrap signed: users, rounds, overlap.
+
+The curator's bound is that of `accounting/network_shuffle_overlap.py` with the least overlap for every pair, if nobody
+is late: lateness changes the laws, and an audit works with those that the run had. Everybody else sees the published
+estimate. Of `all` it is made of every user's report. Of `single` it is made of those that were chosen; which ones does
+not depend on data, so given them u's report is one of N, or not there at all. N is n less the users who hold nothing in
+the end; each of n independent walks changes their number by one at most, so it exceeds its mean by s with a
+probability of exp(-2 s^2 / n) at most (McDiarmid 1989), which is taken off delta.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+
+from p2pdp.audit.ground import Finding, Ground
+from p2pdp.core.claims import Claim, Refusal
+from p2pdp.core.ids import Peer
+from p2pdp.protocols.run_plan import RunPlan
+from p2pdp.protocols.shuffle.analysis.claims import (
+    COVERED,
+    NO_COVER,
+    PERMUTED,
+    PUBLISHED,
+    SEALED,
+    SHUFFLE,
+    WITH_CURATOR,
+    Observer,
+    among,
+    claim_of,
+    enclosed,
+    not_hidden,
+    printed,
+)
+from p2pdp.protocols.shuffle.analysis.local import local_account_of_reports
+from p2pdp.protocols.shuffle.plan import ShufflePlan
+from p2pdp.replay.contributions import Noise
+from p2pdp.replay.transcript import Transcript
+from p2pdp.topology.walk_matrix import LAWS_MAX
+
+A_PRIORI: Final = "a-priori"
+NOBODY_LATE: Final = "nobody is so late that a round ends without its reports"
+_ROOM: Final = "no edge is asked to carry more reports in a round than cover leaves room for"
+_CUT: Final = 1e-2  # of delta
+
+
+def shuffle_beforehand(run: RunPlan, delta: float, colluders: Sequence[Peer], nobody_out: str) -> Finding:
+    """Claims for each kind of observer; `nobody_out` is what all but the local ceiling assume."""
+    plan: ShufflePlan = run.plan
+    own = {user: Noise([plan.randomizer.mechanisms]) for user in range(run.n)}
+    ground = Ground(run, {}, Transcript(find_noise=lambda: own), (), delta, colluders)
+    found = local_account_of_reports(ground)
+    found.claims = [replace(claim, conditioning=A_PRIORI) for claim in found.claims]
+    refusals = not_hidden(plan)
+    if not refusals:
+        curator = _curator(ground, plan, nobody_out)
+        found.claims += [curator, *(_least(claim, curator) for claim in _others(ground, plan, nobody_out))]
+        if run.graph is not None:
+            found.claims.append(printed(ground, plan, run.graph, A_PRIORI))
+        refusals += [Refusal("network", SHUFFLE, NO_COVER)] if plan.slots is None else []
+        refusals += [Refusal("coalition", f"{SHUFFLE} with the curator", WITH_CURATOR)] if colluders else []
+    found.refusals += refusals
+    return found
+
+
+def _curator(ground: Ground, plan: ShufflePlan, nobody_out: str) -> Claim:
+    upper = enclosed(plan, np.full(plan.n - 1, plan.overlap), ground.delta)[1]
+    said = [nobody_out, NOBODY_LATE, f"any two walks overlap by {plan.overlap:.4g} at least", PERMUTED, SEALED]
+    if plan.slots is not None:
+        said.append(_ROOM)
+    return claim_of(ground, "curator", SHUFFLE, A_PRIORI, np.array([upper]), (0, "curator"), said)
+
+
+def _others(ground: Ground, plan: ShufflePlan, nobody_out: str) -> list[Claim]:
+    """Who sees nothing but the published estimate, and its own reports."""
+    reports, delta = reports_least(plan, ground.delta)
+    outside = next((user for user in range(plan.n) if user not in ground.colluders), 0)
+    kinds: list[tuple[str, int, Observer]] = [("public", 0, "public")]
+    if plan.n > 1:
+        kinds.append(("node", 1, (outside + 1) % plan.n))
+    if ground.colluders:
+        kinds.append(("coalition", len(ground.colluders), tuple(ground.colluders)))
+    if plan.slots is not None:
+        kinds.append(("network", 0, "network"))
+    said = [nobody_out, PUBLISHED, f"{reports} reports of users are in it at least", SEALED]
+    if plan.single:
+        said.append(NOBODY_LATE)
+    return [
+        claim_of(
+            ground,
+            observer,
+            SHUFFLE,
+            A_PRIORI,
+            np.array([among(plan, reports - 1 - known, delta)]),
+            (outside, whom),
+            [*said, COVERED] if observer == "network" else said,
+        )
+        for observer, known, whom in kinds
+    ]
+
+
+def _least(claim: Claim, curator: Claim) -> Claim:
+    """What is published follows from what the curator sees."""
+    if claim.observer != "public" or claim.epsilon_max is None or curator.epsilon_max is None:
+        return claim
+    if claim.epsilon_max <= curator.epsilon_max:
+        return claim
+    return replace(curator, observer="public", worst_pair=claim.worst_pair)
+
+
+def reports_least(plan: ShufflePlan, delta: float) -> tuple[int, float]:
+    """How many reports of users are in the result, but for a part of delta, and what is left of it.
+
+    For many users the expected number of dummies is that of mixed walks. With an overlap of kappa every place is
+    reached with kappa times its chance at rest, which leaves (1 - kappa) n more of them empty at most.
+    """
+    if not plan.single:
+        return plan.n, delta
+    mixed = 0.0 if plan.n <= LAWS_MAX // 4 else (1.0 - plan.overlap) * plan.n
+    slack = math.sqrt(-math.log(_CUT * delta) * plan.n / 2.0)
+    return max(0, math.floor(plan.n - plan.dummies[0] - mixed - slack)), delta * (1.0 - _CUT)

@@ -1,0 +1,112 @@
+"""What the curator of network shuffling can guess of each user: it has all reports, and no route.
+
+It takes the chances of each report to be a user's (`owners.py`), given the graph and who handed in how many, and from
+them the mean of what these reports weigh, which is the estimate that is off least on the average. With few rounds
+that is nearly the user's own report; once walks are mixed, nearly the mean of all. It takes nobody to have been late
+or put out.
+
+A user who relays holds sealed reports and nothing that it could read.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from p2pdp.attacks.owners import owners_of_all, owners_of_single
+from p2pdp.core.errors import Refused
+from p2pdp.core.ids import Peer
+from p2pdp.core.messages import OPENED_REPORT, OUT, REPORT
+from p2pdp.ledger.messages import carries_message, public_message, whole_message
+from p2pdp.ledger.records import OWN, RECEIVED, Contents
+from p2pdp.protocols.run_plan import RunPlan
+from p2pdp.protocols.shuffle.network import result_of
+from p2pdp.protocols.shuffle.plan import ShufflePlan
+from p2pdp.topology.graphs import Graph
+from p2pdp.topology.walk_matrix import all_laws, walk_matrix
+
+Floats = npt.NDArray[np.float64]
+
+USERS_MAX: Final = 2048  # whose laws are held at once, with what is made of them
+SEALED: Final = "a user of network shuffling holds sealed reports only, which nobody but the curator can open"
+
+
+@dataclass(frozen=True)
+class Opened:
+    """Reports as the curator has them: names and numbers, and a row each of who handed it in and what it weighs."""
+
+    names: list[int]
+    numbers: Any
+    holders: Any
+    weights: Floats
+
+    def __repr__(self) -> str:
+        return f"Opened({len(self.names)} reports)"
+
+
+@dataclass(frozen=True)
+class Guess:
+    """Of one user's value; `name` is that of the report which is likeliest its own, with that probability."""
+
+    user: Peer
+    estimate: Floats
+    name: int
+    probability: float
+
+    def __repr__(self) -> str:
+        return f"Guess(user={self.user})"
+
+
+def opened_by(run: RunPlan, contents: Contents) -> Opened:
+    """From the curator's own ledger."""
+    senders: dict[int, Peer] = {}
+    handed_in_by: Peer = 0  # the report that is opened next
+    reports: dict[int, bytes] = {}
+    for record in contents.records:
+        if not carries_message(record):
+            continue
+        message = public_message(record)
+        if record.kind == RECEIVED and message.type == REPORT:
+            handed_in_by = record.body[1]
+        elif record.kind == RECEIVED and message.type == OUT:
+            raise Refused("somebody was put out of this run, and what it held went other ways than those of the walk")
+        elif record.kind == OWN and message.type == OPENED_REPORT:
+            senders[message.fields[0]] = handed_in_by
+            reports[message.fields[0]] = whole_message(record).value
+    if not reports:
+        raise Refused("the curator got no report in this run")
+    randomizer = run.plan.randomizer
+    numbers = np.stack([randomizer.decoded(report) for report in reports.values()])
+    holders = np.array([senders[name] for name in reports], dtype=np.int64)
+    return Opened(list(reports), numbers, holders, randomizer.weights(numbers))
+
+
+def guesses_of(run: RunPlan, graph: Graph, opened: Opened) -> list[Guess]:
+    """One for each user, in order."""
+    plan: ShufflePlan = run.plan
+    if run.n > USERS_MAX:
+        raise Refused(f"the laws of {run.n} reports do not fit side by side: this attack is for {USERS_MAX} users")
+    laws = all_laws(walk_matrix(graph, plan.stay), plan.rounds)
+    loads = np.bincount(opened.holders, minlength=run.n)
+    if not plan.single and len(opened.names) != run.n:
+        raise Refused("some reports are missing, so the holders do not tell where those went that are here")
+    chances = owners_of_single(laws) if plan.single else owners_of_all(laws, loads)
+    shares = chances[opened.holders] / loads[opened.holders][:, None]  # [report, user]
+    usual, _ = np.split(result_of(plan, opened.numbers)[1:], 2)
+    mean = usual / (run.n if plan.randomizer.counted else 1.0)
+    estimates = shares.T @ opened.weights + (1.0 - shares.sum(axis=0))[:, None] * mean
+    likeliest = shares.argmax(axis=0)
+    return [
+        Guess(user, estimates[user], opened.names[best], float(shares[best, user]))
+        for user, best in enumerate(likeliest.tolist())
+    ]
+
+
+def value_as_weight(plan: ShufflePlan, value: Any) -> Floats:
+    """A user's value in the form of an estimate: counts have a single 1."""
+    if plan.randomizer.counted:
+        return np.asarray(np.arange(plan.randomizer.outputs) == int(value), dtype=np.float64)
+    return np.atleast_1d(np.asarray(value, dtype=np.float64))

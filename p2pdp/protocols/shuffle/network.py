@@ -1,0 +1,154 @@
+"""What `shuffle.all` and `shuffle.single` have in common: the randomizer, the rounds, and what is published.
+
+The graph tells how many rounds there are, how alike the laws of two users' reports are in the end (the overlap on which
+the claim rests), and how many users are expected to hold nothing: facts that bootstrap signs, so that a claim can
+be made of them before the run, and by auditors who do not know the graph.
+
+The result is the estimate with its standard errors, and how many reports it is made of. A user contributes its
+first row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from p2pdp.core.errors import VerificationFailed
+from p2pdp.core.ids import Peer
+from p2pdp.core.spec import Spec
+from p2pdp.core.step import Message
+from p2pdp.mechanisms.report_estimates import of_all, of_single
+from p2pdp.mechanisms.reports import MalformedReport
+from p2pdp.protocols.contract import NO_FACTS, Estimate, Fact, Quiet
+from p2pdp.protocols.shuffle.plan import ShufflePlan, check_shuffle
+from p2pdp.protocols.shuffle.shuffling import Shuffle
+from p2pdp.tasks.randomizers import randomizer_of, reported_value
+from p2pdp.tasks.reports import ReportInputs, sealed_bytes
+from p2pdp.topology.graphs import Graph
+
+if TYPE_CHECKING:
+    from p2pdp.protocols.shuffle.analysis.reports import ShuffleAnalysis
+
+
+class NetworkShuffle(Quiet):
+    """[LTT22, Algorithms 1 and 2]."""
+
+    def __init__(self, name: str, *, single: bool) -> None:
+        self.name = name
+        self._single = single
+
+    def graph_facts(self, spec: Spec, graph: Graph) -> Mapping[str, Fact]:
+        from p2pdp.topology.walk_loads import expected_empty  # scipy, which a user's node does not need
+        from p2pdp.topology.walk_mixing import rounds_of
+        from p2pdp.topology.walk_overlap import overlap_least
+
+        shuffle = spec.shuffle
+        assert shuffle is not None
+        assert shuffle.rounds is not None
+        rounds = rounds_of(graph, shuffle.stay, shuffle.rounds)
+        overlap, by = overlap_least(graph, shuffle.stay, rounds)
+        facts: dict[str, Fact] = {"rounds": rounds, "overlap": overlap, "overlap_by": by}
+        if self._single:
+            dummies, variance = expected_empty(graph, shuffle.stay, rounds)
+            facts |= {"dummies": dummies, "dummies_variance": variance}
+        if shuffle.cover:
+            facts["edges_min"] = min(graph.degree(user) for user in range(graph.n))
+        return facts
+
+    def plan(self, spec: Spec, n: int, dimensions: int, facts: Mapping[str, Fact] = NO_FACTS) -> ShufflePlan:
+        assert spec.shuffle is not None
+        randomizer = randomizer_of(spec, dimensions)
+        rounds = int(_fact(facts, "rounds"))
+        return ShufflePlan(
+            n=n,
+            rounds=rounds,
+            stay=spec.shuffle.stay,
+            single=self._single,
+            slots=slots_for(n, rounds, int(_fact(facts, "edges_min"))) if spec.shuffle.cover else None,
+            randomizer=randomizer,
+            sealed_bytes=sealed_bytes(randomizer.report_bytes),
+            patience_s=spec.run.patience_s,
+            overlap=_fact(facts, "overlap"),
+            dummies=(_fact(facts, "dummies"), _fact(facts, "dummies_variance")) if self._single else (0.0, 0.0),
+        )
+
+    def machine(self, plan: ShufflePlan, user: Peer, neighbours: Sequence[Peer], inputs: Any) -> Shuffle:
+        return Shuffle(plan, user, neighbours, inputs)
+
+    def inputs(self, plan: ShufflePlan, rows: Any) -> tuple[ReportInputs, list[Any]]:
+        values = [reported_value(plan.randomizer, rows.rows)]
+        return self.inputs_again(plan, values), values
+
+    def inputs_again(self, plan: ShufflePlan, values: list[Any]) -> ReportInputs:
+        return ReportInputs(values[0], plan.randomizer)
+
+    def check(self, plan: ShufflePlan, message: Message) -> str | None:
+        return check_shuffle(plan, message)
+
+    def publish(self, plan: ShufflePlan, totals: Sequence[bytes]) -> Any:
+        """How many reports, the estimate, its standard errors; None where no report arrived."""
+        if not totals:
+            return None
+        return result_of(plan, np.stack([plan.randomizer.decoded(report) for report in totals]))
+
+    def estimate(self, plan: ShufflePlan, published: Any, contributions: int) -> Estimate:
+        if published is None:
+            return Estimate(None, None)
+        value, error = np.split(np.asarray(published[1:]), 2)
+        if not plan.shape:
+            return Estimate(float(value[0]), float(error[0]))
+        return Estimate(value.tolist(), error.tolist())
+
+    def analysis(self) -> ShuffleAnalysis:
+        from p2pdp.protocols.shuffle.analysis.reports import ShuffleAnalysis, SingleAnalysis
+
+        return SingleAnalysis() if self._single else ShuffleAnalysis()
+
+
+def result_of(plan: ShufflePlan, numbers: Any) -> Any:
+    """What the curator publishes of reports, whose numbers are a row each: how many, the estimate, its errors."""
+    if plan.single:
+        found = of_single(plan.randomizer, numbers, *dummies_in(plan, len(numbers)))
+    else:
+        found = of_all(plan.randomizer, numbers)
+    return np.concatenate([[float(len(numbers))], found.value, found.standard_error])
+
+
+def dummies_in(plan: ShufflePlan, reports: int) -> tuple[float, float]:
+    """How many of so many reports are expected to be dummies, and the variance."""
+    mean, variance = plan.dummies
+    return mean * reports / plan.n, variance
+
+
+def is_report(plan: ShufflePlan, report: bytes) -> bool:
+    try:
+        plan.randomizer.decoded(report)
+    except MalformedReport:
+        return False
+    return True
+
+
+def slots_for(n: int, rounds: int, degree_min: int) -> int:
+    """How many reports have room on an edge in a round, such that one in a million runs keeps a report back.
+
+    A report takes a given edge of a place with a probability of pi / d, about 1/2|E|, at most 1/(n d_min) of it for
+    each of n: loads of an edge are dominated by Poisson(1 / d_min) after mixing, and all n d_min edges times rounds
+    have their chance. What comes before mixing has one report a place.
+    """
+    mean, target = 1.0 / max(1, degree_min), 1e-6 / (max(1, n * degree_min) * rounds)
+    term = np.exp(-mean)
+    left, slots = 1.0 - term, 0
+    while left > target and slots < 64:
+        slots += 1
+        term *= mean / slots
+        left = max(0.0, left - term) if left > 1e-12 else term
+    return max(1, slots)
+
+
+def _fact(facts: Mapping[str, Fact], name: str) -> float:
+    found = facts.get(name)
+    if not isinstance(found, int | float):
+        raise VerificationFailed(f"the roster lacks the fact {name}")
+    return float(found)

@@ -1,0 +1,130 @@
+"""What is public about network shuffling, and the form of its messages."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Final, Protocol
+
+from p2pdp.core import messages
+from p2pdp.core.draws import Draws, Expected, Mechanism
+from p2pdp.core.step import Message
+from p2pdp.mechanisms.reports import Randomizer
+from p2pdp.protocols.contract import PlanDefaults, Start
+from p2pdp.protocols.walk.walking import NO_NOISE
+
+NAMES: Final = 1 << 56  # names of reports are drawn below this, so that no name tells whose report it is
+COVER_HOP: Final = (1 << 32) - 1  # what cover has in place of hops
+_HOP_LEAST: Final = 1 << 16  # all numbers of hops are of one length, also as they are packed
+SEED: Final = Mechanism("uniform_bits", 1.0)  # what a report is sealed with
+SEED_SHAPE: Final = (4,)
+STAY_OPTIONS: Final = 1 << 32
+
+
+class Reports(Protocol):
+    """A user's inputs: what it seals is bytes in a run and a symbol in the auditor."""
+
+    def sealed(self, name: int, randomness: Any, seed: Any) -> Any: ...
+
+    def sealed_dummy(self, name: int, randomness: Any, seed: Any) -> Any: ...
+
+
+@dataclass(frozen=True, slots=True)
+class ShufflePlan(PlanDefaults):
+    """`sealed_bytes` is the length of a report as relays see it; `slots` that of a round's cover on an edge."""
+
+    n: int
+    rounds: int
+    stay: float
+    single: bool
+    slots: int | None
+    randomizer: Randomizer = field(compare=False)  # it follows from the spec
+    sealed_bytes: int
+    patience_s: float
+    overlap: float  # of the laws of any two users' reports after the last round, at least
+    dummies: tuple[float, float]  # of `single`: how many users are expected to hold nothing, and the variance
+
+    @property
+    def unit(self) -> float:
+        return 1.0
+
+    @property
+    def draws_expected(self) -> Expected:
+        return {}  # once a user
+
+    @property
+    def starts(self) -> tuple[Start, ...]:
+        return ()
+
+    @property
+    def reroutes(self) -> bool:
+        return True
+
+    @property
+    def mechanisms(self) -> tuple[Mechanism, ...]:
+        return (*self.randomizer.mechanisms, SEED)
+
+    @property
+    def protection(self) -> tuple[Mechanism, ...]:
+        return tuple(self.randomizer.mechanisms)
+
+    @property
+    def noise(self) -> Mechanism:
+        """The first that a report draws from."""
+        return self.randomizer.mechanisms[0] if self.randomizer.mechanisms else NO_NOISE
+
+    @property
+    def grid_exponent(self) -> int:
+        """What a number of a report is worth."""
+        return self.randomizer.exponent
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Of the estimate: one number, or several."""
+        randomizer = self.randomizer
+        return (randomizer.outputs,) if randomizer.counted or randomizer.outputs > 1 else ()
+
+    @property
+    def length(self) -> int:
+        return self.rounds
+
+    @property
+    def stay_below(self) -> int:
+        """A choice of `STAY_OPTIONS` below this keeps a report where it is."""
+        return round(self.stay * STAY_OPTIONS)
+
+    def marks(self, edges: int) -> int:
+        """Every end of every edge marks every round."""
+        return 2 * edges * self.rounds
+
+    def exchanges(self, edges: int) -> int:
+        """Reports or cover go along with the marks."""
+        marks = self.marks(edges)
+        moved = round(self.n * self.rounds * (1.0 - self.stay)) if self.slots is None else marks * self.slots
+        return marks + moved
+
+
+def draw_hop(draws: Draws) -> int:
+    """A number for one hop of one report."""
+    return _HOP_LEAST + draws.choice(COVER_HOP - _HOP_LEAST)
+
+
+def check_shuffle(plan: ShufflePlan, message: Message) -> str | None:
+    """What is wrong with the form of a message, as the kind of a fault."""
+    kind, fields, value = message
+    if kind == messages.COVER and plan.slots is None:
+        return "malformed"
+    if kind in (messages.RELAY, messages.REPORT, messages.COVER):
+        last = plan.rounds + 1
+        if [type(part) for part in fields] != [int] * (2 if kind == messages.REPORT else 3):
+            return "malformed"
+        *hops, step = fields
+        known = all(hop == COVER_HOP if kind == messages.COVER else _HOP_LEAST <= hop < COVER_HOP for hop in hops)
+        if not known or (step != last if kind == messages.REPORT else not 1 <= step < last):
+            return "malformed"
+        return None if type(value) is bytes and len(value) == plan.sealed_bytes else "bad_value"
+    if kind == messages.MARK:
+        whole = [type(part) for part in fields] == [int] and 1 <= fields[0] <= plan.rounds
+        return None if whole and value is None else "malformed"
+    if kind == messages.FINISHED:
+        return None if not fields and value is None else "malformed"
+    return None

@@ -1,0 +1,233 @@
+"""Network shuffling: reports that walk from user to user, sealed to the curator, until their origin is lost.
+
+Algorithms 1 (`all`) and 2 (`single`) of [LTT22]: every user randomizes its value into a report; in each round every
+report moves to a uniform neighbour of its holder; after the last round holders hand in all that they hold, or one of it
+chosen uniformly, and a dummy where there is none. A report is sealed once, by its user, and has a name drawn at random
+inside the seal; every hop has a channel and so a ciphertext of its own. Outside the seal a report goes by a number that
+its sender draws afresh for each hop, beside the number of the hop before: so it can be settled who has it after an
+exclusion, and no name that the curator opens is ever told to anybody.
+
+There is no barrier. A user that has sent what it had marks the end of the round to each neighbour, and goes on when
+it has all their marks; without those who are `patience_s` late, or were late before and have not caught up. What
+comes late has stayed where it was: it joins what is held now; and so has what was meant for somebody who is late,
+else whoever is gone would draw in all reports before it is put out. Before it hands in, a user waits for the last
+marks of all neighbours that are not out, so nothing comes later.
+
+Departures from the paper: late, absent and gone users, of whom it has none; with `stay` a report stays for a round
+with that probability; a holder permutes what it holds before it sends; with `slots` each neighbour gets as many
+frames in each round, reports first and cover for the rest, and what has no room stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from p2pdp.core import messages
+from p2pdp.core.draws import Draws
+from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer
+from p2pdp.core.step import NOTHING, Custody, Fault, Message, Send, Step
+from p2pdp.protocols.shuffle.plan import (
+    COVER_HOP,
+    NAMES,
+    SEED,
+    SEED_SHAPE,
+    STAY_OPTIONS,
+    Reports,
+    ShufflePlan,
+    draw_hop,
+)
+
+Held = tuple[int, Any]  # the hop by which a report came, and itself as it is sealed
+
+
+@dataclass(slots=True)
+class _Neighbour:
+    peer: Peer
+    marked: int = 0  # the last round whose end it has marked
+    out: bool = False
+    unmarked: list[Held] = field(default_factory=list)  # what it has passed on since
+
+
+class Shuffle:
+    """One user's part."""
+
+    def __init__(self, plan: ShufflePlan, user: Peer, neighbours: Sequence[Peer], inputs: Reports) -> None:
+        self._plan = plan
+        self._user = user
+        self._neighbours = {peer: _Neighbour(peer) for peer in neighbours if peer != user}
+        self._inputs = inputs
+        self._round = 0  # the one whose marks are waited for; 0 before the first, rounds + 1 when all are over
+        self._held: list[Held] = []  # what is to be sent when the next round opens
+        self._ahead: dict[int, list[Held]] = {}  # what came for rounds that have not ended here
+        self._passed: dict[int, tuple[Peer, int, Held]] = {}  # hop -> to whom, in which round, what
+        self._waiting_since_s = 0.0
+        self._handed_in = False
+
+    @property
+    def finished(self) -> bool:
+        return False  # others may still pass something on; the curator's result ends it
+
+    def __repr__(self) -> str:
+        return f"Shuffle(user={self._user})"
+
+    def start(self, now_s: float, draws: Draws) -> Step:
+        if self._round:
+            return NOTHING
+        name = draws.choice(NAMES)
+        randomness = self._plan.randomizer.draw(draws)
+        sealed = self._inputs.sealed(name, randomness, draws.noise(SEED, SEED_SHAPE))
+        self._held.append((draw_hop(draws), sealed))  # not the name, which only the curator reads
+        sends = self._open_round(now_s, draws)
+        step = self._advance(now_s, draws)
+        return Step((*sends, *step.sends), step.wake_at_s)
+
+    def receive(self, sender: Peer, message: Message, now_s: float, draws: Draws) -> Step:
+        if sender == BOOTSTRAP and message.type == messages.LOST:
+            return self._take_back(message)
+        neighbour = self._neighbours.get(sender)
+        if neighbour is None or neighbour.out or not self._take(neighbour, message):
+            return Step(faults=(Fault("unexpected_message", sender),))
+        return self._advance(now_s, draws)
+
+    def wake(self, now_s: float, draws: Draws) -> Step:
+        return self._advance(now_s, draws)
+
+    def excluded(self, peer: Peer, now_s: float, draws: Draws) -> Step:
+        neighbour = self._neighbours.get(peer)
+        if neighbour is None:
+            return NOTHING
+        neighbour.out = True
+        self._hold(neighbour, neighbour.marked + 1)  # it came here, so nobody else has it
+        return self._advance(now_s, draws)
+
+    # What comes
+
+    def _take(self, neighbour: _Neighbour, message: Message) -> bool:
+        """Whether the message belongs here. A neighbour's reports of a round come before its mark."""
+        if message.type == messages.RELAY:
+            _, hop, number = message.fields
+            if number != neighbour.marked + 1:
+                return False
+            neighbour.unmarked.append((hop, message.value))
+            return True
+        if message.type == messages.MARK and message.fields[0] == neighbour.marked + 1:
+            neighbour.marked += 1
+            self._hold(neighbour, neighbour.marked)
+            return True
+        return message.type == messages.COVER and neighbour.marked < self._plan.rounds
+
+    def _hold(self, neighbour: _Neighbour, number: int) -> None:
+        """What it sent in a round, all together: for the one after, or for the next that opens here if that is over."""
+        came, neighbour.unmarked = neighbour.unmarked, []
+        if number >= self._round:
+            self._ahead.setdefault(number, []).extend(came)
+        else:
+            self._held.extend(came)
+
+    def _take_back(self, order: Message) -> Step:
+        """The receiver is gone, and passed the report on to nobody: it has stayed here.
+
+        The curator is told, since it waits for what is handed in late.
+        """
+        hop, step = order.fields
+        to, number, held = self._passed.get(hop, (None, 0, (0, None)))
+        if to is None or number != step or not self._neighbours[to].out:
+            return Step(faults=(Fault("unexpected_message", BOOTSTRAP),))
+        del self._passed[hop]
+        late = self._handed_in and not self._plan.single
+        if not self._handed_in:
+            self._held.append(held)
+        return Step(sends=(*([self._report(*held)] if late else []), Send(CURATOR, Message(messages.HEEDED))))
+
+    # Rounds
+
+    def _open_round(self, now_s: float, draws: Draws) -> list[Send]:
+        """Sends everything that is held on its way, and marks that nothing follows in this round."""
+        self._round += 1
+        self._waiting_since_s = now_s
+        if self._round > self._plan.rounds:
+            return []
+        there = [one.peer for one in self._neighbours.values() if not one.out]
+        batch, self._held = self._permuted(draws), []
+        going: dict[Peer, list[Held]] = {peer: [] for peer in there}
+        for held in batch:
+            to = self._next_holder(there, draws)
+            if to is None or self._is_late(to) or (self._plan.slots is not None and len(going[to]) >= self._plan.slots):
+                self._held.append(held)
+            else:
+                going[to].append(held)
+        return [send for peer in there for send in self._frames(peer, going[peer], draws)]
+
+    def _permuted(self, draws: Draws) -> list[Held]:
+        """In an order that says nothing of where each report came from (Fisher and Yates)."""
+        batch = self._held
+        for last in range(len(batch) - 1, 0, -1):
+            other = draws.choice(last + 1)
+            batch[last], batch[other] = batch[other], batch[last]
+        return batch
+
+    def _next_holder(self, there: Sequence[Peer], draws: Draws) -> Peer | None:
+        if not there or (self._plan.stay > 0.0 and draws.choice(STAY_OPTIONS) < self._plan.stay_below):
+            return None
+        return there[draws.choice(len(there))]
+
+    def _is_late(self, peer: Peer) -> bool:
+        """Whether the round before this one ended here without its mark."""
+        return self._neighbours[peer].marked < self._round - 1
+
+    def _frames(self, peer: Peer, reports: Sequence[Held], draws: Draws) -> list[Send]:
+        number, plan = self._round, self._plan
+        sends = []
+        for before, sealed in reports:
+            hop = draw_hop(draws)
+            while hop in self._passed:
+                hop = draw_hop(draws)
+            self._passed[hop] = (peer, number, (before, sealed))
+            message = Message(messages.RELAY, (before, hop, number), sealed)
+            sends.append(Send(peer, message, Custody(hop, number)))
+        cover = 0 if plan.slots is None else plan.slots - len(reports)
+        sends += [Send(peer, Message(messages.COVER, (COVER_HOP, COVER_HOP, number), bytes(plan.sealed_bytes)))] * cover
+        return [*sends, Send(peer, Message(messages.MARK, (number,)))]
+
+    def _advance(self, now_s: float, draws: Draws) -> Step:
+        """Goes on as far as what is here allows."""
+        if not self._round or self._handed_in:
+            return NOTHING
+        sends: list[Send] = []
+        while self._round <= self._plan.rounds and self._may_go_on(now_s):
+            self._held += self._ahead.pop(self._round, [])
+            sends += self._open_round(now_s, draws)
+        if self._round > self._plan.rounds and not self._lacking(self._plan.rounds):
+            return Step((*sends, *self._hand_in(draws)))
+        over = self._round > self._plan.rounds  # then whoever is not out is waited for
+        return Step(tuple(sends), None if over else self._waiting_since_s + self._plan.patience_s)
+
+    def _lacking(self, number: int) -> list[Peer]:
+        return [one.peer for one in self._neighbours.values() if not one.out and one.marked < number]
+
+    def _may_go_on(self, now_s: float) -> bool:
+        """Who was late before is not waited for in every round again."""
+        lacking = [self._neighbours[peer] for peer in self._lacking(self._round)]
+        return now_s >= self._waiting_since_s + self._plan.patience_s or all(
+            one.marked < self._round - 1 for one in lacking
+        )
+
+    # The end
+
+    def _hand_in(self, draws: Draws) -> list[Send]:
+        self._handed_in = True
+        held = self._permuted(draws)
+        if self._plan.single:
+            held = [held[draws.choice(len(held))]] if held else [self._dummy(draws)]
+        return [*(self._report(*one) for one in held), Send(CURATOR, Message(messages.FINISHED))]
+
+    def _dummy(self, draws: Draws) -> Held:
+        name = draws.choice(NAMES)
+        randomness = self._plan.randomizer.draw(draws)
+        sealed = self._inputs.sealed_dummy(name, randomness, draws.noise(SEED, SEED_SHAPE))
+        return draw_hop(draws), sealed
+
+    def _report(self, before: int, sealed: Any) -> Send:
+        return Send(CURATOR, Message(messages.REPORT, (before, self._plan.rounds + 1), sealed))

@@ -1,0 +1,126 @@
+"""Claims about histograms: what each user's randomized reports told whoever saw only sums of many.
+
+Between two of its visits an observer sees how often each category was reported, not by whom: a shuffle of the reports
+in that gap and of the uniform elements put in there. `replay.reports` says who was in which gap,
+`accounting.blanket_losses` what a user's gaps tell together; the ends hold for any data of the others.
+
+All is given the realised path. That is public on a ring; on a random walk the observer is taken to know it.
+Whoever sees all messages sees every report by itself: against the network the local ceiling stands.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from p2pdp.accounting.blanket_losses import Kind, kinds_of, lower_epsilon, upper_epsilons
+from p2pdp.audit.ground import NOT_AT_HAND, PASSED_THROUGH, PUBLIC_ROUTE, Finding, Floats, Ground
+from p2pdp.audit.recorded import refused, unlike_plan
+from p2pdp.core.claims import Claim, Refusal
+from p2pdp.core.ids import CURATOR
+from p2pdp.mechanisms import randomized_response
+from p2pdp.protocols.walk.walking import WalkPlan
+from p2pdp.replay.reports import Reports, ReportView
+
+SHUFFLE: Final = "shuffle"
+_SCHEDULE: Final = "the ring's schedule is public"
+_ALL_SEEN: Final = "whoever sees all messages sees each report by itself: the local ceiling stands"
+_ROUNDED_UP: Final = 1.0 + 1e-12
+
+Name = int | str | tuple[int, ...]
+
+
+class _Pair(NamedTuple):
+    """How often a user has which kind of gap for an observer; in `exact` those for which a lower end is known."""
+
+    user: int
+    observer: Name
+    kinds: Counter[Kind]
+    exact: Counter[Kind]
+
+
+def blanket_account(ground: Ground) -> Finding:
+    run = ground.run
+    if not isinstance(run.plan, WalkPlan) or run.plan.noise.name != "randomized_response":
+        return Finding()
+    reason = unlike_plan(ground)
+    if reason is not None:
+        return refused(("node", "curator", "public", "network"), SHUFFLE, reason)
+    reports, refusals = Reports(ground.transcript, run.n), [Refusal("network", SHUFFLE, _ALL_SEEN)]
+    pairs: dict[str, list[_Pair]] = {}
+
+    def add(observer: str, name: Name, members: Sequence[int], view: ReportView | None, missing: str) -> None:
+        if view is None:
+            refusals.append(Refusal(observer, SHUFFLE, missing))
+        elif len(members) < run.n:
+            pairs.setdefault(observer, []).extend(_pairs(run.n, name, members, view))
+
+    for user in range(run.n):
+        at_hand = ground.is_at_hand(user)
+        reason = f"user {user}: {PASSED_THROUGH if at_hand else NOT_AT_HAND}"
+        add("node", user, [user], reports.nodes([user]) if at_hand else None, reason)
+    if ground.colluders:
+        absent = [user for user in ground.colluders if not ground.is_at_hand(user)]
+        reason = f"user {absent[0]}: {NOT_AT_HAND}" if absent else PASSED_THROUGH
+        view = None if absent else reports.nodes(list(ground.colluders))
+        add("coalition", tuple(ground.colluders), ground.colluders, view, reason)
+    whole = CURATOR not in ground.incomplete
+    add("curator", "curator", (), reports.curator() if whole else None, PASSED_THROUGH if whole else NOT_AT_HAND)
+    add("public", "public", (), reports.public(), PASSED_THROUGH)
+    return _finding(ground, pairs, refusals)
+
+
+def _pairs(n: int, name: Name, members: Sequence[int], view: ReportView) -> list[_Pair]:
+    found = {user: _Pair(user, name, Counter(), Counter()) for user in range(n) if user not in members}
+    for gap in view.gaps:
+        total = int(gap.reports.sum())
+        for user in np.nonzero(gap.reports)[0].tolist():
+            count = int(gap.reports[user])
+            found[user].kinds.update(kinds_of(count, total - count, gap.dummies))
+            if count == 1 and view.exact:
+                found[user].exact[Kind(total - 1, gap.dummies)] += 1
+    return list(found.values())
+
+
+def _finding(ground: Ground, pairs: dict[str, list[_Pair]], refusals: list[Refusal]) -> Finding:
+    run, noise = ground.run, ground.run.plan.noise
+    epsilon_0 = randomized_response.epsilon_of(noise.scale, noise.categories)
+    flat = [pair for several in pairs.values() for pair in several]
+    found = upper_epsilons(epsilon_0, noise.categories, [pair.kinds for pair in flat], ground.delta)
+    matrix = np.full((run.n, run.n), np.nan)
+    claims, start = [], 0
+    for observer, several in pairs.items():
+        epsilons = found[start : start + len(several)]
+        start += len(several)
+        worst = several[int(np.argmax(epsilons))]
+        lower = lower_epsilon(epsilon_0, noise.categories, worst.exact, ground.delta)
+        claims.append(_claim(ground, observer, epsilons, worst, lower))
+        if observer == "node":
+            observers = [pair.observer for pair in several]
+            matrix[[pair.user for pair in several], np.array(observers, dtype=np.int64)] = epsilons
+    return Finding(claims=claims, refusals=refusals, epsilon=matrix if "node" in pairs else None)
+
+
+def _claim(ground: Ground, observer: str, epsilons: Floats, worst: _Pair, lower: float) -> Claim:
+    epsilon_max = float(epsilons.max())
+    route = _SCHEDULE if ground.run.plan.order == "ring" else PUBLIC_ROUTE
+    some = f"of the worst pair at least epsilon {lower:.6g} is told for some values of the others"
+    return Claim(
+        observer=observer,
+        unit="user",
+        relation="replace",
+        delta=ground.delta,
+        method=SHUFFLE,
+        conditioning="public",
+        epsilon_max=epsilon_max,
+        epsilon_mean=min(epsilon_max, float(np.mean(epsilons)) * _ROUNDED_UP),
+        mu_max=None,
+        mu_mean=None,
+        worst_pair=(worst.user, worst.observer),
+        bound=True,
+        violated_pairs=None,
+        assumptions=(route, *ground.assumptions, *((some,) if lower > 0.0 else ())),
+    )

@@ -1,0 +1,150 @@
+"""A walk as one user saw it: the gaps between its visits, and who must have held the token in them.
+
+On a ring everybody knows who holds the token at which step. On a random walk the user knows to whom it passed
+the token and from whom it came back, so a gap of one contribution has one known holder, a gap of two has two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from p2pdp.attacks.truths import Truths
+from p2pdp.core.ids import Peer
+from p2pdp.core.messages import RESULT, TOKEN, TOTAL
+from p2pdp.ledger.messages import carries_message, public_message, whole_message
+from p2pdp.ledger.records import OWN, RECEIVED, SENT, Contents
+from p2pdp.protocols.run_plan import RunPlan
+from p2pdp.protocols.walk.walking import WalkPlan
+
+
+@dataclass(frozen=True)
+class Visit:
+    """A token came with `before` at `step` and left with `after`; step 0 is the start, before anybody contributed."""
+
+    item: int
+    step: int
+    before: Any
+    came_from: Peer | None
+    after: Any
+    went_to: Peer
+
+
+@dataclass(frozen=True)
+class Gap:
+    """What others added while a token was away; `holders` step by step, None where they are not known."""
+
+    total: Any
+    places: list[tuple[int, int]]
+    holders: list[Peer] | None
+
+
+def visits_of(observer: Peer, contents: Contents) -> list[Visit]:
+    """In the order of its records. What was sent again elsewhere counts once, for the last receiver."""
+    came: dict[int, tuple[int, Any, Peer | None]] = {}
+    found: dict[tuple[int, int], Visit] = {}
+    for record in contents.records:
+        if not carries_message(record) or public_message(record).type not in (TOKEN, TOTAL):
+            continue
+        message = whole_message(record)
+        item, step = message.fields
+        if record.kind in (SENT, OWN):
+            held, before, sender = came.get(item, (0, 0, None))
+            if held == step - 1:
+                to = record.body[0] if record.kind == SENT else observer
+                found[item, held] = Visit(item, held, before, sender, message.value, to)
+        if record.kind in (RECEIVED, OWN):
+            came[item] = (step, message.value, record.body[1] if record.kind == RECEIVED else observer)
+    return [found[key] for key in sorted(found)]
+
+
+def contributions_of(contents: Contents) -> list[tuple[int, int]]:
+    """The item and step of each contribution that a user made, in the order in which it made them."""
+    return [
+        tuple(public_message(record).fields)
+        for record in contents.records
+        if record.kind in (RECEIVED, OWN) and public_message(record).type == TOKEN
+    ]
+
+
+def gaps_of(plan: WalkPlan, observer: Peer, contents: Contents) -> Iterator[Gap]:
+    visits = visits_of(observer, contents)
+    by_item: dict[int, list[Visit]] = {}
+    for visit in visits:
+        by_item.setdefault(visit.item, []).append(visit)
+    for item, mine in sorted(by_item.items()):
+        first = mine[0]
+        if first.step > 0:
+            known = {1: 0} if plan.order != "ring" and plan.tokens == 1 else {}
+            yield _gap(plan, item, (1, first.step - 1), first.before, known | _last(first))
+        for left, back in pairwise(mine):
+            known = {left.step + 1: left.went_to} | _last(back)
+            yield _gap(plan, item, (left.step + 1, back.step - 1), back.before - left.after, known)
+    published = next(
+        (whole_message(one).value for one in contents.records if one.kind == RECEIVED and _is_result(one)), None
+    )
+    if published is not None and len(by_item) == plan.tokens:
+        yield _after(plan, [mine[-1] for mine in by_item.values()], published)
+
+
+def _is_result(record: Any) -> bool:
+    return public_message(record).type == RESULT
+
+
+def _last(visit: Visit) -> dict[int, Peer]:
+    return {} if visit.came_from is None else {visit.step - 1: visit.came_from}
+
+
+def _gap(plan: WalkPlan, item: int, steps: tuple[int, int], total: Any, known: dict[int, Peer]) -> Gap:
+    places = [(item, step) for step in range(steps[0], steps[1] + 1)]
+    return Gap(total, places, _holders(plan, places, known))
+
+
+def _holders(plan: WalkPlan, places: list[tuple[int, int]], known: dict[int, Peer]) -> list[Peer] | None:
+    if plan.order == "ring":
+        return [(plan.starts[item].user + step - 1) % plan.n for item, step in places]
+    holders = [known.get(step) for _, step in places]
+    return None if None in holders else [holder for holder in holders if holder is not None]
+
+
+def _after(plan: WalkPlan, lasts: list[Visit], published: Any) -> Gap:
+    """What was added to all tokens after the last visits: of their totals only the sum is published."""
+    total = published - sum((visit.after for visit in lasts[1:]), start=lasts[0].after)
+    places = [(visit.item, step) for visit in lasts for step in range(visit.step + 1, plan.steps + 1)]
+    holders: list[Peer] | None = []
+    for visit in lasts:
+        rest = [place for place in places if place[0] == visit.item]
+        more = _holders(plan, rest, {visit.step + 1: visit.went_to})
+        holders = None if holders is None or more is None else [*holders, *more]
+    return Gap(total, places, holders)
+
+
+def read_walk(
+    run: RunPlan, observer: Peer, contents: Contents
+) -> list[tuple[tuple[Peer, ...], Any, list[tuple[int, int]]]]:
+    """Return what was added between two visits of the observer, where it can be told who added it."""
+    plan: WalkPlan = run.plan
+    found = []
+    for gap in gaps_of(plan, observer, contents):
+        if gap.holders is None or observer in gap.holders or not gap.holders:
+            continue
+        steps = [step for _, step in gap.places]
+        if plan.dummies and {1, plan.steps} & set(steps):
+            continue  # uniform elements that nobody contributed are in it
+        users = tuple(sorted(set(gap.holders)))
+        noised = plan.noise.name == "randomized_response" or any(plan.draws_at(step) for step in steps)
+        if len(users) == 1 or not noised:
+            found.append((users, gap.total, gap.places))
+    return found
+
+
+def contributions_of_visits(user: Peer, inputs: Any, contents: Contents) -> Truths:
+    """Return what a user added to tokens at its visits."""
+    order = {place: number for number, place in enumerate(contributions_of(contents))}
+    return {
+        (visit.item, visit.step): (inputs.contribution(order[visit.item, visit.step]), visit.after - visit.before)
+        for visit in visits_of(user, contents)
+        if visit.step > 0
+    }

@@ -1,0 +1,122 @@
+"""What a walk publishes, drawn straight from its law: no peers, no frames, no ledgers.
+
+Guarantee: estimate, truth and visits of a trial have the distribution that they have in the simulated world
+when nobody is gone and nothing is lost. The draws are others, so a single result differs from that of the
+world on the same seed. `messages` counts what carries a token or a total from one peer to another; the
+messages of the life cycle are not made, and no bytes are counted.
+
+Noise is summed draw by draw, as it is rounded to the grid draw by draw. Randomized answers are drawn as
+counts: of c answers of one category a binomial number is kept, and all others are uniform together.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from p2pdp.assembly.found import Outcome
+from p2pdp.core.draws import Mechanism
+from p2pdp.core.ids import Peer
+from p2pdp.crypto.entropy import SeededEntropy
+from p2pdp.mechanisms.sampler import SeededSampler
+from p2pdp.protocols.run_plan import RunPlan
+from p2pdp.protocols.walk.walking import WalkPlan
+from p2pdp.sim.trials import Trials
+
+_BATCH_MAX: Final = 2**18  # numbers drawn at a time
+
+Ints = npt.NDArray[np.int64]
+
+
+def fast_walks(trials: Trials) -> Iterator[Outcome]:
+    for number in range(trials.count):
+        trials.started(number)
+        run, rows = trials.again(number)
+        yield fast_outcome(run, rows, trials.seed + number)
+
+
+def fast_outcome(run: RunPlan, rows: Callable[[Peer], Any], seed: int) -> Outcome:
+    """One trial. `rows(user)` gives a user's bounded data."""
+    plan: WalkPlan = run.plan
+    key = int.from_bytes(SeededEntropy(seed, "fast").salt(), "big")
+    generator = np.random.Generator(np.random.Philox(key=key))
+    visits = np.zeros(plan.n, dtype=np.int64)
+    messages = 0
+    for start in plan.starts:
+        path, sent = path_of(run, start.user, generator)
+        visits += np.bincount(path, minlength=plan.n)
+        messages += sent
+    counted = {}
+    total: Any = 0 if plan.shape == () else np.zeros(plan.shape, dtype=np.int64)
+    for user in range(plan.n):
+        values = run.protocol.inputs(plan, rows(user))[1]
+        counted[user] = _times(int(visits[user]), len(values))
+        for number, times in counted[user].items():
+            if run.spec.task.kind == "histogram":
+                total[values[number]] += times
+            else:
+                total = total + times * values[number]
+    total = _randomized(plan, total, generator) if plan.noise.name == "randomized_response" else total
+    return Outcome(total + _noise(plan, SeededSampler(seed, "fast")), counted, messages)
+
+
+def _times(visits: int, values: int) -> dict[int, int]:
+    """How often each value is contributed: they are used cyclically."""
+    laps, rest = divmod(visits, values)
+    return {number: laps + (number < rest) for number in range(min(visits, values))}
+
+
+def path_of(run: RunPlan, user: Peer, generator: np.random.Generator) -> tuple[Ints, int]:
+    """Who contributes at steps 1 to T, and how many messages that takes with the total for the curator."""
+    plan: WalkPlan = run.plan
+    if plan.order == "ring":
+        path = (user + np.arange(plan.steps)) % plan.n
+    else:
+        drawn = plan.steps - (plan.tokens == 1)  # of several tokens each is sent to the user of its step 1
+        if plan.order == "complete":
+            moves = generator.integers(plan.n, size=drawn)
+        else:
+            moves = _wander([run.neighbours(peer) or (peer,) for peer in range(plan.n)], user, generator.random(drawn))
+        path = np.concatenate([[user], moves])
+    sent = int(np.count_nonzero(np.diff(path))) + 1
+    return path[len(path) - plan.steps :], sent
+
+
+def _wander(neighbours: Sequence[Sequence[Peer]], user: Peer, uniforms: npt.NDArray[np.float64]) -> Ints:
+    """A uniform neighbour at each move; who has none keeps the token."""
+    path = []
+    for uniform in uniforms.tolist():
+        options = neighbours[user]
+        user = options[int(uniform * len(options))]
+        path.append(user)
+    return np.array(path, dtype=np.int64)
+
+
+def _randomized(plan: WalkPlan, counts: Ints, generator: np.random.Generator) -> Ints:
+    kept = generator.binomial(counts, 1.0 - plan.noise.scale)
+    uniform = int(counts.sum() - kept.sum()) + 2 * plan.dummies * plan.tokens
+    categories = plan.noise.categories
+    answers: Ints = kept + generator.multinomial(uniform, np.full(categories, 1.0 / categories))
+    return answers
+
+
+@lru_cache(maxsize=8)
+def _draws(plan: WalkPlan) -> dict[Mechanism, int]:
+    """How many draws of each kind all tokens carry in the end."""
+    once = Counter(mechanism for step in range(1, plan.steps + 1) for mechanism in plan.draws_at(step))
+    return {mechanism: count * plan.tokens for mechanism, count in once.items()}
+
+
+def _noise(plan: WalkPlan, sampler: SeededSampler) -> Any:
+    total: Any = 0
+    batch = max(1, _BATCH_MAX // (plan.shape[0] if plan.shape else 1))
+    for mechanism, count in _draws(plan).items():
+        for begin in range(0, count, batch):
+            drawn = np.asarray(sampler.batch(mechanism, plan.shape, min(batch, count - begin)))
+            total = total + drawn.sum(axis=0)
+    return int(total) if plan.shape == () else total

@@ -1,0 +1,192 @@
+"""Claims about what users learned who saw a random walk only when it came to them: the curve of a hidden path.
+
+Given the observer's own visits, and how often the token moved between them, the path there follows the law of the
+walk, and that hides who contributed where. This holds against one user alone. Whoever sees more of the path, or knows
+it, is refused here and finds the claims for a public route: coalitions, the network, brokers, everybody on a ring.
+
+The claim's epsilon is the upper end for any values of the others; how low the truth may be is said beside it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from p2pdp.accounting.hidden_path import complete_graph
+from p2pdp.accounting.hidden_path_curves import Ends
+from p2pdp.accounting.hidden_path_gaps import Gap, gaps_of
+from p2pdp.accounting.hidden_path_graph import GRAPH_USERS_MAX, general_graph
+from p2pdp.audit.ground import NOT_AT_HAND, Finding, Ground
+from p2pdp.audit.recorded import unlike_plan
+from p2pdp.core.claims import Claim, Refusal
+from p2pdp.core.ids import BOOTSTRAP, Peer
+from p2pdp.ledger.records import OPENED
+from p2pdp.mechanisms.clipping import Bounds
+from p2pdp.mechanisms.grid import Grid
+from p2pdp.protocols.run_plan import RunPlan
+from p2pdp.protocols.walk.sgd import SgdPlan
+from p2pdp.protocols.walk.walking import WalkPlan
+from p2pdp.replay.visits import put_out, ways
+
+HIDDEN_PATH: Final = "hidden-path"
+OWN_VIEW: Final = (
+    "the observer knows its own visits, whom it had tokens from and passed them to, what is published, and for each "
+    "stretch of steps that it does not see how many of them were moves from one user to another; when messages arrive "
+    "tells it no more than that about the path"
+)
+ONE_VALUE: Final = "every user contributes one value, whenever it is visited"
+KNOWN_GRAPH: Final = "the observer knows the graph"
+_MU_MAX: Final = 64.0  # where noise is so small, epsilon is in the thousands on any path
+
+
+def hidden_path_account(ground: Ground) -> Finding:
+    run = ground.run
+    if not isinstance(run.plan, WalkPlan) or isinstance(run.plan, SgdPlan) or run.n == 1:
+        return Finding()  # without a walk, or anybody else, there is no path to hide
+    reason = _unfit(ground)
+    if reason is not None:
+        return Finding(refusals=[Refusal("node", HIDDEN_PATH, reason)])
+    observers = [user for user in range(run.n) if ground.is_at_hand(user)]
+    absent = [user for user in range(run.n) if user not in observers]
+    refusals = [Refusal("node", HIDDEN_PATH, f"user {user}: {NOT_AT_HAND}") for user in absent]
+    if observers:
+        refusals += _who_sees_more(ground)
+    ends = _ends(ground, observers)
+    ends.upper[:, absent] = ends.variation[:, absent] = np.nan
+    claims = [_claim(ground, ends, observers)] if observers else []
+    return Finding(claims, refusals, epsilon=ends.upper, variation=ends.variation) if claims else Finding([], refusals)
+
+
+def _unfit(ground: Ground) -> str | None:
+    """Why nothing can be claimed about anybody."""
+    run, plan = ground.run, ground.run.plan
+    if plan.order == "ring":
+        return "on a ring everybody knows the path: none of it is hidden"
+    if plan.noise.name != "gaussian":
+        drawn = "without noise" if plan.noise.name == "none" else f"with {plan.noise.name} noise"
+        return f"what a hidden path adds is derived for Gaussian noise only, and this walk is {drawn}"
+    if plan.order == "graph" and run.n > GRAPH_USERS_MAX:
+        return f"on a graph that is not complete the laws of paths are computed for up to {GRAPH_USERS_MAX} users"
+    if ground.sensitivity > _MU_MAX * plan.noise.scale:
+        return f"values may move {_MU_MAX:g} times as far as their noise reaches: a hidden path does not protect them"
+    return unlike_plan(ground) or _untold(ground)
+
+
+def _untold(ground: Ground) -> str | None:
+    """What the ledgers leave open, or say, so that the law of the path does not hold."""
+    values = ground.transcript.values
+    if ground.transcript.published is None:
+        return "what was published cannot be told, and it belongs to every view"
+    if ground.run.plan.order == "graph" and BOOTSTRAP in ground.incomplete:
+        return "without bootstrap's whole ledger it cannot be told whether somebody was put out"
+    out = put_out(ground.views)
+    if out:
+        return f"user {min(out)} was put out: while it was gone tokens did not move as the law of the path assumes"
+    for user in range(ground.run.n):
+        if user not in values or user not in ground.views:
+            return f"how many values user {user} contributes cannot be told: its ledger is not at hand"
+        if values[user] != 1:
+            return f"user {user} contributes {values[user]} values in turn; the law of a path is for one value a user"
+    if ground.run.plan.order == "complete" and any(-1 in holders for holders in _holders(ground)):
+        return "how often a token moved cannot be told: some of its steps are in ledgers that are not whole"
+    return None
+
+
+def _who_sees_more(ground: Ground) -> list[Refusal]:
+    found = [Refusal("network", HIDDEN_PATH, "whoever watches the network sees the path")]
+    if ground.colluders:
+        reason = "who pools views knows more of the path than the law for one user's view assumes"
+        found.append(Refusal("coalition", HIDDEN_PATH, reason))
+    if ground.run.spec.run.transport == "mqtt":
+        found.append(Refusal("broker", HIDDEN_PATH, "the broker carries every message and so sees the path"))
+    return found
+
+
+def _ends(ground: Ground, observers: Sequence[Peer]) -> Ends:
+    run = ground.run
+    moves = None
+    if run.plan.order == "complete":  # on other graphs every step is a move
+        moves = [[0, *np.cumsum(np.diff(holders) != 0).tolist()] for holders in _holders(ground)]
+    gaps = [_gaps(ground, user, moves) if user in observers else [] for user in range(run.n)]
+    unended = [_gaps(ground, user, moves, ends_seen=False) if user in observers else [] for user in range(run.n)]
+    mu_upper = math.nextafter(ground.sensitivity / run.plan.noise.scale, math.inf)
+    mu_lower = min(_span(run) * math.sqrt(run.dimensions) / run.plan.noise.scale * (1.0 - 1e-12), mu_upper)
+    if run.plan.order == "complete":
+        ends = complete_graph(run.n, gaps, mu_upper, mu_lower, ground.delta)
+        if gaps != unended:
+            ends = _larger(ends, complete_graph(run.n, unended, mu_upper, mu_lower, ground.delta))
+        return ends
+    neighbours = [neighbours_of(ground, user) for user in range(run.n)]
+    return general_graph(neighbours, gaps, mu_upper, mu_lower, ground.delta)
+
+
+def _larger(one: Ends, other: Ends) -> Ends:
+    """For each pair the larger upper end, with its lower end."""
+    lower = np.where(one.upper >= other.upper, one.lower, other.lower)
+    return Ends(np.maximum(one.upper, other.upper), lower, np.maximum(one.variation, other.variation))
+
+
+def _gaps(
+    ground: Ground, observer: Peer, moves: Sequence[Sequence[int]] | None, *, ends_seen: bool = True
+) -> list[Gap]:
+    """User 0 starts a single token itself, and sends each of several to somebody whom only it knows.
+
+    When the result comes tells how often the last of several tokens moved; of the others it may tell nothing, or all.
+    """
+    plan: WalkPlan = ground.run.plan
+    seen = ways(observer, ground.views[observer], plan.tokens)
+    starters = [0] if plan.tokens == 1 else [seen.began_at.get(item) for item in range(plan.tokens)]
+    seen_ends = ends_seen or plan.tokens == 1
+    return gaps_of(seen.visits, plan.steps, starters, moves=moves, origin=0, ends_seen=seen_ends)
+
+
+def _holders(ground: Ground) -> npt.NDArray[np.int64]:
+    """Who had each token at each step, -1 where no ledger tells; before the first step it is user 0's."""
+    plan: WalkPlan = ground.run.plan
+    found = np.full((plan.tokens, plan.steps + 1), -1, dtype=np.int64)
+    found[:, 0] = 0
+    for user in range(ground.run.n):
+        for item, visits in enumerate(ways(user, ground.views[user], plan.tokens).visits):
+            found[item, [visit.step for visit in visits]] = user
+    return found
+
+
+def _span(run: RunPlan) -> float:
+    """How far apart on the grid two values of a user can really be, in each of their numbers."""
+    assert run.spec.data.clip is not None
+    grid, bounds = Grid(run.plan.grid_exponent), Bounds(*run.spec.data.clip)
+    return float(grid.to_grid(bounds.high) - grid.to_grid(bounds.low))
+
+
+def neighbours_of(ground: Ground, user: Peer) -> tuple[Peer, ...]:
+    """As bootstrap told them to a user."""
+    opening = next(record for record in ground.views[user].records if record.kind == OPENED)
+    return tuple(int(peer) for peer in opening.body[5])
+
+
+def _claim(ground: Ground, ends: Ends, observers: Sequence[Peer]) -> Claim:
+    worst = np.unravel_index(int(np.nanargmax(ends.upper)), ends.upper.shape)
+    largest = float(ends.upper[worst])
+    mean = float(np.nanmean(ends.upper[:, observers]))
+    graph = () if ground.run.plan.order == "complete" else (KNOWN_GRAPH,)
+    lowest = f"where all others hold one value, epsilon of the worst pair is at least {float(ends.lower[worst]):.6g}"
+    return Claim(
+        observer="node",
+        unit="user",
+        relation="replace",
+        delta=ground.delta,
+        method=HIDDEN_PATH,
+        conditioning="view",
+        epsilon_max=largest,
+        epsilon_mean=min(largest, mean),
+        mu_max=None,
+        mu_mean=None,
+        worst_pair=(int(worst[0]), int(worst[1])),
+        bound=True,
+        violated_pairs=None,
+        assumptions=(OWN_VIEW, *graph, ONE_VALUE, *ground.assumptions, lowest),
+    )

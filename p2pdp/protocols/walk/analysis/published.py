@@ -1,0 +1,161 @@
+"""What the published theorems say of a run that has not taken place yet, beside our own claims.
+
+A theorem asks for epsilon and delta of one contribution and for parts of delta that it adds itself. For noise of a
+given sigma these can be chosen: here delta is split evenly among what the theorem adds up, and epsilon of one
+contribution is that of its exact Gaussian curve. Where delta adds up to more than was asked for, the claim has that.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+
+from p2pdp.accounting.contract import account
+from p2pdp.accounting.theorems.walk_any_graph import ASSUMPTIONS as ANY_GRAPH
+from p2pdp.accounting.theorems.walk_any_graph import SOURCE as _ANY_SOURCE
+from p2pdp.accounting.theorems.walk_any_graph import per_order
+from p2pdp.accounting.visits import printed_visits
+from p2pdp.audit.ground import sensitivity_of
+from p2pdp.core.claims import Claim, Refusal
+from p2pdp.core.errors import Refused, UsageError
+from p2pdp.mechanisms import gaussian, randomized_response
+from p2pdp.protocols.gossip.analysis.formulas import renyi_epsilons
+from p2pdp.protocols.run_plan import RunPlan
+from p2pdp.protocols.walk.sgd import SgdPlan
+
+_METHOD: Final = "published:{}"
+_USERS_MAX: Final = 1000  # whose weights have eigenvalues within a second
+
+
+def published(run: RunPlan, delta: float) -> list[Claim | Refusal]:
+    plan = run.plan
+    if isinstance(plan, SgdPlan):
+        return _descent(run, delta)
+    if run.n == 1 or plan.noise.name not in ("gaussian", "randomized_response") or plan.order == "graph":
+        return []
+    if plan.noise.name == "randomized_response":
+        return [_ring_histogram(run, delta)] if plan.order == "ring" else []
+    if plan.order == "ring":
+        return [_ring_sum(run, delta)]
+    return [_complete(run, delta, "complete_sum"), _complete(run, delta, "complete_sum_v1")]
+
+
+def _ring_sum(run: RunPlan, delta: float) -> Claim | Refusal:
+    plan = run.plan
+    laps = plan.steps // run.n
+    if plan.share is not None or plan.tokens > 1:
+        return _refused("ring_sum", "Theorem 1 is about one token, and whole draws at every n - 1 steps")
+    delta_0 = delta / 2.0 / laps
+    inputs = {
+        "epsilon": gaussian.epsilon_of(delta_0, sensitivity_of(run) / plan.noise.scale),
+        "delta": delta_0,
+        "laps": laps,
+        "delta_prime": delta / 2.0,
+        "closing": "yes" if plan.closing else "no",
+    }
+    return _claim("ring_sum", inputs, delta)
+
+
+def _ring_histogram(run: RunPlan, delta: float) -> Claim | Refusal:
+    plan = run.plan
+    laps = plan.steps // run.n
+    if plan.tokens > 1:
+        return _refused("ring_histogram", "Theorem 2 is about one token")
+    delta_lap = delta / 2.0 / laps
+    epsilon_0 = randomized_response.epsilon_of(plan.noise.scale, plan.noise.categories)
+    inputs = {
+        "epsilon": 12.0 * epsilon_0 * math.sqrt(-math.log(delta_lap) / run.n),
+        "delta": delta_lap,
+        "n": run.n,
+        "categories": plan.noise.categories,
+        "laps": laps,
+        "delta_prime": delta / 2.0,
+    }
+    return _claim("ring_histogram", inputs, delta)
+
+
+def _complete(run: RunPlan, delta: float, name: str) -> Claim | Refusal:
+    plan = run.plan
+    if plan.tokens > 1:
+        return _refused(name, "Theorem 3 is about one token")
+    delta_hat, hops = delta / 3.0, plan.steps
+    shares = hops / run.n if name == "complete_sum_v1" else printed_visits(hops, run.n, delta_hat) + hops / run.n
+    delta_0 = delta / 3.0 / shares
+    inputs = {
+        "epsilon": gaussian.epsilon_of(delta_0, sensitivity_of(run) / plan.noise.scale),
+        "delta": delta_0,
+        "n": run.n,
+        "hops": hops,
+        "delta_prime": delta / 3.0,
+        "delta_hat": delta_hat,
+    }
+    return _claim(name, inputs, delta)
+
+
+def _descent(run: RunPlan, delta: float) -> list[Claim | Refusal]:
+    """What the paper's account says, which misses repeated visits and is no bound."""
+    plan = run.plan
+    if run.n == 1 or plan.order == "ring" or plan.noise.name == "none":
+        return []
+    if plan.order == "graph":
+        return _any_graph(run, delta)
+    if plan.tokens > 1:
+        return [_refused("complete_sgd", "the account of Algorithm 4 is about one token")]
+    ratio = sensitivity_of(run) / 2.0 / plan.noise.scale
+    inputs = {"sigma": 1.0, "lipschitz": ratio, "n": run.n, "hops": plan.steps, "delta": delta}
+    claim = _claim("complete_sgd", inputs, delta, "epsilon_published")
+    return [claim if isinstance(claim, Refusal) else replace(claim, bound=False)]
+
+
+def _any_graph(run: RunPlan, delta: float) -> list[Claim | Refusal]:
+    """Of each pair a Rényi divergence of alpha times a number, converted at the best order."""
+    plan = run.plan
+    if run.graph is None or run.n > _USERS_MAX:
+        return [_refused("walk_any_graph", f"it takes the graph, of up to {_USERS_MAX} users")]
+    if plan.tokens > 1:
+        return [_refused("walk_any_graph", "the account is about one token")]
+    terms = {"n": run.n, "hops": plan.steps}
+    losses = (sensitivity_of(run) / plan.noise.scale) ** 2 * per_order(run.graph, **terms)
+    pairs = ~np.eye(run.n, dtype=bool)
+    worst = np.unravel_index(int(np.argmax(np.where(pairs, losses, -1.0))), losses.shape)
+    epsilons = renyi_epsilons(2.0 * losses[pairs], delta)
+    largest = float(epsilons.max())
+    claim = _made("walk_any_graph", delta, largest, False, (*ANY_GRAPH, "weights are those of metropolis"), _ANY_SOURCE)
+    mean, pair = min(largest, float(epsilons.mean())), (int(worst[0]), int(worst[1]))
+    return [replace(claim, epsilon_mean=mean, worst_pair=pair)]
+
+
+def _claim(name: str, inputs: Mapping[str, float | str], delta: float, output: str = "epsilon") -> Claim | Refusal:
+    try:
+        answer = account(name, inputs)
+    except (Refused, UsageError) as error:
+        return _refused(name, str(error))
+    epsilon, total = answer.outputs[output], max(delta, answer.outputs.get("delta", delta))
+    return _made(name, total, epsilon, answer.bound, answer.assumptions, answer.source)
+
+
+def _made(name: str, delta: float, epsilon: float, bound: bool, assumptions: Sequence[str], source: str) -> Claim:
+    return Claim(
+        observer="node",
+        unit="user",
+        relation="replace",
+        delta=delta,
+        method=_METHOD.format(name),
+        conditioning="a-priori",
+        epsilon_max=epsilon,
+        epsilon_mean=None,
+        mu_max=None,
+        mu_mean=None,
+        worst_pair=None,
+        bound=bound,
+        violated_pairs=None,
+        assumptions=(*assumptions, source),
+    )
+
+
+def _refused(name: str, reason: str) -> Refusal:
+    return Refusal("node", _METHOD.format(name), reason)

@@ -1,0 +1,197 @@
+"""`walk.sgd`: a model learned by stochastic gradient descent on a token that visits users (Algorithm 4).
+
+The token is the model. Its holder adds noise to the clipped gradient over its own rows, takes one step against that,
+projects, and passes it on as `walking.py` says: to anybody on the complete graph, to a neighbour on others, to
+the next one on a ring. The steps of each token follow one schedule of rates. Several tokens are several models,
+each of `hops` steps, and the curator publishes their mean; a user's batches go on from one token to the other.
+
+This is not linear: a step depends on the model by the gradient and by the projection. Over symbols a token is a
+trace of what went into it (`tasks/inputs.py`), which tells who contributed when, and that is what accounts of
+this protocol rest on; those for linear views refuse it.
+
+Models live on a public fine grid, and each one carries a dither from the step that made it on (`dithering.py`): the
+rounding of floats would tell more about the steps between two visits than the models do. What is left of rounding is
+bounded in `accounting/descent_rounding.py`. A user whose message has to go elsewhere sends the same model again.
+
+Departures from the paper ([CB22], Algorithm 4 as [ABR23] prints it): gradients are
+clipped before noise is added, also where the loss is Lipschitz; user 0 starts a single token; regularization is not
+part of the gradient that is clipped.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from p2pdp.core.draws import Draws, Mechanism
+from p2pdp.core.errors import UsageError
+from p2pdp.core.ids import Peer
+from p2pdp.core.messages import TOKEN, TOTAL
+from p2pdp.core.spec import Spec
+from p2pdp.core.step import Message
+from p2pdp.mechanisms import dither
+from p2pdp.protocols import learning
+from p2pdp.protocols.contract import NO_FACTS, Estimate, Fact, Quiet
+from p2pdp.protocols.dithering import GAUSSIAN_TAIL, MODEL_BITS, Leaving, dithers
+from p2pdp.protocols.walk.sums import limit_facts, order_and_steps, visits_max
+from p2pdp.protocols.walk.walking import Walk, WalkPlan, check_fields
+from p2pdp.tasks.descent import Descent
+from p2pdp.tasks.examples import Examples
+from p2pdp.tasks.inputs import Inputs
+from p2pdp.topology.graphs import Graph
+
+if TYPE_CHECKING:
+    from p2pdp.protocols.walk.analysis.descents import WalkDescentAnalysis
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SgdPlan(WalkPlan):
+    """A walk whose token is a model. `rate` is that of the first step."""
+
+    descent: Descent
+    rate: float
+    schedule: str
+    dither: Mechanism | None = None  # of every model, in steps of the fine grid; None without noise of the users' own
+    fine_exponent: int = 0
+    model_max: float = learning.MODEL_MAX  # no number of a model that is taken is beyond this
+
+    def rate_at(self, step: int) -> float:
+        return learning.rate_at(self.rate, self.schedule, step)
+
+    @property
+    def unit(self) -> float:
+        return self.descent.step
+
+    @property
+    def sensitivity(self) -> float:
+        """Of a clipped gradient."""
+        return self.descent.sensitivity
+
+    @property
+    def mechanisms(self) -> tuple[Mechanism, ...]:
+        return (self.noise,) if self.dither is None else (self.noise, self.dither)
+
+    @property
+    def fine(self) -> float:
+        """One step of the grid on which models live, in data units."""
+        return math.ldexp(1.0, self.fine_exponent)
+
+    @property
+    def model_range(self) -> float:
+        """More than any number of a model is, but for a chance that counts for nothing."""
+        return math.ldexp(1.0, self.fine_exponent + MODEL_BITS + 1)
+
+    @property
+    def rates(self) -> list[float]:
+        return [self.rate_at(step) for step in range(1, self.steps + 1)]
+
+
+class Learner(Walk):
+    """One user's part: a step of descent at each visit."""
+
+    _plan: SgdPlan
+
+    def __init__(self, plan: SgdPlan, user: Peer, neighbours: Sequence[Peer], inputs: Any) -> None:
+        super().__init__(plan, user, neighbours, inputs)
+        self._gradient, self._moved = inputs.gradient, inputs.moved
+        self._unit = plan.descent.step
+        self._allowed = inputs.allowed if plan.dither is not None and plan.descent.projects else None
+        self._leaving = Leaving(plan)
+
+    def _contributed(self, value: Any, step: int, noise: Sequence[Mechanism], draws: Draws) -> Any:
+        visit, self._visits = self._visits, self._visits + 1
+        if self._allowed is not None and step > 1:
+            value = self._allowed(value)
+        direction = self._gradient(value, visit) if visit < self._visits_max else self._inputs.zero()
+        for mechanism in noise:
+            direction = direction + draws.noise(mechanism, self._plan.shape) * self._unit
+        return self._leaving.left(self._moved(value, direction, self._plan.rate_at(step)), draws)
+
+    def __repr__(self) -> str:
+        return f"Learner(user={self._user})"
+
+
+class WalkSgd(Quiet):
+    name = "walk.sgd"
+
+    def graph_facts(self, spec: Spec, graph: Graph) -> Mapping[str, Fact]:
+        return {**learning.facts_of(spec), **limit_facts(spec, graph)}
+
+    def plan(self, spec: Spec, n: int, dimensions: int, facts: Mapping[str, Fact] = NO_FACTS) -> SgdPlan:
+        assert spec.walk is not None
+        order, steps = order_and_steps(spec.walk, spec.graph.kind, n)
+        if order == "ring" and spec.walk.tokens > n:
+            raise UsageError(f"[walk] tokens: a ring of {n} users carries at most {n} tokens")
+        descent = learning.descent_of(spec, dimensions, facts)
+        rate, noise = learning.rate_of(spec, descent, steps), learning.noise_of(spec, descent)
+        return SgdPlan(
+            order=order,
+            n=n,
+            steps=steps,
+            tokens=spec.walk.tokens,
+            noise=noise,
+            shape=(dimensions,),
+            grid_exponent=descent.grid_exponent,
+            visits_max=visits_max(order, n, steps, spec.walk.tokens, facts),
+            descent=descent,
+            rate=rate,
+            schedule=spec.task.schedule,
+            **dithering(spec, descent, rate, noise, steps),
+        )
+
+    def machine(self, plan: SgdPlan, user: Peer, neighbours: Sequence[Peer], inputs: Inputs) -> Learner:
+        return Learner(plan, user, neighbours, inputs)
+
+    def inputs(self, plan: SgdPlan, rows: Examples) -> tuple[Inputs, list[Any]]:
+        return learning.inputs_of(plan.descent, rows)
+
+    def inputs_again(self, plan: SgdPlan, values: list[Any]) -> Inputs:
+        return learning.inputs_again(plan.descent, values)
+
+    def check(self, plan: SgdPlan, message: Message) -> str | None:
+        if message.type not in (TOKEN, TOTAL):
+            return None
+        return check_fields(plan, message) or learning.check_model(plan.shape, message.value, plan.model_max)
+
+    def publish(self, plan: SgdPlan, totals: Sequence[Any]) -> Any:
+        """The mean of the models."""
+        return sum(totals[1:], start=totals[0]) * (1.0 / len(totals))
+
+    def estimate(self, plan: SgdPlan, published: Any, contributions: int) -> Estimate:
+        """The model; its standard error is an upper end, where one is known."""
+        bound = learning.noise_bound(plan.descent, plan.noise, plan.rates)
+        error = None if bound is None else [bound] * plan.descent.dimension
+        return Estimate([float(part) for part in published], error)
+
+    def own_scores(self, plan: SgdPlan, rows: Callable[[], Examples], published: Any) -> dict[str, float | None]:
+        own = rows()
+        return learning.scores_of(plan.descent.objective, own, own.test, published)
+
+    def analysis(self) -> WalkDescentAnalysis:
+        from p2pdp.protocols.walk.analysis.descents import WalkDescentAnalysis
+
+        return WalkDescentAnalysis()
+
+
+def dithering(spec: Spec, descent: Descent, rate: float, noise: Mechanism, steps: int) -> dict[str, Any]:
+    """Return the fields of a plan that say which dither models carry, and how far they go.
+
+    A number of a model goes as far as the radius, or as clips and noise of all steps add up to, but for a chance that
+    counts for nothing; dithers add up beside them, each below 2^-23 of the whole.
+    """
+    if noise.name == "none":
+        return {}
+    straight, random = learning.rate_sums(rate, spec.task.schedule, steps)
+    reach = straight * descent.clip + GAUSSIAN_TAIL * random * learning.sigma_of(spec)
+    if descent.radius is not None:
+        reach = min(reach, descent.radius)
+    late = GAUSSIAN_TAIL * math.sqrt(steps + 1.0) * dither.SCALE * math.ldexp(2.0, -MODEL_BITS)
+    fields = dithers(reach * (1.0 + late), MODEL_BITS)
+    if not descent.projects:  # how far an objective's own projection goes is unknown
+        fields["model_max"] = min(learning.MODEL_MAX, math.ldexp(1.0, fields["fine_exponent"] + MODEL_BITS + 1))
+    return fields
+
+
+PROTOCOL = WalkSgd()

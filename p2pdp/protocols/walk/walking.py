@@ -1,0 +1,291 @@
+"""The walk: a token visits users one after another, and each adds its contribution.
+
+One machine serves Algorithm 1 (ring sum, with Remark 1), Algorithm 2 (ring histogram, as corrected in
+guide/accounting.md, section 2) and Algorithm 3 (random walk on the complete graph) of [CB20], and the same walk on any
+connected graph. What differs is data: a `WalkPlan`.
+
+Steps are numbered from 1 to `steps`, at each of which one user contributes; a token message carries the
+step at which its receiver contributes. On a ring the token moves to the next user; on a random walk to a
+uniform user (complete graph: the present holder included) or a uniform neighbour (other graphs).
+
+Departures from the paper: a closing draw protects the ring's last contributions from whoever sees the total
+(the paper has none); histogram dummies are a fixed number, put in at the start and again before publishing;
+a user who is gone is gone round (random walks only), which repeats the same noised value elsewhere.
+
+Limit: a user contributes its value at most `contributions_max` times, in all tokens, whatever it is sent: on a ring
+once in each lap of each token, on a random walk no more often than it is visited by chance, but for a probability of
+1e-9 (`topology/walk_limits.py`). From then on it adds noise only, and each further visit is a fault of the kind
+`too_many_visits`. Estimates count such visits as contributions of nothing; they occur where somebody breaks the
+protocol, or where so many users are excluded that those who are left are visited far more often.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from p2pdp.core import messages
+from p2pdp.core.draws import Draws, Expected, Mechanism, Shape
+from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer, is_user
+from p2pdp.core.messages import TOKEN, TOTAL
+from p2pdp.core.step import NOTHING, Custody, Fault, Message, Send, Step
+from p2pdp.protocols.contract import PlanDefaults, Start
+from p2pdp.tasks.inputs import Inputs
+
+NO_NOISE: Final = Mechanism("none", 0.0)
+_ADDED_NOISE: Final = ("gaussian", "laplace")
+
+# The grid keeps every honest sum below 2**61; what a token adds to a value within this stays an int64.
+VALUE_MAX: Final = 2**62
+VALUE_MIN: Final = -VALUE_MAX
+
+
+@dataclass(frozen=True, slots=True)
+class WalkPlan(PlanDefaults):
+    """What is public about a walk. Scales of mechanisms are in grid units."""
+
+    order: str  # ring, complete or graph
+    n: int
+    steps: int
+    tokens: int
+    noise: Mechanism  # of one contribution
+    shape: Shape
+    spacing: int = 1  # steps between noised contributions: n - 1 on a ring, 1 elsewhere
+    share: Mechanism | None = None  # Remark 1: drawn at every step but the first instead
+    closing: bool = False
+    dummies: int = 0  # uniform elements at the start, and again before publishing
+    grid_exponent: int = 0
+    visits_max: int | None = None  # at which a user contributes its value, at most; afterwards noise only
+    mean: bool = False  # the sum is divided by the number of contributions when it is estimated
+
+    @property
+    def unit(self) -> float:
+        return 1.0  # contributions are whole steps of the grid
+
+    @property
+    def length(self) -> int:
+        return self.steps * self.tokens
+
+    def exchanges(self, edges: int) -> int:
+        return self.length
+
+    @property
+    def reroutes(self) -> bool:
+        return self.order != "ring"
+
+    @property
+    def enforced_max(self) -> int | None:
+        return self.contributions_max if self.reroutes else None
+
+    @property
+    def contributions_max(self) -> int:
+        """How many values a user contributes at most, which its node sees to."""
+        if self.order == "ring":
+            return self.length // self.n
+        return self.length if self.visits_max is None else min(self.visits_max, self.length)
+
+    @property
+    def starts(self) -> tuple[Start, ...]:
+        if self.order == "ring":
+            return tuple(Start(item, item * self.n // self.tokens, 1) for item in range(self.tokens))
+        return tuple(Start(item, 0, 1) for item in range(self.tokens))
+
+    @property
+    def mechanisms(self) -> tuple[Mechanism, ...]:
+        """All that noise is drawn from."""
+        return (self.noise,) if self.share is None else (self.noise, self.share)
+
+    @property
+    def draws_expected(self) -> Expected:
+        drawn = self.noise.name not in ("none", "privunit") and self.order != "ring"  # each user a few times there
+        shape = () if self.noise.name == "randomized_response" else self.shape
+        return {(self.noise, shape): -(-self.length // self.n)} if drawn else {}
+
+    def draws_at(self, step: int) -> list[Mechanism]:
+        """The noise that the holder of a step adds before its contribution leaves it."""
+        drawn = []
+        if self.share is not None:
+            drawn.append(self.noise if step == 1 else self.share)
+        elif self.noise.name in _ADDED_NOISE and (step - 1) % self.spacing == 0:
+            drawn.append(self.noise)
+        if self.closing and step == self.steps:
+            drawn.append(self.noise)
+        return drawn
+
+    @property
+    def dummy_mechanism(self) -> Mechanism:
+        return Mechanism("uniform_counts", float(self.dummies), self.noise.categories)
+
+
+class Walk:
+    """One user's part in all tokens of a walk."""
+
+    def __init__(self, plan: WalkPlan, user: Peer, neighbours: Sequence[Peer], inputs: Inputs) -> None:
+        self._plan = plan
+        self._user = user
+        self._neighbours = neighbours
+        self._inputs = inputs
+        self._out: set[Peer] = set()
+        self._visits = 0
+        self._visits_max = plan.contributions_max
+        self._held_at: dict[int, int] = {}  # item -> last step held here
+        self._passed: dict[int, tuple[Peer, int, Any]] = {}  # item -> to whom, its step there, its value
+        alike = plan.noise.name in _ADDED_NOISE and plan.share is None and not plan.dummies  # each step draws once
+        anywhere = plan.order == "complete" or (plan.order != "ring" and len(neighbours) > 0)
+        self._usual = type(self) is Walk and alike and anywhere and plan.shape == ()
+        self._options = None if plan.order == "complete" else neighbours
+
+    @property
+    def finished(self) -> bool:
+        return False  # a user cannot know that a walk is over; the curator's result says so
+
+    def __repr__(self) -> str:
+        return f"Walk(user={self._user})"
+
+    def start(self, now_s: float, draws: Draws) -> Step:
+        return NOTHING
+
+    def wake(self, now_s: float, draws: Draws) -> Step:
+        return NOTHING
+
+    def excluded(self, peer: Peer, now_s: float, draws: Draws) -> Step:
+        self._out.add(peer)
+        return NOTHING
+
+    def receive(self, sender: Peer, message: Message, now_s: float, draws: Draws) -> Step:
+        if message.type == TOKEN:
+            return self._token(sender, message, draws)
+        if sender == BOOTSTRAP and message.type == messages.BEGIN:
+            return self._begin(message.fields[0], draws)
+        if sender == BOOTSTRAP and message.type == messages.LOST:
+            return self._send_elsewhere(message, draws)
+        return Step(faults=(Fault("unexpected_message", sender),))
+
+    def hop(self, sender: Peer, item: int, step: int, value: int, draws: Draws) -> tuple[Peer, int] | None:
+        """The usual step in one piece; `_token` says it at length."""
+        plan, options, held_at = self._plan, self._options, self._held_at
+        if (
+            not self._usual or self._out or self._visits >= self._visits_max
+            or not 0 <= item < plan.tokens or not held_at.get(item, 0) < step < plan.steps
+            or not VALUE_MIN <= value <= VALUE_MAX or (options is not None and sender not in options)
+        ):  # fmt: skip
+            return None
+        held_at[item] = step
+        visit = self._visits
+        self._visits = visit + 1
+        value = value + self._inputs.contribution(visit) + draws.noise(plan.noise, ())
+        to = draws.choice(plan.n) if options is None else options[draws.choice(len(options))]
+        if to != self._user:
+            self._passed[item] = (to, step + 1, value)
+        return to, value
+
+    def _begin(self, item: int, draws: Draws) -> Step:
+        if item in self._held_at or item in self._passed:
+            return Step(faults=(Fault("unexpected_message", BOOTSTRAP),))
+        first = Message(TOKEN, (item, 1), self._inputs.zero())
+        if self._plan.order == "ring" or self._plan.tokens == 1:
+            return Step(sends=(Send(self._user, first),))
+        return self._pass_on(item, 1, first, draws)
+
+    def _token(self, sender: Peer, message: Message, draws: Draws) -> Step:
+        item, step = message.fields
+        if not self._may_pass_to_me(sender) or self._held_at.get(item, 0) >= step or not self._is_mine(item, step):
+            return Step(faults=(Fault("unexpected_message", sender),))
+        self._held_at[item] = step
+        late = (Fault("too_many_visits", sender),) if self._visits >= self._visits_max else ()
+        value = self._contributed(message.value, step, self._plan.draws_at(step), draws)
+        kind = TOKEN if step < self._plan.steps else TOTAL
+        passed = self._pass_on(item, step + 1, Message(kind, (item, step + 1), value), draws)
+        return Step(passed.sends, faults=(*passed.faults, *late)) if late else passed
+
+    def _contributed(self, value: Any, step: int, noise: Sequence[Mechanism], draws: Draws) -> Any:
+        """The token as it leaves its holder, with this noise added."""
+        visit, self._visits = self._visits, self._visits + 1
+        value = value + (self._contribution(visit, draws) if visit < self._visits_max else self._cover(draws))
+        if step == 1 and self._plan.dummies:
+            value = value + draws.noise(self._plan.dummy_mechanism, self._plan.shape)
+        for mechanism in noise:
+            value = value + draws.noise(mechanism, self._plan.shape)
+        if step == self._plan.steps and self._plan.dummies:
+            value = value + draws.noise(self._plan.dummy_mechanism, self._plan.shape)
+        return value
+
+    def _contribution(self, visit: int, draws: Draws) -> Any:
+        if self._plan.noise.name == "randomized_response":
+            return self._inputs.report(visit, draws.noise(self._plan.noise, ()))
+        return self._inputs.contribution(visit)
+
+    def _cover(self, draws: Draws) -> Any:
+        """What stands for a contribution when the limit is reached, and tells nothing: zero, or a random category."""
+        if self._plan.noise.name == "randomized_response":
+            return draws.noise(Mechanism("uniform_counts", 1.0, self._plan.noise.categories), self._plan.shape)
+        return self._inputs.zero()
+
+    def _pass_on(self, item: int, step: int, message: Message, draws: Draws) -> Step:
+        to = CURATOR if message.type == TOTAL else self._next_holder(draws)
+        if to == self._user:
+            return Step(sends=(Send(to, message),))
+        self._passed[item] = (to, step, message.value)
+        return Step(sends=(Send(to, message, Custody(item, step)),))
+
+    def _next_holder(self, draws: Draws) -> Peer:
+        plan = self._plan
+        if plan.order == "ring":
+            return (self._user + 1) % plan.n
+        if plan.order == "complete" and not self._out:
+            return draws.choice(plan.n)
+        if plan.order == "complete":
+            options: Sequence[Peer] = [peer for peer in range(plan.n) if peer not in self._out]
+        else:
+            options = [peer for peer in self._neighbours if peer not in self._out] if self._out else self._neighbours
+        return options[draws.choice(len(options))] if options else self._user  # nobody else is left: it stays
+
+    def _is_mine(self, item: int, step: int) -> bool:
+        """Whether this user may hold the token at this step; on a ring each step has one holder."""
+        plan = self._plan
+        return plan.order != "ring" or (plan.starts[item].user + step - 1) % plan.n == self._user
+
+    def _may_pass_to_me(self, sender: Peer) -> bool:
+        if sender == self._user:
+            return True
+        if not is_user(sender) or sender in self._out:
+            return False
+        if self._plan.order == "ring":
+            return sender == (self._user - 1) % self._plan.n
+        return self._plan.order == "complete" or sender in self._neighbours
+
+    def _send_elsewhere(self, order: Message, draws: Draws) -> Step:
+        """The receiver is gone and passed nothing on: the same noised value goes to somebody else."""
+        item, step = order.fields
+        to, passed_at, value = self._passed.get(item, (BOOTSTRAP, 0, None))
+        if to not in self._out or passed_at != step:
+            return Step(faults=(Fault("unexpected_message", BOOTSTRAP),))
+        return self._pass_on(item, step, Message(TOKEN, (item, step), value), draws)
+
+
+def check_token(plan: WalkPlan, message: Message) -> str | None:
+    """What is wrong with the form of a token or total of grid integers, as the kind of a fault."""
+    if message.type not in (TOKEN, TOTAL):
+        return None
+    return check_fields(plan, message) or _check_value(plan, message.value)
+
+
+def check_fields(plan: WalkPlan, message: Message) -> str | None:
+    """The same, whatever it carries."""
+    fields = message.fields
+    if len(fields) != 2 or type(fields[0]) is not int or type(fields[1]) is not int:
+        return "malformed"
+    item, step = fields
+    last = plan.steps + 1
+    if not 0 <= item < plan.tokens or (step != last if message.type == TOTAL else not 1 <= step < last):
+        return "malformed"
+    return None
+
+
+def _check_value(plan: WalkPlan, value: Any) -> str | None:
+    if plan.shape == ():
+        return None if type(value) is int and abs(value) <= VALUE_MAX else "bad_value"
+    if getattr(value, "shape", None) != plan.shape or value.dtype.kind != "i":
+        return "bad_value"
+    return None if value.min() >= -VALUE_MAX and value.max() <= VALUE_MAX else "bad_value"

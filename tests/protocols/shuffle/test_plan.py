@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from p2pdp.core import messages
+from p2pdp.core.step import Message
+from p2pdp.protocols.shuffle.plan import COVER_HOP, SEED, STAY_OPTIONS, check_shuffle
+from p2pdp.topology.graphs import complete_graph
+from p2pdp.wire.codec import pack_message
+from tests.protocols.shuffle_world import NAME_BYTES, plan_of
+
+PLAN = plan_of(complete_graph(4), 3, slots=2)
+BARE = plan_of(complete_graph(4), 3)
+SEALED = bytes(NAME_BYTES + 1)
+LEAST = 1 << 16
+GOOD = [
+    Message(messages.RELAY, (LEAST, LEAST, 1), SEALED),
+    Message(messages.RELAY, (COVER_HOP - 1, LEAST, 3), SEALED),
+    Message(messages.REPORT, (LEAST, 4), SEALED),
+    Message(messages.COVER, (COVER_HOP, COVER_HOP, 2), SEALED),
+    Message(messages.MARK, (3,)),
+    Message(messages.FINISHED),
+    Message("of somebody else", (1, 2, 3)),
+]
+BAD: list[tuple[Message, str]] = [
+    *((Message(messages.RELAY, fields, SEALED), "malformed")
+      for fields in ((LEAST - 1, LEAST, 1), (LEAST, COVER_HOP, 1), (LEAST, LEAST, 0), (LEAST, LEAST, 4), (LEAST, 1))),
+    *((Message(messages.REPORT, fields, SEALED), "malformed")
+      for fields in ((-1, 4), (LEAST, 3), (LEAST, 5), (COVER_HOP, 4))),
+    *((Message(kind, (LEAST, *at), value), "bad_value")
+      for kind, at in ((messages.RELAY, (LEAST, 1)), (messages.REPORT, (4,)))
+      for value in (None, b"", SEALED + b"0", 7)),
+    *((Message(messages.COVER, fields, SEALED), "malformed")
+      for fields in ((), (1, 1, 2), (COVER_HOP, COVER_HOP, 0), (COVER_HOP, COVER_HOP, 4))),
+    *((Message(messages.COVER, (COVER_HOP, COVER_HOP, 2), value), "bad_value") for value in (b"", 0, None)),
+    *((Message(messages.MARK, fields), "malformed") for fields in ((), (0,), (4,), (1, 1), (1.0,), ("1",))),
+    (Message(messages.MARK, (1,), SEALED), "malformed"),
+    (Message(messages.FINISHED, (1,)), "malformed"),
+    (Message(messages.FINISHED, (), 3), "malformed"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("message", GOOD)
+def test_messages_of_the_promised_form_pass(message: Message) -> None:
+    assert check_shuffle(PLAN, message) is None
+
+
+@pytest.mark.parametrize(("message", "kind"), BAD)
+def test_others_are_named(message: Message, kind: str) -> None:
+    assert check_shuffle(PLAN, message) == kind
+
+
+def test_cover_is_as_long_as_a_report_on_its_way() -> None:
+    for number in (1, 127, 128, 70_000):
+        hops = (LEAST, COVER_HOP - 1)
+        reports = {len(pack_message(Message(messages.RELAY, (hop, hop, number), SEALED))) for hop in hops}
+        assert reports == {len(pack_message(Message(messages.COVER, (COVER_HOP, COVER_HOP, number), SEALED)))}
+
+
+def test_cover_belongs_to_runs_that_have_it() -> None:
+    assert check_shuffle(BARE, Message(messages.COVER, (COVER_HOP, COVER_HOP, 2), SEALED)) == "malformed"
+
+
+def test_what_is_public_of_a_run() -> None:
+    assert (PLAN.starts, PLAN.reroutes, PLAN.length) == ((), True, 3)
+    assert SEED in PLAN.mechanisms
+    assert BARE.exchanges(6) == 2 * 6 * 3 + 4 * 3
+    assert PLAN.exchanges(6) == 2 * 6 * 3 * (1 + 2)
+    lazy: Any = plan_of(complete_graph(4), 10, stay=0.25)
+    assert lazy.exchanges(6) == 2 * 6 * 10 + 30
+    assert lazy.stay_below == STAY_OPTIONS // 4

@@ -1,0 +1,218 @@
+"""Claims about histograms: the gaps of guide/accounting.md, section 2, and an attack that must not beat them."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from p2pdp.accounting.blanket_losses import Kind, kinds_of, upper_epsilons
+from p2pdp.audit.ground import Finding, Ground
+from p2pdp.audit.local import local_account
+from p2pdp.core.claims import Claim
+from p2pdp.core.ids import CURATOR
+from p2pdp.protocols.walk.analysis.blanket import blanket_account
+from p2pdp.replay.reports import ReportGap, Reports
+from p2pdp.replay.transcript import replay
+from p2pdp.sim.faults import Crash
+from tests.accounting import histograms
+from tests.audit.runs import DELTA, HISTOGRAM, Run, judged, quiet, ring, run_of, walk
+from tests.replay.test_reports import path_of
+
+EPSILON_0, CATEGORIES = 1.0, 3
+
+
+def ground(run: Run, colluders: Sequence[int] = (), incomplete: Sequence[int] = ()) -> Ground:
+    return Ground(run.plan, run.contents(), run.transcript(), incomplete, DELTA, colluders)
+
+
+def claim(finding: Finding, observer: str) -> Claim:
+    (found,) = [one for one in finding.claims if one.observer == observer]
+    return found
+
+
+def epsilon(*kinds: Counter[Kind]) -> float:
+    return float(upper_epsilons(EPSILON_0, CATEGORIES, [sum(kinds, Counter())], DELTA)[0])
+
+
+def times(others: int, dummies: int, count: int = 1) -> Counter[Kind]:
+    return Counter({Kind(others, dummies): count} if count else {})
+
+
+def test_every_pair_of_a_ring_has_its_own_gaps() -> None:
+    """First gaps with the elements of the first holder, whole laps, last gaps with those of the last holder."""
+    n, laps = 7, 4
+    run = quiet(ring(n, laps, **HISTOGRAM))
+    finding, put_in = blanket_account(ground(run)), run.plan.plan.dummies
+    assert finding.epsilon is not None
+    for v in range(n):
+        assert math.isnan(finding.epsilon[v, v])
+        for u in set(range(n)) - {v}:
+            if u < v:
+                kinds = times(v - 1, put_in), times(n - 2, 0, laps - 1)
+            else:
+                kinds = times(n - 2 - v, put_in), times(n - 2, 0, laps - 1)
+            assert finding.epsilon[u, v] == pytest.approx(epsilon(*kinds), rel=5e-3)
+    everything = claim(finding, "public")
+    assert everything.epsilon_max == pytest.approx(epsilon(kinds_of(laps, laps * (n - 1), 2 * put_in)), rel=5e-3)
+    node = claim(finding, "node")
+    assert node.epsilon_max == np.nanmax(finding.epsilon)
+    assert node.epsilon_mean == pytest.approx(np.nanmean(finding.epsilon))
+    user, observer = node.worst_pair or (0, 0)
+    assert isinstance(observer, int)
+    assert finding.epsilon[user, observer] == node.epsilon_max
+
+
+def test_a_random_walk_is_counted_as_it_went() -> None:
+    run = quiet(walk(5, 80, **HISTOGRAM))
+    finding = blanket_account(ground(run))
+    assert finding.epsilon is not None
+    (path,) = path_of(run).values()
+    for v in range(5):
+        gaps, gap = [], Counter[int]()
+        for step in range(1, 81):
+            if path[step] == v:
+                gaps.append(gap)
+                gap = Counter()
+            else:
+                gap[path[step]] += 1
+        for u in set(range(5)) - {v}:
+            kinds = [kinds_of(one[u], one.total() - one[u], 0) for one in [*gaps, gap] if one[u]]
+            assert finding.epsilon[u, v] == pytest.approx(epsilon(*kinds), rel=5e-3)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        ring(5, 3, **HISTOGRAM),
+        ring(5, 3, tokens=2, **HISTOGRAM),
+        walk(5, 60, **HISTOGRAM),
+        walk(4, 20, tokens=3, **HISTOGRAM),
+        ring(1, 3, **HISTOGRAM),
+        ring(2, 2, **HISTOGRAM),
+    ],
+)
+def test_nobody_learns_more_than_the_local_ceiling(text: str) -> None:
+    run = quiet(text)
+    (ceiling,) = local_account(ground(run)).claims
+    finding = blanket_account(ground(run))
+    assert ceiling.epsilon_max is not None
+    for one in finding.claims:
+        assert one.epsilon_max is not None
+        assert 0.0 < one.epsilon_max <= ceiling.epsilon_max * (1.0 + 1e-8)
+        assert (one.method, one.conditioning, one.relation, one.bound) == ("shuffle", "public", "replace", True)
+        assert one.mu_max is None
+    assert {one.observer for one in finding.claims} >= {"curator", "public"}
+    assert [one.observer for one in finding.refusals] == ["network"]
+    assert "local ceiling" in finding.refusals[0].reason
+
+
+def test_who_pools_views_sees_smaller_gaps() -> None:
+    run = quiet(ring(7, 3, **HISTOGRAM))
+    finding = blanket_account(ground(run, (1, 4)))
+    pooled = claim(finding, "coalition")
+    assert finding.epsilon is not None
+    assert pooled.epsilon_max is not None
+    assert pooled.epsilon_max > max(np.nanmax(finding.epsilon[[2, 3]][:, [1, 4]]), 0.0)
+    assert pooled.worst_pair is not None
+    assert pooled.worst_pair[0] not in (1, 4)
+    assert pooled.worst_pair[1] == (1, 4)
+    alone = claim(blanket_account(ground(run, (2,))), "coalition")
+    assert alone.epsilon_max == pytest.approx(np.nanmax(finding.epsilon[:, 2]), rel=5e-3)
+
+
+def test_assumptions_say_who_knows_the_route_and_what_is_told_at_least() -> None:
+    on_ring, at_random = (
+        claim(blanket_account(ground(quiet(text))), "node")
+        for text in (ring(7, 3, **HISTOGRAM), walk(5, 40, **HISTOGRAM))
+    )
+    assert any("schedule is public" in text for text in on_ring.assumptions)
+    assert any("realised path" in text for text in at_random.assumptions)
+    assert any("hypothetical" in text for text in on_ring.assumptions)
+    (least,) = [text for text in on_ring.assumptions if "at least" in text]
+    assert on_ring.epsilon_max is not None
+    assert 0.5 * on_ring.epsilon_max < float(least.split("epsilon ")[1].split()[0]) <= on_ring.epsilon_max
+
+
+def test_other_noise_is_none_of_its_business() -> None:
+    for text in (ring(4, 2), walk(3, 12, **{**HISTOGRAM, "noise": '[noise]\nmechanism = "none"\n'})):
+        assert blanket_account(ground(quiet(text))) == Finding()
+
+
+def test_observers_whose_ledgers_are_missing_are_refused_by_name() -> None:
+    run = quiet(walk(4, 24, **HISTOGRAM))
+    views = {peer: one for peer, one in run.contents().items() if peer not in (2, CURATOR)}
+    finding = blanket_account(Ground(run.plan, views, replay(run.plan, views), (2, CURATOR), DELTA, (1, 2)))
+    refused = {(one.observer, one.reason.partition(":")[0]) for one in finding.refusals}
+    assert ("node", "user 2") in refused
+    assert ("coalition", "user 2") in refused
+    assert any(one.observer == "curator" for one in finding.refusals)
+    assert claim(finding, "node").worst_pair != (2, 2)
+
+
+def test_the_audit_shows_every_pair() -> None:
+    audit = judged(quiet(ring(5, 2, **HISTOGRAM)).evidence)
+    assert [one.method for one in audit.claims] == ["shuffle", "shuffle", "shuffle", "local"]
+    assert audit.epsilon_conditioning == "public"
+    assert audit.epsilon is not None
+    assert np.isfinite(audit.epsilon).sum() == 20
+
+
+def test_a_walk_round_somebody_who_is_gone_is_claimed_as_it_went() -> None:
+    run = run_of(walk(4, 40, seed=3, **HISTOGRAM), Crash(peer=2, at_record=20, down_s=None))
+    finding = blanket_account(Ground(run.plan, run.contents(), run.transcript(), (2,), DELTA, ()))
+    assert claim(finding, "node").worst_pair is not None
+    assert any("user 2" in one.reason for one in finding.refusals)
+    assert finding.epsilon is not None
+    assert np.all(np.isnan(finding.epsilon[:, 2]))
+    assert np.isfinite(finding.epsilon[2, [0, 1, 3]]).all()
+
+
+REPLAYS = 40_000
+ERROR = 1e-7  # of each of the two rates, for each of the ten thresholds
+
+
+def scores(gaps: Sequence[ReportGap], user: int, own: int, epsilon_0: float, random: np.random.Generator) -> np.ndarray:
+    """Log-likelihood ratios of 0 against 1 of replays in which the user holds `own` and all others hold 2."""
+    total = np.zeros(REPLAYS)
+    for gap in gaps:
+        if not gap.reports[user]:
+            continue
+        held = [2] * int(gap.reports.sum() - gap.reports[user])
+        laws = [
+            histograms.histogram(epsilon_0, 3, [*held, *[value] * int(gap.reports[user])], gap.dummies)
+            for value in (0, 1)
+        ]
+        outcomes = list(laws[0])
+        ratios = np.array([math.log(laws[0][one] / laws[1][one]) for one in outcomes])
+        chances = np.array([laws[own][one] for one in outcomes])
+        total += ratios[random.choice(len(outcomes), REPLAYS, p=chances / chances.sum())]
+    return total
+
+
+@pytest.mark.parametrize("text", [ring(6, 3, **HISTOGRAM), walk(5, 40, **HISTOGRAM)])
+def test_the_best_attack_is_within_the_claim(text: str) -> None:
+    """Thresholds from one half of the replays, rates from the other (guide/accounting.md, section 5)."""
+    from scipy.stats import beta
+
+    run = quiet(text)
+    delta, random = 1e-3, np.random.default_rng(11)
+    finding = blanket_account(Ground(run.plan, run.contents(), run.transcript(), (), delta, ()))
+    (user, observer), best = claim(finding, "node").worst_pair or (0, 0), 0.0
+    assert isinstance(observer, int)
+    view = Reports(run.transcript(), run.plan.n).nodes([observer])
+    assert view is not None
+    one, other = (scores(view.gaps, user, own, EPSILON_0, random) for own in (0, 1))
+    half = REPLAYS // 2
+    for threshold in np.quantile(one[:half], np.linspace(0.05, 0.95, 10)):
+        hits, false = (int((score[half:] > threshold).sum()) for score in (one, other))
+        low = float(beta.ppf(ERROR / 2, hits, half - hits + 1)) if hits else 0.0
+        high = float(beta.isf(ERROR / 2, false + 1, half - false))
+        if low > delta:
+            best = max(best, math.log((low - delta) / high))
+    claimed = claim(finding, "node").epsilon_max
+    assert claimed is not None
+    assert 0.2 * claimed < best <= claimed
