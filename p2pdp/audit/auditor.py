@@ -30,6 +30,7 @@ class Audit:
     leak_coalition: Floats | None
     published: Floats | None = None  # the leak of each pair as a paper prints it
     variation: Floats | None = None  # total variation of each pair, given what `epsilon` is given
+    epsilon_coalition: Floats | None = None
 
 
 def audit_run(
@@ -56,7 +57,8 @@ def audit_run(
     if cost is not None:
         epsilon, variation = None if epsilon is None else epsilon + cost.epsilon, None
     coalition = exact.mu_coalition, exact.leak_coalition
-    rest = (exact.published, variation)
+    pooled = exact.epsilon_coalition
+    rest = (exact.published, variation, pooled if pooled is None or cost is None else pooled + cost.epsilon)
     return Audit(claims, refusals, exact.mu, exact.leak, epsilon, conditioning, *coalition, *rest)
 
 

@@ -89,6 +89,7 @@ class Finding:
     epsilon: Floats | None = None  # of each pair, in the conditioning of the account's claims
     mu_coalition: Floats | None = None
     leak_coalition: Floats | None = None
+    epsilon_coalition: Floats | None = None  # with all that the claim adds
     published: Floats | None = None  # the leak of each pair as a paper prints it
     variation: Floats | None = None  # total variation of each pair, beside `epsilon`
 

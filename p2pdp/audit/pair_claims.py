@@ -8,7 +8,7 @@ from typing import Final, Protocol
 
 import numpy as np
 
-from p2pdp.accounting.gaussian_curve import epsilons_of
+from p2pdp.accounting.gaussian_curve import epsilon_of_each, epsilons_of
 from p2pdp.audit.exact import Leaks
 from p2pdp.audit.ground import NOT_AT_HAND, PASSED_THROUGH, PUBLIC_ROUTE, Finding, Floats, Ground
 from p2pdp.core.claims import Claim, Refusal
@@ -78,7 +78,10 @@ def account_of_pairs(
         else:
             made.append(claims.claim(name, claims.mu(role.values)[:, None], [name]))
     scaled, scaled_coalition = _in_sigmas(run, leaks), None if coalition is None else _in_sigmas(run, coalition)
-    return Finding(made, refusals, mu, scaled, claims.epsilons(mu), coalition_mu, scaled_coalition)
+    finding = Finding(made, refusals, mu, scaled, claims.epsilons(mu), coalition_mu, scaled_coalition)
+    if coalition_mu is not None:
+        finding.epsilon_coalition = claims.epsilon_of_each(coalition_mu)
+    return finding
 
 
 class PairClaims:
@@ -99,6 +102,10 @@ class PairClaims:
 
     def epsilons(self, mu: Floats) -> Floats:
         return epsilons_of(self._delta, self._in_all(mu))
+
+    def epsilon_of_each(self, mu: Floats) -> Floats:
+        """Of each user, for one observer."""
+        return epsilon_of_each(self._delta, self._in_all(mu[:, None])[:, 0])
 
     def _in_all(self, mu: Floats) -> Floats:
         """`mu` has a row per user."""

@@ -67,6 +67,7 @@ class Audited:
     leak_coalition: Any = None
     published: Any = None
     variation: Any = None
+    epsilon_coalition: Any = None
     graph: Graph | None = None  # the one that was signed, where the ledgers at hand tell it
 
     @property
@@ -164,6 +165,7 @@ def audit(
         *(made.mu, made.leak, made.epsilon, made.epsilon_conditioning, made.mu_coalition, made.leak_coalition),
         made.published,
         made.variation,
+        made.epsilon_coalition,
         _signed_graph(roster, views),
     )
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from p2pdp.audit.estimates import Cost, cost_of, left_of
+from p2pdp.audit.estimates import cost_of
 from p2pdp.core.claims import Claim
 from p2pdp.core.errors import P2pdpError
 from p2pdp.core.spec import Spec
@@ -61,7 +61,7 @@ def page_facts(place: Path, audited: Audited, result: dict[str, Any] | None = No
         conditioning=audited.epsilon_conditioning,
         epsilon=audited.epsilon,
         mu=audited.mu if exact and cost is None else None,
-        coalition=_coalition(audited, cost),
+        coalition=audited.epsilon_coalition,
         distances=distances,
         no_distances=no_distances,
         curves=[
@@ -107,15 +107,6 @@ def distances_in(graph: Graph) -> Floats:
     matrix = coo_array((np.ones(len(heads)), (heads, tails)), shape=(graph.n,) * 2).tocsr()
     found: Floats = shortest_path(matrix, method="D", directed=False, unweighted=True)
     return found
-
-
-def _coalition(audited: Audited, cost: Cost | None) -> Floats | None:
-    """Epsilon of each user against the colluders together."""
-    if audited.mu_coalition is None:
-        return None
-    mus, delta = np.asarray(audited.mu_coalition), left_of(audited.delta, cost)
-    epsilons = np.array([math.nan if math.isnan(mu) else gaussian.epsilon_of(delta, float(mu)) for mu in mus])
-    return epsilons if cost is None else epsilons + cost.epsilon
 
 
 def _curve(claim: Claim, delta: float) -> Curve:

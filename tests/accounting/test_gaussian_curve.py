@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from p2pdp.accounting.gaussian_curve import epsilons_of
+from p2pdp.accounting.gaussian_curve import epsilon_of_each, epsilons_of
 from p2pdp.mechanisms import gaussian
 
 DELTAS = [0.5, 0.1, 1e-3, 1e-5, 1e-6, 1e-12, 1e-30, 1e-100]
@@ -62,3 +62,12 @@ def test_a_larger_leak_never_has_a_smaller_epsilon() -> None:
     mus = np.sort(np.concatenate([np.logspace(-8, 3, 500), np.linspace(0.9e-5, 1.1e-5, 100)]))
     for delta in DELTAS:
         assert np.all(np.diff(epsilons_of(delta, mus)) >= -1e-9 * epsilons_of(delta, mus)[1:])
+
+
+def test_each_of_few_is_what_a_claim_says() -> None:
+    mu = np.array([0.0, 0.3, math.nan, 7.0, math.inf])
+    found = epsilon_of_each(1e-5, mu)
+    expected = [gaussian.epsilon_of(1e-5, one) for one in (0.0, 0.3, 7.0, math.inf)]
+    assert found[[0, 1, 3, 4]].tolist() == expected
+    assert math.isnan(found[2])
+    assert (found[[1, 3]] <= epsilons_of(1e-5, mu)[[1, 3]]).all()

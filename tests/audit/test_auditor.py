@@ -97,6 +97,8 @@ def test_a_coalition_of_one_is_that_node() -> None:
     audit = quiet(walk(5, 40)).audit(colluders=(3,))
     assert audit.mu is not None
     np.testing.assert_array_equal(audit.mu_coalition, audit.mu[:, 3])
+    expected = [math.nan if user == 3 else gaussian.epsilon_of(1e-5, mu) for user, mu in enumerate(audit.mu[:, 3])]
+    np.testing.assert_array_equal(audit.epsilon_coalition, expected)
 
 
 # Other mechanisms.

@@ -14,7 +14,7 @@ from typing import Final
 
 import numpy as np
 
-from p2pdp.accounting.gaussian_curve import epsilons_of
+from p2pdp.accounting.gaussian_curve import epsilon_of_each, epsilons_of
 from p2pdp.accounting.gossip_layers import View
 from p2pdp.audit.ground import NOT_AT_HAND, PASSED_THROUGH, PUBLIC_ROUTE, Finding, Floats, Ground
 from p2pdp.audit.recorded import unlike_plan
@@ -109,6 +109,7 @@ class _Account:
             leak = np.array(spans.spans[0].leaks)
             leak[members] = np.nan
             found.leak_coalition, found.mu_coalition = leak, self._mu(leak)
+            found.epsilon_coalition = epsilon_of_each(self._ground.delta, self._in_all(found.mu_coalition))
             self._add("coalition", found.mu_coalition[:, None], [tuple(members)], self._of(spans))
             printed = Printed([tuple(members)], leak[:, None], [view])
             self._claims += printed_claims(self._ground, self._views, printed, self._mu_local)[0]

@@ -20,7 +20,7 @@ from typing import Final
 
 import numpy as np
 
-from p2pdp.accounting.gaussian_curve import epsilons_of
+from p2pdp.accounting.gaussian_curve import epsilon_of_each, epsilons_of
 from p2pdp.accounting.gossip_descent import Told, unclipped, worst
 from p2pdp.audit.ground import NOT_AT_HAND, PUBLIC_ROUTE, Finding, Floats, Ground
 from p2pdp.audit.recorded import refused, unlike_plan
@@ -173,6 +173,8 @@ class _Account:
         exact = self._affine is not None and self._add("coalition", leak[:, None], name, [told], ())
         if exact:
             self._found.leak_coalition, self._found.mu_coalition = leak, self._mu(leak)
+            in_all = self._rounding.added_to(self._found.mu_coalition, self._most)
+            self._found.epsilon_coalition = epsilon_of_each(self._ground.delta * (1.0 - _SHARE), in_all)
         else:
             self._add("coalition", leak[:, None], name, [told], (), model=True)
         self._publish(Seen([tuple(members)], leak[:, None] if exact else None))

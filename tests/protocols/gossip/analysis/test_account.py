@@ -45,6 +45,8 @@ def test_a_ring_is_told_from_both_sides_and_no_further() -> None:
     assert coalition.worst_pair is not None
     assert coalition.worst_pair[1] == (0, 1)
     assert finding.leak_coalition is not None
+    assert finding.epsilon_coalition is not None
+    assert np.nanmax(finding.epsilon_coalition) == coalition.epsilon_max
     assert np.isnan(finding.leak_coalition[:2]).all()
     assert finding.leak_coalition[2:] == pytest.approx([1, 1, 0, 0, 1, 1], abs=1e-11)
     for name in ("curator", "public"):

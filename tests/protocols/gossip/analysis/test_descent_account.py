@@ -143,6 +143,8 @@ def test_coalitions_know_more() -> None:
     assert alone.mu is not None
     assert np.nanmin(together.mu_coalition[1:3] - alone.mu[1:3, 0]) >= -1e-9
     assert claim_of(together, "coalition", "exact").bound
+    assert together.epsilon_coalition is not None
+    assert np.nanmax(together.epsilon_coalition) == claim_of(together, "coalition", "exact").epsilon_max
     model = quiet(PATH).audit([1, 3])
     assert not claim_of(model, "coalition", MODEL).bound
 
