@@ -73,7 +73,10 @@ class Outcomes:
 
     def delta(self, epsilon: float) -> float:
         """The hockey-stick divergence at epsilon of at least 0, of what is listed."""
-        return float(np.maximum(self.excess - math.expm1(epsilon) * self.base, 0.0).sum())
+        gaps = math.expm1(epsilon) * self.base
+        np.subtract(self.excess, gaps, out=gaps)
+        np.maximum(gaps, 0.0, out=gaps)
+        return float(gaps.sum())
 
 
 @dataclass(frozen=True, slots=True)

@@ -97,10 +97,11 @@ def gaussian_deltas(epsilon: Floats, mu: Floats) -> Floats:
     low, high = epsilon / mu - mu / 2, epsilon / mu + mu / 2
     with np.errstate(under="ignore"):
         density = 0.5 * np.exp(-(low**2) / 2)
-        rest = density * erfcx(high / _ROOT_2)
-        far = density * (erfcx(np.maximum(low, 0.0) / _ROOT_2) - erfcx(np.maximum(high, 0.0) / _ROOT_2))
-    found: Floats = np.maximum(np.where(low > 0.0, far, ndtr(-low) - rest), 0.0)
-    return found
+        far, near = np.nonzero((low > 0.0) & (density > 0.0)), np.nonzero(low <= 0.0)
+        found = np.zeros_like(low)
+        found[far] = density[far] * (erfcx(low[far] / _ROOT_2) - erfcx(high[far] / _ROOT_2))
+        found[near] = ndtr(-low[near]) - density[near] * erfcx(high[near] / _ROOT_2)
+    return np.maximum(found, 0.0, out=found)
 
 
 def _end(weights: Floats, mus: Floats, share: float, step: float, tail: float) -> int:

@@ -19,6 +19,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -225,10 +226,17 @@ def _log_without(m: int, moves: int, *, alike: bool) -> float:
 
 
 def _log_choose(n: Any, k: Any) -> Floats:
+    """Of whole numbers; with k below 0 or above n there is no way."""
+    n, k = np.broadcast_arrays(n, k)
+    fits = (k > 0) & (k <= n)
+    n, chosen = np.where(fits, n, 1).astype(np.int64), np.where(fits, k, 1).astype(np.int64)
+    known = _log_factorials(int(n.max(initial=1)).bit_length())
+    return np.where(fits, known[n] - known[chosen] - known[n - chosen], np.where(k == 0, 0.0, -math.inf))
+
+
+@lru_cache(maxsize=32)
+def _log_factorials(bits: int) -> Floats:
+    """Of all numbers of so many bits."""
     from scipy.special import gammaln
 
-    n, k = np.broadcast_arrays(np.asarray(n, dtype=np.float64), k)
-    fits = (k > 0.0) & (k <= n)
-    n, chosen = np.where(fits, n, 1.0), np.where(fits, k, 1.0)
-    logs = gammaln(n + 1.0) - gammaln(chosen + 1.0) - gammaln(n - chosen + 1.0)
-    return np.where(fits, logs, np.where(k == 0.0, 0.0, -math.inf))
+    return np.asarray(gammaln(np.arange(2.0**bits) + 1.0))

@@ -78,20 +78,29 @@ def _product(left: Floats, right: Floats) -> Floats:
 
 
 def _echelon(block: Floats, prime: int) -> tuple[Floats, list[int]]:
-    """The reduced echelon form of a few rows, without its empty rows, and its pivots' columns."""
-    done, columns = 0, []
+    """The reduced echelon form of a few rows of residues, without its empty rows, and its pivots' columns."""
     block = block.copy()
-    for _ in range(len(block)):
-        rest = np.nonzero(block[done:].any(axis=1))[0]
-        if not len(rest):
-            break
-        at = done + int(rest[0])
-        block[[done, at]] = block[[at, done]]
-        column = int(np.nonzero(block[done])[0][0])
-        block[done] = reduced(block[done] * float(pow(int(block[done, column]), -1, prime)), prime)
+    rows: list[int] = []
+    columns: list[int] = []
+    for at in range(len(block)):
+        row = block[at]
+        column = int(row.argmax())
+        if not row[column]:
+            continue
+        row *= float(pow(int(row[column]), -1, prime))
+        _reduce(row, prime)
         factors = block[:, column].copy()
-        factors[done] = 0.0
-        block = reduced(block + float(prime) * prime - np.outer(factors, block[done]), prime)
+        factors[at] = 0.0
+        block -= factors[:, None] * row
+        _reduce(block, prime)
+        rows.append(at)
         columns.append(column)
-        done += 1
-    return block[:done], columns
+    return block[rows], columns
+
+
+def _reduce(values: Floats, prime: int) -> None:
+    """Reduces whole numbers of less than 2^40 in place: their quotients are too small to be rounded to a whole one."""
+    quotients = values / prime
+    np.floor(quotients, out=quotients)
+    quotients *= prime
+    values -= quotients

@@ -43,7 +43,10 @@ class LinearForm:
     ) -> None:
         self.parents = parents
         self.terms = terms
-        self.depth: int = 1 + max((parent.depth for parent, _ in parents), default=0)
+        depth = 0
+        for parent, _ in parents:
+            depth = max(depth, parent.depth)
+        self.depth: int = depth + 1
 
     @staticmethod
     def of(source: Source) -> LinearForm:
@@ -110,7 +113,8 @@ def in_order(forms: Iterable[LinearForm]) -> list[LinearForm]:
         form = pending.pop()
         if id(form) not in found:
             found[id(form)] = form
-            pending += [parent for parent, _ in form.parents if id(parent) not in found]
+            for parent, _ in form.parents:
+                pending.append(parent)
     return sorted(found.values(), key=attrgetter("depth"))
 
 

@@ -11,7 +11,7 @@ only if their weights in a random complex combination have a real ratio, but for
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from p2pdp.core.draws import Mechanism
 from p2pdp.core.ids import Peer
-from p2pdp.core.values import GRADIENT, LinearForm, Source, in_order
+from p2pdp.core.values import GRADIENT, LinearForm, Source
 
 REPORT: Final = "report"
 _CONTRIBUTED: Final = frozenset({"input", GRADIENT, REPORT})
@@ -55,18 +55,20 @@ class _Seen:
 
 
 def noise_of(
-    seen: Iterable[LinearForm],
+    seen: Sequence[LinearForm],
+    ordered: Sequence[LinearForm],
     draws: Mapping[Peer, Sequence[Mechanism]],
     randomized: Mapping[Source, Recorded],
     unit: float,
 ) -> dict[Peer, Noise]:
     """Noise of each user who has draws or contributions in the forms `seen`.
 
-    `randomized` names the draws that a report was made with. Scales of added noise are those of the records, in steps
-    of the grid, times the ratio with which the draw accompanies its contribution; `unit` is the ratio of one grid step
-    to one unit of a contribution.
+    Each of these comes once; `ordered` has all that they are made of, as `in_order` sorts it. `randomized` names the
+    draws that a report was made with. Scales of added noise are those of the records, in steps of the grid, times the
+    ratio with which the draw accompanies its contribution; `unit` is the ratio of one grid step to one unit of a
+    contribution.
     """
-    contributed, drawn = _combined(seen)
+    contributed, drawn = _combined(seen, ordered)
     found: dict[Peer, Noise] = {}
     linear: dict[Peer, list[_Seen]] = {}
     for one in contributed:
@@ -83,14 +85,13 @@ def noise_of(
     return found
 
 
-def _combined(seen: Iterable[LinearForm]) -> tuple[list[_Seen], dict[Source, _Seen]]:
+def _combined(seen: Sequence[LinearForm], ordered: Sequence[LinearForm]) -> tuple[list[_Seen], dict[Source, _Seen]]:
     """Contributions and draws, with their weights in a random combination of the forms."""
-    forms = list({id(form): form for form in seen}.values())
-    random = np.random.Generator(np.random.Philox(key=2)).normal(size=(len(forms), 2))
-    weights = {id(form): complex(*pair) for form, pair in zip(forms, random.tolist(), strict=True)}
+    random = np.random.Generator(np.random.Philox(key=2)).normal(size=(len(seen), 2))
+    weights = {id(form): complex(*pair) for form, pair in zip(seen, random.tolist(), strict=True)}
     contributed: list[_Seen] = []
     drawn: dict[Source, _Seen] = {}
-    for form in reversed(in_order(forms)):
+    for form in reversed(ordered):
         total = weights.pop(id(form))
         for source, weight in form.terms:
             if source.kind == "draw":

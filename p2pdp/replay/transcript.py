@@ -27,7 +27,7 @@ from p2pdp.core.events import Event
 from p2pdp.core.ids import CURATOR, Peer, is_user
 from p2pdp.core.messages import EXCHANGE, FINISHED, OPENED_REPORT, RELAY, REPORT, TOKEN, TOTAL
 from p2pdp.core.step import Message
-from p2pdp.core.values import ZERO_FORM, LinearForm, Source
+from p2pdp.core.values import ZERO_FORM, LinearForm, Source, in_order
 from p2pdp.ledger.messages import public_message
 from p2pdp.ledger.records import CLOSED, KIND_NAMES, OPENED, OWN, PUBLISHED, RECEIVED, STARTED, WOKEN, Contents, Record
 from p2pdp.protocols.run_plan import RunPlan
@@ -58,7 +58,19 @@ class Transcript:
     models: dict[tuple[Peer, int], LinearForm] = field(default_factory=dict)
     rebuilt: set[Peer] = field(default_factory=set)
     unknown: set[Peer] = field(default_factory=set)
+    sent: list[LinearForm] = field(default_factory=list)  # all that users sent of values, to whomever
     find_noise: Callable[[], dict[Peer, Noise]] = dict
+
+    @cached_property
+    def told(self) -> list[LinearForm]:
+        """All forms that were sent, received or seen by roles, each once."""
+        received = (form for forms in self.received.values() for form in forms)
+        return list({id(form): form for form in (*self.sent, *received, *self.seen_by_roles)}.values())
+
+    @cached_property
+    def ordered(self) -> list[LinearForm]:
+        """All forms that those are made of, each after its parents. Long runs have many: they are sorted once."""
+        return in_order(self.told)
 
     @property
     def seen_by_roles(self) -> list[LinearForm]:
@@ -75,12 +87,9 @@ class Transcript:
         """The draws that protect each contribution that was seen."""
         return {user: noise.own for user, noise in self.noise.items()}
 
-    def noise_among(
-        self, sent: Sequence[LinearForm], randomized: Mapping[Source, Recorded], unit: float
-    ) -> dict[Peer, Noise]:
-        """The noise of all users from all forms that were seen, `sent` ones among them."""
-        seen = [*sent, *(form for forms in self.received.values() for form in forms), *self.seen_by_roles]
-        found = noise_of(seen, self.draws, randomized, unit)
+    def noise_among(self, randomized: Mapping[Source, Recorded], unit: float) -> dict[Peer, Noise]:
+        """The noise of all users from all forms that were told."""
+        found = noise_of(self.told, self.ordered, self.draws, randomized, unit)
         return {user: found.get(user, Noise()) for user in self.received}
 
 
@@ -106,16 +115,18 @@ def replay(run: RunPlan, views: dict[Peer, Contents]) -> Transcript:
             transcript.finals[user] = state.final
     for user, draws in replayed.absent.draws.items():
         transcript.draws.setdefault(user, draws)
+    transcript.sent = [
+        message.value for messages in replayed.outbox.values() for message in messages if tells(message.value)
+    ]
     transcript.find_noise = partial(_noise, run, replayed, transcript)
     return transcript
 
 
 def _noise(run: RunPlan, replayed: _Replay, transcript: Transcript) -> dict[Peer, Noise]:
-    sent = [message.value for messages in replayed.outbox.values() for message in messages if tells(message.value)]
     randomized = dict(replayed.absent.randomized)
     for state in replayed.users.values():
         randomized |= state.randomized
-    return transcript.noise_among(sent, randomized, run.plan.unit)
+    return transcript.noise_among(randomized, run.plan.unit)
 
 
 def tells(value: Any) -> TypeGuard[LinearForm]:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from p2pdp.audit.exact import ceiling
 from p2pdp.core.draws import Mechanism
-from p2pdp.core.values import LinearForm, Source
+from p2pdp.core.values import LinearForm, Source, in_order
 from p2pdp.replay.contributions import Noise, noise_of
 
 SCALES = (2.0, 3.0, 5.0, 7.0)
@@ -25,7 +25,7 @@ def draw(number: int) -> LinearForm:
 
 
 def found(*seen: LinearForm, unit: float = 1.0) -> Noise:
-    return noise_of(seen, DRAWS, {}, unit).get(0, Noise())
+    return noise_of(seen, in_order(seen), DRAWS, {}, unit).get(0, Noise())
 
 
 def gaussians(*scales: float) -> tuple[Mechanism, ...]:
@@ -80,12 +80,12 @@ def test_a_report_has_the_draws_that_it_was_made_with() -> None:
     report = Source("report", 0, 3)
     answer = (Mechanism("randomized_response", 0.3, 3),)
     form = LinearForm.of(report)
-    assert noise_of([form], DRAWS, {report: answer}, 1.0)[0].own == [answer]
-    assert noise_of([form], DRAWS, {}, 1.0)[0].own == [()]
+    assert noise_of([form], [form], DRAWS, {report: answer}, 1.0)[0].own == [answer]
+    assert noise_of([form], [form], DRAWS, {}, 1.0)[0].own == [()]
 
 
 def test_what_nobody_saw_is_no_contribution() -> None:
-    assert noise_of([], DRAWS, {}, 1.0) == {}
+    assert noise_of([], [], DRAWS, {}, 1.0) == {}
 
 
 @given(st.integers(0, 2**32), st.integers(1, 6))

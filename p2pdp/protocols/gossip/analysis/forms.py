@@ -13,7 +13,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
 from typing import Final
 
 from p2pdp.accounting.modular_rank import MODULUS, residue
@@ -77,16 +76,28 @@ def _add(mine: dict[int, Weight], theirs: Mapping[int, Weight], scale: Weight) -
         mine[key] = (before[0] + value * scale[0], (before[1] + rest * scale[1]) % MODULUS)
 
 
-def evaluated(forms: Sequence[LinearForm], values: Mapping[Source, int]) -> list[int | None]:
-    """What forms come to modulo all primes; None where they depend on a source that has no value."""
+def evaluated(
+    forms: Sequence[LinearForm], ordered: Sequence[LinearForm], values: Mapping[Source, int]
+) -> list[int | None]:
+    """What forms come to modulo all primes; None where they depend on a source that has no value.
+
+    `ordered` has these forms and all that they are made of, each after its parents.
+    """
     known: dict[int, int | None] = {}
-    for form in in_order(forms):
+    for form in ordered:
         total: int | None = 0
-        parts = [(values.get(source), weight) for source, weight in form.terms]
-        for value, weight in chain(parts, ((known[id(parent)], weight) for parent, weight in form.parents)):
-            total = None if total is None or value is None else total + value * residue(weight)
+        for source, weight in form.terms:
+            total = _plus(total, values.get(source), weight)
+        for parent, weight in form.parents:
+            total = _plus(total, known[id(parent)], weight)
         known[id(form)] = None if total is None else total % MODULUS
     return [known[id(form)] for form in forms]
+
+
+def _plus(total: int | None, value: int | None, weight: float) -> int | None:
+    if total is None or value is None:
+        return None
+    return total + (value if weight == 1.0 else value * residue(weight))
 
 
 def collapsed(forms: Sequence[LinearForm], step: float, *, noised: bool) -> tuple[list[Node], list[int]]:

@@ -22,7 +22,7 @@ from p2pdp.core.draws import DITHER, Mechanism
 from p2pdp.core.ids import CURATOR, Peer, is_user
 from p2pdp.core.messages import EXCHANGE, FINISHED, OUT, SKIPPED
 from p2pdp.ledger.messages import carries_message, packed_message, public_message
-from p2pdp.ledger.records import SENT, Contents, Record
+from p2pdp.ledger.records import SENT, Contents
 from p2pdp.protocols.gossip.analysis.blur import errors_sent
 from p2pdp.protocols.gossip.pairing import PairPlan
 from p2pdp.protocols.gossip.plan import AveragingPlan, GossipPlan
@@ -159,15 +159,17 @@ def _is_regular(ground: Ground, graph: Graph | None) -> bool:
     plan = ground.run.plan
     if graph is None or not isinstance(plan, GossipPlan) or plan.coin is not None or ground.transcript.unknown:
         return False
-    seen = (one for contents in ground.views.values() for one in contents.records if carries_message(one))
     whole = all(ground.is_at_hand(user) for user in range(ground.run.n))
-    return whole and not any(_is_told(one) for one in seen)
+    return whole and not any(_is_told(contents) for contents in ground.views.values())
 
 
-def _is_told(record: Record) -> bool:
-    """Whether the message says that somebody was left out; only one that holds such a word has to be unpacked."""
-    packed = packed_message(record)
-    return any(word.encode() in packed for word in _LEFT_OUT) and public_message(record).type in _LEFT_OUT
+def _is_told(contents: Contents) -> bool:
+    """Whether a message says that somebody was left out; they are unpacked only where one of them holds such a word."""
+    seen = [one for one in contents.records if carries_message(one)]
+    packed = b"".join([packed_message(one) for one in seen])
+    return any(word.encode() in packed for word in _LEFT_OUT) and any(
+        public_message(one).type in _LEFT_OUT for one in seen
+    )
 
 
 def _sent(contents: Contents, kind: str) -> Iterable[Any]:

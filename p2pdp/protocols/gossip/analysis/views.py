@@ -32,6 +32,7 @@ from p2pdp.ledger.records import OPENED
 from p2pdp.protocols.gossip.analysis.forms import OWN_NOISE, collapsed, evaluated
 from p2pdp.protocols.gossip.analysis.stack import Stack
 from p2pdp.protocols.gossip.plan import GossipPlan
+from p2pdp.replay.transcript import Transcript
 from p2pdp.topology.graphs import Graph, graph_of_edges
 from p2pdp.topology.weights import sparse_weights
 
@@ -78,7 +79,7 @@ class GossipViews:
         self._totals: Sequence[LinearForm] = transcript.seen_by_roles
         self.graph = graph_of(ground)
         self.weights: Any = None if self.graph is None else sparse_weights(self.graph, run.plan.weights)
-        self.regular = self.graph is not None and self._as_the_weights_say()
+        self.regular = self.graph is not None and self._as_the_weights_say(transcript)
         self._unknown: set[int] = set()
         if self.regular:
             self.layers: Layers = fixed_layers(self.weights, run.plan.rounds)
@@ -169,7 +170,7 @@ class GossipViews:
                     break
         return span
 
-    def _as_the_weights_say(self) -> bool:
+    def _as_the_weights_say(self, transcript: Transcript) -> bool:
         """Whether each user received all that it would have if nothing was late, lost, noised or published.
 
         Forms are compared modulo primes, at values that are random for each input and each user's noise.
@@ -185,7 +186,8 @@ class GossipViews:
             scale = pow(residue(plan.step), -1, MODULUS)
             values |= {Source("draw", user, OWN_NOISE): value * scale for user, value in enumerate(noises)}
             noised = [sum(pair) for pair in zip(inputs, noises, strict=True)]
-        told = iter(evaluated([form for forms in self._received.values() for form in forms], values))
+        received = [form for forms in self._received.values() for form in forms]
+        told = iter(evaluated(received, transcript.ordered, values))
         expected = self._expected(noised)
         return all(Counter(next(told) for _ in forms) == expected[user] for user, forms in self._received.items())
 

@@ -76,5 +76,5 @@ def scheduled(run: RunPlan) -> Transcript:
         for user in inputs
         for report, made in user.randomized.items()
     }
-    seen.find_noise = partial(seen.noise_among, [], randomized, plan.unit)
+    seen.find_noise = partial(seen.noise_among, randomized, plan.unit)
     return seen

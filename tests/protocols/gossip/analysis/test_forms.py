@@ -106,7 +106,9 @@ def test_without_noise_inputs_stand_alone() -> None:
 def test_forms_are_evaluated_exactly() -> None:
     values = {Source("input", 0, 0): 5, Source("input", 1, 0): 7, Source("draw", 0, 0): 0, Source("draw", 1, 0): 0}
     state = noised(0) + (noised(1) - noised(0)) * (1 / 3)
-    (found,) = evaluated([state], values)
+    strange, one = state + LinearForm.of(Source("unknown", 0, 1)), noised(0)
+    ordered = in_order([strange, state, one])
+    (found,) = evaluated([state], ordered, values)
     assert found is not None
     assert found * 3 % MODULUS == 2 * 5 + 7
-    assert evaluated([state + LinearForm.of(Source("unknown", 0, 1)), noised(0)], values) == [None, 5]
+    assert evaluated([strange, one], ordered, values) == [None, 5]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -182,15 +183,21 @@ def test_where_floats_take_rounding_for_a_row_shorter_strides_tell_them_apart() 
 
 def test_a_run_that_only_looks_regular_is_not_taken_for_one() -> None:
     ground = ground_of(quiet(gossip(6, "ring", "rounds = 3")))
-    forms = ground.transcript.received[0]
-    kept = forms[-1]
-    for other in (kept + LinearForm.of(Source("input", 3, 0)) * 1e-12, kept * 1.0000000001, forms[0]):
-        forms[-1] = other
-        assert not GossipViews(ground).regular
-    forms[-1] = kept
-    assert GossipViews(ground).regular
-    forms.append(kept)
-    assert not GossipViews(ground).regular
+    *forms, last = ground.transcript.received[0]
+    for others in (
+        [last + LinearForm.of(Source("input", 3, 0)) * 1e-12],
+        [last * 1.0000000001],
+        [forms[0]],
+        [last, last],
+        [],
+    ):
+        assert not GossipViews(with_received(ground, 0, [*forms, *others])).regular
+    assert GossipViews(with_received(ground, 0, [*forms, last])).regular
+
+
+def with_received(ground: Ground, user: int, forms: list[LinearForm]) -> Ground:
+    received = {**ground.transcript.received, user: forms}
+    return replace(ground, transcript=replace(ground.transcript, received=received))
 
 
 def test_results_that_reached_the_curator_and_nobody_else_are_in_its_view() -> None:
