@@ -86,6 +86,7 @@ class Curves:
         self._log_moments = np.array(moments).reshape(len(parts), len(self._signs), -1)
         self._beyond = np.array([[one.beyond for one in ends] for ends in self._losses]).reshape(len(parts), -1)
         self._spectra: dict[tuple[int, int], Spectra] = {}
+        self._kept = 0  # numbers of these spectra
 
     def _losses_of(self, part: Part) -> tuple[Losses, ...]:
         upper = upper_losses(part.law, part.mu_upper, self._step, max(self._cuts[0], 1e-300), part.share)
@@ -119,9 +120,12 @@ class Curves:
     def spectrum(self, part: int, size: int) -> Spectra:
         """The logarithms of the spectra of a part's losses."""
         if (part, size) not in self._spectra:
-            if sum(one.size for one in self._spectra.values()) > _KEPT_MAX:
+            if self._kept > _KEPT_MAX:
                 self._spectra.clear()
-            self._spectra[part, size] = np.stack([log_spectrum(one, size) for one in self._losses[part]])
+                self._kept = 0
+            found = np.stack([log_spectrum(one, size) for one in self._losses[part]])
+            self._spectra[part, size] = found
+            self._kept += found.size
         return self._spectra[part, size]
 
 

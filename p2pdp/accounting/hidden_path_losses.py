@@ -94,13 +94,21 @@ def gaussian_deltas(epsilon: Floats, mu: Floats) -> Floats:
     """The curve of a Gaussian at epsilon of at least 0: accurate relative to itself, far into its tail."""
     from scipy.special import erfcx, ndtr
 
-    low, high = epsilon / mu - mu / 2, epsilon / mu + mu / 2
+    ratio = epsilon / mu
+    low, high = ratio - mu / 2, ratio + mu / 2
     with np.errstate(under="ignore"):
-        density = 0.5 * np.exp(-(low**2) / 2)
-        far, near = np.nonzero((low > 0.0) & (density > 0.0)), np.nonzero(low <= 0.0)
-        found = np.zeros_like(low)
-        found[far] = density[far] * (erfcx(low[far] / _ROOT_2) - erfcx(high[far] / _ROOT_2))
-        found[near] = ndtr(-low[near]) - density[near] * erfcx(high[near] / _ROOT_2)
+        density = np.square(low)
+        density /= -2.0
+        np.exp(density, out=density)
+        density *= 0.5
+        near = np.nonzero(low <= 0.0)
+        above = erfcx(np.divide(high, _ROOT_2, out=high), out=high)
+        within = ndtr(-low[near]) - density[near] * above[near]
+        np.maximum(low, 0.0, out=low)
+        found: Floats = erfcx(np.divide(low, _ROOT_2, out=low), out=low)
+        found -= above
+        found *= density
+    found[near] = within
     return np.maximum(found, 0.0, out=found)
 
 

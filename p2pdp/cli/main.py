@@ -27,6 +27,7 @@ from p2pdp.cli.options import AsJson, AuditorKey, OutFolder, Overrides, RunPlace
 from p2pdp.cli.plan import plan
 from p2pdp.cli.reproduce import reproduce
 from p2pdp.core.errors import NotReady, P2pdpError, UsageError, VerificationFailed
+from p2pdp.runs.collector import undisturbed
 
 if TYPE_CHECKING:
     from p2pdp.runs.audit import Audited
@@ -163,6 +164,7 @@ def simulate(
 
 
 @app.command()
+@undisturbed()  # imports and tables too: what a command leaves for the collector is gone when it ends
 def verify(place: RunPlace, key: AuditorKey = None, as_json: AsJson = False) -> None:
     """Checks whether ledgers are complete, unaltered and consistent."""
     from p2pdp import api
@@ -179,6 +181,7 @@ def verify(place: RunPlace, key: AuditorKey = None, as_json: AsJson = False) -> 
 
 
 @app.command()
+@undisturbed()
 def audit(
     place: RunPlace,
     colluders: Annotated[str | None, typer.Option(metavar="3,7", help="Users who pool what they saw.")] = None,
