@@ -21,6 +21,7 @@ from p2pdp.replay.transcript import Transcript
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
 
 _INPUT, _DRAW, _UNKNOWN = range(3)
 
@@ -83,8 +84,8 @@ class ExactAuditor:
         self._weight = np.concatenate(weights) if weights else np.zeros(0)
         self._offset = np.array(offsets, dtype=np.int64)
         drawn_terms = self._kind == _DRAW
-        pairs = np.stack([self._owner[drawn_terms], self._number[drawn_terms]])
-        self._draws_once = np.unique(pairs, axis=1).shape[1] == pairs.shape[1]
+        self._draws_once = len(np.unique(self._sources(drawn_terms))) == np.count_nonzero(drawn_terms)
+        self._last = np.zeros(len(self._kind), dtype=np.int64)
 
     def nodes(self, members: Sequence[Peer]) -> Leaks:
         """A user, or users who pool what they saw, know and drew."""
@@ -114,7 +115,7 @@ class ExactAuditor:
         if np.any(kind == _UNKNOWN):
             return Leaks(None)
         drawn, inputs = (kind == _DRAW) & foreign, (kind == _INPUT) & foreign
-        if self._draws_once and mixed <= 1 and not np.any(weight < 0.0) and len(np.unique(at)) == len(at):
+        if self._draws_once and mixed <= 1 and not np.any(weight < 0.0) and self._are_distinct(at):
             leaks = disjoint_leaks(
                 terms.rows,
                 self._users,
@@ -140,7 +141,13 @@ class ExactAuditor:
         leaks[list(members)] = np.nan
         return Leaks(leaks)
 
-    def _sources(self, at: Ints) -> Ints:
+    def _are_distinct(self, at: Ints) -> bool:
+        """Of two equal places the later one overwrites what the other wrote there."""
+        order = np.arange(len(at))
+        self._last[at] = order
+        return bool(np.array_equal(self._last[at], order))
+
+    def _sources(self, at: Ints | Bools) -> Ints:
         """A number for each draw."""
         names: Ints = self._owner[at] * (self._number.max(initial=0) + 1) + self._number[at]
         return names

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Final
 
 import numpy as np
@@ -115,11 +116,12 @@ def _match(noise: Noise, linear: list[_Seen], added: list[_Seen], draws: Sequenc
     combined = np.array([one.combined for one in (*linear, *added)])
     turned = np.angle(combined * combined)  # a negative ratio is real too
     order = np.argsort(turned, kind="stable")
-    cuts = np.nonzero(np.diff(turned[order]) > _SAME_RATIO)[0] + 1
-    own: dict[int, Recorded] = {}
-    for group in np.split(order, cuts):
-        places = sorted(at for at in group.tolist() if at < len(linear))
-        together = [added[at - len(linear)] for at in group.tolist() if at >= len(linear)]
+    cuts = (np.nonzero(np.diff(turned[order]) > _SAME_RATIO)[0] + 1).tolist()
+    turns, own = order.tolist(), dict[int, Recorded]()
+    for begin, end in pairwise([0, *cuts, len(turns)]):
+        group = sorted(turns[begin:end])
+        places = [at for at in group if at < len(linear)]
+        together = [added[at - len(linear)] for at in group[len(places) :]]
         together.sort(key=lambda one: (one.depth, one.source.number))
         noise.others.update(draws[one.source.number] for one in together[len(places) :])
         if places:
