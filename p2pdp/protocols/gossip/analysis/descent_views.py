@@ -133,7 +133,7 @@ def _as_the_weights_say(ground: Ground, matrices: Sequence[Any]) -> bool:
             expected[to].append(float(now[sender]))
         gamma = plan.gamma_at(number)
         before, now = now, gamma * (matrix @ now) + (1.0 - gamma) * before
-    found = _evaluated([form for user in range(n) for form in transcript.received[user]], values)
+    found = _evaluated([form for user in range(n) for form in transcript.received[user]], transcript.ordered, values)
     at = 0
     for user in range(n):
         mine = np.sort(found[at : at + len(transcript.received[user])])
@@ -144,17 +144,17 @@ def _as_the_weights_say(ground: Ground, matrices: Sequence[Any]) -> bool:
     return True
 
 
-def _evaluated(forms: Sequence[LinearForm], values: Floats) -> Floats:
-    """What forms come to at these values of the gradients and without noise."""
+def _evaluated(forms: Sequence[LinearForm], ordered: Sequence[LinearForm], values: Floats) -> Floats:
+    """What forms come to at these values of the gradients and without noise; `ordered` has parents first."""
     known: dict[int, float] = {}
-    for form in in_order(forms):
+    for form in ordered:
         total = 0.0
         for source, weight in form.terms:
             if source.kind == GRADIENT:
                 total += weight * float(values[source.peer, source.number])
             elif source.kind != "draw":
                 total = float("nan")
-        known[id(form)] = total + sum(known[id(parent)] * weight for parent, weight in form.parents)
+        known[id(form)] = total + sum([known[id(parent)] * weight for parent, weight in form.parents])
     return np.array([known[id(form)] for form in forms])
 
 
