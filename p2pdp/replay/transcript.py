@@ -69,7 +69,7 @@ class Transcript:
 
     @cached_property
     def ordered(self) -> list[LinearForm]:
-        """All forms that those are made of, each after its parents. Long runs have many: they are sorted once."""
+        """All forms that those are made of, each after its parents."""
         return in_order(self.told)
 
     @property
@@ -105,28 +105,19 @@ def replay(run: RunPlan, views: dict[Peer, Contents]) -> Transcript:
     else:
         _without_curator(run, replayed, transcript)
     transcript.undelivered = replayed.undelivered(taken)
-    underway = replayed.underway()
+    underway, randomized = replayed.underway(), dict(replayed.absent.randomized)
     for user, state in replayed.users.items():
+        randomized |= state.randomized
         transcript.received[user] = [*state.received, *underway[user]]
         transcript.values[user] = state.values
         transcript.draws[user] = state.draws
         transcript.models |= {(user, visit): form for visit, form in state.models.items()}
         if state.final is not None:
             transcript.finals[user] = state.final
-    for user, draws in replayed.absent.draws.items():
-        transcript.draws.setdefault(user, draws)
-    transcript.sent = [
-        message.value for messages in replayed.outbox.values() for message in messages if tells(message.value)
-    ]
-    transcript.find_noise = partial(_noise, run, replayed, transcript)
+    transcript.draws |= {user: drawn for user, drawn in replayed.absent.draws.items() if user not in transcript.draws}
+    transcript.sent = [one.value for sent in replayed.outbox.values() for one in sent if tells(one.value)]
+    transcript.find_noise = partial(transcript.noise_among, randomized, run.plan.unit)
     return transcript
-
-
-def _noise(run: RunPlan, replayed: _Replay, transcript: Transcript) -> dict[Peer, Noise]:
-    randomized = dict(replayed.absent.randomized)
-    for state in replayed.users.values():
-        randomized |= state.randomized
-    return transcript.noise_among(randomized, run.plan.unit)
 
 
 def tells(value: Any) -> TypeGuard[LinearForm]:
