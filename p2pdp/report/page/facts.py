@@ -12,7 +12,6 @@ import numpy.typing as npt
 
 from p2pdp.audit.headline import Bound, Verdict, bounds_of, verdict_of
 from p2pdp.core.claims import Claim, Refusal
-from p2pdp.report.result import of_users
 
 Floats = npt.NDArray[np.float64]
 Number = float | list[float] | None
@@ -151,7 +150,11 @@ def _scores(document: Document) -> dict[str, Any]:
 
 
 def _users(document: Document) -> dict[str, Any]:
-    found = of_users(document["outputs"]) if document["estimate"] is None else None
+    if document["estimate"] is not None:
+        return {}
+    from p2pdp.report.result import of_users
+
+    found = of_users(document["outputs"])
     return {} if found is None else {"users_mean": _numbers(found.mean), "users_furthest": _numbers(found.furthest)}
 
 
