@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from p2pdp.audit.brokers import claims_with_broker, refusals_with_broker
 from p2pdp.audit.estimates import added, cost_of, left_of
 from p2pdp.audit.ground import Finding, Floats, Ground
-from p2pdp.core.claims import Claim, Refusal
+from p2pdp.core.claims import Claim, Conditioning, Refusal
 from p2pdp.core.errors import Refused, UsageError
 from p2pdp.core.ids import Peer
 from p2pdp.ledger.records import Contents
@@ -25,7 +25,7 @@ class Audit:
     mu: Floats | None
     leak: Floats | None
     epsilon: Floats | None
-    epsilon_conditioning: str
+    epsilon_conditioning: Conditioning
     mu_coalition: Floats | None
     leak_coalition: Floats | None
     published: Floats | None = None  # the leak of each pair as a paper prints it
@@ -62,13 +62,13 @@ def audit_run(
     return Audit(claims, refusals, exact.mu, exact.leak, epsilon, conditioning, *coalition, *rest)
 
 
-def _pairs(findings: Sequence[Finding]) -> tuple[Finding, str]:
+def _pairs(findings: Sequence[Finding]) -> tuple[Finding, Conditioning]:
     """Whose epsilons of pairs count: those given the view where an account has them, else given the public route."""
-    for conditioning in ("view", "public"):
+    for conditioning in (Conditioning.VIEW, Conditioning.PUBLIC):
         for finding in findings:
             if finding.epsilon is not None and any(claim.conditioning == conditioning for claim in finding.claims):
                 return finding, conditioning
-    return findings[0], "public"
+    return findings[0], Conditioning.PUBLIC
 
 
 def _check_colluders(run: RunPlan, colluders: Sequence[Peer]) -> None:

@@ -16,13 +16,12 @@ from typing import Final
 from p2pdp.audit.brokers import claims_with_broker, refusals_with_broker
 from p2pdp.audit.estimates import added, cost_of, left_of
 from p2pdp.audit.ground import Finding
-from p2pdp.core.claims import Claim, Method
+from p2pdp.core.claims import Claim, Method, Observer
 from p2pdp.core.errors import UsageError
 from p2pdp.core.ids import Peer
 from p2pdp.protocols.run_plan import RunPlan
 
 NO_SKELETON: Final = "no user hands in a skeleton that the curator can read ([audit] key seals them)"
-OBSERVERS: Final = ("node", "coalition", "curator", "public", "network", "broker")
 
 
 def beforehand(run: RunPlan, delta: float, colluders: Sequence[Peer], *, one_value: bool) -> Finding:
@@ -37,24 +36,24 @@ def beforehand(run: RunPlan, delta: float, colluders: Sequence[Peer], *, one_val
     if run.spec.audit.key is None:
         found.claims = [_unread(claim) for claim in found.claims]
     found.refusals = refusals_with_broker(run.spec, found.refusals)
-    first = analysis.headline_observer
-    found.claims.sort(key=lambda claim: (claim.observer != first, OBSERVERS.index(claim.observer)))
+    first, order = analysis.headline_observer, list(Observer)
+    found.claims.sort(key=lambda claim: (claim.observer != first, order.index(claim.observer)))
     return found
 
 
 def _unread(claim: Claim) -> Claim:
     """The claim with the assumption that no skeleton tells the curator routes, where it rests on these."""
-    if claim.observer != "curator" or claim.method not in (Method.HIDDEN_PATH, Method.SHUFFLE):
+    if claim.observer != Observer.CURATOR or claim.method not in (Method.HIDDEN_PATH, Method.SHUFFLE):
         return claim
     return replace(claim, assumptions=(*claim.assumptions, NO_SKELETON))
 
 
 def node_epsilon(run: RunPlan, delta: float, *, one_value: bool) -> float:
     """The best bound of what one other node will learn; what nobody at all will learn, it will not either."""
-    return epsilon_against(("node",), run, delta, one_value=one_value)
+    return epsilon_against((Observer.NODE,), run, delta, one_value=one_value)
 
 
-def epsilon_against(observers: Sequence[str], run: RunPlan, delta: float, *, one_value: bool) -> float:
+def epsilon_against(observers: Sequence[Observer], run: RunPlan, delta: float, *, one_value: bool) -> float:
     """The best bound of each of these observers, and of these the largest."""
     claims = beforehand(run, delta, (), one_value=one_value).claims
     most = delta * (1.0 + 1e-12)  # parts of delta that were taken off and put on again
@@ -65,10 +64,10 @@ def epsilon_against(observers: Sequence[str], run: RunPlan, delta: float, *, one
     )
 
 
-def covers(claim: Claim, observer: str) -> bool:
+def covers(claim: Claim, observer: Observer) -> bool:
     """Whether a claim bounds what this observer learns: it is about it, or about whoever sees all contents.
 
     Whoever watches wires under cover sees no contents, and a claim about that covers nobody else.
     """
-    wires = claim.observer == "network" and claim.method == Method.SHUFFLE
-    return claim.bound and not wires and claim.observer in (observer, "network")
+    wires = claim.observer == Observer.NETWORK and claim.method == Method.SHUFFLE
+    return claim.bound and not wires and claim.observer in (observer, Observer.NETWORK)

@@ -9,32 +9,30 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Final
 
-from p2pdp.core.claims import Claim, Refusal
+from p2pdp.core.claims import Claim, Observer, Refusal
 from p2pdp.core.spec import Spec
-
-BROKER: Final = "broker"
-NETWORK: Final = "network"
 
 
 def claims_with_broker(spec: Spec, claims: Sequence[Claim]) -> list[Claim]:
     """Each claim about the network is followed by the one about the broker."""
     if spec.run.transport != "mqtt":
         return list(claims)
-    return [one for claim in claims for one in ((claim, _same(claim)) if claim.observer == NETWORK else (claim,))]
+    return [
+        one for claim in claims for one in ((claim, _same(claim)) if claim.observer == Observer.NETWORK else (claim,))
+    ]
 
 
 def refusals_with_broker(spec: Spec, refusals: Sequence[Refusal]) -> list[Refusal]:
     if spec.run.transport != "mqtt":
         return list(refusals)
-    known = {refusal.method for refusal in refusals if refusal.observer == BROKER}
+    known = {refusal.method for refusal in refusals if refusal.observer == Observer.BROKER}
     return [
         one
         for refusal in refusals
         for one in (
-            (refusal, replace(refusal, observer=BROKER))
-            if refusal.observer == NETWORK and refusal.method not in known
+            (refusal, replace(refusal, observer=Observer.BROKER))
+            if refusal.observer == Observer.NETWORK and refusal.method not in known
             else (refusal,)
         )
     ]
@@ -42,4 +40,4 @@ def refusals_with_broker(spec: Spec, refusals: Sequence[Refusal]) -> list[Refusa
 
 def _same(claim: Claim) -> Claim:
     pair = claim.worst_pair
-    return replace(claim, observer=BROKER, worst_pair=None if pair is None else (pair[0], BROKER))
+    return replace(claim, observer=Observer.BROKER, worst_pair=None if pair is None else (pair[0], Observer.BROKER))

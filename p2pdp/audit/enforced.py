@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from p2pdp.audit.estimates import added, cost_of, left_of
 from p2pdp.audit.ground import Ground
-from p2pdp.core.claims import Claim
+from p2pdp.core.claims import Claim, Conditioning
 from p2pdp.core.ids import Peer
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.replay.contributions import Noise, Recorded
@@ -27,7 +27,7 @@ def enforced_limit(run: RunPlan, delta: float) -> Claim | None:
     found = spent_in(run, 0, [plan.protection] * plan.enforced_max, delta)
     assert found is not None
     limit = f"the user's own node adds its value at most {plan.enforced_max} times, whatever it is sent"
-    return replace(found, conditioning="a-priori", assumptions=(limit, *found.assumptions))
+    return replace(found, conditioning=Conditioning.A_PRIORI, assumptions=(limit, *found.assumptions))
 
 
 def spent_in(run: RunPlan, user: Peer, made: Sequence[Recorded], delta: float) -> Claim | None:

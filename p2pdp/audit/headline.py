@@ -20,13 +20,13 @@ from typing import Final, NamedTuple
 
 from p2pdp.audit.beforehand import beforehand, covers
 from p2pdp.audit.ground import NOT_AT_HAND, PASSED_THROUGH
-from p2pdp.core.claims import Claim, Refusal
+from p2pdp.core.claims import Claim, Conditioning, Observer, Refusal
 from p2pdp.core.ids import Peer
 from p2pdp.protocols.run_plan import RunPlan
 
-NOT_TRUSTED: Final = ("node", "curator", "public")
-SEES_MORE: Final = ("coalition", "network", "broker")
-_KINDS: Final = ("view", "a-priori", "public")
+NOT_TRUSTED: Final = (Observer.NODE, Observer.CURATOR, Observer.PUBLIC)
+SEES_MORE: Final = (Observer.COALITION, Observer.NETWORK, Observer.BROKER)
+_KINDS: Final = (Conditioning.VIEW, Conditioning.A_PRIORI, Conditioning.PUBLIC)
 _MODERATE, _WEAK = 1.0, 5.0
 DELTA_MAX: Final = 1e-3
 
@@ -45,7 +45,7 @@ class Bound:
     `claims` are those that hold at this conditioning, the one that gives epsilon first.
     """
 
-    observer: str
+    observer: Observer
     delta: float
     claims: tuple[Claim, ...]
 
@@ -80,7 +80,7 @@ class Verdict(NamedTuple):
 def bounds_of(claims: Sequence[Claim], refusals: Sequence[Refusal], nodes: int, delta: float) -> list[Bound]:
     """The best bound of each observer, those who need not be trusted first; others where there is a word about them."""
     named = {one.observer for one in claims} | {one.observer for one in refusals}
-    own = [one for one in NOT_TRUSTED if nodes > 1 or one != "node"]
+    own = [one for one in NOT_TRUSTED if nodes > 1 or one != Observer.NODE]
     more = [one for one in SEES_MORE if one in named]
     return [_bound(one, claims, refusals, delta) for one in (*own, *more)]
 
@@ -90,7 +90,7 @@ def verdict_of(claims: Sequence[Claim], refusals: Sequence[Refusal], nodes: int,
     found = bounds_of(claims, refusals, nodes, delta)
     first = [one for one in found if one.observer in NOT_TRUSTED]
     rest = [one for one in found if one.observer not in NOT_TRUSTED]
-    rest.sort(key=lambda one: one.observer != "network")
+    rest.sort(key=lambda one: one.observer != Observer.NETWORK)
     return Verdict(max(first, key=lambda one: one.epsilon), max((*rest, *first), key=lambda one: one.epsilon))
 
 
@@ -100,7 +100,7 @@ def verdict_in_advance(run: RunPlan, delta: float, colluders: Sequence[Peer] = (
     return verdict_of(found.claims, found.refusals, run.n, delta)
 
 
-def _bound(observer: str, claims: Sequence[Claim], refusals: Sequence[Refusal], delta: float) -> Bound:
+def _bound(observer: Observer, claims: Sequence[Claim], refusals: Sequence[Refusal], delta: float) -> Bound:
     fitting = [one for one in claims if covers(one, observer) and one.epsilon_max is not None]
     whole = [one for one in fitting if not any(_is_about_some(one, refusal) for refusal in refusals)]
     fitting = whole or fitting

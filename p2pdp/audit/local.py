@@ -13,7 +13,7 @@ from typing import Final
 from p2pdp.audit.exact import ceiling
 from p2pdp.audit.ground import Finding, Ground
 from p2pdp.audit.recorded import refused
-from p2pdp.core.claims import Claim
+from p2pdp.core.claims import Claim, Conditioning, Method, Observer
 from p2pdp.core.draws import Mechanism
 from p2pdp.core.ids import Peer, is_user
 from p2pdp.mechanisms import gaussian, laplace, randomized_response
@@ -22,9 +22,8 @@ from p2pdp.mechanisms.grid import Grid
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.replay.contributions import Recorded
 
-LOCAL: Final = "local"
 OWN_NOISE: Final = "each contribution is protected by its own user's noise alone"
-_OBSERVER = "network"
+_OBSERVER = Observer.NETWORK
 _ROUNDED_UP = 1.0 + 1e-12
 
 
@@ -52,9 +51,11 @@ def not_told(ground: Ground) -> Finding | None:
     """Refuse where the contributions of some user are not known; None where all are."""
     absent = [user for user in range(ground.run.n) if user not in ground.transcript.own_noise]
     if absent:
-        return refused((_OBSERVER,), LOCAL, f"the ledger of user {absent[0]} is not at hand")
+        return refused((_OBSERVER,), Method.LOCAL, f"the ledger of user {absent[0]} is not at hand")
     if ground.transcript.unknown:
-        return refused((_OBSERVER,), LOCAL, f"what user {min(ground.transcript.unknown)} contributed cannot be told")
+        return refused(
+            (_OBSERVER,), Method.LOCAL, f"what user {min(ground.transcript.unknown)} contributed cannot be told"
+        )
     return None
 
 
@@ -69,8 +70,8 @@ def ceiling_of(ground: Ground, epsilons: Sequence[float], mus: Sequence[float] |
         unit="user",
         relation="replace",
         delta=ground.delta,
-        method=LOCAL,
-        conditioning="public",
+        method=Method.LOCAL,
+        conditioning=Conditioning.PUBLIC,
         epsilon_max=epsilons[worst],
         epsilon_mean=min(epsilons[worst], sum(epsilons) / len(epsilons)),
         mu_max=None if mus is None else mus[worst],

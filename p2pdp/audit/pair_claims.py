@@ -11,7 +11,7 @@ import numpy as np
 from p2pdp.accounting.gaussian_curve import epsilon_of_each, epsilons_of
 from p2pdp.audit.exact import Leaks
 from p2pdp.audit.ground import NOT_AT_HAND, PASSED_THROUGH, PUBLIC_ROUTE, Finding, Floats, Ground
-from p2pdp.core.claims import Claim, Refusal
+from p2pdp.core.claims import Claim, Conditioning, Name, Observer, Refusal
 from p2pdp.core.ids import CURATOR, Peer
 from p2pdp.mechanisms import gaussian
 from p2pdp.protocols.run_plan import RunPlan
@@ -52,26 +52,26 @@ def account_of_pairs(
         found = leaks_of.nodes([user]).values if ground.is_at_hand(user) else None
         if found is None:
             reason = PASSED_THROUGH if ground.is_at_hand(user) else NOT_AT_HAND
-            refusals.append(Refusal("node", method, f"user {user}: {reason}"))
+            refusals.append(Refusal(Observer.NODE, method, f"user {user}: {reason}"))
         else:
             leaks[:, user] = found
             observers.append(user)
     mu = claims.mu(leaks)
     made: list[Claim] = []
     if run.n > 1 and observers:
-        made.append(claims.claim("node", mu[:, observers], observers))
+        made.append(claims.claim(Observer.NODE, mu[:, observers], observers))
     coalition = _coalition(ground, leaks_of, method, refusals)
     coalition_mu = None if coalition is None else claims.mu(coalition)
     if coalition_mu is not None:
-        made.append(claims.claim("coalition", coalition_mu[:, None], [tuple(ground.colluders)]))
-    roles: list[tuple[str, Leaks | None]] = [
-        ("curator", None if CURATOR in ground.incomplete else leaks_of.curator()),
-        ("public", leaks_of.public()),
-        ("network", None if ground.incomplete else leaks_of.network()),
+        made.append(claims.claim(Observer.COALITION, coalition_mu[:, None], [tuple(ground.colluders)]))
+    roles: list[tuple[Observer, Leaks | None]] = [
+        (Observer.CURATOR, None if CURATOR in ground.incomplete else leaks_of.curator()),
+        (Observer.PUBLIC, leaks_of.public()),
+        (Observer.NETWORK, None if ground.incomplete else leaks_of.network()),
     ]
     for name, role in roles:
         if role is None:
-            reason = NOT_AT_HAND if name == "curator" else "not all views are at hand"
+            reason = NOT_AT_HAND if name == Observer.CURATOR else "not all views are at hand"
             refusals.append(Refusal(name, method, reason))
         elif role.values is None:
             refusals.append(Refusal(name, method, PASSED_THROUGH))
@@ -113,7 +113,7 @@ class PairClaims:
         with np.errstate(invalid="ignore"):
             return np.where(mu > 0.0, np.maximum(mu, np.minimum(mu + self._rounding, most)), mu)
 
-    def claim(self, observer: str, mu: Floats, names: Sequence[int | str | tuple[int, ...]]) -> Claim:
+    def claim(self, observer: Observer, mu: Floats, names: Sequence[Name]) -> Claim:
         """`mu` has a column per observer, named by `names`; the claim adds what rounding may tell."""
         mu = self._in_all(mu)
         pairs = ~np.isnan(mu)
@@ -126,7 +126,7 @@ class PairClaims:
             relation="replace",
             delta=self._delta,
             method=self._method,
-            conditioning="public",
+            conditioning=Conditioning.PUBLIC,
             epsilon_max=epsilon_max,
             # Of many pairs epsilon is rounded up more coarsely than of the worst one alone.
             epsilon_mean=min(epsilon_max, float(np.mean(epsilons_of(self._delta, mu)[pairs]))),
@@ -151,9 +151,9 @@ def _coalition(ground: Ground, leaks_of: PairLeaks, method: str, refusals: list[
         return None
     absent = [user for user in ground.colluders if not ground.is_at_hand(user)]
     if absent:
-        refusals.append(Refusal("coalition", method, f"user {absent[0]}: {NOT_AT_HAND}"))
+        refusals.append(Refusal(Observer.COALITION, method, f"user {absent[0]}: {NOT_AT_HAND}"))
         return None
     found = leaks_of.nodes(list(ground.colluders)).values
     if found is None:
-        refusals.append(Refusal("coalition", method, PASSED_THROUGH))
+        refusals.append(Refusal(Observer.COALITION, method, PASSED_THROUGH))
     return found

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from p2pdp.audit.ground import Finding, Ground
-from p2pdp.core.claims import Refusal
+from p2pdp.core.claims import Observer, Refusal
 
 UNLIKE_PLAN: Final = "user {}: the recorded draws are not those of the plan, and this account takes all noise to be so"
 
@@ -29,6 +29,6 @@ def unlike_plan(ground: Ground) -> str | None:
     return None
 
 
-def refused(observers: Sequence[str], method: str, reason: str) -> Finding:
+def refused(observers: Sequence[Observer], method: str, reason: str) -> Finding:
     """A finding that is nothing but one reason, for some observers."""
     return Finding(refusals=[Refusal(observer, method, reason) for observer in observers])

@@ -6,6 +6,25 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 
+class Observer(StrEnum):
+    """Whose view a claim is about; reports list them in this order."""
+
+    NODE = "node"
+    COALITION = "coalition"
+    CURATOR = "curator"
+    PUBLIC = "public"
+    NETWORK = "network"
+    BROKER = "broker"
+
+
+class Conditioning(StrEnum):
+    """What the observer is taken to know of the route, the schedule and the graph."""
+
+    A_PRIORI = "a-priori"
+    VIEW = "view"
+    PUBLIC = "public"
+
+
 class Method(StrEnum):
     """How a claim was worked out; published formulas have `published:` and a name instead."""
 
@@ -16,6 +35,9 @@ class Method(StrEnum):
     LOCAL = "local"
 
 
+Name = int | Observer | tuple[int, ...]  # one observer: a user, a role, or the users who pool their views
+
+
 @dataclass(frozen=True, slots=True)
 class Claim:
     """How much one kind of observer could have learned about one user's whole input.
@@ -24,17 +46,17 @@ class Claim:
     pessimistic way. `bound` is False for published formulas that prove nothing.
     """
 
-    observer: str
+    observer: Observer
     unit: str
     relation: str
     delta: float
     method: str
-    conditioning: str
+    conditioning: Conditioning
     epsilon_max: float | None
     epsilon_mean: float | None
     mu_max: float | None
     mu_mean: float | None
-    worst_pair: tuple[int, int | str | tuple[int, ...]] | None
+    worst_pair: tuple[int, Name] | None
     bound: bool
     violated_pairs: int | None
     assumptions: tuple[str, ...]
@@ -42,6 +64,6 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    observer: str
+    observer: Observer
     method: str
     reason: str

@@ -37,6 +37,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from p2pdp.core.claims import Observer
 from p2pdp.core.errors import UsageError
 from p2pdp.core.spec import DataPart, TransportPart
 from p2pdp.crypto.addresses import AddressError, is_wildcard, split_address
@@ -77,7 +78,7 @@ class Accept:
     rounds: int | None = None
     epsilon: float | None = None
     epsilon_max: float | None = None
-    observer: str = "network"
+    observer: str = Observer.NETWORK
     delta: float | None = None
     peers: frozenset[bytes] | None = None
 
@@ -133,7 +134,7 @@ def _told(value: Any) -> str:
     return str(value)
 
 
-_OBSERVER: Final = one_of("node", "coalition", "network")
+_OBSERVER: Final = one_of(Observer.NODE, Observer.COALITION, Observer.NETWORK)
 _DELTA_MAX: Final = 1e-3  # an epsilon_max at a larger delta would be no limit
 NODE_SECTIONS: Final[dict[str, dict[str, Reader]]] = {
     "node": {"identity": text, "token": text, "listen": _place, "address": _told},
@@ -281,4 +282,4 @@ def _budget(base: Path, values: Mapping[str, Any]) -> Budget:
         ledger = base / Path(values.get("ledger", _LEDGER)).expanduser()
     except RuntimeError:
         raise UsageError("[budget] ledger: there is no home folder to keep it in; name a file.") from None
-    return Budget(values["epsilon"], values.get("delta", 1e-6), values.get("observer", "network"), ledger)
+    return Budget(values["epsilon"], values.get("delta", 1e-6), values.get("observer", Observer.NETWORK), ledger)

@@ -17,8 +17,8 @@ from p2pdp.assembly.traffic import numbers_frame, numbers_in
 from p2pdp.attacks.truths import Truths, only_contribution
 from p2pdp.audit.exact_account import exact_account
 from p2pdp.audit.ground import Finding, Ground
-from p2pdp.audit.local import LOCAL, local_account
-from p2pdp.core.claims import Claim, Refusal
+from p2pdp.audit.local import local_account
+from p2pdp.core.claims import Claim, Method, Observer, Refusal
 from p2pdp.core.errors import Refused, UsageError
 from p2pdp.core.ids import Peer
 from p2pdp.ledger.evidence import Evidence
@@ -50,7 +50,7 @@ class Learning:
 class Analysis:
     """The defaults. Methods get the run's plan and what they are about; none of them keeps anything."""
 
-    headline_observer = "node"
+    headline_observer = Observer.NODE
     """Whose claims come first in a plan."""
 
     def gather(self, run: RunPlan, views: Mapping[Peer, Contents], found: Outcome) -> None:
@@ -119,7 +119,7 @@ class Analysis:
         frame = numbers_frame(numbers_in(run.plan))
         return moves * frame, frame
 
-    target_observers: tuple[str, ...] = ("node",)
+    target_observers: tuple[Observer, ...] = (Observer.NODE,)
     """Those against whom `plan --target-epsilon` looks for noise."""
 
     def contributions_each(self, run: RunPlan) -> int:
@@ -128,11 +128,11 @@ class Analysis:
 
     def lasting(self, claims: Sequence[Claim]) -> list[Claim]:
         """Return those of the a priori claims that hold whoever is late or put out, on which budgets may rest."""
-        return [claim for claim in claims if claim.method == LOCAL]
+        return [claim for claim in claims if claim.method == Method.LOCAL]
 
     def without_graph(self, claims: Sequence[Claim]) -> list[Claim]:
         """Return those of the a priori claims that do not rest on what bootstrap alone says of a graph."""
-        return [claim for claim in claims if claim.method == LOCAL]
+        return [claim for claim in claims if claim.method == Method.LOCAL]
 
     def fast(self, trials: Trials) -> Iterator[Outcome] | None:
         """Return the outcome of each trial, drawn from its law without a world; None where only a world serves."""

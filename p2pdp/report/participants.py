@@ -30,7 +30,7 @@ from p2pdp.audit.beforehand import NO_SKELETON
 from p2pdp.audit.ground import NOBODY_OUT
 from p2pdp.audit.handed_in import READABLE
 from p2pdp.audit.headline import Verdict, verdict_of
-from p2pdp.core.claims import Claim, Refusal
+from p2pdp.core.claims import Claim, Conditioning, Refusal
 from p2pdp.core.ids import Peer
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.report.documents import claim_document, plain, refusal_document, verdict_document
@@ -170,7 +170,7 @@ def _facts(edition: Edition) -> PageFacts:
         verified="complete",  # nothing here rests on records
         claims=edition.claims,
         refusals=edition.refusals,
-        conditioning="a-priori",
+        conditioning=Conditioning.A_PRIORI,
         epsilon=None,
         mu=None,
         coalition=None,

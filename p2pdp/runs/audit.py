@@ -13,7 +13,7 @@ from p2pdp.audit.auditor import audit_run
 from p2pdp.audit.headline import Verdict, verdict_of
 from p2pdp.audit.verify import INCOMPLETE, Verification
 from p2pdp.audit.verify import verify as judge
-from p2pdp.core.claims import Claim, Refusal
+from p2pdp.core.claims import Claim, Conditioning, Refusal
 from p2pdp.core.errors import Refused, UsageError, VerificationFailed
 from p2pdp.core.ids import BOOTSTRAP, Peer, peer_name
 from p2pdp.crypto.identity import RunKey
@@ -62,7 +62,7 @@ class Audited:
     mu: Any = None
     leak: Any = None
     epsilon: Any = None
-    epsilon_conditioning: str = "public"
+    epsilon_conditioning: str = Conditioning.PUBLIC
     mu_coalition: Any = None
     leak_coalition: Any = None
     published: Any = None

@@ -19,16 +19,16 @@ from typing import TYPE_CHECKING, Final
 from p2pdp.audit.beforehand import beforehand, covers
 from p2pdp.audit.enforced import enforced_limit
 from p2pdp.audit.estimates import cost_of
-from p2pdp.audit.local import LOCAL
-from p2pdp.core.claims import Claim
+from p2pdp.core.claims import Claim, Method, Observer
 from p2pdp.core.errors import Refused, UsageError
 from p2pdp.core.spec import DataPart, Spec
+from p2pdp.core.words import observer_name
 from p2pdp.crypto.roster import Roster
 from p2pdp.files.node_config import NodeConfig
 from p2pdp.files.reading import read_bytes
 from p2pdp.node.budget import BudgetLedger, Charge, Limit, Offers
 from p2pdp.protocols.run_plan import RunPlan
-from p2pdp.runs.costing import CLASSES, WORDS
+from p2pdp.runs.costing import CLASSES
 
 if TYPE_CHECKING:
     from p2pdp.runs.reckoning import Reckoner
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 _PURE: Final = ("laplace", "randomized_response", "privunit")
 _SHARES: Final = (0.1, 0.2, 0.5, 1.0)  # of the owner's delta that a run may take, the least that fits
 _ROUNDED_DOWN: Final = 1.0 - 1e-12
-NETWORK: Final = "network"  # the observer where none is named
 
 
 def charge_of(run: RunPlan, observer: str, delta: float | None = None) -> tuple[Charge, str]:
@@ -50,7 +49,9 @@ def charge_of(run: RunPlan, observer: str, delta: float | None = None) -> tuple[
     best = {one: _best(claims, one) for one in CLASSES[observer]}
     worst = max(best, key=lambda one: _epsilon(best[one]))
     if _epsilon(best[worst]) == math.inf:
-        raise Refused(f"no budget allows that {WORDS[worst]} could learn everything about some user, as in this run")
+        raise Refused(
+            f"no budget allows that {observer_name(worst)} could learn everything about some user, as in this run"
+        )
     against = _against(worst, best[worst])
     chosen = [claim for claim in best.values() if claim is not None]
     mus = [claim.mu_max for claim in chosen if claim.mu_max is not None]
@@ -69,13 +70,14 @@ def _lasting(run: RunPlan, delta: float) -> list[Claim]:
     return run.protocol.analysis().lasting(found)
 
 
-def _against(observer: str, claim: Claim | None) -> str:
+def _against(observer: Observer, claim: Claim | None) -> str:
     if claim is None or claim.observer == observer:
-        return WORDS[observer]
-    return f"{WORDS[observer]} (charged as for {WORDS[claim.observer]}, which holds whatever other users do)"
+        return observer_name(observer)
+    charged = observer_name(claim.observer)
+    return f"{observer_name(observer)} (charged as for {charged}, which holds whatever other users do)"
 
 
-def _best(claims: Sequence[Claim], observer: str) -> Claim | None:
+def _best(claims: Sequence[Claim], observer: Observer) -> Claim | None:
     fitting = [claim for claim in claims if covers(claim, observer)]
     return min(fitting, key=_epsilon, default=None)
 
@@ -86,7 +88,7 @@ def _epsilon(claim: Claim | None) -> float:
 
 def _delta(run: RunPlan, claim: Claim) -> float:
     """What of a claim's delta is needed: of pure mechanisms only what estimates from the data took before."""
-    if claim.method != LOCAL or run.plan.noise.name not in _PURE:
+    if claim.method != Method.LOCAL or run.plan.noise.name not in _PURE:
         return claim.delta
     cost = cost_of(run.spec)
     return 0.0 if cost is None else cost.delta
@@ -105,10 +107,10 @@ def check_local(run: RunPlan) -> None:
     limits = limits_of(run.spec)
     if limits:
         try:
-            charge, against = charge_of(run, NETWORK)
+            charge, against = charge_of(run, Observer.NETWORK)
         except Refused as refused:
             raise Refused(
-                f"[privacy] budget: {refused}; a local run counts what {WORDS[NETWORK]} could learn"
+                f"[privacy] budget: {refused}; a local run counts what {observer_name(Observer.NETWORK)} could learn"
             ) from None
         for limit in limits:
             limit.check((), charge, against)
@@ -153,7 +155,7 @@ class NodeBudget:
         ledger.reserve(name, data_names(self._config.data), self._offers(reckoner, found), limits, against)
 
     def _within(self, reckoner: Reckoner, limits: Sequence[Limit]) -> Charge:
-        charge, against = self._charge(reckoner, NETWORK)
+        charge, against = self._charge(reckoner, Observer.NETWORK)
         for limit in limits:
             limit.check((), charge, against)
         return charge

@@ -24,11 +24,12 @@ from p2pdp.audit.beforehand import beforehand
 from p2pdp.audit.enforced import enforced_limit, spent_in
 from p2pdp.audit.ground import NOBODY_OUT
 from p2pdp.audit.headline import DELTA_MAX, Bound, bounds_of, reading_of
-from p2pdp.core.claims import Claim
+from p2pdp.core.claims import Claim, Observer
 from p2pdp.core.errors import Refused, RunFailed, VerificationFailed
 from p2pdp.core.ids import BOOTSTRAP
 from p2pdp.core.messages import OUT
 from p2pdp.core.spec import Spec
+from p2pdp.core.words import PROTECTIONS, observer_name
 from p2pdp.files.node_config import NodeConfig
 from p2pdp.files.spec import spec_digest
 from p2pdp.ledger.messages import public_message
@@ -38,26 +39,11 @@ from p2pdp.replay.transcript import replay
 from p2pdp.report.documents import plain
 from p2pdp.topology.graphs import make_graph
 
-CLASSES: Final[dict[str, tuple[str, ...]]] = {
-    "node": ("node", "curator", "public"),
-    "coalition": ("node", "coalition", "curator", "public"),
-    "network": ("network",),  # who sees what all others do
+CLASSES: Final[Mapping[str, tuple[Observer, ...]]] = {
+    Observer.NODE: (Observer.NODE, Observer.CURATOR, Observer.PUBLIC),
+    Observer.COALITION: (Observer.NODE, Observer.COALITION, Observer.CURATOR, Observer.PUBLIC),
+    Observer.NETWORK: (Observer.NETWORK,),  # who sees what all others do
 }
-WORDS: Final = {
-    "node": "another user",
-    "coalition": "users who collude",
-    "curator": "the curator",
-    "public": "the public",
-    "network": "an observer of the whole network",
-    "broker": "the broker",
-}
-_READINGS: Final = {
-    "strong": "strong protection",
-    "moderate": "moderate protection",
-    "weak": "weak protection",
-    "none": "no protection",
-}
-_NETWORK: Final = "network"
 _FACTS_ALIKE: Final = 1e-6
 _FACTOR_MAX: Final = 100.0
 
@@ -84,14 +70,16 @@ class Cost:
     def text(self) -> str:
         """One line of the table."""
         if self.epsilon == math.inf:
-            return f"{WORDS[self.observer]}: epsilon is infinite, no protection: nothing limits what it may learn"
-        said = f"{WORDS[self.observer]}: epsilon {self.epsilon:.4g} at delta {self.delta:g} ({self.method})"
+            return (
+                f"{observer_name(self.observer)}: epsilon is infinite, no protection: nothing limits what it may learn"
+            )
+        said = f"{observer_name(self.observer)}: epsilon {self.epsilon:.4g} at delta {self.delta:g} ({self.method})"
         if self.delta > DELTA_MAX:
             return f"{said}, no protection: with a chance of {self.delta:g} it may learn anything"
         if self.epsilon == 0.0:
             return f"{said}, it learns nothing"
         times = f"{math.exp(self.epsilon):.3g}" if self.epsilon < _FACTOR_MAX else f"e^{self.epsilon:.4g}"
-        reading = _READINGS[reading_of(self.epsilon, self.delta)]
+        reading = PROTECTIONS[reading_of(self.epsilon, self.delta)]
         return (
             f"{said}, {reading}: what it sees is at most {times} times as likely under one value of your data as under "
             "another"
@@ -166,7 +154,9 @@ def _bounds(run: RunPlan) -> list[Bound]:
     bounds = bounds_of(found.claims, found.refusals, run.n, delta)
     if limit is None:
         return bounds
-    return [Bound(_NETWORK, limit.delta, (limit,)) if one.observer == _NETWORK else one for one in bounds]
+    return [
+        Bound(Observer.NETWORK, limit.delta, (limit,)) if one.observer == Observer.NETWORK else one for one in bounds
+    ]
 
 
 def _row(bound: Bound) -> Cost:
@@ -184,7 +174,7 @@ def check_epsilon(costs: Sequence[Cost], config: NodeConfig) -> None:
         actual = "an infinite epsilon" if worst.epsilon == math.inf else f"epsilon {worst.epsilon:.6g}"
         raise Refused(
             f"{name} epsilon_max: this run would cost {actual} at delta {worst.delta:g} against "
-            f"{WORDS[worst.observer]}, and this node allows {accept.epsilon_max:g}"
+            f"{observer_name(worst.observer)}, and this node allows {accept.epsilon_max:g}"
         )
 
 
@@ -202,7 +192,7 @@ def _spent(bound: Bound, recorded: Claim | None, *, put_out: bool) -> Cost:
     claim = bound.claim
     void = put_out and (claim is None or NOBODY_OUT in claim.assumptions)
     epsilon = math.inf if recorded is None or recorded.epsilon_max is None else recorded.epsilon_max
-    if bound.observer != _NETWORK and not void and epsilon > 0.0:
+    if bound.observer != Observer.NETWORK and not void and epsilon > 0.0:
         return _row(bound)
     if recorded is None:
         return Cost(bound.observer, math.inf, bound.delta, None, None)

@@ -14,14 +14,13 @@ from p2pdp.assembly.found import Outcome
 from p2pdp.assembly.outcome import estimate_of, outcome
 from p2pdp.audit.beforehand import beforehand
 from p2pdp.audit.ground import Finding
-from p2pdp.core.claims import Refusal
+from p2pdp.core.claims import Conditioning, Method, Observer, Refusal
 from p2pdp.core.errors import P2pdpError
 from p2pdp.core.ids import CURATOR
 from p2pdp.core.spec import Spec
 from p2pdp.files.folder import PARTICIPANTS_FILE, PARTICIPANTS_PAGE, to_json, write_text
 from p2pdp.files.skeletons import handed_in_skeletons
 from p2pdp.protocols.run_plan import RunPlan
-from p2pdp.protocols.walk.analysis.hidden_path import HIDDEN_PATH
 from p2pdp.report.participants import Edition, page, sayable
 from p2pdp.report.result import Circumstances
 
@@ -70,9 +69,9 @@ def _in_advance(run: RunPlan) -> Finding:
     try:
         found = beforehand(run, delta, run.spec.privacy.colluders, one_value=made_up and short)
     except P2pdpError as error:  # the run is done all the same
-        return Finding(refusals=[Refusal("network", "a-priori", str(error))])
+        return Finding(refusals=[Refusal(Observer.NETWORK, Conditioning.A_PRIORI, str(error))])
     if made_up and not short:
-        found.refusals = [_left_out(one) if one.method == HIDDEN_PATH else one for one in found.refusals]
+        found.refusals = [_left_out(one) if one.method == Method.HIDDEN_PATH else one for one in found.refusals]
     return found
 
 

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from p2pdp.audit.estimates import cost_of
-from p2pdp.core.claims import Claim
+from p2pdp.core.claims import Claim, Conditioning
 from p2pdp.core.errors import P2pdpError
 from p2pdp.core.spec import Spec
 from p2pdp.files.folder import REPORT_FILE, RESULT_FILE, SPEC_FILE, read_json, write_text
@@ -49,7 +49,7 @@ def page_facts(place: Path, audited: Audited, result: dict[str, Any] | None = No
     spec = parse_spec(read_text(place / SPEC_FILE), None)
     outcome, unread = _outcome(place, result, audited.run_id)
     distances, no_distances = _distances(audited)
-    exact, cost = audited.epsilon_conditioning == "public", cost_of(spec)
+    exact, cost = audited.epsilon_conditioning == Conditioning.PUBLIC, cost_of(spec)
     return PageFacts(
         run_id=audited.run_id,
         protocol=audited.protocol,

@@ -15,6 +15,7 @@ from typing import Final
 
 from p2pdp.audit.beforehand import epsilon_against
 from p2pdp.audit.estimates import Cost, cost_of, left_of
+from p2pdp.core.claims import Observer
 from p2pdp.core.errors import Refused, UsageError
 from p2pdp.core.spec import Spec
 from p2pdp.mechanisms import gaussian, laplace
@@ -55,7 +56,7 @@ class Target:
     value: float
     reached: float
     local_value: float
-    observers: tuple[str, ...]
+    observers: tuple[Observer, ...]
 
     @property
     def against(self) -> str:
@@ -78,11 +79,11 @@ def target_of(planned: Planned, epsilon: float) -> Target:
     return Target(epsilon, delta, search.parameter, value, reached, local, observers_of(run))
 
 
-def _words(observers: tuple[str, ...]) -> str:
-    return "one other user or the curator" if "curator" in observers else "one other user"
+def _words(observers: tuple[Observer, ...]) -> str:
+    return "one other user or the curator" if Observer.CURATOR in observers else "one other user"
 
 
-def observers_of(run: RunPlan) -> tuple[str, ...]:
+def observers_of(run: RunPlan) -> tuple[Observer, ...]:
     return run.protocol.analysis().target_observers
 
 

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from p2pdp.audit.auditor import audit_run
-from p2pdp.audit.exact_account import EXACT, exact_account
+from p2pdp.audit.exact_account import exact_account
 from p2pdp.audit.ground import Finding, Ground
+from p2pdp.core.claims import Method
 from p2pdp.core.draws import Mechanism
 from p2pdp.core.ids import CURATOR
 from p2pdp.core.step import NOTHING, Message, Send, Step
@@ -40,7 +41,7 @@ def test_one_claim_an_observer_and_a_column_a_user() -> None:
 def test_a_node_that_is_not_at_hand_is_refused_by_name_and_the_network_too() -> None:
     found = account(quiet(ring(4, 2)), incomplete=(3,), colluders=(1, 3))
     assert {(one.observer, one.method) for one in found.refusals} == {
-        ("node", EXACT), ("coalition", EXACT), ("network", EXACT),
+        ("node", Method.EXACT), ("coalition", Method.EXACT), ("network", Method.EXACT),
     }  # fmt: skip
     assert found.mu is not None
     assert np.all(np.isnan(found.mu[:, 3]))
@@ -144,7 +145,7 @@ def test_a_protocol_that_nobody_knows_gets_exact_claims_and_the_ceiling() -> Non
     audit = audit_run(plan, run.contents(), [], DELTA, (0, 1))
     claims = {(claim.observer, claim.method): claim for claim in audit.claims}
     assert claims.keys() == {
-        *((observer, EXACT) for observer in ("node", "coalition", "curator", "public", "network")),
+        *((observer, Method.EXACT) for observer in ("node", "coalition", "curator", "public", "network")),
         ("network", "local"),
     }
     sigma, value = plan.plan.noise.scale, Ground(plan, {}, Transcript(), (), DELTA, ()).sensitivity
@@ -155,4 +156,4 @@ def test_a_protocol_that_nobody_knows_gets_exact_claims_and_the_ceiling() -> Non
     # The published sum is the last user's: user 0 stands in it with 27, the others with 9, 3 and 1, all with noise.
     most = 27 / math.sqrt(27**2 + 9**2 + 3**2 + 1)
     for observer in ("curator", "public"):
-        assert claims[observer, EXACT].mu_max == pytest.approx(value * most / sigma, rel=1e-9)
+        assert claims[observer, Method.EXACT].mu_max == pytest.approx(value * most / sigma, rel=1e-9)

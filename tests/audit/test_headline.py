@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 from p2pdp.audit.beforehand import beforehand, epsilon_against
 from p2pdp.audit.ground import NOT_AT_HAND
 from p2pdp.audit.headline import NOT_TRUSTED, SEES_MORE, bounds_of, reading_of, verdict_in_advance, verdict_of
-from p2pdp.core.claims import Claim, Refusal
+from p2pdp.core.claims import Claim, Method, Refusal
 from p2pdp.core.ids import Peer
-from p2pdp.protocols.shuffle.analysis.claims import SHUFFLE
 from tests.audit.test_beforehand import DELTA, plan
 from tests.runs.small import COMPLETE, HISTOGRAM, RING
 
@@ -56,7 +55,7 @@ def test_conditionings_are_never_mixed_even_where_the_other_is_smaller() -> None
 
 
 def test_whoever_only_watches_wires_bounds_nobody_else() -> None:
-    claims = [made("network", 0.1, SHUFFLE), made("network", 1.0, "local")]
+    claims = [made("network", 0.1, Method.SHUFFLE), made("network", 1.0, "local")]
     assert bound(claims) == (1.0, "public")
     assert bound(claims, "network") == (1.0, "public"), "the whole network is not only its wires"
 
@@ -94,8 +93,8 @@ def test_of_equals_the_worst_is_whoever_sees_most_and_the_headline_a_user() -> N
 
 EPSILONS = st.sampled_from([0.0, 0.5, 2.0, 7.0, math.inf])
 CLAIMS = st.lists(
-    st.builds(made, st.sampled_from(NOT_TRUSTED + SEES_MORE), EPSILONS, st.sampled_from(["exact", "local", SHUFFLE]),
-              st.sampled_from(["view", "public"])),
+    st.builds(made, st.sampled_from(NOT_TRUSTED + SEES_MORE), EPSILONS,
+              st.sampled_from([Method.EXACT, Method.LOCAL, Method.SHUFFLE]), st.sampled_from(["view", "public"])),
     max_size=9,
 )  # fmt: skip
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from p2pdp.audit.beforehand import OBSERVERS
 from p2pdp.audit.ground import Finding
+from p2pdp.core.claims import Observer
 from p2pdp.protocols import names, protocol
 from p2pdp.protocols.contract import Quiet
 from p2pdp.protocols.defaults import Analysis
@@ -42,7 +42,7 @@ def test_the_local_ceiling_is_always_among_the_accounts(name: str) -> None:
     """It is what holds where no other account speaks."""
     analysis = protocol(name).analysis()
     assert analysis.ceiling in analysis.accounts()
-    assert analysis.headline_observer in OBSERVERS
+    assert analysis.headline_observer in Observer
 
 
 def test_a_protocol_that_says_nothing_gets_the_defaults() -> None:

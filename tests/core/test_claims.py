@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import math
 
+import msgpack
 import pytest
 
-from p2pdp.core.claims import Claim, Refusal
+from p2pdp.core.claims import Claim, Conditioning, Method, Observer, Refusal
 
 # guide/commands.md, `audit.json`: what a claim of `audit.json` names, in this order.
 NAMES = """observer unit relation delta method conditioning epsilon_max epsilon_mean mu_max mu_mean worst_pair bound
@@ -14,12 +16,12 @@ violated_pairs assumptions""".split()
 
 def claim() -> Claim:
     return Claim(
-        observer="node",
+        observer=Observer.NODE,
         unit="user",
         relation="replace",
         delta=1e-6,
-        method="exact",
-        conditioning="public",
+        method=Method.EXACT,
+        conditioning=Conditioning.PUBLIC,
         epsilon_max=math.inf,
         epsilon_mean=1.5,
         mu_max=math.inf,
@@ -46,4 +48,14 @@ def test_a_claim_is_a_frozen_value() -> None:
 
 def test_a_refusal_says_who_how_and_why() -> None:
     assert [field.name for field in dataclasses.fields(Refusal)] == ["observer", "method", "reason"]
-    assert Refusal("network", "exact", "nothing hides") != Refusal("network", "exact", "no noise")
+    assert Refusal(Observer.NETWORK, Method.EXACT, "nothing hides") != Refusal(
+        Observer.NETWORK, Method.EXACT, "no noise"
+    )
+
+
+@pytest.mark.parametrize("term", [*Observer, *Method, *Conditioning])
+def test_terms_are_written_as_their_values(term: Observer | Method | Conditioning) -> None:
+    value = term.value
+    assert f"{term}" == str(term) == value
+    assert json.dumps({term: term}) == json.dumps({value: value})
+    assert msgpack.packb(term) == msgpack.packb(value)

@@ -2,11 +2,11 @@ from __future__ import annotations
 
 import pytest
 
+from p2pdp.core.claims import Method
 from p2pdp.core.ids import BOOTSTRAP
 from p2pdp.core.messages import DONE, OUT, TOKEN
 from p2pdp.ledger.messages import public_message
 from p2pdp.ledger.records import OWN, RECEIVED, SENT, read, to_skeleton
-from p2pdp.protocols.walk.analysis.hidden_path import HIDDEN_PATH
 from p2pdp.replay.visits import Visit, put_out, ways
 from p2pdp.sim.faults import Crash
 from tests.audit.runs import Run, quiet, ring, run_of, walk
@@ -86,4 +86,4 @@ def test_who_is_missed_after_the_result_only_is_named_too() -> None:
     run = next(run for run in runs if result_before_out(run))
     assert put_out(run.contents()) == {3}
     refused = {refusal.method: refusal.reason for refusal in run.audit().refusals if refusal.observer == "node"}
-    assert "user 3 was put out" in refused[HIDDEN_PATH]
+    assert "user 3 was put out" in refused[Method.HIDDEN_PATH]

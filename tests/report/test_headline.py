@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from p2pdp.audit.headline import reading_of
-from p2pdp.report.headline import PROTECTIONS, in_words
+from p2pdp.core.words import PROTECTIONS
+from p2pdp.report.headline import in_words
 
 
 def bound(epsilon: float | str, observer: str = "node", method: str | None = "exact") -> dict[str, Any]:
@@ -18,7 +19,7 @@ def bound(epsilon: float | str, observer: str = "node", method: str | None = "ex
 def test_the_first_words_follow_from_epsilon(epsilon: float | str) -> None:
     headline = bound(epsilon)
     said = in_words(headline, bound("inf", "network"))
-    assert said[0].startswith(PROTECTIONS[headline["reading"]])
+    assert said[0].startswith(PROTECTIONS[headline["reading"]].capitalize())
     assert "another user" in said[0]
     assert ("infinite" in said[0]) == (headline["reading"] == "none")
     if headline["reading"] != "strong":

@@ -82,7 +82,7 @@ def test_named_colluders_are_a_class_of_their_own() -> None:
     run = plan(runs.ring(6, 2) + "colluders = [0, 1]\n")
     charge, against = charge_of(run, "coalition")
     assert charge.mu_squared >= charge_of(run, "node")[0].mu_squared
-    assert against in ("another user", "users who collude")
+    assert against in ("another user", "colluding users")
 
 
 def test_a_random_walk_is_charged_by_what_the_node_itself_enforces() -> None:

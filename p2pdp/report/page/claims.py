@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from p2pdp.core.claims import Claim
+from p2pdp.core.claims import Claim, Conditioning
+from p2pdp.core.words import CONDITIONINGS, OBSERVERS, method_words, observer_name
 from p2pdp.report.page.facts import PageFacts
 from p2pdp.report.page.layout import more, note, paragraph, table
 from p2pdp.report.page.markup import Markup, join, tag
-from p2pdp.report.page.words import CONDITIONINGS, OBSERVERS, method, number, observer, worst
+from p2pdp.report.page.words import number, observer, worst
 
 _UNIT: Final = (
     "what is hidden is one user's whole input: however it is replaced by another, what observers see changes no more "
@@ -35,7 +36,7 @@ def claims(facts: PageFacts) -> list[Markup]:
         _numbered(listed, "a"),
         _legend(facts.bounds),
     ]
-    if len({claim.conditioning for claim in facts.bounds}) > 1 or facts.conditioning == "view":
+    if len({claim.conditioning for claim in facts.bounds}) > 1 or facts.conditioning == Conditioning.VIEW:
         parts.append(_route_note())
     return parts
 
@@ -69,7 +70,7 @@ def refusals(facts: PageFacts) -> list[Markup]:
         return [paragraph("Nothing was refused.")]
     together: dict[tuple[str, str], list[str]] = {}
     for refusal in facts.refusals:
-        name = OBSERVERS.get(refusal.observer, (refusal.observer, ""))[0]
+        name = observer_name(refusal.observer)
         seen = together.setdefault((refusal.method, refusal.reason), [])
         if name not in seen:
             seen.append(name)
@@ -111,7 +112,7 @@ def _legend(claims: Sequence[Claim]) -> Markup:
     first = claims[0]
     terms = [
         *(named for observer_kind, named in OBSERVERS.items() if observer_kind in shown),
-        *((f"method {name}", method(name)) for name in dict.fromkeys(claim.method for claim in claims)),
+        *((f"method {name}", method_words(name)) for name in dict.fromkeys(claim.method for claim in claims)),
         *((f"assumed to know: {name}", text) for name, text in CONDITIONINGS.items() if name in given),
         (f"unit {first.unit}, relation {first.relation}", _UNIT),
         ("worst and mean ε", f"over all users (and observers, where there are many), at δ = {number(first.delta)}"),

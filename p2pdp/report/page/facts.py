@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from p2pdp.audit.headline import Bound, Verdict, bounds_of, verdict_of
-from p2pdp.core.claims import Claim, Refusal
+from p2pdp.core.claims import Claim, Observer, Refusal
 
 Floats = npt.NDArray[np.float64]
 Number = float | list[float] | None
@@ -85,7 +85,7 @@ class PageFacts:
     @property
     def colluders(self) -> tuple[int, ...]:
         for claim in self.claims:
-            if claim.observer == "coalition" and claim.worst_pair and isinstance(claim.worst_pair[1], tuple):
+            if claim.observer == Observer.COALITION and claim.worst_pair and isinstance(claim.worst_pair[1], tuple):
                 return claim.worst_pair[1]
         return ()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from p2pdp.core.words import conditioning_words
 from p2pdp.report.page.charts import curve_chart, distance_chart
 from p2pdp.report.page.facts import Curve, PageFacts
 from p2pdp.report.page.heat_map import SIDE_MAX, heat_map
@@ -11,7 +12,7 @@ from p2pdp.report.page.layout import figure, more, note, paragraph, table
 from p2pdp.report.page.markup import Markup
 from p2pdp.report.page.pairs import by_distance, known, rows
 from p2pdp.report.page.printed import against_printed
-from p2pdp.report.page.words import CONDITIONINGS, number
+from p2pdp.report.page.words import number
 
 _LISTED_MAX = 200
 
@@ -21,7 +22,7 @@ def map_of_pairs(facts: PageFacts) -> list[Markup]:
         return [paragraph("There are no numbers for single pairs of users: see what was refused, and why.")]
     assert facts.epsilon is not None
     drawn, blocks = heat_map(facts.epsilon, "ε for every pair of a user and an observer")
-    given = CONDITIONINGS.get(facts.conditioning, facts.conditioning)
+    given = conditioning_words(facts.conditioning)
     caption = f"ε of every pair at δ = {number(facts.delta)}, {given}. Nobody is an observer of its own data."
     parts = [figure(drawn, caption)]
     if blocks:

@@ -9,7 +9,8 @@ from typing import Final
 import numpy as np
 
 from p2pdp.audit.headline import Bound
-from p2pdp.core.claims import Claim
+from p2pdp.core.claims import Claim, Observer
+from p2pdp.core.words import conditioning_words
 from p2pdp.protocols import names, protocol
 from p2pdp.report.documents import bound_document
 from p2pdp.report.headline import in_words
@@ -17,7 +18,7 @@ from p2pdp.report.page.facts import PageFacts
 from p2pdp.report.page.layout import card, note, paragraph, table
 from p2pdp.report.page.markup import Markup, tag
 from p2pdp.report.page.pairs import Pair, known, spread
-from p2pdp.report.page.words import CONDITIONINGS, factor, guess, number, observer, users
+from p2pdp.report.page.words import factor, guess, number, observer, users
 
 _SIGNS: Final[Mapping[str, str]] = {"strong": "●", "moderate": "◐", "weak": "○", "none": "✕"}
 
@@ -59,7 +60,7 @@ def _row(bound: Bound, facts: PageFacts) -> tuple[object, ...]:
 
 def _variation(claim: Claim, facts: PageFacts) -> float | None:
     """The largest of all pairs, where it is known for those whom the claim is about."""
-    if facts.variation is None or (claim.observer, claim.conditioning) != ("node", facts.conditioning):
+    if facts.variation is None or (claim.observer, claim.conditioning) != (Observer.NODE, facts.conditioning):
         return None
     return float(np.nanmax(facts.variation))
 
@@ -109,7 +110,7 @@ def _of_pairs(facts: PageFacts) -> list[Markup]:
         _pair_card("best pair", found.best, facts),
     ]
     parts.append(tag("div", *cards, class_="cards"))
-    parts.append(paragraph(f"These hold {CONDITIONINGS.get(facts.conditioning, facts.conditioning)}.", soft=True))
+    parts.append(paragraph(f"These hold {conditioning_words(facts.conditioning)}.", soft=True))
     return parts
 
 

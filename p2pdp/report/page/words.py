@@ -8,38 +8,11 @@ from collections.abc import Mapping
 from typing import Final
 
 from p2pdp.audit.headline import Bound
-from p2pdp.core.claims import Claim
+from p2pdp.core.claims import Claim, Observer
+from p2pdp.core.words import observer_name
 
 _LISTED_MAX: Final = 6
 _READABLE: Final = 12.0
-
-OBSERVERS: Final[Mapping[str, tuple[str, str]]] = {
-    "node": ("another user", "one other user, who keeps to the protocol but looks at everything it received"),
-    "coalition": ("colluding users", "several users who put together everything they received and drew"),
-    "curator": ("the curator", "who collects the totals; assumed to know also what bootstrap knows"),
-    "network": (
-        "an observer of the whole network",
-        "who could read all that all users received; messages are encrypted, so this takes the users' disks or keys",
-    ),
-    "broker": ("the message broker", "who relays the encrypted messages and sees who sends to whom, and when"),
-    "public": ("the public", "anybody who reads what was published and nothing else"),
-}
-
-METHODS: Final[Mapping[str, str]] = {
-    "exact": "computed for this run: it was replayed from the ledgers, message by message",
-    "hidden-path": "computed for this run: an upper bound that counts on the observer not knowing the whole route",
-    "shuffle": "computed for this run: an upper bound that counts on a report being hidden among the others'",
-    "iteration": "an upper bound that counts on later steps blurring what earlier ones told",
-    "local": "the ceiling: every contribution seen alone, with only its own user's noise; holds whatever was seen",
-    "model": "holds in a model of the run, not for the run itself",
-    "published": "a formula as printed in a paper",
-}
-
-CONDITIONINGS: Final[Mapping[str, str]] = {
-    "a-priori": "before the run: over all routes that it could have taken",
-    "view": "given what the observer itself saw, and not the rest of the route",
-    "public": "given the whole route, schedule and graph: the observer is assumed to know them",
-}
 
 FAULTS: Final[Mapping[str, str]] = {
     "bad_roster_entry": "an entry of the list of users was not signed as it should be",
@@ -93,9 +66,9 @@ def factor(epsilon: float) -> str:
 
 def observer(about: Claim | Bound) -> str:
     """Who a claim or bound is about; a coalition by its members."""
-    name = OBSERVERS.get(about.observer, (about.observer, ""))[0]
+    name = observer_name(about.observer)
     claim = about.claim if isinstance(about, Bound) else about
-    if about.observer == "coalition" and claim is not None and claim.worst_pair is not None:
+    if about.observer == Observer.COALITION and claim is not None and claim.worst_pair is not None:
         members = claim.worst_pair[1]
         return f"{name}: {users(members)}" if isinstance(members, tuple) else name
     return name
@@ -112,8 +85,3 @@ def worst(claim: Claim) -> str:
         return ""
     user, other = claim.worst_pair
     return f"user {user}, seen by user {other}" if isinstance(other, int) else f"user {user}"
-
-
-def method(name: str) -> str:
-    """What a method does, in a few words; `published:NAME` and the like by their first part."""
-    return METHODS.get(name.partition(":")[0], name)

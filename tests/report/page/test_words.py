@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from p2pdp.audit.headline import Bound
 from p2pdp.mechanisms import gaussian
-from p2pdp.report.page.words import factor, guess, method, number, observer, users, worst
+from p2pdp.report.page.words import factor, guess, number, observer, users, worst
 from tests.report.page.made import claim
 
 
@@ -78,9 +78,3 @@ def test_who_looks_and_whose_data_is_at_stake() -> None:
     assert observer(Bound("coalition", 1e-5, (together,))) == "colluding users: 4, 5"
     assert observer(Bound("coalition", 1e-5, ())) == "colluding users"
     assert users(list(range(9))) == "0, 1, 2, 3, 4, 5, … (9 in all)"
-
-
-def test_methods_are_known_by_their_first_part() -> None:
-    assert "printed in a paper" in method("published:complete_sum")
-    assert "model" in method("model:non-adaptive")
-    assert method("something new") == "something new"

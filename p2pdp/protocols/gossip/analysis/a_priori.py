@@ -26,8 +26,8 @@ from operator import or_
 from typing import Final
 
 from p2pdp.audit.ground import Finding, Ground, sensitivity_of
-from p2pdp.audit.local import LOCAL, local_account
-from p2pdp.core.claims import Claim, Refusal
+from p2pdp.audit.local import local_account
+from p2pdp.core.claims import Claim, Conditioning, Method, Name, Observer, Refusal
 from p2pdp.core.draws import Mechanism
 from p2pdp.core.ids import Peer
 from p2pdp.protocols.gossip.analysis.rounding import at_most
@@ -55,11 +55,11 @@ def gossip_beforehand(run: RunPlan, delta: float, colluders: Sequence[Peer]) -> 
     found = local_account(ground)
     if not found.claims:
         return found
-    (local,) = (replace(claim, conditioning="a-priori") for claim in found.claims)
+    (local,) = (replace(claim, conditioning=Conditioning.A_PRIORI) for claim in found.claims)
     claims = [_node(run, local)] if run.n > 1 else []
     if 0 < len(colluders) < run.n:
         claims.append(_coalition(run, local, colluders))
-    claims += [_role(run, local, name) for name in ("curator", "public")]
+    claims += [_role(run, local, name) for name in (Observer.CURATOR, Observer.PUBLIC)]
     return Finding([*claims, local], found.refusals)
 
 
@@ -73,7 +73,7 @@ def _node(run: RunPlan, local: Claim) -> Claim:
         near, messages = pairs, messages + run.n * (run.n if run.plan.publish == "all" else 1)
     worst = None if graph is None else (graph.neighbours[0][0], 0)
     said = _ANY if near == pairs else _NEAR
-    return _claim(local, "node", _share(run, near, messages, pairs), worst, (said, *_means(run)))
+    return _claim(local, Observer.NODE, _share(run, near, messages, pairs), worst, (said, *_means(run)))
 
 
 def _coalition(run: RunPlan, local: Claim, members: Sequence[Peer]) -> Claim:
@@ -86,10 +86,10 @@ def _coalition(run: RunPlan, local: Claim, members: Sequence[Peer]) -> Claim:
         messages = run.plan.rounds * sum(len(set(graph.neighbours[user]) - inside) for user in members)
     said = _ANY if near == outside else _NEAR
     share = _share(run, near, messages, outside)
-    return _claim(local, "coalition", share, None, (said, *_means(run)))
+    return _claim(local, Observer.COALITION, share, None, (said, *_means(run)))
 
 
-def _role(run: RunPlan, local: Claim, name: str) -> Claim:
+def _role(run: RunPlan, local: Claim, name: Observer) -> Claim:
     if run.plan.publish == "none":
         nothing = replace(local, epsilon_max=0.0, mu_max=None if local.mu_max is None else 0.0)
         return _claim(nothing, name, 0.0, (0, name), (_NOTHING,))
@@ -99,9 +99,9 @@ def _role(run: RunPlan, local: Claim, name: str) -> Claim:
 
 def _claim(
     ceiling: Claim,
-    observer: str,
+    observer: Observer,
     share: float,
-    worst: tuple[int, int | str] | None,
+    worst: tuple[int, Name] | None,
     said: tuple[str, ...],
 ) -> Claim:
     """`share` of the ceiling is the most that it is on average."""
@@ -114,7 +114,7 @@ def _claim(
     return replace(
         ceiling,
         observer=observer,
-        method=LOCAL,
+        method=Method.LOCAL,
         epsilon_mean=mean(ceiling.epsilon_max),
         mu_mean=mean(ceiling.mu_max),
         worst_pair=worst,
@@ -177,7 +177,7 @@ def _reached(graph: Graph, members: Sequence[Peer], edges: int) -> set[Peer]:
     return reached
 
 
-def refusals_in_advance(observers: Sequence[str], method: str) -> list[Refusal]:
+def refusals_in_advance(observers: Sequence[Observer], method: str) -> list[Refusal]:
     """Why there is nothing of this method before the run."""
     reason = "what gossip tells a single user of another depends on which messages arrive in time: an audit says it"
     return [Refusal(observer, method, reason) for observer in observers]

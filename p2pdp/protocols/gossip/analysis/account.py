@@ -18,7 +18,7 @@ from p2pdp.accounting.gaussian_curve import epsilon_of_each, epsilons_of
 from p2pdp.accounting.gossip_layers import View
 from p2pdp.audit.ground import NOT_AT_HAND, PASSED_THROUGH, PUBLIC_ROUTE, Finding, Floats, Ground
 from p2pdp.audit.recorded import unlike_plan
-from p2pdp.core.claims import Claim, Refusal
+from p2pdp.core.claims import Claim, Conditioning, Method, Name, Observer, Refusal
 from p2pdp.core.ids import CURATOR
 from p2pdp.mechanisms import gaussian
 from p2pdp.protocols.gossip.analysis.formulas import Printed, printed_claims
@@ -28,14 +28,11 @@ from p2pdp.protocols.gossip.pairing import PairPlan
 from p2pdp.protocols.gossip.plan import GossipPlan
 from p2pdp.protocols.gossip.sgd import GossipSgdPlan
 
-EXACT: Final = "exact"
 _ROUNDED_UP: Final = 1.0 + 1e-12
 _SLACK_TOLD: Final = 1e-9
 _ALL_PUBLISHED: Final = "these results tell every user's noised value, so everybody learns all that local noise allows"
 _ALL_SEEN: Final = "whoever sees all messages sees each user's noised value: the local ceiling stands"
 _NO_NOISE: Final = "without noise of a user's own whatever reaches an observer is taken to be told"
-
-Name = int | str | tuple[int, ...]
 
 
 def is_gossip(ground: Ground) -> bool:
@@ -46,12 +43,12 @@ def is_gossip(ground: Ground) -> bool:
 def gossip_account(ground: Ground) -> Finding:
     if not is_gossip(ground):
         return Finding()
-    run, who = ground.run, ("node", "curator", "public", "network")
+    run, who = ground.run, (Observer.NODE, Observer.CURATOR, Observer.PUBLIC, Observer.NETWORK)
     if run.plan.noise.name not in ("gaussian", "none"):
         reason = f"{run.plan.noise.name} noise has no exact Gaussian leak"
-        return Finding(refusals=[Refusal(one, EXACT, reason) for one in who])
+        return Finding(refusals=[Refusal(one, Method.EXACT, reason) for one in who])
     if ground.transcript.published is None:
-        return Finding(refusals=[Refusal(one, EXACT, PASSED_THROUGH) for one in who])
+        return Finding(refusals=[Refusal(one, Method.EXACT, PASSED_THROUGH) for one in who])
     if unlike_plan(ground) is not None:
         return Finding()  # the linear account speaks
     return _Account(ground).finding()
@@ -64,7 +61,7 @@ class _Account:
         self._ground = ground
         self._run = ground.run
         self._views = GossipViews(ground)
-        self._refusals = [Refusal("network", EXACT, _ALL_SEEN)]
+        self._refusals = [Refusal(Observer.NETWORK, Method.EXACT, _ALL_SEEN)]
         self._claims: list[Claim] = []
         noise = self._run.plan.noise
         self._mu_local = math.inf if noise.name == "none" else ground.sensitivity / noise.scale
@@ -82,7 +79,7 @@ class _Account:
                 leak[user, user] = np.nan
             mu = self._mu(leak)
             columns = [user for user, _ in observers]
-            self._add("node", mu[:, columns], columns, self._of(spans))
+            self._add(Observer.NODE, mu[:, columns], columns, self._of(spans))
             found.epsilon = epsilons_of(self._ground.delta, self._in_all(mu))
             printed = Printed(columns, leak[:, columns], [view for _, view in observers])
             claims, found.published = printed_claims(self._ground, self._views, printed, self._mu_local)
@@ -97,7 +94,7 @@ class _Account:
         view = self._views.view([user]) if at_hand else None
         if view is None:
             reason = PASSED_THROUGH if at_hand else NOT_AT_HAND
-            self._refusals.append(Refusal("node", EXACT, f"user {user}: {reason}"))
+            self._refusals.append(Refusal(Observer.NODE, Method.EXACT, f"user {user}: {reason}"))
         return view
 
     def _coalition(self, found: Finding) -> None:
@@ -110,17 +107,17 @@ class _Account:
             leak[members] = np.nan
             found.leak_coalition, found.mu_coalition = leak, self._mu(leak)
             found.epsilon_coalition = epsilon_of_each(self._ground.delta, self._in_all(found.mu_coalition))
-            self._add("coalition", found.mu_coalition[:, None], [tuple(members)], self._of(spans))
+            self._add(Observer.COALITION, found.mu_coalition[:, None], [tuple(members)], self._of(spans))
             printed = Printed([tuple(members)], leak[:, None], [view])
             self._claims += printed_claims(self._ground, self._views, printed, self._mu_local)[0]
         elif members:
             reason = f"user {absent[0]}: {NOT_AT_HAND}" if absent else PASSED_THROUGH
-            self._refusals.append(Refusal("coalition", EXACT, reason))
+            self._refusals.append(Refusal(Observer.COALITION, Method.EXACT, reason))
 
     def _roles(self) -> None:
-        for name, view in (("curator", self._views.curator()), ("public", self._views.public())):
-            if view is None or (name == "curator" and CURATOR in self._ground.incomplete):
-                self._refusals.append(Refusal(name, EXACT, PASSED_THROUGH if view is None else NOT_AT_HAND))
+        for name, view in ((Observer.CURATOR, self._views.curator()), (Observer.PUBLIC, self._views.public())):
+            if view is None or (name == Observer.CURATOR and CURATOR in self._ground.incomplete):
+                self._refusals.append(Refusal(name, Method.EXACT, PASSED_THROUGH if view is None else NOT_AT_HAND))
                 continue
             spans = self._views.spans([view])
             self._add(name, self._mu(spans.spans[0].leaks)[:, None], [name], self._of(spans))
@@ -157,7 +154,7 @@ class _Account:
             said.append(f"in {spans.raised} views rounding hides what was told: all is taken to be")
         return tuple(said)
 
-    def _add(self, observer: str, mu: Floats, names: Sequence[Name], said: tuple[str, ...]) -> None:
+    def _add(self, observer: Observer, mu: Floats, names: Sequence[Name], said: tuple[str, ...]) -> None:
         """`mu` has a column per observer, named by `names`."""
         mu = self._in_all(mu)
         pairs, delta = ~np.isnan(mu), self._ground.delta
@@ -171,8 +168,8 @@ class _Account:
                 unit="user",
                 relation="replace",
                 delta=delta,
-                method=EXACT,
-                conditioning="public",
+                method=Method.EXACT,
+                conditioning=Conditioning.PUBLIC,
                 epsilon_max=epsilon_max,
                 epsilon_mean=min(epsilon_max, float(np.mean(epsilons))),
                 mu_max=mu_max,

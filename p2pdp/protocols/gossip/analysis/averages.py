@@ -7,9 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from p2pdp.assembly.found import Number, Outcome
-from p2pdp.audit.exact_account import EXACT
 from p2pdp.audit.ground import Finding
-from p2pdp.core.claims import Claim, Refusal
+from p2pdp.core.claims import Claim, Method, Observer, Refusal
 from p2pdp.core.ids import Peer
 from p2pdp.ledger.records import Contents
 from p2pdp.protocols.contract import Estimate
@@ -81,8 +80,8 @@ class GossipAnalysis(Analysis):
 
     def a_priori(self, run: RunPlan, delta: float, colluders: Sequence[Peer], *, one_value: bool) -> Finding:
         found = gossip_beforehand(run, delta, colluders)
-        observers = ("node", "coalition") if colluders else ("node",)
-        found.refusals += refusals_in_advance(observers, EXACT)
+        observers = (Observer.NODE, Observer.COALITION) if colluders else (Observer.NODE,)
+        found.refusals += refusals_in_advance(observers, Method.EXACT)
         return found
 
 

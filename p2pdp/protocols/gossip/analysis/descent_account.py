@@ -24,7 +24,7 @@ from p2pdp.accounting.gaussian_curve import epsilon_of_each, epsilons_of
 from p2pdp.accounting.gossip_descent import Told, unclipped, worst
 from p2pdp.audit.ground import NOT_AT_HAND, PUBLIC_ROUTE, Finding, Floats, Ground
 from p2pdp.audit.recorded import refused, unlike_plan
-from p2pdp.core.claims import Claim, Refusal
+from p2pdp.core.claims import Claim, Conditioning, Method, Name, Observer, Refusal
 from p2pdp.core.ids import CURATOR
 from p2pdp.mechanisms import gaussian
 from p2pdp.protocols.gossip.analysis.descent_published import Seen, published_claims
@@ -35,7 +35,6 @@ from p2pdp.protocols.gossip.sgd import GossipSgdPlan
 from p2pdp.protocols.learning import apart_bound, norm_bound
 from p2pdp.protocols.run_plan import RunPlan
 
-EXACT: Final = "exact"
 MODEL: Final = "model:non-adaptive"
 FIXED_BEFOREHAND: Final = (
     "no bound: gradients are taken to be fixed beforehand, while those of a real run depend on what was sent"
@@ -52,8 +51,6 @@ _ROUNDED: Final = 1.0 + 1e-9  # rows that were scaled to a length are no longer 
 _SHARE: Final = 0.01  # of delta that clipping may take
 _APART: Final = 1e3  # times that pivots which count are above those that do not, for a rank to be trusted
 
-Name = int | str | tuple[int, ...]
-
 
 @dataclass(frozen=True)
 class Affine:
@@ -68,7 +65,11 @@ def gossip_descent_account(ground: Ground) -> Finding:
     if not isinstance(ground.run.plan, GossipSgdPlan) or ground.run.plan.noise.name not in ("gaussian", "none"):
         return Finding()
     reason = unlike_plan(ground)
-    return _Account(ground).finding() if reason is None else refused(("node", "curator", "public"), EXACT, reason)
+    return (
+        _Account(ground).finding()
+        if reason is None
+        else refused((Observer.NODE, Observer.CURATOR, Observer.PUBLIC), Method.EXACT, reason)
+    )
 
 
 def affine_of(run: RunPlan, views: DescentViews, delta: float) -> Affine | str:
@@ -120,10 +121,10 @@ class _Account:
 
     def finding(self) -> Finding:
         if self._affine is None:
-            observers = ("node", *(("coalition",) if self._ground.colluders else ()))
-            self._found.refusals += [Refusal(observer, EXACT, self._why_not) for observer in observers]
+            observers = (Observer.NODE, *((Observer.COALITION,) if self._ground.colluders else ()))
+            self._found.refusals += [Refusal(observer, Method.EXACT, self._why_not) for observer in observers]
         if self._views.reason is not None:
-            self._found.refusals.append(Refusal("node", MODEL, self._views.reason))
+            self._found.refusals.append(Refusal(Observer.NODE, MODEL, self._views.reason))
         else:
             self._nodes()
             self._coalition()
@@ -134,12 +135,12 @@ class _Account:
         n, found = self._run.n, self._found
         observers = [user for user in range(n) if self._ground.is_at_hand(user)]
         refused = sorted(set(range(n)) - set(observers))
-        found.refusals += [Refusal("node", MODEL, f"user {user}: {NOT_AT_HAND}") for user in refused]
+        found.refusals += [Refusal(Observer.NODE, MODEL, f"user {user}: {NOT_AT_HAND}") for user in refused]
         afforded = int(_WORK_MAX / self._views.work)
         if n == 1 or not observers:
             return
         if not afforded:
-            found.refusals.append(Refusal("node", MODEL, "to work out what one user was told takes too long"))
+            found.refusals.append(Refusal(Observer.NODE, MODEL, "to work out what one user was told takes too long"))
             return
         every = len(observers)
         if every > afforded:
@@ -150,33 +151,37 @@ class _Account:
             leak[:, user] = self._leak(told)
             leak[user, user] = np.nan
         some = () if len(observers) == every else (_SOME.format(len(observers), n),)
-        exact = self._affine is not None and not some and self._add("node", leak[:, observers], observers, of_each, ())
+        exact = (
+            self._affine is not None
+            and not some
+            and self._add(Observer.NODE, leak[:, observers], observers, of_each, ())
+        )
         if exact:
             found.mu, found.leak = self._mu(leak), leak
             in_all = self._rounding.added_to(found.mu, self._most)
             found.epsilon = epsilons_of(self._ground.delta * (1.0 - _SHARE), in_all)
         else:
-            self._add("node", leak[:, observers], observers, of_each, some, model=True)
+            self._add(Observer.NODE, leak[:, observers], observers, of_each, some, model=True)
         self._publish(Seen(observers, leak[:, observers] if exact else None))
 
     def _coalition(self) -> None:
         members = list(self._ground.colluders)
         absent = [user for user in members if not self._ground.is_at_hand(user)]
         if absent:
-            self._found.refusals.append(Refusal("coalition", MODEL, f"user {absent[0]}: {NOT_AT_HAND}"))
+            self._found.refusals.append(Refusal(Observer.COALITION, MODEL, f"user {absent[0]}: {NOT_AT_HAND}"))
         if absent or not members or self._views.work > _WORK_MAX:
             return
         told = self._views.told(members, self._decay)
         leak = self._leak(told)
         leak[members] = np.nan
         name: list[Name] = [tuple(members)]
-        exact = self._affine is not None and self._add("coalition", leak[:, None], name, [told], ())
+        exact = self._affine is not None and self._add(Observer.COALITION, leak[:, None], name, [told], ())
         if exact:
             self._found.leak_coalition, self._found.mu_coalition = leak, self._mu(leak)
             in_all = self._rounding.added_to(self._found.mu_coalition, self._most)
             self._found.epsilon_coalition = epsilon_of_each(self._ground.delta * (1.0 - _SHARE), in_all)
         else:
-            self._add("coalition", leak[:, None], name, [told], (), model=True)
+            self._add(Observer.COALITION, leak[:, None], name, [told], (), model=True)
         self._publish(Seen([tuple(members)], leak[:, None] if exact else None))
 
     def _publish(self, seen: Seen) -> None:
@@ -189,12 +194,12 @@ class _Account:
 
     def _roles(self) -> None:
         """Curator and public: nothing at all where nothing is published."""
-        for name in ("curator", "public"):
-            if name == "curator" and CURATOR in self._ground.incomplete:
-                self._found.refusals.append(Refusal(name, EXACT, NOT_AT_HAND))
+        for name in (Observer.CURATOR, Observer.PUBLIC):
+            if name == Observer.CURATOR and CURATOR in self._ground.incomplete:
+                self._found.refusals.append(Refusal(name, Method.EXACT, NOT_AT_HAND))
             elif not self._ground.transcript.published and not self._ground.transcript.seen_by_roles:
                 zero = np.zeros((self._run.n, 1))
-                self._found.claims.append(self._claim(name, zero, [name], EXACT, (_NOTHING,), bound=True))
+                self._found.claims.append(self._claim(name, zero, [name], Method.EXACT, (_NOTHING,), bound=True))
             elif not self._views.regular and self._views.work <= _WORK_MAX:
                 told = self._views.told([], self._decay)
                 self._add(name, self._leak(told)[:, None], [name], [told], (), model=True)
@@ -211,7 +216,7 @@ class _Account:
 
     def _add(
         self,
-        observer: str,
+        observer: Observer,
         leak: Floats,
         names: Sequence[Name],
         of_each: Sequence[Told],
@@ -222,7 +227,9 @@ class _Account:
         """False, and a refusal, where an exact claim would rest on a rank that rounding leaves open."""
         kept, dropped = min(one.kept for one in of_each), max(one.dropped for one in of_each)
         if not model and dropped * _APART > kept:
-            self._found.refusals.append(Refusal(observer, EXACT, "rounding leaves open how much some user was told"))
+            self._found.refusals.append(
+                Refusal(observer, Method.EXACT, "rounding leaves open how much some user was told")
+            )
             return False
         told = (_RANKS.format(kept, dropped), *(self._rounding.said if not model else (_FLOATS,)), *said)
         if model:
@@ -230,12 +237,19 @@ class _Account:
         elif self._affine is not None:
             told = (_AFFINE.format(self._affine.chance), *told)
         self._found.claims.append(
-            self._claim(observer, leak, names, MODEL if model else EXACT, (PUBLIC_ROUTE, *told), bound=not model)
+            self._claim(observer, leak, names, MODEL if model else Method.EXACT, (PUBLIC_ROUTE, *told), bound=not model)
         )
         return True
 
     def _claim(
-        self, observer: str, leak: Floats, names: Sequence[Name], method: str, said: tuple[str, ...], *, bound: bool
+        self,
+        observer: Observer,
+        leak: Floats,
+        names: Sequence[Name],
+        method: str,
+        said: tuple[str, ...],
+        *,
+        bound: bool,
     ) -> Claim:
         mu, delta = self._mu(leak), self._ground.delta
         if bound:
@@ -251,7 +265,7 @@ class _Account:
             relation="replace",
             delta=delta,
             method=method,
-            conditioning="public",
+            conditioning=Conditioning.PUBLIC,
             epsilon_max=epsilon_max,
             epsilon_mean=min(epsilon_max, float(np.mean(epsilons_of(at, mu[pairs])))),
             mu_max=most,

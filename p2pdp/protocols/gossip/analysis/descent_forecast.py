@@ -15,7 +15,7 @@ import numpy as np
 from p2pdp.accounting.gaussian_curve import epsilons_of
 from p2pdp.accounting.gossip_descent import told, worst
 from p2pdp.audit.ground import PUBLIC_ROUTE, sensitivity_of
-from p2pdp.core.claims import Claim, Refusal
+from p2pdp.core.claims import Claim, Conditioning, Observer, Refusal
 from p2pdp.mechanisms import gaussian
 from p2pdp.protocols.gossip.analysis.descent_account import FIXED_BEFOREHAND, MODEL
 from p2pdp.protocols.gossip.analysis.descent_views import course_of, work_of
@@ -36,7 +36,7 @@ def descent_forecast(run: RunPlan, delta: float) -> Claim | Refusal:
     afforded = int(_WORK_MAX / work_of(run.n, plan.gradients, plan.block, noised=plan.message_noise is not None))
     reason = _why_not(run, afforded)
     if reason is not None:
-        return Refusal("node", MODEL, reason)
+        return Refusal(Observer.NODE, MODEL, reason)
     course = course_of(plan, _matrices(run), plan.descent.regularization)
     observers = np.unique(np.linspace(0, run.n - 1, min(run.n, afforded)).astype(np.int64)).tolist()
     leak = np.full((run.n, len(observers)), np.nan)
@@ -52,12 +52,12 @@ def descent_forecast(run: RunPlan, delta: float) -> Claim | Refusal:
     said += [_DRAWN] * (plan.coin is not None)
     said += [_SOME.format(len(observers), run.n)] * (len(observers) < run.n)
     return Claim(
-        observer="node",
+        observer=Observer.NODE,
         unit="user",
         relation="replace",
         delta=delta,
         method=MODEL,
-        conditioning="public",
+        conditioning=Conditioning.PUBLIC,
         epsilon_max=epsilon_max,
         epsilon_mean=min(epsilon_max, float(np.mean(epsilons_of(delta, mu[pairs])))),
         mu_max=most,

@@ -20,7 +20,7 @@ from p2pdp.accounting.gossip_layers import Layer, Layers, View
 from p2pdp.accounting.gossip_published import theorem_1, theorem_4_alpha_most
 from p2pdp.accounting.renyi import best_epsilon
 from p2pdp.audit.ground import PUBLIC_ROUTE, Floats, Ground
-from p2pdp.core.claims import Claim
+from p2pdp.core.claims import Claim, Conditioning, Observer
 from p2pdp.protocols.gossip.analysis.formulas import renyi_epsilons
 from p2pdp.protocols.gossip.sgd import GossipSgdPlan
 
@@ -109,12 +109,12 @@ def _claim(ground: Ground, seen: Seen, name: str, epsilons: Floats, violated: np
     most = float(epsilons[user, column])
     noised = () if ground.run.plan.message_noise is None else (_MESSAGE_NOISE,)
     return Claim(
-        observer="coalition" if isinstance(seen.names[0], tuple) else "node",
+        observer=Observer.COALITION if isinstance(seen.names[0], tuple) else Observer.NODE,
         unit="user",
         relation="replace",
         delta=ground.delta,
         method=f"published:{name}",
-        conditioning="public" if name != "proposition-1" else "view",
+        conditioning=Conditioning.PUBLIC if name != "proposition-1" else Conditioning.VIEW,
         epsilon_max=most,
         epsilon_mean=min(most, float(np.mean(epsilons[pairs]))),
         mu_max=None,

@@ -22,7 +22,7 @@ from p2pdp.accounting.gossip_krylov import fixed_span
 from p2pdp.accounting.gossip_messages import noised_leaks
 from p2pdp.accounting.gossip_rank import slack_of
 from p2pdp.audit.ground import PUBLIC_ROUTE, Floats, sensitivity_of
-from p2pdp.core.claims import Claim, Refusal
+from p2pdp.core.claims import Claim, Conditioning, Method, Observer, Refusal
 from p2pdp.core.ids import Peer
 from p2pdp.mechanisms import gaussian
 from p2pdp.protocols.gossip.analysis.rounding import foreseen
@@ -30,7 +30,6 @@ from p2pdp.protocols.gossip.plan import GossipPlan
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.topology.weights import sparse_weights
 
-EXACT: Final = "exact"
 FORECAST: Final = "a forecast, which is no bound: it holds if every message of every round arrives in time"
 _BOUND: Final = "noise that others put on messages among themselves is taken to be known"
 _WORK_MAX: Final = 6e9  # multiplications, a few seconds
@@ -78,7 +77,7 @@ def forecast_claim(run: RunPlan, delta: float) -> Claim | Refusal:
     ratio = 0.0 if run.plan.message_noise is None else run.plan.message_noise.scale / (run.plan.noise.scale or math.inf)
     found = forecast(run, [ratio])
     if isinstance(found, str):
-        return Refusal("node", EXACT, found)
+        return Refusal(Observer.NODE, Method.EXACT, found)
     (leak,) = found.leaks
     assert run.graph is not None
     local = sensitivity_of(run) / run.plan.noise.scale * _ROUNDED_UP
@@ -92,12 +91,12 @@ def forecast_claim(run: RunPlan, delta: float) -> Claim | Refusal:
     if len(found.observers) < run.n:
         said.append(f"{len(found.observers)} of the {run.n} users were looked at as observers")
     return Claim(
-        observer="node",
+        observer=Observer.NODE,
         unit="user",
         relation="replace",
         delta=delta,
-        method=EXACT,
-        conditioning="public",
+        method=Method.EXACT,
+        conditioning=Conditioning.PUBLIC,
         epsilon_max=epsilon_max,
         epsilon_mean=min(epsilon_max, float(np.mean(epsilons_of(delta, mu[pairs])))),
         mu_max=float(mu[user, column]),

@@ -17,7 +17,7 @@ from p2pdp.accounting.gossip_layers import View
 from p2pdp.accounting.gossip_published import corollary_1, theorem_1
 from p2pdp.accounting.renyi import best_epsilon
 from p2pdp.audit.ground import PUBLIC_ROUTE, Floats, Ground
-from p2pdp.core.claims import Claim
+from p2pdp.core.claims import Claim, Conditioning, Observer
 from p2pdp.protocols.gossip.analysis.views import GossipViews
 
 _ROUNDING: Final = 1e-9
@@ -65,12 +65,12 @@ def _claim(ground: Ground, views: GossipViews, of: Printed, name: str, leak: Flo
     if views.layers.noises:
         said.append(_MESSAGE_NOISE)
     return Claim(
-        observer="coalition" if isinstance(of.names[0], tuple) else "node",
+        observer=Observer.COALITION if isinstance(of.names[0], tuple) else Observer.NODE,
         unit="user",
         relation="replace",
         delta=ground.delta,
         method=f"published:{name}",
-        conditioning="public",
+        conditioning=Conditioning.PUBLIC,
         epsilon_max=float(epsilons.max()),
         epsilon_mean=min(float(epsilons.max()), float(epsilons.mean())),
         mu_max=None,

@@ -19,7 +19,7 @@ from p2pdp.accounting.gossip_rounding import beside
 from p2pdp.accounting.renyi import best_epsilon
 from p2pdp.audit.ground import NOT_AT_HAND, Finding, Ground
 from p2pdp.audit.recorded import refused, unlike_plan
-from p2pdp.core.claims import Claim, Refusal
+from p2pdp.core.claims import Claim, Conditioning, Observer, Refusal
 from p2pdp.core.ids import Peer, is_user
 from p2pdp.core.messages import EXCHANGE
 from p2pdp.ledger.messages import public_message
@@ -48,7 +48,7 @@ def hidden_graph_account(ground: Ground) -> Finding:
         return Finding()
     reason = _TOLD if ground.transcript.published != () else unlike_plan(ground)
     if reason is not None:
-        return refused(("node",), THEOREM_4, reason)
+        return refused((Observer.NODE,), THEOREM_4, reason)
     epsilons = np.full((run.n, run.n), np.nan)
     refusals = []
     rounding = rounding_of(ground, graph_of(ground))
@@ -56,18 +56,18 @@ def hidden_graph_account(ground: Ground) -> Finding:
         if ground.is_at_hand(one):
             epsilons[:, one] = _epsilons(ground, one, rounding.nu)
         else:
-            refusals.append(Refusal("node", THEOREM_4, f"user {one}: {NOT_AT_HAND}"))
+            refusals.append(Refusal(Observer.NODE, THEOREM_4, f"user {one}: {NOT_AT_HAND}"))
     pairs = ~np.isnan(epsilons)
     if not pairs.any():
         return Finding(refusals=refusals)
     user, observer = np.unravel_index(int(np.argmax(np.where(pairs, epsilons, -1.0))), epsilons.shape)
     claim = Claim(
-        observer="node",
+        observer=Observer.NODE,
         unit="user",
         relation="replace",
         delta=ground.delta,
         method=THEOREM_4,
-        conditioning="view",
+        conditioning=Conditioning.VIEW,
         epsilon_max=float(epsilons[user, observer]),
         epsilon_mean=min(float(epsilons[user, observer]), float(np.mean(epsilons[pairs]))),
         mu_max=None,

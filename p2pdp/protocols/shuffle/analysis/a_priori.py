@@ -18,7 +18,7 @@ from typing import Final
 import numpy as np
 
 from p2pdp.audit.ground import Finding, Ground
-from p2pdp.core.claims import Claim, Refusal
+from p2pdp.core.claims import Claim, Conditioning, Method, Name, Observer, Refusal
 from p2pdp.core.ids import Peer
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.protocols.shuffle.analysis.claims import (
@@ -27,9 +27,7 @@ from p2pdp.protocols.shuffle.analysis.claims import (
     PERMUTED,
     PUBLISHED,
     SEALED,
-    SHUFFLE,
     WITH_CURATOR,
-    Observer,
     among,
     claim_of,
     enclosed,
@@ -42,7 +40,6 @@ from p2pdp.replay.contributions import Noise
 from p2pdp.replay.transcript import Transcript
 from p2pdp.topology.walk_matrix import LAWS_MAX
 
-A_PRIORI: Final = "a-priori"
 NOBODY_LATE: Final = "nobody is so late that a round ends without its reports"
 _ROOM: Final = "no edge is asked to carry more reports in a round than cover leaves room for"
 _CUT: Final = 1e-2  # of delta
@@ -54,15 +51,17 @@ def shuffle_beforehand(run: RunPlan, delta: float, colluders: Sequence[Peer], no
     own = {user: Noise([plan.randomizer.mechanisms]) for user in range(run.n)}
     ground = Ground(run, {}, Transcript(find_noise=lambda: own), (), delta, colluders)
     found = local_account_of_reports(ground)
-    found.claims = [replace(claim, conditioning=A_PRIORI) for claim in found.claims]
+    found.claims = [replace(claim, conditioning=Conditioning.A_PRIORI) for claim in found.claims]
     refusals = not_hidden(plan)
     if not refusals:
         curator = _curator(ground, plan, nobody_out)
         found.claims += [curator, *(_least(claim, curator) for claim in _others(ground, plan, nobody_out))]
         if run.graph is not None:
-            found.claims.append(printed(ground, plan, run.graph, A_PRIORI))
-        refusals += [Refusal("network", SHUFFLE, NO_COVER)] if plan.slots is None else []
-        refusals += [Refusal("coalition", f"{SHUFFLE} with the curator", WITH_CURATOR)] if colluders else []
+            found.claims.append(printed(ground, plan, run.graph, Conditioning.A_PRIORI))
+        refusals += [Refusal(Observer.NETWORK, Method.SHUFFLE, NO_COVER)] if plan.slots is None else []
+        refusals += (
+            [Refusal(Observer.COALITION, f"{Method.SHUFFLE} with the curator", WITH_CURATOR)] if colluders else []
+        )
     found.refusals += refusals
     return found
 
@@ -72,20 +71,22 @@ def _curator(ground: Ground, plan: ShufflePlan, nobody_out: str) -> Claim:
     said = [nobody_out, NOBODY_LATE, f"any two walks overlap by {plan.overlap:.4g} at least", PERMUTED, SEALED]
     if plan.slots is not None:
         said.append(_ROOM)
-    return claim_of(ground, "curator", SHUFFLE, A_PRIORI, np.array([upper]), (0, "curator"), said)
+    return claim_of(
+        ground, Observer.CURATOR, Method.SHUFFLE, Conditioning.A_PRIORI, np.array([upper]), (0, Observer.CURATOR), said
+    )
 
 
 def _others(ground: Ground, plan: ShufflePlan, nobody_out: str) -> list[Claim]:
     """Who sees nothing but the published estimate, and its own reports."""
     reports, delta = reports_least(plan, ground.delta)
     outside = next((user for user in range(plan.n) if user not in ground.colluders), 0)
-    kinds: list[tuple[str, int, Observer]] = [("public", 0, "public")]
+    kinds: list[tuple[Observer, int, Name]] = [(Observer.PUBLIC, 0, Observer.PUBLIC)]
     if plan.n > 1:
-        kinds.append(("node", 1, (outside + 1) % plan.n))
+        kinds.append((Observer.NODE, 1, (outside + 1) % plan.n))
     if ground.colluders:
-        kinds.append(("coalition", len(ground.colluders), tuple(ground.colluders)))
+        kinds.append((Observer.COALITION, len(ground.colluders), tuple(ground.colluders)))
     if plan.slots is not None:
-        kinds.append(("network", 0, "network"))
+        kinds.append((Observer.NETWORK, 0, Observer.NETWORK))
     said = [nobody_out, PUBLISHED, f"{reports} reports of users are in it at least", SEALED]
     if plan.single:
         said.append(NOBODY_LATE)
@@ -93,11 +94,11 @@ def _others(ground: Ground, plan: ShufflePlan, nobody_out: str) -> list[Claim]:
         claim_of(
             ground,
             observer,
-            SHUFFLE,
-            A_PRIORI,
+            Method.SHUFFLE,
+            Conditioning.A_PRIORI,
             np.array([among(plan, reports - 1 - known, delta)]),
             (outside, whom),
-            [*said, COVERED] if observer == "network" else said,
+            [*said, COVERED] if observer == Observer.NETWORK else said,
         )
         for observer, known, whom in kinds
     ]
@@ -105,11 +106,11 @@ def _others(ground: Ground, plan: ShufflePlan, nobody_out: str) -> list[Claim]:
 
 def _least(claim: Claim, curator: Claim) -> Claim:
     """What is published follows from what the curator sees."""
-    if claim.observer != "public" or claim.epsilon_max is None or curator.epsilon_max is None:
+    if claim.observer != Observer.PUBLIC or claim.epsilon_max is None or curator.epsilon_max is None:
         return claim
     if claim.epsilon_max <= curator.epsilon_max:
         return claim
-    return replace(curator, observer="public", worst_pair=claim.worst_pair)
+    return replace(curator, observer=Observer.PUBLIC, worst_pair=claim.worst_pair)
 
 
 def reports_least(plan: ShufflePlan, delta: float) -> tuple[int, float]:

@@ -12,15 +12,13 @@ import numpy.typing as npt
 from p2pdp.accounting.network_shuffle import epsilon_all, epsilon_single, load
 from p2pdp.accounting.network_shuffle_overlap import overlapped
 from p2pdp.audit.ground import Ground
-from p2pdp.core.claims import Claim, Refusal
+from p2pdp.core.claims import Claim, Conditioning, Method, Name, Observer, Refusal
 from p2pdp.mechanisms.category_reports import KaryReports
 from p2pdp.protocols.shuffle.plan import ShufflePlan
 from p2pdp.topology.graphs import Graph
 
 Floats = npt.NDArray[np.float64]
-Observer = int | str | tuple[int, ...]
 
-SHUFFLE: Final = "shuffle"
 PERMUTED: Final = "every holder permutes its reports, and the observer saw no report on its way"
 SEALED: Final = "whoever cannot open a sealed report learns nothing of it, nor whether two are alike"
 PUBLISHED: Final = "the published estimate is made of all reports alike"
@@ -40,7 +38,9 @@ def not_hidden(plan: ShufflePlan) -> list[Refusal]:
     if epsilon_0 is not None and math.isfinite(epsilon_0):
         return []
     reason = _NOT_PURE if epsilon_0 is None else _BARE
-    return [Refusal(observer, SHUFFLE, reason) for observer in ("curator", "public", "node")]
+    return [
+        Refusal(observer, Method.SHUFFLE, reason) for observer in (Observer.CURATOR, Observer.PUBLIC, Observer.NODE)
+    ]
 
 
 def categories_of(plan: ShufflePlan) -> int | None:
@@ -60,7 +60,7 @@ def among(plan: ShufflePlan, others: int, delta: float) -> float:
     return enclosed(plan, np.ones(others), delta)[1] if others > 0 else plan.randomizer.epsilon
 
 
-def printed(ground: Ground, plan: ShufflePlan, graph: Graph, conditioning: str) -> Claim:
+def printed(ground: Ground, plan: ShufflePlan, graph: Graph, conditioning: Conditioning) -> Claim:
     """Theorem 5.3 or 5.5, with half of delta for the loads, and S that of mixed walks."""
     assert plan.randomizer.epsilon is not None
     half = ground.delta / 2.0
@@ -72,16 +72,25 @@ def printed(ground: Ground, plan: ShufflePlan, graph: Graph, conditioning: str) 
     else:
         e1 = load(graph.n, sum_p2, half, 1.0, corrected=False)
         name, epsilon = "published:theorem-5.3", epsilon_all(plan.randomizer.epsilon, e1, half)
-    return claim_of(ground, "curator", name, conditioning, np.array([epsilon]), (0, "curator"), [_ONE_LAW], bound=False)
+    return claim_of(
+        ground,
+        Observer.CURATOR,
+        name,
+        conditioning,
+        np.array([epsilon]),
+        (0, Observer.CURATOR),
+        [_ONE_LAW],
+        bound=False,
+    )
 
 
 def claim_of(
     ground: Ground,
-    observer: str,
+    observer: Observer,
     method: str,
-    conditioning: str,
+    conditioning: Conditioning,
     epsilons: Floats,
-    worst: tuple[int, Observer] | None,
+    worst: tuple[int, Name] | None,
     said: Sequence[str],
     *,
     bound: bool = True,

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 
 from p2pdp.audit.ground import Finding, Ground
-from p2pdp.audit.local import LOCAL, ceiling_of, not_told
+from p2pdp.audit.local import ceiling_of, not_told
 from p2pdp.audit.recorded import refused, unlike_plan
+from p2pdp.core.claims import Method, Observer
 from p2pdp.mechanisms import gaussian
 from p2pdp.mechanisms.real_reports import RealReports
 from p2pdp.mechanisms.reports import Randomizer
@@ -18,7 +19,7 @@ def local_account_of_reports(ground: Ground) -> Finding:
         return refusal
     reason = unlike_plan(ground)
     if reason is not None:
-        return refused(("network",), LOCAL, reason)
+        return refused((Observer.NETWORK,), Method.LOCAL, reason)
     randomizer, delta = ground.run.plan.randomizer, ground.delta
     counts = [len(own) for own in ground.transcript.own_noise.values()]
     if isinstance(randomizer, RealReports) and randomizer.epsilon is None:

@@ -10,6 +10,7 @@ import numpy as np
 from p2pdp.assembly.found import Number, Outcome
 from p2pdp.assembly.traffic import numbers_frame, numbers_in
 from p2pdp.audit.ground import NOBODY_OUT, Finding, Ground
+from p2pdp.core.claims import Observer
 from p2pdp.core.errors import Refused
 from p2pdp.core.ids import Peer
 from p2pdp.ledger.evidence import Evidence
@@ -32,8 +33,8 @@ from p2pdp.topology.graphs import Graph
 
 class ShuffleAnalysis(Analysis):
     what_ran = "Each user randomized its report; the reports wandered from user to user before a curator got them."
-    headline_observer = "curator"
-    target_observers = ("node", "curator")
+    headline_observer = Observer.CURATOR
+    target_observers = (Observer.NODE, Observer.CURATOR)
 
     fast_in_advance = True
 

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from p2pdp.audit.ground import Finding, Ground
 from p2pdp.audit.handed_in import told_by_skeletons
 from p2pdp.audit.recorded import refused, unlike_plan
-from p2pdp.core.claims import Refusal
+from p2pdp.core.claims import Conditioning, Method, Name, Observer, Refusal
 from p2pdp.core.ids import CURATOR, is_user
 from p2pdp.core.messages import OPENED_REPORT
 from p2pdp.ledger.messages import public_message
@@ -30,9 +30,7 @@ from p2pdp.protocols.shuffle.analysis.claims import (
     PERMUTED,
     PUBLISHED,
     SEALED,
-    SHUFFLE,
     WITH_CURATOR,
-    Observer,
     among,
     categories_of,
     claim_of,
@@ -59,7 +57,7 @@ def shuffle_account(ground: Ground) -> Finding:
         return Finding()
     reason = unlike_plan(ground)
     if reason is not None:
-        return refused(("curator", "public", "node"), SHUFFLE, reason)
+        return refused((Observer.CURATOR, Observer.PUBLIC, Observer.NODE), Method.SHUFFLE, reason)
     found = Finding(refusals=not_hidden(plan))
     if not found.refusals:
         _curator(ground, plan, found)
@@ -71,7 +69,9 @@ def _curator(ground: Ground, plan: ShufflePlan, found: Finding) -> None:
     reason, graph, timing = _hidden(ground, plan)
     reason = told_by_skeletons(ground) or reason
     if reason is not None or graph is None:
-        found.refusals.append(Refusal("curator", SHUFFLE, reason or "some users' ledgers are not at hand"))
+        found.refusals.append(
+            Refusal(Observer.CURATOR, Method.SHUFFLE, reason or "some users' ledgers are not at hand")
+        )
         return
     rows, how = _overlaps(graph, plan, timing)
     lowers, uppers = np.array([enclosed(plan, row, ground.delta) for row in rows]).T
@@ -81,8 +81,10 @@ def _curator(ground: Ground, plan: ShufflePlan, found: Finding) -> None:
         said.append(f"at least {lowers[worst]:.6g} for some data of the others, if walks were fully mixed")
     if timing.times:
         said.append(f"{timing.times} times somebody was late, which the laws take into account")
-    found.claims.append(claim_of(ground, "curator", SHUFFLE, "view", uppers, (worst, "curator"), said))
-    found.claims.append(printed(ground, plan, graph, "view"))
+    found.claims.append(
+        claim_of(ground, Observer.CURATOR, Method.SHUFFLE, Conditioning.VIEW, uppers, (worst, Observer.CURATOR), said)
+    )
+    found.claims.append(printed(ground, plan, graph, Conditioning.VIEW))
 
 
 def _hidden(ground: Ground, plan: ShufflePlan) -> tuple[str | None, Graph | None, Timing]:
@@ -121,27 +123,34 @@ def _others(ground: Ground, plan: ShufflePlan, found: Finding) -> None:
     """Who sees nothing but the published estimate, and its own reports."""
     arrived = _arrived(ground)
     if arrived is None:
-        for observer in ("node", "public"):
-            found.refusals.append(Refusal(observer, SHUFFLE, "what was published cannot be told: the curator's ledger"))
+        for observer in (Observer.NODE, Observer.PUBLIC):
+            found.refusals.append(
+                Refusal(observer, Method.SHUFFLE, "what was published cannot be told: the curator's ledger")
+            )
         return
     colluders = len(ground.colluders)
-    kinds = [("node", 1)] if ground.run.n > 1 else []
+    kinds = [(Observer.NODE, 1)] if ground.run.n > 1 else []
     if colluders:
-        kinds.append(("coalition", colluders))
+        kinds.append((Observer.COALITION, colluders))
     if plan.slots is not None:
-        kinds.append(("network", 0))
+        kinds.append((Observer.NETWORK, 0))
     else:
-        found.refusals.append(Refusal("network", SHUFFLE, NO_COVER))
+        found.refusals.append(Refusal(Observer.NETWORK, Method.SHUFFLE, NO_COVER))
     user = next((one for one in range(ground.run.n) if one not in ground.colluders), 0)
-    names: dict[str, Observer] = {"node": (user + 1) % ground.run.n, "coalition": tuple(ground.colluders)}
+    names: dict[Observer, Name] = {
+        Observer.NODE: (user + 1) % ground.run.n,
+        Observer.COALITION: tuple(ground.colluders),
+    }
     said = [PUBLISHED, f"{arrived} reports of users are in it", SEALED]
-    for observer, known in (*kinds, ("public", 0)):
+    for observer, known in (*kinds, (Observer.PUBLIC, 0)):
         upper = np.array([among(plan, arrived - 1 - known, ground.delta)])
         worst = (user, names.get(observer, observer))
-        covered = [COVERED] if observer == "network" else []
-        found.claims.append(claim_of(ground, observer, SHUFFLE, "public", upper, worst, [*said, *covered]))
+        covered = [COVERED] if observer == Observer.NETWORK else []
+        found.claims.append(
+            claim_of(ground, observer, Method.SHUFFLE, Conditioning.PUBLIC, upper, worst, [*said, *covered])
+        )
     if colluders:
-        found.refusals.append(Refusal("coalition", f"{SHUFFLE} with the curator", WITH_CURATOR))
+        found.refusals.append(Refusal(Observer.COALITION, f"{Method.SHUFFLE} with the curator", WITH_CURATOR))
 
 
 def _arrived(ground: Ground) -> int | None:

@@ -11,14 +11,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from p2pdp.audit.exact_account import EXACT
 from p2pdp.audit.ground import NOBODY_OUT, PUBLIC_ROUTE, Finding, Ground
 from p2pdp.audit.local import local_account
-from p2pdp.core.claims import Claim, Refusal
+from p2pdp.core.claims import Claim, Conditioning, Method, Observer, Refusal
 from p2pdp.core.ids import Peer
 from p2pdp.protocols.defaults import Account
 from p2pdp.protocols.run_plan import RunPlan
-from p2pdp.protocols.walk.analysis.a_priori_walks import A_PRIORI, Walks
+from p2pdp.protocols.walk.analysis.a_priori_walks import Walks
 from p2pdp.protocols.walk.analysis.scheduled import scheduled
 from p2pdp.protocols.walk.analysis.visits import Visits
 from p2pdp.replay.transcript import Transcript
@@ -38,7 +37,7 @@ def a_priori_of_ring(run: RunPlan, delta: float, colluders: Sequence[Peer], acco
 
 def _in_advance(claim: Claim) -> Claim:
     rest = [text for text in claim.assumptions if text != PUBLIC_ROUTE]
-    return replace(claim, conditioning=A_PRIORI, assumptions=(SCHEDULE, NOBODY_OUT, *rest))
+    return replace(claim, conditioning=Conditioning.A_PRIORI, assumptions=(SCHEDULE, NOBODY_OUT, *rest))
 
 
 def a_priori_of_walk(run: RunPlan, delta: float, colluders: Sequence[Peer], *, one_value: bool) -> Finding:
@@ -54,9 +53,11 @@ def a_priori_of_walk(run: RunPlan, delta: float, colluders: Sequence[Peer], *, o
         reason = _LAPLACE_SEEN
         if run.plan.noise.name == "randomized_response":
             reason = "what sums of reports tell is accounted for given a route, and not in advance"
-        found.refusals += [Refusal(observer, EXACT, reason) for observer in ("node", "curator", "public")]
+        found.refusals += [
+            Refusal(observer, Method.EXACT, reason) for observer in (Observer.NODE, Observer.CURATOR, Observer.PUBLIC)
+        ]
     if colluders:
         reason = "who pools views knows more of the path than is accounted for in advance: the local ceiling stands"
-        found.refusals.append(Refusal("coalition", EXACT, reason))
+        found.refusals.append(Refusal(Observer.COALITION, Method.EXACT, reason))
     found.claims.append(walks.network())
     return found

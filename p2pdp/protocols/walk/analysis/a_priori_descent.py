@@ -15,12 +15,11 @@ from typing import Final
 from p2pdp.accounting.gossip_rounding import beside
 from p2pdp.accounting.iteration_walk import Exposure, epsilon
 from p2pdp.audit.ground import Finding, Ground
-from p2pdp.core.claims import Claim, Refusal
+from p2pdp.core.claims import Claim, Conditioning, Method, Name, Observer, Refusal
 from p2pdp.core.ids import Peer
 from p2pdp.protocols.run_plan import RunPlan
-from p2pdp.protocols.walk.analysis.a_priori_walks import A_PRIORI, Walks
-from p2pdp.protocols.walk.analysis.hidden_path import HIDDEN_PATH
-from p2pdp.protocols.walk.analysis.iteration import ITERATION, terms, why_not
+from p2pdp.protocols.walk.analysis.a_priori_walks import Walks
+from p2pdp.protocols.walk.analysis.iteration import terms, why_not
 from p2pdp.protocols.walk.analysis.rounding import foreseen, ratio_of
 from p2pdp.protocols.walk.analysis.visits import Visits
 from p2pdp.protocols.walk.sgd import SgdPlan
@@ -39,20 +38,24 @@ def walk_of_descent(run: RunPlan, delta: float, colluders: Sequence[Peer], nobod
     """Claims and refusals; the caller owes a random walk."""
     ground = Ground(run, {}, Transcript(), (), delta, colluders)
     found = Finding()
-    observers = ("node", "curator", "public")[run.n == 1 :]
+    observers = (Observer.NODE, Observer.CURATOR, Observer.PUBLIC)[run.n == 1 :]
     reason = why_not_in_advance(run.plan)
-    for observer, watched, sees in (("node", True, _NODE), ("curator", False, _RESULT), ("public", False, _RESULT)):
+    for observer, watched, sees in (
+        (Observer.NODE, True, _NODE),
+        (Observer.CURATOR, False, _RESULT),
+        (Observer.PUBLIC, False, _RESULT),
+    ):
         if watched and run.n == 1:
             continue
         if reason is not None:
-            found.refusals.append(Refusal(observer, ITERATION, reason))
+            found.refusals.append(Refusal(observer, Method.ITERATION, reason))
         else:
             found.claims.append(_claim(ground, observer, watched=watched, assumed=(sees, _UNIFORM, nobody_out)))
     if reason is not None and run.n > 1:
-        found.refusals += [Refusal(observer, HIDDEN_PATH, _NO_SECRET) for observer in observers]
+        found.refusals += [Refusal(observer, Method.HIDDEN_PATH, _NO_SECRET) for observer in observers]
     if colluders:
         pooled = "who pools views sees the token more often than is accounted for in advance: the local ceiling stands"
-        found.refusals.append(Refusal("coalition", ITERATION, pooled))
+        found.refusals.append(Refusal(Observer.COALITION, Method.ITERATION, pooled))
     found.claims.append(Walks(ground, Visits(run, delta), nobody_out).network())
     return found
 
@@ -66,7 +69,7 @@ def why_not_in_advance(plan: SgdPlan) -> str | None:
     return why_not(plan)
 
 
-def _claim(ground: Ground, observer: str, *, watched: bool, assumed: tuple[str, ...]) -> Claim:
+def _claim(ground: Ground, observer: Observer, *, watched: bool, assumed: tuple[str, ...]) -> Claim:
     run, plan = ground.run, ground.run.plan
     ratio = ratio_of(run)
     single = plan.tokens == 1
@@ -80,14 +83,14 @@ def _claim(ground: Ground, observer: str, *, watched: bool, assumed: tuple[str, 
     first = known(starts=True) if single else others
     everyone = [first, *[others] * (run.n - 1)]
     worst = max(range(run.n), key=everyone.__getitem__)
-    name: int | str = observer if not watched else (0 if worst else 1)
+    name: Name = observer if not watched else (0 if worst else 1)
     return Claim(
         observer=observer,
         unit="user",
         relation="replace",
         delta=ground.delta,
-        method=ITERATION,
-        conditioning=A_PRIORI,
+        method=Method.ITERATION,
+        conditioning=Conditioning.A_PRIORI,
         epsilon_max=everyone[worst],
         epsilon_mean=min(everyone[worst], sum(everyone) / run.n),
         mu_max=None,

@@ -9,12 +9,11 @@ from typing import Final
 from p2pdp.accounting.a_priori import Law, gaussian_epsilon, pure_epsilon, sum_of
 from p2pdp.accounting.hidden_path_a_priori import STEPS_MAX, a_priori
 from p2pdp.audit.ground import Ground
-from p2pdp.audit.local import LOCAL, OWN_NOISE, pure_epsilon_of
-from p2pdp.core.claims import Claim, Refusal
-from p2pdp.protocols.walk.analysis.hidden_path import HIDDEN_PATH, ONE_VALUE, OWN_VIEW
+from p2pdp.audit.local import OWN_NOISE, pure_epsilon_of
+from p2pdp.core.claims import Claim, Conditioning, Method, Name, Observer, Refusal
+from p2pdp.protocols.walk.analysis.hidden_path import ONE_VALUE, OWN_VIEW
 from p2pdp.protocols.walk.analysis.visits import Visits
 
-A_PRIORI: Final = "a-priori"
 _VISITS: Final = "averaged over how often a user is visited, which does not depend on data"
 _TOTALS: Final = "the observer sees the total of each token, with the noise of all of its contributions"
 _SUM: Final = "the observer sees the sum of all totals, with the noise of all contributions"
@@ -39,11 +38,11 @@ class Walks:
         """One other user, who sees the walk only when it comes to it."""
         reason = self._path_is_no_help(one_value=one_value)
         if reason is not None:
-            return Refusal("node", HIDDEN_PATH, reason)
+            return Refusal(Observer.NODE, Method.HIDDEN_PATH, reason)
         run, plan = self._ground.run, self._plan
         found = a_priori(run.n, plan.steps, plan.tokens, self._mu, self._ground.delta)
         assumptions = (self._visits.basis, OWN_VIEW, ONE_VALUE, *self._assumed)
-        return self._claim("node", HIDDEN_PATH, found.largest, found.mean, found.worst_pair, assumptions)
+        return self._claim(Observer.NODE, Method.HIDDEN_PATH, found.largest, found.mean, found.worst_pair, assumptions)
 
     def _path_is_no_help(self, *, one_value: bool) -> str | None:
         if self._plan.order != "complete":
@@ -61,14 +60,14 @@ class Walks:
         plan = self._plan
         laws = {law: sum_of(law.squared(), plan.tokens) for law in dict.fromkeys(self._visits.one_token)}
         laws_of_users = [laws[law] for law in self._visits.one_token]
-        return self._averaged("curator", HIDDEN_PATH, laws_of_users, self._gaussian(plan.steps), _TOTALS)
+        return self._averaged(Observer.CURATOR, Method.HIDDEN_PATH, laws_of_users, self._gaussian(plan.steps), _TOTALS)
 
     def public(self) -> Claim:
         """Sees the sum of all totals."""
         laws = {law: law.squared() for law in dict.fromkeys(self._visits.all_tokens)}
         noises = self._plan.steps * self._plan.tokens
         laws_of_users = [laws[law] for law in self._visits.all_tokens]
-        return self._averaged("public", HIDDEN_PATH, laws_of_users, self._gaussian(noises), _SUM)
+        return self._averaged(Observer.PUBLIC, Method.HIDDEN_PATH, laws_of_users, self._gaussian(noises), _SUM)
 
     def network(self) -> Claim:
         """Sees all, each contribution under its own noise."""
@@ -81,13 +80,13 @@ class Walks:
             def one(law: Law) -> float:
                 return pure_epsilon(law, epsilon_0, delta)
 
-        return self._averaged("network", LOCAL, self._visits.all_tokens, one, OWN_NOISE)
+        return self._averaged(Observer.NETWORK, Method.LOCAL, self._visits.all_tokens, one, OWN_NOISE)
 
     def _gaussian(self, noises: int) -> Epsilons:
         mu = self._mu / math.sqrt(noises) * _ROUNDED_UP
         return lambda law: gaussian_epsilon(law, mu, self._ground.delta)
 
-    def _averaged(self, observer: str, method: str, laws: list[Law], of: Epsilons, sees: str) -> Claim:
+    def _averaged(self, observer: Observer, method: str, laws: list[Law], of: Epsilons, sees: str) -> Claim:
         known = {law: of(law) for law in dict.fromkeys(laws)}
         epsilons = [known[law] for law in laws]
         largest = max(epsilons)
@@ -97,11 +96,11 @@ class Walks:
 
     def _claim(
         self,
-        observer: str,
+        observer: Observer,
         method: str,
         largest: float,
         mean: float,
-        worst: tuple[int, int | str],
+        worst: tuple[int, Name],
         assumptions: tuple[str, ...],
     ) -> Claim:
         return Claim(
@@ -110,7 +109,7 @@ class Walks:
             relation="replace",
             delta=self._ground.delta,
             method=method,
-            conditioning=A_PRIORI,
+            conditioning=Conditioning.A_PRIORI,
             epsilon_max=largest,
             epsilon_mean=mean,
             mu_max=None,

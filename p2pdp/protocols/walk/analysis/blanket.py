@@ -19,18 +19,15 @@ import numpy as np
 from p2pdp.accounting.blanket_losses import Kind, kinds_of, lower_epsilon, upper_epsilons
 from p2pdp.audit.ground import NOT_AT_HAND, PASSED_THROUGH, PUBLIC_ROUTE, Finding, Floats, Ground
 from p2pdp.audit.recorded import refused, unlike_plan
-from p2pdp.core.claims import Claim, Refusal
+from p2pdp.core.claims import Claim, Conditioning, Method, Name, Observer, Refusal
 from p2pdp.core.ids import CURATOR
 from p2pdp.mechanisms import randomized_response
 from p2pdp.protocols.walk.walking import WalkPlan
 from p2pdp.replay.reports import Reports, ReportView
 
-SHUFFLE: Final = "shuffle"
 _SCHEDULE: Final = "the ring's schedule is public"
 _ALL_SEEN: Final = "whoever sees all messages sees each report by itself: the local ceiling stands"
 _ROUNDED_UP: Final = 1.0 + 1e-12
-
-Name = int | str | tuple[int, ...]
 
 
 class _Pair(NamedTuple):
@@ -48,28 +45,34 @@ def blanket_account(ground: Ground) -> Finding:
         return Finding()
     reason = unlike_plan(ground)
     if reason is not None:
-        return refused(("node", "curator", "public", "network"), SHUFFLE, reason)
-    reports, refusals = Reports(ground.transcript, run.n), [Refusal("network", SHUFFLE, _ALL_SEEN)]
-    pairs: dict[str, list[_Pair]] = {}
+        return refused((Observer.NODE, Observer.CURATOR, Observer.PUBLIC, Observer.NETWORK), Method.SHUFFLE, reason)
+    reports, refusals = Reports(ground.transcript, run.n), [Refusal(Observer.NETWORK, Method.SHUFFLE, _ALL_SEEN)]
+    pairs: dict[Observer, list[_Pair]] = {}
 
-    def add(observer: str, name: Name, members: Sequence[int], view: ReportView | None, missing: str) -> None:
+    def add(observer: Observer, name: Name, members: Sequence[int], view: ReportView | None, missing: str) -> None:
         if view is None:
-            refusals.append(Refusal(observer, SHUFFLE, missing))
+            refusals.append(Refusal(observer, Method.SHUFFLE, missing))
         elif len(members) < run.n:
             pairs.setdefault(observer, []).extend(_pairs(run.n, name, members, view))
 
     for user in range(run.n):
         at_hand = ground.is_at_hand(user)
         reason = f"user {user}: {PASSED_THROUGH if at_hand else NOT_AT_HAND}"
-        add("node", user, [user], reports.nodes([user]) if at_hand else None, reason)
+        add(Observer.NODE, user, [user], reports.nodes([user]) if at_hand else None, reason)
     if ground.colluders:
         absent = [user for user in ground.colluders if not ground.is_at_hand(user)]
         reason = f"user {absent[0]}: {NOT_AT_HAND}" if absent else PASSED_THROUGH
         view = None if absent else reports.nodes(list(ground.colluders))
-        add("coalition", tuple(ground.colluders), ground.colluders, view, reason)
+        add(Observer.COALITION, tuple(ground.colluders), ground.colluders, view, reason)
     whole = CURATOR not in ground.incomplete
-    add("curator", "curator", (), reports.curator() if whole else None, PASSED_THROUGH if whole else NOT_AT_HAND)
-    add("public", "public", (), reports.public(), PASSED_THROUGH)
+    add(
+        Observer.CURATOR,
+        Observer.CURATOR,
+        (),
+        reports.curator() if whole else None,
+        PASSED_THROUGH if whole else NOT_AT_HAND,
+    )
+    add(Observer.PUBLIC, Observer.PUBLIC, (), reports.public(), PASSED_THROUGH)
     return _finding(ground, pairs, refusals)
 
 
@@ -85,7 +88,7 @@ def _pairs(n: int, name: Name, members: Sequence[int], view: ReportView) -> list
     return list(found.values())
 
 
-def _finding(ground: Ground, pairs: dict[str, list[_Pair]], refusals: list[Refusal]) -> Finding:
+def _finding(ground: Ground, pairs: dict[Observer, list[_Pair]], refusals: list[Refusal]) -> Finding:
     run, noise = ground.run, ground.run.plan.noise
     epsilon_0 = randomized_response.epsilon_of(noise.scale, noise.categories)
     flat = [pair for several in pairs.values() for pair in several]
@@ -98,13 +101,13 @@ def _finding(ground: Ground, pairs: dict[str, list[_Pair]], refusals: list[Refus
         worst = several[int(np.argmax(epsilons))]
         lower = lower_epsilon(epsilon_0, noise.categories, worst.exact, ground.delta)
         claims.append(_claim(ground, observer, epsilons, worst, lower))
-        if observer == "node":
+        if observer == Observer.NODE:
             observers = [pair.observer for pair in several]
             matrix[[pair.user for pair in several], np.array(observers, dtype=np.int64)] = epsilons
-    return Finding(claims=claims, refusals=refusals, epsilon=matrix if "node" in pairs else None)
+    return Finding(claims=claims, refusals=refusals, epsilon=matrix if Observer.NODE in pairs else None)
 
 
-def _claim(ground: Ground, observer: str, epsilons: Floats, worst: _Pair, lower: float) -> Claim:
+def _claim(ground: Ground, observer: Observer, epsilons: Floats, worst: _Pair, lower: float) -> Claim:
     epsilon_max = float(epsilons.max())
     route = _SCHEDULE if ground.run.plan.order == "ring" else PUBLIC_ROUTE
     some = f"of the worst pair at least epsilon {lower:.6g} is told for some values of the others"
@@ -113,8 +116,8 @@ def _claim(ground: Ground, observer: str, epsilons: Floats, worst: _Pair, lower:
         unit="user",
         relation="replace",
         delta=ground.delta,
-        method=SHUFFLE,
-        conditioning="public",
+        method=Method.SHUFFLE,
+        conditioning=Conditioning.PUBLIC,
         epsilon_max=epsilon_max,
         epsilon_mean=min(epsilon_max, float(np.mean(epsilons)) * _ROUNDED_UP),
         mu_max=None,

@@ -22,7 +22,7 @@ from p2pdp.accounting.hidden_path_gaps import Gap, gaps_of
 from p2pdp.accounting.hidden_path_graph import GRAPH_USERS_MAX, general_graph
 from p2pdp.audit.ground import NOT_AT_HAND, Finding, Ground
 from p2pdp.audit.recorded import unlike_plan
-from p2pdp.core.claims import Claim, Refusal
+from p2pdp.core.claims import Claim, Conditioning, Method, Observer, Refusal
 from p2pdp.core.ids import BOOTSTRAP, Peer
 from p2pdp.ledger.records import OPENED
 from p2pdp.mechanisms.clipping import Bounds
@@ -32,7 +32,6 @@ from p2pdp.protocols.walk.sgd import SgdPlan
 from p2pdp.protocols.walk.walking import WalkPlan
 from p2pdp.replay.visits import put_out, ways
 
-HIDDEN_PATH: Final = "hidden-path"
 OWN_VIEW: Final = (
     "the observer knows its own visits, whom it had tokens from and passed them to, what is published, and for each "
     "stretch of steps that it does not see how many of them were moves from one user to another; when messages arrive "
@@ -49,10 +48,10 @@ def hidden_path_account(ground: Ground) -> Finding:
         return Finding()  # without a walk, or anybody else, there is no path to hide
     reason = _unfit(ground)
     if reason is not None:
-        return Finding(refusals=[Refusal("node", HIDDEN_PATH, reason)])
+        return Finding(refusals=[Refusal(Observer.NODE, Method.HIDDEN_PATH, reason)])
     observers = [user for user in range(run.n) if ground.is_at_hand(user)]
     absent = [user for user in range(run.n) if user not in observers]
-    refusals = [Refusal("node", HIDDEN_PATH, f"user {user}: {NOT_AT_HAND}") for user in absent]
+    refusals = [Refusal(Observer.NODE, Method.HIDDEN_PATH, f"user {user}: {NOT_AT_HAND}") for user in absent]
     if observers:
         refusals += _who_sees_more(ground)
     ends = _ends(ground, observers)
@@ -97,12 +96,14 @@ def _untold(ground: Ground) -> str | None:
 
 
 def _who_sees_more(ground: Ground) -> list[Refusal]:
-    found = [Refusal("network", HIDDEN_PATH, "whoever watches the network sees the path")]
+    found = [Refusal(Observer.NETWORK, Method.HIDDEN_PATH, "whoever watches the network sees the path")]
     if ground.colluders:
         reason = "who pools views knows more of the path than the law for one user's view assumes"
-        found.append(Refusal("coalition", HIDDEN_PATH, reason))
+        found.append(Refusal(Observer.COALITION, Method.HIDDEN_PATH, reason))
     if ground.run.spec.run.transport == "mqtt":
-        found.append(Refusal("broker", HIDDEN_PATH, "the broker carries every message and so sees the path"))
+        found.append(
+            Refusal(Observer.BROKER, Method.HIDDEN_PATH, "the broker carries every message and so sees the path")
+        )
     return found
 
 
@@ -175,12 +176,12 @@ def _claim(ground: Ground, ends: Ends, observers: Sequence[Peer]) -> Claim:
     graph = () if ground.run.plan.order == "complete" else (KNOWN_GRAPH,)
     lowest = f"where all others hold one value, epsilon of the worst pair is at least {float(ends.lower[worst]):.6g}"
     return Claim(
-        observer="node",
+        observer=Observer.NODE,
         unit="user",
         relation="replace",
         delta=ground.delta,
-        method=HIDDEN_PATH,
-        conditioning="view",
+        method=Method.HIDDEN_PATH,
+        conditioning=Conditioning.VIEW,
         epsilon_max=largest,
         epsilon_mean=min(largest, mean),
         mu_max=None,

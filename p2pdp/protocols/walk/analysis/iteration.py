@@ -11,12 +11,12 @@ from typing import Final
 from p2pdp.audit.ground import Finding, Ground
 from p2pdp.audit.pair_claims import account_of_pairs
 from p2pdp.audit.recorded import refused, unlike_plan
+from p2pdp.core.claims import Method, Observer
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.protocols.walk.analysis.rounding import rounding_of
 from p2pdp.protocols.walk.analysis.traces import TraceAuditor
 from p2pdp.protocols.walk.sgd import SgdPlan
 
-ITERATION: Final = "iteration"
 CONTRACTS: Final = (
     "no step moves two models further apart: the loss is convex and smooth, gradients are clipped such that they stay "
     "those of a convex loss, rates are at most 2/smoothness, and noise comes before the projection on a convex set"
@@ -33,12 +33,16 @@ def iteration_account(ground: Ground) -> Finding:
     reason = why_not(plan) or unlike_plan(ground)
     rounding = reason or rounding_of(ground)
     if isinstance(rounding, str):
-        observers = ["node"] * (ground.run.n > 1) + ["curator", "public"] + ["coalition"] * bool(ground.colluders)
-        return refused(observers, ITERATION, rounding)
+        observers = (
+            [Observer.NODE] * (ground.run.n > 1)
+            + [Observer.CURATOR, Observer.PUBLIC]
+            + [Observer.COALITION] * bool(ground.colluders)
+        )
+        return refused(observers, Method.ITERATION, rounding)
     return account_of_pairs(
         ground,
         TraceAuditor(ground.transcript, plan),
-        ITERATION,
+        Method.ITERATION,
         *terms(ground.run),
         *rounding.said,
         rounding=2.0 * rounding.nu,

@@ -20,7 +20,7 @@ from p2pdp.accounting.theorems.walk_any_graph import SOURCE as _ANY_SOURCE
 from p2pdp.accounting.theorems.walk_any_graph import per_order
 from p2pdp.accounting.visits import printed_visits
 from p2pdp.audit.ground import sensitivity_of
-from p2pdp.core.claims import Claim, Refusal
+from p2pdp.core.claims import Claim, Conditioning, Observer, Refusal
 from p2pdp.core.errors import Refused, UsageError
 from p2pdp.mechanisms import gaussian, randomized_response
 from p2pdp.protocols.gossip.analysis.formulas import renyi_epsilons
@@ -140,12 +140,12 @@ def _claim(name: str, inputs: Mapping[str, float | str], delta: float, output: s
 
 def _made(name: str, delta: float, epsilon: float, bound: bool, assumptions: Sequence[str], source: str) -> Claim:
     return Claim(
-        observer="node",
+        observer=Observer.NODE,
         unit="user",
         relation="replace",
         delta=delta,
         method=_METHOD.format(name),
-        conditioning="a-priori",
+        conditioning=Conditioning.A_PRIORI,
         epsilon_max=epsilon,
         epsilon_mean=None,
         mu_max=None,
@@ -158,4 +158,4 @@ def _made(name: str, delta: float, epsilon: float, bound: bool, assumptions: Seq
 
 
 def _refused(name: str, reason: str) -> Refusal:
-    return Refusal("node", _METHOD.format(name), reason)
+    return Refusal(Observer.NODE, _METHOD.format(name), reason)

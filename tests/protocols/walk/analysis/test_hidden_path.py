@@ -13,10 +13,9 @@ from p2pdp.accounting.hidden_path import complete_graph
 from p2pdp.accounting.hidden_path_gaps import gaps_of
 from p2pdp.audit.auditor import Audit, audit_run
 from p2pdp.audit.ground import NOT_AT_HAND
-from p2pdp.core.claims import Claim, Refusal
+from p2pdp.core.claims import Claim, Method, Refusal
 from p2pdp.core.errors import Refused
 from p2pdp.core.ids import BOOTSTRAP, CURATOR
-from p2pdp.protocols.walk.analysis.hidden_path import HIDDEN_PATH
 from p2pdp.replay.visits import ways
 from p2pdp.sim.faults import Crash
 from tests.audit.runs import DELTA, GAUSSIAN, HISTOGRAM, Run, judged, quiet, ring, run_of, walk
@@ -25,17 +24,17 @@ GRAPH = walk(6, 50, "exponential")
 
 
 def claim(audit: Audit) -> Claim:
-    (found,) = [one for one in audit.claims if one.method == HIDDEN_PATH]
+    (found,) = [one for one in audit.claims if one.method == Method.HIDDEN_PATH]
     return found
 
 
 def refusals(audit: Audit) -> dict[str, str]:
-    return {one.observer: one.reason for one in audit.refusals if one.method == HIDDEN_PATH}
+    return {one.observer: one.reason for one in audit.refusals if one.method == Method.HIDDEN_PATH}
 
 
 def only_refused(audit: Audit) -> str:
-    assert [one for one in audit.claims if one.method == HIDDEN_PATH] == []
-    (refusal,) = [one for one in audit.refusals if one.method == HIDDEN_PATH]
+    assert [one for one in audit.claims if one.method == Method.HIDDEN_PATH] == []
+    (refusal,) = [one for one in audit.refusals if one.method == Method.HIDDEN_PATH]
     assert refusal.observer == "node"
     assert audit.epsilon_conditioning == "public"
     return refusal.reason
@@ -173,7 +172,7 @@ def test_several_values_a_user_are_refused() -> None:
 
 def test_of_one_user_alone_nothing_is_said() -> None:
     audit = quiet(walk(1, 5)).audit()
-    assert HIDDEN_PATH not in {one.method for one in (*audit.claims, *audit.refusals)}
+    assert Method.HIDDEN_PATH not in {one.method for one in (*audit.claims, *audit.refusals)}
 
 
 # What is missing, and who is out.
@@ -193,15 +192,15 @@ def test_an_observer_whose_ledger_is_not_whole_is_refused_by_name() -> None:
     run = quiet(walk(5, 40))
     whole = run.audit()
     audit = audit_run(run.plan, run.contents(), [3], DELTA, ())
-    assert Refusal("node", HIDDEN_PATH, f"user 3: {NOT_AT_HAND}") in audit.refusals
+    assert Refusal("node", Method.HIDDEN_PATH, f"user 3: {NOT_AT_HAND}") in audit.refusals
     assert whole.epsilon is not None
     assert audit.epsilon is not None
     others = [0, 1, 2, 4]
     assert np.isnan(audit.epsilon[:, 3]).all()
     np.testing.assert_allclose(audit.epsilon[:, others], whole.epsilon[:, others], rtol=1e-2)
     nobody = audit_run(run.plan, run.contents(), range(5), DELTA, ())
-    assert [one for one in nobody.claims if one.method == HIDDEN_PATH] == []
-    assert len([one for one in nobody.refusals if one.method == HIDDEN_PATH]) == 5
+    assert [one for one in nobody.claims if one.method == Method.HIDDEN_PATH] == []
+    assert len([one for one in nobody.refusals if one.method == Method.HIDDEN_PATH]) == 5
 
 
 def test_without_bootstraps_ledger_a_walk_on_a_graph_may_have_gone_round_somebody() -> None:

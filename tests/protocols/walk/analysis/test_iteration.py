@@ -4,15 +4,15 @@ import math
 
 import pytest
 
-from p2pdp.core.claims import Claim
+from p2pdp.core.claims import Claim, Method
 from p2pdp.mechanisms import gaussian
-from p2pdp.protocols.walk.analysis.iteration import CONTRACTS, ITERATION, why_not
+from p2pdp.protocols.walk.analysis.iteration import CONTRACTS, why_not
 from p2pdp.sim.faults import Crash
 from tests.audit.runs import quiet, run_of
 from tests.protocols.learners import LOGISTIC, RANGES, learning, prepared
 
 
-def by_observer(claims: list[Claim], method: str = ITERATION) -> dict[str, Claim]:
+def by_observer(claims: list[Claim], method: str = Method.ITERATION) -> dict[str, Claim]:
     return {claim.observer: claim for claim in claims if claim.method == method}
 
 
@@ -54,7 +54,7 @@ def test_where_a_condition_fails_it_refuses_and_the_local_ceiling_stands(change:
     assert by_observer(audit.claims) == {}
     assert [claim.method for claim in audit.claims if claim.bound] == ["local"]
     assert {refusal.observer for refusal in audit.refusals} >= {"node", "curator", "public"}
-    assert all(words in refusal.reason for refusal in audit.refusals if refusal.method == ITERATION)
+    assert all(words in refusal.reason for refusal in audit.refusals if refusal.method == Method.ITERATION)
     assert words in (why_not(prepared(text)[0].plan) or "")
 
 
