@@ -20,8 +20,6 @@ from p2pdp.ledger.journal import PRIVATE, Journal
 from p2pdp.ledger.records import INPUTS, OPENED
 from p2pdp.protocols.participant import Participant
 from p2pdp.protocols.run_plan import RunPlan
-from p2pdp.protocols.shuffle.network import is_report
-from p2pdp.protocols.shuffle.plan import ShufflePlan
 from p2pdp.services.bootstrap import Bootstrap, OnReady
 from p2pdp.services.curator import Curator
 from p2pdp.services.reports import Reports
@@ -117,9 +115,9 @@ def curator_host(
 ) -> Host:
     items = None if run.finishes_one_by_one else len(run.plan.starts)
     reports = None
-    if isinstance(run.plan, ShufflePlan):
-        opened = partial(_opened, seat.run_key, run.plan)
-        reports = Reports(opened)
+    size = run.protocol.report_bytes(run.plan)
+    if size is not None:
+        reports = Reports(partial(_opened, seat.run_key, run, size))
     publish = partial(run.protocol.publish, run.plan)
     machine = Curator(run.n, items, publish, run.spec.run.patience_s, reports)
     _open_private(journal, seat)
@@ -135,13 +133,13 @@ def curator_host(
     )
 
 
-def _opened(key: RunKey, plan: ShufflePlan, sealed: bytes) -> tuple[int, bytes] | None:
+def _opened(key: RunKey, run: RunPlan, size: int, sealed: bytes) -> tuple[int, bytes] | None:
     """The name of a report and itself without its seal; None if it is none of this run."""
     try:
-        found = open_report(open_sealed(key, sealed), plan.randomizer.report_bytes)
+        found = open_report(open_sealed(key, sealed), size)
     except SealError:
         return None
-    return found if found is not None and is_report(plan, found[1]) else None
+    return found if found is not None and run.protocol.is_report(run.plan, found[1]) else None
 
 
 def _open_private(journal: Journal, seat: Seat) -> None:

@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from p2pdp.accounting.gaussian_view import disjoint_leaks, general_leaks
+from p2pdp.core.draws import NO_NOISE
 from p2pdp.core.ids import Peer
-from p2pdp.protocols.walk.walking import NO_NOISE
 from p2pdp.replay.contributions import Recorded
 from p2pdp.replay.rows import Layout, stretches
 from p2pdp.replay.transcript import Transcript

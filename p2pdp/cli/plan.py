@@ -12,7 +12,7 @@ from p2pdp.cli.options import AsJson, Overrides, SpecFile, print_document
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from p2pdp.protocols.gossip.analysis.message_noise import Tradeoff
+    from p2pdp.audit.tradeoff import Tradeoff
     from p2pdp.runs.plan import Plan
     from p2pdp.runs.target import Target
 
@@ -86,7 +86,7 @@ def _show_tradeoff(console: Console, tradeoff: list[Tradeoff]) -> None:
 
 
 def _recommendation(tradeoff: list[Tradeoff]) -> str:
-    from p2pdp.protocols.gossip.analysis.message_noise import recommended
+    from p2pdp.audit.tradeoff import recommended
 
     found, without = recommended(tradeoff), tradeoff[0]
     if found is None:

@@ -30,6 +30,7 @@ class Mechanism(NamedTuple):
 
 
 DITHER: Final = "dither"
+NO_NOISE: Final = Mechanism("none", 0.0)
 
 Shape = tuple[int, ...]
 Expected = Mapping[tuple[Mechanism, Shape], int]

@@ -141,6 +141,12 @@ class Protocol(Interface):
     def check(self, plan: Any, message: Message) -> str | None:
         """What is wrong with the form of a message, as the kind of a fault; None if nothing is."""
 
+    def report_bytes(self, plan: Any) -> int | None:
+        """How long the reports are that users seal to the curator; None where there are none."""
+
+    def is_report(self, plan: Any, report: bytes) -> bool:
+        """Whether an opened report is one that a user of this run could have made."""
+
     def publish(self, plan: Any, totals: Sequence[Any]) -> Any:
         """What the curator publishes; only adds and scales, so that the auditor can run it too."""
 
@@ -161,6 +167,12 @@ class Quiet:
 
     def opening(self, plan: Any, graph: Graph, draws: Draws) -> Sequence[Send]:
         return ()
+
+    def report_bytes(self, plan: Any) -> int | None:
+        return None
+
+    def is_report(self, plan: Any, report: bytes) -> bool:
+        return False
 
     def own_scores(self, plan: Any, rows: Callable[[], Any], published: Any) -> dict[str, float | None] | None:
         return None

@@ -23,13 +23,15 @@ from p2pdp.core.errors import Refused, UsageError
 from p2pdp.core.ids import Peer
 from p2pdp.ledger.evidence import Evidence
 from p2pdp.ledger.records import Contents
+from p2pdp.mechanisms.clipping import Bounds, sensitivity
 from p2pdp.protocols.contract import Estimate
 from p2pdp.protocols.run_plan import RunPlan
+from p2pdp.replay.absent import Absent
 from p2pdp.sim.trials import Trials
 from p2pdp.topology.graphs import Graph
 
 if TYPE_CHECKING:
-    from p2pdp.protocols.gossip.analysis.message_noise import Tradeoff
+    from p2pdp.audit.tradeoff import Tradeoff
 
 Rows = Callable[[Peer], Any]
 Account = Callable[[Ground], Finding]
@@ -122,6 +124,14 @@ class Analysis:
     target_observers: tuple[Observer, ...] = (Observer.NODE,)
     """Those against whom `plan --target-epsilon` looks for noise."""
 
+    facts_follow_noise = True
+    """Whether what bootstrap signs of a graph may depend on the noise; if not, it is worked out once for a search."""
+
+    def reach(self, run: RunPlan) -> float:
+        """Return about how far a contribution moves in data units, by which amounts of noise are compared."""
+        clip = run.spec.data.clip
+        return 1.0 if clip is None else sensitivity(Bounds(*clip), run.dimensions)
+
     def contributions_each(self, run: RunPlan) -> int:
         """Return how many contributions a user makes, about, if all make equally many."""
         return 1 if run.finishes_one_by_one else math.ceil(run.plan.length / run.n)
@@ -161,6 +171,10 @@ class Analysis:
     """What users did, in a sentence or two for readers who know none of the papers."""
     counts_contributions = False
     """Whether a histogram counts contributions, of which a user makes several, instead of users."""
+
+    def absent(self, run: RunPlan, views: dict[Peer, Contents]) -> Absent:
+        """Return what is known of users whose ledgers are not whole."""
+        return Absent(run, views)
 
     def accounts(self) -> Sequence[Account]:
         """Return the accounts of an audit in the order in which claims are shown: headlines first, ceilings last."""

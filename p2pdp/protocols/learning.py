@@ -15,13 +15,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from p2pdp.core.draws import Mechanism
+from p2pdp.core.draws import NO_NOISE, Mechanism
 from p2pdp.core.errors import UsageError, VerificationFailed
 from p2pdp.core.spec import DataPart, Spec
 from p2pdp.mechanisms import gaussian
 from p2pdp.mechanisms.grid import Grid, choose_grid
 from p2pdp.protocols.contract import Fact
-from p2pdp.protocols.walk.walking import NO_NOISE
 from p2pdp.tasks.descent import Descent, GradientInputs
 from p2pdp.tasks.examples import Examples, Floats, examples_of
 from p2pdp.tasks.objectives import Guarantees, Objective

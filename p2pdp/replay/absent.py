@@ -1,33 +1,19 @@
-"""What users whose ledgers end early, or are absent, must have sent: from the ledgers of everybody else.
+"""What is known of users whose ledgers end early, or are absent, beside what is in the ledgers of everybody else.
 
-A walk's token is contributions and draws, in the order of its steps, and the plan says what is added at each.
-So if it is known with which form a token came to a user and at which step it left, its form then is known too,
-given that the user followed the protocol. Claims that rest on this say so.
-
-A token that left at the step after it came was held there for exactly that step. One that left later stayed
-meanwhile with users whose ledgers are not at hand: with this one, if it is the only one; otherwise who
-contributed cannot be told, and the message stays unknown.
-
-Which of its values such a user contributed is not known either, so every contribution counts as a value of
-its own: letting them vary one by one can only raise a leak.
+Of what such a user sent, some protocols can rebuild the form, given that the user followed the protocol (see the
+analysis of walks). Claims that rest on this say so. Of others it stays unknown.
 """
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from p2pdp.core.draws import Mechanism
-from p2pdp.core.ids import BOOTSTRAP, Peer, is_user
-from p2pdp.core.messages import BEGIN, TOKEN
+from p2pdp.core.ids import Peer
 from p2pdp.core.step import Message
-from p2pdp.core.values import GRADIENT, ZERO_FORM, LinearForm, Source
-from p2pdp.ledger.messages import public_message
-from p2pdp.ledger.records import CLOSED, SENT, Contents
+from p2pdp.core.values import LinearForm, Source
+from p2pdp.ledger.records import CLOSED, Contents
 from p2pdp.protocols.run_plan import RunPlan
-from p2pdp.protocols.walk.sgd import SgdPlan
-from p2pdp.protocols.walk.walking import WalkPlan
-
-_RANDOMIZED: Final = "randomized_response"
 
 
 class Handover(NamedTuple):
@@ -39,10 +25,10 @@ class Handover(NamedTuple):
 
 
 class Absent:
-    """Rebuilds what absent users sent, as far as it follows."""
+    """Nothing that absent users sent is rebuilt."""
 
     def __init__(self, run: RunPlan, views: dict[Peer, Contents]) -> None:
-        self._plan = run.plan
+        self.plan = run.plan
         ended = {peer for peer, view in views.items() if view.records and view.records[-1].kind == CLOSED}
         self.users = {user for user in range(run.n) if user not in ended}
         self.draws: dict[Peer, list[Mechanism]] = {user: [] for user in self.users}
@@ -50,69 +36,11 @@ class Absent:
         self.randomized: dict[Source, tuple[Mechanism, ...]] = {}  # the draws that each report was made with
         self.values = dict.fromkeys(self.users, 0)  # how many are named in a user's own ledger
         self.rebuilt: set[Peer] = set()
-        self._handovers: dict[tuple[Peer, int], list[Handover]] = {}
-        self._held: dict[tuple[Peer, int, int], LinearForm] = {}
-        if self.users and isinstance(run.plan, WalkPlan):
-            self._find_handovers(views)
-
-    def _find_handovers(self, views: dict[Peer, Contents]) -> None:
-        sends = {peer: [record for record in view.records if record.kind == SENT] for peer, view in views.items()}
-        if BOOTSTRAP not in views:
-            for start in self._plan.starts:
-                self._note(start.user, start.item, Handover(1, None, 0))
-        for sender, records in sends.items():
-            numbers: dict[Peer, int] = {}
-            for record in records:
-                to = record.body[0]
-                number = numbers[to] = numbers.get(to, 0) + 1
-                message = public_message(record)
-                if sender == BOOTSTRAP and message.type == BEGIN:
-                    self._note(to, message.fields[0], Handover(1, None, 0))
-                elif is_user(sender) and message.type == TOKEN:
-                    self._note(to, message.fields[0], Handover(message.fields[1], sender, number - 1))
-
-    def _note(self, user: Peer, item: int, handover: Handover) -> None:
-        if user in self.users:
-            self._handovers.setdefault((user, item), []).append(handover)
 
     def origin(self, user: Peer, message: Message) -> Handover | None:
-        """How the token that an absent user sends in this message had come to it; None if that cannot be told."""
-        item, step = message.fields
-        if step == 1 and isinstance(self._plan, WalkPlan):  # a token that is sent to its first holder is empty
-            return Handover(1, None, 0)
-        known = [one for one in self._handovers.get((user, item), ()) if one.step < step]
-        last = max(known, key=lambda one: one.step, default=None)
-        certain = last is not None and (last.step == step - 1 or self.users == {user})
-        return last if certain else None
+        """How what an absent user sends in this message had come to it; None if that cannot be told."""
+        return None
 
     def form(self, user: Peer, message: Message, came: Handover, before: LinearForm) -> LinearForm:
-        """The token as it left the user, having come to it as `before`; the same however often it was sent."""
-        item, left = message.fields
-        self.rebuilt.add(user)
-        form = ZERO_FORM if came.sender is None else before
-        for step in range(came.step, left):
-            at = (user, item, step)
-            if at not in self._held:
-                self._held[at] = form + self._added(user, step)
-            form = self._held[at]
-        return form
-
-    def _added(self, user: Peer, step: int) -> LinearForm:
-        """One contribution with its draws, all under names that nothing else has."""
-        plan: WalkPlan = self._plan
-        drawn = list(plan.draws_at(step))
-        drawn += [plan.dummy_mechanism] * (plan.dummies > 0) * ((step == 1) + (step == plan.steps))
-        visits = self.contributions[user]
-        self.contributions[user] += 1
-        if isinstance(plan, SgdPlan):
-            terms = [(Source(GRADIENT, user, visits), 1.0)]
-        else:
-            kind = "report" if plan.noise.name == _RANDOMIZED else "input"
-            source = Source(kind, user, self.values[user] + visits)
-            terms = [(source, 1.0)]
-            if kind == "report":
-                self.randomized[source] = (plan.noise,)
-        for mechanism in drawn:
-            terms.append((Source("draw", user, len(self.draws[user])), 1.0))
-            self.draws[user].append(mechanism)
-        return LinearForm((), tuple(terms))
+        """The value as it left the user, having come to it as `before`; the same however often it was sent."""
+        raise NotImplementedError

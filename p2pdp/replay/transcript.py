@@ -130,7 +130,7 @@ class _Replay:
 
     def __init__(self, run: RunPlan, views: dict[Peer, Contents]) -> None:
         self.users = {peer: Player(run, peer, contents) for peer, contents in views.items() if is_user(peer)}
-        self.absent = Absent(run, views)
+        self.absent: Absent = run.protocol.analysis().absent(run, views)
         self.unknown: set[Peer] = set()
         self.outbox: dict[tuple[Peer, Peer], list[Message]] = {}  # on each link, with forms as values
         self._ended: set[Peer] = set()

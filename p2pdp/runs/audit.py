@@ -11,6 +11,7 @@ import numpy as np
 
 from p2pdp.audit.auditor import audit_run
 from p2pdp.audit.headline import Verdict, verdict_of
+from p2pdp.audit.neighbours import graph_of
 from p2pdp.audit.verify import INCOMPLETE, Verification
 from p2pdp.audit.verify import verify as judge
 from p2pdp.core.claims import Claim, Conditioning, Refusal
@@ -25,7 +26,6 @@ from p2pdp.files.views import view_lines
 from p2pdp.ledger.evidence import Evidence
 from p2pdp.ledger.records import Contents
 from p2pdp.protocols.run_plan import RunPlan, plan_of_facts
-from p2pdp.protocols.shuffle.analysis.relay_timing import graph_of
 from p2pdp.report.documents import claim_document, refusal_document, verdict_document
 from p2pdp.runs.collector import undisturbed
 from p2pdp.runs.page import write_page

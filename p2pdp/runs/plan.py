@@ -8,11 +8,11 @@ from typing import Any
 
 from p2pdp.audit.beforehand import beforehand
 from p2pdp.audit.headline import verdict_of
+from p2pdp.audit.tradeoff import Tradeoff, recommended
 from p2pdp.core.claims import Claim, Refusal
 from p2pdp.core.spec import Spec
 from p2pdp.files.data import load_data
 from p2pdp.files.edges import read_edge_list
-from p2pdp.protocols.gossip.analysis.message_noise import Tradeoff, recommended
 from p2pdp.protocols.run_plan import plan_run
 from p2pdp.report.documents import claim_document, plain, refusal_document, verdict_document
 from p2pdp.runs.accountable import check_accountable

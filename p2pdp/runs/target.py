@@ -19,11 +19,8 @@ from p2pdp.core.claims import Observer
 from p2pdp.core.errors import Refused, UsageError
 from p2pdp.core.spec import Spec
 from p2pdp.mechanisms import gaussian, laplace
-from p2pdp.mechanisms.clipping import Bounds, sensitivity
-from p2pdp.protocols.gossip.sgd import GossipSgdPlan
+from p2pdp.mechanisms.clipping import Bounds
 from p2pdp.protocols.run_plan import RunPlan, plan_run
-from p2pdp.protocols.shuffle.plan import ShufflePlan
-from p2pdp.protocols.walk.sgd import SgdPlan
 from p2pdp.topology.graphs import EdgeList
 
 _EPSILON_MAX: Final = 1e4
@@ -98,11 +95,7 @@ class _Search:
         self._best = math.inf
         self._reports = spec.noise.mechanism in ("randomized_response", "privunit")
         self._ends = _REPORTS if self._reports else _SIGMAS
-        self._unit = 1.0
-        if isinstance(planned.run.plan, SgdPlan | GossipSgdPlan):
-            self._unit = 2.0 * planned.run.plan.descent.clip
-        elif spec.data.clip is not None:
-            self._unit = sensitivity(Bounds(*spec.data.clip), planned.run.dimensions)
+        self._unit = planned.run.protocol.analysis().reach(planned.run)
         self.parameter = "epsilon" if self._reports else "sigma"
 
     def value(self, strength: float) -> float:
@@ -140,7 +133,7 @@ class _Search:
     def _again(self, spec: Spec) -> RunPlan:
         """The same run with other noise. How reports walk does not depend on it, and is worked out once."""
         run = self._planned.run
-        if not isinstance(run.plan, ShufflePlan):
+        if run.protocol.analysis().facts_follow_noise:
             return plan_run(spec, run.n, run.dimensions, self._planned.edges)
         return replace(run, spec=spec, plan=run.protocol.plan(spec, run.n, run.dimensions, run.graph_facts))
 

@@ -9,8 +9,8 @@ import pytest
 
 from p2pdp.assembly.outcome import outcome, truth_of
 from p2pdp.attacks.likelihood import epsilon_lower_end, mu_interval
-from p2pdp.attacks.membership import gossip_views, scores
 from p2pdp.core.ids import BOOTSTRAP, CURATOR
+from p2pdp.experiments.membership import gossip_views, scores
 from p2pdp.protocols.gossip.analysis.fast_descent import matrices_of
 from p2pdp.sim.faults import Crash
 from p2pdp.tasks.examples import examples_of

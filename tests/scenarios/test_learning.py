@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from p2pdp.attacks.likelihood import epsilon_lower_end, mu_interval
-from p2pdp.attacks.membership import scores, views
 from p2pdp.core.ids import BOOTSTRAP, CURATOR
+from p2pdp.experiments.membership import scores, views
 from p2pdp.sim.faults import Crash
 from p2pdp.tasks.examples import examples_of
 from tests.audit.runs import quiet

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from p2pdp.core.draws import Mechanism, Shape
+from p2pdp.core.draws import NO_NOISE, Mechanism, Shape
 from p2pdp.core.errors import VerificationFailed
 from p2pdp.core.spec import Spec
 from p2pdp.mechanisms import laplace
@@ -22,7 +22,6 @@ from p2pdp.mechanisms.grid import Grid, choose_grid
 from p2pdp.protocols.contract import Estimate, Fact
 from p2pdp.protocols.dithering import Reach
 from p2pdp.protocols.walk.sums import sigma_of
-from p2pdp.protocols.walk.walking import NO_NOISE
 from p2pdp.tasks.inputs import Inputs, RealInputs
 from p2pdp.topology.graphs import Graph
 from p2pdp.topology.spectra import spectrum_ends

@@ -93,6 +93,12 @@ class NetworkShuffle(Quiet):
             return None
         return result_of(plan, np.stack([plan.randomizer.decoded(report) for report in totals]))
 
+    def report_bytes(self, plan: ShufflePlan) -> int:
+        return plan.randomizer.report_bytes
+
+    def is_report(self, plan: ShufflePlan, report: bytes) -> bool:
+        return is_report(plan, report)
+
     def estimate(self, plan: ShufflePlan, published: Any, contributions: int) -> Estimate:
         if published is None:
             return Estimate(None, None)

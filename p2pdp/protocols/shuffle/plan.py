@@ -6,11 +6,10 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
 from p2pdp.core import messages
-from p2pdp.core.draws import Draws, Expected, Mechanism
+from p2pdp.core.draws import NO_NOISE, Draws, Expected, Mechanism
 from p2pdp.core.step import Message
 from p2pdp.mechanisms.reports import Randomizer
 from p2pdp.protocols.contract import PlanDefaults, Start
-from p2pdp.protocols.walk.walking import NO_NOISE
 
 NAMES: Final = 1 << 56  # names of reports are drawn below this, so that no name tells whose report it is
 COVER_HOP: Final = (1 << 32) - 1  # what cover has in place of hops

@@ -11,7 +11,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from p2pdp.core.draws import Mechanism
+from p2pdp.core.draws import NO_NOISE, Mechanism
 from p2pdp.core.errors import UsageError
 from p2pdp.core.ids import Peer
 from p2pdp.core.spec import NoisePart, Spec, WalkPart
@@ -19,7 +19,7 @@ from p2pdp.mechanisms import gaussian, laplace
 from p2pdp.mechanisms.clipping import Bounded, Bounds, sensitivity
 from p2pdp.mechanisms.grid import Grid, choose_grid
 from p2pdp.protocols.contract import NO_FACTS, Estimate, Fact, Quiet
-from p2pdp.protocols.walk.walking import NO_NOISE, Walk, WalkPlan, check_token
+from p2pdp.protocols.walk.walking import Walk, WalkPlan, check_token
 from p2pdp.tasks.inputs import Inputs, NumberInputs
 from p2pdp.topology.graphs import Graph
 from p2pdp.topology.walk_limits import complete_limit, graph_limit

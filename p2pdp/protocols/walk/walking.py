@@ -33,7 +33,6 @@ from p2pdp.core.step import NOTHING, Custody, Fault, Message, Send, Step
 from p2pdp.protocols.contract import PlanDefaults, Start
 from p2pdp.tasks.inputs import Inputs
 
-NO_NOISE: Final = Mechanism("none", 0.0)
 _ADDED_NOISE: Final = ("gaussian", "laplace")
 
 # The grid keeps every honest sum below 2**61; what a token adds to a value within this stays an int64.

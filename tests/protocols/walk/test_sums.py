@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from p2pdp.core.draws import Mechanism, Shape
+from p2pdp.core.draws import NO_NOISE, Mechanism, Shape
 from p2pdp.core.errors import UsageError
 from p2pdp.core.spec import NoisePart, Spec
 from p2pdp.mechanisms.clipping import Bounds, clip
 from p2pdp.mechanisms.sampler import SeededSampler
 from p2pdp.protocols.walk.sums import PROTOCOL, noise_deviation, order_and_steps, sigma_of
-from p2pdp.protocols.walk.walking import NO_NOISE, WalkPlan
+from p2pdp.protocols.walk.walking import WalkPlan
 from p2pdp.tasks.inputs import NumberInputs
 from p2pdp.topology.graphs import make_graph
 from tests.protocols.world import histogram_spec, make_world, sum_spec

@@ -8,6 +8,7 @@ from typing import Final
 
 from p2pdp.assembly.found import Number, Outcome
 from p2pdp.audit.ground import Finding
+from p2pdp.audit.tradeoff import Tradeoff
 from p2pdp.core.claims import Claim, Method, Observer, Refusal
 from p2pdp.core.ids import Peer
 from p2pdp.ledger.records import Contents
@@ -21,7 +22,7 @@ from p2pdp.protocols.gossip.analysis.fast import fast_averages, standard_error_o
 from p2pdp.protocols.gossip.analysis.forecast import forecast_claim
 from p2pdp.protocols.gossip.analysis.hidden_graph import hidden_graph_account
 from p2pdp.protocols.gossip.analysis.linear import linear_account
-from p2pdp.protocols.gossip.analysis.message_noise import Tradeoff, tradeoff_of
+from p2pdp.protocols.gossip.analysis.message_noise import tradeoff_of
 from p2pdp.protocols.gossip.plan import GossipPlan
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.sim.trials import Trials

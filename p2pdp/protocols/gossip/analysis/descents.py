@@ -53,6 +53,9 @@ class GossipDescentAnalysis(GossipAnalysis):
     def message_noise(self, run: RunPlan, delta: float) -> None:
         return None
 
+    def reach(self, run: RunPlan) -> float:
+        return 2.0 * float(run.plan.descent.clip)
+
     def warnings(self, run: RunPlan) -> list[str]:
         return warnings_of(run.plan.descent, run.plan.rate)
 

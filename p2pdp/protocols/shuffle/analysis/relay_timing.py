@@ -17,8 +17,8 @@ import numpy.typing as npt
 from p2pdp.core.ids import Peer, is_user
 from p2pdp.core.messages import MARK, RELAY
 from p2pdp.ledger.messages import public_message
-from p2pdp.ledger.records import OPENED, RECEIVED, SENT, Contents
-from p2pdp.topology.graphs import Graph, complete_graph, graph_of_edges
+from p2pdp.ledger.records import RECEIVED, SENT, Contents
+from p2pdp.topology.graphs import Graph
 
 Floats = npt.NDArray[np.float64]
 
@@ -68,21 +68,6 @@ def _read(found: Timing, user: Peer, contents: Contents, rounds: int) -> None:
             if number < reached:
                 found.late[peer, user, number] = min(reached + 1, rounds + 1)
     found.most_on_edge = max(found.most_on_edge, *sent.values(), 0)
-
-
-def graph_of(views: Mapping[Peer, Contents], n: int) -> Graph | None:
-    """As the users' ledgers have it; None where one is not at hand, or names users that there are not."""
-    edges = []
-    for user in range(n):
-        if user not in views or not views[user].records or views[user].records[0].kind != OPENED:
-            return None
-        neighbours = views[user].records[0].body[5]
-        if neighbours is None:
-            return complete_graph(n)
-        if not all(0 <= peer < n for peer in neighbours):
-            return None
-        edges += [(user, int(peer)) for peer in neighbours]
-    return graph_of_edges(n, edges)
 
 
 def laws_with(graph: Graph, stay: float, rounds: int, timing: Timing) -> Floats:

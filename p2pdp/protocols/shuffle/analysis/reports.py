@@ -35,6 +35,7 @@ class ShuffleAnalysis(Analysis):
     what_ran = "Each user randomized its report; the reports wandered from user to user before a curator got them."
     headline_observer = Observer.CURATOR
     target_observers = (Observer.NODE, Observer.CURATOR)
+    facts_follow_noise = False
 
     fast_in_advance = True
 

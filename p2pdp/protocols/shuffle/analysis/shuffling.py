@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from p2pdp.audit.ground import Finding, Ground
 from p2pdp.audit.handed_in import told_by_skeletons
+from p2pdp.audit.neighbours import graph_of
 from p2pdp.audit.recorded import refused, unlike_plan
 from p2pdp.core.claims import Conditioning, Method, Name, Observer, Refusal
 from p2pdp.core.ids import CURATOR, is_user
@@ -38,7 +39,7 @@ from p2pdp.protocols.shuffle.analysis.claims import (
     not_hidden,
     printed,
 )
-from p2pdp.protocols.shuffle.analysis.relay_timing import Timing, graph_of, laws_with, timing_of
+from p2pdp.protocols.shuffle.analysis.relay_timing import Timing, laws_with, timing_of
 from p2pdp.protocols.shuffle.plan import ShufflePlan
 from p2pdp.replay.visits import put_out
 from p2pdp.topology.graphs import Graph

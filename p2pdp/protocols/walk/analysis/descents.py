@@ -17,6 +17,7 @@ from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.protocols.walk.analysis import outcome_descent as descents
 from p2pdp.protocols.walk.analysis.a_priori import a_priori_of_ring
 from p2pdp.protocols.walk.analysis.a_priori_descent import walk_of_descent
+from p2pdp.protocols.walk.analysis.absent import AbsentFromDescent
 from p2pdp.protocols.walk.analysis.decoding_descent import gradients_of_visits, read_descent
 from p2pdp.protocols.walk.analysis.fast_descent import fast_trials_of_descents
 from p2pdp.protocols.walk.analysis.iteration import iteration_account
@@ -45,6 +46,9 @@ class WalkDescentAnalysis(WalkAnalysis):
     def fast(self, trials: Trials) -> Iterator[Outcome]:
         return fast_trials_of_descents(trials)
 
+    def reach(self, run: RunPlan) -> float:
+        return 2.0 * float(run.plan.descent.clip)
+
     def warnings(self, run: RunPlan) -> list[str]:
         return warnings_of(run.plan.descent, run.plan.rate)
 
@@ -53,6 +57,9 @@ class WalkDescentAnalysis(WalkAnalysis):
 
     def truths(self, run: RunPlan, user: Peer, inputs: Any, contents: Contents, private: bytes) -> Truths:
         return gradients_of_visits(run, user, inputs, contents)
+
+    def absent(self, run: RunPlan, views: dict[Peer, Contents]) -> AbsentFromDescent:
+        return AbsentFromDescent(run, views)
 
     def accounts(self) -> Sequence[Account]:
         return (exact_account, iteration_account, self.ceiling)

@@ -19,6 +19,7 @@ from p2pdp.protocols.contract import Estimate
 from p2pdp.protocols.defaults import Account, Analysis, Read, Rows
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.protocols.walk.analysis.a_priori import a_priori_of_ring, a_priori_of_walk
+from p2pdp.protocols.walk.analysis.absent import AbsentFromWalk
 from p2pdp.protocols.walk.analysis.blanket import blanket_account
 from p2pdp.protocols.walk.analysis.decoding import contributions_of_visits, read_walk
 from p2pdp.protocols.walk.analysis.fast import fast_walks
@@ -80,6 +81,9 @@ class WalkAnalysis(Analysis):
 
     def truths(self, run: RunPlan, user: Peer, inputs: Any, contents: Contents, private: bytes) -> Truths:
         return contributions_of_visits(user, inputs, contents)
+
+    def absent(self, run: RunPlan, views: dict[Peer, Contents]) -> AbsentFromWalk:
+        return AbsentFromWalk(run, views)
 
     def accounts(self) -> Sequence[Account]:
         return (exact_account, hidden_path_account, blanket_account, self.ceiling)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from p2pdp.attacks.membership import gossip_views, scores, views
+from p2pdp.experiments.membership import gossip_views, scores, views
 from p2pdp.protocols.gossip.analysis.fast_descent import matrices_of
 from tests.protocols.gossip_learners import gossip_learning
 from tests.protocols.learners import learning, prepared
