@@ -13,6 +13,8 @@ from p2pdp.core.events import Machine
 from p2pdp.core.ids import Peer
 from p2pdp.core.spec import Spec
 from p2pdp.core.step import Message, Send
+from p2pdp.mechanisms.clipping import Bounds
+from p2pdp.protocols.noise import sigma_of
 from p2pdp.tasks.inputs import Inputs
 from p2pdp.topology.graphs import Graph
 
@@ -30,6 +32,16 @@ class Start:
     item: int
     user: Peer
     first_step: int
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """`actual` of something, named by a key of the spec and in words, of which at most `most` are accounted for."""
+
+    key: str
+    what: str
+    actual: int
+    most: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +153,21 @@ class Protocol(Interface):
     def check(self, plan: Any, message: Message) -> str | None:
         """What is wrong with the form of a message, as the kind of a fault; None if nothing is."""
 
+    def sigma(self, spec: Spec, dimensions: int) -> float | None:
+        """The deviation of the least draw of noise for a contribution in data units; None for noise without one.
+
+        Noise on messages is not counted: it protects no single contribution.
+        """
+
+    def sizes(self, spec: Spec) -> Mapping[str, int | None]:
+        """What `[accept]` of a node may limit, by its keys; None where the spec leaves it to the graph."""
+
+    def rounds(self, plan: Any) -> int:
+        """The rounds that a node may limit, where they follow from the graph; 0 where they do not."""
+
+    def work(self, spec: Spec, plan: Any) -> Sequence[Work]:
+        """What decides how long it takes to work out what a run costs; `plan` is None where it is not known yet."""
+
     def report_bytes(self, plan: Any) -> int | None:
         """How long the reports are that users seal to the curator; None where there are none."""
 
@@ -166,6 +193,22 @@ class Quiet:
         return NO_FACTS
 
     def opening(self, plan: Any, graph: Graph, draws: Draws) -> Sequence[Send]:
+        return ()
+
+    def sigma(self, spec: Spec, dimensions: int) -> float | None:
+        if spec.noise.mechanism == "none":
+            return 0.0
+        if spec.noise.mechanism not in ("gaussian", "laplace") or spec.data.clip is None:
+            return None
+        return sigma_of(spec.noise, Bounds(*spec.data.clip), dimensions)
+
+    def sizes(self, spec: Spec) -> Mapping[str, int | None]:
+        return {}
+
+    def rounds(self, plan: Any) -> int:
+        return 0
+
+    def work(self, spec: Spec, plan: Any) -> Sequence[Work]:
         return ()
 
     def report_bytes(self, plan: Any) -> int | None:

@@ -25,9 +25,7 @@ from p2pdp.mechanisms import laplace
 from p2pdp.mechanisms.clipping import Bounds
 from p2pdp.protocols import protocol
 from p2pdp.protocols.learning import OWN, has_intercept
-from p2pdp.protocols.learning import sigma_of as learning_sigma
 from p2pdp.protocols.run_plan import RunPlan
-from p2pdp.protocols.walk.sums import shared_sigma, sigma_of
 from p2pdp.tasks.unit_mixture import DIMENSIONS
 
 _SHARED: Final = ("rule", "target_range", "standardize", "clip", "unit_norm")  # what makes a model everybody's
@@ -70,26 +68,10 @@ def bounds_of(spec: Spec) -> tuple[float, float] | None:
     return spec.data.clip
 
 
-def noise_sigma(spec: Spec, dimensions: int) -> float | None:
-    """The standard deviation of the least draw of noise for contributions in data units; None for noise without one.
-
-    Noise on messages of gossip is not counted: it protects no single contribution. Where users of a ring share a draw,
-    each draws less than `[noise] sigma`.
-    """
-    if spec.noise.mechanism == "none":
-        return 0.0
-    if learns(spec):
-        return learning_sigma(spec)
-    if spec.noise.mechanism not in ("gaussian", "laplace") or spec.data.clip is None:
-        return None
-    sigma = sigma_of(spec.noise, Bounds(*spec.data.clip), dimensions)
-    return shared_sigma(sigma, spec.run.nodes) if spec.noise.share else sigma
-
-
 def describe(spec: Spec, dimensions: int, bootstrap: str) -> list[str]:
     """The terms of a run, for its owner to read."""
     noise, graph = spec.noise, spec.graph
-    sigma = noise_sigma(spec, dimensions)
+    sigma = protocol(spec.run.protocol).sigma(spec, dimensions)
     if noise.mechanism == "none":
         terms = "none at all"
     else:
@@ -124,7 +106,7 @@ def check_accepted(spec: Spec, dimensions: int, config: NodeConfig) -> None:
         allowed = ", ".join(accept.protocols) or "none"
         raise Refused(f"{name} protocols: the run's is {spec.run.protocol}, and this node takes part in {allowed} only")
     if accept.sigma_min is not None:
-        sigma = noise_sigma(spec, dimensions)
+        sigma = protocol(spec.run.protocol).sigma(spec, dimensions)
         if sigma is None:
             raise Refused(
                 f"{name} sigma_min: noise of {spec.noise.mechanism} has no standard deviation, "
@@ -135,7 +117,8 @@ def check_accepted(spec: Spec, dimensions: int, config: NodeConfig) -> None:
                 f"{name} sigma_min: the run's noise has sigma {sigma:.6g}, and this node asks for {accept.sigma_min:g}"
             )
     _check_noise(spec, accept, name)
-    for key, of_run in _sizes(spec).items():
+    sizes: dict[str, float | None] = {**protocol(spec.run.protocol).sizes(spec), "delta": spec.privacy.delta}
+    for key, of_run in sizes.items():
         most = getattr(accept, key)
         if most is not None and of_run is not None and of_run > most:
             raise Refused(f"{name} {key}: the run has {of_run:g}, and this node allows {most:g}")
@@ -180,29 +163,10 @@ def _pure_epsilon(spec: Spec) -> float | None:
     return laplace.epsilon_of(scale, dimensions * float(Bounds(*spec.data.clip).span))
 
 
-def _sizes(spec: Spec) -> dict[str, float | None]:
-    """What `[accept]` may limit, by its keys; rounds that follow from the graph are checked with the plan."""
-    walk, gossip, shuffle = spec.walk, spec.gossip, spec.shuffle
-    rounds: int | str | None = None
-    if spec.run.protocol == "gossip.sgd":
-        rounds = spec.task.rounds
-    elif gossip is not None or shuffle is not None:
-        rounds = gossip.rounds if gossip is not None else shuffle.rounds if shuffle is not None else None
-    return {
-        "hops": None if walk is None else walk.hops,
-        "laps": None if walk is None else walk.laps,
-        "tokens": None if walk is None else walk.tokens,
-        "rounds": rounds if isinstance(rounds, int) else None,
-        "delta": spec.privacy.delta,
-    }
-
-
-def check_rounds(spec: Spec, rounds: int, config: NodeConfig) -> None:
+def check_rounds(rounds: int, config: NodeConfig) -> None:
     """The rounds that follow from the graph, where the spec leaves them open."""
     most = config.accept.rounds
-    if most is None or spec.run.protocol == "gossip.sgd" or (spec.gossip is None and spec.shuffle is None):
-        return
-    if rounds > most:
+    if most is not None and rounds > most:
         raise Refused(f"{config.path} [accept] rounds: the run has {rounds}, and this node allows {most}")
 
 

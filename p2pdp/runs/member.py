@@ -79,7 +79,7 @@ class Member:
             )
             self._notify(happening("offer", text=text))
             return
-        check_rounds(spec, offered.rounds, self._config)
+        check_rounds(offered.rounds, self._config)
         costs = kept_costs(self._folder, offered.terms, reckoner.costs)
         self._show(costs, f"What a run of {spec.run.nodes} nodes would cost this node at most, by observer:")
         charge = self._budget.consider(spec, reckoner)
@@ -101,7 +101,7 @@ class Member:
         check_seat(seat, spec, self._data, self._config)
         run = signed_plan(spec, facts)
         check_neighbours(seat, run)
-        check_rounds(spec, rounds_of(run), self._config)
+        check_rounds(rounds_of(run), self._config)
         with reckoning() as process:
             reckoner = Reckoner(process.ask)
             costs = signed_costs(self._folder, run, facts, reckoner)

@@ -79,8 +79,8 @@ class Reckoning:
 
 
 def rounds_of(run: RunPlan) -> int:
-    """Of gossip or shuffling; 0 elsewhere."""
-    return int(getattr(run.plan, "rounds", 0))
+    """Return the rounds that a node may limit; 0 where there are none."""
+    return run.protocol.rounds(run.plan)
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from p2pdp.files.keys import write_identity
 from p2pdp.files.node_config import NodeConfig, load_node_config
 from p2pdp.files.spec import parse_spec, spec_digest
 from p2pdp.host.seat import Seat
+from p2pdp.protocols import protocol
 from p2pdp.protocols.run_plan import RunPlan, plan_run
 from p2pdp.runs.accepting import (
     check_accepted,
@@ -26,7 +27,6 @@ from p2pdp.runs.accepting import (
     check_rounds,
     check_seat,
     describe,
-    noise_sigma,
     offered_spec,
     own_data,
     spec_dimensions,
@@ -73,6 +73,10 @@ def configured(tmp_path: Path) -> Configure:
         return load_node_config(path)
 
     return make
+
+
+def noise_sigma(spec: Spec, dimensions: int) -> float | None:
+    return protocol(spec.run.protocol).sigma(spec, dimensions)
 
 
 def spec_of(text: str) -> Spec:
@@ -166,10 +170,10 @@ def test_limits_of_the_owner_are_compared_with_the_spec(
 
 def test_rounds_that_follow_from_the_graph_are_compared_too(configured: Configure) -> None:
     run = plan_run(spec_of(SHUFFLE), 4, 1)
-    check_rounds(run.spec, run.plan.rounds, configured(accept=f"rounds = {run.plan.rounds}"))
+    check_rounds(run.plan.rounds, configured(accept=f"rounds = {run.plan.rounds}"))
     with pytest.raises(Refused, match=r"\[accept\] rounds: "):
-        check_rounds(run.spec, run.plan.rounds, configured(accept=f"rounds = {run.plan.rounds - 1}"))
-    check_rounds(spec_of(SUM), 0, configured(accept="rounds = 1"))
+        check_rounds(run.plan.rounds, configured(accept=f"rounds = {run.plan.rounds - 1}"))
+    check_rounds(plan_run(spec_of(SUM), 4, 1).protocol.rounds(None), configured(accept="rounds = 1"))
 
 
 def test_noise_is_compared_by_its_standard_deviation(configured: Configure) -> None:

@@ -13,7 +13,8 @@ from p2pdp.core.spec import Spec
 from p2pdp.files.checks import applies
 from p2pdp.files.schema import SECTIONS
 from p2pdp.files.spec import load_spec
-from p2pdp.runs.accountable import RING_MAX, check_accountable
+from p2pdp.protocols.walk.sums import RING_MAX
+from p2pdp.runs.accountable import check_accountable
 from p2pdp.runs.plan import plan_spec
 from p2pdp.runs.reckoning import Reckoner, Reckoning
 from tests.files.test_readers import COUNTS, given

@@ -7,14 +7,14 @@ publishes is in the spec: nobody, user 0 or all; a user's own result stays with 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from p2pdp.core.ids import Peer
 from p2pdp.core.spec import Spec
 from p2pdp.core.step import Message
 from p2pdp.mechanisms.clipping import Bounded
 from p2pdp.mechanisms.grid import Grid
-from p2pdp.protocols.contract import NO_FACTS, Estimate, Fact, Quiet
+from p2pdp.protocols.contract import NO_FACTS, Estimate, Fact, Quiet, Work
 from p2pdp.protocols.gossip import averaging
 from p2pdp.protocols.gossip.gossiping import Gossip
 from p2pdp.protocols.gossip.plan import GossipPlan, check_gossip
@@ -25,6 +25,9 @@ from p2pdp.topology.random_graphs import edge_probability
 
 if TYPE_CHECKING:
     from p2pdp.protocols.gossip.analysis.averages import GossipAnalysis
+
+
+ROUNDS_MAX: Final = 20_000
 
 
 class GossipAverage(Quiet):
@@ -75,6 +78,17 @@ class GossipAverage(Quiet):
 
     def estimate(self, plan: GossipPlan, published: Any, contributions: int) -> Estimate:
         return averaging.estimate_of(plan.shape, published)
+
+    def sizes(self, spec: Spec) -> Mapping[str, int | None]:
+        assert spec.gossip is not None
+        return {"rounds": spec.gossip.rounds if isinstance(spec.gossip.rounds, int) else None}
+
+    def rounds(self, plan: GossipPlan) -> int:
+        return plan.rounds
+
+    def work(self, spec: Spec, plan: GossipPlan | None) -> Sequence[Work]:
+        rounds = self.sizes(spec)["rounds"] or 0 if plan is None else plan.rounds
+        return (Work("[gossip] rounds", "rounds of gossip in all", rounds, ROUNDS_MAX),)
 
     def analysis(self) -> GossipAnalysis:
         from p2pdp.protocols.gossip.analysis.averages import GossipAnalysis

@@ -21,7 +21,7 @@ from p2pdp.mechanisms.clipping import Bounded, Bounds
 from p2pdp.mechanisms.grid import Grid, choose_grid
 from p2pdp.protocols.contract import Estimate, Fact
 from p2pdp.protocols.dithering import Reach
-from p2pdp.protocols.walk.sums import sigma_of
+from p2pdp.protocols.noise import sigma_of
 from p2pdp.tasks.inputs import Inputs, RealInputs
 from p2pdp.topology.graphs import Graph
 from p2pdp.topology.spectra import spectrum_ends

@@ -7,7 +7,7 @@ user its own. So it knows who meets whom and when, as it knows the graph, and no
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from p2pdp.core.draws import Draws
 from p2pdp.core.ids import Peer
@@ -15,7 +15,7 @@ from p2pdp.core.spec import Spec
 from p2pdp.core.step import Message, Send
 from p2pdp.mechanisms.clipping import Bounded
 from p2pdp.mechanisms.grid import Grid
-from p2pdp.protocols.contract import NO_FACTS, Estimate, Fact, Quiet
+from p2pdp.protocols.contract import NO_FACTS, Estimate, Fact, Quiet, Work
 from p2pdp.protocols.gossip import averaging
 from p2pdp.protocols.gossip.pairing import (
     Pairing,
@@ -30,6 +30,9 @@ from p2pdp.topology.weights import edge_weight
 
 if TYPE_CHECKING:
     from p2pdp.protocols.gossip.analysis.averages import PairAnalysis
+
+
+ACTIVATIONS_MAX: Final = 200_000
 
 
 class GossipRandomized(Quiet):
@@ -84,6 +87,10 @@ class GossipRandomized(Quiet):
 
     def estimate(self, plan: PairPlan, published: Any, contributions: int) -> Estimate:
         return averaging.estimate_of(plan.shape, published)
+
+    def work(self, spec: Spec, plan: PairPlan | None) -> Sequence[Work]:
+        assert spec.gossip is not None
+        return (Work("[gossip] activations", "activations", spec.gossip.activations or 0, ACTIVATIONS_MAX),)
 
     def analysis(self) -> PairAnalysis:
         from p2pdp.protocols.gossip.analysis.averages import PairAnalysis

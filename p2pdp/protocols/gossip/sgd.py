@@ -25,7 +25,7 @@ from p2pdp.core.ids import Peer
 from p2pdp.core.spec import Spec
 from p2pdp.core.step import Message, Send
 from p2pdp.protocols import learning
-from p2pdp.protocols.contract import NO_FACTS, Estimate, Fact, Quiet
+from p2pdp.protocols.contract import NO_FACTS, Estimate, Fact, Quiet, Work
 from p2pdp.protocols.dithering import Reach
 from p2pdp.protocols.gossip import averaging
 from p2pdp.protocols.gossip.gossiping import Gossip
@@ -44,6 +44,9 @@ if TYPE_CHECKING:
 LAST: Final = "last"
 UNIFORM: Final = "uniform"
 LINEAR: Final = "linear"
+
+
+LEARNING_MAX: Final = 5_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,6 +173,19 @@ class GossipSgd(Quiet):
 
     def estimate(self, plan: GossipSgdPlan, published: Any, contributions: int) -> Estimate:
         return averaging.estimate_of(plan.shape, published)
+
+    def sigma(self, spec: Spec, dimensions: int) -> float:
+        return learning.sigma_of(spec)
+
+    def sizes(self, spec: Spec) -> Mapping[str, int | None]:
+        """Rounds are those of gradients."""
+        return {"rounds": spec.task.rounds}
+
+    def work(self, spec: Spec, plan: GossipSgdPlan | None) -> Sequence[Work]:
+        assert spec.gossip is not None
+        gradients, given = spec.task.rounds or 1, spec.gossip.rounds
+        rounds = (given if isinstance(given, int) else 0) * gradients if plan is None else plan.rounds
+        return (Work("[gossip] rounds", "rounds of gossip in all", max(rounds, gradients), LEARNING_MAX),)
 
     def analysis(self) -> GossipDescentAnalysis:
         from p2pdp.protocols.gossip.analysis.descents import GossipDescentAnalysis

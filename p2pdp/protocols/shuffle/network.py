@@ -11,7 +11,7 @@ first row.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from p2pdp.core.spec import Spec
 from p2pdp.core.step import Message
 from p2pdp.mechanisms.report_estimates import of_all, of_single
 from p2pdp.mechanisms.reports import MalformedReport
-from p2pdp.protocols.contract import NO_FACTS, Estimate, Fact, Quiet
+from p2pdp.protocols.contract import NO_FACTS, Estimate, Fact, Quiet, Work
 from p2pdp.protocols.shuffle.plan import ShufflePlan, check_shuffle
 from p2pdp.protocols.shuffle.shuffling import Shuffle
 from p2pdp.tasks.randomizers import randomizer_of, reported_value
@@ -30,6 +30,9 @@ from p2pdp.topology.graphs import Graph
 
 if TYPE_CHECKING:
     from p2pdp.protocols.shuffle.analysis.reports import ShuffleAnalysis
+
+
+RELAYS_MAX: Final = 100_000
 
 
 class NetworkShuffle(Quiet):
@@ -106,6 +109,17 @@ class NetworkShuffle(Quiet):
         if not plan.shape:
             return Estimate(float(value[0]), float(error[0]))
         return Estimate(value.tolist(), error.tolist())
+
+    def sizes(self, spec: Spec) -> Mapping[str, int | None]:
+        assert spec.shuffle is not None
+        return {"rounds": spec.shuffle.rounds if isinstance(spec.shuffle.rounds, int) else None}
+
+    def rounds(self, plan: ShufflePlan) -> int:
+        return plan.rounds
+
+    def work(self, spec: Spec, plan: ShufflePlan | None) -> Sequence[Work]:
+        rounds = self.sizes(spec)["rounds"] or 0 if plan is None else plan.rounds
+        return (Work("[shuffle] rounds", "rounds of shuffling", rounds, RELAYS_MAX),)
 
     def analysis(self) -> ShuffleAnalysis:
         from p2pdp.protocols.shuffle.analysis.reports import ShuffleAnalysis, SingleAnalysis

@@ -19,8 +19,8 @@ from p2pdp.core.ids import Peer
 from p2pdp.core.spec import Spec
 from p2pdp.core.step import Message
 from p2pdp.mechanisms import randomized_response
-from p2pdp.protocols.contract import NO_FACTS, Estimate, Fact, Quiet
-from p2pdp.protocols.walk.sums import order_and_steps, visits_max
+from p2pdp.protocols.contract import NO_FACTS, Estimate, Fact, Quiet, Work
+from p2pdp.protocols.walk.sums import order_and_steps, sizes_of, visits_max, work_of
 from p2pdp.protocols.walk.walking import Walk, WalkPlan, check_token
 from p2pdp.tasks.inputs import CategoryInputs, Inputs
 
@@ -78,6 +78,12 @@ class WalkHistogram(Quiet):
         counts = randomized_response.estimate(published, contributions, gamma, dummies)
         errors = randomized_response.standard_error(counts, contributions, gamma, dummies)
         return Estimate([float(count) for count in counts], [float(error) for error in errors])
+
+    def sizes(self, spec: Spec) -> Mapping[str, int | None]:
+        return sizes_of(spec)
+
+    def work(self, spec: Spec, plan: Any) -> Sequence[Work]:
+        return work_of(spec)
 
     def analysis(self) -> HistogramAnalysis:
         from p2pdp.protocols.walk.analysis.sums import HistogramAnalysis

@@ -33,9 +33,9 @@ from p2pdp.core.spec import Spec
 from p2pdp.core.step import Message
 from p2pdp.mechanisms import dither
 from p2pdp.protocols import learning
-from p2pdp.protocols.contract import NO_FACTS, Estimate, Fact, Quiet
+from p2pdp.protocols.contract import NO_FACTS, Estimate, Fact, Quiet, Work
 from p2pdp.protocols.dithering import GAUSSIAN_TAIL, MODEL_BITS, Leaving, dithers
-from p2pdp.protocols.walk.sums import limit_facts, order_and_steps, visits_max
+from p2pdp.protocols.walk.sums import limit_facts, order_and_steps, sizes_of, visits_max, work_of
 from p2pdp.protocols.walk.walking import Walk, WalkPlan, check_fields
 from p2pdp.tasks.descent import Descent
 from p2pdp.tasks.examples import Examples
@@ -168,6 +168,15 @@ class WalkSgd(Quiet):
     def own_scores(self, plan: SgdPlan, rows: Callable[[], Examples], published: Any) -> dict[str, float | None]:
         own = rows()
         return learning.scores_of(plan.descent.objective, own, own.test, published)
+
+    def sizes(self, spec: Spec) -> Mapping[str, int | None]:
+        return sizes_of(spec)
+
+    def work(self, spec: Spec, plan: Any) -> Sequence[Work]:
+        return work_of(spec)
+
+    def sigma(self, spec: Spec, dimensions: int) -> float:
+        return learning.sigma_of(spec)
 
     def analysis(self) -> WalkDescentAnalysis:
         from p2pdp.protocols.walk.analysis.descents import WalkDescentAnalysis

@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Any, Final
 from p2pdp.core.draws import NO_NOISE, Mechanism
 from p2pdp.core.errors import UsageError
 from p2pdp.core.ids import Peer
-from p2pdp.core.spec import NoisePart, Spec, WalkPart
-from p2pdp.mechanisms import gaussian, laplace
-from p2pdp.mechanisms.clipping import Bounded, Bounds, sensitivity
+from p2pdp.core.spec import Spec, WalkPart
+from p2pdp.mechanisms import laplace
+from p2pdp.mechanisms.clipping import Bounded, Bounds
 from p2pdp.mechanisms.grid import Grid, choose_grid
-from p2pdp.protocols.contract import NO_FACTS, Estimate, Fact, Quiet
+from p2pdp.protocols.contract import NO_FACTS, Estimate, Fact, Quiet, Work
+from p2pdp.protocols.noise import sigma_of
 from p2pdp.protocols.walk.walking import Walk, WalkPlan, check_token
 from p2pdp.tasks.inputs import Inputs, NumberInputs
 from p2pdp.topology.graphs import Graph
@@ -32,22 +33,33 @@ VISITS_MAX: Final = "visits_max"
 _TAIL = 64.0  # standard deviations of room for noise, far beyond anything that is ever drawn
 
 
-def sigma_of(noise: NoisePart, bounds: Bounds, dimensions: int) -> float:
-    """The standard deviation of one contribution's noise, in data units; 0 for `none`."""
-    if noise.mechanism == "none":
-        return 0.0
-    if noise.sigma is not None:
-        return noise.sigma
-    assert noise.epsilon is not None  # the spec's checks ask for one of the two
-    if noise.mechanism == "gaussian":
-        assert noise.delta is not None
-        return gaussian.sigma_of(noise.epsilon, noise.delta, sensitivity(bounds, dimensions))
-    return math.sqrt(2.0) * laplace.scale_of_epsilon(noise.epsilon, dimensions * float(bounds.span))
-
-
 def shared_sigma(sigma: float, n: int) -> float:
     """The standard deviation of each draw of Remark 1, of which the n - 1 others make one together."""
     return sigma / math.sqrt(max(1, n - 1))
+
+
+RING_MAX: Final = 50_000
+WALK_MAX: Final = 1_000_000
+TOKENS_MAX: Final = 1_000
+
+
+def sizes_of(spec: Spec) -> Mapping[str, int | None]:
+    """Return what a node may limit of a walk."""
+    assert spec.walk is not None
+    return {"hops": spec.walk.hops, "laps": spec.walk.laps, "tokens": spec.walk.tokens}
+
+
+def work_of(spec: Spec) -> Sequence[Work]:
+    """Return what decides how long it takes to work out what a walk costs: each contribution on a ring is replayed."""
+    assert spec.walk is not None
+    order, steps = order_and_steps(spec.walk, spec.graph.kind, spec.run.nodes)
+    made = steps * spec.walk.tokens
+    if order == "ring":
+        return (Work("[walk] laps", "contributions on a ring", made, RING_MAX),)
+    return (
+        Work("[walk] hops", "contributions on a random walk", made, WALK_MAX),
+        Work("[walk] tokens", "tokens on random walks", spec.walk.tokens, TOKENS_MAX),
+    )
 
 
 def order_and_steps(walk: WalkPart, kind: str, n: int) -> tuple[str, int]:
@@ -135,6 +147,17 @@ class WalkSum(Quiet):
         if plan.shape:
             return Estimate([float(part) for part in value], [error] * plan.shape[0])
         return Estimate(float(value), error)
+
+    def sizes(self, spec: Spec) -> Mapping[str, int | None]:
+        return sizes_of(spec)
+
+    def work(self, spec: Spec, plan: Any) -> Sequence[Work]:
+        return work_of(spec)
+
+    def sigma(self, spec: Spec, dimensions: int) -> float | None:
+        """Where users of a ring share a draw, each draws less than `[noise] sigma`."""
+        sigma = super().sigma(spec, dimensions)
+        return shared_sigma(sigma, spec.run.nodes) if sigma is not None and spec.noise.share else sigma
 
     def analysis(self) -> WalkAnalysis:
         from p2pdp.protocols.walk.analysis.sums import WalkAnalysis

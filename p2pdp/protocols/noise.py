@@ -1,0 +1,22 @@
+"""The strength of noise that a spec asks for."""
+
+from __future__ import annotations
+
+import math
+
+from p2pdp.core.spec import NoisePart
+from p2pdp.mechanisms import gaussian, laplace
+from p2pdp.mechanisms.clipping import Bounds, sensitivity
+
+
+def sigma_of(noise: NoisePart, bounds: Bounds, dimensions: int) -> float:
+    """The standard deviation of one contribution's noise, in data units; 0 for `none`."""
+    if noise.mechanism == "none":
+        return 0.0
+    if noise.sigma is not None:
+        return noise.sigma
+    assert noise.epsilon is not None  # the spec's checks ask for one of the two
+    if noise.mechanism == "gaussian":
+        assert noise.delta is not None
+        return gaussian.sigma_of(noise.epsilon, noise.delta, sensitivity(bounds, dimensions))
+    return math.sqrt(2.0) * laplace.scale_of_epsilon(noise.epsilon, dimensions * float(bounds.span))

@@ -1,0 +1,63 @@
+"""A family is a folder: nothing outside it, the experiments and the tests names a family, its plans or its modules."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+import pytest
+
+from p2pdp.protocols import names
+from tests.laws.sources import Source, sources
+
+FAMILIES = frozenset(name.partition(".")[0] for name in names())
+WITHIN = tuple(f"p2pdp/protocols/{family}/" for family in FAMILIES)
+FREE = (*WITHIN, "p2pdp/experiments/")
+# Benches run one protocol each; the sections of the spec that our families own are read where all are.
+BENCHES = re.compile(r"p2pdp/(runs|node|cluster|cli)/bench")
+SECTIONS = ("p2pdp/core/spec.py", "p2pdp/files/")
+
+
+def named(source: Source) -> list[str]:
+    """Imports from families, names of protocols, and tests of a plan's type."""
+    said = []
+    for node in source.nodes:
+        if isinstance(node, ast.ImportFrom):
+            for name in source.targets(node).values():
+                parts = name.split(".")
+                if parts[:2] == ["p2pdp", "protocols"] and len(parts) > 2 and parts[2] in FAMILIES:
+                    said.append(source.say(node, f"imports {name}"))
+        elif isinstance(node, ast.Constant) and node.value in names():
+            said.append(source.say(node, f"names {node.value}"))
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "isinstance":
+            kinds = {part.id for part in ast.walk(node.args[1]) if isinstance(part, ast.Name)}
+            said += [source.say(node, f"asks for {kind}") for kind in sorted(kinds) if kind.endswith("Plan")]
+    return said
+
+
+def test_nothing_outside_a_family_names_it() -> None:
+    bound = [one for one in sources("p2pdp") if not one.path.startswith(FREE) and not BENCHES.match(one.path)]
+    said = [text for one in bound if not one.path.startswith(SECTIONS) for text in named(one)]
+    assert said == []
+
+
+def test_a_family_names_no_other() -> None:
+    said = []
+    for source in sources("p2pdp"):
+        for family, place in zip(FAMILIES, WITHIN, strict=True):
+            if source.path.startswith(place):
+                said += [text for text in named(source) if re.search(rf"imports p2pdp\.protocols\.(?!{family}\b)", text)]
+    assert said == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "from p2pdp.protocols.walk.sgd import SgdPlan\n",
+        "def f():\n    from p2pdp.protocols.gossip import plan\n",
+        'x = "walk.sum"\n',
+        "a = isinstance(run.plan, SgdPlan | WalkPlan)\n",
+    ],
+)
+def test_a_name_is_seen(text: str) -> None:
+    assert named(Source("p2pdp/runs/x.py", text))
