@@ -24,6 +24,8 @@ _EXCESS_MOST: Final = 1e8
 _GRID: Final = 121
 _ZOOMS: Final = 4
 
+_SAME_EPSILONS: Final = 9  # digits of a leak that decide whether two pairs have one epsilon
+
 
 def epsilon_of(alpha: float, rdp: float, delta: float, conversion: str = TIGHT) -> float:
     """Epsilon at delta of a Rényi divergence of at most `rdp` at the order `alpha`; never below 0."""
@@ -55,3 +57,16 @@ def _epsilons(excess: Floats, rdp: Floats, delta: float, conversion: str) -> Flo
     if conversion == TIGHT:
         price += -np.log1p(1.0 / excess) - np.log1p(excess) / excess
     return np.maximum(0.0, rdp + price)
+
+
+def renyi_epsilons(doubled: Floats, delta: float) -> Floats:
+    """Of Rényi divergences alpha times half of these, by the best order; equal ones are converted once."""
+    rounded = np.where(doubled > 0.0, doubled, 0.0)
+    with np.errstate(divide="ignore"):
+        digits = np.where(rounded > 0.0, 10.0 ** (_SAME_EPSILONS - np.floor(np.log10(rounded))), 1.0)
+    values, places = np.unique(np.round(rounded * digits) / digits, return_inverse=True)
+    return np.array([_doubled(value, delta) for value in values.tolist()])[places]
+
+
+def _doubled(doubled: float, delta: float) -> float:
+    return best_epsilon(lambda excess: (1.0 + excess) * doubled / 2.0, delta)

@@ -20,6 +20,7 @@ from p2pdp.topology.graphs import Graph
 
 if TYPE_CHECKING:
     from p2pdp.protocols.defaults import Analysis
+    from p2pdp.protocols.run_plan import RunPlan
 
 Fact = int | str | float  # what bootstrap signs of a run
 NO_FACTS: Final[Mapping[str, Fact]] = MappingProxyType({})
@@ -168,6 +169,9 @@ class Protocol(Interface):
     def work(self, spec: Spec, plan: Any) -> Sequence[Work]:
         """What decides how long it takes to work out what a run costs; `plan` is None where it is not known yet."""
 
+    def records_bytes(self, run: RunPlan, degree: int) -> int:
+        """Room for those records of a user with so many neighbours whose number tells of a hidden route."""
+
     def report_bytes(self, plan: Any) -> int | None:
         """How long the reports are that users seal to the curator; None where there are none."""
 
@@ -210,6 +214,9 @@ class Quiet:
 
     def work(self, spec: Spec, plan: Any) -> Sequence[Work]:
         return ()
+
+    def records_bytes(self, run: RunPlan, degree: int) -> int:
+        return 0
 
     def report_bytes(self, plan: Any) -> int | None:
         return None

@@ -27,7 +27,6 @@ from typing import Any, Final, Protocol
 from p2pdp.core.draws import Draws, Mechanism, Shape
 from p2pdp.core.values import LinearForm, snapped
 from p2pdp.mechanisms import dither
-from p2pdp.protocols.gossip.plan import AveragingPlan
 
 REACH_BITS: Final = 51
 """States are below 2^51 steps and their differences below 2^52; a float holds all whole numbers up to 2^53."""
@@ -153,25 +152,3 @@ class Leaving(Dithers):
         found = state + self._halfway
         found += dithers
         return found
-
-
-class Sending(Dithers):
-    """One user's messages of gossip."""
-
-    def __init__(self, plan: AveragingPlan) -> None:
-        super().__init__(plan)
-        self._plan = plan
-
-    def values(self, state: Any, count: int, draws: Draws) -> list[Any]:
-        """Return what is sent of one settled state to so many neighbours."""
-        if self._plan.message_noise is None:
-            return [self.dithered(state, draws)] * count if count else []
-        return [self._noised(state, draws) for _ in range(count)]
-
-    def _noised(self, state: Any, draws: Draws) -> Any:
-        plan = self._plan
-        assert plan.message_noise is not None
-        if plan.dither is None:
-            return snapped(state, plan.step) + draws.noise(plan.message_noise, plan.shape) * plan.step
-        value = self.dithered(state, draws) + draws.noise(plan.message_noise, plan.shape) * plan.step
-        return value if plan.step >= plan.fine else snapped(value, plan.fine)

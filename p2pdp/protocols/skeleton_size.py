@@ -16,33 +16,22 @@ fit, its size doubles; the auditor sees that, and then refuses claims that rest 
 from __future__ import annotations
 
 import math
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from p2pdp.protocols.run_plan import RunPlan
-from p2pdp.protocols.shuffle.plan import ShufflePlan
-from p2pdp.protocols.walk.walking import WalkPlan
+if TYPE_CHECKING:
+    from p2pdp.protocols.run_plan import RunPlan
+
 
 EXCESS: Final = 1e-15
 _UNIT: Final = 4096  # sizes are multiples of this
 _LIFE_BYTES: Final = 8192  # what a ledger holds beside visits, reports and marks
-_VISIT_BYTES: Final = 360
-_MARK_BYTES: Final = 80
-_REGULAR: Final = frozenset({"complete", "ring", "torus", "hypercube", "exponential", "regular"})
+VISIT_BYTES: Final = 360
+MARK_BYTES: Final = 80
 
 
 def skeleton_size(run: RunPlan, degree: int) -> int:
     """Bytes for a user with this many neighbours."""
-    needed, plan = _LIFE_BYTES, run.plan
-    if isinstance(plan, WalkPlan):
-        mean = plan.length / plan.n
-        visits = math.ceil(mean) if plan.order == "ring" else at_most(mean, EXCESS / plan.n)
-        needed += _VISIT_BYTES * (visits + plan.tokens)
-    elif isinstance(plan, ShufflePlan):
-        mean = 1.0 if run.spec.graph.kind in _REGULAR and not run.spec.graph.changing else float(max(1, degree))
-        in_round = at_most(mean, EXCESS / (plan.n * max(1, plan.rounds)))
-        marks = 2 * degree * plan.rounds * (1 if plan.slots is None else 1 + plan.slots)
-        needed += _VISIT_BYTES * plan.rounds * min(plan.n, in_round) + _MARK_BYTES * marks
-    return -(-needed // _UNIT) * _UNIT
+    return -(-(_LIFE_BYTES + run.protocol.records_bytes(run, degree)) // _UNIT) * _UNIT
 
 
 def at_most(mean: float, probability: float) -> int:

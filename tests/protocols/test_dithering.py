@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from p2pdp.core.draws import DITHER, Mechanism, Shape
 from p2pdp.core.values import LinearForm, Source
 from p2pdp.mechanisms import dither
-from p2pdp.protocols.dithering import REACH_BITS, Leaving, Reach, Sending
+from p2pdp.protocols.dithering import REACH_BITS, Leaving, Reach
 from p2pdp.protocols.gossip.plan import GossipPlan
+from p2pdp.protocols.gossip.sending import Sending
 from p2pdp.topology.graphs import complete_graph
 from tests.protocols.gossip_world import plan_of
 
@@ -100,43 +101,13 @@ def test_acceleration_and_noise_on_messages_take_room() -> None:
     assert plain.dithering(Mechanism("laplace", 1.0))["fine_exponent"] == 7 - 51
 
 
+def plain_of(noise: Mechanism) -> dict[str, Any]:
+    return Reach(1.0, 1.0, 0.0, 10, 16).dithering(noise)
+
+
 def test_without_noise_of_users_nothing_is_dithered() -> None:
     assert plain_of(Mechanism("none", 0.0)) == {}
     sending, draws = Sending(plan_of(complete_graph(4), 4)), Draws()
     assert sending.values(0.1, 2, draws) == [0.1, 0.1]
     assert sending.settled(math.pi) == math.pi
     assert draws.asked == []
-
-
-def plain_of(noise: Mechanism) -> dict[str, Any]:
-    return Reach(1.0, 1.0, 0.0, 10, 16).dithering(noise)
-
-
-def test_noise_on_messages_comes_on_top() -> None:
-    plan, draws = dithered(message_noise=Mechanism("gaussian", 2.0**30)), Draws()
-    sending = Sending(plan)
-    sent = sending.values(0.25, 2, draws)
-    assert len(set(sent)) == 2, "each has a dither of its own"
-    for value in sent:
-        assert 0 < abs(value - 0.25 - (2**29 + 1) * plan.step) < 8 * dither.SCALE * plan.fine
-        assert Fraction(value) / Fraction(plan.fine) % 1 == 0
-    assert draws.asked == [(DITHER, (4,)), *[("gaussian", ())] * 2]
-    published = sending.dithered(0.5, draws)
-    assert published != 0.5
-    assert abs(published - 0.5) < 8 * dither.SCALE * plan.fine
-
-
-def test_noise_on_messages_finer_than_states_is_brought_onto_their_grid() -> None:
-    plan = replace(dithered(message_noise=Mechanism("gaussian", 2.0**30)), grid_exponent=-60)
-    (sent,) = Sending(plan).values(0.5, 1, Draws())
-    assert sent != 0.5
-    assert Fraction(sent) / Fraction(plan.fine) % 1 == 0
-
-
-def test_forms_stay_as_they_are_and_the_seed_is_drawn_all_the_same() -> None:
-    draws = Draws()
-    sending = Sending(dithered())
-    assert sending.settled(FORM) is FORM
-    assert sending.values(FORM, 2, draws)[1] is FORM
-    assert draws.asked == [(DITHER, (4,))]
-    assert "values" not in repr(sending)

@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 from p2pdp.accounting.contract import account
+from p2pdp.assembly.pools import Pool
 from p2pdp.audit.beforehand import node_epsilon
 from p2pdp.files.spec import parse_spec
 from p2pdp.protocols.walk.analysis.fast_descent import fast_descents
-from p2pdp.protocols.walk.analysis.scores import Pool
 from p2pdp.runs.prepared import Prepared, prepare
 
 TERMS = {"epsilon": 10.0, "delta": 1e-6, "lipschitz": 0.4, "n": 2000, "hops": 20_000}

@@ -24,14 +24,17 @@ from p2pdp.mechanisms.reports import MalformedReport
 from p2pdp.protocols.contract import NO_FACTS, Estimate, Fact, Quiet, Work
 from p2pdp.protocols.shuffle.plan import ShufflePlan, check_shuffle
 from p2pdp.protocols.shuffle.shuffling import Shuffle
+from p2pdp.protocols.skeleton_size import EXCESS, MARK_BYTES, VISIT_BYTES, at_most
 from p2pdp.tasks.randomizers import randomizer_of, reported_value
 from p2pdp.tasks.reports import ReportInputs, sealed_bytes
 from p2pdp.topology.graphs import Graph
 
 if TYPE_CHECKING:
+    from p2pdp.protocols.run_plan import RunPlan
     from p2pdp.protocols.shuffle.analysis.reports import ShuffleAnalysis
 
 
+_REGULAR: Final = frozenset({"complete", "ring", "torus", "hypercube", "exponential", "regular"})
 RELAYS_MAX: Final = 100_000
 
 
@@ -120,6 +123,14 @@ class NetworkShuffle(Quiet):
     def work(self, spec: Spec, plan: ShufflePlan | None) -> Sequence[Work]:
         rounds = self.sizes(spec)["rounds"] or 0 if plan is None else plan.rounds
         return (Work("[shuffle] rounds", "rounds of shuffling", rounds, RELAYS_MAX),)
+
+    def records_bytes(self, run: RunPlan, degree: int) -> int:
+        plan: ShufflePlan = run.plan
+        graph = run.spec.graph
+        mean = 1.0 if graph.kind in _REGULAR and not graph.changing else float(max(1, degree))
+        in_round = at_most(mean, EXCESS / (plan.n * max(1, plan.rounds)))
+        marks = 2 * degree * plan.rounds * (1 if plan.slots is None else 1 + plan.slots)
+        return VISIT_BYTES * plan.rounds * min(plan.n, in_round) + MARK_BYTES * marks
 
     def analysis(self) -> ShuffleAnalysis:
         from p2pdp.protocols.shuffle.analysis.reports import ShuffleAnalysis, SingleAnalysis

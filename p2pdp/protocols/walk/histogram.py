@@ -21,10 +21,11 @@ from p2pdp.core.step import Message
 from p2pdp.mechanisms import randomized_response
 from p2pdp.protocols.contract import NO_FACTS, Estimate, Fact, Quiet, Work
 from p2pdp.protocols.walk.sums import order_and_steps, sizes_of, visits_max, work_of
-from p2pdp.protocols.walk.walking import Walk, WalkPlan, check_token
+from p2pdp.protocols.walk.walking import Walk, WalkPlan, check_token, visits_bytes
 from p2pdp.tasks.inputs import CategoryInputs, Inputs
 
 if TYPE_CHECKING:
+    from p2pdp.protocols.run_plan import RunPlan
     from p2pdp.protocols.walk.analysis.sums import HistogramAnalysis
 
 
@@ -84,6 +85,9 @@ class WalkHistogram(Quiet):
 
     def work(self, spec: Spec, plan: Any) -> Sequence[Work]:
         return work_of(spec)
+
+    def records_bytes(self, run: RunPlan, degree: int) -> int:
+        return visits_bytes(run.plan)
 
     def analysis(self) -> HistogramAnalysis:
         from p2pdp.protocols.walk.analysis.sums import HistogramAnalysis

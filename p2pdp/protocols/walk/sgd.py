@@ -36,13 +36,14 @@ from p2pdp.protocols import learning
 from p2pdp.protocols.contract import NO_FACTS, Estimate, Fact, Quiet, Work
 from p2pdp.protocols.dithering import GAUSSIAN_TAIL, MODEL_BITS, Leaving, dithers
 from p2pdp.protocols.walk.sums import limit_facts, order_and_steps, sizes_of, visits_max, work_of
-from p2pdp.protocols.walk.walking import Walk, WalkPlan, check_fields
+from p2pdp.protocols.walk.walking import Walk, WalkPlan, check_fields, visits_bytes
 from p2pdp.tasks.descent import Descent
 from p2pdp.tasks.examples import Examples
 from p2pdp.tasks.inputs import Inputs
 from p2pdp.topology.graphs import Graph
 
 if TYPE_CHECKING:
+    from p2pdp.protocols.run_plan import RunPlan
     from p2pdp.protocols.walk.analysis.descents import WalkDescentAnalysis
 
 
@@ -177,6 +178,9 @@ class WalkSgd(Quiet):
 
     def sigma(self, spec: Spec, dimensions: int) -> float:
         return learning.sigma_of(spec)
+
+    def records_bytes(self, run: RunPlan, degree: int) -> int:
+        return visits_bytes(run.plan)
 
     def analysis(self) -> WalkDescentAnalysis:
         from p2pdp.protocols.walk.analysis.descents import WalkDescentAnalysis

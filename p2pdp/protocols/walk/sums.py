@@ -20,12 +20,13 @@ from p2pdp.mechanisms.clipping import Bounded, Bounds
 from p2pdp.mechanisms.grid import Grid, choose_grid
 from p2pdp.protocols.contract import NO_FACTS, Estimate, Fact, Quiet, Work
 from p2pdp.protocols.noise import sigma_of
-from p2pdp.protocols.walk.walking import Walk, WalkPlan, check_token
+from p2pdp.protocols.walk.walking import Walk, WalkPlan, check_token, visits_bytes
 from p2pdp.tasks.inputs import Inputs, NumberInputs
 from p2pdp.topology.graphs import Graph
 from p2pdp.topology.walk_limits import complete_limit, graph_limit
 
 if TYPE_CHECKING:
+    from p2pdp.protocols.run_plan import RunPlan
     from p2pdp.protocols.walk.analysis.sums import WalkAnalysis
 
 VISITS_MAX: Final = "visits_max"
@@ -158,6 +159,9 @@ class WalkSum(Quiet):
         """Where users of a ring share a draw, each draws less than `[noise] sigma`."""
         sigma = super().sigma(spec, dimensions)
         return shared_sigma(sigma, spec.run.nodes) if sigma is not None and spec.noise.share else sigma
+
+    def records_bytes(self, run: RunPlan, degree: int) -> int:
+        return visits_bytes(run.plan)
 
     def analysis(self) -> WalkAnalysis:
         from p2pdp.protocols.walk.analysis.sums import WalkAnalysis

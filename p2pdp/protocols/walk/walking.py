@@ -21,6 +21,7 @@ protocol, or where so many users are excluded that those who are left are visite
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -31,6 +32,7 @@ from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer, is_user
 from p2pdp.core.messages import TOKEN, TOTAL
 from p2pdp.core.step import NOTHING, Custody, Fault, Message, Send, Step
 from p2pdp.protocols.contract import PlanDefaults, Start
+from p2pdp.protocols.skeleton_size import EXCESS, VISIT_BYTES, at_most
 from p2pdp.tasks.inputs import Inputs
 
 _ADDED_NOISE: Final = ("gaussian", "laplace")
@@ -288,3 +290,10 @@ def _check_value(plan: WalkPlan, value: Any) -> str | None:
     if getattr(value, "shape", None) != plan.shape or value.dtype.kind != "i":
         return "bad_value"
     return None if value.min() >= -VALUE_MAX and value.max() <= VALUE_MAX else "bad_value"
+
+
+def visits_bytes(plan: WalkPlan) -> int:
+    """Return room for the records of more visits than any user has, but for a chance that counts for nothing."""
+    mean = plan.length / plan.n
+    visits = math.ceil(mean) if plan.order == "ring" else at_most(mean, EXCESS / plan.n)
+    return VISIT_BYTES * (visits + plan.tokens)

@@ -18,10 +18,9 @@ import numpy.typing as npt
 
 from p2pdp.accounting.gossip_layers import Layer, Layers, View
 from p2pdp.accounting.gossip_published import theorem_1, theorem_4_alpha_most
-from p2pdp.accounting.renyi import best_epsilon
+from p2pdp.accounting.renyi import best_epsilon, renyi_epsilons
 from p2pdp.audit.ground import PUBLIC_ROUTE, Floats, Ground
 from p2pdp.core.claims import Claim, Conditioning, Observer
-from p2pdp.protocols.gossip.analysis.formulas import renyi_epsilons
 from p2pdp.protocols.gossip.sgd import GossipSgdPlan
 
 _ROUNDING: Final = 1e-9

@@ -15,13 +15,12 @@ import numpy as np
 
 from p2pdp.accounting.gossip_layers import View
 from p2pdp.accounting.gossip_published import corollary_1, theorem_1
-from p2pdp.accounting.renyi import best_epsilon
+from p2pdp.accounting.renyi import renyi_epsilons
 from p2pdp.audit.ground import PUBLIC_ROUTE, Floats, Ground
 from p2pdp.core.claims import Claim, Conditioning, Observer
 from p2pdp.protocols.gossip.analysis.views import GossipViews
 
 _ROUNDING: Final = 1e-9
-_SAME_EPSILONS: Final = 9  # digits of a leak that decide whether two pairs have one epsilon
 _MESSAGE_NOISE: Final = "the formula knows of no noise on messages and leaves it out"
 _SUM: Final = "added up over all users the formula is a bound, which the mean over pairs respects: {:.4g} of local"
 
@@ -80,16 +79,3 @@ def _claim(ground: Ground, views: GossipViews, of: Printed, name: str, leak: Flo
         violated_pairs=int(np.sum(of.exact[pairs] > printed[pairs] * (1.0 + _ROUNDING) + _ROUNDING)),
         assumptions=(*said, *ground.assumptions),
     )
-
-
-def renyi_epsilons(doubled: Floats, delta: float) -> Floats:
-    """Of Rényi divergences alpha times half of these, by the best order; equal ones are converted once."""
-    rounded = np.where(doubled > 0.0, doubled, 0.0)
-    with np.errstate(divide="ignore"):
-        digits = np.where(rounded > 0.0, 10.0 ** (_SAME_EPSILONS - np.floor(np.log10(rounded))), 1.0)
-    values, places = np.unique(np.round(rounded * digits) / digits, return_inverse=True)
-    return np.array([_epsilon(value, delta) for value in values.tolist()])[places]
-
-
-def _epsilon(doubled: float, delta: float) -> float:
-    return best_epsilon(lambda excess: (1.0 + excess) * doubled / 2.0, delta)

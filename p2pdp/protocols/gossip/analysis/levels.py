@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import math
 
+from p2pdp.assembly.pools import CENTRAL, LOCAL
 from p2pdp.audit.ground import sensitivity_of
 from p2pdp.mechanisms import gaussian
 from p2pdp.protocols.gossip.sgd import GossipSgdPlan
 from p2pdp.protocols.run_plan import RunPlan
-from p2pdp.protocols.walk.analysis.levels import CENTRAL, LOCAL
 
 
 def gossip_sigmas_of(run: RunPlan, epsilon: float | None, delta: float) -> dict[str, float | None]:

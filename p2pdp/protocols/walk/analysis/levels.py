@@ -19,6 +19,7 @@ from p2pdp.accounting.iteration_path import exposures
 from p2pdp.accounting.iteration_walk import Exposure
 from p2pdp.accounting.iteration_walk import epsilon as epsilon_by_iteration
 from p2pdp.accounting.sampled_steps import RATIO_MAX, SampledSteps
+from p2pdp.assembly.pools import CENTRAL, LOCAL
 from p2pdp.audit.ground import sensitivity_of
 from p2pdp.core.ids import Peer
 from p2pdp.mechanisms import gaussian
@@ -28,8 +29,6 @@ from p2pdp.protocols.walk.analysis.iteration import why_not
 from p2pdp.protocols.walk.analysis.visits import Visits
 from p2pdp.protocols.walk.sgd import SgdPlan
 
-LOCAL: Final = "local"
-CENTRAL: Final = "central"
 _NARROW: Final = 1.0 + 1e-6
 _TRIES: Final = 16
 _CLOSE: Final = 1.0 + 2e-3

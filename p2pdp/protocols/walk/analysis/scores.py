@@ -7,50 +7,26 @@ goes on. Noise of the baselines is drawn from a stream of its own, named after t
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
 
 from p2pdp.assembly.found import Number, Outcome
+from p2pdp.assembly.pools import NONE, Pool
 from p2pdp.core.draws import Mechanism
 from p2pdp.core.ids import Peer
 from p2pdp.mechanisms.sampler import SeededSampler
-from p2pdp.protocols.learning import SCORES, noise_bound, scores_of
+from p2pdp.protocols.learning import SCORES, noise_bound
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.protocols.walk.analysis.outcome_descent import lanes
 from p2pdp.protocols.walk.sgd import SgdPlan
 from p2pdp.tasks.descending import Population
-from p2pdp.tasks.examples import Examples, Floats, examples_of
-from p2pdp.tasks.objectives import Objective
+from p2pdp.tasks.examples import Floats
 
 Rows = Callable[[Peer], Any]
 
-NONE: Final = "none"
 _AHEAD: Final = 4096  # steps for which noise is drawn at once
-
-
-class Pool:
-    """The examples of some users together, and those that were kept out of learning."""
-
-    def __init__(self, run: RunPlan, users: Sequence[Examples]) -> None:
-        self._objective: Objective = run.plan.descent.objective
-        self._learned = _together(users)
-        self._tested = _together([user.test for user in users if user.test is not None])
-
-    def scores(self, model: Floats) -> dict[str, float | None]:
-        return scores_of(self._objective, self._learned, self._tested, model)
-
-    @property
-    def score_name(self) -> str | None:
-        return self._objective.score_name
-
-
-def _together(parts: Sequence[Examples]) -> Examples | None:
-    if not parts:
-        return None
-    features = np.concatenate([part.features for part in parts])
-    return examples_of(features, np.concatenate([part.targets for part in parts]), None)
 
 
 def baselines_of(run: RunPlan, sigmas: dict[str, float | None]) -> dict[str, dict[str, Any]]:

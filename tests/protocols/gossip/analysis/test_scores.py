@@ -3,10 +3,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from p2pdp.assembly.pools import Pool
 from p2pdp.protocols.gossip.analysis import scores as gossip_learned
 from p2pdp.protocols.gossip.analysis.fast_descent import fast_gossip_descent
 from p2pdp.protocols.gossip.analysis.scores import gossip_baselines_of, gossip_scored
-from p2pdp.protocols.walk.analysis.scores import Pool
 from p2pdp.tasks.descending import Population
 from tests.protocols.gossip_learners import LINEAR, LOGISTIC, gossip_learning
 from tests.protocols.learners import prepared

@@ -5,9 +5,10 @@ import math
 import pytest
 
 from p2pdp.accounting.sampled_steps import SampledSteps
+from p2pdp.assembly.pools import CENTRAL, LOCAL
 from p2pdp.audit.beforehand import beforehand
 from p2pdp.mechanisms import gaussian
-from p2pdp.protocols.walk.analysis.levels import CENTRAL, LOCAL, sigmas_along, sigmas_in_advance, sigmas_of
+from p2pdp.protocols.walk.analysis.levels import sigmas_along, sigmas_in_advance, sigmas_of
 from tests.protocols.learners import LOGISTIC, learning, prepared
 
 DELTA = 1e-5

@@ -4,13 +4,13 @@ import math
 from typing import Any
 
 import numpy as np
-import pytest
 
 from p2pdp.assembly.found import Outcome
+from p2pdp.assembly.pools import Pool
 from p2pdp.protocols.learning import SCORES
 from p2pdp.protocols.walk.analysis.fast_descent import fast_descents
 from p2pdp.protocols.walk.analysis.levels import sigmas_of
-from p2pdp.protocols.walk.analysis.scores import Pool, baselines_of, scored
+from p2pdp.protocols.walk.analysis.scores import baselines_of, scored
 from tests.protocols.learners import LOGISTIC, learning, prepared
 
 TESTED = learning(5, 60, task=LOGISTIC + "\ntest = 0.2")
@@ -18,22 +18,6 @@ TESTED = learning(5, 60, task=LOGISTIC + "\ntest = 0.2")
 
 def everybody(run: Any, data: Any) -> list[Any]:
     return [data.user(user) for user in range(run.n)]
-
-
-def test_scores_are_of_all_examples_and_of_those_kept_out() -> None:
-    run, data = prepared(TESTED)
-    pool = Pool(run, everybody(run, data))
-    found = pool.scores(np.array([2.0, -1.5, 0.2]))
-    assert set(found) == set(SCORES)
-    learned = np.concatenate([data.user(user).features for user in range(5)])
-    targets = np.concatenate([data.user(user).targets for user in range(5)])
-    assert len(learned) == 50
-    right = np.where(learned @ np.array([2.0, -1.5, 0.2]) >= 0, 1, -1) == targets
-    assert found["score"] == pytest.approx(right.mean())
-    assert found["test_score"] is not None
-    without, data = prepared(learning(5, 60))
-    assert Pool(without, everybody(without, data)).scores(np.zeros(3))["test_loss"] is None
-    assert pool.scores(np.array([np.nan, 0.0, 0.0])) == dict.fromkeys(SCORES)
 
 
 def test_baselines_take_the_same_path_with_other_noise() -> None:
