@@ -68,7 +68,7 @@ os.setpgid(0, 0)
 write, written = Disk.write, []
 def watched(disk, name, data):
     written.append(1)
-    if len(written) > 20 and disk._folder.name == WHO:
+    if len(written) > 5 and disk._folder.name == WHO:
         how()
     write(disk, name, data)
 Disk.write = watched

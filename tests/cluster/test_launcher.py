@@ -82,7 +82,7 @@ def test_processes_that_are_killed_come_back_and_the_run_completes(tmp_path: Pat
 
 def test_an_interrupted_run_leaves_no_process_and_can_be_resumed(tmp_path: Path) -> None:
     (tmp_path / "spec.toml").write_text(SPEC)
-    launcher = start(tmp_path, "run", "spec.toml", "--out", "run", "--set", "walk.hops=30000")
+    launcher = start(tmp_path, "run", "spec.toml", "--out", "run", "--set", "walk.hops=10000")
     wait_until_tokens_move(launcher, tmp_path / "run")
     children = children_of(launcher.pid)
     launcher.send_signal(signal.SIGTERM)
@@ -92,7 +92,7 @@ def test_an_interrupted_run_leaves_no_process_and_can_be_resumed(tmp_path: Path)
     again = start(tmp_path, "resume", "run")
     out, err = again.communicate(timeout=GUARD_S)
     assert again.returncode == 0, (out, err)
-    assert check(tmp_path / "run")["hops"] == 30000
+    assert check(tmp_path / "run")["hops"] == 10000
 
 
 def test_signals_wake_and_are_put_back() -> None:

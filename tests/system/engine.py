@@ -100,7 +100,7 @@ class Container:
         wait_for(lambda: self.state in DONE, f"{self.name} ends")
         return self.code
 
-    def wait_for_growth(self, grown_bytes: int = 20_000) -> None:
+    def wait_for_growth(self, grown_bytes: int = 5_000) -> None:
         before = self.ledger_bytes
         wait_for(lambda: self.ledger_bytes >= before + grown_bytes or self.state in DONE, f"{self.name} goes on")
         assert self.ledger_bytes >= before + grown_bytes, self.said

@@ -122,7 +122,7 @@ def assert_refused(place: Path, network: str, token: JoinToken) -> None:
 @pytest.mark.parametrize("file", [TCP, MQTT])
 def test_containers_come_back_from_whatever_happens_to_them(tmp_path: Path, file: str) -> None:
     """Nodes before bootstrap; one stopped, one paused, one without a network, one killed; broker and bootstrap too."""
-    with Project(tmp_path, file, patient(20_000), P2PDP_NODES=str(NODES)) as project:
+    with Project(tmp_path, file, patient(12_000), P2PDP_NODES=str(NODES)) as project:
         project.up("--no-deps", "node")
         nodes, bootstrap = project.nodes(NODES), project.container("bootstrap")
         for node in nodes:
