@@ -9,25 +9,10 @@ from collections.abc import Callable
 from typing import Final
 
 from p2pdp.core.spec import Spec
+from p2pdp.protocols import protocol
 
 Test = Callable[[Spec], bool]
 
-TASKS: Final = {
-    "walk.sum": ("sum", "mean"),
-    "walk.histogram": ("histogram",),
-    "walk.sgd": ("mean", "linear_regression", "logistic_regression", "own"),
-    "gossip.average": ("mean",),
-    "gossip.randomized": ("mean",),
-    "gossip.sgd": ("mean", "linear_regression", "logistic_regression", "own"),
-    "shuffle.all": ("mean", "histogram"),
-    "shuffle.single": ("mean", "histogram"),
-}
-DEFAULT_TASKS: Final = {
-    "walk.sum": "sum",
-    "walk.histogram": "histogram",
-    "gossip.average": "mean",
-    "gossip.randomized": "mean",
-}
 DATA: Final = {
     "sum": ("uniform", "normal", "csv", "npy"),
     "mean": ("uniform", "normal", "unit_mixture", "csv", "npy"),
@@ -38,15 +23,6 @@ DATA: Final = {
 }
 CONTRIBUTIONS_MAX: Final = 1_000_000_000
 _UNIT_DATA: Final = ("unit_mixture", "csv", "npy")
-MECHANISMS_OF: Final = {
-    ("walk", "sum"): ("gaussian", "laplace", "none"),
-    ("walk", "mean"): ("gaussian", "laplace", "none"),
-    ("walk", "histogram"): ("randomized_response", "none"),
-    ("gossip", "mean"): ("gaussian", "laplace", "none"),
-    ("shuffle", "mean"): ("privunit", "gaussian", "laplace", "none"),
-    ("shuffle", "histogram"): ("randomized_response", "none"),
-}
-_SGD_MECHANISMS: Final = ("gaussian", "none")
 
 
 def family(spec: Spec) -> str:
@@ -54,7 +30,11 @@ def family(spec: Spec) -> str:
 
 
 def mechanisms(spec: Spec) -> tuple[str, ...]:
-    return _SGD_MECHANISMS if learns(spec) else MECHANISMS_OF.get((family(spec), spec.task.kind), ())
+    return protocol(spec.run.protocol).tasks.get(spec.task.kind, ())
+
+
+def tasks(spec: Spec) -> tuple[str, ...]:
+    return tuple(protocol(spec.run.protocol).tasks)
 
 
 def ring(spec: Spec) -> bool:
@@ -143,8 +123,8 @@ def contributions(spec: Spec) -> int:
 POSSIBLE: Final[tuple[tuple[str, Test, Callable[[Spec], str]], ...]] = (
     (
         "task.kind",
-        lambda s: s.task.kind in TASKS[s.run.protocol],
-        lambda s: f"{s.run.protocol} computes {_or(TASKS[s.run.protocol])}, not {s.task.kind}.",
+        lambda s: s.task.kind in tasks(s),
+        lambda s: f"{s.run.protocol} computes {_or(tasks(s))}, not {s.task.kind}.",
     ),
     (
         "noise.mechanism",

@@ -51,11 +51,11 @@ from p2pdp.files.schema import (
     HOPS,
     LAPS,
     MECHANISMS,
-    PROTOCOLS,
     ROUNDS,
     SAMPLERS,
     TOKENS,
     build_part,
+    protocol_name,
     read_section,
 )
 
@@ -139,7 +139,7 @@ _DELTA_MAX: Final = 1e-3  # an epsilon_max at a larger delta would be no limit
 NODE_SECTIONS: Final[dict[str, dict[str, Reader]]] = {
     "node": {"identity": text, "token": text, "listen": _place, "address": _told},
     "accept": {
-        "protocols": Distinct(one_of(*PROTOCOLS)),
+        "protocols": Distinct(protocol_name),
         "mechanisms": Distinct(one_of(*MECHANISMS)),
         "sigma_min": number(above=0),
         "sampler": one_of(*SAMPLERS),

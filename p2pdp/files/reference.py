@@ -12,12 +12,13 @@ from typing import Any, Final
 
 from p2pdp.core.spec import DataPart, GossipPart, GraphPart, NoisePart, RunPart, ShufflePart, Spec, TaskPart, WalkPart
 from p2pdp.files.checks import NEEDED, ONLY
-from p2pdp.files.combinations import DATA, MECHANISMS_OF, POSSIBLE, TASKS, mechanisms
+from p2pdp.files.combinations import DATA, POSSIBLE
 from p2pdp.files.guide import FOLDER
 from p2pdp.files.meanings import MEANINGS, SECTION_MEANINGS
 from p2pdp.files.node_config import NODE_NEEDED, NODE_SECTIONS
 from p2pdp.files.readers import described
-from p2pdp.files.schema import KINDS, PROTOCOLS, SECTIONS
+from p2pdp.files.schema import KINDS, SECTIONS
+from p2pdp.protocols import ours, protocol
 
 _FILLED: Final = {
     "run.min_nodes": "default: `nodes`",
@@ -133,24 +134,18 @@ def _shown(value: Any) -> str:
 
 def _together() -> str:
     """Which tasks, mechanisms and data go together."""
-    tasks = [(f"`{name}`", ", ".join(f"`{task}`" for task in TASKS[name])) for name in PROTOCOLS]
     kinds = [(f"`{task}`", ", ".join(f"`{kind}`" for kind in DATA[task])) for task in DATA]
     noises = [
-        (f"`{family}.*`", f"`{task}`", ", ".join(f"`{name}`" for name in names))
-        for (family, task), names in MECHANISMS_OF.items()
+        (f"`{name}`", f"`{task}`", ", ".join(f"`{mechanism}`" for mechanism in mechanisms))
+        for name in ours()
+        for task, mechanisms in protocol(name).tasks.items()
     ]
-    noises.append(("`walk.sgd`, `gossip.sgd`", "all", ", ".join(f"`{name}`" for name in mechanisms(_some_sgd()))))
     return (
-        f"## What goes together\n\n{_table(('protocol', '`[task] kind`'), tasks)}\n"
-        f"{_table(('protocols', 'task', '`[noise] mechanism`'), noises)}\n"
+        f"## What goes together\n\n{_table(('protocol', '`[task] kind`', '`[noise] mechanism`'), noises)}\n"
         f"{_table(('task', '`[data] kind`'), kinds)}\n"
         "PrivUnit reports directions: it takes `unit_mixture`, or files with `unit_norm = true`. "
         "A walk makes at most 1,000,000,000 contributions in all.\n"
     )
-
-
-def _some_sgd() -> Spec:
-    return next(spec for spec in _possible() if spec.run.protocol == "walk.sgd")
 
 
 def _taking() -> dict[str, list[str]]:
@@ -161,17 +156,17 @@ def _taking() -> dict[str, list[str]]:
             section = name.partition(".")[0]
             if getattr(spec, section) is not None and (name not in ONLY or ONLY[name][0](spec)):
                 protocols.add(spec.run.protocol)
-    return {name: [one for one in PROTOCOLS if one in protocols] for name, protocols in found.items()}
+    return {name: [one for one in ours() if one in protocols] for name, protocols in found.items()}
 
 
 def _possible() -> Iterator[Spec]:
     """Specs of all protocols that differ in what rules look at, and break none of them."""
-    for protocol in PROTOCOLS:
-        family = protocol.partition(".")[0]
+    for name in ours():
+        family = name.partition(".")[0]
         walks = [WalkPart("ring", laps=1), WalkPart("random", hops=1)] if family == "walk" else [None]
-        for kind, walk, task in itertools.product(KINDS, walks, TASKS[protocol]):
+        for kind, walk, task in itertools.product(KINDS, walks, protocol(name).tasks):
             bare = Spec(
-                RunPart(protocol, 4),
+                RunPart(name, 4),
                 GraphPart(kind),
                 NoisePart("none"),
                 DataPart(DATA[task][0]),
@@ -180,7 +175,7 @@ def _possible() -> Iterator[Spec]:
                 gossip=GossipPart() if family == "gossip" else None,
                 shuffle=ShufflePart() if family == "shuffle" else None,
             )
-            for noise, data, changing in itertools.product(mechanisms(bare), DATA[task], (False, True)):
+            for noise, data, changing in itertools.product(protocol(name).tasks[task], DATA[task], (False, True)):
                 spec = dataclasses.replace(
                     bare,
                     graph=GraphPart(kind, changing=changing),
@@ -192,11 +187,11 @@ def _possible() -> Iterator[Spec]:
 
 
 def _protocols(names: list[str]) -> str:
-    if len(names) == len(PROTOCOLS):
+    if len(names) == len(ours()):
         return ""
     shown = []
     for family in dict.fromkeys(name.partition(".")[0] for name in names):
-        members = [name for name in PROTOCOLS if name.startswith(f"{family}.")]
+        members = [name for name in ours() if name.startswith(f"{family}.")]
         here = [name for name in names if name in members]
         shown += [f"`{family}.*`"] if here == members else [f"`{name}`" for name in here]
     return ", ".join(shown)

@@ -33,14 +33,11 @@ from p2pdp.files.readers import (
     text,
     truth,
 )
+from p2pdp.protocols import is_known, names
 
 KINDS: Final = (
     "complete", "ring", "path", "star", "grid", "torus", "hypercube", "exponential", "regular", "erdos_renyi",
     "geometric", "file",
-)  # fmt: skip
-PROTOCOLS: Final = (
-    "walk.sum", "walk.histogram", "walk.sgd", "gossip.average", "gossip.randomized", "gossip.sgd", "shuffle.all",
-    "shuffle.single",
 )  # fmt: skip
 
 MECHANISMS: Final = ("gaussian", "laplace", "randomized_response", "privunit", "none")
@@ -63,6 +60,13 @@ class Section:
         return tuple(key for key in self.readers if self.field_of(key) in plain)
 
 
+def protocol_name(value: Any) -> str:
+    """The name of a protocol of this package or of another that is installed."""
+    if not is_known(text(value)):
+        raise Unfit(f'"{value}" is unknown{suggestion(value, names())}')
+    return str(value)
+
+
 _USERS: Final = Whole(1, 10_000_000)
 _USER: Final = Whole(0, 10_000_000 - 1)
 LAPS: Final = Whole(1, 1_000_000)
@@ -75,7 +79,7 @@ _PORT: Final = Whole(0, 65535)
 
 SECTIONS: Final[dict[str, Section]] = {
     "run": Section(parts.RunPart, {
-        "protocol": one_of(*PROTOCOLS), "nodes": _USERS, "seed": Whole(0, 2**128 - 1),
+        "protocol": protocol_name, "nodes": _USERS, "seed": Whole(0, 2**128 - 1),
         "transport": one_of("tcp", "mqtt", "memory"),
         "durability": one_of("process", "power"), "patience_s": _POSITIVE, "min_nodes": _USERS,
         "enrol_timeout_s": _POSITIVE, "expires": moment, "audit": truth,

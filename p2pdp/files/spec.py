@@ -27,11 +27,11 @@ from p2pdp.core.errors import UsageError
 from p2pdp.core.spec import Spec
 from p2pdp.crypto.sealed import SealError, seal_to
 from p2pdp.files.checks import applies, check, value_of
-from p2pdp.files.combinations import DEFAULT_TASKS
 from p2pdp.files.edges import read_edge_list
 from p2pdp.files.readers import suggestion
 from p2pdp.files.reading import read_text
 from p2pdp.files.schema import SECTIONS, build_part, read_section
+from p2pdp.protocols import protocol
 from p2pdp.topology.graphs import is_public
 
 _PATHS: Final = {
@@ -135,8 +135,9 @@ def _fill(values: dict[str, dict[str, Any]], *, read_files: bool) -> None:
             )
     if "nodes" in run:
         run.setdefault("min_nodes", run["nodes"])
-    if run.get("protocol") in DEFAULT_TASKS:
-        values["task"].setdefault("kind", DEFAULT_TASKS[run["protocol"]])
+    default = protocol(run["protocol"]).default_task if "protocol" in run else None
+    if default is not None:
+        values["task"].setdefault("kind", default)
     if "kind" in graph:
         graph.setdefault("public", is_public(build_part("graph", graph)))
     values["privacy"].setdefault("delta", _DEFAULT_DELTA)

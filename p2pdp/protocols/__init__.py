@@ -39,6 +39,16 @@ def names() -> list[str]:
     return sorted(_ours().keys() | _others().keys())
 
 
+def ours() -> list[str]:
+    """Return the names of the protocols of this package, family by family."""
+    return list(_ours())
+
+
+def is_known(name: str) -> bool:
+    """Return whether there is a protocol of that name; other packages are looked at only if it is none of ours."""
+    return name in _ours() or name in _others()
+
+
 @cache
 def _ours() -> dict[str, str]:
     """The module of each protocol of this package."""

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 from typing import Protocol as Interface
 
-from p2pdp.core.draws import Draws, Expected, Mechanism
+from p2pdp.core.draws import Draws, Expected, Mechanism, Shape
 from p2pdp.core.events import Machine
 from p2pdp.core.ids import Peer
 from p2pdp.core.spec import Spec
@@ -68,6 +68,10 @@ class Plan(Interface):
     @property
     def noise(self) -> Mechanism:
         """The noise that a contribution is meant to have; audits believe the recorded draws only."""
+
+    @property
+    def shape(self) -> Shape:
+        """Of a value: () for a number, (d,) for d of them."""
 
     @property
     def grid_exponent(self) -> int:
@@ -134,6 +138,8 @@ class PlanDefaults:
 
 class Protocol(Interface):
     name: str
+    tasks: Mapping[str, tuple[str, ...]]  # what it computes, each with the mechanisms that it takes then
+    default_task: str | None
 
     def graph_facts(self, spec: Spec, graph: Graph) -> Mapping[str, Fact]:
         """What of the graph the plan rests on: made where the graph is known, signed, and public from then on."""
@@ -192,6 +198,8 @@ class Protocol(Interface):
 
 class Quiet:
     """What most protocols leave unsaid."""
+
+    default_task: str | None = None
 
     def graph_facts(self, spec: Spec, graph: Graph) -> Mapping[str, Fact]:
         return NO_FACTS

@@ -27,6 +27,7 @@ from p2pdp.tasks.objectives import Guarantees, Objective
 from p2pdp.tasks.regression import LinearRegression, LogisticRegression, MeanEstimation
 
 OWN: Final = "own"
+TASKS: Final = dict.fromkeys(("mean", "linear_regression", "logistic_regression", OWN), ("gaussian", "none"))
 SCORES: Final = ("loss", "score", "test_loss", "test_score")
 SCHEDULES: Final = ("constant", "inverse_sqrt", "inverse")
 # Models stay within this, so that no product with features within it overflows.

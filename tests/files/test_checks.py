@@ -7,9 +7,10 @@ import pytest
 from p2pdp.core.errors import UsageError
 from p2pdp.core.spec import Spec
 from p2pdp.files.checks import NEEDED, ONLY, applies
-from p2pdp.files.combinations import DEFAULT_TASKS, POSSIBLE, TASKS
-from p2pdp.files.schema import PROTOCOLS, SECTIONS
+from p2pdp.files.combinations import DATA, POSSIBLE
+from p2pdp.files.schema import SECTIONS
 from p2pdp.files.spec import parse_spec
+from p2pdp.protocols import ours, protocol
 
 RING = """
 run = {protocol = "walk.sum", nodes = 6}
@@ -69,7 +70,7 @@ def spec_of(base: str, *overrides: str) -> Spec:
 
 @pytest.mark.parametrize("base", BASES)
 def test_the_bases_are_possible(base: str) -> None:
-    assert spec_of(base).task.kind in TASKS[spec_of(base).run.protocol]
+    assert spec_of(base).task.kind in protocol(spec_of(base).run.protocol).tasks
 
 
 GOOD = [
@@ -194,8 +195,9 @@ def test_impossible_combinations_name_the_key(base: str, overrides: list[str], e
 def test_the_tables_speak_of_keys_that_exist() -> None:
     keys = {f"{name}.{key}" for name, section in SECTIONS.items() for key in section.readers}
     assert set(ONLY) | set(NEEDED) | {name for name, _, _ in POSSIBLE} <= keys
-    assert set(TASKS) == set(PROTOCOLS)
-    assert all(task in TASKS[protocol] for protocol, task in DEFAULT_TASKS.items())
+    for found in map(protocol, ours()):
+        assert set(found.tasks) <= set(DATA)
+        assert found.default_task is None or found.default_task in found.tasks
 
 
 @pytest.mark.parametrize("base", BASES)

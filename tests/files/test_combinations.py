@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from p2pdp.files.combinations import POSSIBLE, TASKS, family, mechanisms, randomized, ring_sum
+from p2pdp.files.combinations import POSSIBLE, family, mechanisms, randomized, ring_sum, tasks
 from p2pdp.files.spec import parse_spec
 from tests.files.test_checks import BASES
 
@@ -11,7 +11,7 @@ from tests.files.test_checks import BASES
 def test_every_protocol_has_mechanisms_for_each_of_its_tasks_and_its_own_is_one(base: str) -> None:
     spec = parse_spec(base, None)
     assert spec.noise.mechanism in mechanisms(spec)
-    assert spec.task.kind in TASKS[spec.run.protocol]
+    assert spec.task.kind in tasks(spec)
     assert family(spec) == spec.run.protocol.split(".")[0]
     assert randomized(spec) == (spec.run.protocol == "gossip.randomized")
     assert not ring_sum(spec) or spec.walk is not None

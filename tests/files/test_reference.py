@@ -9,7 +9,8 @@ import pytest
 
 from p2pdp.files.guide import page
 from p2pdp.files.reference import reference
-from p2pdp.files.schema import PROTOCOLS, SECTIONS
+from p2pdp.files.schema import SECTIONS
+from p2pdp.protocols import ours
 from tests.laws.sources import TOP
 
 SAMPLES = sorted((TOP / "deploy" / "samples").glob("*.toml"))
@@ -53,11 +54,11 @@ def test_each_key_has_an_entry() -> None:
         ("task.clip", {"walk.sgd", "gossip.sgd"}),
         ("task.radius", {"walk.sgd"}),
         ("noise.closing", {"walk.sum"}),
-        ("run.nodes", set(PROTOCOLS)),
+        ("run.nodes", set(ours())),
     ],
 )
 def test_which_protocols_take_a_key(name: str, expected: set[str]) -> None:
-    assert {protocol for protocol in PROTOCOLS if takes(name, protocol)} == expected
+    assert {protocol for protocol in ours() if takes(name, protocol)} == expected
 
 
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda path: path.stem)

@@ -32,6 +32,8 @@ ROUNDS_MAX: Final = 20_000
 
 class GossipAverage(Quiet):
     name = "gossip.average"
+    tasks = averaging.TASKS
+    default_task = "mean"
 
     def graph_facts(self, spec: Spec, graph: Graph) -> Mapping[str, Fact]:
         return averaging.facts_of(spec, graph)

@@ -27,6 +27,8 @@ from p2pdp.topology.graphs import Graph
 from p2pdp.topology.spectra import spectrum_ends
 from p2pdp.topology.weights import METROPOLIS, check_convergence, largest_degree, sparse_weights
 
+TASKS: Final = {"mean": ("gaussian", "laplace", "none")}
+
 _TAIL: Final = 64.0
 
 

@@ -37,6 +37,8 @@ ACTIVATIONS_MAX: Final = 200_000
 
 class GossipRandomized(Quiet):
     name = "gossip.randomized"
+    tasks = averaging.TASKS
+    default_task = "mean"
 
     def graph_facts(self, spec: Spec, graph: Graph) -> Mapping[str, Fact]:
         return averaging.facts_of(spec, graph)

@@ -108,6 +108,7 @@ class GossipLearner(Gossip):
 
 class GossipSgd(Quiet):
     name = "gossip.sgd"
+    tasks = learning.TASKS
 
     def graph_facts(self, spec: Spec, graph: Graph) -> Mapping[str, Fact]:
         return {**averaging.facts_of(spec, graph), **learning.facts_of(spec)}

@@ -33,6 +33,11 @@ if TYPE_CHECKING:
     from p2pdp.protocols.run_plan import RunPlan
     from p2pdp.protocols.shuffle.analysis.reports import ShuffleAnalysis
 
+TASKS: Final = {
+    "mean": ("privunit", "gaussian", "laplace", "none"),
+    "histogram": ("randomized_response", "none"),
+}
+
 
 _REGULAR: Final = frozenset({"complete", "ring", "torus", "hypercube", "exponential", "regular"})
 RELAYS_MAX: Final = 100_000
@@ -43,6 +48,7 @@ class NetworkShuffle(Quiet):
 
     def __init__(self, name: str, *, single: bool) -> None:
         self.name = name
+        self.tasks = TASKS
         self._single = single
 
     def graph_facts(self, spec: Spec, graph: Graph) -> Mapping[str, Fact]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from p2pdp.core.draws import Mechanism
 from p2pdp.core.errors import UsageError
@@ -28,9 +28,13 @@ if TYPE_CHECKING:
     from p2pdp.protocols.run_plan import RunPlan
     from p2pdp.protocols.walk.analysis.sums import HistogramAnalysis
 
+TASKS: Final = {"histogram": ("randomized_response", "none")}
+
 
 class WalkHistogram(Quiet):
     name = "walk.histogram"
+    tasks = TASKS
+    default_task = "histogram"
 
     def plan(self, spec: Spec, n: int, dimensions: int, facts: Mapping[str, Fact] = NO_FACTS) -> WalkPlan:
         assert spec.walk is not None

@@ -116,6 +116,7 @@ class Learner(Walk):
 
 class WalkSgd(Quiet):
     name = "walk.sgd"
+    tasks = learning.TASKS
 
     def graph_facts(self, spec: Spec, graph: Graph) -> Mapping[str, Fact]:
         return {**learning.facts_of(spec), **limit_facts(spec, graph)}

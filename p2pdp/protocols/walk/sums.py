@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from p2pdp.protocols.walk.analysis.sums import WalkAnalysis
 
 VISITS_MAX: Final = "visits_max"
+TASKS: Final = {"sum": ("gaussian", "laplace", "none"), "mean": ("gaussian", "laplace", "none")}
 
 _TAIL = 64.0  # standard deviations of room for noise, far beyond anything that is ever drawn
 
@@ -90,6 +91,8 @@ def visits_max(order: str, n: int, steps: int, tokens: int, facts: Mapping[str, 
 
 class WalkSum(Quiet):
     name = "walk.sum"
+    tasks = TASKS
+    default_task = "sum"
 
     def graph_facts(self, spec: Spec, graph: Graph) -> Mapping[str, Fact]:
         return limit_facts(spec, graph)
