@@ -1,7 +1,8 @@
 """What a named accountant is: one published theorem or accountant that `p2pdp account NAME key=value …` answers for.
 
 Each is a module `theorems/NAME.py` with an `ACCOUNTANT`: the inputs it declares, each with its kind, range and one
-line of help, and a function from checked inputs to an `Answer`. Nothing registers itself.
+line of help, and a function from checked inputs to an `Answer`. Nothing registers itself. An installed package may
+add accountants by entry points of the group `p2pdp.theorems`, each of which names one and refers to the object.
 
 Guarantee: `account` refuses what is not declared, missing, no number, or out of range, by the input's name, with
 `UsageError`. So the function gets every declared input, of the declared type and within the declared range (None
@@ -20,13 +21,17 @@ import difflib
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
 from numbers import Integral, Real
 from pkgutil import iter_modules
 from typing import Any, Final
 
 from p2pdp.accounting import theorems
 from p2pdp.core.errors import Refused, UsageError
+
+ENTRY_POINTS: Final = "p2pdp.theorems"
 
 _KINDS: Final[dict[str, type]] = {"number": Real, "whole": Integral, "name": str}
 _TYPES: Final = {"number": float, "whole": int, "name": str}
@@ -120,16 +125,29 @@ class Accountant:
 
 
 def names() -> tuple[str, ...]:
-    return tuple(sorted(module.name for module in iter_modules(theorems.__path__)))
+    """Return the names of all accountants that are installed."""
+    return tuple(sorted(_ours() | _others().keys()))
 
 
 def accountant(name: str) -> Accountant:
-    """The accountant of this name; `UsageError` names the nearest where there is none."""
-    known = names()
-    if name not in known:
-        raise UsageError(f"account {name}: there is no accountant of this name{_nearest(name, known)}")
-    found: Accountant = import_module(f"{theorems.__name__}.{name}").ACCOUNTANT
-    return found
+    """Return the accountant of this name; `UsageError` names the nearest where there is none."""
+    if name in _ours():
+        found: Accountant = import_module(f"{theorems.__name__}.{name}").ACCOUNTANT
+        return found
+    if name not in _others():
+        raise UsageError(f"account {name}: there is no accountant of this name{_nearest(name, names())}")
+    loaded: Accountant = _others()[name].load()
+    return loaded
+
+
+@cache
+def _ours() -> frozenset[str]:
+    return frozenset(module.name for module in iter_modules(theorems.__path__))
+
+
+@cache
+def _others() -> dict[str, EntryPoint]:
+    return {entry.name: entry for entry in entry_points(group=ENTRY_POINTS)}
 
 
 def account(name: str, inputs: Mapping[str, Any]) -> Answer:
