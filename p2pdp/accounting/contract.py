@@ -31,7 +31,7 @@ from typing import Any, Final
 from p2pdp.accounting import theorems
 from p2pdp.core.errors import Refused, UsageError
 
-ENTRY_POINTS: Final = "p2pdp.theorems"
+ENTRY_POINTS: Final = f"{__name__.partition('.')[0]}.theorems"
 
 _KINDS: Final[dict[str, type]] = {"number": Real, "whole": Integral, "name": str}
 _TYPES: Final = {"number": float, "whole": int, "name": str}
