@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from p2pdp.core.ids import Peer
+from p2pdp.core.values import Source
 
 Number = float | list[float] | None
 Path = list[tuple[Peer, int]]  # of a token: at each step the user, and how often it had contributed before
@@ -32,6 +33,7 @@ class Outcome:
     variances: Any = None
     shares: Any = None
     deviation: float | None = None
+    forms: list[list[dict[Source, float]]] | None = None  # by result, what each value in it is made of (`linear.py`)
     paths: list[Path] | None = None  # of descent; None where they cannot be told
     course: Any = None  # of learning by gossip (`outcome_descent.py`); None where it cannot be told
     truth: Number = None  # where it is known already

@@ -11,9 +11,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from p2pdp.assembly.found import Number, Outcome
+from p2pdp.assembly.linear import counted_in
 from p2pdp.core.ids import Peer, is_user
 from p2pdp.core.messages import TOKEN
-from p2pdp.core.values import LinearForm
 from p2pdp.ledger.messages import public_message
 from p2pdp.ledger.records import OWN, RECEIVED, Contents, Record
 from p2pdp.mechanisms import gaussian, laplace, randomized_response
@@ -26,7 +26,7 @@ def gather(run: RunPlan, views: Mapping[Peer, Contents], found: Outcome) -> None
     """Adds to an outcome how often each user's values are in the result."""
     if found.excluded:
         published = replay(run, dict(views)).published
-        found.counted = _counted(published[0]) if published else {}
+        found.counted = counted_in(published[0].expand()) if published else {}
         return
     for peer, contents in views.items():
         if is_user(peer) and contents.records:
@@ -37,15 +37,6 @@ def gather(run: RunPlan, views: Mapping[Peer, Contents], found: Outcome) -> None
 def _cyclic(visits: int, values: int) -> dict[int, int]:
     """How often each of a user's values is used in so many visits."""
     return {number: (visits - number - 1) // values + 1 for number in range(min(visits, values))}
-
-
-def _counted(form: LinearForm) -> dict[Peer, dict[int, int]]:
-    counted: dict[Peer, dict[int, int]] = {}
-    for source, weight in form.expand().items():
-        if source.kind in ("input", "report"):
-            values = counted.setdefault(source.peer, {})
-            values[source.number] = values.get(source.number, 0) + round(weight)
-    return counted
 
 
 def _is_token(record: Record) -> bool:

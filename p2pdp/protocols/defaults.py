@@ -8,16 +8,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
 
-from p2pdp.assembly.found import Number, Outcome, Path, difference
+from p2pdp.assembly import linear
+from p2pdp.assembly.found import Number, Outcome, Path
 from p2pdp.assembly.sums import baselines_of
 from p2pdp.assembly.traffic import numbers_frame, numbers_in
+from p2pdp.attacks.linear import read_linear, readings
 from p2pdp.attacks.truths import Truths, only_contribution
 from p2pdp.audit.exact_account import exact_account
 from p2pdp.audit.ground import Finding, Ground
 from p2pdp.audit.local import local_account
+from p2pdp.audit.local_beforehand import local_beforehand
 from p2pdp.core.claims import Claim, Method, Observer, Refusal
 from p2pdp.core.errors import Refused, UsageError
 from p2pdp.core.ids import Peer
@@ -27,11 +30,14 @@ from p2pdp.mechanisms.clipping import Bounds, sensitivity
 from p2pdp.protocols.contract import Estimate
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.replay.absent import Absent
+from p2pdp.replay.foreseen import foresee
 from p2pdp.sim.trials import Trials
-from p2pdp.topology.graphs import Graph
+from p2pdp.topology.graphs import Graph, make_graph
 
 if TYPE_CHECKING:
     from p2pdp.audit.tradeoff import Tradeoff
+
+AS_PLANNED: Final = "a forecast, which is no bound: it holds if every message arrives in the order sent"
 
 Rows = Callable[[Peer], Any]
 Account = Callable[[Ground], Finding]
@@ -57,18 +63,22 @@ class Analysis:
 
     def gather(self, run: RunPlan, views: Mapping[Peer, Contents], found: Outcome) -> None:
         """Add to an outcome what the ledgers say of it beside what was published."""
+        linear.gather(run, views, found)
 
     def estimate(self, run: RunPlan, found: Outcome) -> Estimate:
         """Return the estimate of the spec's task, with its standard error."""
-        return run.protocol.estimate(run.plan, found.published, found.contributions)
+        told = run.protocol.estimate(run.plan, found.published, found.contributions)
+        if found.deviation is None:
+            return told
+        return Estimate(told.value, [found.deviation] * run.plan.shape[0] if run.plan.shape else found.deviation)
 
     def truth(self, run: RunPlan, found: Outcome, rows: Rows) -> Number:
         """Return what the same contributions would have given without noise and randomization."""
-        raise NotImplementedError
+        return linear.truth_of(run, found, rows)
 
     def error(self, run: RunPlan, found: Outcome, estimate: Number, truth: Number) -> Number:
         """Return how far the estimate is from the truth."""
-        return difference(estimate, truth)
+        return linear.error_of(run, found, estimate, truth)
 
     def baselines(
         self,
@@ -87,7 +97,13 @@ class Analysis:
 
     def forecast(self, run: RunPlan, delta: float) -> list[Claim | Refusal]:
         """Return what a run would tell if nothing were late or lost; `plan` shows it beside what holds always."""
-        return []
+        try:
+            transcript = foresee(run).transcript
+        except Refused as refused:
+            return [Refusal(self.headline_observer, Method.EXACT, str(refused))]
+        found = exact_account(Ground(run, {}, transcript, (), delta, run.spec.privacy.colluders))
+        claims = [replace(one, bound=False, assumptions=(AS_PLANNED, *one.assumptions)) for one in found.claims]
+        return [*claims, *found.refusals]
 
     def message_noise(self, run: RunPlan, delta: float) -> list[Tradeoff] | None:
         """Return what noise on messages would buy, and at what price; None where there is no such noise."""
@@ -106,7 +122,11 @@ class Analysis:
 
     def expected(self, run: RunPlan, typical: Outcome) -> Estimate:
         """Return the estimate's standard error before a run; its value does not count."""
-        return Estimate(None, None)
+        try:
+            linear.add_forms(run, foresee(run).transcript, typical)
+        except Refused:
+            return Estimate(None, None)
+        return Estimate(None, self.estimate(run, typical).standard_error)
 
     def moves(self, run: RunPlan) -> float:
         """Return how many messages users send each other."""
@@ -153,7 +173,7 @@ class Analysis:
 
     def read(self, run: RunPlan, observer: Peer, contents: Contents) -> list[Read]:
         """Return what an observer can decode out of its own view: whose it is, the total, and at which places."""
-        raise Refused(f"nobody has written an attack on {run.protocol.name} yet")
+        return readings(read_linear(run, observer, contents, foresee(with_graph(run))))
 
     def guess(self, run: RunPlan, curator: Contents, evidence: Evidence, graph: Callable[[], Graph]) -> list[Any]:
         """Return what the curator guesses of each user, as documents of `attack`; `graph` makes the public graph."""
@@ -161,7 +181,7 @@ class Analysis:
 
     def truths(self, run: RunPlan, user: Peer, inputs: Any, contents: Contents, private: bytes) -> Truths:
         """Return what a user really contributed; attacks are told how far off they were."""
-        return only_contribution(inputs.contribution(0) / run.plan.step, contents, private)
+        return only_contribution(inputs.contribution(0) / run.plan.unit, contents, private)
 
     def decoded(self, run: RunPlan) -> Callable[[Any], Any] | None:
         """Return how to show a value of a view that is no number; None where all are numbers."""
@@ -193,4 +213,16 @@ class Analysis:
 
         `one_value` says that every user has one value only. Claims with `bound` hold for every run of the plan.
         """
-        raise NotImplementedError
+        most = run.plan.enforced_max
+        return local_beforehand(run, delta, self.contributions_each(run) if most is None else most)
+
+
+def with_graph(run: RunPlan) -> RunPlan:
+    """Return the plan with the graph that everybody can make who knows the spec."""
+    if run.graph is not None:
+        return run
+    if run.spec.graph.kind == "file":
+        raise Refused(
+            "the attack needs the graph, which is in a file that is not where the spec says, or is not public"
+        )
+    return replace(run, graph=make_graph(run.spec.graph, run.n, run.spec.run.seed or 0))

@@ -25,17 +25,14 @@ from functools import lru_cache, reduce
 from operator import or_
 from typing import Final
 
-from p2pdp.audit.ground import Finding, Ground, sensitivity_of
-from p2pdp.audit.local import local_account
-from p2pdp.core.claims import Claim, Conditioning, Method, Name, Observer, Refusal
-from p2pdp.core.draws import Mechanism
+from p2pdp.audit.ground import Finding, sensitivity_of
+from p2pdp.audit.local_beforehand import local_beforehand
+from p2pdp.core.claims import Claim, Method, Name, Observer, Refusal
 from p2pdp.core.ids import Peer
 from p2pdp.protocols.gossip.analysis.rounding import at_most
 from p2pdp.protocols.gossip.pairing import PairPlan
 from p2pdp.protocols.gossip.plan import GossipPlan
 from p2pdp.protocols.run_plan import RunPlan
-from p2pdp.replay.contributions import Noise
-from p2pdp.replay.transcript import Transcript
 from p2pdp.topology.graphs import Graph
 
 WHATEVER_HAPPENS: Final = "whatever is late or lost, and whoever is put out of the run"
@@ -49,13 +46,10 @@ _ALL: Final = "all results are published, which together tell every user's noise
 
 def gossip_beforehand(run: RunPlan, delta: float, colluders: Sequence[Peer]) -> Finding:
     """Claims for each kind of observer."""
-    drawn: tuple[Mechanism, ...] = () if run.plan.noise.name == "none" else (run.plan.noise,)
-    own = {user: Noise([drawn] * _contributions(run)) for user in range(run.n)}
-    ground = Ground(run, {}, Transcript(find_noise=lambda: own), (), delta, colluders)
-    found = local_account(ground)
+    found = local_beforehand(run, delta, _contributions(run))
     if not found.claims:
         return found
-    (local,) = (replace(claim, conditioning=Conditioning.A_PRIORI) for claim in found.claims)
+    (local,) = found.claims
     claims = [_node(run, local)] if run.n > 1 else []
     if 0 < len(colluders) < run.n:
         claims.append(_coalition(run, local, colluders))

@@ -15,11 +15,12 @@ import numpy as np
 import numpy.typing as npt
 
 from p2pdp.assembly.found import Number, Outcome
+from p2pdp.assembly.linear import finals_of
 from p2pdp.core import messages
-from p2pdp.core.ids import BOOTSTRAP, Peer, is_user
+from p2pdp.core.ids import BOOTSTRAP, Peer
 from p2pdp.core.values import LinearForm
-from p2pdp.ledger.messages import carries_message, public_message, whole_message
-from p2pdp.ledger.records import MET, OWN, SENT, Contents
+from p2pdp.ledger.messages import carries_message, public_message
+from p2pdp.ledger.records import MET, SENT, Contents
 from p2pdp.protocols.contract import Estimate
 from p2pdp.protocols.gossip.plan import GossipPlan
 from p2pdp.protocols.run_plan import RunPlan
@@ -30,16 +31,6 @@ from p2pdp.topology.weights import sparse_weights
 Floats = npt.NDArray[np.float64]
 
 _REPLAYED_MAX: Final = 300  # users up to whom standard errors of irregular runs are worked out
-
-
-def finals_of(views: Mapping[Peer, Contents]) -> dict[Peer, Any]:
-    """Each user's own result, as its own ledger has it."""
-    found = {}
-    for peer, contents in views.items():
-        for record in contents.records if is_user(peer) else ():
-            if record.kind == OWN and public_message(record).type == messages.FINAL:
-                found[peer] = whole_message(record).value
-    return found
 
 
 def gather(run: RunPlan, views: Mapping[Peer, Contents], found: Outcome) -> None:

@@ -14,12 +14,13 @@ import numpy as np
 import numpy.typing as npt
 
 from p2pdp.assembly.found import Number, Outcome
+from p2pdp.assembly.linear import finals_of
 from p2pdp.core.ids import Peer
 from p2pdp.core.values import GRADIENT, LinearForm
 from p2pdp.ledger.records import Contents
 from p2pdp.mechanisms.grid import Grid
 from p2pdp.protocols.contract import Estimate
-from p2pdp.protocols.gossip.analysis.outcome import finals_of, matrices_of, was_skipped
+from p2pdp.protocols.gossip.analysis.outcome import matrices_of, was_skipped
 from p2pdp.protocols.gossip.learning_together import learn, weight_of
 from p2pdp.protocols.gossip.sgd import GossipSgdPlan
 from p2pdp.protocols.learning import noise_bound

@@ -10,7 +10,7 @@ import numpy as np
 from p2pdp.assembly.found import Number, Outcome
 from p2pdp.assembly.traffic import numbers_frame, numbers_in
 from p2pdp.audit.ground import NOBODY_OUT, Finding, Ground
-from p2pdp.core.claims import Observer
+from p2pdp.core.claims import Claim, Observer, Refusal
 from p2pdp.core.errors import Refused
 from p2pdp.core.ids import Peer
 from p2pdp.ledger.evidence import Evidence
@@ -44,6 +44,9 @@ class ShuffleAnalysis(Analysis):
 
     def truth(self, run: RunPlan, found: Outcome, rows: Rows) -> Number:
         return relayed.truth_of(run, found, rows)
+
+    def forecast(self, run: RunPlan, delta: float) -> list[Claim | Refusal]:
+        return []
 
     def baselines(
         self,

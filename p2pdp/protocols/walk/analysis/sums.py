@@ -12,7 +12,7 @@ from p2pdp.assembly.found import Number, Outcome
 from p2pdp.attacks.truths import Truths
 from p2pdp.audit.exact_account import exact_account
 from p2pdp.audit.ground import Finding, Ground
-from p2pdp.core.claims import Claim
+from p2pdp.core.claims import Claim, Refusal
 from p2pdp.core.ids import Peer
 from p2pdp.ledger.records import Contents
 from p2pdp.protocols.contract import Estimate
@@ -51,6 +51,9 @@ class WalkAnalysis(Analysis):
 
     def truth(self, run: RunPlan, found: Outcome, rows: Rows) -> Number:
         return sums.truth_of(run, found, rows)
+
+    def forecast(self, run: RunPlan, delta: float) -> list[Claim | Refusal]:
+        return []
 
     def fast(self, trials: Trials) -> Iterator[Outcome]:
         return fast_walks(trials)
