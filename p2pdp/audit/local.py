@@ -10,10 +10,11 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from p2pdp.audit.claims import claim_of
 from p2pdp.audit.exact import ceiling
 from p2pdp.audit.ground import Finding, Ground
 from p2pdp.audit.recorded import refused
-from p2pdp.core.claims import Claim, Conditioning, Method, Observer
+from p2pdp.core.claims import Conditioning, Method, Observer
 from p2pdp.core.draws import Mechanism
 from p2pdp.core.ids import Peer, is_user
 from p2pdp.mechanisms import gaussian, laplace, randomized_response
@@ -65,21 +66,15 @@ def ceiling_of(ground: Ground, epsilons: Sequence[float], mus: Sequence[float] |
         f"what user {who} sent is in its ledger or in those of others" for who in ground.incomplete if is_user(who)
     ]
     worst = max(range(len(epsilons)), key=lambda user: mus[user] if mus is not None else epsilons[user])
-    claim = Claim(
-        observer=_OBSERVER,
-        unit="user",
-        relation="replace",
-        delta=ground.delta,
-        method=Method.LOCAL,
-        conditioning=Conditioning.PUBLIC,
-        epsilon_max=epsilons[worst],
-        epsilon_mean=min(epsilons[worst], sum(epsilons) / len(epsilons)),
-        mu_max=None if mus is None else mus[worst],
-        mu_mean=None if mus is None else min(mus[worst], sum(mus) / len(mus)),
-        worst_pair=(list(ground.transcript.own_noise)[worst], _OBSERVER),
-        bound=True,
-        violated_pairs=None,
-        assumptions=(*ground.assumptions, *early, OWN_NOISE),
+    claim = claim_of(
+        _OBSERVER,
+        Method.LOCAL,
+        Conditioning.PUBLIC,
+        ground.delta,
+        (list(ground.transcript.own_noise)[worst], _OBSERVER),
+        (*ground.assumptions, *early, OWN_NOISE),
+        epsilon=(epsilons[worst], sum(epsilons) / len(epsilons)),
+        mu=None if mus is None else (mus[worst], sum(mus) / len(mus)),
     )
     return Finding(claims=[claim])
 

@@ -16,11 +16,10 @@ import numpy as np
 
 from p2pdp.accounting.gaussian_curve import epsilon_of_each, epsilons_of
 from p2pdp.accounting.gossip_layers import View
-from p2pdp.audit.ground import NOT_AT_HAND, PASSED_THROUGH, PUBLIC_ROUTE, Finding, Floats, Ground
+from p2pdp.audit.claims import gaussian_claim, members_of, views_of
+from p2pdp.audit.ground import PASSED_THROUGH, PUBLIC_ROUTE, Finding, Floats, Ground
 from p2pdp.audit.recorded import unlike_plan
-from p2pdp.core.claims import Claim, Conditioning, Method, Name, Observer, Refusal
-from p2pdp.core.ids import CURATOR
-from p2pdp.mechanisms import gaussian
+from p2pdp.core.claims import Claim, Method, Name, Observer, Refusal
 from p2pdp.protocols.gossip.analysis.formulas import Printed, printed_claims
 from p2pdp.protocols.gossip.analysis.rounding import rounding_of
 from p2pdp.protocols.gossip.analysis.views import GossipViews, Spans
@@ -61,7 +60,6 @@ class _Account:
         self._ground = ground
         self._run = ground.run
         self._views = GossipViews(ground)
-        self._refusals = [Refusal(Observer.NETWORK, Method.EXACT, _ALL_SEEN)]
         self._claims: list[Claim] = []
         noise = self._run.plan.noise
         self._mu_local = math.inf if noise.name == "none" else ground.sensitivity / noise.scale
@@ -69,58 +67,41 @@ class _Account:
 
     def finding(self) -> Finding:
         n = self._run.n
-        observers = [(user, view) for user in range(n) if (view := self._node(user)) is not None]
+        roles = {Observer.CURATOR: self._views.curator, Observer.PUBLIC: self._views.public}
+        seen, refusals = views_of(self._ground, Method.EXACT, self._views.view, roles)
         leak, mu = np.full((n, n), np.nan), np.full((n, n), np.nan)
-        found = Finding(self._claims, self._refusals)
-        if observers and n > 1:
-            spans = self._views.spans([view for _, view in observers])
-            for (user, _), span in zip(observers, spans.spans, strict=True):
+        found = Finding(self._claims, [Refusal(Observer.NETWORK, Method.EXACT, _ALL_SEEN), *refusals])
+        columns = [user for user, _ in seen.get(Observer.NODE, ()) if isinstance(user, int)]
+        if columns and n > 1:
+            views = [view for _, view in seen[Observer.NODE]]
+            spans = self._views.spans(views)
+            for user, span in zip(columns, spans.spans, strict=True):
                 leak[:, user] = span.leaks
                 leak[user, user] = np.nan
             mu = self._mu(leak)
-            columns = [user for user, _ in observers]
             self._add(Observer.NODE, mu[:, columns], columns, self._of(spans))
             found.epsilon = epsilons_of(self._ground.delta, self._in_all(mu))
-            printed = Printed(columns, leak[:, columns], [view for _, view in observers])
+            printed = Printed(columns, leak[:, columns], views)
             claims, found.published = printed_claims(self._ground, self._views, printed, self._mu_local)
             self._claims += claims
         found.mu, found.leak = mu, leak
-        self._coalition(found)
-        self._roles()
+        for name, view in seen.get(Observer.COALITION, ()):
+            self._coalition(found, members_of(name), view)
+        for role in roles:
+            for name, view in seen.get(role, ()):
+                spans = self._views.spans([view])
+                self._add(role, self._mu(spans.spans[0].leaks)[:, None], [name], self._of(spans))
         return found
 
-    def _node(self, user: int) -> View | None:
-        at_hand = self._ground.is_at_hand(user)
-        view = self._views.view([user]) if at_hand else None
-        if view is None:
-            reason = PASSED_THROUGH if at_hand else NOT_AT_HAND
-            self._refusals.append(Refusal(Observer.NODE, Method.EXACT, f"user {user}: {reason}"))
-        return view
-
-    def _coalition(self, found: Finding) -> None:
-        members = list(self._ground.colluders)
-        absent = [user for user in members if not self._ground.is_at_hand(user)]
-        view = None if absent or not members else self._views.view(members)
-        if view is not None:
-            spans = self._views.spans([view])
-            leak = np.array(spans.spans[0].leaks)
-            leak[members] = np.nan
-            found.leak_coalition, found.mu_coalition = leak, self._mu(leak)
-            found.epsilon_coalition = epsilon_of_each(self._ground.delta, self._in_all(found.mu_coalition))
-            self._add(Observer.COALITION, found.mu_coalition[:, None], [tuple(members)], self._of(spans))
-            printed = Printed([tuple(members)], leak[:, None], [view])
-            self._claims += printed_claims(self._ground, self._views, printed, self._mu_local)[0]
-        elif members:
-            reason = f"user {absent[0]}: {NOT_AT_HAND}" if absent else PASSED_THROUGH
-            self._refusals.append(Refusal(Observer.COALITION, Method.EXACT, reason))
-
-    def _roles(self) -> None:
-        for name, view in ((Observer.CURATOR, self._views.curator()), (Observer.PUBLIC, self._views.public())):
-            if view is None or (name == Observer.CURATOR and CURATOR in self._ground.incomplete):
-                self._refusals.append(Refusal(name, Method.EXACT, PASSED_THROUGH if view is None else NOT_AT_HAND))
-                continue
-            spans = self._views.spans([view])
-            self._add(name, self._mu(spans.spans[0].leaks)[:, None], [name], self._of(spans))
+    def _coalition(self, found: Finding, members: Sequence[int], view: View) -> None:
+        spans = self._views.spans([view])
+        leak = np.array(spans.spans[0].leaks)
+        leak[list(members)] = np.nan
+        found.leak_coalition, found.mu_coalition = leak, self._mu(leak)
+        found.epsilon_coalition = epsilon_of_each(self._ground.delta, self._in_all(found.mu_coalition))
+        self._add(Observer.COALITION, found.mu_coalition[:, None], [tuple(members)], self._of(spans))
+        printed = Printed([tuple(members)], leak[:, None], [view])
+        self._claims += printed_claims(self._ground, self._views, printed, self._mu_local)[0]
 
     def _mu(self, leak: Floats) -> Floats:
         with np.errstate(invalid="ignore"):
@@ -156,27 +137,7 @@ class _Account:
 
     def _add(self, observer: Observer, mu: Floats, names: Sequence[Name], said: tuple[str, ...]) -> None:
         """`mu` has a column per observer, named by `names`."""
-        mu = self._in_all(mu)
-        pairs, delta = ~np.isnan(mu), self._ground.delta
-        worst = np.unravel_index(int(np.argmax(np.where(pairs, mu, -1.0))), mu.shape)
-        mu_max = float(mu[worst])
-        epsilon_max = gaussian.epsilon_of(delta, mu_max)
-        epsilons = epsilons_of(delta, mu[pairs])
+        assumptions = (PUBLIC_ROUTE, *said, *self._ground.assumptions)
         self._claims.append(
-            Claim(
-                observer=observer,
-                unit="user",
-                relation="replace",
-                delta=delta,
-                method=Method.EXACT,
-                conditioning=Conditioning.PUBLIC,
-                epsilon_max=epsilon_max,
-                epsilon_mean=min(epsilon_max, float(np.mean(epsilons))),
-                mu_max=mu_max,
-                mu_mean=min(mu_max, float(np.mean(mu[pairs]))),
-                worst_pair=(int(worst[0]), names[int(worst[1])]),
-                bound=True,
-                violated_pairs=None,
-                assumptions=(PUBLIC_ROUTE, *said, *self._ground.assumptions),
-            )
+            gaussian_claim(observer, Method.EXACT, self._ground.delta, self._in_all(mu), names, assumptions)
         )

@@ -22,9 +22,10 @@ import numpy as np
 
 from p2pdp.accounting.gaussian_curve import epsilon_of_each, epsilons_of
 from p2pdp.accounting.gossip_descent import Told, unclipped, worst
+from p2pdp.audit.claims import gaussian_claim
 from p2pdp.audit.ground import NOT_AT_HAND, PUBLIC_ROUTE, Finding, Floats, Ground
 from p2pdp.audit.recorded import refused, unlike_plan
-from p2pdp.core.claims import Claim, Conditioning, Method, Name, Observer, Refusal
+from p2pdp.core.claims import Claim, Method, Name, Observer, Refusal
 from p2pdp.core.ids import CURATOR
 from p2pdp.mechanisms import gaussian
 from p2pdp.protocols.gossip.analysis.descent_published import Seen, published_claims
@@ -255,23 +256,5 @@ class _Account:
         if bound:
             mu = self._rounding.added_to(mu, self._most)
         at = delta * (1.0 - _SHARE) if bound and self._affine is not None else delta
-        pairs = ~np.isnan(mu)
-        user, column = np.unravel_index(int(np.argmax(np.where(pairs, mu, -1.0))), mu.shape)
-        most = float(mu[user, column])
-        epsilon_max = gaussian.epsilon_of(at, most)
-        return Claim(
-            observer=observer,
-            unit="user",
-            relation="replace",
-            delta=delta,
-            method=method,
-            conditioning=Conditioning.PUBLIC,
-            epsilon_max=epsilon_max,
-            epsilon_mean=min(epsilon_max, float(np.mean(epsilons_of(at, mu[pairs])))),
-            mu_max=most,
-            mu_mean=min(most, float(np.mean(mu[pairs]))),
-            worst_pair=(int(user), names[int(column)]),
-            bound=bound,
-            violated_pairs=None,
-            assumptions=(*said, *self._ground.assumptions),
-        )
+        assumptions = (*said, *self._ground.assumptions)
+        return gaussian_claim(observer, method, delta, mu, names, assumptions, at=at, bound=bound)

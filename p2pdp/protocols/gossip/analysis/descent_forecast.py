@@ -12,11 +12,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from p2pdp.accounting.gaussian_curve import epsilons_of
 from p2pdp.accounting.gossip_descent import told, worst
+from p2pdp.audit.claims import gaussian_claim
 from p2pdp.audit.ground import PUBLIC_ROUTE, sensitivity_of
-from p2pdp.core.claims import Claim, Conditioning, Observer, Refusal
-from p2pdp.mechanisms import gaussian
+from p2pdp.core.claims import Claim, Observer, Refusal
 from p2pdp.protocols.gossip.analysis.descent_account import FIXED_BEFOREHAND, MODEL
 from p2pdp.protocols.gossip.analysis.descent_views import course_of, work_of
 from p2pdp.protocols.gossip.analysis.forecast import FORECAST
@@ -44,29 +43,10 @@ def descent_forecast(run: RunPlan, delta: float) -> Claim | Refusal:
         leak[:, column] = worst(told(course, [observer]).grams)
         leak[observer, column] = np.nan
     mu = sensitivity_of(run) / plan.noise.scale * np.sqrt(leak) * _ROUNDED_UP
-    pairs = ~np.isnan(mu)
-    user, place = np.unravel_index(int(np.nanargmax(mu)), mu.shape)
-    most = float(mu[user, place])
-    epsilon_max = gaussian.epsilon_of(delta, most)
     said = [PUBLIC_ROUTE, FORECAST, FIXED_BEFOREHAND]
     said += [_DRAWN] * (plan.coin is not None)
     said += [_SOME.format(len(observers), run.n)] * (len(observers) < run.n)
-    return Claim(
-        observer=Observer.NODE,
-        unit="user",
-        relation="replace",
-        delta=delta,
-        method=MODEL,
-        conditioning=Conditioning.PUBLIC,
-        epsilon_max=epsilon_max,
-        epsilon_mean=min(epsilon_max, float(np.mean(epsilons_of(delta, mu[pairs])))),
-        mu_max=most,
-        mu_mean=min(most, float(np.mean(mu[pairs]))),
-        worst_pair=(int(user), int(observers[int(place)])),
-        bound=False,
-        violated_pairs=None,
-        assumptions=tuple(said),
-    )
+    return gaussian_claim(Observer.NODE, MODEL, delta, mu, observers, said, bound=False)
 
 
 def _why_not(run: RunPlan, afforded: int) -> str | None:

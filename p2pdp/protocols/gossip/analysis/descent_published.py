@@ -19,8 +19,9 @@ import numpy.typing as npt
 from p2pdp.accounting.gossip_layers import Layer, Layers, View
 from p2pdp.accounting.gossip_published import theorem_1, theorem_4_alpha_most
 from p2pdp.accounting.renyi import best_epsilon, renyi_epsilons
+from p2pdp.audit.claims import claim_of, kind_of, spread_of, worst_of
 from p2pdp.audit.ground import PUBLIC_ROUTE, Floats, Ground
-from p2pdp.core.claims import Claim, Conditioning, Observer
+from p2pdp.core.claims import Claim, Conditioning
 from p2pdp.protocols.gossip.sgd import GossipSgdPlan
 
 _ROUNDING: Final = 1e-9
@@ -103,23 +104,16 @@ def _near(matrix: Any, group: Sequence[int]) -> list[int]:
 
 
 def _claim(ground: Ground, seen: Seen, name: str, epsilons: Floats, violated: npt.NDArray[np.bool_] | None) -> Claim:
-    pairs = ~np.isnan(epsilons)
-    user, column = np.unravel_index(int(np.argmax(np.where(pairs, epsilons, -1.0))), epsilons.shape)
-    most = float(epsilons[user, column])
+    hidden = name == "proposition-1"  # which is about graphs that the observer does not know
     noised = () if ground.run.plan.message_noise is None else (_MESSAGE_NOISE,)
-    return Claim(
-        observer=Observer.COALITION if isinstance(seen.names[0], tuple) else Observer.NODE,
-        unit="user",
-        relation="replace",
-        delta=ground.delta,
-        method=f"published:{name}",
-        conditioning=Conditioning.PUBLIC if name != "proposition-1" else Conditioning.VIEW,
-        epsilon_max=most,
-        epsilon_mean=min(most, float(np.mean(epsilons[pairs]))),
-        mu_max=None,
-        mu_mean=None,
-        worst_pair=(int(user), seen.names[int(column)]),
+    return claim_of(
+        kind_of(seen.names[0]),
+        f"published:{name}",
+        Conditioning.VIEW if hidden else Conditioning.PUBLIC,
+        ground.delta,
+        worst_of(epsilons, seen.names),
+        (*(() if hidden else (PUBLIC_ROUTE,)), _SHARED, *noised, *ground.assumptions),
+        epsilon=spread_of(epsilons),
         bound=False,
         violated_pairs=None if violated is None else int(violated.sum()),
-        assumptions=(*((PUBLIC_ROUTE,) if name != "proposition-1" else ()), _SHARED, *noised, *ground.assumptions),
     )

@@ -17,14 +17,13 @@ from typing import Any, Final
 
 import numpy as np
 
-from p2pdp.accounting.gaussian_curve import epsilons_of
 from p2pdp.accounting.gossip_krylov import fixed_span
 from p2pdp.accounting.gossip_messages import noised_leaks
 from p2pdp.accounting.gossip_rank import slack_of
+from p2pdp.audit.claims import gaussian_claim
 from p2pdp.audit.ground import PUBLIC_ROUTE, Floats, sensitivity_of
-from p2pdp.core.claims import Claim, Conditioning, Method, Observer, Refusal
+from p2pdp.core.claims import Claim, Method, Observer, Refusal
 from p2pdp.core.ids import Peer
-from p2pdp.mechanisms import gaussian
 from p2pdp.protocols.gossip.analysis.rounding import foreseen
 from p2pdp.protocols.gossip.plan import GossipPlan
 from p2pdp.protocols.run_plan import RunPlan
@@ -82,30 +81,12 @@ def forecast_claim(run: RunPlan, delta: float) -> Claim | Refusal:
     assert run.graph is not None
     local = sensitivity_of(run) / run.plan.noise.scale * _ROUNDED_UP
     mu = foreseen(run, run.graph).added_to(local * np.sqrt(leak), local)
-    pairs = ~np.isnan(mu)
-    user, column = np.unravel_index(int(np.nanargmax(mu)), mu.shape)
-    epsilon_max = gaussian.epsilon_of(delta, float(mu[user, column]))
     said = [PUBLIC_ROUTE, FORECAST]
     if ratio:
         said.append(_BOUND)
     if len(found.observers) < run.n:
         said.append(f"{len(found.observers)} of the {run.n} users were looked at as observers")
-    return Claim(
-        observer=Observer.NODE,
-        unit="user",
-        relation="replace",
-        delta=delta,
-        method=Method.EXACT,
-        conditioning=Conditioning.PUBLIC,
-        epsilon_max=epsilon_max,
-        epsilon_mean=min(epsilon_max, float(np.mean(epsilons_of(delta, mu[pairs])))),
-        mu_max=float(mu[user, column]),
-        mu_mean=float(np.mean(mu[pairs])),
-        worst_pair=(int(user), found.observers[int(column)]),
-        bound=False,
-        violated_pairs=None,
-        assumptions=tuple(said),
-    )
+    return gaussian_claim(Observer.NODE, Method.EXACT, delta, mu, found.observers, said, bound=False)
 
 
 def _why_not(run: RunPlan) -> str | None:

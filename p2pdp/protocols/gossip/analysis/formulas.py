@@ -16,8 +16,9 @@ import numpy as np
 from p2pdp.accounting.gossip_layers import View
 from p2pdp.accounting.gossip_published import corollary_1, theorem_1
 from p2pdp.accounting.renyi import renyi_epsilons
+from p2pdp.audit.claims import claim_of, kind_of, spread_of, worst_of
 from p2pdp.audit.ground import PUBLIC_ROUTE, Floats, Ground
-from p2pdp.core.claims import Claim, Conditioning, Observer
+from p2pdp.core.claims import Claim, Conditioning
 from p2pdp.protocols.gossip.analysis.views import GossipViews
 
 _ROUNDING: Final = 1e-9
@@ -59,23 +60,17 @@ def _claim(ground: Ground, views: GossipViews, of: Printed, name: str, leak: Flo
     pairs = ~np.isnan(of.exact)
     printed = np.where(pairs, leak, np.nan)
     epsilons = renyi_epsilons(mu_local**2 * printed[pairs], ground.delta)
-    worst = np.unravel_index(int(np.argmax(np.where(pairs, printed, -1.0))), printed.shape)
     said = [PUBLIC_ROUTE, _SUM.format(float(np.mean(printed[pairs])))]
     if views.layers.noises:
         said.append(_MESSAGE_NOISE)
-    return Claim(
-        observer=Observer.COALITION if isinstance(of.names[0], tuple) else Observer.NODE,
-        unit="user",
-        relation="replace",
-        delta=ground.delta,
-        method=f"published:{name}",
-        conditioning=Conditioning.PUBLIC,
-        epsilon_max=float(epsilons.max()),
-        epsilon_mean=min(float(epsilons.max()), float(epsilons.mean())),
-        mu_max=None,
-        mu_mean=None,
-        worst_pair=(int(worst[0]), of.names[int(worst[1])]),
+    return claim_of(
+        kind_of(of.names[0]),
+        f"published:{name}",
+        Conditioning.PUBLIC,
+        ground.delta,
+        worst_of(printed, of.names),
+        (*said, *ground.assumptions),
+        epsilon=spread_of(epsilons),
         bound=False,
         violated_pairs=int(np.sum(of.exact[pairs] > printed[pairs] * (1.0 + _ROUNDING) + _ROUNDING)),
-        assumptions=(*said, *ground.assumptions),
     )

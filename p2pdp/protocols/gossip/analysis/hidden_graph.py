@@ -17,9 +17,10 @@ import numpy as np
 from p2pdp.accounting.gossip_published import theorem_4_alpha_most, theorem_4_leak
 from p2pdp.accounting.gossip_rounding import beside
 from p2pdp.accounting.renyi import best_epsilon
+from p2pdp.audit.claims import claim_of, spread_of, worst_of
 from p2pdp.audit.ground import NOT_AT_HAND, Finding, Ground
 from p2pdp.audit.recorded import refused, unlike_plan
-from p2pdp.core.claims import Claim, Conditioning, Observer, Refusal
+from p2pdp.core.claims import Conditioning, Observer, Refusal
 from p2pdp.core.ids import Peer, is_user
 from p2pdp.core.messages import EXCHANGE
 from p2pdp.ledger.messages import public_message
@@ -57,25 +58,17 @@ def hidden_graph_account(ground: Ground) -> Finding:
             epsilons[:, one] = _epsilons(ground, one, rounding.nu)
         else:
             refusals.append(Refusal(Observer.NODE, THEOREM_4, f"user {one}: {NOT_AT_HAND}"))
-    pairs = ~np.isnan(epsilons)
-    if not pairs.any():
+    if np.isnan(epsilons).all():
         return Finding(refusals=refusals)
-    user, observer = np.unravel_index(int(np.argmax(np.where(pairs, epsilons, -1.0))), epsilons.shape)
-    claim = Claim(
-        observer=Observer.NODE,
-        unit="user",
-        relation="replace",
-        delta=ground.delta,
-        method=THEOREM_4,
-        conditioning=Conditioning.VIEW,
-        epsilon_max=float(epsilons[user, observer]),
-        epsilon_mean=min(float(epsilons[user, observer]), float(np.mean(epsilons[pairs]))),
-        mu_max=None,
-        mu_mean=None,
-        worst_pair=(int(user), int(observer)),
+    claim = claim_of(
+        Observer.NODE,
+        THEOREM_4,
+        Conditioning.VIEW,
+        ground.delta,
+        worst_of(epsilons, range(run.n)),
+        (_OWN_EDGES, *((_KNOWN,) if plan.coin is None else ()), *rounding.said, *ground.assumptions),
+        epsilon=spread_of(epsilons),
         bound=plan.coin is not None,
-        violated_pairs=None,
-        assumptions=(_OWN_EDGES, *((_KNOWN,) if plan.coin is None else ()), *rounding.said, *ground.assumptions),
     )
     return Finding([claim], refusals)
 

@@ -29,7 +29,7 @@ from p2pdp.protocols.shuffle.analysis.claims import (
     SEALED,
     WITH_CURATOR,
     among,
-    claim_of,
+    claim_of_reports,
     enclosed,
     not_hidden,
     printed,
@@ -71,7 +71,7 @@ def _curator(ground: Ground, plan: ShufflePlan, nobody_out: str) -> Claim:
     said = [nobody_out, NOBODY_LATE, f"any two walks overlap by {plan.overlap:.4g} at least", PERMUTED, SEALED]
     if plan.slots is not None:
         said.append(_ROOM)
-    return claim_of(
+    return claim_of_reports(
         ground, Observer.CURATOR, Method.SHUFFLE, Conditioning.A_PRIORI, np.array([upper]), (0, Observer.CURATOR), said
     )
 
@@ -91,7 +91,7 @@ def _others(ground: Ground, plan: ShufflePlan, nobody_out: str) -> list[Claim]:
     if plan.single:
         said.append(NOBODY_LATE)
     return [
-        claim_of(
+        claim_of_reports(
             ground,
             observer,
             Method.SHUFFLE,

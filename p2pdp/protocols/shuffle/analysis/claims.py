@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from p2pdp.accounting.network_shuffle import epsilon_all, epsilon_single, load
 from p2pdp.accounting.network_shuffle_overlap import overlapped
+from p2pdp.audit.claims import claim_of, spread_of
 from p2pdp.audit.ground import Ground
 from p2pdp.core.claims import Claim, Conditioning, Method, Name, Observer, Refusal
 from p2pdp.mechanisms.category_reports import KaryReports
@@ -72,7 +73,7 @@ def printed(ground: Ground, plan: ShufflePlan, graph: Graph, conditioning: Condi
     else:
         e1 = load(graph.n, sum_p2, half, 1.0, corrected=False)
         name, epsilon = "published:theorem-5.3", epsilon_all(plan.randomizer.epsilon, e1, half)
-    return claim_of(
+    return claim_of_reports(
         ground,
         Observer.CURATOR,
         name,
@@ -84,7 +85,7 @@ def printed(ground: Ground, plan: ShufflePlan, graph: Graph, conditioning: Condi
     )
 
 
-def claim_of(
+def claim_of_reports(
     ground: Ground,
     observer: Observer,
     method: str,
@@ -96,20 +97,6 @@ def claim_of(
     bound: bool = True,
 ) -> Claim:
     """`epsilons` are those of all users, or one that holds for each."""
-    most = float(epsilons.max())
-    return Claim(
-        observer=observer,
-        unit="user",
-        relation="replace",
-        delta=ground.delta,
-        method=method,
-        conditioning=conditioning,
-        epsilon_max=most,
-        epsilon_mean=min(most, float(epsilons.mean())),
-        mu_max=None,
-        mu_mean=None,
-        worst_pair=worst,
-        bound=bound,
-        violated_pairs=None,
-        assumptions=(*ground.assumptions, *said),
-    )
+    assumptions = (*ground.assumptions, *said)
+    epsilon = spread_of(epsilons)
+    return claim_of(observer, method, conditioning, ground.delta, worst, assumptions, epsilon=epsilon, bound=bound)

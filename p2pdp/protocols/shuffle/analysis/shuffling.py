@@ -34,7 +34,7 @@ from p2pdp.protocols.shuffle.analysis.claims import (
     WITH_CURATOR,
     among,
     categories_of,
-    claim_of,
+    claim_of_reports,
     enclosed,
     not_hidden,
     printed,
@@ -83,7 +83,9 @@ def _curator(ground: Ground, plan: ShufflePlan, found: Finding) -> None:
     if timing.times:
         said.append(f"{timing.times} times somebody was late, which the laws take into account")
     found.claims.append(
-        claim_of(ground, Observer.CURATOR, Method.SHUFFLE, Conditioning.VIEW, uppers, (worst, Observer.CURATOR), said)
+        claim_of_reports(
+            ground, Observer.CURATOR, Method.SHUFFLE, Conditioning.VIEW, uppers, (worst, Observer.CURATOR), said
+        )
     )
     found.claims.append(printed(ground, plan, graph, Conditioning.VIEW))
 
@@ -148,7 +150,7 @@ def _others(ground: Ground, plan: ShufflePlan, found: Finding) -> None:
         worst = (user, names.get(observer, observer))
         covered = [COVERED] if observer == Observer.NETWORK else []
         found.claims.append(
-            claim_of(ground, observer, Method.SHUFFLE, Conditioning.PUBLIC, upper, worst, [*said, *covered])
+            claim_of_reports(ground, observer, Method.SHUFFLE, Conditioning.PUBLIC, upper, worst, [*said, *covered])
         )
     if colluders:
         found.refusals.append(Refusal(Observer.COALITION, f"{Method.SHUFFLE} with the curator", WITH_CURATOR))

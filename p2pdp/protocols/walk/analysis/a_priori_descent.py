@@ -14,6 +14,7 @@ from typing import Final
 
 from p2pdp.accounting.gossip_rounding import beside
 from p2pdp.accounting.iteration_walk import Exposure, epsilon
+from p2pdp.audit.claims import claim_of
 from p2pdp.audit.ground import Finding, Ground
 from p2pdp.core.claims import Claim, Conditioning, Method, Name, Observer, Refusal
 from p2pdp.core.ids import Peer
@@ -84,19 +85,12 @@ def _claim(ground: Ground, observer: Observer, *, watched: bool, assumed: tuple[
     everyone = [first, *[others] * (run.n - 1)]
     worst = max(range(run.n), key=everyone.__getitem__)
     name: Name = observer if not watched else (0 if worst else 1)
-    return Claim(
-        observer=observer,
-        unit="user",
-        relation="replace",
-        delta=ground.delta,
-        method=Method.ITERATION,
-        conditioning=Conditioning.A_PRIORI,
-        epsilon_max=everyone[worst],
-        epsilon_mean=min(everyone[worst], sum(everyone) / run.n),
-        mu_max=None,
-        mu_mean=None,
-        worst_pair=(worst, name),
-        bound=True,
-        violated_pairs=None,
-        assumptions=(*assumed, *terms(run), *rounding.said, *ground.assumptions),
+    return claim_of(
+        observer,
+        Method.ITERATION,
+        Conditioning.A_PRIORI,
+        ground.delta,
+        (worst, name),
+        (*assumed, *terms(run), *rounding.said, *ground.assumptions),
+        epsilon=(everyone[worst], sum(everyone) / run.n),
     )

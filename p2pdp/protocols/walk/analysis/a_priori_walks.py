@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from p2pdp.accounting.a_priori import Law, gaussian_epsilon, pure_epsilon, sum_of
 from p2pdp.accounting.hidden_path_a_priori import STEPS_MAX, a_priori
+from p2pdp.audit.claims import Spread, claim_of
 from p2pdp.audit.ground import Ground
 from p2pdp.audit.local import OWN_NOISE, pure_epsilon_of
 from p2pdp.core.claims import Claim, Conditioning, Method, Name, Observer, Refusal
@@ -42,7 +43,8 @@ class Walks:
         run, plan = self._ground.run, self._plan
         found = a_priori(run.n, plan.steps, plan.tokens, self._mu, self._ground.delta)
         assumptions = (self._visits.basis, OWN_VIEW, ONE_VALUE, *self._assumed)
-        return self._claim(Observer.NODE, Method.HIDDEN_PATH, found.largest, found.mean, found.worst_pair, assumptions)
+        epsilon = found.largest, found.mean
+        return self._claim(Observer.NODE, Method.HIDDEN_PATH, epsilon, found.worst_pair, assumptions)
 
     def _path_is_no_help(self, *, one_value: bool) -> str | None:
         if self._plan.order != "complete":
@@ -90,32 +92,12 @@ class Walks:
         known = {law: of(law) for law in dict.fromkeys(laws)}
         epsilons = [known[law] for law in laws]
         largest = max(epsilons)
-        mean = min(largest, sum(epsilons) / len(epsilons))
         assumptions = (_VISITS, self._visits.basis, sees, *self._assumed)
-        return self._claim(observer, method, largest, mean, (epsilons.index(largest), observer), assumptions)
+        epsilon = largest, sum(epsilons) / len(epsilons)
+        return self._claim(observer, method, epsilon, (epsilons.index(largest), observer), assumptions)
 
     def _claim(
-        self,
-        observer: Observer,
-        method: str,
-        largest: float,
-        mean: float,
-        worst: tuple[int, Name],
-        assumptions: tuple[str, ...],
+        self, observer: Observer, method: str, epsilon: Spread, worst: tuple[int, Name], assumptions: Sequence[str]
     ) -> Claim:
-        return Claim(
-            observer=observer,
-            unit="user",
-            relation="replace",
-            delta=self._ground.delta,
-            method=method,
-            conditioning=Conditioning.A_PRIORI,
-            epsilon_max=largest,
-            epsilon_mean=mean,
-            mu_max=None,
-            mu_mean=None,
-            worst_pair=worst,
-            bound=True,
-            violated_pairs=None,
-            assumptions=assumptions,
-        )
+        delta = self._ground.delta
+        return claim_of(observer, method, Conditioning.A_PRIORI, delta, worst, assumptions, epsilon=epsilon)

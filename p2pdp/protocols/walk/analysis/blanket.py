@@ -11,16 +11,15 @@ Whoever sees all messages sees every report by itself: against the network the l
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
 
 from p2pdp.accounting.blanket_losses import Kind, kinds_of, lower_epsilon, upper_epsilons
-from p2pdp.audit.ground import NOT_AT_HAND, PASSED_THROUGH, PUBLIC_ROUTE, Finding, Floats, Ground
+from p2pdp.audit.claims import claim_of, members_of, views_of
+from p2pdp.audit.ground import PUBLIC_ROUTE, Finding, Floats, Ground
 from p2pdp.audit.recorded import refused, unlike_plan
 from p2pdp.core.claims import Claim, Conditioning, Method, Name, Observer, Refusal
-from p2pdp.core.ids import CURATOR
 from p2pdp.mechanisms import randomized_response
 from p2pdp.protocols.walk.walking import WalkPlan
 from p2pdp.replay.reports import Reports, ReportView
@@ -46,37 +45,20 @@ def blanket_account(ground: Ground) -> Finding:
     reason = unlike_plan(ground)
     if reason is not None:
         return refused((Observer.NODE, Observer.CURATOR, Observer.PUBLIC, Observer.NETWORK), Method.SHUFFLE, reason)
-    reports, refusals = Reports(ground.transcript, run.n), [Refusal(Observer.NETWORK, Method.SHUFFLE, _ALL_SEEN)]
+    reports = Reports(ground.transcript, run.n)
+    roles = {Observer.CURATOR: reports.curator, Observer.PUBLIC: reports.public}
+    views, refusals = views_of(ground, Method.SHUFFLE, reports.nodes, roles)
+    refusals.insert(0, Refusal(Observer.NETWORK, Method.SHUFFLE, _ALL_SEEN))
     pairs: dict[Observer, list[_Pair]] = {}
-
-    def add(observer: Observer, name: Name, members: Sequence[int], view: ReportView | None, missing: str) -> None:
-        if view is None:
-            refusals.append(Refusal(observer, Method.SHUFFLE, missing))
-        elif len(members) < run.n:
-            pairs.setdefault(observer, []).extend(_pairs(run.n, name, members, view))
-
-    for user in range(run.n):
-        at_hand = ground.is_at_hand(user)
-        reason = f"user {user}: {PASSED_THROUGH if at_hand else NOT_AT_HAND}"
-        add(Observer.NODE, user, [user], reports.nodes([user]) if at_hand else None, reason)
-    if ground.colluders:
-        absent = [user for user in ground.colluders if not ground.is_at_hand(user)]
-        reason = f"user {absent[0]}: {NOT_AT_HAND}" if absent else PASSED_THROUGH
-        view = None if absent else reports.nodes(list(ground.colluders))
-        add(Observer.COALITION, tuple(ground.colluders), ground.colluders, view, reason)
-    whole = CURATOR not in ground.incomplete
-    add(
-        Observer.CURATOR,
-        Observer.CURATOR,
-        (),
-        reports.curator() if whole else None,
-        PASSED_THROUGH if whole else NOT_AT_HAND,
-    )
-    add(Observer.PUBLIC, Observer.PUBLIC, (), reports.public(), PASSED_THROUGH)
+    for observer, seen in views.items():
+        for name, view in seen:
+            if len(members_of(name)) < run.n:
+                pairs.setdefault(observer, []).extend(_pairs(run.n, name, view))
     return _finding(ground, pairs, refusals)
 
 
-def _pairs(n: int, name: Name, members: Sequence[int], view: ReportView) -> list[_Pair]:
+def _pairs(n: int, name: Name, view: ReportView) -> list[_Pair]:
+    members = members_of(name)
     found = {user: _Pair(user, name, Counter(), Counter()) for user in range(n) if user not in members}
     for gap in view.gaps:
         total = int(gap.reports.sum())
@@ -108,22 +90,14 @@ def _finding(ground: Ground, pairs: dict[Observer, list[_Pair]], refusals: list[
 
 
 def _claim(ground: Ground, observer: Observer, epsilons: Floats, worst: _Pair, lower: float) -> Claim:
-    epsilon_max = float(epsilons.max())
     route = _SCHEDULE if ground.run.plan.order == "ring" else PUBLIC_ROUTE
     some = f"of the worst pair at least epsilon {lower:.6g} is told for some values of the others"
-    return Claim(
-        observer=observer,
-        unit="user",
-        relation="replace",
-        delta=ground.delta,
-        method=Method.SHUFFLE,
-        conditioning=Conditioning.PUBLIC,
-        epsilon_max=epsilon_max,
-        epsilon_mean=min(epsilon_max, float(np.mean(epsilons)) * _ROUNDED_UP),
-        mu_max=None,
-        mu_mean=None,
-        worst_pair=(worst.user, worst.observer),
-        bound=True,
-        violated_pairs=None,
-        assumptions=(route, *ground.assumptions, *((some,) if lower > 0.0 else ())),
+    return claim_of(
+        observer,
+        Method.SHUFFLE,
+        Conditioning.PUBLIC,
+        ground.delta,
+        (worst.user, worst.observer),
+        (route, *ground.assumptions, *((some,) if lower > 0.0 else ())),
+        epsilon=(float(epsilons.max()), float(np.mean(epsilons)) * _ROUNDED_UP),
     )

@@ -20,6 +20,7 @@ from p2pdp.accounting.hidden_path import complete_graph
 from p2pdp.accounting.hidden_path_curves import Ends
 from p2pdp.accounting.hidden_path_gaps import Gap, gaps_of
 from p2pdp.accounting.hidden_path_graph import GRAPH_USERS_MAX, general_graph
+from p2pdp.audit.claims import claim_of
 from p2pdp.audit.ground import NOT_AT_HAND, Finding, Ground
 from p2pdp.audit.recorded import unlike_plan
 from p2pdp.core.claims import Claim, Conditioning, Method, Observer, Refusal
@@ -170,24 +171,16 @@ def neighbours_of(ground: Ground, user: Peer) -> tuple[Peer, ...]:
 
 
 def _claim(ground: Ground, ends: Ends, observers: Sequence[Peer]) -> Claim:
-    worst = np.unravel_index(int(np.nanargmax(ends.upper)), ends.upper.shape)
-    largest = float(ends.upper[worst])
-    mean = float(np.nanmean(ends.upper[:, observers]))
+    user, observer = np.unravel_index(int(np.nanargmax(ends.upper)), ends.upper.shape)
+    worst = int(user), int(observer)
     graph = () if ground.run.plan.order == "complete" else (KNOWN_GRAPH,)
     lowest = f"where all others hold one value, epsilon of the worst pair is at least {float(ends.lower[worst]):.6g}"
-    return Claim(
-        observer=Observer.NODE,
-        unit="user",
-        relation="replace",
-        delta=ground.delta,
-        method=Method.HIDDEN_PATH,
-        conditioning=Conditioning.VIEW,
-        epsilon_max=largest,
-        epsilon_mean=min(largest, mean),
-        mu_max=None,
-        mu_mean=None,
-        worst_pair=(int(worst[0]), int(worst[1])),
-        bound=True,
-        violated_pairs=None,
-        assumptions=(OWN_VIEW, *graph, ONE_VALUE, *ground.assumptions, lowest),
+    return claim_of(
+        Observer.NODE,
+        Method.HIDDEN_PATH,
+        Conditioning.VIEW,
+        ground.delta,
+        worst,
+        (OWN_VIEW, *graph, ONE_VALUE, *ground.assumptions, lowest),
+        epsilon=(float(ends.upper[worst]), float(np.nanmean(ends.upper[:, observers]))),
     )

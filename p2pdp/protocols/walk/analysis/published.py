@@ -20,6 +20,7 @@ from p2pdp.accounting.theorems.walk_any_graph import ASSUMPTIONS as ANY_GRAPH
 from p2pdp.accounting.theorems.walk_any_graph import SOURCE as _ANY_SOURCE
 from p2pdp.accounting.theorems.walk_any_graph import per_order
 from p2pdp.accounting.visits import printed_visits
+from p2pdp.audit.claims import claim_of
 from p2pdp.audit.ground import sensitivity_of
 from p2pdp.core.claims import Claim, Conditioning, Observer, Refusal
 from p2pdp.core.errors import Refused, UsageError
@@ -139,21 +140,15 @@ def _claim(name: str, inputs: Mapping[str, float | str], delta: float, output: s
 
 
 def _made(name: str, delta: float, epsilon: float, bound: bool, assumptions: Sequence[str], source: str) -> Claim:
-    return Claim(
-        observer=Observer.NODE,
-        unit="user",
-        relation="replace",
-        delta=delta,
-        method=_METHOD.format(name),
-        conditioning=Conditioning.A_PRIORI,
-        epsilon_max=epsilon,
-        epsilon_mean=None,
-        mu_max=None,
-        mu_mean=None,
-        worst_pair=None,
+    return claim_of(
+        Observer.NODE,
+        _METHOD.format(name),
+        Conditioning.A_PRIORI,
+        delta,
+        None,
+        (*assumptions, source),
+        epsilon=(epsilon, None),
         bound=bound,
-        violated_pairs=None,
-        assumptions=(*assumptions, source),
     )
 
 

@@ -10,7 +10,14 @@ from p2pdp.accounting.network_shuffle_overlap import overlapped
 from p2pdp.audit.ground import Ground
 from p2pdp.files.spec import parse_spec
 from p2pdp.protocols.run_plan import RunPlan, plan_run
-from p2pdp.protocols.shuffle.analysis.claims import among, categories_of, claim_of, enclosed, not_hidden, printed
+from p2pdp.protocols.shuffle.analysis.claims import (
+    among,
+    categories_of,
+    claim_of_reports,
+    enclosed,
+    not_hidden,
+    printed,
+)
 from p2pdp.replay.transcript import Transcript
 from tests.scenarios.test_shuffle import shuffle
 
@@ -71,7 +78,9 @@ def test_the_printed_theorem_takes_the_law_at_rest() -> None:
 
 def test_a_claim_has_the_largest_and_the_mean() -> None:
     run = run_of(shuffle(12))
-    claim = claim_of(ground_of(run), "curator", "shuffle", "view", np.array([0.5, 1.5]), (1, "curator"), ["said"])
+    claim = claim_of_reports(
+        ground_of(run), "curator", "shuffle", "view", np.array([0.5, 1.5]), (1, "curator"), ["said"]
+    )
     assert (claim.epsilon_max, claim.epsilon_mean, claim.worst_pair) == (1.5, 1.0, (1, "curator"))
     assert claim.assumptions == ("said",)
     assert math.isclose(claim.delta, DELTA)
