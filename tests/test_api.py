@@ -13,8 +13,8 @@ import p2pdp
 from p2pdp import api
 from p2pdp.core.errors import RunFailed, UsageError, VerificationFailed
 from p2pdp.sim.faults import Crash, Faults
-from tests.laws.sources import TOP
-from tests.runs.small import ALL, BARE, COMPLETE, RING, contents, recorded, spec_file
+from tests.support.small import ALL, BARE, COMPLETE, RING, contents, recorded, spec_file
+from tests.support.sources import TOP
 
 
 def test_without_a_folder_nothing_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

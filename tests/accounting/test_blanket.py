@@ -17,7 +17,7 @@ from p2pdp.accounting.blanket import (
     upper_outcomes,
 )
 from p2pdp.core.errors import UsageError
-from tests.accounting import histograms
+from tests.support import histograms
 
 EPSILONS = (0.0, 0.1, 0.3, 0.7, 1.2, 2.5)
 CUT = 1e-20

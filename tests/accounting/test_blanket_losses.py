@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from p2pdp.accounting.blanket_losses import Kind, kinds_of, lower_epsilon, upper_epsilons
 from p2pdp.accounting.krr import krr_shuffle
 from p2pdp.core.errors import UsageError
-from tests.accounting import histograms
+from tests.support import histograms
 
 
 def upper(epsilon_0: float, categories: int, kinds: dict[Kind, int], delta: float) -> float:

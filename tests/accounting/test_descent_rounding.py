@@ -14,7 +14,7 @@ from p2pdp.core.values import snapped
 from p2pdp.tasks.descent import Descent, GradientInputs
 from p2pdp.tasks.examples import examples_of
 from p2pdp.tasks.regression import LinearRegression, LogisticRegression, MeanEstimation
-from tests.protocols import exact_descent as exact
+from tests.support import exact_descent as exact
 
 OBJECTIVES: dict[str, Any] = {
     "mean": MeanEstimation(),

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from p2pdp.accounting.gossip_filter import filter_is_quicker, filtered_span, seen_draws_are_fresh
 from p2pdp.accounting.gossip_layers import Layers, View, layered_span
-from tests.accounting.gossips import graph
-from tests.accounting.test_gossip_layers import layer, repaired
+from tests.support.gossip_layers import layer, repaired
+from tests.support.gossip_matrices import graph
 
 
 def random_layers(seed: int, depth: int, deviation: float) -> tuple[Layers, int]:

@@ -10,7 +10,7 @@ import pytest
 from p2pdp.accounting.gossip_krylov import extended, fixed_span
 from p2pdp.topology.distances import distances_from
 from p2pdp.topology.weights import sparse_weights
-from tests.accounting.gossips import dense_leaks, graph, grid, powers
+from tests.support.gossip_matrices import dense_leaks, graph, grid, powers
 
 
 def test_on_a_path_of_three_everybody_learns_everything() -> None:

@@ -8,9 +8,9 @@ import pytest
 from p2pdp.accounting.gossip_messages import noised_leaks
 from p2pdp.protocols.gossip.analysis.views import GossipViews
 from p2pdp.topology.weights import sparse_weights
-from tests.accounting.gossips import graph
-from tests.audit.gossips import gossip, ground_of
-from tests.audit.runs import quiet
+from tests.support.gossip_matrices import graph
+from tests.support.gossips import gossip, ground_of
+from tests.support.runs import quiet
 
 RATIOS = (0.01, 0.1, 1.0)
 

@@ -11,7 +11,7 @@ from p2pdp.accounting.gossip_krylov import fixed_span
 from p2pdp.accounting.gossip_layers import View, fixed_layers
 from p2pdp.accounting.gossip_published import corollary_1, theorem_1, theorem_4_alpha_most, theorem_4_leak
 from p2pdp.topology.weights import sparse_weights
-from tests.accounting.gossips import graph, grid, powers, view
+from tests.support.gossip_matrices import graph, grid, powers, view
 
 
 def test_equation_6_prints_a_third_where_all_is_told() -> None:

@@ -10,7 +10,7 @@ from p2pdp.accounting.gossip_layers import View, fixed_layers
 from p2pdp.accounting.gossip_rank import modular_ranks, raised, slack_of
 from p2pdp.accounting.modular_rank import PRIMES
 from p2pdp.topology.weights import sparse_weights
-from tests.accounting.gossips import graph, grid, view
+from tests.support.gossip_matrices import graph, grid, view
 
 
 @pytest.mark.parametrize("prime", PRIMES)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from p2pdp.accounting.krr import krr_lower, krr_shuffle, krr_upper, local_epsilon
 from p2pdp.core.errors import UsageError
-from tests.accounting import histograms
+from tests.support import histograms
 
 
 @pytest.mark.parametrize(

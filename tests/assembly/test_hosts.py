@@ -20,7 +20,7 @@ from p2pdp.ledger.journal import PRIVATE, VIEW, Journal
 from p2pdp.mechanisms.clipping import Bounds, clip
 from p2pdp.protocols.run_plan import RunPlan, plan_run
 from p2pdp.wire.codec import pack_message, pack_value
-from tests.host.toys import RUN_ID, UniqueDraws, forged, identity, seat
+from tests.support.toys import RUN_ID, UniqueDraws, forged, identity, seat
 
 SPEC = """
 [run]

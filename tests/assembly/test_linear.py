@@ -12,8 +12,8 @@ from p2pdp.assembly.outcome import outcome, truth_of
 from p2pdp.files.data import load_data
 from p2pdp.protocols.gossip.analysis.outcome import error_of
 from p2pdp.replay.transcript import Transcript
-from tests.audit.gossips import gossip
-from tests.audit.runs import Run, ring, run_of
+from tests.support.gossips import gossip
+from tests.support.runs import Run, ring, run_of
 
 
 def told(run: Run) -> tuple[Outcome, Outcome, Any]:

@@ -8,8 +8,8 @@ import pytest
 from p2pdp.assembly.outcome import error_of, estimate_of, outcome, truth_of
 from p2pdp.core.ids import CURATOR
 from p2pdp.files.data import load_data
-from tests.audit.runs import quiet, ring
-from tests.laws.sources import TOP
+from tests.support.runs import quiet, ring
+from tests.support.sources import TOP
 
 SAMPLES = sorted((TOP / "deploy" / "samples").glob("*.toml"))
 

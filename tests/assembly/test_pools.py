@@ -5,7 +5,8 @@ import pytest
 
 from p2pdp.assembly.pools import Pool
 from p2pdp.protocols.learning import SCORES
-from tests.protocols.walk.analysis.test_scores import TESTED, everybody, learning, prepared
+from tests.support.learners import learning, prepared
+from tests.support.score_worlds import TESTED, everybody
 
 
 def test_scores_are_of_all_examples_and_of_those_kept_out() -> None:

@@ -16,7 +16,7 @@ from p2pdp.ledger.messages import public_message
 from p2pdp.ledger.records import LEDGER_MAGIC, OWN, RECEIVED, SENT
 from p2pdp.mechanisms import gaussian, laplace
 from p2pdp.sim.faults import Crash
-from tests.audit.runs import HISTOGRAM, Run, quiet, ring, run_of, walk
+from tests.support.runs import HISTOGRAM, Run, quiet, ring, run_of, walk
 
 NONE = '[noise]\nmechanism = "none"\n'
 

@@ -11,7 +11,7 @@ from p2pdp.audit.auditor import audit_run
 from p2pdp.core.errors import Refused
 from p2pdp.protocols.contract import Quiet
 from p2pdp.protocols.walk.analysis.decoding import visits_of
-from tests.audit.runs import DELTA, HISTOGRAM, Run, quiet, ring, walk
+from tests.support.runs import DELTA, HISTOGRAM, Run, quiet, ring, walk
 
 OPEN = "closing = false\n"
 

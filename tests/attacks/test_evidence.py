@@ -8,7 +8,7 @@ from p2pdp.attacks.evidence import contents_of, inputs_of
 from p2pdp.core.errors import VerificationFailed
 from p2pdp.core.ids import CURATOR
 from p2pdp.files.folder import read_evidence
-from tests.runs.small import RING, recorded
+from tests.support.small import RING, recorded
 
 
 def test_own_records_and_values(tmp_path: Path) -> None:

@@ -8,8 +8,8 @@ from p2pdp.files.spec import parse_spec
 from p2pdp.protocols.gossip.analysis.decoding import read_gossip
 from p2pdp.protocols.run_plan import plan_run
 from p2pdp.replay.foreseen import Foreseen, foresee
-from tests.audit.gossips import gossip
-from tests.audit.runs import Run, run_of
+from tests.support.gossips import gossip
+from tests.support.runs import Run, run_of
 
 
 def foreseen(run: Run) -> Foreseen:

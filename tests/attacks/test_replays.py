@@ -7,7 +7,7 @@ import pytest
 
 from p2pdp.attacks.replays import Replayed, replays
 from p2pdp.core.errors import Refused
-from tests.audit.runs import HISTOGRAM, Run, quiet, ring, walk
+from tests.support.runs import HISTOGRAM, Run, quiet, ring, walk
 
 COUNT = 4000
 

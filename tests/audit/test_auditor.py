@@ -15,7 +15,7 @@ from p2pdp.core.errors import Refused, UsageError
 from p2pdp.core.ids import BOOTSTRAP, CURATOR
 from p2pdp.mechanisms import gaussian
 from p2pdp.sim.faults import Crash
-from tests.audit.runs import DELTA, HISTOGRAM, Run, judged, quiet, ring, run_of, walk
+from tests.support.runs import DELTA, HISTOGRAM, Run, judged, quiet, ring, run_of, walk
 
 
 def claim(audit: Audit, observer: str, method: str = "exact") -> Claim:

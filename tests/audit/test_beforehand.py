@@ -9,30 +9,14 @@ from fractions import Fraction
 import pytest
 
 from p2pdp.audit.beforehand import beforehand, node_epsilon
-from p2pdp.audit.ground import NOBODY_OUT, PUBLIC_ROUTE, Finding, sensitivity_of
-from p2pdp.core.claims import Claim
+from p2pdp.audit.ground import NOBODY_OUT, PUBLIC_ROUTE, sensitivity_of
 from p2pdp.core.errors import UsageError
-from p2pdp.files.data import load_data
 from p2pdp.files.spec import parse_spec
 from p2pdp.mechanisms import gaussian
 from p2pdp.protocols.run_plan import RunPlan, plan_run
 from p2pdp.protocols.walk.analysis.a_priori import SCHEDULE
-from tests.audit import runs
-
-DELTA = runs.DELTA
-
-
-def plan(text: str) -> RunPlan:
-    spec = parse_spec(text, None)
-    return plan_run(spec, spec.run.nodes, load_data(spec, spec.run.nodes).dimensions)
-
-
-def claims(text: str, colluders: tuple[int, ...] = (), *, one_value: bool = True) -> Finding:
-    return beforehand(plan(text), DELTA, colluders, one_value=one_value)
-
-
-def one(found: Finding, observer: str, method: str | None = None) -> Claim:
-    return next(c for c in found.claims if c.observer == observer and method in (None, c.method))
+from tests.support import runs
+from tests.support.plans import DELTA, claims, one, plan
 
 
 def leaks(run: RunPlan) -> list[list[float]]:

@@ -12,8 +12,8 @@ from p2pdp.audit.ground import NOT_AT_HAND, PASSED_THROUGH, Ground
 from p2pdp.core.claims import Conditioning, Method, Name, Observer
 from p2pdp.core.ids import CURATOR
 from p2pdp.mechanisms import gaussian
-from tests.audit.runs import DELTA, quiet
-from tests.protocols.learners import learning
+from tests.support.learners import learning
+from tests.support.runs import DELTA, quiet
 
 
 def ground(colluders: tuple[int, ...] = (), incomplete: tuple[int, ...] = ()) -> Ground:

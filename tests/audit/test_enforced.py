@@ -10,9 +10,9 @@ from p2pdp.audit.beforehand import beforehand
 from p2pdp.audit.enforced import enforced_limit, spent_in
 from p2pdp.core.claims import Claim
 from p2pdp.mechanisms import gaussian
-from tests.audit import runs
-from tests.audit.test_beforehand import DELTA, plan
-from tests.protocols.learners import learning, prepared
+from tests.support import runs
+from tests.support.learners import learning, prepared
+from tests.support.plans import DELTA, plan
 
 
 @pytest.mark.parametrize("graph", ["complete", "star"])

@@ -5,15 +5,11 @@ import pytest
 from p2pdp.audit.beforehand import beforehand, node_epsilon
 from p2pdp.audit.estimates import Cost, cost_of, left_of
 from p2pdp.core.errors import UsageError
-from tests.audit.runs import DELTA, quiet
-from tests.protocols.learners import learning, prepared
+from tests.support.estimates import PRIVATE
+from tests.support.learners import learning, prepared
+from tests.support.runs import DELTA, quiet
 
 PUBLIC = learning(5, 60, data="unit_norm = true")
-PRIVATE = learning(
-    5,
-    60,
-    data="standardize = { mean = [40.0, 5.0], deviation = [12.0, 3.0], epsilon = 0.5, delta = 4e-6 }\nunit_norm = true",
-)
 
 
 def test_only_estimates_cost_something() -> None:

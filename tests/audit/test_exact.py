@@ -20,8 +20,8 @@ from p2pdp.ledger.messages import public_message
 from p2pdp.ledger.records import OWN, RECEIVED
 from p2pdp.replay.transcript import Transcript
 from p2pdp.sim.faults import Crash
-from tests.audit.runs import Run, quiet, ring, run_of, walk
-from tests.replay.oracle import leaks, seen_by
+from tests.support.replay_oracle import leaks, seen_by
+from tests.support.runs import Run, quiet, ring, run_of, walk
 
 
 def node_leaks(run: Run) -> Any:

@@ -21,7 +21,7 @@ from p2pdp.protocols.contract import NO_FACTS, PlanDefaults, Quiet
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.replay.transcript import Transcript
 from p2pdp.tasks.inputs import NumberInputs
-from tests.audit.runs import DELTA, HISTOGRAM, Run, quiet, ring, run_of, walk
+from tests.support.runs import DELTA, HISTOGRAM, Run, quiet, ring, run_of, walk
 
 
 def account(run: Run, *, incomplete: tuple[int, ...] = (), colluders: tuple[int, ...] = ()) -> Finding:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import math
 
 from p2pdp.audit.ground import Ground, sensitivity_of
-from tests.audit.runs import DELTA, HISTOGRAM, quiet, ring, walk
+from tests.support.runs import DELTA, HISTOGRAM, quiet, ring, walk
 
 
 def test_sensitivity_is_that_of_the_grid_or_of_a_count() -> None:

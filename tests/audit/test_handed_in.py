@@ -18,8 +18,8 @@ from p2pdp.ledger.evidence import Evidence
 from p2pdp.ledger.records import RECEIVED
 from p2pdp.protocols.skeleton_size import skeleton_size
 from p2pdp.wire.codec import pack_message
-from tests.audit.runs import DELTA, Run, Written, audited, quiet
-from tests.protocols.shuffle.analysis.test_shuffling import EARLY
+from tests.support.runs import DELTA, Run, Written, audited, quiet
+from tests.support.shuffle_specs import EARLY
 
 KEY = AuditPart("09" * 32)
 

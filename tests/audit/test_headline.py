@@ -14,8 +14,8 @@ from p2pdp.audit.ground import NOT_AT_HAND
 from p2pdp.audit.headline import NOT_TRUSTED, SEES_MORE, bounds_of, reading_of, verdict_in_advance, verdict_of
 from p2pdp.core.claims import Claim, Method, Refusal
 from p2pdp.core.ids import Peer
-from tests.audit.test_beforehand import DELTA, plan
-from tests.runs.small import COMPLETE, HISTOGRAM, RING
+from tests.support.plans import DELTA, plan
+from tests.support.small import COMPLETE, HISTOGRAM, RING
 
 CLAIM = Claim("node", "user", "replace", 1e-5, "exact", "public", 1.5, 0.75, 0.5, 0.25, (0, 2), True, None, ("a",))
 

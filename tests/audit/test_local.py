@@ -15,7 +15,7 @@ from p2pdp.ledger.messages import public_message
 from p2pdp.ledger.records import OWN, RECEIVED
 from p2pdp.replay.transcript import Transcript, replay
 from p2pdp.sim.faults import Crash
-from tests.audit.runs import DELTA, HISTOGRAM, Run, quiet, ring, run_of, walk
+from tests.support.runs import DELTA, HISTOGRAM, Run, quiet, ring, run_of, walk
 
 
 def local(run: Run, incomplete: tuple[int, ...] = ()) -> Claim:

@@ -7,8 +7,8 @@ import pytest
 from p2pdp.audit.ground import sensitivity_of
 from p2pdp.audit.local_beforehand import local_beforehand
 from p2pdp.mechanisms import gaussian, laplace
-from tests.audit.gossips import gossip
-from tests.audit.runs import DELTA, run_of
+from tests.support.gossips import gossip
+from tests.support.runs import DELTA, run_of
 
 
 @pytest.mark.parametrize("times", [1, 4])

@@ -5,8 +5,8 @@ from typing import Any
 
 from p2pdp.audit.meetings import meeting_problems
 from p2pdp.ledger.records import MET, Contents, Record
-from tests.audit.gossips import gossip
-from tests.audit.runs import quiet
+from tests.support.gossips import gossip
+from tests.support.runs import quiet
 
 CHANGING = gossip(5, "erdos_renyi", "rounds = 6", extra="changing = true")
 

@@ -3,8 +3,8 @@ from __future__ import annotations
 from p2pdp.audit.neighbours import graph_of
 from p2pdp.core.spec import GraphPart
 from p2pdp.topology.graphs import make_graph
-from tests.audit.gossips import gossip
-from tests.audit.runs import quiet
+from tests.support.gossips import gossip
+from tests.support.runs import quiet
 
 
 def test_the_graph_is_in_the_ledgers_of_all_users() -> None:

@@ -8,8 +8,8 @@ import pytest
 from p2pdp.audit.exact import Leaks
 from p2pdp.audit.ground import Ground
 from p2pdp.audit.pair_claims import PairClaims, account_of_pairs
-from tests.audit.runs import DELTA, quiet
-from tests.protocols.learners import learning
+from tests.support.learners import learning
+from tests.support.runs import DELTA, quiet
 
 
 class Fixed:

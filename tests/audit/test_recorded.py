@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from p2pdp.audit.recorded import refused, unlike_plan
-from tests.audit.gossips import gossip, ground_of
-from tests.audit.runs import HISTOGRAM, Run, quiet, walk
+from tests.support.gossips import gossip, ground_of
+from tests.support.runs import HISTOGRAM, Run, quiet, walk
 
 RUNS = (
     walk(4, 12),

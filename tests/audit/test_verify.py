@@ -16,7 +16,7 @@ from p2pdp.ledger.messages import public_message
 from p2pdp.ledger.records import CLOSED, DRAWN, OPENED, PUBLISHED, RECEIVED, SENT, Record, read, to_skeleton
 from p2pdp.sim.faults import Crash
 from p2pdp.wire.codec import pack_message
-from tests.audit.runs import Run, Written, chained, quiet, ring, run_of, walk
+from tests.support.runs import Run, Written, chained, quiet, ring, run_of, walk
 
 RING = ring(3, 1)
 PEERS = (BOOTSTRAP, CURATOR, 0, 1, 2)

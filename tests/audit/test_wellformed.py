@@ -11,7 +11,7 @@ from p2pdp.core.step import Message
 from p2pdp.ledger.records import CHOSEN, DRAWN, LEDGER_MAGIC, NOTE, OPENED, OWN, PUBLISHED, SENT, STARTED, Chain, read
 from p2pdp.sim.faults import Crash
 from p2pdp.wire.codec import pack_message
-from tests.audit.runs import HISTOGRAM, quiet, ring, run_of, walk
+from tests.support.runs import HISTOGRAM, quiet, ring, run_of, walk
 
 
 def judged(kind: int, body: tuple[Any, ...], peer: int = 1, *, view: bool = True) -> bool:

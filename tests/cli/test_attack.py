@@ -4,8 +4,8 @@ import json
 from typing import TYPE_CHECKING
 
 from p2pdp.cli.main import main
-from tests.runs.small import RING, recorded
-from tests.scenarios.test_shuffle import shuffle
+from tests.support.shuffle_specs import shuffle
+from tests.support.small import RING, recorded
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -7,7 +7,7 @@ import pytest
 
 import p2pdp
 from p2pdp.cli.main import main
-from tests.runs.test_across_bootstrap import spec_of
+from tests.support.across_specs import spec_of
 
 
 def test_it_lists_runs_for_people_and_for_programs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -16,8 +16,8 @@ import pytest
 import p2pdp
 from p2pdp import api
 from p2pdp.cli.main import main
-from tests.laws.sources import TOP
-from tests.runs.small import ALL, BARE, COMPLETE, HISTOGRAM, RING, SPARSE, contents, recorded, spec_file
+from tests.support.small import ALL, BARE, COMPLETE, HISTOGRAM, RING, SPARSE, contents, recorded, spec_file
+from tests.support.sources import TOP
 
 RESULT_FIELDS = set(
     "run_id protocol transport nodes seeded seed started seconds startup_seconds private_kept messages bytes hops "

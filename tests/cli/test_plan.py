@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from p2pdp.cli.main import main
-from tests.audit.gossips import gossip
-from tests.runs import small
+from tests.support import small
+from tests.support.gossips import gossip
 
 
 @pytest.mark.parametrize("name", sorted(small.ALL))

@@ -7,7 +7,7 @@ import pytest
 
 import p2pdp
 from p2pdp.cli.progress import progress_bar, run_progress
-from tests.runs.small import spec_file
+from tests.support.small import spec_file
 
 
 def test_there_is_no_bar_where_nobody_watches(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

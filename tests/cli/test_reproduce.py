@@ -13,7 +13,7 @@ import pytest
 
 from p2pdp.cli.main import main
 from p2pdp.experiments.figures import experiments
-from tests.laws.sources import TOP
+from tests.support.sources import TOP
 
 if TYPE_CHECKING:
     from pathlib import Path

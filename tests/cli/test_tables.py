@@ -10,9 +10,9 @@ import p2pdp
 from p2pdp.cli.tables import number, plain, show_audit, show_result, show_verified
 from p2pdp.core.claims import Claim, Refusal
 from p2pdp.runs.audit import Audited, Verified
-from tests.protocols.learners import LOGISTIC, learning, prepared
-from tests.runs.small import COMPLETE, HISTOGRAM, RING, spec_file
-from tests.scenarios.test_shuffle import shuffle
+from tests.support.learners import LOGISTIC, learning, prepared
+from tests.support.shuffle_specs import shuffle
+from tests.support.small import COMPLETE, HISTOGRAM, RING, spec_file
 
 LONGEST = Claim(
     "coalition", "user", "replace", 1e-6, "published:shuffle", "a-priori", 12345.678, math.inf, 1234.5678, math.inf,

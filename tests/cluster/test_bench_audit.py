@@ -4,7 +4,7 @@ import pytest
 
 from p2pdp.cluster.bench_audit import measure_audit
 from p2pdp.core.errors import RunFailed
-from tests.audit.gossips import gossip
+from tests.support.gossips import gossip
 
 
 def test_a_run_is_audited_in_a_process_of_its_own() -> None:

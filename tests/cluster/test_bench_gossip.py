@@ -7,8 +7,8 @@ import pytest
 from p2pdp.cluster.bench_gossip import is_exchange, seconds_between
 from p2pdp.core.errors import RunFailed
 from p2pdp.ledger.records import read
-from tests.audit.gossips import gossip
-from tests.audit.runs import quiet
+from tests.support.gossips import gossip
+from tests.support.runs import quiet
 
 
 def test_rounds_last_from_the_first_to_go_to_the_last_result() -> None:

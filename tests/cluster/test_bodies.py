@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from p2pdp.cluster.bodies import NOWHERE, _Map, node_folder, places
-from tests.host.toys import roster
-from tests.node.local import SPEC, job_in
+from tests.support.local import SPEC, job_in
+from tests.support.toys import roster
 
 
 def test_users_are_where_their_numbers_say_unless_some_stayed_away(tmp_path: Path) -> None:

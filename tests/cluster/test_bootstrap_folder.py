@@ -8,7 +8,7 @@ from p2pdp.cluster.bootstrap_folder import BootstrapFolder, is_bootstrap_folder
 from p2pdp.cluster.folder import RUN_FILE
 from p2pdp.core.errors import UsageError
 from p2pdp.crypto.tokens import JoinToken
-from tests.node.local import SPEC
+from tests.support.local import SPEC
 
 
 def test_the_same_spec_goes_on_with_the_same_run_and_tokens(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from p2pdp.cluster.broker import LOOPBACK, own_broker
 from p2pdp.core.errors import NotReady
 from p2pdp.transports.mqtt_client import Client
 from p2pdp.transports.mqtt_places import Broker, Login
-from tests.transports.mosquitto import mosquitto
+from tests.support.mosquitto import mosquitto
 
 KINDS = ("mosquitto", "amqtt")
 

@@ -15,9 +15,9 @@ from p2pdp.core.errors import Refused, RunFailed
 from p2pdp.crypto.roster import Roster
 from p2pdp.runs.audit import verify
 from p2pdp.runs.live import resume
-from tests.host.toys import roster
-from tests.node.local import SPEC, job_in
-from tests.runs.test_live import write_public
+from tests.support.finished_runs import write_public
+from tests.support.local import SPEC, job_in
+from tests.support.toys import roster
 
 Tell = Callable[[], list[dict[str, Any]]]
 

@@ -11,8 +11,8 @@ from p2pdp.cluster.folder import RunFolder
 from p2pdp.core.errors import NotReady, UsageError, VerificationFailed
 from p2pdp.core.ids import BOOTSTRAP, CURATOR
 from p2pdp.crypto.roster import Roster
-from tests.host.toys import roster
-from tests.node.local import job_in, run_all
+from tests.support.local import job_in, run_all
+from tests.support.toys import roster
 
 
 def test_a_folder_is_found_again_as_it_was_made(tmp_path: Path) -> None:

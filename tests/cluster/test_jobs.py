@@ -9,7 +9,7 @@ from p2pdp.cluster.jobs import job_of
 from p2pdp.core.errors import RunFailed
 from p2pdp.files.spec import parse_spec, spec_digest, spec_to_toml
 from p2pdp.mechanisms.sampler import ExactSampler, FastSampler
-from tests.node.local import SPEC, job_in
+from tests.support.local import SPEC, job_in
 
 
 def made(place: Path, text: str = SPEC) -> RunFolder:

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from p2pdp.cluster.launcher import Cluster, _signals
-from tests.node.local import job_in
+from tests.support.local import job_in
 
 SPEC = """[run]
 protocol = "walk.sum"

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from p2pdp.cluster.layout import ONE_EACH, ROLES, Layout, Packing, layout_of
 from p2pdp.core.errors import UsageError
 from p2pdp.files.spec import parse_spec
-from tests.node.local import SPEC
+from tests.support.local import SPEC
 
 MEMORY = SPEC.replace("seed = 1", 'seed = 1\ntransport = "memory"')
 

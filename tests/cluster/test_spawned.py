@@ -14,7 +14,7 @@ from p2pdp.cluster.events import Events
 from p2pdp.cluster.layout import Packing
 from p2pdp.cluster.spawned import BRIEF_BYTES_MAX, brief, spawn
 from p2pdp.core.errors import NotReady
-from tests.runs.test_live import finished
+from tests.support.finished_runs import finished
 
 ADDRESSES = [("127.0.0.1", 1), ("127.0.0.1", 2)]
 

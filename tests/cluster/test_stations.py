@@ -10,7 +10,7 @@ from p2pdp.core.errors import UsageError
 from p2pdp.core.spec import Spec
 from p2pdp.files.spec import parse_spec
 from p2pdp.transports.mqtt import MqttNetwork
-from tests.node.local import SPEC
+from tests.support.local import SPEC
 
 RUN = bytes(range(16))
 

@@ -32,7 +32,7 @@ from p2pdp.core.errors import P2pdpError
 from p2pdp.core.spec import Spec
 from p2pdp.files.spec import load_spec, parse_spec, spec_to_toml
 from p2pdp.sim.faults import Crash, Faults
-from tests.laws.sources import TOP
+from tests.support.sources import TOP
 
 FILE: Final = Path(__file__).with_name("frozen.json")
 SEEDS: Final = (1, 2, 3)

@@ -16,9 +16,9 @@ from p2pdp.protocols.shuffle.analysis.local import epsilon_of_report, local_acco
 from p2pdp.protocols.shuffle.analysis.reports import ShuffleAnalysis, SingleAnalysis
 from p2pdp.protocols.walk.analysis.descents import WalkDescentAnalysis
 from p2pdp.protocols.walk.analysis.sums import HistogramAnalysis, WalkAnalysis
-from tests.audit.gossips import gossip, ground_of
-from tests.audit.runs import quiet, run_of
-from tests.scenarios.test_shuffle import shuffle
+from tests.support.gossips import gossip, ground_of
+from tests.support.runs import quiet, run_of
+from tests.support.shuffle_specs import shuffle
 
 OURS = {
     "gossip.average": GossipAnalysis,

@@ -18,8 +18,8 @@ from p2pdp.core.claims import Claim, Conditioning, Method, Observer
 from p2pdp.core.errors import UsageError
 from p2pdp.files.spec import load_spec, parse_spec
 from p2pdp.mechanisms import gaussian
-from tests.laws.sources import TOP
-from tests.runs.small import ALL
+from tests.support.small import ALL
+from tests.support.sources import TOP
 
 if TYPE_CHECKING:
     from collections.abc import Callable

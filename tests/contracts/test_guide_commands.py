@@ -14,7 +14,7 @@ import p2pdp
 from p2pdp.cli.main import app
 from p2pdp.core import errors
 from p2pdp.files.guide import FOLDER, page
-from tests.laws.sources import TOP
+from tests.support.sources import TOP
 
 PAGES = [TOP / "README.md", TOP / "deploy" / "samples" / "README.md", *sorted(FOLDER.glob("*.md"))]
 CODE = re.compile(r"^```\w*\n(.*?)^```|`([^`\n]+(?:\n[^`\n]+)?)`", re.MULTILINE | re.DOTALL)

@@ -19,10 +19,10 @@ from p2pdp.core.spec import Spec
 from p2pdp.files.spec import load_spec, parse_spec
 from p2pdp.protocols.gossip.analysis.account import gossip_account, is_gossip
 from p2pdp.sim.faults import Crash, Partition
-from tests.audit.gossips import gossip, ground_of
-from tests.audit.runs import DELTA, Run, ring, run_of, walk
-from tests.laws.sources import TOP
-from tests.replay.oracle import leaks, seen_by
+from tests.support.gossips import gossip, ground_of
+from tests.support.replay_oracle import leaks, seen_by
+from tests.support.runs import DELTA, Run, ring, run_of, walk
+from tests.support.sources import TOP
 
 COLLUDERS = (0, 2)
 SAMPLES = ("gossip_average", "gossip_randomized", "ring_sum", "vector_sum")

@@ -32,9 +32,9 @@ from p2pdp.protocols.walk.walking import VALUE_MAX
 from p2pdp.tasks.inputs import Inputs, SymbolicInputs
 from p2pdp.tasks.reports import NAME_BYTES, SEAL_BYTES, ReportInputs
 from p2pdp.wire.codec import pack_message, pack_value, unpack_message
-from tests.laws.sources import TOP
-from tests.protocols.gossip_world import coins_of
-from tests.protocols.world import SeededDraws, SymbolDraws, World
+from tests.support.gossip_world import coins_of
+from tests.support.sources import TOP
+from tests.support.walk_world import SeededDraws, SymbolDraws, World
 
 SAMPLES = sorted((TOP / "deploy" / "samples").glob("*.toml"))
 SPECS: dict[str, Spec] = {path.stem: load_spec(path) for path in SAMPLES}

@@ -19,10 +19,10 @@ from p2pdp.core.errors import Refused
 from p2pdp.core.ids import Peer
 from p2pdp.files.spec import load_spec, parse_spec
 from p2pdp.mechanisms import gaussian
-from tests.audit.gossips import gossip
-from tests.audit.runs import DELTA, Run, run_of
-from tests.laws.sources import TOP
-from tests.runs.small import ALL
+from tests.support.gossips import gossip
+from tests.support.runs import DELTA, Run, run_of
+from tests.support.small import ALL
+from tests.support.sources import TOP
 
 SAMPLES = {path.stem: path for path in sorted((TOP / "deploy" / "samples").glob("*.toml"))}
 NAMES = [*SAMPLES, *ALL, "gossip with noise on messages"]

@@ -1,6 +1,6 @@
 """What every transport owes to shells and peers. Transports are found in their room.
 
-A new one needs a world in `tests/transports/worlds.py`, and no line here.
+A new one needs a world in `tests/support/transport_worlds.py`, and no line here.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import pytest
 from p2pdp import transports
 from p2pdp.core.ids import BOOTSTRAP
 from p2pdp.transports import ways
-from tests.transports.worlds import LOOPS, WORLDS, World, live, play
+from tests.support.transport_worlds import LOOPS, WORLDS, World, live, play
 
 METHODS = ("send", "answer", "belongs", "close")
 

@@ -18,8 +18,8 @@ from p2pdp.crypto.addresses import (
 )
 from p2pdp.wire.frames import FRAME_HEADER_BYTES, Kind, encode_frame
 from p2pdp.wire.padding import FRAME_SIZES, pad
-from tests.host.toys import RUN_ID, identity, roster
-from tests.vectors.known import cuts, flips
+from tests.support.known import cuts, flips
+from tests.support.toys import RUN_ID, identity, roster
 
 ROSTER = roster(3)
 HOSTS = st.one_of(

@@ -13,7 +13,7 @@ from p2pdp.crypto.channel import CONTEXT_BYTES, Channel, ChannelError, context_b
 from p2pdp.crypto.identity import RunKey
 from p2pdp.wire.frames import BOXED, encode_frame
 from p2pdp.wire.padding import FRAME_BYTES_MAX, FRAME_SIZES, FrameTooLarge
-from tests.vectors.known import cuts, flips, known, names
+from tests.support.known import cuts, flips, known, names
 
 ALICE, BOB = RunKey(bytes(range(32))), RunKey(bytes(range(100, 132)))
 CONTEXT = context_bytes(1, bytes([1] * 16), bytes([2] * 32), bytes([3] * 32))

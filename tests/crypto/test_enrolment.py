@@ -32,7 +32,7 @@ from p2pdp.crypto.roster import RosterEntry, sign_entry, sign_roster
 from p2pdp.wire.codec import pack
 from p2pdp.wire.frames import BOXED, FRAME_HEADER_BYTES, Kind, decode_frame
 from p2pdp.wire.padding import FRAME_SIZES, pad
-from tests.vectors.known import cuts, flips
+from tests.support.known import cuts, flips
 
 RUN_ID, SPEC_DIGEST = bytes([1] * 16), bytes([3] * 32)
 BOOT, NODE, OTHER = (Identity(bytes([number] * 32)) for number in (10, 11, 12))

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from p2pdp.crypto.entropy import NONCE_BYTES, SALT_BYTES, Entropy, SeededEntropy, SystemEntropy, random_bytes
-from tests.vectors.known import known, names
+from tests.support.known import known, names
 
 
 @pytest.mark.parametrize("row", known("crypto_entropy"), ids=names("crypto_entropy"))

@@ -15,7 +15,7 @@ from p2pdp.crypto.identity import (
     verify,
     verify_labelled,
 )
-from tests.vectors.known import cuts, flips, known, names
+from tests.support.known import cuts, flips, known, names
 
 SEED = bytes(range(32))
 PARTS = st.lists(st.binary(max_size=5), max_size=4)

@@ -13,7 +13,7 @@ from p2pdp.crypto import roster as rosters
 from p2pdp.crypto.channel import CONTEXT_BYTES, Channel, ChannelError
 from p2pdp.crypto.identity import Identity, RunKey, verify_labelled
 from p2pdp.crypto.roster import Entries, Fact, Roster, RosterEntry, RosterError, sign_entry, sign_roster
-from tests.vectors.known import cuts, flips, known, names
+from tests.support.known import cuts, flips, known, names
 
 RUN_ID, SPEC_DIGEST = bytes([1] * 16), bytes([3] * 32)
 IDENTITIES = [Identity(bytes([40 + number] * 32)) for number in range(5)]

@@ -9,7 +9,7 @@ from nacl.bindings import crypto_box_seal, crypto_box_seal_open
 
 from p2pdp.crypto.identity import RunKey
 from p2pdp.crypto.sealed import SEAL_BYTES, SealError, open_sealed, seal_to
-from tests.vectors.known import cuts, flips, known, names
+from tests.support.known import cuts, flips, known, names
 
 KEY = RunKey(bytes(range(32)))
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from p2pdp.core.errors import UsageError
 from p2pdp.crypto.tokens import JoinToken
-from tests.vectors.known import cuts, known, names
+from tests.support.known import cuts, known, names
 
 ADDRESSES = st.text(
     st.characters(min_codepoint=33, max_codepoint=126, exclude_characters="#"), min_size=1, max_size=255

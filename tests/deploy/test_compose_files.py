@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from p2pdp.files.broker import mosquitto_settings
-from tests.laws.sources import TOP
+from tests.support.sources import TOP
 
 FILES = ("docker-compose.yml", "deploy/compose.tcp.yml")
 

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from p2pdp.files.spec import parse_spec
-from tests.laws.sources import TOP
+from tests.support.sources import TOP
 
 FOLDER = TOP / "deploy" / "kubernetes"
 VERSIONS = ("1.29", "1.33")

@@ -9,7 +9,7 @@ import tomllib
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from tests.laws.sources import TOP, sources
+from tests.support.sources import TOP, sources
 
 DEPLOY = TOP / "deploy"
 HASH = r"    --hash=sha256:[0-9a-f]{64}(?: \\)?\n"

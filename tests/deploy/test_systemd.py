@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.laws.sources import TOP
-from tests.missing import missing
+from tests.support.missing import missing
+from tests.support.sources import TOP
 
 UNITS = ("p2pdp-bootstrap.service", "p2pdp-node@.service")
 EXPOSURE_MAX = 1.5  # of 10, where 10 is everything

@@ -7,8 +7,8 @@ import pytest
 
 from p2pdp.experiments.membership import gossip_views, scores, views
 from p2pdp.protocols.gossip.analysis.fast_descent import matrices_of
-from tests.protocols.gossip_learners import gossip_learning
-from tests.protocols.learners import learning, prepared
+from tests.support.gossip_learners import gossip_learning
+from tests.support.learners import learning, prepared
 
 PATH = np.array([[0], [1], [2], [1], [0]])
 

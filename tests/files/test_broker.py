@@ -12,7 +12,7 @@ from p2pdp.files.broker import (
     password_lines,
 )
 from p2pdp.wire.padding import FRAME_BYTES_MAX
-from tests.laws.sources import TOP
+from tests.support.sources import TOP
 
 
 def test_a_password_is_hashed_as_mosquitto_hashes_it() -> None:

@@ -10,7 +10,7 @@ from cryptography import x509
 
 from p2pdp.core.errors import UsageError
 from p2pdp.files.broker_folder import BrokerWishes, write_broker_folder
-from tests.transports.mosquitto import Mosquitto, free_port
+from tests.support.mosquitto import Mosquitto, free_port
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 WISHES = BrokerWishes(["broker.example", "127.0.0.1"], ["bootstrap", "node-0000"], 8883)

@@ -4,7 +4,7 @@ import pytest
 
 from p2pdp.files.combinations import POSSIBLE, family, mechanisms, randomized, ring_sum, tasks
 from p2pdp.files.spec import parse_spec
-from tests.files.test_checks import BASES
+from tests.support.spec_bases import BASES
 
 
 @pytest.mark.parametrize("base", BASES)

@@ -15,7 +15,7 @@ from p2pdp.core.spec import DataPart, GraphPart, NoisePart, RunPart, Spec, TaskP
 from p2pdp.files.data import DataSet, load_data
 from p2pdp.files.spec import parse_spec
 from p2pdp.files.tables import Moved
-from tests.protocols.learners import learning
+from tests.support.learners import learning
 
 HEADER = "age,dose,sick\n"
 ROWS = "20,0,0\n40,5,1\n60,10,1\n30,2.5,0\n"

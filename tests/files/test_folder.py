@@ -28,7 +28,7 @@ from p2pdp.files.folder import (
     write_text,
 )
 from p2pdp.ledger import records
-from tests.runs.small import COMPLETE, RING, contents, recorded
+from tests.support.small import COMPLETE, RING, contents, recorded
 
 
 def full(*_: Any, **__: Any) -> None:

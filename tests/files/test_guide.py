@@ -6,7 +6,7 @@ import pytest
 
 from p2pdp.core.errors import UsageError
 from p2pdp.files.guide import FOLDER, TOPICS, page, titles
-from tests.laws.sources import TOP
+from tests.support.sources import TOP
 
 
 def test_each_file_is_a_topic_and_each_topic_a_file() -> None:

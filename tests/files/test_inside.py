@@ -10,7 +10,7 @@ import p2pdp
 from p2pdp.core.errors import UsageError, VerificationFailed
 from p2pdp.files.folder import read_evidence
 from p2pdp.files.inside import UNPACKED_BYTES_LEAST, inside, unpacked
-from tests.runs.small import recorded
+from tests.support.small import recorded
 
 
 def test_links_may_lead_within_the_folder_and_not_out_of_it(tmp_path: Path) -> None:

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from p2pdp.core.errors import UsageError
 from p2pdp.files.readers import (
     Distinct,
     Either,
-    Reader,
     Unfit,
     Whole,
-    columns,
     described,
     limits,
     number,
@@ -21,18 +17,8 @@ from p2pdp.files.readers import (
     truth,
 )
 from p2pdp.files.schema import SECTIONS, read_section
-from tests.laws.sources import TOP
-
-COUNTS = {
-    f"{name}.{key}": found
-    for name, section in SECTIONS.items()
-    for key, reader in section.readers.items()
-    if (found := limits(reader)) is not None
-}
-
-
-def given(reader: Reader, value: int) -> Any:
-    return [value] if isinstance(reader, Distinct) or reader is columns else value
+from tests.support.readers import COUNTS, given
+from tests.support.sources import TOP
 
 
 def test_whole_numbers_have_two_limits() -> None:

@@ -11,7 +11,7 @@ from p2pdp.files.guide import page
 from p2pdp.files.reference import reference
 from p2pdp.files.schema import SECTIONS
 from p2pdp.protocols import ours
-from tests.laws.sources import TOP
+from tests.support.sources import TOP
 
 SAMPLES = sorted((TOP / "deploy" / "samples").glob("*.toml"))
 

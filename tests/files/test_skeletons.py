@@ -7,18 +7,15 @@ import pytest
 
 import p2pdp
 from p2pdp.core.errors import Refused, UsageError, VerificationFailed
-from p2pdp.core.ids import CURATOR
-from p2pdp.core.messages import SKELETON
-from p2pdp.core.step import Message
 from p2pdp.crypto.identity import RunKey
 from p2pdp.crypto.sealed_skeleton import seal_skeleton
 from p2pdp.files.folder import read_evidence, to_json
 from p2pdp.files.keys import read_auditor_key
 from p2pdp.files.skeletons import check_key, handed_in_skeletons, skeleton_name
 from p2pdp.files.spec import load_spec
-from p2pdp.ledger.records import LEDGER_MAGIC, OPENED, RECEIVED, SALT_BYTES, Chain, to_skeleton
-from p2pdp.wire.codec import pack_message, pack_value
-from tests.runs.small import RING, recorded
+from p2pdp.ledger.records import to_skeleton
+from tests.support.skeletons import curators_ledger
+from tests.support.small import RING, recorded
 
 
 def sealed_run(tmp_path: Path) -> tuple[Path, Path, bytes]:
@@ -96,16 +93,6 @@ def test_sealed_files_of_a_spec_without_a_key_fail_verification(tmp_path: Path) 
     (place / "nodes" / "0001" / "view.ledger").unlink()
     with pytest.raises(VerificationFailed, match=r"0001\.sealed"):
         read_evidence(place)
-
-
-def curators_ledger(*pieces: tuple[int, int, bytes]) -> bytes:
-    """A ledger in which users (sender, offset, bytes) handed in these pieces."""
-    chain = Chain()
-    ledger = LEDGER_MAGIC + chain.append(OPENED, ("view", b"", CURATOR))
-    for peer, offset, piece in pieces:
-        packed = pack_message(Message(SKELETON, (offset, 6)))
-        ledger += chain.append(RECEIVED, (0.0, peer, packed), bytes(SALT_BYTES) + pack_value(piece))
-    return ledger
 
 
 def test_a_skeleton_comes_together_from_its_pieces() -> None:

@@ -12,8 +12,8 @@ from p2pdp.files.views import view_lines
 from p2pdp.ledger import records
 from p2pdp.ledger.records import DRAWN, LEDGER_MAGIC, OPENED, PUBLISHED, RECEIVED, SENT, STARTED, Chain
 from p2pdp.mechanisms.reports import MalformedReport
-from tests.runs.small import COMPLETE, HISTOGRAM, RING, recorded
-from tests.scenarios.test_shuffle import shuffle
+from tests.support.shuffle_specs import shuffle
+from tests.support.small import COMPLETE, HISTOGRAM, RING, recorded
 
 
 def test_every_record_of_the_five_kinds_has_its_line(tmp_path: Path) -> None:

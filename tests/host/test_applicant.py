@@ -21,8 +21,8 @@ from p2pdp.crypto.entropy import SeededEntropy
 from p2pdp.crypto.identity import Identity
 from p2pdp.host.applicant import FAULTS_KEPT, NO_ANSWER, Applicant
 from p2pdp.wire.frames import Kind, decode_frame, encode_frame
-from tests.host.toys import RUN_ID, SPEC_DIGEST, identity, roster, run_key
-from tests.vectors.known import cuts, flips
+from tests.support.known import cuts, flips
+from tests.support.toys import RUN_ID, SPEC_DIGEST, identity, roster, run_key
 
 SEED = bytes(range(32))
 SECRET = bytes([5] * 16)

@@ -13,7 +13,7 @@ from p2pdp.ledger.heads import HEAD_LABEL, head_parts
 from p2pdp.ledger.journal import PRIVATE, VIEW, Journal
 from p2pdp.ledger.records import CLOSED, NOTE, STARTED
 from p2pdp.wire.codec import unpack_message
-from tests.host.toys import RUN_ID, identity, seat
+from tests.support.toys import RUN_ID, identity, seat
 
 SEAT = seat(0)
 

@@ -11,7 +11,7 @@ from p2pdp.host.effects import Timing
 from p2pdp.host.link import Hello
 from p2pdp.host.payloads import Payload
 from p2pdp.host.peers import Peers
-from tests.host.toys import PingPong, Toys, consistent, opened, seat
+from tests.support.toys import PingPong, Toys, consistent, opened, seat
 
 
 def peers_of(me: int) -> Peers:

@@ -14,7 +14,7 @@ from p2pdp.ledger import records
 from p2pdp.ledger.journal import PRIVATE, VIEW, Journal
 from p2pdp.ledger.records import CHOSEN, DRAWN, POOL, SALT_BYTES, Record
 from p2pdp.wire.codec import unpack_value
-from tests.host.toys import UniqueDraws
+from tests.support.toys import UniqueDraws
 
 GAUSSIAN, LAPLACE = Mechanism("gaussian", 4.0), Mechanism("laplace", 2.0)
 ENTROPY = SeededEntropy(3, "draws")

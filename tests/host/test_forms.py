@@ -12,8 +12,8 @@ from p2pdp.host.effects import Timing
 from p2pdp.host.forms import heed, heed_after_close, read_message
 from p2pdp.host.peers import Peers
 from p2pdp.wire.codec import pack_message, pack_value
-from tests.host.toys import seat
-from tests.vectors.known import cuts
+from tests.support.known import cuts
+from tests.support.toys import seat
 
 GOOD: dict[str, tuple[Any, ...]] = {
     **dict.fromkeys("ready go result done over probe alive heeded".split(), ()),

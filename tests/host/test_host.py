@@ -17,7 +17,7 @@ from p2pdp.ledger import records
 from p2pdp.ledger.journal import PRIVATE, VIEW
 from p2pdp.ledger.records import DRAWN, POOL, SENT
 from p2pdp.wire.codec import pack_message, pack_value
-from tests.host.toys import PingPong, Quiet, Toys, consistent, forged, opened, repacked, used_draws
+from tests.support.toys import PingPong, Quiet, Toys, consistent, forged, opened, repacked, used_draws
 
 TIMING = Timing(rejoin_s=1.0, resend_s=1.0, resend_max_s=2.0)
 

@@ -22,7 +22,7 @@ from p2pdp.host.forms import Check
 from p2pdp.host.lane import Lane
 from p2pdp.ledger.journal import VIEW
 from p2pdp.wire.codec import INT_MAX
-from tests.host.toys import Quiet, Toys, UniqueDraws
+from tests.support.toys import Quiet, Toys, UniqueDraws
 
 NOISE = Mechanism("gaussian", 4.0)
 USUAL = (

@@ -5,7 +5,7 @@ from dataclasses import replace
 from p2pdp.crypto.roster import Entries
 from p2pdp.host.meetings import Meetings
 from p2pdp.host.seat import Seat
-from tests.host.toys import seat
+from tests.support.toys import seat
 
 N = 6
 

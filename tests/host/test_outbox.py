@@ -10,7 +10,7 @@ from p2pdp.ledger import records
 from p2pdp.ledger.journal import PRIVATE, VIEW, Journal
 from p2pdp.ledger.records import OWN, PUBLISHED, SALT_BYTES, SENT, Record
 from p2pdp.wire.codec import pack_message, pack_value
-from tests.host.toys import seat
+from tests.support.toys import seat
 
 STEP = Step(
     sends=(Send(1, Message("token", (0, 3), 17), Custody(0, 3)), Send(0, Message("note")), Send(1, Message("bare"))),

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from p2pdp.host.link import Hello, Link
 from p2pdp.host.payloads import CONTROL, DATA, DATA_HEAD, HEAD, POKE, RESEND, parse_payload
 from p2pdp.wire.codec import CodecError, pack
-from tests.vectors.known import cuts
+from tests.support.known import cuts
 
 MESSAGES = [(b"first", b""), (b"second", b"value")]
 

@@ -20,8 +20,8 @@ from p2pdp.host.seat import Seat
 from p2pdp.wire.codec import pack, pack_message
 from p2pdp.wire.frames import Kind, decode_frame, encode_frame
 from p2pdp.wire.padding import FRAME_BYTES_MAX
-from tests.host.toys import RUN_ID, Quiet, Toys, forged, identity, is_data, opened, roster, run_key, seat
-from tests.vectors.known import cuts, flips
+from tests.support.known import cuts, flips
+from tests.support.toys import RUN_ID, Quiet, Toys, forged, identity, is_data, opened, roster, run_key, seat
 
 HELLO = pack_message(Message("hello there", (1,)))
 

@@ -11,7 +11,7 @@ from p2pdp.host.restart import event_of, expected_to_answer, recount
 from p2pdp.ledger.journal import PRIVATE, VIEW, Journal
 from p2pdp.ledger.records import CLOSED, OWN, RECEIVED, SALT_BYTES, SENT, STARTED, WOKEN
 from p2pdp.wire.codec import pack_message, pack_value
-from tests.host.toys import seat
+from tests.support.toys import seat
 
 SALT = bytes(range(SALT_BYTES))
 

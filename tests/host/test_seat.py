@@ -6,7 +6,7 @@ from p2pdp.core.ids import BOOTSTRAP, CURATOR
 from p2pdp.crypto.channel import context_bytes
 from p2pdp.crypto.roster import RosterError
 from p2pdp.ledger.records import FORMAT_VERSION
-from tests.host.toys import RUN_ID, SPEC_DIGEST, seat
+from tests.support.toys import RUN_ID, SPEC_DIGEST, seat
 
 
 @pytest.mark.parametrize("me", [0, 1, 2, BOOTSTRAP, CURATOR])

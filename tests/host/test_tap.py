@@ -15,7 +15,7 @@ from p2pdp.ledger import records
 from p2pdp.ledger.messages import public_message
 from p2pdp.ledger.records import RECEIVED, SALT_BYTES
 from p2pdp.wire.codec import pack_message, pack_value
-from tests.host.toys import PingPong, Toys, forged
+from tests.support.toys import PingPong, Toys, forged
 
 SALT = bytes(range(SALT_BYTES))
 

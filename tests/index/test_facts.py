@@ -3,7 +3,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from tests.index.test_store import FACTS
+from tests.support.index_rows import FACTS
 
 
 def test_epsilon_is_the_headlines() -> None:

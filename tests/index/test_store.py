@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import math
 import sqlite3
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -12,18 +11,10 @@ from sqlalchemy import inspect
 
 from p2pdp.core.errors import UsageError
 from p2pdp.index import schema
-from p2pdp.index.facts import ClaimRow, LifeEvent, Participant, RunFacts
 from p2pdp.index.store import Index, IndexBroken
-from tests.index.databases import WHY_NOT, Postgres, postgres, programs
-from tests.missing import missing
-
-CLAIM = ClaimRow("node", "exact", "public", 1e-6, math.inf, None, True, {"method": "exact"})
-FACTS = RunFacts(
-    "ab" * 16, "/srv/run", "walk.sum", "tcp", 3, 3, "done", "2030-01-01T00:00:00.000+00:00", 0.5,
-    [Participant(0, 0, "aa" * 32, "finished"), Participant(1, None, "bb" * 32, "stayed_away")],
-    [LifeEvent(1.0, "enrolled", 0), LifeEvent(2.0, "roster")], {"estimate": 1.5}, [CLAIM],
-    {"observer": "node", "epsilon": "inf", "reading": "none"}, {"observer": "network", "epsilon": "inf"},
-)  # fmt: skip
+from tests.support.databases import WHY_NOT, Postgres, postgres, programs
+from tests.support.index_rows import FACTS, dump
+from tests.support.missing import missing
 
 
 @pytest.fixture(scope="module")
@@ -43,14 +34,6 @@ def index(request: pytest.FixtureRequest, tmp_path: Path) -> Index:
     made = Index(started.url)
     made.rebuild()
     return made
-
-
-def dump(index: Index) -> dict[str, list[tuple[object, ...]]]:
-    with index._engine.connect() as connection:
-        return {
-            name: sorted((tuple(row) for row in connection.execute(table.select())), key=repr)
-            for name, table in schema.metadata.tables.items()
-        }
 
 
 def test_a_run_is_replaced_as_a_whole_and_the_same_facts_give_the_same_rows(index: Index) -> None:

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 import pytest
 
-from tests.laws.sources import TOP
+from tests.support.sources import TOP
 
 GUIDE = "p2pdp/guide"
 REFERENCES = f"{GUIDE}/references.md"

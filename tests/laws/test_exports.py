@@ -11,7 +11,7 @@ import pytest
 
 import p2pdp
 from p2pdp.core import errors
-from tests.laws.sources import TOP
+from tests.support.sources import TOP
 
 PUBLIC = [
     "Examples",

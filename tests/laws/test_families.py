@@ -8,7 +8,7 @@ import re
 import pytest
 
 from p2pdp.protocols import names
-from tests.laws.sources import Source, sources
+from tests.support.sources import Source, sources
 
 FAMILIES = frozenset(name.partition(".")[0] for name in names())
 WITHIN = tuple(f"p2pdp/protocols/{family}/" for family in FAMILIES)

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from tests.laws.sources import TOP, Source, module_level, sources, within
+from tests.support.sources import TOP, Source, module_level, sources, within
 
 HEAVY = ("scipy", "networkx", "opendp", "typer", "rich", "aiohttp", "sqlalchemy", "matplotlib")
 LIGHT = ("host", "protocols", "ledger", "crypto", "wire", "core")

@@ -5,13 +5,15 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from tests.laws.sources import Source, sources, within
+from tests.support.sources import Source, sources, within
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
 # Tests of what no single module does.
 ACROSS = ("laws", "contracts", "vectors", "scenarios", "system", "deploy")
+SCRIPT = "tests/contracts/frozen.py"  # is also run by hand
+THIRD_PARTY = "tests/system/third_party/"  # what a test installs
 
 
 def mirror(path: str) -> str:
@@ -64,6 +66,30 @@ def orphaned(modules: Iterable[Source], tests: Iterable[Source]) -> list[str]:
     ]
 
 
+def strays(tests: Iterable[Source]) -> list[str]:
+    """Helpers of tests lie in one folder."""
+    return [
+        f"{test.path} belongs in tests/support/"
+        for test in tests
+        if not test.path.startswith(("tests/support/", "tests/vectors/", THIRD_PARTY))
+        and not test.path.rpartition("/")[2].startswith(("test_", "__init__", "conftest"))
+        and test.path != SCRIPT
+    ]
+
+
+def borrowed(tests: Iterable[Source]) -> list[str]:
+    """Tests import helpers that exist, and nothing from each other."""
+    known = {test.module for test in tests if test.path.startswith("tests/support/") or test.path == SCRIPT}
+    return [
+        test.say(node, f"{name} is no helper in tests/support/")
+        for test in tests
+        for node, name in test.mentions
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        and name.startswith("tests.")
+        and not any(within(name, one) for one in known)
+    ]
+
+
 def test_each_module_has_its_tests() -> None:
     assert untested(sources("p2pdp"), sources("tests")) == []
 
@@ -97,3 +123,24 @@ def test_an_accountant_may_share_the_file_of_its_protocol() -> None:
     both = Source("tests/protocols/test_ring.py", "from p2pdp.accounting.ring import a\ndef test_a(): ...\n")
     assert untested([accountant, machine], [both]) == []
     assert untested([accountant, machine], [alone]) == ["p2pdp/accounting/ring.py has no tests/accounting/test_ring.py"]
+
+
+def test_helpers_are_in_one_place() -> None:
+    assert strays(sources("tests")) == []
+
+
+def test_tests_import_nothing_but_helpers() -> None:
+    assert borrowed(sources("tests")) == []
+
+
+def test_a_stray_helper_and_borrowed_names_are_seen() -> None:
+    helper = Source("tests/support/a.py", "b = 1\n")
+    stray = Source("tests/core/a.py", "b = 1\n")
+    good = Source("tests/core/test_x.py", "from tests.support.a import b\nfrom tests.support import a\n")
+    bad = Source("tests/core/test_y.py", "from tests.core.test_x import c\nfrom tests.support import gone\n")
+    assert strays([helper, stray, good, bad]) == ["tests/core/a.py belongs in tests/support/"]
+    assert borrowed([helper, good]) == []
+    assert [one.split(": ")[0] for one in borrowed([helper, good, bad])] == [
+        "tests/core/test_y.py:1",
+        "tests/core/test_y.py:2",
+    ]

@@ -33,12 +33,12 @@ from p2pdp.protocols import names
 from p2pdp.protocols.participant import Participant
 from p2pdp.protocols.shuffle.shuffling import Shuffle
 from p2pdp.sim.faults import Crash, Faults, Partition
-from tests.laws.seen import CALM, ROLES, Aspect, Observer, Run, leaks, outcomes, remembered_crypto
-from tests.laws.sources import TOP
-from tests.protocols.learners import learning
-from tests.scenarios.test_gossip import gossip
-from tests.scenarios.test_shuffle import shuffle
-from tests.scenarios.worlds import walk
+from tests.support.fault_worlds import walk
+from tests.support.gossip_specs import gossip
+from tests.support.learners import learning
+from tests.support.seen import CALM, ROLES, Aspect, Observer, Run, leaks, outcomes, own_visits, remembered_crypto
+from tests.support.shuffle_specs import shuffle
+from tests.support.sources import TOP
 
 
 @pytest.fixture(autouse=True)
@@ -72,26 +72,6 @@ def leaking(runs: Iterable[Run], *aspects: Aspect) -> set[str]:
 
 def whole_path(run: Run) -> Hashable:
     return tuple(map(tuple, run.paths))
-
-
-def own_visits(run: Run, observer: Observer) -> Hashable:
-    """When tokens came to a user, from whom, to whom it gave them, and how often they moved in between."""
-    (me,) = observer
-    return tuple(tuple(_gaps(path, me)) for path in run.paths)
-
-
-def _gaps(path: list[Peer], me: Peer) -> Iterator[Hashable]:
-    """Before each visit and after the last: up to which step, how many moves, who had its first and last step."""
-    moves, first = 0, None
-    for step, holder in enumerate(path):
-        before = path[step - 1] if step else None
-        moves += before not in (None, holder)
-        if holder == me:
-            yield step, moves, first, before
-            moves, first = 0, None
-        elif before == me:
-            first = holder
-    yield len(path), moves, first
 
 
 def publishers(run: Run, _observer: Observer) -> Hashable:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from tests.laws.sources import Source, sources, within
+from tests.support.sources import Source, sources, within
 
 EDGES = ("transports", "node", "cluster", "web", "cli", "api")
 DISK = ("files", "node", "cluster")

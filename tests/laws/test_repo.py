@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.laws.sources import TOP
+from tests.support.sources import TOP
 
 ON_TOP = frozenset(["pyproject.toml", "README.md", "LICENSE", "docker-compose.yml", "deploy", "p2pdp", "tests"])
 FILE_BYTES_MAX = 300_000

@@ -8,7 +8,7 @@ from graphlib import CycleError, TopologicalSorter
 
 import pytest
 
-from tests.laws.sources import TOP, Source, module_level, room_within, sources
+from tests.support.sources import TOP, Source, module_level, room_within, sources
 
 ROOMS: dict[str, str] = {
     "core": "",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from tests.laws.sources import Source, sources
+from tests.support.sources import Source, sources
 
 FILE_LINES_MAX = 300
 FUNCTION_LINES_MAX = 70

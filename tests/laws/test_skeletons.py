@@ -12,7 +12,7 @@ from p2pdp.files.folder import to_json
 from p2pdp.files.spec import parse_spec
 from p2pdp.ledger.records import SALT_BYTES, read, to_skeleton
 from p2pdp.sim.faults import NO_FAULTS, Crash, Faults
-from tests.audit.runs import HISTOGRAM, ring, walk
+from tests.support.runs import HISTOGRAM, ring, walk
 
 GONE = Faults(crashes=(Crash(peer=2, at_record=25, down_s=None),))
 RUNS = {

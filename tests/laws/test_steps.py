@@ -6,7 +6,7 @@ import ast
 
 import pytest
 
-from tests.laws.sources import Source, sources
+from tests.support.sources import Source, sources
 
 # How many arguments each call of the machine contract has: calls of other things by these names have others.
 ARGUMENTS = {"start": 2, "wake": 2, "excluded": 3, "receive": 4}

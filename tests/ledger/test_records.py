@@ -37,7 +37,7 @@ from p2pdp.ledger.records import (
     to_skeleton,
     whole_length,
 )
-from tests.vectors.known import cuts, flips
+from tests.support.known import cuts, flips
 
 SALT = bytes(range(SALT_BYTES))
 SECRET = b"the noised value"

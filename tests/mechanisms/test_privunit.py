@@ -12,7 +12,7 @@ from p2pdp.core.errors import UsageError
 from p2pdp.mechanisms.privunit import UnitReports, cap_share, split
 from p2pdp.mechanisms.reports import MalformedReport, drawn_of
 from p2pdp.mechanisms.sampler import ExactSampler, SeededSampler
-from tests.mechanisms.randomizers import OneSampler
+from tests.support.randomizers import OneSampler
 
 
 def density(d: int) -> tuple[float, float]:

@@ -13,7 +13,7 @@ from p2pdp.mechanisms.report_estimates import expected, of_all, of_single
 from p2pdp.mechanisms.reports import Randomizer, drawn_of
 from p2pdp.mechanisms.sampler import SeededSampler
 from p2pdp.topology.walk_loads import empty_places_at_rest
-from tests.mechanisms.randomizers import MAKERS, values_for, vectors_of
+from tests.support.randomizers import MAKERS, values_for, vectors_of
 
 USERS, TRIALS = 400, 300
 EXPECTED = empty_places_at_rest(np.full(USERS, 1 / USERS))

@@ -7,7 +7,7 @@ import pytest
 
 from p2pdp.mechanisms.reports import MalformedReport, Randomizer, Report, drawn_of, rows_of
 from p2pdp.mechanisms.sampler import SeededSampler
-from tests.mechanisms.randomizers import MAKERS, OneSampler, values_for
+from tests.support.randomizers import MAKERS, OneSampler, values_for
 
 
 @pytest.fixture(params=sorted(MAKERS))

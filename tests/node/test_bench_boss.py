@@ -4,7 +4,7 @@ from p2pdp.core import messages
 from p2pdp.core.ids import BOOTSTRAP, CURATOR
 from p2pdp.core.step import NOTHING, Message, Send
 from p2pdp.node.bench_boss import POLL_S, Progress, Role
-from tests.host.toys import UniqueDraws
+from tests.support.toys import UniqueDraws
 
 DRAWS = UniqueDraws()
 

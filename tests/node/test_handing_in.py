@@ -8,8 +8,8 @@ from p2pdp.crypto.sealed_skeleton import open_skeleton, sealed_bytes
 from p2pdp.ledger.records import to_skeleton
 from p2pdp.node.handing_in import handed_in
 from p2pdp.protocols.skeleton_size import skeleton_size
-from tests.audit.runs import quiet, walk
-from tests.host.toys import seat
+from tests.support.runs import quiet, walk
+from tests.support.toys import seat
 
 AUDITOR = RunKey(bytes([7] * 32))
 RUN = quiet(walk(4, 30))

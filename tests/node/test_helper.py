@@ -14,10 +14,10 @@ import pytest
 
 from p2pdp.core.errors import P2pdpError, Refused, RunFailed, VerificationFailed
 from p2pdp.node.helper import Helper, Interrupted
-from tests.laws.sources import TOP
-from tests.system.launched import wait_for
+from tests.support.launched import wait_for
+from tests.support.sources import TOP
 
-MODULE = "tests.node.answering"
+MODULE = "tests.support.answering"
 
 
 def helper(answer_s: float = 60.0) -> Helper:

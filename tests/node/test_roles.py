@@ -17,7 +17,7 @@ from p2pdp.crypto.roster import Roster
 from p2pdp.node.roles import RUN_KEY_FILE, RolesNode, have_finished, who_is
 from p2pdp.services.bootstrap import BLOCKED, EXCLUDED
 from p2pdp.transports.networks import TcpNetwork
-from tests.node.local import bound, job_in, run_all, soon
+from tests.support.local import bound, job_in, run_all, soon
 
 
 async def test_roles_publish_sign_the_roster_and_say_what_happened(tmp_path: Path) -> None:

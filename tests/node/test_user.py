@@ -10,7 +10,7 @@ from p2pdp.core.expiry import Expired
 from p2pdp.node.user import RUN_KEY_FILE, SEAT_FILE, has_finished
 from p2pdp.runs.audit import verify
 from p2pdp.transports.networks import TcpNetwork
-from tests.node.local import SPEC, bound, job_in, run_all, soon
+from tests.support.local import SPEC, bound, job_in, run_all, soon
 
 
 async def test_users_take_part_and_leave_closed_ledgers_and_no_run_key(tmp_path: Path) -> None:

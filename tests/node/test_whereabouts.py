@@ -25,8 +25,8 @@ from p2pdp.runs.audit import verify
 from p2pdp.services.addresses import FORGED, AddressBook, Directory, News
 from p2pdp.services.desk import Quorum
 from p2pdp.transports.networks import TcpNetwork
-from tests.host.toys import RUN_ID, identity, roster, seat
-from tests.node.local import SPEC, bound, job_in
+from tests.support.local import SPEC, bound, job_in
+from tests.support.toys import RUN_ID, identity, roster, seat
 
 ROSTER = roster(3)
 

@@ -10,36 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from p2pdp.core.draws import DITHER, Mechanism, Shape
-from p2pdp.core.values import LinearForm, Source
+from p2pdp.core.draws import DITHER, Mechanism
 from p2pdp.mechanisms import dither
 from p2pdp.protocols.dithering import REACH_BITS, Leaving, Reach
-from p2pdp.protocols.gossip.plan import GossipPlan
 from p2pdp.protocols.gossip.sending import Sending
 from p2pdp.topology.graphs import complete_graph
-from tests.protocols.gossip_world import plan_of
-
-FORM = LinearForm.of(Source("input", 0, 0))
-
-
-class Draws:
-    def __init__(self) -> None:
-        self.asked: list[tuple[str, Shape]] = []
-
-    def noise(self, mechanism: Mechanism, shape: Shape) -> Any:
-        self.asked.append((mechanism.name, shape))
-        return np.arange(4) if mechanism.name == DITHER else 2**29 + 1
-
-    def choice(self, options: int) -> int:
-        raise AssertionError
-
-    def meet(self, number: int, coin: float) -> list[int]:
-        raise AssertionError
-
-
-def dithered(shape: Shape = (), **more: Any) -> GossipPlan:
-    reach = Reach(values=1.0, sigma=1.0, message_sigma=0.0, rounds=4, n=4).dithering(Mechanism("gaussian", 1.0))
-    return plan_of(complete_graph(4), 4, shape=shape, grid_exponent=-30, **(reach | more))
+from tests.support.dithers import FORM, Draws, dithered
+from tests.support.gossip_world import plan_of
 
 
 def test_messages_of_a_round_share_a_dither_and_no_others_do() -> None:

@@ -14,7 +14,7 @@ from p2pdp.protocols import learning as rules
 from p2pdp.tasks.examples import examples_of
 from p2pdp.tasks.objectives import WHOLE, Guarantees, Objective
 from p2pdp.tasks.regression import LogisticRegression
-from tests.protocols.learners import LOGISTIC, RANGES, learning, prepared
+from tests.support.learners import LOGISTIC, RANGES, learning, prepared
 
 UNIT = f"{RANGES}\nunit_norm = true"
 

@@ -11,7 +11,7 @@ from p2pdp.core.draws import Draws
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer
 from p2pdp.core.step import NOTHING, Custody, Fault, Message, Send, Step
 from p2pdp.protocols.participant import Participant
-from tests.protocols.world import SeededDraws
+from tests.support.walk_world import SeededDraws
 
 ME = 3
 DRAWS = SeededDraws(0)

@@ -9,7 +9,7 @@ from p2pdp.core.errors import RunFailed, UsageError, VerificationFailed
 from p2pdp.core.spec import GraphPart
 from p2pdp.files.spec import parse_spec
 from p2pdp.protocols.run_plan import plan_of_facts, plan_run
-from tests.protocols.world import histogram_spec, sum_spec
+from tests.support.walk_world import histogram_spec, sum_spec
 
 
 @pytest.mark.parametrize("spec", [sum_spec(n=5), sum_spec(n=5, hops=9, kind="path"), histogram_spec(n=5, hops=9)])

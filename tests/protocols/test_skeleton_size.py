@@ -5,9 +5,9 @@ from scipy import stats
 
 from p2pdp.ledger.records import to_skeleton
 from p2pdp.protocols.skeleton_size import EXCESS, at_most, skeleton_size
-from tests.audit.runs import HISTOGRAM, quiet, ring, walk
-from tests.protocols.learners import learning
-from tests.scenarios.test_shuffle import shuffle
+from tests.support.learners import learning
+from tests.support.runs import HISTOGRAM, quiet, ring, walk
+from tests.support.shuffle_specs import shuffle
 
 
 @pytest.mark.parametrize("mean", [0.01, 0.5, 1.0, 7.0, 300.0])

@@ -7,8 +7,8 @@ from p2pdp.core.messages import EXCHANGE
 from p2pdp.core.step import Message
 from p2pdp.core.values import ZERO_FORM
 from p2pdp.replay.absent import Absent, Handover
-from tests.audit.gossips import gossip
-from tests.audit.runs import quiet
+from tests.support.gossips import gossip
+from tests.support.runs import quiet
 
 
 def test_who_has_no_whole_ledger_is_absent_and_nothing_of_it_is_rebuilt() -> None:

@@ -6,8 +6,8 @@ from p2pdp.core.errors import Refused
 from p2pdp.files.spec import parse_spec
 from p2pdp.protocols.run_plan import RunPlan, plan_run
 from p2pdp.replay.foreseen import foresee
-from tests.audit.gossips import gossip
-from tests.audit.runs import ring, run_of, walk
+from tests.support.gossips import gossip
+from tests.support.runs import ring, run_of, walk
 
 
 def planned(text: str) -> RunPlan:

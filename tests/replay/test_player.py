@@ -29,7 +29,7 @@ from p2pdp.ledger.records import (
 from p2pdp.replay.player import Player
 from p2pdp.replay.transcript import replay
 from p2pdp.wire.codec import pack_message
-from tests.audit.runs import HISTOGRAM, Run, Written, quiet, ring, walk
+from tests.support.runs import HISTOGRAM, Run, Written, quiet, ring, walk
 
 Change = Callable[[list[Written]], list[Written]]
 

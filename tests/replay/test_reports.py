@@ -9,28 +9,14 @@ import numpy as np
 import pytest
 
 from p2pdp.core.draws import Mechanism
-from p2pdp.core.ids import is_user
-from p2pdp.core.messages import TOKEN
 from p2pdp.core.values import ZERO_FORM, LinearForm, Source
-from p2pdp.ledger.messages import public_message
-from p2pdp.ledger.records import OWN, RECEIVED
 from p2pdp.replay.reports import Reports, ReportView
 from p2pdp.replay.transcript import Transcript
 from p2pdp.sim.faults import Crash
-from tests.audit.runs import HISTOGRAM, Run, quiet, ring, run_of, walk
+from tests.support.report_paths import path_of
+from tests.support.runs import HISTOGRAM, Run, quiet, ring, run_of, walk
 
 Found = Counter[tuple[tuple[int, ...], int]]
-
-
-def path_of(run: Run) -> dict[int, dict[int, int]]:
-    """Of each token, who contributed at which step."""
-    path: dict[int, dict[int, int]] = {}
-    for peer, contents in run.contents().items():
-        for record in contents.records:
-            if is_user(peer) and record.kind in (RECEIVED, OWN) and public_message(record).type == TOKEN:
-                item, step = public_message(record).fields
-                path.setdefault(item, {})[step] = peer
-    return path
 
 
 def expected(run: Run, members: Iterable[int]) -> Found:

@@ -14,7 +14,7 @@ from p2pdp.ledger.records import PUBLISHED, RECEIVED, Contents, Record, read
 from p2pdp.replay.transcript import replay
 from p2pdp.sim.faults import Crash
 from p2pdp.wire.codec import pack_message
-from tests.audit.runs import HISTOGRAM, Written, quiet, ring, run_of, walk
+from tests.support.runs import HISTOGRAM, Written, quiet, ring, run_of, walk
 
 
 def test_the_published_form_has_every_contribution_and_every_draw() -> None:

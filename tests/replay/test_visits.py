@@ -9,7 +9,7 @@ from p2pdp.ledger.messages import public_message
 from p2pdp.ledger.records import OWN, RECEIVED, SENT, read, to_skeleton
 from p2pdp.replay.visits import Visit, put_out, ways
 from p2pdp.sim.faults import Crash
-from tests.audit.runs import Run, quiet, ring, run_of, walk
+from tests.support.runs import Run, quiet, ring, run_of, walk
 
 RUNS = [walk(5, 40), walk(4, 25, tokens=3), walk(6, 30, "exponential", tokens=2), walk(3, 1), walk(1, 5), ring(4, 2)]
 

@@ -16,9 +16,9 @@ from p2pdp.protocols.walk.analysis.levels import sigmas_of
 from p2pdp.report.compared import Level, Sight, compared
 from p2pdp.runs.prepared import prepare
 from p2pdp.tasks.descending import Population
-from tests.protocols import gossip_learners
-from tests.protocols.learners import LOGISTIC, learning, prepared
-from tests.runs.small import RING
+from tests.support import gossip_learners
+from tests.support.learners import LOGISTIC, learning, prepared
+from tests.support.small import RING
 
 BEFOREHAND = Level(sensitivity=None, epsilon=2.0, delta=1e-5, given_paths=False)
 ALONG = Level(sensitivity=None, epsilon=2.0, delta=1e-5, given_paths=True)

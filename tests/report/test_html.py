@@ -9,7 +9,7 @@ import pytest
 from p2pdp.core.claims import Claim, Refusal
 from p2pdp.report.html import html_page
 from p2pdp.report.page.facts import Curve
-from tests.report.page.made import claim, facts, matrix, outcome, read, refused
+from tests.support.made import claim, facts, matrix, outcome, read, refused
 
 HOSTILE = "\"'><script>alert(1)</script><img src=x onerror=alert(1)>&amp;</style>\u202e"
 EVERYTHING = facts(

@@ -8,8 +8,8 @@ from p2pdp.audit.handed_in import READABLE
 from p2pdp.core.claims import Refusal
 from p2pdp.protocols.run_plan import plan_run
 from p2pdp.report.participants import Edition, page, sayable
-from tests.audit.runs import quiet, walk
-from tests.report.page.made import claim
+from tests.support.made import claim
+from tests.support.runs import quiet, walk
 
 RUN = quiet(walk(3, 9)).plan
 PLAN = plan_run(RUN.spec, RUN.n, RUN.dimensions)

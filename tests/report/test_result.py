@@ -10,8 +10,8 @@ from p2pdp.files.spec import parse_spec
 from p2pdp.protocols.walk.analysis.fast import fast_outcome
 from p2pdp.report.result import Circumstances, Result, Trial, make_result, of_users
 from p2pdp.runs.prepared import prepare
-from tests.report.page.made import verdict
-from tests.runs.small import ALL, HISTOGRAM, RING
+from tests.support.made import verdict
+from tests.support.small import ALL, HISTOGRAM, RING
 
 FIELDS = (
     "run_id protocol transport nodes seeded seed started seconds startup_seconds private_kept messages bytes hops "

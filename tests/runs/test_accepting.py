@@ -31,7 +31,7 @@ from p2pdp.runs.accepting import (
     own_data,
     spec_dimensions,
 )
-from tests.host.toys import RUN_ID, identity, run_key
+from tests.support.toys import RUN_ID, identity, run_key
 
 SUM = """[run]
 protocol = "walk.sum"

@@ -17,8 +17,8 @@ from p2pdp.protocols.walk.sums import RING_MAX
 from p2pdp.runs.accountable import check_accountable
 from p2pdp.runs.plan import plan_spec
 from p2pdp.runs.reckoning import Reckoner, Reckoning
-from tests.files.test_readers import COUNTS, given
-from tests.laws.sources import TOP
+from tests.support.readers import COUNTS, given
+from tests.support.sources import TOP
 
 SAMPLES = TOP / "deploy" / "samples"
 GRID = "complete_sum", ('graph.kind="grid"',)

@@ -11,34 +11,13 @@ from p2pdp.api import simulate
 from p2pdp.cluster.bootstrap_folder import BootstrapFolder
 from p2pdp.core.errors import UsageError
 from p2pdp.core.happenings import Happening
-from p2pdp.core.spec import Spec
 from p2pdp.files.spec import parse_spec, spec_digest, spec_to_toml
 from p2pdp.report.result import Result
 from p2pdp.runs.across_bootstrap import Places, _collect, _for_others, _planner, bootstrap, resume
+from tests.support.across_specs import TEXT, spec_of
 
-TEXT = """[run]
-protocol = "walk.sum"
-nodes = 4
-seed = 5
-min_nodes = 3
-[graph]
-kind = "complete"
-[walk]
-order = "random"
-hops = 30
-[noise]
-mechanism = "gaussian"
-sigma = 1.0
-[data]
-kind = "uniform"
-clip = [0.0, 1.0]
-"""
 TABLE = TEXT.replace("seed = 5\n", "").replace('"uniform"', '"csv"\npath = "some/where.csv"')
 HERE = Places("127.0.0.1:0")
-
-
-def spec_of(text: str = TEXT) -> Spec:
-    return parse_spec(text, None)
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from p2pdp.files.spec import parse_spec, spec_to_toml
 from p2pdp.runs.across_doors import Places, check_places, door_of_node, door_of_roles, places_again
 from p2pdp.transports.mqtt import MqttNetwork
 from p2pdp.transports.networks import TcpNetwork
-from tests.node.local import SPEC
+from tests.support.local import SPEC
 
 AT_BROKER = '[transport]\nhost = "localhost"\n'
 

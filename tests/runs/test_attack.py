@@ -11,8 +11,8 @@ from p2pdp.core.errors import Refused, UsageError, VerificationFailed
 from p2pdp.files.data import load_data
 from p2pdp.files.spec import parse_spec
 from p2pdp.runs.attack import attack
-from tests.audit.gossips import gossip
-from tests.runs.small import ALL, BARE, COMPLETE, HISTOGRAM, RING, recorded
+from tests.support.gossips import gossip
+from tests.support.small import ALL, BARE, COMPLETE, HISTOGRAM, RING, recorded
 
 OPEN = RING.replace("nodes = 4", "nodes = 5").replace("sigma = 2.0", "sigma = 2.0\nclosing = false")
 

@@ -12,8 +12,8 @@ from p2pdp.core.errors import Refused, UsageError, VerificationFailed
 from p2pdp.files.folder import read_evidence
 from p2pdp.ledger import records
 from p2pdp.runs.audit import _signed_graph, audit, check_pairs_file, export, verify, views
-from tests.audit.gossips import gossip
-from tests.runs.small import ALL, COMPLETE, HISTOGRAM, RING, SPARSE, contents, recorded
+from tests.support.gossips import gossip
+from tests.support.small import ALL, COMPLETE, HISTOGRAM, RING, SPARSE, contents, recorded
 
 
 @pytest.mark.parametrize("name", ALL)

@@ -21,13 +21,13 @@ from p2pdp.node.budget import BudgetLedger, Charge, total
 from p2pdp.protocols.run_plan import plan_run
 from p2pdp.runs.budgeting import NodeBudget, charge_of, check_local, data_names, limits_of
 from p2pdp.runs.reckoning import Reckoner, Reckoning
-from tests.audit import runs
-from tests.audit.test_beforehand import DELTA, plan
-from tests.protocols.gossip_learners import LOGISTIC as GOSSIP_LOGISTIC
-from tests.protocols.gossip_learners import MEAN as GOSSIP_MEAN
-from tests.protocols.gossip_learners import gossip_learning
-from tests.protocols.learners import learning, prepared
-from tests.scenarios.test_shuffle import shuffle
+from tests.support import runs
+from tests.support.gossip_learners import LOGISTIC as GOSSIP_LOGISTIC
+from tests.support.gossip_learners import MEAN as GOSSIP_MEAN
+from tests.support.gossip_learners import gossip_learning
+from tests.support.learners import learning, prepared
+from tests.support.plans import DELTA, plan
+from tests.support.shuffle_specs import shuffle
 
 
 def config(tmp_path: Path, **budget: Any) -> NodeConfig:

@@ -23,10 +23,10 @@ from p2pdp.ledger.records import DRAWN, RECEIVED
 from p2pdp.protocols.run_plan import plan_run
 from p2pdp.runs.costing import Cost, check_epsilon, costs_of, offered_run, signed_run, spent_of, terms_of
 from p2pdp.sim.faults import Crash
-from tests.audit import runs
-from tests.audit.test_beforehand import DELTA, plan
-from tests.laws.sources import TOP
-from tests.scenarios.test_shuffle import shuffle
+from tests.support import runs
+from tests.support.plans import DELTA, plan
+from tests.support.shuffle_specs import shuffle
+from tests.support.sources import TOP
 
 
 def config(**accept: Any) -> NodeConfig:

@@ -15,9 +15,9 @@ from p2pdp.files.folder import PARTICIPANTS_FILE, PARTICIPANTS_PAGE, read_json
 from p2pdp.protocols.run_plan import plan_run
 from p2pdp.report.result import Circumstances
 from p2pdp.runs.editions import edition_of, published_only, save_edition
-from tests.audit.runs import HISTOGRAM, Run, quiet, ring, walk
-from tests.files.test_skeletons import curators_ledger
-from tests.scenarios.test_shuffle import shuffle
+from tests.support.runs import HISTOGRAM, Run, quiet, ring, walk
+from tests.support.shuffle_specs import shuffle
+from tests.support.skeletons import curators_ledger
 
 RUNS = {
     "ring": ring(4, 3),

@@ -7,7 +7,7 @@ import pytest
 import p2pdp
 from p2pdp.core.errors import P2pdpError, UsageError
 from p2pdp.runs.index_facts import facts_of
-from tests.runs.test_across_bootstrap import TEXT, spec_of
+from tests.support.across_specs import TEXT, spec_of
 
 
 @pytest.fixture(scope="module")

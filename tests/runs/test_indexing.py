@@ -11,7 +11,7 @@ from p2pdp.core.happenings import Happening
 from p2pdp.index.facts import RunFacts
 from p2pdp.index.store import Index, IndexBroken
 from p2pdp.runs.indexing import INDEX_FILE, Refresher, index_folders, index_url
-from tests.runs.test_across_bootstrap import spec_of
+from tests.support.across_specs import spec_of
 
 
 @pytest.fixture(scope="module")

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from p2pdp.cluster.jobs import Job
 from p2pdp.cluster.launcher import Cluster
 from p2pdp.core.errors import RunFailed, UsageError, VerificationFailed
 from p2pdp.files.spec import parse_spec
 from p2pdp.runs.live import resume, run_spec
-from tests.node.local import SPEC, job_in, run_all
+from tests.support.finished_runs import finished
+from tests.support.local import SPEC
 
 
 def test_what_cannot_run_live_is_refused_before_anything_is_made(tmp_path: Path) -> None:
@@ -26,19 +26,6 @@ def test_what_cannot_run_live_is_refused_before_anything_is_made(tmp_path: Path)
 def test_only_a_live_run_can_be_resumed(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="not the folder of a live run"):
         resume(tmp_path, lambda _event: None)
-
-
-async def finished(folder: Path, text: str = SPEC) -> Job:
-    """A run whose processes have ended, and whose launcher was killed before it could look at what they left."""
-    job = job_in(folder, text)
-    write_public(job)
-    (folder / "run.json").write_text(json.dumps({"run_id": job.run_id.hex(), "started": "2024-01-01T00:00:00+00:00"}))
-    await run_all(job)
-    return job
-
-
-def write_public(job: Job) -> None:
-    (job.folder / "curator" / "bootstrap" / "identity.pub").write_text(job.bootstrap_public.hex() + "\n")
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from p2pdp.host.seat import Seat
 from p2pdp.node.own_folder import NodeFolder
 from p2pdp.runs import member
 from p2pdp.runs.member import Member
-from tests.runs.test_across_node import ME, finished_node
+from tests.support.finished_nodes import ME, finished_node
 
 
 class Told:

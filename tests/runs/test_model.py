@@ -6,9 +6,9 @@ import numpy as np
 
 import p2pdp
 from p2pdp.runs.model import MODEL_FILE
-from tests.protocols.gossip_learners import gossip_learning
-from tests.protocols.learners import TABLE, learning, prepared
-from tests.runs.small import RING, recorded
+from tests.support.gossip_learners import gossip_learning
+from tests.support.learners import TABLE, learning, prepared
+from tests.support.small import RING, recorded
 
 
 def test_the_model_can_be_loaded_and_tells_the_classes(tmp_path: Path) -> None:

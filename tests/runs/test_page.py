@@ -13,10 +13,10 @@ import p2pdp
 from p2pdp.core.spec import GraphPart
 from p2pdp.runs.page import distances_in, page_facts, write_page
 from p2pdp.topology.graphs import graph_of_edges, make_graph
-from tests.audit.test_estimates import PRIVATE
-from tests.protocols.learners import prepared
-from tests.report.page.made import read
-from tests.runs.small import ALL, COMPLETE, HISTOGRAM, RING, SPARSE, contents, recorded, spec_file
+from tests.support.estimates import PRIVATE
+from tests.support.learners import prepared
+from tests.support.made import read
+from tests.support.small import ALL, COMPLETE, HISTOGRAM, RING, SPARSE, contents, recorded, spec_file
 
 
 def report(place: Path) -> str:

@@ -11,8 +11,8 @@ import pytest
 
 import p2pdp
 from p2pdp.runs.plan import plan_spec, planned_of
-from tests.laws.sources import TOP
-from tests.runs import readme, small
+from tests.support import readme, small
+from tests.support.sources import TOP
 
 SAMPLES = sorted((TOP / "deploy" / "samples").glob("*.toml"))
 DEMO = TOP / "p2pdp" / "files" / "demo.toml"

@@ -10,8 +10,8 @@ import pytest
 import p2pdp
 from p2pdp.runs.plan import planned_of
 from p2pdp.runs.plan_costs import HOP_S, costs_of
-from tests.runs import small
-from tests.scenarios.test_shuffle import shuffle
+from tests.support import small
+from tests.support.shuffle_specs import shuffle
 
 
 @pytest.mark.parametrize("name", sorted(small.ALL))

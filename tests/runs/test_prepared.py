@@ -7,7 +7,7 @@ import pytest
 import p2pdp
 from p2pdp.core.errors import UsageError
 from p2pdp.runs.prepared import on_seed, prepare, run_id
-from tests.runs.small import COMPLETE, RING, spec_file
+from tests.support.small import COMPLETE, RING, spec_file
 
 
 def test_a_name_tells_specs_seeds_and_ways_apart(tmp_path: Path) -> None:

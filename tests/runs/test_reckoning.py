@@ -14,8 +14,8 @@ from p2pdp.protocols.run_plan import plan_run
 from p2pdp.runs.budgeting import charge_of
 from p2pdp.runs.costing import costs_of, offered_run, spent_of, terms_of
 from p2pdp.runs.reckoning import Reckoner, Reckoning, reckoning
-from tests.audit import runs
-from tests.scenarios.test_shuffle import shuffle
+from tests.support import runs
+from tests.support.shuffle_specs import shuffle
 
 
 def test_a_process_answers_as_this_one(tmp_path: Path) -> None:

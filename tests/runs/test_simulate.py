@@ -14,8 +14,8 @@ from p2pdp.files.spec import parse_spec
 from p2pdp.runs import simulate as module
 from p2pdp.runs.simulate import default_folder, simulate_spec
 from p2pdp.sim.faults import Crash, Faults
-from tests.audit.gossips import gossip
-from tests.runs.small import ALL, BARE, COMPLETE, HISTOGRAM, RING, SPARSE, contents, spec_file
+from tests.support.gossips import gossip
+from tests.support.small import ALL, BARE, COMPLETE, HISTOGRAM, RING, SPARSE, contents, spec_file
 
 
 def errors(result: Any) -> Any:

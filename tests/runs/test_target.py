@@ -14,10 +14,10 @@ from p2pdp.mechanisms import gaussian
 from p2pdp.protocols.run_plan import plan_run
 from p2pdp.runs.plan import planned_of
 from p2pdp.runs.target import Planned, Target, target_of
-from tests.protocols.gossip_learners import gossip_learning
-from tests.protocols.learners import learning, prepared
-from tests.runs import small
-from tests.scenarios.test_shuffle import shuffle
+from tests.support import small
+from tests.support.gossip_learners import gossip_learning
+from tests.support.learners import learning, prepared
+from tests.support.shuffle_specs import shuffle
 
 DELTA = 1e-5
 STANDARDIZED = "standardize = { mean = [40.0, 5.0], deviation = [12.0, 3.0], epsilon = 0.5, delta = 4e-6 }"

@@ -11,8 +11,8 @@ import pytest
 
 import p2pdp
 from p2pdp.files.spec import parse_spec
-from tests.protocols.learners import learning, prepared
-from tests.runs.small import RING
+from tests.support.learners import learning, prepared
+from tests.support.small import RING
 
 
 class Smooth(p2pdp.Objective):

@@ -15,7 +15,7 @@ from p2pdp.core.errors import NotReady, UsageError
 from p2pdp.core.happenings import Happening, happening
 from p2pdp.runs.watching import UNWATCHED, HttpOptions, Watching, watched
 from p2pdp.web.status import Status
-from tests.web.certificates import write_pair
+from tests.support.certificates import write_pair
 
 HTTP = HttpOptions("127.0.0.1:0", "1.2")
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from p2pdp.core import messages
 from p2pdp.core.step import Message
 from p2pdp.topology.graphs import complete_graph
-from tests.protocols.gossip_world import PATIENCE_S, GossipWorld, coins_of, expected, met_in, plan_of
+from tests.support.gossip_world import PATIENCE_S, GossipWorld, coins_of, expected, met_in, plan_of
 
 N = 7
 

@@ -21,10 +21,9 @@ from p2pdp.audit.auditor import Audit, audit_run
 from p2pdp.core.ids import Peer
 from p2pdp.ledger.records import read
 from p2pdp.sim.faults import Faults, Partition
-from tests.laws.seen import CALM, ROLES, Run, outcomes, remembered_crypto
-from tests.laws.test_non_interference import own_visits
-from tests.scenarios.test_shuffle import shuffle
-from tests.scenarios.worlds import walk
+from tests.support.fault_worlds import walk
+from tests.support.seen import CALM, ROLES, Run, outcomes, own_visits, remembered_crypto
+from tests.support.shuffle_specs import shuffle
 
 DELTA: Final = 0.01
 POINTS: Final = {1: 4001, 2: 401, 3: 91}  # of the grid for an integral in so many dimensions

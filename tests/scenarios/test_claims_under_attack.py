@@ -15,7 +15,7 @@ from p2pdp.attacks.likelihood import epsilon_lower_end, mu_interval, statistic
 from p2pdp.attacks.replays import replays
 from p2pdp.audit.auditor import audit_run
 from p2pdp.mechanisms import gaussian
-from tests.audit.runs import HISTOGRAM, Run, quiet, ring, walk
+from tests.support.runs import HISTOGRAM, Run, quiet, ring, walk
 
 if TYPE_CHECKING:
     import numpy as np

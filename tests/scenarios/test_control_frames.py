@@ -15,9 +15,9 @@ from p2pdp.host.peers import Peers
 from p2pdp.ledger.messages import public_message
 from p2pdp.ledger.records import RECEIVED, SENT, read
 from p2pdp.sim.faults import Crash
-from tests.scenarios.test_gossip import PAIRS, RING
-from tests.scenarios.test_shuffle import ALL as SHUFFLE
-from tests.scenarios.worlds import ring, walk, world_of
+from tests.support.fault_worlds import ring, walk, world_of
+from tests.support.gossip_specs import PAIRS, RING
+from tests.support.shuffle_specs import ALL as SHUFFLE
 
 WORLDS = (walk(6, 40), walk(6, 20, "path"), walk(5, 20, tokens=2), ring(4, 2), RING, PAIRS, SHUFFLE)
 

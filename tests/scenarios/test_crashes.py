@@ -2,26 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
-from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer
+from p2pdp.core.ids import Peer
 from p2pdp.sim.faults import Crash
-from tests.scenarios.worlds import HISTOGRAM, chance, completes, record_counts, ring, walk, world_of
+from tests.support.crash_specs import COMPLETE, LOSSY, PATH, REGULAR, RING, everybody
+from tests.support.fault_worlds import HISTOGRAM, chance, completes, record_counts, ring, walk, world_of
 
-RING, COMPLETE, PATH, REGULAR = ring(3, 2), walk(4, 8), walk(5, 8, "path"), walk(5, 8, "regular")
 MORE = (REGULAR, ring(4, 2, tokens=2), walk(4, 6, tokens=3), ring(3, 2, HISTOGRAM), walk(4, 6, task=HISTOGRAM))
-LOSSY: dict[str, Any] = {"loss": 0.1, "duplication": 0.1, "jitter_s": 0.02}
-
-
-def everybody(*texts: str) -> list[tuple[str, Peer]]:
-    """Each process of each of these worlds."""
-    found = []
-    for text in texts:
-        nodes = int(text.partition("nodes = ")[2].split()[0])
-        found += [(text, peer) for peer in (BOOTSTRAP, CURATOR, *range(nodes))]
-    return found
 
 
 @pytest.mark.parametrize(("text", "peer"), everybody(RING, COMPLETE, PATH))

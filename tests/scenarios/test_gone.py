@@ -9,8 +9,8 @@ from p2pdp.core.messages import OUT
 from p2pdp.ledger.messages import public_message
 from p2pdp.ledger.records import CLOSED, OWN, RECEIVED, SENT, read
 from p2pdp.sim.faults import Crash
-from tests.scenarios.test_crashes import LOSSY
-from tests.scenarios.worlds import HISTOGRAM, chance, completes, ends, record_counts, ring, walk, world_of
+from tests.support.crash_specs import LOSSY
+from tests.support.fault_worlds import HISTOGRAM, chance, completes, ends, record_counts, ring, walk, world_of
 
 WALKS = (
     walk(4, 8),

@@ -17,7 +17,6 @@ from p2pdp.audit.verify import COMPLETE, INCOMPLETE, verify
 from p2pdp.core import messages
 from p2pdp.core.draws import DITHER
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer, is_user
-from p2pdp.files.spec import parse_spec
 from p2pdp.ledger.evidence import Evidence
 from p2pdp.ledger.messages import carries_message, whole_message
 from p2pdp.ledger.records import DRAWN, MET, OWN, SENT, read
@@ -27,37 +26,19 @@ from p2pdp.sim.faults import Crash, Partition
 from p2pdp.sim.world import World
 from p2pdp.topology.graphs import Graph, graph_of_edges
 from p2pdp.topology.weights import sparse_weights
-from tests.protocols.gossip_world import room
-from tests.scenarios.worlds import chance, record_counts, world_of
+from tests.support.fault_worlds import chance, record_counts, world_of
+from tests.support.gossip_specs import LOSSY, PAIRS, RING, evidence_of, gossip
+from tests.support.gossip_world import room
 
-
-def gossip(n: int, kind: str, terms: str = "rounds = 4", protocol: str = "average", patience_s: float = 3.0) -> str:
-    return (
-        f'[run]\nprotocol = "gossip.{protocol}"\nnodes = {n}\nseed = 1\npatience_s = {patience_s}\n'
-        f'[graph]\nkind = "{kind}"\n[gossip]\n{terms}\n[noise]\nmechanism = "gaussian"\nsigma = 1.0\n'
-        '[data]\nkind = "uniform"\nclip = [0.0, 1.0]\n[privacy]\ndelta = 1e-5\n'
-    )
-
-
-RING = gossip(4, "ring")
 FAST = gossip(4, "path", "rounds = 4\naccelerated = true")
 PUBLIC = gossip(3, "complete", 'rounds = 3\npublish = "all"')
-PAIRS = gossip(4, "ring", "activations = 10", "randomized")
 CHANGING = gossip(5, "erdos_renyi", "rounds = 5\naccelerated = true").replace("[gossip]", "changing = true\n[gossip]")
 ALL = (RING, FAST, PUBLIC, PAIRS, CHANGING)
-LOSSY: dict[str, Any] = {"loss": 0.1, "duplication": 0.1, "jitter_s": 0.02}
 
 
 def everybody(*texts: str) -> list[tuple[str, Peer]]:
     nodes = {text: int(text.split("nodes = ")[1].split()[0]) for text in texts}
     return [(text, peer) for text in texts for peer in (BOOTSTRAP, CURATOR, *range(nodes[text]))]
-
-
-def evidence_of(world: World, text: str) -> Evidence:
-    spec = parse_spec(text, None)
-    views = {peer: bytes(process.disk.view) for peer, process in world.processes.items()}
-    private = {peer: bytes(process.disk.private) for peer, process in world.processes.items()}
-    return Evidence(spec, world.roster.spec_digest, world.roster, views, private)
 
 
 def judged(world: World, text: str) -> dict[Peer, float]:

@@ -14,11 +14,11 @@ from p2pdp.experiments.membership import gossip_views, scores
 from p2pdp.protocols.gossip.analysis.fast_descent import matrices_of
 from p2pdp.sim.faults import Crash
 from p2pdp.tasks.examples import examples_of
-from tests.audit.runs import judged, quiet
-from tests.protocols.gossip_learners import LOGISTIC, MEAN, gossip_learning
-from tests.protocols.learners import prepared
-from tests.scenarios.oracle import evidence_of
-from tests.scenarios.worlds import record_counts, world_of
+from tests.support.fault_worlds import record_counts, world_of
+from tests.support.gossip_learners import LOGISTIC, MEAN, gossip_learning
+from tests.support.learners import prepared
+from tests.support.run_oracle import evidence_of
+from tests.support.runs import judged, quiet
 
 ERROR = 1e-6 / 100
 DELTA = 1e-2

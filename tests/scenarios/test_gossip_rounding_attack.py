@@ -18,7 +18,7 @@ from p2pdp.mechanisms import dither
 from p2pdp.protocols.dithering import Reach
 from p2pdp.protocols.gossip.plan import GossipPlan
 from p2pdp.topology.graphs import graph_of_edges
-from tests.protocols.gossip_world import GossipWorld, plan_of
+from tests.support.gossip_world import GossipWorld, plan_of
 
 STAR = graph_of_edges(4, [(0, 1), (0, 2), (0, 3)])
 GAUSSIAN = Mechanism("gaussian", 2.0**30)

@@ -21,8 +21,8 @@ from p2pdp.protocols.gossip.plan import GossipPlan
 from p2pdp.protocols.run_plan import RunPlan, plan_run
 from p2pdp.topology.gossip_rounds import activations_needed
 from p2pdp.topology.weights import sparse_weights
-from tests.audit.gossips import gossip
-from tests.audit.runs import quiet
+from tests.support.gossips import gossip
+from tests.support.runs import quiet
 
 SEEDS = 400
 SIGMA = 0.5

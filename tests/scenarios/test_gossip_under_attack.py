@@ -19,8 +19,8 @@ from p2pdp.ledger.records import DRAWN
 from p2pdp.mechanisms import gaussian
 from p2pdp.replay import player
 from p2pdp.sim.faults import Partition
-from tests.audit.gossips import gossip
-from tests.audit.runs import Run, quiet, run_of
+from tests.support.gossips import gossip
+from tests.support.runs import Run, quiet, run_of
 
 ERROR = 1e-6 / 1000  # fewer pairs than that are tested
 DELTA = 1e-2

@@ -12,10 +12,10 @@ from p2pdp.core.ids import BOOTSTRAP, CURATOR
 from p2pdp.experiments.membership import scores, views
 from p2pdp.sim.faults import Crash
 from p2pdp.tasks.examples import examples_of
-from tests.audit.runs import quiet
-from tests.protocols.learners import learning, prepared
-from tests.protocols.walk.analysis.test_traces import paths
-from tests.scenarios.worlds import chance, completes, record_counts, world_of
+from tests.support.fault_worlds import chance, completes, record_counts, world_of
+from tests.support.learners import learning, prepared
+from tests.support.runs import quiet
+from tests.support.token_paths import paths
 
 COMPLETE, SPARSE = learning(4, 10), learning(5, 10, kind="path")
 TOKENS = learning(4, 6, tokens=3, task='kind = "logistic_regression"\nclip = 0.5\nrate = 0.4\nbatch = 3')

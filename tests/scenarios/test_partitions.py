@@ -6,7 +6,7 @@ import pytest
 
 from p2pdp.core.ids import BOOTSTRAP, CURATOR
 from p2pdp.sim.faults import Partition
-from tests.scenarios.worlds import chance, completes, record_counts, ring, walk, world_of
+from tests.support.fault_worlds import chance, completes, record_counts, ring, walk, world_of
 
 WORLDS = (ring(3, 2), walk(4, 8), walk(5, 8, "path"), walk(4, 8, tokens=2))
 

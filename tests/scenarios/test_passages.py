@@ -27,7 +27,7 @@ from p2pdp.protocols.participant import Participant
 from p2pdp.protocols.walk.walking import VALUE_MAX, Walk, WalkPlan, check_token
 from p2pdp.tasks.inputs import NumberInputs
 from p2pdp.wire.codec import pack, pack_message, pack_value
-from tests.host.toys import Toys, UniqueDraws, forged, used_draws
+from tests.support.toys import Toys, UniqueDraws, forged, used_draws
 
 NOISE = Mechanism("gaussian", 4.0)
 TOKEN = b"\x92\xa5token"

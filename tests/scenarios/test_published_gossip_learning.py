@@ -20,7 +20,7 @@ from p2pdp.protocols.gossip.analysis.fast_descent import fast_gossip_descent
 from p2pdp.protocols.gossip.analysis.scores import gossip_scored
 from p2pdp.runs.prepared import Prepared, prepare
 from p2pdp.tasks.descending import Population
-from tests.scenarios.test_published_learning import LONGITUDE, VALUE
+from tests.support.published_data import LONGITUDE, VALUE
 
 USERS: Final = 2000
 EPSILON: Final = 10.0

@@ -18,17 +18,10 @@ from p2pdp.audit.beforehand import node_epsilon
 from p2pdp.files.spec import parse_spec
 from p2pdp.protocols.walk.analysis.fast_descent import fast_descents
 from p2pdp.runs.prepared import Prepared, prepare
+from tests.support.published_data import LONGITUDE, VALUE
 
 TERMS = {"epsilon": 10.0, "delta": 1e-6, "lipschitz": 0.4, "n": 2000, "hops": 20_000}
 TRIALS = 8
-LONGITUDE = (
-    'target = "longitude"\nrule = "< -119.57"\nstandardize = { low = [32.5, 1.0, 2.0, 1.0, 3.0, 1.0, 0.5, 15000.0], '
-    "high = [42.0, 52.0, 39320.0, 6445.0, 35682.0, 6082.0, 15.0, 500001.0] }"
-)
-VALUE = (
-    'target = "median_house_value"\nrule = "< 206855.8"\nstandardize = { low = [-124.4, 32.5, 1.0, 2.0, 1.0, 3.0, 1.0, '
-    "0.5], high = [-114.3, 42.0, 52.0, 39320.0, 6445.0, 35682.0, 6082.0, 15.0] }"
-)
 
 
 def houses(data_dir: Path, data: str, sigma: float, rate: float) -> Prepared:

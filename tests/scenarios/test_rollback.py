@@ -8,8 +8,8 @@ import pytest
 
 from p2pdp.core.ids import BOOTSTRAP, CURATOR
 from p2pdp.sim.faults import Crash
-from tests.scenarios.test_crashes import COMPLETE, RING, everybody
-from tests.scenarios.worlds import WatchedWorld, ends, record_counts, world_of
+from tests.support.crash_specs import COMPLETE, RING, everybody
+from tests.support.fault_worlds import WatchedWorld, ends, record_counts, world_of
 
 ROLLED_BACK = "was rolled back"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from p2pdp.sim.faults import Crash, Partition
-from tests.scenarios.worlds import HISTOGRAM, completes, ring, walk, world_of
+from tests.support.fault_worlds import HISTOGRAM, completes, ring, walk, world_of
 
 
 def disks(text: str, seed: int) -> dict[int, tuple[bytes, bytes]]:

@@ -23,19 +23,10 @@ from p2pdp.protocols.shuffle.analysis.outcome import name_of
 from p2pdp.replay.transcript import replay
 from p2pdp.sim.faults import Crash, Partition
 from p2pdp.sim.world import World
-from tests.scenarios.test_gossip import LOSSY, evidence_of
-from tests.scenarios.worlds import chance, record_counts, world_of
+from tests.support.fault_worlds import chance, record_counts, world_of
+from tests.support.gossip_specs import LOSSY, evidence_of
+from tests.support.shuffle_specs import ALL, shuffle
 
-
-def shuffle(n: int, graph: str = 'kind = "complete"', protocol: str = "all", terms: str = "rounds = 4") -> str:
-    return (
-        f'[run]\nprotocol = "shuffle.{protocol}"\nnodes = {n}\nseed = 1\npatience_s = 3.0\n[graph]\n{graph}\n'
-        f'[shuffle]\n{terms}\n[noise]\nmechanism = "randomized_response"\nepsilon = 3.0\n'
-        '[data]\nkind = "categories"\n[task]\nkind = "histogram"\ncategories = 3\n[privacy]\ndelta = 1e-5\n'
-    )
-
-
-ALL = shuffle(4, 'kind = "ring"')
 LAZY = shuffle(5, terms="rounds = 3\nstay = 0.4")
 SINGLE = shuffle(4, protocol="single")
 COVERED = shuffle(4, 'kind = "ring"', terms="rounds = 3\ncover = true")

@@ -23,7 +23,7 @@ from p2pdp.protocols.shuffle.analysis.a_priori import shuffle_beforehand
 from p2pdp.protocols.shuffle.analysis.walks import Shuffled, shuffled
 from p2pdp.topology.graphs import Graph, graph_of_edges
 from p2pdp.topology.walk_matrix import all_laws, walk_matrix
-from tests.scenarios.test_shuffle import shuffle
+from tests.support.shuffle_specs import shuffle
 
 ERROR = 1e-6 / 20  # fewer tests than that
 DELTA = 0.05

@@ -11,8 +11,8 @@ from p2pdp.files.data import load_data
 from p2pdp.files.spec import parse_spec, spec_digest
 from p2pdp.protocols.run_plan import plan_run
 from p2pdp.sim.world import World
-from tests.scenarios.oracle import judge
-from tests.scenarios.worlds import HISTOGRAM, completes, ring, walk, world_of
+from tests.support.fault_worlds import HISTOGRAM, completes, ring, walk, world_of
+from tests.support.run_oracle import judge
 
 NONE = 'protocol = "walk.sum"', '[noise]\nmechanism = "none"\n[data]\nkind = "uniform"\nclip = [0.0, 1.0]'
 

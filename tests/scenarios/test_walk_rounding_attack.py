@@ -20,7 +20,7 @@ from p2pdp.core.step import Message
 from p2pdp.core.values import snapped
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.protocols.walk.analysis.rounding import steps_of
-from tests.protocols.learners import learning, prepared
+from tests.support.learners import learning, prepared
 
 CANDIDATES = 2000
 

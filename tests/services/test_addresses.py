@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from p2pdp.crypto.addresses import Statement, read_statement, sign_statement, statement_frame
 from p2pdp.services.addresses import FORGED, OUTDATED, AddressBook, Directory, News, Told
-from tests.host.toys import RUN_ID, identity, roster
+from tests.support.toys import RUN_ID, identity, roster
 
 N = 4
 ROSTER = roster(N)

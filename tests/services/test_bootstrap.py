@@ -9,21 +9,7 @@ from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer
 from p2pdp.core.step import NOTHING, Message, Send, Step
 from p2pdp.protocols.contract import Start
 from p2pdp.services.bootstrap import BLOCKED, EXCLUDED, Bootstrap, Opening
-
-PATIENCE_S, READY_S = 10.0, 60.0
-
-
-class LastOption:
-    """Draws that always take the last of the options."""
-
-    def noise(self, mechanism: Any, shape: Any) -> Any:
-        raise AssertionError("bootstrap adds no noise")
-
-    def choice(self, options: int) -> int:
-        return options - 1
-
-
-DRAWS = LastOption()
+from tests.support.service_steps import DRAWS, PATIENCE_S, READY_S, sent
 
 
 def made(n: int = 4, *, reroutes: bool = True, items: int = 1, opening: Opening = lambda _: ()) -> Bootstrap:
@@ -51,12 +37,6 @@ def going(n: int = 4, *, reroutes: bool = True, items: int = 1) -> Bootstrap:
 
 def hears(bootstrap: Bootstrap, sender: Peer, kind: str, *fields: Any, now_s: float = 1.0) -> Step:
     return bootstrap.receive(sender, Message(kind, fields), now_s, DRAWS)
-
-
-def sent(step: Step) -> list[tuple[Any, ...]]:
-    """All but what the curator is told of exclusions that are settled."""
-    others = (send for send in step.sends if send.message.type != messages.RESOLVED)
-    return [(send.to, send.message.type, *send.message.fields) for send in others]
 
 
 def resolved(step: Step) -> list[tuple[Any, ...]]:

@@ -9,7 +9,7 @@ from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer
 from p2pdp.core.step import NOTHING, Message, Step
 from p2pdp.services.curator import PUBLISHED_RESULT, Curator
 from p2pdp.services.reports import Reports
-from tests.services.test_bootstrap import DRAWS, PATIENCE_S, sent
+from tests.support.service_steps import DRAWS, PATIENCE_S, sent
 
 
 def made(n: int = 2, items: int | None = 2) -> Curator:

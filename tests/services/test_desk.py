@@ -27,8 +27,8 @@ from p2pdp.ledger.journal import PRIVATE, VIEW, Journal
 from p2pdp.ledger.records import LEDGER_MAGIC, Chain
 from p2pdp.services.desk import FAULTS_KEPT, Desk, Quorum, Replies
 from p2pdp.wire.frames import Kind, decode_frame, encode_frame
-from tests.host.toys import RUN_ID, SPEC_DIGEST, identity, run_key
-from tests.vectors.known import cuts, flips
+from tests.support.known import cuts, flips
+from tests.support.toys import RUN_ID, SPEC_DIGEST, identity, run_key
 
 SECRETS = [bytes([50 + token] * 16) for token in range(5)]
 OFFER = Offer(RUN_ID, "spec text", run_key(BOOTSTRAP).public)

@@ -13,7 +13,7 @@ from p2pdp.ledger.records import CHOSEN, DRAWN, OWN, PUBLISHED, RECEIVED, SENT, 
 from p2pdp.protocols.run_plan import RunPlan, plan_run
 from p2pdp.sim.bare import BareWorld
 from p2pdp.sim.world import World
-from tests.runs.small import ALL, BARE, RING
+from tests.support.small import ALL, BARE, RING
 
 
 def prepared(text: str) -> tuple[RunPlan, Any]:

@@ -7,7 +7,7 @@ from p2pdp.protocols import names
 from p2pdp.runs.prepared import prepare
 from p2pdp.sim.trials import Trials
 from tests.contracts.frozen import specs
-from tests.runs.small import RING
+from tests.support.small import RING
 
 
 @pytest.mark.parametrize("name", names())

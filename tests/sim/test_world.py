@@ -9,7 +9,7 @@ from p2pdp.core.expiry import Expired
 from p2pdp.core.ids import BOOTSTRAP, CURATOR
 from p2pdp.sim.faults import Crash
 from p2pdp.sim.world import STALLED_S, run_id_of
-from tests.scenarios.worlds import ring, walk, world_of
+from tests.support.fault_worlds import ring, walk, world_of
 
 
 def test_it_ends_when_all_hosts_are_done() -> None:

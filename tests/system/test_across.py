@@ -12,8 +12,8 @@ from p2pdp.audit.verify import COMPLETE
 from p2pdp.crypto.tokens import JoinToken
 from p2pdp.ledger.records import LEDGER_MAGIC, SKELETON_MAGIC, to_skeleton
 from p2pdp.runs.audit import audit, verify
-from tests.system.across import SHARED, Across
-from tests.system.launched import complete, judge_folder, ring, wait_for
+from tests.support.across import SHARED, Across
+from tests.support.launched import complete, judge_folder, ring, wait_for
 
 
 def test_nodes_wait_for_bootstrap_and_skeletons_tell_as_much_as_ledgers(tmp_path: Path) -> None:

@@ -9,8 +9,8 @@ import pytest
 
 import p2pdp
 from p2pdp.runs.model import MODEL_FILE
-from tests.protocols.learners import RANGES, TABLE, learning
-from tests.system.across import SHARED, Across
+from tests.support.across import SHARED, Across
+from tests.support.learners import RANGES, TABLE, learning
 
 
 def test_owners_learn_together_from_their_own_tables(tmp_path: Path) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import p2pdp
-from tests.scenarios.test_shuffle import shuffle
-from tests.system.across import SHARED, Across
+from tests.support.across import SHARED, Across
+from tests.support.shuffle_specs import shuffle
 
 
 def test_owners_report_what_is_in_their_own_files_within_their_budgets(tmp_path: Path) -> None:

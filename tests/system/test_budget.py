@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from tests.system.across import Across
-from tests.system.launched import complete, wait_for
+from tests.support.across import Across
+from tests.support.launched import complete, wait_for
 
 
 def test_a_node_keeps_its_budget(tmp_path: Path) -> None:

@@ -15,9 +15,9 @@ from p2pdp.audit.verify import COMPLETE
 from p2pdp.crypto.tokens import JoinToken
 from p2pdp.files.keys import write_identity
 from p2pdp.runs.audit import verify
-from tests.laws.sources import TOP
-from tests.system.engine import BASE, IMAGE, MQTT, NODE, TCP, Container, Project, docker, ended, engine
-from tests.system.launched import GUARD_S, complete, wait_for
+from tests.support.engine import BASE, IMAGE, MQTT, NODE, TCP, Container, Project, docker, ended, engine
+from tests.support.launched import GUARD_S, complete, wait_for
+from tests.support.sources import TOP
 
 # One project at a time has its containers up: tests that wait for each other go to one worker.
 pytestmark = [pytest.mark.docker, pytest.mark.slow, pytest.mark.xdist_group("containers")]

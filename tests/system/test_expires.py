@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from p2pdp.ledger.records import SKELETON_MAGIC
-from tests.system.across import Across
-from tests.system.launched import Launched, complete, ring
+from tests.support.across import Across
+from tests.support.launched import Launched, complete, ring
 
 ENDLESS = 50_000_000
 ACCOUNTABLE = 1_000_000  # the most hops of which a node says what they cost: minutes of them

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from p2pdp.audit.verify import COMPLETE, INCOMPLETE
-from tests.system.hosted import PORT, Command, Hosted, connections, run_here
-from tests.system.launched import complete, sparse
-from tests.system.netns import Network
+from tests.support.hosted import PORT, Command, Hosted, connections, run_here
+from tests.support.launched import complete, sparse
+from tests.support.netns import Network
 
 NODES = 6
 HOSTS = 4

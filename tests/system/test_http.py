@@ -16,12 +16,12 @@ from typing import Any
 
 import pytest
 
-from tests.laws.sources import TOP
-from tests.system.across import SHARED, Across, Started
-from tests.system.launched import complete, wait_for
-from tests.system.test_page_browser import browser as browser  # noqa: PLC0414 - a fixture
-from tests.system.test_page_browser import complaints
-from tests.web.test_metrics import samples
+from tests.support.across import SHARED, Across, Started
+from tests.support.browser import browser as browser  # noqa: PLC0414 - a fixture
+from tests.support.browser import complaints
+from tests.support.launched import complete, wait_for
+from tests.support.metrics import samples
+from tests.support.sources import TOP
 
 HTTP = ("--http", "127.0.0.1:0")
 FILES = ("result.json", "audit.json", "report.html", "participants.json", "participants.html")

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from p2pdp.index.store import Index
-from tests.index.databases import WHY_NOT, postgres, programs
-from tests.index.test_store import dump
-from tests.missing import missing
-from tests.system.across import SHARED, Across
-from tests.system.launched import complete, wait_for
+from tests.support.across import SHARED, Across
+from tests.support.databases import WHY_NOT, postgres, programs
+from tests.support.index_rows import dump
+from tests.support.launched import complete, wait_for
+from tests.support.missing import missing
 
 
 def listed(run: Across, *arguments: str) -> dict[str, Any]:

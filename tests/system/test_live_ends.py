@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from p2pdp.audit.verify import COMPLETE
-from tests.system.launched import ROLES, Launched, complete, judge_folder, modes, ring, wait_for
+from tests.support.launched import ROLES, Launched, complete, judge_folder, modes, ring, wait_for
 
 CRASH_TEXT = "31.4159"
 

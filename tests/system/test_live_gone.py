@@ -11,7 +11,7 @@ import pytest
 
 from p2pdp.audit.verify import COMPLETE, INCOMPLETE
 from p2pdp.runs.audit import audit, verify
-from tests.system.launched import Launched, complete, judge_folder, ring, sparse, wait_for
+from tests.support.launched import Launched, complete, judge_folder, ring, sparse, wait_for
 
 QUICK = "patience_s = 6", "patience_s = 3"
 

@@ -9,8 +9,8 @@ import pytest
 
 from p2pdp.audit.verify import COMPLETE
 from p2pdp.runs.audit import audit, verify
-from tests.scenarios.test_gossip import gossip
-from tests.system.launched import ROLES, Launched
+from tests.support.gossip_specs import gossip
+from tests.support.launched import ROLES, Launched
 
 
 @pytest.mark.parametrize(

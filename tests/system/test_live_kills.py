@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 from p2pdp.audit.verify import COMPLETE
-from tests.system.launched import ROLES, Launched, complete, judge_folder, modes, ring, sparse, wait_for
+from tests.support.launched import ROLES, Launched, complete, judge_folder, modes, ring, sparse, wait_for
 
 
 def judged(run: Launched) -> None:

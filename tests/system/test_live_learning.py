@@ -9,9 +9,9 @@ import numpy as np
 from p2pdp.audit.verify import COMPLETE
 from p2pdp.runs.audit import audit, verify
 from p2pdp.runs.model import MODEL_FILE
-from tests.protocols.gossip_learners import gossip_learning
-from tests.protocols.learners import learning
-from tests.system.launched import ROLES, Launched, judge_folder
+from tests.support.gossip_learners import gossip_learning
+from tests.support.launched import ROLES, Launched, judge_folder
+from tests.support.learners import learning
 
 
 def test_users_and_bootstrap_are_killed(tmp_path: Path) -> None:

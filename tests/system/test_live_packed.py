@@ -9,7 +9,7 @@ from random import Random
 import pytest
 
 from p2pdp.audit.verify import COMPLETE
-from tests.system.launched import ROLES, Launched, complete, judge_folder, ring, wait_for
+from tests.support.launched import ROLES, Launched, complete, judge_folder, ring, wait_for
 
 SEED = 20260
 

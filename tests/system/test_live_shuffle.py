@@ -21,10 +21,10 @@ from p2pdp.protocols.shuffle.analysis.outcome import name_of
 from p2pdp.runs.audit import audit, verify
 from p2pdp.wire.frames import BOXED, FRAME_HEADER_BYTES, PREFIX_BYTES, Frame, decode_frame
 from p2pdp.wire.padding import FRAME_SIZES
-from tests.scenarios.test_shuffle import shuffle
-from tests.system.capture import CALLED_BYTES, LEAVE, Capture, Stream, cut, search, spellings
-from tests.system.launched import ROLES, Launched
-from tests.system.netns import Host, Network
+from tests.support.capture import CALLED_BYTES, LEAVE, Capture, Stream, cut, search, spellings
+from tests.support.launched import ROLES, Launched
+from tests.support.netns import Host, Network
+from tests.support.shuffle_specs import shuffle
 
 GRAPH = 'kind = "regular"\ndegree = 4'
 REALS = '"laplace"\nepsilon = 3.0'

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 import p2pdp
-from tests.laws.sources import TOP
-from tests.system.across import Across
-from tests.system.launched import complete
+from tests.support.across import Across
+from tests.support.launched import complete
+from tests.support.sources import TOP
 
 _GAUSS = '[noise]\nmechanism = "gaussian"\nsigma = 1.0\n[data]\nkind = "uniform"\nclip = [0.0, 1.0]\n'
 _REPORTS = (

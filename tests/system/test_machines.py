@@ -10,9 +10,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.laws.sources import TOP
-from tests.system.launched import GUARD_S, wait_for
-from tests.system.netns import Host, Network
+from tests.support.launched import GUARD_S, wait_for
+from tests.support.netns import Host, Network
+from tests.support.sources import TOP
 
 SAMPLES = TOP / "deploy" / "samples"
 STEP = re.compile(r"^```bash\n(.*?)^```$", re.MULTILINE | re.DOTALL)

@@ -18,13 +18,13 @@ from p2pdp.transports.mqtt_client import Client
 from p2pdp.transports.mqtt_packets import Act, read_packet
 from p2pdp.wire.frames import BOXED, Kind
 from p2pdp.wire.padding import FRAME_SIZES
-from tests.laws.sources import TOP
-from tests.system.brokered import ADMIN, Kept, keeping
-from tests.system.capture import Capture, Seen, seen
-from tests.system.launched import PLACE, Launched, complete, judge_folder, ring, wait_for
-from tests.system.netns import Network
-from tests.system.test_capture import found_in, keys, large, secrets_in
-from tests.transports.mosquitto import mosquitto
+from tests.support.brokered import ADMIN, Kept, keeping
+from tests.support.capture import Capture, Seen, seen
+from tests.support.captured import found_in, keys, large, secrets_in
+from tests.support.launched import PLACE, Launched, complete, judge_folder, ring, wait_for
+from tests.support.mosquitto import mosquitto
+from tests.support.netns import Network
+from tests.support.sources import TOP
 
 NODES = 5
 

@@ -20,9 +20,9 @@ from p2pdp.node.whereabouts import ASK_S
 from p2pdp.transports.mqtt_client import Client
 from p2pdp.transports.mqtt_packets import Act, packet_head, read_packet
 from p2pdp.wire.frames import Kind, encode_frame
-from tests.system.across import SHARED, Started
-from tests.system.brokered import ADMIN, Brokered, Kept, keeping
-from tests.system.launched import complete, judge_folder, ring, wait_for
+from tests.support.across import SHARED, Started
+from tests.support.brokered import ADMIN, Brokered, Kept, keeping
+from tests.support.launched import complete, judge_folder, ring, wait_for
 
 
 def test_nodes_wait_for_broker_and_bootstrap_and_leave_nothing_at_the_broker(tmp_path: Path) -> None:

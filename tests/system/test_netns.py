@@ -12,15 +12,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.laws.sources import TOP
-from tests.system.launched import wait_for
-from tests.system.netns import Host, Network
+from tests.support.launched import wait_for
+from tests.support.netns import Host, Network
+from tests.support.sources import TOP
 
 GUARD_S = 60.0
 PACKETS = 2000
 HOLDERS = """
 import subprocess, sys
-from tests.system.netns import Network
+from tests.support.netns import Network
 network = Network(2)
 process = network.hosts[1].start(["cat"], stdin=subprocess.PIPE)
 print(process.pid, *(host.holder for host in network.hosts), flush=True)

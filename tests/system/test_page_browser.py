@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
 import struct
 import subprocess
 import zlib
@@ -14,26 +12,16 @@ import pytest
 
 import p2pdp
 from p2pdp.files.spec import parse_spec
-from tests.audit.runs import ring
+from tests.support.browser import browser as browser  # noqa: PLC0414 - a fixture
+from tests.support.browser import complaints
+from tests.support.runs import ring
 
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 PROBE = """<script>parent.postMessage([innerWidth, document.documentElement.scrollWidth,
  getComputedStyle(document.querySelector('h1')).fontSize].join(' '), '*')</script></body>"""
 # A window has a least width, a frame has none.
 FRAME = """<!DOCTYPE html><title>waiting</title>
 <script>onmessage = event => {{ document.title = event.data }}</script>
 <iframe src="{0}" width="{1}" height="900" style="border:0"></iframe>"""
-
-
-@pytest.fixture(scope="module")
-def browser() -> str:
-    found = next((path for path in map(shutil.which, BROWSERS) if path), None)
-    if found is not None:
-        return found
-    text = "install chromium, in which report.html is to be looked at"
-    if os.environ.get("P2PDP_REQUIRE") == "all":
-        pytest.fail(f"P2PDP_REQUIRE=all: {text}")
-    pytest.skip(text)
 
 
 @pytest.fixture(scope="module")
@@ -55,10 +43,6 @@ def look(browser: str, page: Path, *options: str) -> subprocess.CompletedProcess
     done = subprocess.run(command, capture_output=True, text=True, timeout=90, check=False)
     assert done.returncode == 0, done.stderr
     return done
-
-
-def complaints(done: subprocess.CompletedProcess[str]) -> list[str]:
-    return [line for line in done.stderr.splitlines() if "CONSOLE" in line or "Content Security" in line]
 
 
 def changed(page: Path, name: str, old: str, new: str) -> Path:

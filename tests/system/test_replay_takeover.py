@@ -6,11 +6,11 @@ import socket
 from pathlib import Path
 
 from p2pdp.wire.frames import BOXED, decode_frame
-from tests.system.capture import CALLED_BYTES, TCP, streams
-from tests.system.hosted import PORT, Hosted
-from tests.system.launched import complete
-from tests.system.netns import Network
-from tests.system.test_wrong import called
+from tests.support.calls import called
+from tests.support.capture import CALLED_BYTES, TCP, streams
+from tests.support.hosted import PORT, Hosted
+from tests.support.launched import complete
+from tests.support.netns import Network
 
 ETH_P_IP = 0x0800
 VICTIM, AWAY = 1, 2

@@ -13,9 +13,9 @@ from p2pdp.core.ids import BOOTSTRAP, CURATOR, peer_name
 from p2pdp.files.folder import peer_folder
 from p2pdp.ledger.messages import public_message
 from p2pdp.ledger.records import RECEIVED, read
-from tests.system.across import Across
-from tests.system.launched import Launched, complete
-from tests.transports.mosquitto import mosquitto
+from tests.support.across import Across
+from tests.support.launched import Launched, complete
+from tests.support.mosquitto import mosquitto
 
 
 def lines_of(place: Path) -> list[dict[str, Any]]:

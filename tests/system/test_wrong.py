@@ -13,11 +13,12 @@ from p2pdp.audit.verify import COMPLETE
 from p2pdp.core.ids import BOOTSTRAP, CURATOR
 from p2pdp.files.folder import RESULT_FILE, read_json
 from p2pdp.transports.tcp import STRANGER_FRAME_BYTES_MAX, STRANGERS_MAX
-from p2pdp.wire.frames import BOXED, ENROL, FRAME_HEADER_BYTES, HELLO, OFFER, encode_frame, prefix
+from p2pdp.wire.frames import BOXED, ENROL, FRAME_HEADER_BYTES, HELLO, OFFER, encode_frame
 from p2pdp.wire.padding import FRAME_BYTES_MAX, FRAME_SIZES
-from tests.system.capture import CALLED_BYTES, Capture, streams
-from tests.system.launched import ROLES, Launched, complete, judge_folder, wait_for
-from tests.system.netns import Network
+from tests.support.calls import called
+from tests.support.capture import CALLED_BYTES, Capture, streams
+from tests.support.launched import ROLES, Launched, complete, judge_folder, wait_for
+from tests.support.netns import Network
 
 LISTENING = "0A"
 GUARD_S = 60.0
@@ -39,10 +40,6 @@ def peak_bytes(process: int) -> int:
     """The most memory that a process ever had."""
     (line,) = [line for line in Path(f"/proc/{process}/status").read_text().splitlines() if line.startswith("VmHWM")]
     return int(line.split()[1]) * 1024
-
-
-def called(peer: int, *frames: bytes) -> bytes:
-    return peer.to_bytes(CALLED_BYTES, "big", signed=True) + b"".join(prefix(frame) for frame in frames)
 
 
 def thrown(port: int, data: bytes, *, cut_off: bool = True) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from p2pdp.node.shell import HostShell
 from p2pdp.transports.contract import Shell, Transport
-from tests.transports.worlds import WORLDS, Node
+from tests.support.transport_worlds import WORLDS, Node
 
 
 def parameters(kind: type, method: str) -> list[str]:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from p2pdp.transports import ways
 from p2pdp.transports.memory import MemoryTransport
-from tests.transports.worlds import MemoryWorld, live, play
+from tests.support.transport_worlds import MemoryWorld, live, play
 
 if TYPE_CHECKING:
     import pytest

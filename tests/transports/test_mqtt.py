@@ -11,7 +11,7 @@ from p2pdp.transports.mqtt import MqttNetwork, MqttTransport
 from p2pdp.transports.mqtt_packets import Act, Packet
 from p2pdp.transports.mqtt_places import Login, Place
 from p2pdp.transports.mqtt_station import CALL_LIVES_S
-from tests.transports.worlds import MqttWorld, Node, live
+from tests.support.transport_worlds import MqttWorld, Node, live
 
 mqtt = live(MqttTransport)
 

@@ -11,39 +11,9 @@ import pytest
 import uvloop
 
 from p2pdp.core.errors import NotReady
-from p2pdp.transports.mqtt_client import Client
-from p2pdp.transports.mqtt_places import Broker, Login
-from tests.transports.mosquitto import PLAIN, Mosquitto, free_port, shared_broker
-
-TOPIC = "p2pdp/test/"
-
-
-class End:
-    """A client, and what it heard."""
-
-    def __init__(self, broker: Broker, name: str) -> None:
-        self.name = name
-        self.heard: list[bytes] = []
-        self.settled: list[tuple[int, int]] = []
-        self._news = asyncio.Event()
-        self.client = Client(broker, Login(name), self._hear, self._settle)
-
-    def _hear(self, payload: bytes) -> None:
-        self.heard.append(payload)
-        self._news.set()
-
-    def _settle(self, number: int, code: int) -> None:
-        self.settled.append((number, code))
-        self._news.set()
-
-    async def enter(self) -> bool:
-        return await self.client.enter(TOPIC + self.name)
-
-    async def until(self, happened: Callable[[], bool]) -> None:
-        async with asyncio.timeout(20):
-            while not happened():
-                self._news.clear()
-                await self._news.wait()
+from p2pdp.transports.mqtt_places import Broker
+from tests.support.mosquitto import PLAIN, Mosquitto, free_port, shared_broker
+from tests.support.mqtt_ends import TOPIC, End
 
 
 def play(story: Callable[[], Awaitable[None]]) -> None:

@@ -16,9 +16,9 @@ from p2pdp.transports.mqtt_packets import Act, packet_head
 from p2pdp.transports.mqtt_places import Broker, Login, Place
 from p2pdp.transports.mqtt_station import Station
 from p2pdp.transports.tcp import STRANGER_FRAME_BYTES_MAX
-from tests.transports.mosquitto import PLAIN, Mosquitto, free_port
-from tests.transports.test_mqtt_client import End
-from tests.transports.worlds import LOOPS, MqttWorld, Node, live, play
+from tests.support.mosquitto import PLAIN, Mosquitto, free_port
+from tests.support.mqtt_ends import End
+from tests.support.transport_worlds import LOOPS, MqttWorld, Node, live, play
 
 if TYPE_CHECKING:
     import pytest

@@ -12,7 +12,7 @@ from p2pdp.core.ids import BOOTSTRAP, CURATOR
 from p2pdp.transports.memory import Hub
 from p2pdp.transports.networks import MemoryNetwork, Network, TcpNetwork
 from p2pdp.transports.tcp import Address
-from tests.transports.worlds import Node
+from tests.support.transport_worlds import Node
 
 FRAME = b"\1" * 256
 Make = Callable[[], Network]

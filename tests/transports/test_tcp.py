@@ -17,7 +17,7 @@ from p2pdp.transports.tcp import LEAVE, TcpTransport
 from p2pdp.transports.ways import Way
 from p2pdp.wire.frames import prefix
 from p2pdp.wire.padding import FRAME_BYTES_MAX, FRAME_SIZES
-from tests.transports.worlds import LOOPS, Node, Story, TcpWorld, live, loopback, play
+from tests.support.transport_worlds import LOOPS, Node, Story, TcpWorld, live, loopback, play
 
 if TYPE_CHECKING:
     import pytest

@@ -8,7 +8,7 @@ import pytest
 from p2pdp.report.page.style import POLICY
 from p2pdp.web.front import Front
 from p2pdp.web.guard import Guard
-from tests.web.shown import AUDIT, PARTICIPANTS, PARTICIPANTS_PAGE, RESULT, Shown, asked, first, over
+from tests.support.shown import AUDIT, PARTICIPANTS, PARTICIPANTS_PAGE, RESULT, Shown, asked, first, over
 
 TOKEN = "0123456789abcdef"
 AUDITORS = "fedcba9876543210"

@@ -6,7 +6,7 @@ import pytest
 
 from p2pdp.core.errors import UsageError
 from p2pdp.web.guard import Guard, check_token
-from tests.web.shown import asked
+from tests.support.shown import asked
 
 TOKEN = "0123456789abcdef"
 

@@ -25,8 +25,8 @@ from p2pdp.web.guard import Guard
 from p2pdp.web.openapi import description
 from p2pdp.web.server import CONNECTIONS_MAX, serving
 from p2pdp.web.tls import server_tls
-from tests.web.certificates import write_pair
-from tests.web.shown import Shown, first
+from tests.support.certificates import write_pair
+from tests.support.shown import Shown, first
 
 WAIT_S = 20.0
 TOKEN = "0123456789abcdef"

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from p2pdp.core.happenings import happening
-from tests.web.shown import BEGAN_S, NOW_S, first, over
+from tests.support.shown import BEGAN_S, NOW_S, first, over
 
 
 def test_a_run_goes_through_its_states_and_never_back() -> None:

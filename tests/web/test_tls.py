@@ -6,7 +6,7 @@ import pytest
 
 from p2pdp.core.errors import UsageError
 from p2pdp.web.tls import server_tls
-from tests.web.certificates import write_pair
+from tests.support.certificates import write_pair
 
 
 def test_a_pair_that_belongs_together_is_taken(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from p2pdp.wire.codec import (
     unpack_message,
     unpack_value,
 )
-from tests.vectors.known import cuts, flips, known, names
+from tests.support.known import cuts, flips, known, names
 
 INT64 = st.integers(-(1 << 63), (1 << 63) - 1)
 FINITE = st.floats(allow_nan=False, allow_infinity=False)

@@ -23,7 +23,7 @@ from p2pdp.wire.frames import (
     prefix,
 )
 from p2pdp.wire.padding import FRAME_BYTES_MAX
-from tests.vectors.known import cuts, flips, known, names
+from tests.support.known import cuts, flips, known, names
 
 SENDERS = st.integers(-2, (1 << 31) - 1)
 FRAMES = st.builds(encode_frame, st.sampled_from(Kind), SENDERS, st.binary(max_size=40))

@@ -17,7 +17,7 @@ from p2pdp.wire.padding import (
     pad,
     unpad,
 )
-from tests.vectors.known import known, names
+from tests.support.known import known, names
 
 MIB = 1 << 20
 

@@ -7,7 +7,7 @@ import pytest
 from p2pdp.accounting.composition import advanced
 from p2pdp.accounting.contract import account
 from p2pdp.experiments.figures.fig_000_2a import EXPERIMENT, first_gain, formulas, sound
-from tests.experiments.quick import line, quick
+from tests.support.quick_figures import line, quick
 
 
 def test_the_quick_form() -> None:

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from p2pdp.experiments.figures.fig_000_2b import ACCOUNTS, EXPERIMENT, losses
-from tests.experiments.quick import line, quick
+from tests.support.quick_figures import line, quick
 
 
 def test_the_quick_form() -> None:

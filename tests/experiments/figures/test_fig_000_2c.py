@@ -5,7 +5,7 @@ import pytest
 from p2pdp.accounting.blanket_losses import kinds_of, upper_epsilons
 from p2pdp.experiments import walks
 from p2pdp.experiments.figures.fig_000_2c import CATEGORIES, EXPERIMENT, losses
-from tests.experiments.quick import line, quick
+from tests.support.quick_figures import line, quick
 
 
 def test_the_quick_form() -> None:

@@ -7,7 +7,7 @@ import pytest
 from p2pdp.experiments import walks
 from p2pdp.experiments.figures.fig_000_2d import EXPERIMENT, losses
 from p2pdp.mechanisms import gaussian
-from tests.experiments.quick import line, quick
+from tests.support.quick_figures import line, quick
 
 
 def test_the_quick_form() -> None:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from p2pdp.experiments.figures import fig_000_2b
 from p2pdp.experiments.figures.fig_001_1 import EXPERIMENT, losses
-from tests.experiments.quick import line, quick
+from tests.support.quick_figures import line, quick
 
 
 def test_the_quick_form() -> None:

@@ -8,7 +8,7 @@ import pytest
 from p2pdp.experiments.contract import Setting
 from p2pdp.experiments.descents import METHODS, OURS, learned
 from p2pdp.experiments.figures.fig_001_3 import CASE, EXPERIMENT, PRINTED
-from tests.experiments.quick import line, quick
+from tests.support.quick_figures import line, quick
 
 
 def test_the_quick_form() -> None:

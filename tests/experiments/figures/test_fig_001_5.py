@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from p2pdp.experiments.figures.fig_001_5 import EXPERIMENT
-from tests.experiments.quick import quick
+from tests.support.quick_figures import quick
 
 
 def test_the_quick_form() -> None:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from p2pdp.experiments.figures.fig_001_7 import EXPERIMENT
-from tests.experiments.quick import line, quick
+from tests.support.quick_figures import line, quick
 
 
 def test_the_quick_form() -> None:

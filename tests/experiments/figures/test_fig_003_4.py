@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tests.experiments.small import Run
+from tests.support.small_figures import Run
 
 
 def test_the_sound_claim_sets_in_and_equation_7_is_no_bound() -> None:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.experiments.small import Run
+from tests.support.small_figures import Run
 
 
 def test_larger_degrees_mix_faster_and_both_claims_settle() -> None:

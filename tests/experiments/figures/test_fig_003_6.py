@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.experiments.small import Run
+from tests.support.small_figures import Run
 
 
 def test_google_is_drawn_from_what_table_4_prints() -> None:

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from tests.experiments.small import Run
+from tests.support.small_figures import Run
 
 
 def test_single_amplifies_more_as_printed() -> None:

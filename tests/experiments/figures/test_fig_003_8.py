@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.experiments.small import Run
+from tests.support.small_figures import Run
 
 
 def test_users_matter_most_and_what_is_proved_is_less() -> None:

@@ -8,7 +8,7 @@ import pytest
 from p2pdp.experiments.contract import Setting
 from p2pdp.experiments.figures import experiments
 from p2pdp.mechanisms.privunit import UnitReports
-from tests.experiments.small import Run
+from tests.support.small_figures import Run
 
 
 def test_errors_are_those_of_the_randomizer() -> None:

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from p2pdp.experiments.figures.fig_004_1a import joined
-from tests.experiments.small import Run
+from tests.support.small_figures import Run
 
 
 def test_the_far_side_of_the_hypercube_is_exposed() -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from p2pdp.mechanisms import gaussian
-from tests.experiments.small import Run
+from tests.support.small_figures import Run
 
 
 def test_printed_leaks_fall_with_users_and_the_proved_epsilon_does_not() -> None:

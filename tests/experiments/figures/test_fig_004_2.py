@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tests.experiments.small import Run
+from tests.support.small_figures import Run
 
 
 def test_each_graph_has_its_places_and_shades() -> None:

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from tests.experiments.small import Run
+from tests.support.small_figures import Run
 
 
 def test_hypercubes_of_all_sizes_leak_alike() -> None:

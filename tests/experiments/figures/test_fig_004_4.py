@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from tests.experiments.small import Run
+from tests.support.small_figures import Run
 
 
 def test_the_formula_falls_with_the_distance_and_the_truth_hardly() -> None:

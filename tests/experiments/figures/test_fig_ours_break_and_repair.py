@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tests.experiments.small import Run
+from tests.support.small_figures import Run
 
 
 def test_noise_on_messages_tells_less_and_costs_more() -> None:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from p2pdp.experiments.figures.fig_ours_exact_walks import EXPERIMENT, SHOWN, divergences
-from tests.experiments.quick import quick
+from tests.support.quick_figures import quick
 
 
 def test_the_quick_form() -> None:

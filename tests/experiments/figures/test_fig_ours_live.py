@@ -4,7 +4,7 @@ from typing import Any
 
 from p2pdp.experiments.contract import Setting
 from p2pdp.experiments.figures.fig_ours_live import EXPERIMENT
-from tests.experiments.quick import line, quick
+from tests.support.quick_figures import line, quick
 
 
 def test_the_quick_form() -> None:

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from tests.experiments.small import Run
+from tests.support.small_figures import Run
 
 
 def test_the_printed_rate_is_not_that_of_the_theorem_it_cites() -> None:

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from tests.experiments.small import Run
+from tests.support.small_figures import Run
 
 
 def test_traffic_grows_as_a_logarithm_and_ledgers_say_what_the_law_says() -> None:

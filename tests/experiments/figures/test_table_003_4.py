@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.experiments.small import Run
+from tests.support.small_figures import Run
 
 
 def test_stand_ins_are_compared_with_nothing() -> None:

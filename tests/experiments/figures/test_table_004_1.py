@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.experiments.small import Run
+from tests.support.small_figures import Run
 
 
 def test_rates_are_the_papers_but_for_three() -> None:

@@ -6,7 +6,7 @@ from p2pdp.core.errors import UsageError
 from p2pdp.files.spec import parse_spec
 from p2pdp.protocols.run_plan import plan_of_facts, plan_run
 from p2pdp.topology.gossip_rounds import acceleration, rounds_needed
-from tests.scenarios.test_gossip import gossip
+from tests.support.gossip_specs import gossip
 
 
 def test_automatic_rounds_follow_from_public_numbers() -> None:

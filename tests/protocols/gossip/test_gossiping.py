@@ -12,7 +12,7 @@ from p2pdp.core.draws import Mechanism
 from p2pdp.core.spec import GraphPart
 from p2pdp.core.step import NOTHING, Message
 from p2pdp.topology.graphs import complete_graph, make_graph
-from tests.protocols.gossip_world import PATIENCE_S, GossipWorld, expected, plan_of
+from tests.support.gossip_world import PATIENCE_S, GossipWorld, expected, plan_of
 
 RANDOM = np.random.default_rng(5)
 GRAPHS = {

@@ -10,8 +10,8 @@ import pytest
 from p2pdp.protocols.gossip.learning_together import learn, weight_of
 from p2pdp.tasks.descending import Population
 from p2pdp.topology.weights import sparse_weights
-from tests.protocols.gossip.test_sgd import N, World, rows_of, run_of, run_without, world_of
-from tests.protocols.gossip_world import coins_of, met_in, room
+from tests.support.gossip_sgd_world import N, World, rows_of, run_of, run_without, world_of
+from tests.support.gossip_world import coins_of, met_in, room
 
 
 def matrices_of(made: World) -> list[Any]:

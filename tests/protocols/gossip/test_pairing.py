@@ -22,7 +22,7 @@ from p2pdp.protocols.gossip.pairing import (
     check_pairing,
     draw_activations,
 )
-from tests.protocols.gossip_world import NO_NOISE, PATIENCE_S, Noise, Value
+from tests.support.gossip_world import NO_NOISE, PATIENCE_S, Noise, Value
 
 Pair = tuple[int, int]
 

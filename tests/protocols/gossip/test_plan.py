@@ -14,9 +14,9 @@ from p2pdp.core.step import Message
 from p2pdp.protocols.gossip.plan import GossipPlan, check_gossip, is_state
 from p2pdp.tasks.inputs import RealInputs
 from p2pdp.topology.graphs import complete_graph
-from tests.protocols.gossip_world import plan_of
-from tests.scenarios.test_gossip import gossip
-from tests.scenarios.worlds import prepared
+from tests.support.fault_worlds import prepared
+from tests.support.gossip_specs import gossip
+from tests.support.gossip_world import plan_of
 
 PLAN = plan_of(complete_graph(4), 5)
 

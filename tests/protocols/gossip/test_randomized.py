@@ -3,8 +3,8 @@ from __future__ import annotations
 from p2pdp.core import messages
 from p2pdp.files.spec import parse_spec
 from p2pdp.protocols.run_plan import RunPlan, plan_of_facts, plan_run
-from tests.protocols.world import SeededDraws
-from tests.scenarios.test_gossip import gossip
+from tests.support.gossip_specs import gossip
+from tests.support.walk_world import SeededDraws
 
 
 def planned(n: int, kind: str = "ring") -> RunPlan:

@@ -6,7 +6,7 @@ from fractions import Fraction
 from p2pdp.core.draws import DITHER, Mechanism
 from p2pdp.mechanisms import dither
 from p2pdp.protocols.gossip.sending import Sending
-from tests.protocols.test_dithering import FORM, Draws, dithered
+from tests.support.dithers import FORM, Draws, dithered
 
 
 def test_noise_on_messages_comes_on_top() -> None:

@@ -10,51 +10,13 @@ from hypothesis import strategies as st
 
 from p2pdp.core.errors import UsageError
 from p2pdp.core.values import LinearForm
-from p2pdp.files.spec import parse_spec
 from p2pdp.protocols.gossip.sgd import PROTOCOL, GossipLearner, GossipSgdPlan, rounds_between
-from p2pdp.protocols.run_plan import RunPlan, plan_of_facts, plan_run
-from p2pdp.tasks.examples import examples_of
+from p2pdp.protocols.run_plan import plan_of_facts, plan_run
 from p2pdp.tasks.inputs import SymbolicInputs
 from p2pdp.tasks.objectives import Objective
 from p2pdp.topology.weights import sparse_weights
-from tests.protocols.gossip_world import PATIENCE_S, GossipWorld, coins_of, met_in, room
-
-N, D = 6, 3
-
-
-def run_of(*overrides: str) -> RunPlan:
-    text = (
-        f'[run]\nprotocol = "gossip.sgd"\nnodes = {N}\npatience_s = {PATIENCE_S}\n[graph]\nkind = "erdos_renyi"\n'
-        "changing = true\nprobability = 0.5\n[gossip]\nrounds = 3\n[noise]\n"
-        'mechanism = "gaussian"\nsigma = 0.5\n[data]\nkind = "csv"\npath = "rows.csv"\ntarget = "y"\nunit_norm = true\n'
-        '[task]\nkind = "logistic_regression"\nintercept = false\nclip = 1.0\nrate = 0.5\nrounds = 4\n'
-        "regularization = 0.1\n[privacy]\ndelta = 1e-6\n"
-    )
-    return plan_run(parse_spec(text, None, overrides), N, D)
-
-
-def rows_of(user: int) -> Any:
-    generator = np.random.default_rng(user)
-    features = generator.normal(size=(5, D))
-    features /= np.linalg.norm(features, axis=1, keepdims=True)
-    return examples_of(features, np.where(generator.random(5) < 0.5, -1.0, 1.0), 1.0)
-
-
-class World(GossipWorld):
-    """The same world with learners in it."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.inputs = [PROTOCOL.inputs(self.plan, rows_of(user))[0] for user in range(N)]  # type: ignore[arg-type]
-        self.machines = [
-            GossipLearner(self.plan, user, self.graph.neighbours[user], self.inputs[user])  # type: ignore[arg-type]
-            for user in range(N)
-        ]
-
-
-def world_of(run: RunPlan, seed: int = 0) -> World:
-    assert run.graph is not None
-    return World(run.plan, run.graph, [0.0] * N, seed)
+from tests.support.gossip_sgd_world import D, N, World, rows_of, run_of, run_without, world_of
+from tests.support.gossip_world import PATIENCE_S, coins_of, met_in, room
 
 
 def expected(made: World) -> Any:
@@ -97,16 +59,6 @@ def test_it_is_algorithm_3_in_any_order(averaging: str, more: tuple[str, ...], s
     found = np.array([made.final[user] for user in range(N)])
     np.testing.assert_allclose(found, expected(made), rtol=0, atol=room(run.plan))
     assert [len(draws.drawn) for draws in made.draws] == [run.plan.gradients] * N, "one draw a gradient"
-
-
-def run_without(dropped: list[str], *overrides: str) -> RunPlan:
-    """A ring has no probability of an edge, nor can it change."""
-    run = run_of(*(override for override in overrides if not dropped))
-    if not dropped:
-        return run
-    graph = replace(run.spec.graph, kind="ring", changing=False, probability=None)
-    task = replace(run.spec.task, averaging=overrides[-1].split('"')[1])
-    return plan_run(replace(run.spec, graph=graph, task=task), N, D)
 
 
 def test_somebody_late_leaves_the_others_learning_and_the_sum_as_it_should_be() -> None:

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from p2pdp.protocols import protocol
 from p2pdp.protocols.shuffle.all import PROTOCOL
-from tests.protocols.shuffle.test_network import run_of
-from tests.scenarios.test_shuffle import shuffle
+from tests.support.shuffle_networks import run_of
+from tests.support.shuffle_specs import shuffle
 
 
 def test_it_is_found_by_its_name_and_is_algorithm_1() -> None:

@@ -7,23 +7,11 @@ import pytest
 
 from p2pdp.core.errors import UsageError, VerificationFailed
 from p2pdp.files.data import load_data
-from p2pdp.files.spec import parse_spec
-from p2pdp.protocols.run_plan import RunPlan, plan_of_facts, plan_run
+from p2pdp.protocols.run_plan import plan_of_facts
 from p2pdp.protocols.shuffle.network import is_report, slots_for
 from p2pdp.tasks.reports import NAME_BYTES, sealed_bytes
-from tests.scenarios.test_shuffle import shuffle
-
-MEAN = (
-    shuffle(20, 'kind = "regular"\ndegree = 4')
-    .replace('"randomized_response"\nepsilon = 3.0', '"laplace"\nepsilon = 3.0')
-    .replace('"categories"', '"uniform"\nclip = [0.0, 2.0]')
-    .replace('kind = "histogram"\ncategories = 3', 'kind = "mean"')
-)
-
-
-def run_of(text: str, n: int | None = None, dimensions: int = 1) -> RunPlan:
-    spec = parse_spec(text, None)
-    return plan_run(spec, n or spec.run.nodes, dimensions)
+from tests.support.shuffle_networks import MEAN, run_of
+from tests.support.shuffle_specs import shuffle
 
 
 def test_facts_make_the_same_plan_without_the_graph() -> None:

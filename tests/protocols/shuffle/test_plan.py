@@ -9,7 +9,7 @@ from p2pdp.core.step import Message
 from p2pdp.protocols.shuffle.plan import COVER_HOP, SEED, STAY_OPTIONS, check_shuffle
 from p2pdp.topology.graphs import complete_graph
 from p2pdp.wire.codec import pack_message
-from tests.protocols.shuffle_world import NAME_BYTES, plan_of
+from tests.support.shuffle_world import NAME_BYTES, plan_of
 
 PLAN = plan_of(complete_graph(4), 3, slots=2)
 BARE = plan_of(complete_graph(4), 3)

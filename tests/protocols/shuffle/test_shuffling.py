@@ -13,7 +13,7 @@ from p2pdp.core.ids import BOOTSTRAP, CURATOR
 from p2pdp.core.spec import GraphPart
 from p2pdp.core.step import NOTHING, Message
 from p2pdp.topology.graphs import complete_graph, make_graph
-from tests.protocols.shuffle_world import NAME_BYTES, PATIENCE_S, ShuffleWorld, plan_of
+from tests.support.shuffle_world import NAME_BYTES, PATIENCE_S, ShuffleWorld, plan_of
 
 GRAPHS = {
     "ring": make_graph(GraphPart(kind="ring"), 7, 0),

@@ -14,7 +14,7 @@ from p2pdp.mechanisms.sampler import SeededSampler
 from p2pdp.protocols.walk.histogram import PROTOCOL
 from p2pdp.protocols.walk.walking import WalkPlan
 from p2pdp.tasks.inputs import CategoryInputs
-from tests.protocols.world import SeededDraws, World, histogram_spec, make_world
+from tests.support.walk_world import SeededDraws, World, histogram_spec, make_world
 
 CATEGORIES = 3
 

@@ -20,8 +20,9 @@ from p2pdp.tasks.descending import Population, visits_along
 from p2pdp.tasks.descent import GradientInputs
 from p2pdp.tasks.inputs import SymbolicInputs
 from p2pdp.tasks.regression import LogisticRegression
-from tests.protocols.learners import LINEAR, LOGISTIC, learning, prepared
-from tests.protocols.world import SeededDraws, SymbolDraws, World
+from tests.support.learners import LINEAR, LOGISTIC, learning, prepared
+from tests.support.walk_sgd_world import Scaled, world_of
+from tests.support.walk_world import SymbolDraws, World
 
 SPECS = {
     "complete": learning(5, 30),
@@ -32,30 +33,6 @@ SPECS = {
     "mean": learning(3, 12, task='kind = "mean"\nclip = 0.5\nrate = 0.3', data="clip = [-60.0, 60.0]", target=""),
     "bare": learning(3, 9, sigma=None),
 }
-
-
-class Scaled(SeededDraws):
-    """Noise of a sigma's size; seeds of dithers as they are."""
-
-    def noise(self, mechanism: Any, shape: Any) -> Any:
-        if mechanism.name == DITHER:
-            return np.random.default_rng(len(self.drawn)).integers(-(2**63), 2**63 - 1, size=shape)
-        value = np.rint(np.random.default_rng([1, len(self.drawn), id(self) % 7]).normal(size=shape) * mechanism.scale)
-        self.drawn.append((mechanism, value.astype(np.int64)))
-        return value.astype(np.int64)
-
-
-def world_of(run: RunPlan, data: Any, *, symbols: bool = False) -> World:
-    made = {}
-    for user in range(run.n):
-        inputs: Any = SymbolicInputs(user, 1) if symbols else run.protocol.inputs(run.plan, data.user(user))[0]
-        made[user] = run.machine(user, run.neighbours(user), inputs)
-    draws = {user: SymbolDraws(user, user) if symbols else Scaled(user) for user in range(run.n)}
-    world = World(run.plan, made, draws)
-    world.begin()
-    world.run()
-    assert not world.faults
-    return world
 
 
 def undithered(run: RunPlan) -> RunPlan:

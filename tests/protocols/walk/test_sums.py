@@ -16,7 +16,7 @@ from p2pdp.protocols.walk.sums import PROTOCOL, noise_deviation, order_and_steps
 from p2pdp.protocols.walk.walking import WalkPlan
 from p2pdp.tasks.inputs import NumberInputs
 from p2pdp.topology.graphs import make_graph
-from tests.protocols.world import histogram_spec, make_world, sum_spec
+from tests.support.walk_world import histogram_spec, make_world, sum_spec
 
 UNIT = Bounds(0.0, 1.0)
 

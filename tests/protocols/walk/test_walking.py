@@ -22,7 +22,7 @@ from p2pdp.protocols import protocol
 from p2pdp.protocols.walk.walking import VALUE_MAX, Walk, WalkPlan, check_token
 from p2pdp.tasks.inputs import CategoryInputs, Inputs, NumberInputs, SymbolicInputs
 from p2pdp.topology.graphs import make_graph
-from tests.protocols.world import (
+from tests.support.walk_world import (
     ScriptedDraws,
     SeededDraws,
     SymbolDraws,

@@ -4,7 +4,7 @@ import math
 
 from p2pdp.report.page.axes import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, Frame, drawing, key
 from p2pdp.report.page.scales import Scale
-from tests.report.page.made import read
+from tests.support.made import read
 
 FRAME = Frame(Scale((0.0, 10.0), logarithmic=False), Scale((0.0, 2.0, 4.0), logarithmic=False))
 

@@ -7,7 +7,7 @@ import pytest
 from p2pdp.report.page.charts import curve_chart, distance_chart
 from p2pdp.report.page.facts import Curve
 from p2pdp.report.page.pairs import Step
-from tests.report.page.made import read
+from tests.support.made import read
 
 NEAR, FAR = Step(1, 4, 0.5, 1.0, 2.0), Step(3, 2, 0.25, 0.5, 1.0)
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import math
 
 from p2pdp.report.page.claims import claims, published, refusals
-from tests.report.page.made import claim, facts, read, refused
+from tests.support.made import claim, facts, read, refused
 
 
 def test_every_term_of_a_claim_is_there_and_explained() -> None:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from p2pdp.report.page.course import faults, result, setting
-from tests.report.page.made import facts, outcome, read
+from tests.support.made import facts, outcome, read
 
 
 def test_the_result_stands_beside_truth_and_rivals() -> None:

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from p2pdp.report.page.estimates import SHOWN_MAX, counts_chart, error_chart
-from tests.report.page.made import outcome, read
+from tests.support.made import outcome, read
 
 
 def test_three_ways_to_err_beside_each_other() -> None:

@@ -11,9 +11,9 @@ from p2pdp.protocols.walk.analysis.fast import fast_outcome
 from p2pdp.protocols.walk.analysis.fast_descent import fast_descents
 from p2pdp.report.page.facts import outcome_of
 from p2pdp.runs.prepared import prepare
-from tests.protocols.learners import learning
-from tests.report.page.made import claim, facts, verdict
-from tests.runs.small import ALL
+from tests.support.learners import learning
+from tests.support.made import claim, facts, verdict
+from tests.support.small import ALL
 
 
 def document(name: str = "ring") -> dict[str, Any]:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from p2pdp.report.page.heat_map import SIDE_MAX, heat_map
-from tests.report.page.made import matrix, read
+from tests.support.made import matrix, read
 
 
 def random_matrix(n: int) -> Any:

@@ -5,7 +5,7 @@ import re
 from p2pdp.report.page.layout import Section, card, document, figure, more, note, paragraph, table, wide, with_small
 from p2pdp.report.page.markup import Markup
 from p2pdp.report.page.style import POLICY
-from tests.report.page.made import read
+from tests.support.made import read
 
 HOSTILE = "</title><script>alert(1)</script>"
 

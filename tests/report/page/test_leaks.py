@@ -6,7 +6,7 @@ import numpy as np
 
 from p2pdp.report.page.facts import Curve
 from p2pdp.report.page.leaks import curves, distance, map_of_pairs
-from tests.report.page.made import facts, matrix, read
+from tests.support.made import facts, matrix, read
 
 
 def test_the_map_has_a_table_in_which_everybody_finds_themselves() -> None:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from p2pdp.report.page.markup import Markup, join, tag, text
-from tests.report.page.made import read
+from tests.support.made import read
 
 HOSTILE = "</style><script>alert('x')</script>\"' onload=x &lt; \u202e\x00\udc80 ]]>"
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from p2pdp.report.page.pairs import blocks_of, by_distance, finite, known, rows, spread
-from tests.report.page.made import matrix
+from tests.support.made import matrix
 
 
 def test_best_typical_and_worst_pair() -> None:

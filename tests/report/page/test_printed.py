@@ -4,7 +4,7 @@ import numpy as np
 
 from p2pdp.report.page.leaks import distance
 from p2pdp.report.page.printed import against_printed
-from tests.report.page.made import facts, read
+from tests.support.made import facts, read
 
 WAYS = np.array([[0.0, 1.0, 2.0], [1.0, 0.0, 1.0], [2.0, 1.0, 0.0]])
 TOLD = np.array([[np.nan, 1.0, 1.0], [1.0, np.nan, 1.0], [0.75, 1.0, np.nan]])

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from p2pdp.report.page.summary import summary
-from tests.report.page.made import claim, facts, matrix, outcome, read
+from tests.support.made import claim, facts, matrix, outcome, read
 
 
 def said(**changes: object) -> str:

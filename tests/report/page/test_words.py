@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from p2pdp.audit.headline import Bound
 from p2pdp.mechanisms import gaussian
 from p2pdp.report.page.words import factor, guess, number, observer, users, worst
-from tests.report.page.made import claim
+from tests.support.made import claim
 
 
 @pytest.mark.parametrize(

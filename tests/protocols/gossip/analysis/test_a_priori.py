@@ -19,8 +19,8 @@ from p2pdp.protocols.gossip.analysis.rounding import at_most
 from p2pdp.protocols.run_plan import RunPlan, plan_run
 from p2pdp.sim.faults import Crash, Partition
 from p2pdp.topology.distances import all_distances
-from tests.audit.gossips import gossip
-from tests.audit.runs import DELTA, quiet, run_of
+from tests.support.gossips import gossip
+from tests.support.runs import DELTA, quiet, run_of
 
 CUT = Partition(0.6, 4.6, frozenset({3, BOOTSTRAP, CURATOR}))
 

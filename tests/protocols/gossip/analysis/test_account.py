@@ -11,9 +11,9 @@ from p2pdp.core.ids import CURATOR
 from p2pdp.mechanisms import gaussian
 from p2pdp.protocols.gossip.analysis.account import gossip_account
 from p2pdp.sim.faults import Crash
-from tests.audit.gossips import gossip, ground_of
-from tests.audit.runs import DELTA, quiet, ring, run_of
-from tests.replay.oracle import leaks, seen_by
+from tests.support.gossips import gossip, ground_of
+from tests.support.replay_oracle import leaks, seen_by
+from tests.support.runs import DELTA, quiet, ring, run_of
 
 
 def named(claims: list[Claim], observer: str, method: str = "exact") -> Claim:

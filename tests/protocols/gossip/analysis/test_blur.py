@@ -16,7 +16,7 @@ from p2pdp.protocols.dithering import Reach
 from p2pdp.protocols.gossip.analysis.blur import Blur, _Errors
 from p2pdp.protocols.gossip.gossiping import Gossip
 from p2pdp.topology.graphs import Graph, graph_of_edges
-from tests.protocols.gossip_world import PATIENCE_S, GossipWorld, Noise, Value, coins_of, plan_of
+from tests.support.gossip_world import PATIENCE_S, GossipWorld, Noise, Value, coins_of, plan_of
 
 GRAPHS = (
     graph_of_edges(4, [(0, 1), (0, 2), (0, 3)]),

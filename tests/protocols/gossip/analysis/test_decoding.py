@@ -15,10 +15,10 @@ from p2pdp.core.spec import GraphPart
 from p2pdp.protocols.gossip.analysis.decoding import decoded, first_sent, graph_of, met_alone, states_heard
 from p2pdp.protocols.gossip.analysis.views import GossipViews
 from p2pdp.runs.attack import attack
-from tests.audit.gossips import gossip, ground_of
-from tests.audit.runs import Run, quiet, ring
-from tests.protocols.gossip_learners import gossip_learning
-from tests.protocols.learners import prepared
+from tests.support.gossip_learners import gossip_learning
+from tests.support.gossips import gossip, ground_of
+from tests.support.learners import prepared
+from tests.support.runs import Run, quiet, ring
 
 
 def errors_in_sigma(run: Run, observer: int) -> dict[int, float]:

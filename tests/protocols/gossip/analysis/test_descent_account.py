@@ -16,9 +16,9 @@ from p2pdp.protocols.gossip.analysis.account import gossip_account
 from p2pdp.protocols.gossip.analysis.descent_account import FIXED_BEFOREHAND, MODEL, gossip_descent_account
 from p2pdp.protocols.gossip.analysis.hidden_graph import hidden_graph_account
 from p2pdp.sim.faults import Crash
-from tests.audit.gossips import gossip, ground_of
-from tests.audit.runs import DELTA, Run, quiet, run_of
-from tests.protocols.gossip_learners import LINEAR, LOGISTIC, MEAN, gossip_learning
+from tests.support.gossip_learners import LINEAR, LOGISTIC, MEAN, gossip_learning
+from tests.support.gossips import gossip, ground_of
+from tests.support.runs import DELTA, Run, quiet, run_of
 
 PATH = gossip_learning(4, "path", "rounds = 1")
 MEANS = gossip_learning(4, "path", "rounds = 1", task=MEAN, sigma=4.0)

@@ -8,9 +8,9 @@ from p2pdp.protocols.gossip.analysis import descent_forecast as module
 from p2pdp.protocols.gossip.analysis.descent_account import FIXED_BEFOREHAND, MODEL
 from p2pdp.protocols.gossip.analysis.descent_forecast import descent_forecast
 from p2pdp.protocols.gossip.analysis.forecast import FORECAST
-from tests.audit.runs import DELTA, quiet
-from tests.protocols.gossip_learners import gossip_learning
-from tests.protocols.learners import prepared
+from tests.support.gossip_learners import gossip_learning
+from tests.support.learners import prepared
+from tests.support.runs import DELTA, quiet
 
 
 @pytest.mark.parametrize("kind", ["path", "ring"])

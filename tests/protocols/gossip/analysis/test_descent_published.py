@@ -8,8 +8,8 @@ from p2pdp.protocols.gossip.analysis.descent_published import printed_leaks
 from p2pdp.protocols.gossip.analysis.descent_views import course_of
 from p2pdp.topology.graphs import graph_of_edges
 from p2pdp.topology.weights import sparse_weights
-from tests.audit.runs import quiet
-from tests.protocols.gossip_learners import MEAN, gossip_learning
+from tests.support.gossip_learners import MEAN, gossip_learning
+from tests.support.runs import quiet
 
 
 def test_with_one_round_a_block_nothing_is_printed_for_strangers() -> None:

@@ -9,9 +9,9 @@ from p2pdp.protocols.gossip.analysis import descent_views as module
 from p2pdp.protocols.gossip.analysis.descent_views import DescentViews, course_of, work_of
 from p2pdp.replay.transcript import Transcript
 from p2pdp.sim.faults import Crash
-from tests.audit.gossips import ground_of
-from tests.audit.runs import quiet, run_of
-from tests.protocols.gossip_learners import LINEAR, gossip_learning
+from tests.support.gossip_learners import LINEAR, gossip_learning
+from tests.support.gossips import ground_of
+from tests.support.runs import quiet, run_of
 
 SPECS = {
     "ring": gossip_learning(5, "ring"),

@@ -18,8 +18,8 @@ from p2pdp.protocols.gossip.analysis.fast import Pairs, Rounds, fast_average, fi
 from p2pdp.protocols.gossip.analysis.outcome import matrices_of
 from p2pdp.protocols.run_plan import RunPlan, plan_run
 from p2pdp.sim.world import World
-from tests.audit.gossips import gossip
-from tests.protocols.gossip_world import NO_NOISE, GossipWorld, room
+from tests.support.gossip_world import NO_NOISE, GossipWorld, room
+from tests.support.gossips import gossip
 
 PAIRS: dict[str, Any] = {"protocol": "randomized"}
 CLEAN = {

@@ -14,9 +14,9 @@ import p2pdp
 from p2pdp.assembly.outcome import truth_of
 from p2pdp.protocols.gossip.analysis.fast_descent import fast_gossip_descent, matrices_of
 from p2pdp.tasks.descending import Population
-from tests.protocols.gossip_learners import LINEAR, MEAN, gossip_learning
-from tests.protocols.gossip_world import room
-from tests.protocols.learners import prepared
+from tests.support.gossip_learners import LINEAR, MEAN, gossip_learning
+from tests.support.gossip_world import room
+from tests.support.learners import prepared
 
 BATCHES = 'kind = "logistic_regression"\nclip = 0.5\nrate = 0.4\nrounds = 4\nbatch = 2\nschedule = "inverse"'
 SPECS = {

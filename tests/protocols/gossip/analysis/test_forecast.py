@@ -10,8 +10,8 @@ from p2pdp.files.spec import parse_spec
 from p2pdp.protocols.gossip.analysis import forecast as module
 from p2pdp.protocols.gossip.analysis.forecast import Forecast, forecast, forecast_claim
 from p2pdp.protocols.run_plan import RunPlan, plan_run
-from tests.audit.gossips import gossip
-from tests.audit.runs import DELTA, quiet
+from tests.support.gossips import gossip
+from tests.support.runs import DELTA, quiet
 
 
 def plan(text: str) -> RunPlan:

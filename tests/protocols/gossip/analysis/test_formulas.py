@@ -7,8 +7,8 @@ import pytest
 
 from p2pdp.accounting.renyi import best_epsilon
 from p2pdp.protocols.gossip.analysis.account import gossip_account
-from tests.audit.gossips import gossip, ground_of
-from tests.audit.runs import DELTA, quiet
+from tests.support.gossips import gossip, ground_of
+from tests.support.runs import DELTA, quiet
 
 
 def test_violated_pairs_are_those_in_which_more_is_told_than_printed() -> None:

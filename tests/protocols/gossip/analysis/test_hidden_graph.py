@@ -12,8 +12,8 @@ from p2pdp.mechanisms import gaussian
 from p2pdp.protocols.gossip.analysis import hidden_graph as gossip_hidden_graph
 from p2pdp.protocols.gossip.analysis.hidden_graph import hidden_graph_account
 from p2pdp.protocols.gossip.analysis.rounding import Rounding
-from tests.audit.gossips import gossip, ground_of
-from tests.audit.runs import DELTA, quiet, ring
+from tests.support.gossips import gossip, ground_of
+from tests.support.runs import DELTA, quiet, ring
 
 
 @pytest.fixture(autouse=True)

@@ -6,8 +6,8 @@ import pytest
 
 from p2pdp.mechanisms import gaussian
 from p2pdp.protocols.gossip.analysis.levels import gossip_sigmas_of
-from tests.protocols.gossip_learners import gossip_learning
-from tests.protocols.learners import prepared
+from tests.support.gossip_learners import gossip_learning
+from tests.support.learners import prepared
 
 
 def test_both_compose_over_the_gradients() -> None:

@@ -7,11 +7,12 @@ from itertools import pairwise
 import pytest
 
 import p2pdp
+from p2pdp.audit.tradeoff import recommended
 from p2pdp.files.spec import parse_spec
 from p2pdp.protocols.gossip.analysis.fast import standard_error_of
-from p2pdp.protocols.gossip.analysis.message_noise import RATIOS, recommended, tradeoff_of
+from p2pdp.protocols.gossip.analysis.message_noise import RATIOS, tradeoff_of
 from p2pdp.protocols.run_plan import RunPlan, plan_run
-from tests.audit.gossips import gossip
+from tests.support.gossips import gossip
 
 DELTA = 1e-5
 

@@ -16,8 +16,8 @@ from p2pdp.protocols.gossip.analysis.outcome import error_of, estimate_of, truth
 from p2pdp.replay.transcript import replay
 from p2pdp.sim.faults import Crash
 from p2pdp.topology.weights import sparse_weights
-from tests.scenarios.test_gossip import gossip
-from tests.scenarios.worlds import prepared, world_of
+from tests.support.fault_worlds import prepared, world_of
+from tests.support.gossip_specs import gossip
 
 
 def came_to(text: str, *crashes: Crash) -> tuple[Any, Outcome]:

@@ -12,9 +12,9 @@ from p2pdp.protocols.gossip.analysis import outcome_descent as gossip_descents
 from p2pdp.protocols.gossip.analysis.outcome_descent import noise_end, truth_of_finals
 from p2pdp.replay.transcript import Transcript
 from p2pdp.sim.faults import Crash
-from tests.protocols.gossip_learners import LINEAR, LOGISTIC, MEAN, gossip_learning
-from tests.protocols.learners import prepared
-from tests.scenarios.worlds import world_of
+from tests.support.fault_worlds import world_of
+from tests.support.gossip_learners import LINEAR, LOGISTIC, MEAN, gossip_learning
+from tests.support.learners import prepared
 
 PUBLISHED = gossip_learning(4, "changing", 'rounds = 2\npublish = "all"', task=LINEAR)
 

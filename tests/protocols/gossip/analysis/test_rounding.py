@@ -14,8 +14,8 @@ from p2pdp.protocols.gossip.analysis.account import gossip_account
 from p2pdp.protocols.gossip.analysis.rounding import foreseen, rounding_of
 from p2pdp.protocols.gossip.analysis.views import graph_of
 from p2pdp.sim.faults import Partition
-from tests.audit.gossips import gossip, ground_of
-from tests.audit.runs import quiet, run_of
+from tests.support.gossips import gossip, ground_of
+from tests.support.runs import quiet, run_of
 
 TEXTS = {
     "ring": gossip(8, "ring", "rounds = 6"),

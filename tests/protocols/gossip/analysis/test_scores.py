@@ -8,8 +8,8 @@ from p2pdp.protocols.gossip.analysis import scores as gossip_learned
 from p2pdp.protocols.gossip.analysis.fast_descent import fast_gossip_descent
 from p2pdp.protocols.gossip.analysis.scores import gossip_baselines_of, gossip_scored
 from p2pdp.tasks.descending import Population
-from tests.protocols.gossip_learners import LINEAR, LOGISTIC, gossip_learning
-from tests.protocols.learners import prepared
+from tests.support.gossip_learners import LINEAR, LOGISTIC, gossip_learning
+from tests.support.learners import prepared
 
 SIGMAS = {"local": 0.8, "central": 0.1}
 

@@ -12,8 +12,8 @@ from p2pdp.core.claims import Claim
 from p2pdp.files.spec import parse_spec
 from p2pdp.protocols.run_plan import RunPlan, plan_of_facts, plan_run
 from p2pdp.protocols.shuffle.analysis.a_priori import NOBODY_LATE, reports_least, shuffle_beforehand
-from tests.audit.runs import DELTA, quiet
-from tests.scenarios.test_shuffle import shuffle
+from tests.support.runs import DELTA, quiet
+from tests.support.shuffle_specs import shuffle
 
 EPSILON = 3.0
 REGULAR = 'kind = "regular"\ndegree = 4'

@@ -19,7 +19,7 @@ from p2pdp.protocols.shuffle.analysis.claims import (
     printed,
 )
 from p2pdp.replay.transcript import Transcript
-from tests.scenarios.test_shuffle import shuffle
+from tests.support.shuffle_specs import shuffle
 
 DELTA = 1e-5
 REALS = (

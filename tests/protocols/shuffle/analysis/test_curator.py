@@ -9,8 +9,8 @@ import pytest
 import p2pdp
 from p2pdp.core.errors import Refused, UsageError
 from p2pdp.runs.attack import attack
-from tests.runs.small import RING, recorded
-from tests.scenarios.test_shuffle import shuffle
+from tests.support.shuffle_specs import shuffle
+from tests.support.small import RING, recorded
 
 PATH = shuffle(3, 'kind = "path"', terms="rounds = 1")
 REALS = (

@@ -16,7 +16,7 @@ from p2pdp.protocols.run_plan import RunPlan, plan_run
 from p2pdp.protocols.shuffle.analysis import fast as module
 from p2pdp.protocols.shuffle.analysis.fast import fast_shuffle
 from p2pdp.sim.world import World
-from tests.scenarios.test_shuffle import shuffle
+from tests.support.shuffle_specs import shuffle
 
 GRAPH = 'kind = "regular"\ndegree = 4'
 REALS = '"laplace"\nepsilon = 1.0'

@@ -11,8 +11,8 @@ from p2pdp.protocols.run_plan import plan_run
 from p2pdp.protocols.shuffle.analysis.guesses import USERS_MAX, Guess, guesses_of, opened_by, value_as_weight
 from p2pdp.protocols.shuffle.analysis.outcome import name_of
 from p2pdp.sim.faults import Crash
-from tests.audit.runs import Run, quiet, run_of
-from tests.scenarios.test_shuffle import shuffle
+from tests.support.runs import Run, quiet, run_of
+from tests.support.shuffle_specs import shuffle
 
 PATH = shuffle(3, 'kind = "path"', terms="rounds = 1")
 

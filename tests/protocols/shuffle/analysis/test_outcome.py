@@ -13,9 +13,9 @@ from p2pdp.mechanisms import randomized_response
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.protocols.shuffle.analysis.outcome import name_of, names_at
 from p2pdp.sim.faults import Crash
-from tests.audit.runs import Run, quiet, run_of
-from tests.protocols.shuffle.test_network import MEAN
-from tests.scenarios.test_shuffle import shuffle
+from tests.support.runs import Run, quiet, run_of
+from tests.support.shuffle_networks import MEAN
+from tests.support.shuffle_specs import shuffle
 
 COUNTS = shuffle(12)
 BARE = COUNTS.replace('"randomized_response"\nepsilon = 3.0', '"none"')

@@ -13,8 +13,8 @@ from p2pdp.protocols.shuffle.analysis.relay_timing import Timing, laws_with, tim
 from p2pdp.sim.faults import Crash
 from p2pdp.topology.graphs import Graph, complete_graph, make_graph
 from p2pdp.topology.walk_matrix import all_laws, walk_matrix
-from tests.audit.runs import quiet, run_of
-from tests.scenarios.test_shuffle import shuffle
+from tests.support.runs import quiet, run_of
+from tests.support.shuffle_specs import shuffle
 
 RING = shuffle(5, 'kind = "ring"', terms="rounds = 4\nstay = 0.25")
 

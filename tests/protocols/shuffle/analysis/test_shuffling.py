@@ -17,19 +17,13 @@ from p2pdp.protocols.run_plan import plan_run
 from p2pdp.sim.faults import Crash
 from p2pdp.topology.walk_matrix import all_laws, walk_matrix
 from p2pdp.topology.walk_overlap import overlaps_of_laws
-from tests.audit.runs import DELTA, Run, quiet, run_of
-from tests.scenarios.test_shuffle import shuffle
+from tests.support.runs import DELTA, Run, quiet, run_of
+from tests.support.shuffle_specs import EARLY, N, reports, shuffle
 
-N = 24
 EPSILON = 1.0
 
 
-def reports(terms: str) -> str:
-    return shuffle(N, 'kind = "regular"\ndegree = 4', terms=terms).replace("epsilon = 3.0", "epsilon = 1.0")
-
-
 MIXED = reports('rounds = "auto"')
-EARLY = reports("rounds = 6\nstay = 0.2")
 
 
 def claims_of(audit: Audit) -> dict[tuple[str, str], Claim]:
@@ -149,15 +143,15 @@ def test_what_has_no_pure_epsilon_keeps_the_local_ceiling(mechanism: str, reason
 
 def test_walks_and_gossip_are_none_of_its_business() -> None:
     from p2pdp.protocols.shuffle.analysis.shuffling import shuffle_account
-    from tests.audit.gossips import ground_of
-    from tests.audit.runs import ring
+    from tests.support.gossips import ground_of
+    from tests.support.runs import ring
 
     assert shuffle_account(ground_of(quiet(ring(4, 1)))).claims == []
 
 
 def test_without_the_curators_ledger_nothing_is_said_of_what_it_published() -> None:
     from p2pdp.protocols.shuffle.analysis.shuffling import shuffle_account
-    from tests.audit.gossips import ground_of
+    from tests.support.gossips import ground_of
 
     run = quiet(EARLY)
     ground: Any = ground_of(run)

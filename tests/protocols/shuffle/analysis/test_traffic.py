@@ -8,8 +8,8 @@ from p2pdp.ledger.messages import public_message
 from p2pdp.ledger.records import SENT
 from p2pdp.protocols.shuffle.analysis.traffic import MARK_BYTES, Sent, report_frame_bytes, sent_in, traffic_of
 from p2pdp.wire.padding import FRAME_SIZES
-from tests.audit.runs import quiet
-from tests.scenarios.test_shuffle import shuffle
+from tests.support.runs import quiet
+from tests.support.shuffle_specs import shuffle
 
 TEXT = shuffle(10, 'kind = "regular"\ndegree = 4', terms="rounds = 7\nstay = 0.2")
 

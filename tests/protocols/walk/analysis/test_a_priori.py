@@ -5,7 +5,7 @@ from p2pdp.audit.ground import NOBODY_OUT
 from p2pdp.files.spec import parse_spec
 from p2pdp.protocols.run_plan import RunPlan, plan_run
 from p2pdp.protocols.walk.analysis.a_priori import SCHEDULE, a_priori_of_ring, a_priori_of_walk
-from tests.runs.small import COMPLETE, RING, SPARSE
+from tests.support.small import COMPLETE, RING, SPARSE
 
 DELTA = 1e-5
 

@@ -9,8 +9,8 @@ from p2pdp.core.errors import Refused
 from p2pdp.mechanisms import gaussian
 from p2pdp.protocols.walk.analysis.rounding import foreseen, ratio_of
 from p2pdp.runs.plan import plan_spec
-from tests.audit.runs import DELTA, quiet
-from tests.protocols.learners import LOGISTIC, learning, prepared
+from tests.support.learners import LOGISTIC, learning, prepared
+from tests.support.runs import DELTA, quiet
 
 
 def claims(text: str, colluders: tuple[int, ...] = ()) -> dict[tuple[str, str], Claim]:

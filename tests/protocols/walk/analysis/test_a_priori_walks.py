@@ -9,8 +9,8 @@ import pytest
 from scipy.stats import binom
 
 from p2pdp.mechanisms import gaussian
-from tests.audit import runs
-from tests.audit.test_beforehand import DELTA, claims, one
+from tests.support import runs
+from tests.support.plans import DELTA, claims, one
 
 MU = 0.5
 

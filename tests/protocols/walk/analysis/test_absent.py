@@ -17,8 +17,8 @@ from p2pdp.ledger.records import Contents
 from p2pdp.protocols.walk.analysis.absent import AbsentFromWalk
 from p2pdp.replay.transcript import replay
 from p2pdp.sim.faults import Crash
-from tests.audit.runs import HISTOGRAM, Run, quiet, ring, run_of, walk
-from tests.replay.oracle import leaks, seen_by
+from tests.support.replay_oracle import leaks, seen_by
+from tests.support.runs import HISTOGRAM, Run, quiet, ring, run_of, walk
 
 
 def assert_nobody_else_s_claims_change(run: Run, gone: tuple[int, ...]) -> None:

@@ -18,9 +18,9 @@ from p2pdp.protocols.walk.analysis.blanket import blanket_account
 from p2pdp.replay.reports import ReportGap, Reports
 from p2pdp.replay.transcript import replay
 from p2pdp.sim.faults import Crash
-from tests.accounting import histograms
-from tests.audit.runs import DELTA, HISTOGRAM, Run, judged, quiet, ring, run_of, walk
-from tests.replay.test_reports import path_of
+from tests.support import histograms
+from tests.support.report_paths import path_of
+from tests.support.runs import DELTA, HISTOGRAM, Run, judged, quiet, ring, run_of, walk
 
 EPSILON_0, CATEGORIES = 1.0, 3
 

@@ -4,7 +4,7 @@ from p2pdp.core.messages import TOKEN
 from p2pdp.ledger.messages import public_message
 from p2pdp.ledger.records import OWN, RECEIVED
 from p2pdp.protocols.walk.analysis.decoding import contributions_of, gaps_of, visits_of
-from tests.audit.runs import Run, quiet, ring, walk
+from tests.support.runs import Run, quiet, ring, walk
 
 
 def holders(run: Run) -> dict[tuple[int, int], int]:

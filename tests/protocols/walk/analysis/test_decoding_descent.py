@@ -8,9 +8,9 @@ import pytest
 
 import p2pdp
 from p2pdp.protocols.walk.analysis.decoding_descent import read_descent
-from tests.audit.runs import quiet
-from tests.protocols.learners import LOGISTIC, learning, prepared
-from tests.protocols.walk.analysis.test_traces import paths
+from tests.support.learners import LOGISTIC, learning, prepared
+from tests.support.runs import quiet
+from tests.support.token_paths import paths
 
 SPECS = {
     "complete": learning(4, 60, task=LOGISTIC + '\nregularization = 0.3\nschedule = "inverse_sqrt"'),

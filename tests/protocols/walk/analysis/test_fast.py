@@ -16,7 +16,7 @@ from p2pdp.ledger.records import SENT, read
 from p2pdp.protocols.run_plan import RunPlan, plan_run
 from p2pdp.protocols.walk.analysis.fast import fast_outcome
 from p2pdp.sim.world import World
-from tests.runs.small import ALL, BARE, COMPLETE, HISTOGRAM, RING, SPARSE
+from tests.support.small import ALL, BARE, COMPLETE, HISTOGRAM, RING, SPARSE
 
 
 def prepared(text: str, *overrides: str) -> tuple[RunPlan, Any]:

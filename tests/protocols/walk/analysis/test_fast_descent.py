@@ -12,7 +12,7 @@ from p2pdp.assembly.outcome import truth_of
 from p2pdp.mechanisms.sampler import SeededSampler
 from p2pdp.protocols.walk.analysis.fast_descent import fast_descents
 from p2pdp.tasks.descent import GradientInputs
-from tests.protocols.learners import learning, prepared
+from tests.support.learners import learning, prepared
 
 SPECS = {
     "complete": learning(5, 30),

@@ -10,8 +10,8 @@ from p2pdp.accounting.theorems.walk_any_graph import per_order
 from p2pdp.audit.auditor import Audit
 from p2pdp.core.claims import Claim
 from p2pdp.topology.graphs import Graph
-from tests.audit.runs import DELTA, GAUSSIAN, HISTOGRAM, quiet, ring, walk
-from tests.protocols.learners import learning
+from tests.support.learners import learning
+from tests.support.runs import DELTA, GAUSSIAN, HISTOGRAM, quiet, ring, walk
 
 
 def published(audit: Audit) -> dict[str, Claim]:

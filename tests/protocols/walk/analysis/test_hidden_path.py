@@ -18,7 +18,7 @@ from p2pdp.core.errors import Refused
 from p2pdp.core.ids import BOOTSTRAP, CURATOR
 from p2pdp.replay.visits import ways
 from p2pdp.sim.faults import Crash
-from tests.audit.runs import DELTA, GAUSSIAN, HISTOGRAM, Run, judged, quiet, ring, run_of, walk
+from tests.support.runs import DELTA, GAUSSIAN, HISTOGRAM, Run, judged, quiet, ring, run_of, walk
 
 GRAPH = walk(6, 50, "exponential")
 

@@ -8,8 +8,8 @@ from p2pdp.core.claims import Claim, Method
 from p2pdp.mechanisms import gaussian
 from p2pdp.protocols.walk.analysis.iteration import CONTRACTS, why_not
 from p2pdp.sim.faults import Crash
-from tests.audit.runs import quiet, run_of
-from tests.protocols.learners import LOGISTIC, RANGES, learning, prepared
+from tests.support.learners import LOGISTIC, RANGES, learning, prepared
+from tests.support.runs import quiet, run_of
 
 
 def by_observer(claims: list[Claim], method: str = Method.ITERATION) -> dict[str, Claim]:
@@ -67,7 +67,7 @@ def test_a_user_who_is_put_out_does_not_stop_the_account() -> None:
     """The walk goes round it; its own view is not at hand."""
     run = run_of(learning(5, 60, data=RANGES), Crash(2, at_record=30, down_s=None))
     assert run.world.out == [2]
-    from tests.audit.runs import judged
+    from tests.support.runs import judged
 
     audit = judged(run.evidence, lenient=True)
     assert "node" in by_observer(audit.claims)

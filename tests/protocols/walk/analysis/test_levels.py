@@ -9,7 +9,7 @@ from p2pdp.assembly.pools import CENTRAL, LOCAL
 from p2pdp.audit.beforehand import beforehand
 from p2pdp.mechanisms import gaussian
 from p2pdp.protocols.walk.analysis.levels import sigmas_along, sigmas_in_advance, sigmas_of
-from tests.protocols.learners import LOGISTIC, learning, prepared
+from tests.support.learners import LOGISTIC, learning, prepared
 
 DELTA = 1e-5
 PATHS = [[(0, 0), (1, 0), (0, 1), (2, 0), (1, 1), (2, 1)]]

@@ -14,8 +14,8 @@ from p2pdp.files.data import load_data
 from p2pdp.protocols.walk.analysis import outcome_descent as descents
 from p2pdp.replay.rows import Layout
 from p2pdp.sim.faults import Crash
-from tests.audit.runs import Run, quiet, run_of
-from tests.protocols.learners import learning, prepared
+from tests.support.learners import learning, prepared
+from tests.support.runs import Run, quiet, run_of
 
 BATCHES = 'kind = "logistic_regression"\nclip = 0.5\nrate = 0.4\nbatch = 3'
 

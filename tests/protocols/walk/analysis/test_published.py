@@ -10,8 +10,8 @@ from p2pdp.accounting.contract import account
 from p2pdp.core.claims import Claim, Refusal
 from p2pdp.mechanisms import gaussian
 from p2pdp.protocols.walk.analysis.published import published
-from tests.audit import runs
-from tests.audit.test_beforehand import DELTA, plan
+from tests.support import runs
+from tests.support.plans import DELTA, plan
 
 RESPONSE = runs.HISTOGRAM | {"noise": '[noise]\nmechanism = "randomized_response"\nepsilon = 0.01\n'}
 

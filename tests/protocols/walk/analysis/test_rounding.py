@@ -17,10 +17,10 @@ from p2pdp.mechanisms import dither
 from p2pdp.protocols.walk.analysis.iteration import iteration_account
 from p2pdp.protocols.walk.analysis.rounding import NO_DITHER, Rounding, foreseen, rounding_of, steps_of
 from p2pdp.sim.faults import Crash
-from tests.audit.runs import DELTA, Run, quiet, run_of
-from tests.protocols import exact_descent as exact
-from tests.protocols.learners import LINEAR, RANGES, learning, prepared
-from tests.protocols.walk.test_sgd import world_of
+from tests.support import exact_descent as exact
+from tests.support.learners import LINEAR, RANGES, learning, prepared
+from tests.support.runs import DELTA, Run, quiet, run_of
+from tests.support.walk_sgd_world import world_of
 
 TEXTS = {
     "complete": learning(5, 30),

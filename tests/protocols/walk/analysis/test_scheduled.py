@@ -6,7 +6,7 @@ import pytest
 
 from p2pdp.core.values import LinearForm, Source
 from p2pdp.protocols.walk.analysis.scheduled import is_scheduled, scheduled
-from tests.audit import runs
+from tests.support import runs
 
 
 def shape(form: LinearForm) -> list[tuple[str, int, float]]:

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
@@ -11,13 +10,8 @@ from p2pdp.protocols.learning import SCORES
 from p2pdp.protocols.walk.analysis.fast_descent import fast_descents
 from p2pdp.protocols.walk.analysis.levels import sigmas_of
 from p2pdp.protocols.walk.analysis.scores import baselines_of, scored
-from tests.protocols.learners import LOGISTIC, learning, prepared
-
-TESTED = learning(5, 60, task=LOGISTIC + "\ntest = 0.2")
-
-
-def everybody(run: Any, data: Any) -> list[Any]:
-    return [data.user(user) for user in range(run.n)]
+from tests.support.learners import learning, prepared
+from tests.support.score_worlds import TESTED, everybody
 
 
 def test_baselines_take_the_same_path_with_other_noise() -> None:

@@ -8,12 +8,10 @@ import numpy as np
 import pytest
 
 from p2pdp.accounting.iteration_path import exposures
-from p2pdp.core.messages import TOKEN
-from p2pdp.ledger.messages import public_message
-from p2pdp.ledger.records import OWN, RECEIVED
 from p2pdp.protocols.walk.analysis.traces import TraceAuditor
-from tests.audit.runs import Run, quiet
-from tests.protocols.learners import learning
+from tests.support.learners import learning
+from tests.support.runs import quiet
+from tests.support.token_paths import paths
 
 SPECS = {
     "complete": learning(5, 40),
@@ -22,19 +20,6 @@ SPECS = {
     "schedule": learning(4, 30, task='kind = "logistic_regression"\nclip = 1.0\nrate = 0.5\nschedule = "inverse_sqrt"'),
     "ring": learning(4, kind="ring", order='order = "ring"\nlaps = 3'),
 }
-
-
-def paths(run: Run) -> Any:
-    """[token, step] -> user, from the records of all."""
-    plan = run.plan.plan
-    found = np.full((plan.tokens, plan.steps), -1)
-    for peer, contents in run.contents().items():
-        for record in contents.records if peer >= 0 else ():
-            if record.kind in (RECEIVED, OWN) and public_message(record).type == TOKEN:
-                item, step = public_message(record).fields
-                found[item, step - 1] = peer
-    assert found.min() >= 0
-    return found
 
 
 @pytest.mark.parametrize("name", SPECS)

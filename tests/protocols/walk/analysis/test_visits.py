@@ -8,8 +8,8 @@ import pytest
 
 from p2pdp.accounting.a_priori_visits import STEPS_MAX
 from p2pdp.protocols.walk.analysis.visits import Visits
-from tests.audit import runs
-from tests.audit.test_beforehand import DELTA, plan
+from tests.support import runs
+from tests.support.plans import DELTA, plan
 
 
 def test_a_single_token_begins_at_user_0() -> None:

@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any
 
 import p2pdp
-from tests.laws.sources import TOP
-from tests.scenarios.oracle import Judged
-from tests.system.launched import GUARD_S, judge_folder, wait_for
-from tests.system.netns import Host, Network
+from tests.support.launched import GUARD_S, judge_folder, wait_for
+from tests.support.netns import Host, Network
+from tests.support.run_oracle import Judged
+from tests.support.sources import TOP
 
 PORT = 7000
 DATA = re.compile(r"^\[data\]\n.*", re.MULTILINE | re.DOTALL)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def known(name: str) -> list[dict[str, Any]]:
-    path = Path(__file__).with_name(f"{name}.json")
+    path = Path(__file__).parents[1] / "vectors" / f"{name}.json"
     rows: list[dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))
     return rows
 

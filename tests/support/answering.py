@@ -1,4 +1,4 @@
-"""A helper's process for tests: `python -m tests.node.answering`."""
+"""A helper's process for tests: `python -m tests.support.answering`."""
 
 from __future__ import annotations
 

@@ -15,8 +15,8 @@ from p2pdp.files.broker_folder import BrokerWishes, write_broker_folder
 from p2pdp.files.keys import read_secret_text
 from p2pdp.node.brokers import broker_of
 from p2pdp.transports.mqtt_places import Broker, Login
-from tests.system.across import Across, Started
-from tests.transports.mosquitto import Mosquitto, free_port
+from tests.support.across import Across, Started
+from tests.support.mosquitto import Mosquitto, free_port
 
 ADMIN = "admin"
 ADMIN_RIGHTS = f"user {ADMIN}\ntopic read #\n"

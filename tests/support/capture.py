@@ -21,7 +21,7 @@ import numpy as np
 
 from p2pdp.wire.frames import PREFIX_BYTES, Kind, decode_frame
 from p2pdp.wire.padding import FRAME_SIZES
-from tests.system.netns import Host
+from tests.support.netns import Host
 
 ETH_P_ALL: Final = 3
 SO_RCVBUFFORCE: Final = 33

@@ -42,7 +42,7 @@ from p2pdp.sim.faults import Faults
 from p2pdp.sim.process import Process
 from p2pdp.sim.world import World
 from p2pdp.wire.codec import CodecError, unpack_message
-from tests.scenarios.worlds import prepared
+from tests.support.fault_worlds import prepared
 
 OPTIONS_MAX: Final = 64  # more are names, drawn so that nobody can guess them: no script tells those
 CALM: Final = Faults(jitter_s=0.0)
@@ -333,3 +333,23 @@ def _difference(one: dict[Any, Fraction], other: dict[Any, Fraction]) -> str:
 
 def _common(one: Any, other: Any) -> int:
     return next((place for place, pair in enumerate(zip(one, other, strict=False)) if pair[0] != pair[1]), len(one))
+
+
+def own_visits(run: Run, observer: Observer) -> Hashable:
+    """When tokens came to a user, from whom, to whom it gave them, and how often they moved in between."""
+    (me,) = observer
+    return tuple(tuple(_gaps(path, me)) for path in run.paths)
+
+
+def _gaps(path: list[Peer], me: Peer) -> Iterator[Hashable]:
+    """Before each visit and after the last: up to which step, how many moves, who had its first and last step."""
+    moves, first = 0, None
+    for step, holder in enumerate(path):
+        before = path[step - 1] if step else None
+        moves += before not in (None, holder)
+        if holder == me:
+            yield step, moves, first, before
+            moves, first = 0, None
+        elif before == me:
+            first = holder
+    yield len(path), moves, first

@@ -9,7 +9,7 @@ from p2pdp.core.happenings import happening
 from p2pdp.report.html import html_page
 from p2pdp.web.front import NoIndex, Request
 from p2pdp.web.status import Status
-from tests.report.page.made import facts
+from tests.support.made import facts
 
 NOW_S = 1_700_000_100.0
 BEGAN_S = 1_700_000_000.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from tests.laws.sources import TOP
+from tests.support.sources import TOP
 
 ROW = re.compile(r"^\| `(\w+)` \| (.+) \|$", re.MULTILINE)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from p2pdp.experiments.figures import experiments
-from tests.experiments.quick import quick
+from tests.support.quick_figures import quick
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -20,9 +20,9 @@ from pathlib import Path
 from secrets import token_hex
 from typing import Any, Final, Self
 
-from tests.laws.sources import TOP
-from tests.missing import missing
-from tests.system.launched import GUARD_S, wait_for
+from tests.support.launched import GUARD_S, wait_for
+from tests.support.missing import missing
+from tests.support.sources import TOP
 
 IMAGE: Final = "p2pdp-test"
 MQTT: Final = "docker-compose.yml"

@@ -19,7 +19,7 @@ from p2pdp.protocols.run_plan import RunPlan, plan_run
 from p2pdp.sim.faults import NO_FAULTS, Crash, Faults
 from p2pdp.sim.process import Process
 from p2pdp.sim.world import World
-from tests.scenarios.oracle import Judged, judge, same
+from tests.support.run_oracle import Judged, judge, same
 
 _UNIFORM = '[data]\nkind = "uniform"\nclip = [0.0, 1.0]'
 SUM = 'protocol = "walk.sum"', f'[noise]\nmechanism = "gaussian"\nsigma = 2.0\n{_UNIFORM}'

@@ -8,7 +8,7 @@ from typing import Any
 from p2pdp.files.data import DataSet, load_data
 from p2pdp.files.spec import parse_spec
 from p2pdp.protocols.run_plan import RunPlan, plan_run
-from tests.laws.sources import TOP
+from tests.support.sources import TOP
 
 TABLE = TOP / "deploy" / "samples" / "walk_sgd.csv"
 RANGES = "standardize = { low = [20.0, 0.0], high = [60.0, 10.0] }"

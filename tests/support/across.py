@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, Self
 
 from p2pdp.files.keys import write_identity
-from tests.laws.sources import TOP
-from tests.system.launched import GUARD_S, wait_for
+from tests.support.launched import GUARD_S, wait_for
+from tests.support.sources import TOP
 
 SHARED = ("--share-skeleton", "--keep-private")
 

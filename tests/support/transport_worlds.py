@@ -25,7 +25,7 @@ from p2pdp.transports.mqtt_places import Broker, Login, Place
 from p2pdp.transports.mqtt_station import Station
 from p2pdp.transports.tcp import STRANGERS_MAX, Address, TcpListener, TcpTransport
 from p2pdp.transports.ways import WAYS_MAX
-from tests.transports.mosquitto import shared_broker
+from tests.support.mosquitto import shared_broker
 
 GUARD_S = 30.0
 PROBE_S = 0.1

@@ -24,8 +24,8 @@ from p2pdp.files.folder import read_evidence
 from p2pdp.ledger.records import read
 from p2pdp.protocols.run_plan import plan_run
 from p2pdp.sim.world import World
-from tests.laws.sources import TOP
-from tests.scenarios.oracle import Judged, judge
+from tests.support.run_oracle import Judged, judge
+from tests.support.sources import TOP
 
 GUARD_S = 240.0
 POLL_S = 0.005
@@ -66,7 +66,7 @@ class Launched:
     def __init__(self, place: Path, text: str | None = None, **wrong: Any) -> None:
         """With a text it is a fresh run of that spec, in `place / "run"`; without one a resumption."""
         self.folder = place / "run"
-        script = [sys.executable, str(TOP / "tests" / "system" / "launch.py")]
+        script = [sys.executable, str(TOP / "tests" / "support" / "launch.py")]
         if text is None:
             verb = ["resume", str(self.folder)]
         else:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.protocols.learners import RANGES, TABLE
+from tests.support.learners import RANGES, TABLE
 
 LOGISTIC = 'kind = "logistic_regression"\nclip = 1.0\nrate = 0.5\nrounds = 3'
 LINEAR = 'kind = "linear_regression"\nclip = 0.7\nrate = 0.4\nrounds = 4\nregularization = 0.1\naveraging = "linear"'

@@ -15,7 +15,7 @@ from time import monotonic, sleep
 from typing import Final, Self
 
 from p2pdp.transports.mqtt_places import Broker
-from tests.missing import missing
+from tests.support.missing import missing
 
 START_S: Final = 10.0
 PLAIN: Final = "allow_anonymous true\nset_tcp_nodelay true\nmax_queued_messages 100000\nmax_inflight_messages 1000\n"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from p2pdp.audit.ground import Ground
-from tests.audit.runs import DELTA, Run
+from tests.support.runs import DELTA, Run
 
 
 def gossip(n: int, kind: str, terms: str = "rounds = 4", *, protocol: str = "average", extra: str = "",

@@ -1,0 +1,26 @@
+"""Plans of runs and the claims in them."""
+
+from __future__ import annotations
+
+from p2pdp.audit.beforehand import beforehand
+from p2pdp.audit.ground import Finding
+from p2pdp.core.claims import Claim
+from p2pdp.files.data import load_data
+from p2pdp.files.spec import parse_spec
+from p2pdp.protocols.run_plan import RunPlan, plan_run
+from tests.support import runs
+
+DELTA = runs.DELTA
+
+
+def plan(text: str) -> RunPlan:
+    spec = parse_spec(text, None)
+    return plan_run(spec, spec.run.nodes, load_data(spec, spec.run.nodes).dimensions)
+
+
+def claims(text: str, colluders: tuple[int, ...] = (), *, one_value: bool = True) -> Finding:
+    return beforehand(plan(text), DELTA, colluders, one_value=one_value)
+
+
+def one(found: Finding, observer: str, method: str | None = None) -> Claim:
+    return next(c for c in found.claims if c.observer == observer and method in (None, c.method))
