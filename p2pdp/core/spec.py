@@ -145,3 +145,4 @@ class Spec:
     shuffle: ShufflePart | None = None
     transport: TransportPart = field(default_factory=TransportPart)
     audit: AuditPart = field(default_factory=AuditPart)
+    options: Any = None  # the section of a protocol that brings one of its own

@@ -140,8 +140,8 @@ def check(spec: Spec, given: AbstractSet[str]) -> None:
 def value_of(spec: Spec, name: str) -> object:
     """The value of `section.key`; None where it was not given and has no default."""
     section, _, key = name.partition(".")
-    part = getattr(spec, section)
-    return None if part is None else getattr(part, SECTIONS[section].field_of(key))
+    part = getattr(spec, section) if section in SECTIONS else spec.options
+    return None if part is None else getattr(part, SECTIONS[section].field_of(key) if section in SECTIONS else key)
 
 
 def _refusal(name: str, why: str) -> UsageError:

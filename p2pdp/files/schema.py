@@ -33,7 +33,7 @@ from p2pdp.files.readers import (
     text,
     truth,
 )
-from p2pdp.protocols import is_known, names
+from p2pdp.protocols import is_known, names, protocol
 
 KINDS: Final = (
     "complete", "ring", "path", "star", "grid", "torus", "hypercube", "exponential", "regular", "erdos_renyi",
@@ -126,11 +126,29 @@ SECTIONS: Final[dict[str, Section]] = {
 }  # fmt: skip
 
 
-def read_section(name: str, table: Any) -> dict[str, Any]:
+def own_section(name: Any) -> str | None:
+    """The section that the protocol of this name brings; None where it brings none, or nobody knows it."""
+    options = protocol(name).options if isinstance(name, str) and is_known(name) else None
+    if options is not None and options.section in SECTIONS:
+        raise UsageError(f"[run] protocol: {name} brings a section [{options.section}], which specs have already.")
+    return None if options is None else options.section
+
+
+def sections_of(name: Any) -> dict[str, Section]:
+    """The sections of specs of this protocol, its own last."""
+    own = own_section(name)
+    if own is None:
+        return SECTIONS
+    options = protocol(name).options
+    assert options is not None
+    return SECTIONS | {own: Section(options.part, options.readers)}
+
+
+def read_section(name: str, table: Any, sections: Mapping[str, Section] = SECTIONS) -> dict[str, Any]:
     """The section's values by key, each read; nothing is filled in and nothing required is looked for."""
     if not isinstance(table, dict):
         raise UsageError(f"[{name}] must be a section, with its keys on lines of their own.")
-    readers = SECTIONS[name].readers
+    readers = sections[name].readers
     values = {}
     for key, value in table.items():
         if key not in readers:
@@ -142,9 +160,9 @@ def read_section(name: str, table: Any) -> dict[str, Any]:
     return values
 
 
-def build_part(name: str, values: Mapping[str, Any]) -> Any:
+def build_part(name: str, values: Mapping[str, Any], sections: Mapping[str, Section] = SECTIONS) -> Any:
     """The section as its frozen value; a missing key is named."""
-    section = SECTIONS[name]
+    section = sections[name]
     for key in section.required:
         if key not in values:
             raise UsageError(f"[{name}] {key}: missing; a spec needs it.")

@@ -30,7 +30,7 @@ from p2pdp.files.checks import applies, check, value_of
 from p2pdp.files.edges import read_edge_list
 from p2pdp.files.readers import suggestion
 from p2pdp.files.reading import read_text
-from p2pdp.files.schema import SECTIONS, build_part, read_section
+from p2pdp.files.schema import SECTIONS, build_part, own_section, read_section, sections_of
 from p2pdp.protocols import protocol
 from p2pdp.topology.graphs import is_public
 
@@ -62,10 +62,11 @@ def parse_spec(text: str, base: Path | None, overrides: Sequence[str] = ()) -> S
         raise UsageError(f"The spec is not TOML: {error}.") from None
     for override in overrides:
         _override(document, override)
+    own, sections = own_section(_protocol_in(document)), sections_of(_protocol_in(document))
     for name in document:
-        if name not in SECTIONS:
-            raise UsageError(f"[{name}]: unknown section{suggestion(name, SECTIONS)}")
-    values = {name: read_section(name, table) for name, table in document.items()}
+        if name not in sections:
+            raise UsageError(f"[{name}]: unknown section{suggestion(name, sections)}")
+    values = {name: read_section(name, table, sections) for name, table in document.items()}
     for name in _ALWAYS:
         if name not in values:
             raise UsageError(f"[{name}] is missing; it needs {' and '.join(SECTIONS[name].required)} at least.")
@@ -75,9 +76,16 @@ def parse_spec(text: str, base: Path | None, overrides: Sequence[str] = ()) -> S
     if "key" in values.get("audit", {}):
         values["audit"]["key"] = auditor_public(values["audit"]["key"], base)
     _fill(values, read_files=base is not None)
-    spec = Spec(**{name: build_part(name, table) for name, table in values.items()})
+    options = None if own is None else build_part(own, values.pop(own, {}), sections)
+    spec = Spec(**{name: build_part(name, table) for name, table in values.items()}, options=options)
     check(spec, given)
     return spec
+
+
+def _protocol_in(document: Mapping[str, Any]) -> Any:
+    """What a document names as its protocol, whatever that is."""
+    run = document.get("run")
+    return run.get("protocol") if isinstance(run, dict) else None
 
 
 def _override(document: dict[str, Any], override: str) -> None:
@@ -85,8 +93,9 @@ def _override(document: dict[str, Any], override: str) -> None:
     if match is None:
         raise UsageError(f"--set {override}: must read section.key=value.")
     section, key, value = match.groups()
-    if section not in SECTIONS:
-        raise UsageError(f"--set {override}: [{section}]: unknown section{suggestion(section, SECTIONS)}")
+    sections = sections_of(_protocol_in(document))
+    if section not in sections:
+        raise UsageError(f"--set {override}: [{section}]: unknown section{suggestion(section, sections)}")
     try:
         parsed = tomllib.loads(f"value = {value}")
     except (ValueError, RecursionError):
@@ -151,7 +160,7 @@ def demo_spec() -> Spec:
 def spec_to_toml(spec: Spec) -> str:
     """The effective spec: every key that has a meaning and a value, always in the same order."""
     lines = []
-    for name, section in SECTIONS.items():
+    for name, section in sections_of(spec.run.protocol).items():
         named = {key: value_of(spec, f"{name}.{key}") for key in section.readers if applies(spec, f"{name}.{key}")}
         entries = [f"{key} = {_toml(value)}" for key, value in named.items() if value is not None]
         if entries:

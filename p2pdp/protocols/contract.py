@@ -53,6 +53,19 @@ class Estimate:
     standard_error: float | list[float] | None
 
 
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The section of a spec that a protocol of another package owns; `spec.options` holds its values.
+
+    `part` is a frozen dataclass: a field without a default is required. Each key has a reader, which raises
+    `files.readers.Unfit` with what was expected.
+    """
+
+    section: str
+    part: type[Any]
+    readers: Mapping[str, Callable[[Any], Any]]
+
+
 class Plan(Interface):
     """Everything public that the machines of one run share; frozen, and the same on every peer."""
 
@@ -140,6 +153,7 @@ class Protocol(Interface):
     name: str
     tasks: Mapping[str, tuple[str, ...]]  # what it computes, each with the mechanisms that it takes then
     default_task: str | None
+    options: Options | None  # the section that it brings, beside those which all specs may have
 
     def graph_facts(self, spec: Spec, graph: Graph) -> Mapping[str, Fact]:
         """What of the graph the plan rests on: made where the graph is known, signed, and public from then on."""
@@ -200,6 +214,7 @@ class Quiet:
     """What most protocols leave unsaid."""
 
     default_task: str | None = None
+    options: Options | None = None
 
     def graph_facts(self, spec: Spec, graph: Graph) -> Mapping[str, Fact]:
         return NO_FACTS

@@ -25,6 +25,7 @@ from p2pdp.files.inside import inside
 from p2pdp.files.reading import read_text
 from p2pdp.files.spec import parse_spec, spec_to_toml
 from p2pdp.mechanisms import gaussian
+from p2pdp.protocols import protocol
 from p2pdp.report.html import html_page
 from p2pdp.report.page.facts import Curve, Outcome, PageFacts, outcome_of
 from p2pdp.report.page.words import observer
@@ -122,8 +123,9 @@ def _curve(claim: Claim, delta: float) -> Curve:
 def _setting(spec: Spec, n: int) -> dict[str, str]:
     """Each section of the spec in one line, without what was left as it is by default."""
     found = {"protocol": spec.run.protocol, "users": str(n)}
-    for name in _SECTIONS:
-        part = getattr(spec, name)
+    own = protocol(spec.run.protocol).options
+    parts = {name: getattr(spec, name) for name in _SECTIONS} | ({} if own is None else {own.section: spec.options})
+    for name, part in parts.items():
         if part is not None:
             given = [
                 (item.name, getattr(part, item.name))

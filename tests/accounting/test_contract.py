@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 import math
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
+from p2pdp.accounting import contract
 from p2pdp.accounting.contract import (
     DELTA,
     Accountant,
@@ -132,3 +134,13 @@ def test_no_answer_holds_what_is_no_answer(value: float) -> None:
 def test_ranges_are_said_in_words() -> None:
     assert DELTA.range == "a number strictly between 0 and 1"
     assert number("a", "a", 1e-6, 700.0).range == "a number from 1e-06 to 700"
+
+
+def test_accountants_of_other_packages_are_found_by_their_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    entry = SimpleNamespace(load=lambda: SOME)
+    monkeypatch.setattr(contract, "_others", lambda: {"some": entry, "gaussian": entry})
+    assert "some" in names()
+    assert accountant("some") is SOME
+    assert accountant("gaussian") is not SOME  # ours come first
+    with pytest.raises(UsageError, match='did you mean "some"'):
+        accountant("sone")

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
+from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from p2pdp import protocols
 from p2pdp.core.errors import UsageError
 from p2pdp.core.spec import Spec
 from p2pdp.files.schema import SECTIONS, build_part, read_section
+from p2pdp.files.spec import parse_spec, spec_digest, spec_to_toml
+from tests.support.third_party import ring_drift
 
 WRONG_TYPES: tuple[Any, ...] = (True, 1, 1.5, "x", [], [1], {}, {"a": 1})
 
@@ -27,7 +32,7 @@ def refusal(section: str, key: str, value: Any) -> str | None:
 
 
 def test_the_table_covers_every_field_of_a_spec() -> None:
-    assert set(SECTIONS) == {field.name for field in dataclasses.fields(Spec)}
+    assert set(SECTIONS) | {"options"} == {field.name for field in dataclasses.fields(Spec)}
     for section in SECTIONS.values():
         fields = {field.name for field in dataclasses.fields(section.part) if field.compare}  # the rest is in no file
         assert {section.field_of(key) for key in section.readers} == fields
@@ -134,3 +139,54 @@ def test_a_section_is_a_table_and_complete() -> None:
 def test_more_users_than_fit_into_memory_are_refused(nodes: int) -> None:
     with pytest.raises(UsageError, match=r"\[run\] nodes: must be at most 10,000,000"):
         read_one("run", "nodes", nodes)
+
+
+OWN = (
+    '[run]\nprotocol = "drift.ring"\nnodes = 4\n[graph]\nkind = "ring"\n[noise]\nmechanism = "gaussian"\nsigma = 2.0\n'
+    '[data]\nkind = "uniform"\nclip = [0.0, 1.0]\n'
+)
+
+
+@pytest.fixture
+def installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Somebody else's protocol, as its entry point gives it."""
+    entry = SimpleNamespace(load=lambda: ring_drift.PROTOCOL, value="ring_drift:PROTOCOL")
+    monkeypatch.setattr(protocols, "_others", lambda: {"drift.ring": entry, "drift.other": entry})
+
+
+@pytest.mark.usefixtures("installed")
+def test_a_protocol_brings_a_section_of_its_own() -> None:
+    spec = parse_spec(f"{OWN}[drift]\nrounds = 2\n", None)
+    assert spec.options == ring_drift.DriftPart(rounds=2)
+    assert spec.task.kind == "mean"
+    assert parse_spec(spec_to_toml(spec), None) == spec
+    more = parse_spec(f"{OWN}[drift]\nrounds = 2\n", None, ["drift.rounds=3"])
+    assert more.options == ring_drift.DriftPart(rounds=3)
+    assert spec_digest(more) != spec_digest(spec)
+
+
+@pytest.mark.usefixtures("installed")
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        (OWN, r"^\[drift\] rounds: missing"),
+        (f"{OWN}[drift]\nrounds = 0\n", r"^\[drift\] rounds: must be at least 1"),
+        (f"{OWN}[drift]\nround = 2\n", r"^\[drift\] round: unknown key"),
+        (f"{OWN}[drift]\nrounds = 2\n[walk]\norder = 'ring'\n", r"^\[walk\] has no meaning"),
+        (OWN.replace("drift.ring", "gossip.average") + "[drift]\nrounds = 2\n", r"^\[drift\]: unknown section"),
+        (OWN.replace("drift.ring", "drift.rings"), r"^\[run\] protocol: .*drift.ring"),
+        (OWN.replace("drift.ring", "drift.other"), r"calls itself"),
+        (OWN.replace("gaussian", "laplace") + "[drift]\nrounds = 2\n", r"^\[noise\] mechanism: .*gaussian"),
+    ],
+)
+def test_what_does_not_fit_a_section_of_its_own_is_refused(text: str, error: str) -> None:
+    with pytest.raises(UsageError, match=error):
+        parse_spec(text, None)
+
+
+@pytest.mark.usefixtures("installed")
+def test_a_section_that_specs_have_already_is_no_protocols_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    taken = replace(ring_drift.PROTOCOL.options, section="walk")
+    monkeypatch.setattr(ring_drift.RingDrift, "options", taken)
+    with pytest.raises(UsageError, match=r"\[walk\]"):
+        parse_spec(OWN, None)

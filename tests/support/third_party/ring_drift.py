@@ -1,8 +1,8 @@
 """`drift.ring`: noised values drift one way round a ring, and user 0 publishes what has come to it.
 
-Each user adds noise to its value once. In each of `ROUNDS` rounds it sends its state to the next user and adds what
-the user before it sent. States are whole steps of a grid, so sums are exact. User 0 ends with its own value and those
-of the `ROUNDS` users before it, with binomial weights, and publishes their weighted mean.
+Each user adds noise to its value once. In each of `[drift] rounds` rounds it sends its state to the next user and adds
+what the user before it sent. States are whole steps of a grid, so sums are exact. User 0 ends with its own value and
+those of the users before it, with binomial weights, and publishes their weighted mean.
 """
 
 import math
@@ -15,12 +15,18 @@ from p2pdp.core.draws import Draws, Mechanism
 from p2pdp.core.ids import CURATOR
 from p2pdp.core.messages import EXCHANGE, FINISHED
 from p2pdp.core.step import NOTHING, Fault, Message, Send, Step
+from p2pdp.files.readers import Whole
 from p2pdp.mechanisms.clipping import Bounds
 from p2pdp.mechanisms.grid import Grid, choose_grid
-from p2pdp.protocols.contract import Estimate, PlanDefaults, Quiet
+from p2pdp.protocols.contract import Estimate, Options, PlanDefaults, Quiet
 from p2pdp.tasks.inputs import NumberInputs
 
-ROUNDS = 2
+
+@dataclass(frozen=True)
+class DriftPart:
+    """The section `[drift]` of a spec."""
+
+    rounds: int
 
 
 @dataclass(frozen=True)
@@ -30,7 +36,7 @@ class Drift(PlanDefaults):
     n: int
     noise: Mechanism
     grid_exponent: int
-    length: int = ROUNDS
+    length: int  # rounds
     shape: tuple[int, ...] = ()
     starts: tuple[Any, ...] = ()  # nobody begins for the others: users say one by one that they have finished
     unit: float = 1.0  # contributions are whole steps of the grid
@@ -98,12 +104,13 @@ class RingDrift(Quiet):
     name = "drift.ring"
     tasks: ClassVar = {"mean": ("gaussian",)}
     default_task = "mean"
+    options = Options("drift", DriftPart, {"rounds": Whole(1, 20)})
 
     def plan(self, spec: Any, n: int, dimensions: int, facts: Any = None) -> Drift:
         bounds, sigma = Bounds(*spec.data.clip), spec.noise.sigma
-        most = 2**ROUNDS * (max(abs(bounds.low), abs(bounds.high)) + 64 * sigma)
+        most = 2**spec.options.rounds * (max(abs(bounds.low), abs(bounds.high)) + 64 * sigma)
         grid = choose_grid(sigma, float(bounds.span), most)
-        return Drift(n, Mechanism("gaussian", math.ldexp(sigma, -grid.exponent)), grid.exponent)
+        return Drift(n, Mechanism("gaussian", math.ldexp(sigma, -grid.exponent)), grid.exponent, spec.options.rounds)
 
     def machine(self, plan: Drift, user: int, neighbours: Sequence[int], inputs: Any) -> Drifting:
         return Drifting(plan, user, inputs)
