@@ -38,6 +38,8 @@ class Foreseen:
 
 def foresee(run: RunPlan) -> Foreseen:
     """Return the transcript, in which every user has one value; raises `Refused` where it does not follow."""
+    if run.graph is None:
+        raise Refused("the graph is not known, so messages do not follow from the plan")
     if run.exchanges > _EXCHANGES_MAX:
         raise Refused(f"to look ahead at {run.exchanges:,} messages takes too long")
     ahead = _Ahead(run)

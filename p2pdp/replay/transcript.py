@@ -25,7 +25,7 @@ from p2pdp.core.draws import Mechanism
 from p2pdp.core.errors import VerificationFailed
 from p2pdp.core.events import Event
 from p2pdp.core.ids import CURATOR, Peer, is_user
-from p2pdp.core.messages import EXCHANGE, FINISHED, OPENED_REPORT, RELAY, REPORT, TOKEN, TOTAL
+from p2pdp.core.messages import COVER, FINISHED, OPENED_REPORT, RELAY, REPORT, TOKEN, TOTAL
 from p2pdp.core.step import Message
 from p2pdp.core.values import ZERO_FORM, LinearForm, Source, in_order
 from p2pdp.ledger.messages import public_message
@@ -131,6 +131,8 @@ class _Replay:
     def __init__(self, run: RunPlan, views: dict[Peer, Contents]) -> None:
         self.users = {peer: Player(run, peer, contents) for peer, contents in views.items() if is_user(peer)}
         self.absent: Absent = run.protocol.analysis().absent(run, views)
+        self._run_plan = run
+        self._telling: set[str] = set()  # types of messages of which some carried values
         self.unknown: set[Peer] = set()
         self.outbox: dict[tuple[Peer, Peer], list[Message]] = {}  # on each link, with forms as values
         self._ended: set[Peer] = set()
@@ -222,7 +224,15 @@ class _Replay:
         if public.type in (RELAY, REPORT):  # passed on as it came, by whoever it was
             known = self._hops.get((sender, public.fields[0]))
             return self._unknown(sender) if known is None else known
-        return self._unknown(sender) if public.type == EXCHANGE else None
+        return self._unknown(sender) if self._may_tell(sender, public) else None
+
+    def _may_tell(self, sender: Peer, public: Message) -> bool:
+        """Whether a message of which only the public part is known may have carried a value."""
+        if public.type == COVER:
+            return False
+        if public.type == FINISHED:
+            return bool(self._run_plan.plan.publishes(sender))
+        return public.type in self._telling or self._run_plan.protocol.check(self._run_plan.plan, public) is not None
 
     def _rebuilt(self, sender: Peer, public: Message) -> LinearForm | tuple[Peer, Peer]:
         """What a user sent whose own records do not say it."""
@@ -248,6 +258,8 @@ class _Replay:
     def _run(self, state: Player, event: Event) -> None:
         for to, message in state.run_event(event):
             self.outbox.setdefault((state.user, to), []).append(message)
+            if tells(message.value):
+                self._telling.add(message.type)
             if message.type == RELAY:
                 self._hops[to, message.fields[1]] = message.value
             self._ready.extend(sorted(self._waiting.get(state.user, {}).pop(to, ())))

@@ -7,7 +7,7 @@ from p2pdp.files.spec import parse_spec
 from p2pdp.protocols.run_plan import RunPlan, plan_run
 from p2pdp.replay.foreseen import foresee
 from tests.support.gossips import gossip
-from tests.support.runs import ring, run_of, walk
+from tests.support.runs import quiet, ring, run_of, walk
 
 
 def planned(text: str) -> RunPlan:
@@ -38,6 +38,11 @@ def test_gossip_is_foreseen_with_its_results() -> None:
 def test_random_routes_are_not_foreseen() -> None:
     with pytest.raises(Refused, match="chance"):
         foresee(planned(walk(5, 20)))
+
+
+def test_nothing_is_foreseen_on_a_graph_that_is_not_known() -> None:
+    with pytest.raises(Refused, match="graph"):
+        foresee(quiet(gossip(5, "ring", "rounds = 1")).plan)
 
 
 def test_what_is_too_long_is_not_foreseen() -> None:
