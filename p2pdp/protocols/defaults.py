@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -21,6 +22,7 @@ from p2pdp.audit.exact_account import exact_account
 from p2pdp.audit.ground import Finding, Ground
 from p2pdp.audit.local import local_account
 from p2pdp.audit.local_beforehand import local_beforehand
+from p2pdp.audit.recorded import refused
 from p2pdp.core.claims import Claim, Method, Observer, Refusal
 from p2pdp.core.errors import Refused, UsageError
 from p2pdp.core.ids import Peer
@@ -38,6 +40,9 @@ if TYPE_CHECKING:
     from p2pdp.audit.tradeoff import Tradeoff
 
 AS_PLANNED: Final = "a forecast, which is no bound: it holds if every message arrives in the order sent"
+HOW_OFTEN: Final = "the plan does not say how often a user contributes its value at most"
+UNPROTECTED: Final = "the machine protects contributions less than its plan says, or makes more of them"
+_SAME: Final = 1.0 + 1e-9
 
 Rows = Callable[[Peer], Any]
 Account = Callable[[Ground], Finding]
@@ -214,7 +219,18 @@ class Analysis:
         `one_value` says that every user has one value only. Claims with `bound` hold for every run of the plan.
         """
         most = run.plan.enforced_max
-        return local_beforehand(run, delta, self.contributions_each(run) if most is None else most)
+        if most is None and not run.finishes_one_by_one:
+            return refused((Observer.NETWORK,), Method.LOCAL, HOW_OFTEN)
+        found = local_beforehand(run, delta, 1 if most is None else most)
+        with suppress(Refused):
+            seen = self.ceiling(Ground(run, {}, foresee(run).transcript, (), delta, ()))
+            if _largest(seen) > _SAME * _largest(found):
+                return refused((Observer.NETWORK,), Method.LOCAL, UNPROTECTED)
+        return found
+
+
+def _largest(found: Finding) -> float:
+    return max((claim.epsilon_max or 0.0 for claim in found.claims), default=0.0)
 
 
 def with_graph(run: RunPlan) -> RunPlan:
