@@ -16,7 +16,7 @@ of it: it may have arrived when nothing could be recorded any more.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any, Final, TypeGuard
@@ -25,15 +25,16 @@ from p2pdp.core.draws import Mechanism
 from p2pdp.core.errors import VerificationFailed
 from p2pdp.core.events import Event
 from p2pdp.core.ids import CURATOR, Peer, is_user
-from p2pdp.core.messages import COVER, FINISHED, OPENED_REPORT, RELAY, REPORT, TOKEN, TOTAL
+from p2pdp.core.messages import COVER, FINISHED, RELAY, REPORT, TOKEN, TOTAL
 from p2pdp.core.step import Message
 from p2pdp.core.values import ZERO_FORM, LinearForm, Source, in_order
 from p2pdp.ledger.messages import public_message
-from p2pdp.ledger.records import CLOSED, KIND_NAMES, OPENED, OWN, PUBLISHED, RECEIVED, STARTED, WOKEN, Contents, Record
+from p2pdp.ledger.records import CLOSED, KIND_NAMES, OPENED, OWN, RECEIVED, STARTED, WOKEN, Contents, Record
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.replay.absent import Absent
 from p2pdp.replay.contributions import Noise, Recorded, noise_of
 from p2pdp.replay.player import CutShort, Player
+from p2pdp.replay.published import with_curator, without_curator
 
 UNKNOWN: Final = "unknown"
 
@@ -101,9 +102,9 @@ def replay(run: RunPlan, views: dict[Peer, Contents]) -> Transcript:
     transcript = Transcript(rebuilt=replayed.absent.rebuilt, unknown=replayed.unknown)
     taken: dict[Peer, int] = {}
     if CURATOR in whole:
-        taken = _curator(run, whole[CURATOR], replayed, transcript)
+        taken, transcript.totals, transcript.published = with_curator(run, whole[CURATOR], replayed.form_of)
     else:
-        _without_curator(run, replayed, transcript)
+        transcript.published = without_curator(run, replayed.outbox)
     transcript.undelivered = replayed.undelivered(taken)
     underway, randomized = replayed.underway(), dict(replayed.absent.randomized)
     for user, state in replayed.users.items():
@@ -263,50 +264,3 @@ class _Replay:
             if message.type == RELAY:
                 self._hops[to, message.fields[1]] = message.value
             self._ready.extend(sorted(self._waiting.get(state.user, {}).pop(to, ())))
-
-
-def _curator(run: RunPlan, contents: Contents, replayed: _Replay, transcript: Transcript) -> dict[Peer, int]:
-    """Adds the totals that the curator received, and what it published; returns how many messages it had from whom."""
-    taken: dict[Peer, int] = {}
-    first: dict[int, Any] = {}
-    for record in contents.records:
-        if record.kind == RECEIVED and is_user(record.body[1]):
-            sender = record.body[1]
-            number = taken.get(sender, 0)
-            taken[sender] = number + 1
-            message = public_message(record)
-            if message.type in (TOTAL, FINISHED, REPORT):
-                form = replayed.form_of(sender, CURATOR, number, message)
-                assert not isinstance(form, tuple)  # everybody has ended: none is waited for
-                if form is not None:
-                    transcript.totals.append(form)
-                if message.type != REPORT:
-                    first.setdefault(message.fields[0] if message.fields else sender, form)
-        elif record.kind == OWN and public_message(record).type == OPENED_REPORT and transcript.totals:
-            first.setdefault(public_message(record).fields[0], transcript.totals[-1])
-        elif record.kind == PUBLISHED:
-            early = not run.finishes_one_by_one and len(first) != len(run.plan.starts)
-            if transcript.published is not None or early:
-                raise VerificationFailed(f"node curator, record {record.index}: is not published by the protocol here")
-            transcript.published = _publish(run, first)
-    return taken
-
-
-def _without_curator(run: RunPlan, replayed: _Replay, transcript: Transcript) -> None:
-    """Without the curator's ledger: the totals, or the users' results, that were sent to it."""
-    first: dict[int, Any] = {}
-    ended: set[int] = set()  # items whose totals are there, or users who have finished
-    for (sender, to), messages in replayed.outbox.items():
-        for message in messages:
-            if to == CURATOR and message.type in (TOTAL, FINISHED, REPORT):
-                first.setdefault(message.fields[0] if message.fields else sender, message.value)
-            if to == CURATOR and message.type in (TOTAL, FINISHED):
-                ended.add(message.fields[0] if message.fields else sender)
-    if len(ended) == (run.n if run.finishes_one_by_one else len(run.plan.starts)):
-        transcript.published = _publish(run, first)
-
-
-def _publish(run: RunPlan, first: dict[int, Any]) -> tuple[LinearForm, ...]:
-    """Totals become one result; the results of users who finish one by one are published side by side."""
-    told: Sequence[LinearForm] = [first[item] for item in sorted(first) if first[item] is not None]
-    return tuple(told) if run.finishes_one_by_one else (run.protocol.publish(run.plan, told),)
