@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from p2pdp.cli.options import AsJson, RunPlace, print_document
+from p2pdp.core.claims import Observer
 from p2pdp.core.errors import UsageError
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ def attack(
 
 
 def _observer(text: str) -> int | str:
-    if text == "curator":
+    if text == Observer.CURATOR:
         return text
     try:
         return int(text)
@@ -45,7 +46,7 @@ def _observer(text: str) -> int | str:
 def _show(found: Attacked) -> None:
     from p2pdp.cli.tables import columns
 
-    if found.observer == "curator":
+    if found.observer == Observer.CURATOR:
         _show_curator(found.targets)
         return
     if not found.targets:

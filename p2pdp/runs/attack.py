@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from p2pdp.attacks.decoding import Reading, readings_of
 from p2pdp.attacks.evidence import contents_of, inputs_of
 from p2pdp.attacks.truths import Truths
+from p2pdp.core.claims import Observer
 from p2pdp.core.draws import Mechanism
 from p2pdp.core.errors import Refused, UsageError
 from p2pdp.core.ids import CURATOR, Peer
@@ -24,8 +25,6 @@ from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.runs.audit import plan_of
 from p2pdp.runs.collector import undisturbed
 from p2pdp.topology.graphs import Graph, is_public, make_graph
-
-_CURATOR: Final = "curator"
 
 
 @dataclass(frozen=True)
@@ -47,7 +46,7 @@ def attack(place: str | Path, observer: int | str, target: Peer | None = None) -
     """`observer` is a user, or "curator"."""
     evidence = read_evidence(Path(place), sealed_too=False)
     n = evidence.roster.n
-    curator = observer == _CURATOR
+    curator = observer == Observer.CURATOR
     for option, user in (("--observer", None if curator else observer), ("--target", target)):
         if user is not None and not (isinstance(user, int) and 0 <= user < n):
             raise UsageError(f"{option} {user}: the run has users 0 to {n - 1}")
