@@ -1,4 +1,4 @@
-"""What every test may use: the public data sets, networks of hosts, and one way of drawing hypothesis examples."""
+"""What every test may use: public data sets, networks of hosts, one way of drawing examples; and the fast tier."""
 
 from __future__ import annotations
 
@@ -10,10 +10,26 @@ from hypothesis import settings
 
 from tests.support import netns
 from tests.support.missing import missing
+from tests.support.tiers import in_slow_room, is_fast, slow_tests
 
 settings.register_profile("default", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True, database=None)
 settings.load_profile("ci" if os.environ.get("CI") else "default")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """What is left out whole need not be imported either."""
+    if config.option.markexpr != "fast" or not collection_path.is_relative_to(config.rootpath):
+        return None
+    return in_slow_room(collection_path.relative_to(config.rootpath).as_posix()) or None
+
+
+@pytest.hookimpl(tryfirst=True)  # before marks select
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    slow = slow_tests()
+    for item in items:
+        if is_fast(item.nodeid, slow) and item.get_closest_marker("slow") is None:
+            item.add_marker("fast")
 
 
 @pytest.fixture(scope="session")
