@@ -25,7 +25,10 @@ _CAREFUL_BELOW = 1e-5  # where the difference of two nearly equal tails loses to
 
 def epsilon_of_each(delta: float, mu: Floats) -> Floats:
     """The same as `epsilons_of`, of few numbers: each as claims have it, which is a little less coarse."""
-    return np.array([math.nan if math.isnan(one) else gaussian.epsilon_of(delta, one) for one in mu.tolist()])
+    if not 0.0 < delta < 1.0:
+        raise UsageError("delta must be a number between 0 and 1.")
+    found = [math.nan if math.isnan(one) else gaussian.epsilon_of(delta, one) for one in mu.ravel().tolist()]
+    return np.array(found).reshape(mu.shape)
 
 
 def epsilons_of(delta: float, mu: Floats) -> Floats:
