@@ -55,7 +55,7 @@ class Replays:
             def __init__(self, user: int, values: int) -> None:
                 assert values == 1
                 self._value = np.full(COUNT, float(user == replays._moved))
-                self.made, self.models = 0, {}
+                self.made, self.models, self.randomized = 0, {}, {}
 
             def contribution(self, visit: int) -> Any:
                 assert visit == 0
