@@ -110,7 +110,10 @@ def _show(told: TookPart) -> None:
     if told.own_scores is not None:
         known = [f"{name} {number(value)}" for name, value in told.own_scores.items() if value is not None]
         lines.append(f"on your own rows: {', '.join(known)}")
-    lines += ["What this run cost this node, from its own ledger:", *(f"  {one.text}" for one in told.spent)]
+    lines += [
+        "What this run cost this node: an observer of all messages by its own ledger, others at most:",
+        *(f"  {one.text}" for one in told.spent),
+    ]
     lines.append(f"Everything this node received: p2pdp views {told.folder}")
     for line in lines:
         console.print(plain(line), soft_wrap=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final
 
 from p2pdp.core.claims import Claim, Refusal
@@ -23,17 +24,17 @@ def plain(value: Any) -> Any:
         return [plain(part) for part in value]
     if isinstance(value, dict):
         return {key: plain(part) for key, part in value.items()}
-    return value
+    return str(value) if isinstance(value, StrEnum) else value
 
 
 def claim_document(claim: Claim) -> dict[str, Any]:
     return {
-        "observer": claim.observer,
+        "observer": plain(claim.observer),
         "unit": claim.unit,
         "relation": claim.relation,
         "delta": claim.delta,
-        "method": claim.method,
-        "conditioning": claim.conditioning,
+        "method": plain(claim.method),
+        "conditioning": plain(claim.conditioning),
         "epsilon_max": plain(claim.epsilon_max),
         "epsilon_mean": plain(claim.epsilon_mean),
         "mu_max": plain(claim.mu_max),

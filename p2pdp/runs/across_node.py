@@ -96,7 +96,7 @@ def take_part(
                 folder.forget_draws()
             raise
         except Refused:
-            for cost in _spent_so_far(folder):
+            for cost in _spent_so_far(folder, shares=share_skeleton):
                 watch.notify(happening("cost", text=f"spent before: {cost.text}", **cost.to_json()))
             raise
         if not keep_private:
@@ -162,7 +162,7 @@ def _told(config: NodeConfig, folder: NodeFolder, *, share_skeleton: bool, priva
         value, error = estimate.value, estimate.standard_error
         scores = run.protocol.own_scores(run.plan, lambda: own_data(spec, config).user(roster.n, me), published)
     with reckoning() as process:
-        reckoner = Reckoner(process.ask)
+        reckoner = Reckoner(process.ask, shares=share_skeleton)
         cost = signed_costs(folder, signed_plan(spec, facts), facts, reckoner)
         reckoner.sign(spec, facts)
         spent = reckoner.spent(me, folder.view_file)
@@ -185,13 +185,13 @@ def _told(config: NodeConfig, folder: NodeFolder, *, share_skeleton: bool, priva
     )
 
 
-def _spent_so_far(folder: NodeFolder) -> list[Cost]:
+def _spent_so_far(folder: NodeFolder, *, shares: bool) -> list[Cost]:
     """What a node that is refused when it comes back has spent; nothing where it had not begun."""
     contents = read(folder.view()) if folder.has_begun else None
     if contents is None or not contents.records:
         return []
     with reckoning() as process:
-        reckoner = Reckoner(process.ask)
+        reckoner = Reckoner(process.ask, shares=shares)
         reckoner.sign(parse_spec(folder.spec_text, None), dict(folder.roster.facts))
         return reckoner.spent(contents.records[0].body[2], folder.view_file)
 

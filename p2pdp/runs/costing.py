@@ -20,11 +20,11 @@ from dataclasses import asdict, dataclass, replace
 from hashlib import blake2b
 from typing import Any, Final, Self
 
-from p2pdp.audit.beforehand import beforehand
+from p2pdp.audit.beforehand import NO_SKELETON, beforehand
 from p2pdp.audit.enforced import enforced_limit, spent_in
 from p2pdp.audit.ground import NOBODY_OUT
 from p2pdp.audit.headline import DELTA_MAX, Bound, bounds_of, reading_of
-from p2pdp.core.claims import Claim, Observer
+from p2pdp.core.claims import Claim, Method, Observer
 from p2pdp.core.errors import Refused, RunFailed, VerificationFailed
 from p2pdp.core.ids import BOOTSTRAP
 from p2pdp.core.messages import OUT
@@ -44,6 +44,9 @@ CLASSES: Final[Mapping[str, tuple[Observer, ...]]] = {
     Observer.COALITION: (Observer.NODE, Observer.COALITION, Observer.CURATOR, Observer.PUBLIC),
     Observer.NETWORK: (Observer.NETWORK,),  # who sees what all others do
 }
+OTHERS_SKELETONS: Final = (
+    "the curator's row holds if no user hands in a skeleton that the curator can read; the run names no auditor's key"
+)
 _FACTS_ALIKE: Final = 1e-6
 _FACTOR_MAX: Final = 100.0
 
@@ -139,17 +142,30 @@ def terms_of(run: RunPlan) -> str:
     return blake2b(json.dumps(terms).encode(), digest_size=32, person=b"p2pdp costs 1").hexdigest()
 
 
-def costs_of(run: RunPlan) -> list[Cost]:
-    """A row for each observer, those whom nobody has to trust first."""
-    return [_row(bound) for bound in _bounds(run)]
+def costs_of(run: RunPlan, *, shares: bool = False) -> list[Cost]:
+    """A row for each observer, those whom nobody has to trust first.
+
+    With `shares` the node hands in its skeleton: where the curator can read that, no claim rests on its ignorance.
+    """
+    return [_row(bound) for bound in _bounds(run, shares=shares)]
 
 
-def _bounds(run: RunPlan) -> list[Bound]:
+def rests_on_others(spec: Spec, costs: Sequence[Cost]) -> bool:
+    """Whether the curator's row holds only if no other user hands in a skeleton that the curator can read."""
+    hidden = (Method.HIDDEN_PATH, Method.SHUFFLE)
+    return spec.audit.key is None and any(
+        one.observer == Observer.CURATOR and one.method in hidden and one.epsilon > 0.0 for one in costs
+    )
+
+
+def _bounds(run: RunPlan, *, shares: bool) -> list[Bound]:
     delta = run.spec.privacy.delta
     assert delta is not None
     found = beforehand(run, delta, run.spec.privacy.colluders, one_value=False)
     if run.graph is None:
         found.claims = run.protocol.analysis().without_graph(found.claims)
+    if shares:
+        found.claims = [claim for claim in found.claims if NO_SKELETON not in claim.assumptions]
     limit = enforced_limit(run, delta)
     bounds = bounds_of(found.claims, found.refusals, run.n, delta)
     if limit is None:
@@ -178,14 +194,14 @@ def check_epsilon(costs: Sequence[Cost], config: NodeConfig) -> None:
         )
 
 
-def spent_of(run: RunPlan, user: int, contents: Contents) -> list[Cost]:
+def spent_of(run: RunPlan, user: int, contents: Contents, *, shares: bool = False) -> list[Cost]:
     """The same rows after the run, with what this user's own ledger says for an observer of the whole network."""
     delta = run.spec.privacy.delta
     assert delta is not None
     made = replay(run, {user: contents}).own_noise[user]
     recorded = spent_in(run, user, made, delta)
     put_out = any(_tells_of_exclusion(record.body[1], public_message(record).type) for record in _received(contents))
-    return [_spent(bound, recorded, put_out=put_out) for bound in _bounds(run)]
+    return [_spent(bound, recorded, put_out=put_out) for bound in _bounds(run, shares=shares)]
 
 
 def _spent(bound: Bound, recorded: Claim | None, *, put_out: bool) -> Cost:

@@ -34,7 +34,7 @@ from p2pdp.runs.accepting import (
     who_reads,
 )
 from p2pdp.runs.budgeting import NodeBudget
-from p2pdp.runs.costing import Cost, check_epsilon, signed_plan, terms_of
+from p2pdp.runs.costing import OTHERS_SKELETONS, Cost, check_epsilon, rests_on_others, signed_plan, terms_of
 from p2pdp.runs.reckoning import Reckoner, reckoning, rounds_of
 
 
@@ -65,7 +65,7 @@ class Member:
         check_accepted(spec, self._data.dimensions, self._config)
         self.spec = spec
         with reckoning() as process:
-            self._consider(spec, self._data.dimensions, Reckoner(process.ask))
+            self._consider(spec, self._data.dimensions, Reckoner(process.ask, shares=self._shares))
         if self._shares:
             self._notify(happening("offer", text=f"  --share-skeleton: {who_reads(spec)}"))
         self._folder.keep_spec(text)
@@ -80,17 +80,19 @@ class Member:
             self._notify(happening("offer", text=text))
             return
         check_rounds(offered.rounds, self._config)
-        costs = kept_costs(self._folder, offered.terms, reckoner.costs)
-        self._show(costs, f"What a run of {spec.run.nodes} nodes would cost this node at most, by observer:")
+        costs = kept_costs(self._folder, _terms(offered.terms, reckoner), reckoner.costs)
+        self._show(spec, costs, f"What a run of {spec.run.nodes} nodes would cost this node at most, by observer:")
         charge = self._budget.consider(spec, reckoner)
         if charge is not None:
             self._notify(happening("offer", text=f"  its budget would be charged with {charge}"))
 
-    def _show(self, costs: Sequence[Cost], title: str) -> None:
+    def _show(self, spec: Spec, costs: Sequence[Cost], title: str) -> None:
         """Shows them to the owner, then refuses what is above the owner's limits."""
         self._notify(happening("offer", text=title))
         for cost in costs:
             self._notify(happening("cost", text=cost.text, **cost.to_json()))
+        if rests_on_others(spec, costs):
+            self._notify(happening("offer", text=f"  {OTHERS_SKELETONS}"))
         check_epsilon(costs, self._config)
 
     def admit(self, seat: Seat) -> None:
@@ -103,9 +105,9 @@ class Member:
         check_neighbours(seat, run)
         check_rounds(rounds_of(run), self._config)
         with reckoning() as process:
-            reckoner = Reckoner(process.ask)
+            reckoner = Reckoner(process.ask, shares=self._shares)
             costs = signed_costs(self._folder, run, facts, reckoner)
-            self._show(costs, f"What this run of {run.n} nodes costs this node at most, by observer:")
+            self._show(spec, costs, f"What this run of {run.n} nodes costs this node at most, by observer:")
             self._budget.reserve(spec, seat.roster, reckoner)
         if spec.noise.sampler == "exact":
             for mechanism in run.plan.mechanisms:
@@ -133,7 +135,11 @@ def signed_costs(folder: NodeFolder, run: RunPlan, facts: Mapping[str, Any], rec
         reckoner.sign(run.spec, facts)
         return reckoner.costs()
 
-    return kept_costs(folder, terms_of(run), computed)
+    return kept_costs(folder, _terms(terms_of(run), reckoner), computed)
+
+
+def _terms(terms: str, reckoner: Reckoner) -> str:
+    return f"{terms} shared" if reckoner.shares else terms
 
 
 def kept_costs(folder: NodeFolder, terms: str, computed: Callable[[], list[Cost]]) -> list[Cost]:

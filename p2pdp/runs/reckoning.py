@@ -67,15 +67,16 @@ class Reckoning:
             raise UsageError("no run was named yet")
         return self._run
 
-    def _costs(self) -> list[dict[str, Any]]:
-        return [one.to_json() for one in costs_of(self._named())]
+    def _costs(self, shares: bool) -> list[dict[str, Any]]:
+        return [one.to_json() for one in costs_of(self._named(), shares=shares)]
 
     def _charge(self, observer: str, delta: float | None) -> list[Any]:
         charge, against = charge_of(self._named(), observer, delta)
         return [charge.mu_squared, charge.epsilon, charge.delta, against]
 
-    def _spent(self, user: int, ledger: str) -> list[dict[str, Any]]:
-        return [one.to_json() for one in spent_of(self._named(), user, read(read_plain(Path(ledger))))]
+    def _spent(self, user: int, ledger: str, shares: bool) -> list[dict[str, Any]]:
+        contents = read(read_plain(Path(ledger)))
+        return [one.to_json() for one in spent_of(self._named(), user, contents, shares=shares)]
 
 
 def rounds_of(run: RunPlan) -> int:
@@ -92,10 +93,10 @@ class Offered:
 
 
 class Reckoner:
-    """Asks; `ask` is that of a `Helper`, or of a `Reckoning` in the same process."""
+    """Asks; `ask` is that of a `Helper`, or of a `Reckoning` in the same process. `shares`: see `costing.costs_of`."""
 
-    def __init__(self, ask: Callable[[Mapping[str, Any]], Any]) -> None:
-        self._ask = ask
+    def __init__(self, ask: Callable[[Mapping[str, Any]], Any], *, shares: bool = False) -> None:
+        self._ask, self.shares = ask, shares
 
     def offer(self, spec: Spec, dimensions: int) -> Offered | None:
         """Names the run of all `nodes`; None where its graph is not known yet, and nothing can be asked."""
@@ -107,7 +108,7 @@ class Reckoner:
         self._ask({"do": "sign", "spec": spec_to_toml(spec), "facts": dict(facts)})
 
     def costs(self) -> list[Cost]:
-        return [Cost.from_json(one) for one in self._ask({"do": "costs"})]
+        return [Cost.from_json(one) for one in self._ask({"do": "costs", "shares": self.shares})]
 
     def charge(self, observer: str, delta: float | None = None) -> tuple[Charge, str]:
         """As `budgeting.charge_of`."""
@@ -115,7 +116,7 @@ class Reckoner:
         return Charge(*charge), against
 
     def spent(self, user: int, ledger: Path) -> list[Cost]:
-        asked = {"do": "spent", "user": user, "ledger": str(ledger.absolute())}
+        asked = {"do": "spent", "user": user, "ledger": str(ledger.absolute()), "shares": self.shares}
         return [Cost.from_json(one) for one in self._ask(asked)]
 
 

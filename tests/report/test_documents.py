@@ -5,7 +5,7 @@ import math
 from dataclasses import fields, replace
 
 from p2pdp.audit.headline import verdict_of
-from p2pdp.core.claims import Claim, Refusal
+from p2pdp.core.claims import Claim, Method, Observer, Refusal
 from p2pdp.report.documents import bound_document, claim_document, plain, refusal_document, verdict_document
 
 CLAIM = Claim(
@@ -45,3 +45,9 @@ def test_headline_and_worst_have_the_fields_of_a_bound() -> None:
     assert document["headline"] == bound_document(verdict.headline)
     assert document["headline"]["method"] is None, "there is no claim about the curator"
     assert verdict_document(None) == {"headline": None, "worst": None}
+
+
+def test_names_of_terms_are_plain_texts() -> None:
+    """Documents are printed from Python too, where an enum's member would show as such."""
+    found = plain({"a": [Observer.NODE, Method.EXACT]})
+    assert repr(found) == "{'a': ['node', 'exact']}"

@@ -21,7 +21,16 @@ from p2pdp.files.spec import parse_spec
 from p2pdp.ledger.messages import public_message
 from p2pdp.ledger.records import DRAWN, RECEIVED
 from p2pdp.protocols.run_plan import plan_run
-from p2pdp.runs.costing import Cost, check_epsilon, costs_of, offered_run, signed_run, spent_of, terms_of
+from p2pdp.runs.costing import (
+    Cost,
+    check_epsilon,
+    costs_of,
+    offered_run,
+    rests_on_others,
+    signed_run,
+    spent_of,
+    terms_of,
+)
 from p2pdp.sim.faults import Crash
 from tests.support import runs
 from tests.support.plans import DELTA, plan
@@ -207,3 +216,23 @@ def test_costs_are_the_same_when_they_are_read_back() -> None:
     costs = costs_of(plan(runs.ring(5, 2)))
     assert math.inf in {one.epsilon for one in costs}
     assert [Cost.from_json(one.to_json()) for one in costs] == costs
+
+
+def test_who_hands_in_a_skeleton_that_the_curator_can_read_rests_no_claim_on_what_it_does_not_know() -> None:
+    run = plan(shuffle(10).replace("delta = 1e-5", "delta = 1e-3"))
+    hidden, shared = by_observer(costs_of(run)), by_observer(costs_of(run, shares=True))
+    assert hidden["curator"].method == "shuffle"
+    assert shared["curator"].epsilon == shared["network"].epsilon > hidden["curator"].epsilon
+    assert shared["node"] == hidden["node"]
+    assert rests_on_others(run.spec, costs_of(run))
+    assert not rests_on_others(run.spec, costs_of(run, shares=True))
+    limits = config(epsilon_max=(hidden["curator"].epsilon + shared["curator"].epsilon) / 2.0, observer="node")
+    with pytest.raises(Refused, match="the curator"):
+        check_epsilon(costs_of(run, shares=True), limits)
+
+
+def test_a_skeleton_that_is_sealed_to_the_auditor_tells_the_curator_nothing() -> None:
+    text = shuffle(10).replace("delta = 1e-5", "delta = 1e-3") + f'[audit]\nkey = "{"ab" * 32}"\n'
+    run = plan(text)
+    assert costs_of(run, shares=True) == costs_of(run)
+    assert not rests_on_others(run.spec, costs_of(run))
