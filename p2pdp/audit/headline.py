@@ -2,7 +2,7 @@
 
 Nobody has to trust other users (they only have to follow the protocol), the curator (who gets nothing but what the spec
 publishes) or the public (who reads what was published). The headline is the worst of their bounds. Colluding users, an
-observer of the whole network and a broker see more: `worst` is the worst bound of all observers.
+observer of all decrypted messages and a broker see more: `worst` is the worst bound of all observers.
 
 An observer's bound is its smallest valid one, among claims about it and about an observer of all contents, which sees
 no less. Claims of different conditioning are never minimized across. One conditioning is chosen for each observer: what

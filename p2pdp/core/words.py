@@ -15,7 +15,7 @@ OBSERVERS: Final[Mapping[str, tuple[str, str]]] = {  # a name, and who that is
     Observer.COALITION: ("colluding users", "several users who put together everything they received and drew"),
     Observer.CURATOR: ("the curator", "who collects the totals; assumed to know also what bootstrap knows"),
     Observer.NETWORK: (
-        "an observer of the whole network",
+        "an observer of all decrypted messages",
         "who could read all that all users received; messages are encrypted, so this takes the users' disks or keys",
     ),
     Observer.BROKER: ("the message broker", "who relays the encrypted messages and sees who sends to whom, and when"),

@@ -3,12 +3,12 @@
 Before: the bounds a priori that `plan` shows (`audit.beforehand`), from the spec that is offered, and again from the
 facts of the signed roster. What of these follows from the graph is worked out again; where the graph cannot be made
 here, no claim rests on how bootstrap says that reports mix. How many values other users have is in neither, so claims
-that need it are not used. What an observer of the whole network learns is bounded by what the node itself enforces
+that need it are not used. What an observer of all decrypted messages learns is bounded by what the node itself enforces
 (`audit.enforced`).
 
-After: from the node's own ledger, what its recorded contributions and draws tell an observer of the whole network. The
-other observers' rows stay a priori, since what they really saw depends on a route that a node does not know. Where the
-ledger tells of an exclusion, rows that assumed there would be none fall back to what the ledger says.
+After: from the node's own ledger, what its recorded contributions and draws tell an observer of all decrypted messages.
+The other observers' rows stay a priori, since what they really saw depends on a route that a node does not know. Where
+the ledger tells of an exclusion, rows that assumed there would be none fall back to what the ledger says.
 """
 
 from __future__ import annotations
@@ -195,7 +195,7 @@ def check_epsilon(costs: Sequence[Cost], config: NodeConfig) -> None:
 
 
 def spent_of(run: RunPlan, user: int, contents: Contents, *, shares: bool = False) -> list[Cost]:
-    """The same rows after the run, with what this user's own ledger says for an observer of the whole network."""
+    """The same rows after the run, with what this user's own ledger says for an observer of all decrypted messages."""
     delta = run.spec.privacy.delta
     assert delta is not None
     made = replay(run, {user: contents}).own_noise[user]

@@ -31,13 +31,13 @@ def test_the_numbers_are_in_the_sentences() -> None:
     assert "epsilon 1.099 at delta 1e-5" in first
     assert "the curator" in first
     assert "at most 3 times" in second
-    assert "the whole network" in third
+    assert "all decrypted messages" in third
     assert "Weak protection: epsilon 7.5" in third
     assert "e^44" in in_words(bound(44.0), bound(44.0))[1]
 
 
 def test_the_worst_observer_is_named_even_where_its_bound_is_no_larger() -> None:
-    assert "network" in in_words(bound(2.0), bound(2.0, "network"))[-1]
+    assert "all decrypted messages" in in_words(bound(2.0), bound(2.0, "network"))[-1]
     assert "infinite" in in_words(bound(2.0), bound("inf", "network"))[-1]
 
 

@@ -91,9 +91,9 @@ def test_a_random_walk_is_charged_by_what_the_node_itself_enforces() -> None:
     charge, against = charge_of(run, "network")
     assert 10 < run.plan.contributions_max < 60
     assert charge.mu_squared == pytest.approx(run.plan.contributions_max * 0.25)
-    assert (charge.epsilon, charge.delta, against) == (0.0, 0.0, "an observer of the whole network")
+    assert (charge.epsilon, charge.delta, against) == (0.0, 0.0, "an observer of all decrypted messages")
     assert charge_of(run, "node")[0] == charge
-    assert charge_of(run, "node")[1].startswith("another user (charged as for an observer of the whole network")
+    assert charge_of(run, "node")[1].startswith("another user (charged as for an observer of all decrypted messages")
     pure, _ = charge_of(plan(runs.walk(6, 60, **runs.HISTOGRAM)), "node")
     assert (pure.epsilon, pure.delta) == (pytest.approx(float(run.plan.contributions_max)), 0.0)
 

@@ -84,7 +84,7 @@ def test_a_run_that_costs_more_than_the_owner_allows_is_refused(observer: str) -
     check_epsilon(costs, config(epsilon_max=worst.epsilon, observer=observer))
     with pytest.raises(Refused, match=rf"\[accept\] epsilon_max: .* epsilon {worst.epsilon:.6g} .* allows") as caught:
         check_epsilon(costs, config(epsilon_max=worst.epsilon * 0.999, observer=observer))
-    assert ("whole network" in str(caught.value)) == (observer == "network")
+    assert ("all decrypted messages" in str(caught.value)) == (observer == "network")
     with pytest.raises(Refused, match="an infinite epsilon"):
         check_epsilon(costs_of(plan(runs.ring(5, 2))), config(epsilon_max=1e9))
 

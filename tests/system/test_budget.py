@@ -57,7 +57,7 @@ def test_owners_see_the_cost_before_anybody_hears_of_them_and_what_was_spent(tmp
         run.configure(0, more='[accept]\nepsilon_max = 0.1\nobserver = "node"\n')
         refused = run.node(0)
         refused.fails(5, "[accept] epsilon_max", "would cost epsilon", "against another user", "allows 0.1")
-        assert "an observer of the whole network: epsilon" in refused.said, "the table comes before the refusal"
+        assert "an observer of all decrypted messages: epsilon" in refused.said, "the table comes before the refusal"
         assert "of 3" not in bootstrap.said  # who have enrolled
         run.configure(0, more="[accept]\nepsilon_max = 20\n")
         nodes = run.all_nodes()
@@ -86,6 +86,6 @@ def test_a_node_that_comes_back_applies_the_limits_that_its_owner_has_now(tmp_pa
         refused.fails(5, "[accept] epsilon_max", "against another user", "allows 0.5")
         spent = [line for line in refused.said.splitlines() if "spent before" in line]
         assert [line.split(": ")[1] for line in spent] == [
-            "another user", "the curator", "the public", "an observer of the whole network",
+            "another user", "the curator", "the public", "an observer of all decrypted messages",
         ]  # fmt: skip
         assert run.ledger(0).read_bytes() == before, "it contributes nothing more"

@@ -31,7 +31,7 @@ def test_the_verdict_comes_first_and_the_worst_observer_beside_it() -> None:
     assert words.index("No protection: epsilon infinite") < words.index("A token went")
     assert "another user ◐ moderate 1.5 59.9 of 100 exact public" in words
     assert "the public ● strong 0.5 59.9 of 100 exact public" in words
-    assert "an observer of the whole network ✕ none infinite 100 of 100 exact public" in words
+    assert "an observer of all decrypted messages ✕ none infinite 100 of 100 exact public" in words
     assert "colluding" not in words
 
 
@@ -95,7 +95,7 @@ def test_a_simulation_and_missing_records_are_told() -> None:
 def test_without_pairs_the_bounds_are_told() -> None:
     local = claim(observer="network", method="local", mu_max=None, worst_pair=(1, "network"), epsilon_max=3.0)
     words = said(epsilon=None, claims=[claim(bound=False, epsilon_max=0.1), local])
-    for name in ("another user", "the curator", "the public", "an observer of the whole network"):
+    for name in ("another user", "the curator", "the public", "an observer of all decrypted messages"):
         assert f"{name} ◐ moderate 3 95.3 of 100 local public" in words
     assert " 0.1 " not in words
 
