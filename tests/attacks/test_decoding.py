@@ -1,15 +1,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from p2pdp.attacks.decoding import Reading, readings_of
 from p2pdp.audit.auditor import audit_run
-from p2pdp.core.errors import Refused
-from p2pdp.protocols.contract import Quiet
 from p2pdp.protocols.walk.analysis.decoding import visits_of
 from tests.support.runs import DELTA, HISTOGRAM, Run, quiet, ring, walk
 
@@ -85,10 +82,3 @@ def test_reports_are_read_where_one_is_alone_and_dummies_cover_it_on_a_ring() ->
     steps = {step for observer in range(2) for one in readings(covered, observer) for _, step in one.places}
     assert steps
     assert not steps & {1, covered.plan.plan.steps}
-
-
-def test_a_family_without_an_attack_says_so() -> None:
-    run = quiet(ring(3, 1))
-    other = type("Other", (Quiet,), {"name": "other.kind"})()
-    with pytest.raises(Refused, match=r"other\.kind"):
-        readings_of(replace(run.plan, protocol=other), 0, run.contents()[0])
