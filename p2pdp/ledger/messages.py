@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from p2pdp.core.step import Message
-from p2pdp.ledger.records import OWN, PUBLISHED, RECEIVED, SALT_BYTES, SENT, LedgerError, Record
+from p2pdp.ledger.records import NO_VALUE_DIGEST, OWN, PUBLISHED, RECEIVED, SALT_BYTES, SENT, LedgerError, Record
 from p2pdp.wire.codec import CodecError, pack_message, unpack_message
 
 _PLACES: Final = {RECEIVED: 2, OWN: 1, SENT: 1, PUBLISHED: 0}
@@ -13,6 +13,11 @@ _PLACES: Final = {RECEIVED: 2, OWN: 1, SENT: 1, PUBLISHED: 0}
 
 def carries_message(record: Record) -> bool:
     return record.kind in _PLACES
+
+
+def carries_value(record: Record) -> bool:
+    """Return whether the message has a value; the digest of its value part tells, in a skeleton too."""
+    return record.digest != NO_VALUE_DIGEST
 
 
 def packed_message(record: Record) -> bytes:

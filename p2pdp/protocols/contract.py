@@ -125,9 +125,6 @@ class Plan(Interface):
     def enforced_max(self) -> int | None:
         """How often a user's own node contributes its value at most; None where the plan fixes that."""
 
-    def publishes(self, user: Peer) -> bool:
-        """Whether a user that says that it has finished hands in a value to be published."""
-
 
 class PlanDefaults:
     """What holds of most plans."""
@@ -150,9 +147,6 @@ class PlanDefaults:
     @property
     def enforced_max(self) -> int | None:
         return None
-
-    def publishes(self, user: Peer) -> bool:
-        return True
 
 
 class Protocol(Interface):

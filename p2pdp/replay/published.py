@@ -11,11 +11,11 @@ from p2pdp.core.messages import FINISHED, OPENED_REPORT, REPORT, TOTAL
 from p2pdp.core.step import Message
 from p2pdp.core.values import LinearForm
 from p2pdp.ledger.messages import public_message
-from p2pdp.ledger.records import OWN, PUBLISHED, RECEIVED, Contents
+from p2pdp.ledger.records import OWN, PUBLISHED, RECEIVED, Contents, Record
 from p2pdp.protocols.run_plan import RunPlan
 
 Forms = tuple[LinearForm, ...]
-FormOf = Callable[[Peer, Peer, int, Message], LinearForm | tuple[Peer, Peer] | None]
+FormOf = Callable[[Peer, Peer, int, Record], LinearForm | tuple[Peer, Peer] | None]
 
 
 def with_curator(
@@ -33,7 +33,7 @@ def with_curator(
             taken[sender] = number + 1
             message = public_message(record)
             if message.type in (TOTAL, FINISHED, REPORT):
-                form = form_of(sender, CURATOR, number, message)
+                form = form_of(sender, CURATOR, number, record)
                 assert not isinstance(form, tuple)  # everybody has ended: none is waited for
                 if form is not None:
                     totals.append(form)

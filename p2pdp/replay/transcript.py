@@ -25,10 +25,10 @@ from p2pdp.core.draws import Mechanism
 from p2pdp.core.errors import VerificationFailed
 from p2pdp.core.events import Event
 from p2pdp.core.ids import CURATOR, Peer, is_user
-from p2pdp.core.messages import COVER, FINISHED, RELAY, REPORT, TOKEN, TOTAL
+from p2pdp.core.messages import COVER, RELAY, REPORT, TOKEN, TOTAL
 from p2pdp.core.step import Message
 from p2pdp.core.values import ZERO_FORM, LinearForm, Source, in_order
-from p2pdp.ledger.messages import public_message
+from p2pdp.ledger.messages import carries_value, public_message
 from p2pdp.ledger.records import CLOSED, KIND_NAMES, OPENED, OWN, RECEIVED, STARTED, WOKEN, Contents, Record
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.replay.absent import Absent
@@ -132,8 +132,6 @@ class _Replay:
     def __init__(self, run: RunPlan, views: dict[Peer, Contents]) -> None:
         self.users = {peer: Player(run, peer, contents) for peer, contents in views.items() if is_user(peer)}
         self.absent: Absent = run.protocol.analysis().absent(run, views)
-        self._run_plan = run
-        self._telling: set[str] = set()  # types of messages of which some carried values
         self.unknown: set[Peer] = set()
         self.outbox: dict[tuple[Peer, Peer], list[Message]] = {}  # on each link, with forms as values
         self._ended: set[Peer] = set()
@@ -201,7 +199,7 @@ class _Replay:
         sender = record.body[1]
         value = None
         if is_user(sender):
-            found = self.form_of(sender, state.user, state.taken.get(sender, 0), public_message(record))
+            found = self.form_of(sender, state.user, state.taken.get(sender, 0), record)
             if isinstance(found, tuple):
                 self._waiting.setdefault(found[0], {}).setdefault(found[1], set()).add(state.user)
                 return False
@@ -212,28 +210,24 @@ class _Replay:
         self._run(state, state.event(value))
         return True
 
-    def form_of(self, sender: Peer, to: Peer, number: int, public: Message) -> LinearForm | tuple[Peer, Peer] | None:
-        """The form of a link's message of that number; while it is not known, the link that has to go on first."""
+    def form_of(self, sender: Peer, to: Peer, number: int, record: Record) -> LinearForm | tuple[Peer, Peer] | None:
+        """The form of a link's message of that number; while it is not known, the link that has to go on first.
+
+        `record` is the receiver's: of a sender whose ledger ends early it tells whether there was a value.
+        """
         sent = self.outbox.get((sender, to), ())
         if number < len(sent):
             form: LinearForm | None = sent[number].value
             return form
         if sender in self.users and sender not in self._ended:
             return sender, to
+        public = public_message(record)
         if public.type in (TOKEN, TOTAL):
             return self._rebuilt(sender, public)
         if public.type in (RELAY, REPORT):  # passed on as it came, by whoever it was
             known = self._hops.get((sender, public.fields[0]))
             return self._unknown(sender) if known is None else known
-        return self._unknown(sender) if self._may_tell(sender, public) else None
-
-    def _may_tell(self, sender: Peer, public: Message) -> bool:
-        """Whether a message of which only the public part is known may have carried a value."""
-        if public.type == COVER:
-            return False
-        if public.type == FINISHED:
-            return bool(self._run_plan.plan.publishes(sender))
-        return public.type in self._telling or self._run_plan.protocol.check(self._run_plan.plan, public) is not None
+        return self._unknown(sender) if carries_value(record) and public.type != COVER else None
 
     def _rebuilt(self, sender: Peer, public: Message) -> LinearForm | tuple[Peer, Peer]:
         """What a user sent whose own records do not say it."""
@@ -259,8 +253,6 @@ class _Replay:
     def _run(self, state: Player, event: Event) -> None:
         for to, message in state.run_event(event):
             self.outbox.setdefault((state.user, to), []).append(message)
-            if tells(message.value):
-                self._telling.add(message.type)
             if message.type == RELAY:
                 self._hops[to, message.fields[1]] = message.value
             self._ready.extend(sorted(self._waiting.get(state.user, {}).pop(to, ())))

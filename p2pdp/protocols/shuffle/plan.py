@@ -7,7 +7,6 @@ from typing import Any, Final, Protocol
 
 from p2pdp.core import messages
 from p2pdp.core.draws import NO_NOISE, Draws, Expected, Mechanism
-from p2pdp.core.ids import Peer
 from p2pdp.core.step import Message
 from p2pdp.mechanisms.reports import Randomizer
 from p2pdp.protocols.contract import PlanDefaults, Start
@@ -42,9 +41,6 @@ class ShufflePlan(PlanDefaults):
     patience_s: float
     overlap: float  # of the laws of any two users' reports after the last round, at least
     dummies: tuple[float, float]  # of `single`: how many users are expected to hold nothing, and the variance
-
-    def publishes(self, user: Peer) -> bool:
-        return False  # reports are on their own when somebody finishes
 
     @property
     def unit(self) -> float:

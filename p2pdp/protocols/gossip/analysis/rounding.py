@@ -21,7 +21,7 @@ from p2pdp.audit.ground import Floats, Ground
 from p2pdp.core.draws import DITHER, Mechanism
 from p2pdp.core.ids import CURATOR, Peer, is_user
 from p2pdp.core.messages import EXCHANGE, FINISHED, OUT, SKIPPED
-from p2pdp.ledger.messages import carries_message, packed_message, public_message
+from p2pdp.ledger.messages import carries_message, carries_value, packed_message, public_message
 from p2pdp.ledger.records import SENT, Contents
 from p2pdp.protocols.gossip.analysis.blur import errors_sent
 from p2pdp.protocols.gossip.pairing import PairPlan
@@ -65,9 +65,9 @@ def rounding_of(ground: Ground, graph: Graph | None) -> Rounding:
         if not is_user(user) or contents is None:
             continue
         dithered, noised = (
-            _of_graph(plan, graph, user, published=_publishes(ground, user, contents))  # type: ignore[arg-type]
+            _of_graph(plan, graph, user, published=_publishes(contents))  # type: ignore[arg-type]
             if regular and graph is not None
-            else _of_pairs(ground, user, contents)
+            else _of_pairs(ground, contents)
             if isinstance(plan, PairPlan)
             else _of_machine(ground, user, contents)
         )
@@ -178,8 +178,8 @@ def _sent(contents: Contents, kind: str) -> Iterable[Any]:
             yield record
 
 
-def _publishes(ground: Ground, user: Peer, contents: Contents) -> bool:
-    return ground.run.plan.publishes(user) and any(one.body[0] == CURATOR for one in _sent(contents, FINISHED))
+def _publishes(contents: Contents) -> bool:
+    return any(one.body[0] == CURATOR and carries_value(one) for one in _sent(contents, FINISHED))
 
 
 def _of_graph(plan: GossipPlan, graph: Graph, user: Peer, *, published: bool) -> tuple[float, float]:
@@ -196,10 +196,10 @@ def _of_graph(plan: GossipPlan, graph: Graph, user: Peer, *, published: bool) ->
     return (told, squares * degree) if plan.message_noise is not None else (squares + told, 0.0)
 
 
-def _of_pairs(ground: Ground, user: Peer, contents: Contents) -> tuple[float, float]:
+def _of_pairs(ground: Ground, contents: Contents) -> tuple[float, float]:
     square = PAIR_ERROR**2
     exchanged = square * sum(1 for _ in _sent(contents, EXCHANGE))
-    told = square * _publishes(ground, user, contents)
+    told = square * _publishes(contents)
     return (told, exchanged) if ground.run.plan.message_noise is not None else (exchanged + told, 0.0)
 
 
