@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -222,10 +221,13 @@ class Analysis:
         if most is None and not run.finishes_one_by_one:
             return refused((Observer.NETWORK,), Method.LOCAL, HOW_OFTEN)
         found = local_beforehand(run, delta, 1 if most is None else most)
-        with suppress(Refused):
+        try:
             seen = self.ceiling(Ground(run, {}, foresee(run).transcript, (), delta, ()))
-            if _largest(seen) > _SAME * _largest(found):
-                return refused((Observer.NETWORK,), Method.LOCAL, UNPROTECTED)
+        except Refused as why_not:
+            # What nobody could look at rests on a limit that nodes enforce, or is no bound.
+            return found if most is not None else refused((Observer.NETWORK,), Method.LOCAL, str(why_not))
+        if _largest(seen) > _SAME * _largest(found):
+            return refused((Observer.NETWORK,), Method.LOCAL, UNPROTECTED)
         return found
 
 

@@ -165,7 +165,7 @@ def _told(config: NodeConfig, folder: NodeFolder, *, share_skeleton: bool, priva
         reckoner = Reckoner(process.ask, shares=share_skeleton)
         cost = signed_costs(folder, signed_plan(spec, facts), facts, reckoner)
         reckoner.sign(spec, facts)
-        spent = reckoner.spent(me, folder.view_file)
+        spent = reckoner.spent(me, folder.view_file, cost)
     return TookPart(
         run_id=roster.run_id.hex(),
         user=me,

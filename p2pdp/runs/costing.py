@@ -194,25 +194,39 @@ def check_epsilon(costs: Sequence[Cost], config: NodeConfig) -> None:
         )
 
 
-def spent_of(run: RunPlan, user: int, contents: Contents, *, shares: bool = False) -> list[Cost]:
-    """The same rows after the run, with what this user's own ledger says for an observer of all decrypted messages."""
+def spent_of(
+    run: RunPlan, user: int, contents: Contents, costs: Sequence[Cost] | None = None, *, shares: bool = False
+) -> list[Cost]:
+    """The same rows after the run, with what this user's own ledger says for an observer of all decrypted messages.
+
+    `costs` are the rows from before, which stand where nobody was put out; without them they are computed again.
+    """
     delta = run.spec.privacy.delta
     assert delta is not None
     made = replay(run, {user: contents}).own_noise[user]
     recorded = spent_in(run, user, made, delta)
     put_out = any(_tells_of_exclusion(record.body[1], public_message(record).type) for record in _received(contents))
+    if costs is not None and not put_out:
+        return [_recorded(one, recorded) if _is_from_ledger(one, recorded) else one for one in costs]
     return [_spent(bound, recorded, put_out=put_out) for bound in _bounds(run, shares=shares)]
 
 
 def _spent(bound: Bound, recorded: Claim | None, *, put_out: bool) -> Cost:
-    claim = bound.claim
+    before, claim = _row(bound), bound.claim
     void = put_out and (claim is None or NOBODY_OUT in claim.assumptions)
-    epsilon = math.inf if recorded is None or recorded.epsilon_max is None else recorded.epsilon_max
-    if bound.observer != Observer.NETWORK and not void and epsilon > 0.0:
-        return _row(bound)
+    return _recorded(before, recorded) if void or _is_from_ledger(before, recorded) else before
+
+
+def _is_from_ledger(before: Cost, recorded: Claim | None) -> bool:
+    """Whether the ledger says more than the row from before: of all messages, and of a node that told nothing."""
+    return before.observer == Observer.NETWORK or (recorded is not None and recorded.epsilon_max == 0.0)
+
+
+def _recorded(before: Cost, recorded: Claim | None) -> Cost:
     if recorded is None:
-        return Cost(bound.observer, math.inf, bound.delta, None, None)
-    return Cost(bound.observer, epsilon, recorded.delta, recorded.conditioning, recorded.method)
+        return Cost(before.observer, math.inf, before.delta, None, None)
+    epsilon = math.inf if recorded.epsilon_max is None else recorded.epsilon_max
+    return Cost(before.observer, epsilon, recorded.delta, recorded.conditioning, recorded.method)
 
 
 def _received(contents: Contents) -> list[Any]:

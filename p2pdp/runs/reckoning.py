@@ -8,7 +8,7 @@ offered or as it is signed; then come questions about it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -74,9 +74,10 @@ class Reckoning:
         charge, against = charge_of(self._named(), observer, delta)
         return [charge.mu_squared, charge.epsilon, charge.delta, against]
 
-    def _spent(self, user: int, ledger: str, shares: bool) -> list[dict[str, Any]]:
+    def _spent(self, user: int, ledger: str, costs: list[dict[str, Any]] | None, shares: bool) -> list[dict[str, Any]]:
         contents = read(read_plain(Path(ledger)))
-        return [one.to_json() for one in spent_of(self._named(), user, contents, shares=shares)]
+        before = None if costs is None else [Cost.from_json(one) for one in costs]
+        return [one.to_json() for one in spent_of(self._named(), user, contents, before, shares=shares)]
 
 
 def rounds_of(run: RunPlan) -> int:
@@ -115,8 +116,10 @@ class Reckoner:
         *charge, against = self._ask({"do": "charge", "observer": observer, "delta": delta})
         return Charge(*charge), against
 
-    def spent(self, user: int, ledger: Path) -> list[Cost]:
-        asked = {"do": "spent", "user": user, "ledger": str(ledger.absolute()), "shares": self.shares}
+    def spent(self, user: int, ledger: Path, costs: Sequence[Cost] | None = None) -> list[Cost]:
+        """As `costing.spent_of`."""
+        before = None if costs is None else [one.to_json() for one in costs]
+        asked = {"do": "spent", "user": user, "ledger": str(ledger.absolute()), "costs": before, "shares": self.shares}
         return [Cost.from_json(one) for one in self._ask(asked)]
 
 

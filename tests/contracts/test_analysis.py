@@ -109,3 +109,10 @@ def test_the_ceiling_is_refused_where_nobody_says_how_often_users_contribute() -
     found = Analysis().a_priori(drifting(ring_drift.Drifting, starts=(Start(0, 0, 1),)), 1e-5, (), one_value=True)
     assert found.claims == []
     assert [one.reason for one in found.refusals] == [HOW_OFTEN]
+
+
+def test_what_cannot_be_looked_at_in_advance_is_no_bound() -> None:
+    """The machine may contribute as often as it likes: without the graph nobody has seen what it does."""
+    found = Analysis().a_priori(replace(drifting(ring_drift.Drifting), graph=None), 1e-5, (), one_value=True)
+    assert not found.claims
+    assert [one.observer for one in found.refusals] == ["network"]

@@ -123,7 +123,10 @@ def test_what_was_spent_is_what_the_own_ledger_has(user: int) -> None:
 def test_every_protocol_tells_what_was_spent(text: str) -> None:
     found = runs.quiet(text)
     for user in range(4):
-        used = by_observer(spent_of(found.plan, user, found.contents()[user]))
+        contents = found.contents()[user]
+        spent_now = spent_of(found.plan, user, contents)
+        assert spent_of(found.plan, user, contents, costs_of(found.plan)) == spent_now, "rows are not computed again"
+        used = by_observer(spent_now)
         (claim,) = (one for one in found.audit().claims if (one.observer, one.method) == ("network", "local"))
         assert used["network"].epsilon <= (claim.epsilon_max or 0.0) * (1.0 + 1e-9)
 
@@ -136,6 +139,7 @@ def test_after_an_exclusion_rows_that_assumed_none_fall_back_to_the_ledger() -> 
     assert any(public_message(record).type == OUT for record in told)
     used = by_observer(spent_of(found.plan, 1, contents))
     assert used["curator"] == Cost("curator", used["network"].epsilon, used["network"].delta, "public", "local")
+    assert by_observer(spent_of(found.plan, 1, contents, costs_of(found.plan))) == used
 
 
 SAMPLES = TOP / "deploy" / "samples" / "nodes"

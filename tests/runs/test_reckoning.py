@@ -34,7 +34,8 @@ def test_a_process_answers_as_this_one(tmp_path: Path) -> None:
             assert reckoner.costs() == costs_of(run)
             assert reckoner.charge("network") == charge_of(run, "network")
             assert reckoner.charge("node", 1e-9) == charge_of(run, "node", 1e-9)
-            assert reckoner.spent(2, ledger) == spent_of(run, 2, read(ledger.read_bytes()))
+            spent = spent_of(run, 2, read(ledger.read_bytes()))
+            assert reckoner.spent(2, ledger) == reckoner.spent(2, ledger, costs_of(run)) == spent
 
 
 def test_nothing_can_be_asked_before_the_run_is_known() -> None:
