@@ -8,7 +8,7 @@ noise to messages (`message_sigma`), which is fresh for each message and much la
 besides: noise drawn in steps of its own, coarser grid would let the last bits through. What is published gets a dither
 too. The user's own state stays clean.
 
-A model that walks (`walk_sgd.py`) gets a dither at every step, also where it stays with its user: the next step starts
+A model that walks (`walk/sgd.py`) gets a dither at every step, also where it stays with its user: the next step starts
 from what would have been sent, so errors of rounding do not add up from step to step, no clean model is kept anywhere,
 and whether a model stayed changes nothing about it.
 

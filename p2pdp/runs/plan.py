@@ -24,7 +24,7 @@ from p2pdp.runs.target import Planned, Target, target_of
 class Plan(Costs):
     """Fields are named as in `plan --json`; `target` is there only where it was asked for.
 
-    `message_noise` is what noise on messages would buy (`plan_gossip.py`), of synchronous gossip;
+    `message_noise` is what noise on messages would buy (`gossip/analysis/message_noise.py`), of synchronous gossip;
     `message_sigma_recommended` is the most of it that costs next to nothing.
     """
 

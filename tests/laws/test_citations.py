@@ -16,6 +16,7 @@ TEXTS = (".py", ".md", ".toml", ".yaml", ".yml", ".service", ".conf", "Dockerfil
 CITED = re.compile(r"(?<![\w\]])\[([A-Z]{1,6}\d\d)(?:,[^\]\n]*(?:\n[^\]\n]*)?)?\]")
 KEY = re.compile(r"^\| \[([A-Z]{1,6}\d\d)\] \|", re.MULTILINE)
 DOCUMENT = re.compile(r"(?<![\w{}*])([\w./-]*\w\.md)\b")
+MODULE = re.compile(r"`((?:[\w.]+/)*[a-z_]+\.py)`")
 ELSEWHERE = re.compile(
     r"papers?/\d|\b[Aa]ccounting notes?\b|\bdesign(?:\.md)?,? section|\b" + "issue" + r" \d+\b|\bcontract\.md\b"
 )
@@ -41,6 +42,16 @@ def missing_documents(name: str, text: str, names: frozenset[str]) -> list[str]:
         if not places & names:
             found.append(f"{name}: {path} is not there")
     return found
+
+
+def missing_modules(name: str, text: str, names: frozenset[str]) -> list[str]:
+    """Modules that are named by a path, or its end, and are nowhere."""
+    known = {"/" + one for one in names}
+    return [
+        f"{name}: {path} is not there"
+        for path in MODULE.findall(text)
+        if not any(one.endswith("/" + path) for one in known)
+    ]
 
 
 def foreign_references(name: str, text: str) -> list[str]:
@@ -73,6 +84,15 @@ def test_documents_that_are_named_are_in_the_repository() -> None:
         for one in missing_documents(name, text, names)
     ]
     assert said == []
+
+
+def test_modules_that_are_named_are_in_the_repository() -> None:
+    names = frozenset(name for name in texts() if name.endswith(".py"))
+    said = [
+        one for name, text in texts().items() if name not in ON_PURPOSE for one in missing_modules(name, text, names)
+    ]
+    assert said == []
+    assert missing_modules("x.py", "see `walk/gone.py` and `walk/sgd.py`", names) == ["x.py: walk/gone.py is not there"]
 
 
 def test_nothing_refers_to_what_is_elsewhere() -> None:

@@ -1,7 +1,7 @@
 """What [CEBM22] says about the errors of gossip, and guide/accounting.md about its leaks, on runs.
 
 Runs whose errors are counted are those of the fast path, which agree with the machines to the last digits
-(`tests/sim/test_fast_gossip.py`); what is said of leaks is audited in simulated worlds. Every sum over many seeds is
+(`gossip/analysis/test_fast.py`); what is said of leaks is audited in simulated worlds. Every sum over many seeds is
 met within 5 standard deviations of its own, with seeds that are fixed.
 """
 

@@ -4,7 +4,7 @@ Muffliato [CEBM22, Algorithm 1]: a user's state starts as its value
 with noise of its own, and in each round moves by the flows W_vw (s_w - s_v) of its edges, s being what was *sent*
 in that round. Flows are equal and opposite at both ends, so the sum of all states never changes, whatever was
 sent. With gamma above 1 a round is accelerated: x' = gamma (x + flows) + (1 - gamma) x_before, from the second on.
-Learning (`gossip_sgd.py`) is the same in blocks of rounds, each of which begins with a step of descent.
+Learning (`sgd.py`) is the same in blocks of rounds, each of which begins with a step of descent.
 
 On a graph that changes, each pair tosses a coin for each round that both ends see and nobody else (`Draws.meet`). A
 node learns its own edges only, as they come; who meets nobody keeps its state for that round.

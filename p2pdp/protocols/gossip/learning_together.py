@@ -1,4 +1,4 @@
-"""Learning by gossip for all users at once: what the machines of `gossip_sgd.py` come to, as products of matrices.
+"""Learning by gossip for all users at once: what the machines of `sgd.py` come to, as products of matrices.
 
 Guarantee: with the same weights in each round and the same noise the models are the machines' own but for the rounding
 of sums and the dithers of messages, in rounds in which every message arrived. One in ten million contributions may so

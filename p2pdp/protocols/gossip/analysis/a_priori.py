@@ -11,9 +11,8 @@ counts. So nothing below the local ceiling is promised for a single pair that is
 Leaks L_i in units of the local one add up to M at most, over K pairs that are near enough. Their roots, which mu is in
 proportion to, then add up to sqrt(K min(M, K)) at most (Cauchy and Schwarz); and epsilon is a convex function of mu
 that is 0 at 0 (its slope is the hazard rate of a normal variable at epsilon/mu + mu/2, which grows with mu), so its
-mean is at most the same share of the local one. What rounding adds to each mu (`gossip_rounding.py`) is added to the
-share.
-`gossip_forecast.py` says what a run without any delay will tell.
+mean is at most the same share of the local one. What rounding adds to each mu (`rounding.py`) is added to the
+share. `forecast.py` says what a run without any delay will tell.
 """
 
 from __future__ import annotations

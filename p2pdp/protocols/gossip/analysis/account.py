@@ -1,9 +1,9 @@
 """Claims about gossip: exact leaks of all pairs and coalitions, and what the paper prints, set against them.
 
 The exact leak of a pair is a number between 0 and 1 in units of what a user's own noised value tells; times the local
-mu^2 it is that of one Gaussian, to which claims add what rounding may (`gossip_rounding.py`). Printed formulas are
+mu^2 it is that of one Gaussian, to which claims add what rounding may (`rounding.py`). Printed formulas are
 shown with the pairs in which they say less than is told. They are claims that prove nothing, but for Theorem 4 where
-its conditions hold (`gossip_hidden_graph.py`).
+its conditions hold (`hidden_graph.py`).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _NO_NOISE: Final = "without noise of a user's own whatever reaches an observer i
 
 
 def is_gossip(ground: Ground) -> bool:
-    """Whether each user's one value was averaged; learning has an account of its own (`gossip_descent_account.py`)."""
+    """Whether each user's one value was averaged; learning has an account of its own (`descent_account.py`)."""
     return isinstance(ground.run.plan, GossipPlan | PairPlan) and not isinstance(ground.run.plan, GossipSgdPlan)
 
 

@@ -2,7 +2,7 @@
 
 Twice over: gradients depend on what is sent, and it takes every message to arrive in time. Of a graph that changes the
 meetings of each round are drawn once, for nobody knows them beforehand; those of a run will be others. The headline
-in advance is the local ceiling (`beforehand_gossip.py`).
+in advance is the local ceiling (`a_priori.py`).
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Weights and schedule are known before the run, and with them the exact leak of each pair, as an audit will find it
 where nothing is late. Somebody who is late changes what is seen, and may so tell a single user more: hence these
-figures are claims that do not bound anything (`beforehand_gossip.py` has those that do). Noise on messages enters by
+figures are claims that do not bound anything (`a_priori.py` has those that do). Noise on messages enters by
 a bound (`accounting/gossip_messages.py`); a little below it lies what an audit finds.
 
 On large graphs some users are looked at as observers, evenly spread over their numbers.
