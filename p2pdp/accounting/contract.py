@@ -23,15 +23,15 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
-from importlib.metadata import EntryPoint, entry_points
 from numbers import Integral, Real
 from pkgutil import iter_modules
 from typing import Any, Final
 
 from p2pdp.accounting import theorems
 from p2pdp.core.errors import Refused, UsageError
+from p2pdp.core.installed import installed
 
-ENTRY_POINTS: Final = f"{__name__.partition('.')[0]}.theorems"
+_KIND: Final = "theorems"
 
 _KINDS: Final[dict[str, type]] = {"number": Real, "whole": Integral, "name": str}
 _TYPES: Final = {"number": float, "whole": int, "name": str}
@@ -126,7 +126,7 @@ class Accountant:
 
 def names() -> tuple[str, ...]:
     """Return the names of all accountants that are installed."""
-    return tuple(sorted(_ours() | _others().keys()))
+    return tuple(sorted(_ours() | installed(_KIND).keys()))
 
 
 def accountant(name: str) -> Accountant:
@@ -134,20 +134,15 @@ def accountant(name: str) -> Accountant:
     if name in _ours():
         found: Accountant = import_module(f"{theorems.__name__}.{name}").ACCOUNTANT
         return found
-    if name not in _others():
+    if name not in installed(_KIND):
         raise UsageError(f"account {name}: there is no accountant of this name{_nearest(name, names())}")
-    loaded: Accountant = _others()[name].load()
+    loaded: Accountant = installed(_KIND)[name].load()
     return loaded
 
 
 @cache
 def _ours() -> frozenset[str]:
     return frozenset(module.name for module in iter_modules(theorems.__path__))
-
-
-@cache
-def _others() -> dict[str, EntryPoint]:
-    return {entry.name: entry for entry in entry_points(group=ENTRY_POINTS)}
 
 
 def account(name: str, inputs: Mapping[str, Any]) -> Answer:

@@ -140,8 +140,9 @@ def check(spec: Spec, given: AbstractSet[str]) -> None:
 def value_of(spec: Spec, name: str) -> object:
     """The value of `section.key`; None where it was not given and has no default."""
     section, _, key = name.partition(".")
-    part = getattr(spec, section) if section in SECTIONS else spec.options
-    return None if part is None else getattr(part, SECTIONS[section].field_of(key) if section in SECTIONS else key)
+    own = section not in SECTIONS
+    part = spec.options if own else getattr(spec, section)
+    return None if part is None else getattr(part, key if own else SECTIONS[section].field_of(key))
 
 
 def _refusal(name: str, why: str) -> UsageError:

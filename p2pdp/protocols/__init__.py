@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from functools import cache
 from importlib import import_module
-from importlib.metadata import EntryPoint, entry_points
 from pkgutil import iter_modules
 from typing import Final
 
 from p2pdp.core.errors import UsageError
+from p2pdp.core.installed import installed
 from p2pdp.protocols.contract import Protocol
 
-ENTRY_POINTS: Final = "p2pdp.protocols"
+_KIND: Final = "protocols"
 
 
 def protocol(name: str) -> Protocol:
@@ -25,7 +25,7 @@ def protocol(name: str) -> Protocol:
     if place is not None:
         found: Protocol = import_module(place).PROTOCOL
         return found
-    others = _others()
+    others = installed(_KIND)
     if name not in others:
         raise UsageError(f"[run] protocol: {name!r} cannot be run by this version; it can run {', '.join(names())}")
     loaded: Protocol = others[name].load()
@@ -36,7 +36,7 @@ def protocol(name: str) -> Protocol:
 
 def names() -> list[str]:
     """Return the names of all protocols that are installed."""
-    return sorted(_ours().keys() | _others().keys())
+    return sorted(_ours().keys() | installed(_KIND).keys())
 
 
 def ours() -> list[str]:
@@ -46,7 +46,7 @@ def ours() -> list[str]:
 
 def is_known(name: str) -> bool:
     """Return whether there is a protocol of that name; other packages are looked at only if it is none of ours."""
-    return name in _ours() or name in _others()
+    return name in _ours() or name in installed(_KIND)
 
 
 @cache
@@ -58,8 +58,3 @@ def _ours() -> dict[str, str]:
             family = f"{__name__}.{module.name}"
             found |= {name: f"{family}.{place}" for name, place in import_module(family).PROTOCOLS.items()}
     return found
-
-
-@cache
-def _others() -> dict[str, EntryPoint]:
-    return {entry.name: entry for entry in entry_points(group=ENTRY_POINTS)}

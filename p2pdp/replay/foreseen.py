@@ -47,7 +47,7 @@ def foresee(run: RunPlan) -> Foreseen:
     return Foreseen(ahead.transcript(), ahead.links)
 
 
-class _Symbols:
+class Symbols:
     """One user's draws, as symbols."""
 
     def __init__(self, user: Peer) -> None:
@@ -68,7 +68,7 @@ class _Symbols:
 @dataclass
 class _User:
     machine: Machine
-    draws: _Symbols
+    draws: Symbols
     final: LinearForm | None = None
     received: list[LinearForm] = field(default_factory=list)
 
@@ -77,13 +77,13 @@ class _Ahead:
     def __init__(self, run: RunPlan) -> None:
         self._run = run
         self._users = [
-            _User(run.machine(user, run.neighbours(user), SymbolicInputs(user, 1)), _Symbols(user))
+            _User(run.machine(user, run.neighbours(user), SymbolicInputs(user, 1)), Symbols(user))
             for user in range(run.n)
         ]
         self._queue: deque[tuple[Peer, Event]] = deque((user, Started()) for user in range(run.n))
         for start in run.plan.starts:
             self._queue.append((start.user, Received(BOOTSTRAP, Message(BEGIN, (start.item, 0)))))
-        for send in run.opening(_Symbols(BOOTSTRAP)):
+        for send in run.opening(Symbols(BOOTSTRAP)):
             self._queue.append((send.to, Received(BOOTSTRAP, send.message)))
         self.links: dict[tuple[Peer, Peer], list[Message]] = {}
 

@@ -138,7 +138,7 @@ def test_ranges_are_said_in_words() -> None:
 
 def test_accountants_of_other_packages_are_found_by_their_names(monkeypatch: pytest.MonkeyPatch) -> None:
     entry = SimpleNamespace(load=lambda: SOME)
-    monkeypatch.setattr(contract, "_others", lambda: {"some": entry, "gaussian": entry})
+    monkeypatch.setattr(contract, "installed", lambda _: {"some": entry, "gaussian": entry})
     assert "some" in names()
     assert accountant("some") is SOME
     assert accountant("gaussian") is not SOME  # ours come first

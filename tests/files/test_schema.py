@@ -151,7 +151,7 @@ OWN = (
 def installed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Somebody else's protocol, as its entry point gives it."""
     entry = SimpleNamespace(load=lambda: ring_drift.PROTOCOL, value="ring_drift:PROTOCOL")
-    monkeypatch.setattr(protocols, "_others", lambda: {"drift.ring": entry, "drift.other": entry})
+    monkeypatch.setattr(protocols, "installed", lambda _: {"drift.ring": entry, "drift.other": entry})
 
 
 @pytest.mark.usefixtures("installed")

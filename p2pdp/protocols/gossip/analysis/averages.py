@@ -36,9 +36,6 @@ class GossipAnalysis(Analysis):
     def gather(self, run: RunPlan, views: Mapping[Peer, Contents], found: Outcome) -> None:
         averages.gather(run, views, found)
 
-    def estimate(self, run: RunPlan, found: Outcome) -> Estimate:
-        return averages.estimate_of(run, found)
-
     def truth(self, run: RunPlan, found: Outcome, rows: Rows) -> Number:
         return averages.truth_of(run, found, rows)
 

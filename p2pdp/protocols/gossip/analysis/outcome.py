@@ -21,7 +21,6 @@ from p2pdp.core.ids import BOOTSTRAP, Peer
 from p2pdp.core.values import LinearForm
 from p2pdp.ledger.messages import carries_message, public_message
 from p2pdp.ledger.records import MET, SENT, Contents
-from p2pdp.protocols.contract import Estimate
 from p2pdp.protocols.gossip.plan import GossipPlan
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.replay.transcript import replay
@@ -47,14 +46,6 @@ def gather(run: RunPlan, views: Mapping[Peer, Contents], found: Outcome) -> None
         found.deviation = math.sqrt(float(found.variances[np.ix_(published, published)].mean()))
     else:
         found.deviation = math.sqrt(float(np.diag(found.variances).mean()))
-
-
-def estimate_of(run: RunPlan, found: Outcome) -> Estimate:
-    """The mean of what was published; if nothing was, only how far off a user's own result may be."""
-    told = run.protocol.estimate(run.plan, found.published, len(found.finals))
-    if found.deviation is None:
-        return told
-    return Estimate(told.value, [found.deviation] * run.plan.shape[0] if run.plan.shape else found.deviation)
 
 
 def truth_of(run: RunPlan, found: Outcome, rows: Callable[[Peer], Any]) -> Number:

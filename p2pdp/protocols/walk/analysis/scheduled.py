@@ -9,16 +9,15 @@ from __future__ import annotations
 
 from collections import deque
 from functools import partial
-from typing import NoReturn
 
-from p2pdp.core.draws import Mechanism, Shape
 from p2pdp.core.events import Received, tell
-from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer
+from p2pdp.core.ids import BOOTSTRAP, CURATOR
 from p2pdp.core.messages import BEGIN, TOKEN
 from p2pdp.core.step import Message
-from p2pdp.core.values import LinearForm, Source
+from p2pdp.core.values import LinearForm
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.protocols.walk.walking import WalkPlan
+from p2pdp.replay.foreseen import Symbols
 from p2pdp.replay.transcript import Transcript
 from p2pdp.tasks.inputs import SymbolicInputs
 
@@ -28,29 +27,11 @@ def is_scheduled(run: RunPlan) -> bool:
     return isinstance(run.plan, WalkPlan) and run.plan.order == "ring"
 
 
-class _Draws:
-    """Every draw is a symbol; a schedule leaves nothing to choose."""
-
-    def __init__(self, user: Peer) -> None:
-        self._user = user
-        self.drawn: list[Mechanism] = []
-
-    def noise(self, mechanism: Mechanism, shape: Shape) -> LinearForm:
-        self.drawn.append(mechanism)
-        return LinearForm.of(Source("draw", self._user, len(self.drawn) - 1))
-
-    def choice(self, options: int) -> NoReturn:
-        raise RuntimeError(f"a machine on a ring chose one of {options}")
-
-    def meet(self, number: int, coin: float) -> NoReturn:
-        raise RuntimeError(f"a machine on a ring meets others in round {number} with probability {coin}")
-
-
 def scheduled(run: RunPlan) -> Transcript:
     """What everybody will see; the caller owes a plan that `is_scheduled`."""
     plan: WalkPlan = run.plan
     visits = plan.steps * plan.tokens // plan.n
-    draws = [_Draws(user) for user in range(run.n)]
+    draws = [Symbols(user) for user in range(run.n)]
     inputs = [SymbolicInputs(user, visits) for user in range(run.n)]
     machines = [run.protocol.machine(plan, user, (), inputs[user]) for user in range(run.n)]
     seen = Transcript()

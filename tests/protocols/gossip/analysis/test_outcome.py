@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from p2pdp.assembly.found import Outcome
-from p2pdp.assembly.outcome import outcome
+from p2pdp.assembly.outcome import estimate_of, outcome
 from p2pdp.ledger.records import read
 from p2pdp.protocols.gossip.analysis import outcome as averages
-from p2pdp.protocols.gossip.analysis.outcome import error_of, estimate_of, truth_of
+from p2pdp.protocols.gossip.analysis.outcome import error_of, truth_of
 from p2pdp.replay.transcript import replay
 from p2pdp.sim.faults import Crash
 from p2pdp.topology.weights import sparse_weights

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from p2pdp.core.errors import Refused
 from p2pdp.core.values import LinearForm, Source
 from p2pdp.protocols.walk.analysis.scheduled import is_scheduled, scheduled
 from tests.support import runs
@@ -56,5 +57,5 @@ def test_only_rings_have_a_schedule() -> None:
 
 
 def test_a_walk_that_chooses_is_not_driven() -> None:
-    with pytest.raises((RuntimeError, KeyError)):
+    with pytest.raises(Refused):
         scheduled(runs.quiet(runs.walk(4, 8)).plan)
