@@ -1,4 +1,4 @@
-"""Files stay within 300 lines and functions within 70, so that each can be read in one go."""
+"""Files stay within 400 lines and functions within 70, so that each can be read in one go."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import ast
 
 from tests.support.sources import Source, sources
 
-FILE_LINES_MAX = 300
+FILE_LINES_MAX = 400
 FUNCTION_LINES_MAX = 70
 
 
@@ -30,8 +30,8 @@ def test_the_limits_hold_to_the_line() -> None:
         return len(oversized(Source("p2pdp/core/x.py", text)))
 
     body = "    a = 1\n"
-    assert seen("a = 1\n" * 300) == 0
-    assert seen("a = 1\n" * 301) == 1
+    assert seen("a = 1\n" * 400) == 0
+    assert seen("a = 1\n" * 401) == 1
     assert seen("def f():\n" + body * 69) == 0
     assert seen("def f():\n" + body * 70) == 1
     assert seen("class A:\n  async def f(self):\n" + body * 70) == 1
