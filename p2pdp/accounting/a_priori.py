@@ -15,9 +15,10 @@ from typing import Final
 
 import numpy as np
 
-from p2pdp.accounting.blanket import Floats, binomial
+from p2pdp.accounting.blanket import binomial
 from p2pdp.accounting.crossing import crossing
 from p2pdp.accounting.hidden_path_losses import gaussian_deltas
+from p2pdp.core.arrays import Floats
 from p2pdp.core.errors import UsageError
 from p2pdp.mechanisms import gaussian
 

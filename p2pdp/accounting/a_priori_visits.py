@@ -14,12 +14,9 @@ from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from p2pdp.accounting.a_priori import Law, cut_of, sum_of
-from p2pdp.accounting.blanket import Floats
-
-Series = npt.NDArray[np.complex128]
+from p2pdp.core.arrays import Complexes, Floats
 
 USERS_MAX: Final = 300
 STEPS_MAX: Final = 20_000
@@ -43,7 +40,7 @@ def graph_visits(
     return laws if tokens == 1 else [sum_of(law, tokens) for law in laws]
 
 
-def _circle(steps: int) -> tuple[Series, Series]:
+def _circle(steps: int) -> tuple[Complexes, Complexes]:
     """Half of the points, for the other half is conjugate, and the weight of each in the coefficient."""
     count = 2 * max(64, _OVERSAMPLED * steps // 2)
     radius = math.exp(math.log(_ALIASED) / count)
@@ -54,7 +51,7 @@ def _circle(steps: int) -> tuple[Series, Series]:
     return points, weights
 
 
-def _transforms(neighbours: Sequence[Sequence[int]], points: Series, *, spread: bool) -> tuple[Series, Series]:
+def _transforms(neighbours: Sequence[Sequence[int]], points: Complexes, *, spread: bool) -> tuple[Complexes, Complexes]:
     """Of the first visit to each user, and of a return to it."""
     n = len(neighbours)
     degrees = np.array([len(row) for row in neighbours], dtype=np.float64)
@@ -79,7 +76,7 @@ def _transforms(neighbours: Sequence[Sequence[int]], points: Series, *, spread: 
     return first, again
 
 
-def _law(weights: Series, first: Series, again: Series, steps: int, cut: float) -> Law:
+def _law(weights: Complexes, first: Complexes, again: Complexes, steps: int, cut: float) -> Law:
     """From the chances of 1, 2, ... visits or more, each raised by the margin."""
     tails, power = [1.0], weights * first
     while len(tails) <= steps:

@@ -28,12 +28,9 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
+from p2pdp.core.arrays import Floats, Ints
 from p2pdp.core.errors import UsageError
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 ROUNDING: Final = 1e-9  # relative, of a mass: what sums of thousands of logarithms can be off
 _CUT_MAX: Final = 1e-9

@@ -24,16 +24,9 @@ import numpy as np
 
 from p2pdp.accounting import hidden_path_sums as sums
 from p2pdp.accounting import loss
-from p2pdp.accounting.blanket import (
-    ROUNDING,
-    Floats,
-    Outcomes,
-    Reports,
-    lower_outcomes,
-    two_valued_outcomes,
-    upper_outcomes,
-)
+from p2pdp.accounting.blanket import ROUNDING, Outcomes, Reports, lower_outcomes, two_valued_outcomes, upper_outcomes
 from p2pdp.accounting.hidden_path_losses import Losses
+from p2pdp.core.arrays import Complexes, Floats
 from p2pdp.core.errors import UsageError
 
 _STEP: Final = 0.05  # of the typical loss of one gap: upper ends are then less than a tenth of a percent high
@@ -152,7 +145,7 @@ class _Curves:
                 found[chunk] = self._chunk(chunk.tolist(), int(size), spectra, moments[chunk])
         return found
 
-    def _chunk(self, rows: list[int], size: int, spectra: Mapping[Kind, sums.Spectra], moments: Floats) -> Floats:
+    def _chunk(self, rows: list[int], size: int, spectra: Mapping[Kind, Complexes], moments: Floats) -> Floats:
         users = [self._users[row] for row in rows]
         used = sorted({kind for kinds in users for kind in kinds})
         counts = np.array([[float(kinds.get(kind, 0)) for kind in used] for kinds in users])

@@ -17,11 +17,9 @@ import math
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
-from p2pdp.accounting.blanket import Floats, binomial
-
-Spectrum = npt.NDArray[np.complex128]
+from p2pdp.accounting.blanket import binomial
+from p2pdp.core.arrays import Complexes, Floats
 
 _ROUNDING: Final = 1e-11  # of sums of thousands of binomial masses
 _REACH: Final = 12.0  # tilted standard deviations on either side of the grid
@@ -171,7 +169,7 @@ def excess_of_four(n: int, share: float, values: tuple[float, float, float, floa
     return inside * (1.0 + rounding) + _beyond(n, on_grid, float(sums[-1]))
 
 
-def _power(spectrum: Spectrum, n: int) -> Spectrum:
+def _power(spectrum: Complexes, n: int) -> Complexes:
     """By squaring, which is faster than logarithms and knows no branch."""
     found = np.ones_like(spectrum)
     while n:

@@ -14,11 +14,9 @@ from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
+from p2pdp.core.arrays import Floats
 from p2pdp.core.errors import Refused, UsageError
-
-Floats = npt.NDArray[np.float64]
 
 _OVERFLOW_FROM: Final = 709.0
 _MARGIN: Final = 1e-8  # relative error of a binomial probability of a million trials, by logarithms of factorials

@@ -10,12 +10,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import numpy.typing as npt
 
+from p2pdp.core.arrays import Bools, Floats
 from p2pdp.core.errors import UsageError
 from p2pdp.mechanisms import gaussian
-
-Floats = npt.NDArray[np.float64]
 
 _STEPS_MAX = 60
 _MARGIN = 1e-9  # relative; covers the rounding of the logarithms below
@@ -50,7 +48,7 @@ def epsilons_of(delta: float, mu: Floats) -> Floats:
     return result
 
 
-def _is_doubtful(delta: float, epsilon: Floats, mu: Floats) -> npt.NDArray[np.bool_]:
+def _is_doubtful(delta: float, epsilon: Floats, mu: Floats) -> Bools:
     """Where rounding moves epsilon by more than half the margin, or decides whether it is 0.
 
     Delta, a difference of two tails, is taken to be off by 1e-12 of itself or 1e-15 of the larger tail.

@@ -13,14 +13,14 @@ What is not a finite number is refused, for it would pass every comparison as a 
 
 from __future__ import annotations
 
-import numpy as np
-import numpy.typing as npt
+from typing import Final
 
+import numpy as np
+
+from p2pdp.core.arrays import Bools, Floats, Ints
 from p2pdp.core.errors import UsageError
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-
+ROUNDED_UP: Final = 1.0 + 1e-12  # more than the sums behind a leak can be off
 _RANK_TOLERANCE = 1e-12  # of the largest singular value
 _RANGE_TOLERANCE = 1e-12  # of the length of a
 
@@ -112,7 +112,7 @@ def _dense(rows: Ints, columns: Ints, row: Ints, column: Ints, value: Floats) ->
     return matrix
 
 
-def _whitened(noise: Floats, inputs: Floats) -> tuple[Floats, npt.NDArray[np.bool_]]:
+def _whitened(noise: Floats, inputs: Floats) -> tuple[Floats, Bools]:
     """The inputs' columns where the noise has unit variance, and which of them are not within its range."""
     if noise.shape[1] > noise.shape[0]:
         noise = np.transpose(np.linalg.qr(noise.T, mode="r"))  # the same vectors and values, from a square matrix

@@ -22,12 +22,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from p2pdp.accounting.gossip_krylov import extended, heard_basis
 from p2pdp.accounting.gossip_layers import Layer, Layers, seen_rows
-
-Floats = npt.NDArray[np.float64]
+from p2pdp.core.arrays import Floats
 
 
 @dataclass(frozen=True)

@@ -16,12 +16,10 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
 from p2pdp.accounting.gossip_krylov import Span
 from p2pdp.accounting.gossip_layers import Layers, View
-
-Floats = npt.NDArray[np.float64]
+from p2pdp.core.arrays import Floats
 
 _DROPPED_BELOW: Final = 1e-10  # deviation of what is new in a value, relative to the largest row there ever was
 

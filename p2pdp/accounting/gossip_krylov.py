@@ -19,9 +19,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from p2pdp.core.arrays import Floats
 
 DROPPED_BELOW: Final = 1e-11
 

@@ -16,13 +16,11 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
 from p2pdp.accounting.gossip_krylov import DROPPED_BELOW, Span, extended
 from p2pdp.accounting.modular_rank import MODULUS, residue
+from p2pdp.core.arrays import Floats, Ints
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 Seen = Mapping[int, Sequence[int]]  # layer -> which of its values
 
 _STRIDES: Final = (4, 3)

@@ -16,9 +16,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from p2pdp.core.arrays import Floats
 
 
 def noised_leaks(

@@ -18,11 +18,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from p2pdp.accounting.gossip_layers import Layers, View
-
-Floats = npt.NDArray[np.float64]
+from p2pdp.core.arrays import Floats
 
 
 def theorem_1(layers: Layers, views: Sequence[View]) -> Floats:

@@ -19,7 +19,6 @@ from p2pdp.accounting.gossip_krylov import Span
 from p2pdp.accounting.gossip_layers import Layers, View
 from p2pdp.accounting.modular_rank import modular_rank, reduced
 
-Floats = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.float32]  # residues below 2^20 are exact in it
 
 _MORE_COLUMNS: Final = 8

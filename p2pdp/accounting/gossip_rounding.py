@@ -41,13 +41,11 @@ from collections.abc import Callable
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
+from p2pdp.core.arrays import Floats
 from p2pdp.mechanisms import gaussian
 
 _EPSILON_MOST: Final = 500.0
-
-Floats = npt.NDArray[np.float64]
 
 
 def added(kappa: float, degree: int, gamma: float) -> float:

@@ -20,16 +20,14 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from p2pdp.accounting.hidden_path import check_terms
 from p2pdp.accounting.hidden_path_curves import Part, law_cut
-from p2pdp.accounting.hidden_path_losses import Floats, Losses, upper_losses
+from p2pdp.accounting.hidden_path_losses import Losses, upper_losses
 from p2pdp.accounting.hidden_path_moves import HIDDEN, OTHER, Slots, most_told
 from p2pdp.accounting.hidden_path_sums import Moments, spectrum, upper_epsilons
+from p2pdp.core.arrays import Complexes, Floats
 from p2pdp.core.errors import UsageError
-
-Rows = npt.NDArray[np.complex128]
 
 STEPS_MAX: Final = 50_000
 _STEP: Final = 0.1
@@ -163,13 +161,15 @@ class _Walk:
             self._losses[kind] = upper_losses(one.law, one.mu_upper, self._step, self._cut, one.share)
         return self._losses[kind]
 
-    def _mixed(self, ends: tuple[float, ...], origin: float | None, transform: Callable[[Losses], Rows]) -> Rows:
+    def _mixed(
+        self, ends: tuple[float, ...], origin: float | None, transform: Callable[[Losses], Complexes]
+    ) -> Complexes:
         """The transforms of each kind of gaps."""
         return np.array([self._mixture(at, ends, origin, transform) for at in range(len(self._shortest))])
 
     def _mixture(
-        self, at: int, ends: tuple[float, ...], origin: float | None, transform: Callable[[Losses], Rows]
-    ) -> Rows:
+        self, at: int, ends: tuple[float, ...], origin: float | None, transform: Callable[[Losses], Complexes]
+    ) -> Complexes:
         """Of one kind of gaps, averaged over whose the known slots are."""
         chances = ends[:1] if self._shortest[at] == 1 else ends  # a single slot is first and last
         owned = np.ones(1)
@@ -178,7 +178,7 @@ class _Walk:
         kinds = [
             (self._kind(at, len(chances), count, origin), weight) for count, weight in enumerate(owned) if weight > 0.0
         ]
-        found: Rows = np.sum([weight * transform(self._loss(kind)) for kind, weight in kinds], axis=0)
+        found: Complexes = np.sum([weight * transform(self._loss(kind)) for kind, weight in kinds], axis=0)
         return found
 
     def epsilons(self, cases: Sequence[_Case]) -> Floats:
@@ -195,7 +195,7 @@ class _Walk:
         by_window = upper_epsilons(spectra, self._step, self._delta, lost, tails, math.ceil(4 * self._gaps))
         return np.minimum(by_window, moments.epsilon(logs, self._delta - lost))
 
-    def _walked(self, cases: Sequence[_Case], transform: Callable[[Losses], Rows]) -> Rows:
+    def _walked(self, cases: Sequence[_Case], transform: Callable[[Losses], Complexes]) -> Complexes:
         """The transform of all that an observer sees of one token, for each case."""
         one = 1.0 / (self._n - 1)
         stays = (1.0 - 1.0 / self._n) ** np.arange(self._steps)
@@ -216,7 +216,7 @@ class _Walk:
                 found[row, at] += np.einsum("ft,ft->f", begun[:, ::-1], returns)
         return found
 
-    def _series(self, gaps: Rows) -> Rows:
+    def _series(self, gaps: Complexes) -> Complexes:
         """By length from 0 on; a gap of length 0 tells nothing, and one that is too long has no finite loss."""
         series = np.zeros((gaps.shape[1], self._steps), dtype=np.complex128)
         series[:, 0] = 1.0
@@ -225,7 +225,7 @@ class _Walk:
         return series
 
 
-def _renewals(waits: Any) -> Rows:
+def _renewals(waits: Any) -> Complexes:
     """1 / (1 - t waits) to as many coefficients as `waits` has; each round of Newton's iteration doubles them.
 
     A round needs the second half of the kernel's product with what is known; what wraps round falls into the first.
@@ -234,7 +234,7 @@ def _renewals(waits: Any) -> Rows:
     lengths = [kernel.shape[1]]
     while lengths[-1] > 1:
         lengths.append((lengths[-1] + 1) // 2)
-    found: Rows = np.ones((len(waits), 1), dtype=np.complex128)
+    found: Complexes = np.ones((len(waits), 1), dtype=np.complex128)
     for length in lengths[-2::-1]:
         known, size = found.shape[1], _fast(length)
         spectra = np.fft.fft(found, size)
@@ -244,9 +244,9 @@ def _renewals(waits: Any) -> Rows:
     return found
 
 
-def _product(one: Any, two: Any, length: int) -> Rows:
+def _product(one: Any, two: Any, length: int) -> Complexes:
     size = _fast(one.shape[1] + two.shape[1] - 1)
-    product: Rows = np.fft.ifft(np.fft.fft(one, size) * np.fft.fft(two, size))[:, :length]
+    product: Complexes = np.fft.ifft(np.fft.fft(one, size) * np.fft.fft(two, size))[:, :length]
     return product
 
 

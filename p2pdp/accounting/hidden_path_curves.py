@@ -15,15 +15,15 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from p2pdp.accounting.hidden_path_losses import Floats, Losses, lower_losses, scale, upper_losses
+from p2pdp.accounting.hidden_path_losses import Losses, lower_losses, scale, upper_losses
 from p2pdp.accounting.hidden_path_sums import (
     SIZE_MAX,
     Moments,
-    Spectra,
     log_spectrum,
     lower_epsilons,
     upper_ends,
 )
+from p2pdp.core.arrays import Complexes, Floats
 
 _STEP: Final = 0.1  # of the typical loss of one gap: upper ends are then some tenths of a percent high
 _STEP_MIN: Final = 1e-9
@@ -85,7 +85,7 @@ class Curves:
                    for ends in self._losses]  # fmt: skip
         self._log_moments = np.array(moments).reshape(len(parts), len(self._signs), -1)
         self._beyond = np.array([[one.beyond for one in ends] for ends in self._losses]).reshape(len(parts), -1)
-        self._spectra: dict[tuple[int, int], Spectra] = {}
+        self._spectra: dict[tuple[int, int], Complexes] = {}
         self._kept = 0  # numbers of these spectra
 
     def _losses_of(self, part: Part) -> tuple[Losses, ...]:
@@ -117,7 +117,7 @@ class Curves:
                 found.lower[rows] = np.maximum(*(lower_epsilons(*one) for one in given[1:]))
         return found
 
-    def spectrum(self, part: int, size: int) -> Spectra:
+    def spectrum(self, part: int, size: int) -> Complexes:
         """The logarithms of the spectra of a part's losses."""
         if (part, size) not in self._spectra:
             if self._kept > _KEPT_MAX:
@@ -135,7 +135,7 @@ class _Lookup:
     def __init__(self, curves: Curves, size: int) -> None:
         self._curves, self._size = curves, size
 
-    def __getitem__(self, part: int) -> Spectra:
+    def __getitem__(self, part: int) -> Complexes:
         return self._curves.spectrum(part, self._size)
 
 

@@ -17,14 +17,14 @@ from functools import lru_cache
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from p2pdp.accounting.hidden_path import check
 from p2pdp.accounting.hidden_path_curves import Curves, Ends, Part, law_cut
 from p2pdp.accounting.hidden_path_gaps import Gap
 from p2pdp.accounting.hidden_path_graph_laws import GraphLaws
-from p2pdp.accounting.hidden_path_losses import Floats, Losses, upper_losses
-from p2pdp.accounting.hidden_path_sums import Moments, Spectra, Upper, spectrum, upper_ends
+from p2pdp.accounting.hidden_path_losses import Losses, upper_losses
+from p2pdp.accounting.hidden_path_sums import Moments, Upper, spectrum, upper_ends
+from p2pdp.core.arrays import Complexes, Floats, Ints
 from p2pdp.core.errors import UsageError
 from p2pdp.core.ids import Peer
 
@@ -87,7 +87,7 @@ class _Sums:
         self._moments = lru_cache(self._moments_of)
         self._losses = lru_cache(_KEPT_MAX)(self._losses_of)
         self._log_moments = lru_cache(_KEPT_MAX)(self._log_moments_of)
-        self._spectra: dict[tuple[int, int, int], Spectra] = {}
+        self._spectra: dict[tuple[int, int, int], Complexes] = {}
 
     def ends(self, laws: GraphLaws, gaps: Counter[Gap]) -> Upper:
         """Of each of the others."""
@@ -109,9 +109,7 @@ class _Sums:
             found.epsilons[users], found.variation[users] = self._of_level(users, int(level), weights, margin)
         return found
 
-    def _of_level(
-        self, users: npt.NDArray[np.int64], level: int, weights: list[tuple[Floats, int, int]], margin: float
-    ) -> Upper:
+    def _of_level(self, users: Ints, level: int, weights: list[tuple[Floats, int, int]], margin: float) -> Upper:
         step = 2.0**level
         moments = self._moments(level)
         logs = np.zeros((len(users), len(moments.exponents)))
@@ -149,7 +147,7 @@ class _Sums:
         law[times] = 1.0
         return upper_losses(law, self._mu / math.sqrt(length), 2.0**level, law_cut(self._delta, self._most), 1.0)
 
-    def _spectrum(self, length: int, times: int, level: int, size: int) -> Spectra:
+    def _spectrum(self, length: int, times: int, level: int, size: int) -> Complexes:
         key = length * (length + 1) + times, level, size
         if key not in self._spectra:
             if len(self._spectra) * size >= _NUMBERS_MAX:

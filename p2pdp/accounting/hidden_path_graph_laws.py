@@ -22,7 +22,7 @@ from typing import Final
 import numpy as np
 
 from p2pdp.accounting.hidden_path_gaps import Gap, Stretch
-from p2pdp.accounting.hidden_path_losses import Floats
+from p2pdp.core.arrays import Floats
 from p2pdp.core.ids import Peer
 
 _ROUNDING: Final = 4e-16  # of a coefficient, for each doubling of its series, relative to the largest

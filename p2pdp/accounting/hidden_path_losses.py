@@ -30,9 +30,8 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from p2pdp.core.arrays import Floats
 
 _ROOT_2: Final = math.sqrt(2.0)
 _ENDS_TRIED: Final = np.linspace(0.0, 1.0, 96)  # exponents: ends of all orders of magnitude

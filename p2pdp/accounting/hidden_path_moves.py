@@ -25,7 +25,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from p2pdp.accounting.hidden_path_gaps import Until
-from p2pdp.accounting.hidden_path_losses import Floats
+from p2pdp.core.arrays import Floats
 
 OTHER: Final = 0  # a slot known to be somebody else's
 OWN: Final = 1  # a slot known to be the user's

@@ -15,11 +15,9 @@ import math
 from typing import Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from p2pdp.accounting.hidden_path_losses import Floats, Losses
-
-Spectra = npt.NDArray[np.complex128]
+from p2pdp.accounting.hidden_path_losses import Losses
+from p2pdp.core.arrays import Complexes, Floats, Ints
 
 SIZE_MIN: Final = 256
 SIZE_MAX: Final = 1 << 17
@@ -31,13 +29,13 @@ _RELATIVE: Final = 1e-9  # what sums of many rounded masses can be off, relative
 _CUT: Final = 1e-4  # of delta: the mass that a window may leave out
 
 
-def spectrum(losses: Losses, size: int) -> Spectra:
+def spectrum(losses: Losses, size: int) -> Complexes:
     """Of losses in a window of `size` grid points round 0; those outside come in at its other end."""
     places = np.arange(losses.first, losses.first + len(losses.masses)) % size
     return np.fft.rfft(np.bincount(places, weights=losses.masses, minlength=size))
 
 
-def log_spectrum(losses: Losses, size: int) -> Spectra:
+def log_spectrum(losses: Losses, size: int) -> Complexes:
     found = spectrum(losses, size)
     found[np.abs(found) < _SMALLEST] = _SMALLEST
     return np.log(found)
@@ -62,11 +60,11 @@ class Moments:
         found: Floats = (moments - self.exponents * end[:, None]).min(axis=1)
         return found
 
-    def size(self, moments: Floats, delta: float, step: float) -> npt.NDArray[np.int64]:
+    def size(self, moments: Floats, delta: float, step: float) -> Ints:
         """How large a window each sum needs, a power of 2."""
         ends = ((moments - math.log(delta * _CUT)) / self.exponents).min(axis=1)
         sizes = np.clip(2.0 * np.maximum(ends, 0.0) / step + 2.0, SIZE_MIN, SIZE_MAX)
-        powers: npt.NDArray[np.int64] = np.int64(1) << np.ceil(np.log2(sizes)).astype(np.int64)
+        powers: Ints = np.int64(1) << np.ceil(np.log2(sizes)).astype(np.int64)
         return powers
 
     def epsilon(self, moments: Floats, delta: Floats) -> Floats:
@@ -86,7 +84,7 @@ class Upper(NamedTuple):
     variation: Floats
 
 
-def upper_ends(spectra: Spectra, step: float, delta: float, beyond: Floats, tail: Floats, count: int) -> Upper:
+def upper_ends(spectra: Complexes, step: float, delta: float, beyond: Floats, tail: Floats, count: int) -> Upper:
     """Of each row, the spectrum of a sum, rounded up."""
     outside = beyond + tail + _rounding(count)
     left = delta * (1.0 - _RELATIVE) - outside
@@ -95,11 +93,11 @@ def upper_ends(spectra: Spectra, step: float, delta: float, beyond: Floats, tail
     return Upper(np.where(left > 0.0, found * (1.0 + _RELATIVE), math.inf), variation)
 
 
-def upper_epsilons(spectra: Spectra, step: float, delta: float, beyond: Floats, tail: Floats, count: int) -> Floats:
+def upper_epsilons(spectra: Complexes, step: float, delta: float, beyond: Floats, tail: Floats, count: int) -> Floats:
     return upper_ends(spectra, step, delta, beyond, tail, count).epsilons
 
 
-def lower_epsilons(spectra: Spectra, step: float, delta: float, beyond: Floats, tail: Floats, count: int) -> Floats:
+def lower_epsilons(spectra: Complexes, step: float, delta: float, beyond: Floats, tail: Floats, count: int) -> Floats:
     """The same rounded down."""
     found, _ = _epsilons(spectra, step, delta * (1.0 + _RELATIVE) + beyond + tail + _rounding(count), 0.0)
     return found * (1.0 - _RELATIVE)
@@ -109,7 +107,7 @@ def _rounding(count: int) -> float:
     return _ROUNDING * count + _ROUNDING_ONCE
 
 
-def _epsilons(spectra: Spectra, step: float, delta: Floats, outside: float) -> tuple[Floats, Floats]:
+def _epsilons(spectra: Complexes, step: float, delta: Floats, outside: float) -> tuple[Floats, Floats]:
     """Where the curve of each sum falls to its delta, `outside` where it does not within the window; its value at 0.
 
     Between two grid points the curve is A - e^(epsilon - x) W, A the mass above the lower point x and W the same

@@ -24,9 +24,8 @@ import math
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from p2pdp.core.arrays import Floats
 
 _EXACT_GAPS: Final = 4096  # beyond them e^y - 1 is bounded by a multiple of y
 _EXPONENT_MAX: Final = 500.0  # for larger exponents the first gap alone makes up the moment

@@ -15,10 +15,8 @@ contributed so far. Costs of gaps add up: a path does not depend on data.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
+from p2pdp.core.arrays import Floats, Ints
 
 
 def exposures(gap: Ints, user: Ints, rates: Floats, users: int) -> Floats:

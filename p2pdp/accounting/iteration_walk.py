@@ -22,12 +22,10 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from p2pdp.accounting.blanket import binomial
 from p2pdp.accounting.renyi import best_epsilon
-
-Floats = npt.NDArray[np.float64]
+from p2pdp.core.arrays import Floats
 
 _EXACT_PARTS: Final = 256  # longer parts are taken together, as the shortest of them
 _WIDER: Final = 1.02

@@ -26,11 +26,10 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
+from p2pdp.core.arrays import Complexes, Floats
 from p2pdp.core.errors import UsageError
 
-Floats = npt.NDArray[np.float64]
 Curve = Callable[[Floats], Floats]
 
 _TAIL: Final = 1e-18  # tilted probability beyond each end of the transform
@@ -226,7 +225,7 @@ def compose(parts: Sequence[tuple[Losses, int]], delta: float) -> Composed:
     )  # fmt: skip
 
 
-def _power(base: npt.NDArray[np.complex128], times: int) -> npt.NDArray[np.complex128]:
+def _power(base: Complexes, times: int) -> Complexes:
     """By squaring, which keeps the error proportional to `times`."""
     result = np.ones_like(base)
     while times:

@@ -16,9 +16,8 @@ from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from p2pdp.core.arrays import Floats
 
 PRIMES: Final = (1048573, 1048571, 1048559)
 MODULUS: Final = PRIMES[0] * PRIMES[1] * PRIMES[2]  # residues of it tell those of all three

@@ -23,11 +23,12 @@ from typing import Final
 
 import numpy as np
 
-from p2pdp.accounting.blanket import Floats, Ints, Reports, Window, binomial
+from p2pdp.accounting.blanket import Reports, Window, binomial
 from p2pdp.accounting.blanket_sums import binomial_masses, excess_of_four
 from p2pdp.accounting.clones import clones
 from p2pdp.accounting.crossing import crossing
 from p2pdp.accounting.krr import krr_lower, krr_upper, local_epsilon
+from p2pdp.core.arrays import Floats, Ints
 from p2pdp.core.errors import UsageError
 
 _EXACT_MAX: Final = 2048

@@ -17,12 +17,9 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
 
 from p2pdp.accounting.composition import drawn_with_replacement, heterogeneous_sums, sampled_epsilon
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
+from p2pdp.core.arrays import Floats, Ints
 
 
 def pair_losses(path: Ints, n: int, together: Callable[[int], float], delta_prime: float) -> Floats:

@@ -12,9 +12,8 @@ from collections.abc import Callable
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from p2pdp.core.arrays import Floats
 
 SIMPLE: Final = "simple"
 TIGHT: Final = "tight"

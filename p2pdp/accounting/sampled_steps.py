@@ -17,12 +17,10 @@ from functools import cache
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from p2pdp.accounting.hidden_path_losses import gaussian_deltas
 from p2pdp.accounting.loss import Composed, Curve, compose, losses_of
-
-Floats = npt.NDArray[np.float64]
+from p2pdp.core.arrays import Floats
 
 _GRID: Final = 1024  # steps of the grid within the losses that count
 _FAR: Final = 1e-6  # of delta: what all losses beyond the grid's end may weigh together

@@ -7,9 +7,10 @@ from typing import Final
 
 import numpy as np
 
+from p2pdp.core.arrays import Floats
 from p2pdp.protocols.learning import scores_of
 from p2pdp.protocols.run_plan import RunPlan
-from p2pdp.tasks.examples import Examples, Floats, examples_of
+from p2pdp.tasks.examples import Examples, examples_of
 from p2pdp.tasks.objectives import Objective
 
 LOCAL: Final = "local"

@@ -10,11 +10,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import numpy.typing as npt
 
+from p2pdp.core.arrays import Floats
 from p2pdp.core.errors import UsageError
-
-Floats = npt.NDArray[np.float64]
 
 _THRESHOLDS = 200
 _LEAST_VARIANCE = 1e-14  # of the largest: as far as covariances are told from replays

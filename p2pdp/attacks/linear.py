@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
 from p2pdp.attacks.truths import ONLY_PLACE
+from p2pdp.core.arrays import Floats
 from p2pdp.core.errors import Refused
 from p2pdp.core.ids import CURATOR, Peer, is_user
 from p2pdp.core.messages import RESULT
@@ -25,7 +25,6 @@ from p2pdp.ledger.records import RECEIVED, SENT, Contents
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.replay.foreseen import Foreseen
 
-Floats = npt.NDArray[np.float64]
 Link = tuple[Peer, Peer]
 Told = tuple[list[LinearForm], list[Any]]
 

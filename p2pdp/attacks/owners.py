@@ -15,12 +15,9 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
+from p2pdp.core.arrays import Floats, Ints
 from p2pdp.core.errors import Refused
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 EXACT_MAX: Final = 14
 _SCALINGS_MAX: Final = 20_000

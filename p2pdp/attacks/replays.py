@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 import numpy as np
-import numpy.typing as npt
 
+from p2pdp.core.arrays import Floats
 from p2pdp.core.draws import Mechanism, Shape
 from p2pdp.core.errors import Refused
 from p2pdp.core.events import Received, tell
@@ -28,8 +28,6 @@ from p2pdp.ledger.records import CHOSEN, OWN, RECEIVED, Contents
 from p2pdp.mechanisms.sampler import SeededSampler
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.tasks.inputs import CategoryInputs, NumberInputs
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass

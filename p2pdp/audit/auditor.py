@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from p2pdp.audit.brokers import claims_with_broker, refusals_with_broker
 from p2pdp.audit.estimates import added, cost_of, left_of
-from p2pdp.audit.ground import Finding, Floats, Ground
+from p2pdp.audit.ground import Finding, Ground
+from p2pdp.core.arrays import Floats
 from p2pdp.core.claims import Claim, Conditioning, Refusal
 from p2pdp.core.errors import Refused, UsageError
 from p2pdp.core.ids import Peer

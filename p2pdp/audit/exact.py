@@ -10,18 +10,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from p2pdp.accounting.gaussian_view import disjoint_leaks, general_leaks
+from p2pdp.core.arrays import Bools, Floats, Ints
 from p2pdp.core.draws import NO_NOISE
 from p2pdp.core.ids import Peer
 from p2pdp.replay.contributions import Recorded
 from p2pdp.replay.rows import Layout, stretches
 from p2pdp.replay.transcript import Transcript
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 
 _INPUT, _DRAW, _UNKNOWN = range(3)
 

@@ -12,9 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-import numpy as np
-import numpy.typing as npt
-
+from p2pdp.core.arrays import Floats
 from p2pdp.core.claims import Claim, Refusal
 from p2pdp.core.ids import Peer
 from p2pdp.ledger.records import Contents
@@ -22,8 +20,6 @@ from p2pdp.mechanisms.clipping import Bounds
 from p2pdp.mechanisms.grid import Grid
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.replay.transcript import Transcript
-
-Floats = npt.NDArray[np.float64]
 
 NOBODY_OUT = "all users take part to the end"
 PUBLIC_ROUTE = "the observer knows the realised path, schedule and graph"

@@ -10,6 +10,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from p2pdp.accounting.gaussian_view import ROUNDED_UP
 from p2pdp.audit.claims import claim_of
 from p2pdp.audit.exact import ceiling
 from p2pdp.audit.ground import Finding, Ground
@@ -25,7 +26,6 @@ from p2pdp.replay.contributions import Recorded
 
 OWN_NOISE: Final = "each contribution is protected by its own user's noise alone"
 _OBSERVER = Observer.NETWORK
-_ROUNDED_UP = 1.0 + 1e-12
 
 
 def local_account(ground: Ground) -> Finding:
@@ -44,7 +44,7 @@ def local_account(ground: Ground) -> Finding:
         mus = [_mu(ground.sensitivity, own) for own in own_noise.values()]
         epsilons = [gaussian.epsilon_of(delta, mu) for mu in mus]
     else:
-        epsilons = [_ROUNDED_UP * sum(pure_epsilon_of(run, drawn) for drawn in own) for own in own_noise.values()]
+        epsilons = [ROUNDED_UP * sum(pure_epsilon_of(run, drawn) for drawn in own) for own in own_noise.values()]
     return ceiling_of(ground, epsilons, mus)
 
 
@@ -86,7 +86,7 @@ def _is_gaussian(own_noise: Mapping[Peer, Sequence[Recorded]]) -> bool:
 
 
 def _mu(sensitivity: float, own: list[tuple[Mechanism, ...]]) -> float:
-    return sensitivity * math.sqrt(ceiling(own)) * _ROUNDED_UP
+    return sensitivity * math.sqrt(ceiling(own)) * ROUNDED_UP
 
 
 def pure_epsilon_of(run: RunPlan, drawn: tuple[Mechanism, ...]) -> float:

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Final, Protocol
+from typing import Protocol
 
 import numpy as np
 
 from p2pdp.accounting.gaussian_curve import epsilon_of_each, epsilons_of
+from p2pdp.accounting.gaussian_view import ROUNDED_UP
 from p2pdp.audit.claims import gaussian_claim, members_of, views_of
 from p2pdp.audit.exact import Leaks
-from p2pdp.audit.ground import PUBLIC_ROUTE, Finding, Floats, Ground
+from p2pdp.audit.ground import PUBLIC_ROUTE, Finding, Ground
+from p2pdp.core.arrays import Floats
 from p2pdp.core.claims import Claim, Name, Observer
 from p2pdp.core.ids import Peer
 from p2pdp.protocols.run_plan import RunPlan
-
-_ROUNDED_UP: Final = 1.0 + 1e-12  # more than the sums behind a leak can be off
 
 
 class PairLeaks(Protocol):
@@ -86,7 +86,7 @@ class PairClaims:
         self._assumptions = (*assumptions, *ground.assumptions)
 
     def mu(self, leaks: Floats) -> Floats:
-        return self._sensitivity * np.sqrt(leaks) * _ROUNDED_UP
+        return self._sensitivity * np.sqrt(leaks) * ROUNDED_UP
 
     def epsilons(self, mu: Floats) -> Floats:
         return epsilons_of(self._delta, self._in_all(mu))
@@ -97,7 +97,7 @@ class PairClaims:
 
     def _in_all(self, mu: Floats) -> Floats:
         """`mu` has a row per user."""
-        most = self._ceilings[:, None] * _ROUNDED_UP
+        most = self._ceilings[:, None] * ROUNDED_UP
         with np.errstate(invalid="ignore"):
             return np.where(mu > 0.0, np.maximum(mu, np.minimum(mu + self._rounding, most)), mu)
 

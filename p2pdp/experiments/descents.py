@@ -20,9 +20,9 @@ from functools import cache
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
 from p2pdp.accounting.contract import account
+from p2pdp.core.arrays import Floats, Ints
 from p2pdp.core.errors import Refused
 from p2pdp.core.spec import DataPart, GraphPart, NoisePart, PrivacyPart, RunPart, Spec, TaskPart, WalkPart
 from p2pdp.experiments.contract import Piece, Setting
@@ -34,9 +34,6 @@ from p2pdp.tasks.descending import Population, visits_along
 from p2pdp.tasks.descent import Descent
 from p2pdp.tasks.examples import Examples, examples_of
 from p2pdp.tasks.regression import LogisticRegression
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 SEED: Final = 20_220_328
 DELTA: Final = 1e-6

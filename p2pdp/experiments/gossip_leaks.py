@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
 from p2pdp.accounting.gossip_krylov import Span, fixed_span
 from p2pdp.accounting.gossip_layers import View, fixed_layers
 from p2pdp.accounting.gossip_published import theorem_1
 from p2pdp.accounting.gossip_rank import modular_ranks, raised
 from p2pdp.accounting.modular_rank import PRIMES
+from p2pdp.core.arrays import Floats
 from p2pdp.experiments.contract import JSON, Line, Setting, unknown
 from p2pdp.topology.distances import distances_from
 from p2pdp.topology.gossip_rounds import rounds_needed
@@ -27,7 +27,6 @@ from p2pdp.topology.graphs import Graph
 from p2pdp.topology.spectra import spectrum_ends
 from p2pdp.topology.weights import METROPOLIS, sparse_weights
 
-Floats = npt.NDArray[np.float64]
 ROUNDING: Final = 1e-9
 
 

@@ -12,15 +12,13 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
+from p2pdp.core.arrays import Floats
 from p2pdp.core.errors import UsageError
 from p2pdp.experiments.contract import Experiment, Setting
 from p2pdp.files import paper_data
 from p2pdp.files.paper_data import EGOS, GRAPHS, TABLES
 from p2pdp.topology.graphs import EdgeList
-
-Floats = npt.NDArray[np.float64]
 
 _SEED: Final = 20_220_110
 _GRAPH_NODES: Final = 240

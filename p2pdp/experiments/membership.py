@@ -13,18 +13,16 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from p2pdp.attacks.likelihood import statistic
+from p2pdp.core.arrays import Floats, Ints
 from p2pdp.core.ids import Peer
 from p2pdp.mechanisms.sampler import SeededSampler
 from p2pdp.protocols.gossip.learning_together import learn
 from p2pdp.protocols.gossip.sgd import GossipSgdPlan
 from p2pdp.protocols.walk.sgd import SgdPlan
-from p2pdp.tasks.descending import Ints, Population
+from p2pdp.tasks.descending import Population
 from p2pdp.tasks.examples import Examples
-
-Floats = npt.NDArray[np.float64]
 
 
 def views(

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
+from p2pdp.core.arrays import Ints
 from p2pdp.experiments import inputs
 from p2pdp.experiments.contract import Setting
 from p2pdp.files.edges import read_loops
@@ -27,7 +27,7 @@ def social_graph(setting: Setting, name: str) -> Graph:
     return graph_of_edges(edges.n, edges.edges)
 
 
-def looped_users(setting: Setting, name: str) -> npt.NDArray[np.int64]:
+def looped_users(setting: Setting, name: str) -> Ints:
     """Users with a loop in the file; a stand-in has none."""
     if setting.data is None:
         return np.zeros(0, dtype=np.int64)

@@ -11,17 +11,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
 from p2pdp.accounting.hidden_path_gaps import Gap, Visit, gaps_of
+from p2pdp.core.arrays import Floats, Ints
 from p2pdp.core.spec import DataPart, GraphPart, NoisePart, RunPart, Spec, TaskPart, WalkPart
 from p2pdp.experiments.contract import Setting
 from p2pdp.mechanisms import gaussian
 from p2pdp.protocols.run_plan import plan_run
 from p2pdp.protocols.walk.analysis.fast import path_of
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 SEED: Final = 20_201_116
 VISITS: Final = 100  # T / n

@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
+from p2pdp.core.arrays import Ints
 from p2pdp.core.errors import UsageError
 from p2pdp.files.reading import read_text
 from p2pdp.topology.graphs import EdgeList, graph_of_edges
@@ -51,7 +51,7 @@ def read_edge_list(path: Path) -> EdgeList:
     )
 
 
-def read_loops(path: Path, of: EdgeList) -> npt.NDArray[np.int64]:
+def read_loops(path: Path, of: EdgeList) -> Ints:
     """The numbers of the nodes of this file's largest component that have a loop in it, which edge lists leave out."""
     looped = {a for a, b in _pairs(path) if a == b}
     return np.array([place for place, label in enumerate(of.labels) if label in looped], dtype=np.int64)

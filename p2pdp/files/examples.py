@@ -23,15 +23,13 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
+from p2pdp.core.arrays import Bools, Floats, Ints
 from p2pdp.core.errors import UsageError
 from p2pdp.core.spec import DataPart, Spec
 from p2pdp.files.tables import Moved, Table, chosen_columns, moved_in, place_of, read_table, refuse_cells
 from p2pdp.protocols.learning import FEATURE_MAX, OWN, has_intercept, norm_bound
 from p2pdp.tasks.examples import Examples, examples_of
-
-Floats = npt.NDArray[np.float64]
 
 _COMPARISONS: Final = {
     "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq,
@@ -100,7 +98,7 @@ def _read(data: DataPart) -> tuple[Table, bool]:
     return read_table(data, choose), data.target is not None
 
 
-def _owners(table: Table, n: int) -> list[npt.NDArray[np.int64]]:
+def _owners(table: Table, n: int) -> list[Ints]:
     """The rows of each user."""
     rows = len(table.rows)
     if table.groups is None:
@@ -141,7 +139,7 @@ def _targets(spec: Spec, table: Table) -> Floats:
     return np.asarray(raw)
 
 
-def _features(data: DataPart, table: Table, columns: int) -> tuple[Floats, npt.NDArray[np.int64]]:
+def _features(data: DataPart, table: Table, columns: int) -> tuple[Floats, Ints]:
     """The features as they are learned from, and how often each number was moved into bounds."""
     features = np.array(table.rows[:, :columns])
     clipped = np.zeros(features.shape, dtype=np.int64)
@@ -169,6 +167,6 @@ def _features(data: DataPart, table: Table, columns: int) -> tuple[Floats, npt.N
     return features, clipped
 
 
-def _is_test(rows: int, share: float) -> npt.NDArray[np.bool_]:
+def _is_test(rows: int, share: float) -> Bools:
     whole = np.floor(np.arange(rows + 1) * share * (1.0 + 1e-12))
     return np.asarray(whole[1:] > whole[:-1])

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
+from p2pdp.core.arrays import Floats, Ints
 from p2pdp.core.errors import UsageError
 from p2pdp.core.spec import DataPart
 from p2pdp.files.edges import read_edge_list
@@ -95,7 +95,7 @@ def read_graph(folder: Path, name: str) -> EdgeList:
     return found
 
 
-def read_numbers(folder: Path, name: str) -> npt.NDArray[np.float64]:
+def read_numbers(folder: Path, name: str) -> Floats:
     """One of `TABLES`, without its header, columns in the file's order."""
     expected = TABLES[name]
     place = place_in(folder, expected.file)
@@ -125,7 +125,7 @@ def read_egos(folder: Path) -> dict[int, EdgeList]:
     return whole
 
 
-def _largest(place: Path, ego: int, pairs: npt.NDArray[np.int64], expected: tuple[int, int]) -> EdgeList:
+def _largest(place: Path, ego: int, pairs: Ints, expected: tuple[int, int]) -> EdgeList:
     labels, ends = np.unique(pairs, return_inverse=True)
     graph = graph_of_edges(len(labels), ends.reshape(-1, 2))
     if (graph.n, graph.edge_count) != expected:

@@ -20,10 +20,11 @@ from typing import Any, Final
 
 import numpy as np
 
+from p2pdp.core.arrays import Floats, Ints
 from p2pdp.core.draws import Mechanism
 from p2pdp.core.errors import UsageError
 from p2pdp.mechanisms import randomized_response
-from p2pdp.mechanisms.reports import NO_NEEDS, Floats, Ints, MalformedReport, Randomizer
+from p2pdp.mechanisms.reports import NO_NEEDS, MalformedReport, Randomizer
 from p2pdp.mechanisms.rounding import whole
 
 _BYTE: Final = 8

@@ -18,13 +18,14 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import numpy.typing as npt
 
+from p2pdp.core.arrays import Floats
 from p2pdp.core.errors import UsageError
 from p2pdp.mechanisms.rounding import diagonal_upper, whole
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-Rows = npt.NDArray[np.float64]
+Rows = Floats
 
 _TABLE_DIMENSIONS: Final = 2
 

@@ -37,6 +37,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from p2pdp.core.arrays import Ints
 from p2pdp.core.draws import DITHER, Mechanism, Shape
 
 _DEVIATION: Final = 256
@@ -56,8 +57,6 @@ _END: Final = 17 * _DEVIATION
 _WORKING_BITS: Final = 280
 _FIRST, _SECOND, _REST = 1, 2, 3  # what bits of a stream are for
 _OPEN: Final = -(2**15)  # in the table: these 16 bits do not decide
-
-Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)

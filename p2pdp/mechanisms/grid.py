@@ -18,15 +18,15 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Final, overload
 
 import numpy as np
-import numpy.typing as npt
 
+from p2pdp.core.arrays import Ints
 from p2pdp.core.errors import UsageError
 from p2pdp.mechanisms.rounding import diagonal_upper, positive, whole
 
 if TYPE_CHECKING:
     from p2pdp.mechanisms.clipping import Bounds, Rows
 
-GridValues = npt.NDArray[np.int64]
+GridValues = Ints
 
 _EXPONENT_MAX: Final = 1000  # steps beyond would meet the ends of the range of float64
 _SUM_BITS: Final = 61

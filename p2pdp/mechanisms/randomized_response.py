@@ -15,13 +15,12 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from p2pdp.core.arrays import Floats
 from p2pdp.core.errors import UsageError
 from p2pdp.mechanisms.rounding import positive, whole
 
 _EPSILON_MAX: Final = 700.0  # e^epsilon must stay a float
 _ULP: Final = 2.0**-52
-
-Floats = npt.NDArray[np.float64]
 
 
 def gamma_of(epsilon: float, categories: int) -> float:

@@ -16,12 +16,13 @@ from typing import Any, Final
 
 import numpy as np
 
+from p2pdp.core.arrays import Floats, Ints
 from p2pdp.core.draws import Mechanism
 from p2pdp.core.errors import UsageError
 from p2pdp.mechanisms import gaussian, laplace
 from p2pdp.mechanisms.clipping import Bounds
 from p2pdp.mechanisms.grid import choose_grid
-from p2pdp.mechanisms.reports import NO_NEEDS, Floats, Ints, MalformedReport, Randomizer, vectors
+from p2pdp.mechanisms.reports import NO_NEEDS, MalformedReport, Randomizer, vectors
 from p2pdp.mechanisms.rounding import positive, ratio_upper, whole
 
 _BYTES: Final = 8

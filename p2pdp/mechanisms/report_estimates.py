@@ -25,8 +25,9 @@ from typing import Final
 
 import numpy as np
 
+from p2pdp.core.arrays import Floats, Ints
 from p2pdp.core.errors import UsageError
-from p2pdp.mechanisms.reports import Floats, Ints, Randomizer
+from p2pdp.mechanisms.reports import Randomizer
 
 _CHUNK: Final = 1 << 22  # numbers at a time
 

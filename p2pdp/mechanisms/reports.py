@@ -21,12 +21,9 @@ from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from p2pdp.core.arrays import Floats, Ints
 from p2pdp.core.draws import Draws, Mechanism, Sampler, Shape
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 NO_NEEDS: Final[tuple[tuple[Mechanism, Shape], ...]] = ()
 

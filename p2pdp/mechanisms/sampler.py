@@ -27,8 +27,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
+from p2pdp.core.arrays import Ints
 from p2pdp.core.draws import DITHER
 from p2pdp.core.errors import UsageError
 from p2pdp.mechanisms import dither
@@ -47,7 +47,7 @@ _CATEGORICAL: Final = ("randomized_response", "uniform_counts")
 _BITS: Final = ("uniform_bits", DITHER)
 _OPTIONS_MAX: Final = 2**63 - 1
 
-Draws64 = npt.NDArray[np.int64]
+Draws64 = Ints
 
 
 class ExactSampler:

@@ -15,6 +15,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from p2pdp.core.arrays import Floats
 from p2pdp.core.draws import NO_NOISE, Mechanism
 from p2pdp.core.errors import UsageError, VerificationFailed
 from p2pdp.core.spec import DataPart, Spec
@@ -22,7 +23,7 @@ from p2pdp.mechanisms import gaussian
 from p2pdp.mechanisms.grid import Grid, choose_grid
 from p2pdp.protocols.contract import Fact
 from p2pdp.tasks.descent import Descent, GradientInputs
-from p2pdp.tasks.examples import Examples, Floats, examples_of
+from p2pdp.tasks.examples import Examples, examples_of
 from p2pdp.tasks.objectives import Guarantees, Objective
 from p2pdp.tasks.regression import LinearRegression, LogisticRegression, MeanEstimation
 

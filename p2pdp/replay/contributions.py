@@ -17,7 +17,6 @@ from itertools import pairwise
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from p2pdp.core.draws import Mechanism
 from p2pdp.core.ids import Peer
@@ -29,7 +28,6 @@ _ADDED: Final = frozenset({"gaussian", "laplace"})
 _SAME_RATIO: Final = 1e-12
 _ROUNDING: Final = 1e-9
 
-Floats = npt.NDArray[np.float64]
 Recorded = tuple[Mechanism, ...]
 
 

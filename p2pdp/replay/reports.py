@@ -13,14 +13,12 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
+from p2pdp.core.arrays import Ints
 from p2pdp.core.ids import Peer
 from p2pdp.core.values import LinearForm, Source
 from p2pdp.replay.rows import Layout, RowTerms, stretches
 from p2pdp.replay.transcript import Transcript
-
-Ints = npt.NDArray[np.int64]
 
 REPORT: Final = "report"
 _DUMMIES: Final = "uniform_counts"

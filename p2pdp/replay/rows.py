@@ -14,12 +14,10 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
+from p2pdp.core.arrays import Floats, Ints
 from p2pdp.core.values import LinearForm, Source
 
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 Prefix = tuple[int, int]  # chain, number of its first terms
 
 _PREFIXES_MAX: Final = 1 << 20  # that forms are sums of, beyond one each

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
 from p2pdp.audit.estimates import cost_of
+from p2pdp.core.arrays import Floats
 from p2pdp.core.claims import Claim, Conditioning
 from p2pdp.core.errors import P2pdpError
 from p2pdp.core.spec import Spec
@@ -34,7 +34,6 @@ from p2pdp.topology.graphs import Graph
 if TYPE_CHECKING:
     from p2pdp.runs.audit import Audited
 
-Floats = npt.NDArray[np.float64]
 
 _SECTIONS: Final = ("graph", "walk", "gossip", "shuffle", "noise", "data", "task")
 _DELTAS: Final = tuple(10.0 ** (-quarter / 4) for quarter in range(48, 7, -1))  # 1e-12 to 1e-2

@@ -14,14 +14,13 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
+from p2pdp.core.arrays import Floats, Ints
 from p2pdp.tasks.descent import Descent, GradientInputs
-from p2pdp.tasks.examples import Examples, Floats
+from p2pdp.tasks.examples import Examples
 from p2pdp.tasks.objectives import Objective
 from p2pdp.tasks.regression import MarginModel, MeanEstimation, limits
 
-Ints = npt.NDArray[np.int64]
 Noise = Callable[[int], Floats | None]  # of a step, counted from 1: [lane, number] in data units; None for none
 
 Watch = Callable[[int, Floats, Floats], None]

@@ -15,9 +15,10 @@ from typing import Any
 
 import numpy as np
 
+from p2pdp.core.arrays import Floats
 from p2pdp.core.values import snapped
 from p2pdp.mechanisms.rounding import diagonal_upper
-from p2pdp.tasks.examples import Examples, Floats, examples_of
+from p2pdp.tasks.examples import Examples, examples_of
 from p2pdp.tasks.objectives import Guarantees, Objective, shortened, why_not_contracting
 from p2pdp.tasks.regression import MarginModel, limits
 

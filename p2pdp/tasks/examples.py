@@ -13,9 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from p2pdp.core.arrays import Floats
 from p2pdp.core.errors import UsageError
-
-Floats = npt.NDArray[np.float64]
 
 _ROUNDING = 1.0 + 1e-9  # of a row that was scaled to a length
 

@@ -20,8 +20,9 @@ from typing import Final
 
 import numpy as np
 
+from p2pdp.core.arrays import Floats
 from p2pdp.core.errors import UsageError
-from p2pdp.tasks.examples import Examples, Floats
+from p2pdp.tasks.examples import Examples
 
 PER_EXAMPLE: Final = "per-example"
 WHOLE: Final = "whole"

@@ -12,7 +12,8 @@ from typing import Final
 
 import numpy as np
 
-from p2pdp.tasks.examples import Examples, Floats
+from p2pdp.core.arrays import Floats
+from p2pdp.tasks.examples import Examples
 from p2pdp.tasks.objectives import PER_EXAMPLE, Guarantees, Objective
 
 _EXPONENT_MAX: Final = 500.0  # e to this is finite, and its inverse counts for nothing

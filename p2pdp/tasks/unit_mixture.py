@@ -9,13 +9,14 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
+
+from p2pdp.core.arrays import Floats
 
 DIMENSIONS: Final = 200
 MEANS: Final = (1.0, 10.0)
 
 
-def mixed_direction(user: int, users: int, normals: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def mixed_direction(user: int, users: int, normals: Floats) -> Floats:
     """One user's vector, from independent N(0, 1)."""
     row = MEANS[user >= users // 2] + normals
     return np.asarray(row / np.linalg.norm(row))

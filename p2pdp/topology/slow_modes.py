@@ -21,7 +21,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from p2pdp.topology.walk_matrix import Floats, WalkMatrix, symmetric_form
+from p2pdp.core.arrays import Floats
+from p2pdp.topology.walk_matrix import WalkMatrix, symmetric_form
 
 _TOLERANCE: Final = 1e-9
 _GROWTH: Final = 16.0  # a random vector shows less than the whole error of a factorization

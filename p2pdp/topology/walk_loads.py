@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from p2pdp.core.arrays import Floats
 from p2pdp.topology.graphs import Graph
-from p2pdp.topology.walk_matrix import LAWS_MAX, Floats, all_laws, ends_of, walk_matrix
+from p2pdp.topology.walk_matrix import LAWS_MAX, all_laws, ends_of, walk_matrix
 
 
 def expected_empty(graph: Graph, stay: float, rounds: int) -> tuple[float, float]:

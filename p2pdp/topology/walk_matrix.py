@@ -15,13 +15,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
+from p2pdp.core.arrays import Floats, Ints
 from p2pdp.core.errors import UsageError
 from p2pdp.topology.graphs import Graph
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 LAWS_MAX: Final = 4096  # users for which all laws are held at once: 128 MiB
 EDGES_MAX: Final = 50_000_000

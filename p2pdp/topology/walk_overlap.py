@@ -13,11 +13,11 @@ from typing import Final
 
 import numpy as np
 
+from p2pdp.core.arrays import Floats
 from p2pdp.core.errors import UsageError
 from p2pdp.topology.graphs import Graph
 from p2pdp.topology.walk_matrix import (
     LAWS_MAX,
-    Floats,
     WalkMatrix,
     all_laws,
     check_stay,

@@ -14,8 +14,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from p2pdp.core.arrays import Floats, Ints
 from p2pdp.topology.graphs import Graph
-from p2pdp.topology.walk_matrix import Floats, Ints, WalkMatrix, checked_rounds, checked_start, point_laws
+from p2pdp.topology.walk_matrix import WalkMatrix, checked_rounds, checked_start, point_laws
 
 
 def spreads_from(walk: WalkMatrix, starts: Ints, rounds: int) -> Floats:

@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import binom
 
 from p2pdp.accounting.a_priori_visits import MARGIN, graph_visits
-from p2pdp.accounting.blanket import Floats
+from p2pdp.core.arrays import Floats
 from p2pdp.core.spec import GraphPart
 from p2pdp.topology.graphs import make_graph
 

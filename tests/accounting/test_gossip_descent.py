@@ -6,15 +6,14 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 
 from p2pdp.accounting.gossip_descent import Course, told, unclipped, worst
+from p2pdp.core.arrays import Floats
 from p2pdp.topology.graphs import complete_graph, graph_of_edges
 from p2pdp.topology.meeting_weights import drawn_pairs, meeting_weights
 from p2pdp.topology.weights import sparse_weights
 
-Floats = npt.NDArray[np.float64]
 N, COUNT, BLOCK = 7, 4, 3
 RING = sparse_weights(graph_of_edges(N, [(user, (user + 1) % N) for user in range(N)]), "metropolis")
 PATH = sparse_weights(graph_of_edges(3, [(0, 1), (1, 2)]), "metropolis")

@@ -4,16 +4,15 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 from dp_accounting.pld import privacy_loss_distribution as pld
 
 from p2pdp.accounting.composition import optimal
 from p2pdp.accounting.loss import compose, losses_of
+from p2pdp.core.arrays import Floats
 from p2pdp.core.errors import UsageError
 from p2pdp.mechanisms import gaussian
 
-Floats = npt.NDArray[np.float64]
 Curve = Callable[[Floats], Floats]
 
 

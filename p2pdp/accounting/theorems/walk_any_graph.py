@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
 from p2pdp.accounting.contract import Accountant, Answer, choice, number, whole
+from p2pdp.core.arrays import Floats
 from p2pdp.core.errors import RunFailed, UsageError
 from p2pdp.core.spec import GraphPart
 from p2pdp.topology.fixed_graphs import FIXED_KINDS
@@ -32,7 +32,7 @@ ASSUMPTIONS: Final = ("as printed: its proof misses repeated visits of a user be
 SOURCE: Final = "Cyffers, Bellet and Upadhyay 2024"
 
 
-def per_order(graph: Graph, n: int, hops: int) -> npt.NDArray[np.float64]:
+def per_order(graph: Graph, n: int, hops: int) -> Floats:
     """The divergence of each pair over its order, for sigma = 1 and sensitivity 1."""
     entries = log_resolvent(sparse_weights(graph, METROPOLIS))
     losses = np.maximum(0.0, hops / n * (math.log(hops) / n + entries))

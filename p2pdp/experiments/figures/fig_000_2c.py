@@ -13,12 +13,12 @@ from functools import cache
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
-import numpy.typing as npt
 
 from p2pdp.accounting.blanket_losses import Kind, kinds_of, upper_epsilons
 from p2pdp.accounting.clones import clones
 from p2pdp.accounting.composition import advanced, optimal
 from p2pdp.accounting.published_walks import pair_losses
+from p2pdp.core.arrays import Floats, Ints
 from p2pdp.experiments import walk_losses, walks
 from p2pdp.experiments.contract import Answers, Experiment, Made, Piece, Setting, holds, unknown
 from p2pdp.experiments.walk_losses import Account
@@ -56,7 +56,7 @@ def losses(n: int, walk: int, epsilon_0: float) -> dict[str, dict[str, float]]:
     }
 
 
-def _seen(path: walks.Ints, n: int, observer: int, epsilon_0: float) -> npt.NDArray[np.float64]:
+def _seen(path: Ints, n: int, observer: int, epsilon_0: float) -> Floats:
     """What one observer is told of each other user, the gap after its last visit included."""
     gap, user = walks.seen_by(path, observer)
     kinds: list[Counter[Kind]] = [Counter() for _ in range(n)]

@@ -14,12 +14,11 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from p2pdp.core.arrays import Floats
 from p2pdp.protocols.gossip.sgd import LAST, LINEAR, GossipSgdPlan
 from p2pdp.tasks.descending import Population
 
-Floats = npt.NDArray[np.float64]
 Noise = Callable[[int], Floats | None]  # of a gradient, counted from 0: [user, column, number] in data units
 Extra = Callable[[Any, Floats], Floats]  # weights and what is sent -> what noise on messages adds to each state
 Watch = Callable[[int, Floats], None]  # round, and what users send in it

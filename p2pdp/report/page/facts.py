@@ -7,13 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
 from p2pdp.audit.headline import Bound, Verdict, bounds_of, verdict_of
+from p2pdp.core.arrays import Floats
 from p2pdp.core.claims import Claim, Observer, Refusal
 
-Floats = npt.NDArray[np.float64]
 Number = float | list[float] | None
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from p2pdp.report.page.facts import Floats
+from p2pdp.core.arrays import Floats
 
 
 @dataclass(frozen=True)

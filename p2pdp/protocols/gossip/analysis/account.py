@@ -15,10 +15,12 @@ from typing import Final
 import numpy as np
 
 from p2pdp.accounting.gaussian_curve import epsilon_of_each, epsilons_of
+from p2pdp.accounting.gaussian_view import ROUNDED_UP
 from p2pdp.accounting.gossip_layers import View
 from p2pdp.audit.claims import gaussian_claim, members_of, views_of
-from p2pdp.audit.ground import PASSED_THROUGH, PUBLIC_ROUTE, Finding, Floats, Ground
+from p2pdp.audit.ground import PASSED_THROUGH, PUBLIC_ROUTE, Finding, Ground
 from p2pdp.audit.recorded import unlike_plan
+from p2pdp.core.arrays import Floats
 from p2pdp.core.claims import Claim, Method, Name, Observer, Refusal
 from p2pdp.protocols.gossip.analysis.formulas import Printed, printed_claims
 from p2pdp.protocols.gossip.analysis.rounding import rounding_of
@@ -27,7 +29,6 @@ from p2pdp.protocols.gossip.pairing import PairPlan
 from p2pdp.protocols.gossip.plan import GossipPlan
 from p2pdp.protocols.gossip.sgd import GossipSgdPlan
 
-_ROUNDED_UP: Final = 1.0 + 1e-12
 _SLACK_TOLD: Final = 1e-9
 _ALL_PUBLISHED: Final = "these results tell every user's noised value, so everybody learns all that local noise allows"
 _ALL_SEEN: Final = "whoever sees all messages sees each user's noised value: the local ceiling stands"
@@ -105,11 +106,11 @@ class _Account:
 
     def _mu(self, leak: Floats) -> Floats:
         with np.errstate(invalid="ignore"):
-            return np.where(leak == 0.0, 0.0, self._mu_local * np.sqrt(leak)) * _ROUNDED_UP
+            return np.where(leak == 0.0, 0.0, self._mu_local * np.sqrt(leak)) * ROUNDED_UP
 
     def _in_all(self, mu: Floats) -> Floats:
         """With what rounding adds, which `leak` and `mu` of pairs leave out."""
-        return self._rounding.added_to(mu, self._mu_local * _ROUNDED_UP)
+        return self._rounding.added_to(mu, self._mu_local * ROUNDED_UP)
 
     def _of(self, spans: Spans) -> tuple[str, ...]:
         """What the numbers rest on, beside what all claims of the run do."""

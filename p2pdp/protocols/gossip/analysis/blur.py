@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
+from p2pdp.core.arrays import Floats
 from p2pdp.core.draws import DITHER, Mechanism, Shape
 from p2pdp.core.ids import Peer, is_user
 from p2pdp.core.messages import EXCHANGE, FINISHED
@@ -27,8 +27,6 @@ from p2pdp.replay.player import CutShort, Player
 
 _LITTLE: Final = 2.0**-40
 """In steps of the grid: parts up to here lose their signs."""
-
-Floats = npt.NDArray[np.float64]
 
 
 class _Errors:

@@ -26,9 +26,9 @@ from itertools import count
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
 from p2pdp.attacks.truths import ONLY_PLACE
+from p2pdp.core.arrays import Floats
 from p2pdp.core.errors import Refused
 from p2pdp.core.ids import Peer, is_user
 from p2pdp.core.messages import ACTIVATIONS, EXCHANGE
@@ -41,8 +41,6 @@ from p2pdp.protocols.gossip.sgd import GossipSgdPlan
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.topology.graphs import Graph, make_graph
 from p2pdp.topology.weights import sparse_weights
-
-Floats = npt.NDArray[np.float64]
 
 _KEPT_FROM: Final = 1e-9
 _READ_WITHIN: Final = 1e-9

@@ -21,10 +21,12 @@ from typing import Final
 import numpy as np
 
 from p2pdp.accounting.gaussian_curve import epsilon_of_each, epsilons_of
+from p2pdp.accounting.gaussian_view import ROUNDED_UP
 from p2pdp.accounting.gossip_descent import Told, unclipped, worst
 from p2pdp.audit.claims import gaussian_claim
-from p2pdp.audit.ground import NOT_AT_HAND, PUBLIC_ROUTE, Finding, Floats, Ground
+from p2pdp.audit.ground import NOT_AT_HAND, PUBLIC_ROUTE, Finding, Ground
 from p2pdp.audit.recorded import refused, unlike_plan
+from p2pdp.core.arrays import Floats
 from p2pdp.core.claims import Claim, Method, Name, Observer, Refusal
 from p2pdp.core.ids import CURATOR
 from p2pdp.mechanisms import gaussian
@@ -47,7 +49,6 @@ _GRADIENTS: Final = "gradients go to the nearest step of the grid, which is coun
 _SOME: Final = "{} of the {} users were looked at as observers"
 _NOTHING: Final = "no value reaches it, for no result is published"
 _WORK_MAX: Final = 3e10  # multiplications, some ten seconds
-_ROUNDED_UP: Final = 1.0 + 1e-12
 _ROUNDED: Final = 1.0 + 1e-9  # rows that were scaled to a length are no longer than this
 _SHARE: Final = 0.01  # of delta that clipping may take
 _APART: Final = 1e3  # times that pivots which count are above those that do not, for a rank to be trusted
@@ -117,7 +118,7 @@ class _Account:
             self._ratio = self._affine.ratio
         elif self._plan.noise.name != "none":
             self._ratio = ground.sensitivity / self._plan.noise.scale
-        self._most = self._ratio * math.sqrt(self._plan.gradients) * _ROUNDED_UP  # all gradients, each on its own
+        self._most = self._ratio * math.sqrt(self._plan.gradients) * ROUNDED_UP  # all gradients, each on its own
         self._found = Finding()
 
     def finding(self) -> Finding:
@@ -213,7 +214,7 @@ class _Account:
 
     def _mu(self, leak: Floats) -> Floats:
         with np.errstate(invalid="ignore"):
-            return np.where(leak <= 0.0, 0.0, self._ratio * np.sqrt(leak)) * _ROUNDED_UP
+            return np.where(leak <= 0.0, 0.0, self._ratio * np.sqrt(leak)) * ROUNDED_UP
 
     def _add(
         self,

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from p2pdp.accounting.gaussian_view import ROUNDED_UP
 from p2pdp.accounting.gossip_descent import told, worst
 from p2pdp.audit.claims import gaussian_claim
 from p2pdp.audit.ground import PUBLIC_ROUTE, sensitivity_of
@@ -27,7 +28,6 @@ from p2pdp.topology.weights import sparse_weights
 _DRAWN: Final = "who meets whom in each round was drawn once for this forecast"
 _SOME: Final = "{} of the {} users were looked at as observers"
 _WORK_MAX: Final = 1e10  # multiplications, a few seconds
-_ROUNDED_UP: Final = 1.0 + 1e-12
 
 
 def descent_forecast(run: RunPlan, delta: float) -> Claim | Refusal:
@@ -42,7 +42,7 @@ def descent_forecast(run: RunPlan, delta: float) -> Claim | Refusal:
     for column, observer in enumerate(observers):
         leak[:, column] = worst(told(course, [observer]).grams)
         leak[observer, column] = np.nan
-    mu = sensitivity_of(run) / plan.noise.scale * np.sqrt(leak) * _ROUNDED_UP
+    mu = sensitivity_of(run) / plan.noise.scale * np.sqrt(leak) * ROUNDED_UP
     said = [PUBLIC_ROUTE, FORECAST, FIXED_BEFOREHAND]
     said += [_DRAWN] * (plan.coin is not None)
     said += [_SOME.format(len(observers), run.n)] * (len(observers) < run.n)

@@ -14,13 +14,13 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
 from p2pdp.accounting.gossip_layers import Layer, Layers, View
 from p2pdp.accounting.gossip_published import theorem_1, theorem_4_alpha_most
 from p2pdp.accounting.renyi import best_epsilon, renyi_epsilons
 from p2pdp.audit.claims import claim_of, kind_of, spread_of, worst_of
-from p2pdp.audit.ground import PUBLIC_ROUTE, Floats, Ground
+from p2pdp.audit.ground import PUBLIC_ROUTE, Ground
+from p2pdp.core.arrays import Bools, Floats
 from p2pdp.core.claims import Claim, Conditioning
 from p2pdp.protocols.gossip.sgd import GossipSgdPlan
 
@@ -103,7 +103,7 @@ def _near(matrix: Any, group: Sequence[int]) -> list[int]:
     return found
 
 
-def _claim(ground: Ground, seen: Seen, name: str, epsilons: Floats, violated: npt.NDArray[np.bool_] | None) -> Claim:
+def _claim(ground: Ground, seen: Seen, name: str, epsilons: Floats, violated: Bools | None) -> Claim:
     hidden = name == "proposition-1"  # which is about graphs that the observer does not know
     noised = () if ground.run.plan.message_noise is None else (_MESSAGE_NOISE,)
     return claim_of(

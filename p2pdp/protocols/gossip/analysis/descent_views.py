@@ -16,11 +16,11 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
 from p2pdp.accounting.gossip_descent import Course, Told, told
 from p2pdp.accounting.gossip_krylov import extended
 from p2pdp.audit.ground import Ground
+from p2pdp.core.arrays import Floats
 from p2pdp.core.ids import Peer
 from p2pdp.core.values import GRADIENT, LinearForm, in_order
 from p2pdp.ledger.records import MET
@@ -28,8 +28,6 @@ from p2pdp.protocols.gossip.analysis.views import graph_of
 from p2pdp.protocols.gossip.sgd import GossipSgdPlan
 from p2pdp.topology.meeting_weights import meeting_weights
 from p2pdp.topology.weights import sparse_weights
-
-Floats = npt.NDArray[np.float64]
 
 _ALIKE: Final = 1e-9
 _NUMBERS_MAX: Final = 1 << 24  # in the rows of a run that is written out

@@ -18,9 +18,9 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, cast
 
 import numpy as np
-import numpy.typing as npt
 
 from p2pdp.assembly.found import Outcome
+from p2pdp.core.arrays import Floats, Ints
 from p2pdp.core.draws import Draws, Mechanism
 from p2pdp.core.ids import BOOTSTRAP, Peer
 from p2pdp.core.messages import ACTIVATIONS
@@ -33,9 +33,8 @@ from p2pdp.sim.trials import Trials
 from p2pdp.topology.meeting_weights import drawn_pairs, meeting_weights
 from p2pdp.topology.weights import sparse_weights
 
-Floats = npt.NDArray[np.float64]
 Noise = Callable[[int], Floats]  # so many draws on messages, a row a message, in data units
-Matching = npt.NDArray[np.int64]  # pairs that meet at the same time, a row a pair
+Matching = Ints  # pairs that meet at the same time, a row a pair
 
 SPECTRUM_MAX: Final = 4096
 _WORK_MAX: Final = 2**31

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from p2pdp.assembly.found import Outcome
+from p2pdp.core.arrays import Floats
 from p2pdp.core.values import snapped
 from p2pdp.mechanisms.sampler import SeededSampler
 from p2pdp.protocols.gossip.analysis.fast import changing_rounds, edges_of
@@ -24,7 +25,6 @@ from p2pdp.protocols.gossip.sgd import GossipSgdPlan
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.sim.trials import Trials
 from p2pdp.tasks.descending import Population
-from p2pdp.tasks.examples import Floats
 from p2pdp.topology.weights import sparse_weights
 
 

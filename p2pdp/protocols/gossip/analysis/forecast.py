@@ -17,11 +17,13 @@ from typing import Any, Final
 
 import numpy as np
 
+from p2pdp.accounting.gaussian_view import ROUNDED_UP
 from p2pdp.accounting.gossip_krylov import fixed_span
 from p2pdp.accounting.gossip_messages import noised_leaks
 from p2pdp.accounting.gossip_rank import slack_of
 from p2pdp.audit.claims import gaussian_claim
-from p2pdp.audit.ground import PUBLIC_ROUTE, Floats, sensitivity_of
+from p2pdp.audit.ground import PUBLIC_ROUTE, sensitivity_of
+from p2pdp.core.arrays import Floats
 from p2pdp.core.claims import Claim, Method, Observer, Refusal
 from p2pdp.core.ids import Peer
 from p2pdp.protocols.gossip.analysis.rounding import foreseen
@@ -32,7 +34,6 @@ from p2pdp.topology.weights import sparse_weights
 FORECAST: Final = "a forecast, which is no bound: it holds if every message of every round arrives in time"
 _BOUND: Final = "noise that others put on messages among themselves is taken to be known"
 _WORK_MAX: Final = 6e9  # multiplications, a few seconds
-_ROUNDED_UP: Final = 1.0 + 1e-12
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,7 @@ def forecast_claim(run: RunPlan, delta: float) -> Claim | Refusal:
         return Refusal(Observer.NODE, Method.EXACT, found)
     (leak,) = found.leaks
     assert run.graph is not None
-    local = sensitivity_of(run) / run.plan.noise.scale * _ROUNDED_UP
+    local = sensitivity_of(run) / run.plan.noise.scale * ROUNDED_UP
     mu = foreseen(run, run.graph).added_to(local * np.sqrt(leak), local)
     said = [PUBLIC_ROUTE, FORECAST]
     if ratio:

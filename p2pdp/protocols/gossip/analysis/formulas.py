@@ -17,7 +17,8 @@ from p2pdp.accounting.gossip_layers import View
 from p2pdp.accounting.gossip_published import corollary_1, theorem_1
 from p2pdp.accounting.renyi import renyi_epsilons
 from p2pdp.audit.claims import claim_of, kind_of, spread_of, worst_of
-from p2pdp.audit.ground import PUBLIC_ROUTE, Floats, Ground
+from p2pdp.audit.ground import PUBLIC_ROUTE, Ground
+from p2pdp.core.arrays import Floats
 from p2pdp.core.claims import Claim, Conditioning
 from p2pdp.protocols.gossip.analysis.views import GossipViews
 

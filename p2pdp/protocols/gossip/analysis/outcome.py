@@ -12,11 +12,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
 from p2pdp.assembly.found import Number, Outcome
 from p2pdp.assembly.linear import finals_of
 from p2pdp.core import messages
+from p2pdp.core.arrays import Floats
 from p2pdp.core.ids import BOOTSTRAP, Peer
 from p2pdp.core.values import LinearForm
 from p2pdp.ledger.messages import carries_message, public_message
@@ -26,8 +26,6 @@ from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.replay.transcript import replay
 from p2pdp.topology.meeting_weights import meeting_weights
 from p2pdp.topology.weights import sparse_weights
-
-Floats = npt.NDArray[np.float64]
 
 _REPLAYED_MAX: Final = 300  # users up to whom standard errors of irregular runs are worked out
 

@@ -11,10 +11,10 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
 from p2pdp.assembly.found import Number, Outcome
 from p2pdp.assembly.linear import finals_of
+from p2pdp.core.arrays import Floats
 from p2pdp.core.ids import Peer
 from p2pdp.core.values import GRADIENT, LinearForm
 from p2pdp.ledger.records import Contents
@@ -27,8 +27,6 @@ from p2pdp.protocols.learning import noise_bound
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.replay.transcript import Transcript, replay
 from p2pdp.tasks.descending import Population
-
-Floats = npt.NDArray[np.float64]
 
 _REPLAYED_MAX: Final = 300  # users up to whom the truth of irregular runs is worked out
 

@@ -17,7 +17,8 @@ import numpy as np
 
 from p2pdp.accounting.descent_rounding import floats_of_mean
 from p2pdp.accounting.gossip_rounding import PAIR_ERROR, errors, shift
-from p2pdp.audit.ground import Floats, Ground
+from p2pdp.audit.ground import Ground
+from p2pdp.core.arrays import Floats
 from p2pdp.core.draws import DITHER, Mechanism
 from p2pdp.core.ids import CURATOR, Peer, is_user
 from p2pdp.core.messages import EXCHANGE, FINISHED, OUT, SKIPPED

@@ -16,6 +16,7 @@ import numpy as np
 
 from p2pdp.assembly.found import Number, Outcome
 from p2pdp.assembly.pools import NONE, Pool
+from p2pdp.core.arrays import Floats
 from p2pdp.core.draws import Mechanism
 from p2pdp.core.ids import Peer
 from p2pdp.mechanisms.sampler import SeededSampler
@@ -24,7 +25,6 @@ from p2pdp.protocols.gossip.sgd import GossipSgdPlan
 from p2pdp.protocols.learning import SCORES, noise_bound
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.tasks.descending import Population
-from p2pdp.tasks.examples import Floats
 
 _LOCAL: Final = "local"
 _SCORED_MAX: Final = 256  # users' own models

@@ -18,7 +18,6 @@ from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
 from p2pdp.accounting.gossip_filter import filter_is_quicker, filtered_span, seen_draws_are_fresh
 from p2pdp.accounting.gossip_krylov import Span, fixed_span
@@ -35,8 +34,6 @@ from p2pdp.protocols.gossip.plan import GossipPlan
 from p2pdp.replay.transcript import Transcript
 from p2pdp.topology.graphs import Graph, graph_of_edges
 from p2pdp.topology.weights import sparse_weights
-
-Floats = npt.NDArray[np.float64]
 
 _ALIKE: Final = 1e-6  # leaks in two ways
 _SHORT_STRIDES: Final = (2, 1)

@@ -7,18 +7,16 @@ from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from p2pdp.accounting.network_shuffle import epsilon_all, epsilon_single, load
 from p2pdp.accounting.network_shuffle_overlap import overlapped
 from p2pdp.audit.claims import claim_of, spread_of
 from p2pdp.audit.ground import Ground
+from p2pdp.core.arrays import Floats
 from p2pdp.core.claims import Claim, Conditioning, Method, Name, Observer, Refusal
 from p2pdp.mechanisms.category_reports import KaryReports
 from p2pdp.protocols.shuffle.plan import ShufflePlan
 from p2pdp.topology.graphs import Graph
-
-Floats = npt.NDArray[np.float64]
 
 PERMUTED: Final = "every holder permutes its reports, and the observer saw no report on its way"
 SEALED: Final = "whoever cannot open a sealed report learns nothing of it, nor whether two are alike"

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
 from p2pdp.attacks.owners import owners_of_all, owners_of_single
+from p2pdp.core.arrays import Floats
 from p2pdp.core.errors import Refused
 from p2pdp.core.ids import Peer
 from p2pdp.core.messages import OPENED_REPORT, OUT, REPORT
@@ -27,8 +27,6 @@ from p2pdp.protocols.shuffle.network import result_of
 from p2pdp.protocols.shuffle.plan import ShufflePlan
 from p2pdp.topology.graphs import Graph
 from p2pdp.topology.walk_matrix import all_laws, walk_matrix
-
-Floats = npt.NDArray[np.float64]
 
 USERS_MAX: Final = 2048  # whose laws are held at once, with what is made of them
 SEALED: Final = "a user of network shuffling holds sealed reports only, which nobody but the curator can open"

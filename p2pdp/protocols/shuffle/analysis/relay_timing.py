@@ -12,15 +12,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 
+from p2pdp.core.arrays import Floats
 from p2pdp.core.ids import Peer, is_user
 from p2pdp.core.messages import MARK, RELAY
 from p2pdp.ledger.messages import public_message
 from p2pdp.ledger.records import RECEIVED, SENT, Contents
 from p2pdp.topology.graphs import Graph
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass

@@ -14,12 +14,12 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from p2pdp.audit.ground import Finding, Ground
 from p2pdp.audit.handed_in import told_by_skeletons
 from p2pdp.audit.neighbours import graph_of
 from p2pdp.audit.recorded import refused, unlike_plan
+from p2pdp.core.arrays import Floats
 from p2pdp.core.claims import Conditioning, Method, Name, Observer, Refusal
 from p2pdp.core.ids import CURATOR, is_user
 from p2pdp.core.messages import OPENED_REPORT
@@ -48,8 +48,6 @@ from p2pdp.topology.walk_overlap import overlap_least, overlaps_of_laws
 
 _LAWS_N: Final = 1024  # users for whom all laws are worked out
 _EACH_N: Final = 128  # users for whom the others' overlaps are counted one by one
-
-Floats = npt.NDArray[np.float64]
 
 
 def shuffle_account(ground: Ground) -> Finding:

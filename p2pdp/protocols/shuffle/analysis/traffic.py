@@ -13,16 +13,14 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
+from p2pdp.core.arrays import Ints
 from p2pdp.core.ids import Peer, is_user
 from p2pdp.core.messages import COVER, MARK, RELAY, REPORT
 from p2pdp.ledger.messages import public_message
 from p2pdp.ledger.records import SENT, Contents
 from p2pdp.protocols.shuffle.plan import ShufflePlan
 from p2pdp.wire.padding import frame_size
-
-Ints = npt.NDArray[np.int64]
 
 MARK_BYTES: Final = frame_size(0)
 _ENVELOPE_BYTES: Final = 192  # of a frame around a sealed report

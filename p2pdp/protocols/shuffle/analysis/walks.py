@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
+from p2pdp.core.arrays import Ints
 from p2pdp.core.errors import UsageError
 from p2pdp.crypto.entropy import SeededEntropy
 from p2pdp.mechanisms.report_estimates import Estimated, of_all, of_single
@@ -26,8 +26,6 @@ from p2pdp.mechanisms.sampler import SeededSampler
 from p2pdp.topology.graphs import Graph
 from p2pdp.topology.walk_loads import expected_empty
 from p2pdp.topology.walk_matrix import check_stay, checked_rounds, ends_of
-
-Ints = npt.NDArray[np.int64]
 
 NOBODY_AWAY: Final[Mapping[int, Collection[int]]] = {}
 

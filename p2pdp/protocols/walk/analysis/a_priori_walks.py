@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from p2pdp.accounting.a_priori import Law, gaussian_epsilon, pure_epsilon, sum_of
+from p2pdp.accounting.gaussian_view import ROUNDED_UP
 from p2pdp.accounting.hidden_path_a_priori import STEPS_MAX, a_priori
 from p2pdp.audit.claims import Spread, claim_of
 from p2pdp.audit.ground import Ground
@@ -19,7 +20,6 @@ _VISITS: Final = "averaged over how often a user is visited, which does not depe
 _TOTALS: Final = "the observer sees the total of each token, with the noise of all of its contributions"
 _SUM: Final = "the observer sees the sum of all totals, with the noise of all contributions"
 _MU_MAX: Final = 64.0
-_ROUNDED_UP: Final = 1.0 + 1e-12
 
 Epsilons = Callable[[Law], float]
 
@@ -33,7 +33,7 @@ class Walks:
         self._visits = visits
         self._assumed = (assumed, *ground.assumptions)
         scale = self._plan.noise.scale if self._plan.noise.name == "gaussian" else 0.0
-        self._mu = ground.sensitivity / scale * _ROUNDED_UP if scale else math.inf
+        self._mu = ground.sensitivity / scale * ROUNDED_UP if scale else math.inf
 
     def node(self, *, one_value: bool) -> Claim | Refusal:
         """One other user, who sees the walk only when it comes to it."""
@@ -85,7 +85,7 @@ class Walks:
         return self._averaged(Observer.NETWORK, Method.LOCAL, self._visits.all_tokens, one, OWN_NOISE)
 
     def _gaussian(self, noises: int) -> Epsilons:
-        mu = self._mu / math.sqrt(noises) * _ROUNDED_UP
+        mu = self._mu / math.sqrt(noises) * ROUNDED_UP
         return lambda law: gaussian_epsilon(law, mu, self._ground.delta)
 
     def _averaged(self, observer: Observer, method: str, laws: list[Law], of: Epsilons, sees: str) -> Claim:

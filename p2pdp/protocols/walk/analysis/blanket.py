@@ -16,9 +16,11 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from p2pdp.accounting.blanket_losses import Kind, kinds_of, lower_epsilon, upper_epsilons
+from p2pdp.accounting.gaussian_view import ROUNDED_UP
 from p2pdp.audit.claims import claim_of, members_of, views_of
-from p2pdp.audit.ground import PUBLIC_ROUTE, Finding, Floats, Ground
+from p2pdp.audit.ground import PUBLIC_ROUTE, Finding, Ground
 from p2pdp.audit.recorded import refused, unlike_plan
+from p2pdp.core.arrays import Floats
 from p2pdp.core.claims import Claim, Conditioning, Method, Name, Observer, Refusal
 from p2pdp.mechanisms import randomized_response
 from p2pdp.protocols.walk.walking import WalkPlan
@@ -26,7 +28,6 @@ from p2pdp.replay.reports import Reports, ReportView
 
 _SCHEDULE: Final = "the ring's schedule is public"
 _ALL_SEEN: Final = "whoever sees all messages sees each report by itself: the local ceiling stands"
-_ROUNDED_UP: Final = 1.0 + 1e-12
 
 
 class _Pair(NamedTuple):
@@ -99,5 +100,5 @@ def _claim(ground: Ground, observer: Observer, epsilons: Floats, worst: _Pair, l
         ground.delta,
         (worst.user, worst.observer),
         (route, *ground.assumptions, *((some,) if lower > 0.0 else ())),
-        epsilon=(float(epsilons.max()), float(np.mean(epsilons)) * _ROUNDED_UP),
+        epsilon=(float(epsilons.max()), float(np.mean(epsilons)) * ROUNDED_UP),
     )

@@ -17,9 +17,9 @@ from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
 from p2pdp.assembly.found import Outcome
+from p2pdp.core.arrays import Floats, Ints
 from p2pdp.core.draws import Mechanism
 from p2pdp.core.ids import Peer
 from p2pdp.crypto.entropy import SeededEntropy
@@ -29,8 +29,6 @@ from p2pdp.protocols.walk.walking import WalkPlan
 from p2pdp.sim.trials import Trials
 
 _BATCH_MAX: Final = 2**18  # numbers drawn at a time
-
-Ints = npt.NDArray[np.int64]
 
 
 def fast_walks(trials: Trials) -> Iterator[Outcome]:
@@ -87,7 +85,7 @@ def path_of(run: RunPlan, user: Peer, generator: np.random.Generator) -> tuple[I
     return path[len(path) - plan.steps :], sent
 
 
-def _wander(neighbours: Sequence[Sequence[Peer]], user: Peer, uniforms: npt.NDArray[np.float64]) -> Ints:
+def _wander(neighbours: Sequence[Sequence[Peer]], user: Peer, uniforms: Floats) -> Ints:
     """A uniform neighbour at each move; who has none keeps the token."""
     path = []
     for uniform in uniforms.tolist():

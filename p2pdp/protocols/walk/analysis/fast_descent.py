@@ -14,6 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 from p2pdp.assembly.found import Outcome
+from p2pdp.core.arrays import Floats, Ints
 from p2pdp.core.ids import Peer
 from p2pdp.crypto.entropy import SeededEntropy
 from p2pdp.mechanisms.sampler import SeededSampler
@@ -21,8 +22,7 @@ from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.protocols.walk.analysis.fast import path_of
 from p2pdp.protocols.walk.sgd import SgdPlan
 from p2pdp.sim.trials import Trials
-from p2pdp.tasks.descending import Ints, Population, visits_along
-from p2pdp.tasks.examples import Floats
+from p2pdp.tasks.descending import Population, visits_along
 
 _AT_ONCE_MAX: Final = 1 << 20  # numbers of noise in memory
 

@@ -14,7 +14,6 @@ from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from p2pdp.accounting.hidden_path import complete_graph
 from p2pdp.accounting.hidden_path_curves import Ends
@@ -23,6 +22,7 @@ from p2pdp.accounting.hidden_path_graph import GRAPH_USERS_MAX, general_graph
 from p2pdp.audit.claims import claim_of
 from p2pdp.audit.ground import NOT_AT_HAND, Finding, Ground
 from p2pdp.audit.recorded import unlike_plan
+from p2pdp.core.arrays import Ints
 from p2pdp.core.claims import Claim, Conditioning, Method, Observer, Refusal
 from p2pdp.core.ids import BOOTSTRAP, Peer
 from p2pdp.ledger.records import OPENED
@@ -146,7 +146,7 @@ def _gaps(
     return gaps_of(seen.visits, plan.steps, starters, moves=moves, origin=0, ends_seen=seen_ends)
 
 
-def _holders(ground: Ground) -> npt.NDArray[np.int64]:
+def _holders(ground: Ground) -> Ints:
     """Who had each token at each step, -1 where no ledger tells; before the first step it is user 0's."""
     plan: WalkPlan = ground.run.plan
     found = np.full((plan.tokens, plan.steps + 1), -1, dtype=np.int64)

@@ -10,9 +10,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from p2pdp.assembly.found import Number, Outcome, Path
+from p2pdp.core.arrays import Floats
 from p2pdp.core.ids import Peer, is_user
 from p2pdp.core.messages import TOKEN
 from p2pdp.core.values import GRADIENT, LinearForm
@@ -23,8 +23,6 @@ from p2pdp.protocols.walk.sgd import SgdPlan
 from p2pdp.replay.rows import Layout
 from p2pdp.replay.transcript import Transcript, replay
 from p2pdp.tasks.descending import Noise, Population
-
-Floats = npt.NDArray[np.float64]
 
 
 def gather(run: RunPlan, views: Mapping[Peer, Contents], found: Outcome) -> None:

@@ -13,7 +13,8 @@ from typing import Final
 import numpy as np
 
 from p2pdp.accounting.descent_rounding import Steps
-from p2pdp.audit.ground import Floats, Ground, sensitivity_of
+from p2pdp.audit.ground import Ground, sensitivity_of
+from p2pdp.core.arrays import Floats
 from p2pdp.core.draws import DITHER
 from p2pdp.core.ids import is_user
 from p2pdp.protocols.learning import OWN, ROWS_MAX

@@ -14,6 +14,7 @@ import numpy as np
 
 from p2pdp.assembly.found import Number, Outcome
 from p2pdp.assembly.pools import NONE, Pool
+from p2pdp.core.arrays import Floats
 from p2pdp.core.draws import Mechanism
 from p2pdp.core.ids import Peer
 from p2pdp.mechanisms.sampler import SeededSampler
@@ -22,7 +23,6 @@ from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.protocols.walk.analysis.outcome_descent import lanes
 from p2pdp.protocols.walk.sgd import SgdPlan
 from p2pdp.tasks.descending import Population
-from p2pdp.tasks.examples import Floats
 
 Rows = Callable[[Peer], Any]
 

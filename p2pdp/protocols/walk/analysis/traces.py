@@ -11,17 +11,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from p2pdp.accounting.iteration_path import exposures
 from p2pdp.audit.exact import Leaks
+from p2pdp.core.arrays import Floats, Ints
 from p2pdp.core.ids import Peer
 from p2pdp.core.values import GRADIENT, LinearForm
 from p2pdp.protocols.walk.sgd import SgdPlan
 from p2pdp.replay.rows import Layout, Prefix
 from p2pdp.replay.transcript import UNKNOWN, Transcript
-
-Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -94,7 +92,7 @@ class TraceAuditor:
         found = exposures(gap[foreign], who[foreign], np.concatenate(rates)[foreign], self._plan.n)
         return Leaks(self._values(found, members))
 
-    def _values(self, found: npt.NDArray[np.float64], members: Sequence[Peer]) -> npt.NDArray[np.float64]:
+    def _values(self, found: Floats, members: Sequence[Peer]) -> Floats:
         values = np.where(found > 0.0, np.inf, 0.0) if self._variance == 0.0 else found / self._variance
         values[list(members)] = np.nan
         return values

@@ -4,10 +4,10 @@ import math
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 
 from p2pdp.assembly.outcome import estimate_of, outcome, truth_of
+from p2pdp.core.arrays import Floats
 from p2pdp.core.messages import TOKEN, TOTAL
 from p2pdp.files.data import load_data
 from p2pdp.files.spec import parse_spec, spec_digest
@@ -57,7 +57,7 @@ def test_the_distribution_is_that_of_the_world(name: str) -> None:
     assert_alike(np.array(carried, dtype=float)[:, None], sent)
 
 
-def assert_alike(some: npt.NDArray[np.float64], many: npt.NDArray[np.float64]) -> None:
+def assert_alike(some: Floats, many: Floats) -> None:
     spread = many.std(axis=0)
     error = spread * math.sqrt(1 / len(some) + 1 / len(many)) + 1e-6
     assert np.all(np.abs(some.mean(axis=0) - many.mean(axis=0)) < 5 * error)
