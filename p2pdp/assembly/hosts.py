@@ -20,7 +20,7 @@ from p2pdp.ledger.journal import PRIVATE, Journal
 from p2pdp.ledger.records import INPUTS, OPENED
 from p2pdp.protocols.participant import Participant
 from p2pdp.protocols.run_plan import RunPlan
-from p2pdp.services.bootstrap import Bootstrap, OnReady
+from p2pdp.services.bootstrap import Bootstrap
 from p2pdp.services.curator import Curator
 from p2pdp.services.reports import Reports
 from p2pdp.tasks.reports import ReportInputs, open_report
@@ -91,7 +91,6 @@ def bootstrap_host(
     journal: Journal,
     sampler: Sampler,
     entropy: Entropy,
-    on_ready: OnReady = lambda _count, _going: None,
     tap: Tap | None = None,
 ) -> Host:
     assert run.graph is not None
@@ -104,7 +103,6 @@ def bootstrap_host(
         ready_timeout_s=run.spec.run.enrol_timeout_s,
         sign_exclusion=exclusion_signer(seat.identity, seat.roster.run_id),
         opening=run.opening,
-        on_ready=on_ready,
     )
     _open_private(journal, seat)
     return Host(seat, machine, journal, sampler, entropy, timing=timing_of(run), tap=tap)

@@ -4,8 +4,9 @@ These are named tuples, like all that is made anew for each message: a frozen da
 as long to make.
 
 Whoever calls a machine acts on all four fields of the `Step` it returns; a law test
-rejects code that drops one. What a send discloses is not declared beside it: the auditor
-finds which recorded draws protect each contribution. Messages carry their public part
+rejects code that drops a step, or that joins two by hand instead of with `Step.then`.
+What a send discloses is not declared beside it: the auditor finds which recorded draws
+protect each contribution. Messages carry their public part
 (type and fields: hop numbers, token numbers) apart from their value, because the ledger's
 skeleton keeps the first and drops the second.
 """
@@ -49,11 +50,16 @@ class Send(NamedTuple):
 
 
 class Output(NamedTuple):
-    """Something published, or a decision of a service; recorded before it is acted upon."""
+    """Something published, a decision of a service, or its progress.
+
+    Publications and decisions are recorded before they are acted upon. Progress follows from what is recorded already,
+    so it is not. A restart hands out all of them again.
+    """
 
     type: str
     fields: tuple[Any, ...] = ()
     value: Any = None
+    recorded: bool = True
 
     def __repr__(self) -> str:
         return f"Output({self.type!r})"
@@ -71,6 +77,17 @@ class Step(NamedTuple):
     wake_at_s: float | None = None
     outputs: tuple[Output, ...] = ()
     faults: tuple[Fault, ...] = ()
+
+    def then(self, *others: Step) -> Step:
+        """Return one step that does this one and then the others; it wakes at the earliest of their times."""
+        sends, wake_at_s, outputs, faults = self
+        for other in others:
+            sends += other.sends
+            outputs += other.outputs
+            faults += other.faults
+            if wake_at_s is None or (other.wake_at_s is not None and other.wake_at_s < wake_at_s):
+                wake_at_s = other.wake_at_s
+        return Step(sends, wake_at_s, outputs, faults)
 
 
 NOTHING = Step()

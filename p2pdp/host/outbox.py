@@ -28,8 +28,10 @@ class Outbox:
     def carry_out(self, step: Step, now_s: float) -> list[Send]:
         """Carries out a step, but for when it wants to be woken; what it sends to itself is given back."""
         for output in step.outputs:
-            value = pack_value(output.value)
-            self._journal.append(PUBLISHED, (pack_message(Message(*output)),), value, self._salt_for(value))
+            if output.recorded:
+                value = pack_value(output.value)
+                message = Message(output.type, output.fields)
+                self._journal.append(PUBLISHED, (pack_message(message),), value, self._salt_for(value))
             self._outputs.append(output)
         for send in step.sends:
             if send.to != self._me:

@@ -74,7 +74,6 @@ class RolesSettings:
     on_output: Callable[[Peer, Output], None]
     power: bool = False
     on_enrolled: Callable[[int], None] = lambda _count: None
-    on_ready: Callable[[int, bool], None] = lambda _count, _going: None
     linger_s: float | None = None
     trace_wire: bool = False
 
@@ -172,6 +171,8 @@ class RolesNode:
     def _teller(self, peer: Peer) -> Callable[[Output], None]:
         def told(output: Output) -> None:
             self._settings.on_output(peer, output)
+            if not output.recorded:
+                return
             old = self._old_outputs[peer] > 0  # a restart tells again what its ledger tells
             self._old_outputs[peer] -= 1
             if output.type == BLOCKED:
@@ -290,8 +291,8 @@ class RolesNode:
         journal, tap = self._journals[CURATOR], self._disks[CURATOR].tap
         self.shells[CURATOR].begin(curator_host(run, seat, journal, sampler, entropy, tap))
         seat = Seat(BOOTSTRAP, roster, settings.identity, self._keys[BOOTSTRAP], None)
-        tap, on_ready = self._disks[BOOTSTRAP].tap, settings.on_ready
-        self.shells[BOOTSTRAP].begin(bootstrap_host(run, seat, self._journal, sampler, entropy, on_ready, tap))
+        tap = self._disks[BOOTSTRAP].tap
+        self.shells[BOOTSTRAP].begin(bootstrap_host(run, seat, self._journal, sampler, entropy, tap))
 
 
 def who_is(peer: Peer) -> str:

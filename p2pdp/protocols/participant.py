@@ -93,7 +93,7 @@ class Participant:
         receipts = sorted([self._before.get(item, item), item, at] for item, at in came.items())
         claims = sorted([item, at] for item, (to, at) in self._passed.items() if to in self._out)
         answer = Send(BOOTSTRAP, Message(messages.SEEN, (peer, receipts, claims)))
-        return step._replace(sends=(*step.sends, answer))
+        return step.then(Step((answer,)))
 
     def _from_bootstrap(self, message: Message, now_s: float, draws: Draws) -> Step:
         if message.type == messages.OUT:

@@ -45,7 +45,7 @@ from p2pdp.runs.editions import edition_of, published_only, save_edition
 from p2pdp.runs.model import save_model
 from p2pdp.runs.prepared import sensitivity
 from p2pdp.runs.watching import UNWATCHED, Watch, Watching, watched
-from p2pdp.services.bootstrap import BLOCKED, EXCLUDED
+from p2pdp.services.bootstrap import BLOCKED, EXCLUDED, PROGRESS
 from p2pdp.services.curator import PUBLISHED_RESULT
 from p2pdp.services.desk import Quorum
 
@@ -183,10 +183,9 @@ def _serve(spec: Spec, folder: BootstrapFolder, places: Places, plan: Plan, watc
             where=None,
             sampler=ExactSampler,
             on_roster=lambda roster: _on_roster(roster, folder, watch.notify),
-            on_output=lambda _peer, output: _on_output(output, watch.notify),
+            on_output=lambda _peer, output: _on_output(output, watch),
             power=spec.run.durability == "power",
             on_enrolled=lambda count: watch.notify(happening("enrolling", count=count, of=quorum.nodes)),
-            on_ready=watch.ready,
             linger_s=max(LINGER_S, 2 * spec.run.patience_s),
             trace_wire=folder.packing.trace_wire,
         )
@@ -222,11 +221,13 @@ def _on_roster(roster: Roster, folder: BootstrapFolder, notify: Notify) -> None:
     notify(happening("roster", n=roster.n))
 
 
-def _on_output(output: Output, notify: Notify) -> None:
-    if output.type == PUBLISHED_RESULT:
-        notify(happening("published"))
+def _on_output(output: Output, watch: Watch) -> None:
+    if output.type == PROGRESS:
+        watch.ready(*output.fields)
+    elif output.type == PUBLISHED_RESULT:
+        watch.notify(happening("published"))
     elif output.type in (EXCLUDED, BLOCKED):
-        notify(happening(output.type, user=peer_name(output.fields[0])))
+        watch.notify(happening(output.type, user=peer_name(output.fields[0])))
 
 
 def _collect(spec: Spec, folder: BootstrapFolder, plan: Plan, notify: Notify) -> Result:

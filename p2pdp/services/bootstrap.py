@@ -29,9 +29,9 @@ from p2pdp.services.settlement import Settlement
 
 EXCLUDED: Final = "excluded"
 BLOCKED: Final = "blocked"
+PROGRESS: Final = "progress"  # how many live users are ready, and whether they go
 
 Sign = Callable[[Peer], bytes]
-OnReady = Callable[[int, bool], None]
 Opening = Callable[[Draws], Sequence[Send]]
 
 
@@ -47,14 +47,9 @@ class Bootstrap:
         ready_timeout_s: float,
         sign_exclusion: Sign,
         opening: Opening = lambda _draws: (),
-        on_ready: OnReady = lambda _count, _going: None,
     ) -> None:
-        """`opening` is what a protocol has bootstrap tell the users when they go, drawn in that moment.
-
-        `on_ready` is told how many live users are ready, and whether they go, each time that it may have changed.
-        """
+        """`opening` is what a protocol has bootstrap tell the users when they go, drawn in that moment."""
         self._opening = opening
-        self._on_ready = on_ready
         self._neighbours = neighbours
         self._reroutes = reroutes
         self._patience_s = patience_s
@@ -93,9 +88,7 @@ class Bootstrap:
             return NOTHING
         if kind == messages.READY:
             self._ready.add(sender)
-            step = self._go(draws)
-            self._on_ready(len(self._live & self._ready), self._going)
-            return step
+            return self._go(draws).then(self._progress())
         if kind == messages.SILENT:
             return self._silent(sender, message.fields[0], now_s)
         if kind == messages.ALIVE:
@@ -120,22 +113,23 @@ class Bootstrap:
         return NOTHING
 
     def wake(self, now_s: float, draws: Draws) -> Step:
-        sends: list[Send] = []
-        outputs: list[Output] = []
+        step = NOTHING
         if self._ready_by_s is not None and now_s >= self._ready_by_s:
             self._ready_by_s = None
             for peer in sorted((self._live | {CURATOR}) - self._ready):
-                self._exclude(peer, sends, outputs)
-            sends += self._go(draws).sends
-            self._on_ready(len(self._live & self._ready), self._going)
+                step = step.then(self._exclude(peer))
+            step = step.then(self._go(draws), self._progress())
         for peer, since_s in sorted(self._probes.items()):
             if now_s >= since_s + self._patience_s:
                 del self._probes[peer]
-                self._exclude(peer, sends, outputs)
-        sends += self._decide(draws)
-        return Step(tuple(sends), self._wake_at_s(), outputs=tuple(outputs))
+                step = step.then(self._exclude(peer))
+        return step.then(self._decide(draws), Step(wake_at_s=self._wake_at_s()))
 
     # The barrier
+
+    def _progress(self) -> Step:
+        count = len(self._live & self._ready)
+        return Step(outputs=(Output(PROGRESS, (count, self._going), recorded=False),))
 
     def _go(self, draws: Draws) -> Step:
         if self._going or not self._live | {CURATOR} <= self._ready:
@@ -176,19 +170,16 @@ class Bootstrap:
 
     # Exclusion
 
-    def _exclude(self, peer: Peer, sends: list[Send], outputs: list[Output]) -> None:
+    def _exclude(self, peer: Peer) -> Step:
         needed = not self._reroutes or self._live <= {peer}
         if not is_user(peer) or (needed and not self._done):
-            outputs.append(Output(BLOCKED, (peer,)))
-            return
+            return Step(outputs=(Output(BLOCKED, (peer,)),))
         self.out.append(peer)
         self._live.discard(peer)
         self._watched.discard(peer)
         signature = self._sign_exclusion(peer)
-        outputs.append(Output(EXCLUDED, (peer, signature)))
         order = Message(messages.OUT, (peer, signature))
         asked = [] if self._done else [who for who in self._neighbours(peer) if who in self._live]
-        sends += [Send(who, order) for who in (CURATOR, *asked, peer)]
         for waiting in self._unanswered.values():
             waiting.discard(peer)
         if not self._done:
@@ -197,6 +188,8 @@ class Bootstrap:
         for item, user in self._began_at.items():
             if user == peer and self._going:
                 self._settlement.claim(BOOTSTRAP, item, 0)
+        sends = tuple(Send(who, order) for who in (CURATOR, *asked, peer))
+        return Step(sends, outputs=(Output(EXCLUDED, (peer, signature)),))
 
     def _seen(self, sender: Peer, message: Message, draws: Draws) -> Step:
         peer, receipts, claims = message.fields
@@ -210,12 +203,12 @@ class Bootstrap:
         waiting.discard(sender)
         if not waiting:
             self._unanswered.pop(peer, None)
-        return Step(tuple(self._decide(draws)))
+        return self._decide(draws)
 
-    def _decide(self, draws: Draws) -> list[Send]:
-        """Once everybody has answered: has what is lost sent again."""
+    def _decide(self, draws: Draws) -> Step:
+        """Once everybody has answered, have what is lost sent again."""
         if self._done or any(self._unanswered.values()):
-            return []
+            return NOTHING
         sends: list[Send] = []
         orders: Counter[Peer] = Counter()
         for claimant, item, step in self._settlement.lost(self.out):
@@ -228,7 +221,7 @@ class Bootstrap:
             told = [[peer, count] for peer, count in sorted(orders.items())]
             sends.append(Send(CURATOR, Message(messages.RESOLVED, (self._unsettled, told))))
             self._unsettled = []
-        return sends
+        return Step(tuple(sends))
 
     def _wake_at_s(self) -> float | None:
         times = [since_s + self._patience_s for since_s in self._probes.values()]

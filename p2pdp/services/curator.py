@@ -141,7 +141,7 @@ class Curator:
         if sender == BOOTSTRAP:
             return NOTHING
         spared = (Send(BOOTSTRAP, Message(messages.SPARED, (sender,))),) if sender in self._complained else ()
-        return Step(sends=(*spared, *self._over().sends))
+        return Step(spared).then(self._over())
 
     def _over(self) -> Step:
         if self._done and not self._said_over and self._users <= self._heads:
@@ -166,5 +166,5 @@ class Curator:
             self._reports.out(peer)
             receipts = self._reports.receipts_from(peer)
         answer = Send(BOOTSTRAP, Message(messages.SEEN, (peer, receipts, [])))
-        step = self._published_if_complete(now_s) if self._values else NOTHING
-        return Step((answer, *step.sends, *self._over().sends), step.wake_at_s, outputs=step.outputs)
+        published = self._published_if_complete(now_s) if self._values else NOTHING
+        return Step((answer,)).then(published, self._over())

@@ -3,6 +3,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from p2pdp.core.step import NOTHING, Custody, Fault, Message, Output, Send, Step
 
@@ -46,6 +48,27 @@ def test_what_a_machine_returns_cannot_be_changed(value: Any) -> None:
 def test_a_step_has_exactly_the_four_parts_that_callers_act_on() -> None:
     assert Step._fields == ("sends", "wake_at_s", "outputs", "faults")
     assert Step((), None, (), ()) == NOTHING
+
+
+STEPS = st.builds(
+    Step,
+    st.lists(st.builds(Send, st.integers(0, 9), st.just(MESSAGE), st.none()), max_size=3).map(tuple),
+    st.none() | st.floats(0.0, 9.0),
+    st.lists(st.builds(Output, st.sampled_from("ab"), st.just(()), st.none(), st.booleans()), max_size=3).map(tuple),
+    st.lists(st.builds(Fault, st.sampled_from("ab"), st.none()), max_size=3).map(tuple),
+)
+
+
+@given(st.lists(STEPS, max_size=4))
+def test_a_joined_step_loses_nothing_and_wakes_at_the_earliest_time(steps: list[Step]) -> None:
+    joined = NOTHING.then(*steps)
+    for part in ("sends", "outputs", "faults"):
+        assert getattr(joined, part) == tuple(each for step in steps for each in getattr(step, part))
+    assert joined.wake_at_s == min((step.wake_at_s for step in steps if step.wake_at_s is not None), default=None)
+    one_by_one = NOTHING
+    for step in steps:
+        one_by_one = one_by_one.then(step)
+    assert one_by_one == joined
 
 
 def test_equal_steps_are_equal_values() -> None:

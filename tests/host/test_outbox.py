@@ -15,7 +15,7 @@ from tests.support.toys import seat
 STEP = Step(
     sends=(Send(1, Message("token", (0, 3), 17), Custody(0, 3)), Send(0, Message("note")), Send(1, Message("bare"))),
     wake_at_s=9.0,
-    outputs=(Output("saw", (4,), 5),),
+    outputs=(Output("saw", (4,), 5), Output("seen so far", (1,), recorded=False)),
     faults=(Fault("late", 1),),
 )
 
@@ -73,5 +73,6 @@ def test_a_replay_sends_nothing() -> None:
     assert (peers.frames, peers.messages_sent, again.replaying) == ([], 0, True)
     out.to_itself(STEP.sends[1].message, 2.0)
     assert not again.replaying
+    assert out.take_outputs() == STEP.outputs, "a restart acts on them again"
     assert (notes.counts, notes.take_new()) == ({"late": 1}, ())
     assert not peers.link(1).waiting

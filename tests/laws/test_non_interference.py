@@ -334,7 +334,7 @@ def count_to_bootstrap(honest: Any, self: Participant, sender: Peer, message: Me
     if message.type != messages.RESULT:
         return step
     told = Send(BOOTSTRAP, Message(messages.ALIVE, (self._machine._visits,)))  # type: ignore[attr-defined]
-    return step._replace(sends=(*step.sends, told))
+    return step.then(Step((told,)))
 
 
 def flag_by_count(honest: Any, self: Peers, peer: Peer, payload: bytes) -> None:
@@ -399,7 +399,7 @@ def test_what_depends_on_data_is_found(name: str) -> None:
     def start(honest: Any, self: Participant, *rest: Any) -> Step:
         step: Step = honest(self, *rest)
         told = sum(repr(vars(self._machine._inputs)).encode()) % 97  # type: ignore[attr-defined]
-        return step._replace(sends=(*step.sends, Send(BOOTSTRAP, Message(messages.ALIVE, (told,)))))
+        return step.then(Step((Send(BOOTSTRAP, Message(messages.ALIVE, (told,))),)))
 
     with telling(Participant, "start", start):
         assert leaking((Run(small(name), CALM, moved=moved) for moved in (0, 2)), DATA) == {"data"}

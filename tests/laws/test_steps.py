@@ -1,4 +1,7 @@
-"""A step that a machine returns is never dropped: whoever calls a machine acts on what it wants done."""
+"""A step that a machine returns is never dropped, whole or in part: whoever calls a machine acts on all it wants done.
+
+Steps are joined with `Step.then`: a join by hand forgets a part as soon as the inner step begins to have it.
+"""
 
 from __future__ import annotations
 
@@ -47,6 +50,56 @@ def dropped_steps(source: Source) -> list[str]:
         if bare and isinstance(node.value, ast.Call) and returns_step(node.value) and node not in raising:
             said.append(source.say(node, f"the step of {ast.unparse(node.value.func)}(...) is dropped"))
     return said
+
+
+PARTS = {"sends", "wake_at_s", "outputs", "faults"}
+
+
+def joined_by_hand(source: Source) -> list[str]:
+    """Parts of a step that go into another step, or are added to a list of what will."""
+    said = []
+    for node in source.nodes:
+        taken: list[ast.AST] = []
+        if isinstance(node, ast.Call):
+            called = ast.unparse(node.func)
+            if called == "Step" or called.endswith((".Step", "._replace", ".extend")):
+                taken = [*node.args, *(word.value for word in node.keywords)]
+        elif isinstance(node, ast.AugAssign):
+            taken = [node.value]
+        said += [
+            source.say(node, f"takes {part.attr} out of a step; join whole steps with Step.then")
+            for tree in taken
+            for part in ast.walk(tree)
+            if isinstance(part, ast.Attribute)
+            and part.attr in PARTS
+            and ast.unparse(part.value) not in ("self", "other")
+        ]
+    return said
+
+
+def test_no_steps_are_joined_by_hand() -> None:
+    assert [text for source in sources("p2pdp") for text in joined_by_hand(source)] == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Step((*sends, *step.sends), step.wake_at_s)",
+        "Step(sends=(*spared, *self._over().sends))",
+        "step._replace(sends=(*step.sends, answer))",
+        "sends += self._go(draws).sends",
+        "outputs.extend(machine.wake(now_s, draws).outputs)",
+    ],
+)
+def test_a_join_by_hand_is_seen(text: str) -> None:
+    assert joined_by_hand(Source("p2pdp/host/x.py", text))
+
+
+@pytest.mark.parametrize(
+    "text", ["Step((answer,)).then(step)", "for send in step.sends:\n    carry(send)", "f(step.sends)"]
+)
+def test_a_step_that_is_joined_whole_is_not_accused(text: str) -> None:
+    assert joined_by_hand(Source("p2pdp/host/x.py", text)) == []
 
 
 def test_no_step_is_dropped() -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from p2pdp.cluster.jobs import Job
 from p2pdp.core.errors import RunFailed
+from p2pdp.core.step import Output
 from p2pdp.crypto.addresses import Statement, join_address, read_statement, sign_statement, statement_frame
 from p2pdp.crypto.identity import Identity
 from p2pdp.files.folder import write_json
@@ -23,6 +24,7 @@ from p2pdp.node.waiting import Waiting
 from p2pdp.node.whereabouts import Abroad, Whereabouts
 from p2pdp.runs.audit import verify
 from p2pdp.services.addresses import FORGED, AddressBook, Directory, News
+from p2pdp.services.bootstrap import PROGRESS
 from p2pdp.services.desk import Quorum
 from p2pdp.transports.networks import TcpNetwork
 from tests.support.local import SPEC, bound, job_in
@@ -136,7 +138,7 @@ async def test_peers_that_know_nothing_but_bootstrap_find_each_other(tmp_path: P
     seats: list[Seat] = []
     sockets = [bound() for _ in range(4)]
     users = [abroad_user(job, number, sockets, seats.append) for number in range(3)]
-    outputs: list[str] = []
+    outputs: list[Output] = []
     enrolled: list[int] = []
     curator = job.folder / "curator"
     boss = RolesNode(
@@ -155,7 +157,7 @@ async def test_peers_that_know_nothing_but_bootstrap_find_each_other(tmp_path: P
             where=None,
             sampler=job.sampler,
             on_roster=lambda roster: write_json(job.folder / "roster.json", roster.to_json()),
-            on_output=lambda _peer, output: outputs.append(output.type),
+            on_output=lambda _peer, output: outputs.append(output),
             on_enrolled=enrolled.append,
             linger_s=60.0,
         )
@@ -164,7 +166,11 @@ async def test_peers_that_know_nothing_but_bootstrap_find_each_other(tmp_path: P
         await asyncio.gather(boss.run(), *(each.run() for each in users))
     for each in sockets:
         each.close()
-    assert (outputs, enrolled) == (["result"], [1, 2, 3])
+    assert [output.type for output in outputs if output.recorded] == ["result"]
+    progress = [output.fields for output in outputs if output.type == PROGRESS]
+    assert progress == sorted(progress), "more and more are ready, and then they go"
+    assert progress[-1] == (3, True)
+    assert enrolled == [1, 2, 3]
     assert sorted(seat.me for seat in seats) == [0, 1, 2]
     assert verify(job.folder).verified == "complete"
     totals = [json.loads(path.read_text()) for path in job.folder.rglob("totals.json")]

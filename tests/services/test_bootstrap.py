@@ -6,9 +6,9 @@ from typing import Any
 
 from p2pdp.core import messages
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer
-from p2pdp.core.step import NOTHING, Message, Send, Step
+from p2pdp.core.step import NOTHING, Message, Output, Send, Step
 from p2pdp.protocols.contract import Start
-from p2pdp.services.bootstrap import BLOCKED, EXCLUDED, Bootstrap, Opening
+from p2pdp.services.bootstrap import BLOCKED, EXCLUDED, PROGRESS, Bootstrap, Opening
 from tests.support.service_steps import DRAWS, PATIENCE_S, READY_S, sent
 
 
@@ -39,6 +39,10 @@ def hears(bootstrap: Bootstrap, sender: Peer, kind: str, *fields: Any, now_s: fl
     return bootstrap.receive(sender, Message(kind, fields), now_s, DRAWS)
 
 
+def progress(ready: int, *, going: bool) -> Step:
+    return Step(outputs=(Output(PROGRESS, (ready, going), recorded=False),))
+
+
 def resolved(step: Step) -> list[tuple[Any, ...]]:
     return [(send.to, *send.message.fields) for send in step.sends if send.message.type == messages.RESOLVED]
 
@@ -50,11 +54,12 @@ def put_out(bootstrap: Bootstrap, peer: Peer, now_s: float = 1.0) -> Step:
 
 def test_nobody_goes_before_everybody_is_ready() -> None:
     bootstrap = made()
-    for peer in (0, 1, 2, 2, CURATOR):
-        assert hears(bootstrap, peer, messages.READY) == NOTHING
+    for peer, ready in ((0, 1), (1, 2), (2, 3), (2, 3), (CURATOR, 3)):
+        assert hears(bootstrap, peer, messages.READY) == progress(ready, going=False)
     step = hears(bootstrap, 3, messages.READY)
     assert sent(step) == [(peer, messages.GO) for peer in (CURATOR, 0, 1, 2, 3)] + [(0, messages.BEGIN, 0, 0)]
-    assert hears(bootstrap, 3, messages.READY) == NOTHING
+    assert step.outputs == progress(4, going=True).outputs
+    assert hears(bootstrap, 3, messages.READY) == progress(4, going=True)
 
 
 def test_what_a_protocol_has_to_tell_at_the_start_follows_the_go() -> None:
@@ -75,7 +80,7 @@ def test_who_is_not_ready_in_time_is_put_out_and_its_items_start_elsewhere() -> 
         hears(bootstrap, peer, messages.READY)
     assert bootstrap.wake(READY_S - 0.1, DRAWS).outputs == ()
     step = bootstrap.wake(READY_S, DRAWS)
-    assert [output.fields for output in step.outputs] == [(0, b"signed 0")]
+    assert [output.fields for output in step.outputs if output.recorded] == [(0, b"signed 0")]
     assert sent(step)[-2:] == [(3, messages.BEGIN, 0, 0), (3, messages.BEGIN, 1, 0)]
 
 
@@ -84,7 +89,10 @@ def test_on_a_ring_and_for_the_curator_the_run_is_blocked_until_they_are_ready()
     for peer in (1, 2, 3):
         hears(bootstrap, peer, messages.READY)
     step = bootstrap.wake(READY_S, DRAWS)
-    assert [(output.type, output.fields) for output in step.outputs] == [(BLOCKED, (CURATOR,)), (BLOCKED, (0,))]
+    assert [(output.type, output.fields) for output in step.outputs if output.recorded] == [
+        (BLOCKED, (CURATOR,)),
+        (BLOCKED, (0,)),
+    ]
     assert step.sends == ()
     assert bootstrap.out == []
     hears(bootstrap, 0, messages.READY)
@@ -124,7 +132,9 @@ def test_a_late_or_early_wake_is_harmless() -> None:
 def test_out_is_signed_published_and_told_to_neighbours_curator_and_itself() -> None:
     bootstrap = going()
     step = put_out(bootstrap, 1)
-    assert [(output.type, output.fields) for output in step.outputs] == [(EXCLUDED, (1, b"signed 1"))]
+    assert [(output.type, output.fields) for output in step.outputs if output.recorded] == [
+        (EXCLUDED, (1, b"signed 1"))
+    ]
     assert sent(step) == [(peer, messages.OUT, 1, b"signed 1") for peer in (CURATOR, 0, 2, 1)]
     assert hears(bootstrap, 1, messages.SEEN, 0, [], []) == NOTHING
     assert hears(bootstrap, BOOTSTRAP, messages.SILENT, 1) == NOTHING
@@ -192,7 +202,7 @@ def test_an_item_that_never_left_its_start_begins_elsewhere() -> None:
 def test_a_ring_is_blocked_and_its_user_stays_in() -> None:
     bootstrap = going(reroutes=False)
     step = put_out(bootstrap, 1)
-    assert [(output.type, output.fields) for output in step.outputs] == [(BLOCKED, (1,))]
+    assert [(output.type, output.fields) for output in step.outputs if output.recorded] == [(BLOCKED, (1,))]
     assert step.sends == ()
     assert sent(hears(bootstrap, BOOTSTRAP, messages.SILENT, 1)) == [(1, messages.PROBE)]  # asked anew
 

@@ -137,8 +137,7 @@ class PingPong:
         self.finished = False
 
     def start(self, now_s: float, draws: Draws) -> Step:
-        steps = [self._pass_on(self.me * self.balls + ball, 0, 0, draws) for ball in range(self.balls)]
-        return Step(sends=tuple(send for step in steps for send in step.sends))
+        return NOTHING.then(*(self._pass_on(self.me * self.balls + ball, 0, 0, draws) for ball in range(self.balls)))
 
     def receive(self, sender: Peer, message: Message, now_s: float, draws: Draws) -> Step:
         ball, hop = message.fields
@@ -147,7 +146,7 @@ class PingPong:
             return NOTHING
         step = self._pass_on(ball, hop, message.value, draws)
         note = Message("note", (ball, hop), message.value)  # to itself, recorded as own
-        return Step(sends=(*step.sends, Send(self.me, note)), outputs=(Output("saw", (ball, hop)),))
+        return step.then(Step((Send(self.me, note),), outputs=(Output("saw", (ball, hop)),)))
 
     def _pass_on(self, ball: int, hop: int, value: int, draws: Draws) -> Step:
         if hop >= self.hops:

@@ -83,9 +83,7 @@ class Gossip:
     def start(self, now_s: float, draws: Draws) -> Step:
         if self._round:
             return NOTHING
-        sends = self._open_round(draws)
-        step = self._advance(now_s, draws)
-        return Step((*sends, *step.sends), step.wake_at_s)
+        return Step(tuple(self._open_round(draws))).then(self._advance(now_s, draws))
 
     def receive(self, sender: Peer, message: Message, now_s: float, draws: Draws) -> Step:
         if sender == self._user and message.type == messages.FINAL:

@@ -79,9 +79,7 @@ class Shuffle:
         randomness = self._plan.randomizer.draw(draws)
         sealed = self._inputs.sealed(name, randomness, draws.noise(SEED, SEED_SHAPE))
         self._held.append((draw_hop(draws), sealed))  # not the name, which only the curator reads
-        sends = self._open_round(now_s, draws)
-        step = self._advance(now_s, draws)
-        return Step((*sends, *step.sends), step.wake_at_s)
+        return Step(tuple(self._open_round(now_s, draws))).then(self._advance(now_s, draws))
 
     def receive(self, sender: Peer, message: Message, now_s: float, draws: Draws) -> Step:
         if sender == BOOTSTRAP and message.type == messages.LOST:

@@ -194,11 +194,11 @@ class Walk:
         if not self._may_pass_to_me(sender) or self._held_at.get(item, 0) >= step or not self._is_mine(item, step):
             return Step(faults=(Fault("unexpected_message", sender),))
         self._held_at[item] = step
-        late = (Fault("too_many_visits", sender),) if self._visits >= self._visits_max else ()
+        late = Step(faults=(Fault("too_many_visits", sender),)) if self._visits >= self._visits_max else None
         value = self._contributed(message.value, step, self._plan.draws_at(step), draws)
         kind = TOKEN if step < self._plan.steps else TOTAL
         passed = self._pass_on(item, step + 1, Message(kind, (item, step + 1), value), draws)
-        return Step(passed.sends, faults=(*passed.faults, *late)) if late else passed
+        return passed if late is None else passed.then(late)
 
     def _contributed(self, value: Any, step: int, noise: Sequence[Mechanism], draws: Draws) -> Any:
         """The token as it leaves its holder, with this noise added."""
