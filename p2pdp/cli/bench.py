@@ -21,7 +21,7 @@ def start(
     as_json: AsJson = False,
 ) -> None:
     """Measures the time until all users are enrolled, and the memory of each."""
-    from p2pdp.runs.bench_start import bench_start
+    from p2pdp.bench.start import bench_start
 
     _show(bench_start(nodes, nodes_per_process, spawn=spawn, whole_process=True), as_json=as_json)
 
@@ -41,7 +41,7 @@ def hops(
 
     Noise is laid in before each stretch, as nodes on machines of their own do; names with "with_draws" count it in.
     """
-    from p2pdp.runs.bench_hops import bench_hops
+    from p2pdp.bench.hops import bench_hops
 
     _show(bench_hops(nodes, hops, tokens, pairs, graph, degree, transport), as_json=as_json)
 
@@ -55,7 +55,7 @@ def gossip(
     as_json: AsJson = False,
 ) -> None:
     """Measures rounds of gossip a second, with encryption and ledgers."""
-    from p2pdp.runs.bench_gossip import bench_gossip
+    from p2pdp.bench.gossip import bench_gossip
 
     _show(bench_gossip(nodes, degree, rounds, transport), as_json=as_json)
 
@@ -68,7 +68,7 @@ def audit(
     as_json: AsJson = False,
 ) -> None:
     """Measures time and memory of the exact leaks of all pairs."""
-    from p2pdp.runs.bench_audit import bench_audit
+    from p2pdp.bench.audit import bench_audit
 
     _show(bench_audit(nodes, rounds, graph), as_json=as_json)
 

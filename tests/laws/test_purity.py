@@ -9,8 +9,8 @@ import pytest
 
 from tests.support.sources import Source, sources, within
 
-EDGES = ("transports", "node", "cluster", "web", "cli", "api")
-DISK = ("files", "node", "cluster")
+EDGES = ("transports", "node", "cluster", "bench", "web", "cli", "api")
+DISK = ("files", "node", "cluster", "bench")
 ENTROPY = ("mechanisms/sampler.py", "crypto", "node")
 TERMINAL = ("cli",)
 NOWHERE = ()

@@ -41,7 +41,7 @@ ROOMS: dict[str, str] = {
     "__init__": "core api tasks",
 }
 # These may import every room of the table and each other, as long as no cycle comes of it.
-DOORS = ("runs", "experiments", "api", "cli")
+DOORS = ("runs", "bench", "experiments", "api", "cli")
 # A light node process must not load these until it needs them.
 LAZY = {("node", "accounting"), ("protocols", "analysis")}
 # A protocol names its analysis, which is imported when somebody asks for it and is no part of a circle.

@@ -1,3 +1,5 @@
+"""A benchmark forks, so it is measured in a process of its own (`tests/cli/test_bench.py`)."""
+
 from __future__ import annotations
 
 from pathlib import Path
@@ -5,11 +7,11 @@ from typing import Any
 
 import pytest
 
+from p2pdp.bench import start as module
+from p2pdp.bench.start import DEGREE, bench_start
 from p2pdp.cluster.layout import Packing
 from p2pdp.core.errors import UsageError
 from p2pdp.files.spec import parse_spec
-from p2pdp.runs import bench_start as module
-from p2pdp.runs.bench_start import DEGREE, bench_start
 
 
 def test_what_is_started_is_a_sparse_run_of_so_many_nodes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

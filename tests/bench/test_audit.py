@@ -4,10 +4,11 @@ from typing import Any
 
 import pytest
 
-from p2pdp.core.errors import UsageError
+from p2pdp.bench import audit as module
+from p2pdp.bench.audit import GRAPHS, bench_audit, measure_audit
+from p2pdp.core.errors import RunFailed, UsageError
 from p2pdp.files.spec import parse_spec
-from p2pdp.runs import bench_audit as module
-from p2pdp.runs.bench_audit import GRAPHS, bench_audit
+from tests.support.gossips import gossip
 
 
 @pytest.mark.parametrize("graph", GRAPHS)
@@ -33,3 +34,14 @@ def test_all_ordered_pairs_count(graph: str, monkeypatch: pytest.MonkeyPatch) ->
 def test_what_cannot_be_measured_is_refused(terms: tuple[Any, ...], says: str) -> None:
     with pytest.raises(UsageError, match=says):
         bench_audit(*terms)
+
+
+def test_a_run_is_audited_in_a_process_of_its_own() -> None:
+    measured = measure_audit(gossip(8, "hypercube", "rounds = 3"))
+    assert measured["seconds"] > 0.0
+    assert measured["peak_mib"] > 10.0
+
+
+def test_why_it_failed_is_told() -> None:
+    with pytest.raises(RunFailed, match=r"the benchmark failed: .*rounds"):
+        measure_audit(gossip(8, "hypercube", "rounds = -3"))

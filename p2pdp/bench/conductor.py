@@ -1,8 +1,8 @@
-"""Who conducts `bench hops`: gives orders to all users' processes and times what they do.
+"""The conductor of `bench hops` gives orders to all users' processes and times what they do.
 
 It stands for bootstrap and curator with hosts like theirs, whose machines only begin tokens and see totals
-come in. A stretch of real hops lasts from the order to begin its tokens until the last total is here, both by
-this process's clock; a bare one from its order until its last token has made its last hop.
+come in. A stretch of real hops lasts from the order to begin its tokens until the last total arrives; a bare one
+from its order until its last token has made its last hop.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from time import perf_counter
 from typing import Any, Final
 
 from p2pdp.assembly.hosts import timing_of
+from p2pdp.bench.user import LINE_BYTES_MAX, BenchSettings
 from p2pdp.core import messages
 from p2pdp.core.draws import Draws
 from p2pdp.core.errors import RunFailed
@@ -28,7 +29,6 @@ from p2pdp.host.host import Host
 from p2pdp.host.seat import Seat
 from p2pdp.ledger.journal import Journal
 from p2pdp.mechanisms.sampler import ExactSampler
-from p2pdp.node.bench_user import LINE_BYTES_MAX, BenchSettings
 from p2pdp.node.clock import Clock
 from p2pdp.node.disk import Disk
 from p2pdp.node.shell import HostShell
@@ -41,7 +41,7 @@ DIGEST: Final = bytes(32)
 
 
 class Progress:
-    """What both machines know of a stretch of real hops."""
+    """The state of a stretch of real hops, which both machines share."""
 
     def __init__(self) -> None:
         self.to_begin: list[int] = []
@@ -86,14 +86,14 @@ class Role:
 
 @dataclass(frozen=True)
 class Stretch:
-    """Seconds that something took, and the processor time of all users together."""
+    """Seconds of a stretch, and the processor time of all users together."""
 
     seconds: float
     cpu_s: float
 
 
-class BenchBoss:
-    """To be made within a running event loop, after the fork."""
+class Conductor:
+    """Made within a running event loop, after the fork."""
 
     def __init__(self, settings: BenchSettings, control: socket.socket) -> None:
         self._settings = settings
@@ -131,7 +131,7 @@ class BenchBoss:
                 self._all_said.set()
 
     async def close(self) -> None:
-        """Lets all users go."""
+        """End the roles and all users' control connections."""
         if self._network is not None:
             self._network.close()
         for shell, transport in self._roles:
@@ -142,7 +142,7 @@ class BenchBoss:
         await asyncio.gather(*self._heard)
 
     async def _until(self, event: asyncio.Event) -> None:
-        """Waits for it. Raises what ended a role meanwhile; that a user fails is noticed by who started all."""
+        """Wait for `event`, and raise what ended a role meanwhile. The launcher notices users that fail."""
         waiting: asyncio.Future[Any] = asyncio.ensure_future(event.wait())
         try:
             ended = [shell.ended for shell, _ in self._roles]
@@ -162,13 +162,13 @@ class BenchBoss:
         return said
 
     async def _ask(self, order: dict[str, Any]) -> dict[Peer, dict[str, Any]]:
-        """Gives all users an order; gives their answers."""
+        """Give all users an order and return their answers."""
         for writer in self._users.values():
             writer.write(json.dumps(order).encode() + b"\n")
         return await self._answers()
 
     async def begin(self) -> None:
-        """Hands out the roster, and all hosts begin."""
+        """Hand out the roster; all hosts begin."""
         said = await self._answers()
         run_id, run = self._settings.run_id, self._settings.run
         identity, keys = Identity(self._entropy.seed()), [RunKey(self._entropy.seed()) for _ in range(2)]
@@ -195,13 +195,13 @@ class BenchBoss:
         await self._ask({"do": "begin", "roster": roster.to_bytes().hex(), "places": places, "roles": here})
 
     async def dial(self) -> float:
-        """The seconds until everybody has compared numbers with everybody it may talk to."""
+        """Return the seconds until all neighbours have compared sequence numbers."""
         began_s = perf_counter()
         await self._ask({"do": "dial"})
         return perf_counter() - began_s
 
     async def rest(self) -> tuple[Stretch, int]:
-        """Lets all users draw ahead; how many draws that was."""
+        """Let all users draw noise ahead; return the time and the number of draws."""
         before_s, began_s = await self._cpu_s(), perf_counter()
         said = await self._ask({"do": "rest"})
         seconds = perf_counter() - began_s

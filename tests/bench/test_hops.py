@@ -9,19 +9,67 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from p2pdp.bench import hops as benched
+from p2pdp.bench.hops import bench_hops
+from p2pdp.core.errors import UsageError
+
+
+def stretch(seconds: float) -> dict[str, float]:
+    return {"seconds": seconds, "cpu_s": 2 * seconds}
+
+
+def measured(**asked: Any) -> dict[str, Any]:
+    """Three pairs whose ratios are 1/2, 1/4 and 1/8, after a first one that does not count."""
+    assert asked == {"tokens": 2, "hops": 50, "pairs": 3}
+    growth = [{"ledger_bytes": 100.0, "private_mib": 4.0}, {"ledger_bytes": 300.0, "private_mib": None}]
+    bare = [stretch(9.0), stretch(1.0), stretch(1.0), stretch(2.0)]
+    real = [stretch(1.0), stretch(8.0), stretch(2.0), stretch(8.0)]
+    rest = [stretch(1.0) | {"draws": draws} for draws in (30, 0, 20)]
+    return {"dial_s": 0.5, "rest": rest, "real": real, "bare": bare, "growth": growth}
+
+
+def test_what_counts_is_the_median_of_pairs_without_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(benched, "measure_hops", lambda _run, _rows, **asked: measured(**asked))
+    found = bench_hops(6, 101, 2, 3, "regular", 3)
+    assert [pair["ratio"] for pair in found["pairs"]] == [0.125, 0.5, 0.25]
+    assert (found["ratio"], found["hops_per_second"], found["bare_hops_per_second"]) == (0.25, 12.5, 100.0)
+    assert (found["hops"], found["cpu_us_per_hop"], found["bare_cpu_us_per_hop"]) == (100, 160_000.0, 20_000.0)
+    assert (found["cpu_us_per_draw"], found["hops_per_second_with_draws"]) == (80_000.0, 100 / 12)
+    assert [pair["ratio_with_draws"] for pair in found["pairs"]] == [1 / 12, 1 / 6, 2 / 12]
+    assert (found["dials"], found["dial_ms"], found["degree"]) == (9, 500 / 9, 3.0)
+    assert (found["ledger_bytes_per_node"], found["private_mib_per_node"]) == (200.0, None)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ({"nodes": 1}, "--nodes"),
+        ({"hops": 0}, "--hops"),
+        ({"tokens": 0}, "--tokens"),
+        ({"pairs": 0}, "--pairs"),
+        ({"hops": 3, "tokens": 4}, "--hops 3"),
+        ({"graph": "ring"}, "--graph ring"),
+        ({"nodes": 5, "graph": "regular", "degree": 3}, "degree"),
+        ({"nodes": 5, "graph": "regular", "degree": 5}, "degree"),
+    ],
+)
+def test_what_cannot_be_measured_is_refused_by_name(arguments: dict[str, Any], text: str) -> None:
+    with pytest.raises(UsageError, match=text):
+        bench_hops(**arguments)
+
+
 HEAD = """
 import json, os, sys
-from p2pdp.cluster import bench_hops
+from p2pdp.bench import hops
+from p2pdp.bench.hops import planned
 from p2pdp.core.errors import RunFailed
 from p2pdp.files.data import load_data
-from p2pdp.files.spec import parse_spec
-from p2pdp.protocols.run_plan import plan_run
-from p2pdp.runs.bench_hops import _SPEC
-spec = parse_spec(_SPEC.format(nodes=4, graph="complete", degree="", transport="tcp", hops=40, tokens=6), None)
-run, rows = plan_run(spec, 4, 1), load_data(spec, 4).user
+run = planned(4, 40, 6)
+rows = load_data(run.spec, 4).user
 """
 
 
@@ -30,7 +78,7 @@ def script(text: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_each_kind_is_measured_in_turn_and_once_more_for_warming_up() -> None:
-    done = script("print(json.dumps(bench_hops.measure_hops(run, rows, tokens=2, hops=40, pairs=2)))")
+    done = script("print(json.dumps(hops.measure_hops(run, rows, tokens=2, hops=40, pairs=2)))")
     assert (done.returncode, done.stderr) == (0, "")
     measured = json.loads(done.stdout)
     assert [len(measured[name]) for name in ("real", "bare", "rest", "growth")] == [3, 3, 6, 4]
@@ -39,8 +87,8 @@ def test_each_kind_is_measured_in_turn_and_once_more_for_warming_up() -> None:
 
 
 def test_what_many_hops_need_of_noise_is_laid_in_before() -> None:
-    text = "print(json.dumps(bench_hops.measure_hops(run, rows, tokens=1, hops=2000, pairs=1)))"
-    many = HEAD.replace("hops=40, tokens=6", "hops=2000, tokens=2") + text
+    text = "print(json.dumps(hops.measure_hops(run, rows, tokens=1, hops=2000, pairs=1)))"
+    many = HEAD.replace("40, 6", "2000, 2") + text
     done = subprocess.run([sys.executable, "-c", many], capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     draws = [rest["draws"] for rest in json.loads(done.stdout)["rest"]]
@@ -52,7 +100,7 @@ def test_a_user_that_fails_ends_the_benchmark_with_the_reason() -> None:
 def broken(user):
     raise RunFailed("this user has no rows")
 try:
-    bench_hops.measure_hops(run, broken, tokens=2, hops=40, pairs=2)
+    hops.measure_hops(run, broken, tokens=2, hops=40, pairs=2)
 except RunFailed as error:
     print(error)
 """)
@@ -62,7 +110,6 @@ except RunFailed as error:
 
 HOOKED = """
 from p2pdp.core.errors import NotReady
-from p2pdp.node import bench_boss, bench_user, shell
 from p2pdp.node.disk import Disk
 os.setpgid(0, 0)
 write, written = Disk.write, []
@@ -75,19 +122,19 @@ Disk.write = watched
 def how():
     HOW
 try:
-    bench_hops.measure_hops(run, rows, tokens=2, hops=100000, pairs=2)
+    hops.measure_hops(run, rows, tokens=2, hops=100000, pairs=2)
 except RunFailed as error:
     print(error)
 print(os.getpgid(0))
 """
-LONG = HEAD.replace("hops=40", "hops=100000")
+LONG = HEAD.replace("40", "100000")
 
 
 @pytest.mark.parametrize(
     ("who", "how", "reason"),
     [
         ("0002", "raise NotReady('the disk is full')", "the disk is full"),
-        ("0002", "os.kill(os.getpid(), 9)", "nobody said why"),
+        ("0002", "os.kill(os.getpid(), 9)", "no reason was given"),
         ("role1", "raise KeyError(7)", "KeyError"),
         ("role2", "raise NotReady('the disk is full')", "the disk is full"),
     ],
@@ -103,8 +150,8 @@ def test_a_host_that_fails_on_its_way_ends_the_benchmark(who: str, how: str, rea
 
 
 def test_nobody_is_left_when_the_one_who_asked_is_killed() -> None:
-    endless = HEAD.replace("hops=40", "hops=100000000") + (
-        "print(os.getpgid(0), flush=True)\nbench_hops.measure_hops(run, rows, tokens=1, hops=100000000, pairs=1)"
+    endless = HEAD.replace("40", "100000000") + (
+        "print(os.getpgid(0), flush=True)\nhops.measure_hops(run, rows, tokens=1, hops=100000000, pairs=1)"
     )
     until_s = time.monotonic() + 30
     command = [sys.executable, "-c", endless]

@@ -1,12 +1,48 @@
 from __future__ import annotations
 
+import asyncio
+from pathlib import Path
+
 import pytest
 from nacl.exceptions import CryptoError
 
+from p2pdp.bench.conductor import Conductor
+from p2pdp.bench.hops import planned
+from p2pdp.bench.user import BARE, BareNode, BenchSettings, BenchUser, bound
 from p2pdp.crypto.entropy import random_bytes
 from p2pdp.crypto.identity import RunKey
-from p2pdp.node.bench_bare import BARE, BareNode
+from p2pdp.files.data import load_data
+from p2pdp.ledger.records import RECEIVED, chain_problem, read
 from p2pdp.wire.padding import FRAME_SIZES
+
+N, HOPS = 3, 30
+
+
+async def test_a_conductor_and_its_users_walk_both_kinds_of_hops_and_leave_ledgers(tmp_path: Path) -> None:
+    run = planned(N, HOPS, 4)
+    control = bound()
+    rows = load_data(run.spec, N).user
+    settings = BenchSettings(tmp_path, bytes(16), run, rows, control.getsockname()[:2])
+    conductor = Conductor(settings, control)
+    server = await conductor.listen()
+    users = [asyncio.ensure_future(BenchUser(settings, user).run()) for user in range(N)]
+    await conductor.begin()
+    assert await conductor.dial() > 0
+    rest, draws = await conductor.rest()
+    assert rest.seconds > 0
+    assert draws == 0, "so few hops are expected that there is nothing to lay in"
+    real = [await conductor.real(2), await conductor.real(1)]
+    bare = await conductor.bare(2, HOPS)
+    assert all(stretch.seconds > 0 for stretch in (*real, bare))
+    growth = await conductor.growth()
+    await conductor.close()
+    server.close()
+    await asyncio.gather(*users)
+    views = [(tmp_path / f"{user:04d}" / "view.ledger").read_bytes() for user in range(N)]
+    contents = [read(view) for view in views]
+    assert all(chain_problem(content) is None for content in contents)
+    assert sum(record.kind == RECEIVED for content in contents for record in content.records) > HOPS
+    assert sum(user["ledger_bytes"] for user in growth) >= sum(map(len, views))
 
 
 class Bare:

@@ -1,9 +1,9 @@
 from __future__ import annotations
 
+from p2pdp.bench.conductor import POLL_S, Progress, Role
 from p2pdp.core import messages
 from p2pdp.core.ids import BOOTSTRAP, CURATOR
 from p2pdp.core.step import NOTHING, Message, Send
-from p2pdp.node.bench_boss import POLL_S, Progress, Role
 from tests.support.toys import UniqueDraws
 
 DRAWS = UniqueDraws()

@@ -1,7 +1,10 @@
-"""A user's process in `bench hops`: the host that real nodes run, and beside it the bare baseline.
+"""A user's process in `bench hops`: the host that real nodes run, and beside it a bare baseline.
 
-The host, its shell, disk and transport are those of `node/user.py`, put together in the same way; only enrolment
-is replaced by orders over a control connection, so that stretches of real hops and of bare ones can take turns.
+Host, shell, disk and transport are those of `node/user.py`, put together in the same way; only enrolment is replaced
+by orders over a control connection, so that stretches of real hops and of bare ones can take turns.
+
+A bare hop opens a boxed token, boxes it again and sends it on, and does nothing else: same processes and connections,
+one frame size, one key a pair, a random nonce a frame, and the next user drawn as a walk draws it.
 """
 
 from __future__ import annotations
@@ -13,20 +16,23 @@ import socket
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from struct import Struct
 from typing import Any, Final
 
+from nacl.bindings import crypto_box_beforenm, crypto_box_easy_afternm, crypto_box_open_easy_afternm
+
 from p2pdp.assembly.hosts import user_host
+from p2pdp.bench.harness import counts_private_memory, private_mib
 from p2pdp.core.errors import RunFailed
 from p2pdp.core.ids import Peer
 from p2pdp.core.stations import user_station
-from p2pdp.crypto.entropy import SystemEntropy
+from p2pdp.crypto.entropy import NONCE_BYTES, SystemEntropy
 from p2pdp.crypto.identity import Identity, RunKey
 from p2pdp.crypto.roster import Roster, sign_entry
 from p2pdp.host.draws import POOL_MAX
 from p2pdp.host.seat import Seat
 from p2pdp.ledger.journal import PRIVATE, VIEW, Journal
 from p2pdp.mechanisms.sampler import ExactSampler
-from p2pdp.node.bench_bare import BareNode
 from p2pdp.node.clock import Clock
 from p2pdp.node.disk import Disk
 from p2pdp.node.shell import HostShell
@@ -34,12 +40,19 @@ from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.transports.contract import Origin
 from p2pdp.transports.networks import Network, TcpNetwork
 from p2pdp.transports.tcp import Address
+from p2pdp.wire.frames import FORMAT_VERSION
+from p2pdp.wire.padding import FRAME_SIZES
 
 LOOPBACK: Final = ("127.0.0.1", 0)
 LINE_BYTES_MAX: Final = 1 << 24
 LOOK_S: Final = 0.002
 BACKLOG: Final = 1024
-_SMAPS: Final = Path("/proc/self/smaps_rollup")
+BARE: Final = 255  # a kind of frame that no host knows
+_HEADER: Final = Struct(">BBi")
+_BOX_AT: Final = _HEADER.size + NONCE_BYTES
+_MAC_BYTES: Final = 16
+_LEFT: Final = Struct(">q")  # hops that a token has still to make
+_PADDING: Final = bytes(FRAME_SIZES[0] - _BOX_AT - _MAC_BYTES - _LEFT.size)
 
 
 @dataclass(frozen=True)
@@ -57,7 +70,7 @@ def bound() -> socket.socket:
 
 
 class BenchUser:
-    """To be made within a running event loop, after the fork."""
+    """Made within a running event loop, after the fork."""
 
     def __init__(self, settings: BenchSettings, me: Peer) -> None:
         self._settings = settings
@@ -95,7 +108,7 @@ class BenchUser:
         entry = sign_entry(self._identity, self._settings.run_id, self._key.public)
         place = self._network.address or (user_station(self._me), 1)
         self._say({"user": self._me, "entry": entry.to_bytes().hex(), "place": place})
-        orders = asyncio.ensure_future(self._heed(reader))
+        orders = asyncio.ensure_future(self._obey(reader))
         try:
             await asyncio.wait((orders, self._shell.ended), return_when=asyncio.FIRST_COMPLETED)
             if not orders.done():
@@ -110,8 +123,8 @@ class BenchUser:
         self._writer.close()
         await self._writer.wait_closed()
 
-    async def _heed(self, reader: asyncio.StreamReader) -> None:
-        """Carries out orders until there are no more."""
+    async def _obey(self, reader: asyncio.StreamReader) -> None:
+        """Carry out orders until there are no more."""
         orders: dict[str, Callable[[dict[str, Any]], Any]] = {
             "begin": self._begin, "dial": self._dial, "rest": self._rest, "bare": self._bare_hops,
             "cpu": self._cpu, "growth": self._growth,
@@ -139,7 +152,7 @@ class BenchUser:
         return [peer for peer in self._users if peer != self._me]
 
     async def _dial(self, _order: dict[str, Any]) -> dict[str, Any]:
-        """Compares numbers with everybody it may talk to, as after a lost connection; the lower number dials."""
+        """Compare sequence numbers with all neighbours, as after a lost connection; the lower user dials."""
         for peer in self._others():
             if peer > self._me:
                 self._shell.connected(peer)
@@ -150,7 +163,7 @@ class BenchUser:
         return {"user": self._me}
 
     def _rest(self, _order: dict[str, Any]) -> dict[str, Any]:
-        """Draws ahead, as users do when it is quiet for a while."""
+        """Draw noise ahead, as users do when it is quiet for a while."""
         host = self._shell.host
         assert host is not None
         pools = 0
@@ -168,15 +181,52 @@ class BenchUser:
         return {"user": self._me, "cpu_s": used.ru_utime + used.ru_stime}
 
     def _growth(self, _order: dict[str, Any]) -> dict[str, Any]:
-        """The bytes of its ledgers, and memory that is its own."""
+        """Return the bytes of the ledgers, and private memory."""
         place = self._settings.folder / f"{self._me:04d}"
         ledgers = sum(file.stat().st_size for file in place.glob("*.ledger"))
-        return {"user": self._me, "ledger_bytes": ledgers, "private_mib": _private_mib()}
+        return {
+            "user": self._me,
+            "ledger_bytes": ledgers,
+            "private_mib": private_mib() if counts_private_memory() else None,
+        }
 
 
-def _private_mib() -> float | None:
-    """Pages that no other process shares; None where the system does not tell."""
-    if not _SMAPS.is_file():
-        return None
-    lines = _SMAPS.read_text().splitlines()
-    return sum(int(line.split()[1]) for line in lines if line.startswith(("Private_Clean", "Private_Dirty"))) / 1024
+Send = Callable[[Peer, bytes], None]
+
+
+class BareNode:
+    """One user of the baseline. The user that makes a token's last hop calls `done`."""
+
+    def __init__(self, me: Peer, options: Sequence[Peer], send: Send, done: Callable[[], None]) -> None:
+        self._me = me
+        self._options = options
+        self._send = send
+        self._done = done
+        self._header = _HEADER.pack(FORMAT_VERSION, BARE, me)
+        self._entropy = SystemEntropy()
+        self._choice = ExactSampler().choice
+        self._keys: dict[Peer, bytes] = {}
+
+    def agree(self, secret: bytes, publics: dict[Peer, bytes]) -> None:
+        self._keys = {peer: crypto_box_beforenm(public, secret) for peer, public in publics.items()}
+
+    def begin(self, hops: int) -> None:
+        """Start a token that makes `hops` hops, the first of them here."""
+        self._pass_on(hops)
+
+    def hop(self, _origin: Origin, frame: bytes) -> None:
+        peer = _HEADER.unpack_from(frame)[2]
+        content = crypto_box_open_easy_afternm(frame[_BOX_AT:], frame[_HEADER.size : _BOX_AT], self._keys[peer])
+        self._pass_on(_LEFT.unpack_from(content)[0])
+
+    def _pass_on(self, left: int) -> None:
+        to = self._me
+        while to == self._me:
+            left -= 1
+            if left <= 0:
+                self._done()
+                return
+            to = self._options[self._choice(len(self._options))]
+        nonce = self._entropy.nonce()
+        box = crypto_box_easy_afternm(_LEFT.pack(left) + _PADDING, nonce, self._keys[to])
+        self._send(to, self._header + nonce + box)
