@@ -34,7 +34,7 @@ differ, and from u and m at their steps; a message that is sent again is the sam
 data. So the real view of D is told from the ideal view of D like N(0, 1) from N(nu, 1) at best, that from the ideal
 view of D' like N(0, 1) from N(mu, 1) where the claim by iteration is mu, and this from the real view of D' like the
 first again. Trade-off functions of normal pairs chain by adding their shifts: mu + 2 nu. It holds for users,
-coalitions, curator and public alike. Beside claims that are not Gaussian stands `gossip_rounding.beside`. Nobody
+coalitions, curator and public alike. Beside claims that are not Gaussian stands `rounding.beside`. Nobody
 learns more of a user than all of its noised gradients tell, whatever floats do, so the local ceiling stays.
 
 Floats. One operation is off by at most U = 2^-53 of its result, a sum or product of k terms in any order by k U of the

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from p2pdp.accounting.gaussian_view import disjoint_leaks, general_leaks
+from p2pdp.accounting.linear.view import disjoint_leaks, general_leaks
 from p2pdp.core.arrays import Bools, Floats, Ints
 from p2pdp.core.draws import NO_NOISE
 from p2pdp.core.ids import Peer

@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from p2pdp.accounting.gaussian_view import ROUNDED_UP
+from p2pdp.accounting.linear.view import ROUNDED_UP
 from p2pdp.audit.claims import claim_of
 from p2pdp.audit.exact import ceiling
 from p2pdp.audit.ground import Finding, Ground

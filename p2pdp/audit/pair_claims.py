@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 
 from p2pdp.accounting.gaussian_curve import epsilon_of_each, epsilons_of
-from p2pdp.accounting.gaussian_view import ROUNDED_UP
+from p2pdp.accounting.linear.view import ROUNDED_UP
 from p2pdp.audit.claims import gaussian_claim, members_of, views_of
 from p2pdp.audit.exact import Leaks
 from p2pdp.audit.ground import PUBLIC_ROUTE, Finding, Ground

@@ -2,7 +2,7 @@
 
 Both are in units of local privacy: 1 is what a user's own noised value tells. Weights are `metropolis`, as in the
 authors' code, and runs are as long as Theorem 2 wants for sigma = Delta = 1, accelerated, which changes no leak. A user
-hears its neighbours in each round. Exact leaks are those of `accounting/gossip_krylov.py`, raised by what rounding may
+hears its neighbours in each round. Exact leaks are those of `accounting/linear/krylov.py`, raised by what rounding may
 have hidden: on graphs that mix slowly they are upper ends, which `proved_ranks` tells.
 """
 
@@ -14,11 +14,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from p2pdp.accounting.gossip_krylov import Span, fixed_span
-from p2pdp.accounting.gossip_layers import View, fixed_layers
-from p2pdp.accounting.gossip_published import theorem_1
-from p2pdp.accounting.gossip_rank import modular_ranks, raised
-from p2pdp.accounting.modular_rank import PRIMES
+from p2pdp.accounting.linear.krylov import Span, fixed_span
+from p2pdp.accounting.linear.layers import View, fixed_layers, modular_ranks, raised
+from p2pdp.accounting.linear.modular import PRIMES
+from p2pdp.accounting.linear.published import theorem_1
 from p2pdp.core.arrays import Floats
 from p2pdp.experiments.contract import JSON, Line, Setting, unknown
 from p2pdp.topology.distances import distances_from

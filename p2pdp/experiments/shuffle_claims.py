@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from p2pdp.accounting.clones import clones
-from p2pdp.accounting.network_shuffle import epsilon_all, epsilon_single, load
+from p2pdp.accounting.shuffle.krr import clones
+from p2pdp.accounting.shuffle.published import epsilon_all, epsilon_single, load
 from p2pdp.topology.walk_mixing import ETA
 
 DELTA: Final = 1e-6

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from p2pdp.accounting.hidden_path_gaps import Gap, Visit, gaps_of
+from p2pdp.accounting.hidden_path.gaps import Gap, Visit, gaps_of
 from p2pdp.core.arrays import Floats, Ints
 from p2pdp.core.spec import DataPart, GraphPart, NoisePart, RunPart, Spec, TaskPart, WalkPart
 from p2pdp.experiments.contract import Setting

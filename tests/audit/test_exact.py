@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from p2pdp.accounting import gaussian_view
+from p2pdp.accounting.linear import view as gaussian_view
 from p2pdp.audit import exact
 from p2pdp.audit.exact import ExactAuditor
 from p2pdp.core.ids import CURATOR

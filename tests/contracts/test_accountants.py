@@ -18,7 +18,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from p2pdp.accounting import gaussian_curve, gaussian_view
+from p2pdp.accounting import gaussian_curve
+from p2pdp.accounting.linear import view as gaussian_view
 from p2pdp.core.errors import UsageError
 from p2pdp.mechanisms import gaussian
 

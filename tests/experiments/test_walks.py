@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from p2pdp.accounting.hidden_path_gaps import Stretch
+from p2pdp.accounting.hidden_path.gaps import Stretch
 from p2pdp.experiments import walks
 from p2pdp.experiments.contract import Setting
 from p2pdp.mechanisms import gaussian

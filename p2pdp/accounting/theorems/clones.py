@@ -1,12 +1,12 @@
-"""Shuffling by clones: epsilon of one of n shuffled reports of any local randomizer (`accounting/clones.py`)."""
+"""Shuffling by clones: epsilon of one of n shuffled reports of any local randomizer (`accounting/shuffle/krr.py`)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any, Final
 
-from p2pdp.accounting.clones import clones
 from p2pdp.accounting.contract import DELTA, Accountant, Answer, number, whole
+from p2pdp.accounting.shuffle.krr import clones
 
 UNIFORM: Final = "the reports are put in a uniformly random order before anybody sees them"
 PURE: Final = "every report is purely epsilon0-private, without a delta"

@@ -13,9 +13,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from p2pdp.accounting.contract import DELTA, Accountant, Answer, number, whole
-from p2pdp.accounting.iteration import published_divergence, published_excess, walk_divergence
-from p2pdp.accounting.iteration_walk import Exposure
-from p2pdp.accounting.iteration_walk import epsilon as epsilon_by_parts
+from p2pdp.accounting.iteration.walk import Exposure, published_divergence, published_excess, walk_divergence
+from p2pdp.accounting.iteration.walk import epsilon as epsilon_by_parts
 from p2pdp.accounting.renyi import best_epsilon
 from p2pdp.accounting.visits import most_visits
 from p2pdp.mechanisms import gaussian

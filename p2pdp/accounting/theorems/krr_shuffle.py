@@ -1,4 +1,4 @@
-"""Shuffled reports of k-ary randomized response, by their privacy blanket (`accounting/krr.py`)."""
+"""Shuffled reports of k-ary randomized response, by their privacy blanket (`accounting/shuffle/krr.py`)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from p2pdp.accounting.contract import DELTA, Accountant, Answer, number, whole
-from p2pdp.accounting.krr import krr_shuffle
+from p2pdp.accounting.shuffle.krr import krr_shuffle
 from p2pdp.accounting.theorems.clones import UNIFORM
 
 

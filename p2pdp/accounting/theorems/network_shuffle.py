@@ -4,9 +4,9 @@ For users u and j let kappa_j be the minimum over i of P_j(i) / P_u(i), over the
 With probability kappa_j the report of j is where u's might be, by the same law; reveal the reports of the rest, and
 what is left is a uniform shuffle of u's and Bin(n - 1, kappa) others, with kappa the least of all. How many
 reports each holder has tells no more. So clones with C ~ Bin(n - 1, kappa e^-epsilon0) bound it
-(`accounting/clones.py`), and for k-ary randomized response, where its `categories` are given, the blanket of
-Bin(n - 1, kappa gamma) (`accounting/krr.py`). What differs from pair to pair is in
-`accounting/network_shuffle_overlap.py`. The paper's own theorems, in the modules `network_shuffle_all` and
+(`accounting/shuffle/krr.py`), and for k-ary randomized response, where its `categories` are given, the blanket of
+Bin(n - 1, kappa gamma) (`accounting/shuffle/krr.py`). What differs from pair to pair is in
+`accounting/shuffle/overlap.py`. The paper's own theorems, in the modules `network_shuffle_all` and
 `network_shuffle_single`, need the same law for every user.
 """
 
@@ -18,7 +18,7 @@ from typing import Any, Final
 import numpy as np
 
 from p2pdp.accounting.contract import DELTA, Accountant, Answer, number, whole
-from p2pdp.accounting.network_shuffle_overlap import overlapped
+from p2pdp.accounting.shuffle.overlap import overlapped
 from p2pdp.accounting.theorems.clones import PURE
 
 

@@ -1,4 +1,4 @@
-"""Network shuffling with all reports sent on, as printed: Theorems 5.3 and 5.4 (`accounting/network_shuffle.py`)."""
+"""Network shuffling with all reports sent on, as printed: Theorems 5.3 and 5.4 (`accounting/shuffle/published.py`)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from p2pdp.accounting.contract import DELTA, Accountant, Answer, Input, number, whole
-from p2pdp.accounting.network_shuffle import check_approximate, delta_approximate, epsilon_all, load
+from p2pdp.accounting.shuffle.published import check_approximate, delta_approximate, epsilon_all, load
 from p2pdp.core.errors import UsageError
 
 _DELTA_2: Final = number("delta2", "the probability that the loads are uneven", 0.0, 1.0, is_open=True)

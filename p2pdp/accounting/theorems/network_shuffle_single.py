@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from p2pdp.accounting.contract import Accountant, Answer, number
-from p2pdp.accounting.network_shuffle import epsilon_single
+from p2pdp.accounting.shuffle.published import epsilon_single
 from p2pdp.accounting.theorems.network_shuffle_all import NO_BOUND, printed, printed_inputs
 
 _DELTA_2: Final = number("delta2", "counts with delta0 and delta1 only", 0.0, 1.0, is_open=True, optional=True)

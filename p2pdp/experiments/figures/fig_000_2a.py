@@ -10,12 +10,11 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from p2pdp.accounting.a_priori import binomial_visits, gaussian_epsilon
 from p2pdp.accounting.composition import advanced
 from p2pdp.accounting.contract import account
-from p2pdp.accounting.hidden_path_a_priori import STEPS_MAX, a_priori
+from p2pdp.accounting.hidden_path.a_priori import STEPS_MAX, a_priori
 from p2pdp.accounting.theorems import complete_sum, complete_sum_v1
-from p2pdp.accounting.visits import printed_visits
+from p2pdp.accounting.visits import binomial_visits, gaussian_epsilon, printed_visits
 from p2pdp.experiments import walks
 from p2pdp.experiments.contract import Answers, Experiment, Made, Picture, Piece, Setting, Table, compared, holds
 from p2pdp.experiments.style import Curve, draw_curves, legend_below, name_axes

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from p2pdp.accounting.blanket_losses import Kind, kinds_of, upper_epsilons
-from p2pdp.accounting.clones import clones
 from p2pdp.accounting.composition import advanced, optimal
-from p2pdp.accounting.published_walks import pair_losses
+from p2pdp.accounting.shuffle.krr import clones
+from p2pdp.accounting.shuffle.several import Kind, kinds_of, upper_epsilons
 from p2pdp.core.arrays import Floats, Ints
 from p2pdp.experiments import walk_losses, walks
 from p2pdp.experiments.contract import Answers, Experiment, Made, Piece, Setting, holds, unknown
+from p2pdp.experiments.published_walks import pair_losses
 from p2pdp.experiments.walk_losses import Account
 
 if TYPE_CHECKING:

@@ -15,10 +15,10 @@ import numpy as np
 
 from p2pdp.accounting.composition import advanced
 from p2pdp.accounting.gaussian_curve import epsilons_of
-from p2pdp.accounting.iteration_path import exposures
-from p2pdp.accounting.published_walks import separate_exposures
+from p2pdp.accounting.iteration.path import exposures
 from p2pdp.experiments import walk_losses, walks
 from p2pdp.experiments.contract import Answers, Experiment, Made, Piece, Setting, holds, unknown
+from p2pdp.experiments.published_walks import separate_exposures
 from p2pdp.experiments.walk_losses import Account
 
 if TYPE_CHECKING:

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from p2pdp.accounting.composition import advanced
-from p2pdp.accounting.published_walks import pair_losses
 from p2pdp.experiments import walk_losses, walks
 from p2pdp.experiments.contract import Answers, Experiment, Made, Picture, Piece, Setting, Table, holds, unknown
 from p2pdp.experiments.figures.fig_000_2a import FORMULAS, first_gain, formulas, grid
+from p2pdp.experiments.published_walks import pair_losses
 from p2pdp.experiments.style import Curve, draw_curves, name_axes
 from p2pdp.experiments.walk_losses import Account
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from p2pdp.accounting.network_shuffle_overlap import overlapped_worst
+from p2pdp.accounting.shuffle.overlap import overlapped_worst
 from p2pdp.core.spec import GraphPart
 from p2pdp.experiments.contract import JSON, Answers, Experiment, Made, Picture, Piece, Setting, Table, holds, unknown
 from p2pdp.experiments.shuffle_claims import DELTA, printed_all

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from p2pdp.accounting.krr import krr_shuffle
+from p2pdp.accounting.shuffle.krr import krr_shuffle
 from p2pdp.core.spec import GraphPart
 from p2pdp.experiments.contract import (
     JSON,

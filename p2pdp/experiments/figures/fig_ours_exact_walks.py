@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from p2pdp.accounting.blanket_losses import Kind, upper_epsilons
 from p2pdp.accounting.contract import account
-from p2pdp.accounting.iteration_path import exposures
+from p2pdp.accounting.iteration.path import exposures
+from p2pdp.accounting.shuffle.several import Kind, upper_epsilons
 from p2pdp.audit.beforehand import beforehand
 from p2pdp.core.claims import Claim
 from p2pdp.experiments.contract import Answers, Experiment, Made, Picture, Piece, Setting, Table, holds

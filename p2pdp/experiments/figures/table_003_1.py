@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from p2pdp.accounting.composition import homogeneous, sampled_epsilon
-from p2pdp.accounting.network_shuffle import epsilon_all
+from p2pdp.accounting.shuffle.published import epsilon_all
 from p2pdp.experiments.contract import JSON, Answers, Experiment, Made, Picture, Piece, Setting, Table, compared
 from p2pdp.experiments.shuffle_claims import DELTA, KAPPA_AUTO, printed_all, printed_single, sound
 from p2pdp.experiments.style import Curve, draw_curves, legend_below, name_axes

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from p2pdp.accounting.clones import clones
 from p2pdp.accounting.contract import account
+from p2pdp.accounting.shuffle.krr import clones
 
 
 def test_it_answers_with_both_ends() -> None:

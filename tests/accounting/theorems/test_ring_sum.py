@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from p2pdp.accounting.contract import account
-from p2pdp.accounting.gaussian_view import general_leak
+from p2pdp.accounting.linear.view import general_leak
 from p2pdp.core.errors import Refused
 from p2pdp.mechanisms import gaussian
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from p2pdp.accounting.blanket_losses import kinds_of, upper_epsilons
+from p2pdp.accounting.shuffle.several import kinds_of, upper_epsilons
 from p2pdp.experiments import walks
 from p2pdp.experiments.figures.fig_000_2c import CATEGORIES, EXPERIMENT, losses
 from tests.support.quick_figures import line, quick

@@ -15,8 +15,8 @@ from typing import Final
 import numpy as np
 
 from p2pdp.accounting.gaussian_curve import epsilon_of_each, epsilons_of
-from p2pdp.accounting.gaussian_view import ROUNDED_UP
-from p2pdp.accounting.gossip_layers import View
+from p2pdp.accounting.linear.layers import View
+from p2pdp.accounting.linear.view import ROUNDED_UP
 from p2pdp.audit.claims import gaussian_claim, members_of, views_of
 from p2pdp.audit.ground import PASSED_THROUGH, PUBLIC_ROUTE, Finding, Ground
 from p2pdp.audit.recorded import unlike_plan

@@ -8,7 +8,7 @@ gradients had been fixed beforehand, what an observer saw would be linear in the
 Of the mean of vectors a gradient is the state minus the user's own mean. The state is what the observer accounts for
 anyway, so the exact leak is that of the users' means as inputs that do not depend on anything sent, and a bound. It
 takes gradients that are not clipped: the chance that one is must be too small to matter (`unclipped` in the room next
-door, `accounting/gossip_descent.py`).
+door, `accounting/linear/descent.py`).
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from typing import Final
 import numpy as np
 
 from p2pdp.accounting.gaussian_curve import epsilon_of_each, epsilons_of
-from p2pdp.accounting.gaussian_view import ROUNDED_UP
-from p2pdp.accounting.gossip_descent import Told, unclipped, worst
+from p2pdp.accounting.linear.descent import Told, unclipped, worst
+from p2pdp.accounting.linear.view import ROUNDED_UP
 from p2pdp.audit.claims import gaussian_claim
 from p2pdp.audit.ground import NOT_AT_HAND, PUBLIC_ROUTE, Finding, Ground
 from p2pdp.audit.recorded import refused, unlike_plan

@@ -12,8 +12,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from p2pdp.accounting.gaussian_view import ROUNDED_UP
-from p2pdp.accounting.gossip_descent import told, worst
+from p2pdp.accounting.linear.descent import told, worst
+from p2pdp.accounting.linear.view import ROUNDED_UP
 from p2pdp.audit.claims import gaussian_claim
 from p2pdp.audit.ground import PUBLIC_ROUTE, sensitivity_of
 from p2pdp.core.claims import Claim, Observer, Refusal

@@ -15,8 +15,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from p2pdp.accounting.gossip_layers import Layer, Layers, View
-from p2pdp.accounting.gossip_published import theorem_1, theorem_4_alpha_most
+from p2pdp.accounting.linear.layers import Layer, Layers, View
+from p2pdp.accounting.linear.published import theorem_1, theorem_4_alpha_most
 from p2pdp.accounting.renyi import best_epsilon, renyi_epsilons
 from p2pdp.audit.claims import claim_of, kind_of, spread_of, worst_of
 from p2pdp.audit.ground import PUBLIC_ROUTE, Ground

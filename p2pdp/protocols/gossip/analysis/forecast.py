@@ -3,7 +3,7 @@
 Weights and schedule are known before the run, and with them the exact leak of each pair, as an audit will find it
 where nothing is late. Somebody who is late changes what is seen, and may so tell a single user more: hence these
 figures are claims that do not bound anything (`a_priori.py` has those that do). Noise on messages enters by
-a bound (`accounting/gossip_messages.py`); a little below it lies what an audit finds.
+a bound (`accounting/linear/krylov.py`); a little below it lies what an audit finds.
 
 On large graphs some users are looked at as observers, evenly spread over their numbers.
 """
@@ -17,10 +17,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from p2pdp.accounting.gaussian_view import ROUNDED_UP
-from p2pdp.accounting.gossip_krylov import fixed_span
-from p2pdp.accounting.gossip_messages import noised_leaks
-from p2pdp.accounting.gossip_rank import slack_of
+from p2pdp.accounting.linear.krylov import fixed_span, noised_leaks
+from p2pdp.accounting.linear.layers import slack_of
+from p2pdp.accounting.linear.view import ROUNDED_UP
 from p2pdp.audit.claims import gaussian_claim
 from p2pdp.audit.ground import PUBLIC_ROUTE, sensitivity_of
 from p2pdp.core.arrays import Floats

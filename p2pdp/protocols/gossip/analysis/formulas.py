@@ -13,8 +13,8 @@ from typing import Final
 
 import numpy as np
 
-from p2pdp.accounting.gossip_layers import View
-from p2pdp.accounting.gossip_published import corollary_1, theorem_1
+from p2pdp.accounting.linear.layers import View
+from p2pdp.accounting.linear.published import corollary_1, theorem_1
 from p2pdp.accounting.renyi import renyi_epsilons
 from p2pdp.audit.claims import claim_of, kind_of, spread_of, worst_of
 from p2pdp.audit.ground import PUBLIC_ROUTE, Ground

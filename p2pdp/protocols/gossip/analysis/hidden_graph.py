@@ -14,9 +14,9 @@ from typing import Final
 
 import numpy as np
 
-from p2pdp.accounting.gossip_published import theorem_4_alpha_most, theorem_4_leak
-from p2pdp.accounting.gossip_rounding import beside
+from p2pdp.accounting.linear.published import theorem_4_alpha_most, theorem_4_leak
 from p2pdp.accounting.renyi import best_epsilon
+from p2pdp.accounting.rounding import beside
 from p2pdp.audit.claims import claim_of, spread_of, worst_of
 from p2pdp.audit.ground import NOT_AT_HAND, Finding, Ground
 from p2pdp.audit.recorded import refused, unlike_plan

@@ -8,8 +8,8 @@ from typing import Final
 
 import numpy as np
 
-from p2pdp.accounting.network_shuffle import epsilon_all, epsilon_single, load
-from p2pdp.accounting.network_shuffle_overlap import overlapped
+from p2pdp.accounting.shuffle.overlap import overlapped
+from p2pdp.accounting.shuffle.published import epsilon_all, epsilon_single, load
 from p2pdp.audit.claims import claim_of, spread_of
 from p2pdp.audit.ground import Ground
 from p2pdp.core.arrays import Floats

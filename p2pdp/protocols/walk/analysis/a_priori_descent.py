@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from p2pdp.accounting.gossip_rounding import beside
-from p2pdp.accounting.iteration_walk import Exposure, epsilon
+from p2pdp.accounting.iteration.walk import Exposure, epsilon
+from p2pdp.accounting.rounding import beside
 from p2pdp.audit.claims import claim_of
 from p2pdp.audit.ground import Finding, Ground
 from p2pdp.core.claims import Claim, Conditioning, Method, Name, Observer, Refusal

@@ -6,9 +6,9 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from p2pdp.accounting.a_priori import Law, gaussian_epsilon, pure_epsilon, sum_of
-from p2pdp.accounting.gaussian_view import ROUNDED_UP
-from p2pdp.accounting.hidden_path_a_priori import STEPS_MAX, a_priori
+from p2pdp.accounting.hidden_path.a_priori import STEPS_MAX, a_priori
+from p2pdp.accounting.linear.view import ROUNDED_UP
+from p2pdp.accounting.visits import Law, gaussian_epsilon, pure_epsilon, sum_of
 from p2pdp.audit.claims import Spread, claim_of
 from p2pdp.audit.ground import Ground
 from p2pdp.audit.local import OWN_NOISE, pure_epsilon_of

@@ -15,8 +15,8 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from p2pdp.accounting.blanket_losses import Kind, kinds_of, lower_epsilon, upper_epsilons
-from p2pdp.accounting.gaussian_view import ROUNDED_UP
+from p2pdp.accounting.linear.view import ROUNDED_UP
+from p2pdp.accounting.shuffle.several import Kind, kinds_of, lower_epsilon, upper_epsilons
 from p2pdp.audit.claims import claim_of, members_of, views_of
 from p2pdp.audit.ground import PUBLIC_ROUTE, Finding, Ground
 from p2pdp.audit.recorded import refused, unlike_plan

@@ -15,10 +15,10 @@ from typing import Final
 
 import numpy as np
 
-from p2pdp.accounting.hidden_path import complete_graph
-from p2pdp.accounting.hidden_path_curves import Ends
-from p2pdp.accounting.hidden_path_gaps import Gap, gaps_of
-from p2pdp.accounting.hidden_path_graph import GRAPH_USERS_MAX, general_graph
+from p2pdp.accounting.hidden_path.complete import complete_graph
+from p2pdp.accounting.hidden_path.curves import Ends
+from p2pdp.accounting.hidden_path.gaps import Gap, gaps_of
+from p2pdp.accounting.hidden_path.graph import GRAPH_USERS_MAX, general_graph
 from p2pdp.audit.claims import claim_of
 from p2pdp.audit.ground import NOT_AT_HAND, Finding, Ground
 from p2pdp.audit.recorded import unlike_plan

@@ -3,7 +3,8 @@
 Local: everybody sees every noised gradient; accounted for as the run itself is, given the path where that is known,
 else over the law of the walk. Central: a trusted curator takes as many steps with users that it draws in secret, and
 publishes the model. That has the better of two accounts: by iteration, as of the run, where steps contract, and by the
-secret (`accounting/sampled_steps.py`), which holds for any loss. Sigma is None where no amount is known to be enough.
+secret (`accounting/iteration/sampled.py`), which holds for any loss. Sigma is None where no amount is known to be
+enough.
 """
 
 from __future__ import annotations
@@ -14,11 +15,11 @@ from typing import Final
 
 import numpy as np
 
-from p2pdp.accounting.a_priori import gaussian_epsilon
-from p2pdp.accounting.iteration_path import exposures
-from p2pdp.accounting.iteration_walk import Exposure
-from p2pdp.accounting.iteration_walk import epsilon as epsilon_by_iteration
-from p2pdp.accounting.sampled_steps import RATIO_MAX, SampledSteps
+from p2pdp.accounting.iteration.path import exposures
+from p2pdp.accounting.iteration.sampled import RATIO_MAX, SampledSteps
+from p2pdp.accounting.iteration.walk import Exposure
+from p2pdp.accounting.iteration.walk import epsilon as epsilon_by_iteration
+from p2pdp.accounting.visits import gaussian_epsilon
 from p2pdp.assembly.pools import CENTRAL, LOCAL
 from p2pdp.audit.ground import sensitivity_of
 from p2pdp.core.ids import Peer

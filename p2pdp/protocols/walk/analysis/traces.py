@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from p2pdp.accounting.iteration_path import exposures
+from p2pdp.accounting.iteration.path import exposures
 from p2pdp.audit.exact import Leaks
 from p2pdp.core.arrays import Floats, Ints
 from p2pdp.core.ids import Peer

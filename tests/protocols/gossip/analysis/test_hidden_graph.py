@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from p2pdp.accounting.gossip_published import theorem_4_alpha_most
+from p2pdp.accounting.linear.published import theorem_4_alpha_most
 from p2pdp.accounting.renyi import best_epsilon
 from p2pdp.audit.ground import Ground
 from p2pdp.mechanisms import gaussian

@@ -9,8 +9,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from p2pdp.accounting.gossip_filter import filter_is_quicker
-from p2pdp.accounting.gossip_layers import layered_span
+from p2pdp.accounting.linear.filter import filter_is_quicker
+from p2pdp.accounting.linear.layers import layered_span
 from p2pdp.audit.ground import Ground
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, is_user
 from p2pdp.core.values import LinearForm, Source

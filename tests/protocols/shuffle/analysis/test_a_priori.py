@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from p2pdp.accounting.network_shuffle_overlap import overlapped
+from p2pdp.accounting.shuffle.overlap import overlapped
 from p2pdp.audit.beforehand import beforehand, covers, epsilon_against
 from p2pdp.audit.ground import NOBODY_OUT
 from p2pdp.core.claims import Claim

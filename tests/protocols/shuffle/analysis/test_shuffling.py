@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from p2pdp.accounting.network_shuffle_overlap import overlapped
+from p2pdp.accounting.shuffle.overlap import overlapped
 from p2pdp.audit.auditor import Audit
 from p2pdp.core.claims import Claim
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from p2pdp.accounting.iteration_walk import Exposure, epsilon
+from p2pdp.accounting.iteration.walk import Exposure, epsilon
 from p2pdp.audit.beforehand import beforehand, node_epsilon
 from p2pdp.core.claims import Claim
 from p2pdp.core.errors import Refused

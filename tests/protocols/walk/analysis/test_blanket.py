@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from p2pdp.accounting.blanket_losses import Kind, kinds_of, upper_epsilons
+from p2pdp.accounting.shuffle.several import Kind, kinds_of, upper_epsilons
 from p2pdp.audit.ground import Finding, Ground
 from p2pdp.audit.local import local_account
 from p2pdp.core.claims import Claim

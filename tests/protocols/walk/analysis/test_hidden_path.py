@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from p2pdp.accounting.hidden_path import complete_graph
-from p2pdp.accounting.hidden_path_gaps import gaps_of
+from p2pdp.accounting.hidden_path.complete import complete_graph
+from p2pdp.accounting.hidden_path.gaps import gaps_of
 from p2pdp.audit.auditor import Audit, audit_run
 from p2pdp.audit.ground import NOT_AT_HAND
 from p2pdp.core.claims import Claim, Method, Refusal

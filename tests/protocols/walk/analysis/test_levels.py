@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from p2pdp.accounting.sampled_steps import SampledSteps
+from p2pdp.accounting.iteration.sampled import SampledSteps
 from p2pdp.assembly.pools import CENTRAL, LOCAL
 from p2pdp.audit.beforehand import beforehand
 from p2pdp.mechanisms import gaussian

@@ -1,0 +1,1 @@
+"""Amplification by iteration: steps of descent that later noisy steps hide."""

@@ -1,0 +1,1 @@
+"""Linear views under Gaussian noise: what rows of weights over values and draws tell about each value."""

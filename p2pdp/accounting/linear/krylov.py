@@ -1,0 +1,140 @@
+"""The exact leaks of gossip with fixed weights, where every message of every round arrived.
+
+After T rounds an observer v has seen (W^t y)_w of each neighbour w, t < T, and knows its own y_v; y_u is a user's
+value with its own noise. What it learns about u is the squared length of the projection of e_u on the span of the
+rows that it saw (guide/accounting.md, section 3), in units of what it would learn from y_u itself. Acceleration only
+combines these rows, so it changes nothing. Observers who pool what they saw are one observer.
+
+Rows of high powers are parallel up to rounding, so the span is built as a block Krylov space: what a round adds is
+W times what the round before added, made orthogonal twice to all there is, then by a pivoted factorization within
+the block. What adds nothing is dropped, and with it all its descendants, which add nothing either. `kept` and
+`dropped` are the smallest pivot that was kept and the largest that was not: as long as they are far apart the rank
+is that of W. `layers.modular_ranks` decides where it matters.
+
+`noised_leaks` is what noise on messages leaves of these leaks: a bound that a plan can afford.
+
+The observer knows what it sent itself, so its own column and row are cut out of the weights, and what it hears in
+round t are the rows P_t(W~)_w of its neighbours w, each with fresh noise of deviation ratio * sigma. The noise that
+others add to what they send each other is taken to be known to it, which can only raise a leak (guide/accounting.md,
+section 3: checked against the exact replay, at most a fifth above it). In units of a user's own noised value
+
+    leak_u = r_u' (R R' + ratio^2 I)^-1 r_u,    r_u the column of user u in R.
+
+Rows that are parallel up to rounding do not matter here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from p2pdp.core.arrays import Floats
+
+DROPPED_BELOW: Final = 1e-11
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """What an observer saw: the leak of each user, between 0 and 1, and how the rank came about.
+
+    `rank` counts what members know themselves. `rows` is how many rows, their own values included, they had.
+    `doubt` is by how much a second way to the same leaks came to others.
+    """
+
+    leaks: Floats
+    rank: int
+    rows: int
+    kept: float
+    dropped: float
+    doubt: float = 0.0
+
+
+def fixed_span(weights: Any, neighbours: Sequence[Sequence[int]], members: Sequence[int], rounds: int) -> Span:
+    """`weights` is the symmetric sparse matrix, `neighbours` whom each user hears; members pool what they saw."""
+    inside = set(members)
+    heard = sorted({near for member in members for near in neighbours[member]} - inside)
+    filled, kept, dropped = heard_basis(weights, sorted(inside), heard, rounds)
+    rows = len(inside) + len(heard) * rounds
+    return Span(np.einsum("ij,ij->i", filled, filled), filled.shape[1], rows, kept, dropped)
+
+
+def heard_basis(weights: Any, inside: Sequence[int], heard: Sequence[int], rounds: int) -> tuple[Floats, float, float]:
+    """An orthonormal basis (columns): the unit vectors of members, then what `heard` sent in so many rounds.
+
+    With it come the smallest pivot that was kept and the largest that was dropped.
+    """
+    size, rounds = weights.shape[0], rounds if heard else 0
+    basis = np.zeros((size, min(size, len(inside) + len(heard) * rounds)), order="F")
+    start = [*inside, *(heard if rounds else ())]
+    basis[start, np.arange(len(start))] = 1.0
+    rank, kept, dropped = len(start), 1.0, 0.0
+    block = basis[:, len(inside) : rank]
+    for _ in range(1, rounds):
+        added, smallest, largest = extended(basis[:, :rank], weights @ block)
+        kept, dropped = min(kept, smallest), max(dropped, largest)
+        if not added.shape[1]:
+            break
+        basis[:, rank : rank + added.shape[1]] = added
+        block = basis[:, rank : rank + added.shape[1]]
+        rank += added.shape[1]
+    return basis[:, :rank], kept, dropped
+
+
+def extended(basis: Floats, block: Floats, below: float = DROPPED_BELOW) -> tuple[Floats, float, float]:
+    """What a block adds to an orthonormal basis, the smallest pivot in it and the largest that was dropped.
+
+    Columns of the block have a length of at most about 1, against which pivots are measured.
+    """
+    from scipy.linalg import qr
+
+    if not block.shape[1]:
+        return block, 1.0, 0.0
+    outside = ~(np.any(block, axis=1) | np.any(basis, axis=1))  # of the span: reflections leave dust there
+    for _ in range(2):
+        block = block - basis @ (basis.T @ block)
+    found, triangle, _ = qr(block, mode="economic", pivoting=True, overwrite_a=True, check_finite=False)
+    pivots = np.abs(np.diag(triangle))
+    count = min(int(np.sum(pivots > below)), basis.shape[0] - basis.shape[1])
+    largest = float(pivots[count:].max(initial=0.0))
+    if not count:
+        return found[:, :0], 1.0, largest
+    found = found[:, :count]
+    found = found - basis @ (basis.T @ found)  # small pivots have left something of the basis in them
+    found, _ = np.linalg.qr(found)
+    found[outside] = 0.0
+    return found, float(pivots[:count].min()), largest
+
+
+def noised_leaks(
+    weights: Any, heard: Sequence[int], observer: int, rounds: int, gamma: float, ratios: Sequence[float]
+) -> Floats:
+    """A row for each ratio, which is above 0; `heard` are the observer's neighbours, `gamma` is 1 without acceleration.
+
+    What the observer knows of itself is given as 0.
+    """
+    size = weights.shape[0]
+    before = np.zeros((size, len(heard)))
+    now = before.copy()
+    now[list(heard), np.arange(len(heard))] = 1.0
+    wide = rounds * len(heard) < size
+    rows = []
+    square = np.zeros((0, 0) if wide else (size, size))
+    for number in range(rounds):
+        if wide:
+            rows.append(now)
+        else:
+            square += now @ now.T
+        moved = weights @ now
+        moved[observer] = 0.0
+        before, now = now, moved if number == 0 else gamma * moved + (1.0 - gamma) * before
+    if wide:
+        every = np.concatenate(rows, axis=1) if rows else now[:, :0]
+        values, vectors = np.linalg.eigh(every.T @ every)
+        parts = (every @ vectors) ** 2
+        return np.stack([parts @ (1.0 / (np.maximum(values, 0.0) + ratio**2)) for ratio in ratios])
+    values, vectors = np.linalg.eigh(square)
+    values = np.maximum(values, 0.0)
+    return np.stack([vectors**2 @ (values / (values + ratio**2)) for ratio in ratios])
