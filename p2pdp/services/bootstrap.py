@@ -18,11 +18,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
+from enum import Enum
 from typing import Final
 
 from p2pdp.core import messages
 from p2pdp.core.draws import Draws
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer, is_user
+from p2pdp.core.states import Transitions, after
 from p2pdp.core.step import NOTHING, Fault, Message, Output, Send, Step
 from p2pdp.protocols.contract import Start
 from p2pdp.services.settlement import Settlement
@@ -33,6 +35,26 @@ PROGRESS: Final = "progress"  # how many live users are ready, and whether they 
 
 Sign = Callable[[Peer], bytes]
 Opening = Callable[[Draws], Sequence[Send]]
+
+
+class Phase(Enum):
+    GATHERING = "users, or the curator, are not ready yet"
+    RUNNING = "the protocol runs, and everybody is watched"
+    CLOSING = "the result is out; ledgers are still to be closed"
+    OVER = "every ledger is closed"
+
+
+class Change(Enum):
+    ALL_READY = "everybody who is not out is ready"
+    PUBLISHED = "the curator has published the result"
+    ALL_CLOSED = "the curator has the heads of all ledgers"
+
+
+TRANSITIONS: Final[Transitions[Phase, Change]] = {
+    (Phase.GATHERING, Change.ALL_READY): Phase.RUNNING,
+    (Phase.RUNNING, Change.PUBLISHED): Phase.CLOSING,
+    (Phase.CLOSING, Change.ALL_CLOSED): Phase.OVER,
+}
 
 
 class Bootstrap:
@@ -58,9 +80,7 @@ class Bootstrap:
         self._live: set[Peer] = set(range(n))
         self._ready: set[Peer] = set()
         self._ready_by_s: float | None = None
-        self._going = False
-        self._done = False
-        self._over = False
+        self._phase = Phase.GATHERING
         self._watched: set[Peer] = set()
         self._probes: dict[Peer, float] = {}  # who is under suspicion -> since when
         self._unanswered: dict[Peer, set[Peer]] = {}  # who is out -> who has still to answer
@@ -71,7 +91,11 @@ class Bootstrap:
 
     @property
     def finished(self) -> bool:
-        return self._over
+        return self._phase is Phase.OVER
+
+    @property
+    def _published(self) -> bool:
+        return self._phase in (Phase.CLOSING, Phase.OVER)
 
     @property
     def watched(self) -> AbstractSet[Peer]:
@@ -95,8 +119,8 @@ class Bootstrap:
             return self._alive(sender)
         if kind == messages.SEEN:
             return self._seen(sender, message, draws)
-        if sender == CURATOR and kind == messages.DONE:
-            self._done = True
+        if sender == CURATOR and kind == messages.DONE and self._phase is Phase.RUNNING:
+            self._phase = after(TRANSITIONS, self._phase, Change.PUBLISHED)
             self._watched.clear()
             self._probes.clear()
             self._unanswered.clear()
@@ -104,8 +128,8 @@ class Bootstrap:
         if sender == CURATOR and kind == messages.SPARED:
             self._probes.pop(message.fields[0], None)  # its head came after all
             return NOTHING
-        if sender == CURATOR and kind == messages.OVER:
-            self._over = True
+        if sender == CURATOR and kind == messages.OVER and self._phase is Phase.CLOSING:
+            self._phase = after(TRANSITIONS, self._phase, Change.ALL_CLOSED)
             return NOTHING
         return Step(faults=(Fault("unexpected_message", sender),))
 
@@ -129,12 +153,12 @@ class Bootstrap:
 
     def _progress(self) -> Step:
         count = len(self._live & self._ready)
-        return Step(outputs=(Output(PROGRESS, (count, self._going), recorded=False),))
+        return Step(outputs=(Output(PROGRESS, (count, self._phase is not Phase.GATHERING), recorded=False),))
 
     def _go(self, draws: Draws) -> Step:
-        if self._going or not self._live | {CURATOR} <= self._ready:
+        if self._phase is not Phase.GATHERING or not self._live | {CURATOR} <= self._ready:
             return NOTHING
-        self._going = True
+        self._phase = after(TRANSITIONS, self._phase, Change.ALL_READY)
         self._watched = self._live | {CURATOR}
         self._ready_by_s = None
         sends = [Send(peer, Message(messages.GO)) for peer in (CURATOR, *sorted(self._live))]
@@ -157,7 +181,7 @@ class Bootstrap:
         """Before the result is published our own host says so, afterwards the curator, of whose head is missing."""
         if sender not in (BOOTSTRAP, CURATOR) or peer == sender:
             return Step(faults=(Fault("unexpected_message", sender),))
-        if sender != (CURATOR if self._done else BOOTSTRAP) or peer in self._probes:
+        if sender != (CURATOR if self._published else BOOTSTRAP) or peer in self._probes:
             return NOTHING
         if peer != CURATOR and peer not in self._live:
             return NOTHING
@@ -166,27 +190,27 @@ class Bootstrap:
 
     def _alive(self, peer: Peer) -> Step:
         suspected = self._probes.pop(peer, None) is not None
-        return Step(sends=(Send(CURATOR, Message(messages.SPARED, (peer,))),) if suspected and self._done else ())
+        return Step(sends=(Send(CURATOR, Message(messages.SPARED, (peer,))),) if suspected and self._published else ())
 
     # Exclusion
 
     def _exclude(self, peer: Peer) -> Step:
         needed = not self._reroutes or self._live <= {peer}
-        if not is_user(peer) or (needed and not self._done):
+        if not is_user(peer) or (needed and not self._published):
             return Step(outputs=(Output(BLOCKED, (peer,)),))
         self.out.append(peer)
         self._live.discard(peer)
         self._watched.discard(peer)
         signature = self._sign_exclusion(peer)
         order = Message(messages.OUT, (peer, signature))
-        asked = [] if self._done else [who for who in self._neighbours(peer) if who in self._live]
+        asked = [] if self._published else [who for who in self._neighbours(peer) if who in self._live]
         for waiting in self._unanswered.values():
             waiting.discard(peer)
-        if not self._done:
+        if not self._published:
             self._unanswered[peer] = {CURATOR, *asked}
             self._unsettled.append(peer)
         for item, user in self._began_at.items():
-            if user == peer and self._going:
+            if user == peer and self._phase is not Phase.GATHERING:
                 self._settlement.claim(BOOTSTRAP, item, 0)
         sends = tuple(Send(who, order) for who in (CURATOR, *asked, peer))
         return Step(sends, outputs=(Output(EXCLUDED, (peer, signature)),))
@@ -195,7 +219,7 @@ class Bootstrap:
         peer, receipts, claims = message.fields
         waiting = self._unanswered.get(peer, set())
         if sender not in waiting:  # nobody asked it, or once the result is published nobody needs to know
-            return NOTHING if self._done else Step(faults=(Fault("unexpected_message", sender),))
+            return NOTHING if self._published else Step(faults=(Fault("unexpected_message", sender),))
         for before, item, step in receipts:
             self._settlement.receipt(sender, item, step, before)
         for item, step in claims:
@@ -207,7 +231,7 @@ class Bootstrap:
 
     def _decide(self, draws: Draws) -> Step:
         """Once everybody has answered, have what is lost sent again."""
-        if self._done or any(self._unanswered.values()):
+        if self._published or any(self._unanswered.values()):
             return NOTHING
         sends: list[Send] = []
         orders: Counter[Peer] = Counter()

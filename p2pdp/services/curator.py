@@ -9,16 +9,38 @@ reported to bootstrap `patience_s` after the result. Until then bootstrap itself
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from enum import Enum
+from typing import Any, Final
 
 from p2pdp.core import messages
 from p2pdp.core.draws import Draws
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer
 from p2pdp.core.messages import HEAD, TOTAL
+from p2pdp.core.states import Transitions, after
 from p2pdp.core.step import NOTHING, Fault, Message, Output, Send, Step
 from p2pdp.services.reports import Reports
 
 PUBLISHED_RESULT = "result"
+
+
+class Phase(Enum):
+    COLLECTING = "totals, results or reports are still to come"
+    CLOSING = "the result is out; heads of users' ledgers are still to come"
+    OVER = "every user's head is here; bootstrap's is still to come"
+    FINISHED = "every head is here"
+
+
+class Change(Enum):
+    PUBLISHED = "all that the result is made of is here"
+    USERS_CLOSED = "the last user that is not out handed in its head"
+    BOOTSTRAP_CLOSED = "bootstrap handed in its head"
+
+
+TRANSITIONS: Final[Transitions[Phase, Change]] = {
+    (Phase.COLLECTING, Change.PUBLISHED): Phase.CLOSING,
+    (Phase.CLOSING, Change.USERS_CLOSED): Phase.OVER,
+    (Phase.OVER, Change.BOOTSTRAP_CLOSED): Phase.FINISHED,
+}
 
 
 class Curator:
@@ -41,12 +63,11 @@ class Curator:
         self._heads: set[Peer] = set()  # of whom it has the head
         self._complained: set[Peer] = set()
         self.published: Any = None
-        self._done = False
-        self._said_over = False
+        self._phase = Phase.COLLECTING
 
     @property
     def finished(self) -> bool:
-        return self._done and self._users <= self._heads and BOOTSTRAP in self._heads
+        return self._phase is Phase.FINISHED
 
     def start(self, now_s: float, draws: Draws) -> Step:
         return Step(sends=(Send(BOOTSTRAP, Message(messages.READY)),))
@@ -121,37 +142,43 @@ class Curator:
 
     def _published_if_complete(self, now_s: float) -> Step:
         complete = self._users <= self._values.keys() if self._items is None else len(self._totals) == self._items
-        if self._done or not complete or (self._reports is not None and not self._reports.complete):
+        if (
+            self._phase is not Phase.COLLECTING
+            or not complete
+            or (self._reports is not None and not self._reports.complete)
+        ):
             return NOTHING
         values = [] if self._reports is None else self._reports.values()
         values += [self._totals[key][2] for key in sorted(self._totals)]
         values += [value for _, value in sorted(self._values.items()) if value is not None]
         self.published = self._publish(values)
-        self._done = True
+        self._phase = after(TRANSITIONS, self._phase, Change.PUBLISHED)
         result = Message(messages.RESULT, (), self.published)
         sends = tuple(Send(user, result) for user in sorted(self._users))
         return Step(
             sends=(*sends, Send(BOOTSTRAP, Message(messages.DONE))),
             outputs=(Output(PUBLISHED_RESULT, (), self.published),),
             wake_at_s=now_s + self._patience_s,
-        )
+        ).then(self._over())
 
     def _head(self, sender: Peer) -> Step:
         self._heads.add(sender)
-        if sender == BOOTSTRAP:
-            return NOTHING
         spared = (Send(BOOTSTRAP, Message(messages.SPARED, (sender,))),) if sender in self._complained else ()
         return Step(spared).then(self._over())
 
     def _over(self) -> Step:
-        if self._done and not self._said_over and self._users <= self._heads:
-            self._said_over = True
-            return Step(sends=(Send(BOOTSTRAP, Message(messages.OVER)),))
-        return NOTHING
+        """Go on as far as the heads that are here allow."""
+        step = NOTHING
+        if self._phase is Phase.CLOSING and self._users <= self._heads:
+            self._phase = after(TRANSITIONS, self._phase, Change.USERS_CLOSED)
+            step = Step(sends=(Send(BOOTSTRAP, Message(messages.OVER)),))
+        if self._phase is Phase.OVER and BOOTSTRAP in self._heads:
+            self._phase = after(TRANSITIONS, self._phase, Change.BOOTSTRAP_CLOSED)
+        return step
 
     def wake(self, now_s: float, draws: Draws) -> Step:
         """Users whose head is missing long after the result may be gone for good."""
-        if not self._done:
+        if self._phase is Phase.COLLECTING:
             return NOTHING
         owing = self._users - self._heads
         missing = sorted(owing - self._complained)

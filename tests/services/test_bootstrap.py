@@ -253,3 +253,11 @@ def test_misplaced_messages_are_faults() -> None:
     assert hears(bootstrap, CURATOR, messages.SILENT, 1) == NOTHING, "before the result"
     assert hears(bootstrap, BOOTSTRAP, messages.SILENT, 9) == NOTHING
     assert bootstrap.excluded(0, 1.0, DRAWS) == NOTHING
+
+
+def test_the_curator_cannot_end_what_has_not_begun() -> None:
+    bootstrap = made()
+    for kind in (messages.DONE, messages.OVER):
+        assert [fault.kind for fault in hears(bootstrap, CURATOR, kind).faults] == ["unexpected_message"]
+    assert not bootstrap.finished
+    assert hears(going(), CURATOR, messages.OVER).faults

@@ -27,15 +27,37 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from enum import Enum
+from typing import Any, Final
 
 from p2pdp.core import messages
 from p2pdp.core.draws import Draws
 from p2pdp.core.ids import CURATOR, Peer
+from p2pdp.core.states import Transitions, after
 from p2pdp.core.step import NOTHING, Fault, Message, Send, Step
 from p2pdp.protocols.gossip.plan import GossipPlan
 from p2pdp.protocols.gossip.sending import Sending
 from p2pdp.tasks.inputs import Inputs
+
+
+class Phase(Enum):
+    WAITING = "the run has not begun"
+    EXCHANGING = "rounds are under way"
+    SETTLING = "its rounds are over; a neighbour may still say that it left an edge out"
+    ENDED = "its result is handed in"
+
+
+class Change(Enum):
+    BEGUN = "bootstrap said go"
+    ROUNDS_OVER = "the last round is closed"
+    SETTLED = "no neighbour will leave out an edge any more"
+
+
+TRANSITIONS: Final[Transitions[Phase, Change]] = {
+    (Phase.WAITING, Change.BEGUN): Phase.EXCHANGING,
+    (Phase.EXCHANGING, Change.ROUNDS_OVER): Phase.SETTLING,
+    (Phase.SETTLING, Change.SETTLED): Phase.ENDED,
+}
 
 
 @dataclass(slots=True)
@@ -71,7 +93,7 @@ class Gossip:
         self._sent: Any = None
         self._sending = Sending(plan)
         self._held_up_since_s: float | None = None  # since when only the lateness of those we decide about holds us up
-        self._ended = False
+        self._phase = Phase.WAITING
 
     @property
     def finished(self) -> bool:
@@ -81,8 +103,9 @@ class Gossip:
         return f"Gossip(user={self._user})"
 
     def start(self, now_s: float, draws: Draws) -> Step:
-        if self._round:
+        if self._phase is not Phase.WAITING:
             return NOTHING
+        self._phase = after(TRANSITIONS, self._phase, Change.BEGUN)
         return Step(tuple(self._open_round(draws))).then(self._advance(now_s, draws))
 
     def receive(self, sender: Peer, message: Message, now_s: float, draws: Draws) -> Step:
@@ -126,7 +149,7 @@ class Gossip:
         if message.type != messages.SETTLED:
             return False
         neighbour.settled = True
-        if self._round > self._plan.rounds:
+        if self._phase is Phase.SETTLING:
             self._lacking.discard(neighbour.peer)
         return True
 
@@ -159,6 +182,7 @@ class Gossip:
         self._round += 1
         self._held_up_since_s = None
         if self._round > plan.rounds:
+            self._phase = after(TRANSITIONS, self._phase, Change.ROUNDS_OVER)
             self._met = [one for one in self._neighbours.values() if one.meeting and not one.out]
             self._lacking = {one.peer for one in self._met if one.decides and not one.settled}
             return [Send(one.peer, Message(messages.SETTLED)) for one in self._met if not one.decides]
@@ -196,12 +220,12 @@ class Gossip:
 
     def _advance(self, now_s: float, draws: Draws) -> Step:
         """Goes on as far as what is here allows."""
-        if not self._round or self._ended:
+        if self._phase in (Phase.WAITING, Phase.ENDED):
             return NOTHING
         sends: list[Send] = []
         while self._may_go_on(now_s):
-            if self._round > self._plan.rounds:
-                self._ended = True
+            if self._phase is Phase.SETTLING:
+                self._phase = after(TRANSITIONS, self._phase, Change.SETTLED)
                 return Step((*sends, *self._end(draws)))
             sends += self._close_round()
             sends += self._open_round(draws)

@@ -16,6 +16,7 @@ from bisect import bisect_right
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import Enum
 from fractions import Fraction
 from itertools import accumulate
 from typing import Any, Final
@@ -23,12 +24,33 @@ from typing import Any, Final
 from p2pdp.core import messages
 from p2pdp.core.draws import Draws
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer
+from p2pdp.core.states import Transitions, after
 from p2pdp.core.step import NOTHING, Fault, Message, Send, Step
 from p2pdp.protocols.gossip.plan import AveragingPlan, check_finished, is_state
 from p2pdp.protocols.gossip.sending import Sending
 from p2pdp.tasks.inputs import Inputs
 
 PART_MAX: Final = 2000  # activations in one message
+
+
+class Phase(Enum):
+    WAITING = "the run has not begun"
+    TAKING = "it takes activations in order, and more are still to be announced"
+    COMPLETING = "it takes the last of its activations"
+    ENDED = "its result is handed in"
+
+
+class Change(Enum):
+    BEGUN = "bootstrap said go"
+    ALL_ANNOUNCED = "the last part of the activations came"
+    ALL_TAKEN = "no activation is left"
+
+
+TRANSITIONS: Final[Transitions[Phase, Change]] = {
+    (Phase.WAITING, Change.BEGUN): Phase.TAKING,
+    (Phase.TAKING, Change.ALL_ANNOUNCED): Phase.COMPLETING,
+    (Phase.COMPLETING, Change.ALL_TAKEN): Phase.ENDED,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,13 +78,12 @@ class Pairing:
         self._state: Any = None
         self._sending = Sending(plan)
         self._parts = 0
-        self._told_all = False
         self._mine: deque[tuple[int, Peer]] = deque()
         self._known: dict[int, Peer] = {}
         self._came: dict[int, tuple[Peer, Any]] = {}
         self._sent = 0  # the number of the last activation for which our state was sent
         self._out: set[Peer] = set()
-        self._ended = False
+        self._phase = Phase.WAITING
 
     @property
     def finished(self) -> bool:
@@ -72,8 +93,9 @@ class Pairing:
         return f"Pairing(user={self._user})"
 
     def start(self, now_s: float, draws: Draws) -> Step:
-        if self._state is not None:
+        if self._phase is not Phase.WAITING:
             return NOTHING
+        self._phase = after(TRANSITIONS, self._phase, Change.BEGUN)
         plan = self._plan
         self._state = self._inputs.contribution(0)
         if plan.noise.name != "none":
@@ -99,10 +121,11 @@ class Pairing:
 
     def _told(self, message: Message) -> bool:
         part, parts, pairs = message.fields
-        if part != self._parts or self._told_all:
+        if part != self._parts or self._phase is not Phase.TAKING:  # links are in order: the go comes before
             return False
         self._parts += 1
-        self._told_all = self._parts == parts
+        if self._parts == parts:
+            self._phase = after(TRANSITIONS, self._phase, Change.ALL_ANNOUNCED)
         for number, peer in pairs:
             self._mine.append((number, peer))
             self._known[number] = peer
@@ -111,13 +134,14 @@ class Pairing:
     def _take(self, sender: Peer, message: Message) -> bool:
         """A state may come before we were told of the activation, from whoever was told first."""
         number = message.fields[0]
-        if sender in self._out or number in self._came or (self._told_all and self._known.get(number) != sender):
+        announced = self._phase in (Phase.COMPLETING, Phase.ENDED)
+        if sender in self._out or number in self._came or (announced and self._known.get(number) != sender):
             return False
         self._came[number] = (sender, message.value)
         return True
 
     def _advance(self, draws: Draws) -> Step:
-        if self._state is None or self._ended:
+        if self._phase in (Phase.WAITING, Phase.ENDED):
             return NOTHING
         sends: list[Send] = []
         while self._mine:
@@ -133,7 +157,8 @@ class Pairing:
                     self._state = self._sending.settled((self._state + value) * 0.5)
             self._mine.popleft()
             self._known.pop(number)
-        if self._told_all and not self._mine:
+        if self._phase is Phase.COMPLETING and not self._mine:
+            self._phase = after(TRANSITIONS, self._phase, Change.ALL_TAKEN)
             sends += self._end(draws)
         return Step(tuple(sends))
 
@@ -142,7 +167,6 @@ class Pairing:
         return Send(peer, Message(messages.EXCHANGE, (number,), value))
 
     def _end(self, draws: Draws) -> tuple[Send, ...]:
-        self._ended = True
         plan = self._plan
         value = self._sending.dithered(self._state, draws) if plan.publishes(self._user) else None
         return (

@@ -22,11 +22,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from enum import Enum
+from typing import Any, Final
 
 from p2pdp.core import messages
 from p2pdp.core.draws import Draws
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer
+from p2pdp.core.states import Transitions, after
 from p2pdp.core.step import NOTHING, Custody, Fault, Message, Send, Step
 from p2pdp.protocols.shuffle.plan import (
     COVER_HOP,
@@ -40,6 +42,26 @@ from p2pdp.protocols.shuffle.plan import (
 )
 
 Held = tuple[int, Any]  # the hop by which a report came, and itself as it is sealed
+
+
+class Phase(Enum):
+    WAITING = "the run has not begun"
+    RELAYING = "rounds are under way"
+    COMPLETING = "its rounds are over; a neighbour's last reports are still to come"
+    ENDED = "it has handed in what it held"
+
+
+class Change(Enum):
+    BEGUN = "bootstrap said go"
+    ROUNDS_OVER = "the last round is closed"
+    ALL_HERE = "all neighbours that are not out have marked their last round"
+
+
+TRANSITIONS: Final[Transitions[Phase, Change]] = {
+    (Phase.WAITING, Change.BEGUN): Phase.RELAYING,
+    (Phase.RELAYING, Change.ROUNDS_OVER): Phase.COMPLETING,
+    (Phase.COMPLETING, Change.ALL_HERE): Phase.ENDED,
+}
 
 
 @dataclass(slots=True)
@@ -63,7 +85,7 @@ class Shuffle:
         self._ahead: dict[int, list[Held]] = {}  # what came for rounds that have not ended here
         self._passed: dict[int, tuple[Peer, int, Held]] = {}  # hop -> to whom, in which round, what
         self._waiting_since_s = 0.0
-        self._handed_in = False
+        self._phase = Phase.WAITING
 
     @property
     def finished(self) -> bool:
@@ -73,8 +95,9 @@ class Shuffle:
         return f"Shuffle(user={self._user})"
 
     def start(self, now_s: float, draws: Draws) -> Step:
-        if self._round:
+        if self._phase is not Phase.WAITING:
             return NOTHING
+        self._phase = after(TRANSITIONS, self._phase, Change.BEGUN)
         name = draws.choice(NAMES)
         randomness = self._plan.randomizer.draw(draws)
         sealed = self._inputs.sealed(name, randomness, draws.noise(SEED, SEED_SHAPE))
@@ -134,8 +157,9 @@ class Shuffle:
         if to is None or number != step or not self._neighbours[to].out:
             return Step(faults=(Fault("unexpected_message", BOOTSTRAP),))
         del self._passed[hop]
-        late = self._handed_in and not self._plan.single
-        if not self._handed_in:
+        handed_in = self._phase is Phase.ENDED
+        late = handed_in and not self._plan.single
+        if not handed_in:
             self._held.append(held)
         return Step(sends=(*([self._report(*held)] if late else []), Send(CURATOR, Message(messages.HEEDED))))
 
@@ -146,6 +170,7 @@ class Shuffle:
         self._round += 1
         self._waiting_since_s = now_s
         if self._round > self._plan.rounds:
+            self._phase = after(TRANSITIONS, self._phase, Change.ROUNDS_OVER)
             return []
         there = [one.peer for one in self._neighbours.values() if not one.out]
         batch, self._held = self._permuted(draws), []
@@ -191,16 +216,18 @@ class Shuffle:
 
     def _advance(self, now_s: float, draws: Draws) -> Step:
         """Goes on as far as what is here allows."""
-        if not self._round or self._handed_in:
+        if self._phase in (Phase.WAITING, Phase.ENDED):
             return NOTHING
         sends: list[Send] = []
-        while self._round <= self._plan.rounds and self._may_go_on(now_s):
+        while self._phase is Phase.RELAYING and self._may_go_on(now_s):
             self._held += self._ahead.pop(self._round, [])
             sends += self._open_round(now_s, draws)
-        if self._round > self._plan.rounds and not self._lacking(self._plan.rounds):
+        if self._phase is Phase.COMPLETING and not self._lacking(self._plan.rounds):
+            self._phase = after(TRANSITIONS, self._phase, Change.ALL_HERE)
             return Step((*sends, *self._hand_in(draws)))
-        over = self._round > self._plan.rounds  # then whoever is not out is waited for
-        return Step(tuple(sends), None if over else self._waiting_since_s + self._plan.patience_s)
+        if self._phase is Phase.COMPLETING:  # whoever is not out is waited for
+            return Step(tuple(sends))
+        return Step(tuple(sends), self._waiting_since_s + self._plan.patience_s)
 
     def _lacking(self, number: int) -> list[Peer]:
         return [one.peer for one in self._neighbours.values() if not one.out and one.marked < number]
@@ -215,7 +242,6 @@ class Shuffle:
     # The end
 
     def _hand_in(self, draws: Draws) -> list[Send]:
-        self._handed_in = True
         held = self._permuted(draws)
         if self._plan.single:
             held = [held[draws.choice(len(held))]] if held else [self._dummy(draws)]
