@@ -32,7 +32,7 @@ def _published(records: Sequence[Record], found: Outcome) -> None:
     now_s = 0.0
     for record in records:
         if record.kind == RECEIVED:
-            now_s = record.body[0]
+            now_s = record.body.now_s
             if public_message(record).type == GO:
                 found.go_s = now_s
         elif record.kind == PUBLISHED:

@@ -31,7 +31,7 @@ def gather(run: RunPlan, views: Mapping[Peer, Contents], found: Outcome) -> None
     for peer, contents in views.items():
         if is_user(peer) and contents.records:
             visits = sum(_is_token(record) for record in contents.records)
-            found.counted[peer] = _cyclic(visits, contents.records[0].body[4])
+            found.counted[peer] = _cyclic(visits, contents.records[0].body.values)
 
 
 def _cyclic(visits: int, values: int) -> dict[int, int]:

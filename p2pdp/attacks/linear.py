@@ -20,7 +20,7 @@ from p2pdp.core.ids import CURATOR, Peer, is_user
 from p2pdp.core.messages import RESULT
 from p2pdp.core.step import Message
 from p2pdp.core.values import LinearForm, Source
-from p2pdp.ledger.messages import public_message, whole_message
+from p2pdp.ledger.messages import other_end, public_message, whole_message
 from p2pdp.ledger.records import RECEIVED, SENT, Contents
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.replay.foreseen import Foreseen
@@ -59,7 +59,7 @@ def _told(observer: Peer, contents: Contents, links: Mapping[Link, list[Message]
     for record in contents.records:
         if record.kind not in (RECEIVED, SENT):
             continue
-        other = record.body[1] if record.kind == RECEIVED else record.body[0]
+        other = other_end(record)
         if not is_user(other):
             continue
         link = (other, observer) if record.kind == RECEIVED else (observer, other)
@@ -82,7 +82,7 @@ def _add_result(
         return
     form = run.protocol.publish(run.plan, told) if run.finishes_one_by_one else told[0]
     for record in contents.records if isinstance(form, LinearForm) else ():
-        if record.kind == RECEIVED and record.body[1] == CURATOR and public_message(record).type == RESULT:
+        if record.kind == RECEIVED and record.body.sender == CURATOR and public_message(record).type == RESULT:
             forms.append(form)
             values.append(whole_message(record).value)
 

@@ -78,7 +78,7 @@ class _User:
     """A machine, and what it was told in which order."""
 
     def __init__(self, run: RunPlan, user: Peer, contents: Contents, values: Sequence[float], draws: _Draws) -> None:
-        neighbours = contents.records[0].body[5] or ()
+        neighbours = contents.records[0].body.neighbours or ()
         inputs = (
             _Reports([int(value) for value in values], run.plan.shape[0]) if run.plan.shape else NumberInputs(values, 1)
         )
@@ -106,7 +106,7 @@ def replays(
     users = []
     for user in range(run.n):
         records = views[user].records
-        choices = iter([record.body[1] for record in records if record.kind == CHOSEN])
+        choices = iter([record.body.picked for record in records if record.kind == CHOSEN])
         draws = _Draws(SeededSampler(seed, f"replays/{user}"), choices, count, seen.drawn.setdefault(user, []))
         users.append(_User(run, user, views[user], values[user], draws))
     for start in run.plan.starts:

@@ -16,5 +16,5 @@ Truths = dict[tuple[int, int], tuple[Any, Any]]
 def only_contribution(value: Any, contents: Contents, private: bytes) -> Truths:
     """Return the one contribution of a user whose first draw, if it draws anything, is its noise."""
     drawn = next((record for record in contents.records if record.kind == records.DRAWN), None)
-    noise: Any = 0 if drawn is None else Journal(private=private).drawn(*drawn.body[-2:])
+    noise: Any = 0 if drawn is None else Journal(private=private).drawn(drawn.body.pool, drawn.body.offset)
     return {ONLY_PLACE: (value, value + noise)}

@@ -39,8 +39,12 @@ def _sizes(ground: Ground) -> dict[Peer, int]:
     contents = ground.views.get(CURATOR)
     found: dict[Peer, int] = {}
     for record in contents.records if contents is not None else ():
-        if record.kind == RECEIVED and is_user(record.body[1]) and (message := public_message(record)).type == SKELETON:
-            found[record.body[1]] = message.fields[1]
+        if (
+            record.kind == RECEIVED
+            and is_user(record.body.sender)
+            and (message := public_message(record)).type == SKELETON
+        ):
+            found[record.body.sender] = message.fields[1]
     return found
 
 
@@ -49,4 +53,4 @@ def _degree(ground: Ground, user: Peer) -> int | None:
     if contents is None:
         return None
     opening = next(record for record in contents.records if record.kind == OPENED)
-    return ground.run.n - 1 if opening.body[5] is None else len(opening.body[5])
+    return ground.run.n - 1 if opening.body.neighbours is None else len(opening.body.neighbours)

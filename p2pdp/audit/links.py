@@ -31,9 +31,9 @@ def link_problems(
     for peer, contents in views.items():
         for record in contents.records:
             if record.kind == RECEIVED and not _after_close(record):
-                received[record.body[1], peer].append(record)
+                received[record.body.sender, peer].append(record)
             elif record.kind == SENT:
-                sent[peer, record.body[0]].append(record)
+                sent[peer, record.body.receiver].append(record)
     for (sender, receiver), messages in received.items():
         yield from _match(sent.get((sender, receiver), []), messages, receiver, whole=sender not in silent)
     for (sender, receiver), messages in sent.items():
@@ -48,7 +48,7 @@ def _match(sent: Sequence[Record], received: Sequence[Record], receiver: Peer, *
                 yield receiver, record.index, "receives what its sender's ledger does not send"
             return
         origin = sent[position]
-        if origin.body[1] != record.body[2] or origin.digest != record.digest:
+        if origin.body.message != record.body.message or origin.digest != record.digest:
             yield receiver, record.index, f"is not what record {origin.index} of its sender sent"
             return
 

@@ -20,7 +20,7 @@ def meeting_problems(views: Mapping[Peer, Contents]) -> Iterator[Found]:
         rounds = told[user] = {}
         for record in views[user].records:
             if record.kind == MET:
-                number, peers = record.body[:2]
+                number, peers = record.body
                 if number in rounds or user in peers:
                     yield user, record.index, "is a meeting that the coins of pairs cannot give"
                 rounds[number] = record, frozenset(peers)

@@ -15,7 +15,7 @@ def graph_of(views: Mapping[Peer, Contents], n: int) -> Graph | None:
     for user in range(n):
         if user not in views or not views[user].records or views[user].records[0].kind != OPENED:
             return None
-        neighbours = views[user].records[0].body[5]
+        neighbours = views[user].records[0].body.neighbours
         if neighbours is None:
             return complete_graph(n)
         if not all(0 <= peer < n for peer in neighbours):

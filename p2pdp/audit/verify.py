@@ -140,9 +140,9 @@ def _read(evidence: Evidence, found: Verification, peer: Peer, role: str, data: 
         problem = at, "lacks what its kind asks for"
     if problem is not None:
         found.say(peer, problem[0], f"the {role} ledger: record {problem[0]} {problem[1]}")
-    elif opening is None or opening.kind != OPENED or opening.body[:3] != [role, evidence.roster.run_id, peer]:
+    elif opening is None or opening.kind != OPENED or opening.body[:3] != (role, evidence.roster.run_id, peer):
         found.say(peer, 0, f"the {role} ledger does not begin as one of this peer in this run")
-    elif role == VIEW and is_user(peer) and opening.body[3] != evidence.roster.digest:
+    elif role == VIEW and is_user(peer) and opening.body.roster_digest != evidence.roster.digest:
         found.say(peer, 0, "the ledger was begun under another roster")
     else:
         return contents
@@ -156,8 +156,8 @@ def _closing_problem(evidence: Evidence, peer: Peer, role: str, contents: Conten
     roster = evidence.roster
     identity = (roster.bootstrap if peer == BOOTSTRAP else roster.curator) if peer < 0 else roster.entries[peer]
     parts = head_parts(role, roster.run_id, peer, last.index, last.previous)
-    bare = len(last.body) == 1 and last.digest == NO_VALUE_DIGEST
-    if not bare or not verify_labelled(identity.identity, last.body[0], HEAD_LABEL, *parts):
+    bare = last.digest == NO_VALUE_DIGEST
+    if not bare or not verify_labelled(identity.identity, last.body.signature, HEAD_LABEL, *parts):
         return f"the {role} ledger's closing signature is not valid"
     return None
 
@@ -220,13 +220,13 @@ def _private(evidence: Evidence, found: Verification, peer: Peer) -> None:
     problem = _closing_problem(evidence, peer, PRIVATE, contents)
     if problem is not None and peer not in found.excluded and peer not in found.missing:
         found.say(peer, len(contents.records) - 1, problem)
-    sizes: dict[int, tuple[list[Any], int]] = {}
+    sizes: dict[int, tuple[tuple[Any, ...], int]] = {}
     for record in contents.records:
         if record.kind == POOL:
-            sizes[record.body[1]] = (record.body[3:7], record.body[7])
+            sizes[record.body.number] = (record.body.terms, record.body.size)
     for record in found.views[peer].records if peer in found.views else ():
         if record.kind == DRAWN:
-            terms, pool, offset = record.body[1:5], record.body[5], record.body[6]
+            terms, pool, offset = record.body.terms, record.body.pool, record.body.offset
             if pool not in sizes or sizes[pool][0] != terms or not 0 <= offset < sizes[pool][1]:
                 found.say(peer, record.index, "names a draw that the private ledger does not hold")
 
@@ -236,7 +236,7 @@ def _draws(found: Verification, peer: Peer) -> None:
     used: set[tuple[int, int]] = set()
     for record in found.views[peer].records if peer in found.views else ():
         if record.kind == DRAWN:
-            place = (record.body[5], record.body[6])
+            place = (record.body.pool, record.body.offset)
             if place in used:
                 found.say(peer, record.index, "uses a draw for the second time")
             used.add(place)
@@ -252,7 +252,7 @@ def _heads(found: Verification) -> None:
         if record.kind == RECEIVED:
             message = public_message(record)
             if message.type == HEAD:
-                handed_in[record.body[1]] = message.fields[0]
+                handed_in[record.body.sender] = message.fields[0]
     for peer, view in found.views.items():
         if peer == CURATOR:
             continue

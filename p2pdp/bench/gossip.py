@@ -64,7 +64,10 @@ def measure_gossip(text: str) -> dict[str, Any]:
 def seconds_between(users: Sequence[Sequence[Record]]) -> float:
     """Return the seconds from the first GO until the last result in `users`' ledgers."""
     taken = [
-        (public_message(one).type, one.body[0]) for records in users for one in records if one.kind in (RECEIVED, OWN)
+        (public_message(one).type, one.body.now_s)
+        for records in users
+        for one in records
+        if one.kind in (RECEIVED, OWN)
     ]
     began = [at_s for kind, at_s in taken if kind == messages.GO]
     ended = [at_s for kind, at_s in taken if kind == messages.FINAL]

@@ -47,7 +47,7 @@ def handed_in_skeletons(curator_view: bytes) -> dict[Peer, bytes]:
     for record in records.read(curator_view).records:
         if record.kind == RECEIVED and public_message(record).type == SKELETON:
             offset = public_message(record).fields[0]
-            skeleton = pieces.setdefault(record.body[1], bytearray())
+            skeleton = pieces.setdefault(record.body.sender, bytearray())
             skeleton[offset:] = whole_message(record).value or b""
     return {peer: bytes(skeleton) for peer, skeleton in pieces.items()}
 

@@ -49,7 +49,7 @@ def _line(peer: Peer, record: Record, grid_step: float, opened: Opened | None, *
     other: Peer | None = None
     token = step = values = None
     if record.kind == DRAWN:
-        kind = record.body[1]
+        kind = record.body.mechanism
     else:
         message = public_message(record) if skeleton else whole_message(record)
         kind, value = message.type, message.value
@@ -65,9 +65,9 @@ def _line(peer: Peer, record: Record, grid_step: float, opened: Opened | None, *
         elif message.type in _COUNTED and message.fields:
             step = message.fields[0]
         if record.kind == RECEIVED:
-            other = record.body[1]
+            other = record.body.sender
         elif record.kind == SENT:
-            other = record.body[0]
+            other = record.body.receiver
     return {
         "node": peer_name(peer),
         "index": record.index,

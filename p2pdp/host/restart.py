@@ -31,9 +31,9 @@ def recount(journal: Journal, peers: Peers) -> None:
     """Rebuilds the links' numbers and digests, which are enough to compare with what peers remember."""
     for record in journal.stored():
         if record.kind == SENT:
-            peers.link(record.body[0]).push(record.body[1], record.value or b"")
+            peers.link(record.body.receiver).push(record.body.message, record.value or b"")
         elif record.kind == RECEIVED:
-            peers.link(record.body[1]).took(record.body[2], record.value or b"")
+            peers.link(record.body.sender).took(record.body.message, record.value or b"")
 
 
 def expected_to_answer(journal: Journal, seat: Seat) -> set[Peer]:
@@ -43,8 +43,8 @@ def expected_to_answer(journal: Journal, seat: Seat) -> set[Peer]:
         return set()
     gone: set[Peer] = set()
     for record in records:
-        if record.kind == RECEIVED and (seat.me == CURATOR or not is_user(record.body[1])):
-            gone |= _gone_with(record.body[1], public_message(record), seat)
+        if record.kind == RECEIVED and (seat.me == CURATOR or not is_user(record.body.sender)):
+            gone |= _gone_with(record.body.sender, public_message(record), seat)
         elif record.kind == SENT and seat.me == BOOTSTRAP and public_message(record).type == OUT:
             gone.add(public_message(record).fields[0])
     return set(seat.peers()) - gone
@@ -66,9 +66,9 @@ def event_of(record: Record, me: Peer) -> tuple[Event, bytes]:
     """The event that a record tells of, and its packed value."""
     value = (record.value or b"")[SALT_BYTES:]
     if record.kind == RECEIVED:
-        return Received(record.body[1], unpack_message(record.body[2], value)), value
+        return Received(record.body.sender, unpack_message(record.body.message, value)), value
     if record.kind == OWN:
-        return Received(me, unpack_message(record.body[1], value)), value
+        return Received(me, unpack_message(record.body.message, value)), value
     return (Started() if record.kind == STARTED else Woken()), value
 
 
@@ -80,6 +80,6 @@ def run_again(journal: Journal, me: Peer, happen: Callable[..., None]) -> bool:
             journal.take_stored()
         else:
             event, value = event_of(record, me)
-            happen(record.kind, tuple(record.body), event, record.body[0], value)
+            happen(record.kind, record.body, event, record.body.now_s, value)
             started = started or record.kind == STARTED
     return started

@@ -70,8 +70,8 @@ class Journal:
             elif record.kind == CLOSED:
                 self.private_closed = True
             elif record.kind == POOL:
-                self.pools_drawn = record.body[1] + 1
-                self._pools[record.body[1]] = unpack_value(value[SALT_BYTES:])
+                self.pools_drawn = record.body.number + 1
+                self._pools[record.body.number] = unpack_value(value[SALT_BYTES:])
 
     def _continue(self, name: str, data: bytes) -> list[Record]:
         try:
@@ -160,9 +160,9 @@ class Journal:
     def drawn_before(self, body: tuple[Any, ...]) -> Any:
         """In a replay: the value of the draw that stands there, which must be the one that was asked for."""
         record = self.take_stored()
-        if record.kind != DRAWN or tuple(record.body[:-2]) != body:
+        if record.kind != DRAWN or record.body[:-2] != body:
             raise VerificationFailed(f"record {record.index} of the view ledger is not the draw that belongs there")
-        pool, offset = record.body[-2:]
+        pool, offset = record.body.pool, record.body.offset
         values = self._pools.get(pool, []) if type(pool) is int else []
         if type(offset) is not int or not 0 <= offset < len(values):
             raise VerificationFailed(
@@ -178,20 +178,20 @@ class Journal:
         """In a replay: the choice that stands there, among as many options."""
         record = self.take_stored()
         body = record.body
-        if record.kind != CHOSEN or len(body) != 2 or body[0] != options or body[1] not in range(options):
+        if record.kind != CHOSEN or len(body) != 2 or body.options != options or body.picked not in range(options):
             raise VerificationFailed(f"record {record.index} of the view ledger is not the choice that belongs there")
-        return int(body[1])
+        return int(body.picked)
 
     def meet(self, number: int, toss: Callable[[int], list[int]]) -> list[int]:
         """Whom a peer meets in a round: in a replay as recorded, otherwise as the coins fall now."""
         if self.replaying:
             record = self.take_stored()
             body = record.body
-            if record.kind != MET or len(body) != 2 or body[0] != number or not isinstance(body[1], list):
+            if record.kind != MET or len(body) != 2 or body.round != number or not isinstance(body.users, list):
                 raise VerificationFailed(
                     f"record {record.index} of the view ledger is not the meeting that belongs there"
                 )
-            return list(body[1])
+            return list(body.users)
         met = toss(number)
         self.add(b"", MET, number, met)
         return met

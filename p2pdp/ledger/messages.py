@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import Final
 
+from p2pdp.core.ids import Peer
 from p2pdp.core.step import Message
 from p2pdp.ledger.records import NO_VALUE_DIGEST, OWN, PUBLISHED, RECEIVED, SALT_BYTES, SENT, LedgerError, Record
 from p2pdp.wire.codec import CodecError, pack_message, unpack_message
 
-_PLACES: Final = {RECEIVED: 2, OWN: 1, SENT: 1, PUBLISHED: 0}
+_WITH_MESSAGE: Final = frozenset({RECEIVED, OWN, SENT, PUBLISHED})
 
 
 def carries_message(record: Record) -> bool:
-    return record.kind in _PLACES
+    return record.kind in _WITH_MESSAGE
 
 
 def carries_value(record: Record) -> bool:
@@ -22,8 +23,14 @@ def carries_value(record: Record) -> bool:
 
 def packed_message(record: Record) -> bytes:
     """The packed public part, as it crossed the wire."""
-    packed: bytes = record.body[_PLACES[record.kind]]
+    packed: bytes = record.body.message
     return packed
+
+
+def other_end(record: Record) -> Peer:
+    """Return who sent a message that was received, or whom one that was sent goes to."""
+    other: Peer = record.body.sender if record.kind == RECEIVED else record.body.receiver
+    return other
 
 
 def packed_type(kind: str) -> bytes:

@@ -12,18 +12,7 @@ over bytes as stored, so ledger and skeleton have the same chain, head and signa
 empty, in the skeleton too, and counts in the chain by the digest of nothing.
 
 A public part is an array [format version, index of the first record, record, record ...], and a record in it an array
-[kind, ...]; what follows depends on the kind:
-
-    OPENED    role, run id, peer, facts...          STARTED   now_s
-    RECEIVED  now_s, sender, message                OWN       now_s, message
-    WOKEN     now_s                                 DRAWN     number, mechanism, scale, categories, shape, pool, offset
-    CHOSEN    options, picked                       SENT      receiver, message
-    PUBLISHED message                               ENROLLED  now_s, application
-    ROSTER    signed roster                         CLOSED    signature
-    INPUTS    event, count                          POOL      event, pool, mechanism, scale, categories, shape, count
-    NOTE      event, what                           MET       round, users
-
-Messages are stored as the packed bytes that crossed the wire.
+[kind, ...], whose further items `bodies.py` names for each kind.
 """
 
 from __future__ import annotations
@@ -37,6 +26,7 @@ from typing import Any, Final
 import msgpack
 
 from p2pdp.core.errors import VerificationFailed
+from p2pdp.ledger.bodies import body_of
 from p2pdp.wire import codec
 
 FORMAT_VERSION: Final = 3
@@ -75,7 +65,7 @@ class Record:
 
     kind: int
     index: int
-    body: list[Any]  # the public part after version, kind and index
+    body: Any  # the public part after version, kind and index: the named tuple of its kind, see `bodies.py`
     value: bytes | None  # None in a skeleton
     digest: bytes  # of the value part
     previous: bytes  # hash of the entry before; for a later record of an entry, of its own
@@ -171,8 +161,9 @@ def read(data: bytes) -> Contents:
         digests = [_digest_in(value, len(records)) for value in values] if skeleton else list(map(digest_of, values))
         linked = blake2b(previous + public + b"".join(digests), digest_size=HASH_BYTES).digest()
         for body, value, digest in zip(bodies, values, digests, strict=True):
-            kind, *rest = body
-            records.append(Record(kind, index, rest, None if skeleton else value, digest, previous, linked))
+            kind = body[0]
+            given = None if skeleton else value
+            records.append(Record(kind, index, body_of(kind, body[1:]), given, digest, previous, linked))
             index += 1
             previous = linked  # noqa: PLW2901  (of the next record of this entry)
     return Contents(records, skeleton, len(data) - end)

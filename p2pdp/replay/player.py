@@ -17,6 +17,7 @@ from p2pdp.core.ids import Peer
 from p2pdp.core.messages import FINAL
 from p2pdp.core.step import Message, Step
 from p2pdp.core.values import LinearForm, Source
+from p2pdp.ledger.bodies import UserOpened
 from p2pdp.ledger.messages import public_message
 from p2pdp.ledger.records import CHOSEN, DRAWN, KIND_NAMES, MET, OPENED, OWN, RECEIVED, SENT, STARTED, Contents, Record
 from p2pdp.protocols.participant import Participant
@@ -40,11 +41,11 @@ class Player:
         self.taken: dict[Peer, int] = {}
         self.final: LinearForm | None = None  # its own result, where users have one
         opening = self.records[0] if self.records else None
-        if opening is None or opening.kind != OPENED or len(opening.body) < 6:
+        if opening is None or opening.kind != OPENED or len(opening.body) < len(UserOpened._fields):
             raise VerificationFailed(f"node {user}: the ledger has no opening record")
-        self.values = int(opening.body[4])
+        self.values = int(opening.body.values)
         self._inputs = self._symbols(user, self.values)
-        machine = run.machine(user, opening.body[5], self._inputs)
+        machine = run.machine(user, opening.body.neighbours, self._inputs)
         self.machine = Participant(user, machine)
 
     def _symbols(self, user: Peer, values: int) -> SymbolicInputs:
@@ -55,23 +56,25 @@ class Player:
 
     def noise(self, mechanism: Mechanism, shape: Shape) -> LinearForm:
         record = self._take(DRAWN)
-        expected = [len(self.draws), mechanism.name, mechanism.scale, mechanism.categories, list(shape)]
-        if record.body[:5] != expected:
+        expected = (len(self.draws), *mechanism, list(shape))
+        if (record.body.number, *record.body.terms) != expected:
             raise self.mismatch(record, "is not the draw that the protocol makes here")
         self.draws.append(mechanism)
         return LinearForm.of(Source("draw", self.user, len(self.draws) - 1))
 
     def choice(self, options: int) -> int:
         record = self._take(CHOSEN)
-        if record.body[0] != options or not 0 <= record.body[1] < options:
+        if record.body.options != options or not 0 <= record.body.picked < options:
             raise self.mismatch(record, "is not the choice that the protocol makes here")
-        return int(record.body[1])
+        return int(record.body.picked)
 
     def meet(self, number: int, coin: float) -> list[Peer]:
         record = self._take(MET)
-        if record.body[0] != number or not all(type(peer) is int and peer != self.user for peer in record.body[1]):
+        if record.body.round != number or not all(
+            type(peer) is int and peer != self.user for peer in record.body.users
+        ):
             raise self.mismatch(record, "is not the meeting that the protocol has here")
-        return list(record.body[1])
+        return list(record.body.users)
 
     def _take(self, kind: int) -> Record:
         if self.cursor >= len(self.records):
@@ -105,14 +108,14 @@ class Player:
         record = self.records[self.cursor]
         if record.kind == RECEIVED:
             public = public_message(record)
-            return Received(record.body[1], Message(public.type, public.fields, value))
+            return Received(record.body.sender, Message(public.type, public.fields, value))
         if record.kind == OWN:  # what a user sends to itself belongs to the event that led to it
             raise self.mismatch(record, "own does not follow from any event")
         return Started() if record.kind == STARTED else Woken()
 
     def run_event(self, event: Event) -> list[tuple[Peer, Message]]:
         """Tells the machine an event, compares what it does with the records, and gives what it sends."""
-        now_s = self.records[self.cursor].body[0]
+        now_s = self.records[self.cursor].body.now_s
         self.cursor += 1
         outgoing: list[tuple[Peer, Message]] = []
         events = deque([event])
@@ -140,7 +143,7 @@ class Player:
 
     def _sent(self, to: Peer, message: Message) -> None:
         record = self._take(SENT)
-        if record.body[0] != to:
+        if record.body.receiver != to:
             raise self.mismatch(record, "goes to another peer than the protocol sends it to")
         self._expect(record, message)
 

@@ -27,8 +27,8 @@ def with_curator(
     taken: dict[Peer, int] = {}
     first: dict[int, Any] = {}
     for record in contents.records:
-        if record.kind == RECEIVED and is_user(record.body[1]):
-            sender = record.body[1]
+        if record.kind == RECEIVED and is_user(record.body.sender):
+            sender = record.body.sender
             number = taken.get(sender, 0)
             taken[sender] = number + 1
             message = public_message(record)

@@ -196,7 +196,7 @@ class _Replay:
 
     def _receive(self, state: Player, record: Record) -> bool:
         """False if the message's form is not known yet."""
-        sender = record.body[1]
+        sender = record.body.sender
         value = None
         if is_user(sender):
             found = self.form_of(sender, state.user, state.taken.get(sender, 0), record)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from p2pdp.core.ids import BOOTSTRAP, Peer, is_user
 from p2pdp.core.messages import OUT, TOKEN, TOTAL
-from p2pdp.ledger.messages import packed_message, packed_type, public_message
+from p2pdp.ledger.messages import other_end, packed_message, packed_type, public_message
 from p2pdp.ledger.records import OWN, RECEIVED, SENT, Contents
 
 
@@ -44,7 +44,7 @@ def ways(user: Peer, contents: Contents, tokens: int) -> Ways:
         if message.type not in (TOKEN, TOTAL):
             continue
         item, step = message.fields
-        other = user if record.kind == OWN else record.body[0 if record.kind == SENT else 1]
+        other = user if record.kind == OWN else other_end(record)
         if record.kind != RECEIVED and step > 1:
             went[item][step - 1] = other if is_user(other) else None
         if record.kind == SENT and step == 1:

@@ -193,18 +193,18 @@ def _spent_so_far(folder: NodeFolder, *, shares: bool) -> list[Cost]:
     with reckoning() as process:
         reckoner = Reckoner(process.ask, shares=shares)
         reckoner.sign(parse_spec(folder.spec_text, None), dict(folder.roster.facts))
-        return reckoner.spent(contents.records[0].body[2], folder.view_file)
+        return reckoner.spent(contents.records[0].body.peer, folder.view_file)
 
 
 def _what_came(contents: Contents) -> tuple[Peer, Any, bool]:
     """Who the node was, what the curator told it, and whether bootstrap put it out, from its own ledger."""
     records = contents.records
-    me: Peer = records[0].body[2]
+    me: Peer = records[0].body.peer
     published, excluded = None, False
     for record in records:
-        if record.kind == RECEIVED and record.body[1] < 0:
+        if record.kind == RECEIVED and record.body.sender < 0:
             message = public_message(record)
-            if record.body[1] == CURATOR and message.type == RESULT:
+            if record.body.sender == CURATOR and message.type == RESULT:
                 published = whole_message(record).value
-            excluded |= record.body[1] == BOOTSTRAP and message.type == OUT and message.fields[0] == me
+            excluded |= record.body.sender == BOOTSTRAP and message.type == OUT and message.fields[0] == me
     return me, published, excluded

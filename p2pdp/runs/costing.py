@@ -205,7 +205,9 @@ def spent_of(
     assert delta is not None
     made = replay(run, {user: contents}).own_noise[user]
     recorded = spent_in(run, user, made, delta)
-    put_out = any(_tells_of_exclusion(record.body[1], public_message(record).type) for record in _received(contents))
+    put_out = any(
+        _tells_of_exclusion(record.body.sender, public_message(record).type) for record in _received(contents)
+    )
     if costs is not None and not put_out:
         return [_recorded(one, recorded) if _is_from_ledger(one, recorded) else one for one in costs]
     return [_spent(bound, recorded, put_out=put_out) for bound in _bounds(run, shares=shares)]

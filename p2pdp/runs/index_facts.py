@@ -47,11 +47,11 @@ class _Life:
             self.tokens[RosterEntry.from_bytes(packed).identity.hex()] = token
             self._note("enrolled")  # who will be which user is known with the roster
         elif record.kind == ROSTER:
-            self.roster = Roster.from_bytes(record.body[0])
+            self.roster = Roster.from_bytes(record.body.roster)
             self._reach("gathering", "roster")
         elif record.kind == RECEIVED:
-            self.now_s = record.body[0]
-            self._heard(record.body[1], public_message(record).type)
+            self.now_s = record.body.now_s
+            self._heard(record.body.sender, public_message(record).type)
         elif record.kind == SENT and public_message(record).type == messages.GO:
             self._reach("running", "begun")
         elif record.kind == PUBLISHED:

@@ -110,9 +110,9 @@ class Desk:
         while (record := self._journal.next_stored()) is not None and record.kind in (OPENED, ENROLLED, ROSTER):
             self._journal.take_stored()
             if record.kind == ENROLLED:
-                self._enrol(record.body[1], RosterEntry.from_bytes(record.body[2]))
+                self._enrol(record.body.token, RosterEntry.from_bytes(record.body.entry))
             elif record.kind == ROSTER:
-                self._seat_all(Roster.from_bytes(record.body[0]))
+                self._seat_all(Roster.from_bytes(record.body.roster))
         self._deadline_s = now_s + self._quorum.enrol_timeout_s
         return self.wake(now_s)
 

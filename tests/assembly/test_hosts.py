@@ -147,7 +147,7 @@ def test_the_view_opens_with_what_auditors_need() -> None:
         host = user_host(RUN, place, journal, UniqueDraws(), SeededEntropy(1, "a"), ROWS)
         view = b"".join(data for name, data in host.begin(0.0).writes if name == VIEW)
         opened = records.read(view).records[0]
-        assert opened.body == [VIEW, RUN_ID, 0, place.roster.digest, 2, listed]
+        assert opened.body == (VIEW, RUN_ID, 0, place.roster.digest, 2, listed)
 
 
 def test_tokens_of_a_wrong_form_are_refused_by_users_and_curator() -> None:

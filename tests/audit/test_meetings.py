@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 from p2pdp.audit.meetings import meeting_problems
+from p2pdp.ledger.bodies import Met
 from p2pdp.ledger.records import MET, Contents, Record
 from tests.support.gossips import gossip
 from tests.support.runs import quiet
@@ -19,7 +20,7 @@ def changed(found: dict[int, Contents], user: int, place: int, body: list[Any]) 
     """Gives the place-th meeting of a user another body."""
     records = found[user].records
     at = [position for position, record in enumerate(records) if record.kind == MET][place]
-    record = replace(records[at], body=body)
+    record = replace(records[at], body=Met(*body))
     found[user] = replace(found[user], records=[*records[:at], record, *records[at + 1 :]])
     return record
 

@@ -138,7 +138,7 @@ def _is_idle(record: Record) -> bool:
 def changed_value(kind: int, type_: str) -> Callable[[list[Written]], list[Written]]:
     def change(written: list[Written]) -> list[Written]:
         for at, one in enumerate(written):
-            record = Record(one.kind, at, list(one.body), one.value, b"", b"", b"")
+            record = one.as_record(at)
             if one.kind == kind and public_message(record).type == type_:
                 return [*written[:at], replace(one, value=flipped(one.value)), *written[at + 1 :]]
         raise AssertionError("no such record")
@@ -158,7 +158,7 @@ def dropped(kind: int, type_: str) -> Callable[[list[Written]], list[Written]]:
     def change(written: list[Written]) -> list[Written]:
         kept = []
         for at, one in enumerate(written):
-            record = Record(one.kind, at, list(one.body), one.value, b"", b"", b"")
+            record = one.as_record(at)
             if one.kind != kind or public_message(record).type != type_:
                 kept.append(one)
         assert len(kept) < len(written)

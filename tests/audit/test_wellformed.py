@@ -59,7 +59,9 @@ TOKEN_MESSAGE = pack_message(Message(TOKEN, (0, 1)))
         (CHOSEN, (3, 2.0), False),
         (DRAWN, (0, "gaussian", 1.0, 0, [], 0, 0), True),
         (DRAWN, (0, "gaussian", 1.0, 0, [], 0), False),
-        (NOTE, (), True),
+        (NOTE, (3,), True),
+        (NOTE, (), False),
+        (STARTED, (0.0, 1.0), False),
     ],
 )
 def test_each_kind_asks_for_its_parts(kind: int, body: tuple[Any, ...], *, fine: bool) -> None:

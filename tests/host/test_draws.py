@@ -67,11 +67,11 @@ def test_a_draw_is_named_by_pool_and_offset_once_and_its_value_is_there() -> Non
     values = [draws.noise(mechanism, ()) for mechanism in (GAUSSIAN, LAPLACE, GAUSSIAN) for _ in range(9)]
     disk.store(journal)
     pools, drawn = disk.pools(), disk.records(VIEW, DRAWN)
-    names = [(record.body[-2], record.body[-1]) for record in drawn]
+    names = [(record.body.pool, record.body.offset) for record in drawn]
     assert len(set(names)) == len(names) == 27
     assert [pools[pool][offset] for pool, offset in names] == values
     assert len(set(values)) == 27
-    assert [record.body[0] for record in drawn] == list(range(27))
+    assert [record.body.number for record in drawn] == list(range(27))
 
 
 def test_each_mechanism_and_shape_has_pools_of_its_own() -> None:
@@ -81,10 +81,10 @@ def test_each_mechanism_and_shape_has_pools_of_its_own() -> None:
     disk.store(journal)
     pools = disk.records(PRIVATE, POOL)
     assert [record.body[1:] for record in pools] == [
-        [0, "unique", "gaussian", 4.0, 0, [], 1],
-        [1, "unique", "laplace", 2.0, 0, [], 1],
-        [2, "unique", "gaussian", 4.0, 0, [2], 1],
-        [3, "unique", "gaussian", 8.0, 0, [], 1],
+        (0, "unique", "gaussian", 4.0, 0, [], 1),
+        (1, "unique", "laplace", 2.0, 0, [], 1),
+        (2, "unique", "gaussian", 4.0, 0, [2], 1),
+        (3, "unique", "gaussian", 8.0, 0, [], 1),
     ]
 
 
@@ -130,14 +130,14 @@ def test_a_restart_gives_the_same_values_and_drops_the_rest_of_a_pool(before: in
     first = [draws.noise(GAUSSIAN, ()) for _ in range(before)]
     disk.store(journal)
     left = {(pool, at) for pool, values in enumerate(disk.pools()) for at in range(len(values))}
-    left -= {(record.body[-2], record.body[-1]) for record in disk.records(VIEW, DRAWN)}
+    left -= {(record.body.pool, record.body.offset) for record in disk.records(VIEW, DRAWN)}
     journal, draws, sampler = disk.again()
     assert [draws.noise(GAUSSIAN, ()) for _ in range(before)] == first
     assert sampler.drawn == []
     more = [draws.noise(GAUSSIAN, ()) for _ in range(after)]
     disk.store(journal)
     assert set(more) <= set(sampler.drawn)
-    used = [(record.body[-2], record.body[-1]) for record in disk.records(VIEW, DRAWN)]
+    used = [(record.body.pool, record.body.offset) for record in disk.records(VIEW, DRAWN)]
     assert len(set(used)) == len(used) == before + after
     assert not left & set(used)
 
@@ -146,7 +146,7 @@ def test_choices_are_recorded_and_repeated() -> None:
     disk, journal, draws, _ = fresh()
     first = [draws.choice(options) for options in (3, 1, 1000)]
     disk.store(journal)
-    assert [record.body for record in disk.records(VIEW, CHOSEN)] == [[3, first[0]], [1, 0], [1000, first[2]]]
+    assert [record.body for record in disk.records(VIEW, CHOSEN)] == [(3, first[0]), (1, 0), (1000, first[2])]
     _, draws, _ = disk.again()
     assert [draws.choice(options) for options in (3, 1, 1000)] == first
 
@@ -171,7 +171,7 @@ def test_at_rest_what_is_expected_is_laid_in_one_pool_at_a_time_and_used_first()
     assert not draws.lack
     disk.store(journal)
     pools, drawn = disk.pools(), disk.records(VIEW, DRAWN)
-    assert [pools[record.body[-2]][record.body[-1]] for record in drawn] == values
+    assert [pools[record.body.pool][record.body.offset] for record in drawn] == values
     assert disk.order[2:7] == [PRIVATE] * 5, "it was recorded before it was used"
     assert set(disk.order[7:]) == {VIEW}
 

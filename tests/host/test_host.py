@@ -80,7 +80,9 @@ def test_a_record_is_in_the_effects_of_the_frame_that_depends_on_it() -> None:
                 continue
             written += b"".join(data for name, data in effects.writes if name == VIEW)
             stored = records.read(written).records
-            sent = {(record.body[0], record.body[1], record.value) for record in stored if record.kind == SENT}
+            sent = {
+                (record.body.receiver, record.body.message, record.value) for record in stored if record.kind == SENT
+            }
             received = [record for record in stored if record.kind == records.RECEIVED]
             for receiver, frame in effects.frames:
                 if receiver < 0:
@@ -88,7 +90,7 @@ def test_a_record_is_in_the_effects_of_the_frame_that_depends_on_it() -> None:
                 payload = opened(peer, receiver, frame, 3)
                 if payload.flags == 1:
                     assert (receiver, payload.message, payload.value) in sent
-                assert payload.acknowledged <= sum(record.body[1] == receiver for record in received)
+                assert payload.acknowledged <= sum(record.body.sender == receiver for record in received)
 
 
 def test_a_pool_is_written_before_the_view_names_it() -> None:
@@ -102,9 +104,9 @@ def test_a_pool_is_written_before_the_view_names_it() -> None:
             last = records.read(chains[name]).records[-1:]
             for record in last:
                 if record.kind == POOL:
-                    known.add(record.body[1])
+                    known.add(record.body.number)
                 if record.kind == DRAWN:
-                    assert record.body[-2] in known
+                    assert record.body.pool in known
 
 
 def test_the_ledger_tells_the_calls_in_order() -> None:

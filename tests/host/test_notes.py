@@ -26,7 +26,7 @@ def test_a_fault_is_counted_noted_with_its_event_and_handed_out_once() -> None:
     assert notes.take_new() == ()
     assert notes.counts == {"gap": 1}
     (note,) = private_records(journal)
-    assert (note.body, (note.value or b"")[SALT_BYTES:]) == ([1], b"gap")
+    assert (note.body, (note.value or b"")[SALT_BYTES:]) == ((1,), b"gap")
 
 
 def test_the_same_fault_twice_has_two_salts() -> None:
@@ -53,7 +53,7 @@ def test_before_a_replay_a_new_fault_belongs_to_the_end_of_the_ledger() -> None:
     journal = Journal(view)
     notes_on(journal).add(Fault("rolled_back", 3))
     (note,) = private_records(journal)
-    assert note.body == [2]
+    assert note.body == (2,)
 
 
 def test_notes_are_capped_and_counts_are_not() -> None:

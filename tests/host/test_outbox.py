@@ -44,10 +44,10 @@ def test_what_is_published_and_sent_is_recorded_in_order_and_what_is_its_own_com
     assert (peers.messages_sent, [peer for peer, _ in peers.frames]) == (2, [1, 1])
     found = [(record.kind, record.body) for record in written(journal)[0]]
     assert found == [
-        (PUBLISHED, [pack_message(Message("saw", (4,)))]),
-        (SENT, [1, pack_message(Message("token", (0, 3)))]),
-        (SENT, [1, pack_message(Message("bare"))]),
-        (OWN, [2.0, pack_message(Message("note"))]),
+        (PUBLISHED, (pack_message(Message("saw", (4,))),)),
+        (SENT, (1, pack_message(Message("token", (0, 3))))),
+        (SENT, (1, pack_message(Message("bare")))),
+        (OWN, (2.0, pack_message(Message("note")))),
     ]
 
 

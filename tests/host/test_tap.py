@@ -133,7 +133,7 @@ def test_a_tap_sees_each_authentic_frame_duplicates_and_refused_ones_too() -> No
         counts: dict[int, int] = {}
         for record in records.read(bytes(toys.disks[peer]["view"])).records:
             if record.kind == RECEIVED:
-                sender = record.body[1]
+                sender = record.body.sender
                 counts[sender] = counts.get(sender, 0) + 1
                 message = public_message(record)
                 assert (sender, counts[sender], message.type, message.fields) in told

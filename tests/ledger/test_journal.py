@@ -208,7 +208,7 @@ def test_a_restart_at_any_write_goes_on_where_the_ledger_ends(
     assert kinds[0] == kinds[1]
     assert after.journal.closed
     assert not after.journal.replaying
-    pairs = [tuple(record.body[-2:]) for record in draws_in(ledgers[VIEW])]
+    pairs = [(record.body.pool, record.body.offset) for record in draws_in(ledgers[VIEW])]
     assert len(set(pairs)) == len(pairs)
 
 
@@ -242,16 +242,16 @@ def test_inputs_and_pools_are_written_before_what_uses_them() -> None:
     for name, data in writes:
         stored[name] += data
         pools = (
-            {record.body[1] for record in read(stored[PRIVATE]).records if record.kind == POOL}
+            {record.body.number for record in read(stored[PRIVATE]).records if record.kind == POOL}
             if (stored[PRIVATE])
             else set()
         )
-        assert {record.body[-2] for record in draws_in(stored[VIEW])} <= pools
+        assert {record.body.pool for record in draws_in(stored[VIEW])} <= pools
     private = read(stored[PRIVATE]).records
     assert private[0].kind == INPUTS
-    assert [record.body[0] for record in private if record.kind == POOL] == [None] * 3
+    assert [record.body.event for record in private if record.kind == POOL] == [None] * 3
     (note,) = (record for record in private if record.kind == NOTE)
-    assert note.body == [9]
+    assert note.body == (9,)
     assert (note.value or b"")[SALT_BYTES:] == b"late"
 
 
@@ -260,7 +260,7 @@ def test_a_value_of_a_pool_can_be_looked_up_in_the_private_ledger() -> None:
     private = b"".join(data for name, data in writes if name == PRIVATE)
     view = b"".join(data for name, data in writes if name == VIEW)
     journal = Journal(private=private)
-    found = [journal.drawn(*record.body[-2:]) for record in draws_in(view)]
+    found = [journal.drawn(record.body.pool, record.body.offset) for record in draws_in(view)]
     assert [np.array_equal(one, other) for one, other in zip(found, process.drawn, strict=True)] == [True] * len(found)
     assert found
 
@@ -284,7 +284,7 @@ def test_the_unused_rest_of_pools_is_dropped() -> None:
     after, ledgers = resumed(script, {VIEW: view, PRIVATE: whole[PRIVATE]}, 2)
     assert after.drawn[0] == before.drawn[0] == first[0]
     assert not {first[1], first[2]} & set(after.drawn)
-    assert [record.body[-2:] for record in draws_in(ledgers[VIEW])] == [[0, 0], [1, 0], [1, 1]]
+    assert [record.body[-2:] for record in draws_in(ledgers[VIEW])] == [(0, 0), (1, 0), (1, 1)]
 
 
 def test_salts_first_drawn_are_kept_and_each_is_used_once() -> None:
@@ -435,7 +435,7 @@ def test_a_choice_is_recorded_with_its_options() -> None:
     journal = Journal()
     assert choose(journal, 5, lambda options: options - 1) == 4
     (record,) = read(files(journal.take_writes())[VIEW]).records
-    assert (record.kind, record.body) == (CHOSEN, [5, 4])
+    assert (record.kind, record.body) == (CHOSEN, (5, 4))
 
 
 def test_a_meeting_is_recorded_and_not_tossed_for_again() -> None:
@@ -443,7 +443,7 @@ def test_a_meeting_is_recorded_and_not_tossed_for_again() -> None:
     assert journal.meet(3, lambda number: [number, 7]) == [3, 7]
     stored = files(journal.take_writes())[VIEW]
     (record,) = read(stored).records
-    assert (record.kind, record.body) == (MET, [3, [3, 7]])
+    assert (record.kind, record.body) == (MET, (3, [3, 7]))
     assert Journal(stored).meet(3, lambda _: []) == [3, 7]
     with pytest.raises(VerificationFailed, match="record 0"):
         Journal(stored).meet(4, lambda _: [])

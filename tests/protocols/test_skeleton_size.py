@@ -38,7 +38,7 @@ def test_skeletons_fit_and_their_size_follows_from_public_facts(name: str) -> No
     run = quiet(RUNS[name])
     for user in range(run.plan.n):
         contents = run.contents()[user]
-        known = contents.records[0].body[5]
+        known = contents.records[0].body.neighbours
         degree = run.plan.n - 1 if known is None else len(known)
         size = skeleton_size(run.plan, degree)
         assert size % 4096 == 0

@@ -23,7 +23,6 @@ from p2pdp.ledger.records import (
     RECEIVED,
     SENT,
     STARTED,
-    Record,
     read,
 )
 from p2pdp.replay.player import Player
@@ -44,7 +43,7 @@ def refusal(run: Run, user: int, change: Change) -> str:
 
 def find(written: list[Written], kind: int, type_: str | None = None) -> int:
     for at, one in enumerate(written):
-        record = Record(one.kind, at, list(one.body), one.value, b"", b"", b"")
+        record = one.as_record(at)
         if one.kind == kind and (type_ is None or public_message(record).type == type_):
             return at
     raise AssertionError("there is no such record")

@@ -10,7 +10,7 @@ from p2pdp.core.messages import TOTAL
 from p2pdp.core.step import Message
 from p2pdp.core.values import Source
 from p2pdp.ledger.messages import public_message
-from p2pdp.ledger.records import PUBLISHED, RECEIVED, Contents, Record, read
+from p2pdp.ledger.records import PUBLISHED, RECEIVED, Contents, read
 from p2pdp.replay.transcript import replay
 from p2pdp.sim.faults import Crash
 from p2pdp.wire.codec import pack_message
@@ -68,7 +68,9 @@ def test_a_message_received_before_it_was_sent_is_refused() -> None:
     run = quiet(ring(3, 1))
 
     def early(written: list[Written]) -> list[Written]:
-        at = next(at for at, one in enumerate(written) if one.kind == RECEIVED and one.body[1] in (0, 1, 2))
+        at = next(
+            at for at, one in enumerate(written) if one.kind == RECEIVED and one.as_record(at).body.sender in (0, 1, 2)
+        )
         return [written[0], written[at], *written[1:at], *written[at + 1 :]]
 
     views = run.contents()
@@ -85,7 +87,7 @@ def curator_writing(change: str) -> dict[int, Contents]:
     def changed(written: list[Written]) -> list[Written]:
         found = []
         for at, one in enumerate(written):
-            record = Record(one.kind, at, list(one.body), one.value, b"", b"", b"")
+            record = one.as_record(at)
             total = one.kind == RECEIVED and public_message(record).type == TOTAL
             if (change == "no totals" and total) or (change == "silence" and one.kind == PUBLISHED):
                 continue

@@ -135,7 +135,7 @@ def test_after_an_exclusion_rows_that_assumed_none_fall_back_to_the_ledger() -> 
     text = runs.walk(5, 40)
     found = runs.run_of(text, Crash(4, at_record=8, down_s=None))
     contents = found.contents()[1]
-    told = [record for record in contents.records if record.kind == RECEIVED and record.body[1] == BOOTSTRAP]
+    told = [record for record in contents.records if record.kind == RECEIVED and record.body.sender == BOOTSTRAP]
     assert any(public_message(record).type == OUT for record in told)
     used = by_observer(spent_of(found.plan, 1, contents))
     assert used["curator"] == Cost("curator", used["network"].epsilon, used["network"].delta, "public", "local")

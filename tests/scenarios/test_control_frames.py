@@ -12,7 +12,7 @@ from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer, is_user
 from p2pdp.core.messages import ACTIVATIONS, ALIVE, BEGIN, GO, HEAD, PROBE, READY
 from p2pdp.host.payloads import CONTROL, DATA, POKE, Payload, parse_payload
 from p2pdp.host.peers import Peers
-from p2pdp.ledger.messages import public_message
+from p2pdp.ledger.messages import other_end, public_message
 from p2pdp.ledger.records import RECEIVED, SENT, read
 from p2pdp.sim.faults import Crash
 from tests.support.fault_worlds import ring, walk, world_of
@@ -69,7 +69,7 @@ def test_without_an_exclusion_users_and_bootstrap_say_the_same_whatever_the_rout
         assert world.out == []
         stored = read(bytes(world.processes[BOOTSTRAP].disk.view)).records
         said = [
-            (record.kind, record.body[0 if record.kind == SENT else 1], public_message(record))
+            (record.kind, other_end(record), public_message(record))
             for record in stored
             if record.kind in (SENT, RECEIVED)
         ]
@@ -88,7 +88,7 @@ def test_what_the_curator_gets_of_a_closed_ledger_does_not_tell_how_long_it_is()
         world.run_to_end()
         counts.add(tuple(world.processes[user].disk.view_records for user in range(world.run.n)))
         stored = read(bytes(world.processes[CURATOR].disk.view)).records
-        heads = [public_message(record) for record in stored if record.kind == RECEIVED and is_user(record.body[1])]
+        heads = [public_message(record) for record in stored if record.kind == RECEIVED and is_user(record.body.sender)]
         found = [(message.type, *map(type, message.fields)) for message in heads if message.type == HEAD]
         shapes.add(tuple(found))
         assert {len(message.fields[-1]) for message in heads if message.type == HEAD} == {32}

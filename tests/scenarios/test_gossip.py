@@ -57,7 +57,7 @@ def judged(world: World, text: str) -> dict[Peer, float]:
             continue
         sent: dict[int, set[float]] = defaultdict(set)
         records = read(data).records
-        drawn = [record.body[1] for record in records if record.kind == DRAWN]
+        drawn = [record.body.mechanism for record in records if record.kind == DRAWN]
         assert sorted(drawn) in ([], ["gaussian"], [DITHER, "gaussian"]), "nothing is drawn twice"
         for record in records:
             if not carries_message(record):
@@ -98,7 +98,9 @@ def graph_in(world: World, evidence: Evidence, number: int) -> Graph:
         return world.run.graph
     views = ((user, read(evidence.views[user]).records) for user in range(world.run.n))
     met = [(user, record.body) for user, records in views for record in records if record.kind == MET]
-    return graph_of_edges(world.run.n, [(user, peer) for user, body in met if body[0] == number for peer in body[1]])
+    return graph_of_edges(
+        world.run.n, [(user, peer) for user, body in met if body.round == number for peer in body.users]
+    )
 
 
 def check_forms(world: World, evidence: Evidence, finals: dict[Peer, float], began: dict[Peer, float]) -> None:

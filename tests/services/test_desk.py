@@ -377,4 +377,4 @@ def test_the_roster_in_the_ledger_is_the_one_that_was_given_out() -> None:
     last = records.read(counter.files[VIEW]).records[-1]
     answer = answer_to(7, counter.replies) or counter.apply(7, 4)
     assert answer is not None
-    assert Roster.from_bytes(last.body[0]).to_bytes() == answer.roster
+    assert Roster.from_bytes(last.body.roster).to_bytes() == answer.roster

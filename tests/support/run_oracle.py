@@ -67,7 +67,7 @@ def diary_of(user: Peer, view: bytes, private: bytes) -> Diary:
     diary = Diary()
     for record in read(private).records:
         if record.kind == POOL:
-            diary.pools[record.body[1]] = unpack_value((record.value or b"")[SALT_BYTES:])
+            diary.pools[record.body.number] = unpack_value((record.value or b"")[SALT_BYTES:])
         elif record.kind == INPUTS:
             assert not diary.inputs, "inputs are recorded once"
             diary.inputs = unpack_value((record.value or b"")[SALT_BYTES:])
@@ -77,13 +77,13 @@ def diary_of(user: Peer, view: bytes, private: bytes) -> Diary:
         if record.kind in EVENT_KINDS:
             at = _visit(diary, user, record)
         elif record.kind == DRAWN:
-            where = (record.body[-2], record.body[-1])
+            where = (record.body.pool, record.body.offset)
             assert where not in used, "a draw is used once"
             used.add(where)
             assert at is not None, "noise is for contributions"
             diary.visits[at] = diary.visits[at]._replace(draws=(*diary.visits[at].draws, where))
         elif record.kind == SENT and whole_message(record).type in (TOKEN, TOTAL):
-            _passed(diary, record.body[0], record)
+            _passed(diary, record.body.receiver, record)
     return diary
 
 
@@ -95,7 +95,7 @@ def _visit(diary: Diary, user: Peer, record: Record) -> tuple[int, int] | None:
         _passed(diary, user, record)
     item, step = message.fields
     assert (item, step) not in diary.visits, "a user contributes once at a step"
-    sender = user if record.kind == OWN else record.body[1]
+    sender = user if record.kind == OWN else record.body.sender
     diary.visits[item, step] = Visit(sender, message.value, (), len(diary.visits))
     return item, step
 
@@ -174,7 +174,7 @@ def _at_the_curator(view: bytes) -> tuple[dict[int, tuple[Peer, Any]], Any]:
         if record.kind == RECEIVED and whole_message(record).type == TOTAL:
             message = whole_message(record)
             assert message.fields[0] not in totals, "a total arrives once"
-            totals[message.fields[0]] = (record.body[1], message.value)
+            totals[message.fields[0]] = (record.body.sender, message.value)
         elif record.kind == PUBLISHED:
             published.append(whole_message(record).value)
     assert len(published) == 1, "the result is published once"

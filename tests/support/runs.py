@@ -17,6 +17,7 @@ from p2pdp.crypto.identity import Identity, sign_labelled
 from p2pdp.files.data import DataSet, load_data
 from p2pdp.files.spec import parse_spec, spec_digest
 from p2pdp.ledger import records
+from p2pdp.ledger.bodies import body_of
 from p2pdp.ledger.evidence import Evidence
 from p2pdp.ledger.heads import HEAD_LABEL, head_parts
 from p2pdp.ledger.journal import VIEW
@@ -119,12 +120,15 @@ class Written:
     body: tuple[Any, ...]
     value: bytes
 
+    def as_record(self, index: int) -> Record:
+        """Return it as if it had been read, outside any chain."""
+        return Record(self.kind, index, body_of(self.kind, self.body), self.value, b"", b"", b"")
+
 
 def _is_head(written: Written, peer: Peer) -> bool:
-    if written.kind != RECEIVED or written.body[1] != peer:
+    if written.kind != RECEIVED or written.as_record(0).body.sender != peer:
         return False
-    record = Record(written.kind, 0, list(written.body), written.value, b"", b"", b"")
-    return public_message(record).type == HEAD
+    return public_message(written.as_record(0)).type == HEAD
 
 
 def chained(written: Sequence[Written], key: Identity | None, run_id: bytes, peer: Peer) -> bytes:

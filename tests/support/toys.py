@@ -297,19 +297,19 @@ def consistent(toys: Toys) -> None:
         received: dict[Peer, list[tuple[bytes, bytes | None]]] = {}
         for record in toys.records(peer):
             if record.kind == records.RECEIVED:
-                received.setdefault(record.body[1], []).append((record.body[2], record.value))
+                received.setdefault(record.body.sender, []).append((record.body.message, record.value))
         for sender, taken in received.items():
             sent = [
-                (record.body[1], record.value)
+                (record.body.message, record.value)
                 for record in toys.records(sender)
-                if record.kind == records.SENT and record.body[0] == peer
+                if record.kind == records.SENT and record.body.receiver == peer
             ]
             assert taken == sent[: len(taken)]
 
 
 def used_draws(toys: Toys, peer: Peer) -> list[tuple[int, int]]:
     """Pool and offset of each draw, in order."""
-    return [(record.body[-2], record.body[-1]) for record in toys.records(peer) if record.kind == records.DRAWN]
+    return [(record.body.pool, record.body.offset) for record in toys.records(peer) if record.kind == records.DRAWN]
 
 
 def repacked(record: Record) -> bytes:

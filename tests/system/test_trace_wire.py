@@ -33,7 +33,7 @@ def agrees(place: Path) -> None:
     counts: dict[int, int] = {}
     for record in read((place / "view.ledger").read_bytes()).records:
         if record.kind == RECEIVED:
-            sender, message = record.body[1], public_message(record)
+            sender, message = record.body.sender, public_message(record)
             counts[sender] = counts.get(sender, 0) + 1
             fields = json.dumps([part.hex() if isinstance(part, bytes) else part for part in message.fields])
             assert (peer_name(sender), counts[sender], message.type, fields) in told

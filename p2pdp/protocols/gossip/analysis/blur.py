@@ -142,7 +142,7 @@ class _Blurring(Player):
 
     def came(self) -> Any:
         record = self.records[self.cursor]
-        told = record.kind == RECEIVED and is_user(record.body[1])
+        told = record.kind == RECEIVED and is_user(record.body.sender)
         return self._errors.zero(self._errors.rounding) if told else None
 
 

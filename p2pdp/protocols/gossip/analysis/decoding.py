@@ -104,9 +104,9 @@ def states_heard(contents: Contents) -> dict[tuple[int, Peer], Any]:
     """The values that came, by round and sender."""
     found: dict[tuple[int, Peer], Any] = {}
     for record in contents.records:
-        if record.kind == RECEIVED and is_user(record.body[1]) and public_message(record).type == EXCHANGE:
+        if record.kind == RECEIVED and is_user(record.body.sender) and public_message(record).type == EXCHANGE:
             message = whole_message(record)
-            found.setdefault((message.fields[0], record.body[1]), message.value)
+            found.setdefault((message.fields[0], record.body.sender), message.value)
     return found
 
 

@@ -103,7 +103,7 @@ def _matrices(ground: Ground) -> list[Any] | None:
     for user in range(n):
         for record in ground.views[user].records:
             if record.kind == MET:
-                number, peers = record.body[:2]
+                number, peers = record.body
                 if not 1 <= number <= plan.rounds:
                     return None
                 met[number - 1] += [(user, peer) for peer in peers if peer > user]

@@ -78,9 +78,9 @@ def _epsilons(ground: Ground, observer: Peer, nu: float) -> np.ndarray:
     n, mu = ground.run.n, ground.sensitivity / ground.run.plan.noise.scale
     local = gaussian.epsilon_of(ground.delta, mu)
     met = [
-        (record.body[1], public_message(record).fields[0])
+        (record.body.sender, public_message(record).fields[0])
         for record in ground.views[observer].records
-        if record.kind == RECEIVED and is_user(record.body[1]) and public_message(record).type == EXCHANGE
+        if record.kind == RECEIVED and is_user(record.body.sender) and public_message(record).type == EXCHANGE
     ]
     found = np.full(n, local)
     others = np.array(sorted(set(range(n)) - {peer for peer, _ in met} - {observer}), dtype=np.int64)

@@ -130,7 +130,7 @@ def matrices_of(run: RunPlan, views: Mapping[Peer, Contents]) -> list[Any]:
     for user in range(run.n):
         for record in views[user].records:
             if record.kind == MET:
-                number, peers = record.body[:2]
+                number, peers = record.body
                 met[number - 1] += [(user, peer) for peer in peers if peer > user]
     return [meeting_weights(run.n, pairs, plan.weights, plan.degree_max) for pairs in met]
 
@@ -141,7 +141,7 @@ def _pairwise(run: RunPlan, views: Mapping[Peer, Contents]) -> Floats:
     for record in views[BOOTSTRAP].records if BOOTSTRAP in views else ():
         if record.kind == SENT and public_message(record).type == messages.ACTIVATIONS:
             for number, other in public_message(record).fields[2]:
-                pairs[number] = (record.body[0], other)
+                pairs[number] = (record.body.receiver, other)
     rows = np.eye(run.n)
     for _, (one, other) in sorted(pairs.items()):
         rows[one] = rows[other] = (rows[one] + rows[other]) * 0.5

@@ -180,7 +180,7 @@ def _sent(contents: Contents, kind: str) -> Iterable[Any]:
 
 
 def _publishes(contents: Contents) -> bool:
-    return any(one.body[0] == CURATOR and carries_value(one) for one in _sent(contents, FINISHED))
+    return any(one.body.receiver == CURATOR and carries_value(one) for one in _sent(contents, FINISHED))
 
 
 def _of_graph(plan: GossipPlan, graph: Graph, user: Peer, *, published: bool) -> tuple[float, float]:

@@ -248,7 +248,7 @@ def graph_of(ground: Ground) -> Graph | None:
         contents = ground.views.get(user)
         if contents is None or not contents.records or contents.records[0].kind != OPENED:
             return None
-        near = contents.records[0].body[5]
+        near = contents.records[0].body.neighbours
         rows.append(tuple(other for other in range(n) if other != user) if near is None else tuple(sorted(near)))
     edges = {(user, other) for user, row in enumerate(rows) for other in row}
     if any((other, user) not in edges for user, other in edges):

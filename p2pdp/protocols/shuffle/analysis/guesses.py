@@ -68,7 +68,7 @@ def opened_by(run: RunPlan, contents: Contents) -> Opened:
             continue
         message = public_message(record)
         if record.kind == RECEIVED and message.type == REPORT:
-            handed_in_by = record.body[1]
+            handed_in_by = record.body.sender
         elif record.kind == RECEIVED and message.type == OUT:
             raise Refused("somebody was put out of this run, and what it held went other ways than those of the walk")
         elif record.kind == OWN and message.type == OPENED_REPORT:

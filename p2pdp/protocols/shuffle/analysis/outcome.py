@@ -46,8 +46,8 @@ def names_at(curator: Contents) -> set[int]:
 def name_of(contents: Contents) -> int | None:
     """Of a user's own report."""
     for record in contents.records:
-        if record.kind == CHOSEN and record.body[0] == NAMES:
-            return int(record.body[1])
+        if record.kind == CHOSEN and record.body.options == NAMES:
+            return int(record.body.picked)
     return None
 
 

@@ -51,8 +51,8 @@ def _read(found: Timing, user: Peer, contents: Contents, rounds: int) -> None:
     marked: dict[Peer, int] = {}  # the last mark of each neighbour
     sent: dict[tuple[Peer, int], int] = {}
     for record in contents.records:
-        if record.kind == SENT and is_user(record.body[0]):
-            message, peer = public_message(record), record.body[0]
+        if record.kind == SENT and is_user(record.body.receiver):
+            message, peer = public_message(record), record.body.receiver
             if message.type == MARK:
                 reached = message.fields[0]
                 if marked.get(peer, 0) < reached - 1:
@@ -60,8 +60,8 @@ def _read(found: Timing, user: Peer, contents: Contents, rounds: int) -> None:
             elif message.type == RELAY:
                 key = peer, message.fields[-1]
                 sent[key] = sent.get(key, 0) + 1
-        elif record.kind == RECEIVED and is_user(record.body[1]) and public_message(record).type == MARK:
-            (number,), peer = public_message(record).fields, record.body[1]
+        elif record.kind == RECEIVED and is_user(record.body.sender) and public_message(record).type == MARK:
+            (number,), peer = public_message(record).fields, record.body.sender
             marked[peer] = number
             if number < reached:
                 found.late[peer, user, number] = min(reached + 1, rounds + 1)

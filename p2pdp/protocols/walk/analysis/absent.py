@@ -47,7 +47,7 @@ class AbsentFromWalk(Absent):
         for sender, records in sends.items():
             numbers: dict[Peer, int] = {}
             for record in records:
-                to = record.body[0]
+                to = record.body.receiver
                 number = numbers[to] = numbers.get(to, 0) + 1
                 message = public_message(record)
                 if sender == BOOTSTRAP and message.type == BEGIN:

@@ -53,10 +53,10 @@ def visits_of(observer: Peer, contents: Contents) -> list[Visit]:
         if record.kind in (SENT, OWN):
             held, before, sender = came.get(item, (0, 0, None))
             if held == step - 1:
-                to = record.body[0] if record.kind == SENT else observer
+                to = record.body.receiver if record.kind == SENT else observer
                 found[item, held] = Visit(item, held, before, sender, message.value, to)
         if record.kind in (RECEIVED, OWN):
-            came[item] = (step, message.value, record.body[1] if record.kind == RECEIVED else observer)
+            came[item] = (step, message.value, record.body.sender if record.kind == RECEIVED else observer)
     return [found[key] for key in sorted(found)]
 
 

@@ -167,7 +167,7 @@ def _span(run: RunPlan) -> float:
 def neighbours_of(ground: Ground, user: Peer) -> tuple[Peer, ...]:
     """As bootstrap told them to a user."""
     opening = next(record for record in ground.views[user].records if record.kind == OPENED)
-    return tuple(int(peer) for peer in opening.body[5])
+    return tuple(int(peer) for peer in opening.body.neighbours)
 
 
 def _claim(ground: Ground, ends: Ends, observers: Sequence[Peer]) -> Claim:

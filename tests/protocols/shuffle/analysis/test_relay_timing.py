@@ -88,5 +88,5 @@ def test_what_happened_fits_the_timing() -> None:
         assert timing.times
         for user, contents in run.contents().items():
             for record in contents.records if user >= 0 else ():
-                if record.kind == SENT and record.body[0] >= 0 and public_message(record).type == RELAY:
-                    assert (user, record.body[0], public_message(record).fields[1]) not in timing.passed_over
+                if record.kind == SENT and record.body.receiver >= 0 and public_message(record).type == RELAY:
+                    assert (user, record.body.receiver, public_message(record).fields[1]) not in timing.passed_over

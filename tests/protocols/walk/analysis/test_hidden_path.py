@@ -161,9 +161,8 @@ def test_several_values_a_user_are_refused() -> None:
 
     def given_more(contents: Any) -> Any:
         opening = contents.records[0]
-        body = [*opening.body]
-        body[4] = 3
-        return replace(contents, records=[replace(opening, body=body), *contents.records[1:]])
+        opening = replace(opening, body=opening.body._replace(values=3))
+        return replace(contents, records=[opening, *contents.records[1:]])
 
     views = run.contents()
     views[2] = given_more(views[2])
