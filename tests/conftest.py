@@ -17,6 +17,10 @@ settings.register_profile("ci", deadline=None, derandomize=True, database=None)
 settings.load_profile("ci" if os.environ.get("CI") else "default")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--record", action="store_true", help="write what scenario scripts come to into their files")
+
+
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """What is left out whole need not be imported either."""
     if config.option.markexpr != "fast" or not collection_path.is_relative_to(config.rootpath):
