@@ -68,6 +68,6 @@ def _compare(peers: Peers, link: Link, packed: object, now_s: float) -> None:
     if forgot and answers:
         peers.fault(verdict.value, link.peer)
     elif not forgot:
-        link.acknowledge_up_to(theirs.received)
-        if answers and link.waiting:
+        peers.acknowledgements.learn(link, theirs.received, now_s)
+        if answers and link.in_flight:
             peers.send_again(link, now_s)

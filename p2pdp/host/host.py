@@ -192,7 +192,7 @@ class Host:
     @property
     def done(self) -> bool:
         """Closed, and the curator has its head: the process may end."""
-        return self.closed and self._ending.handed_in and not self._peers.link(CURATOR).waiting
+        return self.closed and self._ending.handed_in and not self._peers.link(CURATOR).in_flight
 
     # Events
 
@@ -292,7 +292,7 @@ class Host:
             return None if self._rejoin_by_s is None else min(retry_s, self._rejoin_by_s)
         if self._journal.closed and not self._ending.handed_in:
             return now_s  # the skeleton is read when what was written here is stored
-        at_s = peers.wake_at_s
+        at_s = peers.acknowledgements.wake_at_s
         watch_at_s = None if self._watch is None or self._journal.closed else self._watch.wake_at_s(now_s)
         if watch_at_s is not None:
             at_s = watch_at_s if at_s is None else min(at_s, watch_at_s)

@@ -25,8 +25,9 @@ from p2pdp.core.events import Hop, Machine, Passer, Received
 from p2pdp.core.ids import Peer
 from p2pdp.core.messages import TOKEN
 from p2pdp.core.step import Custody, Message, Send, Step
+from p2pdp.host.acknowledgements import SentMessage
 from p2pdp.host.effects import Entropy, Passage
-from p2pdp.host.link import GATHERED_MAX, Link, Waiting
+from p2pdp.host.link import Link
 from p2pdp.host.payloads import DATA, DATA_HEAD, DATA_HEAD_BYTES
 from p2pdp.host.peers import Peers
 from p2pdp.ledger.journal import Journal
@@ -36,7 +37,7 @@ from p2pdp.wire.codec import TAG_INT, TAGGED_INT, pack_public
 from p2pdp.wire.frames import BOXED_HEADER, BOXED_START
 from p2pdp.wire.padding import FRAME_SIZES
 
-_new: Final = tuple.__new__  # see `link.py`
+_new: Final = tuple.__new__  # see `acknowledgements.py`
 _unpack: Final = msgpack.unpackb
 _FRAME_BYTES: Final = FRAME_SIZES[0]
 _TOKEN: Final = packed_type(TOKEN) + b"\x92"  # how a token's message begins that has two fields
@@ -202,9 +203,9 @@ class Lane:
         now_s, link, acknowledged, packed, part, item, step = came
         link.last_heard_s = now_s
         if acknowledged > link.acknowledged:
-            self._peers.learn(link, acknowledged, now_s)
+            self._peers.acknowledgements.learn(link, acknowledged, now_s)
         link.remember(packed, part)
-        self._peers.dues.owe(link.peer, now_s)
+        self._peers.acknowledgements.owe(link.peer, now_s)
         self._machine.hopped([(link.peer, item, step, to, at)])
 
     def left(self) -> Link | Step | Received | None:
@@ -226,35 +227,22 @@ class Lane:
         peers, hops = self._peers, self._hops
         if not hops:
             return
-        dues, resend_s = peers.dues, peers.resend_s
-        since_s = dues.since_s
+        acknowledgements = peers.acknowledgements
         told: list[Hop] = []
         for came, at, onward, number, after, passed in hops:
             now_s, link, acknowledged, packed, part, item, step = came
             sender, to = link.peer, onward.peer
             link.last_heard_s = now_s
             if acknowledged > link.acknowledged:
-                link.acknowledge_up_to(acknowledged)
-                if link.waiting:
-                    link.resend_at_s = now_s + resend_s
-            recent = link.recent
-            recent.append((packed, part))
-            if len(recent) >= GATHERED_MAX:
-                link.forget()
-            if dues.tick_at_s is None:
-                dues.owe(sender, now_s)
-            elif sender not in since_s:
-                since_s[sender] = now_s
-            onward.waiting.append(_new(Waiting, (number, after, passed)))
-            if onward.resend_at_s is None:
-                onward.resend_at_s = now_s + resend_s
-            since_s.pop(to, None)
+                acknowledgements.learn(link, acknowledged, now_s)
+            link.remember(packed, part)
+            acknowledgements.owe(sender, now_s)
+            onward.in_flight.append(_new(SentMessage, (number, after, passed)))
+            acknowledgements.sent(onward, now_s)
+            acknowledgements.went_along(to)
             told.append((sender, item, step, to, at))
         self._machine.hopped(told)
-        peers.waiting.update([to for _, _, _, to, _ in told])
         peers.messages_sent += len(hops)
-        if peers.check_at_s is None:
-            peers.check_at_s = peers.check_after(hops[0][0][0])
-        self._wake_at_s = peers.wake_at_s
+        self._wake_at_s = acknowledgements.wake_at_s
         self._up_to_date = False
         hops.clear()

@@ -1,17 +1,12 @@
-"""One peer's side of the exactly-once link with one other peer.
+"""One peer's side of the exactly-once link with one other peer: the comparison of what both ends remember.
 
-Messages carry numbers from 1 on. The receiver takes them in order, once; its acknowledgement is
-cumulative and follows its ledger entry. Both numbers and a running digest of everything sent and
-received are derived from the ledger alone, so a restart loses none of it. On each (re)connection
-both ends exchange a `Hello` with these numbers: an end that is shown to have sent or acknowledged
-more than it remembers has had its disk rolled back, and must stop (see `Verdict`).
+On each (re)connection both ends exchange a `Hello` with their numbers and running digests
+(`acknowledgements.py`): an end that is shown to have sent or acknowledged more than it remembers has had its disk
+rolled back, and must stop (see `Verdict`).
 
 Whoever asks adds a number that was never used before, and an answer repeats it. What proves that we forgot something
 proves it however old it is; but that the *peer* forgot something is believed of an answer to our question only, since
 anything else may be an old hello, which came late or was repeated by somebody.
-
-Digests are worked out when they are asked for, or when much has gathered, since a message on its way need not wait
-for them.
 
 A comparison of digests settles who forgot: what a peer proves it received of ours, and we would send otherwise,
 we have sent twice; what it would send otherwise than we received, it has.
@@ -19,33 +14,14 @@ we have sent twice; what it would send otherwise than we received, it has.
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
-from hashlib import blake2b
-from itertools import islice
-from struct import Struct
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from p2pdp.core.ids import Peer
+from p2pdp.host.acknowledgements import PacketSpace, SentMessage
 from p2pdp.host.payloads import CONTROL, DATA, DATA_HEAD, HEAD
 from p2pdp.wire.codec import CodecError, pack
-
-_REMEMBERED: Final = 32  # messages that are compared with one that comes again
-GATHERED_MAX: Final = 2 * _REMEMBERED
-_LONG_BYTES: Final = 256  # a value above this is remembered until the next message only
-_length: Final = Struct(">I").pack
-_DIGEST_BYTES: Final = 16
-_new: Final = tuple.__new__  # named tuples take their arguments through a function of Python, and this is a hot place
-_START: Final = bytes(_DIGEST_BYTES)
-
-
-def digest_after(digest: bytes, messages: Iterable[tuple[bytes, bytes]]) -> bytes:
-    """The running digest after further messages with their value parts."""
-    for message, value in messages:
-        digest = blake2b(digest + _length(len(message)) + message + value, digest_size=_DIGEST_BYTES).digest()
-    return digest
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,94 +72,19 @@ class Verdict(Enum):
     THEY_WERE_ROLLED_BACK = "peer_rolled_back"
 
 
-class Waiting(NamedTuple):
-    """A message that the peer has not acknowledged yet."""
+class Link(PacketSpace):
+    """The packet space of one peer, and what comparisons of numbers with it have shown."""
 
-    number: int
-    message: bytes
-    value: bytes
-
-
-class Link:
-    """Numbers, digests and what waits for an acknowledgement, for one peer."""
-
-    __slots__ = (
-        "_acknowledged_digest", "_recent_after", "acknowledged", "asked", "gap_after", "last_heard_s", "passed_over",
-        "peer", "received", "recent", "refused", "resend_at_s", "resend_wait_s", "sent", "waiting",
-    )  # fmt: skip
+    __slots__ = ("asked", "gap_after", "last_heard_s", "passed_over")
 
     def __init__(self, peer: Peer) -> None:
-        self.peer = peer
-        self.sent = 0
-        self.received = 0
-        self.recent: list[tuple[bytes, bytes]] = []  # the last messages that were received
-        self._recent_after = _START  # the running digest of those before them
-        self.acknowledged = 0  # by the peer, of ours
-        self._acknowledged_digest = _START
-        self.waiting: deque[Waiting] = deque()
+        super().__init__(peer)
         self.last_heard_s = 0.0
-        self.resend_at_s: float | None = None
-        self.resend_wait_s = 0.0
-        self.refused = False
         self.gap_after: int | None = None  # what we had received when we last asked for a resend
         self.passed_over = False  # the peer has something for us that came before we could take it
         self.asked: Asked | None = None
 
-    def push(self, message: bytes, value: bytes) -> Waiting:
-        """Numbers a message; the caller has its ledger record already."""
-        number = self.sent = self.sent + 1
-        item = _new(Waiting, (number, message, value))
-        if not self.refused:
-            self.waiting.append(item)
-        return item
-
-    def took(self, message: bytes, value: bytes) -> None:
-        """Counts a message as received; the caller has its ledger record already."""
-        self.received += 1
-        self.remember(message, value)
-
-    def remember(self, message: bytes, value: bytes) -> None:
-        self.recent.append((message, value))
-        if len(value) > _LONG_BYTES:
-            self.forget(1)
-        elif len(self.recent) >= GATHERED_MAX:
-            self.forget()
-
-    def forget(self, but: int = _REMEMBERED) -> None:
-        """Of the messages that were received, all but the last few."""
-        older = self.recent[:-but]
-        self._recent_after = digest_after(self._recent_after, older)
-        del self.recent[: len(older)]
-
-    @property
-    def received_digest(self) -> bytes:
-        return digest_after(self._recent_after, self.recent)
-
-    @property
-    def sent_digest(self) -> bytes:
-        return self._sent_digest_at(self.sent)
-
-    def repeats(self, number: int, message: bytes, value: bytes) -> bool | None:
-        """Whether an old number carries what it carried before; None when that is too long ago."""
-        place = number - self.received - 1 + len(self.recent)
-        return self.recent[place] == (message, value) if 0 <= place < len(self.recent) else None
-
-    def acknowledge_up_to(self, number: int) -> bool:
-        """Drops what the peer has; False if it acknowledges what was never sent."""
-        if number > self.sent:
-            return False
-        waiting, digest = self.waiting, self._acknowledged_digest
-        while waiting and waiting[0][0] <= number:
-            _, message, value = waiting.popleft()
-            digest = blake2b(digest + _length(len(message)) + message + value, digest_size=_DIGEST_BYTES).digest()
-        self._acknowledged_digest = digest
-        if number > self.acknowledged:
-            self.acknowledged = number
-            self.resend_wait_s = 0.0
-            self.resend_at_s = None  # it answers: what still waits gets its time anew
-        return True
-
-    def data(self, item: Waiting) -> bytes:
+    def data(self, item: SentMessage) -> bytes:
         head = DATA_HEAD.pack(DATA, item.number, self.received, len(item.message))
         return head + item.message + item.value
 
@@ -203,11 +104,6 @@ class Link:
         """Whether it was said after we asked, and so is neither late nor repeated."""
         return self.asked is not None and theirs.answer == self.asked.question
 
-    def _sent_digest_at(self, number: int) -> bytes:
-        """The digest after a message that the peer has, or that still waits."""
-        unacknowledged = islice(self.waiting, number - self.acknowledged)
-        return digest_after(self._acknowledged_digest, [item[1:] for item in unacknowledged])
-
     def compare(self, theirs: Hello) -> Verdict:
         """Judges the other end's memory against ours; changes nothing.
 
@@ -220,7 +116,7 @@ class Link:
             _, acknowledged, received = self.asked
         if theirs.received < acknowledged or theirs.sent < received:
             return Verdict.THEY_WERE_ROLLED_BACK
-        if theirs.received >= self.acknowledged and self._sent_digest_at(theirs.received) != theirs.received_digest:
+        if theirs.received >= self.acknowledged and self.sent_digest_at(theirs.received) != theirs.received_digest:
             return Verdict.I_WAS_ROLLED_BACK
         if theirs.sent == self.received and theirs.sent_digest != self.received_digest:
             return Verdict.THEY_WERE_ROLLED_BACK

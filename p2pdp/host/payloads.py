@@ -24,7 +24,7 @@ DATA_HEAD: Final = Struct(">BQQI")
 DATA_HEAD_BYTES: Final[int] = DATA_HEAD.size
 _NONE: Final[list[Any]] = []
 _DATA_FLAG: Final = bytes((DATA,))
-_new: Final = tuple.__new__  # see `link.py`
+_new: Final = tuple.__new__  # see `acknowledgements.py`
 
 
 class Payload(NamedTuple):

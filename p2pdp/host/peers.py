@@ -8,7 +8,6 @@ of the ledger.
 
 from __future__ import annotations
 
-from math import floor
 from typing import Final
 
 from p2pdp.core.ids import CURATOR, Peer
@@ -16,8 +15,8 @@ from p2pdp.core.step import Fault
 from p2pdp.crypto.channel import Channel, ChannelError
 from p2pdp.crypto.roster import RosterError
 from p2pdp.host import payloads
+from p2pdp.host.acknowledgements import Acknowledgements
 from p2pdp.host.control import heed_unusual
-from p2pdp.host.dues import Dues
 from p2pdp.host.effects import Entropy, Timing
 from p2pdp.host.link import Link, question_in
 from p2pdp.host.payloads import Arrival, Payload, parse_payload
@@ -27,7 +26,7 @@ from p2pdp.wire.codec import CodecError
 from p2pdp.wire.frames import BOXED, BOXED_HEADER, BOXED_START, FRAME_HEADER_BYTES, encode_frame
 from p2pdp.wire.padding import FRAME_BYTES_MAX
 
-_new: Final = tuple.__new__  # see `link.py`
+_new: Final = tuple.__new__  # see `acknowledgements.py`
 BURST_MAX = 256  # messages sent again at once on one link
 QUESTION_BYTES: Final = 8  # as few as never come twice: a hello fits into the smallest frame
 
@@ -36,8 +35,6 @@ class Peers:
     def __init__(self, seat: Seat, entropy: Entropy, timing: Timing) -> None:
         self._seat = seat
         self._entropy = entropy
-        self._timing = timing
-        self.resend_s = timing.resend_s
         self.tap: Tap | None = None  # sees what each authentic frame says
         self.frame_header = encode_frame(BOXED, seat.me, b"")
         self.channels: dict[Peer, Channel] = {}
@@ -53,9 +50,7 @@ class Peers:
         self.closed = False  # the ledger is: messages are looked at, in any order, and none is counted any more
         self.silent = False  # while rejoining: compare numbers, send and take nothing
         self.expected_hellos: set[Peer] = set()
-        self.dues = Dues(timing.tick_s)
-        self.waiting: set[Peer] = set()
-        self.check_at_s: float | None = None
+        self.acknowledgements = Acknowledgements(timing.tick_s, timing.resend_s, timing.resend_max_s)
 
     def link(self, peer: Peer) -> Link:
         found = self.links.get(peer)
@@ -80,37 +75,17 @@ class Peers:
         item = link.push(message, value)
         if link.refused:
             return
-        self._awaits(link, now_s)
+        self.acknowledgements.sent(link, now_s)
         if not self.silent:
-            self.dues.since_s.pop(peer, None)  # the acknowledgement goes along
+            self.acknowledgements.went_along(peer)
             self.frame(peer, link.data(item))
 
-    def _awaits(self, link: Link, now_s: float) -> None:
-        """A message is on its way, to be sent again if nobody acknowledges it."""
-        self.waiting.add(link.peer)
-        if link.resend_at_s is None:
-            link.resend_at_s = now_s + self.resend_s
-        if self.check_at_s is None:
-            self.check_at_s = self.check_after(now_s)
-
-    def check_after(self, now_s: float) -> float:
-        """When to look next whether something is to be sent again: a moment of the clock.
-
-        If it followed from when something was sent to anybody, what is sent again would tell that to everybody else.
-        """
-        every_s = self.resend_s / 2
-        number = floor(now_s / every_s) + 1
-        return number * every_s if number * every_s > now_s else (number + 1) * every_s  # rounding may lead back to now
-
     def send_again(self, link: Link, now_s: float) -> None:
-        if self.silent or link.refused or not link.waiting:
+        if self.silent or link.refused or not link.in_flight:
             return
-        for item in list(link.waiting)[:BURST_MAX]:
+        for item in list(link.in_flight)[:BURST_MAX]:
             self.frame(link.peer, link.data(item))
-        link.resend_wait_s = min(max(self.resend_s, 2 * link.resend_wait_s), self._timing.resend_max_s)
-        link.resend_at_s = now_s + link.resend_wait_s
-        self.waiting.add(link.peer)
-        self.check_at_s = self.check_after(now_s) if self.check_at_s is None else self.check_at_s
+        self.acknowledgements.sent_again(link, now_s)
 
     def resume(self, now_s: float) -> None:
         """Numbers are compared and the machine is where it was: go on, from what peers have acknowledged."""
@@ -149,44 +124,25 @@ class Peers:
         if not self.link(peer).refused:
             self.frame(peer, self.link(peer).control(payloads.POKE))
 
-    @property
-    def wake_at_s(self) -> float | None:
-        """When `tick` has something to do."""
-        tick_at_s, check_at_s = self.dues.tick_at_s, self.check_at_s
-        return tick_at_s if check_at_s is None or (tick_at_s is not None and tick_at_s < check_at_s) else check_at_s
-
     def refuse(self, peer: Peer) -> None:
         """The peer is out: nothing is taken from it or sent to it any more."""
-        link = self.link(peer)
-        link.refused = True
-        link.waiting.clear()
+        self.acknowledgements.refuse(self.link(peer))
         self.ways.pop(peer, None)
-        self.waiting.discard(peer)
-        self.dues.since_s.pop(peer, None)
 
     def flush(self) -> None:
         """Sends all acknowledgements."""
-        self._send_dues(self.dues.all())
+        self._acknowledge(self.acknowledgements.due_at_the_end())
 
-    def _send_dues(self, peers: list[Peer]) -> None:
+    def _acknowledge(self, peers: list[Peer]) -> None:
         for peer in peers:
             link = self.links[peer]
             if not link.refused:
                 self.frame(peer, link.control(0))
 
     def tick(self, now_s: float) -> None:
-        if self.dues.tick_at_s is not None and now_s >= self.dues.tick_at_s:
-            self._send_dues(self.dues.ripe(now_s))
-        if self.check_at_s is not None and now_s >= self.check_at_s:
-            self.check_at_s = None
-            for peer in sorted(self.waiting):
-                link = self.links[peer]
-                if not link.waiting:
-                    self.waiting.discard(peer)
-                elif link.resend_at_s is not None and now_s >= link.resend_at_s:
-                    self.send_again(link, now_s)
-            if self.waiting:
-                self.check_at_s = self.check_after(now_s)
+        self._acknowledge(self.acknowledgements.due(now_s))
+        for space in self.acknowledgements.overdue(now_s):
+            self.send_again(self.links[space.peer], now_s)
 
     # Receiving
 
@@ -251,24 +207,18 @@ class Peers:
             return None
         if acknowledged > link.acknowledged:
             self.fresh = True
-            self.learn(link, acknowledged, now_s)
+            self.acknowledgements.learn(link, acknowledged, now_s)
         if number == link.received + 1 and not self.silent:
             self.fresh = True
             return _new(Arrival, (link.peer, message, value))
         return heed_unusual(self, link, payload, now_s)
-
-    def learn(self, link: Link, acknowledged: int, now_s: float) -> None:
-        """The peer has more of ours than we knew."""
-        link.acknowledge_up_to(acknowledged)
-        if link.waiting:
-            link.resend_at_s = now_s + self.resend_s
 
     def took(self, arrival: Arrival, now_s: float) -> None:
         """The message is recorded: count it and owe its acknowledgement."""
         peer, message, value = arrival
         link = self.links[peer]
         link.took(message, value)
-        self.dues.owe(peer, now_s)
+        self.acknowledgements.owe(peer, now_s)
 
     def roll_back(self, peer: Peer, asked: bytes = b"") -> None:
         """The peer proves that we sent or acknowledged more than we remember: tell it what we do, and stop."""

@@ -58,7 +58,7 @@ def test_a_skeleton_goes_before_the_head_in_pieces_that_fit_together(size: int) 
     peers = Peers(SEAT, SeededEntropy(1, "a"), Timing())
     content = bytes(number % 251 for number in range(size))
     hand_in(b"h" * 32, peers, lambda: content, 5.0)
-    *pieces, head = [unpack_message(item.message, item.value[16:]) for item in peers.link(CURATOR).waiting]
+    *pieces, head = [unpack_message(item.message, item.value[16:]) for item in peers.link(CURATOR).in_flight]
     assert (head.type, head.fields, head.value) == ("head", (b"h" * 32,), None)
     assert {piece.type for piece in pieces} == {"skeleton"}
     assert [piece.fields for piece in pieces] == [(at, size) for at in range(0, size, SKELETON_PIECE_BYTES)]
@@ -68,7 +68,7 @@ def test_a_skeleton_goes_before_the_head_in_pieces_that_fit_together(size: int) 
 def test_without_the_owners_consent_only_the_head_goes_out() -> None:
     peers = Peers(SEAT, SeededEntropy(1, "a"), Timing())
     hand_in(b"h" * 32, peers, None, 5.0)
-    assert len(peers.link(CURATOR).waiting) == len(peers.frames) == 1
+    assert len(peers.link(CURATOR).in_flight) == len(peers.frames) == 1
 
 
 def test_what_is_handed_in_is_the_same_each_time() -> None:

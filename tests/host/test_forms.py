@@ -142,4 +142,4 @@ def test_after_the_end_only_bootstrap_is_heard_and_the_head_goes_out_again() -> 
     assert [receiver for receiver, _ in peers.frames] == [CURATOR]
     heed_after_close(peers, place, BOOTSTRAP, Message("out", (0, b"")), 50.0)
     assert refused(peers) == [CURATOR, 1, 2]
-    assert not peers.link(CURATOR).waiting
+    assert not peers.link(CURATOR).in_flight

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from p2pdp.crypto.channel import padding_bytes
-from p2pdp.host.link import Hello, Link, Verdict, digest_after
+from p2pdp.host.link import Hello, Link, Verdict
 from p2pdp.host.peers import QUESTION_BYTES
 from p2pdp.wire.codec import CodecError
 from p2pdp.wire.padding import FRAME_SIZES
@@ -25,54 +25,6 @@ def sender_and_receiver(sent: int, received: int, acknowledged: int) -> tuple[Li
 
 def hello(link: Link) -> Hello:
     return link.hello(b"question")
-
-
-def test_numbers_begin_at_one_and_have_no_gaps() -> None:
-    link = Link(1)
-    assert [link.push(*message).number for message in MESSAGES] == list(range(1, 9))
-
-
-def test_both_ends_have_the_same_running_digest() -> None:
-    mine, theirs = sender_and_receiver(8, 8, 0)
-    assert mine.sent_digest == theirs.received_digest != bytes(16)
-    assert (mine.sent, theirs.received) == (8, 8)
-
-
-@given(st.binary(max_size=5), st.binary(max_size=5), st.binary(max_size=5), st.binary(max_size=5))
-def test_a_digest_knows_where_a_message_ends(first: bytes, value: bytes, second: bytes, other: bytes) -> None:
-    same = digest_after(bytes(16), [(first, value)]) == digest_after(bytes(16), [(second, other)])
-    assert same == ((first, value) == (second, other))
-
-
-def test_acknowledgement_is_cumulative_and_never_goes_back() -> None:
-    link, _ = sender_and_receiver(5, 0, 3)
-    assert [item.number for item in link.waiting] == [4, 5]
-    assert link.acknowledge_up_to(2)
-    assert (link.acknowledged, len(link.waiting)) == (3, 2)
-    assert link.acknowledge_up_to(5)
-    assert (link.acknowledged, len(link.waiting), link.resend_at_s) == (5, 0, None)
-
-
-def test_nobody_can_acknowledge_what_was_not_sent() -> None:
-    link, _ = sender_and_receiver(5, 0, 0)
-    assert not link.acknowledge_up_to(6)
-    assert len(link.waiting) == 5
-
-
-@given(st.lists(st.tuples(st.binary(max_size=9), st.binary(max_size=9)), max_size=40), st.data())
-def test_digests_are_the_same_whenever_they_are_asked_for(
-    messages: list[tuple[bytes, bytes]], data: st.DataObject
-) -> None:
-    mine, theirs, digest = Link(1), Link(0), bytes(16)
-    for message, value in messages:
-        mine.push(message, value)
-        theirs.took(message, value)
-        digest = digest_after(digest, [(message, value)])
-        if data.draw(st.booleans()):
-            assert mine.sent_digest == theirs.received_digest == digest
-        if data.draw(st.booleans()):
-            assert mine.acknowledge_up_to(data.draw(st.integers(0, mine.sent)))
-    assert mine.sent_digest == theirs.received_digest == digest
 
 
 @pytest.mark.parametrize(
@@ -191,23 +143,3 @@ def test_a_repeated_number_must_carry_what_it_carried() -> None:
         assert link.repeats(number, *MESSAGES[number - 1]) is True
         assert link.repeats(number, b"another", b"") is False
         assert link.repeats(number, MESSAGES[number - 1][0], b"another") is False
-
-
-def test_what_is_remembered_of_the_past_is_bounded() -> None:
-    link = Link(0)
-    for number in range(1000):
-        link.took(bytes([number % 256]), b"")
-    assert 32 <= len(link.recent) < 64
-    assert link.repeats(1, bytes([0]), b"") is None
-    assert link.repeats(1000, bytes([999 % 256]), b"") is True
-    link.took(b"", bytes(1000))
-    assert len(link.recent) == 1, "a long one is not kept beside others"
-    assert link.repeats(1000, bytes([999 % 256]), b"") is None
-    assert link.repeats(1001, b"", bytes(1000)) is True
-
-
-def test_a_refused_link_keeps_nothing() -> None:
-    link = Link(0)
-    link.refused = True
-    assert [link.push(*message).number for message in MESSAGES] == list(range(1, 9))
-    assert not link.waiting

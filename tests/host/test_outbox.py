@@ -58,7 +58,7 @@ def test_a_value_has_a_salt_which_goes_along_and_what_has_none_has_neither() -> 
     parts = [record.value or b"" for record in written(journal)[0]]
     assert [part[SALT_BYTES:] for part in parts] == [pack_value(5), pack_value(17), b""]
     assert parts[0][:SALT_BYTES] != parts[1][:SALT_BYTES]
-    assert [item.value for item in peers.link(1).waiting] == parts[1:]
+    assert [item.value for item in peers.link(1).in_flight] == parts[1:]
 
 
 def test_a_replay_sends_nothing() -> None:
@@ -75,4 +75,4 @@ def test_a_replay_sends_nothing() -> None:
     assert not again.replaying
     assert out.take_outputs() == STEP.outputs, "a restart acts on them again"
     assert (notes.counts, notes.take_new()) == ({"late": 1}, ())
-    assert not peers.link(1).waiting
+    assert not peers.link(1).in_flight

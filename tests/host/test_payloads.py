@@ -17,7 +17,7 @@ def test_a_payload_comes_back_whole() -> None:
     for message, value in MESSAGES:
         link.push(message, value)
     link.took(b"a", b"b")
-    payload = parse_payload(link.data(link.waiting[1]))
+    payload = parse_payload(link.data(link.in_flight[1]))
     assert (payload.flags, payload.number, payload.acknowledged) == (DATA, 2, 1)
     assert (payload.message, payload.value) == MESSAGES[1]
     control = parse_payload(link.control(RESEND | POKE, link.hello(b"question")))

@@ -42,7 +42,7 @@ def test_counts_and_digests_of_all_links_follow_from_the_view_alone() -> None:
     before.send(2, pack_message(Message("m", (4, 5))), b"", 0.0)
     for peer in (1, 2):
         assert again.link(peer).hello() == before.link(peer).hello()
-        assert list(again.link(peer).waiting) == list(before.link(peer).waiting)
+        assert list(again.link(peer).in_flight) == list(before.link(peer).in_flight)
     assert again.frames == []
 
 

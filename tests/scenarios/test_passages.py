@@ -20,7 +20,9 @@ from p2pdp.core import messages
 from p2pdp.core.draws import Mechanism
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer
 from p2pdp.core.step import Message
+from p2pdp.host.acknowledgements import PacketSpace
 from p2pdp.host.lane import Lane
+from p2pdp.host.link import Link
 from p2pdp.host.payloads import CONTROL, DATA, DATA_HEAD, HEAD, POKE, RESEND
 from p2pdp.ledger.records import SALT_BYTES
 from p2pdp.protocols.participant import Participant
@@ -163,10 +165,12 @@ class Lives:
 def known(host: Any) -> tuple[Any, ...]:
     """All that a host knows beyond its ledger."""
     sent, peers = host.messages_sent, host._peers
-    links = [[getattr(link, name) for name in link.__slots__] for _, link in sorted(peers.links.items())]
-    dues, machine = peers.dues, host._machine
+    slots = [*PacketSpace.__slots__, *Link.__slots__]
+    links = [[getattr(link, name) for name in slots] for _, link in sorted(peers.links.items())]
+    timers, machine = peers.acknowledgements, host._machine
     return (
-        sent, links, dues.since_s, dues.tick_at_s, peers.waiting, peers.check_at_s, machine._received_at,
+        sent, links, timers.owed_since_s, timers.ack_at_s, set(timers._in_flight), timers.check_at_s,
+        machine._received_at,
         machine._passed, machine._machine._passed, machine._machine._held_at, host.fault_counts, host.proved,
     )  # fmt: skip
 
