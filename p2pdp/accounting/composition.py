@@ -1,7 +1,7 @@
 """Epsilon and delta of several mechanisms together, and of one that runs on a sample.
 
 `advanced` is the composition that the papers print [DRV10]; `heterogeneous` takes
-the least of the three forms of [KOV15, Theorem 3.5]; `optimal` is their Theorem 3.3,
+the least of the three forms of [KOV15, Theorem 3.5]; `optimal` is [KOV15, Theorem 3.3],
 which no accountant that knows only epsilon and k can beat. All hold for adaptive choices of the mechanisms, with
 parameters fixed beforehand, and answer for the epsilons alone: the deltas add up (`total_delta`), and that of the
 composition itself, `delta_prime`, comes on top.

@@ -24,7 +24,7 @@ def acceleration(gap: float) -> float:
 
 
 def rounds_needed(gap: float, n: int, sigma: float, span: float, dimensions: int, *, accelerated: bool) -> int:
-    """Rounds after which the mean square error is at most 3 sigma^2 / n (Theorem 2), 2 sigma^2 / n where plain.
+    """Rounds after which the mean square error is at most 3 sigma^2 / n [CEBM22, Theorem 2], 2 sigma^2 / n where plain.
 
     1/sqrt(lambda) ln(n/sigma^2 max(sigma^2, V)) with acceleration, 1/lambda times that without. Without any noise
     the accuracy asked for is 1/n of the largest spread.
@@ -35,7 +35,7 @@ def rounds_needed(gap: float, n: int, sigma: float, span: float, dimensions: int
 
 
 def activations_needed(gap: float, n: int, sigma: float, span: float, dimensions: int) -> int:
-    """The same for randomized gossip (Theorem 3), `gap` being that of the activation probabilities."""
+    """The same for randomized gossip [CEBM22, Theorem 3], `gap` being that of the activation probabilities."""
     _check_gap(gap)
     return max(1, math.ceil(_logarithm(n, sigma, span, dimensions) / gap))
 

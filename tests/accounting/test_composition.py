@@ -65,10 +65,25 @@ def enumerated_delta(epsilon: float, k: int, at: float) -> float:
     return total
 
 
+@given(
+    epsilons=st.lists(st.floats(math.log(1e-3), math.log(2.0)).map(math.exp), min_size=1, max_size=7),
+    delta_prime=st.floats(math.log(1e-6), math.log(0.5)).map(math.exp),
+)
+def test_different_epsilons_compose_as_said(epsilons: list[float], delta_prime: float) -> None:
+    """[KOV15, Theorem 3.5] on the worst of pure mechanisms, binary randomized responses, with all answers listed."""
+    at, total = heterogeneous(epsilons, delta_prime), 0.0
+    for answers in product((1.0, -1.0), repeat=len(epsilons)):
+        loss = math.fsum(answer * epsilon for answer, epsilon in zip(answers, epsilons, strict=True))
+        chance = math.prod(1.0 / (1.0 + math.exp(-a * e)) for a, e in zip(answers, epsilons, strict=True))
+        total += chance * max(0.0, -math.expm1(at - loss))
+    assert total <= delta_prime * (1 + 1e-12)
+
+
 @pytest.mark.parametrize("k", [1, 2, 5, 8])
 @pytest.mark.parametrize("epsilon", [0.05, 0.5, 2.0])
 @pytest.mark.parametrize("delta_prime", [1e-6, 1e-2, 0.3])
 def test_the_optimal_epsilon_is_that_of_randomized_response(epsilon: float, k: int, delta_prime: float) -> None:
+    """[KOV15, Theorem 3.3] by all answers of randomized response."""
     found = optimal(epsilon, k, delta_prime)
     assert enumerated_delta(epsilon, k, found) <= delta_prime * (1 + 1e-9)
     if found > 0.0:
@@ -109,7 +124,10 @@ def test_a_sample_tells_less(epsilon: float, share: float) -> None:
 
 
 def test_sampling_with_replacement_against_all_samples() -> None:
-    """A user drawn c of m times moves a sum with N(0, sigma^2) noise by c: the mixture itself, integrated."""
+    """[BBG18, Theorem 10].
+
+    A user drawn c of m times moves a sum with N(0, sigma^2) noise by c: the mixture itself, integrated.
+    """
     n, draws, epsilon, sigma = 5, 4, 0.3, 3.0
     deltas = [gaussian.delta_of(epsilon, times / sigma) for times in range(1, draws + 1)]
     sampled, delta = sampled_with_replacement(epsilon, deltas, n, draws)

@@ -74,3 +74,31 @@ def test_orders_beyond_the_limit_are_not_used() -> None:
     limited = best_epsilon(lambda excess: 0.1 * (1.0 + excess), 1e-6, excess_most=2.0)
     assert best_epsilon(curve, 1e-6) == pytest.approx(limited, rel=1e-4)
     assert limited == pytest.approx(epsilon_of(3.0, 0.3, 1e-6), rel=1e-9)
+
+
+def hockey_stick(p: np.ndarray, q: np.ndarray, epsilon: float) -> float:
+    return float(np.maximum(p - math.exp(min(epsilon, 700.0)) * q, 0.0).sum())
+
+
+@given(seed=st.integers(0, 10**6), alpha=st.floats(1.01, 60.0), delta=st.floats(1e-9, 0.5))
+def test_both_conversions_hold_for_any_pair_of_distributions(seed: int, alpha: float, delta: float) -> None:
+    """[M17, Proposition 3] and [CKS20, Proposition 12] on random distributions of few outcomes."""
+    p, q = np.random.default_rng(seed).dirichlet(np.full(5, 0.4), 2) + 1e-12
+    p, q = p / p.sum(), q / q.sum()
+    rdp = math.log(float(np.sum(p * (p / q) ** (alpha - 1.0)))) / (alpha - 1.0)
+    for conversion in (SIMPLE, TIGHT):
+        assert hockey_stick(p, q, epsilon_of(alpha, max(rdp, 0.0), delta, conversion)) <= delta * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("alpha", [1.5, 2.0, 8.0])
+def test_the_tight_conversion_is_met_by_some_pair(alpha: float) -> None:
+    """[CKS20, Proposition 12] cannot be improved: one loss of epsilon + ln(alpha / (alpha - 1)), else none at all."""
+    epsilon, chance = 1.0, 1e-3
+    loss = epsilon + math.log(alpha / (alpha - 1.0))
+    p = np.array([chance, 1.0 - chance])
+    q = np.array([chance * math.exp(-loss), 1.0 - chance])
+    rest = 1.0 - q.sum()  # the pair is one of distributions where this mass is an outcome that p never gives
+    assert rest > 0.0
+    moment = chance * math.exp((alpha - 1.0) * loss)  # of the one loss alone
+    rdp = math.log(moment) / (alpha - 1.0)
+    assert epsilon_of(alpha, rdp, hockey_stick(p[:1], q[:1], epsilon), TIGHT) == pytest.approx(epsilon, rel=1e-12)

@@ -6,6 +6,7 @@ import sys
 
 import dp_accounting
 import mpmath
+import numpy as np
 import pytest
 from dp_accounting.pld import privacy_loss_mechanism
 from hypothesis import assume, example, given, settings
@@ -43,9 +44,20 @@ def test_known_epsilons(sigma: float, delta: float, epsilon: float) -> None:
     assert epsilon_of(delta, 1 / sigma) == pytest.approx(epsilon, rel=1e-10)
 
 
+@pytest.mark.parametrize("mu", [0.05, 0.7, 3.0])
+@pytest.mark.parametrize("epsilon", [0.0, 0.5, 4.0])
+def test_the_curve_is_the_hockey_stick_of_two_gaussians(mu: float, epsilon: float) -> None:
+    """[BW18, Theorem 8], by integrating the densities."""
+    x = np.linspace(-12.0, 12.0 + mu, 400_001)
+    p, q = np.exp(-((x - mu) ** 2) / 2), np.exp(-(x**2) / 2)
+    integral = float(np.maximum(p - math.exp(epsilon) * q, 0.0).sum()) * (x[1] - x[0]) / math.sqrt(2 * math.pi)
+    assert delta_of(epsilon, mu) == pytest.approx(integral, rel=1e-6, abs=1e-12)
+
+
 @pytest.mark.parametrize("sigma", [0.3, 1.0, 4.0, 50.0])
 @pytest.mark.parametrize("epsilon", [-1.0, 0.0, 0.1, 1.0, 3.0])
 def test_the_curve_agrees_with_dp_accounting(sigma: float, epsilon: float) -> None:
+    """[BW18, Theorem 8]."""
     oracle = privacy_loss_mechanism.GaussianPrivacyLoss(sigma).get_delta_for_epsilon(epsilon)
     assert delta_of(epsilon, 1 / sigma) == pytest.approx(oracle, rel=1e-9, abs=1e-14)
 

@@ -40,7 +40,7 @@ def test_cap_length_and_square_are_the_integrals(d: int, epsilon: float) -> None
 @given(epsilon=st.floats(0.01, 200.0), d=st.integers(2, 2000))
 @settings(max_examples=60)
 def test_epsilon_is_spent_whole_and_never_exceeded(epsilon: float, d: int) -> None:
-    """The densities within and outside of the cap have the ratio p (1 - q) / ((1 - p) q)."""
+    """[BDFKR18, Algorithm 1]. The densities within and outside of the cap have the ratio p (1 - q) / ((1 - p) q)."""
     found = split(epsilon, d)
     ratio = found.coin_epsilon + math.log1p(-found.cap) - math.log(found.cap)
     assert ratio == pytest.approx(epsilon, rel=1e-8)
@@ -59,7 +59,10 @@ def test_the_split_is_the_best_one() -> None:
 
 @pytest.mark.parametrize(("d", "epsilon"), [(2, 1.0), (3, 4.0), (20, 2.0), (200, 10.0)])
 def test_reports_have_the_law_of_the_mechanism(d: int, epsilon: float) -> None:
-    """In the cap with the coin's chance; there and elsewhere uniform; across u without direction."""
+    """[BDFKR18, Algorithm 1].
+
+    In the cap with the coin's chance; there and elsewhere uniform; across u without direction.
+    """
     count, made = 20_000, UnitReports(d, epsilon)
     u = np.zeros(d)
     u[0] = 1.0

@@ -86,6 +86,7 @@ def expected_gap(run: RunPlan) -> float:
 
 @pytest.mark.parametrize(("kind", "n"), [("ring", 8), ("hypercube", 16), ("star", 7), ("complete", 10)])
 def test_theorem_3_and_the_exact_variance(kind: str, n: int) -> None:
+    """[CEBM22, Theorem 3]."""
     text = gossip(n, kind, "activations = {}", noise=NOISE, protocol="randomized")
     gap = expected_gap(prepared(text.format(1))[0])
     run, rows = prepared(text.format(activations_needed(gap, n, SIGMA, 1.0, 1)))
@@ -95,7 +96,10 @@ def test_theorem_3_and_the_exact_variance(kind: str, n: int) -> None:
 
 
 def test_theorem_3_needs_the_gap_of_the_expected_step() -> None:
-    """With lambda(p) = 2 lambda_W / n, as printed, which is twice that gap, it stops too early."""
+    """[CEBM22, Theorem 3] with the gap as printed fails.
+
+    With lambda(p) = 2 lambda_W / n, as printed, which is twice that gap, it stops too early.
+    """
     text = gossip(64, "complete", "activations = {}", noise=NOISE, protocol="randomized")
     gap = expected_gap(prepared(text.format(1))[0])
     assert gap == pytest.approx(1 / 63)

@@ -31,7 +31,10 @@ def test_gamma_as_algorithm_1_has_it() -> None:
 @pytest.mark.parametrize(("kind", "n"), [("ring", 20), ("hypercube", 32), ("grid", 25), ("path", 12), ("complete", 8)])
 @pytest.mark.parametrize("accelerated", [False, True])
 def test_after_so_many_rounds_the_error_is_what_theorem_2_says(kind: str, n: int, accelerated: bool) -> None:
-    """Half the mean square error is at most 3 sigma^2 / n, exactly computed for the worst spread of values."""
+    """[CEBM22, Theorem 2].
+
+    Half the mean square error is at most 3 sigma^2 / n, exactly computed for the worst spread of values.
+    """
     matrix = sparse_weights(make_graph(GraphPart(kind=kind), n, 0), "metropolis").toarray()
     gap = spectrum_ends(matrix).gap
     sigma, span = 0.5, 1.0

@@ -65,6 +65,7 @@ def test_the_printed_gamma_counts_edges_at_one_end() -> None:
     [("twitch_de", 7.9152, 7.5840), ("deezer_europe", 2.4675, 3.5633), ("facebook_pages", 4.0181, 5.0064)],
 )
 def test_table_4(name: str, defined: float, printed: float, data_dir: Path) -> None:
+    """[LTT22, Table 4]."""
     path = data_dir / f"{name}_edges.csv.gz"
     edges = read_edge_list(path)
     with gzip.open(path, "rt") as lines:

@@ -1,14 +1,14 @@
 """What [CEBM22] prints about the leaks of gossip, in units of what a user's own noised value tells.
 
-Theorem 1 (equation 6) adds, for each message that v got, the squared weight of u in it over the squared length of
-all weights in it; Theorem 12 does the same for users who pool. Messages share their noise, so the sum is no bound
-on what they tell together: on a path of three users it prints 1/3 where all is told. Added up over all users it is
-the number of messages, which is a bound on the sum of their leaks. Corollary 1 bounds equation (6) by return
-probabilities of a random walk, for fixed weights.
+[CEBM22, Theorem 1] (equation 6) adds, for each message that v got, the squared weight of u in it over the squared
+length of all weights in it; [CEBM22, Theorem 12] does the same for users who pool. Messages share their noise, so the
+sum is no bound on what they tell together: on a path of three users it prints 1/3 where all is told. Added up over all
+users it is the number of messages, which is a bound on the sum of their leaks. [CEBM22, Corollary 1] bounds equation
+(6) by return probabilities of a random walk, for fixed weights.
 
-Theorem 4 averages over graphs that v does not know beyond its own edges, and survives as a bound: the neighbours'
-values are told, and what is left of the d T messages is shared by all others alike, with a factor of 2 for the
-average (weak convexity), which needs sigma^2 >= Delta^2 alpha (alpha - 1) / 2. The printed form divides by n - d.
+[CEBM22, Theorem 4] averages over graphs that v does not know beyond its own edges, and survives as a bound: the
+neighbours' values are told, and what is left of the d T messages is shared by all others alike, with a factor of 2 for
+the average (weak convexity), which needs sigma^2 >= Delta^2 alpha (alpha - 1) / 2. The printed form divides by n - d.
 """
 
 from __future__ import annotations

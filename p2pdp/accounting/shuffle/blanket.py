@@ -2,8 +2,8 @@
 
 A report over L categories is the truth with probability 1 - gamma and else uniform. Whoever sees only how many reports
 say what, and knows all of the others' truths, sees at most this: the number M of uniform elements, u's own counted
-in, and how many of them, a and b, say what u says under one and under the other hypothesis (the privacy blanket of
-Balle, Bell, Gascon and Nissim 2019, Lemmas 5.2 and 5.3). The two hypotheses then have the masses
+in, and how many of them, a and b, say what u says under one and under the other hypothesis (the privacy blanket
+of [BBGN19, Lemmas 5.2 and 5.3]). The two hypotheses then have the masses
 
     P = w_M mult(a, b; M) (gamma + (1 - gamma) L a / M)   and   Q = the same with b in place of a
 

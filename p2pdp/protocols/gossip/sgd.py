@@ -195,7 +195,7 @@ class GossipSgd(Quiet):
 
 
 def rounds_between(gap: float, n: int, descent: Descent, sigma: float, *, accelerated: bool) -> int:
-    """Theorem 5's K, with the clip for the spread of the users' gradients, which nobody may know.
+    """Return K of [CEBM22, Theorem 5], with the clip for the spread of the users' gradients, which nobody may know.
 
     Without noise the spread is brought down to 1/n of itself.
     """

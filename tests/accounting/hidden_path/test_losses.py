@@ -104,6 +104,22 @@ def test_both_ends_are_pairs_of_distributions(law: Any, mu: float, told: bool) -
                   <= 1e-12 + 1e-9 * upper.masses[::-1])  # fmt: skip
 
 
+@given(seed=st.integers(0, 10**6), share=st.floats(0.01, 0.99), epsilon=st.floats(0.0, 3.0))
+def test_what_is_common_amplifies(seed: int, share: float, epsilon: float) -> None:
+    """[BBG18, Theorem 2], an equation, for mixtures of random distributions with a common part."""
+    common, one, other = np.random.default_rng(seed).dirichlet(np.full(6, 0.5), 3)
+
+    def delta(p: Any, q: Any, at: float) -> float:
+        return float(np.maximum(p - math.exp(at) * q, 0.0).sum())
+
+    amplified = math.log1p(share * math.expm1(epsilon))
+    weight = math.exp(amplified - epsilon)
+    left = delta((1 - share) * common + share * one, (1 - share) * common + share * other, amplified)
+    right = share * delta(one, (1 - weight) * common + weight * other, epsilon)
+    assert left == pytest.approx(right, abs=1e-12)
+    assert left <= share * ((1 - weight) * delta(one, common, epsilon) + weight * delta(one, other, epsilon)) + 1e-12
+
+
 # The upper end against all hidden paths.
 
 

@@ -50,6 +50,20 @@ def test_two_in_a_row_before_anybody_looks_cost_two_not_one_and_a_half() -> None
     assert found[0] == pytest.approx(2.0)
 
 
+@pytest.mark.parametrize("seed", range(40))
+def test_no_contraction_tells_more(seed: int) -> None:
+    """[FMTT18, Theorem 22] where it is exact: steps that shrink what was there, and add a move of r and noise of r."""
+    generator = np.random.default_rng(seed)
+    steps = int(generator.integers(1, 12))
+    user, rates = generator.integers(3, size=steps), generator.uniform(0.3, 2.0, size=steps)
+    shrinks = generator.uniform(0.0, 1.0, size=steps) if seed % 3 else np.ones(steps)
+    kept = np.append(np.cumprod(shrinks[::-1])[::-1][1:], 1.0) * rates  # what is left of each step's unit in the end
+    found = exposures(np.zeros(steps, dtype=np.int64), user, rates, 3)
+    for who in range(3):
+        exact = kept[user == who].sum() ** 2 / float(kept @ kept)
+        assert exact <= found[who] * (1 + 1e-9)
+
+
 def test_gaps_add_up_and_each_user_is_by_itself() -> None:
     gap, user = np.array([0, 0, 1, 1, 1, 2]), np.array([0, 1, 1, 0, 1, 2])
     found = exposures(gap, user, np.ones(6), 4)

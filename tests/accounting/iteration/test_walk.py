@@ -139,7 +139,10 @@ def moment(n: int, steps: int, visits_most: int, exponent: float) -> float:
 def test_no_walk_has_a_larger_moment_than_independent_gaps(
     n: int, steps: int, visits_most: int, exponent: float
 ) -> None:
-    """The token seen also at each visit of u: the proof's own view, ends of the walk included."""
+    """[ABR23, Algorithm 4] on all walks, with each gap as [FMTT18, Theorem 22] bounds it.
+
+    The token seen also at each visit of u: the proof's own view, ends of the walk included.
+    """
     excess, ratio = 1.0, math.sqrt(exponent / 4.0)
     bound = math.exp(divergence(excess, ratio, n, visits_most) * excess)
     assert moment(n, steps, visits_most, exponent) <= bound * (1.0 + 1e-12)

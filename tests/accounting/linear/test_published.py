@@ -15,7 +15,7 @@ from tests.support.gossip_matrices import graph, grid, powers, view
 
 
 def test_equation_6_prints_a_third_where_all_is_told() -> None:
-    """guide/accounting.md, section 3: path a-b-c, T = 2, weights 1/3."""
+    """[CEBM22, Theorem 1] is no bound for a pair (guide/accounting.md, section 3): path a-b-c, T = 2, weights 1/3."""
     of = graph("path", 3)
     matrix = sparse_weights(of, "metropolis")
     printed = theorem_1(fixed_layers(matrix, 2), [view(of, [0], 2)])[:, 0]
@@ -31,6 +31,7 @@ def test_equation_6_on_opposite_sides_of_a_ring() -> None:
 
 
 def test_theorem_1_is_the_sum_over_messages_and_theorem_12_counts_each_of_them_once() -> None:
+    """[CEBM22, Theorem 1] and [CEBM22, Theorem 12]."""
     of, rounds = grid(3, 4), 5
     matrix = sparse_weights(of, "metropolis")
     layers = fixed_layers(matrix, rounds)
@@ -49,6 +50,7 @@ def test_theorem_1_is_the_sum_over_messages_and_theorem_12_counts_each_of_them_o
 
 
 def test_corollary_1_is_above_theorem_1_and_made_of_return_probabilities() -> None:
+    """[CEBM22, Corollary 1], and [CEBM22, Corollary 3] for users who pool."""
     of, rounds = graph("hypercube", 16), 4
     matrix = sparse_weights(of, "metropolis")
     found = corollary_1(matrix, [[0], [0, 3]], rounds)
@@ -78,7 +80,10 @@ def test_theorem_4_shares_what_is_left_among_those_never_met() -> None:
 
 
 def test_theorem_4_bounds_the_mean_over_random_graphs() -> None:
-    """Users whom v does not meet are alike, so the mean over them and over graphs is the mean over one graph's."""
+    """[CEBM22, Theorem 4] holds for the mean over graphs.
+
+    Users whom v does not meet are alike, so the mean over them and over graphs is the mean over one graph's.
+    """
     n, rounds = 24, 5
     for seed in range(4):
         of = graph("regular", n, degree=3) if seed == 0 else graph("erdos_renyi", n, seed)

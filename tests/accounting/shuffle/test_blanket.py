@@ -29,6 +29,7 @@ MANY = 1000
     ("categories", "number", "dummies"), [(2, 5, 0), (2, 3, 3), (3, 4, 0), (3, 0, 3), (3, 3, 2), (4, 3, 1), (5, 2, 2)]
 )
 def test_it_holds_for_any_data_of_the_others(epsilon_0: float, categories: int, number: int, dummies: int) -> None:
+    """[BBGN19, Lemma 5.2] and [BBGN19, Lemma 5.3], with dummies, against all data and all outcomes."""
     reports = Reports.of(epsilon_0, categories, number, dummies)
     upper = upper_outcomes(reports, CUT, MANY)
     worst = dict.fromkeys(EPSILONS, 0.0)

@@ -39,6 +39,7 @@ def test_two_categories_with_identical_others() -> None:
 @pytest.mark.parametrize(("categories", "n"), [(2, 4), (3, 4), (4, 3), (3, 1), (2, 1)])
 @pytest.mark.parametrize("delta", [1e-1, 1e-2, 1e-4, 1e-9])
 def test_it_encloses_the_worst_of_all_data(categories: int, n: int, delta: float) -> None:
+    """[BBGN19, Theorem 5.1] against all data and all outcomes of small shuffles."""
     epsilon_0, worst = 1.2, 0.0
     for held in histograms.others(categories, n - 1):
         one, other = (histograms.histogram(epsilon_0, categories, (*held, own)) for own in (0, 1))
@@ -131,7 +132,7 @@ def test_known_answers_of_network_shuffling(kappa: float, known: float) -> None:
 
 
 def by_hand(epsilon: float, epsilon_0: float, n: int) -> float:
-    """The hockey-stick divergence of the pair as Theorem 3.1 states it, (A + D, C - A + 1 - D)."""
+    """Return the hockey-stick divergence of the pair as [FMT21, Theorem 3.1] states it, (A + D, C - A + 1 - D)."""
     chance, told = math.exp(-epsilon_0), 1.0 / (1.0 + math.exp(-epsilon_0))
     total = 0.0
     for c in range(n):
@@ -147,12 +148,23 @@ def by_hand(epsilon: float, epsilon_0: float, n: int) -> float:
 @pytest.mark.parametrize("epsilon_0", [0.3, 1.0, 3.0])
 @pytest.mark.parametrize("delta", [1e-1, 1e-3, 1e-7])
 def test_they_are_the_theorems_pair(n: int, epsilon_0: float, delta: float) -> None:
+    """[FMT21, Theorem 3.1]: both ends are those of its pair."""
     lower, upper = clones(epsilon_0, n, delta)
     assert by_hand(upper, epsilon_0, n) <= delta * (1.0 + 1e-9)
     if lower > 0.0:
         assert by_hand(lower, epsilon_0, n) >= delta * (1.0 - 1e-9)
     else:
         assert upper == 0.0
+
+
+@pytest.mark.parametrize("epsilon_0", [0.3, 1.0, 3.0])
+@pytest.mark.parametrize(("categories", "n"), [(2, 5), (3, 4), (4, 3)])
+def test_the_theorems_pair_tells_no_less_than_a_shuffle(epsilon_0: float, categories: int, n: int) -> None:
+    """[FMT21, Theorem 3.1] on randomized response, with all data of the others and all outcomes."""
+    for held in histograms.others(categories, n - 1):
+        one, other = (histograms.histogram(epsilon_0, categories, (*held, own)) for own in (0, 1))
+        for epsilon in (0.0, 0.2 * epsilon_0, 0.7 * epsilon_0):
+            assert histograms.delta(epsilon, one, other) <= by_hand(epsilon, epsilon_0, n) + 1e-12
 
 
 @given(

@@ -22,6 +22,7 @@ HALF = 5e-7
     ("epsilon_0", "n", "printed", "corrected"), [(0.5, 10_000, 0.460404, 0.500398), (1.0, 22_470, 2.2771, 2.480997)]
 )
 def test_all_reports(epsilon_0: float, n: int, printed: float, corrected: float) -> None:
+    """[LTT22, Theorem 5.3] as printed, and with its Lemma 5.1 corrected."""
     for wanted, is_corrected in ((printed, False), (corrected, True)):
         e1 = load(n, 1.0 / n, HALF, 1.0, corrected=is_corrected)
         assert epsilon_all(epsilon_0, e1, HALF) == pytest.approx(wanted, abs=5.1e-7)
@@ -29,10 +30,12 @@ def test_all_reports(epsilon_0: float, n: int, printed: float, corrected: float)
 
 @pytest.mark.parametrize(("epsilon_0", "n", "printed"), [(0.5, 10_000, 0.057672), (1.0, 22_470, 0.168333)])
 def test_one_report_each(epsilon_0: float, n: int, printed: float) -> None:
+    """[LTT22, Theorem 5.5] as printed."""
     assert epsilon_single(epsilon_0, 1.0 / n, HALF) == pytest.approx(printed, abs=5.1e-7)
 
 
 def test_rho_multiplies_the_sum_by_its_square() -> None:
+    """[LTT22, Theorem 5.4]."""
     assert load(100, 0.02, HALF, 3.0, corrected=False) == pytest.approx(load(100, 0.18, HALF, 1.0, corrected=False))
 
 

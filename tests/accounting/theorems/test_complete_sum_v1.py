@@ -11,6 +11,7 @@ TERMS = {"epsilon": 0.1, "delta": 1e-10, "n": 1000, "hops": 100_000, "delta_prim
 
 
 def test_it_is_theorem_3_as_printed_and_no_bound() -> None:
+    """[CB20, Theorem 3]."""
     found = account("complete_sum_v1", TERMS)
     visits = 100 + math.sqrt(1.5 * 100_000 * math.log(1e7))
     gamma = 1 - 0.999 ** (math.sqrt(1000) / 2)

@@ -12,7 +12,7 @@ TERMS = {"graph": "hypercube", "n": 1024, "alpha": 2.0, "sigma": 1.0}
 
 
 def test_a_hypercube_has_known_entries() -> None:
-    """Its gap with metropolis weights is 2 / (m + 1), its degree m = 10."""
+    """[CEBM22, Table 1]. Its gap with metropolis weights is 2 / (m + 1), its degree m = 10."""
     found = account("gossip_table1", TERMS)
     rounds = math.ceil(math.log(1024) / math.sqrt(2 / 11))
     activations = math.ceil(math.log(1024) * 1024 * 11 / 4)

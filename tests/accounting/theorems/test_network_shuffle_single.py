@@ -18,6 +18,7 @@ def test_as_printed() -> None:
 
 
 def test_rho_and_delta2_make_no_difference_to_pure_reports() -> None:
+    """[LTT22, Theorem 5.6] prints what [LTT22, Theorem 5.5] does."""
     assert account(NAME, {**ASKED, "rho": 5.0}).outputs == account(NAME, {**ASKED, "delta2": 0.1}).outputs
 
 

@@ -15,6 +15,7 @@ TERMS = {"epsilon": 0.1, "delta": 1e-5, "n": 10_000, "categories": 10, "laps": 3
 
 
 def test_gamma_is_the_right_way_round() -> None:
+    """[CB20, Theorem 2] prints gamma the other way round."""
     found = account("ring_histogram", TERMS).outputs
     epsilon_0 = 0.1 / 12 * math.sqrt(10_000 / math.log(1e5))
     assert found["epsilon_report"] == pytest.approx(epsilon_0)
@@ -64,6 +65,7 @@ def exact_delta(epsilon: float, epsilon_0: float, categories: int, fixed: int, o
 @pytest.mark.parametrize("epsilon_0", [0.1, 0.5])
 @pytest.mark.parametrize("share", [0.05, 0.3, 0.9])
 def test_the_bound_of_a_gap_is_above_the_truth(fixed: int, others: int, epsilon_0: float, share: float) -> None:
+    """[CB20, Theorem 2] for one gap, against all outcomes."""
     epsilon = share * epsilon_0
     assert exact_delta(epsilon, epsilon_0, 3, fixed, others) <= gap_delta(epsilon, epsilon_0, 3, fixed, others)
 

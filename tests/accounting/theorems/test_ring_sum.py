@@ -14,6 +14,7 @@ TERMS = {"epsilon": 1.0, "delta": 1e-6, "laps": 3, "delta_prime": 1e-7}
 
 
 def test_it_is_theorem_1() -> None:
+    """[CB20, Theorem 1] as printed."""
     found = account("ring_sum", TERMS)
     printed = math.sqrt(2 * 3 * math.log(1e7)) + 3 * (math.e - 1)
     assert found.outputs["epsilon"] == pytest.approx(printed, rel=1e-14)
@@ -38,7 +39,10 @@ def leak(n: int, laps: int, u: int, v: int) -> float:
 @pytest.mark.parametrize("n", [2, 3, 5])
 @pytest.mark.parametrize("laps", [1, 2, 4])
 def test_no_pair_of_a_gaussian_ring_leaks_more(n: int, laps: int) -> None:
-    """Exact leaks of every pair, by the auditor's own means; its last row is the published total."""
+    """[CB20, Theorem 1] with a closing draw holds.
+
+    Exact leaks of every pair, by the auditor's own means; its last row is the published total.
+    """
     sigma = gaussian.sigma_of(1.0, 1e-6)
     outputs = account("ring_sum", {**TERMS, "laps": laps}).outputs
     exact = [

@@ -50,7 +50,10 @@ def expected(made: World) -> Any:
 @given(seed=st.integers(0, 10**6))
 @settings(max_examples=8)
 def test_it_is_algorithm_3_in_any_order(averaging: str, more: tuple[str, ...], seed: int) -> None:
-    """Scalar draws stand for each number of a vector alike: the world draws one number at a time."""
+    """[CEBM22, Algorithm 3] with dense matrices.
+
+    Scalar draws stand for each number of a vector alike: the world draws one number at a time.
+    """
     dropped = [] if not more or "accelerated" in more[0] else ["graph.probability"]
     run = run_without(dropped, *more, f'task.averaging="{averaging}"')
     made = world_of(run, seed)
@@ -102,7 +105,7 @@ def test_over_symbols_a_model_is_linear_in_gradients_and_noise() -> None:
 
 
 def test_rounds_between_gradients_follow_from_public_numbers() -> None:
-    """Theorem 5: ln(max(n, spread / sigma^2)) over the root of the gap; the clip bounds the spread."""
+    """[CEBM22, Theorem 5]: ln(max(n, spread / sigma^2)) over the root of the gap; the clip bounds the spread."""
     descent = run_of().plan.descent
     assert rounds_between(0.25, 100, descent, 1.0, accelerated=True) == int(np.ceil(np.log(100) / 0.5))
     assert rounds_between(0.25, 100, descent, 0.01, accelerated=False) == int(np.ceil(np.log(10_000) / 0.25))

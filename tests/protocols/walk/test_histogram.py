@@ -55,6 +55,7 @@ def test_gamma_is_the_probability_of_a_uniform_answer(epsilon: float) -> None:
 @pytest.mark.parametrize("n", [1, 2, 7, 40])
 @pytest.mark.parametrize("tokens", [1, 2])
 def test_a_ring_takes_gamma_n_uniform_elements_at_either_end_of_each_token(n: int, tokens: int) -> None:
+    """[CB20, Algorithm 2]."""
     if tokens > n:
         return
     world = walked(histogram_spec(n=n, laps=2, tokens=tokens))
@@ -108,7 +109,10 @@ def test_without_randomization_the_counts_are_exact(n: int, laps: int) -> None:
 
 @pytest.mark.parametrize("tokens", [1, 2])
 def test_the_estimator_is_applied_once_at_the_end(tokens: int) -> None:
-    """h_i = (tau_i - (gamma K n + m_0 + m_1) / L) / (1 - gamma); the paper's listing applies it at every lap."""
+    """[CB20, Algorithm 2], corrected.
+
+    h_i = (tau_i - (gamma K n + m_0 + m_1) / L) / (1 - gamma); the paper's listing applies it at every lap.
+    """
     world = walked(histogram_spec(n=5, laps=2, tokens=tokens))
     plan: WalkPlan = world.plan
     published = PROTOCOL.publish(plan, [world.totals[item] for item in range(tokens)])

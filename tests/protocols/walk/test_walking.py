@@ -137,6 +137,7 @@ def algorithm_1(n: int, laps: int) -> list[int]:
 @pytest.mark.parametrize("n", [*SIZES, 4, 7, 30])
 @pytest.mark.parametrize("laps", [1, 2, 3, 5])
 def test_algorithm_1_adds_noise_every_n_minus_1_contributions(n: int, laps: int) -> None:
+    """[CB20, Algorithm 1]."""
     plan = plan_of(sum_spec(n=n, laps=laps, closing=False))
     assert [step for step in range(1, plan.steps + 1) if plan.draws_at(step)] == algorithm_1(n, laps)
 
@@ -144,7 +145,10 @@ def test_algorithm_1_adds_noise_every_n_minus_1_contributions(n: int, laps: int)
 @pytest.mark.parametrize("n", [*SIZES, 4, 7])
 @pytest.mark.parametrize("laps", [1, 2, 3, 5])
 def test_theorem_1_prints_one_draw_too_few(n: int, laps: int) -> None:
-    """guide/accounting.md, section 2: ceil(Kn / (n-1)) draws (n = 1: K), and one closing draw of ours."""
+    """[CB20, Theorem 1] counts the draws of [CB20, Algorithm 1].
+
+    guide/accounting.md, section 2: ceil(Kn / (n-1)) draws (n = 1: K), and one closing draw of ours.
+    """
     draws = math.ceil(laps * n / (n - 1)) if n > 1 else laps
     open_ended = world_of(sum_spec(n=n, laps=laps, closing=False), numbers).walk()
     assert len(open_ended.drawn) == draws
@@ -179,7 +183,7 @@ def test_token_j_of_k_starts_at_jn_over_k(n: int, tokens: int) -> None:
 
 @pytest.mark.parametrize("n", [2, 3, 5, 8])
 def test_remark_1_shares_the_noise_among_all_users_but_the_first(n: int) -> None:
-    """Shares of sigma / sqrt(n-1), as a user's own share hides nothing from itself; printed is sqrt(n)."""
+    """[CB20, Remark 1], with sigma / sqrt(n-1): a user's own share hides nothing from itself; printed is sqrt(n)."""
     laps = 3
     plan = plan_of(sum_spec(n=n, laps=laps, share=True, sigma=2.0))
     unit = math.ldexp(1.0, plan.grid_exponent)
@@ -194,6 +198,7 @@ def test_remark_1_shares_the_noise_among_all_users_but_the_first(n: int) -> None
 
 
 def test_algorithm_3_draws_the_next_holder_from_all_users_the_present_one_included() -> None:
+    """[CB20, Algorithm 3]."""
     choices = [2, 2, 0, 3, 1, 1]
     spec = sum_spec(n=4, hops=7)
     shared = ScriptedDraws(choices)
@@ -204,6 +209,7 @@ def test_algorithm_3_draws_the_next_holder_from_all_users_the_present_one_includ
 
 
 def test_algorithm_3_noises_every_contribution() -> None:
+    """[CB20, Algorithm 3]."""
     world = world_of(sum_spec(n=4, hops=9), numbers).walk()
     assert [mechanism for mechanism, _ in world.drawn] == [world.plan.noise] * 9
     assert not world.plan.closing

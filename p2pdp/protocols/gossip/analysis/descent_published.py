@@ -1,10 +1,10 @@
 """The formulas of [CEBM22] for learning by gossip on a run that happened, as claims beside what was told.
 
-Theorem 6 (of graphs that stay) and Theorem 11 (of graphs that change) add up, over blocks and messages, how much of a
-user's weight is in each message of a block; colluders are one node, as in the paper's section G. Proposition 1 is for
-random graphs of each round. None is a bound: messages share their noise, and what a block leaves in the states of
-others is sent on in later blocks, which the proofs leave out. With one round a block nothing at all is printed for
-users who are no neighbours.
+[CEBM22, Theorem 6] (of graphs that stay) and [CEBM22, Theorem 11] (of graphs that change) add up, over blocks and
+messages, how much of a user's weight is in each message of a block; colluders are one node, as in the paper's section
+G. Proposition 1 is for random graphs of each round. None is a bound: messages share their noise, and what a block
+leaves in the states of others is sent on in later blocks, which the proofs leave out. With one round a block nothing
+at all is printed for users who are no neighbours.
 """
 
 from __future__ import annotations

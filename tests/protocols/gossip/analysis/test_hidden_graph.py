@@ -47,7 +47,10 @@ def test_whom_one_met_tells_all_and_the_others_share_the_rest() -> None:
 
 
 def test_others_than_those_it_met_have_the_lesser_of_theorem_and_ceiling() -> None:
-    """16 of 19 are not met: 2 * 3 * 2 / 16 of local noise, as a divergence at orders up to that of sigma = 2 Delta."""
+    """[CEBM22, Theorem 4].
+
+    16 of 19 are not met: 2 * 3 * 2 / 16 of local noise, as a divergence at orders up to that of sigma = 2 Delta.
+    """
     delta = 0.14
     ground = replace(secret(ground_of(quiet(RANDOM))), delta=delta)
     (claim,) = hidden_graph_account(ground).claims

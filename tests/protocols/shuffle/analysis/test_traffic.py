@@ -33,6 +33,7 @@ def test_cover_makes_all_alike() -> None:
 
 
 def test_reports_are_as_many_as_rounds_and_bytes_those_of_frames() -> None:
+    """[LTT22, Table 3]: reports that a user sends."""
     run = quiet(TEXT)
     plan = run.plan.plan
     found = traffic_of(plan, sent_in(run.contents(), 10))
