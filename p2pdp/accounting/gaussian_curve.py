@@ -1,13 +1,14 @@
-"""The exact Gaussian curve for many leaks at once.
+"""The exact Gaussian curve for many values at once.
 
 `mechanisms.gaussian` answers for one mu with care for every last digit; an auditor of 500 users has 250,000.
 Where a float no longer determines epsilon to nine digits (just above the mu at which it sets in), and for very
-small mu, that careful answer is taken here too: nothing here is ever below it.
+small mu, `epsilons_of` takes that careful answer too: it is never below it.
 """
 
 from __future__ import annotations
 
 import math
+from typing import Final
 
 import numpy as np
 
@@ -15,14 +16,15 @@ from p2pdp.core.arrays import Bools, Floats
 from p2pdp.core.errors import UsageError
 from p2pdp.mechanisms import gaussian
 
-_STEPS_MAX = 60
-_MARGIN = 1e-9  # relative; covers the rounding of the logarithms below
-_EDGE = 1e-6
-_CAREFUL_BELOW = 1e-5  # where the difference of two nearly equal tails loses too many digits
+_ROOT_2: Final = math.sqrt(2.0)
+_STEPS_MAX: Final = 60
+_MARGIN: Final = 1e-9  # relative; covers the rounding of the logarithms below
+_EDGE: Final = 1e-6
+_CAREFUL_BELOW: Final = 1e-5  # where the difference of two nearly equal tails loses too many digits
 
 
 def epsilon_of_each(delta: float, mu: Floats) -> Floats:
-    """The same as `epsilons_of`, of few numbers: each as claims have it, which is a little less coarse."""
+    """Return the same as `epsilons_of` for few numbers, each as claims have it, which is a little less coarse."""
     if not 0.0 < delta < 1.0:
         raise UsageError("delta must be a number between 0 and 1.")
     found = [math.nan if math.isnan(one) else gaussian.epsilon_of(delta, one) for one in mu.ravel().tolist()]
@@ -30,7 +32,7 @@ def epsilon_of_each(delta: float, mu: Floats) -> Floats:
 
 
 def epsilons_of(delta: float, mu: Floats) -> Floats:
-    """Epsilon at delta of each mu, rounded up; NaN, which marks what is no pair, stays NaN, and infinity infinite."""
+    """Return epsilon at delta for each mu, rounded up; NaN, which marks what is no pair, stays NaN."""
     if not 0.0 < delta < 1.0:
         raise UsageError("delta must be a number between 0 and 1.")
     result = np.array(mu, dtype=np.float64)
@@ -49,7 +51,7 @@ def epsilons_of(delta: float, mu: Floats) -> Floats:
 
 
 def _is_doubtful(delta: float, epsilon: Floats, mu: Floats) -> Bools:
-    """Where rounding moves epsilon by more than half the margin, or decides whether it is 0.
+    """Return where rounding moves epsilon by more than half the margin, or decides whether it is 0.
 
     Delta, a difference of two tails, is taken to be off by 1e-12 of itself or 1e-15 of the larger tail.
     """
@@ -63,6 +65,7 @@ def _is_doubtful(delta: float, epsilon: Floats, mu: Floats) -> Bools:
 
 
 def _log_delta(epsilon: Floats, mu: Floats) -> Floats:
+    """Return the logarithm of the curve."""
     from scipy.special import log_ndtr
 
     upper = log_ndtr(mu / 2 - epsilon / mu)
@@ -71,7 +74,7 @@ def _log_delta(epsilon: Floats, mu: Floats) -> Floats:
 
 
 def _solve(delta: float, mu: Floats) -> Floats:
-    """Bisection on a bracket that holds the answer: safe where Newton steps would need guarding."""
+    """Bisect a bracket that holds the answer, which is safe where Newton steps would need guarding."""
     target = np.log(delta)
     low = np.zeros_like(mu)
     high = mu * (np.sqrt(-2.0 * target) + mu)  # the tail bound exp(-t^2/2) at t = epsilon/mu - mu/2
@@ -84,3 +87,25 @@ def _solve(delta: float, mu: Floats) -> Floats:
         if np.all(high - low <= 1e-12 * high):
             break
     return np.where(enough, 0.0, high * (1.0 + _MARGIN))
+
+
+def gaussian_deltas(epsilon: Floats, mu: Floats) -> Floats:
+    """Return the curve of a Gaussian at epsilon of at least 0: accurate relative to itself, far into its tail."""
+    from scipy.special import erfcx, ndtr
+
+    ratio = epsilon / mu
+    low, high = ratio - mu / 2, ratio + mu / 2
+    with np.errstate(under="ignore"):
+        density = np.square(low)
+        density /= -2.0
+        np.exp(density, out=density)
+        density *= 0.5
+        near = np.nonzero(low <= 0.0)
+        above = erfcx(np.divide(high, _ROOT_2, out=high), out=high)
+        within = ndtr(-low[near]) - density[near] * above[near]
+        np.maximum(low, 0.0, out=low)
+        found: Floats = erfcx(np.divide(low, _ROOT_2, out=low), out=low)
+        found -= above
+        found *= density
+    found[near] = within
+    return np.maximum(found, 0.0, out=found)

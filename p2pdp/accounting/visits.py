@@ -29,7 +29,7 @@ from typing import Final
 
 import numpy as np
 
-from p2pdp.accounting.hidden_path.losses import gaussian_deltas
+from p2pdp.accounting.gaussian_curve import gaussian_deltas
 from p2pdp.accounting.pld.crossing import crossing
 from p2pdp.accounting.shuffle.blanket import binomial
 from p2pdp.core.arrays import Complexes, Floats

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from p2pdp.accounting.gaussian_curve import epsilon_of_each, epsilons_of
+from p2pdp.accounting.gaussian_curve import epsilon_of_each, epsilons_of, gaussian_deltas
 from p2pdp.mechanisms import gaussian
 
 DELTAS = [0.5, 0.1, 1e-3, 1e-5, 1e-6, 1e-12, 1e-30, 1e-100]
@@ -71,3 +71,10 @@ def test_each_of_few_is_what_a_claim_says() -> None:
     assert found[[0, 1, 3, 4]].tolist() == expected
     assert math.isnan(found[2])
     assert (found[[1, 3]] <= epsilons_of(1e-5, mu)[[1, 3]]).all()
+
+
+def test_gaussian_deltas_are_exact_into_the_tail() -> None:
+    for mu in (1e-4, 0.03, 0.5, 3.0, 30.0):
+        epsilons = mu * np.array([0.0, 0.1, 1.0, 5.0, 20.0]) + mu**2 / 2
+        for epsilon, found in zip(epsilons, gaussian_deltas(epsilons, np.full(5, mu)), strict=True):
+            assert found == pytest.approx(gaussian.delta_of(float(epsilon), mu), rel=1e-9, abs=1e-300)

@@ -23,9 +23,10 @@ import numpy as np
 
 from p2pdp.accounting.hidden_path.complete import check_terms
 from p2pdp.accounting.hidden_path.curves import Part, law_cut
-from p2pdp.accounting.hidden_path.losses import Losses, upper_losses
+from p2pdp.accounting.hidden_path.losses import upper_losses
 from p2pdp.accounting.hidden_path.moves import HIDDEN, OTHER, Slots, most_told
-from p2pdp.accounting.pld.sums import Moments, spectrum, upper_epsilons
+from p2pdp.accounting.pld.losses import Losses
+from p2pdp.accounting.pld.sums import Moments, power, spectrum, upper_ends
 from p2pdp.core.arrays import Complexes, Floats
 from p2pdp.core.errors import UsageError
 
@@ -184,15 +185,17 @@ class _Walk:
     def epsilons(self, cases: Sequence[_Case]) -> Floats:
         moments = Moments(math.sqrt(self._spread) / 4.0, 4.0 * math.sqrt(self._spread))
         with np.errstate(over="ignore", invalid="ignore"):
-            sums = self._walked(cases, lambda losses: np.exp(moments.of(losses, self._step)).astype(np.complex128))
+            sums = self._walked(
+                cases, lambda losses: np.exp(losses.log_moments(moments.exponents)).astype(np.complex128)
+            )
             logs = self._tokens * np.log(np.where(np.isfinite(sums) & (sums.real > 0.0), sums.real, np.inf))
         size = int(moments.size(logs, self._delta, self._step).max())
-        spectra = self._walked(cases, lambda losses: spectrum(losses, size)) ** self._tokens
-        beyond = max((losses.beyond for losses in self._losses.values()), default=0.0) + self._cut
+        spectra = power(self._walked(cases, lambda losses: spectrum(losses, size)), self._tokens)
+        beyond = max((losses.infinite for losses in self._losses.values()), default=0.0) + self._cut
         missed = (1.0 - 1.0 / self._n) ** self._longest if self._longest < self._steps else 0.0
         lost = np.full(len(cases), self._gaps * (beyond + missed))
         tails = np.exp(np.minimum(moments.log_tail(logs, np.full(len(cases), size / 2 * self._step)), 0.0))
-        by_window = upper_epsilons(spectra, self._step, self._delta, lost, tails, math.ceil(4 * self._gaps))
+        by_window = upper_ends(spectra, self._step, self._delta, lost, tails, math.ceil(4 * self._gaps)).epsilons
         return np.minimum(by_window, moments.epsilon(logs, self._delta - lost))
 
     def _walked(self, cases: Sequence[_Case], transform: Callable[[Losses], Complexes]) -> Complexes:
@@ -252,5 +255,5 @@ def _product(one: Any, two: Any, length: int) -> Complexes:
 
 def _fast(length: int) -> int:
     """A size from there on that has small factors only."""
-    power = max(length - 1, 1).bit_length()
-    return min(size for size in (1 << power, 3 << power >> 2, 5 << power >> 3) if size >= length)
+    bits = max(length - 1, 1).bit_length()
+    return min(size for size in (1 << bits, 3 << bits >> 2, 5 << bits >> 3) if size >= length)

@@ -15,7 +15,8 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from p2pdp.accounting.hidden_path.losses import Losses, lower_losses, scale, upper_losses
+from p2pdp.accounting.hidden_path.losses import lower_losses, scale, upper_losses
+from p2pdp.accounting.pld.losses import Losses
 from p2pdp.accounting.pld.sums import (
     SIZE_MAX,
     Moments,
@@ -81,10 +82,14 @@ class Curves:
         self._moments = Moments(math.sqrt(smallest), math.sqrt(largest))
         self._cuts = (delta * _CUT_UPPER / max(most, 1.0), delta * _CUT_LOWER / max(most, 1.0))
         self._losses = [self._losses_of(part) for part in parts]
-        moments = [[self._moments.of(one, self._step, sign) for one, sign in zip(ends, self._signs, strict=True)]
-                   for ends in self._losses]  # fmt: skip
+        exponents = self._moments.exponents
+        moments = [
+            [one.log_moments(sign * exponents) for one, sign in zip(ends, self._signs, strict=True)]
+            for ends in self._losses
+        ]
         self._log_moments = np.array(moments).reshape(len(parts), len(self._signs), -1)
-        self._beyond = np.array([[one.beyond for one in ends] for ends in self._losses]).reshape(len(parts), -1)
+        lost = [[ends[0].infinite, *(one.slack for one in ends[1:])] for ends in self._losses]
+        self._beyond = np.array(lost).reshape(len(parts), -1)
         self._spectra: dict[tuple[int, int], Complexes] = {}
         self._kept = 0  # numbers of these spectra
 

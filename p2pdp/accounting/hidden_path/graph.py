@@ -35,8 +35,9 @@ import numpy as np
 from p2pdp.accounting.hidden_path.complete import check
 from p2pdp.accounting.hidden_path.curves import Curves, Ends, Part, law_cut
 from p2pdp.accounting.hidden_path.gaps import Gap, Stretch
-from p2pdp.accounting.hidden_path.losses import Losses, upper_losses
-from p2pdp.accounting.pld.sums import Moments, Upper, spectrum, upper_ends
+from p2pdp.accounting.hidden_path.losses import upper_losses
+from p2pdp.accounting.pld.losses import Losses
+from p2pdp.accounting.pld.sums import Moments, Upper, power, spectrum, upper_ends
 from p2pdp.core.arrays import Complexes, Floats, Ints
 from p2pdp.core.errors import UsageError
 from p2pdp.core.ids import Peer
@@ -132,7 +133,7 @@ class _Sums:
             each = np.array([self._log_moments(length, times, level) for times in range(law.shape[1])])
             with np.errstate(divide="ignore"):
                 logs += count * np.logaddexp.reduce(np.log(law[users])[:, :, None] + each, axis=1)
-            beyond += count * (law[users] @ np.array([one.beyond for one in losses]))
+            beyond += count * (law[users] @ np.array([one.infinite for one in losses]))
         sizes = moments.size(logs, self._delta, step)
         found = Upper(moments.epsilon(logs, self._delta - beyond), np.ones(len(users)))
         for size in np.unique(sizes):
@@ -141,7 +142,7 @@ class _Sums:
             for law, length, count in weights:
                 parts = np.array([self._spectrum(length, times, level, int(size)) for times in range(law.shape[1])])
                 mixed = (law[users[rows]] @ parts.view(np.float64)).view(np.complex128)
-                summed *= mixed if count == 1 else mixed**count
+                summed *= power(mixed, count)
             tail = np.exp(np.minimum(moments.log_tail(logs[rows], np.full(len(rows), size / 2 * step)), 0.0))
             count = sum(count for _, _, count in weights)
             by_window, found.variation[rows] = upper_ends(summed, step, self._delta, beyond[rows], tail, count)
@@ -153,7 +154,7 @@ class _Sums:
         return Moments(scale, 2.0 * scale * math.sqrt(self._most))
 
     def _log_moments_of(self, length: int, times: int, level: int) -> Floats:
-        return self._moments(level).of(self._losses(length, times, level), 2.0**level)
+        return self._losses(length, times, level).log_moments(self._moments(level).exponents)
 
     def _losses_of(self, length: int, times: int, level: int) -> Losses:
         law = np.zeros(times + 1)

@@ -19,14 +19,15 @@ from typing import Final
 
 import numpy as np
 
-from p2pdp.accounting.hidden_path.losses import gaussian_deltas
-from p2pdp.accounting.pld.composed import Composed, Curve, compose, losses_of
+from p2pdp.accounting.gaussian_curve import gaussian_deltas
+from p2pdp.accounting.pld.crossing import crossing
+from p2pdp.accounting.pld.losses import Curve, from_curves
+from p2pdp.accounting.pld.sums import Composed, compose
 from p2pdp.core.arrays import Floats
 
 _GRID: Final = 1024  # steps of the grid within the losses that count
 _FAR: Final = 1e-6  # of delta: what all losses beyond the grid's end may weigh together
 _EPSILON_MAX: Final = 5000.0
-_NARROW: Final = 1.0 + 1e-7
 RATIO_MAX: Final = 16.0  # beyond it a step that is known tells more than is worth counting
 
 
@@ -58,21 +59,11 @@ class SampledSteps:
         parts = [
             (chance, self._composed(k, _decade(left / chance))) for k, chance in enumerate(chances) if chance > 0.0
         ]
-        low, high = 0.0, 1e-6
 
         def told(epsilon: float) -> float:
             return math.fsum(chance * part.delta_upper(epsilon) for chance, part in parts)
 
-        if told(low) <= left:
-            return 0.0
-        while told(high) > left:
-            low, high = high, 2.0 * high
-            if high > _EPSILON_MAX:
-                return math.inf
-        while high > low * _NARROW:
-            middle = (low + high) / 2.0
-            low, high = (low, middle) if told(middle) <= left else (middle, high)
-        return high
+        return crossing(told, left, _EPSILON_MAX)[1] if told(_EPSILON_MAX) <= left else math.inf
 
     def _compose(self, k: int, delta: float) -> Composed:
         cut = _FAR * self._delta / (self._steps + k)
@@ -80,9 +71,9 @@ class SampledSteps:
         width = min(1.0, (hidden if self._steps else seen) / _GRID)
         parts = []
         if self._steps:
-            parts.append((losses_of(self._hidden, self._hidden, width, hidden), self._steps))
+            parts.append((from_curves(self._hidden, self._hidden, width, hidden), self._steps))
         if k:
-            parts.append((losses_of(self._seen, self._seen, width, seen), k))
+            parts.append((from_curves(self._seen, self._seen, width, seen), k))
         return compose(parts, delta)
 
     def _hidden(self, epsilons: Floats) -> Floats:

@@ -18,8 +18,9 @@ from typing import Final
 
 import numpy as np
 
+from p2pdp.accounting.pld.sums import power
 from p2pdp.accounting.shuffle.blanket import binomial
-from p2pdp.core.arrays import Complexes, Floats
+from p2pdp.core.arrays import Floats
 
 _ROUNDING: Final = 1e-11  # of sums of thousands of binomial masses
 _REACH: Final = 12.0  # tilted standard deviations on either side of the grid
@@ -160,25 +161,13 @@ def excess_of_four(n: int, share: float, values: tuple[float, float, float, floa
         free.exponent,
     )
     spectrum = np.fft.rfft(np.bincount(places % size, weights=on_grid.tilted, minlength=size))
-    masses = np.fft.irfft(_power(spectrum, n), size)
+    masses = np.fft.irfft(power(spectrum, n), size)
     sums = step * np.arange(1, size // 2)
     t = on_grid.exponent
     with np.errstate(under="ignore"):
         inside = float((sums * np.exp(n * on_grid.log_moment - t * sums)) @ np.maximum(masses[1 : size // 2], 0.0))
     rounding = 1e-9 + n * 2.0**-50
     return inside * (1.0 + rounding) + _beyond(n, on_grid, float(sums[-1]))
-
-
-def _power(spectrum: Complexes, n: int) -> Complexes:
-    """By squaring, which is faster than logarithms and knows no branch."""
-    found = np.ones_like(spectrum)
-    while n:
-        if n & 1:
-            found = found * spectrum
-        n >>= 1
-        if n:
-            spectrum = spectrum * spectrum
-    return found
 
 
 def _beyond(n: int, law: Tilted, end: float) -> float:

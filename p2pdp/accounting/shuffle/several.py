@@ -18,16 +18,15 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Final, NamedTuple
 
 import numpy as np
 
-from p2pdp.accounting.hidden_path.losses import Losses
-from p2pdp.accounting.pld import composed as loss
 from p2pdp.accounting.pld import sums
+from p2pdp.accounting.pld.losses import from_outcomes
 from p2pdp.accounting.shuffle.blanket import (
     ROUNDING,
-    Outcomes,
     Reports,
     lower_outcomes,
     two_valued_outcomes,
@@ -94,14 +93,14 @@ def lower_epsilon(epsilon_0: float, categories: int, kinds: Mapping[Kind, int], 
         reports = Reports.of(epsilon_0, categories, *kind)
         if categories > 2:
             outcomes = lower_outcomes(reports, cut)
-            first, masses = _on_grid(outcomes, step)
+            losses = from_outcomes(step, outcomes, outcomes)
         else:
             outcomes = two_valued_outcomes(reports, reports.others, cut)
             against = two_valued_outcomes(reports, 0, cut)
-            first, masses = _joined(_split(outcomes, step), _split(against, step), step)
-        parts.append((loss.Losses(step, first, masses, 0.0, 0.0, outcomes.lost + 8.0 * cut), count))
+            losses = from_outcomes(step, outcomes, against)
+        parts.append((replace(losses, slack=losses.slack + outcomes.lost + 8.0 * cut), count))
     off = 2.0 * ROUNDING * sum(kinds.values())
-    return max(0.0, loss.compose(parts, delta * (1.0 + off)).epsilon_lower(delta * (1.0 + off)) / _UP - off)
+    return max(0.0, sums.compose(parts, delta * (1.0 + off)).epsilon_lower(delta * (1.0 + off)) / _UP - off)
 
 
 def _coarse(kinds: Mapping[Kind, int]) -> Counter[Kind]:
@@ -137,8 +136,8 @@ class _Curves:
         self._losses = {}
         for kind in scales:
             outcomes = upper_outcomes(Reports.of(epsilon_0, categories, *kind), cut, _BLOCKS_MAX)
-            self._losses[kind] = Losses(*_on_grid(outcomes, self._step), outcomes.lost)
-        self._log_moments = {kind: self._moments.of(one, self._step) for kind, one in self._losses.items()}
+            self._losses[kind] = replace(from_outcomes(self._step, outcomes, outcomes), infinite=outcomes.lost)
+        self._log_moments = {kind: one.log_moments(self._moments.exponents) for kind, one in self._losses.items()}
 
     def epsilons(self) -> Floats:
         found = np.empty(len(self._users))
@@ -157,10 +156,10 @@ class _Curves:
         used = sorted({kind for kinds in users for kind in kinds})
         counts = np.array([[float(kinds.get(kind, 0)) for kind in used] for kinds in users])
         logs = (counts @ np.stack([spectra[kind] for kind in used]).view(np.float64)).view(np.complex128)
-        beyond = counts @ np.array([self._losses[kind].beyond for kind in used])
+        beyond = counts @ np.array([self._losses[kind].infinite for kind in used])
         tail = np.exp(np.minimum(self._moments.log_tail(moments, np.full(len(rows), size / 2 * self._step)), 0.0))
         most = counts.sum(axis=1)
-        by_window = sums.upper_epsilons(np.exp(logs), self._step, self._delta, beyond, tail, int(most.max()))
+        by_window = sums.upper_ends(np.exp(logs), self._step, self._delta, beyond, tail, int(most.max())).epsilons
         by_moments = self._moments.epsilon(moments, self._delta - beyond)
         found: Floats = np.minimum(np.minimum(by_window, by_moments) + self._off, most * self._epsilon_0 * _UP)
         return found
@@ -168,29 +167,3 @@ class _Curves:
     @staticmethod
     def _sum(of: Mapping[Kind, Floats], kinds: Mapping[Kind, int]) -> Floats:
         return np.asarray(sum(of[kind] * float(count) for kind, count in kinds.items()))
-
-
-def _on_grid(outcomes: Outcomes, step: float) -> tuple[int, Floats]:
-    """The first place and the masses of the losses under P of a symmetric pair; what is not listed has no loss."""
-    above = _split(outcomes, step)
-    return _joined(above, above, step)
-
-
-def _split(outcomes: Outcomes, step: float) -> Floats:
-    """Masses of P at 0, step, 2 step ... of the outcomes with P > Q."""
-    losses = np.log1p(outcomes.excess / outcomes.base)
-    below = np.floor(losses / step)
-    higher = (outcomes.excess + outcomes.base) * (np.expm1(below * step - losses) / math.expm1(-step))
-    places = below.astype(np.int64)
-    size = int(places.max(initial=0)) + 2
-    lower = outcomes.excess + outcomes.base - higher
-    found: Floats = np.bincount(places, weights=lower, minlength=size).astype(np.float64)
-    found += np.bincount(places + 1, weights=higher, minlength=size)
-    return found
-
-
-def _joined(above: Floats, against: Floats, step: float) -> tuple[int, Floats]:
-    """`above` are masses of P where it is larger, `against` masses of Q where that is larger."""
-    below = against[1:] * np.exp(-step * np.arange(1, len(against)))
-    middle = max(0.0, 1.0 - float(above[1:].sum()) - float(below.sum()))
-    return -len(below), np.concatenate((below[::-1], [middle], above[1:]))
