@@ -20,7 +20,6 @@ from p2pdp.core import messages
 from p2pdp.core.draws import Draws
 from p2pdp.core.errors import RunFailed
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer
-from p2pdp.core.stations import ROLES_STATION
 from p2pdp.core.step import NOTHING, Message, Send, Step
 from p2pdp.crypto.entropy import SystemEntropy
 from p2pdp.crypto.identity import Identity, RunKey
@@ -32,9 +31,7 @@ from p2pdp.mechanisms.sampler import ExactSampler
 from p2pdp.node.clock import Clock
 from p2pdp.node.disk import Disk
 from p2pdp.node.shell import HostShell
-from p2pdp.transports.contract import Transport
-from p2pdp.transports.networks import Network
-from p2pdp.transports.tcp import Address
+from p2pdp.transports.contract import ROLES, Network, Transport
 
 POLL_S: Final = 0.01
 DIGEST: Final = bytes(32)
@@ -178,12 +175,12 @@ class Conductor:
             identity, run_id=run_id, spec_digest=DIGEST, protocol=run.spec.run.protocol, facts=run.facts,
             bootstrap=roles[0], curator=roles[1], entries=entries,
         )  # fmt: skip
-        places: list[Address] = [tuple(said[user]["place"]) for user in range(self._n)]
-        network = self._network = self._settings.network(BOOTSTRAP)
+        networks = self._settings.networks
+        network = self._network = networks.network(ROLES)
         for peer, key in zip((BOOTSTRAP, CURATOR), keys, strict=True):
             disk = Disk(self._settings.folder / f"role{-peer}", power=False)
             shell = HostShell(disk, Clock(), lambda _origin, _frame: None, lambda _output: None)
-            transport = network.attach(shell, places.__getitem__)
+            transport = network.attach(shell, networks.where)
             shell.transport = transport
             self._roles.append((shell, transport))
             network.serve(peer, transport)
@@ -191,8 +188,7 @@ class Conductor:
             role = Role(peer, self._progress)
             shell.begin(Host(seat, role, Journal(), ExactSampler(), self._entropy, timing=timing_of(run)))
         await network.listen()
-        here = network.address or (ROLES_STATION, 1)
-        await self._ask({"do": "begin", "roster": roster.to_bytes().hex(), "places": places, "roles": here})
+        await self._ask({"do": "begin", "roster": roster.to_bytes().hex()})
 
     async def dial(self) -> float:
         """Return the seconds until all neighbours have compared sequence numbers."""

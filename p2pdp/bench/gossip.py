@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from time import monotonic
 from typing import Any
 
-from p2pdp.bench.harness import TRANSPORTS, cpu_s, local_run, require, require_degree, require_one_of, spec_text
+from p2pdp.bench.harness import cpu_s, local_run, require, require_degree, require_transport, spec_text
 from p2pdp.cluster.launcher import Cluster
 from p2pdp.core import messages
 from p2pdp.core.errors import RunFailed
@@ -24,7 +24,7 @@ from p2pdp.ledger.records import OWN, RECEIVED, SENT, Record, read
 def bench_gossip(nodes: int = 16, degree: int = 4, rounds: int = 2000, transport: str = "tcp") -> dict[str, Any]:
     require(rounds >= 1, f"--rounds {rounds}", "at least 1")
     require_degree(nodes, degree, 2)
-    require_one_of("--transport", transport, TRANSPORTS)
+    require_transport(transport)
     run = {"protocol": "gossip.average", "nodes": nodes, "transport": transport, "patience_s": 60}
     measured = measure_gossip(spec_text(run, {"kind": "regular", "degree": degree}, gossip={"rounds": rounds}))
     seconds = measured["seconds"]

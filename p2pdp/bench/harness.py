@@ -14,8 +14,8 @@ from p2pdp.cluster.folder import RunFolder
 from p2pdp.cluster.jobs import Job, job_of
 from p2pdp.cluster.layout import ONE_EACH, Packing
 from p2pdp.core.errors import NotReady, UsageError
+from p2pdp.transports.registry import names, transport_kind
 
-TRANSPORTS: Final = ("tcp", "mqtt")
 PROCESSES: Final = Path("/proc")
 _PRIVATE: Final = re.compile(r"^Private_(?:Clean|Dirty): +(\d+) kB$", re.MULTILINE)
 _REST: Final = """[noise]
@@ -50,6 +50,11 @@ def require(condition: object, option: str, rule: str) -> None:
 
 def require_one_of(option: str, value: str, choices: tuple[str, ...]) -> None:
     require(value in choices, f"{option} {value}", f"one of {', '.join(choices)}")
+
+
+def require_transport(name: str) -> None:
+    """Refuse a transport that keeps all users in one process: rates of processes are measured."""
+    require_one_of("--transport", name, tuple(one for one in names() if not transport_kind(one).in_one_process))
 
 
 def require_degree(nodes: int, degree: int, degree_min: int) -> None:

@@ -13,8 +13,8 @@ import os
 import signal
 import socket
 from collections.abc import Callable
-from contextlib import ExitStack
-from dataclasses import asdict, replace
+from contextlib import ExitStack, closing
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from statistics import mean, median
@@ -23,20 +23,20 @@ from time import sleep
 from typing import Any, Final
 
 from p2pdp.bench.conductor import Conductor
-from p2pdp.bench.harness import TRANSPORTS, require, require_degree, require_one_of, spec_text
+from p2pdp.bench.harness import require, require_degree, require_one_of, require_transport, spec_text
 from p2pdp.bench.user import BACKLOG, LOOPBACK, BenchSettings, BenchUser
 from p2pdp.cluster.children import Body, fork, wait_for
-from p2pdp.cluster.stations import broker_for, networks_of
+from p2pdp.cluster.sockets import Sockets
+from p2pdp.core.addresses import Address
 from p2pdp.core.errors import RunFailed
-from p2pdp.core.ids import Peer, is_user
-from p2pdp.core.stations import ROLES_STATION, user_station
+from p2pdp.core.ids import Peer
 from p2pdp.crypto.entropy import random_bytes
 from p2pdp.files.data import load_data
 from p2pdp.files.spec import parse_spec
 from p2pdp.mechanisms.sampler import warm
 from p2pdp.protocols.run_plan import RunPlan, plan_run
-from p2pdp.transports.tcp import STRANGERS_MAX
-from p2pdp.transports.ways import WAYS_MAX
+from p2pdp.transports.contract import ROLES, LocalProcess
+from p2pdp.transports.registry import transport_kind
 
 GRAPHS: Final = ("complete", "regular")
 RESULT_FILE: Final = "measured.json"
@@ -52,12 +52,12 @@ def bench_hops(
     degree: int = 20,
     transport: str = "tcp",
 ) -> dict[str, Any]:
-    """Measure; `hops` counts one stretch with all its tokens. Over mqtt a broker is started."""
+    """Measure; `hops` counts one stretch with all its tokens. A broker, where one is needed, is started."""
     for name, value, least in (("nodes", nodes, 2), ("tokens", tokens, 1), ("pairs", pairs, 1)):
         require(value >= least, f"--{name} {value}", f"at least {least}")
     require(hops >= tokens, f"--hops {hops}", f"at least {tokens}: each token makes one")
     require_one_of("--graph", graph, GRAPHS)
-    require_one_of("--transport", transport, TRANSPORTS)
+    require_transport(transport)
     each = hops // tokens
     # A walk of one token alone begins where it is told, and of several at a neighbour: always as with several.
     items = max(2, tokens * (pairs + 1))
@@ -142,11 +142,13 @@ def measure_hops(run: RunPlan, rows: Callable[[Peer], Any], *, tokens: int, hops
         lifeline, mine = os.pipe()  # when this process is gone, however that comes about, the others end too
         for end in (lifeline, mine):
             stack.callback(os.close, end)
-        settings = BenchSettings(folder, random_bytes(16), run, rows, control.getsockname()[:2])
-        own = stack.enter_context(broker_for(run.spec))
-        if own is not None:
-            networks = networks_of(run.spec, settings.run_id, own.known)
-            settings = replace(settings, network=lambda peer: networks(_station(peer), WAYS_MAX, STRANGERS_MAX))
+        kind, run_id = transport_kind(run.spec.run.transport), random_bytes(16)
+        provision = stack.enter_context(kind.provide(run.spec))
+        sockets = stack.enter_context(closing(Sockets((ROLES, *range(run.n)) if kind.opens_sockets else ())))
+        provided = None if provision is None else provision.known
+        one_user = LocalProcess(run.spec, run_id, (0,), sockets.descriptors, sockets.addresses, provided)
+        orders = Address(*control.getsockname()[:2])
+        settings = BenchSettings(folder, run_id, run, rows, orders, kind.local(one_user))
 
         async def conduct() -> None:
             (folder / RESULT_FILE).write_text(json.dumps(await _conduct(settings, control, tokens, hops, pairs)))
@@ -160,9 +162,9 @@ def measure_hops(run: RunPlan, rows: Callable[[Peer], Any], *, tokens: int, hops
         children: list[int] = []
         stack.callback(_end, children)
         for user in range(run.n):
-            child = fork(_user(settings, user), partial(_close, control, mine), report, lifeline)
+            child = fork(_user(settings, user), partial(_close, control, mine, sockets, user), report, lifeline)
             children.append(child)
-        conductor = fork(conduct, lambda: os.close(mine), report, lifeline)
+        conductor = fork(conduct, partial(_close, None, mine, sockets, ROLES), report, lifeline)
         children.append(conductor)
         if not _ends_well(conductor, children):
             _end(children)  # others may still be saying why
@@ -173,13 +175,12 @@ def measure_hops(run: RunPlan, rows: Callable[[Peer], Any], *, tokens: int, hops
         return measured
 
 
-def _station(peer: Peer) -> str:
-    return user_station(peer) if is_user(peer) else ROLES_STATION
-
-
-def _close(control: socket.socket, lifeline: int) -> None:
-    control.close()
+def _close(control: socket.socket | None, lifeline: int, sockets: Sockets, slot: int) -> None:
+    """In a child: drop what belongs to others."""
+    if control is not None:
+        control.close()
     os.close(lifeline)
+    sockets.keep_only([sockets.descriptors[slot]] if sockets.descriptors else ())
 
 
 def _ends_well(conductor: int, children: list[int]) -> bool:

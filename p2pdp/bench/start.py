@@ -14,8 +14,9 @@ from typing import Any, Final
 
 from p2pdp.bench.harness import PROCESSES, counts_private_memory, cpu_s, local_run, private_mib, require, spec_text
 from p2pdp.cluster.launcher import Cluster
-from p2pdp.cluster.layout import ROLES, Packing
+from p2pdp.cluster.layout import Packing
 from p2pdp.core.errors import NotReady, RunFailed
+from p2pdp.transports.contract import ROLES
 
 DEGREE: Final = 10
 _HOPS: Final = 1_000_000  # more than any walk makes before it is stopped

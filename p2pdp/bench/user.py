@@ -12,7 +12,6 @@ from __future__ import annotations
 import asyncio
 import json
 import resource
-import socket
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,9 +22,9 @@ from nacl.bindings import crypto_box_beforenm, crypto_box_easy_afternm, crypto_b
 
 from p2pdp.assembly.hosts import user_host
 from p2pdp.bench.harness import counts_private_memory, private_mib
+from p2pdp.core.addresses import Address, Place
 from p2pdp.core.errors import RunFailed
-from p2pdp.core.ids import Peer
-from p2pdp.core.stations import user_station
+from p2pdp.core.ids import Peer, is_user
 from p2pdp.crypto.entropy import NONCE_BYTES, SystemEntropy
 from p2pdp.crypto.identity import Identity, RunKey
 from p2pdp.crypto.roster import Roster, sign_entry
@@ -37,9 +36,7 @@ from p2pdp.node.clock import Clock
 from p2pdp.node.disk import Disk
 from p2pdp.node.shell import HostShell
 from p2pdp.protocols.run_plan import RunPlan
-from p2pdp.transports.contract import Origin
-from p2pdp.transports.networks import Network, TcpNetwork
-from p2pdp.transports.tcp import Address
+from p2pdp.transports.contract import ROLES, LocalNetworks, Origin
 from p2pdp.wire.frames import FORMAT_VERSION
 from p2pdp.wire.padding import FRAME_SIZES
 
@@ -62,11 +59,7 @@ class BenchSettings:
     run: RunPlan
     rows: Callable[[Peer], Any] = field(repr=False)
     control: Address
-    network: Callable[[Peer], Network] = field(default=lambda _peer: TcpNetwork(bound()), repr=False)
-
-
-def bound() -> socket.socket:
-    return socket.create_server(LOOPBACK, backlog=BACKLOG)
+    networks: LocalNetworks
 
 
 class BenchUser:
@@ -81,23 +74,21 @@ class BenchUser:
         neighbours = settings.run.neighbours(me)
         self._neighbours = None if neighbours is None else tuple(neighbours)
         self._users = range(settings.run.n) if neighbours is None else neighbours
-        self._network = settings.network(me)
+        self._network = settings.networks.network(me)
         self._disk = Disk(settings.folder / f"{me:04d}", power=False)
         self._clock = Clock()
         self._shell = HostShell(self._disk, self._clock, self._bare_hop, lambda _output: None)
         self._transport = self._network.attach(self._shell, self._where)
         self._shell.transport = self._transport
         self._bare = BareNode(me, self._users, self._transport.send, lambda: self._say({"done": me}))
-        self._places: list[Address] = []
-        self._roles: Address | None = None
         self._writer: asyncio.StreamWriter | None = None
 
     def _say(self, document: dict[str, Any]) -> None:
         assert self._writer is not None
         self._writer.write(json.dumps(document).encode() + b"\n")
 
-    def _where(self, peer: Peer) -> Address | None:
-        return self._roles if peer < 0 else self._places[peer]
+    def _where(self, peer: Peer) -> Place | None:
+        return self._settings.networks.where(peer if is_user(peer) else ROLES)
 
     def _bare_hop(self, origin: Origin, frame: bytes) -> None:
         self._bare.hop(origin, frame)
@@ -106,8 +97,7 @@ class BenchUser:
         reader, self._writer = await asyncio.open_connection(*self._settings.control, limit=LINE_BYTES_MAX)
         await self._network.listen()
         entry = sign_entry(self._identity, self._settings.run_id, self._key.public)
-        place = self._network.address or (user_station(self._me), 1)
-        self._say({"user": self._me, "entry": entry.to_bytes().hex(), "place": place})
+        self._say({"user": self._me, "entry": entry.to_bytes().hex()})
         orders = asyncio.ensure_future(self._obey(reader))
         try:
             await asyncio.wait((orders, self._shell.ended), return_when=asyncio.FIRST_COMPLETED)
@@ -137,8 +127,6 @@ class BenchUser:
                 self._say(answer)
 
     def _begin(self, order: dict[str, Any]) -> dict[str, Any]:
-        self._places = [(host, port) for host, port in order["places"]]
-        self._roles = tuple(order["roles"])
         self._roster = Roster.from_bytes(bytes.fromhex(order["roster"]))
         seat = Seat(self._me, self._roster, self._identity, self._key, self._neighbours)
         self._network.serve(self._me, self._transport)

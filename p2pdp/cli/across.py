@@ -46,8 +46,8 @@ def bootstrap(
     from p2pdp.cli.live import show
     from p2pdp.files.spec import load_spec
     from p2pdp.runs.across_bootstrap import bootstrap as serve
-    from p2pdp.runs.across_doors import Places
     from p2pdp.runs.watching import Watching
+    from p2pdp.transports.contract import Listening
 
     loaded = load_spec(spec, overrides or [])
 
@@ -57,7 +57,7 @@ def bootstrap(
 
     with logged(log_level or LogLevel.INFO, log_format) as log:
         watching = Watching(served, index)
-        serve(loaded, Places(listen, address), tokens, out, log, watching, show_now, trace_wire=trace_wire)
+        serve(loaded, Listening(listen, address), tokens, out, log, watching, show_now, trace_wire=trace_wire)
 
 
 @serves(may_stay=False)

@@ -8,7 +8,7 @@ import typer
 
 from p2pdp.cli.options import AsJson, print_document
 
-Transport = Annotated[str, typer.Option(help="tcp, or mqtt through a broker of its own.")]
+Transport = Annotated[str, typer.Option(help="As in [run] transport; a broker is started where one is needed.")]
 
 app = typer.Typer(rich_markup_mode=None, help="Measures this machine.")
 

@@ -9,8 +9,8 @@ from typing import Annotated
 import typer
 
 from p2pdp.cli.options import AsJson, print_document
+from p2pdp.core.addresses import ROLES_STATION, user_station
 from p2pdp.core.errors import UsageError
-from p2pdp.core.stations import ROLES_STATION, user_station
 
 TLS_PORT = 8883
 
@@ -60,7 +60,7 @@ def keygen(
 
     if nodes < 0 or not 0 < port < 1 << 16:
         raise UsageError("--nodes: must not be negative; --port: must be from 1 to 65535")
-    users = [*(user or ()), *([ROLES_STATION, *map(user_station, range(nodes))] if nodes else ())]
+    users = [*(user or ()), *(map(str, (ROLES_STATION, *map(user_station, range(nodes)))) if nodes else ())]
     wishes = BrokerWishes(name or ["localhost", "127.0.0.1"], users, port, certificates, place)
     write_broker_folder(out, wishes, datetime.now(UTC))
     if as_json:

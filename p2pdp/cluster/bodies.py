@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
 from p2pdp.cluster.children import Body
 from p2pdp.cluster.events import send_event
 from p2pdp.cluster.jobs import Job
+from p2pdp.core.addresses import Place
 from p2pdp.core.ids import Peer, is_user, peer_name
 from p2pdp.core.step import Output
 from p2pdp.crypto.identity import Identity
@@ -25,8 +26,7 @@ from p2pdp.protocols.run_plan import RunPlan, plan_of_facts
 from p2pdp.services.bootstrap import BLOCKED, EXCLUDED
 from p2pdp.services.curator import PUBLISHED_RESULT
 from p2pdp.services.desk import Quorum
-from p2pdp.transports.networks import Network
-from p2pdp.transports.tcp import Address
+from p2pdp.transports.contract import ROLES, LocalNetworks
 
 NOWHERE: Final = -2  # no process here is that user
 PROGRESS_S: Final = 0.1
@@ -49,9 +49,9 @@ def node_folder(job: Job, slot: int) -> Path:
 class _Map:
     """Where users are; made once the roster is known, which never changes."""
 
-    def __init__(self, job: Job, addresses: Sequence[Address]) -> None:
+    def __init__(self, job: Job, where: Callable[[int], Place | None]) -> None:
         self._job = job
-        self._addresses = addresses
+        self._where = where
         self._places: list[int] = []
 
     def slot(self, roster: Roster, user: Peer) -> int:
@@ -61,20 +61,20 @@ class _Map:
             self._places = places(self._job, roster)
         return self._places[user]
 
-    def where(self, roster: Roster, user: Peer) -> Address | None:
+    def where(self, roster: Roster, user: Peer) -> Place | None:
         slot = self.slot(roster, user)
-        return None if slot == NOWHERE else self._addresses[slot]
+        return None if slot == NOWHERE else self._where(slot)
 
 
 def user_body(
     job: Job,
     slot: int,
-    network: Network,
-    bootstrap: Address | None,
-    users: Sequence[Address],
+    networks: LocalNetworks,
     on_seat: Callable[[], None] = lambda: None,
     share: Callable[[Roster], Roster] = lambda roster: roster,
 ) -> Body:
+    network = networks.network(slot)
+
     def prepare(roster: Roster, me: Peer) -> tuple[RunPlan, Any]:
         on_seat()
         return plan_of_facts(job.spec, dict(roster.facts)), job.rows(roster.n, me)  # with what was signed of the graph
@@ -96,8 +96,8 @@ def user_body(
                 accept=lambda _text: job.digest,
                 prepare=prepare,
                 network=network,
-                bootstrap_address=bootstrap,
-                where=_Map(job, users).where,
+                bootstrap_place=networks.where(ROLES),
+                where=_Map(job, networks.where).where,
                 sampler=job.sampler,
                 run=lambda: job.spec.run,
                 power=job.spec.run.durability == "power",
@@ -110,8 +110,8 @@ def user_body(
     return body
 
 
-def roles_body(job: Job, network: Network, users: Sequence[Address], pipe: int) -> Body:
-    where = _Map(job, users)
+def roles_body(job: Job, networks: LocalNetworks, pipe: int) -> Body:
+    network, where = networks.network(ROLES), _Map(job, networks.where)
     seated: list[Roster] = []
 
     def on_roster(roster: Roster) -> None:

@@ -22,13 +22,14 @@ from p2pdp.cluster.children import FAILED, INTERRUPTED, TRACE, fork
 from p2pdp.cluster.crews import REFUSED, SEATED, crew_body
 from p2pdp.cluster.events import Events, send_event
 from p2pdp.cluster.jobs import Job
-from p2pdp.cluster.layout import ONE_EACH, ROLES, Packing, layout_of
+from p2pdp.cluster.layout import ONE_EACH, Packing, layout_of
 from p2pdp.cluster.restarts import Restarts
 from p2pdp.cluster.sockets import Sockets, allow_open_files
 from p2pdp.cluster.spawned import brief, spawn
-from p2pdp.cluster.stations import broker_for
 from p2pdp.core.errors import NotReady, P2pdpError, Refused, RunFailed, UsageError, VerificationFailed
 from p2pdp.services.bootstrap import EXCLUDED
+from p2pdp.transports.contract import ROLES
+from p2pdp.transports.registry import transport_kind
 
 STOP_S: Final = 5.0
 PROGRESS_S: Final = 0.1
@@ -64,12 +65,14 @@ class Cluster:
     def run(self) -> None:
         """Until everything is closed; raises what ended it otherwise."""
         self._layout = layout_of(self.job.spec, self.packing)
+        kind = transport_kind(self.job.spec.run.transport)
         with ExitStack() as stack:
             allow_open_files(self.job.slots, self.packing.nodes_per_process)
-            self._broker = stack.enter_context(broker_for(self.job.spec))
-            self._own = None if self._broker is None else self._broker.known
-            self._sockets = stack.enter_context(closing(Sockets(-1 if self._layout.at_broker else self.job.slots)))
-            known = brief(self.job.folder, self.packing, self._sockets.addresses, self._own)
+            self._provision = stack.enter_context(kind.provide(self.job.spec))
+            self._provided = None if self._provision is None else self._provision.known
+            slots = (ROLES, *range(self.job.slots)) if kind.opens_sockets else ()
+            self._sockets = stack.enter_context(closing(Sockets(slots)))
+            known = brief(self.job.folder, self.packing, self._sockets.addresses, self._provided)
             self._brief = stack.enter_context(known)
             self._events = Events()
             stack.callback(self._events.close)
@@ -109,7 +112,7 @@ class Cluster:
 
     def _start(self, who: int) -> None:
         writing, sockets = self._events.writing, self._sockets
-        mine = [sockets.descriptors[peer + 1] for peer in self._layout.peers(who)]
+        mine = [sockets.descriptors[slot] for slot in self._layout.slots_of(who) if slot in sockets.descriptors]
         if self.packing.spawn:
             child = spawn(who, self._brief, writing, self._lifeline[0], mine)
         else:
@@ -129,7 +132,7 @@ class Cluster:
             send_event(writing, kind, process=who, text=text)
 
         async def body() -> None:
-            await crew_body(self.job, self._layout, who, mine, sockets.addresses, writing, self._own)()
+            await crew_body(self.job, self._layout, who, mine, sockets.addresses, writing, self._provided)()
 
         return fork(body, close, report, self._lifeline[0])
 
@@ -149,8 +152,8 @@ class Cluster:
             until_s = min(self._due_s.values(), default=monotonic() + 1.0)
             self._sleep(min(1.0, until_s - monotonic()))
             self._read_events()
-            if self._broker is not None:
-                self._broker.check()
+            if self._provision is not None:
+                self._provision.check()
             for who, code in self._reaped():
                 self._ended(who, code)
             if self._interrupted:
@@ -158,7 +161,7 @@ class Cluster:
             if self._roles_ended:
                 return  # who is left was excluded, or has nobody to talk to any more
             self._start_due()
-            if not (self._due_s or self._layout.in_memory) and len(self._processes) == 1:
+            if not (self._due_s or self._layout.in_one_process) and len(self._processes) == 1:
                 ((child, last),) = self._processes.items()
                 if last == ROLES:
                     os.kill(child, signal.SIGUSR1)  # nobody is left to wait for

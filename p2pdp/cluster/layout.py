@@ -1,6 +1,6 @@
 """Which process of a local run holds whom.
 
-A process has a number. `ROLES` is that of bootstrap and curator; where frames stay in memory, of everybody.
+A process has a number. `ROLES` is that of bootstrap and curator; where all share one process, of everybody.
 """
 
 from __future__ import annotations
@@ -11,10 +11,8 @@ from typing import Final
 
 from p2pdp.core.errors import UsageError
 from p2pdp.core.spec import Spec
-
-ROLES: Final = -1
-MEMORY: Final = "memory"  # a transport of the spec
-MQTT: Final = "mqtt"  # another one
+from p2pdp.transports.contract import ROLES
+from p2pdp.transports.registry import transport_kind
 
 
 @dataclass(frozen=True)
@@ -42,32 +40,29 @@ class Layout:
 
     slots: int
     nodes_per_process: int = 1
-    in_memory: bool = False
-    at_broker: bool = False
+    in_one_process: bool = False
 
     @property
     def processes(self) -> tuple[int, ...]:
         """All of them, the one that the others wait for first."""
-        count = 0 if self.in_memory else -(-self.slots // self.nodes_per_process)
+        count = 0 if self.in_one_process else -(-self.slots // self.nodes_per_process)
         return (ROLES, *range(count))
 
     def users(self, process: int) -> range:
-        if self.in_memory:
+        if self.in_one_process:
             return range(self.slots)
         if process == ROLES:
             return range(0)
         first = process * self.nodes_per_process
         return range(first, min(first + self.nodes_per_process, self.slots))
 
-    def peers(self, process: int) -> Sequence[int]:
-        """Whose sockets a process listens on: users' slots, or `ROLES`."""
-        if self.in_memory or self.at_broker:
-            return ()
-        return (ROLES,) if process == ROLES else self.users(process)
+    def slots_of(self, process: int) -> Sequence[int]:
+        """Return all slots of a process: those of users, and `ROLES`."""
+        return (ROLES, *self.users(process)) if process == ROLES else self.users(process)
 
     def name(self, process: int) -> str:
         users = self.users(process)
-        if self.in_memory:
+        if self.in_one_process:
             return "the process of all nodes"
         if process == ROLES:
             return "bootstrap and curator"
@@ -75,7 +70,9 @@ class Layout:
 
 
 def layout_of(spec: Spec, packing: Packing) -> Layout:
-    in_memory = spec.run.transport == MEMORY
-    if in_memory and packing.nodes_per_process > 1:
-        raise UsageError('--nodes-per-process: with [run] transport = "memory" all nodes are in one process anyway')
-    return Layout(spec.run.nodes, packing.nodes_per_process, in_memory, spec.run.transport == MQTT)
+    kind = transport_kind(spec.run.transport)
+    if kind.in_one_process and packing.nodes_per_process > 1:
+        raise UsageError(
+            f'--nodes-per-process: with [run] transport = "{kind.name}" all nodes are in one process anyway'
+        )
+    return Layout(spec.run.nodes, packing.nodes_per_process, kind.in_one_process)

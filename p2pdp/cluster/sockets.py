@@ -10,39 +10,38 @@ from __future__ import annotations
 import os
 import resource
 import socket
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable
 from typing import Final
 
+from p2pdp.core.addresses import Address
 from p2pdp.core.errors import NotReady
-from p2pdp.transports.tcp import BACKLOG, STRANGERS_MAX, Address
-from p2pdp.transports.ways import WAYS_MAX
+from p2pdp.transports.tcp.kind import FILES_SPARE, NODE_FILES
+from p2pdp.transports.tcp.transport import BACKLOG
 
-FILES_SPARE: Final = 200  # open files beside sockets
-NODE_FILES: Final = 12  # of each node beside its connections: its socket, its ledgers, strangers for a moment
 LINKS_WANTED: Final = 64  # connections of each node in a process of many; more if the system allows it
 
 
 class Sockets:
-    """That of bootstrap and curator first, then those of users by slot."""
+    """One for each of the slots."""
 
-    def __init__(self, users: int) -> None:
-        self.descriptors: list[int] = []
-        self.addresses: list[Address] = []
+    def __init__(self, slots: Iterable[int]) -> None:
+        self.descriptors: dict[int, int] = {}
+        self.addresses: dict[int, Address] = {}
         try:
-            for _ in range(users + 1):
+            for slot in slots:
                 bound = _bound()
-                self.addresses.append(bound.getsockname()[:2])
-                self.descriptors.append(bound.detach())
+                self.addresses[slot] = Address(*bound.getsockname()[:2])
+                self.descriptors[slot] = bound.detach()
         except BaseException:
             self.close()
             raise
 
-    def keep_only(self, mine: Sequence[int]) -> None:
+    def keep_only(self, mine: Collection[int]) -> None:
         """In a forked child: drops the sockets of the others."""
         kept = set(mine)
         first: int | None = None
         last = -1
-        for descriptor in sorted(self.descriptors):
+        for descriptor in sorted(self.descriptors.values()):
             if descriptor in kept:
                 continue
             if first is not None and descriptor != last + 1:
@@ -53,9 +52,9 @@ class Sockets:
             os.closerange(first, last + 1)
 
     def close(self) -> None:
-        for descriptor in self.descriptors:
+        for descriptor in self.descriptors.values():
             os.close(descriptor)
-        self.descriptors = []
+        self.descriptors = {}
 
 
 def _bound() -> socket.socket:
@@ -83,19 +82,3 @@ def allow_open_files(users: int, nodes_per_process: int) -> None:
     if soft != resource.RLIM_INFINITY and soft < count:
         most = count if hard == resource.RLIM_INFINITY else min(count, hard)
         resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, most), hard))
-
-
-def connections_of_node(nodes: int) -> int:
-    """How many each of so many nodes in one process may have."""
-    return max(2, min(WAYS_MAX, _files() // nodes - NODE_FILES))
-
-
-def connections_of_roles(users: int) -> tuple[int, int]:
-    """For bootstrap and for the curator: how many connections with users, and how many more with strangers."""
-    half = max(2, _files() // 3)
-    return min(max(WAYS_MAX, users), half), min(users + STRANGERS_MAX, half)
-
-
-def _files() -> int:
-    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return (1 << 20 if soft == resource.RLIM_INFINITY else soft) - FILES_SPARE

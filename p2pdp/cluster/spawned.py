@@ -3,8 +3,8 @@
     python -m p2pdp.cluster.spawned PROCESS BRIEF EVENTS LIFELINE [LISTENING ...]
 
 The command line holds numbers only: of the process, and of the open files that it inherits. `BRIEF` is one in
-the run's folder that has no name; it says where the folder is and who listens where, or how to get into the run's
-own broker. Keys and secrets are read from the folder, or made in the new process. Everything else is as in a forked
+the run's folder that has no name; it says where the folder is, who listens where, and what the transport
+provided. Keys and secrets are read from the folder, or made in the new process. Everything else is as in a forked
 one: signals, the lifeline, what is reported, exit codes.
 """
 
@@ -14,21 +14,19 @@ import json
 import os
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-from p2pdp.cluster.broker import OwnBroker
 from p2pdp.cluster.children import live, signals_held
 from p2pdp.cluster.crews import crew_body
 from p2pdp.cluster.events import send_event
 from p2pdp.cluster.folder import RunFolder
 from p2pdp.cluster.jobs import job_of
 from p2pdp.cluster.layout import Packing, layout_of
+from p2pdp.core.addresses import Address
 from p2pdp.core.errors import NotReady
-from p2pdp.transports.tcp import Address
 
 BRIEF_BYTES_MAX: Final = 1 << 26
 _ONE_THREAD: Final = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
@@ -36,14 +34,14 @@ _ONE_THREAD: Final = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_
 
 @contextmanager
 def brief(
-    folder: Path, packing: Packing, addresses: Sequence[Address], broker: OwnBroker | None = None
+    folder: Path, packing: Packing, addresses: Mapping[int, Address], provided: Mapping[str, Any] | None = None
 ) -> Iterator[int]:
     """An open file that tells a fresh interpreter what it cannot know otherwise."""
     document = {
         "folder": str(folder.absolute()),
         "nodes_per_process": packing.nodes_per_process,
-        "addresses": addresses,
-        "broker": None if broker is None else asdict(broker),
+        "addresses": list(addresses.items()),
+        "provided": provided,
     }
     with tempfile.TemporaryFile(dir=folder) as file:
         file.write(json.dumps(document).encode())
@@ -79,9 +77,8 @@ def main(arguments: Sequence[str]) -> int:
         told = json.loads(os.pread(open_brief, BRIEF_BYTES_MAX, 0))
         job = job_of(RunFolder(Path(told["folder"])))
         layout = layout_of(job.spec, Packing(told["nodes_per_process"]))
-        addresses = [(host, port) for host, port in told["addresses"]]
-        own = None if told["broker"] is None else OwnBroker(**told["broker"])
-        await crew_body(job, layout, process, listening, addresses, events, own)()
+        addresses = {slot: Address(*address) for slot, address in told["addresses"]}
+        await crew_body(job, layout, process, listening, addresses, events, told["provided"])()
 
     def report(kind: str, text: str) -> None:
         send_event(events, kind, process=process, text=text)

@@ -13,9 +13,9 @@ The caller owes: of two statements it believes the one with the higher counter.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from ipaddress import ip_address
 from typing import Final
 
+from p2pdp.core.addresses import AddressError, split_address
 from p2pdp.core.ids import Peer
 from p2pdp.crypto.identity import Identity, sign_labelled, verify_labelled
 from p2pdp.crypto.roster import Roster, RosterError
@@ -24,15 +24,9 @@ from p2pdp.wire.frames import FRAME_HEADER_BYTES, Kind, decode_frame, encode_fra
 from p2pdp.wire.padding import PaddingError, pad, unpad
 
 COUNTER_MAX: Final = (1 << 63) - 1
-PORT_MAX: Final = (1 << 16) - 1
 
 _LABEL: Final = "p2pdp address"
-_ADDRESS_CHARS_MAX: Final = 255  # as in a join token
 _COUNTER_BYTES: Final = 8
-
-
-class AddressError(Exception):
-    """Bytes of a peer that are no statement of the user they name, or a text that is no address."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,34 +35,6 @@ class Statement:
     counter: int
     address: str
     signature: bytes
-
-    @property
-    def place(self) -> tuple[str, int]:
-        return split_address(self.address)
-
-
-def split_address(text: str) -> tuple[str, int]:
-    """Host and port of `host:port`; an IPv6 host stands in square brackets."""
-    host, colon, port = text.rpartition(":")
-    bracketed = host.startswith("[") and host.endswith("]")
-    bare = host[1:-1] if bracketed else host
-    plain = all("!" <= letter <= "~" and letter not in "#[]/" for letter in bare) and len(text) <= _ADDRESS_CHARS_MAX
-    number = int(port) if port.isascii() and port.isdigit() and len(port) <= len(str(PORT_MAX)) else -1
-    if not (colon and bare and plain and 0 <= number <= PORT_MAX) or (":" in bare) != bracketed:
-        raise AddressError("must read HOST:PORT, with a port from 0 to 65535 and an IPv6 host in square brackets")
-    return bare, number
-
-
-def join_address(host: str, port: int) -> str:
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-
-
-def is_wildcard(host: str) -> bool:
-    """Whether it stands for all addresses of a machine, and so for none that others could dial."""
-    try:
-        return ip_address(host).is_unspecified
-    except ValueError:  # a name
-        return False
 
 
 def sign_statement(identity: Identity, run_id: bytes, user: Peer, counter: int, address: str) -> Statement:

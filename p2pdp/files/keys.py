@@ -76,19 +76,3 @@ def _read_secret(path: Path, what: str) -> bytes:
     if len(seed) != KEY_BYTES:
         raise UsageError(f"{path}: is not {what}")
     return seed
-
-
-def read_secret_text(path: Path, what: str) -> str:
-    """A text of its owner's, such as passwords; `what` names the key that holds the path."""
-    try:
-        text = path.read_text().strip()
-        mode = path.stat().st_mode
-    except OSError as error:
-        raise UsageError(f"{what}: {path}: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise UsageError(f"{what}: {path}: is no text") from None
-    if mode & 0o007:  # a group may be the one through which a container gets its secrets
-        raise UsageError(f"{what}: {path}: everybody may read it; run chmod 600 on it")
-    if not text:
-        raise UsageError(f"{what}: {path}: is empty")
-    return text

@@ -37,11 +37,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from p2pdp.core.addresses import Address, AddressError, is_wildcard, split_address
 from p2pdp.core.claims import Observer
 from p2pdp.core.errors import UsageError
 from p2pdp.core.spec import DataPart, TransportPart
-from p2pdp.crypto.addresses import AddressError, is_wildcard, split_address
-from p2pdp.crypto.broker_address import BrokerAddress, read_broker_address
 from p2pdp.crypto.identity import KEY_BYTES, Identity
 from p2pdp.crypto.tokens import JoinToken
 from p2pdp.files.keys import read_identity
@@ -58,6 +57,7 @@ from p2pdp.files.schema import (
     protocol_name,
     read_section,
 )
+from p2pdp.transports.registry import kind_of_address
 
 _TOKEN_START: Final = "p2pdp1:"
 _LEDGER: Final = "~/.local/state/p2pdp/budget"
@@ -100,7 +100,7 @@ class NodeConfig:
     path: Path
     identity: Identity
     token: JoinToken = field(repr=False)
-    listen: tuple[str, int] | None  # None where nodes meet at a broker
+    listen: Address | None  # None where nodes meet at a broker
     address: str | None
     data: DataPart
     given: frozenset[str]
@@ -108,17 +108,8 @@ class NodeConfig:
     budget: Budget | None
     transport: TransportPart = field(default_factory=TransportPart)
 
-    @property
-    def at_broker(self) -> BrokerAddress | None:
-        """Where bootstrap is found through a broker; None where it has an address of its own."""
-        return read_broker_address(self.token.address)
 
-    @property
-    def bootstrap(self) -> tuple[str, int]:
-        return split_address(self.token.address)
-
-
-def _place(value: Any) -> tuple[str, int]:
+def _place(value: Any) -> Address:
     """Address, `HOST:PORT`."""
     try:
         return split_address(text(value))
@@ -206,16 +197,11 @@ def _parsed(path: Path, content: str) -> NodeConfig:
 
 
 def _check_ways(node: Mapping[str, Any], document: Mapping[str, Any], token: JoinToken) -> None:
-    """What the node says of how it is reached fits how its token says that bootstrap is."""
-    if read_broker_address(token.address) is None:
-        if "listen" not in node:
-            raise UsageError("[node] listen: missing; a node needs it.")
-        if "transport" in document:
-            raise UsageError("[transport]: says something of a broker, and the token names none; leave it out.")
-        return
-    for key in ("listen", "address"):
-        if key in node:
-            raise UsageError(f"[node] {key}: the token names a broker, and through one nobody listens; leave it out.")
+    """Raise `UsageError` where what the node says of how it is reached does not fit the transport of its token."""
+    kind = kind_of_address(token.address)
+    kind.check_node(node)
+    if "transport" in document and not kind.keys:
+        raise UsageError("[transport]: configures a broker, but the join token is for another transport; leave it out.")
 
 
 def _transport(base: Path, table: Any) -> TransportPart:
@@ -248,8 +234,7 @@ def _section(name: str, table: Any) -> dict[str, Any]:
 def _token(base: Path, value: str) -> JoinToken:
     try:
         token = JoinToken.from_text(value if value.startswith(_TOKEN_START) else read_text(base / value))
-        if read_broker_address(token.address) is None:
-            split_address(token.address)
+        kind_of_address(token.address).check_bootstrap(token.address)
     except (UsageError, AddressError) as error:
         raise UsageError(f"[node] token: {error}") from None
     return token

@@ -34,6 +34,7 @@ from p2pdp.files.readers import (
     truth,
 )
 from p2pdp.protocols import is_known, names, protocol
+from p2pdp.transports import registry
 
 KINDS: Final = (
     "complete", "ring", "path", "star", "grid", "torus", "hypercube", "exponential", "regular", "erdos_renyi",
@@ -67,6 +68,14 @@ def protocol_name(value: Any) -> str:
     return str(value)
 
 
+def transport_name(value: Any) -> str:
+    if not registry.is_known(text(value)):
+        raise Unfit(f'"{value}" is unknown{suggestion(value, registry.names())}')
+    return str(value)
+
+
+transport_name.__doc__ = ", ".join(f'`"{name}"`' for name in registry.ours())  # for the reference of the spec
+
 _USERS: Final = Whole(1, 10_000_000)
 _USER: Final = Whole(0, 10_000_000 - 1)
 LAPS: Final = Whole(1, 1_000_000)
@@ -80,7 +89,7 @@ _PORT: Final = Whole(0, 65535)
 SECTIONS: Final[dict[str, Section]] = {
     "run": Section(parts.RunPart, {
         "protocol": protocol_name, "nodes": _USERS, "seed": Whole(0, 2**128 - 1),
-        "transport": one_of("tcp", "mqtt", "memory"),
+        "transport": transport_name,
         "durability": one_of("process", "power"), "patience_s": _POSITIVE, "min_nodes": _USERS,
         "enrol_timeout_s": _POSITIVE, "expires": moment, "audit": truth,
     }),

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from p2pdp.assembly.hosts import bootstrap_host, curator_host
+from p2pdp.core.addresses import Place
 from p2pdp.core.draws import Sampler
 from p2pdp.core.errors import RunFailed
 from p2pdp.core.expiry import Expired
@@ -37,9 +38,7 @@ from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.services.addresses import Directory
 from p2pdp.services.bootstrap import BLOCKED
 from p2pdp.services.desk import Desk, Quorum, Replies
-from p2pdp.transports.contract import Origin
-from p2pdp.transports.networks import Network
-from p2pdp.transports.tcp import Address
+from p2pdp.transports.contract import Network, Origin
 from p2pdp.wire.frames import Kind
 
 LINGER_S: Final = 3.0
@@ -68,7 +67,7 @@ class RolesSettings:
     quorum: Quorum
     prepare: Callable[[int], RunPlan]
     network: Network
-    where: Callable[[Roster, Peer], Address | None] | None
+    where: Callable[[Roster, Peer], Place | None] | None
     sampler: Callable[[], Sampler]
     on_roster: Callable[[Roster], None]
     on_output: Callable[[Peer, Output], None]
@@ -193,13 +192,14 @@ class RolesNode:
         patience_s = self._run.spec.run.patience_s
         self._timers.append(asyncio.get_running_loop().call_later(2 * patience_s, shell.safely, still))
 
-    def _where(self, peer: Peer) -> Address | None:
+    def _where(self, peer: Peer) -> Place | None:
         if self._roster is None:
             return None
         where = self._settings.where
         if where is not None:
             return where(self._roster, peer)
-        return None if self._directory is None else self._directory.where(peer)
+        text = None if self._directory is None else self._directory.where(peer)
+        return None if text is None else self._settings.network.place(text)
 
     def _way_of(self, me: Peer) -> Callable[[Peer, bool], None]:
         def on_way(peer: Peer, there: bool) -> None:

@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from p2pdp.assembly.hosts import user_host
+from p2pdp.core.addresses import Address, Place
 from p2pdp.core.draws import Sampler
 from p2pdp.core.errors import P2pdpError, Refused, RunFailed, VerificationFailed
 from p2pdp.core.expiry import Expired
 from p2pdp.core.ids import BOOTSTRAP, Peer
 from p2pdp.core.spec import RunPart
-from p2pdp.crypto.addresses import join_address
 from p2pdp.crypto.entropy import SystemEntropy
 from p2pdp.crypto.identity import Identity, RunKey
 from p2pdp.crypto.roster import Roster, RosterError
@@ -35,9 +35,7 @@ from p2pdp.node.shell import KIND_AT, HostShell
 from p2pdp.node.waiting import Waiting
 from p2pdp.node.whereabouts import Abroad, Whereabouts
 from p2pdp.protocols.run_plan import RunPlan
-from p2pdp.transports.contract import Origin
-from p2pdp.transports.networks import Network
-from p2pdp.transports.tcp import Address
+from p2pdp.transports.contract import Network, Origin
 from p2pdp.wire.codec import CodecError, pack, unpack
 from p2pdp.wire.frames import Kind
 
@@ -63,8 +61,8 @@ class UserSettings:
     accept: Callable[[str], bytes]
     prepare: Callable[[Roster, Peer], tuple[RunPlan, Any]]
     network: Network
-    bootstrap_address: Address | None
-    where: Callable[[Roster, Peer], Address | None]
+    bootstrap_place: Place | None
+    where: Callable[[Roster, Peer], Place | None]
     sampler: Callable[[], Sampler]
     run: Callable[[], RunPart | None]
     power: bool = False
@@ -151,11 +149,12 @@ class UserNode:
         if run is not None:
             self._expiry.watch(run)
 
-    def _where(self, peer: Peer) -> Address | None:
+    def _where(self, peer: Peer) -> Place | None:
         if peer < 0:
-            return self._settings.bootstrap_address
+            return self._settings.bootstrap_place
         if self._whereabouts is not None:
-            return self._whereabouts.where(peer)
+            text = self._whereabouts.where(peer)
+            return None if text is None else self._settings.network.place(text)
         return None if self._roster is None else self._settings.where(self._roster, peer)
 
     async def _enrol(self) -> Seat:
@@ -200,8 +199,8 @@ class UserNode:
             self._transport.send(BOOTSTRAP, self._applicant.ask())
 
     def _no_answer(self) -> str:
-        there = self._settings.bootstrap_address
-        return "waiting for bootstrap" if there is None else f"waiting for bootstrap at {join_address(*there)}"
+        there = self._settings.bootstrap_place
+        return f"waiting for bootstrap at {there}" if isinstance(there, Address) else "waiting for bootstrap"
 
     def _document(self, origin: Origin, frame: bytes) -> None:
         if self._whereabouts is not None and frame[KIND_AT : KIND_AT + 1] == bytes((Kind.ADDRESS,)):

@@ -27,6 +27,7 @@ from p2pdp.protocols import protocol
 from p2pdp.protocols.learning import OWN, has_intercept
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.tasks.unit_mixture import DIMENSIONS
+from p2pdp.transports.registry import machine_names, transport_kind
 
 _SHARED: Final = ("rule", "target_range", "standardize", "clip", "unit_norm")  # what makes a model everybody's
 
@@ -47,8 +48,9 @@ def check_can_run(spec: Spec) -> None:
     protocol(spec.run.protocol)
     if spec.task.kind == OWN:
         raise UsageError('[task] kind: an objective of one\'s own ("own") is known on the machine of its owner only')
-    if spec.run.transport not in ("tcp", "mqtt"):
-        raise UsageError(f"[run] transport: machines talk over tcp or mqtt, not over {spec.run.transport}")
+    if not transport_kind(spec.run.transport).crosses_machines:
+        others = " or ".join(machine_names())
+        raise UsageError(f"[run] transport: machines talk over {others}, not over {spec.run.transport}")
 
 
 def offered_spec(text: str) -> Spec:

@@ -39,7 +39,6 @@ from p2pdp.protocols.run_plan import RunPlan, plan_run
 from p2pdp.report.documents import verdict_document
 from p2pdp.report.result import Circumstances, Result, make_result
 from p2pdp.runs.accepting import check_can_run, spec_dimensions
-from p2pdp.runs.across_doors import Places, check_places, door_of_roles, places_again
 from p2pdp.runs.audit import Audited, audit
 from p2pdp.runs.editions import edition_of, published_only, save_edition
 from p2pdp.runs.model import save_model
@@ -48,6 +47,8 @@ from p2pdp.runs.watching import UNWATCHED, Watch, Watching, watched
 from p2pdp.services.bootstrap import BLOCKED, EXCLUDED, PROGRESS
 from p2pdp.services.curator import PUBLISHED_RESULT
 from p2pdp.services.desk import Quorum
+from p2pdp.transports.contract import Listening
+from p2pdp.transports.registry import kind_of_address, transport_kind
 
 if TYPE_CHECKING:
     from p2pdp.web.status import Status
@@ -62,7 +63,7 @@ def _unseen(_result: Result) -> None:
 
 def bootstrap(
     spec: Spec,
-    places: Places,
+    listening: Listening,
     tokens: int,
     out: Path,
     notify: Notify,
@@ -78,18 +79,25 @@ def bootstrap(
     _check(spec, tokens)
     if not is_bootstrap_folder(out):
         check_expires(spec.run)
-    check_places(spec, places)
+    transport_kind(spec.run.transport).check_listening(spec, listening)
     plan = _planner(spec)
     plan(min(spec.run.nodes, tokens))  # what cannot be run is refused before anything is written
     folder = BootstrapFolder.open(out, spec_to_toml(spec), tokens, trace_wire=trace_wire)
-    return _go_on(spec, folder, places, plan, notify, watching, show)
+    return _go_on(spec, folder, listening, plan, notify, watching, show)
 
 
 def resume(place: Path, notify: Notify) -> Result:
     """Goes on where a bootstrap was interrupted, at the address that it had."""
     folder = BootstrapFolder(place)
     spec = parse_spec(folder.spec_text, None)
-    return _go_on(spec, folder, places_again(folder), _planner(spec), notify, UNWATCHED, _unseen)
+    return _go_on(spec, folder, _listening_again(folder), _planner(spec), notify, UNWATCHED, _unseen)
+
+
+def _listening_again(folder: BootstrapFolder) -> Listening:
+    """Return the options of the first start."""
+    if folder.listen is None or folder.address is None:
+        raise UsageError(f"{folder.path}: was never started; run p2pdp bootstrap with its options again")
+    return kind_of_address(folder.address).listening_again(folder.listen, folder.address)
 
 
 def _check(spec: Spec, tokens: int) -> None:
@@ -117,12 +125,18 @@ def _planner(spec: Spec) -> Plan:
 
 
 def _go_on(
-    spec: Spec, folder: BootstrapFolder, places: Places, plan: Plan, notify: Notify, watching: Watching, show: Show
+    spec: Spec,
+    folder: BootstrapFolder,
+    listening: Listening,
+    plan: Plan,
+    notify: Notify,
+    watching: Watching,
+    show: Show,
 ) -> Result:
     with folder.locked(), watched(watching, partial(_first_status, spec, folder), folder.path, notify) as watch:
         if not folder.is_done:
             refuse_expired(spec.run, folder.run_keys())
-            _serve(spec, folder, places, plan, watch)
+            _serve(spec, folder, listening, plan, watch)
         watch.notify(happening("collecting"))
         result = _collect(spec, folder, plan, watch.notify)
         watch.notify(happening("done", folder=str(folder.path)))
@@ -159,11 +173,15 @@ def _first_status(spec: Spec, folder: BootstrapFolder, now_s: float) -> Status:
     )
 
 
-def _serve(spec: Spec, folder: BootstrapFolder, places: Places, plan: Plan, watch: Watch) -> None:
-    with door_of_roles(spec, folder, places, lambda text: watch.notify(happening("told", text=text))) as door:
+def _serve(spec: Spec, folder: BootstrapFolder, listening: Listening, plan: Plan, watch: Watch) -> None:
+    def say(text: str) -> None:
+        watch.notify(happening("told", text=text))
+
+    kind = transport_kind(spec.run.transport)
+    with kind.roles_endpoint(spec, folder.run_id, listening, folder.listen, say) as endpoint:
         identity = folder.identity()
-        secrets = folder.write_tokens(door.listen, door.address, identity.public)
-        where = {"how": door.said, "address": door.address, "folder": str(folder.path / "tokens")}
+        secrets = folder.write_tokens(endpoint.listen, endpoint.address, identity.public)
+        where = {"how": endpoint.description, "address": endpoint.address, "folder": str(folder.path / "tokens")}
         watch.notify(happening("listening", tokens=len(secrets), **where))
         quorum = Quorum(
             min(spec.run.nodes, len(secrets)), spec.run.min_nodes or spec.run.nodes, spec.run.enrol_timeout_s
@@ -179,7 +197,7 @@ def _serve(spec: Spec, folder: BootstrapFolder, places: Places, plan: Plan, watc
             secrets=secrets,
             quorum=quorum,
             prepare=plan,
-            network=door.network,
+            network=endpoint.network,
             where=None,
             sampler=ExactSampler,
             on_roster=lambda roster: _on_roster(roster, folder, watch.notify),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,11 +26,12 @@ from p2pdp.node.whereabouts import Abroad
 from p2pdp.protocols.run_plan import plan_of_facts
 from p2pdp.report.documents import plain
 from p2pdp.runs.accepting import own_data
-from p2pdp.runs.across_doors import door_of_node
 from p2pdp.runs.costing import Cost, signed_plan
 from p2pdp.runs.member import Member, signed_costs
 from p2pdp.runs.reckoning import Reckoner, reckoning
 from p2pdp.runs.watching import HttpOptions, Watch, Watching, watched
+from p2pdp.transports.contract import NodeEndpoint, NodeSettings, Say
+from p2pdp.transports.registry import kind_of_address
 
 if TYPE_CHECKING:
     from p2pdp.web.status import Status
@@ -127,7 +129,7 @@ def _run(
     def live(node: UserNode) -> Awaitable[None]:
         return with_pulse(node.run(), lambda: watch.beat(node.faults))
 
-    with door_of_node(config, say) as door:
+    with _endpoint(config, say) as endpoint:
         watch.notify(happening("reachable"))
         settings = UserSettings(
             folder=folder.work,
@@ -137,16 +139,29 @@ def _run(
             bootstrap_public=config.token.bootstrap_public,
             accept=member.accept,
             prepare=member.prepare,
-            network=door.network,
-            bootstrap_address=door.bootstrap,
+            network=endpoint.network,
+            bootstrap_place=endpoint.bootstrap,
             where=lambda _roster, _user: None,
             sampler=member.sampler,
             run=member.run,
             share_skeleton=share_skeleton,
             trace_wire=trace_wire,
-            abroad=Abroad(door.own_address, member.admit, say),
+            abroad=Abroad(endpoint.own_address, member.admit, say),
         )
         run_in_foreground(lambda: live(UserNode(settings)))
+
+
+def _endpoint(config: NodeConfig, say: Say) -> AbstractContextManager[NodeEndpoint]:
+    token = config.token
+    settings = NodeSettings(
+        source=str(config.path),
+        token=token.number,
+        bootstrap=token.address,
+        listen=config.listen,
+        address=config.address,
+        part=config.transport,
+    )
+    return kind_of_address(token.address).node_endpoint(settings, say)
 
 
 def _told(config: NodeConfig, folder: NodeFolder, *, share_skeleton: bool, private_kept: bool) -> TookPart:

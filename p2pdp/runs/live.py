@@ -15,7 +15,6 @@ from p2pdp.cluster.folder import RunFolder
 from p2pdp.cluster.jobs import Job, job_of
 from p2pdp.cluster.launcher import Cluster
 from p2pdp.cluster.layout import ONE_EACH, Packing, layout_of
-from p2pdp.cluster.stations import check_stations
 from p2pdp.core.errors import Refused, RunFailed, UsageError
 from p2pdp.core.ids import BOOTSTRAP, Peer
 from p2pdp.core.spec import Spec
@@ -34,6 +33,7 @@ from p2pdp.runs.model import save_model
 from p2pdp.runs.plan import planned_of
 from p2pdp.runs.prepared import sensitivity
 from p2pdp.runs.tasks import with_task
+from p2pdp.transports.registry import transport_kind
 
 OnEvent = Callable[[dict[str, Any]], None]
 
@@ -79,7 +79,7 @@ def _check(spec: Spec, packing: Packing) -> None:
         raise UsageError("[run] seed: real data is never run on a seed; leave it out")
     if spec.task.own is not None and packing.spawn:
         raise UsageError("--spawn: an interpreter of its own knows nothing of your objective; leave it out")
-    check_stations(spec)
+    transport_kind(spec.run.transport).check(spec)
     layout_of(spec, packing)
     if spec.privacy.budget is not None:
         check_local(planned_of(spec).run)

@@ -13,17 +13,17 @@ from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from p2pdp.core.addresses import join_address, split_option
 from p2pdp.core.errors import UsageError
 from p2pdp.core.happenings import Happening, Notify, faults_to_tell, happening
-from p2pdp.crypto.addresses import AddressError, join_address, split_address
 from p2pdp.files.guide import page, titles
 from p2pdp.files.reading import read_bytes
 from p2pdp.node.clock import Clock
 from p2pdp.node.keys import durable_token
-from p2pdp.node.listening import listen_at
 from p2pdp.node.memory import resident_bytes
 from p2pdp.node.worker import working
 from p2pdp.runs.indexing import REFRESH_S, SQLITE, Refresher, index_url
+from p2pdp.transports.tcp.listening import listen_at
 
 if TYPE_CHECKING:
     from p2pdp.index.store import Index
@@ -169,11 +169,8 @@ def _server(options: HttpOptions, stack: ExitStack, notify: Notify) -> Callable[
     if (options.certificate is None) != (options.key is None):
         raise UsageError("--http-cert, --http-key: TLS needs both of them")
     tls = None if options.certificate is None else server_tls(str(options.certificate), str(options.key))
-    try:
-        host, port = split_address(options.listen)
-    except AddressError as error:
-        raise UsageError(f"--http {options.listen}: {error}") from None
-    bound = listen_at((host, port), "--http")
+    at = split_option("--http", options.listen)
+    bound = listen_at(at, "--http")
     stack.callback(bound.close)
     inside = ip_address(bound.getsockname()[0].partition("%")[0]).is_loopback
     if not inside and options.token_file is None and not options.is_open:
@@ -182,7 +179,7 @@ def _server(options: HttpOptions, stack: ExitStack, notify: Notify) -> Callable[
             "missing), or --http-open to serve without authentication"
         )
     guard = _guard(options, notify)
-    url = f"{'http' if tls is None else 'https'}://{join_address(host, bound.getsockname()[1])}/"
+    url = f"{'http' if tls is None else 'https'}://{join_address(at.host, bound.getsockname()[1])}/"
     if not inside and tls is None:
         bare = guard.token is None and guard.auditor_token is None
         what = "what is served" if bare else "what is served, and the tokens"

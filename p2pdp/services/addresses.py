@@ -18,8 +18,9 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
+from p2pdp.core.addresses import AddressError
 from p2pdp.core.ids import Peer
-from p2pdp.crypto.addresses import AddressError, Statement, read_statement, statement_frame
+from p2pdp.crypto.addresses import Statement, read_statement, statement_frame
 from p2pdp.crypto.roster import Roster
 
 FORGED: Final = "bad_address"
@@ -56,9 +57,9 @@ class AddressBook:
             self.faults[FORGED] += 1
         return statement, News.KNOWN
 
-    def where(self, user: Peer) -> tuple[str, int] | None:
+    def where(self, user: Peer) -> str | None:
         known = self._newest.get(user)
-        return None if known is None else known.place
+        return None if known is None else known.address
 
     def lacks(self, users: Iterable[Peer]) -> bool:
         return any(user not in self._newest for user in users)
@@ -88,7 +89,7 @@ class Directory:
     def faults(self) -> Counter[str]:
         return self._book.faults
 
-    def where(self, user: Peer) -> tuple[str, int] | None:
+    def where(self, user: Peer) -> str | None:
         return self._book.where(user)
 
     def hear(self, frame: bytes) -> Told:

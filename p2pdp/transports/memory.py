@@ -10,9 +10,11 @@ listens as a peer, and frames for a peer that nobody is yet wait with the sender
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
+from typing import Final
 
 from p2pdp.core.ids import Peer
-from p2pdp.transports.contract import Shell
+from p2pdp.transports.contract import LocalNetworks, LocalProcess, Shell, Transport, TransportKind, Where
 from p2pdp.transports.ways import WAYS_MAX, FrameQueue, Way, Ways
 
 
@@ -106,3 +108,48 @@ class MemoryTransport(Ways):
 
     async def _give_up(self) -> None:
         self._hub.forget(self)
+
+
+class MemoryNetwork:
+    """Peers of one process, which all have networks of the same hub."""
+
+    def __init__(self, hub: Hub) -> None:
+        self._hub = hub
+        self._served: dict[Peer, MemoryTransport] = {}
+        self._listens = False
+
+    @property
+    def faults(self) -> Mapping[str, int]:
+        return {}
+
+    def place(self, _text: str) -> None:
+        return None
+
+    def attach(self, shell: Shell, where: Where) -> MemoryTransport:
+        return MemoryTransport(shell, self._hub)
+
+    def serve(self, peer: Peer, transport: Transport) -> None:
+        assert isinstance(transport, MemoryTransport)
+        self._served[peer] = transport
+        if self._listens:
+            self._hub.listen(peer, transport)
+
+    async def listen(self) -> None:
+        self._listens = True
+        for peer, transport in self._served.items():
+            self._hub.listen(peer, transport)
+
+    def close(self) -> None:
+        """Do nothing: a transport leaves the hub when it closes."""
+
+
+class Memory(TransportKind):
+    name = "memory"
+    in_one_process = True
+
+    def local(self, process: LocalProcess) -> LocalNetworks:
+        hub = Hub()
+        return LocalNetworks(lambda _slot: MemoryNetwork(hub), lambda _slot: None)
+
+
+KIND: Final = Memory()

@@ -19,11 +19,15 @@ from typing import Final
 
 from p2pdp.core.ids import Peer
 from p2pdp.transports.contract import Origin, Shell
+from p2pdp.wire.padding import FRAME_SIZES
 
 WAYS_MAX: Final = 512
 QUEUE_FRAMES_MAX: Final = 4096
 QUEUE_BYTES_MAX: Final = 64 * 1024 * 1024
 CLOSE_S: Final = 2.0
+LEAVE_S: Final = 2.0
+STRANGERS_MAX: Final = 256
+STRANGER_FRAME_BYTES_MAX: Final = FRAME_SIZES[5]
 
 
 class FrameQueue:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from pathlib import Path
 
 import pytest
@@ -8,11 +9,15 @@ from nacl.exceptions import CryptoError
 
 from p2pdp.bench.conductor import Conductor
 from p2pdp.bench.hops import planned
-from p2pdp.bench.user import BARE, BareNode, BenchSettings, BenchUser, bound
+from p2pdp.bench.user import BARE, BareNode, BenchSettings, BenchUser
+from p2pdp.cluster.sockets import Sockets
+from p2pdp.core.addresses import Address
 from p2pdp.crypto.entropy import random_bytes
 from p2pdp.crypto.identity import RunKey
 from p2pdp.files.data import load_data
 from p2pdp.ledger.records import RECEIVED, chain_problem, read
+from p2pdp.transports.contract import ROLES, LocalProcess
+from p2pdp.transports.tcp.kind import KIND
 from p2pdp.wire.padding import FRAME_SIZES
 
 N, HOPS = 3, 30
@@ -20,9 +25,11 @@ N, HOPS = 3, 30
 
 async def test_a_conductor_and_its_users_walk_both_kinds_of_hops_and_leave_ledgers(tmp_path: Path) -> None:
     run = planned(N, HOPS, 4)
-    control = bound()
+    control = socket.create_server(("127.0.0.1", 0))
+    sockets = Sockets((ROLES, *range(N)))
+    networks = KIND.local(LocalProcess(run.spec, bytes(16), (0,), sockets.descriptors, sockets.addresses))
     rows = load_data(run.spec, N).user
-    settings = BenchSettings(tmp_path, bytes(16), run, rows, control.getsockname()[:2])
+    settings = BenchSettings(tmp_path, bytes(16), run, rows, Address(*control.getsockname()), networks)
     conductor = Conductor(settings, control)
     server = await conductor.listen()
     users = [asyncio.ensure_future(BenchUser(settings, user).run()) for user in range(N)]

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from p2pdp.cluster.bodies import NOWHERE, _Map, node_folder, places
+from p2pdp.core.addresses import Address
 from tests.support.local import SPEC, job_in
 from tests.support.toys import roster
 
@@ -26,6 +27,6 @@ def test_addresses_follow_the_slots(tmp_path: Path, n: int, where: list[int | No
         for slot, user in ((1, 0), (4, 1)):
             node_folder(job, slot).mkdir(parents=True)
             (node_folder(job, slot) / "identity.pub").write_text(signed.entries[user].identity.hex() + "\n")
-    users = _Map(job, [("127.0.0.1", 10 + slot) for slot in range(5)])
+    users = _Map(job, lambda slot: Address("127.0.0.1", 10 + slot))
     found = [users.where(signed, user) for user in range(n)]
-    assert [None if address is None else address[1] for address in found] == where
+    assert [address.port if isinstance(address, Address) else None for address in found] == where

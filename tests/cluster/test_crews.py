@@ -10,11 +10,12 @@ from typing import Any
 import pytest
 
 from p2pdp.cluster.crews import REFUSED, SEATED, _crew, _once, _together, crew_body
-from p2pdp.cluster.layout import ROLES, Layout
+from p2pdp.cluster.layout import Layout
 from p2pdp.core.errors import Refused, RunFailed
 from p2pdp.crypto.roster import Roster
 from p2pdp.runs.audit import verify
 from p2pdp.runs.live import resume
+from p2pdp.transports.contract import ROLES
 from tests.support.finished_runs import write_public
 from tests.support.local import SPEC, job_in
 from tests.support.toys import roster
@@ -35,7 +36,7 @@ async def test_all_that_runs_without_sockets_is_in_one_process(tmp_path: Path, p
     writing, told = pipe
     job = job_in(tmp_path / "run", SPEC.replace("seed = 1", 'seed = 1\ntransport = "memory"'))
     async with asyncio.timeout(60):
-        await crew_body(job, Layout(3, in_memory=True), ROLES, (), (), writing)()
+        await crew_body(job, Layout(3, in_one_process=True), ROLES, (), {}, writing)()
     events = told()
     assert {event["slot"] for event in events if event["event"] == SEATED} == {0, 1, 2}
     assert events[-1]["event"] == "published"

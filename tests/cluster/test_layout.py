@@ -6,22 +6,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from p2pdp.cluster.layout import ONE_EACH, ROLES, Layout, Packing, layout_of
+from p2pdp.cluster.layout import ONE_EACH, Layout, Packing, layout_of
 from p2pdp.core.errors import UsageError
 from p2pdp.files.spec import parse_spec
+from p2pdp.transports.contract import ROLES
 from tests.support.local import SPEC
 
 MEMORY = SPEC.replace("seed = 1", 'seed = 1\ntransport = "memory"')
 
 
-@given(slots=st.integers(1, 400), each=st.integers(1, 90), in_memory=st.booleans())
-def test_every_user_is_in_one_process(slots: int, each: int, in_memory: bool) -> None:
-    layout = Layout(slots, each, in_memory)
+@given(slots=st.integers(1, 400), each=st.integers(1, 90), alone=st.booleans())
+def test_every_user_is_in_one_process(slots: int, each: int, alone: bool) -> None:
+    layout = Layout(slots, each, alone)
     assert [user for process in layout.processes for user in layout.users(process)] == list(range(slots))
     assert layout.processes[0] == ROLES
     assert all(1 <= len(layout.users(process)) <= each for process in layout.processes[1:])
-    listening = [peer for process in layout.processes for peer in layout.peers(process)]
-    assert listening == ([] if in_memory else [ROLES, *range(slots)])
+    assert [slot for process in layout.processes for slot in layout.slots_of(process)] == [ROLES, *range(slots)]
 
 
 def test_processes_have_names_that_people_understand() -> None:
@@ -30,7 +30,7 @@ def test_processes_have_names_that_people_understand() -> None:
     assert packed.name(0) == "the process of nodes 0 to 4"
     assert packed.name(2) == "the process of nodes 10 to 11"
     assert Layout(6, 5).name(1) == "node 5"
-    assert Layout(3, in_memory=True).name(ROLES) == "the process of all nodes"
+    assert Layout(3, in_one_process=True).name(ROLES) == "the process of all nodes"
 
 
 def test_a_spec_says_whether_all_are_in_one_process(tmp_path: Path) -> None:

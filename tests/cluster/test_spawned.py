@@ -13,10 +13,11 @@ from p2pdp.cluster import spawned
 from p2pdp.cluster.events import Events
 from p2pdp.cluster.layout import Packing
 from p2pdp.cluster.spawned import BRIEF_BYTES_MAX, brief, spawn
+from p2pdp.core.addresses import Address
 from p2pdp.core.errors import NotReady
 from tests.support.finished_runs import finished
 
-ADDRESSES = [("127.0.0.1", 1), ("127.0.0.1", 2)]
+ADDRESSES = {-1: Address("127.0.0.1", 1), 0: Address("127.0.0.1", 2)}
 
 
 def test_a_brief_says_where_everything_is_and_leaves_no_file(tmp_path: Path) -> None:
@@ -26,8 +27,8 @@ def test_a_brief_says_where_everything_is_and_leaves_no_file(tmp_path: Path) -> 
             assert told == {
                 "folder": str(tmp_path),
                 "nodes_per_process": 3,
-                "addresses": [list(address) for address in ADDRESSES],
-                "broker": None,
+                "addresses": [[-1, ["127.0.0.1", 1]], [0, ["127.0.0.1", 2]]],
+                "provided": None,
             }
         assert list(tmp_path.iterdir()) == []
 

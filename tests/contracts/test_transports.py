@@ -23,7 +23,9 @@ METHODS = ("send", "answer", "belongs", "close")
 
 def found() -> list[type[Any]]:
     kinds: dict[str, type[Any]] = {}
-    for module in pkgutil.iter_modules(transports.__path__, "p2pdp.transports."):
+    for module in pkgutil.walk_packages(transports.__path__, "p2pdp.transports."):
+        if module.name.endswith(".amqtt_broker"):  # a program, which needs an optional package
+            continue
         for name, kind in inspect.getmembers(import_module(module.name), inspect.isclass):
             promise = inspect.isabstract(kind) or kind.__dict__.get("_is_protocol", False)
             here = kind.__module__ == module.name and not promise

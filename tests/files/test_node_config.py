@@ -29,7 +29,7 @@ def load(place: Path, text: str) -> NodeConfig:
 
 def test_a_small_configuration(place: Path) -> None:
     config = load(place, NODE + DATA)
-    assert (config.token, config.bootstrap, config.listen) == (TOKEN, ("boot.example.org", 7000), ("0.0.0.0", 0))  # noqa: S104
+    assert (config.token, config.listen) == (TOKEN, ("0.0.0.0", 0))  # noqa: S104
     assert config.data.path == str(place / "rows" / "own.csv")
     assert config.given == {"kind", "path"}
     assert (config.accept, config.budget, config.address) == (Accept(), None, None)
@@ -165,3 +165,21 @@ def test_what_a_run_may_cost_and_be(place: Path) -> None:
 def test_a_limit_that_makes_no_sense_is_named(place: Path, keys: str, key: str) -> None:
     with pytest.raises(UsageError, match=rf"\[accept\] {key}"):
         load(place, NODE + DATA + "[accept]\n" + keys + "\n")
+
+
+@pytest.mark.parametrize(
+    ("address", "node", "more", "says"),
+    [
+        ("boot:7000", "", "", r"\[node\] listen: missing"),
+        ("boot:7000", 'listen = "127.0.0.1:0"\n', '[transport]\nhost = "b"\n', r"\[transport\]: .* leave it out"),
+        ("mqtt://b:1/r/s", 'listen = "127.0.0.1:0"\n', "", r"\[node\] listen: .* leave it out"),
+        ("mqtt://b:1/r/s", 'address = "a:1"\n', "", r"\[node\] address: .* leave it out"),
+        ("mqtt://b:1/r", "", "", r"\[node\] token: must read mqtts://"),
+        ("http://b/r", "", "", r"\[node\] token: must read HOST:PORT"),
+        ("mqtt://b:1/r/s", "", "[transport]\nusr = 1\n", 'did you mean "user"'),
+    ],
+)
+def test_a_configuration_fits_its_token(place: Path, address: str, node: str, more: str, says: str) -> None:
+    token = JoinToken(address, bytes(32), bytes(16), 3).to_text()
+    with pytest.raises(UsageError, match=says):
+        load(place, f'[node]\nidentity = "id/identity.key"\ntoken = "{token}"\n{node}[data]\nkind = "uniform"\n{more}')

@@ -10,7 +10,13 @@ import pytest
 from tests.support.sources import Source, sources, within
 
 EDGES = ("transports", "node", "cluster", "bench", "web", "cli", "api")
-DISK = ("files", "node", "cluster", "bench")
+DISK = (
+    "files",
+    "node",
+    "cluster",
+    "bench",
+    *(f"transports/mqtt/{name}.py" for name in ("access", "amqtt_broker", "local_broker")),
+)
 ENTROPY = ("mechanisms/sampler.py", "crypto", "node")
 TERMINAL = ("cli",)
 NOWHERE = ()

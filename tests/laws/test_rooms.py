@@ -21,15 +21,15 @@ ROOMS: dict[str, str] = {
     "ledger": "core wire crypto",
     "accounting": "core topology mechanisms",
     "replay": "core ledger protocols mechanisms tasks topology",
-    "audit": "core crypto ledger replay protocols mechanisms accounting topology",
+    "audit": "core crypto ledger replay protocols mechanisms accounting topology transports",
     "attacks": "core wire ledger replay assembly protocols mechanisms tasks topology sim",
     "analysis": "core wire crypto ledger replay audit assembly attacks sim protocols mechanisms accounting topology "
     "tasks",
     "services": "core wire crypto ledger topology mechanisms tasks protocols",
     "host": "core wire crypto ledger",
     "assembly": "core replay host services wire crypto ledger protocols mechanisms tasks topology",
-    "transports": "core wire",
-    "files": "core ledger crypto topology mechanisms tasks protocols",
+    "transports": "core wire crypto",
+    "files": "core ledger crypto topology mechanisms tasks protocols transports",
     "node": "core assembly host transports services files crypto ledger wire protocols mechanisms tasks topology "
     "accounting",
     "cluster": "core node services files transports crypto ledger mechanisms protocols",

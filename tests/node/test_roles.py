@@ -16,8 +16,7 @@ from p2pdp.core.step import Output
 from p2pdp.crypto.roster import Roster
 from p2pdp.node.roles import RUN_KEY_FILE, RolesNode, have_finished, who_is
 from p2pdp.services.bootstrap import BLOCKED, EXCLUDED
-from p2pdp.transports.networks import TcpNetwork
-from tests.support.local import bound, job_in, run_all, soon
+from tests.support.local import alone, bound, job_in, run_all, soon
 
 
 async def test_roles_publish_sign_the_roster_and_say_what_happened(tmp_path: Path) -> None:
@@ -41,7 +40,7 @@ async def test_roles_that_have_finished_are_not_started_again(tmp_path: Path) ->
     await run_all(job)
     assert have_finished(curator)
     with bound() as listening:
-        await roles_body(job, TcpNetwork(listening), [], -1)()
+        await roles_body(job, alone(listening), -1)()
     places = (curator, curator / "bootstrap")
     for place in places:
         (place / RUN_KEY_FILE).write_bytes(bytes(32))
@@ -56,7 +55,7 @@ async def test_roles_that_have_finished_are_not_started_again(tmp_path: Path) ->
 async def test_roles_for_which_nobody_comes_end_when_the_run_expires(tmp_path: Path) -> None:
     job = job_in(tmp_path / "run", soon())
     with bound() as listening, pytest.raises(Expired, match="before it had ended"):
-        await roles_body(job, TcpNetwork(listening), [], -1)()
+        await roles_body(job, alone(listening), -1)()
     assert not list(job.folder.rglob(RUN_KEY_FILE))
 
 

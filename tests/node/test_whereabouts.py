@@ -10,9 +10,10 @@ from types import SimpleNamespace
 import pytest
 
 from p2pdp.cluster.jobs import Job
+from p2pdp.core.addresses import Address, join_address
 from p2pdp.core.errors import RunFailed
 from p2pdp.core.step import Output
-from p2pdp.crypto.addresses import Statement, join_address, read_statement, sign_statement, statement_frame
+from p2pdp.crypto.addresses import Statement, read_statement, sign_statement, statement_frame
 from p2pdp.crypto.identity import Identity
 from p2pdp.files.folder import write_json
 from p2pdp.host.seat import Seat
@@ -26,7 +27,7 @@ from p2pdp.runs.audit import verify
 from p2pdp.services.addresses import FORGED, AddressBook, Directory, News
 from p2pdp.services.bootstrap import PROGRESS
 from p2pdp.services.desk import Quorum
-from p2pdp.transports.networks import TcpNetwork
+from p2pdp.transports.tcp.kind import TcpNetwork
 from tests.support.local import SPEC, bound, job_in
 from tests.support.toys import RUN_ID, identity, roster, seat
 
@@ -64,7 +65,7 @@ async def test_it_asks_until_it_knows_all_neighbours_and_then_when_the_way_was_l
         heard.node.hear(of(0))
         assert await heard.said.get() == first
         heard.node.hear(of(2))
-        assert (heard.node.where(0), heard.node.where(2)) == (("10.0.0.0", 7000), ("10.0.0.2", 7000))
+        assert (heard.node.where(0), heard.node.where(2)) == ("10.0.0.0:7000", "10.0.0.2:7000")
         heard.node.again()
         while await heard.said.get() != first:
             pass
@@ -108,7 +109,7 @@ def test_a_clock_that_went_back_is_caught_up_with() -> None:
     statement = heard.said.get_nowait()
     assert statement.counter == ahead + 1
     assert directory.hear(statement_frame(statement)).answers == []
-    assert directory.where(1) == ("10.0.0.9", 7000)
+    assert directory.where(1) == "10.0.0.9:7000"
 
 
 def test_forged_and_older_ones_change_nothing_and_are_counted() -> None:
@@ -117,7 +118,7 @@ def test_forged_and_older_ones_change_nothing_and_are_counted() -> None:
     forged = sign_statement(identity(2), RUN_ID, 0, 9, "6.6.6.6:666")
     for frame in (statement_frame(forged), of(0, 4), b"rubbish"):
         heard.node.hear(frame)
-    assert heard.node.where(0) == ("10.0.0.0", 7000)
+    assert heard.node.where(0) == "10.0.0.0:7000"
     assert heard.node.faults == {FORGED: 2, "old_address": 1}
 
 
@@ -193,7 +194,7 @@ def abroad_user(job: Job, number: int, sockets: list[socket.socket], admit: Call
             accept=lambda _text: job.digest,
             prepare=lambda roster, me: (job.plan(roster.n), job.rows(roster.n, me)),
             network=TcpNetwork(mine),
-            bootstrap_address=sockets[0].getsockname(),
+            bootstrap_place=Address(*sockets[0].getsockname()),
             where=lambda _roster, _user: None,
             sampler=job.sampler,
             run=lambda: job.spec.run,
@@ -214,7 +215,7 @@ class Closed:
         host = SimpleNamespace(closed=True, heard=lambda _peer: heard)
         self._shell = SimpleNamespace(ended=ended, host=host)
         abroad = Abroad(nowhere, lambda _seat: None, self.said.append, give_up_s)
-        self._settings = SimpleNamespace(abroad=abroad, bootstrap_address=("10.0.0.1", 7000))
+        self._settings = SimpleNamespace(abroad=abroad, bootstrap_place=Address("10.0.0.1", 7000))
         self._clock = SimpleNamespace(now_s=iter(range(10**9)).__next__)
         self._waiting = Waiting(self.said.append)
         self._way_lost = False

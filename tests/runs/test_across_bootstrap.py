@@ -13,31 +13,38 @@ from p2pdp.core.errors import UsageError
 from p2pdp.core.happenings import Happening
 from p2pdp.files.spec import parse_spec, spec_digest, spec_to_toml
 from p2pdp.report.result import Result
-from p2pdp.runs.across_bootstrap import Places, _collect, _for_others, _planner, bootstrap, resume
+from p2pdp.runs.across_bootstrap import _collect, _for_others, _planner, bootstrap, resume
+from p2pdp.transports.contract import Listening
 from tests.support.across_specs import TEXT, spec_of
 
 TABLE = TEXT.replace("seed = 5\n", "").replace('"uniform"', '"csv"\npath = "some/where.csv"')
-HERE = Places("127.0.0.1:0")
+HERE = Listening("127.0.0.1:0")
 
 
 @pytest.mark.parametrize(
     ("text", "places", "tokens", "error", "says"),
     [
         (TEXT, HERE, 2, UsageError, "--tokens 2: the run needs 3"),
-        (TEXT, Places("0.0.0.0:7000"), 4, UsageError, "--address HOST:PORT"),
-        (TEXT, Places("[::]:7000"), 4, UsageError, "--address HOST:PORT"),
-        (TEXT, Places("[::]:7000", "0.0.0.0:7000"), 4, UsageError, "--address 0.0.0.0:7000"),
-        (TEXT, Places("7000"), 4, UsageError, "--listen 7000: must read HOST:PORT"),
-        (TEXT, Places("127.0.0.1:0", "here"), 4, UsageError, "--address here: must read"),
+        (TEXT, Listening("0.0.0.0:7000"), 4, UsageError, "--address HOST:PORT"),
+        (TEXT, Listening("[::]:7000"), 4, UsageError, "--address HOST:PORT"),
+        (TEXT, Listening("[::]:7000", "0.0.0.0:7000"), 4, UsageError, "--address 0.0.0.0:7000"),
+        (TEXT, Listening("7000"), 4, UsageError, "--listen 7000: must read HOST:PORT"),
+        (TEXT, Listening("127.0.0.1:0", "here"), 4, UsageError, "--address here: must read"),
         (TABLE.replace("nodes = 4", "nodes = 4\nseed = 1"), HERE, 4, UsageError, "seed"),
         (TABLE, HERE, 4, UsageError, "columns: name them"),
         (TEXT.replace("min_nodes = 3", 'transport = "mqtt"'), HERE, 4, UsageError, "--listen: through a broker"),
-        (TEXT.replace("min_nodes = 3", 'transport = "mqtt"'), Places(None), 4, UsageError, "[transport] host: missing"),
-        (TEXT, Places(None), 4, UsageError, "--listen: missing"),
+        (
+            TEXT.replace("min_nodes = 3", 'transport = "mqtt"'),
+            Listening(None),
+            4,
+            UsageError,
+            "[transport] host: missing",
+        ),
+        (TEXT, Listening(None), 4, UsageError, "--listen: missing"),
     ],
 )
 def test_what_cannot_be_is_refused_before_anything_is_written(
-    tmp_path: Path, text: str, places: Places, tokens: int, error: type[Exception], says: str
+    tmp_path: Path, text: str, places: Listening, tokens: int, error: type[Exception], says: str
 ) -> None:
     with pytest.raises(error) as caught:
         bootstrap(spec_of(text), places, tokens, tmp_path / "boot", print)

@@ -50,7 +50,7 @@ def test_in_any_order_with_any_forgeries_the_newest_stands(heard: list[tuple[tup
         faults[OUTDATED] += expected is News.OLDER
         newest[user] = max(before, counter)
     for user in range(N):
-        known = (f"10.0.{user}.{newest[user]}", 7000) if user in newest else None
+        known = f"10.0.{user}.{newest[user]}:7000" if user in newest else None
         assert book.where(user) == known
         assert book.lacks([user]) is (user not in newest)
     assert {kind: book.faults[kind] for kind in faults} == faults
@@ -62,7 +62,7 @@ def test_a_user_that_contradicts_itself_is_a_fault_and_the_first_word_stands() -
     book.take(frame(1, 2))
     again = sign_statement(identity(1), RUN_ID, 1, 2, "10.9.9.9:1")
     assert book.take(statement_frame(again)) == (again, News.KNOWN)
-    assert book.where(1) == ("10.0.1.2", 7000)
+    assert book.where(1) == "10.0.1.2:7000"
     assert book.faults == {FORGED: 1}
 
 
@@ -85,9 +85,8 @@ def test_whoever_stated_knows_the_newest_of_all_its_neighbours(heard: list[tuple
     for user in stated:
         around = [other for other in (range(N) if everybody else RING[user]) if other != user]
         for other in around:
-            expected = f"10.0.{other}.{stated[other]}" if other in stated else None
-            found = books[user].where(other)
-            assert (found and found[0]) == expected
+            expected = f"10.0.{other}.{stated[other]}:7000" if other in stated else None
+            assert books[user].where(other) == expected
         assert read(directory.for_user(user)) == {MADE[other, stated[other]] for other in around if other in stated}
 
 
@@ -100,7 +99,7 @@ def test_a_newer_one_goes_to_neighbours_only_and_a_known_one_to_nobody() -> None
     assert read([onward for _, onward in told.onward]) == {MADE[0, 2]}
     again = directory.hear(frame(0, 2))
     assert (again.onward, read(list(again.answers))) == ((), {MADE[1, 1], MADE[3, 1]})
-    assert directory.where(0) == ("10.0.0.2", 7000)
+    assert directory.where(0) == "10.0.0.2:7000"
 
 
 def test_to_an_older_one_the_newer_is_shown() -> None:

@@ -12,9 +12,7 @@ from pathlib import Path
 
 from p2pdp.core.spec import TransportPart
 from p2pdp.files.broker_folder import BrokerWishes, write_broker_folder
-from p2pdp.files.keys import read_secret_text
-from p2pdp.node.brokers import broker_of
-from p2pdp.transports.mqtt_places import Broker, Login
+from p2pdp.transports.mqtt.access import Broker, Login, broker_of, read_secret_text
 from tests.support.across import Across, Started
 from tests.support.mosquitto import Mosquitto, free_port
 

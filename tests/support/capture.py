@@ -33,7 +33,7 @@ PACKET_BYTES_MAX: Final = 1 << 18
 
 SYN, ACK = 0x02, 0x10
 TCP: Final = 6
-CALLED_BYTES: Final = 4  # whom a connection is for, in `transports/tcp.py`
+CALLED_BYTES: Final = 4  # whom a connection is for, in `transports/tcp/transport.py`
 LEAVE: Final = bytes(FRAME_SIZES[0])
 
 _PORTS_AND_SEQUENCE: Final = Struct(">HHI")

@@ -15,13 +15,15 @@ import pytest
 
 from p2pdp.cluster.bodies import roles_body, user_body
 from p2pdp.cluster.jobs import Job
+from p2pdp.core.addresses import Address, Place
 from p2pdp.crypto.identity import Identity
 from p2pdp.files.data import load_data
 from p2pdp.files.spec import parse_spec, spec_digest, spec_to_toml
 from p2pdp.node import roles
 from p2pdp.node.keys import durable_secret
 from p2pdp.protocols.run_plan import plan_run
-from p2pdp.transports.networks import TcpNetwork
+from p2pdp.transports.contract import ROLES, LocalNetworks
+from p2pdp.transports.tcp.kind import TcpNetwork
 
 SPEC = """[run]
 protocol = "walk.sum"
@@ -74,17 +76,19 @@ def bound() -> socket.socket:
     return listening
 
 
+def alone(listening: socket.socket, bootstrap: Place | None = None) -> LocalNetworks:
+    """Those of a process of one peer, which knows where bootstrap is and nobody else."""
+    return LocalNetworks(lambda _slot: TcpNetwork(listening), lambda slot: bootstrap if slot == ROLES else None)
+
+
 async def run_all(job: Job, guard_s: float = 60.0) -> list[dict[str, Any]]:
     """Runs everybody to the end; gives the events of the life cycle."""
     sockets = [bound() for _ in range(job.slots + 1)]
-    addresses = [each.getsockname() for each in sockets]
+    addresses = [Address(*each.getsockname()) for each in sockets]
+    networks = LocalNetworks(lambda slot: TcpNetwork(sockets[slot + 1]), lambda slot: addresses[slot + 1])
     events, tell = os.pipe()
     try:
-        bodies = [roles_body(job, TcpNetwork(sockets[0]), addresses[1:], tell)]
-        bodies += [
-            user_body(job, user, TcpNetwork(sockets[user + 1]), addresses[0], addresses[1:])
-            for user in range(job.slots)
-        ]
+        bodies = [roles_body(job, networks, tell), *(user_body(job, user, networks) for user in range(job.slots))]
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(roles, "LINGER_S", 0.1)  # nobody crashes here who would hand in his head again
             async with asyncio.timeout(guard_s):

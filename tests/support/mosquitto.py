@@ -14,7 +14,7 @@ from tempfile import mkdtemp
 from time import monotonic, sleep
 from typing import Final, Self
 
-from p2pdp.transports.mqtt_places import Broker
+from p2pdp.transports.mqtt.access import Broker
 from tests.support.missing import missing
 
 START_S: Final = 10.0

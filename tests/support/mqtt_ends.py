@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from p2pdp.transports.mqtt_client import Client
-from p2pdp.transports.mqtt_places import Broker, Login
+from p2pdp.transports.mqtt.access import Broker, Login
+from p2pdp.transports.mqtt.client import Client
 
 TOPIC = "p2pdp/test/"
 

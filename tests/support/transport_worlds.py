@@ -16,15 +16,16 @@ from typing import Any
 import pytest
 import uvloop
 
+from p2pdp.core.addresses import Address
 from p2pdp.core.ids import Peer
 from p2pdp.crypto.entropy import random_bytes
 from p2pdp.transports.contract import Origin, Transport
 from p2pdp.transports.memory import Hub, MemoryTransport
-from p2pdp.transports.mqtt import MqttTransport
-from p2pdp.transports.mqtt_places import Broker, Login, Place
-from p2pdp.transports.mqtt_station import Station
-from p2pdp.transports.tcp import STRANGERS_MAX, Address, TcpListener, TcpTransport
-from p2pdp.transports.ways import WAYS_MAX
+from p2pdp.transports.mqtt.access import Broker, Login, StationSettings
+from p2pdp.transports.mqtt.endpoint import Endpoint
+from p2pdp.transports.mqtt.transport import MqttTransport
+from p2pdp.transports.tcp.transport import TcpListener, TcpTransport
+from p2pdp.transports.ways import STRANGERS_MAX, WAYS_MAX
 from tests.support.mosquitto import shared_broker
 
 GUARD_S = 30.0
@@ -195,7 +196,7 @@ class TcpWorld(World):
         await listener.listen(bound)
         for peer in found:
             self.listeners[peer] = listener
-            self.addresses[peer] = bound.getsockname()
+            self.addresses[peer] = Address(*bound.getsockname())
 
     async def stop(self, node: Node) -> None:
         listener = self.listeners.get(node.peer)
@@ -217,25 +218,25 @@ class MqttWorld(World):
         self.broker = shared_broker()
         self.run = random_bytes(8).hex()
         self.stations: dict[Peer, str] = {}
-        self.of: dict[Node, Station] = {}
+        self.of: dict[Node, Endpoint] = {}
 
-    def station(self, broker: Broker | None = None) -> Station:
+    def endpoint(self, broker: Broker | None = None) -> Endpoint:
         name = f"station-{len(self.of)}"
         login = Login(f"{self.run}-{name}")
-        return Station(Place(broker or self.broker, login, self.run, name), random_bytes)
+        return Endpoint(StationSettings(broker or self.broker, login, self.run, name), random_bytes)
 
     def _transport(self, node: Node, ways_max: int) -> Transport:
-        self.of[node] = self.station()
+        self.of[node] = self.endpoint()
         return MqttTransport(node, self.of[node], self.stations.get, ways_max, PROBE_S)
 
     async def listen(self, *nodes: Node) -> None:
         for node in nodes:
-            station = self.of[node]
+            endpoint = self.of[node]
             assert isinstance(node.transport, MqttTransport)
-            station.served[node.peer] = node.transport
-            station.takes_calls = True
-            station.begin()
-            self.stations[node.peer] = station.place.name
+            endpoint.served[node.peer] = node.transport
+            endpoint.takes_calls = True
+            endpoint.begin()
+            self.stations[node.peer] = endpoint.settings.name
 
     async def stop(self, node: Node) -> None:
         self.of[node].takes_calls = False

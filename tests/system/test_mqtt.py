@@ -14,8 +14,8 @@ import pytest
 
 from p2pdp.audit.verify import COMPLETE
 from p2pdp.files.folder import read_evidence
-from p2pdp.transports.mqtt_client import Client
-from p2pdp.transports.mqtt_packets import Act, read_packet
+from p2pdp.transports.mqtt.client import Client
+from p2pdp.transports.mqtt.packets import Act, read_packet
 from p2pdp.wire.frames import BOXED, Kind
 from p2pdp.wire.padding import FRAME_SIZES
 from tests.support.brokered import ADMIN, Kept, keeping
@@ -101,7 +101,8 @@ def test_a_broker_that_dies_ends_the_run_which_can_be_resumed(tmp_path: Path) ->
 def test_without_a_broker_it_is_said_what_to_install(tmp_path: Path) -> None:
     (tmp_path / "spec.toml").write_text(over_mqtt(ring(2, 1)))
     script = (
-        "import sys, shutil\nfrom p2pdp.cluster import broker\nfrom p2pdp.cli.main import main\n"
+        "import sys, shutil\nfrom p2pdp.transports.mqtt import local_broker as broker\n"
+        "from p2pdp.cli.main import main\n"
         "broker.shutil.which = lambda *_, **__: None\nbroker.find_spec = lambda _: None\nsys.exit(main(sys.argv[1:]))"
     )
     command = [sys.executable, "-c", script, "run", str(tmp_path / "spec.toml"), "--out", str(tmp_path / "run")]

@@ -19,6 +19,7 @@ from p2pdp.accounting.hidden_path.complete import complete_graph
 from p2pdp.accounting.hidden_path.curves import Ends
 from p2pdp.accounting.hidden_path.gaps import Gap, gaps_of
 from p2pdp.accounting.hidden_path.graph import GRAPH_USERS_MAX, general_graph
+from p2pdp.audit.brokers import has_broker
 from p2pdp.audit.claims import claim_of
 from p2pdp.audit.ground import NOT_AT_HAND, Finding, Ground
 from p2pdp.audit.recorded import unlike_plan
@@ -101,7 +102,7 @@ def _who_sees_more(ground: Ground) -> list[Refusal]:
     if ground.colluders:
         reason = "who pools views knows more of the path than the law for one user's view assumes"
         found.append(Refusal(Observer.COALITION, Method.HIDDEN_PATH, reason))
-    if ground.run.spec.run.transport == "mqtt":
+    if has_broker(ground.run.spec):
         found.append(
             Refusal(Observer.BROKER, Method.HIDDEN_PATH, "the broker carries every message and so sees the path")
         )

@@ -1,0 +1,160 @@
+"""The kind of transport that a spec calls `tcp`: each peer listens at an address of its own.
+
+In a local run the sockets are bound by the launcher. Across machines each node listens where its owner said, and signs
+the address at which others reach it.
+"""
+
+from __future__ import annotations
+
+import resource
+import socket
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import closing, contextmanager
+from typing import Final
+
+from p2pdp.core.addresses import Address, is_wildcard, join_address, split_address, split_option
+from p2pdp.core.errors import UsageError
+from p2pdp.core.ids import Peer
+from p2pdp.core.spec import Spec
+from p2pdp.transports.contract import (
+    ROLES,
+    Listening,
+    LocalNetworks,
+    LocalProcess,
+    NodeEndpoint,
+    NodeSettings,
+    RolesEndpoint,
+    Say,
+    Shell,
+    Transport,
+    TransportKind,
+    Where,
+)
+from p2pdp.transports.tcp.listening import announcer, listen_at
+from p2pdp.transports.tcp.transport import TcpListener, TcpTransport
+from p2pdp.transports.ways import STRANGERS_MAX, WAYS_MAX
+
+FILES_SPARE: Final = 200  # open files beside sockets
+NODE_FILES: Final = 12  # of each node beside its connections: its socket, its ledgers, strangers for a moment
+
+
+class TcpNetwork:
+    """Peers behind one listening socket, which is bound already: by a launcher, or where the user said.
+
+    Whoever enrols is a stranger until the run begins, so bootstrap has to admit as many as it expects.
+    """
+
+    def __init__(
+        self, listening: socket.socket, connections_max: int = WAYS_MAX, strangers_max: int = STRANGERS_MAX
+    ) -> None:
+        self._listening = listening
+        self._connections_max = connections_max
+        self._served: dict[Peer, TcpTransport] = {}
+        self._listener = TcpListener(self._served.get, strangers_max)
+
+    @property
+    def address(self) -> Address:
+        return Address(*self._listening.getsockname()[:2])
+
+    @property
+    def faults(self) -> Mapping[str, int]:
+        return {}
+
+    def place(self, text: str) -> Address:
+        return split_address(text)
+
+    def attach(self, shell: Shell, where: Where) -> TcpTransport:
+        def of(peer: Peer) -> Address | None:
+            place = self.address if peer in self._served else where(peer)
+            return place if isinstance(place, Address) else None
+
+        return TcpTransport(shell, of, self._connections_max)
+
+    def serve(self, peer: Peer, transport: Transport) -> None:
+        assert isinstance(transport, TcpTransport)
+        self._served[peer] = transport
+
+    async def listen(self) -> None:
+        await self._listener.listen(self._listening)
+
+    def close(self) -> None:
+        self._listener.close()
+        self._listening.close()
+
+
+class Tcp(TransportKind):
+    name = "tcp"
+    opens_sockets = True
+    schemes = ("",)
+
+    def local(self, process: LocalProcess) -> LocalNetworks:
+        users, nodes, listening = len(process.users), process.spec.run.nodes, process.listening
+
+        def network(slot: int) -> TcpNetwork:
+            bound = socket.socket(fileno=listening[slot])
+            if slot == ROLES:
+                return TcpNetwork(bound, *connections_of_roles(nodes))
+            return TcpNetwork(bound, connections_of_node(users))
+
+        return LocalNetworks(network, process.addresses.get)
+
+    def check_listening(self, spec: Spec, listening: Listening) -> None:
+        listen, address = listening.listen, listening.address
+        if address is not None and is_wildcard(split_option("--address", address).host):
+            raise UsageError(
+                f"--address {address}: is not reachable from other machines; name the host where they reach this one"
+            )
+        if listen is None:
+            raise UsageError("--listen: missing; say where bootstrap is to listen, as HOST:PORT")
+        if address is None and is_wildcard(split_option("--listen", listen).host):
+            raise UsageError(f"--listen {listen}: is not reachable from other machines; add --address HOST:PORT")
+
+    def listening_again(self, listen: str, address: str) -> Listening:
+        return Listening(listen, address)
+
+    @contextmanager
+    def roles_endpoint(
+        self, spec: Spec, run_id: bytes, listening: Listening, before: str | None, say: Say
+    ) -> Iterator[RolesEndpoint]:
+        host, port = split_option("--listen", listening.listen or "")
+        if port == 0 and before is not None:
+            port = split_option("--listen", before).port
+        with closing(listen_at(Address(host, port), "--listen")) as bound:
+            network = TcpNetwork(bound, *connections_of_roles(spec.run.nodes))
+            listen = join_address(host, network.address.port)
+            told = Address(host, 0) if listening.address is None else split_option("--address", listening.address)
+            address = join_address(told.host, told.port or network.address.port)
+            yield RolesEndpoint(network, address, listen, f"listening on {listen}")
+
+    def check_bootstrap(self, address: str) -> None:
+        split_address(address)
+
+    def check_node(self, given: Collection[str]) -> None:
+        if "listen" not in given:
+            raise UsageError("[node] listen: missing; a node needs it.")
+
+    @contextmanager
+    def node_endpoint(self, settings: NodeSettings, say: Say) -> Iterator[NodeEndpoint]:
+        assert settings.listen is not None
+        bootstrap = split_address(settings.bootstrap)
+        with closing(listen_at(settings.listen, f"{settings.source} [node] listen")) as bound:
+            yield NodeEndpoint(TcpNetwork(bound), bootstrap, announcer(settings.address, bound, bootstrap))
+
+
+KIND: Final = Tcp()
+
+
+def connections_of_node(nodes: int) -> int:
+    """Return how many connections each of so many nodes in one process may have."""
+    return max(2, min(WAYS_MAX, _files() // nodes - NODE_FILES))
+
+
+def connections_of_roles(users: int) -> tuple[int, int]:
+    """Return how many connections with users bootstrap and curator each may have, and how many with strangers."""
+    half = max(2, _files() // 3)
+    return min(max(WAYS_MAX, users), half), min(users + STRANGERS_MAX, half)
+
+
+def _files() -> int:
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return (1 << 20 if soft == resource.RLIM_INFINITY else soft) - FILES_SPARE
