@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Annotated, Any
 
 import typer
 
-from p2pdp.cli.options import AsJson, print_document
+from p2pdp.cli.options import AsJson, print_columns, print_document
 from p2pdp.core.errors import UsageError
 
 
@@ -30,7 +29,7 @@ def account(
     if as_json:
         print_document(found.to_json())
         return
-    _columns((key, f"{value:.10g}") for key, value in found.outputs.items())
+    print_columns((key, f"{value:.10g}") for key, value in found.outputs.items())
     print("a bound, if:" if found.bound else "no bound:")
     for assumption in found.assumptions:
         print(f"  {assumption}")
@@ -45,23 +44,16 @@ def _list(name: str | None, *, as_json: bool) -> None:
         if as_json:
             print_document({"accountants": known})
         else:
-            _columns((one["name"], one["help"]) for one in known)
+            print_columns((one["name"], one["help"]) for one in known)
         return
     asked = inputs_of(name)
     if as_json:
         print_document({"name": name, "inputs": asked})
     else:
-        _columns((one["name"], f"{one['help']}; {one['range']}{_otherwise(one)}") for one in asked)
+        print_columns((one["name"], f"{one['help']}; {one['range']}{_otherwise(one)}") for one in asked)
 
 
 def _otherwise(one: dict[str, Any]) -> str:
     if one["required"]:
         return ""
     return "; optional" if one["default"] is None else f"; {one['default']} if not given"
-
-
-def _columns(rows: Iterable[tuple[str, str]]) -> None:
-    shown = list(rows)
-    width = max(len(key) for key, _ in shown)
-    for key, text in shown:
-        print(f"{key:<{width}}  {text}")

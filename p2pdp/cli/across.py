@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from p2pdp.cli.logs import LogAs, LogFormat, LogFrom, LogLevel, logged
-from p2pdp.cli.options import AsJson, Overrides, SpecFile, TraceWire, print_document
-from p2pdp.cli.watching import IndexUrl, serves
+from p2pdp.cli.options import AsJson, IndexUrl, Overrides, SpecFile, TraceWire, print_document, serves
+from p2pdp.cli.progress import LogAs, LogFormat, LogFrom, LogLevel, logged
 from p2pdp.core.happenings import happening
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from p2pdp.cli.options import AsJson, print_document
+from p2pdp.cli.options import AsJson, print_columns, print_document
 
 Transport = Annotated[str, typer.Option(help="As in [run] transport; a broker is started where one is needed.")]
 
@@ -77,7 +77,8 @@ def _show(measured: dict[str, Any], *, as_json: bool) -> None:
     if as_json:
         print_document(measured)
         return
-    width = max(map(len, measured))
-    for name, value in measured.items():
-        if not isinstance(value, list):
-            print(f"{name.replace('_', ' '):{width}}  {f'{value:.4g}' if isinstance(value, float) else value}")
+    shown = {name: value for name, value in measured.items() if not isinstance(value, list)}
+    print_columns(
+        (name.replace("_", " "), f"{value:.4g}" if isinstance(value, float) else str(value))
+        for name, value in shown.items()
+    )

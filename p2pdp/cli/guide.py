@@ -8,7 +8,7 @@ from typing import Annotated, Final
 
 import typer
 
-from p2pdp.cli.options import AsJson, print_document
+from p2pdp.cli.options import AsJson, print_columns, print_document
 
 _WIDTH_MAX: Final = 100
 _FENCE: Final = re.compile(r"^```\w+$", re.MULTILINE)
@@ -38,9 +38,7 @@ def _list(titles: dict[str, str], *, as_json: bool) -> None:
     if as_json:
         print_document({"topics": [{"topic": topic, "title": title} for topic, title in titles.items()]})
         return
-    width = max(map(len, titles))
-    for topic, title in titles.items():
-        print(f"{topic:{width}}  {title}")
+    print_columns(titles.items())
     print("\np2pdp guide TOPIC shows a page.")
 
 

@@ -7,8 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from p2pdp.cli.options import AsJson, print_document
-from p2pdp.cli.watching import IndexUrl
+from p2pdp.cli.options import AsJson, IndexUrl, print_document
 
 
 def index(

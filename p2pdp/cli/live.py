@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from p2pdp.cli.logs import Log, LogAs, LogFormat, LogFrom, LogLevel, logged
 from p2pdp.cli.options import AsJson, OutFolder, Overrides, RunFolder, SpecFile, TraceWire, print_document
-from p2pdp.cli.progress import run_progress
+from p2pdp.cli.progress import Log, LogAs, LogFormat, LogFrom, LogLevel, logged, run_progress
 from p2pdp.core.happenings import KINDS, happening
 from p2pdp.core.ids import BOOTSTRAP, peer_name
 

@@ -73,7 +73,7 @@ def show_result(result: Result, folder: Path, *, fast: bool = False) -> None:
 
 def show_verdict(console: Console, headline: dict[str, Any] | None, worst: dict[str, Any] | None) -> None:
     """Headline and worst bound; nothing where nothing was audited."""
-    from p2pdp.report.headline import in_words
+    from p2pdp.report.page.words import in_words
 
     for sentence in in_words(headline, worst) if headline is not None and worst is not None else ():
         _say(console, sentence)

@@ -37,8 +37,7 @@ from p2pdp.report.documents import claim_document, plain, refusal_document, verd
 from p2pdp.report.page.claims import claims as claims_part
 from p2pdp.report.page.claims import refusals as refusals_part
 from p2pdp.report.page.facts import PageFacts
-from p2pdp.report.page.layout import Section, document, paragraph, table, with_small
-from p2pdp.report.page.markup import tag
+from p2pdp.report.page.markup import Section, document, paragraph, table, tag, with_small
 from p2pdp.report.page.summary import summary
 from p2pdp.report.page.words import number, users
 

@@ -1,4 +1,9 @@
-"""What a run gave, as `result.json` says it."""
+"""The result of a run as in `result.json`, with what the same privacy would have cost otherwise.
+
+Sums, histograms, averages and reports are compared with local and central baselines by standard errors alone; what
+learns also by the noise that each alternative needs, and by scores where the launcher has the data. The protocol's
+analysis says how.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +13,11 @@ from dataclasses import dataclass, field, fields
 from typing import Any, NamedTuple
 
 from p2pdp.assembly.found import Number, Outcome
-from p2pdp.assembly.outcome import error_of, estimate_of, truth_of
+from p2pdp.assembly.outcome import baselines, error_of, estimate_of, truth_of
 from p2pdp.audit.headline import Verdict
 from p2pdp.core.ids import Peer
+from p2pdp.protocols.contract import Estimate
 from p2pdp.protocols.run_plan import RunPlan
-from p2pdp.report.compared import Level, Sight, compared
 from p2pdp.report.documents import plain, verdict_document
 
 
@@ -164,3 +169,49 @@ def of_users(outputs: Sequence[Mapping[str, Any]]) -> OfUsers | None:
 def plain_value(value: Any) -> Number:
     """A float, or the floats of a vector."""
     return [float(part) for part in value] if hasattr(value, "__len__") else float(value)
+
+
+Baselines = dict[str, dict[str, Any]]
+Rows = Callable[[Peer], Any]
+
+
+@dataclass(frozen=True)
+class Level:
+    """The privacy at which a run is compared, its headline's, and the sensitivity of one contribution in data units."""
+
+    sensitivity: float | None
+    epsilon: float | None
+    delta: float
+    given_paths: bool  # whether epsilon is of this very course of a walk, or in advance
+
+
+@dataclass(frozen=True)
+class Sight:
+    """What a launcher sees who has the data; the seed is of the noise that baselines draw."""
+
+    rows: Rows
+    truth: Number
+    seed: int
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """`scores` are those of what was learned; None where nothing was, or the data are elsewhere."""
+
+    baselines: Baselines
+    scores: dict[str, Any] | None = None
+    warnings: list[str] | None = None
+
+
+def compared(run: RunPlan, found: Outcome, estimate: Estimate, level: Level, sight: Sight | None = None) -> Comparison:
+    """The alternatives to a run, or to a planned one, at the same privacy."""
+    analysis = run.protocol.analysis()
+    learning = analysis.learning
+    if learning is None:
+        return Comparison(dict(baselines(run, found, estimate, level.sensitivity, level.epsilon, level.delta)))
+    warnings = analysis.warnings(run) or None
+    sigmas = learning.sigmas(run, found.paths if level.given_paths else None, level.epsilon, level.delta)
+    if sight is None:
+        return Comparison(learning.baselines(run, sigmas), None, warnings)
+    scores, against = learning.scored(run, found, sight.rows, sight.truth, sigmas, sight.seed)
+    return Comparison(against, scores, warnings)

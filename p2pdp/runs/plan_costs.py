@@ -18,7 +18,7 @@ from p2pdp.assembly.found import Number
 from p2pdp.assembly.traffic import ENVELOPE_BYTES
 from p2pdp.files.spec import spec_to_toml
 from p2pdp.protocols.run_plan import RunPlan
-from p2pdp.report.compared import Level, compared
+from p2pdp.report.result import Level, compared
 from p2pdp.runs.prepared import sensitivity
 from p2pdp.wire.padding import frame_size
 

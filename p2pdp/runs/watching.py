@@ -163,8 +163,7 @@ def _index(options: Watching, folder: Path, notify: Notify) -> Index | None:
 def _server(options: HttpOptions, stack: ExitStack, notify: Notify) -> Callable[[_Shown], None]:
     """Takes the socket and gives what begins to answer on it."""
     from p2pdp.web.front import Front
-    from p2pdp.web.server import serving
-    from p2pdp.web.tls import server_tls
+    from p2pdp.web.server import server_tls, serving
 
     if (options.certificate is None) != (options.key is None):
         raise UsageError("--http-cert, --http-key: TLS needs both of them")

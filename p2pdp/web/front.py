@@ -18,9 +18,8 @@ from p2pdp.report.page.style import POLICY
 from p2pdp.web.answers import JSON, Answer, document, problem
 from p2pdp.web.guard import Guard, Header
 from p2pdp.web.guide import PREFIX, guide_list, guide_page
-from p2pdp.web.metrics import CONTENT_TYPE, metrics_text
 from p2pdp.web.openapi import LIMIT, LIMIT_MAX, OFFSET_MAX, description
-from p2pdp.web.status import Status
+from p2pdp.web.status import CONTENT_TYPE, Status, metrics_text
 
 TARGET_CHARS_MAX: Final = 2048
 PAGE_POLICY: Final = f"{POLICY}; frame-ancestors 'none'"

@@ -10,8 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
-from p2pdp.report.page.layout import Section, document
-from p2pdp.report.page.markup import Markup, join, tag
+from p2pdp.report.page.markup import Markup, Section, document, join, tag
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt

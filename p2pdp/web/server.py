@@ -4,6 +4,8 @@ Guarantee: a connection carries one request and lives `CONNECTION_S` at most, wh
 `CONNECTIONS_MAX` of them, and none may send more than a question has. All this counts from the moment a connection is
 taken, for a TLS handshake may never end. What goes wrong within is answered with 500 and told by its kind only. Leaving
 the context ends the thread and every connection.
+
+TLS of the HTTP server, from the files that its owner names.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ from typing import Final
 from aiohttp import web
 from aiohttp.web_protocol import RequestHandler
 
+from p2pdp.core.errors import UsageError
 from p2pdp.web.answers import Answer, problem
 from p2pdp.web.front import Front, Request
 
@@ -194,3 +197,16 @@ def serving(front: Front, bound: socket.socket, tls: ssl.SSLContext | None) -> I
         if thread.is_alive():
             loop.call_soon_threadsafe(stop.set)
         thread.join()
+
+
+def server_tls(certificate: str, key: str) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    try:
+        context.load_cert_chain(certificate, key, password="")  # nobody is there to be asked for another
+    except ssl.SSLError as error:
+        why = "they do not belong together" if error.reason == "KEY_VALUES_MISMATCH" else "not PEM, or encrypted"
+        raise UsageError(f"--http-cert {certificate}, --http-key {key}: cannot be used, {why}") from None
+    except OSError as error:
+        raise UsageError(f"--http-cert {certificate}, --http-key {key}: {error.strerror}") from None
+    return context

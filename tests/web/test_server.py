@@ -19,12 +19,12 @@ from hypothesis import HealthCheck, given, settings
 from schemathesis.checks import not_a_server_error
 from schemathesis.core.failures import FailureGroup
 
+from p2pdp.core.errors import UsageError
 from p2pdp.web import server
 from p2pdp.web.front import Front
 from p2pdp.web.guard import Guard
 from p2pdp.web.openapi import description
-from p2pdp.web.server import CONNECTIONS_MAX, serving
-from p2pdp.web.tls import server_tls
+from p2pdp.web.server import CONNECTIONS_MAX, server_tls, serving
 from tests.support.certificates import write_pair
 from tests.support.shown import Shown, first
 
@@ -259,3 +259,21 @@ def test_the_fuzzer_would_find_a_server_that_does_not() -> None:
 
     with served(Other(), TOKEN) as where, pytest.raises(FailureGroup):
         fuzz(where, "bootstrap", 3)
+
+
+def test_a_pair_that_belongs_together_is_taken(tmp_path: Path) -> None:
+    certificate, key = write_pair(tmp_path, "a")
+    server_tls(str(certificate), str(key))
+
+
+def test_others_are_refused_in_one_sentence(tmp_path: Path) -> None:
+    certificate, key = write_pair(tmp_path, "a")
+    _, other = write_pair(tmp_path, "b")
+    text = tmp_path / "text"
+    text.write_text("nothing")
+    with pytest.raises(UsageError, match="do not belong together"):
+        server_tls(str(certificate), str(other))
+    with pytest.raises(UsageError, match="not PEM"):
+        server_tls(str(text), str(key))
+    with pytest.raises(UsageError, match="No such file"):
+        server_tls(str(tmp_path / "absent"), str(key))

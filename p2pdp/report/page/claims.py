@@ -8,8 +8,7 @@ from typing import Final
 from p2pdp.core.claims import Claim, Conditioning
 from p2pdp.core.words import CONDITIONINGS, OBSERVERS, method_words, observer_name
 from p2pdp.report.page.facts import PageFacts
-from p2pdp.report.page.layout import more, note, paragraph, table
-from p2pdp.report.page.markup import Markup, join, tag
+from p2pdp.report.page.markup import Markup, join, more, note, paragraph, table, tag
 from p2pdp.report.page.words import number, observer, worst
 
 _UNIT: Final = (

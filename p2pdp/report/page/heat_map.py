@@ -15,10 +15,9 @@ from typing import Final
 import numpy as np
 
 from p2pdp.core.arrays import Floats
-from p2pdp.report.page.axes import WIDTH, drawing
+from p2pdp.report.page.axes import WIDTH, Scale, colours, drawing, levels_of, steps
 from p2pdp.report.page.markup import Markup, join, tag
 from p2pdp.report.page.pairs import blocks_of, finite
-from p2pdp.report.page.scales import Scale, colours, levels_of, steps
 from p2pdp.report.page.words import number
 
 SIDE_MAX: Final = 200

@@ -1,16 +1,13 @@
-"""HTML and SVG as text, escaped by construction.
-
-`tag` escapes every child and every attribute value that is not `Markup` already, and only `tag`, `text` and
-`join` make `Markup`. Names of elements and attributes come from the code alone. Characters that do not simply
-stand there (control characters, marks that turn the writing direction, halves of surrogate pairs) are shown as
-escapes, as the command line shows them.
-"""
+"""HTML elements that cannot be broken out of, and the page that they make up."""
 
 from __future__ import annotations
 
 import html
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Final
+
+from p2pdp.report.page.style import POLICY, STYLE
 
 _VOID: Final = frozenset({"meta", "br"})
 _LEAVES: Final = frozenset({"rect", "path", "line", "circle", "polyline"})  # of SVG, which may end themselves
@@ -47,3 +44,90 @@ def tag(name: str, /, *children: object, **attributes: object) -> Markup:
     if name in _LEAVES and not children:
         return Markup(f"<{name}{given}/>")
     return Markup(f"<{name}{given}>{join(children)}</{name}>")
+
+
+_FEW_COLUMNS: Final = 5  # more of them keep their width in a narrow window, which scrolls
+
+
+@dataclass(frozen=True)
+class Section:
+    """`name` is its anchor, `short` its entry in the list on top."""
+
+    name: str
+    short: str
+    title: str
+    parts: Sequence[object]
+
+
+def document(title: str, heading: str, opening: Iterable[object], sections: Sequence[Section], closing: object) -> str:
+    """A whole page that needs nothing from anywhere else: no script, no font, no image, no connection."""
+    head = tag(
+        "head",
+        tag("meta", charset="utf-8"),
+        tag("meta", http_equiv="Content-Security-Policy", content=Markup(POLICY)),
+        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        tag("meta", name="referrer", content="no-referrer"),
+        tag("title", title),
+        tag("style", Markup(STYLE)),
+    )
+    entries = [tag("li", tag("a", section.short, href=f"#{section.name}")) for section in sections]
+    contents = tag("nav", tag("ul", *entries), aria_label="contents")
+    main = [
+        tag("section", tag("h2", section.title, id=f"{section.name}-title"), "\n", join(section.parts, "\n"),
+            id=section.name, aria_labelledby=f"{section.name}-title")
+        for section in sections
+    ]  # fmt: skip
+    body = tag(
+        "body", tag("header", tag("h1", heading), *opening, contents), "\n", tag("main", join(main, "\n")), "\n",
+        tag("footer", closing),
+    )  # fmt: skip
+    return f"<!DOCTYPE html>\n{tag('html', head, chr(10), body, lang='en')}\n"
+
+
+def paragraph(*parts: object, soft: bool = False) -> Markup:
+    return tag("p", *parts, class_="soft" if soft else None)
+
+
+def note(first: str, *rest: object) -> Markup:
+    """Something that a reader must not overlook."""
+    return tag("p", tag("strong", first), " ", *rest, class_="note", role="note")
+
+
+def card(title: str, big: str, *lines: object) -> Markup:
+    return tag("div", tag("h3", title), tag("p", big, class_="big"), *(tag("p", line) for line in lines), class_="card")
+
+
+def table(headings: Sequence[str], rows: Iterable[Sequence[object]], *, numbers: Sequence[int] = ()) -> Markup:
+    """The first cell of a row names it; the columns in `numbers` stand flush right."""
+
+    def kind(place: int) -> str | None:
+        return "n" if place in numbers else None
+
+    head = tag("tr", *(tag("th", text, scope="col", class_=kind(place)) for place, text in enumerate(headings)))
+    body = [
+        tag("tr", *(
+            tag("td", cell, class_=kind(place)) if place else tag("th", cell, scope="row", class_=kind(0))
+            for place, cell in enumerate(row)
+        ))
+        for row in rows
+    ]  # fmt: skip
+    shown = tag("thead", head) if any(headings) else ""
+    return wide(tag("table", shown, tag("tbody", *body), class_="many" if len(headings) > _FEW_COLUMNS else None))
+
+
+def wide(*parts: object) -> Markup:
+    """What may be wider than a narrow window, which then scrolls inside it; also by keyboard."""
+    return tag("div", *parts, class_="wide", tabindex="0", role="group")
+
+
+def figure(drawn: Markup, caption: object) -> Markup:
+    return tag("figure", wide(drawn), tag("figcaption", caption))
+
+
+def more(title: str, *parts: object) -> Markup:
+    """What only some readers want: folded, and opened without any script."""
+    return tag("details", tag("summary", title), *parts)
+
+
+def with_small(main: object, small: object) -> Markup:
+    return join([main, tag("span", small, class_="small")])

@@ -13,12 +13,10 @@ from p2pdp.core.claims import Claim, Observer
 from p2pdp.core.words import conditioning_words
 from p2pdp.protocols import names, protocol
 from p2pdp.report.documents import bound_document
-from p2pdp.report.headline import in_words
 from p2pdp.report.page.facts import PageFacts
-from p2pdp.report.page.layout import card, note, paragraph, table
-from p2pdp.report.page.markup import Markup, tag
+from p2pdp.report.page.markup import Markup, card, note, paragraph, table, tag
 from p2pdp.report.page.pairs import Pair, known, spread
-from p2pdp.report.page.words import factor, guess, number, observer, users
+from p2pdp.report.page.words import factor, guess, in_words, number, observer, users
 
 _SIGNS: Final[Mapping[str, str]] = {"strong": "●", "moderate": "◐", "weak": "○", "none": "✕"}
 

@@ -2,8 +2,27 @@ from __future__ import annotations
 
 import math
 
-from p2pdp.report.page.axes import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, Frame, drawing, key
-from p2pdp.report.page.scales import Scale
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from p2pdp.report.page.axes import (
+    BOTTOM,
+    HEIGHT,
+    LEFT,
+    RIGHT,
+    TOP,
+    WIDTH,
+    Frame,
+    Scale,
+    colours,
+    drawing,
+    key,
+    levels_of,
+    round_step,
+    scale_of,
+    steps,
+)
 from tests.support.made import read
 
 FRAME = Frame(Scale((0.0, 10.0), logarithmic=False), Scale((0.0, 2.0, 4.0), logarithmic=False))
@@ -51,3 +70,69 @@ def test_a_drawing_has_a_name_and_a_description() -> None:
     assert page.elements[0][1]["aria-label"] == "a name"
     assert page.elements[0][1]["viewbox"] == f"0 0 {WIDTH} 99"
     assert [name for name, _ in page.elements] == ["svg", "title", "desc"]
+
+
+VALUES = st.lists(st.floats(0.0, allow_nan=False, allow_infinity=False), max_size=6)
+
+
+@pytest.mark.parametrize(("span", "parts", "step"), [(10, 5, 2), (1.2, 5, 0.25), (7, 7, 1), (0.3, 3, 0.1), (55, 5, 20)])
+def test_steps_are_round(span: float, parts: int, step: float) -> None:
+    assert round_step(span, parts) == pytest.approx(step)
+
+
+def test_a_linear_scale_starts_at_0_and_holds_the_largest() -> None:
+    scale = scale_of([1.0, 3.7])
+    assert (scale.edges, scale.logarithmic) == ((0.0, 1.0, 2.0, 3.0, 4.0), False)
+    assert [scale.place(value) for value in (-1.0, 0.0, 1.0, 4.0, 9.0)] == [0.0, 0.0, 0.25, 1.0, 1.0]
+
+
+def test_values_that_differ_much_are_placed_by_their_logarithms() -> None:
+    scale = scale_of([0.0, 0.02, 5.0])
+    assert scale.logarithmic
+    assert scale.edges == pytest.approx((0.01, 0.1, 1.0, 10.0))
+    assert scale.place(1.0) == pytest.approx(2 / 3)
+    assert scale.place(0.0) == 0.0
+    assert steps(scale)[0] == (0.0, pytest.approx(0.1))
+
+
+def test_between_few_powers_there_are_steps() -> None:
+    assert scale_of([0.02, 5.0], 9).edges == pytest.approx((0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0))
+    assert scale_of([0.002, 5.0], 9).edges == pytest.approx((0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0))
+    assert scale_of([1e-6, 1.0], 3).edges == pytest.approx((1e-6, 1e-4, 1e-2, 1.0))
+
+
+def test_a_few_values_close_to_0_do_not_make_a_scale_logarithmic() -> None:
+    assert not scale_of([1e-9, *[1.0] * 20]).logarithmic
+    assert scale_of([*[1e-9] * 3, *[1.0] * 20]).logarithmic
+
+
+def test_without_a_value_above_0_there_is_a_scale_all_the_same() -> None:
+    for values in ([], [0.0, 0.0]):
+        assert scale_of(values).edges[0] == 0.0
+        assert scale_of(values).place(0.0) == 0.0
+
+
+@given(VALUES, st.integers(1, 12))
+def test_every_scale_is_sound(values: list[float], parts: int) -> None:
+    scale = scale_of(values, parts)
+    assert all(math.isfinite(edge) for edge in scale.edges)
+    assert all(low < high for low, high in zip(scale.edges, scale.edges[1:], strict=False))
+    assert 2 <= len(scale.edges) <= parts + 2
+    places = [scale.place(value) for value in sorted(values)]
+    assert all(0.0 <= place <= 1.0 for place in places)
+    assert places == sorted(places)
+    assert all(value <= scale.edges[-1] * (1 + 1e-9) or value > 1e300 for value in values)
+
+
+@given(VALUES)
+def test_there_are_never_more_levels_than_colours(values: list[float]) -> None:
+    tints = colours(len(steps(levels_of(values))))
+    assert tints == sorted(set(tints))
+    assert set(tints) <= set(range(9))
+
+
+def test_few_levels_are_spread_over_all_colours() -> None:
+    assert colours(3) == [0, 4, 8]
+    assert len(colours(1)) == 1
+    assert colours(0) == []
+    assert steps(Scale((0.0, 1.0, 2.0), logarithmic=False)) == [(0.0, 1.0), (1.0, 2.0)]
