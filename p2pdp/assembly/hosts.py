@@ -8,6 +8,7 @@ from typing import Any
 
 from p2pdp.core.draws import Sampler
 from p2pdp.core.errors import VerificationFailed
+from p2pdp.core.events import Passer
 from p2pdp.core.ids import CURATOR, Peer
 from p2pdp.crypto.identity import Identity, RunKey, sign_labelled
 from p2pdp.crypto.sealed import SealError, open_sealed, seal_to
@@ -70,9 +71,11 @@ def user_host(
         inputs = inputs.sealed_with(partial(seal_to, seat.roster.entry(CURATOR).box))
     machine = run.machine(seat.me, seat.neighbours, inputs)
     neighbours = None if seat.neighbours is None else list(seat.neighbours)
+    participant = Participant(seat.me, machine)
+    hop = None if tap is not None else run.protocol.fast_hop(run.plan, machine)
     return Host(
         seat,
-        Participant(seat.me, machine),
+        participant,
         journal,
         sampler,
         entropy,
@@ -81,6 +84,7 @@ def user_host(
         facts=(len(values), neighbours),
         skeleton=skeleton,
         expected=run.plan.draws_expected,
+        passer=None if hop is None else Passer(hop, participant.hopped),
         tap=tap,
     )
 
@@ -105,7 +109,7 @@ def bootstrap_host(
         opening=run.opening,
     )
     _open_private(journal, seat)
-    return Host(seat, machine, journal, sampler, entropy, timing=timing_of(run), tap=tap)
+    return Host(seat, machine, journal, sampler, entropy, timing=timing_of(run), watcher=machine, tap=tap)
 
 
 def curator_host(

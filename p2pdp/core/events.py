@@ -6,7 +6,7 @@ so an event means the same thing to each of them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
@@ -61,10 +61,6 @@ class Machine(Protocol):
     def finished(self) -> bool: ...
 
 
-Hop = tuple[Peer, int, int, Peer, int]
-"""From whom a token came, its item, at which step; to whom it went, which may be back to oneself, and at which step."""
-
-
 class Watcher(Protocol):
     """What a machine may offer besides: peers that its host is to watch over.
 
@@ -75,21 +71,23 @@ class Watcher(Protocol):
     def watched(self) -> AbstractSet[Peer]: ...
 
 
-class Passer(Protocol):
-    """What a machine may offer besides, since a walk does little else: the usual step of a token in one piece."""
+Hop = tuple[Peer, int, int, Peer, int]
+"""From whom a token came, its item, at which step; to whom it went, which may be back to oneself, and at which step."""
 
-    def hop(self, sender: Peer, item: int, step: int, value: int, draws: Draws) -> tuple[Peer, int] | None:
-        """Does what `receive` would do with a user's token, or its own, drawing once of each stream.
+FastHop = Callable[[Peer, int, int, int, Draws], tuple[Peer, int] | None]
+"""The usual step of a token in one piece: from sender, item, step, value and draws to the next holder and its value.
 
-        Tells to whom the token goes next and its value there, at the step after this one. If `receive` would do
-        anything else, or the message would have been refused before, it does nothing and gives None.
-        """
+It does what `receive` would do with a user's token, or its own, drawing once of each stream; the token's next step is
+the one after this. If `receive` would do anything else, or the message would have been refused before, it does nothing
+and returns None. It notes only what the next hop needs to know: `hopped` tells the rest.
+"""
 
-    def hopped(self, hops: Iterable[Hop]) -> None:
-        """Tells of hops, in order, what the next one need not know: before anything else is asked of the machine.
 
-        A protocol's machine offers `hop` alone; this is the part of the `Participant` around it.
-        """
+class Passer(NamedTuple):
+    """What a fast path calls instead of a machine whose protocol declares a fast hop (`Protocol.fast_hop`)."""
+
+    hop: FastHop
+    hopped: Callable[[Iterable[Hop]], None]  # tells of hops, in order, before anything else is asked of the machine
 
 
 def tell(machine: Machine, event: Event, now_s: float, draws: Draws) -> Step:

@@ -37,24 +37,24 @@ class Effects(NamedTuple):
         return f"Effects({len(self.writes)} writes, {len(self.frames)} frames)"
 
 
-Passage = tuple[bytes, Peer, bytes, float | None]
+HopEffects = tuple[bytes, Peer, bytes, float | None]
 """The effects of a token's usual step: what to append to the view, then the frame for whom, and when to be woken."""
 
 
-def effects_of(passage: Passage) -> Effects:
-    entry, to, frame, wake_at_s = passage
+def effects_of(hop: HopEffects) -> Effects:
+    entry, to, frame, wake_at_s = hop
     return Effects(((VIEW, entry),), ((to, frame),), wake_at_s)
 
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """The host's waits. None of them is on the path of a message that arrives."""
+    """The host's waits; none of them is on the path of a message that arrives.
+
+    Defaults suit local and wide-area networks. The simulator shortens none of them.
+    """
 
     patience_s: float = 10.0  # silence after which bootstrap takes somebody for gone, if it stays silent when probed
     tick_s: float = 1.0  # an acknowledgement that no message takes along goes out within this
     resend_s: float = 2.0  # first wait before unacknowledged frames are sent again; doubles
     resend_max_s: float = 30.0
     rejoin_s: float = 5.0  # after a restart: how long to wait for peers to compare numbers
-
-
-"""Defaults suit local and wide-area networks; the simulator shortens none of them."""

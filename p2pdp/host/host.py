@@ -13,18 +13,17 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from typing import cast
 
 from p2pdp.core import messages
 from p2pdp.core.draws import Expected, Sampler
-from p2pdp.core.events import Event, Machine, Received, Started, Watcher, Woken, tell
+from p2pdp.core.events import Event, Machine, Passer, Received, Started, Watcher, Woken, tell
 from p2pdp.core.ids import CURATOR, Peer
 from p2pdp.core.step import Fault, Message, Send, Step
 from p2pdp.host.closing import Ending
 from p2pdp.host.draws import NOTHING_EXPECTED, RecordedDraws
-from p2pdp.host.effects import Effects, Entropy, Passage, Timing, effects_of
+from p2pdp.host.effects import Effects, Entropy, HopEffects, Timing, effects_of
+from p2pdp.host.fast_path import FastPath
 from p2pdp.host.forms import Check, heed, heed_after_close, read_message
-from p2pdp.host.lane import Lane
 from p2pdp.host.meetings import Meetings
 from p2pdp.host.notes import Notes
 from p2pdp.host.outbox import Outbox
@@ -53,12 +52,15 @@ class Host:
         facts: tuple[object, ...] = (),
         skeleton: Callable[[], bytes] | None = None,
         expected: Expected = NOTHING_EXPECTED,
+        watcher: Watcher | None = None,
+        passer: Passer | None = None,
         tap: Tap | None = None,
     ) -> None:
-        """`facts` are public and open the ledger; `skeleton` gives this peer's own, once closed, to be handed in.
+        """`facts` are public and open the ledger; `skeleton` returns this peer's own, once closed, to be handed in.
 
-        What is `expected` of draws may be made at rest, before there is any need of it. With a `tap` every frame takes
-        the long way, and the tap sees it.
+        Draws that are `expected` may be made at rest, before there is any need of them. A `watcher` is a machine whose
+        host watches over peers, and a `passer` a machine for which tokens may take the fast path. A `tap` sees every
+        frame that does not take it.
         """
         self._facts = facts
         self._seat = seat
@@ -68,17 +70,16 @@ class Host:
         self._timing, self._check = timing or Timing(), check
         self._peers = Peers(seat, entropy, self._timing)
         self._peers.tap = tap
-        watcher = cast("Watcher", machine) if hasattr(machine, "watched") else None
         self._watch = None if watcher is None else Watch(watcher, self._peers.link, self._timing.patience_s)
         meetings = Meetings(seat, self._peers.channel)
         self._draws = RecordedDraws(journal, sampler, entropy, meetings.toss, self._want_idle, expected)
         self._notes = Notes(journal, entropy)
         self._outbox = Outbox(seat.me, journal, self._peers, self._notes, entropy)
-        self._lane = Lane(seat.me, machine, journal, self._peers, self._draws, entropy, self._want_idle)
-        if tap is not None:
-            self._lane.useful = False
-        # The common case of `frame` with as little ado as possible; or None, and it is `unusual`.
-        self.passage: Callable[[bytes, float], Passage | None] = self._lane.take
+        self._fast: FastPath | None = None
+        self.fast_frame: Callable[[bytes, float], HopEffects | None] | None = None  # None from it: see `full_frame`
+        if passer is not None:
+            self._fast = FastPath(seat.me, passer, journal, self._peers, self._draws, entropy, self._want_idle)
+            self.fast_frame = self._fast.take
         self._ending = Ending(journal, seat, self._peers, skeleton)
         self._machine_wake_at_s: float | None = None
         self._machine_sleeps_until_s = 0.0
@@ -105,17 +106,17 @@ class Host:
         return self._effects(now_s)
 
     def frame(self, data: bytes, now_s: float) -> Effects:
-        passage = self.passage(data, now_s)
-        return self.unusual(data, now_s) if passage is None else effects_of(passage)
+        hop = None if self.fast_frame is None else self.fast_frame(data, now_s)
+        return self.full_frame(data, now_s) if hop is None else effects_of(hop)
 
-    def unusual(self, data: bytes, now_s: float) -> Effects:
-        """Any frame, also one that was no passage just now."""
-        left = self._lane.left()
-        if isinstance(left, Received):
-            left = tell(self._machine, left, now_s, self._draws)
-        if isinstance(left, Step):
-            self._carry(left, now_s)
-        elif (link := left or self._peers.open(data)) is not None:
+    def full_frame(self, data: bytes, now_s: float) -> Effects:
+        """Take any frame, also one that the fast path has just left unfinished."""
+        begun = None if self._fast is None else self._fast.unfinished()
+        if isinstance(begun, Received):
+            begun = tell(self._machine, begun, now_s, self._draws)
+        if isinstance(begun, Step):
+            self._carry(begun, now_s)
+        elif (link := begun or self._peers.open(data)) is not None:
             self._take(self._peers.read(link, now_s), now_s)
         if self._peers.silent and not self._peers.expected_hellos:
             self._rejoin(now_s)
@@ -123,13 +124,13 @@ class Host:
 
     def connected(self, peer: Peer, now_s: float) -> Effects:
         """A connection was made anew: compare numbers with the peer, then send again what it lacks."""
-        self._lane.catch_up()
+        self._catch_up()
         if self._seat.knows(peer) and not self._peers.rolled_back:
             self._peers.ask(peer)
         return self._effects(now_s)
 
     def wake(self, now_s: float) -> Effects:
-        self._lane.catch_up()
+        self._catch_up()
         if self._peers.rolled_back:
             return self._effects(now_s)
         if self._peers.silent:
@@ -151,10 +152,15 @@ class Host:
     def idle(self, now_s: float, *, at_rest: bool = False) -> Effects:
         """Nothing to do at the moment: draw what is used up; and at rest, when that lasts: one pool ahead."""
         self.wants_idle = False
-        self._lane.tell()
+        if self._fast is not None:
+            self._fast.report()
         if self._lives:
             self._draws.prepare(ahead=at_rest)
         return self._effects(now_s)
+
+    def _catch_up(self) -> None:
+        if self._fast is not None:
+            self._fast.catch_up()
 
     def _want_idle(self) -> None:
         self.wants_idle = True
@@ -178,11 +184,11 @@ class Host:
 
     @property
     def messages_sent(self) -> int:
-        self._lane.catch_up()
+        self._catch_up()
         return self._peers.messages_sent
 
     def heard(self, peer: Peer) -> bool:  # since this process began
-        self._lane.catch_up()
+        self._catch_up()
         return self._peers.link(peer).last_heard_s > 0.0
 
     @property
@@ -275,7 +281,8 @@ class Host:
         frames, peers.frames = tuple(peers.frames), []
         writes, faults = tuple(self._journal.take_writes()), self._notes.take_new()
         self.over = peers.rolled_back or (self._journal.closed and self.done)
-        self._lane.clear = self._lane.useful and self._machine_wake_at_s is None and self._lives
+        if self._fast is not None:
+            self._fast.clear = self._machine_wake_at_s is None and self._lives
         return Effects(writes, frames, self._wake_at_s(now_s), self._outbox.take_outputs(), faults)
 
     def _machine_wake(self) -> float | None:

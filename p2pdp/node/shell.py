@@ -111,12 +111,13 @@ class HostShell:
             elif host is not None and transport is not None:  # else it will be sent again once there are both
                 now_s = self._clock.now_s()
                 stranger = origin in transport.strangers
-                passage = None if stranger else host.passage(frame, now_s)
-                if passage is None:
-                    effects = host.unusual(frame, now_s)
+                fast = host.fast_frame
+                hop = None if stranger or fast is None else fast(frame, now_s)
+                if hop is None:
+                    effects = host.full_frame(frame, now_s)
                     self.carry_out(self._from_stranger(origin, effects) if stranger else effects)
                     return
-                entry, peer, onward, wake_at_s = passage  # what little `carry_out` would do with it
+                entry, peer, onward, wake_at_s = hop  # what little `carry_out` would do with it
                 self._disk.write(VIEW, entry)
                 self.bytes_sent += len(onward)
                 transport.send(peer, onward)

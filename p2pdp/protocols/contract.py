@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from typing import Protocol as Interface
 
 from p2pdp.core.draws import Draws, Expected, Mechanism, Shape
-from p2pdp.core.events import Machine
+from p2pdp.core.events import FastHop, Machine
 from p2pdp.core.ids import Peer
 from p2pdp.core.spec import Spec
 from p2pdp.core.step import Message, Send
@@ -165,6 +165,9 @@ class Protocol(Interface):
 
     def machine(self, plan: Any, user: Peer, neighbours: Sequence[Peer], inputs: Inputs) -> Machine: ...
 
+    def fast_hop(self, plan: Any, machine: Any) -> FastHop | None:
+        """Return the machine's usual step of a token in one piece; None where this plan has none."""
+
     def inputs(self, plan: Any, rows: Any) -> tuple[Inputs, list[Any]]:
         """A user's inputs from its bounded rows, and the values that its private ledger keeps."""
 
@@ -221,6 +224,9 @@ class Quiet:
 
     def opening(self, plan: Any, graph: Graph, draws: Draws) -> Sequence[Send]:
         return ()
+
+    def fast_hop(self, plan: Any, machine: Any) -> FastHop | None:
+        return None
 
     def sigma(self, spec: Spec, dimensions: int) -> float | None:
         if spec.noise.mechanism == "none":

@@ -29,8 +29,6 @@ class Participant:
         self._before: dict[int, int] = {}  # item -> what the sender said it was a hop before, if that was another
         self._passed: dict[int, tuple[Peer, int]] = {}  # item -> last receiver and its step
         self._out: set[Peer] = set()
-        if hasattr(machine, "hop"):
-            self.hop = machine.hop  # what is to be known of it, `hopped` tells
         self.result: Message | None = None
         self.excluded_myself = False
 
@@ -58,7 +56,7 @@ class Participant:
         return self._noted(self._machine.receive(sender, message, now_s, draws))
 
     def hopped(self, hops: Iterable[Hop]) -> None:
-        """See `core.events.Passer`."""
+        """Take note of hops that the fast path made (`core.events.Passer`)."""
         received_at, passed, me = self._received_at, self._passed, self._me
         for sender, item, step, to, at in hops:
             steps = received_at.get(sender)

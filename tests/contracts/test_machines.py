@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from p2pdp.core import messages
-from p2pdp.core.events import Excluded, Hop, Machine, Received, Started, Woken, tell
+from p2pdp.core.events import Excluded, Machine, Received, Started, Woken, tell
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer
 from p2pdp.core.spec import Spec
 from p2pdp.core.step import Custody, Message, Send, Step
@@ -238,7 +238,8 @@ class Hopping:
         self._bench = bench
         self._user = user
         self._machine = machine
-        self._hop: Hop | None = getattr(machine, "hop", None)
+        inner = machine._machine if isinstance(machine, Participant) else machine
+        self._hop = bench.protocol.fast_hop(bench.plan, inner)
         self.hops = 0
 
     def __getattr__(self, name: str) -> Any:
@@ -265,7 +266,7 @@ class Hopping:
         self.hops += 1
         assert self._hop(sender, item, step, value, draws) is None, "it was here already"
         to, after = moved
-        if hasattr(self._machine, "hopped"):
+        if isinstance(self._machine, Participant):
             self._machine.hopped([(sender, item, step, to, step + 1)])
         custody = None if to == self._user else Custody(item, step + 1)
         return Step(sends=(Send(to, Message(messages.TOKEN, (item, step + 1), after), custody),))

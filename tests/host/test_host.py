@@ -464,7 +464,7 @@ class Watcher(Quiet):
 
 def watching() -> Toys:
     """Bootstrap watches over users 1 to 3, of whom 1 says nothing and the others answer."""
-    toys = Toys({BOOTSTRAP: Watcher}, 4, timing=Timing(patience_s=10.0, resend_s=1.0))
+    toys = Toys({BOOTSTRAP: Watcher}, 4, watcher=lambda machine: machine, timing=Timing(patience_s=10.0, resend_s=1.0))
     toys.boot(BOOTSTRAP)
     return toys
 

@@ -20,6 +20,7 @@ DISK = (
 ENTROPY = ("mechanisms/sampler.py", "crypto", "node")
 TERMINAL = ("cli",)
 NOWHERE = ()
+DECLARED = ("core", "protocols", "services", "host", "assembly", "sim", "node")
 
 
 @dataclass(frozen=True)
@@ -170,7 +171,24 @@ def coroutines(source: Source) -> list[str]:
     return [source.say(node, "async def") for node in source.nodes if isinstance(node, ast.AsyncFunctionDef)]
 
 
-CHECKERS = (out_of_place, touched_paths, read_clocks, unseeded, unsafe_calls, coroutines)
+def probes(source: Source) -> list[str]:
+    """What a machine can do is declared by its protocol and installed by assembly, never probed."""
+    if not source.path.startswith(tuple(f"p2pdp/{room}/" for room in DECLARED)):
+        return []
+    said = [
+        source.say(node, "hasattr: a capability is declared, not probed")
+        for node in source.nodes
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "hasattr"
+    ]
+    said += [
+        source.say(node, "type(...) is: a subclass declares what it can do")
+        for node in source.nodes
+        if isinstance(node, ast.Compare) and ast.unparse(node.left) == "type(self)"
+    ]
+    return said
+
+
+CHECKERS = (out_of_place, touched_paths, read_clocks, unseeded, unsafe_calls, coroutines, probes)
 
 
 def violations(source: Source) -> list[str]:
@@ -234,6 +252,8 @@ BAD = {
     "print('a')": "node",
     "say = print": "api",
     "import sys\nsys.stderr.write('a')": "report",
+    "x = hasattr(machine, 'hop')": "host",
+    "class A:\n    def f(self): return type(self) is A": "protocols",
 }
 
 

@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 
 from p2pdp.core.errors import NotReady
-from p2pdp.host.effects import Effects, Passage
+from p2pdp.host.effects import Effects, HopEffects
 from p2pdp.host.host import Host
 from p2pdp.ledger.journal import VIEW
 from p2pdp.ledger.records import LEDGER_MAGIC
@@ -26,7 +26,7 @@ class Toy:
         self.calls: list[str] = []
         self.effects = Effects()
         self.error: Exception | None = None
-        self.usual: Passage | None = None
+        self.usual: HopEffects | None = None
         self.proved: tuple[int | None, bool] = (3, True)
         self.done = self.stopped = self.wants_idle = False
         self.lacks = 0  # pools that it would lay in
@@ -41,10 +41,10 @@ class Toy:
     def begin(self, _now_s: float) -> Effects:
         return self._call("begin")
 
-    def passage(self, _data: bytes, _now_s: float) -> Passage | None:
+    def fast_frame(self, _data: bytes, _now_s: float) -> HopEffects | None:
         return self.usual
 
-    def unusual(self, _data: bytes, _now_s: float) -> Effects:
+    def full_frame(self, _data: bytes, _now_s: float) -> Effects:
         return self._call("frame")
 
     def connected(self, peer: int, _now_s: float) -> Effects:
@@ -135,7 +135,7 @@ async def test_a_frame_goes_to_the_host_and_its_origin_to_whom_it_proved(tmp_pat
     shell.stop()
 
 
-async def test_a_passage_is_written_before_it_is_sent_on_and_asks_for_no_more(tmp_path: Path) -> None:
+async def test_a_fast_hop_is_written_before_it_is_sent_on_and_asks_for_no_more(tmp_path: Path) -> None:
     shell, wire, toy = with_host(tmp_path)
     toy.usual = b"entry", 7, b"onward", None
     toy.wants_idle = True
@@ -182,7 +182,7 @@ async def test_who_has_been_quiet_draws_ahead_one_thing_at_a_time(
     shell.stop()
 
 
-async def test_a_passage_sets_the_time_to_wake(tmp_path: Path) -> None:
+async def test_a_fast_hop_sets_the_time_to_wake(tmp_path: Path) -> None:
     shell, _, toy = with_host(tmp_path)
     toy.usual = b"entry", 7, b"onward", 0.0
     shell.arrived("known", BOXED)

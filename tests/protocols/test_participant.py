@@ -164,18 +164,6 @@ def test_receipts_are_the_highest_step_of_each_item_received_from_the_one_who_is
     assert participant.excluded(4, 2.0, DRAWS).sends == (answer(4, [[0, 9], [1, 1], [5, 2]], []),)
 
 
-class Passer(Inner):
-    def hop(self, _sender: Peer, _item: int, _step: int, value: int, _draws: Draws) -> tuple[Peer, int] | None:
-        return (value, -value) if value else None
-
-
-def test_a_hop_is_the_machines_and_what_it_means_for_others_is_told_later() -> None:
-    inner = Passer()
-    participant = Participant(ME, inner)
-    assert participant.hop == inner.hop
-    assert not hasattr(pair()[0], "hop"), "whose machine does not hop does not either"
-
-
 @settings(max_examples=20)
 @given(st.data())
 def test_hops_are_known_as_if_they_had_been_messages(data: st.DataObject) -> None:
@@ -197,7 +185,7 @@ def test_hops_are_known_as_if_they_had_been_messages(data: st.DataObject) -> Non
 
 
 def test_what_a_hop_leaves_here_is_claimed_by_nobody() -> None:
-    participant = Participant(ME, Passer())
+    participant = Participant(ME, Inner())
     participant.hopped([(4, 0, 3, 6, 5), (4, 1, 3, ME, 4)])
     assert told(participant, BOOTSTRAP, out(6)).sends == (answer(6, [], [[0, 5]]),)
 

@@ -12,7 +12,7 @@ from itertools import count
 from typing import Any
 
 from p2pdp.core.draws import Draws, Mechanism, Shape
-from p2pdp.core.events import Machine
+from p2pdp.core.events import Machine, Passer, Watcher
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer
 from p2pdp.core.step import NOTHING, Fault, Message, Output, Send, Step
 from p2pdp.crypto.channel import Channel
@@ -166,9 +166,17 @@ class PingPong:
 class Toys:
     """Some hosts, their disks, and the frames in flight."""
 
-    def __init__(self, machines: dict[Peer, Callable[[], Any]], n: int, **options: Any) -> None:
+    def __init__(
+        self,
+        machines: dict[Peer, Callable[[], Any]],
+        n: int,
+        passer: Callable[[Any], Passer | None] = lambda _machine: None,
+        watcher: Callable[[Any], Watcher | None] = lambda _machine: None,
+        **options: Any,
+    ) -> None:
         self.make = machines
         self.n = n
+        self.passer, self.watcher = passer, watcher
         self.options = options
         self.now_s = 0.0
         self.disks = {peer: {VIEW: bytearray(), PRIVATE: bytearray()} for peer in machines}
@@ -196,6 +204,8 @@ class Toys:
             journal,
             self.samplers[peer],
             SeededEntropy(self.boots, f"host/{peer}"),
+            passer=self.passer(machine),
+            watcher=self.watcher(machine),
             **self.options,
         )
         return self.carry(peer, self.hosts[peer].begin(self.now_s))

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from p2pdp.core.draws import NO_NOISE, Mechanism
 from p2pdp.core.errors import UsageError
+from p2pdp.core.events import FastHop
 from p2pdp.core.ids import Peer
 from p2pdp.core.spec import Spec, WalkPart
 from p2pdp.mechanisms import laplace
@@ -129,6 +130,9 @@ class WalkSum(Quiet):
 
     def machine(self, plan: WalkPlan, user: Peer, neighbours: Sequence[Peer], inputs: Inputs) -> Walk:
         return Walk(plan, user, neighbours, inputs)
+
+    def fast_hop(self, plan: WalkPlan, machine: Walk) -> FastHop | None:
+        return machine.hop if plan.hops_alike else None
 
     def inputs(self, plan: WalkPlan, rows: Bounded) -> tuple[NumberInputs, list[Any]]:
         on_grid = Grid(plan.grid_exponent).to_grid(rows.rows)

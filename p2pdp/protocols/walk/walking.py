@@ -103,6 +103,12 @@ class WalkPlan(PlanDefaults):
         shape = () if self.noise.name == "randomized_response" else self.shape
         return {(self.noise, shape): -(-self.length // self.n)} if drawn else {}
 
+    @property
+    def hops_alike(self) -> bool:
+        """Whether all steps but the last draw once, add one number, and choose the next holder."""
+        once = self.noise.name in _ADDED_NOISE and self.share is None and not self.dummies
+        return once and self.order != "ring" and self.shape == ()
+
     def draws_at(self, step: int) -> list[Mechanism]:
         """The noise that the holder of a step adds before its contribution leaves it."""
         drawn = []
@@ -132,9 +138,6 @@ class Walk:
         self._visits_max = plan.contributions_max
         self._held_at: dict[int, int] = {}  # item -> last step held here
         self._passed: dict[int, tuple[Peer, int, Any]] = {}  # item -> to whom, its step there, its value
-        alike = plan.noise.name in _ADDED_NOISE and plan.share is None and not plan.dummies  # each step draws once
-        anywhere = plan.order == "complete" or (plan.order != "ring" and len(neighbours) > 0)
-        self._usual = type(self) is Walk and alike and anywhere and plan.shape == ()
         self._options = None if plan.order == "complete" else neighbours
 
     @property
@@ -164,10 +167,10 @@ class Walk:
         return Step(faults=(Fault("unexpected_message", sender),))
 
     def hop(self, sender: Peer, item: int, step: int, value: int, draws: Draws) -> tuple[Peer, int] | None:
-        """The usual step in one piece; `_token` says it at length."""
+        """Pass a token on in one piece, by a plan whose `hops_alike`; `_token` is the long way."""
         plan, options, held_at = self._plan, self._options, self._held_at
         if (
-            not self._usual or self._out or self._visits >= self._visits_max
+            self._out or self._visits >= self._visits_max
             or not 0 <= item < plan.tokens or not held_at.get(item, 0) < step < plan.steps
             or not VALUE_MIN <= value <= VALUE_MAX or (options is not None and sender not in options)
         ):  # fmt: skip

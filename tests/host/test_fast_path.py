@@ -1,9 +1,8 @@
-"""The lane and the long way leave the same bytes, whatever happens on the links."""
+"""The fast path and the long way leave the same bytes, whatever happens on the links."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from itertools import count
 from typing import Any
 from unittest.mock import patch
@@ -13,13 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from p2pdp.core.draws import Draws, Mechanism
-from p2pdp.core.events import Hop
+from p2pdp.core.events import Hop, Passer
 from p2pdp.core.ids import Peer
 from p2pdp.core.messages import TOKEN
 from p2pdp.core.step import NOTHING, Custody, Fault, Message, Output, Send, Step
-from p2pdp.host.effects import Passage
+from p2pdp.host.effects import HopEffects
+from p2pdp.host.fast_path import FastPath
 from p2pdp.host.forms import Check
-from p2pdp.host.lane import Lane
 from p2pdp.ledger.journal import VIEW
 from p2pdp.wire.codec import INT_MAX
 from tests.support.toys import Quiet, Toys, UniqueDraws
@@ -31,7 +30,7 @@ USUAL = (
 )  # fmt: skip
 
 
-class Passer(Quiet):
+class Hopper(Quiet):
     """Passes tokens on, mostly as a walk does; each step of a token is done in the way that the script says."""
 
     def __init__(self, me: Peer, n: int, script: list[str]) -> None:
@@ -90,16 +89,13 @@ def picky(message: Message) -> str | None:
     return "refused" if message.type == TOKEN and isinstance(message.value, int) and message.value % 7 == 3 else None
 
 
-@contextmanager
-def long_way() -> Iterator[None]:
-    with patch.object(Lane, "take", lambda *_: None):
-        yield
-
-
-def lived(script: list[str], n: int, chances: list[int], check: Check = lambda _message: None) -> tuple[Any, ...]:
+def lived(
+    script: list[str], n: int, chances: list[int], check: Check = lambda _message: None, *, fast: bool = True
+) -> tuple[Any, ...]:
     """Everything that three hosts wrote, sent and wanted."""
     UniqueDraws.numbers = count(1000)
-    toys = Toys({peer: lambda peer=peer: Passer(peer, n, script) for peer in range(n)}, n, check=check)  # type: ignore[misc]
+    passer: Any = (lambda machine: Passer(machine.hop, machine.hopped)) if fast else lambda _machine: None
+    toys = Toys({peer: lambda peer=peer: Hopper(peer, n, script) for peer in range(n)}, n, passer, check=check)  # type: ignore[misc]
     toys.boot_all()
     for chance in chances:
         toys.now_s += chance % 5 * 0.1
@@ -129,8 +125,7 @@ def lived(script: list[str], n: int, chances: list[int], check: Check = lambda _
     chances=st.lists(st.integers(0, 10**4), max_size=40),
 )
 def test_both_ways_leave_the_same_bytes(script: list[str], n: int, chances: list[int]) -> None:
-    with long_way():
-        expected = lived(script, n, chances, picky)
+    expected = lived(script, n, chances, picky, fast=False)
     assert lived(script, n, chances, picky) == expected
 
 
@@ -140,21 +135,20 @@ def test_what_gathers_over_many_hops_is_the_same_too(n: int, idle_after: int) ->
     script = ["token"] * 1500  # several times what is gathered at most, by each
     deliveries = [5] * idle_after
     chances = [*deliveries, 4, *deliveries, 4 + 11] * (700 // idle_after)
-    with long_way():
-        expected = lived(script, n, chances)
+    expected = lived(script, n, chances, fast=False)
     assert lived(script, n, chances) == expected
 
 
-def test_the_lane_is_taken_where_nothing_is_out_of_the_ordinary() -> None:
+def test_the_fast_path_is_taken_where_nothing_is_out_of_the_ordinary() -> None:
     taken: list[bool] = []
-    take = Lane.take
+    take = FastPath.take
 
-    def watched(self: Lane, *arguments: Any) -> Passage | None:
+    def watched(self: FastPath, *arguments: Any) -> HopEffects | None:
         found = take(self, *arguments)
         taken.append(found is not None)
         return found
 
-    with patch.object(Lane, "take", watched):
+    with patch.object(FastPath, "take", watched):
         log, disks, *_ = lived(["token"] * 40, 3, [])
     assert sum(taken) > 80
     assert all(len(disks[peer][VIEW]) > 1000 for peer in range(3))
