@@ -1,23 +1,86 @@
-"""`plan`: what a run would cost, before anything starts: privacy beforehand (`audit.beforehand`) and `plan_costs`."""
+"""`plan`: what a run would cost, before anything starts: privacy a priori, error, messages, bytes and time.
+
+The costs follow from the plan alone. The error does not depend on data (for histograms: as if all categories were
+equally frequent), users contribute equally often, and nothing is lost. The protocol's analysis says how the error
+follows from the plan, and how many messages users send.
+
+* `messages` counts what a run counts: what users send each other, what is handed in at the end, and three messages a
+  user for getting ready, starting and the result.
+* `bytes` counts the frames of these and of enrolment; acknowledgements that travel alone come on top.
+* `seconds` is `HOP_S` a hop or exchange, as among processes of one machine. Across machines, add the network's delay.
+
+`plan` and a node refuse runs whose costs would take too long to compute in advance. What is allowed takes minutes at
+most on one machine. These are no limits of runs: a local run may be larger.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
+from p2pdp.assembly.found import Number
+from p2pdp.assembly.traffic import ENVELOPE_BYTES
 from p2pdp.audit.beforehand import beforehand
 from p2pdp.audit.headline import verdict_of
 from p2pdp.audit.tradeoff import Tradeoff, recommended
 from p2pdp.core.claims import Claim, Refusal
+from p2pdp.core.errors import Refused
 from p2pdp.core.spec import Spec
 from p2pdp.files.data import load_data
 from p2pdp.files.edges import read_edge_list
-from p2pdp.protocols.run_plan import plan_run
+from p2pdp.files.spec import spec_to_toml
+from p2pdp.protocols import protocol
+from p2pdp.protocols.run_plan import RunPlan, plan_run
+from p2pdp.report.result import Level, compared
 from p2pdp.report.documents import claim_document, plain, refusal_document, verdict_document
-from p2pdp.runs.accountable import check_accountable
-from p2pdp.runs.plan_costs import Costs, costs_of
+from p2pdp.runs.prepared import sensitivity
 from p2pdp.runs.target import Planned, Target, target_of
+from p2pdp.wire.padding import frame_size
+
+HOP_S: Final = 1e-4
+_SMALL_FRAMES: Final = 10  # of each user, until it is ready and after the result
+_ROSTER_BYTES: Final = 128  # of each user, and of five more for the rest
+
+
+@dataclass(frozen=True, kw_only=True)
+class Costs:
+    """Named as in `plan --json`; a run has hops or rounds."""
+
+    standard_error: Number
+    baselines: dict[str, dict[str, Any]]
+    hops: int | None
+    rounds: int | None
+    messages: int
+    bytes: int
+    seconds: float
+
+
+def costs_of(run: RunPlan, epsilon: float | None, delta: float) -> Costs:
+    """`epsilon` is the headline's, at which local and central differential privacy are compared."""
+    analysis = run.protocol.analysis()
+    outcome = analysis.typical(run)
+    estimate = analysis.expected(run, outcome)
+    moves = analysis.moves(run)
+    length = run.plan.length
+    level = Level(sensitivity(run), epsilon, delta, given_paths=False)
+    return Costs(
+        standard_error=estimate.standard_error,
+        baselines=compared(run, outcome, estimate, level).baselines,
+        hops=None if run.finishes_one_by_one else length,
+        rounds=length if run.finishes_one_by_one else None,
+        messages=round(moves) + analysis.handed_in(run) + 3 * run.n + 4 + len(run.plan.starts),
+        bytes=_bytes(run, moves),
+        seconds=(moves if run.finishes_one_by_one else length) * HOP_S,
+    )
+
+
+def _bytes(run: RunPlan, moves: float) -> int:
+    sent, result = run.protocol.analysis().bytes_sent(run, moves)
+    small = frame_size(ENVELOPE_BYTES)
+    offer = frame_size(ENVELOPE_BYTES + len(spec_to_toml(run.spec).encode()))
+    roster = frame_size(ENVELOPE_BYTES + _ROSTER_BYTES * (run.n + 5))
+    return round(sent) + run.n * (_SMALL_FRAMES * small + offer + roster + result - small)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,3 +160,20 @@ def planned_of(spec: Spec) -> Planned:
     made_up = spec.data.kind not in ("csv", "npy")  # one value a user
     one_value = made_up or all(len(data.user(user).rows) == 1 for user in range(n))
     return Planned(plan_run(spec, n, data.dimensions, edges), edges, one_value)
+
+
+USERS_MAX: Final = 200_000
+
+
+def check_accountable(spec: Spec, plan: Any = None) -> None:
+    """`Refused` where computing costs would take too long; with the plan also by what follows from the graph."""
+    _check("[run] nodes", "users", spec.run.nodes, USERS_MAX)
+    for work in protocol(spec.run.protocol).work(spec, plan):
+        _check(work.key, work.what, work.actual, work.most)
+
+
+def _check(name: str, what: str, actual: int, most: int) -> None:
+    if actual > most:
+        raise Refused(
+            f"{name}: this run has {actual:,} {what}, and what a run costs is computed for at most {most:,} of them"
+        )

@@ -21,9 +21,9 @@ from p2pdp.ledger.records import read
 from p2pdp.node.budget import Charge
 from p2pdp.node.helper import Helper, serve
 from p2pdp.protocols.run_plan import RunPlan, plan_of_facts
-from p2pdp.runs.accountable import check_accountable
 from p2pdp.runs.budgeting import charge_of
 from p2pdp.runs.costing import Cost, costs_of, offered_run, signed_run, spent_of, terms_of
+from p2pdp.runs.plan import check_accountable
 
 _MODULE: Final = "p2pdp.runs.reckoning"
 

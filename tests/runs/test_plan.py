@@ -4,14 +4,27 @@ from __future__ import annotations
 
 import asyncio
 import json
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import p2pdp
-from p2pdp.runs.plan import plan_spec, planned_of
+from p2pdp.core.errors import P2pdpError, Refused, UsageError
+from p2pdp.core.spec import Spec
+from p2pdp.files.checks import applies
+from p2pdp.files.schema import SECTIONS
+from p2pdp.files.spec import load_spec
+from p2pdp.protocols.walk.sums import RING_MAX
+from p2pdp.runs.plan import HOP_S, check_accountable, costs_of, plan_spec, planned_of
+from p2pdp.runs.reckoning import Reckoner, Reckoning
 from tests.support import readme, small
+from tests.support.readers import COUNTS, given
+from tests.support.shuffle_specs import shuffle
 from tests.support.sources import TOP
 
 SAMPLES = sorted((TOP / "deploy" / "samples").glob("*.toml"))
@@ -143,3 +156,159 @@ def test_a_rate_that_may_diverge_is_warned_of() -> None:
     assert plan_spec(p2pdp.load_spec(sample), None).warnings == []
     (warning,) = plan_spec(p2pdp.load_spec(sample, ["task.rate=4.0"]), None).to_json()["warnings"]
     assert warning.startswith("[task] rate: 4 is above 2/smoothness")
+
+
+@pytest.mark.parametrize("name", sorted(small.ALL))
+def test_a_run_has_the_error_and_the_messages_that_were_expected(name: str, tmp_path: Path) -> None:
+    spec = p2pdp.load_spec(small.spec_file(tmp_path, small.ALL[name]))
+    costs = costs_of(planned_of(spec).run, 1.0, 1e-5)
+    result = p2pdp.simulate(spec)
+    histogram = spec.task.kind == "histogram"  # whose error depends a little on the counts
+    assert np.allclose(costs.standard_error, result.standard_error, rtol=0.2 if histogram else 1e-12)
+    assert costs.hops == result.hops
+    exact = spec.graph.kind != "complete"  # elsewhere tokens may stay where they are
+    assert result.messages is not None
+    assert result.bytes is not None
+    assert abs(costs.messages - result.messages) <= (0 if exact else 10)
+    assert 0.6 * result.bytes <= costs.bytes <= 1.1 * result.bytes
+    assert costs.seconds == pytest.approx(costs.hops * HOP_S)
+
+
+def test_a_mean_is_off_by_less(tmp_path: Path) -> None:
+    mean = small.RING + '[task]\nkind = "mean"\n'
+    errors = []
+    for text in (small.RING, mean):
+        found = costs_of(planned_of(p2pdp.load_spec(small.spec_file(tmp_path, text))).run, 1.0, 1e-5)
+        errors.append(found.standard_error)
+    assert errors[0] == pytest.approx(8 * errors[1])
+
+
+def test_vectors_and_large_tokens_take_larger_frames(tmp_path: Path) -> None:
+    (tmp_path / "rows.csv").write_text((",".join(["0.5"] * 60) + "\n") * 4)
+    wide = small.RING.replace("seed = 5\n", "").replace('kind = "uniform"', 'kind = "csv"\npath = "rows.csv"')
+    plain = costs_of(planned_of(p2pdp.load_spec(small.spec_file(tmp_path))).run, 1.0, 1e-5)
+    vector = costs_of(planned_of(p2pdp.load_spec(small.spec_file(tmp_path, wide))).run, 1.0, 1e-5)
+    assert isinstance(vector.standard_error, list)
+    assert vector.standard_error == pytest.approx([plain.standard_error] * 60)
+    assert vector.bytes > plain.bytes
+    assert vector.messages == plain.messages
+
+
+def test_gossip_counts_rounds_and_exchanges(tmp_path: Path) -> None:
+    walk = '[walk]\norder = "random"\nhops = 9\n'
+    text = small.BARE.replace(walk, "[gossip]\nrounds = 4\n").replace("walk.sum", "gossip.average")
+    text = text.replace('mechanism = "none"', 'mechanism = "gaussian"\nsigma = 2.0')
+    spec = p2pdp.load_spec(small.spec_file(tmp_path, text))
+    costs = costs_of(planned_of(spec).run, 1.0, 1e-5)
+    assert (costs.hops, costs.rounds) == (None, 4)
+    assert costs.standard_error == pytest.approx(2.0 / 3**0.5)
+    assert costs.messages >= 4 * 6
+
+
+@pytest.mark.parametrize("protocol", ["all", "single"])
+@pytest.mark.parametrize("terms", ["rounds = 12\nstay = 0.2", "rounds = 12\ncover = true"])
+def test_shuffling_has_the_error_the_messages_and_bytes_that_were_expected(
+    protocol: str, terms: str, tmp_path: Path
+) -> None:
+    text = shuffle(30, 'kind = "regular"\ndegree = 4', protocol, terms)
+    spec = p2pdp.load_spec(small.spec_file(tmp_path, text))
+    costs = costs_of(planned_of(spec).run, 1.0, 1e-5)
+    result = p2pdp.simulate(spec)
+    assert (costs.hops, costs.rounds) == (None, 12)
+    assert np.mean(costs.standard_error) == pytest.approx(np.mean(result.standard_error or 0.0), rel=0.25)  # type: ignore[arg-type]
+    assert result.messages is not None
+    assert result.bytes is not None
+    assert costs.messages == pytest.approx(result.messages, rel=0.02)
+    assert costs.bytes == pytest.approx(result.bytes, rel=0.15)
+
+
+SAMPLES_ACCOUNTABLE = TOP / "deploy" / "samples"
+GRID = "complete_sum", ('graph.kind="grid"',)
+CASES: list[tuple[str, tuple[str, ...]]] = [
+    *((path.stem, ()) for path in sorted(SAMPLES_ACCOUNTABLE.glob("*.toml"))),
+    GRID,
+]
+SOON_S = 60  # on a machine that has other things to do; alone it takes a second or two
+
+
+@contextmanager
+def soon() -> Iterator[None]:
+    def late(_number: int, _frame: object) -> None:
+        raise TimeoutError
+
+    before = signal.signal(signal.SIGALRM, late)
+    signal.alarm(SOON_S)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def load(sample: str, *overrides: str) -> Spec:
+    return load_spec(SAMPLES_ACCOUNTABLE / f"{sample}.toml", overrides)
+
+
+def counts_in(spec: Spec) -> list[str]:
+    return [name for name in COUNTS if applies(spec, name) and getattr(spec, name.partition(".")[0]) is not None]
+
+
+def planned(sample: str, *overrides: str) -> int:
+    """The exit code that `plan` would have."""
+    try:
+        plan_spec(load(sample, *overrides), None).to_json()
+    except P2pdpError as error:
+        return error.exit_code
+    return 0
+
+
+def test_the_cases_have_a_place_for_every_count() -> None:
+    assert {name for sample, more in CASES for name in counts_in(load(sample, *more))} == set(COUNTS)
+
+
+@pytest.mark.parametrize(("sample", "more"), CASES)
+def test_the_largest_count_of_each_key_is_planned_soon_or_refused(sample: str, more: tuple[str, ...]) -> None:
+    for name in counts_in(load(sample, *more)):
+        section, _, key = name.partition(".")
+        value = given(SECTIONS[section].readers[key], COUNTS[name].most)
+        with soon():
+            outcome = planned(sample, *more, f"{name}={value}")
+        assert outcome in (0, 2, 3, 5), name
+
+
+@pytest.mark.parametrize(
+    ("sample", "large", "refused"),
+    [
+        ("ring_sum", "walk.laps=100", "walk.laps=4200"),
+        ("complete_sum", "walk.hops=200000", "walk.hops=1000001"),
+        ("graph_sum", "walk.tokens=20", "walk.tokens=1001"),
+        ("gossip_average", "gossip.rounds=2000", "gossip.rounds=20001"),
+        ("gossip_sgd", "task.rounds=10", "task.rounds=1251"),
+        ("gossip_randomized", "gossip.activations=1000", "gossip.activations=200001"),
+        ("shuffle_all", "shuffle.rounds=1000", "shuffle.rounds=100001"),
+        ("complete_sum", "run.nodes=1000", "run.nodes=200001"),
+    ],
+)
+def test_what_is_too_large_to_account_for_is_refused_by_plan_and_node_with_the_reason(
+    sample: str, large: str, refused: str
+) -> None:
+    check_accountable(load(sample, large))
+    spec = load(sample, refused)
+    with pytest.raises(Refused, match="computed for at most"):
+        plan_spec(spec, None)
+    reckoner = Reckoner(Reckoning().answer)
+    with pytest.raises(Refused, match="computed for at most"):
+        reckoner.offer(spec, 1)
+
+
+def test_rounds_that_follow_from_the_graph_count_too() -> None:
+    spec = load("gossip_average", 'graph.kind="path"', "run.nodes=400", "gossip.accelerated=false")
+    check_accountable(spec)
+    with pytest.raises(Refused, match="rounds of gossip"):
+        plan_spec(spec, None)
+
+
+def test_a_walk_of_too_many_contributions_in_all_is_no_spec() -> None:
+    with pytest.raises(UsageError, match=r"\[walk\] tokens: .*contributions"):
+        load("graph_sum", "walk.hops=1000000", "walk.tokens=1001")
+    assert RING_MAX < 10**9
