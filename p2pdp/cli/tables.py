@@ -53,7 +53,7 @@ def show_result(result: Result, folder: Path, *, fast: bool = False) -> None:
     console = Console(highlight=False)
     _say(console, f"{result.protocol}, run {result.run_id}, {result.nodes} users")
     columns(_result_rows(result), console=console)
-    if result.protocol.startswith("shuffle") and isinstance(result.estimate, list):
+    if isinstance(result.estimate, list) and result.scores is None:
         _show_side_by_side(console, result)
     for warning in result.warnings or ():
         _say(console, f"Warning: {warning}")

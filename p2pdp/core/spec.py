@@ -1,7 +1,7 @@
 """The spec of a run as frozen values; `files/spec.py` reads and checks them.
 
-Field names are those of the TOML file. A field that is None was not given and has no
-default of its own. Where a protocol needs what is None, its module says so.
+Field names are those of the TOML file. A field that is None was not given and has no default of its own. The section
+of a protocol family is declared by the family (`protocols/options.py`) and held in `Spec.options`.
 """
 
 from __future__ import annotations
@@ -47,31 +47,6 @@ class GraphPart:
     weights: str | None = None
     changing: bool = False
     public: bool | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class WalkPart:
-    order: str
-    laps: int | None = None
-    hops: int | None = None
-    tokens: int = 1
-
-
-@dataclass(frozen=True, slots=True)
-class GossipPart:
-    rounds: int | str | None = None
-    accelerated: bool = False
-    message_sigma: float | None = None
-    publish: str = "none"
-    spectral_gap: float = 0.5  # the key in the file is `lambda`
-    activations: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ShufflePart:
-    rounds: int | str | None = None
-    stay: float = 0.0
-    cover: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,9 +115,6 @@ class Spec:
     data: DataPart
     task: TaskPart
     privacy: PrivacyPart = field(default_factory=PrivacyPart)
-    walk: WalkPart | None = None
-    gossip: GossipPart | None = None
-    shuffle: ShufflePart | None = None
     transport: TransportPart = field(default_factory=TransportPart)
     audit: AuditPart = field(default_factory=AuditPart)
-    options: Any = None  # the section of a protocol that brings one of its own
+    options: Any = None  # the section that the protocol owns, if it owns one

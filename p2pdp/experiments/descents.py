@@ -24,10 +24,11 @@ import numpy as np
 from p2pdp.accounting.contract import account
 from p2pdp.core.arrays import Floats, Ints
 from p2pdp.core.errors import Refused
-from p2pdp.core.spec import DataPart, GraphPart, NoisePart, PrivacyPart, RunPart, Spec, TaskPart, WalkPart
+from p2pdp.core.spec import DataPart, GraphPart, NoisePart, PrivacyPart, RunPart, Spec, TaskPart
 from p2pdp.experiments.contract import Piece, Setting
 from p2pdp.experiments.inputs import Labelled, table
 from p2pdp.protocols.run_plan import plan_run
+from p2pdp.protocols.walk.options import WalkPart
 from p2pdp.protocols.walk.sgd import SgdPlan
 from p2pdp.runs.target import Planned, target_of
 from p2pdp.tasks.descending import Population, visits_along
@@ -149,7 +150,7 @@ def _sound_plan(n: int, steps: int, epsilon: float, lipschitz: float, columns: i
         noise=NoisePart("gaussian", sigma=1.0),
         data=DataPart("csv", path="-", target="class", unit_norm=True),
         task=TaskPart("logistic_regression", clip=lipschitz, rate=_RATES["network"]),
-        walk=WalkPart("random", hops=steps),
+        options=WalkPart("random", hops=steps),
         privacy=PrivacyPart(delta=DELTA),
     )
     run = plan_run(spec, n, columns + 1, None, sampler="seeded")

@@ -14,11 +14,12 @@ import numpy as np
 
 from p2pdp.accounting.hidden_path.gaps import Gap, Visit, gaps_of
 from p2pdp.core.arrays import Floats, Ints
-from p2pdp.core.spec import DataPart, GraphPart, NoisePart, RunPart, Spec, TaskPart, WalkPart
+from p2pdp.core.spec import DataPart, GraphPart, NoisePart, RunPart, Spec, TaskPart
 from p2pdp.experiments.contract import Setting
 from p2pdp.mechanisms import gaussian
 from p2pdp.protocols.run_plan import plan_run
 from p2pdp.protocols.walk.analysis.fast import path_of
+from p2pdp.protocols.walk.options import WalkPart
 
 SEED: Final = 20_201_116
 VISITS: Final = 100  # T / n
@@ -52,7 +53,7 @@ def path(n: int, walk: int) -> Ints:
         noise=NoisePart("gaussian", sigma=1.0),
         data=DataPart("uniform", clip=(0.0, 1.0)),
         task=TaskPart("sum"),
-        walk=WalkPart("random", hops=VISITS * n),
+        options=WalkPart("random", hops=VISITS * n),
     )
     run = plan_run(spec, n, 1, None, sampler="seeded")
     generator = np.random.Generator(np.random.Philox(key=SEED + 1000 * n + walk))

@@ -1,6 +1,6 @@
-"""What must be true of a spec's values together, and the questions about a spec that this rests on.
+"""What must be true of the values of common sections together, and the predicates that the rules are made of.
 
-Each entry of `POSSIBLE` names the key to change and says why.
+Each entry of `POSSIBLE` names the key to change and the reason. Rules of a protocol's own section are in its `Options`.
 """
 
 from __future__ import annotations
@@ -9,9 +9,8 @@ from collections.abc import Callable
 from typing import Final
 
 from p2pdp.core.spec import Spec
-from p2pdp.protocols import protocol
-
-Test = Callable[[Spec], bool]
+from p2pdp.protocols import ours, protocol
+from p2pdp.protocols.options import Test
 
 DATA: Final = {
     "sum": ("uniform", "normal", "csv", "npy"),
@@ -21,12 +20,7 @@ DATA: Final = {
     "logistic_regression": ("csv", "npy"),
     "own": ("csv", "npy"),
 }
-CONTRIBUTIONS_MAX: Final = 1_000_000_000
 _UNIT_DATA: Final = ("unit_mixture", "csv", "npy")
-
-
-def family(spec: Spec) -> str:
-    return spec.run.protocol.partition(".")[0]
 
 
 def mechanisms(spec: Spec) -> tuple[str, ...]:
@@ -37,20 +31,17 @@ def tasks(spec: Spec) -> tuple[str, ...]:
     return tuple(protocol(spec.run.protocol).tasks)
 
 
-def ring(spec: Spec) -> bool:
-    return spec.walk is not None and spec.walk.order == "ring"
+def takes(key: str) -> Test:
+    """Return whether a spec's protocol takes this key of a common section by name."""
+    return lambda spec: key in protocol(spec.run.protocol).keys
 
 
-def random_walk(spec: Spec) -> bool:
-    return spec.walk is not None and spec.walk.order == "random"
+learns: Final = takes("task.clip")
 
 
-def ring_sum(spec: Spec) -> bool:
-    return ring(spec) and spec.run.protocol == "walk.sum"
-
-
-def learns(spec: Spec) -> bool:
-    return spec.run.protocol.endswith(".sgd")
+def takers(key: str) -> str:
+    """Return the names of the protocols that take this key of a common section, for errors."""
+    return ", ".join(name for name in ours() if key in protocol(name).keys)
 
 
 def regression(spec: Spec) -> bool:
@@ -83,10 +74,6 @@ def histogram(spec: Spec) -> bool:
     return spec.task.kind == "histogram"
 
 
-def randomized(spec: Spec) -> bool:
-    return spec.run.protocol == "gossip.randomized"
-
-
 def graph_kind(*kinds: str) -> Test:
     return lambda spec: spec.graph.kind in kinds
 
@@ -109,15 +96,6 @@ def _sides_fit(spec: Spec) -> bool:
     if rows is not None and columns is not None:
         return rows * columns == spec.run.nodes
     return spec.run.nodes % (rows or columns or 1) == 0
-
-
-def contributions(spec: Spec) -> int:
-    """Of all users to all tokens of a walk."""
-    walk = spec.walk
-    if walk is None:
-        return 0
-    steps = walk.laps * spec.run.nodes if walk.laps is not None else walk.hops or 0
-    return steps * walk.tokens
 
 
 POSSIBLE: Final[tuple[tuple[str, Test, Callable[[Spec], str]], ...]] = (
@@ -157,24 +135,9 @@ POSSIBLE: Final[tuple[tuple[str, Test, Callable[[Spec], str]], ...]] = (
         lambda _: "sigma and epsilon both set the noise; give one of them.",
     ),
     (
-        "graph.kind",
-        lambda s: not ring(s) or s.graph.kind == "ring",
-        lambda s: f'[walk] order "ring" needs kind "ring", not "{s.graph.kind}".',
-    ),
-    (
-        "graph.kind",
-        lambda s: not (random_walk(s) and s.run.protocol == "walk.histogram") or s.graph.kind == "complete",
-        lambda s: f'walk.histogram with [walk] order "random" needs kind "complete", not "{s.graph.kind}".',
-    ),
-    (
         "graph.changing",
         lambda s: not s.graph.changing or s.graph.kind == "erdos_renyi",
         lambda s: f'pairs of users toss coins for their edges, so kind "erdos_renyi" can change, not "{s.graph.kind}".',
-    ),
-    (
-        "graph.changing",
-        lambda s: not (s.graph.changing and randomized(s)),
-        lambda _: "bootstrap draws the activations of gossip.randomized on a graph that stays.",
     ),
     (
         "graph.weights",
@@ -190,16 +153,6 @@ POSSIBLE: Final[tuple[tuple[str, Test, Callable[[Spec], str]], ...]] = (
         "graph.rows",
         _sides_fit,
         lambda s: f"rows and columns do not multiply to the {s.run.nodes} nodes of [run].",
-    ),
-    (
-        "walk.tokens",
-        lambda s: s.walk is None or not ring(s) or s.walk.tokens <= s.run.nodes,
-        lambda s: f"a ring of {s.run.nodes} users has room for one token each at most.",
-    ),
-    (
-        "walk.tokens",
-        lambda s: s.walk is None or contributions(s) <= CONTRIBUTIONS_MAX,
-        lambda s: f"there are {contributions(s):,} contributions in all, and at most {CONTRIBUTIONS_MAX:,} are made.",
     ),
     (
         "run.min_nodes",

@@ -13,9 +13,6 @@ SECTION_MEANINGS: Final = {
         'The MQTT broker of a run with `transport = "mqtt"`; in a node\'s configuration, as whom the node logs in.'
     ),
     "graph": "Who can talk to whom.",
-    "walk": "Protocols `walk.*` only.",
-    "gossip": "Protocols `gossip.*` only.",
-    "shuffle": "Protocols `shuffle.*` only.",
     "noise": "How each contribution is protected.",
     "data": "Where the users' values come from.",
     "task": "What is computed.",
@@ -70,30 +67,6 @@ MEANINGS: Final = {
     "graph.weights": 'How far neighbours move towards each other; used by gossip only, by default `"metropolis"`.',
     "graph.changing": "Whether each round of gossip has a new graph.",
     "graph.public": "Whether everybody may know the graph; by default true for `complete`, `ring` and `file`.",
-    "walk.order": (
-        '`"ring"`: the token goes round the ring. `"random"`: it goes to a uniformly drawn user (complete '
-        "graph, its holder included) or neighbour (other graphs)."
-    ),
-    "walk.laps": "How often each token goes round the ring.",
-    "walk.hops": "How many contributions each token collects.",
-    "walk.tokens": "How many tokens walk at the same time.",
-    "gossip.rounds": (
-        'Rounds of exchange; with `gossip.sgd`, those between two gradients. `"auto"` takes enough that '
-        "what is left of disagreement is of the size of the noise."
-    ),
-    "gossip.accelerated": "Whether rounds use Chebyshev acceleration.",
-    "gossip.message_sigma": "Standard deviation of fresh noise on every message, in data units.",
-    "gossip.publish": "Whose results are published: nobody's, user 0's, or everybody's.",
-    "gossip.lambda": "Spectral gap that is assumed of changing graphs.",
-    "gossip.activations": "How many times a pair of neighbours meets, in all.",
-    "shuffle.rounds": (
-        'How many times each report moves. `"auto"` takes enough that any two users\' reports overlap by '
-        '0.82; `"mixing"` is the number in [LTT22], which proves nothing.'
-    ),
-    "shuffle.stay": "Probability with which a report stays for a round; bipartite graphs need it.",
-    "shuffle.cover": (
-        "Whether every edge carries as many frames in every round, so that an observer of the network sees no route."
-    ),
     "noise.mechanism": 'The mechanism; `"none"` protects nothing.',
     "noise.sigma": "Standard deviation of one draw, in data units (also for Laplace noise, whose scale is sigma/√2).",
     "noise.epsilon": "Epsilon of one contribution by itself, from which the noise follows.",

@@ -40,19 +40,30 @@ from typing import Any, Final
 from p2pdp.core.addresses import Address, AddressError, is_wildcard, split_address
 from p2pdp.core.claims import Observer
 from p2pdp.core.errors import UsageError
+from p2pdp.core.readers import (
+    HOPS,
+    LAPS,
+    POSITIVE,
+    ROUNDS,
+    SHARE,
+    TOKENS,
+    Distinct,
+    Either,
+    Reader,
+    Unfit,
+    bounds,
+    one_of,
+    suggestion,
+    text,
+)
 from p2pdp.core.spec import DataPart, TransportPart
 from p2pdp.crypto.identity import KEY_BYTES, Identity
 from p2pdp.crypto.tokens import JoinToken
 from p2pdp.files.keys import read_identity
-from p2pdp.files.readers import Distinct, Either, Reader, Unfit, bounds, number, one_of, suggestion, text
 from p2pdp.files.reading import read_text
 from p2pdp.files.schema import (
-    HOPS,
-    LAPS,
     MECHANISMS,
-    ROUNDS,
     SAMPLERS,
-    TOKENS,
     build_part,
     protocol_name,
     read_section,
@@ -132,22 +143,22 @@ NODE_SECTIONS: Final[dict[str, dict[str, Reader]]] = {
     "accept": {
         "protocols": Distinct(protocol_name),
         "mechanisms": Distinct(one_of(*MECHANISMS)),
-        "sigma_min": number(above=0),
+        "sigma_min": POSITIVE,
         "sampler": one_of(*SAMPLERS),
         "clip": bounds,
         "hops": HOPS,
         "laps": LAPS,
         "tokens": TOKENS,
         "rounds": ROUNDS,
-        "epsilon": number(above=0),
-        "epsilon_max": number(above=0),
+        "epsilon": POSITIVE,
+        "epsilon_max": POSITIVE,
         "observer": _OBSERVER,
-        "delta": number(above=0, below=1),
+        "delta": SHARE,
         "peers": Either(text, Distinct(text)),
     },
     "budget": {
-        "epsilon": number(above=0),
-        "delta": number(above=0, below=1),
+        "epsilon": POSITIVE,
+        "delta": SHARE,
         "observer": _OBSERVER,
         "ledger": text,
     },

@@ -10,15 +10,16 @@ import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
-from p2pdp.core.spec import DataPart, GossipPart, GraphPart, NoisePart, RunPart, ShufflePart, Spec, TaskPart, WalkPart
-from p2pdp.files.checks import NEEDED, ONLY
-from p2pdp.files.combinations import DATA, POSSIBLE
+from p2pdp.core.readers import described
+from p2pdp.core.spec import DataPart, GraphPart, NoisePart, RunPart, Spec, TaskPart
+from p2pdp.files.checks import COMMON, applies, rules_of
+from p2pdp.files.combinations import DATA
 from p2pdp.files.guide import FOLDER
 from p2pdp.files.meanings import MEANINGS, SECTION_MEANINGS
 from p2pdp.files.node_config import NODE_NEEDED, NODE_SECTIONS
-from p2pdp.files.readers import described
-from p2pdp.files.schema import KINDS, SECTIONS
+from p2pdp.files.schema import KINDS, Section, all_sections, sections_of
 from p2pdp.protocols import ours, protocol
+from p2pdp.protocols.options import Options, Rules
 
 _FILLED: Final = {
     "run.min_nodes": "default: `nodes`",
@@ -39,9 +40,9 @@ _INTRODUCTION: Final = """\
 # Reference: specs and node configurations
 
 A spec is a TOML file that says what a run does. The sections `[run]`, `[graph]`, `[noise]` and `[data]` are always
-needed, and of `[walk]`, `[gossip]` and `[shuffle]` the one of the protocol's family. Relative paths are relative to the
-spec file. `--set section.key=value` overrides an entry; the value is read as TOML. An unknown key, a wrong type, or an
-impossible combination is an error that names the key and, where one is near, the key that was meant.
+needed, and beside them the section of the protocol's family. Relative paths are relative to the spec file.
+`--set section.key=value` overrides an entry; the value is read as TOML. An unknown key, a wrong type, or an impossible
+combination is an error that names the key and, where one is near, the key that was meant.
 
 Behind each key stand what it takes, its default, which protocols take it if not all do, and what it means. A number is
 finite; a whole number may stand for a number, `true` and `false` may not.
@@ -57,13 +58,15 @@ def write() -> None:
 
 
 def reference() -> str:
-    """The page."""
+    """Return the page."""
     taking = _taking()
     parts = [_INTRODUCTION]
-    for name, section in SECTIONS.items():
+    for name, section in all_sections().items():
         entries = [
             _entry(
-                key, [described(reader), _default(name, key), _protocols(taking[f"{name}.{key}"])], _meaning(name, key)
+                key,
+                [described(reader), _default(name, key, section), _protocols(taking[f"{name}.{key}"])],
+                _meaning(name, key),
             )
             for key, reader in section.readers.items()
         ]
@@ -78,8 +81,22 @@ def reference() -> str:
     return "\n".join(parts)
 
 
+def _owned() -> dict[str, Options]:
+    """Return the options of our families by their sections."""
+    found = [protocol(name).options for name in ours()]
+    return {options.section: options for options in found if options is not None}
+
+
+def _rules(section: str) -> Iterator[Rules]:
+    yield COMMON
+    owned = _owned()
+    yield from [owned[section].rules] if section in owned else [options.rules for options in owned.values()]
+
+
 def _section(name: str, entries: Sequence[str]) -> str:
-    return f"## `[{name}]`\n\n{SECTION_MEANINGS[name]}\n\n{''.join(entries)}"
+    owned = _owned()
+    meaning = owned[name].meaning if name in owned else SECTION_MEANINGS[name]
+    return f"## `[{name}]`\n\n{meaning}\n\n{''.join(entries)}"
 
 
 def _entry(key: str, facts: Sequence[str], meaning: str) -> str:
@@ -92,12 +109,10 @@ def _table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def _meaning(name: str, key: str) -> str:
-    full = f"{name}.{key}"
-    said = [MEANINGS[full]]
-    if full in ONLY:
-        said.append(_sentence(ONLY[full][1]))
-    if full in NEEDED:
-        said.append(_sentence(NEEDED[full][1]))
+    full, owned = f"{name}.{key}", _owned()
+    said = [owned[name].meanings[key] if name in owned else MEANINGS[full]]
+    said += [_sentence(rules.only[full][1]) for rules in _rules(name) if full in rules.only]
+    said += [_sentence(rules.needed[full][1]) for rules in _rules(name) if full in rules.needed]
     return " ".join(said)
 
 
@@ -106,8 +121,8 @@ def _sentence(text: str) -> str:
     return text if "." in text.split(maxsplit=1)[0] else text[:1].upper() + text[1:]
 
 
-def _default(name: str, key: str) -> str:
-    full, section = f"{name}.{key}", SECTIONS[name]
+def _default(name: str, key: str, section: Section) -> str:
+    full = f"{name}.{key}"
     if full in _REQUIRED:
         return _REQUIRED[full]
     if full in _FILLED:
@@ -115,7 +130,8 @@ def _default(name: str, key: str) -> str:
     if key in section.required:
         return "required"
     values = {one.name: one.default for one in dataclasses.fields(section.part)}
-    return "no default" if full in NEEDED else _shown(values[section.field_of(key)])
+    needed = any(full in rules.needed for rules in _rules(name))
+    return "no default" if needed else _shown(values[section.field_of(key)])
 
 
 def _node_default(name: str, key: str) -> str:
@@ -143,37 +159,34 @@ def _together() -> str:
     return (
         f"## What goes together\n\n{_table(('protocol', '`[task] kind`', '`[noise] mechanism`'), noises)}\n"
         f"{_table(('task', '`[data] kind`'), kinds)}\n"
-        "PrivUnit reports directions: it takes `unit_mixture`, or files with `unit_norm = true`. "
-        "A walk makes at most 1,000,000,000 contributions in all.\n"
+        "PrivUnit reports directions: it takes `unit_mixture`, or files with `unit_norm = true`.\n"
     )
 
 
 def _taking() -> dict[str, list[str]]:
-    """The protocols that take each key: those that have a possible spec in which it has a meaning."""
-    found: dict[str, set[str]] = {f"{name}.{key}": set() for name, one in SECTIONS.items() for key in one.readers}
+    """Return the protocols that take each key: those that have a possible spec in which it has a meaning."""
+    found: dict[str, set[str]] = {f"{name}.{key}": set() for name, one in all_sections().items() for key in one.readers}
     for spec in _possible():
+        sections = sections_of(spec.run.protocol)
         for name, protocols in found.items():
-            section = name.partition(".")[0]
-            if getattr(spec, section) is not None and (name not in ONLY or ONLY[name][0](spec)):
+            if name.partition(".")[0] in sections and applies(spec, name):
                 protocols.add(spec.run.protocol)
     return {name: [one for one in ours() if one in protocols] for name, protocols in found.items()}
 
 
 def _possible() -> Iterator[Spec]:
-    """Specs of all protocols that differ in what rules look at, and break none of them."""
+    """Yield specs of all protocols that differ in what rules look at, and break none of them."""
     for name in ours():
-        family = name.partition(".")[0]
-        walks = [WalkPart("ring", laps=1), WalkPart("random", hops=1)] if family == "walk" else [None]
-        for kind, walk, task in itertools.product(KINDS, walks, protocol(name).tasks):
+        options = protocol(name).options
+        examples = [None] if options is None else options.examples or [options.part()]
+        for kind, own, task in itertools.product(KINDS, examples, protocol(name).tasks):
             bare = Spec(
                 RunPart(name, 4),
                 GraphPart(kind),
                 NoisePart("none"),
                 DataPart(DATA[task][0]),
                 TaskPart(task),
-                walk=walk,
-                gossip=GossipPart() if family == "gossip" else None,
-                shuffle=ShufflePart() if family == "shuffle" else None,
+                options=own,
             )
             for noise, data, changing in itertools.product(protocol(name).tasks[task], DATA[task], (False, True)):
                 spec = dataclasses.replace(
@@ -182,7 +195,7 @@ def _possible() -> Iterator[Spec]:
                     noise=NoisePart(noise),
                     data=DataPart(data, unit_norm=noise == "privunit"),
                 )
-                if all(possible(spec) for _, possible, _ in POSSIBLE):
+                if all(possible(spec) for rules in rules_of(spec) for _, possible, _ in rules.possible):
                     yield spec
 
 

@@ -1,9 +1,9 @@
 """What each key of a spec may hold, as one table; which keys go together is in `files.checks`.
 
-Required keys and defaults are not repeated here: a field of `core.spec` without a default is required. Every whole
-number has an upper limit: a count is work, and without a limit work without end. The guide's page `spec.md` is made
-from this table (`files/reference.py`). Values are never quoted in errors beyond the key and the word that was meant,
-except where the value is one of a list of names.
+The table holds the sections that all specs have. A protocol family declares its own section as its `Options`, and
+`sections_of` puts both together. Required keys and defaults are not repeated here: a field of `core.spec` without a
+default is required. Every whole number has an upper limit, because a count is work. The guide's page `spec.md` is
+generated from these tables (`files/reference.py`). Errors never quote values, except one of a list of names.
 """
 
 from __future__ import annotations
@@ -14,9 +14,12 @@ from typing import Any, Final
 
 from p2pdp.core import spec as parts
 from p2pdp.core.errors import UsageError
-from p2pdp.files.readers import (
+from p2pdp.core.readers import (
+    HOPS,
+    POSITIVE,
+    ROUNDS,
+    SHARE,
     Distinct,
-    Either,
     Reader,
     Unfit,
     Whole,
@@ -33,7 +36,7 @@ from p2pdp.files.readers import (
     text,
     truth,
 )
-from p2pdp.protocols import is_known, names, protocol
+from p2pdp.protocols import is_known, names, ours, protocol
 from p2pdp.transports import registry
 
 KINDS: Final = (
@@ -78,42 +81,26 @@ transport_name.__doc__ = ", ".join(f'`"{name}"`' for name in registry.ours())  #
 
 _USERS: Final = Whole(1, 10_000_000)
 _USER: Final = Whole(0, 10_000_000 - 1)
-LAPS: Final = Whole(1, 1_000_000)
-HOPS: Final = Whole(1, 1_000_000_000)
-TOKENS: Final = Whole(1, 1_000_000)
-ROUNDS: Final = Whole(1, 10_000_000)
-_POSITIVE: Final = number(above=0)
-_SHARE: Final = number(above=0, below=1)
 _PORT: Final = Whole(0, 65535)
 
 SECTIONS: Final[dict[str, Section]] = {
     "run": Section(parts.RunPart, {
         "protocol": protocol_name, "nodes": _USERS, "seed": Whole(0, 2**128 - 1),
         "transport": transport_name,
-        "durability": one_of("process", "power"), "patience_s": _POSITIVE, "min_nodes": _USERS,
-        "enrol_timeout_s": _POSITIVE, "expires": moment, "audit": truth,
+        "durability": one_of("process", "power"), "patience_s": POSITIVE, "min_nodes": _USERS,
+        "enrol_timeout_s": POSITIVE, "expires": moment, "audit": truth,
     }),
     "transport": Section(parts.TransportPart, {
         "host": text, "port": _PORT, "user": text, "password_file": text, "ca": text, "certificate": text, "key": text,
     }),
     "graph": Section(parts.GraphPart, {
         "kind": one_of(*KINDS), "degree": _USERS, "probability": number(above=0, most=1),
-        "radius": _POSITIVE, "rows": _USERS, "columns": _USERS, "path": text,
+        "radius": POSITIVE, "rows": _USERS, "columns": _USERS, "path": text,
         "weights": one_of("metropolis", "maxdegree", "lazy", "uniform"), "changing": truth, "public": truth,
     }),
-    "walk": Section(parts.WalkPart, {
-        "order": one_of("ring", "random"), "laps": LAPS, "hops": HOPS, "tokens": TOKENS,
-    }),
-    "gossip": Section(parts.GossipPart, {
-        "rounds": Either(one_of("auto"), ROUNDS), "accelerated": truth, "message_sigma": _POSITIVE,
-        "publish": one_of("none", "one", "all"), "lambda": _SHARE, "activations": HOPS,
-    }, renamed={"lambda": "spectral_gap"}),
-    "shuffle": Section(parts.ShufflePart, {
-        "rounds": Either(one_of("auto", "mixing"), ROUNDS), "stay": number(least=0, below=1), "cover": truth,
-    }),
     "noise": Section(parts.NoisePart, {
-        "mechanism": one_of(*MECHANISMS), "sigma": _POSITIVE,
-        "epsilon": _POSITIVE, "delta": _SHARE, "closing": truth, "share": truth,
+        "mechanism": one_of(*MECHANISMS), "sigma": POSITIVE,
+        "epsilon": POSITIVE, "delta": SHARE, "closing": truth, "share": truth,
         "encoding": one_of("binary", "unary"), "sampler": one_of(*SAMPLERS),
     }),
     "data": Section(parts.DataPart, {
@@ -123,34 +110,54 @@ SECTIONS: Final[dict[str, Section]] = {
     }),
     "task": Section(parts.TaskPart, {
         "kind": one_of("sum", "mean", "histogram", "linear_regression", "logistic_regression", "own"),
-        "categories": Whole(2, 100_000), "clip": _POSITIVE, "rate": _POSITIVE, "rounds": ROUNDS,
-        "regularization": number(least=0), "batch": HOPS, "test": _SHARE, "radius": _POSITIVE,
+        "categories": Whole(2, 100_000), "clip": POSITIVE, "rate": POSITIVE, "rounds": ROUNDS,
+        "regularization": number(least=0), "batch": HOPS, "test": SHARE, "radius": POSITIVE,
         "schedule": one_of("constant", "inverse_sqrt", "inverse"), "intercept": truth,
         "averaging": one_of("last", "uniform", "linear"),
     }),
     "privacy": Section(parts.PrivacyPart, {
-        "delta": _SHARE, "unit": one_of("user"), "colluders": Distinct(_USER), "budget": _POSITIVE,
+        "delta": SHARE, "unit": one_of("user"), "colluders": Distinct(_USER), "budget": POSITIVE,
     }),
     "audit": Section(parts.AuditPart, {"key": text}),
 }  # fmt: skip
 
 
-def own_section(name: Any) -> str | None:
-    """The section that the protocol of this name brings; None where it brings none, or nobody knows it."""
-    options = protocol(name).options if isinstance(name, str) and is_known(name) else None
-    if options is not None and options.section in SECTIONS:
-        raise UsageError(f"[run] protocol: {name} brings a section [{options.section}], which specs have already.")
-    return None if options is None else options.section
-
-
 def sections_of(name: Any) -> dict[str, Section]:
-    """The sections of specs of this protocol, its own last."""
-    own = own_section(name)
-    if own is None:
+    """Return the sections of specs of this protocol, its own after `[graph]`; the common ones if nobody knows it."""
+    options = protocol(name).options if isinstance(name, str) and is_known(name) else None
+    if options is None:
         return SECTIONS
+    if options.section in SECTIONS:
+        raise UsageError(f"[run] protocol: {name} brings a section [{options.section}], which specs have already.")
+    found = {}
+    for common, section in SECTIONS.items():
+        found[common] = section
+        if common == "graph":
+            found[options.section] = Section(options.part, options.readers, options.renamed)
+    return found
+
+
+def all_sections() -> dict[str, Section]:
+    """Return the sections of specs of all our protocols."""
+    found: dict[str, Section] = {}
+    for name in SECTIONS:
+        found[name] = SECTIONS[name]
+        if name == "graph":
+            for own in ours():
+                found |= {key: section for key, section in sections_of(own).items() if key not in SECTIONS}
+    return found
+
+
+def unknown_section(section: str, name: Any, sections: Mapping[str, Section]) -> str:
+    """Return why a spec of the protocol called `name` cannot have this section."""
+    if isinstance(name, str) and any(_brings(other, section) for other in ours()):
+        return f"[{section}] has no meaning for {name}; leave it out."
+    return f"[{section}]: unknown section{suggestion(section, sections)}"
+
+
+def _brings(name: str, section: str) -> bool:
     options = protocol(name).options
-    assert options is not None
-    return SECTIONS | {own: Section(options.part, options.readers)}
+    return options is not None and options.section == section
 
 
 def read_section(name: str, table: Any, sections: Mapping[str, Section] = SECTIONS) -> dict[str, Any]:

@@ -28,9 +28,8 @@ from p2pdp.core.spec import Spec
 from p2pdp.crypto.sealed import SealError, seal_to
 from p2pdp.files.checks import applies, check, value_of
 from p2pdp.files.edges import read_edge_list
-from p2pdp.files.readers import suggestion
 from p2pdp.files.reading import read_text
-from p2pdp.files.schema import SECTIONS, build_part, own_section, read_section, sections_of
+from p2pdp.files.schema import SECTIONS, Section, build_part, read_section, sections_of, unknown_section
 from p2pdp.protocols import protocol
 from p2pdp.topology.graphs import is_public
 
@@ -62,10 +61,7 @@ def parse_spec(text: str, base: Path | None, overrides: Sequence[str] = ()) -> S
         raise UsageError(f"The spec is not TOML: {error}.") from None
     for override in overrides:
         _override(document, override)
-    own, sections = own_section(_protocol_in(document)), sections_of(_protocol_in(document))
-    for name in document:
-        if name not in sections:
-            raise UsageError(f"[{name}]: unknown section{suggestion(name, sections)}")
+    sections = _sections_for(document)
     values = {name: read_section(name, table, sections) for name, table in document.items()}
     for name in _ALWAYS:
         if name not in values:
@@ -76,10 +72,23 @@ def parse_spec(text: str, base: Path | None, overrides: Sequence[str] = ()) -> S
     if "key" in values.get("audit", {}):
         values["audit"]["key"] = auditor_public(values["audit"]["key"], base)
     _fill(values, read_files=base is not None)
-    options = None if own is None else build_part(own, values.pop(own, {}), sections)
-    spec = Spec(**{name: build_part(name, table) for name, table in values.items()}, options=options)
+    parts = {name: build_part(name, values.pop(name)) for name in [*values] if name in SECTIONS}
+    own = [build_part(name, values.get(name, {}), sections) for name in sections if name not in SECTIONS]
+    spec = Spec(**parts, options=next(iter(own), None))
     check(spec, given)
     return spec
+
+
+def _sections_for(document: Mapping[str, Any]) -> dict[str, Section]:
+    """Return the sections that a document may have, which its protocol decides; refuse others."""
+    if "run" in document and "protocol" not in read_section("run", document["run"]):
+        raise UsageError("[run] protocol: missing; a spec needs it.")
+    name = _protocol_in(document)
+    sections = sections_of(name)
+    for section in document:
+        if section not in sections:
+            raise UsageError(unknown_section(section, name, sections))
+    return sections
 
 
 def _protocol_in(document: Mapping[str, Any]) -> Any:
@@ -95,7 +104,7 @@ def _override(document: dict[str, Any], override: str) -> None:
     section, key, value = match.groups()
     sections = sections_of(_protocol_in(document))
     if section not in sections:
-        raise UsageError(f"--set {override}: [{section}]: unknown section{suggestion(section, sections)}")
+        raise UsageError(f"--set {override}: {unknown_section(section, _protocol_in(document), sections)}")
     try:
         parsed = tomllib.loads(f"value = {value}")
     except (ValueError, RecursionError):

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from p2pdp.core.errors import UsageError
+from p2pdp.core.readers import suggestion
 from p2pdp.core.spec import DataPart
-from p2pdp.files.readers import suggestion
 from p2pdp.files.reading import read_bytes, read_text
 
 

@@ -15,6 +15,7 @@ from p2pdp.core.spec import Spec
 from p2pdp.core.step import Message, Send
 from p2pdp.mechanisms.clipping import Bounds
 from p2pdp.protocols.noise import sigma_of
+from p2pdp.protocols.options import Options
 from p2pdp.tasks.inputs import Inputs
 from p2pdp.topology.graphs import Graph
 
@@ -51,19 +52,6 @@ class Estimate:
 
     value: float | list[float] | None
     standard_error: float | list[float] | None
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """The section of a spec that a protocol of another package owns; `spec.options` holds its values.
-
-    `part` is a frozen dataclass: a field without a default is required. Each key has a reader, which raises
-    `files.readers.Unfit` with what was expected.
-    """
-
-    section: str
-    part: type[Any]
-    readers: Mapping[str, Callable[[Any], Any]]
 
 
 class Plan(Interface):
@@ -153,7 +141,8 @@ class Protocol(Interface):
     name: str
     tasks: Mapping[str, tuple[str, ...]]  # what it computes, each with the mechanisms that it takes then
     default_task: str | None
-    options: Options | None  # the section that it brings, beside those which all specs may have
+    options: Options | None  # the section that it owns, beside those which all specs have
+    keys: frozenset[str]  # keys of common sections that only some protocols take, as `section.key`
 
     def graph_facts(self, spec: Spec, graph: Graph) -> Mapping[str, Fact]:
         """What of the graph the plan rests on: made where the graph is known, signed, and public from then on."""
@@ -218,6 +207,7 @@ class Quiet:
 
     default_task: str | None = None
     options: Options | None = None
+    keys: frozenset[str] = frozenset()
 
     def graph_facts(self, spec: Spec, graph: Graph) -> Mapping[str, Fact]:
         return NO_FACTS

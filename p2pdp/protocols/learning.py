@@ -29,6 +29,7 @@ from p2pdp.tasks.regression import LinearRegression, LogisticRegression, MeanEst
 
 OWN: Final = "own"
 TASKS: Final = dict.fromkeys(("mean", "linear_regression", "logistic_regression", OWN), ("gaussian", "none"))
+KEYS: Final = frozenset({"task.clip", "task.rate", "task.regularization", "task.batch", "task.test", "task.schedule"})
 SCORES: Final = ("loss", "score", "test_loss", "test_score")
 SCHEDULES: Final = ("constant", "inverse_sqrt", "inverse")
 # Models stay within this, so that no product with features within it overflows.
@@ -151,10 +152,11 @@ def sensitivity_of(spec: Spec) -> float:
     return 2.0 * spec.task.clip
 
 
-def descent_of(spec: Spec, dimension: int, facts: Mapping[str, Fact]) -> Descent:
+def descent_of(spec: Spec, dimension: int, facts: Mapping[str, Fact], message_sigma: float = 0.0) -> Descent:
+    """Return the descent on a grid that suits the noise of contributions and that of messages."""
     task, sigma = spec.task, sigma_of(spec)
     assert task.clip is not None
-    scales = [scale for scale in (sigma, _message_sigma(spec)) if scale > 0.0]
+    scales = [scale for scale in (sigma, message_sigma) if scale > 0.0]
     magnitude = (task.clip + _TAIL * sum(scales)) * 2.0**_EXACT_BITS
     grid = choose_grid(min(scales, default=None), 2.0 * task.clip, magnitude)
     return Descent(
@@ -169,20 +171,9 @@ def descent_of(spec: Spec, dimension: int, facts: Mapping[str, Fact]) -> Descent
     )
 
 
-def noise_of(spec: Spec, descent: Descent) -> Mechanism:
-    """In steps of the grid."""
-    sigma = sigma_of(spec)
+def noise_of(sigma: float, descent: Descent) -> Mechanism:
+    """Return Gaussian noise of this deviation in data units, in steps of the descent's grid."""
     return NO_NOISE if sigma == 0.0 else Mechanism("gaussian", math.ldexp(sigma, -descent.grid_exponent))
-
-
-def message_noise_of(spec: Spec, descent: Descent) -> Mechanism | None:
-    """What gossip adds to each message, in steps of the grid."""
-    sigma = _message_sigma(spec)
-    return None if sigma == 0.0 else Mechanism("gaussian", math.ldexp(sigma, -descent.grid_exponent))
-
-
-def _message_sigma(spec: Spec) -> float:
-    return (spec.gossip.message_sigma or 0.0) if spec.gossip is not None else 0.0
 
 
 def rate_of(spec: Spec, descent: Descent, steps: int) -> float:

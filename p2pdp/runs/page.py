@@ -23,9 +23,9 @@ from p2pdp.core.spec import Spec
 from p2pdp.files.folder import REPORT_FILE, RESULT_FILE, SPEC_FILE, read_json, write_text
 from p2pdp.files.inside import inside
 from p2pdp.files.reading import read_text
+from p2pdp.files.schema import SECTIONS, sections_of
 from p2pdp.files.spec import parse_spec, spec_to_toml
 from p2pdp.mechanisms import gaussian
-from p2pdp.protocols import protocol
 from p2pdp.report.html import html_page
 from p2pdp.report.page.facts import Curve, Outcome, PageFacts, outcome_of
 from p2pdp.report.page.words import observer
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from p2pdp.runs.audit import Audited
 
 
-_SECTIONS: Final = ("graph", "walk", "gossip", "shuffle", "noise", "data", "task")
+_UNSHOWN: Final = ("run", "transport", "privacy", "audit")
 _DELTAS: Final = tuple(10.0 ** (-quarter / 4) for quarter in range(48, 7, -1))  # 1e-12 to 1e-2
 _NO_GRAPH: Final = "The ledgers at hand do not tell the graph of this run, so distances in it are unknown."
 
@@ -120,18 +120,13 @@ def _curve(claim: Claim, delta: float) -> Curve:
 
 
 def _setting(spec: Spec, n: int) -> dict[str, str]:
-    """Each section of the spec in one line, without what was left as it is by default."""
+    """Return each section of the spec as one line, without what was left as it is by default."""
     found = {"protocol": spec.run.protocol, "users": str(n)}
-    own = protocol(spec.run.protocol).options
-    parts = {name: getattr(spec, name) for name in _SECTIONS} | ({} if own is None else {own.section: spec.options})
-    for name, part in parts.items():
-        if part is not None:
-            given = [
-                (item.name, getattr(part, item.name))
-                for item in fields(part)
-                if getattr(part, item.name) != item.default
-            ]
-            found[name] = ", ".join(f"{key} {_value(value)}" for key, value in given)
+    for name in sections_of(spec.run.protocol):
+        if name not in _UNSHOWN:
+            part = getattr(spec, name) if name in SECTIONS else spec.options
+            given = {item.name: (getattr(part, item.name), item.default) for item in fields(part)}
+            found[name] = ", ".join(f"{key} {_value(now)}" for key, (now, default) in given.items() if now != default)
     return found
 
 

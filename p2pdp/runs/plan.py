@@ -32,8 +32,8 @@ from p2pdp.files.edges import read_edge_list
 from p2pdp.files.spec import spec_to_toml
 from p2pdp.protocols import protocol
 from p2pdp.protocols.run_plan import RunPlan, plan_run
-from p2pdp.report.result import Level, compared
 from p2pdp.report.documents import claim_document, plain, refusal_document, verdict_document
+from p2pdp.report.result import Level, compared
 from p2pdp.runs.prepared import sensitivity
 from p2pdp.runs.target import Planned, Target, target_of
 from p2pdp.wire.padding import frame_size

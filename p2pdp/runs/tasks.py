@@ -1,4 +1,4 @@
-"""Objectives of the caller's own: from Python only, and only where all users are on this machine."""
+"""The caller's own objective, from Python only and only where all users are on this machine."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Any
 
 from p2pdp.core.errors import UsageError
 from p2pdp.core.spec import Spec
-from p2pdp.files.combinations import learns
+from p2pdp.files.combinations import learns, takers
 from p2pdp.protocols.learning import OWN
 from p2pdp.tasks.objectives import Objective
 
 
 def with_task(spec: Spec, task: Any) -> Spec:
-    """The spec with this objective in place of its own; what it has no use for, or lacks, is refused."""
+    """Return the spec with this objective in place of its own; refuse one that is useless or missing."""
     if task is None:
         if spec.task.kind == OWN:
             raise UsageError(
@@ -21,7 +21,8 @@ def with_task(spec: Spec, task: Any) -> Spec:
             )
         return spec
     if not learns(spec):
-        raise UsageError(f"task: {spec.run.protocol} learns nothing; only walk.sgd and gossip.sgd take an objective")
+        learning = takers("task.clip")
+        raise UsageError(f"task: {spec.run.protocol} learns nothing; only {learning} can take an objective")
     if not isinstance(task, Objective):
         raise UsageError("task: must be an object of a class that is derived from p2pdp.Objective")
     return replace(spec, task=replace(spec.task, kind=OWN, own=task))

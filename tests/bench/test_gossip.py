@@ -37,8 +37,7 @@ def test_rates_are_those_of_the_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
     }  # fmt: skip
     (spec,) = asked
     assert (spec.run.nodes, spec.run.transport, spec.graph.kind, spec.graph.degree) == (10, "tcp", "regular", 4)
-    assert spec.gossip is not None
-    assert spec.gossip.rounds == 20
+    assert spec.options.rounds == 20
 
 
 @pytest.mark.parametrize(("nodes", "degree", "rounds", "says"), [

@@ -47,7 +47,7 @@ def test_the_spec_is_one_that_runs() -> None:
     text = spec_text({"protocol": "walk.sum", "nodes": 9, "audit": True}, graph, walk={"order": "random", "hops": 30})
     spec = parse_spec(text, None)
     assert (spec.run.protocol, spec.run.nodes, spec.run.seed, spec.run.audit) == ("walk.sum", 9, 1, True)
-    assert (spec.graph.kind, spec.graph.degree, spec.walk is not None and spec.walk.hops) == ("regular", 4, 30)
+    assert (spec.graph.kind, spec.graph.degree, spec.options.hops) == ("regular", 4, 30)
 
 
 def test_an_option_is_refused_with_its_value() -> None:

@@ -505,8 +505,7 @@ def test_no_claim_at_all_is_exit_code_5(tmp_path: Path, p2pdp_command: Command) 
 def test_views_have_each_step_of_each_token_once(name: str, tmp_path: Path, p2pdp_command: Command) -> None:
     place = recorded(tmp_path, ALL[name])
     spec = p2pdp.load_spec(place / "spec.toml")
-    assert spec.walk is not None
-    steps = spec.walk.hops or (spec.walk.laps or 0) * spec.run.nodes
+    steps = spec.options.hops or (spec.options.laps or 0) * spec.run.nodes
     code, out, err = p2pdp_command("views", place)
     assert (code, err) == (0, "")
     lines = [json.loads(line) for line in out.splitlines()]
@@ -514,7 +513,7 @@ def test_views_have_each_step_of_each_token_once(name: str, tmp_path: Path, p2pd
     assert all(set(line) == LINE_FIELDS for line in lines)
     assert all(line["values"] is None for line in lines if line["kind"] == "drawn")
     held = [line for line in lines if line["kind"] in ("received", "own") and line["type"] == "token"]
-    expected = [(token, step) for token in range(spec.walk.tokens) for step in range(1, steps + 1)]
+    expected = [(token, step) for token in range(spec.options.tokens) for step in range(1, steps + 1)]
     assert sorted((line["token"], line["step"]) for line in held) == expected
     for line in lines:
         if line["kind"] == "sent" and line["type"] == "token":

@@ -138,7 +138,7 @@ def test_an_audit_at_no_delta_is_refused(judged: Callable[..., Any], delta: floa
 @pytest.mark.parametrize("name", [name for name, spec in SPECS.items() if spec.graph.kind in ("complete", "ring")])
 def test_the_smallest_runs_are_answered(judged: Callable[..., Any], name: str, nodes: int) -> None:
     """Every observer that there is gets a claim or a refusal by name."""
-    one_token = ["walk.tokens=1"] if SPECS[name].walk is not None else []
+    one_token = ["walk.tokens=1"] if SPECS[name].run.protocol.startswith("walk.") else []
     audited = judged(name, f"run.nodes={nodes}", *one_token)
     named = {claim.observer for claim in audited.claims} | {refusal.observer for refusal in audited.refusals}
     assert named >= {"curator", "public", "network"} | ({"node"} if nodes > 1 else set())

@@ -33,12 +33,10 @@ def shown(value: float, like: str) -> str:
 
 def computed() -> dict[str, float]:
     spec = demo_spec()
-    assert spec.walk is not None
-    assert spec.walk.laps is not None
     assert spec.noise.sigma is not None
     assert spec.privacy.delta is not None
     assert spec.data.clip is not None
-    n, laps, sigma, delta = spec.run.nodes, spec.walk.laps, spec.noise.sigma, spec.privacy.delta
+    n, laps, sigma, delta = spec.run.nodes, spec.options.laps, spec.noise.sigma, spec.privacy.delta
     width = spec.data.clip[1] - spec.data.clip[0]
     plan = p2pdp.plan(spec)
     node, curator = (

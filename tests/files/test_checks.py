@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from p2pdp.core.errors import UsageError
 from p2pdp.core.spec import Spec
-from p2pdp.files.checks import NEEDED, ONLY, applies
-from p2pdp.files.combinations import DATA, POSSIBLE
-from p2pdp.files.schema import SECTIONS
+from p2pdp.files.checks import TAKEN, applies, rules_of
+from p2pdp.files.combinations import DATA
+from p2pdp.files.schema import SECTIONS, sections_of
 from p2pdp.files.spec import parse_spec
 from p2pdp.protocols import ours, protocol
 from tests.support.spec_bases import BASES, COUNTS, GOSSIP, GOSSIP_SGD, PAIRS, REALS, RING, SHUFFLE, WALK, WALK_SGD
@@ -49,9 +51,11 @@ def test_possible_combinations(base: str, overrides: list[str]) -> None:
 
 BAD = [
     # sections and protocols
-    (RING.replace("walk =", "gossip =").replace('order = "ring", laps', "rounds"), [], r"^\[walk\] is missing"),
-    (RING, ["gossip.rounds=3"], r"^\[gossip\] has no meaning for walk\.sum"),
-    (GOSSIP, ['shuffle.rounds="auto"'], r"^\[shuffle\] has no meaning"),
+    (RING.replace("walk =", "gossip ="), [], r"^\[gossip\] has no meaning"),
+    (RING.replace("walk =", "walks ="), [], r'^\[walks\]: unknown section; did you mean "walk"'),
+    (re.sub("walk = .*", "", RING), [], r"^\[walk\] order: missing"),
+    (RING, ["gossip.rounds=3"], r"\[gossip\] has no meaning for walk\.sum"),
+    (GOSSIP, ['shuffle.rounds="auto"'], r"\[shuffle\] has no meaning"),
     # walks
     (RING, ['graph.kind="complete"'], r'^\[graph\] kind: \[walk\] order "ring" needs kind "ring"'),
     (RING, ["walk.hops=4"], r"^\[walk\] hops: a ring has laps"),
@@ -70,7 +74,7 @@ BAD = [
     (GOSSIP, ["graph.changing=true", 'graph.weights="maxdegree"'], r"^\[graph\] weights: nobody knows"),
     (GOSSIP, ["graph.changing=true", "graph.public=true"], r"^\[graph\] public: of a graph that changes"),
     (PAIRS, ['graph.kind="erdos_renyi"', "graph.changing=true"], r"^\[graph\] changing: bootstrap draws"),
-    (WALK, ['graph.kind="erdos_renyi"', "graph.changing=true"], r"^\[graph\] changing: only gossip"),
+    (WALK, ['graph.kind="erdos_renyi"', "graph.changing=true"], r"^\[graph\] changing: only gossip\.average, "),
     (WALK, ['graph.kind="grid"', "graph.rows=4"], r"^\[graph\] rows: .* the 6 nodes"),
     (WALK, ['graph.kind="grid"', "graph.rows=2", "graph.columns=2"], r"^\[graph\] rows: .* the 6 nodes"),
     # noise
@@ -87,9 +91,9 @@ BAD = [
     (COUNTS, ['noise.mechanism="none"'], r"^\[noise\] epsilon: mechanism"),
     (SHUFFLE, ['noise.mechanism="randomized_response"'], r"^\[noise\] mechanism: shuffle\.all with task mean takes"),
     (GOSSIP_SGD, ['noise.mechanism="laplace"'], r"^\[noise\] mechanism: gossip\.sgd with task logistic"),
-    (WALK, ["noise.closing=true"], r"^\[noise\] closing: only walk\.sum on a ring"),
-    (WALK, ["noise.share=false"], r"^\[noise\] share: only walk\.sum on a ring"),
-    (RING, ['noise.mechanism="laplace"', "noise.share=true"], r"^\[noise\] share: only walk\.sum on a ring"),
+    (WALK, ["noise.closing=true"], r'^\[noise\] closing: only order "ring"'),
+    (WALK, ["noise.share=false"], r'^\[noise\] share: only order "ring"'),
+    (RING, ['noise.mechanism="laplace"', "noise.share=true"], r'^\[noise\] share: only order "ring"'),
     (RING, ['noise.encoding="unary"'], r"^\[noise\] encoding: only randomized_response"),
     # data
     (COUNTS, ["data.clip=[0, 1]"], r"^\[data\] clip: only numbers are clipped"),
@@ -115,7 +119,7 @@ BAD = [
     (COUNTS, ['task.kind="sum"'], r"^\[task\] kind: walk\.histogram computes histogram"),
     (COUNTS.replace("categories = 3", ""), [], r"^\[task\] categories: missing"),
     (RING, ["task.categories=3"], r"^\[task\] categories: only a histogram"),
-    (RING, ["task.clip=3"], r"^\[task\] clip: gradients"),
+    (RING, ["task.clip=3"], r"^\[task\] clip: only gossip\.sgd, walk\.sgd can take it"),
     (GOSSIP_SGD.replace("clip = 1, ", ""), [], r"^\[task\] clip: missing"),
     (GOSSIP_SGD.replace(", rounds = 2", ""), [], r"^\[task\] rounds: missing"),
     (WALK_SGD, ["task.rounds=2"], r"^\[task\] rounds: only gossip\.sgd"),
@@ -143,8 +147,14 @@ def test_impossible_combinations_name_the_key(base: str, overrides: list[str], e
 
 
 def test_the_tables_speak_of_keys_that_exist() -> None:
-    keys = {f"{name}.{key}" for name, section in SECTIONS.items() for key in section.readers}
-    assert set(ONLY) | set(NEEDED) | {name for name, _, _ in POSSIBLE} <= keys
+    for base in BASES:
+        spec = spec_of(base)
+        sections = sections_of(spec.run.protocol)
+        keys = {f"{name}.{key}" for name, section in sections.items() for key in section.readers}
+        for rules in rules_of(spec):
+            assert set(rules.only) | set(rules.needed) | {name for name, _, _ in rules.possible} <= keys
+    assert {f"{name}.{key}" for name, section in SECTIONS.items() for key in section.readers} >= TAKEN
+    assert {key for name in ours() for key in protocol(name).keys} == TAKEN
     for found in map(protocol, ours()):
         assert set(found.tasks) <= set(DATA)
         assert found.default_task is None or found.default_task in found.tasks
@@ -153,6 +163,7 @@ def test_the_tables_speak_of_keys_that_exist() -> None:
 @pytest.mark.parametrize("base", BASES)
 def test_whatever_is_needed_applies(base: str) -> None:
     spec = spec_of(base)
-    for name, (when, _) in NEEDED.items():
-        if when(spec):
-            assert applies(spec, name)
+    for rules in rules_of(spec):
+        for name, (when, _) in rules.needed.items():
+            if when(spec):
+                assert applies(spec, name)

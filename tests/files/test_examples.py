@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 
 from p2pdp.core.errors import UsageError
-from p2pdp.core.spec import DataPart, GraphPart, NoisePart, RunPart, Spec, TaskPart, WalkPart
+from p2pdp.core.spec import DataPart, GraphPart, NoisePart, RunPart, Spec, TaskPart
 from p2pdp.files.data import DataSet, load_data
 from p2pdp.files.spec import parse_spec
 from p2pdp.files.tables import Moved
+from p2pdp.protocols.walk.options import WalkPart
 from tests.support.learners import learning
 
 HEADER = "age,dose,sick\n"
@@ -30,7 +31,7 @@ def load(folder: Path, rows: str, n: int = 1, task: dict[str, Any] | None = None
         noise=NoisePart("none"),
         data=DataPart("csv", path=str(folder / "table.csv"), **{"target": "sick", **keys}),
         task=TaskPart(**given),
-        walk=WalkPart("random", hops=3),
+        options=WalkPart("random", hops=3),
     )
     return load_data(spec, n)
 

@@ -12,15 +12,16 @@ import pytest
 from p2pdp import protocols
 from p2pdp.core.errors import UsageError
 from p2pdp.core.spec import Spec
-from p2pdp.files.schema import SECTIONS, build_part, read_section
+from p2pdp.files.schema import SECTIONS, all_sections, build_part, read_section
 from p2pdp.files.spec import parse_spec, spec_digest, spec_to_toml
+from tests.support.readers import KEYS
 from tests.support.third_party import ring_drift
 
 WRONG_TYPES: tuple[Any, ...] = (True, 1, 1.5, "x", [], [1], {}, {"a": 1})
 
 
 def read_one(section: str, key: str, value: Any) -> Any:
-    return read_section(section, {key: value})[key]
+    return read_section(section, {key: value}, all_sections())[key]
 
 
 def refusal(section: str, key: str, value: Any) -> str | None:
@@ -38,7 +39,7 @@ def test_the_table_covers_every_field_of_a_spec() -> None:
         assert {section.field_of(key) for key in section.readers} == fields
 
 
-@pytest.mark.parametrize("name", [f"{name}.{key}" for name, section in SECTIONS.items() for key in section.readers])
+@pytest.mark.parametrize("name", KEYS)
 def test_every_key_refuses_most_types_and_is_named(name: str) -> None:
     section, _, key = name.partition(".")
     refusals = [text for value in WRONG_TYPES if (text := refusal(section, key, value))]
@@ -107,16 +108,16 @@ def test_ranges(section: str, key: str, good: list[Any], bad: list[Any]) -> None
             read_one(section, key, value)
 
 
-@pytest.mark.parametrize("name", [f"{name}.{key}" for name, section in SECTIONS.items() for key in section.readers])
+@pytest.mark.parametrize("name", KEYS)
 def test_every_misspelt_key_is_named_with_the_one_that_was_meant(name: str) -> None:
     section, _, key = name.partition(".")
-    keys = SECTIONS[section].readers
+    keys = all_sections()[section].readers
     wrong = [key[:place] + "x" + key[place + 1 :] for place in range(len(key))]
     wrong += [key[:place] + key[place + 1 :] for place in range(len(key))]
     wrong += [key[:place] + "q" + key[place:] for place in range(len(key) + 1)]
     for word in set(wrong) - {"", "x"} - set(keys):
         with pytest.raises(UsageError) as caught:
-            read_section(section, {word: 1})
+            read_section(section, {word: 1}, all_sections())
         assert str(caught.value) == f'[{section}] {word}: unknown key; did you mean "{key}"?'
 
 
@@ -132,7 +133,7 @@ def test_a_section_is_a_table_and_complete() -> None:
         read_section("run", 3)
     with pytest.raises(UsageError, match=r"^\[run\] nodes: missing"):
         build_part("run", {"protocol": "walk.sum"})
-    assert build_part("gossip", {"lambda": 0.25}).spectral_gap == 0.25
+    assert build_part("gossip", {"lambda": 0.25}, all_sections()).spectral_gap == 0.25
 
 
 @pytest.mark.parametrize("nodes", [10_000_001, 10**30])
@@ -186,7 +187,7 @@ def test_what_does_not_fit_a_section_of_its_own_is_refused(text: str, error: str
 
 @pytest.mark.usefixtures("installed")
 def test_a_section_that_specs_have_already_is_no_protocols_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    taken = replace(ring_drift.PROTOCOL.options, section="walk")
+    taken = replace(ring_drift.PROTOCOL.options, section="noise")
     monkeypatch.setattr(ring_drift.RingDrift, "options", taken)
-    with pytest.raises(UsageError, match=r"\[walk\]"):
+    with pytest.raises(UsageError, match=r"\[noise\]"):
         parse_spec(OWN, None)

@@ -111,8 +111,7 @@ def test_everything_in_a_spec_is_kept() -> None:
     written = tomllib.loads(spec_to_toml(spec))
     assert given_keys <= {f"{name}.{key}" for name, table in written.items() for key in table}
     assert parse_spec(spec_to_toml(spec), None) == spec
-    assert spec.gossip is not None
-    assert spec.gossip.spectral_gap == 0.25
+    assert spec.options.spectral_gap == 0.25
     assert spec.run.expires == "2030-01-31T12:00:00+00:00"
     assert spec.data.columns == ("a", 3)
     assert spec.data.standardize == {"low": [32.5, 1.0], "high": [42.0, 1000.0]}
@@ -127,8 +126,7 @@ def test_defaults_are_filled_in() -> None:
     assert spec.privacy.delta == 1e-6
     assert (spec.run.transport, spec.run.durability, spec.run.seed) == ("tcp", "process", None)
     assert (spec.run.patience_s, spec.run.enrol_timeout_s, spec.run.audit) == (10.0, 60.0, True)
-    assert spec.walk is not None
-    assert spec.walk.tokens == 1
+    assert spec.options.tokens == 1
     assert parse_spec(SUM, None, ['graph.kind="star"']).graph.public is False
 
 
@@ -219,8 +217,7 @@ def test_overrides_come_before_the_checks_and_in_order() -> None:
     spec = parse_spec(
         SUM, None, ["walk.hops=4", "walk.hops = 5 ", 'task.kind="mean"', "data.clip=[-1, 2.5]", "run.audit=false"]
     )
-    assert spec.walk is not None
-    assert (spec.walk.hops, spec.task.kind, spec.data.clip, spec.run.audit) == (5, "mean", (-1.0, 2.5), False)
+    assert (spec.options.hops, spec.task.kind, spec.data.clip, spec.run.audit) == (5, "mean", (-1.0, 2.5), False)
 
 
 @pytest.mark.parametrize(
@@ -332,7 +329,7 @@ def test_what_is_no_key_is_refused_and_no_file_is_opened_for_others(key: str) ->
 @pytest.mark.parametrize(
     ("part", "changed"),
     [
-        ("walk", {"tokens": None}),
+        ("options", {"tokens": None}),
         ("privacy", {"delta": None}),
         ("noise", {"closing": None, "sampler": None}),
         ("run", {"patience_s": None, "min_nodes": None}),

@@ -14,7 +14,6 @@ FAMILIES = frozenset(name.partition(".")[0] for name in names())
 WITHIN = tuple(f"p2pdp/protocols/{family}/" for family in FAMILIES)
 # Experiments study families, and each bench runs a protocol.
 FREE = (*WITHIN, "p2pdp/experiments/", "p2pdp/bench/")
-SECTIONS = ("p2pdp/core/spec.py", "p2pdp/files/")
 
 
 def named(source: Source) -> list[str]:
@@ -31,7 +30,21 @@ def named(source: Source) -> list[str]:
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "isinstance":
             kinds = {part.id for part in ast.walk(node.args[1]) if isinstance(part, ast.Name)}
             said += [source.say(node, f"asks for {kind}") for kind in sorted(kinds) if kind.endswith("Plan")]
+        for text in asked(node):
+            said.append(source.say(node, f"asks for {text}"))
     return said
+
+
+def asked(node: ast.AST) -> list[str]:
+    """Return the families that a comparison, or a test of a prefix, asks for."""
+    compared = [node.left, *node.comparators] if isinstance(node, ast.Compare) else []
+    prefix = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "startswith"
+    constants = [
+        part.value
+        for part in (node.args if prefix and isinstance(node, ast.Call) else compared)
+        if isinstance(part, ast.Constant) and isinstance(part.value, str)
+    ]
+    return [text for text in constants if text.partition(".")[0] in FAMILIES]
 
 
 def test_nothing_outside_a_family_names_it() -> None:
@@ -56,6 +69,8 @@ def test_a_family_names_no_other() -> None:
         "def f():\n    from p2pdp.protocols.gossip import plan\n",
         'x = "walk.sum"\n',
         "a = isinstance(run.plan, SgdPlan | WalkPlan)\n",
+        'a = result.protocol.startswith("shuffle")\n',
+        'a = family == "gossip"\n',
     ],
 )
 def test_a_name_is_seen(text: str) -> None:

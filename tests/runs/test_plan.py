@@ -17,9 +17,9 @@ import p2pdp
 from p2pdp.core.errors import P2pdpError, Refused, UsageError
 from p2pdp.core.spec import Spec
 from p2pdp.files.checks import applies
-from p2pdp.files.schema import SECTIONS
+from p2pdp.files.schema import all_sections
 from p2pdp.files.spec import load_spec
-from p2pdp.protocols.walk.sums import RING_MAX
+from p2pdp.protocols.walk.options import RING_MAX
 from p2pdp.runs.plan import HOP_S, check_accountable, costs_of, plan_spec, planned_of
 from p2pdp.runs.reckoning import Reckoner, Reckoning
 from tests.support import readme, small
@@ -270,7 +270,7 @@ def test_the_cases_have_a_place_for_every_count() -> None:
 def test_the_largest_count_of_each_key_is_planned_soon_or_refused(sample: str, more: tuple[str, ...]) -> None:
     for name in counts_in(load(sample, *more)):
         section, _, key = name.partition(".")
-        value = given(SECTIONS[section].readers[key], COUNTS[name].most)
+        value = given(all_sections()[section].readers[key], COUNTS[name].most)
         with soon():
             outcome = planned(sample, *more, f"{name}={value}")
         assert outcome in (0, 2, 3, 5), name

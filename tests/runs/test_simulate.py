@@ -25,10 +25,9 @@ def errors(result: Any) -> Any:
 @pytest.mark.parametrize("name", ALL)
 def test_a_result_is_consistent(name: str, tmp_path: Path) -> None:
     spec = p2pdp.load_spec(spec_file(tmp_path, ALL[name]))
-    assert spec.walk is not None
     result = p2pdp.simulate(spec, tmp_path / "run")
-    steps = spec.walk.hops or (spec.walk.laps or 0) * spec.run.nodes
-    assert result.hops == steps * spec.walk.tokens
+    steps = spec.options.hops or (spec.options.laps or 0) * spec.run.nodes
+    assert result.hops == steps * spec.options.tokens
     assert (result.seeded, result.seed, result.started, result.private_kept) == (True, 5, None, True)
     assert (result.protocol, result.transport, result.nodes) == (spec.run.protocol, "tcp", spec.run.nodes)
     assert (result.missing, result.outputs, result.trials, result.faults) == ([], [], None, {})

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from p2pdp.files.readers import (
+from p2pdp.core.readers import (
     Distinct,
     Reader,
     columns,
     limits,
 )
-from p2pdp.files.schema import SECTIONS
+from p2pdp.files.schema import all_sections
 
+KEYS = [f"{name}.{key}" for name, section in all_sections().items() for key in section.readers]
 COUNTS = {
     f"{name}.{key}": found
-    for name, section in SECTIONS.items()
+    for name, section in all_sections().items()
     for key, reader in section.readers.items()
     if (found := limits(reader)) is not None
 }

@@ -204,7 +204,7 @@ class Script:
     def _account(self, _words: Sequence[str]) -> list[str]:
         """The oracle of walks recomputes every token; what other families published is read as results are."""
         world = self.world
-        if world.run.spec.walk is not None:
+        if world.run.spec.run.protocol.startswith("walk."):
             judged = judge(world, world.forgotten)
             found, paths = judged.verification, judged.path
             lines = [f"token {item} visited {' '.join(map(str, path))}" for item, path in sorted(paths.items())]

@@ -143,7 +143,7 @@ class Run:
         """
         plan, data, digest = prepared(text)
         self.plan, self.n = plan.plan, plan.n
-        self.script = Script(wanted, plan.spec.shuffle.stay if plan.spec.shuffle else 0.0)
+        self.script = Script(wanted, getattr(plan.spec.options, "stay", 0.0))
         self.frames: list[Frame] = []
         self.world = World(plan, lambda user: data.user((user + moved) % plan.n), text, digest, 1, faults)
         for peer, process in self.world.processes.items():

@@ -17,10 +17,11 @@ from p2pdp.core.draws import Mechanism, Shape
 from p2pdp.core.events import Event, Machine, Received, tell
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer
 from p2pdp.core.messages import BEGIN, TOKEN, TOTAL
-from p2pdp.core.spec import DataPart, GraphPart, NoisePart, RunPart, Spec, TaskPart, WalkPart
+from p2pdp.core.spec import DataPart, GraphPart, NoisePart, RunPart, Spec, TaskPart
 from p2pdp.core.step import Fault, Message, Send, Step
 from p2pdp.core.values import LinearForm, Source
 from p2pdp.crypto.pair_coins import PairCoins
+from p2pdp.protocols.walk.options import WalkPart
 from p2pdp.tasks.inputs import Inputs
 
 
@@ -57,7 +58,7 @@ def walk_spec(
     return Spec(
         run=RunPart(protocol, n),
         graph=GraphPart("ring" if ring else kind),
-        walk=WalkPart("ring", laps=laps, tokens=tokens) if ring else WalkPart("random", hops=hops, tokens=tokens),
+        options=WalkPart("ring", laps=laps, tokens=tokens) if ring else WalkPart("random", hops=hops, tokens=tokens),
         noise=noise,
         data=DataPart("uniform", clip=(0.0, 1.0)),
         task=task,

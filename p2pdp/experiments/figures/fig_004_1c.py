@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from p2pdp.accounting.renyi import renyi_epsilons
-from p2pdp.core.spec import DataPart, GossipPart, GraphPart, NoisePart, PrivacyPart, RunPart, Spec, TaskPart
+from p2pdp.core.spec import DataPart, GraphPart, NoisePart, PrivacyPart, RunPart, Spec, TaskPart
 from p2pdp.experiments.contract import JSON, Answers, Experiment, Made, Picture, Piece, Setting, Table, holds, unknown
 from p2pdp.experiments.descents import dealt
 from p2pdp.experiments.inputs import table, table_file
@@ -27,6 +27,7 @@ from p2pdp.mechanisms import gaussian
 from p2pdp.protocols.gossip.analysis.descent_published import printed_leaks
 from p2pdp.protocols.gossip.analysis.fast import changing_rounds
 from p2pdp.protocols.gossip.learning_together import learn
+from p2pdp.protocols.gossip.options import GossipPart
 from p2pdp.protocols.gossip.sgd import GossipSgdPlan
 from p2pdp.protocols.run_plan import plan_run
 from p2pdp.tasks.descending import Population
@@ -56,7 +57,7 @@ def _plan(n: int, gradients: int, columns: int) -> GossipSgdPlan:
     spec = Spec(
         run=RunPart("gossip.sgd", n, seed=_SEED),
         graph=GraphPart("erdos_renyi", probability=math.log(n) / n, changing=True),
-        gossip=GossipPart(rounds="auto", accelerated=True),
+        options=GossipPart(rounds="auto", accelerated=True),
         noise=NoisePart("gaussian", sigma=_SIGMA),
         data=DataPart("csv", path="-", target="class", unit_norm=True),
         task=TaskPart("logistic_regression", clip=_CLIP, rate=_RATE, rounds=gradients),

@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from p2pdp.core.spec import DataPart, GossipPart, GraphPart, NoisePart, PrivacyPart, RunPart, Spec, TaskPart
+from p2pdp.core.spec import DataPart, GraphPart, NoisePart, PrivacyPart, RunPart, Spec, TaskPart
 from p2pdp.experiments.contract import JSON, Answers, Experiment, Line, Made, Picture, Piece, Setting, Table, holds
 from p2pdp.experiments.gossip_leaks import ROUNDING, Gossip, printed_leaks
 from p2pdp.experiments.style import Curve, draw_curves, legend_below, name_axes
 from p2pdp.protocols.gossip.analysis.forecast import forecast
 from p2pdp.protocols.gossip.analysis.message_noise import RATIOS, tradeoff_of
+from p2pdp.protocols.gossip.options import GossipPart
 from p2pdp.protocols.run_plan import plan_run
 from p2pdp.runs.simulate import simulate_spec
 from p2pdp.topology.distances import distances_from
@@ -48,7 +49,7 @@ def _spec(kind: str, n: int, ratio: float) -> Spec:
     return Spec(
         run=RunPart("gossip.average", n, seed=_SEED, audit=False),
         graph=GraphPart(kind),
-        gossip=GossipPart(rounds="auto", accelerated=True, message_sigma=ratio * _SIGMA or None),
+        options=GossipPart(rounds="auto", accelerated=True, message_sigma=ratio * _SIGMA or None),
         noise=NoisePart("gaussian", sigma=_SIGMA),
         data=DataPart("uniform", clip=(0.0, 1.0)),
         task=TaskPart("mean"),

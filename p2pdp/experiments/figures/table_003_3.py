@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from p2pdp.core.spec import DataPart, GraphPart, NoisePart, PrivacyPart, RunPart, ShufflePart, Spec, TaskPart
+from p2pdp.core.spec import DataPart, GraphPart, NoisePart, PrivacyPart, RunPart, Spec, TaskPart
 from p2pdp.experiments.contract import (
     JSON,
     Answers,
@@ -29,6 +29,7 @@ from p2pdp.experiments.contract import (
     holds,
 )
 from p2pdp.experiments.style import Curve, draw_curves, legend_below, name_axes
+from p2pdp.protocols.shuffle.options import ShufflePart
 from p2pdp.runs.simulate import simulate_spec
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def _traffic(n: int, cover: bool, fast: bool) -> dict[str, JSON]:
         data=DataPart("categories"),
         task=TaskPart("histogram", categories=16),
         privacy=PrivacyPart(delta=1e-6),
-        shuffle=ShufflePart(rounds="mixing", cover=cover),
+        options=ShufflePart(rounds="mixing", cover=cover),
     )
     result = simulate_spec(spec, None, None, fast=fast, faults=None, progress=None)
     assert result.traffic is not None

@@ -17,6 +17,7 @@ from p2pdp.mechanisms.grid import Grid
 from p2pdp.protocols.contract import NO_FACTS, Estimate, Fact, Quiet, Work
 from p2pdp.protocols.gossip import averaging
 from p2pdp.protocols.gossip.gossiping import Gossip
+from p2pdp.protocols.gossip.options import OPTIONS, GossipPart
 from p2pdp.protocols.gossip.plan import GossipPlan, check_gossip
 from p2pdp.tasks.inputs import Inputs, RealInputs
 from p2pdp.topology.gossip_rounds import acceleration, rounds_needed
@@ -34,13 +35,15 @@ class GossipAverage(Quiet):
     name = "gossip.average"
     tasks = averaging.TASKS
     default_task = "mean"
+    options = OPTIONS
+    keys = frozenset({"graph.changing"})
 
     def graph_facts(self, spec: Spec, graph: Graph) -> Mapping[str, Fact]:
         return averaging.facts_of(spec, graph)
 
     def plan(self, spec: Spec, n: int, dimensions: int, facts: Mapping[str, Fact] = NO_FACTS) -> GossipPlan:
-        assert spec.gossip is not None
-        gossip, setting = spec.gossip, averaging.setting_of(spec, dimensions)
+        gossip: GossipPart = spec.options
+        setting = averaging.setting_of(spec, dimensions)
         gap = averaging.fact(facts, "gap")
         rounds = gossip.rounds
         if not isinstance(rounds, int):
@@ -82,8 +85,8 @@ class GossipAverage(Quiet):
         return averaging.estimate_of(plan.shape, published)
 
     def sizes(self, spec: Spec) -> Mapping[str, int | None]:
-        assert spec.gossip is not None
-        return {"rounds": spec.gossip.rounds if isinstance(spec.gossip.rounds, int) else None}
+        rounds = spec.options.rounds
+        return {"rounds": rounds if isinstance(rounds, int) else None}
 
     def rounds(self, plan: GossipPlan) -> int:
         return plan.rounds

@@ -52,10 +52,9 @@ class Setting:
 
 def setting_of(spec: Spec, dimensions: int) -> Setting:
     assert spec.data.clip is not None
-    assert spec.gossip is not None
     bounds = Bounds(*spec.data.clip)
     sigma = sigma_of(spec.noise, bounds, dimensions)
-    message_sigma = spec.gossip.message_sigma or 0.0
+    message_sigma = spec.options.message_sigma or 0.0
     scales = [scale for scale in (sigma, message_sigma) if scale > 0.0]
     magnitude = max(abs(bounds.low), abs(bounds.high)) + _TAIL * sum(scales)
     grid = choose_grid(min(scales, default=None), float(bounds.span), magnitude)
@@ -89,8 +88,7 @@ def facts_of(spec: Spec, graph: Graph) -> dict[str, Fact]:
     """
     weights = weights_of(spec)
     if spec.graph.changing:
-        assert spec.gossip is not None
-        return {"degree_max": max(1, graph.n - 1), "gap": spec.gossip.spectral_gap}
+        return {"degree_max": max(1, graph.n - 1), "gap": spec.options.spectral_gap}
     check_convergence(graph, weights)
     gap = spectrum_ends(sparse_weights(graph, weights)).gap
     return {"degree_max": max(1, largest_degree(graph)), "gap": gap}

@@ -17,6 +17,7 @@ from p2pdp.mechanisms.clipping import Bounded
 from p2pdp.mechanisms.grid import Grid
 from p2pdp.protocols.contract import NO_FACTS, Estimate, Fact, Quiet, Work
 from p2pdp.protocols.gossip import averaging
+from p2pdp.protocols.gossip.options import OPTIONS, GossipPart
 from p2pdp.protocols.gossip.pairing import (
     Pairing,
     PairPlan,
@@ -39,27 +40,29 @@ class GossipRandomized(Quiet):
     name = "gossip.randomized"
     tasks = averaging.TASKS
     default_task = "mean"
+    options = OPTIONS
+    keys = frozenset({"graph.changing"})
 
     def graph_facts(self, spec: Spec, graph: Graph) -> Mapping[str, Fact]:
         return averaging.facts_of(spec, graph)
 
     def plan(self, spec: Spec, n: int, dimensions: int, facts: Mapping[str, Fact] = NO_FACTS) -> PairPlan:
-        assert spec.gossip is not None
-        assert spec.gossip.activations is not None
+        gossip: GossipPart = spec.options
+        assert gossip.activations is not None
         setting = averaging.setting_of(spec, dimensions)
         return PairPlan(
             n=n,
-            activations=spec.gossip.activations,
+            activations=gossip.activations,
             weights=averaging.weights_of(spec),
             degree_max=int(averaging.fact(facts, "degree_max")),
             noise=setting.noise,
             message_noise=setting.message_noise,
             shape=setting.shape,
             grid_exponent=setting.grid_exponent,
-            publish=spec.gossip.publish,
+            publish=gossip.publish,
             patience_s=spec.run.patience_s,
             gap=averaging.fact(facts, "gap"),
-            **setting.dithering(n, spec.gossip.activations),
+            **setting.dithering(n, gossip.activations),
         )
 
     def opening(self, plan: PairPlan, graph: Graph, draws: Draws) -> Sequence[Send]:
@@ -91,8 +94,7 @@ class GossipRandomized(Quiet):
         return averaging.estimate_of(plan.shape, published)
 
     def work(self, spec: Spec, plan: PairPlan | None) -> Sequence[Work]:
-        assert spec.gossip is not None
-        return (Work("[gossip] activations", "activations", spec.gossip.activations or 0, ACTIVATIONS_MAX),)
+        return (Work("[gossip] activations", "activations", spec.options.activations or 0, ACTIVATIONS_MAX),)
 
     def analysis(self) -> PairAnalysis:
         from p2pdp.protocols.gossip.analysis.averages import PairAnalysis

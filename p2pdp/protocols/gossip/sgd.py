@@ -29,6 +29,7 @@ from p2pdp.protocols.contract import NO_FACTS, Estimate, Fact, Quiet, Work
 from p2pdp.protocols.dithering import Reach
 from p2pdp.protocols.gossip import averaging
 from p2pdp.protocols.gossip.gossiping import Gossip
+from p2pdp.protocols.gossip.options import OPTIONS, GossipPart
 from p2pdp.protocols.gossip.plan import GossipPlan, check_gossip
 from p2pdp.tasks.descent import Descent
 from p2pdp.tasks.examples import Examples
@@ -109,27 +110,31 @@ class GossipLearner(Gossip):
 class GossipSgd(Quiet):
     name = "gossip.sgd"
     tasks = learning.TASKS
+    options = OPTIONS
+    keys = learning.KEYS | {"graph.changing", "task.rounds", "task.averaging"}
 
     def graph_facts(self, spec: Spec, graph: Graph) -> Mapping[str, Fact]:
         return {**averaging.facts_of(spec, graph), **learning.facts_of(spec)}
 
     def plan(self, spec: Spec, n: int, dimensions: int, facts: Mapping[str, Fact] = NO_FACTS) -> GossipSgdPlan:
-        assert spec.gossip is not None
+        gossip: GossipPart = spec.options
         assert spec.task.rounds is not None
-        descent = learning.descent_of(spec, dimensions, facts)
+        message_sigma = gossip.message_sigma or 0.0
+        descent = learning.descent_of(spec, dimensions, facts, message_sigma)
         if descent.radius is not None or type(descent.objective).project is not Objective.project:
             raise UsageError("[task]: gossip.sgd takes no projection; keep models small by regularization.")
         gap, gradients = averaging.fact(facts, "gap"), spec.task.rounds
-        block = spec.gossip.rounds
+        block = gossip.rounds
         if not isinstance(block, int):
-            block = rounds_between(gap, n, descent, learning.sigma_of(spec), accelerated=spec.gossip.accelerated)
-        gamma = acceleration(gap) if spec.gossip.accelerated else 1.0
-        rate, noise = learning.rate_of(spec, descent, gradients), learning.noise_of(spec, descent)
+            block = rounds_between(gap, n, descent, learning.sigma_of(spec), accelerated=gossip.accelerated)
+        gamma = acceleration(gap) if gossip.accelerated else 1.0
+        rate = learning.rate_of(spec, descent, gradients)
+        noise = learning.noise_of(learning.sigma_of(spec), descent)
         rates = [learning.rate_at(rate, spec.task.schedule, step) for step in range(1, gradients + 1)]
         reach = Reach(
             values=sum(rates) * descent.clip,
             sigma=math.hypot(*rates) * learning.sigma_of(spec),
-            message_sigma=spec.gossip.message_sigma or 0.0,
+            message_sigma=message_sigma,
             rounds=block * gradients,
             n=n,
             gamma=gamma,
@@ -144,10 +149,10 @@ class GossipSgd(Quiet):
             gamma=gamma,
             coin=edge_probability(spec.graph, n) if spec.graph.changing else None,
             noise=noise,
-            message_noise=learning.message_noise_of(spec, descent),
+            message_noise=learning.noise_of(message_sigma, descent) if message_sigma else None,
             shape=(dimensions,),
             grid_exponent=descent.grid_exponent,
-            publish=spec.gossip.publish,
+            publish=gossip.publish,
             patience_s=spec.run.patience_s,
             gap=gap,
             descent=descent,
@@ -183,8 +188,7 @@ class GossipSgd(Quiet):
         return {"rounds": spec.task.rounds}
 
     def work(self, spec: Spec, plan: GossipSgdPlan | None) -> Sequence[Work]:
-        assert spec.gossip is not None
-        gradients, given = spec.task.rounds or 1, spec.gossip.rounds
+        gradients, given = spec.task.rounds or 1, spec.options.rounds
         rounds = (given if isinstance(given, int) else 0) * gradients if plan is None else plan.rounds
         return (Work("[gossip] rounds", "rounds of gossip in all", max(rounds, gradients), LEARNING_MAX),)
 

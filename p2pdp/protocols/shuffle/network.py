@@ -22,6 +22,7 @@ from p2pdp.core.step import Message
 from p2pdp.mechanisms.report_estimates import of_all, of_single
 from p2pdp.mechanisms.reports import MalformedReport
 from p2pdp.protocols.contract import NO_FACTS, Estimate, Fact, Quiet, Work
+from p2pdp.protocols.shuffle.options import OPTIONS, ShufflePart
 from p2pdp.protocols.shuffle.plan import ShufflePlan, check_shuffle
 from p2pdp.protocols.shuffle.shuffling import Shuffle
 from p2pdp.protocols.skeleton_size import EXCESS, MARK_BYTES, VISIT_BYTES, at_most
@@ -46,6 +47,8 @@ RELAYS_MAX: Final = 100_000
 class NetworkShuffle(Quiet):
     """[LTT22, Algorithms 1 and 2]."""
 
+    options = OPTIONS
+
     def __init__(self, name: str, *, single: bool) -> None:
         self.name = name
         self.tasks = TASKS
@@ -56,8 +59,7 @@ class NetworkShuffle(Quiet):
         from p2pdp.topology.walk_mixing import rounds_of
         from p2pdp.topology.walk_overlap import overlap_least
 
-        shuffle = spec.shuffle
-        assert shuffle is not None
+        shuffle: ShufflePart = spec.options
         assert shuffle.rounds is not None
         rounds = rounds_of(graph, shuffle.stay, shuffle.rounds)
         overlap, by = overlap_least(graph, shuffle.stay, rounds)
@@ -70,15 +72,15 @@ class NetworkShuffle(Quiet):
         return facts
 
     def plan(self, spec: Spec, n: int, dimensions: int, facts: Mapping[str, Fact] = NO_FACTS) -> ShufflePlan:
-        assert spec.shuffle is not None
+        shuffle: ShufflePart = spec.options
         randomizer = randomizer_of(spec, dimensions)
         rounds = int(_fact(facts, "rounds"))
         return ShufflePlan(
             n=n,
             rounds=rounds,
-            stay=spec.shuffle.stay,
+            stay=shuffle.stay,
             single=self._single,
-            slots=slots_for(n, rounds, int(_fact(facts, "edges_min"))) if spec.shuffle.cover else None,
+            slots=slots_for(n, rounds, int(_fact(facts, "edges_min"))) if shuffle.cover else None,
             randomizer=randomizer,
             sealed_bytes=sealed_bytes(randomizer.report_bytes),
             patience_s=spec.run.patience_s,
@@ -120,8 +122,8 @@ class NetworkShuffle(Quiet):
         return Estimate(value.tolist(), error.tolist())
 
     def sizes(self, spec: Spec) -> Mapping[str, int | None]:
-        assert spec.shuffle is not None
-        return {"rounds": spec.shuffle.rounds if isinstance(spec.shuffle.rounds, int) else None}
+        rounds = spec.options.rounds
+        return {"rounds": rounds if isinstance(rounds, int) else None}
 
     def rounds(self, plan: ShufflePlan) -> int:
         return plan.rounds

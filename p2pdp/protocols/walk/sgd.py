@@ -26,24 +26,22 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from p2pdp.core.draws import Draws, Mechanism
-from p2pdp.core.errors import UsageError
 from p2pdp.core.ids import Peer
 from p2pdp.core.messages import TOKEN, TOTAL
 from p2pdp.core.spec import Spec
 from p2pdp.core.step import Message
 from p2pdp.mechanisms import dither
 from p2pdp.protocols import learning
-from p2pdp.protocols.contract import NO_FACTS, Estimate, Fact, Quiet, Work
+from p2pdp.protocols.contract import NO_FACTS, Estimate, Fact
 from p2pdp.protocols.dithering import GAUSSIAN_TAIL, MODEL_BITS, Leaving, dithers
-from p2pdp.protocols.walk.sums import limit_facts, order_and_steps, sizes_of, visits_max, work_of
-from p2pdp.protocols.walk.walking import Walk, WalkPlan, check_fields, visits_bytes
+from p2pdp.protocols.walk.options import WalkDefaults, course_of
+from p2pdp.protocols.walk.walking import Walk, WalkPlan, check_fields
 from p2pdp.tasks.descent import Descent
 from p2pdp.tasks.examples import Examples
 from p2pdp.tasks.inputs import Inputs
 from p2pdp.topology.graphs import Graph
 
 if TYPE_CHECKING:
-    from p2pdp.protocols.run_plan import RunPlan
     from p2pdp.protocols.walk.analysis.descents import WalkDescentAnalysis
 
 
@@ -114,33 +112,28 @@ class Learner(Walk):
         return f"Learner(user={self._user})"
 
 
-class WalkSgd(Quiet):
+class WalkSgd(WalkDefaults):
     name = "walk.sgd"
     tasks = learning.TASKS
+    keys = learning.KEYS | {"task.radius"}
 
     def graph_facts(self, spec: Spec, graph: Graph) -> Mapping[str, Fact]:
-        return {**learning.facts_of(spec), **limit_facts(spec, graph)}
+        return {**learning.facts_of(spec), **super().graph_facts(spec, graph)}
 
     def plan(self, spec: Spec, n: int, dimensions: int, facts: Mapping[str, Fact] = NO_FACTS) -> SgdPlan:
-        assert spec.walk is not None
-        order, steps = order_and_steps(spec.walk, spec.graph.kind, n)
-        if order == "ring" and spec.walk.tokens > n:
-            raise UsageError(f"[walk] tokens: a ring of {n} users carries at most {n} tokens")
+        course = course_of(spec, n, facts)
         descent = learning.descent_of(spec, dimensions, facts)
-        rate, noise = learning.rate_of(spec, descent, steps), learning.noise_of(spec, descent)
+        rate = learning.rate_of(spec, descent, course.steps)
+        noise = learning.noise_of(learning.sigma_of(spec), descent)
         return SgdPlan(
-            order=order,
-            n=n,
-            steps=steps,
-            tokens=spec.walk.tokens,
+            **course.fields,
             noise=noise,
             shape=(dimensions,),
             grid_exponent=descent.grid_exponent,
-            visits_max=visits_max(order, n, steps, spec.walk.tokens, facts),
             descent=descent,
             rate=rate,
             schedule=spec.task.schedule,
-            **dithering(spec, descent, rate, noise, steps),
+            **dithering(spec, descent, rate, noise, course.steps),
         )
 
     def machine(self, plan: SgdPlan, user: Peer, neighbours: Sequence[Peer], inputs: Inputs) -> Learner:
@@ -171,17 +164,8 @@ class WalkSgd(Quiet):
         own = rows()
         return learning.scores_of(plan.descent.objective, own, own.test, published)
 
-    def sizes(self, spec: Spec) -> Mapping[str, int | None]:
-        return sizes_of(spec)
-
-    def work(self, spec: Spec, plan: Any) -> Sequence[Work]:
-        return work_of(spec)
-
     def sigma(self, spec: Spec, dimensions: int) -> float:
         return learning.sigma_of(spec)
-
-    def records_bytes(self, run: RunPlan, degree: int) -> int:
-        return visits_bytes(run.plan)
 
     def analysis(self) -> WalkDescentAnalysis:
         from p2pdp.protocols.walk.analysis.descents import WalkDescentAnalysis

@@ -12,25 +12,21 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from p2pdp.core.draws import NO_NOISE, Mechanism
-from p2pdp.core.errors import UsageError
 from p2pdp.core.events import FastHop
 from p2pdp.core.ids import Peer
-from p2pdp.core.spec import Spec, WalkPart
+from p2pdp.core.spec import Spec
 from p2pdp.mechanisms import laplace
 from p2pdp.mechanisms.clipping import Bounded, Bounds
 from p2pdp.mechanisms.grid import Grid, choose_grid
-from p2pdp.protocols.contract import NO_FACTS, Estimate, Fact, Quiet, Work
+from p2pdp.protocols.contract import NO_FACTS, Estimate, Fact
 from p2pdp.protocols.noise import sigma_of
-from p2pdp.protocols.walk.walking import Walk, WalkPlan, check_token, visits_bytes
+from p2pdp.protocols.walk.options import WalkDefaults, course_of
+from p2pdp.protocols.walk.walking import Walk, WalkPlan, check_token
 from p2pdp.tasks.inputs import Inputs, NumberInputs
-from p2pdp.topology.graphs import Graph
-from p2pdp.topology.walk_limits import complete_limit, graph_limit
 
 if TYPE_CHECKING:
-    from p2pdp.protocols.run_plan import RunPlan
     from p2pdp.protocols.walk.analysis.sums import WalkAnalysis
 
-VISITS_MAX: Final = "visits_max"
 TASKS: Final = {"sum": ("gaussian", "laplace", "none"), "mean": ("gaussian", "laplace", "none")}
 
 _TAIL = 64.0  # standard deviations of room for noise, far beyond anything that is ever drawn
@@ -41,90 +37,32 @@ def shared_sigma(sigma: float, n: int) -> float:
     return sigma / math.sqrt(max(1, n - 1))
 
 
-RING_MAX: Final = 50_000
-WALK_MAX: Final = 1_000_000
-TOKENS_MAX: Final = 1_000
-
-
-def sizes_of(spec: Spec) -> Mapping[str, int | None]:
-    """Return what a node may limit of a walk."""
-    assert spec.walk is not None
-    return {"hops": spec.walk.hops, "laps": spec.walk.laps, "tokens": spec.walk.tokens}
-
-
-def work_of(spec: Spec) -> Sequence[Work]:
-    """Return what decides how long it takes to work out what a walk costs: each contribution on a ring is replayed."""
-    assert spec.walk is not None
-    order, steps = order_and_steps(spec.walk, spec.graph.kind, spec.run.nodes)
-    made = steps * spec.walk.tokens
-    if order == "ring":
-        return (Work("[walk] laps", "contributions on a ring", made, RING_MAX),)
-    return (
-        Work("[walk] hops", "contributions on a random walk", made, WALK_MAX),
-        Work("[walk] tokens", "tokens on random walks", spec.walk.tokens, TOKENS_MAX),
-    )
-
-
-def order_and_steps(walk: WalkPart, kind: str, n: int) -> tuple[str, int]:
-    if walk.order == "ring":
-        assert walk.laps is not None
-        return "ring", walk.laps * n
-    assert walk.hops is not None
-    return ("complete" if kind == "complete" else "graph"), walk.hops
-
-
-def limit_facts(spec: Spec, graph: Graph) -> Mapping[str, Fact]:
-    """How often a user contributes at most, where it takes the graph to know; bootstrap signs it."""
-    assert spec.walk is not None
-    if spec.walk.order == "ring" or spec.graph.kind == "complete":
-        return NO_FACTS
-    assert spec.walk.hops is not None
-    return {VISITS_MAX: graph_limit(graph.neighbours, spec.walk.hops, spec.walk.tokens)}
-
-
-def visits_max(order: str, n: int, steps: int, tokens: int, facts: Mapping[str, Fact]) -> int | None:
-    """The limit on a random walk; None where only the number of steps is one."""
-    if order == "complete":
-        return complete_limit(n, steps, tokens)
-    signed = facts.get(VISITS_MAX)
-    return signed if isinstance(signed, int) else None
-
-
-class WalkSum(Quiet):
+class WalkSum(WalkDefaults):
     name = "walk.sum"
     tasks = TASKS
     default_task = "sum"
-
-    def graph_facts(self, spec: Spec, graph: Graph) -> Mapping[str, Fact]:
-        return limit_facts(spec, graph)
+    keys = frozenset({"noise.closing", "noise.share"})
 
     def plan(self, spec: Spec, n: int, dimensions: int, facts: Mapping[str, Fact] = NO_FACTS) -> WalkPlan:
-        assert spec.walk is not None
         assert spec.data.clip is not None
         bounds = Bounds(*spec.data.clip)
-        order, steps = order_and_steps(spec.walk, spec.graph.kind, n)
-        if order == "ring" and spec.walk.tokens > n:
-            raise UsageError(f"[walk] tokens: a ring of {n} users carries at most {n} tokens")
+        course = course_of(spec, n, facts)
         sigma = sigma_of(spec.noise, bounds, dimensions)
         spacing = max(1, n - 1)
         share = shared_sigma(sigma, n) if spec.noise.share else None
-        visits = spec.walk.tokens * steps
+        visits = course.tokens * course.steps
         magnitude = visits * max(abs(bounds.low), abs(bounds.high)) + _TAIL * sigma * math.sqrt(2 * visits + 1)
         smallest = share if share is not None else (sigma or None)
         grid = choose_grid(smallest, float(bounds.span), magnitude)
-        ring = order == "ring"
+        ring = course.order == "ring"
         return WalkPlan(
-            order=order,
-            n=n,
-            steps=steps,
-            tokens=spec.walk.tokens,
+            **course.fields,
             noise=_mechanism(spec.noise.mechanism, sigma, grid),
             shape=() if dimensions == 1 else (dimensions,),
             spacing=spacing if ring else 1,
             share=None if share is None else _mechanism(spec.noise.mechanism, share, grid),
             closing=ring and spec.noise.closing and sigma > 0,
             grid_exponent=grid.exponent,
-            visits_max=visits_max(order, n, steps, spec.walk.tokens, facts),
             mean=spec.task.kind == "mean",
         )
 
@@ -156,19 +94,10 @@ class WalkSum(Quiet):
             return Estimate([float(part) for part in value], [error] * plan.shape[0])
         return Estimate(float(value), error)
 
-    def sizes(self, spec: Spec) -> Mapping[str, int | None]:
-        return sizes_of(spec)
-
-    def work(self, spec: Spec, plan: Any) -> Sequence[Work]:
-        return work_of(spec)
-
     def sigma(self, spec: Spec, dimensions: int) -> float | None:
         """Where users of a ring share a draw, each draws less than `[noise] sigma`."""
         sigma = super().sigma(spec, dimensions)
         return shared_sigma(sigma, spec.run.nodes) if sigma is not None and spec.noise.share else sigma
-
-    def records_bytes(self, run: RunPlan, degree: int) -> int:
-        return visits_bytes(run.plan)
 
     def analysis(self) -> WalkAnalysis:
         from p2pdp.protocols.walk.analysis.sums import WalkAnalysis

@@ -9,11 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from p2pdp.core.errors import UsageError, VerificationFailed
-from p2pdp.core.spec import DataPart, GossipPart, GraphPart, NoisePart, RunPart, Spec, TaskPart
+from p2pdp.core.spec import DataPart, GraphPart, NoisePart, RunPart, Spec, TaskPart
 from p2pdp.core.values import ZERO_FORM, snapped
 from p2pdp.mechanisms.clipping import Bounds, clip
 from p2pdp.mechanisms.grid import Grid
 from p2pdp.protocols.gossip import averaging
+from p2pdp.protocols.gossip.options import GossipPart
 from p2pdp.topology.graphs import make_graph
 
 
@@ -24,7 +25,7 @@ def spec(noise: NoisePart, **gossip: float) -> Spec:
         noise=noise,
         data=DataPart("uniform", clip=(-1.0, 1.0)),
         task=TaskPart("mean"),
-        gossip=GossipPart(rounds=3, **gossip),  # type: ignore[arg-type]
+        options=GossipPart(rounds=3, **gossip),  # type: ignore[arg-type]
     )
 
 

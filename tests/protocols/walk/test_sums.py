@@ -12,7 +12,7 @@ from p2pdp.core.errors import UsageError
 from p2pdp.core.spec import NoisePart, Spec
 from p2pdp.mechanisms.clipping import Bounds, clip
 from p2pdp.mechanisms.sampler import SeededSampler
-from p2pdp.protocols.walk.sums import PROTOCOL, noise_deviation, order_and_steps, sigma_of
+from p2pdp.protocols.walk.sums import PROTOCOL, noise_deviation, sigma_of
 from p2pdp.protocols.walk.walking import WalkPlan
 from p2pdp.tasks.inputs import NumberInputs
 from p2pdp.topology.graphs import make_graph
@@ -66,12 +66,6 @@ def test_the_smallest_noise_is_at_least_2_to_the_20_grid_steps(spec: Spec) -> No
 
 
 # Plans
-
-
-def test_orders_and_steps_are_those_of_the_contract() -> None:
-    ring, complete, path = (sum_spec(n=5, laps=3), sum_spec(n=5, hops=7), sum_spec(n=5, hops=7, kind="path"))
-    found = [order_and_steps(spec.walk, spec.graph.kind, 5) for spec in (ring, complete, path) if spec.walk]
-    assert found == [("ring", 15), ("complete", 7), ("graph", 7)]
 
 
 def test_a_ring_follows_the_real_number_of_users() -> None:

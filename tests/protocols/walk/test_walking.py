@@ -87,8 +87,7 @@ def test_the_totals_are_the_contributions_and_the_noise_to_the_last_digit(
     spec: Spec, inputs: Any, dimensions: int
 ) -> None:
     world = world_of(spec, inputs, dimensions=dimensions).walk()
-    assert spec.walk is not None
-    assert sorted(world.totals) == list(range(spec.walk.tokens))
+    assert sorted(world.totals) == list(range(spec.options.tokens))
     published = protocol(spec.run.protocol).publish(world.plan, [world.totals[item] for item in sorted(world.totals)])
     expected = contributed(world, inputs) + sum(value for _, value in world.drawn)
     assert np.array_equal(published, expected)

@@ -14,8 +14,8 @@ from p2pdp.accounting.contract import Accountant, Answer, number, whole
 from p2pdp.core.draws import Draws, Mechanism
 from p2pdp.core.ids import CURATOR
 from p2pdp.core.messages import EXCHANGE, FINISHED
+from p2pdp.core.readers import Whole
 from p2pdp.core.step import NOTHING, Fault, Message, Send, Step
-from p2pdp.files.readers import Whole
 from p2pdp.mechanisms.clipping import Bounds
 from p2pdp.mechanisms.grid import Grid, choose_grid
 from p2pdp.protocols.contract import Estimate, Options, PlanDefaults, Quiet

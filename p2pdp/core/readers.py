@@ -219,3 +219,12 @@ def moment(value: Any) -> str:
     if getattr(parsed, "tzinfo", None) is None or not hasattr(parsed, "date"):
         raise Unfit("must be a date and time with its offset, such as 2030-01-31T12:00:00Z.")
     return str(parsed.isoformat())
+
+
+# Limits that several sections share.
+LAPS: Final = Whole(1, 1_000_000)
+HOPS: Final = Whole(1, 1_000_000_000)
+TOKENS: Final = Whole(1, 1_000_000)
+ROUNDS: Final = Whole(1, 10_000_000)
+POSITIVE: Final = number(above=0)
+SHARE: Final = number(above=0, below=1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from p2pdp.core.errors import UsageError
-from p2pdp.files.readers import (
+from p2pdp.core.readers import (
     Distinct,
     Either,
     Unfit,
@@ -16,8 +16,8 @@ from p2pdp.files.readers import (
     one_of,
     truth,
 )
-from p2pdp.files.schema import SECTIONS, read_section
-from tests.support.readers import COUNTS, given
+from p2pdp.files.schema import all_sections, read_section
+from tests.support.readers import COUNTS, KEYS, given
 from tests.support.sources import TOP
 
 
@@ -38,10 +38,10 @@ def test_limits_are_found_within_other_readers() -> None:
 @pytest.mark.parametrize("name", COUNTS)
 def test_every_count_of_a_spec_is_refused_above_its_limit_by_name(name: str) -> None:
     section, _, key = name.partition(".")
-    reader, most = SECTIONS[section].readers[key], COUNTS[name].most
-    read_section(section, {key: given(reader, most)})
+    reader, most = all_sections()[section].readers[key], COUNTS[name].most
+    read_section(section, {key: given(reader, most)}, all_sections())
     with pytest.raises(UsageError, match=rf"\[{section}\] {key}: .*at most {most:,}"):
-        read_section(section, {key: given(reader, most + 1)})
+        read_section(section, {key: given(reader, most + 1)}, all_sections())
 
 
 def test_the_guide_lists_every_limit() -> None:
@@ -63,10 +63,10 @@ def test_what_a_reader_takes_is_said() -> None:
     assert described(Distinct(truth)) == "list of distinct entries, each: `true` or `false`"
 
 
-@pytest.mark.parametrize("name", [f"{name}.{key}" for name, section in SECTIONS.items() for key in section.readers])
+@pytest.mark.parametrize("name", KEYS)
 def test_every_reader_of_a_spec_says_what_it_takes(name: str) -> None:
     section, _, key = name.partition(".")
-    assert described(SECTIONS[section].readers[key])
+    assert described(all_sections()[section].readers[key])
 
 
 def test_the_most_of_a_number_is_allowed() -> None:

@@ -1,0 +1,48 @@
+"""The section of a spec that a protocol family owns: its keys, their readers, rules and meanings.
+
+A reader raises `core.readers.Unfit` with what was expected. Keys of rules are named `section.key`; a rule may name a
+key of a common section too, and then applies beside the common rules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from p2pdp.core.readers import Reader
+from p2pdp.core.spec import Spec
+
+Test = Callable[[Spec], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """Which keys go together, and the reason that an error gives.
+
+    `only` says where a key has a meaning: given anywhere else it is refused, and the effective spec leaves it out.
+    `needed` says where a key without a default must be given. `possible` holds what must be true of all values.
+    """
+
+    only: Mapping[str, tuple[Test, str]] = field(default_factory=dict)
+    needed: Mapping[str, tuple[Test, str]] = field(default_factory=dict)
+    possible: tuple[tuple[str, Test, Callable[[Spec], str]], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """A section and its values, which are in `spec.options` as the frozen dataclass `part`.
+
+    A field of `part` without a default is required. `renamed` maps keys that cannot be names of fields. `meaning` and
+    `meanings` describe the section and each key in the guide's reference; `examples` are values that differ in what
+    rules look at, where the defaults alone do not show them all.
+    """
+
+    section: str
+    part: type[Any]
+    readers: Mapping[str, Reader]
+    renamed: Mapping[str, str] = field(default_factory=dict)
+    rules: Rules = field(default_factory=Rules)
+    meaning: str = ""
+    meanings: Mapping[str, str] = field(default_factory=dict)
+    examples: tuple[Any, ...] = ()

@@ -1,0 +1,169 @@
+"""The section `[walk]`, and what all walks have in common: order, length, limits and their costs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from p2pdp.core.errors import UsageError
+from p2pdp.core.readers import HOPS, LAPS, TOKENS, one_of
+from p2pdp.core.spec import Spec
+from p2pdp.protocols.contract import NO_FACTS, Fact, Quiet, Work
+from p2pdp.protocols.options import Options, Rules
+from p2pdp.protocols.walk.walking import visits_bytes
+from p2pdp.topology.graphs import Graph
+from p2pdp.topology.walk_limits import complete_limit, graph_limit
+
+if TYPE_CHECKING:
+    from p2pdp.protocols.run_plan import RunPlan
+
+VISITS_MAX: Final = "visits_max"
+CONTRIBUTIONS_MAX: Final = 1_000_000_000
+RING_MAX: Final = 50_000
+WALK_MAX: Final = 1_000_000
+TOKENS_MAX: Final = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class WalkPart:
+    """The values of `[walk]`."""
+
+    order: str
+    laps: int | None = None
+    hops: int | None = None
+    tokens: int = 1
+
+
+def on_ring(spec: Spec) -> bool:
+    """Return whether tokens go round a ring."""
+    return bool(spec.options.order == "ring")
+
+
+def at_random(spec: Spec) -> bool:
+    """Return whether each holder draws the next one."""
+    return bool(spec.options.order == "random")
+
+
+def contributions(spec: Spec) -> int:
+    """Return the number of contributions of all users to all tokens."""
+    walk = spec.options
+    steps = walk.laps * spec.run.nodes if walk.laps is not None else walk.hops or 0
+    return int(steps * walk.tokens)
+
+
+OPTIONS: Final = Options(
+    section="walk",
+    part=WalkPart,
+    readers={"order": one_of("ring", "random"), "laps": LAPS, "hops": HOPS, "tokens": TOKENS},
+    rules=Rules(
+        only={
+            "walk.laps": (on_ring, 'a random walk has hops; only order "ring" has laps.'),
+            "walk.hops": (at_random, 'a ring has laps; only order "random" has hops.'),
+            "noise.closing": (on_ring, 'only order "ring" has a closing draw.'),
+            "noise.share": (
+                lambda s: on_ring(s) and s.noise.mechanism == "gaussian",
+                'only order "ring" with gaussian noise can share a draw among users.',
+            ),
+        },
+        needed={
+            "walk.laps": (on_ring, 'order "ring" needs it.'),
+            "walk.hops": (at_random, 'order "random" needs it.'),
+        },
+        possible=(
+            (
+                "graph.kind",
+                lambda s: not on_ring(s) or s.graph.kind == "ring",
+                lambda s: f'[walk] order "ring" needs kind "ring", not "{s.graph.kind}".',
+            ),
+            (
+                "graph.kind",
+                lambda s: not (at_random(s) and s.run.protocol == "walk.histogram") or s.graph.kind == "complete",
+                lambda s: f'walk.histogram with [walk] order "random" needs kind "complete", not "{s.graph.kind}".',
+            ),
+            (
+                "walk.tokens",
+                lambda s: not on_ring(s) or s.options.tokens <= s.run.nodes,
+                lambda s: f"a ring of {s.run.nodes} users has room for one token each at most.",
+            ),
+            (
+                "walk.tokens",
+                lambda s: contributions(s) <= CONTRIBUTIONS_MAX,
+                lambda s: (
+                    f"there are {contributions(s):,} contributions in all, and at most {CONTRIBUTIONS_MAX:,} are made."
+                ),
+            ),
+        ),
+    ),
+    meaning="Protocols `walk.*` only. A walk makes at most 1,000,000,000 contributions in all.",
+    meanings={
+        "order": (
+            '`"ring"`: the token goes round the ring. `"random"`: it goes to a uniformly drawn user (complete '
+            "graph, its holder included) or neighbour (other graphs)."
+        ),
+        "laps": "How often each token goes round the ring.",
+        "hops": "How many contributions each token collects.",
+        "tokens": "How many tokens walk at the same time.",
+    },
+    examples=(WalkPart("ring", laps=1), WalkPart("random", hops=1)),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """The order of a walk on `n` users, its steps and tokens, and how often a user contributes at most."""
+
+    order: str  # ring, complete or graph
+    n: int
+    steps: int
+    tokens: int
+    visits_max: int | None  # None where only the number of steps is a limit
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """Return these as fields of a plan."""
+        return asdict(self)
+
+
+def course_of(spec: Spec, n: int, facts: Mapping[str, Fact]) -> Course:
+    """Return the course of a walk among `n` users."""
+    walk: WalkPart = spec.options
+    if on_ring(spec):
+        if walk.tokens > n:
+            raise UsageError(f"[walk] tokens: a ring of {n} users carries at most {n} tokens")
+        return Course("ring", n, (walk.laps or 0) * n, walk.tokens, None)
+    hops = walk.hops or 0
+    if spec.graph.kind == "complete":
+        return Course("complete", n, hops, walk.tokens, complete_limit(n, hops, walk.tokens))
+    signed = facts.get(VISITS_MAX)
+    return Course("graph", n, hops, walk.tokens, signed if isinstance(signed, int) else None)
+
+
+class WalkDefaults(Quiet):
+    """What is the same for all walks."""
+
+    options = OPTIONS
+
+    def graph_facts(self, spec: Spec, graph: Graph) -> Mapping[str, Fact]:
+        """Return how often a user contributes at most, where it takes the graph to know."""
+        walk: WalkPart = spec.options
+        if walk.hops is None or spec.graph.kind == "complete":
+            return NO_FACTS
+        return {VISITS_MAX: graph_limit(graph.neighbours, walk.hops, walk.tokens)}
+
+    def sizes(self, spec: Spec) -> Mapping[str, int | None]:
+        walk: WalkPart = spec.options
+        return {"hops": walk.hops, "laps": walk.laps, "tokens": walk.tokens}
+
+    def work(self, spec: Spec, plan: Any) -> Sequence[Work]:
+        """Return what decides how long the costs of a walk take to compute: a ring's contributions are replayed."""
+        made = contributions(spec)
+        if on_ring(spec):
+            return (Work("[walk] laps", "contributions on a ring", made, RING_MAX),)
+        return (
+            Work("[walk] hops", "contributions on a random walk", made, WALK_MAX),
+            Work("[walk] tokens", "tokens on random walks", spec.options.tokens, TOKENS_MAX),
+        )
+
+    def records_bytes(self, run: RunPlan, degree: int) -> int:
+        return visits_bytes(run.plan)
