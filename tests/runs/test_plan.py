@@ -17,7 +17,7 @@ import p2pdp
 from p2pdp.core.errors import P2pdpError, Refused, UsageError
 from p2pdp.core.spec import Spec
 from p2pdp.files.checks import applies
-from p2pdp.files.schema import all_sections
+from p2pdp.files.schema import all_sections, sections_of
 from p2pdp.files.spec import load_spec
 from p2pdp.protocols.walk.options import RING_MAX
 from p2pdp.runs.plan import HOP_S, check_accountable, costs_of, plan_spec, planned_of
@@ -250,7 +250,8 @@ def load(sample: str, *overrides: str) -> Spec:
 
 
 def counts_in(spec: Spec) -> list[str]:
-    return [name for name in COUNTS if applies(spec, name) and getattr(spec, name.partition(".")[0]) is not None]
+    sections = sections_of(spec.run.protocol)
+    return [name for name in COUNTS if name.partition(".")[0] in sections and applies(spec, name)]
 
 
 def planned(sample: str, *overrides: str) -> int:
