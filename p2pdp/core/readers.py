@@ -13,6 +13,7 @@ import math
 import re
 import tomllib
 from collections.abc import Callable, Iterable
+from datetime import datetime
 from typing import Any, Final
 
 
@@ -216,7 +217,7 @@ def moment(value: Any) -> str:
         parsed = tomllib.loads(f"moment = {value.strip()}")["moment"] if isinstance(value, str) else value
     except ValueError:
         parsed = None
-    if getattr(parsed, "tzinfo", None) is None or not hasattr(parsed, "date"):
+    if not isinstance(parsed, datetime) or parsed.tzinfo is None:
         raise Unfit("must be a date and time with its offset, such as 2030-01-31T12:00:00Z.")
     return str(parsed.isoformat())
 
