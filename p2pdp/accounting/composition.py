@@ -16,7 +16,7 @@ from typing import Final
 import numpy as np
 
 from p2pdp.core.arrays import Floats
-from p2pdp.core.errors import Refused, UsageError
+from p2pdp.core.errors import Refused
 
 _OVERFLOW_FROM: Final = 709.0
 _MARGIN: Final = 1e-8  # relative error of a binomial probability of a million trials, by logarithms of factorials
@@ -99,23 +99,3 @@ def sampled_epsilon(epsilon: float, share: float) -> float:
 def drawn_with_replacement(n: int, draws: int) -> float:
     """The probability that a user is among that many uniform draws of n."""
     return -math.expm1(draws * math.log1p(-1.0 / n)) if n > 1 else float(draws > 0)
-
-
-def sampled_with_replacement(
-    epsilon: float, deltas: Sequence[float] | Floats, n: int, draws: int
-) -> tuple[float, float]:
-    """Epsilon and delta of a mechanism on that many uniform draws of n users, with replacement.
-
-    `deltas[c - 1]` is delta at the same epsilon of a group of c, one user drawn c times: not c deltas of one
-    [BBG18, Theorem 10].
-    """
-    from scipy.special import gammaln
-
-    if len(deltas) != draws:
-        raise UsageError(f"deltas: there must be one for each number of draws from 1 to {draws}.")
-    times = np.arange(1, draws + 1, dtype=np.float64)
-    chosen = gammaln(draws + 1.0) - gammaln(times + 1.0) - gammaln(draws - times + 1.0)
-    rest = (draws - times) * math.log1p(-1.0 / n) if n > 1 else np.where(times < draws, -np.inf, 0.0)
-    weights = np.exp(chosen - times * math.log(n) + rest)
-    share = drawn_with_replacement(n, draws)
-    return sampled_epsilon(epsilon, share), float(np.sum(weights * np.asarray(deltas, dtype=np.float64)))

@@ -48,11 +48,6 @@ def _unread(claim: Claim) -> Claim:
     return replace(claim, assumptions=(*claim.assumptions, NO_SKELETON))
 
 
-def node_epsilon(run: RunPlan, delta: float, *, one_value: bool) -> float:
-    """The best bound of what one other node will learn; what nobody at all will learn, it will not either."""
-    return epsilon_against((Observer.NODE,), run, delta, one_value=one_value)
-
-
 def epsilon_against(observers: Sequence[Observer], run: RunPlan, delta: float, *, one_value: bool) -> float:
     """The best bound of each of these observers, and of these the largest."""
     claims = beforehand(run, delta, (), one_value=one_value).claims

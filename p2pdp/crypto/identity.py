@@ -75,11 +75,6 @@ class RunKey:
         return self.secret
 
 
-def new_identity(entropy: bytes) -> Identity:
-    """Make an identity from 32 fresh bytes of the operating system."""
-    return Identity(entropy)
-
-
 def verify(public: bytes, message: bytes, signature: bytes) -> bool:
     """Tell whether this key signed this message."""
     if len(public) != KEY_BYTES or len(signature) != SIGNATURE_BYTES:

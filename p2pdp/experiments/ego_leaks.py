@@ -15,8 +15,8 @@ import numpy as np
 
 from p2pdp.experiments import inputs
 from p2pdp.experiments.contract import JSON, Answers, Line, Piece, Setting, Table, holds, unknown
+from p2pdp.experiments.distances import distances_from
 from p2pdp.experiments.gossip_leaks import ROUNDING, gossip_on, printed_leaks, proved_ranks, spans
-from p2pdp.topology.distances import distances_from
 from p2pdp.topology.graphs import graph_of_edges
 
 if TYPE_CHECKING:

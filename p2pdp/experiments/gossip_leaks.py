@@ -20,7 +20,7 @@ from p2pdp.accounting.linear.modular import PRIMES
 from p2pdp.accounting.linear.published import theorem_1
 from p2pdp.core.arrays import Floats
 from p2pdp.experiments.contract import JSON, Line, Setting, unknown
-from p2pdp.topology.distances import distances_from
+from p2pdp.experiments.distances import distances_from
 from p2pdp.topology.gossip_rounds import rounds_needed
 from p2pdp.topology.graphs import Graph
 from p2pdp.topology.spectra import spectrum_ends

@@ -10,12 +10,12 @@ import numpy as np
 from p2pdp.core.arrays import Ints
 from p2pdp.experiments import inputs
 from p2pdp.experiments.contract import Setting
+from p2pdp.experiments.walk_spread import spread_bound
 from p2pdp.files.edges import read_loops
 from p2pdp.files.paper_data import place_in
 from p2pdp.topology.graphs import Graph, graph_of_edges
 from p2pdp.topology.walk_matrix import walk_matrix
 from p2pdp.topology.walk_mixing import auto_rounds, mixing_of, mixing_rounds
-from p2pdp.topology.walk_spread import spread_bound
 
 SOCIAL: Final = ("facebook", "twitch", "deezer", "enron")
 GOOGLE_PRINTED: Final = (855_802, 20.642)

@@ -31,7 +31,6 @@ OWN: Final = "own"
 TASKS: Final = dict.fromkeys(("mean", "linear_regression", "logistic_regression", OWN), ("gaussian", "none"))
 KEYS: Final = frozenset({"task.clip", "task.rate", "task.regularization", "task.batch", "task.test", "task.schedule"})
 SCORES: Final = ("loss", "score", "test_loss", "test_score")
-SCHEDULES: Final = ("constant", "inverse_sqrt", "inverse")
 # Models stay within this, so that no product with features within it overflows.
 MODEL_MAX: Final = 2.0**40
 FEATURE_MAX: Final = 2.0**40

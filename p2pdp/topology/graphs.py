@@ -23,8 +23,7 @@ import numpy as np
 
 from p2pdp.core.errors import RunFailed, UsageError
 from p2pdp.core.spec import GraphPart
-from p2pdp.topology.fixed_graphs import FIXED_KINDS
-from p2pdp.topology.random_graphs import RANDOM_KINDS, draw_edges
+from p2pdp.topology.kinds import FIXED_KINDS, RANDOM_KINDS, draw_edges
 
 _PUBLIC_KINDS: Final = frozenset({"complete", "ring", "file"})
 _DRAWS_MAX: Final = 100

@@ -10,7 +10,7 @@ up to about t times 1e-16 of itself. `stationary` is the law that a connected gr
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -109,32 +109,11 @@ def after(walk: WalkMatrix, laws: Floats, rounds: int) -> Floats:
     return laws
 
 
-def law_from(walk: WalkMatrix, start: int, rounds: int) -> Floats:
-    """The law of the place of one user's report."""
-    return after(walk, point_laws(walk, np.array([checked_start(walk, start)])), rounds)[:, 0]
-
-
 def all_laws(walk: WalkMatrix, rounds: int) -> Floats:
     """P^t, row j being the law of user j's report; for small graphs only."""
     if walk.n > LAWS_MAX:
         raise UsageError(f"the laws of all {walk.n} users do not fit at once: at most {LAWS_MAX} do.")
     return np.ascontiguousarray(after(walk, np.eye(walk.n), checked_rounds(rounds)).T)
-
-
-def laws_through(walks: Sequence[WalkMatrix]) -> Floats:
-    """Row j is the law of user j's report after one round of each of these walks; for small graphs only."""
-    if not walks or walks[0].n > LAWS_MAX:
-        raise UsageError(f"the laws of all users fit for one round at least and at most {LAWS_MAX} users.")
-    laws = np.eye(walks[0].n)
-    for walk in walks:
-        laws = walk.backward @ laws
-    return np.ascontiguousarray(laws.T)
-
-
-def checked_start(walk: WalkMatrix, start: int) -> int:
-    if not 0 <= start < walk.n:
-        raise UsageError(f"a walk starts at a user from 0 to {walk.n - 1}, not {start}.")
-    return start
 
 
 def checked_rounds(rounds: int) -> int:

@@ -22,7 +22,6 @@ from p2pdp.topology.walk_matrix import (
     all_laws,
     check_stay,
     checked_rounds,
-    checked_start,
     walk_matrix,
 )
 from p2pdp.topology.walk_mixing import mixing_of
@@ -51,30 +50,6 @@ def overlaps_of_laws(laws: Floats, rounds: int) -> Floats:
     """The same from the laws of all users, one a row."""
     found = np.array([overlaps(law, laws, rounds) for law in laws])
     np.fill_diagonal(found, 1.0)
-    return found
-
-
-def overlaps_of(walk: WalkMatrix, user: int, rounds: int) -> Floats:
-    """The kappa_j with one user: all laws are needed, but only those of a few users are held at a time.
-
-    P_j(i) / P_u(i) for all j is one column of P^t over a number, so columns are carried on in blocks.
-    """
-    checked_start(walk, user)
-    law = np.zeros((walk.n, 1))
-    law[user] = 1.0
-    for _ in range(checked_rounds(rounds)):
-        law = walk.backward @ law
-    places = np.nonzero(law[:, 0] > 0.0)[0]
-    found = np.ones(walk.n)
-    for first in range(0, len(places), _BLOCK):
-        some = places[first : first + _BLOCK]
-        columns = np.zeros((walk.n, len(some)))
-        columns[some, np.arange(len(some))] = 1.0
-        for _ in range(rounds):
-            columns = walk.forward @ columns
-        np.minimum(found, (columns / law[some, 0]).min(axis=1), out=found)
-    found *= max(0.0, 1.0 - 2.0 * _ROUNDING * (rounds + 1))
-    found[user] = 1.0
     return found
 
 

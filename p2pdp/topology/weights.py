@@ -9,12 +9,17 @@ A node knows its own weights from its own degree and those of its neighbours (an
 symmetric matrix with rows that add up to 1, what is left of a row staying on its diagonal. With `uniform`
 nothing is left on a regular graph: on one that is bipartite too (even rings, hypercubes, grids that close) the
 two sides exchange their values for ever, so that is refused by `check_convergence`.
+
+On a graph that changes, `meeting_weights` are those of the pairs that met in one round, by that round's degrees;
+`drawn_pairs` draws who meets, for simulations and forecasts: users of a run toss for it in secret.
 """
 
 from __future__ import annotations
 
 from fractions import Fraction
 from typing import Any, Final
+
+import numpy as np
 
 from p2pdp.core.errors import UsageError
 from p2pdp.topology.graphs import Graph
@@ -63,17 +68,6 @@ def sparse_weights(graph: Graph, weights: str) -> Any:
     return csr_array((np.concatenate([values, left]), (rows, columns)), shape=(graph.n, graph.n))
 
 
-def rational_rows(graph: Graph, weights: str) -> list[dict[int, Fraction]]:
-    """The same matrix exactly, row by row: for ranks that rounding cannot change."""
-    degree_max = max(1, largest_degree(graph))
-    rows = []
-    for node, neighbours in enumerate(graph.neighbours):
-        row = {v: edge_weight(weights, graph.degree(node), graph.degree(v), degree_max) for v in neighbours}
-        left = 1 - sum(row.values(), Fraction(0))
-        rows.append(row | ({node: left} if left else {}))
-    return rows
-
-
 def check_convergence(graph: Graph, weights: str) -> None:
     """Refuses what would never come to an average."""
     if graph.n > 1 and not graph.connected:
@@ -84,3 +78,32 @@ def check_convergence(graph: Graph, weights: str) -> None:
             '[graph] weights: "uniform" leaves nothing on the diagonal of a regular graph, and on one that is '
             'bipartite the two sides would exchange their values for ever; choose "metropolis" or "lazy".'
         )
+
+
+def drawn_pairs(n: int, coin: float, generator: np.random.Generator) -> Any:
+    """Each pair (u, v), u < v, with this probability, a row each."""
+    starts = np.concatenate([[0], np.cumsum(np.arange(n - 1, 0, -1))])  # of each user's pairs with higher numbers
+    count = generator.binomial(int(starts[-1]), coin)
+    chosen = np.sort(generator.choice(int(starts[-1]), count, replace=False)) if count else np.zeros(0, np.int64)
+    lower = np.searchsorted(starts, chosen, side="right") - 1
+    return np.column_stack([lower, chosen - starts[lower] + lower + 1])
+
+
+def meeting_weights(n: int, pairs: Any, weights: str, degree_max: int) -> Any:
+    """The symmetric sparse matrix, its diagonal included; `pairs` has a row (u, v) for each of them, once.
+
+    `degree_max` is the largest degree that there may be, which the users know beforehand.
+    """
+    from scipy.sparse import csr_array
+
+    ends = np.asarray(pairs, dtype=np.int64).reshape(-1, 2)
+    degrees = np.bincount(ends.reshape(-1), minlength=n)
+    largest = degrees[ends].max(axis=1)
+    different, places = np.unique(largest, return_inverse=True)
+    of_degree = np.array([float(edge_weight(weights, one, one, degree_max)) for one in different.tolist()])
+    values = of_degree[places] if len(ends) else np.zeros(0)
+    heads, tails = np.concatenate([ends, ends[:, ::-1]]).T
+    left = 1.0 - np.bincount(heads, np.concatenate([values, values]), minlength=n)
+    everybody = np.arange(n)
+    rows, columns = np.concatenate([heads, everybody]), np.concatenate([tails, everybody])
+    return csr_array((np.concatenate([values, values, left]), (rows, columns)), shape=(n, n))

@@ -3,7 +3,6 @@ from __future__ import annotations
 import math
 from itertools import product
 
-import numpy as np
 import pytest
 from dp_accounting.pld import privacy_loss_distribution as pld
 from hypothesis import given
@@ -17,11 +16,9 @@ from p2pdp.accounting.composition import (
     homogeneous,
     optimal,
     sampled_epsilon,
-    sampled_with_replacement,
     total_delta,
 )
-from p2pdp.core.errors import Refused, UsageError
-from p2pdp.mechanisms import gaussian
+from p2pdp.core.errors import Refused
 
 EPSILONS = st.floats(math.log(1e-6), math.log(50.0)).map(math.exp)
 DELTAS = st.floats(math.log(1e-12), math.log(0.9)).map(math.exp)
@@ -123,31 +120,7 @@ def test_a_sample_tells_less(epsilon: float, share: float) -> None:
     assert sampled_epsilon(epsilon, 1.0) == pytest.approx(epsilon, rel=1e-12)
 
 
-def test_sampling_with_replacement_against_all_samples() -> None:
-    """[BBG18, Theorem 10].
-
-    A user drawn c of m times moves a sum with N(0, sigma^2) noise by c: the mixture itself, integrated.
-    """
-    n, draws, epsilon, sigma = 5, 4, 0.3, 3.0
-    deltas = [gaussian.delta_of(epsilon, times / sigma) for times in range(1, draws + 1)]
-    sampled, delta = sampled_with_replacement(epsilon, deltas, n, draws)
-    assert drawn_with_replacement(n, draws) == pytest.approx(1 - 0.8**4)
-    assert sampled == pytest.approx(math.log(1 + (1 - 0.8**4) * (math.exp(0.3) - 1)))
-    weights = [math.comb(draws, times) * 0.2**times * 0.8 ** (draws - times) for times in range(draws + 1)]
-    assert delta == pytest.approx(sum(w * d for w, d in zip(weights[1:], deltas, strict=True)))
-    x = np.linspace(-40.0, 44.0, 400_001)
-    density = [w * np.exp(-(((x - times) / sigma) ** 2) / 2) for times, w in enumerate(weights)]
-    moved, kept = sum(density), np.exp(-((x / sigma) ** 2) / 2)
-    scale = (x[1] - x[0]) / (sigma * math.sqrt(2 * math.pi))
-    for p, q in ((moved, kept), (kept, moved)):
-        assert float(np.maximum(p - math.exp(sampled) * q, 0.0).sum() * scale) <= delta * (1 + 1e-9)
-    assert sampled_with_replacement(epsilon, deltas, 1, draws) == (pytest.approx(epsilon), pytest.approx(deltas[-1]))
-    with pytest.raises(UsageError, match="deltas"):
-        sampled_with_replacement(epsilon, deltas, n, 3)
-
-
 def test_many_draws_of_many_users_keep_their_digits() -> None:
     assert drawn_with_replacement(10**9, 1) == pytest.approx(1e-9, rel=1e-12)
     assert drawn_with_replacement(1, 0) == 0.0
-    _, delta = sampled_with_replacement(1.0, np.full(10_000, 1e-12), 10**6, 10_000)
-    assert delta == pytest.approx(1e-12 * drawn_with_replacement(10**6, 10_000), rel=1e-9)
+    assert drawn_with_replacement(5, 4) == pytest.approx(1 - 0.8**4)

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import pytest
 
-from p2pdp.audit.beforehand import beforehand, node_epsilon
+from p2pdp.audit.beforehand import beforehand
 from p2pdp.audit.ground import NOBODY_OUT, PUBLIC_ROUTE, sensitivity_of
 from p2pdp.core.errors import UsageError
 from p2pdp.files.spec import parse_spec
@@ -16,7 +16,7 @@ from p2pdp.mechanisms import gaussian
 from p2pdp.protocols.run_plan import RunPlan, plan_run
 from p2pdp.protocols.walk.analysis.a_priori import SCHEDULE
 from tests.support import runs
-from tests.support.plans import DELTA, claims, one, plan
+from tests.support.plans import DELTA, claims, node_epsilon, one, plan
 
 
 def leaks(run: RunPlan) -> list[list[float]]:

@@ -2,11 +2,12 @@ from __future__ import annotations
 
 import pytest
 
-from p2pdp.audit.beforehand import beforehand, node_epsilon
+from p2pdp.audit.beforehand import beforehand
 from p2pdp.audit.estimates import Cost, cost_of, left_of
 from p2pdp.core.errors import UsageError
 from tests.support.estimates import PRIVATE
 from tests.support.learners import learning, prepared
+from tests.support.plans import node_epsilon
 from tests.support.runs import DELTA, quiet
 
 PUBLIC = learning(5, 60, data="unit_norm = true")

@@ -10,7 +10,6 @@ from nacl.bindings import crypto_scalarmult
 from p2pdp.crypto.identity import (
     Identity,
     RunKey,
-    new_identity,
     sign_labelled,
     verify,
     verify_labelled,
@@ -85,7 +84,7 @@ def test_moving_a_boundary_makes_another_signature() -> None:
 
 
 def test_secrets_come_back_from_bytes_and_are_not_shown() -> None:
-    for kind in (Identity, RunKey, new_identity):
+    for kind in (Identity, RunKey):
         key = kind(SEED)
         assert key.to_bytes() == SEED
         assert kind(key.to_bytes()).public == key.public
@@ -94,7 +93,7 @@ def test_secrets_come_back_from_bytes_and_are_not_shown() -> None:
         assert not hasattr(key, "__dict__")
 
 
-@pytest.mark.parametrize("kind", [Identity, RunKey, new_identity])
+@pytest.mark.parametrize("kind", [Identity, RunKey])
 @pytest.mark.parametrize("length", [0, 31, 33, 64])
 def test_secrets_of_other_lengths_are_refused(kind: Any, length: int) -> None:
     with pytest.raises(ValueError, match=f"32 bytes, not from {length}"):

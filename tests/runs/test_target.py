@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 import p2pdp
-from p2pdp.audit.beforehand import node_epsilon
 from p2pdp.core.errors import Refused, UsageError
 from p2pdp.mechanisms import gaussian
 from p2pdp.protocols.run_plan import plan_run
@@ -17,6 +16,7 @@ from p2pdp.runs.target import Planned, Target, target_of
 from tests.support import small
 from tests.support.gossip_learners import gossip_learning
 from tests.support.learners import learning, prepared
+from tests.support.plans import node_epsilon
 from tests.support.shuffle_specs import shuffle
 
 DELTA = 1e-5

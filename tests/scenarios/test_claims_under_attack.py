@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from p2pdp.attacks.likelihood import epsilon_lower_end, mu_interval, statistic
-from p2pdp.attacks.replays import replays
 from p2pdp.audit.auditor import audit_run
 from p2pdp.mechanisms import gaussian
+from tests.support.likelihood import epsilon_lower_end, mu_interval, statistic
+from tests.support.replays import replays
 from tests.support.runs import HISTOGRAM, Run, quiet, ring, walk
 
 if TYPE_CHECKING:

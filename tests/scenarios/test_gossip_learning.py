@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 
 from p2pdp.assembly.outcome import outcome, truth_of
-from p2pdp.attacks.likelihood import epsilon_lower_end, mu_interval
 from p2pdp.core.ids import BOOTSTRAP, CURATOR
-from p2pdp.experiments.membership import gossip_views, scores
 from p2pdp.protocols.gossip.analysis.fast_descent import matrices_of
 from p2pdp.sim.faults import Crash
 from p2pdp.tasks.examples import examples_of
 from tests.support.fault_worlds import record_counts, world_of
 from tests.support.gossip_learners import LOGISTIC, MEAN, gossip_learning
 from tests.support.learners import prepared
+from tests.support.likelihood import epsilon_lower_end, mu_interval
+from tests.support.membership import gossip_views, scores
 from tests.support.run_oracle import evidence_of
 from tests.support.runs import judged, quiet
 

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from p2pdp.attacks.likelihood import epsilon_lower_end, mu_interval, statistic
 from p2pdp.audit.auditor import audit_run
 from p2pdp.core.draws import DITHER, Mechanism
 from p2pdp.core.ids import BOOTSTRAP, CURATOR
@@ -20,6 +19,7 @@ from p2pdp.mechanisms import gaussian
 from p2pdp.replay import player
 from p2pdp.sim.faults import Partition
 from tests.support.gossips import gossip
+from tests.support.likelihood import epsilon_lower_end, mu_interval, statistic
 from tests.support.runs import Run, quiet, run_of
 
 ERROR = 1e-6 / 1000  # fewer pairs than that are tested

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from p2pdp.attacks.likelihood import epsilon_lower_end, mu_interval
 from p2pdp.core.ids import BOOTSTRAP, CURATOR
-from p2pdp.experiments.membership import scores, views
 from p2pdp.sim.faults import Crash
 from p2pdp.tasks.examples import examples_of
 from tests.support.fault_worlds import chance, completes, record_counts, world_of
 from tests.support.learners import learning, prepared
+from tests.support.likelihood import epsilon_lower_end, mu_interval
+from tests.support.membership import scores, views
 from tests.support.runs import quiet
 from tests.support.token_paths import paths
 

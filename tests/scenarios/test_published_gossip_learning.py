@@ -14,12 +14,12 @@ from typing import Any, Final
 import pytest
 
 from p2pdp.accounting.renyi import best_epsilon
-from p2pdp.audit.beforehand import node_epsilon
 from p2pdp.files.spec import parse_spec
 from p2pdp.protocols.gossip.analysis.fast_descent import fast_gossip_descent
 from p2pdp.protocols.gossip.analysis.scores import gossip_scored
 from p2pdp.runs.prepared import Prepared, prepare
 from p2pdp.tasks.descending import Population
+from tests.support.plans import node_epsilon
 from tests.support.published_data import LONGITUDE, VALUE
 
 USERS: Final = 2000

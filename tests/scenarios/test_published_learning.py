@@ -14,10 +14,10 @@ import pytest
 
 from p2pdp.accounting.contract import account
 from p2pdp.assembly.pools import Pool
-from p2pdp.audit.beforehand import node_epsilon
 from p2pdp.files.spec import parse_spec
 from p2pdp.protocols.walk.analysis.fast_descent import fast_descents
 from p2pdp.runs.prepared import Prepared, prepare
+from tests.support.plans import node_epsilon
 from tests.support.published_data import LONGITUDE, VALUE
 
 TERMS = {"epsilon": 10.0, "delta": 1e-6, "lipschitz": 0.4, "n": 2000, "hops": 20_000}

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from p2pdp.attacks.likelihood import epsilon_lower_end
 from p2pdp.audit.ground import NOBODY_OUT
 from p2pdp.files.spec import parse_spec
 from p2pdp.mechanisms.category_reports import KaryReports
@@ -23,6 +22,7 @@ from p2pdp.protocols.shuffle.analysis.a_priori import shuffle_beforehand
 from p2pdp.protocols.shuffle.analysis.walks import Shuffled, shuffled
 from p2pdp.topology.graphs import Graph, graph_of_edges
 from p2pdp.topology.walk_matrix import all_laws, walk_matrix
+from tests.support.likelihood import epsilon_lower_end
 from tests.support.shuffle_specs import shuffle
 
 ERROR = 1e-6 / 20  # fewer tests than that

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from p2pdp.audit.beforehand import beforehand
+from p2pdp.audit.beforehand import beforehand, epsilon_against
 from p2pdp.audit.ground import Finding
-from p2pdp.core.claims import Claim
+from p2pdp.core.claims import Claim, Observer
 from p2pdp.files.data import load_data
 from p2pdp.files.spec import parse_spec
 from p2pdp.protocols.run_plan import RunPlan, plan_run
@@ -24,3 +24,8 @@ def claims(text: str, colluders: tuple[int, ...] = (), *, one_value: bool = True
 
 def one(found: Finding, observer: str, method: str | None = None) -> Claim:
     return next(c for c in found.claims if c.observer == observer and method in (None, c.method))
+
+
+def node_epsilon(run: RunPlan, delta: float, *, one_value: bool) -> float:
+    """Return the best bound of what one other node will learn."""
+    return epsilon_against((Observer.NODE,), run, delta, one_value=one_value)

@@ -11,8 +11,6 @@ from p2pdp.topology.graphs import Graph, complete_graph, graph_of_edges, make_gr
 from p2pdp.topology.walk_matrix import (
     LAWS_MAX,
     all_laws,
-    law_from,
-    laws_through,
     symmetric_form,
     walk_matrix,
 )
@@ -36,7 +34,6 @@ def test_laws_are_powers_of_the_matrix(n: int, seed: int, stay: float, rounds: i
     power = np.linalg.matrix_power(walk.forward.toarray(), rounds)
     laws = all_laws(walk, rounds)
     np.testing.assert_allclose(laws, power, atol=1e-13)
-    np.testing.assert_allclose(law_from(walk, n - 1, rounds), power[n - 1], atol=1e-13)
     np.testing.assert_allclose(laws.sum(axis=1), 1.0, atol=1e-12)
     np.testing.assert_allclose(walk.stationary @ walk.forward.toarray(), walk.stationary, atol=1e-13)
 
@@ -52,7 +49,7 @@ def test_the_symmetric_form_has_the_same_eigenvalues_and_the_root_of_the_station
 
 def test_who_has_no_neighbours_keeps_its_report() -> None:
     alone = walk_matrix(graph_of_edges(3, [(0, 1)]))
-    np.testing.assert_array_equal(law_from(alone, 2, 5), [0.0, 0.0, 1.0])
+    np.testing.assert_array_equal(all_laws(alone, 5)[2], [0.0, 0.0, 1.0])
     np.testing.assert_array_equal(walk_matrix(complete_graph(1)).stationary, [1.0])
 
 
@@ -60,9 +57,6 @@ def test_what_is_held_by_or_meant_for_someone_away_stays() -> None:
     away = walk_matrix(PATH, 0.2, away=[1])
     expected = [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 0.6, 0.4], [0, 0, 0.8, 0.2]]
     np.testing.assert_allclose(away.forward.toarray(), expected, atol=1e-15)
-    through = laws_through([walk_matrix(PATH), away, walk_matrix(PATH)])
-    plain = walk_matrix(PATH).forward.toarray()
-    np.testing.assert_allclose(through, plain @ away.forward.toarray() @ plain, atol=1e-15)
 
 
 @pytest.mark.parametrize("stay", [-0.1, 1.0, float("nan")])
@@ -73,11 +67,7 @@ def test_impossible_stays_are_refused(stay: float) -> None:
 
 def test_impossible_questions_are_refused() -> None:
     walk = walk_matrix(PATH)
-    with pytest.raises(UsageError, match="from 0 to 3"):
-        law_from(walk, 4, 1)
     with pytest.raises(UsageError, match="rounds"):
         all_laws(walk, -1)
-    with pytest.raises(UsageError, match="at most"):
-        laws_through([])
     with pytest.raises(UsageError, match="at most"):
         all_laws(walk_matrix(make_graph(GraphPart("ring"), LAWS_MAX + 1, 0)), 1)

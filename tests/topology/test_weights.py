@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 
 from p2pdp.core.errors import UsageError
 from p2pdp.core.spec import GraphPart
-from p2pdp.topology.graphs import complete_graph, graph_of_edges, make_graph
+from p2pdp.topology.graphs import Graph, complete_graph, graph_of_edges, make_graph
 from p2pdp.topology.weights import (
     WEIGHTS,
     check_convergence,
     edge_weight,
     largest_degree,
-    rational_rows,
+    meeting_weights,
     sparse_weights,
 )
 
@@ -27,6 +27,17 @@ KINDS = ("ring", "path", "star", "grid", "torus", "exponential", "erdos_renyi", 
 )
 def test_the_weight_of_an_edge_depends_on_the_larger_degree(weights: str, expected: tuple[int, int]) -> None:
     assert edge_weight(weights, 2, 4, 7) == edge_weight(weights, 4, 2, 7) == Fraction(*expected)
+
+
+def rational_rows(graph: Graph, weights: str) -> list[dict[int, Fraction]]:
+    """The matrix exactly, row by row, as a node knows its own row."""
+    degree_max = max(1, largest_degree(graph))
+    rows = []
+    for node, neighbours in enumerate(graph.neighbours):
+        row = {v: edge_weight(weights, graph.degree(node), graph.degree(v), degree_max) for v in neighbours}
+        left = 1 - sum(row.values(), Fraction(0))
+        rows.append(row | ({node: left} if left else {}))
+    return rows
 
 
 @given(kind=st.sampled_from(KINDS), n=st.integers(1, 30), weights=st.sampled_from(WEIGHTS))
@@ -84,3 +95,23 @@ def test_a_graph_in_pieces_and_unknown_weights_are_refused() -> None:
         sparse_weights(complete_graph(3), "other")
     with pytest.raises(UsageError, match="degree"):
         edge_weight("lazy", 3, 1, 2)
+
+
+@pytest.mark.parametrize("weights", WEIGHTS)
+@pytest.mark.parametrize("kind", ["erdos_renyi", "star", "complete"])
+def test_of_one_graph_they_are_its_weights(weights: str, kind: str) -> None:
+    graph = make_graph(GraphPart(kind), 12, 1)
+    pairs = np.array(list(graph.edges()))[::-1]
+    found = meeting_weights(12, pairs, weights, largest_degree(graph)).toarray()
+    np.testing.assert_allclose(found, sparse_weights(graph, weights).toarray(), atol=1e-15)
+
+
+def test_the_largest_degree_is_what_was_agreed_on() -> None:
+    found = meeting_weights(4, [(0, 1)], "maxdegree", 3).toarray()
+    assert found[0, 1] == found[1, 0] == float(edge_weight("maxdegree", 1, 1, 3)) == 0.25
+    assert found[2, 2] == found[3, 3] == 1.0
+    np.testing.assert_allclose(found.sum(axis=1), 1.0)
+
+
+def test_where_nobody_meets_everybody_stays() -> None:
+    assert np.array_equal(meeting_weights(3, np.zeros((0, 2)), "metropolis", 2).toarray(), np.eye(3))

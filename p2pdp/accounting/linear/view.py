@@ -28,7 +28,7 @@ _RANGE_TOLERANCE = 1e-12  # of the length of a
 def disjoint_leaks(
     rows: int, users: int, noise_row: Ints, variance: Floats, input_row: Ints, user: Ints, weight: Floats
 ) -> Floats:
-    """mu^2 / sensitivity^2 of each user where no draw is in two rows and no weight is negative.
+    """Return mu^2 / sensitivity^2 of each user where no draw is in two rows and no weight is negative.
 
     Then the rows' noises are independent and each row counts for itself: with S_r the variance of row r and
     c_r the summed weight of u's inputs in it, the leak is the sum of c_r^2 / S_r.
@@ -46,21 +46,11 @@ def disjoint_leaks(
     return leaks
 
 
-def general_leak(noise: Floats, inputs: Floats) -> float:
-    """mu^2 / sensitivity^2 of one user for any rows.
-
-    `noise` has a column per draw, scaled by its standard deviation; `inputs` a column per input of the user.
-    """
-    _check_finite(noise, inputs)
-    whitened, outside = _whitened(noise, inputs)
-    return float("inf") if np.any(outside) else _supremum(whitened.T @ whitened)
-
-
 def general_leaks(
     rows: int, users: int, noise_row: Ints, draw: Ints, deviation: Floats, input_row: Ints, user: Ints, number: Ints,
     weight: Floats,
 ) -> Floats:  # fmt: skip
-    """The same for all users at once, from entries: which row holds which draw, and which input of whom.
+    """Return mu^2 / sensitivity^2 of each user for any rows, from entries: which row holds which draw, and whose input.
 
     Rows that share no draw, not even through others, are independent: each such block is dealt with alone, and
     the Gram blocks of a user add up.

@@ -201,11 +201,6 @@ class Composed:
         """Return at least delta at this epsilon of 0 or more."""
         return min(1.0, self.infinite + self._upper.delta(epsilon) * (1.0 + _RELATIVE))
 
-    def delta_lower(self, epsilon: float, unlikely: float) -> float:
-        """Return at most delta; `unlikely` is taken off for losses that were raised by more than expected."""
-        seen = self._lower.delta(epsilon + self._raised(unlikely)) * (1.0 - _RELATIVE)
-        return max(0.0, seen - unlikely - self.slack)
-
     def epsilon_upper(self, delta: float) -> float:
         """Return at least the smallest epsilon of 0 or more with this delta; infinite where none is known."""
         left = delta * (1.0 - _RELATIVE) - self.infinite

@@ -17,9 +17,8 @@ from p2pdp.accounting.contract import Accountant, Answer, choice, number, whole
 from p2pdp.core.arrays import Floats
 from p2pdp.core.errors import RunFailed, UsageError
 from p2pdp.core.spec import GraphPart
-from p2pdp.topology.fixed_graphs import FIXED_KINDS
 from p2pdp.topology.graphs import Graph, make_graph
-from p2pdp.topology.random_graphs import RANDOM_KINDS
+from p2pdp.topology.kinds import FIXED_KINDS, RANDOM_KINDS
 from p2pdp.topology.spectra import log_resolvent
 from p2pdp.topology.weights import METROPOLIS, sparse_weights
 

@@ -1,7 +1,7 @@
 """[LTT22, Figure 4]: epsilon of the curator's view against the number of rounds, on three real graphs.
 
 The paper bounds S(t) by its equation (7), sum of pi^2 + (1 - alpha)^(2t), and puts it into Theorem 5.3. Here the same
-theorem is also given the true S(t) of the worst start (`topology/walk_worst.py`), and the sound claim stands beside
+theorem is also given the true S(t) of the worst start (`experiments/walk_worst.py`), and the sound claim stands beside
 both: it holds from the number of rounds on at which all walks overlap, whatever the theorem says. The paper prints
 neither epsilon_0 nor delta of this figure.
 """
@@ -32,10 +32,10 @@ from p2pdp.experiments.contract import (
 from p2pdp.experiments.shuffle_claims import DELTA, printed_all, sound
 from p2pdp.experiments.shuffle_graphs import social_graph
 from p2pdp.experiments.style import Curve, draw_curves, legend_below, name_axes
+from p2pdp.experiments.walk_spread import spread_bound
+from p2pdp.experiments.walk_worst import worst_spread
 from p2pdp.topology.walk_matrix import walk_matrix
 from p2pdp.topology.walk_mixing import auto_rounds, mixing_of, mixing_rounds
-from p2pdp.topology.walk_spread import spread_bound
-from p2pdp.topology.walk_worst import worst_spread
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

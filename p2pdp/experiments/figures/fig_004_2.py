@@ -13,11 +13,11 @@ import numpy as np
 
 from p2pdp.core.spec import GraphPart
 from p2pdp.experiments.contract import JSON, Answers, Experiment, Made, Picture, Piece, Setting, Table, holds
+from p2pdp.experiments.distances import distances_from
 from p2pdp.experiments.figures.fig_004_1a import KINDS, USERS, USERS_QUICK
 from p2pdp.experiments.gossip_leaks import gossip_on, printed_leaks, sized, spans
-from p2pdp.topology.distances import distances_from
-from p2pdp.topology.fixed_graphs import FIXED_KINDS
 from p2pdp.topology.graphs import Graph, make_graph
+from p2pdp.topology.kinds import FIXED_KINDS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

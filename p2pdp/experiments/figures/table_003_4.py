@@ -28,8 +28,8 @@ from p2pdp.experiments.contract import (
 )
 from p2pdp.experiments.shuffle_graphs import GOOGLE_PRINTED, looped_users
 from p2pdp.experiments.style import COLOURS, name_axes
+from p2pdp.experiments.walk_spread import gamma, gamma_printed
 from p2pdp.topology.graphs import graph_of_edges
-from p2pdp.topology.walk_spread import gamma, gamma_printed
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -22,7 +22,7 @@ from p2pdp.protocols.gossip.plan import GossipPlan, check_gossip
 from p2pdp.tasks.inputs import Inputs, RealInputs
 from p2pdp.topology.gossip_rounds import acceleration, rounds_needed
 from p2pdp.topology.graphs import Graph
-from p2pdp.topology.random_graphs import edge_probability
+from p2pdp.topology.kinds import edge_probability
 
 if TYPE_CHECKING:
     from p2pdp.protocols.gossip.analysis.averages import GossipAnalysis

@@ -37,7 +37,7 @@ from p2pdp.tasks.inputs import Inputs
 from p2pdp.tasks.objectives import Objective
 from p2pdp.topology.gossip_rounds import acceleration
 from p2pdp.topology.graphs import Graph
-from p2pdp.topology.random_graphs import edge_probability
+from p2pdp.topology.kinds import edge_probability
 
 if TYPE_CHECKING:
     from p2pdp.protocols.gossip.analysis.descents import GossipDescentAnalysis

@@ -11,9 +11,9 @@ from p2pdp.core.readers import HOPS, LAPS, TOKENS, one_of
 from p2pdp.core.spec import Spec
 from p2pdp.protocols.contract import NO_FACTS, Fact, Quiet, Work
 from p2pdp.protocols.options import Options, Rules
+from p2pdp.protocols.walk.limits import complete_limit, graph_limit
 from p2pdp.protocols.walk.walking import visits_bytes
 from p2pdp.topology.graphs import Graph
-from p2pdp.topology.walk_limits import complete_limit, graph_limit
 
 if TYPE_CHECKING:
     from p2pdp.protocols.run_plan import RunPlan

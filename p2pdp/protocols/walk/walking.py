@@ -14,7 +14,7 @@ a user who is gone is gone round (random walks only), which repeats the same noi
 
 Limit: a user contributes its value at most `contributions_max` times, in all tokens, whatever it is sent: on a ring
 once in each lap of each token, on a random walk no more often than it is visited by chance, but for a probability of
-1e-9 (`topology/walk_limits.py`). From then on it adds noise only, and each further visit is a fault of the kind
+1e-9 (`protocols/walk/limits.py`). From then on it adds noise only, and each further visit is a fault of the kind
 `too_many_visits`. Estimates count such visits as contributions of nothing; they occur where somebody breaks the
 protocol, or where so many users are excluded that those who are left are visited far more often.
 """

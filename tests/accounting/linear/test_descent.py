@@ -11,8 +11,7 @@ import pytest
 from p2pdp.accounting.linear.descent import Course, told, unclipped, worst
 from p2pdp.core.arrays import Floats
 from p2pdp.topology.graphs import complete_graph, graph_of_edges
-from p2pdp.topology.meeting_weights import drawn_pairs, meeting_weights
-from p2pdp.topology.weights import sparse_weights
+from p2pdp.topology.weights import drawn_pairs, meeting_weights, sparse_weights
 
 N, COUNT, BLOCK = 7, 4, 3
 RING = sparse_weights(graph_of_edges(N, [(user, (user + 1) % N) for user in range(N)]), "metropolis")

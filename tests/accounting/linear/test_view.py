@@ -8,7 +8,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from p2pdp.accounting.linear.view import disjoint_leaks, general_leak, general_leaks
+from p2pdp.accounting.linear.view import disjoint_leaks, general_leaks
+from tests.support.leaks import general_leak
 
 
 def by_pinv(noise: Any, inputs: Any) -> float:

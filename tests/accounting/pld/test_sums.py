@@ -168,7 +168,6 @@ def test_gaussians_compose_to_their_own_curve(mu: float, times: int, delta: floa
     for epsilon in (0.8 * true, true, 1.3 * true):
         exact = gaussian.delta_of(epsilon, mu * math.sqrt(times))
         assert found.delta_upper(epsilon) >= exact * (1 - 1e-11)
-        assert found.delta_lower(epsilon, delta / 1000) <= exact
 
 
 def test_different_mechanisms_compose_as_one() -> None:
@@ -218,7 +217,7 @@ def test_what_has_no_counterpart_stays_infinite() -> None:
     assert found.infinite == pytest.approx(1 - 0.999**10)
     assert found.epsilon_upper(1e-3) == math.inf
     assert found.epsilon_upper(0.02) < math.inf
-    assert found.delta_lower(0.0, 1e-9) <= found.delta_upper(0.0) <= 1.0
+    assert found.delta_upper(0.0) <= 1.0
 
 
 def test_nothing_tells_nothing() -> None:
@@ -294,7 +293,6 @@ def test_both_ways_bracket_an_enumeration_of_all_outcomes(seed: int, times: int,
             window = upper_ends(spectra, step, delta, none, none, times).epsilons[0]
             assert window == pytest.approx(upper, rel=1e-8, abs=1e-8)
         assert together.delta_upper(upper) <= delta * (1.0 + 1e-6)
-        assert together.delta_lower(lower, 1e-3 * delta) >= delta * (1.0 - 1e-6) or lower == 0.0
 
 
 @given(times=st.integers(0, 300), seed=st.integers(0, 99))

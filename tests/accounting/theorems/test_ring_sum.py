@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from p2pdp.accounting.contract import account
-from p2pdp.accounting.linear.view import general_leak
 from p2pdp.core.errors import Refused
 from p2pdp.mechanisms import gaussian
+from tests.support.leaks import general_leak
 
 TERMS = {"epsilon": 1.0, "delta": 1e-6, "laps": 3, "delta_prime": 1e-7}
 

@@ -3,10 +3,10 @@ from __future__ import annotations
 import pytest
 
 from p2pdp.core.errors import UsageError
+from p2pdp.protocols.walk.limits import complete_limit
 from p2pdp.protocols.walk.options import OPTIONS, VISITS_MAX, WalkPart, contributions, course_of
 from p2pdp.protocols.walk.sums import PROTOCOL
 from p2pdp.topology.graphs import make_graph
-from p2pdp.topology.walk_limits import complete_limit
 from tests.support.walk_world import sum_spec
 
 RING, COMPLETE, PATH = sum_spec(n=5, laps=3), sum_spec(n=5, hops=7, tokens=2), sum_spec(n=5, hops=7, kind="path")

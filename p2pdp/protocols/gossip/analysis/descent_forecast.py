@@ -22,8 +22,7 @@ from p2pdp.protocols.gossip.analysis.descent_views import course_of, work_of
 from p2pdp.protocols.gossip.analysis.forecast import FORECAST
 from p2pdp.protocols.gossip.sgd import GossipSgdPlan
 from p2pdp.protocols.run_plan import RunPlan
-from p2pdp.topology.meeting_weights import drawn_pairs, meeting_weights
-from p2pdp.topology.weights import sparse_weights
+from p2pdp.topology.weights import drawn_pairs, meeting_weights, sparse_weights
 
 _DRAWN: Final = "who meets whom in each round was drawn once for this forecast"
 _SOME: Final = "{} of the {} users were looked at as observers"

@@ -26,8 +26,7 @@ from p2pdp.core.values import GRADIENT, LinearForm, in_order
 from p2pdp.ledger.records import MET
 from p2pdp.protocols.gossip.analysis.views import graph_of
 from p2pdp.protocols.gossip.sgd import GossipSgdPlan
-from p2pdp.topology.meeting_weights import meeting_weights
-from p2pdp.topology.weights import sparse_weights
+from p2pdp.topology.weights import meeting_weights, sparse_weights
 
 _ALIKE: Final = 1e-9
 _NUMBERS_MAX: Final = 1 << 24  # in the rows of a run that is written out

@@ -30,8 +30,7 @@ from p2pdp.mechanisms.sampler import SeededSampler
 from p2pdp.protocols.gossip.plan import AveragingPlan, GossipPlan
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.sim.trials import Trials
-from p2pdp.topology.meeting_weights import drawn_pairs, meeting_weights
-from p2pdp.topology.weights import sparse_weights
+from p2pdp.topology.weights import drawn_pairs, meeting_weights, sparse_weights
 
 Noise = Callable[[int], Floats]  # so many draws on messages, a row a message, in data units
 Matching = Ints  # pairs that meet at the same time, a row a pair

@@ -24,8 +24,7 @@ from p2pdp.ledger.records import MET, SENT, Contents
 from p2pdp.protocols.gossip.plan import GossipPlan
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.replay.transcript import replay
-from p2pdp.topology.meeting_weights import meeting_weights
-from p2pdp.topology.weights import sparse_weights
+from p2pdp.topology.weights import meeting_weights, sparse_weights
 
 _REPLAYED_MAX: Final = 300  # users up to whom standard errors of irregular runs are worked out
 

@@ -18,7 +18,7 @@ from p2pdp.protocols.gossip.analysis.a_priori import WHATEVER_HAPPENS, gossip_be
 from p2pdp.protocols.gossip.analysis.rounding import at_most
 from p2pdp.protocols.run_plan import RunPlan, plan_run
 from p2pdp.sim.faults import Crash, Partition
-from p2pdp.topology.distances import all_distances
+from tests.support.distances import all_distances
 from tests.support.gossips import gossip
 from tests.support.runs import DELTA, quiet, run_of
 

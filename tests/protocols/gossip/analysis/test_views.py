@@ -16,7 +16,7 @@ from p2pdp.core.ids import BOOTSTRAP, CURATOR, is_user
 from p2pdp.core.values import LinearForm, Source
 from p2pdp.protocols.gossip.analysis.views import GossipViews
 from p2pdp.sim.faults import Crash, Partition
-from p2pdp.topology.distances import all_distances
+from tests.support.distances import all_distances
 from tests.support.gossip_matrices import dense_leaks
 from tests.support.gossips import gossip, ground_of
 from tests.support.runs import Run, quiet, run_of

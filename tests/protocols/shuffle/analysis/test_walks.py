@@ -15,7 +15,7 @@ from p2pdp.protocols.shuffle.analysis.walks import shuffled, walked
 from p2pdp.tasks.unit_mixture import mixed_direction
 from p2pdp.topology.graphs import Graph, complete_graph, graph_of_edges, make_graph
 from p2pdp.topology.walk_loads import expected_empty
-from p2pdp.topology.walk_matrix import all_laws, laws_through, walk_matrix
+from p2pdp.topology.walk_matrix import all_laws, walk_matrix
 
 GRAPH = make_graph(GraphPart("erdos_renyi", probability=0.4), 8, 3)
 PLAIN = KaryReports(8, None)
@@ -30,7 +30,9 @@ def places_of(graph: Graph, rounds: int, stay: float, trials: int, away: dict[in
 def test_reports_end_where_the_matrix_says(rounds: int, stay: float, away: dict[int, list[int]]) -> None:
     trials = 4000
     places = places_of(GRAPH, rounds, stay, trials, away)
-    laws = laws_through([walk_matrix(GRAPH, stay, away.get(t, [])) for t in range(rounds)])
+    laws = np.eye(8)
+    for t in range(rounds):
+        laws = laws @ walk_matrix(GRAPH, stay, away.get(t, [])).forward.toarray()
     for user in range(8):
         reached = laws[user] > 0.0
         tally = np.bincount(places[:, user], minlength=8)

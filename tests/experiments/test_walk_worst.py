@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 
 from p2pdp.core.errors import UsageError
 from p2pdp.core.spec import GraphPart
+from p2pdp.experiments import walk_worst
+from p2pdp.experiments.walk_spread import spreads_from
+from p2pdp.experiments.walk_worst import WorstSpread, positive_eigenvalues, slow_modes, worst_spread
 from p2pdp.files.edges import read_edge_list
-from p2pdp.topology import walk_worst
 from p2pdp.topology.graphs import Graph, complete_graph, graph_of_edges, make_graph
-from p2pdp.topology.walk_matrix import walk_matrix
-from p2pdp.topology.walk_spread import spreads_from
-from p2pdp.topology.walk_worst import WorstSpread, worst_spread
+from p2pdp.topology.walk_matrix import WalkMatrix, all_laws, symmetric_form, walk_matrix
 
 
 def assert_is_the_maximum(graph: Graph, rounds: int, stay: float, found: WorstSpread) -> None:
@@ -84,3 +84,55 @@ def test_facebook_pages(data_dir: Path) -> None:
     known = {1: 22470, 4: 18044.236, 16: 9450.741, 64: 796.365, 256: 113.965, 1000: 4.093}
     for t, value in known.items():
         assert edges.n * found.lower[t] == pytest.approx(value, abs=6e-4)
+
+
+GRAPH = make_graph(GraphPart("geometric", radius=0.12), 400, 3)
+
+
+def returns(walk: WalkMatrix, rounds: int) -> np.ndarray:
+    return np.diag(all_laws(walk, 2 * rounds)).copy()
+
+
+@pytest.mark.parametrize("stay", [0.0, 0.2])
+def test_lengths_are_bounded_for_every_start_and_nearly_reached(stay: float) -> None:
+    walk = walk_matrix(GRAPH, stay)
+    modes = slow_modes(walk, 10, 2, returns(walk, 2))
+    assert modes is not None
+    for rounds in (2, 10, 60, 300):
+        exact = np.linalg.norm(all_laws(walk, rounds) - walk.stationary, axis=1)
+        assert np.all(exact <= modes.lengths(rounds))
+    assert np.all(modes.lengths(300) <= 1.001 * exact + 1e-6)
+
+
+def test_all_modes_beyond_rho_are_there() -> None:
+    walk = walk_matrix(GRAPH)
+    modes = slow_modes(walk, 8, 2, returns(walk, 2))
+    assert modes is not None
+    spectrum = np.linalg.eigvalsh(symmetric_form(walk).toarray())
+    assert np.count_nonzero(np.abs(spectrum) > modes.rho) == len(modes.values) + 1
+
+
+@pytest.mark.parametrize("rho", [0.5, 0.93, 0.99])
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_the_signs_of_a_factorization_count_eigenvalues(sign: float, rho: float) -> None:
+    form = symmetric_form(walk_matrix(GRAPH))
+    counted = positive_eigenvalues(form, sign, rho)
+    assert counted is not None
+    assert counted[0] == np.count_nonzero(sign * np.linalg.eigvalsh(form.toarray()) > rho)
+    assert counted[1] < 1e-9
+
+
+def test_a_missed_eigenvalue_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lanczos is made to miss the second eigenvalue."""
+    from scipy.sparse import linalg
+
+    real = linalg.eigsh
+
+    def blind(matrix: object, k: int, **words: object) -> tuple[np.ndarray, np.ndarray]:
+        values, vectors = real(matrix, k=k + 1, **words)
+        order = np.argsort(-np.abs(values))[1:]
+        return values[order], vectors[:, order]
+
+    monkeypatch.setattr(linalg, "eigsh", blind)
+    walk = walk_matrix(GRAPH)
+    assert slow_modes(walk, 8, 2, returns(walk, 2)) is None

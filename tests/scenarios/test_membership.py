@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from p2pdp.experiments.membership import gossip_views, scores, views
 from p2pdp.protocols.gossip.analysis.fast_descent import matrices_of
 from tests.support.gossip_learners import gossip_learning
 from tests.support.learners import learning, prepared
+from tests.support.membership import gossip_views, scores, views
 
 PATH = np.array([[0], [1], [2], [1], [0]])
 

@@ -11,8 +11,8 @@ from p2pdp.files.spec import parse_spec, spec_digest
 from p2pdp.ledger.messages import public_message, whole_message
 from p2pdp.ledger.records import CHOSEN, DRAWN, OWN, PUBLISHED, RECEIVED, SENT, chain_problem, read
 from p2pdp.protocols.run_plan import RunPlan, plan_run
-from p2pdp.sim.bare import BareWorld
 from p2pdp.sim.world import World
+from tests.support.bare import BareWorld
 from tests.support.small import ALL, BARE, RING
 
 

@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from p2pdp.attacks.likelihood import statistic
 from p2pdp.core.arrays import Floats, Ints
 from p2pdp.core.ids import Peer
 from p2pdp.mechanisms.sampler import SeededSampler
@@ -23,6 +22,7 @@ from p2pdp.protocols.gossip.sgd import GossipSgdPlan
 from p2pdp.protocols.walk.sgd import SgdPlan
 from p2pdp.tasks.descending import Population
 from p2pdp.tasks.examples import Examples
+from tests.support.likelihood import statistic
 
 
 def views(

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from p2pdp.core.spec import GraphPart
+from p2pdp.protocols.walk.limits import CHANCE, complete_limit, graph_limit
 from p2pdp.topology.graphs import make_graph
-from p2pdp.topology.walk_limits import CHANCE, complete_limit, graph_limit
 
 
 def tail(trials: int, chance: float, above: int) -> float:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import Any
 
 from p2pdp.topology.graphs import Graph
 
@@ -22,10 +21,3 @@ def distances_from(graph: Graph, node: int) -> list[int]:
                 found[far] = found[near] + 1
                 queue.append(far)
     return found
-
-
-def all_distances(graph: Graph) -> Any:
-    """Between all pairs, as an integer array."""
-    import numpy as np
-
-    return np.array([distances_from(graph, node) for node in range(graph.n)], dtype=np.int64)

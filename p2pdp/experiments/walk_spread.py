@@ -16,7 +16,7 @@ import numpy as np
 
 from p2pdp.core.arrays import Floats, Ints
 from p2pdp.topology.graphs import Graph
-from p2pdp.topology.walk_matrix import WalkMatrix, checked_rounds, checked_start, point_laws
+from p2pdp.topology.walk_matrix import WalkMatrix, checked_rounds, point_laws
 
 
 def spreads_from(walk: WalkMatrix, starts: Ints, rounds: int) -> Floats:
@@ -26,21 +26,6 @@ def spreads_from(walk: WalkMatrix, starts: Ints, rounds: int) -> Floats:
     for t in range(rounds + 1):
         laws = walk.backward @ laws if t else laws
         found[t] = np.einsum("ij,ij->j", laws, laws)
-    return found
-
-
-def spread_from(walk: WalkMatrix, start: int, rounds: int) -> Floats:
-    """S(0), S(1), … S(rounds) of one user's report."""
-    return spreads_from(walk, np.array([checked_start(walk, start)]), rounds)[:, 0]
-
-
-def ratios_from(walk: WalkMatrix, start: int, rounds: int) -> Floats:
-    """The factor rho of Theorem 5.4 after 0, 1, … rounds: the largest chance of a place over the smallest above 0."""
-    found = np.empty(checked_rounds(rounds) + 1)
-    law = point_laws(walk, np.array([checked_start(walk, start)]))
-    for t in range(rounds + 1):
-        law = walk.backward @ law if t else law
-        found[t] = law.max() / law[law > 0.0].min()
     return found
 
 

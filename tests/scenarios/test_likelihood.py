@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from p2pdp.attacks.likelihood import epsilon_lower_end, mu_interval, statistic
 from p2pdp.core.errors import UsageError
 from p2pdp.mechanisms import gaussian
+from tests.support.likelihood import epsilon_lower_end, mu_interval, statistic
 
 DELTA, ERROR = 1e-3, 1e-9
 

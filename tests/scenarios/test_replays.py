@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from p2pdp.attacks.replays import Replayed, replays
 from p2pdp.core.errors import Refused
+from tests.support.replays import Replayed, replays
 from tests.support.runs import HISTOGRAM, Run, quiet, ring, walk
 
 COUNT = 4000
