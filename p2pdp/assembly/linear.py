@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from p2pdp.assembly.found import Number, Outcome, difference
+from p2pdp.assembly.outcome import Number, Outcome, difference
 from p2pdp.core.draws import Mechanism
 from p2pdp.core.ids import Peer, is_user
 from p2pdp.core.messages import FINAL

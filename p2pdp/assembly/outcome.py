@@ -1,17 +1,19 @@
-"""What a finished run computed, read from its ledgers: estimate, truth, baselines, as its protocol's analysis says."""
+"""What a finished run computed, read from its ledgers: estimate, truth and baselines, by its protocol's analysis."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, Final
 
-from p2pdp.assembly.found import Number, Outcome
 from p2pdp.core.ids import CURATOR, Peer
 from p2pdp.core.messages import GO
+from p2pdp.core.values import Source
 from p2pdp.ledger.messages import public_message, whole_message
 from p2pdp.ledger.records import PUBLISHED, RECEIVED, SENT, Record, read, whole_length
 from p2pdp.protocols.contract import Estimate
 from p2pdp.protocols.run_plan import RunPlan
+from p2pdp.wire.padding import frame_size
 
 Rows = Callable[[Peer], Any]
 
@@ -60,3 +62,64 @@ def baselines(
 ) -> dict[str, dict[str, Number]]:
     """Standard errors of the same task under local DP, and with a trusted curator, at the same privacy."""
     return run.protocol.analysis().baselines(run, found, estimate, sensitivity, epsilon, delta)
+
+
+Number = float | list[float] | None
+Path = list[tuple[Peer, int]]  # of a token: at each step the user, and how often it had contributed before
+
+
+@dataclass
+class Outcome:
+    """`counted` says per user how often each of its values (reports: visits) is in the published result.
+
+    Of gossip: `finals` are the users' own results, `rows` what they are made of (`gossip/analysis/outcome.py`) and
+    `variances` the covariance of their noise, `shares` what the mean of those published is made of, and
+    `deviation` that of its noise, or of a user's own result if none is; None where that was not worked out.
+    """
+
+    published: Any = None
+    counted: dict[Peer, dict[int, int]] = field(default_factory=dict)
+    messages: int = 0
+    go_s: float = 0.0
+    published_s: float = 0.0
+    over: bool = False  # the curator has published, be it nothing
+    finals: dict[Peer, Any] = field(default_factory=dict)
+    rows: Any = None
+    variances: Any = None
+    shares: Any = None
+    deviation: float | None = None
+    forms: list[list[dict[Source, float]]] | None = None  # by result, what each value in it is made of (`linear.py`)
+    paths: list[Path] | None = None  # of descent; None where they cannot be told
+    course: Any = None  # of learning by gossip (`outcome_descent.py`); None where it cannot be told
+    truth: Number = None  # where it is known already
+    traffic: dict[str, Any] | None = None  # of shuffling: what each user sent (`shuffle/analysis/traffic.py`)
+    excluded: Sequence[Peer] = ()  # who was gone round
+
+    @property
+    def contributions(self) -> int:
+        return sum(sum(values.values()) for values in self.counted.values())
+
+
+def difference(estimate: Number, truth: Number) -> Number:
+    if estimate is None or truth is None:
+        return None
+    if isinstance(estimate, list) and isinstance(truth, list):
+        return [mine - theirs for mine, theirs in zip(estimate, truth, strict=True)]
+    assert not isinstance(estimate, list)
+    assert not isinstance(truth, list)
+    return estimate - truth
+
+
+ENVELOPE_BYTES: Final = 120
+"""Of a frame, at most, around its content."""
+_NUMBER_BYTES: Final = 9  # of a number, packed
+
+
+def numbers_frame(count: int) -> int:
+    """Return the size of a frame that carries so many numbers."""
+    return frame_size(ENVELOPE_BYTES + count * _NUMBER_BYTES)
+
+
+def numbers_in(plan: Any) -> int:
+    """Return how many numbers a value of a run has."""
+    return plan.shape[0] if plan.shape else 1

@@ -10,8 +10,8 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from p2pdp.assembly.found import Number, Outcome
 from p2pdp.assembly.linear import counted_in
+from p2pdp.assembly.outcome import Number, Outcome
 from p2pdp.core.ids import Peer, is_user
 from p2pdp.core.messages import TOKEN
 from p2pdp.ledger.messages import public_message

@@ -5,8 +5,12 @@ times as much alone. A pool is in the private ledger before any of it is used; t
 and offset at use. Pools grow with use, so a peer that draws once draws one value. After a restart
 what is left of pools is dropped: what was drawn but never used tells nobody anything.
 
-A peer that has nothing to do lays in pools of what it is expected to draw, one after another so that a message never
+A peer that has nothing to do draws pools of what it is expected to need, one after another so that a message never
 waits for more than one, and within bounds.
+
+On a graph that changes, each pair of peers tosses a coin in each round, with the secret of their channel. The secrets
+take one key agreement with everybody else, when the first coin is tossed. A peer without a valid entry in the roster is
+met by nobody.
 """
 
 from __future__ import annotations
@@ -14,12 +18,17 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Callable
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any, Final
 
 from p2pdp.core.draws import Expected, Mechanism, Sampler, Shape
-from p2pdp.core.ids import Peer
+from p2pdp.core.ids import Peer, is_user
+from p2pdp.crypto.channel import Channel, ChannelError
+from p2pdp.crypto.pair_coins import PairCoins
+from p2pdp.crypto.roster import RosterError
 from p2pdp.host.effects import Entropy
+from p2pdp.host.seat import Seat
 from p2pdp.ledger.journal import Journal
 from p2pdp.ledger.records import CHOSEN, DRAWN
 
@@ -171,3 +180,22 @@ class RecordedDraws:
         body = (self._sampler.name, mechanism.name, mechanism.scale, mechanism.categories, list(shape), size)
         number = self._journal.add_pool(body, values, self._entropy.salt())
         pool.ahead.append((number, values))
+
+
+class Meetings:
+    def __init__(self, seat: Seat, channel: Callable[[Peer], Channel]) -> None:
+        self._seat = seat
+        self._channel = channel
+
+    def toss(self, number: int, coin: float) -> list[Peer]:
+        return self._coins.neighbours_in(number, coin)
+
+    @cached_property
+    def _coins(self) -> PairCoins:
+        secrets: dict[Peer, bytes] = {}
+        for peer in filter(is_user, self._seat.peers()):
+            try:
+                secrets[peer] = self._channel(peer).pair_secret
+            except (ChannelError, RosterError):
+                continue
+        return PairCoins(secrets)

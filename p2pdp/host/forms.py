@@ -59,15 +59,15 @@ def _whole(entries: list[object]) -> bool:
     return all(type(entry) is int for entry in entries)
 
 
-def heed(peers: Peers, seat: Seat, sender: Peer, message: Message) -> None:
+def apply_to_links(peers: Peers, seat: Seat, sender: Peer, message: Message) -> None:
     """What the links have to know of a message before the machine gets it: who is out."""
     if sender == BOOTSTRAP and message.type == messages.OUT:
         _out(peers, seat, message.fields[0])
 
 
-def heed_after_close(peers: Peers, seat: Seat, sender: Peer, message: Message, now_s: float) -> None:
+def apply_after_close(peers: Peers, seat: Seat, sender: Peer, message: Message, now_s: float) -> None:
     """Nothing is recorded any more, but the head that bootstrap misses goes out once more, or never again."""
-    heed(peers, seat, sender, message)
+    apply_to_links(peers, seat, sender, message)
     if sender == BOOTSTRAP and message.type == messages.PROBE:
         peers.send_again(peers.link(CURATOR), now_s)
 

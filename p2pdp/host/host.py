@@ -20,13 +20,11 @@ from p2pdp.core.events import Event, Machine, Passer, Received, Started, Watcher
 from p2pdp.core.ids import CURATOR, Peer
 from p2pdp.core.step import Fault, Message, Send, Step
 from p2pdp.host.closing import Ending
-from p2pdp.host.draws import NOTHING_EXPECTED, RecordedDraws
+from p2pdp.host.draws import NOTHING_EXPECTED, Meetings, RecordedDraws
 from p2pdp.host.effects import Effects, Entropy, HopEffects, Timing, effects_of
 from p2pdp.host.fast_path import FastPath
-from p2pdp.host.forms import Check, heed, heed_after_close, read_message
-from p2pdp.host.meetings import Meetings
-from p2pdp.host.notes import Notes
-from p2pdp.host.outbox import Outbox
+from p2pdp.host.forms import Check, apply_after_close, apply_to_links, read_message
+from p2pdp.host.outbox import FaultLog, Outbox
 from p2pdp.host.payloads import Arrival
 from p2pdp.host.peers import Peers
 from p2pdp.host.restart import prepare, run_again
@@ -73,8 +71,8 @@ class Host:
         self._watch = None if watcher is None else Watch(watcher, self._peers.link, self._timing.patience_s)
         meetings = Meetings(seat, self._peers.channel)
         self._draws = RecordedDraws(journal, sampler, entropy, meetings.toss, self._want_idle, expected)
-        self._notes = Notes(journal, entropy)
-        self._outbox = Outbox(seat.me, journal, self._peers, self._notes, entropy)
+        self._fault_log = FaultLog(journal, entropy)
+        self._outbox = Outbox(seat.me, journal, self._peers, self._fault_log, entropy)
         self._fast: FastPath | None = None
         self.fast_frame: Callable[[bytes, float], HopEffects | None] | None = None  # None from it: see `full_frame`
         if passer is not None:
@@ -84,7 +82,7 @@ class Host:
         self._machine_wake_at_s: float | None = None
         self._machine_sleeps_until_s = 0.0
         self._rejoin_by_s: float | None = None
-        self.fault_counts = self._notes.counts
+        self.fault_counts = self._fault_log.counts
         self.wants_idle = False  # for `idle`, when there is nothing else to do
         self.over = False  # its process need not go on
 
@@ -210,11 +208,11 @@ class Host:
         message = read_message(packed, salt, value)
         if self._journal.closed:
             if message is not None:
-                heed_after_close(self._peers, self._seat, peer, message, now_s)
+                apply_after_close(self._peers, self._seat, peer, message, now_s)
             return
         wrong = "malformed" if message is None else self._check(message)
         if message is None or wrong is not None:
-            self._notes.add(Fault(wrong or "malformed", peer))
+            self._fault_log.add(Fault(wrong or "malformed", peer))
             return
         self._peers.took(arrival, now_s)
         self._event(RECEIVED, (now_s, peer, packed), Received(peer, message), now_s, value, salt)
@@ -227,7 +225,7 @@ class Host:
             self._machine_wake_at_s = None
         self._journal.append(kind, body, value, salt)
         if isinstance(event, Received):
-            heed(self._peers, self._seat, event.sender, event.message)
+            apply_to_links(self._peers, self._seat, event.sender, event.message)
         self._carry(tell(self._machine, event, now_s, self._draws), now_s)
 
     def _carry(self, step: Step, now_s: float) -> None:
@@ -243,7 +241,7 @@ class Host:
                 self._outbox.to_itself(message, now_s)
                 told.append(Received(me, message))
             event = told.popleft()
-            heed(self._peers, self._seat, me, event.message)
+            apply_to_links(self._peers, self._seat, me, event.message)
             sends = self._carry_out(tell(self._machine, event, now_s, self._draws), now_s)
 
     def _carry_out(self, step: Step, now_s: float) -> list[Send]:
@@ -277,9 +275,9 @@ class Host:
 
     def _effects(self, now_s: float) -> Effects:
         peers = self._peers
-        self._notes.take(peers.faults)
+        self._fault_log.take(peers.faults)
         frames, peers.frames = tuple(peers.frames), []
-        writes, faults = tuple(self._journal.take_writes()), self._notes.take_new()
+        writes, faults = tuple(self._journal.take_writes()), self._fault_log.take_new()
         self.over = peers.rolled_back or (self._journal.closed and self.done)
         if self._fast is not None:
             self._fast.clear = self._machine_wake_at_s is None and self._lives

@@ -1,32 +1,34 @@
-"""What a machine wants done, recorded and then sent: the way from a step to the frames that it leads to.
+"""What a machine wants done, recorded and then sent; and the log of faults.
 
-Guarantee: whatever a step sends or publishes has its record before the link gets it; in a replay the records stand
-there already, the links have counted their messages, and nothing is sent.
+Guarantee: whatever a step sends or publishes has its record before the link gets it. In a replay the records are there
+already, the links have counted their messages, and nothing is sent. Each fault is counted, and the first of them are
+noted in the private ledger: what others do wrong fills neither memory nor disk, however long they go on.
 """
 
 from __future__ import annotations
 
+from typing import Final
+
 from p2pdp.core.ids import Peer
-from p2pdp.core.step import Message, Output, Send, Step
+from p2pdp.core.step import Fault, Message, Output, Send, Step
 from p2pdp.host.effects import Entropy
-from p2pdp.host.notes import Notes
 from p2pdp.host.peers import Peers
 from p2pdp.ledger.journal import Journal
-from p2pdp.ledger.records import OWN, PUBLISHED, SENT
+from p2pdp.ledger.records import NOTE, OWN, PUBLISHED, SENT
 from p2pdp.wire.codec import pack_message, pack_value
 
 
 class Outbox:
-    def __init__(self, me: Peer, journal: Journal, peers: Peers, notes: Notes, entropy: Entropy) -> None:
+    def __init__(self, me: Peer, journal: Journal, peers: Peers, fault_log: FaultLog, entropy: Entropy) -> None:
         self._me = me
         self._journal = journal
         self._peers = peers
-        self._notes = notes
+        self._fault_log = fault_log
         self._entropy = entropy
         self._outputs: list[Output] = []
 
     def carry_out(self, step: Step, now_s: float) -> list[Send]:
-        """Carries out a step, but for when it wants to be woken; what it sends to itself is given back."""
+        """Carry out a step, but for when it wants to be woken, and return what it sends to itself."""
         for output in step.outputs:
             if output.recorded:
                 value = pack_value(output.value)
@@ -37,11 +39,11 @@ class Outbox:
             if send.to != self._me:
                 self._send(send, now_s)
         for fault in step.faults:
-            self._notes.add(fault, again=self._journal.replaying)
+            self._fault_log.add(fault, again=self._journal.replaying)
         return [send for send in step.sends if send.to == self._me]
 
     def to_itself(self, message: Message, now_s: float) -> None:
-        """Records what the machine is about to be told of its own."""
+        """Record what the machine is about to be told of its own."""
         value = pack_value(message.value)
         self._journal.append(OWN, (now_s, pack_message(message)), value, self._salt_for(value))
 
@@ -61,3 +63,36 @@ class Outbox:
 
     def _salt_for(self, value: bytes) -> bytes:
         return self._entropy.salt() if value and not self._journal.replaying else b""
+
+
+LOGGED_MAX: Final = 200  # beyond them only the counts go on
+
+
+class FaultLog:
+    def __init__(self, journal: Journal, entropy: Entropy) -> None:
+        self._journal = journal
+        self._entropy = entropy
+        self.new: list[Fault] = []
+        self.counts: dict[str, int] = {}
+
+    def add(self, fault: Fault, *, again: bool = False) -> None:
+        """Count a fault and note it, unless a replay comes to it `again`."""
+        self.counts[fault.kind] = self.counts.get(fault.kind, 0) + 1
+        if again:
+            return
+        self.new.append(fault)
+        journal = self._journal
+        if sum(self.counts.values()) <= LOGGED_MAX and not (journal.closed or journal.private_closed):
+            event = len(journal.stored()) if journal.replaying else journal.count
+            journal.append_private(NOTE, (event,), fault.kind.encode(), self._entropy.salt())
+
+    def take(self, faults: list[Fault]) -> None:
+        """Add all of them, and empty the list."""
+        for fault in faults:
+            self.add(fault)
+        faults.clear()
+
+    def take_new(self) -> tuple[Fault, ...]:
+        """Return the faults since the last call."""
+        new, self.new = tuple(self.new), []
+        return new

@@ -1,9 +1,11 @@
 """All links of one peer: from frames to messages in order and once, and back.
 
-Everything a stranger, a broken network or a restarted peer can do to the links ends here: it
-becomes a fault, a repeated acknowledgement or a comparison of numbers, never an exception and
-never more memory than the bounds below. Nothing in this file is recorded; the numbers are those
-of the ledger.
+Beside messages, links compare numbers, ask for what is missing, and ask for a sign of life; a control frame that is
+lost is asked for again.
+
+Guarantee: whatever a stranger, a broken network or a restarted peer does to the links becomes a fault, a repeated
+acknowledgement or a comparison of numbers, never an exception and never more memory than the bounds below. Nothing in
+this file is recorded; the numbers are those of the ledger.
 """
 
 from __future__ import annotations
@@ -16,9 +18,8 @@ from p2pdp.crypto.channel import Channel, ChannelError
 from p2pdp.crypto.roster import RosterError
 from p2pdp.host import payloads
 from p2pdp.host.acknowledgements import Acknowledgements
-from p2pdp.host.control import heed_unusual
 from p2pdp.host.effects import Entropy, Timing
-from p2pdp.host.link import Link, question_in
+from p2pdp.host.link import Hello, Link, Verdict, question_in
 from p2pdp.host.payloads import Arrival, Payload, parse_payload
 from p2pdp.host.seat import Seat
 from p2pdp.host.tap import Tap
@@ -211,7 +212,7 @@ class Peers:
         if number == link.received + 1 and not self.silent:
             self.fresh = True
             return _new(Arrival, (link.peer, message, value))
-        return heed_unusual(self, link, payload, now_s)
+        return self._out_of_order(link, payload, now_s)
 
     def took(self, arrival: Arrival, now_s: float) -> None:
         """The message is recorded: count it and owe its acknowledgement."""
@@ -225,3 +226,59 @@ class Peers:
         self.hello(peer, ask=False, answer=asked)
         self.rolled_back = True
         self.fault("rolled_back", peer)
+
+    # What is not the next message
+
+    def _out_of_order(self, link: Link, payload: Payload, now_s: float) -> Arrival | None:
+        """Act on control, and on messages that are not the next; return one that is to be looked at all the same."""
+        number = payload.number
+        if payload.flags & payloads.CONTROL:
+            self._control(link, payload, now_s)
+        elif self.silent:
+            link.passed_over = True  # it is asked for once numbers are compared
+        elif number > link.received and self.closed:
+            return Arrival(link.peer, payload.message, payload.value)
+        elif number <= link.received:
+            if link.repeats(number, payload.message, payload.value) is False:
+                self.fault("conflict", link.peer)
+                self.hello(link.peer, ask=False)
+            else:
+                self.frame(link.peer, link.control(0))
+        elif link.gap_after != link.received:  # once for all frames behind the missing one
+            link.gap_after = link.received
+            self.fault("gap", link.peer)
+            self.frame(link.peer, link.control(payloads.RESEND))
+        return None
+
+    def _control(self, link: Link, payload: Payload, now_s: float) -> None:
+        if payload.hello:
+            self._compare(link, payload.hello, now_s)
+        if payload.flags & payloads.RESEND:
+            self.send_again(link, now_s)
+        if payload.flags & payloads.POKE:
+            self.frame(link.peer, link.control(0))
+
+    def _compare(self, link: Link, packed: object, now_s: float) -> None:
+        try:
+            theirs = Hello.unpacked(packed)
+        except CodecError:
+            self.fault("malformed", link.peer)
+            return
+        verdict, answers = link.compare(theirs), link.answers(theirs)
+        if verdict is Verdict.I_WAS_ROLLED_BACK:
+            self.roll_back(link.peer, theirs.question)
+            return
+        forgot = verdict is Verdict.THEY_WERE_ROLLED_BACK
+        link.passed_over |= self.silent and theirs.sent > link.received
+        if answers:
+            link.asked = None
+            self.fresh = True
+            self.expected_hellos.discard(link.peer)
+        if theirs.question or (forgot and not answers and link.asked is None):
+            self.hello(link.peer, ask=not answers, answer=theirs.question)
+        if forgot and answers:
+            self.fault(verdict.value, link.peer)
+        elif not forgot:
+            self.acknowledgements.learn(link, theirs.received, now_s)
+            if answers and link.in_flight:
+                self.send_again(link, now_s)

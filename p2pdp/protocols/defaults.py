@@ -12,9 +12,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from p2pdp.assembly import linear
-from p2pdp.assembly.found import Number, Outcome, Path
+from p2pdp.assembly.outcome import Number, Outcome, Path, numbers_frame, numbers_in
 from p2pdp.assembly.sums import baselines_of
-from p2pdp.assembly.traffic import numbers_frame, numbers_in
 from p2pdp.attacks.linear import read_linear, readings
 from p2pdp.attacks.truths import Truths, only_contribution
 from p2pdp.audit.exact_account import exact_account

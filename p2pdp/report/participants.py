@@ -25,7 +25,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from p2pdp.assembly.found import Number
+from p2pdp.assembly.outcome import Number
 from p2pdp.audit.beforehand import NO_SKELETON
 from p2pdp.audit.ground import NOBODY_OUT
 from p2pdp.audit.handed_in import READABLE

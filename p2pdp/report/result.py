@@ -12,8 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, NamedTuple
 
-from p2pdp.assembly.found import Number, Outcome
-from p2pdp.assembly.outcome import baselines, error_of, estimate_of, truth_of
+from p2pdp.assembly.outcome import Number, Outcome, baselines, error_of, estimate_of, truth_of
 from p2pdp.audit.headline import Verdict
 from p2pdp.core.ids import Peer
 from p2pdp.protocols.contract import Estimate

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from p2pdp.assembly.found import Number
+from p2pdp.assembly.outcome import Number
 from p2pdp.core.errors import Refused
 from p2pdp.core.expiry import Expired
 from p2pdp.core.happenings import Notify, happening

@@ -10,8 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from p2pdp.assembly.found import Outcome
-from p2pdp.assembly.outcome import estimate_of, outcome
+from p2pdp.assembly.outcome import Outcome, estimate_of, outcome
 from p2pdp.audit.beforehand import beforehand
 from p2pdp.audit.ground import Finding
 from p2pdp.core.claims import Conditioning, Method, Observer, Refusal

@@ -19,8 +19,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Final
 
-from p2pdp.assembly.found import Number
-from p2pdp.assembly.traffic import ENVELOPE_BYTES
+from p2pdp.assembly.outcome import ENVELOPE_BYTES, Number
 from p2pdp.audit.beforehand import beforehand
 from p2pdp.audit.headline import verdict_of
 from p2pdp.audit.tradeoff import Tradeoff, recommended

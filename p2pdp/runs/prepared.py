@@ -10,7 +10,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Final
 
-from p2pdp.assembly.found import Outcome
+from p2pdp.assembly.outcome import Outcome
 from p2pdp.audit.ground import sensitivity_of
 from p2pdp.audit.headline import Verdict
 from p2pdp.core.errors import UsageError

@@ -9,8 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from p2pdp.assembly.found import Outcome
-from p2pdp.assembly.outcome import outcome
+from p2pdp.assembly.outcome import Outcome, outcome
 from p2pdp.audit.headline import Verdict, verdict_in_advance
 from p2pdp.core.errors import Refused, UsageError
 from p2pdp.core.spec import Spec

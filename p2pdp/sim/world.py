@@ -1,13 +1,13 @@
 """The simulated world: hosts, disks, a network and a clock, all from one seed.
 
-The same hosts, machines, channels and ledgers as live; only the shell is different. A user's process is
-an applicant until it has a seat and a host afterwards; a crash loses everything but its disk.
+The same hosts, machines, channels and ledgers as live; only the shell is different. A user's process asks for enrolment
+first and is a host afterwards; a crash loses everything but its disk.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from hashlib import blake2b
 from heapq import heappop, heappush
 from typing import Any, Final
@@ -15,7 +15,7 @@ from typing import Any, Final
 from p2pdp.assembly.hosts import bootstrap_host, curator_host, user_host
 from p2pdp.core.errors import RunFailed
 from p2pdp.core.expiry import expired, expires_s
-from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer
+from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer, peer_name
 from p2pdp.core.step import Output
 from p2pdp.crypto.enrolment import Offer
 from p2pdp.crypto.entropy import SeededEntropy
@@ -27,9 +27,7 @@ from p2pdp.host.seat import Seat
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.services.bootstrap import BLOCKED, EXCLUDED
 from p2pdp.services.desk import Desk, Quorum, Replies
-from p2pdp.sim.ending import why_not
-from p2pdp.sim.faults import NO_FAULTS, Crash, Faults
-from p2pdp.sim.network import Network
+from p2pdp.sim.faults import NO_FAULTS, Crash, Faults, Network
 from p2pdp.sim.process import Process
 
 _FRAME, _WAKE, _BOOT, _CRASH = range(4)
@@ -298,3 +296,24 @@ class World:
             self._desk = None
         if crash.down_s is not None:
             self._schedule(self.now_s + crash.down_s, _BOOT, process.peer, None)
+
+
+def why_not(
+    processes: Mapping[Peer, Process], out: Collection[Peer], blocked: Peer | None, desk: Desk | None, reroutes: bool
+) -> str:
+    """`blocked` is whom bootstrap said the run is waiting for; who is `out` is missed by nobody."""
+    stopped = [peer for peer, process in processes.items() if process.host is not None and process.host.stopped]
+    if desk is not None and desk.roster is None and processes[CURATOR].seat is not None:
+        stopped.append(BOOTSTRAP)  # it gave out seats that it does not remember
+    if stopped:
+        return f"the run stopped: the disk of {_names(stopped)} was rolled back"
+    gone = [peer for peer, process in processes.items() if not process.returns and peer not in out]
+    if blocked is not None and blocked in gone:
+        name = peer_name(blocked)
+        why = "" if reroutes else ", and a ring cannot go round"
+        return f"the run is blocked: {name} is gone{why}; it goes on when {name} is back"
+    return f"the run came to a standstill; gone: {_names(gone) or 'nobody'}"
+
+
+def _names(peers: Iterable[Peer]) -> str:
+    return ", ".join(str(peer_name(peer)) for peer in peers)

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from p2pdp.assembly import linear
-from p2pdp.assembly.found import Outcome
-from p2pdp.assembly.outcome import outcome, truth_of
+from p2pdp.assembly.outcome import Outcome, outcome, truth_of
 from p2pdp.files.data import load_data
 from p2pdp.protocols.gossip.analysis.outcome import error_of
 from p2pdp.replay.transcript import Transcript

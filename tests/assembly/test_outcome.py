@@ -1,13 +1,25 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from p2pdp.assembly.outcome import error_of, estimate_of, outcome, truth_of
+from p2pdp.assembly.outcome import (
+    ENVELOPE_BYTES,
+    Outcome,
+    difference,
+    error_of,
+    estimate_of,
+    numbers_frame,
+    numbers_in,
+    outcome,
+    truth_of,
+)
 from p2pdp.core.ids import CURATOR
 from p2pdp.files.data import load_data
+from p2pdp.wire.padding import frame_size
 from tests.support.runs import quiet, ring
 from tests.support.sources import TOP
 
@@ -37,3 +49,21 @@ def test_every_protocol_tells_what_came_of_it(sample: Path, monkeypatch: pytest.
     assert np.all(np.isfinite(np.asarray(error)))
     if estimate.value is not None:
         assert np.shape(error) == np.shape(estimate.value) == np.shape(truth)
+
+
+def test_contributions_are_counted_over_all_users_and_their_values() -> None:
+    assert Outcome(counted={0: {0: 2, 1: 1}, 3: {0: 4}}).contributions == 7
+    assert Outcome().contributions == 0
+
+
+def test_differences_of_numbers_and_lists() -> None:
+    assert difference(3.0, 1.0) == 2.0
+    assert difference([3.0, 1.0], [1.0, 1.0]) == [2.0, 0.0]
+    assert difference(None, 1.0) is None
+    assert difference(1.0, None) is None
+
+
+def test_a_frame_grows_with_its_numbers() -> None:
+    assert numbers_frame(0) == frame_size(ENVELOPE_BYTES)
+    assert numbers_frame(1000) >= 9000
+    assert (numbers_in(SimpleNamespace(shape=())), numbers_in(SimpleNamespace(shape=(7,)))) == (1, 7)

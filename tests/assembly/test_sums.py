@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from p2pdp.assembly.found import Outcome, difference
-from p2pdp.assembly.outcome import baselines, estimate_of, outcome, truth_of
+from p2pdp.assembly.outcome import Outcome, baselines, difference, estimate_of, outcome, truth_of
 from p2pdp.core.messages import TOKEN
 from p2pdp.files.data import load_data
 from p2pdp.ledger.messages import public_message

@@ -9,7 +9,7 @@ from p2pdp.core.ids import BOOTSTRAP, CURATOR
 from p2pdp.core.step import Message
 from p2pdp.crypto.entropy import SeededEntropy
 from p2pdp.host.effects import Timing
-from p2pdp.host.forms import heed, heed_after_close, read_message
+from p2pdp.host.forms import apply_after_close, apply_to_links, read_message
 from p2pdp.host.peers import Peers
 from p2pdp.wire.codec import pack_message, pack_value
 from tests.support.known import cuts
@@ -100,7 +100,7 @@ def user(me: int = 0, n: int = 4) -> Peers:
 
 
 def hear(peers: Peers, sender: int, kind: str, *fields: Any) -> None:
-    heed(peers, seat(0, 4, (1, 2)), sender, Message(kind, fields))
+    apply_to_links(peers, seat(0, 4, (1, 2)), sender, Message(kind, fields))
 
 
 def refused(peers: Peers) -> list[int]:
@@ -134,12 +134,12 @@ def test_after_the_end_only_bootstrap_is_heard_and_the_head_goes_out_again() -> 
     peers, place = user(), seat(0, 4, (1, 2))
     peers.send(CURATOR, b"head", b"", 0.0)
     peers.frames.clear()
-    heed_after_close(peers, place, 1, Message("probe"), 50.0)
-    heed_after_close(peers, place, 1, Message("out", (0, b"")), 50.0)
-    heed_after_close(peers, place, BOOTSTRAP, Message("lost", (4, 7)), 50.0)
+    apply_after_close(peers, place, 1, Message("probe"), 50.0)
+    apply_after_close(peers, place, 1, Message("out", (0, b"")), 50.0)
+    apply_after_close(peers, place, BOOTSTRAP, Message("lost", (4, 7)), 50.0)
     assert (peers.frames, refused(peers)) == ([], [])
-    heed_after_close(peers, place, BOOTSTRAP, Message("probe"), 50.0)
+    apply_after_close(peers, place, BOOTSTRAP, Message("probe"), 50.0)
     assert [receiver for receiver, _ in peers.frames] == [CURATOR]
-    heed_after_close(peers, place, BOOTSTRAP, Message("out", (0, b"")), 50.0)
+    apply_after_close(peers, place, BOOTSTRAP, Message("out", (0, b"")), 50.0)
     assert refused(peers) == [CURATOR, 1, 2]
     assert not peers.link(CURATOR).in_flight

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from p2pdp.assembly.found import Outcome
-from p2pdp.assembly.outcome import estimate_of
+from p2pdp.assembly.outcome import Outcome, estimate_of
 from p2pdp.files.spec import parse_spec
 from p2pdp.protocols.gossip.analysis.fast_descent import fast_gossip_descent
 from p2pdp.protocols.gossip.analysis.levels import gossip_sigmas_of

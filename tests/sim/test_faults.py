@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from p2pdp.sim.faults import NO_FAULTS, Crash, Faults, Partition
+from p2pdp.sim.faults import NO_FAULTS, Crash, Faults, Network, Partition
 
 
 def test_by_default_nothing_goes_wrong() -> None:
@@ -23,3 +23,61 @@ def test_faults_are_values(value: Crash | Partition | Faults) -> None:
     assert hash(value) == hash(dataclasses.replace(value))
     with pytest.raises(dataclasses.FrozenInstanceError):
         setattr(value, dataclasses.fields(value)[0].name, 2)
+
+
+FRAMES = 4000
+
+
+def arrivals(faults: Faults, seed: int = 1, now_s: float = 0.0) -> list[list[float]]:
+    network = Network(faults, seed)
+    return [network.arrivals(0, 1, 100, now_s) for _ in range(FRAMES)]
+
+
+def test_without_faults_each_frame_arrives_once_after_the_delay() -> None:
+    found = arrivals(Faults(delay_s=0.25, jitter_s=0.0), now_s=3.0)
+    assert found == [[3.25]] * FRAMES
+
+
+def test_frames_on_one_way_arrive_in_order_unless_reordering_is_asked_for() -> None:
+    times = [at_s for (at_s,) in arrivals(Faults(delay_s=0.1, jitter_s=0.05))]
+    assert times == sorted(times)
+
+
+def test_jitter_reorders() -> None:
+    times = [at_s for (at_s,) in arrivals(Faults(delay_s=0.1, jitter_s=0.05, reordering=True))]
+    assert min(times) >= 0.1
+    assert times != sorted(times)
+    assert 0.03 < sum(times) / FRAMES - 0.1 < 0.07
+
+
+def test_the_same_seed_is_the_same_network() -> None:
+    faults = Faults(loss=0.2, duplication=0.2, jitter_s=0.05)
+    assert arrivals(faults) == arrivals(faults)
+    assert arrivals(faults) != arrivals(faults, seed=2)
+
+
+@pytest.mark.parametrize("rate", [0.1, 0.5])
+def test_frames_are_lost_and_doubled_at_the_given_rates(rate: float) -> None:
+    """Six standard deviations on 4,000 frames with a fixed seed."""
+    slack = 6 * (rate * (1 - rate) / FRAMES) ** 0.5
+    lost = sum(not found for found in arrivals(Faults(loss=rate))) / FRAMES
+    doubled = sum(len(found) == 2 for found in arrivals(Faults(duplication=rate))) / FRAMES
+    assert abs(lost - rate) < slack
+    assert abs(doubled - rate) < slack
+    assert arrivals(Faults(loss=1.0)) == [[]] * FRAMES
+
+
+def test_a_partition_cuts_between_its_sides_and_for_its_time_only() -> None:
+    network = Network(Faults(partitions=(Partition(1.0, 2.0, frozenset({0, 1})),)), 1)
+    for now_s, cut in ((0.9, False), (1.0, True), (1.9, True), (2.0, False)):
+        assert (network.arrivals(0, 2, 1, now_s) == []) is cut
+        assert (network.arrivals(2, 1, 1, now_s) == []) is cut
+        assert network.arrivals(0, 1, 1, now_s)
+        assert network.arrivals(2, 3, 1, now_s)
+
+
+def test_it_counts_what_was_sent() -> None:
+    network = Network(Faults(loss=1.0), 1)
+    network.arrivals(0, 1, 100, 0.0)
+    network.arrivals(0, 1, 28, 0.0)
+    assert (network.frames, network.bytes) == (2, 128)

@@ -27,8 +27,8 @@ from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer, peer_name
 from p2pdp.core.messages import RELAY, REPORT, RESULT, TOKEN, TOTAL
 from p2pdp.core.step import Message
 from p2pdp.crypto import channel, identity
+from p2pdp.host.draws import Meetings
 from p2pdp.host.host import Host
-from p2pdp.host.meetings import Meetings
 from p2pdp.host.payloads import DATA, parse_payload
 from p2pdp.host.seat import Seat
 from p2pdp.host.tap import Tap, wire_line

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from p2pdp.assembly.found import Number, Outcome
+from p2pdp.assembly.outcome import Number, Outcome
 from p2pdp.audit.ground import Finding
 from p2pdp.audit.tradeoff import Tradeoff
 from p2pdp.core.claims import Claim, Method, Observer, Refusal

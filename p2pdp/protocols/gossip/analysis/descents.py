@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from p2pdp.assembly.found import Number, Outcome
+from p2pdp.assembly.outcome import Number, Outcome
 from p2pdp.attacks.truths import Truths, only_contribution
 from p2pdp.core.claims import Claim, Refusal
 from p2pdp.core.ids import Peer

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from p2pdp.assembly.found import Outcome
+from p2pdp.assembly.outcome import Outcome
 from p2pdp.core.arrays import Floats
 from p2pdp.core.values import snapped
 from p2pdp.mechanisms.sampler import SeededSampler

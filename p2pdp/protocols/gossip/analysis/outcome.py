@@ -13,8 +13,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from p2pdp.assembly.found import Number, Outcome
 from p2pdp.assembly.linear import finals_of
+from p2pdp.assembly.outcome import Number, Outcome
 from p2pdp.core import messages
 from p2pdp.core.arrays import Floats
 from p2pdp.core.ids import BOOTSTRAP, Peer

@@ -12,8 +12,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from p2pdp.assembly.found import Number, Outcome
 from p2pdp.assembly.linear import finals_of
+from p2pdp.assembly.outcome import Number, Outcome
 from p2pdp.core.arrays import Floats
 from p2pdp.core.ids import Peer
 from p2pdp.core.values import GRADIENT, LinearForm

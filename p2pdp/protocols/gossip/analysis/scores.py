@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from p2pdp.assembly.found import Number, Outcome
+from p2pdp.assembly.outcome import Number, Outcome
 from p2pdp.assembly.pools import NONE, Pool
 from p2pdp.core.arrays import Floats
 from p2pdp.core.draws import Mechanism

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from p2pdp.assembly.found import Outcome
+from p2pdp.assembly.outcome import Outcome
 from p2pdp.core.ids import Peer
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.protocols.shuffle.analysis.traffic import Sent, traffic_of

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from p2pdp.assembly.found import Number, Outcome
+from p2pdp.assembly.outcome import Number, Outcome
 from p2pdp.core.ids import CURATOR, Peer, is_user
 from p2pdp.core.messages import OPENED_REPORT
 from p2pdp.ledger.messages import public_message

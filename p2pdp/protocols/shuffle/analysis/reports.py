@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from p2pdp.assembly.found import Number, Outcome
-from p2pdp.assembly.traffic import numbers_frame, numbers_in
+from p2pdp.assembly.outcome import Number, Outcome, numbers_frame, numbers_in
 from p2pdp.audit.ground import NOBODY_OUT, Finding, Ground
 from p2pdp.core.claims import Claim, Observer, Refusal
 from p2pdp.core.errors import Refused

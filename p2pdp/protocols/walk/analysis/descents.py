@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from p2pdp.assembly.found import Number, Outcome
+from p2pdp.assembly.outcome import Number, Outcome
 from p2pdp.attacks.truths import Truths
 from p2pdp.audit.exact_account import exact_account
 from p2pdp.audit.ground import NOBODY_OUT, Finding

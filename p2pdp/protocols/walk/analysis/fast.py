@@ -18,7 +18,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from p2pdp.assembly.found import Outcome
+from p2pdp.assembly.outcome import Outcome
 from p2pdp.core.arrays import Floats, Ints
 from p2pdp.core.draws import Mechanism
 from p2pdp.core.ids import Peer

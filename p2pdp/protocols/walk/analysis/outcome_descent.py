@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from p2pdp.assembly.found import Number, Outcome, Path
+from p2pdp.assembly.outcome import Number, Outcome, Path
 from p2pdp.core.arrays import Floats
 from p2pdp.core.ids import Peer, is_user
 from p2pdp.core.messages import TOKEN

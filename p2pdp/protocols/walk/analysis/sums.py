@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from p2pdp.assembly import sums
-from p2pdp.assembly.found import Number, Outcome
+from p2pdp.assembly.outcome import Number, Outcome
 from p2pdp.attacks.truths import Truths
 from p2pdp.audit.exact_account import exact_account
 from p2pdp.audit.ground import Finding, Ground

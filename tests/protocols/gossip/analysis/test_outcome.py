@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from p2pdp.assembly.found import Outcome
-from p2pdp.assembly.outcome import estimate_of, outcome
+from p2pdp.assembly.outcome import Outcome, estimate_of, outcome
 from p2pdp.ledger.records import read
 from p2pdp.protocols.gossip.analysis import outcome as averages
 from p2pdp.protocols.gossip.analysis.outcome import error_of, truth_of

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from p2pdp.assembly.found import Outcome
-from p2pdp.assembly.outcome import estimate_of, outcome, truth_of
+from p2pdp.assembly.outcome import Outcome, estimate_of, outcome, truth_of
 from p2pdp.files.data import load_data
 from p2pdp.files.spec import parse_spec, spec_digest
 from p2pdp.protocols.run_plan import RunPlan, plan_run

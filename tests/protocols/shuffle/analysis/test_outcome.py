@@ -5,8 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from p2pdp.assembly.found import Outcome
-from p2pdp.assembly.outcome import baselines, error_of, estimate_of, outcome, truth_of
+from p2pdp.assembly.outcome import Outcome, baselines, error_of, estimate_of, outcome, truth_of
 from p2pdp.core.ids import CURATOR
 from p2pdp.files.data import load_data
 from p2pdp.mechanisms import randomized_response

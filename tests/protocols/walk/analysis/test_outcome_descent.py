@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from p2pdp.assembly.found import Outcome
-from p2pdp.assembly.outcome import error_of, estimate_of, outcome, truth_of
+from p2pdp.assembly.outcome import Outcome, error_of, estimate_of, outcome, truth_of
 from p2pdp.core.values import ZERO_FORM, LinearForm, Source
 from p2pdp.files.data import load_data
 from p2pdp.protocols.walk.analysis import outcome_descent as descents

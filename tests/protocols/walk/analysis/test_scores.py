@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from p2pdp.assembly.found import Outcome
+from p2pdp.assembly.outcome import Outcome
 from p2pdp.assembly.pools import Pool
 from p2pdp.protocols.learning import SCORES
 from p2pdp.protocols.walk.analysis.fast_descent import fast_descents
