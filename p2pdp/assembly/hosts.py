@@ -71,7 +71,7 @@ def user_host(
         inputs = inputs.sealed_with(partial(seal_to, seat.roster.entry(CURATOR).box))
     machine = run.machine(seat.me, seat.neighbours, inputs)
     neighbours = None if seat.neighbours is None else list(seat.neighbours)
-    participant = Participant(seat.me, machine)
+    participant = Participant(seat.me, machine, run.protocol.messages)
     hop = None if tap is not None else run.protocol.fast_hop(run.plan, machine)
     return Host(
         seat,
@@ -80,7 +80,7 @@ def user_host(
         sampler,
         entropy,
         timing=timing_of(run),
-        check=partial(run.protocol.check, run.plan),
+        check=run.check,
         facts=(len(values), neighbours),
         skeleton=skeleton,
         expected=run.plan.draws_expected,
@@ -109,7 +109,9 @@ def bootstrap_host(
         opening=run.opening,
     )
     _open_private(journal, seat)
-    return Host(seat, machine, journal, sampler, entropy, timing=timing_of(run), watcher=machine, tap=tap)
+    return Host(
+        seat, machine, journal, sampler, entropy, timing=timing_of(run), check=run.check, watcher=machine, tap=tap
+    )
 
 
 def curator_host(
@@ -130,7 +132,7 @@ def curator_host(
         sampler,
         entropy,
         timing=timing_of(run),
-        check=partial(run.protocol.check, run.plan),
+        check=run.check,
         tap=tap,
     )
 

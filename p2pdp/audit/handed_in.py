@@ -11,7 +11,7 @@ from typing import Final
 
 from p2pdp.audit.ground import Ground
 from p2pdp.core.ids import CURATOR, Peer, is_user
-from p2pdp.core.messages import SKELETON
+from p2pdp.core.messages import SKELETON, SkeletonPiece
 from p2pdp.crypto.sealed_skeleton import sealed_bytes
 from p2pdp.ledger.messages import public_message
 from p2pdp.ledger.records import OPENED, RECEIVED
@@ -44,7 +44,7 @@ def _sizes(ground: Ground) -> dict[Peer, int]:
             and is_user(record.body.sender)
             and (message := public_message(record)).type == SKELETON
         ):
-            found[record.body.sender] = message.fields[1]
+            found[record.body.sender] = SkeletonPiece(*message.fields).length
     return found
 
 

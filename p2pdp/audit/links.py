@@ -12,7 +12,7 @@ from collections.abc import Set as AbstractSet
 from typing import Final
 
 from p2pdp.core.ids import Peer
-from p2pdp.core.messages import HEAD, IDLE_TALK, SKELETON
+from p2pdp.core.messages import HEAD, SKELETON
 from p2pdp.ledger.messages import packed_message, packed_type, public_message
 from p2pdp.ledger.records import RECEIVED, SENT, Contents, Record
 
@@ -23,9 +23,15 @@ Found = tuple[Peer, int, str]  # whose record, which one, what is wrong with it
 
 
 def link_problems(
-    views: Mapping[Peer, Contents], silent: AbstractSet[Peer], excluded: AbstractSet[Peer]
+    views: Mapping[Peer, Contents],
+    silent: AbstractSet[Peer],
+    excluded: AbstractSet[Peer],
+    droppable: AbstractSet[str],
 ) -> Iterator[Found]:
-    """What does not match. To and from somebody who is out, what was sent need not have been received."""
+    """Yield what does not match.
+
+    To and from somebody who is out, what was sent need not have been received, nor what is `droppable` anywhere.
+    """
     received: dict[tuple[Peer, Peer], list[Record]] = defaultdict(list)
     sent: dict[tuple[Peer, Peer], list[Record]] = defaultdict(list)
     for peer, contents in views.items():
@@ -38,7 +44,7 @@ def link_problems(
         yield from _match(sent.get((sender, receiver), []), messages, receiver, whole=sender not in silent)
     for (sender, receiver), messages in sent.items():
         if receiver not in silent and not {sender, receiver} & excluded:
-            yield from _arrived(messages, len(received.get((sender, receiver), [])), sender)
+            yield from _arrived(messages, len(received.get((sender, receiver), [])), sender, droppable)
 
 
 def _match(sent: Sequence[Record], received: Sequence[Record], receiver: Peer, *, whole: bool) -> Iterator[Found]:
@@ -53,9 +59,9 @@ def _match(sent: Sequence[Record], received: Sequence[Record], receiver: Peer, *
             return
 
 
-def _arrived(sent: Sequence[Record], arrived: int, sender: Peer) -> Iterator[Found]:
+def _arrived(sent: Sequence[Record], arrived: int, sender: Peer, droppable: AbstractSet[str]) -> Iterator[Found]:
     for record in sent[arrived:]:
-        if public_message(record).type not in IDLE_TALK:
+        if public_message(record).type not in droppable:
             yield sender, record.index, "sends what was never received"
             return
 

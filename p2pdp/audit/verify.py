@@ -19,9 +19,9 @@ from typing import Any, Final
 
 from p2pdp.audit.links import link_problems
 from p2pdp.audit.meetings import meeting_problems
-from p2pdp.audit.wellformed import EXCLUSION, malformed
+from p2pdp.audit.wellformed import malformed
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer, is_user
-from p2pdp.core.messages import HEAD
+from p2pdp.core.messages import EXCLUDED, HEAD, Exclusion, LedgerHead, MessageTable
 from p2pdp.crypto.identity import verify_labelled
 from p2pdp.crypto.roster import RosterError
 from p2pdp.ledger import records
@@ -39,6 +39,7 @@ from p2pdp.ledger.records import (
     RECEIVED,
     Contents,
 )
+from p2pdp.protocols import protocol
 
 COMPLETE: Final = "complete"
 INCOMPLETE: Final = "incomplete"
@@ -98,7 +99,7 @@ def verify(evidence: Evidence) -> Verification:
             _private(evidence, found, peer)
     if evidence.own is None:
         _heads(found)
-        _links(found, everybody)
+        _links(evidence, found, everybody)
     found.problems.sort(key=lambda problem: (problem.peer, problem.index if problem.index is not None else -1))
     return found
 
@@ -130,7 +131,7 @@ def _read(evidence: Evidence, found: Verification, peer: Peer, role: str, data: 
         return None
     found.records += len(contents.records)
     problem = records.chain_problem(contents)
-    at = malformed(contents, peer, view=role == VIEW)
+    at = malformed(contents, _table(evidence), peer, view=role == VIEW)
     opening = contents.records[0] if contents.records else None
     if contents.torn_bytes:  # of a ledger that was never closed, as a crash leaves it
         never_closed = opening is not None and contents.records[-1].kind != CLOSED
@@ -195,9 +196,9 @@ def _excluded(evidence: Evidence, found: Verification) -> list[Peer]:
         if record.kind != PUBLISHED:
             continue
         message = public_message(record)
-        if message.type != EXCLUSION:
+        if message.type != EXCLUDED:
             continue
-        peer, signature = message.fields[:2]
+        peer, signature = Exclusion(*message.fields)
         known = peer in range(evidence.roster.n)
         parts = (evidence.roster.run_id, peer.to_bytes(4, "big") if known else b"")
         if known and verify_labelled(evidence.roster.bootstrap.identity, signature, EXCLUSION_LABEL, *parts):
@@ -210,7 +211,7 @@ def _excluded(evidence: Evidence, found: Verification) -> list[Peer]:
 def excluded_in(bootstrap: Contents) -> list[Peer]:
     """Whom bootstrap's ledger puts out; taken as it stands, for whoever wrote it."""
     published = (public_message(record) for record in bootstrap.records if record.kind == PUBLISHED)
-    return sorted({message.fields[0] for message in published if message.type == EXCLUSION})
+    return sorted({Exclusion(*message.fields).peer for message in published if message.type == EXCLUDED})
 
 
 def _private(evidence: Evidence, found: Verification, peer: Peer) -> None:
@@ -252,7 +253,7 @@ def _heads(found: Verification) -> None:
         if record.kind == RECEIVED:
             message = public_message(record)
             if message.type == HEAD:
-                handed_in[record.body.sender] = message.fields[0]
+                handed_in[record.body.sender] = LedgerHead(*message.fields).hash
     for peer, view in found.views.items():
         if peer == CURATOR:
             continue
@@ -264,10 +265,15 @@ def _heads(found: Verification) -> None:
             found.say(peer, last.index, "is not the ledger whose head the curator was given")
 
 
-def _links(found: Verification, everybody: tuple[Peer, ...]) -> None:
+def _links(evidence: Evidence, found: Verification, everybody: tuple[Peer, ...]) -> None:
     """Compares both ends of each link, except where one of them is known to be wrong: the other is not to blame."""
     suspects = {problem.peer for problem in found.problems if not problem.lacking}
     views = {peer: contents for peer, contents in found.views.items() if peer not in suspects}
     silent = (set(everybody) - views.keys()) | set(found.missing) | set(found.cut_short)
-    for peer, index, what in (*link_problems(views, silent, set(found.excluded)), *meeting_problems(views)):
+    links = link_problems(views, silent, set(found.excluded), _table(evidence).droppable)
+    for peer, index, what in (*links, *meeting_problems(views)):
         found.say(peer, index, what)
+
+
+def _table(evidence: Evidence) -> MessageTable:
+    return protocol(evidence.spec.run.protocol).messages

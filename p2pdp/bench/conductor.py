@@ -63,7 +63,7 @@ class Role:
     def receive(self, sender: Peer, message: Message, now_s: float, draws: Draws) -> Step:
         progress = self._progress
         if message.type == messages.TOTAL:
-            progress.missing.discard(message.fields[0])
+            progress.missing.discard(messages.Item(*message.fields).item)
             progress.ended_s = now_s
             if not progress.missing:
                 progress.over.set()
@@ -186,7 +186,8 @@ class Conductor:
             network.serve(peer, transport)
             seat = Seat(peer, roster, identity, key, None)
             role = Role(peer, self._progress)
-            shell.begin(Host(seat, role, Journal(), ExactSampler(), self._entropy, timing=timing_of(run)))
+            parts = (Journal(), ExactSampler(), self._entropy)
+            shell.begin(Host(seat, role, *parts, timing=timing_of(run), check=run.check))
         await network.listen()
         await self._ask({"do": "begin", "roster": roster.to_bytes().hex()})
 

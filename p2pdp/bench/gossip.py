@@ -19,6 +19,7 @@ from p2pdp.crypto.roster import Roster
 from p2pdp.files.folder import ROSTER_FILE, read_json
 from p2pdp.ledger.messages import carries_message, public_message
 from p2pdp.ledger.records import OWN, RECEIVED, SENT, Record, read
+from p2pdp.protocols.gossip.messages import EXCHANGE
 
 
 def bench_gossip(nodes: int = 16, degree: int = 4, rounds: int = 2000, transport: str = "tcp") -> dict[str, Any]:
@@ -77,4 +78,4 @@ def seconds_between(users: Sequence[Sequence[Record]]) -> float:
 
 
 def is_exchange(record: Record) -> bool:
-    return record.kind == SENT and carries_message(record) and public_message(record).type == messages.EXCHANGE
+    return record.kind == SENT and carries_message(record) and public_message(record).type == EXCHANGE

@@ -13,6 +13,7 @@ from p2pdp.cluster.events import send_event
 from p2pdp.cluster.jobs import Job
 from p2pdp.core.addresses import Place
 from p2pdp.core.ids import Peer, is_user, peer_name
+from p2pdp.core.messages import BLOCKED, EXCLUDED, RESULT
 from p2pdp.core.step import Output
 from p2pdp.crypto.identity import Identity
 from p2pdp.crypto.roster import Roster
@@ -23,8 +24,6 @@ from p2pdp.node.keys import durable_secret, write_durably
 from p2pdp.node.roles import RolesNode, RolesSettings
 from p2pdp.node.user import UserNode, UserSettings
 from p2pdp.protocols.run_plan import RunPlan, plan_of_facts
-from p2pdp.services.bootstrap import BLOCKED, EXCLUDED
-from p2pdp.services.curator import PUBLISHED_RESULT
 from p2pdp.services.desk import Quorum
 from p2pdp.transports.contract import ROLES, LocalNetworks
 
@@ -129,10 +128,10 @@ def roles_body(job: Job, networks: LocalNetworks, pipe: int) -> Body:
             send_event(pipe, "enrolling", count=count)
 
     def on_output(_peer: Peer, output: Output) -> None:
-        if output.type == PUBLISHED_RESULT:
+        if output.type == RESULT:
             send_event(pipe, "published")
         elif output.type in (EXCLUDED, BLOCKED):
-            who = output.fields[0]
+            who, *_ = output.fields
             slot = where.slot(seated[0], who) if is_user(who) else NOWHERE
             send_event(pipe, output.type, user=peer_name(who), slot=slot)
 

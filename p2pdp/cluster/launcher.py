@@ -27,7 +27,7 @@ from p2pdp.cluster.restarts import Restarts
 from p2pdp.cluster.sockets import Sockets, allow_open_files
 from p2pdp.cluster.spawned import brief, spawn
 from p2pdp.core.errors import NotReady, P2pdpError, Refused, RunFailed, UsageError, VerificationFailed
-from p2pdp.services.bootstrap import EXCLUDED
+from p2pdp.core.messages import EXCLUDED
 from p2pdp.transports.contract import ROLES
 from p2pdp.transports.registry import transport_kind
 

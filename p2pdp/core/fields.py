@@ -41,8 +41,8 @@ class Whole:
 
     def __str__(self) -> str:
         if (self.least, self.most) == (INT_MIN, INT_MAX):
-            return "a whole number"
-        return f"a whole number from {self.least}" + ("" if self.most == INT_MAX else f" to {self.most}")
+            return "whole number"
+        return f"whole number from {self.least}" + ("" if self.most == INT_MAX else f" to {self.most}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class Number:
         return type(item) in (int, float) and isfinite(item)
 
     def __str__(self) -> str:
-        return "a number"
+        return "number"
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ class ListOf:
         return all(map(self.item.fits, items))
 
     def __str__(self) -> str:
-        return f"a list, each {self.item}" + ("" if self.most is None else f", {self.most} at most")
+        return f"list of {self.item}" + ("" if self.most is None else f", {self.most} at most")
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +125,7 @@ class Maybe:
         return item is None or self.item.fits(item)
 
     def __str__(self) -> str:
-        return f"nothing, or {self.item}"
+        return f"none or {self.item}"
 
 
 Natural = Annotated[int, Whole(0)]

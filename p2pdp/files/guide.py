@@ -14,7 +14,8 @@ from p2pdp.core.errors import UsageError
 FOLDER: Final = Path(__file__).parent.parent / "guide"
 TOPICS: Final = (
     "epsilon", "trust", "views", "walks", "gossip", "shuffling", "learning", "running", "machines", "web", "spec",
-    "commands", "papers", "limits", "accounting", "protocols", "architecture", "states", "glossary", "references",
+    "commands", "papers", "limits", "accounting", "protocols", "architecture", "messages", "states", "glossary",
+    "references",
 )  # fmt: skip
 
 

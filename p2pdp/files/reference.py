@@ -103,7 +103,8 @@ def _entry(key: str, facts: Sequence[str], meaning: str) -> str:
     return f"* **`{key}`** ({'; '.join(fact for fact in facts if fact)}): {meaning}\n"
 
 
-def _table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+def table(headings: Sequence[str], rows: Iterable[Iterable[str]]) -> str:
+    """Return a table in Markdown."""
     lines = [headings, ["---"] * len(headings), *rows]
     return "".join(f"| {' | '.join(cell for cell in line)} |\n" for line in lines)
 
@@ -157,8 +158,8 @@ def _together() -> str:
         for task, mechanisms in protocol(name).tasks.items()
     ]
     return (
-        f"## What goes together\n\n{_table(('protocol', '`[task] kind`', '`[noise] mechanism`'), noises)}\n"
-        f"{_table(('task', '`[data] kind`'), kinds)}\n"
+        f"## What goes together\n\n{table(('protocol', '`[task] kind`', '`[noise] mechanism`'), noises)}\n"
+        f"{table(('task', '`[data] kind`'), kinds)}\n"
         "PrivUnit reports directions: it takes `unit_mixture`, or files with `unit_norm = true`.\n"
     )
 

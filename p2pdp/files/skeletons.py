@@ -13,7 +13,7 @@ from typing import Final
 
 from p2pdp.core.errors import UsageError, VerificationFailed
 from p2pdp.core.ids import Peer
-from p2pdp.core.messages import SKELETON
+from p2pdp.core.messages import SKELETON, SkeletonPiece
 from p2pdp.core.spec import Spec
 from p2pdp.crypto.identity import RunKey
 from p2pdp.crypto.sealed import SealError
@@ -46,7 +46,7 @@ def handed_in_skeletons(curator_view: bytes) -> dict[Peer, bytes]:
     pieces: dict[Peer, bytearray] = {}
     for record in records.read(curator_view).records:
         if record.kind == RECEIVED and public_message(record).type == SKELETON:
-            offset = public_message(record).fields[0]
+            offset = SkeletonPiece(*public_message(record).fields).offset
             skeleton = pieces.setdefault(record.body.sender, bytearray())
             skeleton[offset:] = whole_message(record).value or b""
     return {peer: bytes(skeleton) for peer, skeleton in pieces.items()}

@@ -6,19 +6,17 @@ Nothing is verified here: a record that cannot be shown is a `VerificationFailed
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, Final
+from typing import Any
 
 from p2pdp.core.errors import VerificationFailed
 from p2pdp.core.ids import Peer, peer_name
-from p2pdp.core.messages import EXCHANGE, FINAL, MARK, OPENED_REPORT, REPORT, SKIPPED, custody_of
+from p2pdp.core.messages import OPENED_REPORT, MessageTable
 from p2pdp.ledger import records
 from p2pdp.ledger.evidence import Evidence
 from p2pdp.ledger.messages import carries_message, public_message, whole_message
 from p2pdp.ledger.records import DRAWN, KIND_NAMES, RECEIVED, SENT, Record
 from p2pdp.mechanisms.reports import MalformedReport
-
-_COUNTED: Final = frozenset({EXCHANGE, SKIPPED, FINAL, MARK})  # messages that begin with their round or activation
-
+from p2pdp.protocols import protocol
 
 Opened = Callable[[bytes], Any]  # a report without its seal -> its numbers, in steps of the grid
 
@@ -29,6 +27,7 @@ def view_lines(evidence: Evidence, grid_step: float, opened: Opened | None = Non
     Values are in data units, and null where there are none: draws, skeletons, messages without a value. Sealed
     reports are told by their digests; `opened` reads those that the curator opened.
     """
+    table = protocol(evidence.spec.run.protocol).messages
     for peer, data in sorted(evidence.views.items()):
         try:
             contents = records.read(data)
@@ -38,14 +37,16 @@ def view_lines(evidence: Evidence, grid_step: float, opened: Opened | None = Non
             if record.kind != DRAWN and not carries_message(record):
                 continue
             try:
-                line = _line(peer, record, grid_step, opened, skeleton=contents.skeleton)
+                line = _line(peer, record, table, grid_step, opened, skeleton=contents.skeleton)
             except (records.LedgerError, MalformedReport, ValueError, TypeError, IndexError, OverflowError):
                 name = f"{peer_name(peer)}, record {record.index}"
                 raise VerificationFailed(f"the ledger of {name}: cannot be read; p2pdp verify says more") from None
             yield line
 
 
-def _line(peer: Peer, record: Record, grid_step: float, opened: Opened | None, *, skeleton: bool) -> dict[str, Any]:
+def _line(
+    peer: Peer, record: Record, table: MessageTable, grid_step: float, opened: Opened | None, *, skeleton: bool
+) -> dict[str, Any]:
     other: Peer | None = None
     token = step = values = None
     if record.kind == DRAWN:
@@ -54,16 +55,9 @@ def _line(peer: Peer, record: Record, grid_step: float, opened: Opened | None, *
         message = public_message(record) if skeleton else whole_message(record)
         kind, value = message.type, message.value
         if kind == OPENED_REPORT:
-            token = message.fields[0]
             value = value if opened is None or value is None else opened(value)
         values = _values(value, grid_step)
-        custody = custody_of(message)
-        if custody is not None:
-            token, step = custody.item, custody.step
-        elif message.type == REPORT:
-            token, step = message.fields
-        elif message.type in _COUNTED and message.fields:
-            step = message.fields[0]
+        token, step = table.item_of(message), table.step_of(message)
         if record.kind == RECEIVED:
             other = record.body.sender
         elif record.kind == SENT:

@@ -46,7 +46,7 @@ class Host:
         entropy: Entropy,
         *,
         timing: Timing | None = None,
-        check: Check = lambda _message: None,
+        check: Check,
         facts: tuple[object, ...] = (),
         skeleton: Callable[[], bytes] | None = None,
         expected: Expected = NOTHING_EXPECTED,
@@ -206,13 +206,13 @@ class Host:
         peer, packed, part = arrival
         salt, value = part[:SALT_BYTES], part[SALT_BYTES:]
         message = read_message(packed, salt, value)
+        wrong = messages.MALFORMED if message is None else self._check(message)
         if self._journal.closed:
-            if message is not None:
+            if message is not None and wrong is None:
                 apply_after_close(self._peers, self._seat, peer, message, now_s)
             return
-        wrong = "malformed" if message is None else self._check(message)
         if message is None or wrong is not None:
-            self._fault_log.add(Fault(wrong or "malformed", peer))
+            self._fault_log.add(Fault(wrong or messages.MALFORMED, peer))
             return
         self._peers.took(arrival, now_s)
         self._event(RECEIVED, (now_s, peer, packed), Received(peer, message), now_s, value, salt)

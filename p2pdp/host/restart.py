@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from p2pdp.core.events import Event, Received, Started, Woken
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer, is_user
-from p2pdp.core.messages import DONE, HEAD, OUT
+from p2pdp.core.messages import DONE, HEAD, OUT, Exclusion
 from p2pdp.core.step import Message
 from p2pdp.host.peers import Peers
 from p2pdp.host.seat import Seat
@@ -46,7 +46,7 @@ def expected_to_answer(journal: Journal, seat: Seat) -> set[Peer]:
         if record.kind == RECEIVED and (seat.me == CURATOR or not is_user(record.body.sender)):
             gone |= _gone_with(record.body.sender, public_message(record), seat)
         elif record.kind == SENT and seat.me == BOOTSTRAP and public_message(record).type == OUT:
-            gone.add(public_message(record).fields[0])
+            gone.add(Exclusion(*public_message(record).fields).peer)
     return set(seat.peers()) - gone
 
 
@@ -57,7 +57,7 @@ def _gone_with(sender: Peer, message: Message, seat: Seat) -> set[Peer]:
     if message.type == DONE and sender == CURATOR:  # users leave once they have the result
         return set(filter(is_user, seat.peers()))
     if message.type == OUT and sender == BOOTSTRAP:
-        who = message.fields[0]
+        who = Exclusion(*message.fields).peer
         return set(seat.peers()) - {BOOTSTRAP} if who == seat.me else {who}
     return set()
 

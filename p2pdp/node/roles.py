@@ -20,6 +20,7 @@ from p2pdp.core.draws import Sampler
 from p2pdp.core.errors import RunFailed
 from p2pdp.core.expiry import Expired
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer, is_user, peer_name
+from p2pdp.core.messages import BLOCKED, OnePeer
 from p2pdp.core.spec import RunPart
 from p2pdp.core.step import Output
 from p2pdp.crypto.enrolment import Offer
@@ -36,7 +37,6 @@ from p2pdp.node.keys import durable_secret
 from p2pdp.node.shell import KIND_AT, HostShell
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.services.addresses import Directory
-from p2pdp.services.bootstrap import BLOCKED
 from p2pdp.services.desk import Desk, Quorum, Replies
 from p2pdp.transports.contract import Network, Origin
 from p2pdp.wire.frames import Kind
@@ -175,7 +175,7 @@ class RolesNode:
             old = self._old_outputs[peer] > 0  # a restart tells again what its ledger tells
             self._old_outputs[peer] -= 1
             if output.type == BLOCKED:
-                self._blocked(output.fields[0], old=old)
+                self._blocked(OnePeer(*output.fields).peer, old=old)
 
         return told
 

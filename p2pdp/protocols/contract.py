@@ -11,6 +11,7 @@ from typing import Protocol as Interface
 from p2pdp.core.draws import Draws, Expected, Mechanism, Shape
 from p2pdp.core.events import FastHop, Machine
 from p2pdp.core.ids import Peer
+from p2pdp.core.messages import COMMON, MessageTable
 from p2pdp.core.spec import Spec
 from p2pdp.core.step import Message, Send
 from p2pdp.mechanisms.clipping import Bounds
@@ -143,6 +144,7 @@ class Protocol(Interface):
     default_task: str | None
     options: Options | None  # the section that it owns, beside those which all specs have
     keys: frozenset[str]  # keys of common sections that only some protocols take, as `section.key`
+    messages: MessageTable  # that its runs have, with their forms
 
     def graph_facts(self, spec: Spec, graph: Graph) -> Mapping[str, Fact]:
         """What of the graph the plan rests on: made where the graph is known, signed, and public from then on."""
@@ -164,7 +166,10 @@ class Protocol(Interface):
         """The same inputs from what the private ledger kept."""
 
     def check(self, plan: Any, message: Message) -> str | None:
-        """What is wrong with the form of a message, as the kind of a fault; None if nothing is."""
+        """Return what is wrong with a message of the form that `messages` says, as the kind of a fault, or None.
+
+        It may have a number that the plan excludes, or a value that no user of this run could send.
+        """
 
     def sigma(self, spec: Spec, dimensions: int) -> float | None:
         """The deviation of the least draw of noise for a contribution in data units; None for noise without one.
@@ -208,6 +213,7 @@ class Quiet:
     default_task: str | None = None
     options: Options | None = None
     keys: frozenset[str] = frozenset()
+    messages: MessageTable = COMMON
 
     def graph_facts(self, spec: Spec, graph: Graph) -> Mapping[str, Fact]:
         return NO_FACTS

@@ -15,15 +15,17 @@ from p2pdp.core import messages
 from p2pdp.core.draws import Draws
 from p2pdp.core.events import Hop, Machine
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer
-from p2pdp.core.messages import custody_of
+from p2pdp.core.messages import Exclusion, MessageTable
 from p2pdp.core.step import NOTHING, Fault, Message, Send, Step
 
-_FOR_THE_MACHINE: Final = frozenset({messages.GO, messages.BEGIN, messages.LOST, messages.ACTIVATIONS})
+_HERE: Final = frozenset({messages.OUT, messages.PROBE})  # of bootstrap's messages, what no machine gets
 
 
 class Participant:
-    def __init__(self, me: Peer, machine: Machine) -> None:
+    def __init__(self, me: Peer, machine: Machine, table: MessageTable) -> None:
         self._me = me
+        self._table = table
+        self._for_the_machine = table.sent("bootstrap", "user") - _HERE
         self._machine = machine
         self._received_at: dict[Peer, dict[int, int]] = {}  # sender -> item -> highest step
         self._before: dict[int, int] = {}  # item -> what the sender said it was a hop before, if that was another
@@ -46,11 +48,12 @@ class Participant:
                 return answer
         if sender in self._out:
             return Step(faults=(Fault("excluded_peer", sender),))
-        custody = custody_of(message)
+        custody = self._table.custody_of(message)
         if custody is not None and sender != self._me:
             self.hopped(((sender, *custody, self._me, custody.step),))
-            if message.type == messages.RELAY:
-                self._before[custody.item] = message.fields[0]
+            known = self._table.get(message.type)
+            if known is not None and known.before is not None:
+                self._before[custody.item] = known.named(known.before, message)
             elif message.type == messages.LOST:
                 self._passed.pop(custody.item, None)
         return self._noted(self._machine.receive(sender, message, now_s, draws))
@@ -69,7 +72,7 @@ class Participant:
 
     def _from_role(self, sender: Peer, message: Message, now_s: float, draws: Draws) -> Step | None:
         """None for what is the machine's."""
-        if sender == BOOTSTRAP and message.type not in _FOR_THE_MACHINE:
+        if sender == BOOTSTRAP and message.type not in self._for_the_machine:
             return self._from_bootstrap(message, now_s, draws)
         if sender == BOOTSTRAP and message.type == messages.GO:
             return self._noted(self._machine.start(now_s, draws))
@@ -95,7 +98,7 @@ class Participant:
 
     def _from_bootstrap(self, message: Message, now_s: float, draws: Draws) -> Step:
         if message.type == messages.OUT:
-            return self.excluded(message.fields[0], now_s, draws)
+            return self.excluded(Exclusion(*message.fields).peer, now_s, draws)
         if message.type == messages.PROBE:
             return Step(sends=(Send(BOOTSTRAP, Message(messages.ALIVE)),))
         return Step(faults=(Fault("unexpected_message", BOOTSTRAP),))

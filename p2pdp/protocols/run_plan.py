@@ -11,7 +11,7 @@ from p2pdp.core.errors import VerificationFailed
 from p2pdp.core.events import Machine
 from p2pdp.core.ids import Peer
 from p2pdp.core.spec import Spec
-from p2pdp.core.step import Send
+from p2pdp.core.step import Message, Send
 from p2pdp.protocols import protocol as find_protocol
 from p2pdp.protocols.contract import Fact, Protocol
 from p2pdp.tasks.inputs import Inputs
@@ -60,6 +60,10 @@ class RunPlan:
         """A user's machine; None stands for everybody, on a complete graph."""
         known = complete_graph(self.n).neighbours[user] if neighbours is None else neighbours
         return self.protocol.machine(self.plan, user, known, inputs)
+
+    def check(self, message: Message) -> str | None:
+        """Return what is wrong with a message that a peer sent, as the kind of a fault; None if nothing is."""
+        return self.protocol.messages.problem(message) or self.protocol.check(self.plan, message)
 
     def neighbours(self, user: Peer) -> Sequence[Peer] | None:
         """None stands for everybody, on a complete graph."""

@@ -17,7 +17,7 @@ from p2pdp.core.draws import Mechanism, Shape
 from p2pdp.core.errors import Refused
 from p2pdp.core.events import Event, Machine, Received, Started, tell
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer, is_user
-from p2pdp.core.messages import BEGIN, FINAL, FINISHED, TOTAL
+from p2pdp.core.messages import BEGIN, COMMON, FINAL, FINISHED, TOTAL
 from p2pdp.core.step import Message
 from p2pdp.core.values import LinearForm, Source
 from p2pdp.protocols.run_plan import RunPlan
@@ -113,7 +113,7 @@ class _Ahead:
         if len(handed_in) != (self._run.n if one_by_one else len(self._run.plan.starts)):
             raise Refused("the run does not end by messages alone, so they do not follow from the plan")
         if not one_by_one:
-            handed_in.sort(key=lambda message: message.fields[0])
+            handed_in.sort(key=COMMON.item_of)
         told: Sequence[LinearForm] = [message.value for message in handed_in if message.value is not None]
         found = Transcript(
             received={user: state.received for user, state in enumerate(self._users)},

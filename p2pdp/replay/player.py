@@ -46,7 +46,7 @@ class Player:
         self.values = int(opening.body.values)
         self._inputs = self._symbols(user, self.values)
         machine = run.machine(user, opening.body.neighbours, self._inputs)
-        self.machine = Participant(user, machine)
+        self.machine = Participant(user, machine, run.protocol.messages)
 
     def _symbols(self, user: Peer, values: int) -> SymbolicInputs:
         """What stands for the user's inputs."""

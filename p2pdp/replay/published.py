@@ -7,7 +7,7 @@ from typing import Any
 
 from p2pdp.core.errors import VerificationFailed
 from p2pdp.core.ids import CURATOR, Peer, is_user
-from p2pdp.core.messages import FINISHED, OPENED_REPORT, REPORT, TOTAL
+from p2pdp.core.messages import COMMON, FINISHED, OPENED_REPORT, REPORT, TOTAL, OpenedReport
 from p2pdp.core.step import Message
 from p2pdp.core.values import LinearForm
 from p2pdp.ledger.messages import public_message
@@ -38,9 +38,9 @@ def with_curator(
                 if form is not None:
                     totals.append(form)
                 if message.type != REPORT:
-                    first.setdefault(message.fields[0] if message.fields else sender, form)
+                    first.setdefault(_of(message, sender), form)
         elif record.kind == OWN and public_message(record).type == OPENED_REPORT and totals:
-            first.setdefault(public_message(record).fields[0], totals[-1])
+            first.setdefault(OpenedReport(*public_message(record).fields).name, totals[-1])
         elif record.kind == PUBLISHED:
             early = not run.finishes_one_by_one and len(first) != len(run.plan.starts)
             if published is not None or early:
@@ -56,12 +56,18 @@ def without_curator(run: RunPlan, outbox: Mapping[tuple[Peer, Peer], Sequence[Me
     for (sender, to), messages in outbox.items():
         for message in messages:
             if to == CURATOR and message.type in (TOTAL, FINISHED, REPORT):
-                first.setdefault(message.fields[0] if message.fields else sender, message.value)
+                first.setdefault(_of(message, sender), message.value)
             if to == CURATOR and message.type in (TOTAL, FINISHED):
-                ended.add(message.fields[0] if message.fields else sender)
+                ended.add(_of(message, sender))
     if len(ended) == (run.n if run.finishes_one_by_one else len(run.plan.starts)):
         return _publish(run, first)
     return None
+
+
+def _of(message: Message, sender: Peer) -> int:
+    """Return the item that a message to the curator names; of one that names none, its sender."""
+    item: int | None = COMMON.item_of(message)
+    return sender if item is None else item
 
 
 def _publish(run: RunPlan, first: dict[int, Any]) -> tuple[LinearForm, ...]:

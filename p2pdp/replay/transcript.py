@@ -25,7 +25,7 @@ from p2pdp.core.draws import Mechanism
 from p2pdp.core.errors import VerificationFailed
 from p2pdp.core.events import Event
 from p2pdp.core.ids import CURATOR, Peer, is_user
-from p2pdp.core.messages import COVER, RELAY, REPORT, TOKEN, TOTAL
+from p2pdp.core.messages import Value
 from p2pdp.core.step import Message
 from p2pdp.core.values import ZERO_FORM, LinearForm, Source, in_order
 from p2pdp.ledger.messages import carries_value, public_message
@@ -132,6 +132,7 @@ class _Replay:
     def __init__(self, run: RunPlan, views: dict[Peer, Contents]) -> None:
         self.users = {peer: Player(run, peer, contents) for peer, contents in views.items() if is_user(peer)}
         self.absent: Absent = run.protocol.analysis().absent(run, views)
+        self._messages = run.protocol.messages
         self.unknown: set[Peer] = set()
         self.outbox: dict[tuple[Peer, Peer], list[Message]] = {}  # on each link, with forms as values
         self._ended: set[Peer] = set()
@@ -222,12 +223,14 @@ class _Replay:
         if sender in self.users and sender not in self._ended:
             return sender, to
         public = public_message(record)
-        if public.type in (TOKEN, TOTAL):
+        known = self._messages.get(public.type)
+        if known is not None and known.before is not None:  # passed on as it came, by whoever it was
+            came = self._hops.get((sender, known.named(known.before, public)))
+            return self._unknown(sender) if came is None else came
+        if known is not None and known.custody:
             return self._rebuilt(sender, public)
-        if public.type in (RELAY, REPORT):  # passed on as it came, by whoever it was
-            known = self._hops.get((sender, public.fields[0]))
-            return self._unknown(sender) if known is None else known
-        return self._unknown(sender) if carries_value(record) and public.type != COVER else None
+        filler = known is not None and known.value is Value.FILLER
+        return self._unknown(sender) if carries_value(record) and not filler else None
 
     def _rebuilt(self, sender: Peer, public: Message) -> LinearForm | tuple[Peer, Peer]:
         """What a user sent whose own records do not say it."""
@@ -253,6 +256,7 @@ class _Replay:
     def _run(self, state: Player, event: Event) -> None:
         for to, message in state.run_event(event):
             self.outbox.setdefault((state.user, to), []).append(message)
-            if message.type == RELAY:
-                self._hops[to, message.fields[1]] = message.value
+            known = self._messages.get(message.type)
+            if known is not None and known.custody and known.before is not None:
+                self._hops[to, known.named(known.item, message)] = message.value
             self._ready.extend(sorted(self._waiting.get(state.user, {}).pop(to, ())))

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from p2pdp.core.ids import BOOTSTRAP, Peer, is_user
-from p2pdp.core.messages import OUT, TOKEN, TOTAL
+from p2pdp.core.messages import OUT, TOKEN, TOTAL, Exclusion, Item
 from p2pdp.ledger.messages import other_end, packed_message, packed_type, public_message
 from p2pdp.ledger.records import OWN, RECEIVED, SENT, Contents
 
@@ -43,7 +43,7 @@ def ways(user: Peer, contents: Contents, tokens: int) -> Ways:
         message = public_message(record)
         if message.type not in (TOKEN, TOTAL):
             continue
-        item, step = message.fields
+        item, step = Item(*message.fields)
         other = user if record.kind == OWN else other_end(record)
         if record.kind != RECEIVED and step > 1:
             went[item][step - 1] = other if is_user(other) else None
@@ -71,7 +71,7 @@ def put_out(views: Mapping[Peer, Contents]) -> set[Peer]:
 def _named(contents: Contents, kind: int) -> set[Peer]:
     beginning = packed_type(OUT)
     found: Iterable[Peer] = (
-        public_message(record).fields[0]
+        Exclusion(*public_message(record).fields).peer
         for record in contents.records
         if record.kind == kind and packed_message(record).startswith(beginning)
     )

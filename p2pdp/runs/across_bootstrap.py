@@ -20,6 +20,7 @@ from p2pdp.cluster.bootstrap_folder import BootstrapFolder, is_bootstrap_folder
 from p2pdp.core.errors import Refused, RunFailed, UsageError, VerificationFailed
 from p2pdp.core.happenings import Notify, happening
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, peer_name
+from p2pdp.core.messages import BLOCKED, EXCLUDED, RESULT
 from p2pdp.core.spec import Spec
 from p2pdp.core.step import Output
 from p2pdp.crypto.roster import Roster
@@ -44,8 +45,7 @@ from p2pdp.runs.editions import edition_of, published_only, save_edition
 from p2pdp.runs.model import save_model
 from p2pdp.runs.prepared import sensitivity
 from p2pdp.runs.watching import UNWATCHED, Watch, Watching, watched
-from p2pdp.services.bootstrap import BLOCKED, EXCLUDED, PROGRESS
-from p2pdp.services.curator import PUBLISHED_RESULT
+from p2pdp.services.bootstrap import PROGRESS
 from p2pdp.services.desk import Quorum
 from p2pdp.transports.contract import Listening
 from p2pdp.transports.registry import kind_of_address, transport_kind
@@ -242,10 +242,11 @@ def _on_roster(roster: Roster, folder: BootstrapFolder, notify: Notify) -> None:
 def _on_output(output: Output, watch: Watch) -> None:
     if output.type == PROGRESS:
         watch.ready(*output.fields)
-    elif output.type == PUBLISHED_RESULT:
+    elif output.type == RESULT:
         watch.notify(happening("published"))
     elif output.type in (EXCLUDED, BLOCKED):
-        watch.notify(happening(output.type, user=peer_name(output.fields[0])))
+        who, *_ = output.fields
+        watch.notify(happening(output.type, user=peer_name(who)))
 
 
 def _collect(spec: Spec, folder: BootstrapFolder, plan: Plan, notify: Notify) -> Result:

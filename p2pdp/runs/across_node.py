@@ -13,7 +13,7 @@ from p2pdp.core.errors import Refused
 from p2pdp.core.expiry import Expired
 from p2pdp.core.happenings import Notify, happening
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer
-from p2pdp.core.messages import OUT, RESULT
+from p2pdp.core.messages import OUT, RESULT, Exclusion
 from p2pdp.files.node_config import NodeConfig, load_node_config
 from p2pdp.files.spec import parse_spec
 from p2pdp.ledger.messages import public_message, whole_message
@@ -221,5 +221,7 @@ def _what_came(contents: Contents) -> tuple[Peer, Any, bool]:
             message = public_message(record)
             if record.body.sender == CURATOR and message.type == RESULT:
                 published = whole_message(record).value
-            excluded |= record.body.sender == BOOTSTRAP and message.type == OUT and message.fields[0] == me
+            excluded |= (
+                record.body.sender == BOOTSTRAP and message.type == OUT and Exclusion(*message.fields).peer == me
+            )
     return me, published, excluded

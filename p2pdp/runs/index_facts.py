@@ -15,6 +15,7 @@ from typing import Any, Final
 from p2pdp.core import messages
 from p2pdp.core.errors import UsageError, VerificationFailed
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer, is_user
+from p2pdp.core.messages import BLOCKED, EXCLUDED
 from p2pdp.crypto.roster import Roster, RosterEntry, RosterError
 from p2pdp.files.folder import AUDIT_FILE, RESULT_FILE, ROSTER_FILE, SPEC_FILE, peer_folder, read_json
 from p2pdp.files.reading import read_bytes, read_text
@@ -23,7 +24,6 @@ from p2pdp.index.facts import ClaimRow, LifeEvent, Participant, RunFacts
 from p2pdp.ledger.journal import VIEW
 from p2pdp.ledger.messages import public_message
 from p2pdp.ledger.records import ENROLLED, PUBLISHED, RECEIVED, ROSTER, SENT, Record, read
-from p2pdp.services.bootstrap import BLOCKED, EXCLUDED
 
 _RUN_FILE: Final = "run.json"
 _COLUMNS: Final = ("observer", "method", "conditioning", "delta", "bound")
@@ -57,9 +57,10 @@ class _Life:
         elif record.kind == PUBLISHED:
             message = public_message(record)
             if message.type in (EXCLUDED, BLOCKED):
-                self._note(message.type, message.fields[0])
-            if message.type == EXCLUDED:
-                self.out.add(message.fields[0])
+                peer, *_ = message.fields
+                self._note(message.type, peer)
+                if message.type == EXCLUDED:
+                    self.out.add(peer)
 
     def _heard(self, sender: Peer, kind: str) -> None:
         if kind == messages.READY and is_user(sender) and sender not in self.ready:

@@ -24,13 +24,12 @@ from typing import Final
 from p2pdp.core import messages
 from p2pdp.core.draws import Draws
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer, is_user
+from p2pdp.core.messages import BLOCKED, EXCLUDED, OnePeer, Settling
 from p2pdp.core.states import Transitions, after
 from p2pdp.core.step import NOTHING, Fault, Message, Output, Send, Step
 from p2pdp.protocols.contract import Start
 from p2pdp.services.settlement import Settlement
 
-EXCLUDED: Final = "excluded"
-BLOCKED: Final = "blocked"
 PROGRESS: Final = "progress"  # how many live users are ready, and whether they go
 
 Sign = Callable[[Peer], bytes]
@@ -114,7 +113,7 @@ class Bootstrap:
             self._ready.add(sender)
             return self._go(draws).then(self._progress())
         if kind == messages.SILENT:
-            return self._silent(sender, message.fields[0], now_s)
+            return self._silent(sender, OnePeer(*message.fields).peer, now_s)
         if kind == messages.ALIVE:
             return self._alive(sender)
         if kind == messages.SEEN:
@@ -126,7 +125,7 @@ class Bootstrap:
             self._unanswered.clear()
             return NOTHING
         if sender == CURATOR and kind == messages.SPARED:
-            self._probes.pop(message.fields[0], None)  # its head came after all
+            self._probes.pop(OnePeer(*message.fields).peer, None)  # its head came after all
             return NOTHING
         if sender == CURATOR and kind == messages.OVER and self._phase is Phase.CLOSING:
             self._phase = after(TRANSITIONS, self._phase, Change.ALL_CLOSED)
@@ -216,7 +215,7 @@ class Bootstrap:
         return Step(sends, outputs=(Output(EXCLUDED, (peer, signature)),))
 
     def _seen(self, sender: Peer, message: Message, draws: Draws) -> Step:
-        peer, receipts, claims = message.fields
+        peer, receipts, claims = Settling(*message.fields)
         waiting = self._unanswered.get(peer, set())
         if sender not in waiting:  # nobody asked it, or once the result is published nobody needs to know
             return NOTHING if self._published else Step(faults=(Fault("unexpected_message", sender),))

@@ -15,12 +15,10 @@ from typing import Any, Final
 from p2pdp.core import messages
 from p2pdp.core.draws import Draws
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer
-from p2pdp.core.messages import HEAD, TOTAL
+from p2pdp.core.messages import HEAD, TOTAL, Exclusion, Item, OnePeer, Resolution
 from p2pdp.core.states import Transitions, after
 from p2pdp.core.step import NOTHING, Fault, Message, Output, Send, Step
 from p2pdp.services.reports import Reports
-
-PUBLISHED_RESULT = "result"
 
 
 class Phase(Enum):
@@ -93,11 +91,11 @@ class Curator:
 
     def _from_bootstrap(self, message: Message, now_s: float, draws: Draws) -> Step:
         if message.type == messages.OUT:
-            return self.excluded(message.fields[0], now_s, draws)
+            return self.excluded(Exclusion(*message.fields).peer, now_s, draws)
         if message.type == messages.PROBE:
             return Step(sends=(Send(BOOTSTRAP, Message(messages.ALIVE)),))
         if message.type == messages.SPARED:
-            self._complained.discard(message.fields[0])
+            self._complained.discard(OnePeer(*message.fields).peer)
             return Step(wake_at_s=now_s + self._patience_s)
         if message.type == messages.RESOLVED:
             return self._resolved(message, now_s)
@@ -106,7 +104,7 @@ class Curator:
     def _resolved(self, message: Message, now_s: float) -> Step:
         if self._reports is None:
             return NOTHING
-        self._reports.resolved(*message.fields)
+        self._reports.resolved(*Resolution(*message.fields))
         return self._published_if_complete(now_s) if self._values else NOTHING
 
     def _report(self, sender: Peer, message: Message) -> Step:
@@ -128,7 +126,7 @@ class Curator:
         return self._published_if_complete(now_s) if self._values else NOTHING
 
     def _total(self, sender: Peer, message: Message, now_s: float) -> Step:
-        item, step = message.fields
+        item, step = Item(*message.fields)
         if self._items is None or item in self._totals or sender not in self._users:
             return Step(faults=(Fault("unexpected_message", sender),))
         self._totals[item] = (sender, step, message.value)
@@ -157,7 +155,7 @@ class Curator:
         sends = tuple(Send(user, result) for user in sorted(self._users))
         return Step(
             sends=(*sends, Send(BOOTSTRAP, Message(messages.DONE))),
-            outputs=(Output(PUBLISHED_RESULT, (), self.published),),
+            outputs=(Output(messages.RESULT, (), self.published),),
             wake_at_s=now_s + self._patience_s,
         ).then(self._over())
 

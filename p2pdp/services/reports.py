@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from p2pdp.core.ids import Peer
+from p2pdp.core.messages import EndedReport
 from p2pdp.core.step import Fault, Message
 
 Open = Callable[[bytes], tuple[int, Any] | None]  # sealed report -> its name and itself; None if it is none of this run
@@ -28,7 +29,7 @@ class Reports:
 
     def take(self, sender: Peer, message: Message) -> int | Fault | None:
         """The name of a new report; None for one that came before and was sent again after an exclusion."""
-        hop, step = message.fields
+        hop, step = EndedReport(*message.fields)
         found = self._open(message.value)
         if found is None:
             return Fault("bad_report", sender)

@@ -16,6 +16,7 @@ from p2pdp.assembly.hosts import bootstrap_host, curator_host, user_host
 from p2pdp.core.errors import RunFailed
 from p2pdp.core.expiry import expired, expires_s
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer, peer_name
+from p2pdp.core.messages import BLOCKED, EXCLUDED, Exclusion, OnePeer
 from p2pdp.core.step import Output
 from p2pdp.crypto.enrolment import Offer
 from p2pdp.crypto.entropy import SeededEntropy
@@ -25,7 +26,6 @@ from p2pdp.host.applicant import RETRY_S, Applicant
 from p2pdp.host.effects import Effects
 from p2pdp.host.seat import Seat
 from p2pdp.protocols.run_plan import RunPlan
-from p2pdp.services.bootstrap import BLOCKED, EXCLUDED
 from p2pdp.services.desk import Desk, Quorum, Replies
 from p2pdp.sim.faults import NO_FAULTS, Crash, Faults, Network
 from p2pdp.sim.process import Process
@@ -258,9 +258,9 @@ class World:
         for output in effects.outputs:
             self.outputs.append((process.peer, output))
             if output.type == BLOCKED:
-                self.blocked = output.fields[0]
-            elif output.type == EXCLUDED and output.fields[0] not in self.out:
-                self.out.append(output.fields[0])
+                self.blocked = OnePeer(*output.fields).peer
+            elif output.type == EXCLUDED and (peer := Exclusion(*output.fields).peer) not in self.out:
+                self.out.append(peer)
         for receiver, frame in effects.frames:
             self._transmit(process.peer, receiver, frame)
         self._wake_process(process, effects.wake_at_s)

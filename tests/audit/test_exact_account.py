@@ -14,6 +14,7 @@ from p2pdp.audit.ground import Finding, Ground
 from p2pdp.core.claims import Method
 from p2pdp.core.draws import Mechanism
 from p2pdp.core.ids import CURATOR
+from p2pdp.core.messages import COMMON, MessageType, Rounds, Value
 from p2pdp.core.step import NOTHING, Message, Send, Step
 from p2pdp.mechanisms.grid import Grid
 from p2pdp.protocols import protocol
@@ -113,6 +114,9 @@ class Chain(Quiet):
     """Plans and inputs of a walk, with another machine."""
 
     name = "walk.sum"
+    messages = COMMON.plus(
+        MessageType(name="exchange", routes="user -> user", meaning="a noised value", fields=Rounds, value=Value.ALWAYS)
+    )
 
     def plan(self, spec: Any, n: int, dimensions: int, facts: Any = NO_FACTS) -> Any:
         plan = protocol("walk.sum").plan(spec, n, dimensions, facts)

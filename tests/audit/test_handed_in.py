@@ -26,7 +26,7 @@ KEY = AuditPart("09" * 32)
 
 def with_skeleton(run: Run, user: int, size: int, audit: AuditPart) -> Evidence:
     """The evidence had this user handed in so many bytes, under a spec with this section."""
-    piece = Written(RECEIVED, (0.0, user, pack_message(Message(SKELETON, (0, size)))), b"")
+    piece = Written(RECEIVED, (0.0, user, pack_message(Message(SKELETON, (0, size)))), bytes(24))
     view = run.rewritten(CURATOR, lambda written: [*written[:-1], piece, *written[-1:]])
     return replace(run.having(CURATOR, view), spec=replace(run.evidence.spec, audit=audit))
 

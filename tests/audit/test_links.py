@@ -6,7 +6,7 @@ import pytest
 
 from p2pdp.audit.links import link_problems
 from p2pdp.core.ids import CURATOR, Peer
-from p2pdp.core.messages import GO, HEAD, TOKEN
+from p2pdp.core.messages import COMMON, GO, HEAD, TOKEN
 from p2pdp.core.step import Message
 from p2pdp.ledger.records import LEDGER_MAGIC, RECEIVED, SENT, Chain, Contents, read
 from p2pdp.wire.codec import pack_message
@@ -26,7 +26,7 @@ FIRST, SECOND = Message(TOKEN, (0, 1)), Message(TOKEN, (0, 2))
 
 
 def problems(sender: Contents, receiver: Contents, silent: AbstractSet[Peer] = NOBODY) -> list[tuple[Peer, int, str]]:
-    return list(link_problems({0: sender, 1: receiver}, silent, NOBODY))
+    return list(link_problems({0: sender, 1: receiver}, silent, NOBODY, COMMON.droppable))
 
 
 def test_the_same_messages_in_order_are_no_problem() -> None:
@@ -53,7 +53,7 @@ def test_what_is_missing_at_one_end_is_found_unless_that_end_is_silent() -> None
     one, none = ledger((SENT, 1, FIRST, b"x")), ledger()
     assert problems(one, none) == [(0, 0, "sends what was never received")]
     assert problems(one, none, {1}) == []
-    assert list(link_problems({0: one, 1: none}, NOBODY, {1})) == []
+    assert list(link_problems({0: one, 1: none}, NOBODY, {1}, COMMON.droppable)) == []
     got = ledger((RECEIVED, 0, FIRST, b"x"))
     assert problems(none, got) == [(1, 0, "receives what its sender's ledger does not send")]
     assert problems(none, got, {0}) == []
@@ -66,8 +66,8 @@ def test_nobody_misses_what_a_closed_peer_would_not_take() -> None:
 def test_a_head_is_no_message_of_an_open_ledger_and_stands_for_none() -> None:
     head = Message(HEAD, (bytes(32),))
     curator = ledger((RECEIVED, 0, head, b""))
-    assert list(link_problems({0: ledger(), CURATOR: curator}, NOBODY, NOBODY)) == []
+    assert list(link_problems({0: ledger(), CURATOR: curator}, NOBODY, NOBODY, COMMON.droppable)) == []
     sender = ledger((SENT, CURATOR, FIRST, b"x"))
-    assert list(link_problems({0: sender, CURATOR: curator}, NOBODY, NOBODY)) == [
+    assert list(link_problems({0: sender, CURATOR: curator}, NOBODY, NOBODY, COMMON.droppable)) == [
         (0, 0, "sends what was never received")
     ]

@@ -8,7 +8,7 @@ import pytest
 
 from p2pdp.audit.verify import COMPLETE, INCOMPLETE, Verification, verify
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer
-from p2pdp.core.messages import IDLE_TALK, TOKEN
+from p2pdp.core.messages import COMMON, TOKEN
 from p2pdp.core.step import Message
 from p2pdp.ledger import records
 from p2pdp.ledger.evidence import Evidence
@@ -132,7 +132,7 @@ def test_one_s_own_key_does_not_help_against_the_head_that_the_curator_has(peer:
 
 def _is_idle(record: Record) -> bool:
     """Of what a closed peer would not take, nobody misses the receipt."""
-    return public_message(record).type in IDLE_TALK
+    return public_message(record).type in COMMON.droppable
 
 
 def changed_value(kind: int, type_: str) -> Callable[[list[Written]], list[Written]]:

@@ -6,7 +6,7 @@ import pytest
 
 from p2pdp.audit.wellformed import malformed
 from p2pdp.core.ids import BOOTSTRAP
-from p2pdp.core.messages import TOKEN
+from p2pdp.core.messages import COMMON, READY, TOKEN
 from p2pdp.core.step import Message
 from p2pdp.ledger.records import CHOSEN, DRAWN, LEDGER_MAGIC, NOTE, OPENED, OWN, PUBLISHED, SENT, STARTED, Chain, read
 from p2pdp.sim.faults import Crash
@@ -14,28 +14,28 @@ from p2pdp.wire.codec import pack_message
 from tests.support.runs import HISTOGRAM, quiet, ring, run_of, walk
 
 
-def judged(kind: int, body: tuple[Any, ...], peer: int = 1, *, view: bool = True) -> bool:
-    return malformed(read(LEDGER_MAGIC + Chain().append(kind, body)), peer, view=view) is None
+def judged(kind: int, body: tuple[Any, ...], peer: int = 1, *, view: bool = True, value: bytes = b"") -> bool:
+    return malformed(read(LEDGER_MAGIC + Chain().append(kind, body, value)), COMMON, peer, view=view) is None
 
 
 @pytest.mark.parametrize("text", [ring(3, 2), walk(4, 9, tokens=2), walk(3, 5, **HISTOGRAM)])
 def test_what_runs_leave_behind_is_well_formed(text: str) -> None:
     run = quiet(text)
     for peer, contents in run.contents().items():
-        assert malformed(contents, peer, view=True) is None
+        assert malformed(contents, COMMON, peer, view=True) is None
     for peer, data in run.evidence.private.items():
-        assert malformed(read(data), peer, view=False) is None
+        assert malformed(read(data), COMMON, peer, view=False) is None
 
 
 def test_so_is_what_exclusions_leave_behind() -> None:
     run = run_of(walk(4, 20, seed=5), Crash(peer=2, at_record=12, down_s=None))
-    assert all(malformed(contents, peer, view=True) is None for peer, contents in run.contents().items())
+    assert all(malformed(contents, COMMON, peer, view=True) is None for peer, contents in run.contents().items())
 
 
 def test_the_first_malformed_record_is_named() -> None:
     chain = Chain()
     data = b"".join([LEDGER_MAGIC, chain.append(STARTED, (0.0,)), chain.append(STARTED, ()), chain.append(SENT, ())])
-    assert malformed(read(data), 1, view=True) == 1
+    assert malformed(read(data), COMMON, 1, view=True) == 1
 
 
 TOKEN_MESSAGE = pack_message(Message(TOKEN, (0, 1)))
@@ -49,9 +49,10 @@ TOKEN_MESSAGE = pack_message(Message(TOKEN, (0, 1)))
         (STARTED, (True,), False),
         (STARTED, ("now",), False),
         (SENT, (1, TOKEN_MESSAGE), True),
+        (SENT, (1, pack_message(Message(READY))), False),  # with a value
         (SENT, (1, b""), False),
         (SENT, (1, pack_message(Message(TOKEN, (0, "1")))), False),
-        (SENT, (1, pack_message(Message("something else", ()))), True),
+        (SENT, (1, pack_message(Message("something else", ()))), False),
         (OWN, (TOKEN_MESSAGE, 0.0), False),
         (PUBLISHED, (TOKEN_MESSAGE,), True),
         (PUBLISHED, (), False),
@@ -65,7 +66,8 @@ TOKEN_MESSAGE = pack_message(Message(TOKEN, (0, 1)))
     ],
 )
 def test_each_kind_asks_for_its_parts(kind: int, body: tuple[Any, ...], *, fine: bool) -> None:
-    assert judged(kind, body) == fine
+    assert judged(kind, body, value=bytes(24)) == fine
+    assert not judged(kind, body) if TOKEN_MESSAGE in body else True
 
 
 def test_a_user_s_view_opens_with_its_facts() -> None:

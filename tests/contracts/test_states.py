@@ -197,5 +197,5 @@ def test_whatever_peers_send_services_go_through_their_phases_one_after_another(
                 steps.append(machine.wake(now_s, DRAWS))
             assert order.index(machine._phase) >= before
         decided = [output.type for step in steps for output in step.outputs if output.recorded]
-        assert decided.count(curator.PUBLISHED_RESULT) <= 1
+        assert decided.count(messages.RESULT) <= 1
         assert machine.finished == (machine._phase is order[-1])

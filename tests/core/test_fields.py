@@ -73,14 +73,14 @@ def test_a_check_wants_exactly_the_fields_that_are_declared() -> None:
 
 def test_fields_have_names_and_say_what_they_are() -> None:
     assert [(name, str(kind)) for name, kind in fields_of(Several)] == [
-        ("number", "a whole number from 0"),
-        ("share", "a number"),
-        ("places", "a list, each [step, item]"),
+        ("number", "whole number from 0"),
+        ("share", "number"),
+        ("places", "list of [step, item]"),
     ]
     texts = [Whole(), Whole(1, 3), Bytes(), Bytes(exactly=2), Text(), Maybe(Whole(0)), ListOf(Text(), most=4)]
     assert [str(kind) for kind in texts] == [
-        "a whole number", "a whole number from 1 to 3", "bytes", "2 bytes", "text", "nothing, or a whole number from 0",
-        "a list, each text, 4 at most",
+        "whole number", "whole number from 1 to 3", "bytes", "2 bytes", "text", "none or whole number from 0",
+        "list of text, 4 at most",
     ]  # fmt: skip
 
 

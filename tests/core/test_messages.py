@@ -5,14 +5,18 @@ from typing import Any
 import pytest
 
 from p2pdp.core import messages
-from p2pdp.core.messages import custody_of
+from p2pdp.core.messages import COMMON, MALFORMED, Exclusion, Item, MessageTable, MessageType, Value
 from p2pdp.core.step import Custody, Message
 
-NAMES = {name: value for name, value in vars(messages).items() if name.isupper() and isinstance(value, str)}
+NAMES = {
+    value
+    for name, value in vars(messages).items()
+    if name.isupper() and not name.startswith("_") and isinstance(value, str)
+} - {MALFORMED}
 
 
-def test_no_two_messages_have_the_same_type() -> None:
-    assert len(set(NAMES.values())) == len(NAMES)
+def test_every_name_has_a_type() -> None:
+    assert {one.name for one in COMMON} == NAMES
 
 
 ITEMS = [messages.BEGIN, messages.TOKEN, messages.TOTAL, messages.LOST]
@@ -20,28 +24,70 @@ ITEMS = [messages.BEGIN, messages.TOKEN, messages.TOTAL, messages.LOST]
 
 @pytest.mark.parametrize("kind", ITEMS)
 def test_items_that_must_not_get_lost_name_item_and_step(kind: str) -> None:
-    assert custody_of(Message(kind, (2, 17), 5)) == Custody(2, 17)
+    message = Message(kind, (2, 17), 5)
+    assert COMMON.custody_of(message) == Custody(2, 17)
+    assert (COMMON.item_of(message), COMMON.step_of(message)) == (2, 17)
 
 
-def test_a_reports_item_is_the_hop_that_it_makes() -> None:
-    assert custody_of(Message(messages.RELAY, (70, 71, 3), b"sealed")) == Custody(71, 3)
-    for fields in ((70, 71), (70, 71, 3, 4), (70, 71, "3"), (70, b"", 3)):
-        assert custody_of(Message(messages.RELAY, fields)) is None
-
-
-@pytest.mark.parametrize("kind", sorted(set(NAMES.values()) - set(ITEMS)))
+@pytest.mark.parametrize("kind", sorted(NAMES - set(ITEMS)))
 def test_other_messages_are_in_nobodys_custody(kind: str) -> None:
-    assert custody_of(Message(kind, (2, 17), 5)) is None
+    assert COMMON.custody_of(Message(kind, (2, 17), 5)) is None
 
 
 @pytest.mark.parametrize("fields", [(), (1,), (1, 2, 3), ("1", 2), (1, 2.0), (1, None), ([1], 2), (b"1", 2), (True, 2)])
 @pytest.mark.parametrize("kind", ITEMS)
 def test_malformed_fields_of_a_peer_raise_nothing(kind: str, fields: tuple[Any, ...]) -> None:
-    assert custody_of(Message(kind, fields)) is None
+    message = Message(kind, fields, 5)
+    assert COMMON.custody_of(message) is None
+    assert COMMON.problem(message) == MALFORMED
 
 
-def test_idle_talk_holds_nothing_that_may_be_missed() -> None:
+def test_what_may_be_dropped_holds_nothing_that_may_be_missed() -> None:
     """A peer that has closed misses no item, no total and no head; an order to send again comes to nothing then."""
-    kept = {*ITEMS, messages.RELAY, messages.REPORT, messages.HEAD, messages.READY} - {messages.LOST}
-    assert not kept & messages.IDLE_TALK
-    assert set(NAMES.values()) >= messages.IDLE_TALK
+    kept = {*ITEMS, messages.REPORT, messages.HEAD, messages.READY} - {messages.LOST}
+    assert not kept & COMMON.droppable
+
+
+def test_a_value_is_there_as_the_type_says() -> None:
+    for value, with_one, without in (
+        (Value.NONE, False, True),
+        (Value.MAYBE, True, True),
+        (Value.ALWAYS, True, False),
+        (Value.FILLER, True, False),
+    ):
+        table = MessageTable(MessageType(name="m", routes="user -> user", meaning="", value=value))
+        assert table.fits(Message("m"), has_value=True) is with_one
+        assert table.fits(Message("m"), has_value=False) is without
+        assert (table.problem(Message("m", (), 0)) is None) is with_one
+
+
+def test_what_is_unknown_is_malformed_and_names_nothing() -> None:
+    unknown = Message("what", (1, 2))
+    assert COMMON.problem(unknown) == MALFORMED
+    assert (COMMON.get("what"), COMMON.item_of(unknown), COMMON.step_of(unknown)) == (None, None, None)
+
+
+def test_fields_are_read_by_name_also_where_there_are_too_few() -> None:
+    out = COMMON.get(messages.OUT)
+    assert out is not None
+    assert out.read(Message(messages.OUT, (3, b"signed"))) == Exclusion(3, b"signed")
+    with pytest.raises(IndexError):
+        out.named("signature", Message(messages.OUT, (3,)))
+    assert out.named(None, Message(messages.OUT, (3,))) is None
+
+
+def test_routes_are_those_that_are_named() -> None:
+    assert messages.SPARED in COMMON.sent("bootstrap", "curator") & COMMON.sent("curator", "bootstrap")
+    assert COMMON.sent("user", "itself") == {messages.TOKEN, messages.FINAL}
+    assert not COMMON.sent("user", "boot")
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [{"item": "token"}, {"before": "hop"}, {"custody": True}, {"custody": True, "item": "item"}],
+)
+def test_a_type_that_contradicts_itself_is_no_type(changed: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="message 'm'"):
+        MessageTable(MessageType(name="m", routes="user -> user", meaning="", fields=Item, **changed))
+    with pytest.raises(ValueError, match="same name"):
+        COMMON.plus(MessageType(name=messages.TOKEN, routes="user -> user", meaning=""))

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from p2pdp.core import messages
 from p2pdp.core.errors import VerificationFailed
 from p2pdp.core.ids import BOOTSTRAP, CURATOR
+from p2pdp.core.messages import COMMON
 from p2pdp.core.step import Fault, Message, Output, Send, Step
 from p2pdp.host.effects import Timing
 from p2pdp.host.link import Link
@@ -176,7 +177,7 @@ BAD_FIELDS: list[tuple[Any, ...]] = [
     (1 << 62, 1 << 62),
     (0, [], [[]]),
 ]
-TYPES = sorted({value for name, value in vars(messages).items() if name.isupper() and isinstance(value, str)})
+TYPES = sorted(one.name for one in COMMON)
 
 
 @pytest.mark.parametrize("kind", TYPES)
@@ -289,7 +290,7 @@ def test_a_user_that_learns_it_is_out_needs_nobody_any_more() -> None:
     toys.machines[0].finished = True
     toys.flight.clear()
     link = Link(0)
-    order = link.data(link.push(pack_message(Message("out", (0, b"signature"))), b""))
+    order = link.data(link.push(pack_message(Message("out", (0, bytes(64)))), b""))
     toys.give(0, forged(BOOTSTRAP, 0, order))
     toys.run(100.0)
     assert toys.hosts[0].done

@@ -305,7 +305,7 @@ def test_who_is_no_neighbour_is_a_stranger() -> None:
 def test_an_excluded_peer_is_refused_and_gets_no_answer() -> None:
     toys = quiet()
     link = Link(1)
-    order = link.data(link.push(pack_message(Message("out", (0, b"signature"))), b""))
+    order = link.data(link.push(pack_message(Message("out", (0, bytes(64)))), b""))
     toys.give(1, forged(BOOTSTRAP, 1, order))
     toys.flight.clear()
     assert refused(toys, honest_frame()) == "excluded_peer"

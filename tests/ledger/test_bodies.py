@@ -10,9 +10,9 @@ from p2pdp.ledger.records import DRAWN, KIND_NAMES, LEDGER_MAGIC, OPENED, Chain,
 from tests.support.runs import quiet, ring
 
 FITTING: dict[str, Any] = {
-    "a whole number": 7, "a whole number from 0": 7, "a whole number from 1": 7, "a number": 0.5, "bytes": b"ab",
-    "text": "view", "nothing, or a whole number from 0": None, "a list, each a whole number": [1, 2],
-    "nothing, or a list, each a whole number": [0, 2],
+    "whole number": 7, "whole number from 0": 7, "whole number from 1": 7, "number": 0.5, "bytes": b"ab",
+    "text": "view", "none or whole number from 0": None, "list of whole number": [1, 2],
+    "none or list of whole number": [0, 2],
 }  # fmt: skip
 
 

@@ -12,10 +12,10 @@ from p2pdp.cluster.bodies import roles_body
 from p2pdp.core.errors import RunFailed
 from p2pdp.core.expiry import Expired
 from p2pdp.core.ids import BOOTSTRAP, CURATOR
+from p2pdp.core.messages import BLOCKED, EXCLUDED
 from p2pdp.core.step import Output
 from p2pdp.crypto.roster import Roster
 from p2pdp.node.roles import RUN_KEY_FILE, RolesNode, have_finished, who_is
-from p2pdp.services.bootstrap import BLOCKED, EXCLUDED
 from tests.support.local import alone, bound, job_in, run_all, soon
 
 

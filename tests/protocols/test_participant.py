@@ -11,6 +11,7 @@ from p2pdp.core.draws import Draws
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer
 from p2pdp.core.step import NOTHING, Custody, Fault, Message, Send, Step
 from p2pdp.protocols.participant import Participant
+from p2pdp.protocols.shuffle.messages import MESSAGES, RELAY
 from tests.support.walk_world import SeededDraws
 
 ME = 3
@@ -54,7 +55,7 @@ class Inner:
 
 def pair() -> tuple[Participant, Inner]:
     inner = Inner()
-    return Participant(ME, inner), inner
+    return Participant(ME, inner, MESSAGES), inner
 
 
 def told(participant: Participant, sender: Peer, message: Message) -> Step:
@@ -168,7 +169,7 @@ def test_receipts_are_the_highest_step_of_each_item_received_from_the_one_who_is
 @given(st.data())
 def test_hops_are_known_as_if_they_had_been_messages(data: st.DataObject) -> None:
     inner = Inner()
-    participant, hops = Participant(ME, inner), []
+    participant, hops = Participant(ME, inner, MESSAGES), []
     for step in range(1, 60):
         item, sender, to = step % 3, 1 + step % 2, 5 + step % 2
         if data.draw(st.booleans()):
@@ -185,15 +186,15 @@ def test_hops_are_known_as_if_they_had_been_messages(data: st.DataObject) -> Non
 
 
 def test_what_a_hop_leaves_here_is_claimed_by_nobody() -> None:
-    participant = Participant(ME, Inner())
+    participant = Participant(ME, Inner(), MESSAGES)
     participant.hopped([(4, 0, 3, 6, 5), (4, 1, 3, ME, 4)])
     assert told(participant, BOOTSTRAP, out(6)).sends == (answer(6, [], [[0, 5]]),)
 
 
 def test_of_reports_it_tells_what_they_were_before_and_claims_each_hop_until_it_is_taken_back() -> None:
     participant, inner = pair()
-    relay = Message(messages.RELAY, (70, 71, 3), b"sealed")
-    onward = Send(5, Message(messages.RELAY, (71, 72, 4), b"sealed"), Custody(72, 4))
+    relay = Message(RELAY, (70, 71, 3), b"sealed")
+    onward = Send(5, Message(RELAY, (71, 72, 4), b"sealed"), Custody(72, 4))
     pass_on(participant, inner, relay, 4, onward)
     expected = Send(BOOTSTRAP, Message(messages.SEEN, (4, [[70, 71, 3]], [])))
     assert told(participant, BOOTSTRAP, out(4)).sends == (expected,)

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from p2pdp.core import messages
 from p2pdp.core.step import Message
+from p2pdp.protocols.gossip.messages import EXCHANGE, SETTLED
 from p2pdp.topology.graphs import complete_graph
 from tests.support.gossip_world import PATIENCE_S, GossipWorld, coins_of, expected, met_in, plan_of
 
@@ -127,8 +127,8 @@ def test_what_comes_before_its_round_waits_and_what_repeats_an_older_one_is_a_fa
     made = world(4, 1.0)
     made.start()
     machine, draws = made.machines[3], made.draws[3]
-    assert not machine.receive(2, Message(messages.EXCHANGE, (3, 2), 0.5), 0.0, draws).faults
+    assert not machine.receive(2, Message(EXCHANGE, (3, 2), 0.5), 0.0, draws).faults
     for number in (1, 2, 3):
-        assert machine.receive(2, Message(messages.EXCHANGE, (number, 2), 0.5), 0.0, draws).faults
-    assert not machine.receive(2, Message(messages.SETTLED), 0.0, draws).faults
-    assert machine.receive(2, Message(messages.EXCHANGE, (4, 2), 0.5), 0.0, draws).faults, "it had settled"
+        assert machine.receive(2, Message(EXCHANGE, (number, 2), 0.5), 0.0, draws).faults
+    assert not machine.receive(2, Message(SETTLED), 0.0, draws).faults
+    assert machine.receive(2, Message(EXCHANGE, (4, 2), 0.5), 0.0, draws).faults, "it had settled"

@@ -18,6 +18,7 @@ from p2pdp.core import messages
 from p2pdp.core.draws import Mechanism
 from p2pdp.core.events import Passer
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer
+from p2pdp.core.messages import COMMON
 from p2pdp.core.step import Message
 from p2pdp.host.acknowledgements import PacketSpace
 from p2pdp.host.link import Link
@@ -46,6 +47,10 @@ ACTS = (
 )  # fmt: skip
 
 
+def problem(plan: WalkPlan, message: Message) -> str | None:
+    return COMMON.problem(message) or check_token(plan, message)
+
+
 @dataclass
 class Lives:
     """Users of one walk, to whom things happen."""
@@ -57,7 +62,7 @@ class Lives:
         n = self.plan.n
         UniqueDraws.numbers = count(1000)
         make: dict[Peer, Any] = {peer: partial(self._machine, peer) for peer in range(n)}
-        check = partial(check_token, self.plan)
+        check = partial(problem, self.plan)
         self.toys = Toys(make, n, self._passer, check=check, expected={(NOISE, ()): 300})
         self.toys.boot_all()
         for peer in range(n):
@@ -67,7 +72,7 @@ class Lives:
 
     def _machine(self, peer: Peer) -> Participant:
         others = tuple(other for other in range(self.plan.n) if other != peer)
-        return Participant(peer, Walk(self.plan, peer, others, NumberInputs([3 * peer + 1, 7], 1)))
+        return Participant(peer, Walk(self.plan, peer, others, NumberInputs([3 * peer + 1, 7], 1)), COMMON)
 
     def _passer(self, participant: Any) -> Passer | None:
         return Passer(participant._machine.hop, participant.hopped) if self.fast else None

@@ -20,6 +20,7 @@ from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer, is_user
 from p2pdp.ledger.evidence import Evidence
 from p2pdp.ledger.messages import carries_message, whole_message
 from p2pdp.ledger.records import DRAWN, MET, OWN, SENT, read
+from p2pdp.protocols.gossip.messages import EXCHANGE, SKIPPED
 from p2pdp.protocols.gossip.plan import GossipPlan
 from p2pdp.replay.transcript import replay
 from p2pdp.sim.faults import Crash, Partition
@@ -63,13 +64,13 @@ def judged(world: World, text: str) -> dict[Peer, float]:
             if not carries_message(record):
                 continue
             message = whole_message(record)
-            if record.kind == SENT and message.type == messages.EXCHANGE:
+            if record.kind == SENT and message.type == EXCHANGE:
                 sent[message.fields[0]].add(message.value)
                 began.setdefault(peer, message.value)
             elif record.kind == OWN and message.type == messages.FINAL:
                 assert peer not in finals
                 finals[peer] = message.value
-            skipped |= message.type == messages.SKIPPED
+            skipped |= message.type == SKIPPED
         assert all(len(values) == 1 for values in sent.values())
     if not world.out:
         assert sorted(finals) == list(range(world.run.n))

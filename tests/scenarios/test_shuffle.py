@@ -20,6 +20,7 @@ from p2pdp.core.step import Message
 from p2pdp.ledger.messages import carries_message, whole_message
 from p2pdp.ledger.records import OWN, RECEIVED, SENT, Contents, read
 from p2pdp.protocols.shuffle.analysis.outcome import name_of
+from p2pdp.protocols.shuffle.messages import RELAY
 from p2pdp.replay.transcript import replay
 from p2pdp.sim.faults import Crash, Partition
 from p2pdp.sim.world import World
@@ -46,7 +47,7 @@ def reports_in(contents: dict[Peer, Contents], names: set[int | None]) -> Counte
     found = ((peer, record) for peer, view in contents.items() for record in view.records)
     for peer, record in found:
         message = whole_message(record) if carries_message(record) else Message("")
-        if message.type in (messages.RELAY, messages.REPORT):
+        if message.type in (RELAY, messages.REPORT):
             for hop in message.fields[:-1]:
                 sealed.setdefault(hop, set()).add(message.value)
             handed_in[message.value] += peer == CURATOR and record.kind == RECEIVED
@@ -146,7 +147,7 @@ def test_a_relay_holds_ciphertext_only() -> None:
         for record in read(bytes(world.processes[user].disk.view)).records:
             if record.kind in (SENT, RECEIVED) and carries_message(record):
                 message: Any = whole_message(record)
-                if message.type == messages.RELAY:
+                if message.type == RELAY:
                     bodies.append(message.value)
     assert len({len(body) for body in bodies}) == 1
     ones = np.unpackbits(np.frombuffer(b"".join(set(bodies)), dtype=np.uint8)).mean()

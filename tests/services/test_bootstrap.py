@@ -6,9 +6,11 @@ from typing import Any
 
 from p2pdp.core import messages
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer
+from p2pdp.core.messages import BLOCKED, EXCLUDED
 from p2pdp.core.step import NOTHING, Message, Output, Send, Step
 from p2pdp.protocols.contract import Start
-from p2pdp.services.bootstrap import BLOCKED, EXCLUDED, PROGRESS, Bootstrap, Opening
+from p2pdp.protocols.gossip.messages import ACTIVATIONS
+from p2pdp.services.bootstrap import PROGRESS, Bootstrap, Opening
 from tests.support.service_steps import DRAWS, PATIENCE_S, READY_S, sent
 
 
@@ -64,14 +66,14 @@ def test_nobody_goes_before_everybody_is_ready() -> None:
 
 def test_what_a_protocol_has_to_tell_at_the_start_follows_the_go() -> None:
     def opening(draws: Any) -> list[Send]:
-        return [Send(user, Message(messages.ACTIVATIONS, (0, 1, [[draws.choice(3), user]]))) for user in range(4)]
+        return [Send(user, Message(ACTIVATIONS, (0, 1, [[draws.choice(3), user]]))) for user in range(4)]
 
     bootstrap = made(opening=opening)
     for peer in (CURATOR, 0, 1, 2):
         assert sent(hears(bootstrap, peer, messages.READY)) == []
     told = sent(hears(bootstrap, 3, messages.READY))
-    assert [kind for to, kind, *_ in told if to == 2] == [messages.GO, messages.ACTIVATIONS]
-    assert (3, messages.ACTIVATIONS, 0, 1, [[2, 3]]) in told
+    assert [kind for to, kind, *_ in told if to == 2] == [messages.GO, ACTIVATIONS]
+    assert (3, ACTIVATIONS, 0, 1, [[2, 3]]) in told
 
 
 def test_who_is_not_ready_in_time_is_put_out_and_its_items_start_elsewhere() -> None:

@@ -6,8 +6,9 @@ from typing import Any
 
 from p2pdp.core import messages
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer
+from p2pdp.core.messages import RESULT
 from p2pdp.core.step import NOTHING, Message, Step
-from p2pdp.services.curator import PUBLISHED_RESULT, Curator
+from p2pdp.services.curator import Curator
 from p2pdp.services.reports import Reports
 from tests.support.service_steps import DRAWS, PATIENCE_S, sent
 
@@ -32,7 +33,7 @@ def test_it_publishes_once_when_every_total_is_here() -> None:
     curator = made()
     assert hears(curator, 0, messages.TOTAL, 1, 5, value=3) == NOTHING
     step = hears(curator, 1, messages.TOTAL, 0, 5, value=4)
-    assert [(output.type, output.fields, output.value) for output in step.outputs] == [(PUBLISHED_RESULT, (), 7)]
+    assert [(output.type, output.fields, output.value) for output in step.outputs] == [(RESULT, (), 7)]
     assert sent(step) == [(0, messages.RESULT), (1, messages.RESULT), (BOOTSTRAP, messages.DONE)]
     assert {send.message.value for send in step.sends[:2]} == {7}
     assert step.wake_at_s == 1.0 + PATIENCE_S
@@ -117,7 +118,7 @@ def test_of_who_has_not_finished_nobody_complains_and_the_rest_go_on_without_it(
     hears(curator, 2, messages.FINISHED)
     assert curator.wake(1.0 + PATIENCE_S, DRAWS) == NOTHING
     out = hears(curator, BOOTSTRAP, messages.OUT, 1, b"")
-    assert [output.type for output in out.outputs] == [PUBLISHED_RESULT]
+    assert [output.type for output in out.outputs] == [RESULT]
     assert sent(out)[0] == (BOOTSTRAP, messages.SEEN, 1, [], [])
     assert sent(out)[-1] == (BOOTSTRAP, messages.DONE)
 

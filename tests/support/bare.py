@@ -13,7 +13,7 @@ from typing import Any
 
 from p2pdp.core.events import Received, tell
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer
-from p2pdp.core.messages import BEGIN
+from p2pdp.core.messages import BEGIN, Item
 from p2pdp.core.step import Message, Send
 from p2pdp.crypto.entropy import SeededEntropy
 from p2pdp.host.draws import RecordedDraws
@@ -70,6 +70,6 @@ class BareWorld:
             return
         part = journal.append(SENT, (send.to, packed), value, salt)
         if send.to == CURATOR:
-            self.totals[send.message.fields[0]] = send.message.value
+            self.totals[Item(*send.message.fields).item] = send.message.value
         else:
             self._queue.append((send.to, user, packed, part))

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import signal
 
-from p2pdp.core import messages
 from p2pdp.ledger.evidence import Evidence
 from p2pdp.ledger.messages import carries_message, packed_type, whole_message
 from p2pdp.ledger.records import INPUTS, KIND_NAMES, POOL, SALT_BYTES, Record, read
+from p2pdp.protocols import names, protocol
 from p2pdp.protocols.run_plan import plan_of_facts
 from p2pdp.wire.codec import unpack_value
 from p2pdp.wire.frames import HELLO, OFFER
@@ -67,7 +67,7 @@ def secrets_in(evidence: Evidence) -> dict[str, list[bytes]]:
 
 
 def words() -> list[bytes]:
-    types = [value for name, value in vars(messages).items() if name.isupper() and type(value) is str]
+    types = sorted({one.name for name in names() for one in protocol(name).messages})
     forms = [*(packed_type(kind) for kind in types), *(name.encode() for name in [*types, *KIND_NAMES])]
     return [form for form in forms if len(form) >= TELLING_BYTES]
 

@@ -16,6 +16,7 @@ from p2pdp.core.step import Message, Step
 from p2pdp.crypto.pair_coins import PairCoins
 from p2pdp.mechanisms import dither
 from p2pdp.protocols.gossip.gossiping import Gossip
+from p2pdp.protocols.gossip.messages import SKIPPED
 from p2pdp.protocols.gossip.plan import AveragingPlan, GossipPlan, check_gossip
 from p2pdp.topology.gossip_rounds import acceleration
 from p2pdp.topology.graphs import Graph, graph_of_edges
@@ -138,7 +139,7 @@ class GossipWorld:
                 assert self.machines[user].receive(user, message, self.now_s, self.draws[user]) == Step()
             else:
                 assert check_gossip(self.plan, message) is None
-                self.skips += message.type == messages.SKIPPED
+                self.skips += message.type == SKIPPED
                 self.links.setdefault((user, send.to), deque()).append(message)
 
     def waiting(self) -> list[tuple[Peer, Peer]]:

@@ -21,7 +21,7 @@ from p2pdp.core.draws import Mechanism, Shape
 from p2pdp.core.errors import Refused
 from p2pdp.core.events import Received, tell
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer
-from p2pdp.core.messages import BEGIN, TOKEN
+from p2pdp.core.messages import BEGIN, TOKEN, Item
 from p2pdp.core.step import Message
 from p2pdp.ledger.messages import public_message
 from p2pdp.ledger.records import CHOSEN, OWN, RECEIVED, Contents
@@ -132,7 +132,7 @@ def _told(
         seen.received.setdefault(user, []).append(_a_row_a_replay(message.value, count))
     for send in tell(state.machine, Received(sender, message), 0.0, state.draws).sends:
         if send.to == CURATOR:
-            seen.totals[send.message.fields[0]] = _a_row_a_replay(send.message.value, count)
+            seen.totals[Item(*send.message.fields).item] = _a_row_a_replay(send.message.value, count)
         else:
             yield send.to, send.message
 

@@ -24,7 +24,7 @@ from unittest.mock import patch
 
 from p2pdp.assembly.hosts import user_host
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer, peer_name
-from p2pdp.core.messages import RELAY, REPORT, RESULT, TOKEN, TOTAL
+from p2pdp.core.messages import REPORT, RESULT, TOKEN, TOTAL
 from p2pdp.core.step import Message
 from p2pdp.crypto import channel, identity
 from p2pdp.host.draws import Meetings
@@ -36,6 +36,7 @@ from p2pdp.ledger.records import SALT_BYTES
 from p2pdp.mechanisms.sampler import SeededSampler
 from p2pdp.node.handing_in import handed_in
 from p2pdp.protocols.run_plan import RunPlan
+from p2pdp.protocols.shuffle.messages import RELAY
 from p2pdp.protocols.shuffle.plan import STAY_OPTIONS
 from p2pdp.sim import world
 from p2pdp.sim.faults import Faults

@@ -12,6 +12,7 @@ from p2pdp.core.draws import Mechanism
 from p2pdp.core.ids import CURATOR, Peer
 from p2pdp.core.step import Message, Step
 from p2pdp.mechanisms.category_reports import KaryReports
+from p2pdp.protocols.shuffle.messages import MARK, RELAY
 from p2pdp.protocols.shuffle.plan import ShufflePlan, check_shuffle
 from p2pdp.protocols.shuffle.shuffling import Shuffle
 from p2pdp.topology.graphs import Graph
@@ -103,9 +104,9 @@ class ShuffleWorld:
                 self.finished.add(user)
             else:
                 self.links.setdefault((user, send.to), deque()).append(message)
-                if message.type == messages.RELAY:
+                if message.type == RELAY:
                     self.hops.append(message.fields[1])
-                if message.type != messages.MARK:
+                if message.type != MARK:
                     key = user, send.to, self.machines[user]._round
                     self.frames[key] = self.frames.get(key, 0) + 1
 

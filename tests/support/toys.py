@@ -14,6 +14,7 @@ from typing import Any
 from p2pdp.core.draws import Draws, Mechanism, Shape
 from p2pdp.core.events import Machine, Passer, Watcher
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer
+from p2pdp.core.messages import COMMON
 from p2pdp.core.step import NOTHING, Fault, Message, Output, Send, Step
 from p2pdp.crypto.channel import Channel
 from p2pdp.crypto.entropy import SeededEntropy
@@ -163,6 +164,11 @@ class PingPong:
         return NOTHING
 
 
+def shared_form(message: Message) -> str | None:
+    """Check messages that every protocol shares; those that a toy made up may be anything."""
+    return None if COMMON.get(message.type) is None else COMMON.problem(message)
+
+
 class Toys:
     """Some hosts, their disks, and the frames in flight."""
 
@@ -206,7 +212,7 @@ class Toys:
             SeededEntropy(self.boots, f"host/{peer}"),
             passer=self.passer(machine),
             watcher=self.watcher(machine),
-            **self.options,
+            **{"check": shared_form, **self.options},
         )
         return self.carry(peer, self.hosts[peer].begin(self.now_s))
 

@@ -18,6 +18,7 @@ from p2pdp.ledger.messages import carries_message, whole_message
 from p2pdp.ledger.records import OWN, RECEIVED, SENT, Contents, read
 from p2pdp.protocols.run_plan import plan_of_facts
 from p2pdp.protocols.shuffle.analysis.outcome import name_of
+from p2pdp.protocols.shuffle.messages import COVER, RELAY
 from p2pdp.runs.audit import audit, verify
 from p2pdp.wire.frames import BOXED, FRAME_HEADER_BYTES, PREFIX_BYTES, Frame, decode_frame
 from p2pdp.wire.padding import FRAME_SIZES
@@ -111,7 +112,7 @@ def test_wires_carry_no_report_and_nothing_twice(tmp_path: Path, host: Host) -> 
     evidence, views = read_evidence(run.folder), views_of(run.folder)
     randomizer = plan_of_facts(evidence.spec, dict(evidence.roster.facts)).plan.randomizer
     told = [one for view in views.values() for one in messages_in(view, SENT)]
-    sealed = [one for one in told if one.type in (messages.RELAY, messages.REPORT)]
+    sealed = [one for one in told if one.type in (RELAY, messages.REPORT)]
     moves = Counter(one.value for one in sealed)
     assert len(moves) == 6
     assert min(moves.values()) >= 10, "each report went from user to user many times"
@@ -157,7 +158,7 @@ def test_with_cover_each_neighbour_gets_as_many_equal_frames(tmp_path: Path, hos
     expected = rounds * (slots + 1)  # and a mark; acknowledgements that travel alone come by the clock
     assert expected <= least <= most <= expected + 0.03 * expected
     for user in range(5):
-        passed = [one for one in messages_in(views[user], SENT) if one.type in (messages.RELAY, messages.COVER)]
+        passed = [one for one in messages_in(views[user], SENT) if one.type in (RELAY, COVER)]
         assert set(Counter(one.fields[-1] for one in passed).values()) == {2 * slots}, "in every round"
 
 

@@ -17,6 +17,7 @@ from p2pdp.mechanisms.grid import Grid
 from p2pdp.protocols.contract import NO_FACTS, Estimate, Fact, Quiet, Work
 from p2pdp.protocols.gossip import averaging
 from p2pdp.protocols.gossip.gossiping import Gossip
+from p2pdp.protocols.gossip.messages import ROUNDS
 from p2pdp.protocols.gossip.options import OPTIONS, GossipPart
 from p2pdp.protocols.gossip.plan import GossipPlan, check_gossip
 from p2pdp.tasks.inputs import Inputs, RealInputs
@@ -34,6 +35,7 @@ ROUNDS_MAX: Final = 20_000
 class GossipAverage(Quiet):
     name = "gossip.average"
     tasks = averaging.TASKS
+    messages = ROUNDS
     default_task = "mean"
     options = OPTIONS
     keys = frozenset({"graph.changing"})

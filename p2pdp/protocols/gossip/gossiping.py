@@ -35,6 +35,7 @@ from p2pdp.core.draws import Draws
 from p2pdp.core.ids import CURATOR, Peer
 from p2pdp.core.states import Transitions, after
 from p2pdp.core.step import NOTHING, Fault, Message, Send, Step
+from p2pdp.protocols.gossip.messages import EXCHANGE, SETTLED, SKIPPED, Round
 from p2pdp.protocols.gossip.plan import GossipPlan
 from p2pdp.protocols.gossip.sending import Sending
 from p2pdp.tasks.inputs import Inputs
@@ -131,7 +132,7 @@ class Gossip:
 
     def _take(self, neighbour: _Neighbour, message: Message) -> bool:
         """Whether the message belongs here; what comes too late to count is taken and dropped."""
-        if message.type == messages.EXCHANGE:
+        if message.type == EXCHANGE:
             number, degree = message.fields
             changing = self._plan.coin is not None
             if neighbour.settled or (number <= neighbour.heard if changing else number != neighbour.heard + 1):
@@ -144,9 +145,9 @@ class Gossip:
             return True
         if not neighbour.decides or neighbour.settled:
             return False
-        if message.type == messages.SKIPPED:
-            return self._take_skip(neighbour, message.fields[0])
-        if message.type != messages.SETTLED:
+        if message.type == SKIPPED:
+            return self._take_skip(neighbour, Round(*message.fields).round)
+        if message.type != SETTLED:
             return False
         neighbour.settled = True
         if self._phase is Phase.SETTLING:
@@ -185,7 +186,7 @@ class Gossip:
             self._phase = after(TRANSITIONS, self._phase, Change.ROUNDS_OVER)
             self._met = [one for one in self._neighbours.values() if one.meeting and not one.out]
             self._lacking = {one.peer for one in self._met if one.decides and not one.settled}
-            return [Send(one.peer, Message(messages.SETTLED)) for one in self._met if not one.decides]
+            return [Send(one.peer, Message(SETTLED)) for one in self._met if not one.decides]
         self._meet(draws)
         if plan.begins_block(self._round):
             self._contribute(draws)
@@ -195,7 +196,7 @@ class Gossip:
         values = self._sending.values(self._sent, len(self._met), draws)
         for neighbour, value in zip(self._met, values, strict=True):
             neighbour.met_before, neighbour.meeting = neighbour.meeting, self._round
-            sends.append(Send(neighbour.peer, Message(messages.EXCHANGE, (self._round, self._degree), value)))
+            sends.append(Send(neighbour.peer, Message(EXCHANGE, (self._round, self._degree), value)))
         self._lacking = {one.peer for one in self._met if self._round not in one.states}
         return sends
 
@@ -258,7 +259,7 @@ class Gossip:
             if neighbour.out:
                 continue
             if came is None:
-                sends.append(Send(neighbour.peer, Message(messages.SKIPPED, (number,))))
+                sends.append(Send(neighbour.peer, Message(SKIPPED, (number,))))
                 continue
             if number in neighbour.skipped:
                 neighbour.skipped.discard(number)

@@ -26,6 +26,7 @@ from p2pdp.core.draws import Draws
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer
 from p2pdp.core.states import Transitions, after
 from p2pdp.core.step import NOTHING, Fault, Message, Send, Step
+from p2pdp.protocols.gossip.messages import ACTIVATIONS, EXCHANGE, Activation, Activations
 from p2pdp.protocols.gossip.plan import AveragingPlan, check_finished, is_state
 from p2pdp.protocols.gossip.sending import Sending
 from p2pdp.tasks.inputs import Inputs
@@ -106,10 +107,10 @@ class Pairing:
     def receive(self, sender: Peer, message: Message, now_s: float, draws: Draws) -> Step:
         if sender == self._user and message.type == messages.FINAL:
             return NOTHING
-        if sender == BOOTSTRAP and message.type == messages.ACTIVATIONS:
+        if sender == BOOTSTRAP and message.type == ACTIVATIONS:
             belongs = self._told(message)
         else:
-            belongs = message.type == messages.EXCHANGE and sender in self._neighbours and self._take(sender, message)
+            belongs = message.type == EXCHANGE and sender in self._neighbours and self._take(sender, message)
         return self._advance(draws) if belongs else Step(faults=(Fault("unexpected_message", sender),))
 
     def wake(self, now_s: float, draws: Draws) -> Step:
@@ -133,7 +134,7 @@ class Pairing:
 
     def _take(self, sender: Peer, message: Message) -> bool:
         """A state may come before we were told of the activation, from whoever was told first."""
-        number = message.fields[0]
+        (number,) = message.fields
         announced = self._phase in (Phase.COMPLETING, Phase.ENDED)
         if sender in self._out or number in self._came or (announced and self._known.get(number) != sender):
             return False
@@ -164,7 +165,7 @@ class Pairing:
 
     def _exchange(self, number: int, peer: Peer, draws: Draws) -> Send:
         (value,) = self._sending.values(self._state, 1, draws)
-        return Send(peer, Message(messages.EXCHANGE, (number,), value))
+        return Send(peer, Message(EXCHANGE, (number,), value))
 
     def _end(self, draws: Draws) -> tuple[Send, ...]:
         plan = self._plan
@@ -177,21 +178,14 @@ class Pairing:
 
 def check_pairing(plan: PairPlan, message: Message) -> str | None:
     """What is wrong with the form of a message of randomized gossip, as the kind of a fault."""
-    fields = message.fields
-    if message.type == messages.EXCHANGE:
-        if [type(part) for part in fields] != [int] or not 1 <= fields[0] <= plan.activations:
+    if message.type == EXCHANGE:
+        if Activation(*message.fields).activation > plan.activations:
             return "malformed"
         return None if is_state(message.value, plan) else "bad_value"
-    if message.type == messages.ACTIVATIONS:
-        whole = [type(part) for part in fields] == [int, int, list] and message.value is None
-        return None if whole and all(_is_activation(plan, pair) for pair in fields[2]) else "malformed"
+    if message.type == ACTIVATIONS:
+        pairs = Activations(*message.fields).pairs
+        return None if all(1 <= number <= plan.activations and peer < plan.n for number, peer in pairs) else "malformed"
     return check_finished(plan, message)
-
-
-def _is_activation(plan: PairPlan, pair: object) -> bool:
-    if not (isinstance(pair, list) and [type(part) for part in pair] == [int, int]):
-        return False
-    return bool(1 <= pair[0] <= plan.activations and 0 <= pair[1] < plan.n)
 
 
 def draw_activations(
@@ -212,5 +206,5 @@ def activation_messages(activations: Sequence[tuple[Peer, Peer]], n: int) -> lis
     told = []
     for pairs in mine:
         parts = [pairs[at : at + PART_MAX] for at in range(0, len(pairs), PART_MAX)] or [[]]
-        told.append([Message(messages.ACTIVATIONS, (at, len(parts), part)) for at, part in enumerate(parts)])
+        told.append([Message(ACTIVATIONS, (at, len(parts), part)) for at, part in enumerate(parts)])
     return told

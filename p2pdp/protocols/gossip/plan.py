@@ -12,6 +12,7 @@ from p2pdp.core.draws import Expected, Mechanism, Shape
 from p2pdp.core.ids import Peer
 from p2pdp.core.step import Message
 from p2pdp.protocols.contract import PlanDefaults, Start
+from p2pdp.protocols.gossip.messages import EXCHANGE, SKIPPED, Round, RoundState
 from p2pdp.topology.weights import edge_weight
 
 _STEPS_BITS_MAX: Final = 500
@@ -120,28 +121,21 @@ class GossipPlan(AveragingPlan):
 
 def check_gossip(plan: GossipPlan, message: Message) -> str | None:
     """What is wrong with the form of a message of gossip, as the kind of a fault."""
-    fields = message.fields
-    if message.type == messages.EXCHANGE:
-        if [type(part) for part in fields] != [int, int]:
-            return "malformed"
-        if not 1 <= fields[0] <= plan.rounds or not 1 <= fields[1] <= plan.degree_max:
+    if message.type == EXCHANGE:
+        number, degree = RoundState(*message.fields)
+        if number > plan.rounds or degree > plan.degree_max:
             return "malformed"
         return None if is_state(message.value, plan) else "bad_value"
-    if message.type == messages.SKIPPED:
-        whole = [type(part) for part in fields] == [int] and 1 <= fields[0] <= plan.rounds
-        return None if whole and message.value is None else "malformed"
-    if message.type == messages.SETTLED:
-        return "malformed" if fields or message.value is not None else None
+    if message.type == SKIPPED:
+        return None if Round(*message.fields).round <= plan.rounds else "malformed"
     return check_finished(plan, message)
 
 
 def check_finished(plan: AveragingPlan, message: Message) -> str | None:
     """The same of what every user of gossip ends with; what is no message of gossip is not judged."""
-    if message.type != messages.FINISHED:
+    if message.type != messages.FINISHED or message.value is None:
         return None
-    if message.fields:
-        return "malformed"
-    return None if message.value is None or is_state(message.value, plan) else "bad_value"
+    return None if is_state(message.value, plan) else "bad_value"
 
 
 def is_state(value: Any, plan: AveragingPlan) -> bool:

@@ -17,6 +17,7 @@ from p2pdp.mechanisms.clipping import Bounded
 from p2pdp.mechanisms.grid import Grid
 from p2pdp.protocols.contract import NO_FACTS, Estimate, Fact, Quiet, Work
 from p2pdp.protocols.gossip import averaging
+from p2pdp.protocols.gossip.messages import PAIRS
 from p2pdp.protocols.gossip.options import OPTIONS, GossipPart
 from p2pdp.protocols.gossip.pairing import (
     Pairing,
@@ -39,6 +40,7 @@ ACTIVATIONS_MAX: Final = 200_000
 class GossipRandomized(Quiet):
     name = "gossip.randomized"
     tasks = averaging.TASKS
+    messages = PAIRS
     default_task = "mean"
     options = OPTIONS
     keys = frozenset({"graph.changing"})

@@ -29,6 +29,7 @@ from p2pdp.protocols.contract import NO_FACTS, Estimate, Fact, Quiet, Work
 from p2pdp.protocols.dithering import Reach
 from p2pdp.protocols.gossip import averaging
 from p2pdp.protocols.gossip.gossiping import Gossip
+from p2pdp.protocols.gossip.messages import ROUNDS
 from p2pdp.protocols.gossip.options import OPTIONS, GossipPart
 from p2pdp.protocols.gossip.plan import GossipPlan, check_gossip
 from p2pdp.tasks.descent import Descent
@@ -112,6 +113,7 @@ class GossipSgd(Quiet):
     tasks = learning.TASKS
     options = OPTIONS
     keys = learning.KEYS | {"graph.changing", "task.rounds", "task.averaging"}
+    messages = ROUNDS
 
     def graph_facts(self, spec: Spec, graph: Graph) -> Mapping[str, Fact]:
         return {**averaging.facts_of(spec, graph), **learning.facts_of(spec)}

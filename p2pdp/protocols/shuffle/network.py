@@ -22,6 +22,7 @@ from p2pdp.core.step import Message
 from p2pdp.mechanisms.report_estimates import of_all, of_single
 from p2pdp.mechanisms.reports import MalformedReport
 from p2pdp.protocols.contract import NO_FACTS, Estimate, Fact, Quiet, Work
+from p2pdp.protocols.shuffle.messages import MESSAGES
 from p2pdp.protocols.shuffle.options import OPTIONS, ShufflePart
 from p2pdp.protocols.shuffle.plan import ShufflePlan, check_shuffle
 from p2pdp.protocols.shuffle.shuffling import Shuffle
@@ -48,6 +49,7 @@ class NetworkShuffle(Quiet):
     """[LTT22, Algorithms 1 and 2]."""
 
     options = OPTIONS
+    messages = MESSAGES
 
     def __init__(self, name: str, *, single: bool) -> None:
         self.name = name

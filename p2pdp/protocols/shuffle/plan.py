@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
-from p2pdp.core import messages
 from p2pdp.core.draws import NO_NOISE, Draws, Expected, Mechanism
+from p2pdp.core.messages import FINISHED, REPORT
 from p2pdp.core.step import Message
 from p2pdp.mechanisms.reports import Randomizer
 from p2pdp.protocols.contract import PlanDefaults, Start
+from p2pdp.protocols.shuffle.messages import COVER, MARK, RELAY, Round
 
 NAMES: Final = 1 << 56  # names of reports are drawn below this, so that no name tells whose report it is
 COVER_HOP: Final = (1 << 32) - 1  # what cover has in place of hops
@@ -110,20 +111,15 @@ def draw_hop(draws: Draws) -> int:
 def check_shuffle(plan: ShufflePlan, message: Message) -> str | None:
     """What is wrong with the form of a message, as the kind of a fault."""
     kind, fields, value = message
-    if kind == messages.COVER and plan.slots is None:
+    if kind == COVER and plan.slots is None:
         return "malformed"
-    if kind in (messages.RELAY, messages.REPORT, messages.COVER):
+    if kind in (RELAY, REPORT, COVER):
         last = plan.rounds + 1
-        if [type(part) for part in fields] != [int] * (2 if kind == messages.REPORT else 3):
-            return "malformed"
         *hops, step = fields
-        known = all(hop == COVER_HOP if kind == messages.COVER else _HOP_LEAST <= hop < COVER_HOP for hop in hops)
-        if not known or (step != last if kind == messages.REPORT else not 1 <= step < last):
+        known = all(hop == COVER_HOP if kind == COVER else _HOP_LEAST <= hop < COVER_HOP for hop in hops)
+        if not known or (step != last if kind == REPORT else step >= last):
             return "malformed"
         return None if type(value) is bytes and len(value) == plan.sealed_bytes else "bad_value"
-    if kind == messages.MARK:
-        whole = [type(part) for part in fields] == [int] and 1 <= fields[0] <= plan.rounds
-        return None if whole and value is None else "malformed"
-    if kind == messages.FINISHED:
-        return None if not fields and value is None else "malformed"
-    return None
+    if kind == MARK:
+        return None if Round(*fields).round <= plan.rounds else "malformed"
+    return "malformed" if kind == FINISHED and value is not None else None

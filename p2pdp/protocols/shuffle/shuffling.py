@@ -28,8 +28,10 @@ from typing import Any, Final
 from p2pdp.core import messages
 from p2pdp.core.draws import Draws
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer
+from p2pdp.core.messages import Item
 from p2pdp.core.states import Transitions, after
 from p2pdp.core.step import NOTHING, Custody, Fault, Message, Send, Step
+from p2pdp.protocols.shuffle.messages import COVER, MARK, RELAY, Round
 from p2pdp.protocols.shuffle.plan import (
     COVER_HOP,
     NAMES,
@@ -127,17 +129,17 @@ class Shuffle:
 
     def _take(self, neighbour: _Neighbour, message: Message) -> bool:
         """Whether the message belongs here. A neighbour's reports of a round come before its mark."""
-        if message.type == messages.RELAY:
+        if message.type == RELAY:
             _, hop, number = message.fields
             if number != neighbour.marked + 1:
                 return False
             neighbour.unmarked.append((hop, message.value))
             return True
-        if message.type == messages.MARK and message.fields[0] == neighbour.marked + 1:
+        if message.type == MARK and Round(*message.fields).round == neighbour.marked + 1:
             neighbour.marked += 1
             self._hold(neighbour, neighbour.marked)
             return True
-        return message.type == messages.COVER and neighbour.marked < self._plan.rounds
+        return message.type == COVER and neighbour.marked < self._plan.rounds
 
     def _hold(self, neighbour: _Neighbour, number: int) -> None:
         """What it sent in a round, all together: for the one after, or for the next that opens here if that is over."""
@@ -152,7 +154,7 @@ class Shuffle:
 
         The curator is told, since it waits for what is handed in late.
         """
-        hop, step = order.fields
+        hop, step = Item(*order.fields)
         to, number, held = self._passed.get(hop, (None, 0, (0, None)))
         if to is None or number != step or not self._neighbours[to].out:
             return Step(faults=(Fault("unexpected_message", BOOTSTRAP),))
@@ -208,11 +210,11 @@ class Shuffle:
             while hop in self._passed:
                 hop = draw_hop(draws)
             self._passed[hop] = (peer, number, (before, sealed))
-            message = Message(messages.RELAY, (before, hop, number), sealed)
+            message = Message(RELAY, (before, hop, number), sealed)
             sends.append(Send(peer, message, Custody(hop, number)))
         cover = 0 if plan.slots is None else plan.slots - len(reports)
-        sends += [Send(peer, Message(messages.COVER, (COVER_HOP, COVER_HOP, number), bytes(plan.sealed_bytes)))] * cover
-        return [*sends, Send(peer, Message(messages.MARK, (number,)))]
+        sends += [Send(peer, Message(COVER, (COVER_HOP, COVER_HOP, number), bytes(plan.sealed_bytes)))] * cover
+        return [*sends, Send(peer, Message(MARK, (number,)))]
 
     def _advance(self, now_s: float, draws: Draws) -> Step:
         """Goes on as far as what is here allows."""

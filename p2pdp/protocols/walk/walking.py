@@ -29,7 +29,7 @@ from typing import Any, Final
 from p2pdp.core import messages
 from p2pdp.core.draws import Draws, Expected, Mechanism, Shape
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer, is_user
-from p2pdp.core.messages import TOKEN, TOTAL
+from p2pdp.core.messages import TOKEN, TOTAL, Item
 from p2pdp.core.step import NOTHING, Custody, Fault, Message, Send, Step
 from p2pdp.protocols.contract import PlanDefaults, Start
 from p2pdp.protocols.skeleton_size import EXCESS, VISIT_BYTES, at_most
@@ -161,7 +161,7 @@ class Walk:
         if message.type == TOKEN:
             return self._token(sender, message, draws)
         if sender == BOOTSTRAP and message.type == messages.BEGIN:
-            return self._begin(message.fields[0], draws)
+            return self._begin(Item(*message.fields).item, draws)
         if sender == BOOTSTRAP and message.type == messages.LOST:
             return self._send_elsewhere(message, draws)
         return Step(faults=(Fault("unexpected_message", sender),))
@@ -261,7 +261,7 @@ class Walk:
 
     def _send_elsewhere(self, order: Message, draws: Draws) -> Step:
         """The receiver is gone and passed nothing on: the same noised value goes to somebody else."""
-        item, step = order.fields
+        item, step = Item(*order.fields)
         to, passed_at, value = self._passed.get(item, (BOOTSTRAP, 0, None))
         if to not in self._out or passed_at != step:
             return Step(faults=(Fault("unexpected_message", BOOTSTRAP),))
@@ -277,10 +277,7 @@ def check_token(plan: WalkPlan, message: Message) -> str | None:
 
 def check_fields(plan: WalkPlan, message: Message) -> str | None:
     """The same, whatever it carries."""
-    fields = message.fields
-    if len(fields) != 2 or type(fields[0]) is not int or type(fields[1]) is not int:
-        return "malformed"
-    item, step = fields
+    item, step = message.fields
     last = plan.steps + 1
     if not 0 <= item < plan.tokens or (step != last if message.type == TOTAL else not 1 <= step < last):
         return "malformed"

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from p2pdp.core import messages
 from p2pdp.core.draws import Mechanism
 from p2pdp.core.spec import GraphPart
 from p2pdp.core.step import NOTHING, Message
+from p2pdp.protocols.gossip.messages import EXCHANGE, SETTLED, SKIPPED
 from p2pdp.topology.graphs import complete_graph, make_graph
 from tests.support.gossip_world import PATIENCE_S, GossipWorld, expected, plan_of
 
@@ -160,17 +160,17 @@ def test_what_does_not_belong_is_a_fault() -> None:
     made.start()
     machine, draws = made.machines[3], made.draws[3]
     strange = [
-        (5, Message(messages.EXCHANGE, (1, 2), 0.0)),  # no neighbour
-        (2, Message(messages.EXCHANGE, (2, 2), 0.0)),  # its first is missing
-        (2, Message(messages.SKIPPED, (1,))),  # of a round that it did not send
-        (4, Message(messages.SKIPPED, (1,))),  # we decide about that edge
-        (4, Message(messages.SETTLED)),
+        (5, Message(EXCHANGE, (1, 2), 0.0)),  # no neighbour
+        (2, Message(EXCHANGE, (2, 2), 0.0)),  # its first is missing
+        (2, Message(SKIPPED, (1,))),  # of a round that it did not send
+        (4, Message(SKIPPED, (1,))),  # we decide about that edge
+        (4, Message(SETTLED)),
         (2, Message("token", (0, 1), 0)),
     ]
     for sender, message in strange:
         assert [fault.peer for fault in machine.receive(sender, message, 0.0, draws).faults] == [sender]
-    assert not machine.receive(2, Message(messages.EXCHANGE, (1, 2), 0.5), 0.0, draws).faults
-    assert machine.receive(2, Message(messages.EXCHANGE, (1, 2), 0.5), 0.0, draws).faults, "twice"
+    assert not machine.receive(2, Message(EXCHANGE, (1, 2), 0.5), 0.0, draws).faults
+    assert machine.receive(2, Message(EXCHANGE, (1, 2), 0.5), 0.0, draws).faults, "twice"
     assert machine.excluded(5, 0.0, draws) == NOTHING
 
 

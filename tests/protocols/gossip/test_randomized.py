@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from p2pdp.core import messages
 from p2pdp.files.spec import parse_spec
+from p2pdp.protocols.gossip.messages import ACTIVATIONS
 from p2pdp.protocols.run_plan import RunPlan, plan_of_facts, plan_run
 from tests.support.gossip_specs import gossip
 from tests.support.walk_world import SeededDraws
@@ -15,7 +15,7 @@ def test_bootstrap_tells_each_user_its_own_activations() -> None:
     run = planned(6)
     told = {send.to: send.message for send in run.opening(SeededDraws(1))}
     assert sorted(told) == list(range(6))
-    assert {message.type for message in told.values()} == {messages.ACTIVATIONS}
+    assert {message.type for message in told.values()} == {ACTIVATIONS}
     pairs = {(number, user, other) for user, message in told.items() for number, other in message.fields[2]}
     assert {number for number, _, _ in pairs} == set(range(1, 41))
     assert all((number, other, user) in pairs for number, user, other in pairs)

@@ -12,6 +12,7 @@ from p2pdp.core import messages
 from p2pdp.core.ids import BOOTSTRAP, CURATOR
 from p2pdp.core.spec import GraphPart
 from p2pdp.core.step import NOTHING, Message
+from p2pdp.protocols.shuffle.messages import MARK, RELAY
 from p2pdp.topology.graphs import complete_graph, make_graph
 from tests.support.shuffle_world import NAME_BYTES, PATIENCE_S, ShuffleWorld, plan_of
 
@@ -164,7 +165,7 @@ def test_a_report_that_comes_back_goes_on_with_the_next_round() -> None:
     made.start()
     machine, draws = made.machines[0], made.draws[0]
     queues = [(to, queue[0]) for (sender, to), queue in made.links.items() if sender == 0]
-    ((to, relay),) = [(to, first) for to, first in queues if first.type == messages.RELAY]
+    ((to, relay),) = [(to, first) for to, first in queues if first.type == RELAY]
     assert machine.excluded(to, 0.0, draws).faults == ()
     told = machine.receive(BOOTSTRAP, Message(messages.LOST, relay.fields[1:]), 0.0, draws)
     assert [(send.to, send.message) for send in told.sends] == [(CURATOR, Message(messages.HEEDED))]
@@ -188,16 +189,16 @@ def test_what_does_not_belong_is_a_fault() -> None:
     machine, draws = made.machines[3], made.draws[3]
     sealed = bytes(NAME_BYTES + 1)
     strange = [
-        (5, Message(messages.MARK, (1,))),  # no neighbour
-        (2, Message(messages.MARK, (2,))),  # its first is missing
-        (2, Message(messages.RELAY, (8, 9, 2), sealed)),
+        (5, Message(MARK, (1,))),  # no neighbour
+        (2, Message(MARK, (2,))),  # its first is missing
+        (2, Message(RELAY, (8, 9, 2), sealed)),
         (2, Message("token", (0, 1), 0)),
         (BOOTSTRAP, Message(messages.LOST, (9, 1))),  # never passed on
     ]
     for sender, message in strange:
         assert [fault.peer for fault in machine.receive(sender, message, 0.0, draws).faults] == [sender]
-    assert not machine.receive(2, Message(messages.MARK, (1,)), 0.0, draws).faults
-    assert machine.receive(2, Message(messages.MARK, (1,)), 0.0, draws).faults, "twice"
+    assert not machine.receive(2, Message(MARK, (1,)), 0.0, draws).faults
+    assert machine.receive(2, Message(MARK, (1,)), 0.0, draws).faults, "twice"
     assert machine.excluded(5, 0.0, draws) == NOTHING
     assert machine.start(0.0, draws) == NOTHING, "a second GO does nothing"
 

@@ -8,18 +8,27 @@ those of the users before it, with binomial weights, and publishes their weighte
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from p2pdp.accounting.contract import Accountant, Answer, number, whole
 from p2pdp.core.draws import Draws, Mechanism
+from p2pdp.core.fields import Positive
 from p2pdp.core.ids import CURATOR
-from p2pdp.core.messages import EXCHANGE, FINISHED
+from p2pdp.core.messages import COMMON, FINISHED, MessageType, Value
 from p2pdp.core.readers import Whole
 from p2pdp.core.step import NOTHING, Fault, Message, Send, Step
 from p2pdp.mechanisms.clipping import Bounds
 from p2pdp.mechanisms.grid import Grid, choose_grid
 from p2pdp.protocols.contract import Estimate, Options, PlanDefaults, Quiet
 from p2pdp.tasks.inputs import NumberInputs
+
+DRIFT = "drift"
+
+
+class Drifted(NamedTuple):
+    """The fields of the message of a round."""
+
+    round: Positive
 
 
 @dataclass(frozen=True)
@@ -71,9 +80,12 @@ class Drifting:
         return self._goes_on([self._state_of_round()])
 
     def receive(self, sender: int, message: Message, now_s: float, draws: Draws) -> Step:
-        if message.type != EXCHANGE or sender != self._before or message.fields[0] in self._came:
+        if message.type != DRIFT or sender != self._before:
             return Step(faults=(Fault("unexpected_message", sender),))
-        self._came[message.fields[0]] = message.value
+        (number,) = message.fields
+        if number in self._came:
+            return Step(faults=(Fault("unexpected_message", sender),))
+        self._came[number] = message.value
         return self._goes_on([])
 
     def excluded(self, peer: int, now_s: float, draws: Draws) -> Step:
@@ -84,7 +96,7 @@ class Drifting:
         return NOTHING
 
     def _state_of_round(self) -> Send:
-        return Send(self._after, Message(EXCHANGE, (self._round + 1,), self._state))
+        return Send(self._after, Message(DRIFT, (self._round + 1,), self._state))
 
     def _goes_on(self, sends: list[Send]) -> Step:
         if self._state is None or self.finished:
@@ -105,6 +117,17 @@ class RingDrift(Quiet):
     tasks: ClassVar = {"mean": ("gaussian",)}
     default_task = "mean"
     options = Options("drift", DriftPart, {"rounds": Whole(1, 20)})
+    messages = COMMON.plus(
+        MessageType(
+            name=DRIFT,
+            routes="user -> user",
+            meaning="the sender's state in that round",
+            fields=Drifted,
+            value=Value.ALWAYS,
+            step="round",
+            droppable=True,
+        )
+    )
 
     def plan(self, spec: Any, n: int, dimensions: int, facts: Any = None) -> Drift:
         bounds, sigma = Bounds(*spec.data.clip), spec.noise.sigma
@@ -123,10 +146,9 @@ class RingDrift(Quiet):
         return NumberInputs(values, 1)
 
     def check(self, plan: Drift, message: Message) -> str | None:
-        if message.type == EXCHANGE:
-            whole_round = [type(part) for part in message.fields] == [int] and 1 <= message.fields[0] <= plan.length
-            return None if whole_round and type(message.value) is int else "malformed"
-        return "malformed" if message.type == FINISHED and message.fields else None
+        if message.type != DRIFT:
+            return None
+        return None if Drifted(*message.fields).round <= plan.length and type(message.value) is int else "malformed"
 
     def publish(self, plan: Drift, totals: Sequence[Any]) -> Any:
         return totals[0] if totals else None

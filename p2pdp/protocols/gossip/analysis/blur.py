@@ -18,9 +18,10 @@ import numpy as np
 from p2pdp.core.arrays import Floats
 from p2pdp.core.draws import DITHER, Mechanism, Shape
 from p2pdp.core.ids import Peer, is_user
-from p2pdp.core.messages import EXCHANGE, FINISHED
+from p2pdp.core.messages import FINISHED
 from p2pdp.ledger.records import CLOSED, OPENED, RECEIVED, Contents
 from p2pdp.mechanisms import dither
+from p2pdp.protocols.gossip.messages import EXCHANGE
 from p2pdp.protocols.gossip.plan import AveragingPlan
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.replay.player import CutShort, Player

@@ -31,10 +31,10 @@ from p2pdp.attacks.truths import ONLY_PLACE
 from p2pdp.core.arrays import Floats
 from p2pdp.core.errors import Refused
 from p2pdp.core.ids import Peer, is_user
-from p2pdp.core.messages import ACTIVATIONS, EXCHANGE
 from p2pdp.ledger.messages import carries_message, public_message, whole_message
 from p2pdp.ledger.records import RECEIVED, SENT, Contents
 from p2pdp.mechanisms import dither
+from p2pdp.protocols.gossip.messages import ACTIVATIONS, EXCHANGE, Activations
 from p2pdp.protocols.gossip.pairing import PairPlan
 from p2pdp.protocols.gossip.plan import GossipPlan
 from p2pdp.protocols.gossip.sgd import GossipSgdPlan
@@ -88,7 +88,7 @@ def met_alone(run: RunPlan, contents: Contents) -> dict[Peer, Any]:
         (number, peer)
         for record in contents.records
         if record.kind == RECEIVED and public_message(record).type == ACTIVATIONS
-        for number, peer in public_message(record).fields[2]
+        for number, peer in Activations(*public_message(record).fields).pairs
     )
     found: dict[Peer, Any] = {}
     met: set[Peer] = set()
@@ -106,7 +106,8 @@ def states_heard(contents: Contents) -> dict[tuple[int, Peer], Any]:
     for record in contents.records:
         if record.kind == RECEIVED and is_user(record.body.sender) and public_message(record).type == EXCHANGE:
             message = whole_message(record)
-            found.setdefault((message.fields[0], record.body.sender), message.value)
+            number, *_ = message.fields
+            found.setdefault((number, record.body.sender), message.value)
     return found
 
 

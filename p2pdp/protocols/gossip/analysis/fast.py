@@ -23,10 +23,10 @@ from p2pdp.assembly.outcome import Outcome
 from p2pdp.core.arrays import Floats, Ints
 from p2pdp.core.draws import Draws, Mechanism
 from p2pdp.core.ids import BOOTSTRAP, Peer
-from p2pdp.core.messages import ACTIVATIONS
 from p2pdp.core.values import snapped
 from p2pdp.crypto.entropy import SeededEntropy
 from p2pdp.mechanisms.sampler import SeededSampler
+from p2pdp.protocols.gossip.messages import ACTIVATIONS, Activations
 from p2pdp.protocols.gossip.plan import AveragingPlan, GossipPlan
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.sim.trials import Trials
@@ -141,7 +141,7 @@ def _activations(run: RunPlan, seed: int) -> list[tuple[Peer, Peer]]:
     pairs: dict[int, tuple[Peer, Peer]] = {}
     for send in run.opening(chance):
         assert send.message.type == ACTIVATIONS
-        for number, other in send.message.fields[2]:
+        for number, other in Activations(*send.message.fields).pairs:
             pairs[number] = (min(send.to, other), max(send.to, other))
     return [pairs[number] for number in sorted(pairs)]
 

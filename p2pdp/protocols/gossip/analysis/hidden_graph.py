@@ -22,12 +22,12 @@ from p2pdp.audit.ground import NOT_AT_HAND, Finding, Ground
 from p2pdp.audit.recorded import refused, unlike_plan
 from p2pdp.core.claims import Conditioning, Observer, Refusal
 from p2pdp.core.ids import Peer, is_user
-from p2pdp.core.messages import EXCHANGE
 from p2pdp.ledger.messages import public_message
 from p2pdp.ledger.records import RECEIVED
 from p2pdp.mechanisms import gaussian
 from p2pdp.protocols.gossip.analysis.rounding import rounding_of
 from p2pdp.protocols.gossip.analysis.views import graph_of
+from p2pdp.protocols.gossip.messages import EXCHANGE, RoundState
 from p2pdp.protocols.gossip.plan import GossipPlan
 
 THEOREM_4: Final = "published:theorem-4"
@@ -78,7 +78,7 @@ def _epsilons(ground: Ground, observer: Peer, nu: float) -> np.ndarray:
     n, mu = ground.run.n, ground.sensitivity / ground.run.plan.noise.scale
     local = gaussian.epsilon_of(ground.delta, mu)
     met = [
-        (record.body.sender, public_message(record).fields[0])
+        (record.body.sender, RoundState(*public_message(record).fields).round)
         for record in ground.views[observer].records
         if record.kind == RECEIVED and is_user(record.body.sender) and public_message(record).type == EXCHANGE
     ]

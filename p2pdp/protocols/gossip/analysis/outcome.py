@@ -15,12 +15,12 @@ import numpy as np
 
 from p2pdp.assembly.linear import finals_of
 from p2pdp.assembly.outcome import Number, Outcome
-from p2pdp.core import messages
 from p2pdp.core.arrays import Floats
 from p2pdp.core.ids import BOOTSTRAP, Peer
 from p2pdp.core.values import LinearForm
 from p2pdp.ledger.messages import carries_message, public_message
 from p2pdp.ledger.records import MET, SENT, Contents
+from p2pdp.protocols.gossip.messages import ACTIVATIONS, SKIPPED, Activations
 from p2pdp.protocols.gossip.plan import GossipPlan
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.replay.transcript import replay
@@ -104,7 +104,7 @@ def _by_forms(run: RunPlan, forms: Sequence[LinearForm], unit: float) -> tuple[F
 
 def was_skipped(views: Mapping[Peer, Contents]) -> bool:
     return any(
-        carries_message(record) and public_message(record).type == messages.SKIPPED
+        carries_message(record) and public_message(record).type == SKIPPED
         for contents in views.values()
         for record in contents.records
     )
@@ -138,8 +138,8 @@ def _pairwise(run: RunPlan, views: Mapping[Peer, Contents]) -> Floats:
     """Activation by activation, as bootstrap told them."""
     pairs: dict[int, tuple[Peer, Peer]] = {}
     for record in views[BOOTSTRAP].records if BOOTSTRAP in views else ():
-        if record.kind == SENT and public_message(record).type == messages.ACTIVATIONS:
-            for number, other in public_message(record).fields[2]:
+        if record.kind == SENT and public_message(record).type == ACTIVATIONS:
+            for number, other in Activations(*public_message(record).fields).pairs:
                 pairs[number] = (record.body.receiver, other)
     rows = np.eye(run.n)
     for _, (one, other) in sorted(pairs.items()):

@@ -19,7 +19,7 @@ from p2pdp.attacks.owners import owners_of_all, owners_of_single
 from p2pdp.core.arrays import Floats
 from p2pdp.core.errors import Refused
 from p2pdp.core.ids import Peer
-from p2pdp.core.messages import OPENED_REPORT, OUT, REPORT
+from p2pdp.core.messages import OPENED_REPORT, OUT, REPORT, OpenedReport
 from p2pdp.ledger.messages import carries_message, public_message, whole_message
 from p2pdp.ledger.records import OWN, RECEIVED, Contents
 from p2pdp.protocols.run_plan import RunPlan
@@ -72,8 +72,9 @@ def opened_by(run: RunPlan, contents: Contents) -> Opened:
         elif record.kind == RECEIVED and message.type == OUT:
             raise Refused("somebody was put out of this run, and what it held went other ways than those of the walk")
         elif record.kind == OWN and message.type == OPENED_REPORT:
-            senders[message.fields[0]] = handed_in_by
-            reports[message.fields[0]] = whole_message(record).value
+            name = OpenedReport(*message.fields).name
+            senders[name] = handed_in_by
+            reports[name] = whole_message(record).value
     if not reports:
         raise Refused("the curator got no report in this run")
     randomizer = run.plan.randomizer

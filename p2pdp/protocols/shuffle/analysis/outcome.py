@@ -14,7 +14,7 @@ import numpy as np
 
 from p2pdp.assembly.outcome import Number, Outcome
 from p2pdp.core.ids import CURATOR, Peer, is_user
-from p2pdp.core.messages import OPENED_REPORT
+from p2pdp.core.messages import OPENED_REPORT, OpenedReport
 from p2pdp.ledger.messages import public_message
 from p2pdp.ledger.records import CHOSEN, OWN, Contents
 from p2pdp.mechanisms import gaussian, randomized_response
@@ -40,7 +40,7 @@ def gather(run: RunPlan, views: Mapping[Peer, Contents], found: Outcome) -> None
 def names_at(curator: Contents) -> set[int]:
     """The names of all reports that were handed in and opened."""
     messages = (public_message(record) for record in curator.records if record.kind == OWN)
-    return {message.fields[0] for message in messages if message.type == OPENED_REPORT}
+    return {OpenedReport(*message.fields).name for message in messages if message.type == OPENED_REPORT}
 
 
 def name_of(contents: Contents) -> int | None:

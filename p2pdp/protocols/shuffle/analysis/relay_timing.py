@@ -15,9 +15,9 @@ import numpy as np
 
 from p2pdp.core.arrays import Floats
 from p2pdp.core.ids import Peer, is_user
-from p2pdp.core.messages import MARK, RELAY
 from p2pdp.ledger.messages import public_message
 from p2pdp.ledger.records import RECEIVED, SENT, Contents
+from p2pdp.protocols.shuffle.messages import MARK, RELAY, Hop, Round
 from p2pdp.topology.graphs import Graph
 
 
@@ -54,14 +54,14 @@ def _read(found: Timing, user: Peer, contents: Contents, rounds: int) -> None:
         if record.kind == SENT and is_user(record.body.receiver):
             message, peer = public_message(record), record.body.receiver
             if message.type == MARK:
-                reached = message.fields[0]
+                reached = Round(*message.fields).round
                 if marked.get(peer, 0) < reached - 1:
                     found.passed_over.add((user, peer, reached))
             elif message.type == RELAY:
-                key = peer, message.fields[-1]
+                key = peer, Hop(*message.fields).round
                 sent[key] = sent.get(key, 0) + 1
         elif record.kind == RECEIVED and is_user(record.body.sender) and public_message(record).type == MARK:
-            (number,), peer = public_message(record).fields, record.body.sender
+            number, peer = Round(*public_message(record).fields).round, record.body.sender
             marked[peer] = number
             if number < reached:
                 found.late[peer, user, number] = min(reached + 1, rounds + 1)

@@ -16,9 +16,10 @@ import numpy as np
 
 from p2pdp.core.arrays import Ints
 from p2pdp.core.ids import Peer, is_user
-from p2pdp.core.messages import COVER, MARK, RELAY, REPORT
+from p2pdp.core.messages import REPORT
 from p2pdp.ledger.messages import public_message
 from p2pdp.ledger.records import SENT, Contents
+from p2pdp.protocols.shuffle.messages import COVER, MARK, MESSAGES, RELAY
 from p2pdp.protocols.shuffle.plan import ShufflePlan
 from p2pdp.wire.padding import frame_size
 
@@ -58,7 +59,8 @@ def sent_in(views: Mapping[Peer, Contents], n: int) -> Sent:
             if message.type in kinds:
                 counts[kinds.index(message.type), user] += 1
             if message.type in (RELAY, REPORT):
-                batches[message.fields[-1]] = batches.get(message.fields[-1], 0) + 1
+                number = MESSAGES.step_of(message)
+                batches[number] = batches.get(number, 0) + 1
         held = max(held, *batches.values(), 0)
     relayed, handed_in, cover, marks = counts
     return Sent(relayed, handed_in, cover, marks, held)

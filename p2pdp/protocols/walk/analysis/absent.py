@@ -17,7 +17,7 @@ from __future__ import annotations
 from typing import Final
 
 from p2pdp.core.ids import BOOTSTRAP, Peer, is_user
-from p2pdp.core.messages import BEGIN, TOKEN
+from p2pdp.core.messages import BEGIN, TOKEN, Item
 from p2pdp.core.step import Message
 from p2pdp.core.values import GRADIENT, ZERO_FORM, LinearForm, Source
 from p2pdp.ledger.messages import public_message
@@ -51,9 +51,10 @@ class AbsentFromWalk(Absent):
                 number = numbers[to] = numbers.get(to, 0) + 1
                 message = public_message(record)
                 if sender == BOOTSTRAP and message.type == BEGIN:
-                    self._note(to, message.fields[0], Handover(1, None, 0))
+                    self._note(to, Item(*message.fields).item, Handover(1, None, 0))
                 elif is_user(sender) and message.type == TOKEN:
-                    self._note(to, message.fields[0], Handover(message.fields[1], sender, number - 1))
+                    item, step = Item(*message.fields)
+                    self._note(to, item, Handover(step, sender, number - 1))
 
     def _note(self, user: Peer, item: int, handover: Handover) -> None:
         if user in self.users:
@@ -61,7 +62,7 @@ class AbsentFromWalk(Absent):
 
     def origin(self, user: Peer, message: Message) -> Handover | None:
         """How the token that an absent user sends in this message had come to it; None if that cannot be told."""
-        item, step = message.fields
+        item, step = Item(*message.fields)
         if step == 1:  # a token that is sent to its first holder is empty
             return Handover(1, None, 0)
         known = [one for one in self._handovers.get((user, item), ()) if one.step < step]
@@ -71,7 +72,7 @@ class AbsentFromWalk(Absent):
 
     def form(self, user: Peer, message: Message, came: Handover, before: LinearForm) -> LinearForm:
         """The token as it left the user, having come to it as `before`; the same however often it was sent."""
-        item, left = message.fields
+        item, left = Item(*message.fields)
         self.rebuilt.add(user)
         form = ZERO_FORM if came.sender is None else before
         for step in range(came.step, left):

@@ -13,7 +13,7 @@ from typing import Any
 
 from p2pdp.attacks.truths import Truths
 from p2pdp.core.ids import Peer
-from p2pdp.core.messages import RESULT, TOKEN, TOTAL
+from p2pdp.core.messages import RESULT, TOKEN, TOTAL, Item
 from p2pdp.ledger.messages import carries_message, public_message, whole_message
 from p2pdp.ledger.records import OWN, RECEIVED, SENT, Contents
 from p2pdp.protocols.run_plan import RunPlan
@@ -49,7 +49,7 @@ def visits_of(observer: Peer, contents: Contents) -> list[Visit]:
         if not carries_message(record) or public_message(record).type not in (TOKEN, TOTAL):
             continue
         message = whole_message(record)
-        item, step = message.fields
+        item, step = Item(*message.fields)
         if record.kind in (SENT, OWN):
             held, before, sender = came.get(item, (0, 0, None))
             if held == step - 1:

@@ -14,7 +14,7 @@ import numpy as np
 from p2pdp.assembly.outcome import Number, Outcome, Path
 from p2pdp.core.arrays import Floats
 from p2pdp.core.ids import Peer, is_user
-from p2pdp.core.messages import TOKEN
+from p2pdp.core.messages import TOKEN, Item
 from p2pdp.core.values import GRADIENT, LinearForm
 from p2pdp.ledger.messages import public_message
 from p2pdp.ledger.records import OWN, RECEIVED, Contents
@@ -46,7 +46,7 @@ def _paths_of_records(plan: SgdPlan, views: Mapping[Peer, Contents]) -> list[Pat
             if record.kind in (RECEIVED, OWN):
                 message = public_message(record)
                 if message.type == TOKEN:
-                    item, step = message.fields
+                    item, step = Item(*message.fields)
                     steps[item][step] = (peer, visit)
                     visit += 1
     if any(len(path) != plan.steps for path in steps):

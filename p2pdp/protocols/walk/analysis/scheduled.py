@@ -12,7 +12,7 @@ from functools import partial
 
 from p2pdp.core.events import Received, tell
 from p2pdp.core.ids import BOOTSTRAP, CURATOR
-from p2pdp.core.messages import BEGIN, TOKEN
+from p2pdp.core.messages import BEGIN, TOKEN, Item
 from p2pdp.core.step import Message
 from p2pdp.core.values import LinearForm
 from p2pdp.protocols.run_plan import RunPlan
@@ -47,7 +47,7 @@ def scheduled(run: RunPlan) -> Transcript:
             seen.received[user].append(message.value)
         for send in step.sends:
             if send.to == CURATOR:
-                totals[send.message.fields[0]] = send.message.value
+                totals[Item(*send.message.fields).item] = send.message.value
             else:
                 events.append((send.to, user, send.message))
     seen.totals = [totals[item] for item in sorted(totals)]

@@ -5,11 +5,11 @@ from random import Random
 import numpy as np
 import pytest
 
-from p2pdp.core.messages import RELAY
 from p2pdp.core.spec import GraphPart
 from p2pdp.ledger.messages import public_message
 from p2pdp.ledger.records import SENT
 from p2pdp.protocols.shuffle.analysis.relay_timing import Timing, laws_with, timing_of
+from p2pdp.protocols.shuffle.messages import RELAY
 from p2pdp.sim.faults import Crash
 from p2pdp.topology.graphs import Graph, complete_graph, make_graph
 from p2pdp.topology.walk_matrix import all_laws, walk_matrix

@@ -7,6 +7,7 @@ from p2pdp.core import messages
 from p2pdp.ledger.messages import public_message
 from p2pdp.ledger.records import SENT
 from p2pdp.protocols.shuffle.analysis.traffic import MARK_BYTES, Sent, report_frame_bytes, sent_in, traffic_of
+from p2pdp.protocols.shuffle.messages import MARK, RELAY
 from p2pdp.wire.padding import FRAME_SIZES
 from tests.support.runs import quiet
 from tests.support.shuffle_specs import shuffle
@@ -19,9 +20,9 @@ def test_what_ledgers_say_is_counted_by_user() -> None:
     sent = sent_in(run.contents(), 10)
     own = [record for record in run.contents()[4].records if record.kind == SENT]
     kinds = [public_message(record).type for record in own]
-    assert sent.relayed[4] == kinds.count(messages.RELAY)
+    assert sent.relayed[4] == kinds.count(RELAY)
     assert sent.handed_in[4] == kinds.count(messages.REPORT)
-    assert sent.marks[4] == kinds.count(messages.MARK) == 4 * 7
+    assert sent.marks[4] == kinds.count(MARK) == 4 * 7
     assert sent.handed_in.sum() == 10
     assert not sent.cover.any()
     assert 1 <= sent.held <= 10
