@@ -36,7 +36,7 @@ RULES = (
     Rule(
         "asyncio concurrent.futures threading _thread multiprocessing subprocess signal sched "
         "socket socketserver select selectors ssl http urllib.request xmlrpc ftplib smtplib "
-        "aiohttp aiomqtt paho uvloop requests time os.environ os.getenv",
+        "aiohttp paho uvloop requests time os.environ os.getenv",
         EDGES,
         "a pure room has no loop, thread, process, socket, clock or environment",
     ),

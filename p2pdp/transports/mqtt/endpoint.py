@@ -22,12 +22,10 @@ from contextlib import suppress
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-import aiomqtt
-
 from p2pdp.core.errors import NotReady
 from p2pdp.core.ids import Peer
 from p2pdp.transports.mqtt.access import StationSettings
-from p2pdp.transports.mqtt.client import Client
+from p2pdp.transports.mqtt.client import BrokerError, Client
 from p2pdp.transports.mqtt.packets import Act, Packet, PacketError, packet_head, read_packet
 from p2pdp.transports.ways import STRANGERS_MAX
 
@@ -194,8 +192,8 @@ class Endpoint:
                 self._connected(client)
                 await client.until_lost()
                 self._trouble("it closed the connection")
-            except aiomqtt.MqttError as error:
-                self._trouble(client.why(error))
+            except BrokerError as error:
+                self._trouble(str(error))
             except NotReady as error:
                 self._fail(error)
                 return

@@ -5,13 +5,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import aiomqtt
-
 from p2pdp.core.errors import NotReady
 from p2pdp.crypto.entropy import random_bytes
 from p2pdp.transports.mqtt import endpoint as endpoint_module
 from p2pdp.transports.mqtt import transport as mqtt_module
 from p2pdp.transports.mqtt.access import Broker, Login, StationSettings
+from p2pdp.transports.mqtt.client import BrokerError
 from p2pdp.transports.mqtt.endpoint import Endpoint
 from p2pdp.transports.mqtt.packets import Act, packet_head
 from p2pdp.transports.mqtt.transport import Call, MqttTransport
@@ -159,7 +158,7 @@ def test_a_connection_that_never_lasts_is_given_up(tmp_path: Path, monkeypatch: 
         login: Login = station.settings.login
         while not errors:
             end = End(world.broker, login.client)  # somebody under the same name, again and again
-            with suppress(aiomqtt.MqttError, NotReady):
+            with suppress(BrokerError, NotReady):
                 await end.enter()
                 ends = [asyncio.ensure_future(end.client.until_lost()), asyncio.ensure_future(given_up.wait())]
                 await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
