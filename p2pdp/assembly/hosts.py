@@ -12,9 +12,9 @@ from p2pdp.core.events import Passer
 from p2pdp.core.ids import CURATOR, Peer
 from p2pdp.crypto.identity import Identity, RunKey, sign_labelled
 from p2pdp.crypto.sealed import SealError, open_sealed, seal_to
+from p2pdp.host.credentials import Credentials
 from p2pdp.host.effects import Entropy, Timing
 from p2pdp.host.host import Host
-from p2pdp.host.seat import Seat
 from p2pdp.host.tap import Tap
 from p2pdp.ledger.heads import EXCLUSION_LABEL
 from p2pdp.ledger.journal import PRIVATE, Journal
@@ -46,7 +46,7 @@ def exclusion_signer(identity: Identity, run_id: bytes) -> Callable[[Peer], byte
 
 def user_host(
     run: RunPlan,
-    seat: Seat,
+    credentials: Credentials,
     journal: Journal,
     sampler: Sampler,
     entropy: Entropy,
@@ -62,19 +62,19 @@ def user_host(
         raise VerificationFailed("the private ledger does not hold the inputs that the view ledger was begun with")
     else:
         inputs, values = run.protocol.inputs(run.plan, rows)
-        _open_private(journal, seat)
+        _open_private(journal, credentials)
         journal.append_private(INPUTS, (None, len(values)), pack_value(values), entropy.salt())
         clipped = getattr(rows, "clipped", 0)
         if clipped:
             journal.note(f"clipped {clipped}", entropy.salt())
     if isinstance(inputs, ReportInputs):
-        inputs = inputs.sealed_with(partial(seal_to, seat.roster.entry(CURATOR).box))
-    machine = run.machine(seat.me, seat.neighbours, inputs)
-    neighbours = None if seat.neighbours is None else list(seat.neighbours)
-    participant = Participant(seat.me, machine, run.protocol.messages)
+        inputs = inputs.sealed_with(partial(seal_to, credentials.roster.entry(CURATOR).box))
+    machine = run.machine(credentials.me, credentials.neighbours, inputs)
+    neighbours = None if credentials.neighbours is None else list(credentials.neighbours)
+    participant = Participant(credentials.me, machine, run.protocol.messages)
     hop = None if tap is not None else run.protocol.fast_hop(run.plan, machine)
     return Host(
-        seat,
+        credentials,
         participant,
         journal,
         sampler,
@@ -91,7 +91,7 @@ def user_host(
 
 def bootstrap_host(
     run: RunPlan,
-    seat: Seat,
+    credentials: Credentials,
     journal: Journal,
     sampler: Sampler,
     entropy: Entropy,
@@ -105,28 +105,36 @@ def bootstrap_host(
         reroutes=run.plan.reroutes,
         patience_s=run.spec.run.patience_s,
         ready_timeout_s=run.spec.run.enrol_timeout_s,
-        sign_exclusion=exclusion_signer(seat.identity, seat.roster.run_id),
+        sign_exclusion=exclusion_signer(credentials.identity, credentials.roster.run_id),
         opening=run.opening,
     )
-    _open_private(journal, seat)
+    _open_private(journal, credentials)
     return Host(
-        seat, machine, journal, sampler, entropy, timing=timing_of(run), check=run.check, watcher=machine, tap=tap
+        credentials,
+        machine,
+        journal,
+        sampler,
+        entropy,
+        timing=timing_of(run),
+        check=run.check,
+        watcher=machine,
+        tap=tap,
     )
 
 
 def curator_host(
-    run: RunPlan, seat: Seat, journal: Journal, sampler: Sampler, entropy: Entropy, tap: Tap | None = None
+    run: RunPlan, credentials: Credentials, journal: Journal, sampler: Sampler, entropy: Entropy, tap: Tap | None = None
 ) -> Host:
     items = None if run.finishes_one_by_one else len(run.plan.starts)
     reports = None
     size = run.protocol.report_bytes(run.plan)
     if size is not None:
-        reports = Reports(partial(_opened, seat.run_key, run, size))
+        reports = Reports(partial(_opened, credentials.run_key, run, size))
     publish = partial(run.protocol.publish, run.plan)
     machine = Curator(run.n, items, publish, run.spec.run.patience_s, reports)
-    _open_private(journal, seat)
+    _open_private(journal, credentials)
     return Host(
-        seat,
+        credentials,
         machine,
         journal,
         sampler,
@@ -146,6 +154,6 @@ def _opened(key: RunKey, run: RunPlan, size: int, sealed: bytes) -> tuple[int, b
     return found if found is not None and run.protocol.is_report(run.plan, found[1]) else None
 
 
-def _open_private(journal: Journal, seat: Seat) -> None:
+def _open_private(journal: Journal, credentials: Credentials) -> None:
     if journal.private_state()[0] == 0:
-        journal.append_private(OPENED, (PRIVATE, seat.roster.run_id, seat.me), b"", b"")
+        journal.append_private(OPENED, (PRIVATE, credentials.roster.run_id, credentials.me), b"", b"")

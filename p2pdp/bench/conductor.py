@@ -24,8 +24,8 @@ from p2pdp.core.step import NOTHING, Message, Send, Step
 from p2pdp.crypto.entropy import SystemEntropy
 from p2pdp.crypto.identity import Identity, RunKey
 from p2pdp.crypto.roster import RosterEntry, sign_entry, sign_roster
+from p2pdp.host.credentials import Credentials
 from p2pdp.host.host import Host
-from p2pdp.host.seat import Seat
 from p2pdp.ledger.journal import Journal
 from p2pdp.mechanisms.sampler import ExactSampler
 from p2pdp.node.clock import Clock
@@ -184,10 +184,10 @@ class Conductor:
             shell.transport = transport
             self._roles.append((shell, transport))
             network.serve(peer, transport)
-            seat = Seat(peer, roster, identity, key, None)
+            credentials = Credentials(peer, roster, identity, key, None)
             role = Role(peer, self._progress)
             parts = (Journal(), ExactSampler(), self._entropy)
-            shell.begin(Host(seat, role, *parts, timing=timing_of(run), check=run.check))
+            shell.begin(Host(credentials, role, *parts, timing=timing_of(run), check=run.check))
         await network.listen()
         await self._ask({"do": "begin", "roster": roster.to_bytes().hex()})
 

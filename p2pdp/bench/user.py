@@ -28,8 +28,8 @@ from p2pdp.core.ids import Peer, is_user
 from p2pdp.crypto.entropy import NONCE_BYTES, SystemEntropy
 from p2pdp.crypto.identity import Identity, RunKey
 from p2pdp.crypto.roster import Roster, sign_entry
+from p2pdp.host.credentials import Credentials
 from p2pdp.host.draws import POOL_MAX
-from p2pdp.host.seat import Seat
 from p2pdp.ledger.journal import PRIVATE, VIEW, Journal
 from p2pdp.mechanisms.sampler import ExactSampler
 from p2pdp.node.clock import Clock
@@ -128,12 +128,12 @@ class BenchUser:
 
     def _begin(self, order: dict[str, Any]) -> dict[str, Any]:
         self._roster = Roster.from_bytes(bytes.fromhex(order["roster"]))
-        seat = Seat(self._me, self._roster, self._identity, self._key, self._neighbours)
+        credentials = Credentials(self._me, self._roster, self._identity, self._key, self._neighbours)
         self._network.serve(self._me, self._transport)
         journal = Journal(self._disk.stored.pop(VIEW), self._disk.stored.pop(PRIVATE))
         self._bare.agree(self._key.to_bytes(), {peer: self._roster.entry(peer).box for peer in self._others()})
         rows = self._settings.rows(self._me)
-        self._shell.begin(user_host(self._settings.run, seat, journal, ExactSampler(), self._entropy, rows))
+        self._shell.begin(user_host(self._settings.run, credentials, journal, ExactSampler(), self._entropy, rows))
         return {"user": self._me}
 
     def _others(self) -> Sequence[Peer]:

@@ -24,7 +24,7 @@ from p2pdp.node.keys import durable_secret, write_durably
 from p2pdp.node.roles import RolesNode, RolesSettings
 from p2pdp.node.user import UserNode, UserSettings
 from p2pdp.protocols.run_plan import RunPlan, plan_of_facts
-from p2pdp.services.desk import Quorum
+from p2pdp.services.enrolment import Quorum
 from p2pdp.transports.contract import ROLES, LocalNetworks
 
 NOWHERE: Final = -2  # no process here is that user

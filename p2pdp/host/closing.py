@@ -9,8 +9,8 @@ from p2pdp.core.ids import CURATOR
 from p2pdp.core.messages import HEAD, SKELETON
 from p2pdp.core.step import Message
 from p2pdp.crypto.identity import sign_labelled
+from p2pdp.host.credentials import Credentials
 from p2pdp.host.peers import Peers
-from p2pdp.host.seat import Seat
 from p2pdp.ledger.heads import HEAD_LABEL, head_parts
 from p2pdp.ledger.journal import PRIVATE, VIEW, Journal
 from p2pdp.ledger.records import CLOSED, SALT_BYTES
@@ -22,38 +22,40 @@ SKELETON_PIECE_BYTES: Final = 48 * 1024
 class Ending:
     """What is done at the end of a ledger, and whether it was."""
 
-    def __init__(self, journal: Journal, seat: Seat, peers: Peers, skeleton: Callable[[], bytes] | None) -> None:
+    def __init__(
+        self, journal: Journal, credentials: Credentials, peers: Peers, skeleton: Callable[[], bytes] | None
+    ) -> None:
         self._journal = journal
-        self._seat = seat
+        self._credentials = credentials
         self._peers = peers
         self._skeleton = skeleton
         self.handed_in = False
 
     def close(self) -> None:
-        close(self._journal, self._seat)
+        close(self._journal, self._credentials)
         self._peers.closed = True
         self._peers.flush()
 
     def hand_in(self, now_s: float) -> None:
         """Of a closed ledger, run again or not."""
         self.handed_in = True
-        if self._seat.me == CURATOR:
+        if self._credentials.me == CURATOR:
             return
         last = self._journal.stored()[-1] if self._journal.replaying else None
         head = self._journal.head if last is None else last.hash
         hand_in(head, self._peers, self._skeleton, now_s)
 
 
-def close(journal: Journal, seat: Seat) -> None:
+def close(journal: Journal, credentials: Credentials) -> None:
     """Signs both ledgers, the private one first; after this nothing is recorded any more."""
     if not journal.private_closed:
-        journal.append_private(CLOSED, (_signature(seat, PRIVATE, *journal.private_state()),), b"", b"")
-    journal.append(CLOSED, (_signature(seat, VIEW, journal.count, journal.head),))
+        journal.append_private(CLOSED, (_signature(credentials, PRIVATE, *journal.private_state()),), b"", b"")
+    journal.append(CLOSED, (_signature(credentials, VIEW, journal.count, journal.head),))
 
 
-def _signature(seat: Seat, role: str, count: int, head: bytes) -> bytes:
-    parts = head_parts(role, seat.roster.run_id, seat.me, count, head)
-    return sign_labelled(seat.identity, HEAD_LABEL, *parts)
+def _signature(credentials: Credentials, role: str, count: int, head: bytes) -> bytes:
+    parts = head_parts(role, credentials.roster.run_id, credentials.me, count, head)
+    return sign_labelled(credentials.identity, HEAD_LABEL, *parts)
 
 
 def hand_in(head: bytes, peers: Peers, skeleton: Callable[[], bytes] | None, now_s: float) -> None:

@@ -27,8 +27,8 @@ from p2pdp.core.ids import Peer, is_user
 from p2pdp.crypto.channel import Channel, ChannelError
 from p2pdp.crypto.pair_coins import PairCoins
 from p2pdp.crypto.roster import RosterError
+from p2pdp.host.credentials import Credentials
 from p2pdp.host.effects import Entropy
-from p2pdp.host.seat import Seat
 from p2pdp.ledger.journal import Journal
 from p2pdp.ledger.records import CHOSEN, DRAWN
 
@@ -183,8 +183,8 @@ class RecordedDraws:
 
 
 class Meetings:
-    def __init__(self, seat: Seat, channel: Callable[[Peer], Channel]) -> None:
-        self._seat = seat
+    def __init__(self, credentials: Credentials, channel: Callable[[Peer], Channel]) -> None:
+        self._credentials = credentials
         self._channel = channel
 
     def toss(self, number: int, coin: float) -> list[Peer]:
@@ -193,7 +193,7 @@ class Meetings:
     @cached_property
     def _coins(self) -> PairCoins:
         secrets: dict[Peer, bytes] = {}
-        for peer in filter(is_user, self._seat.peers()):
+        for peer in filter(is_user, self._credentials.peers()):
             try:
                 secrets[peer] = self._channel(peer).pair_secret
             except (ChannelError, RosterError):

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from p2pdp.core import messages
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer, is_user
 from p2pdp.core.step import Message
+from p2pdp.host.credentials import Credentials
 from p2pdp.host.peers import Peers
-from p2pdp.host.seat import Seat
 from p2pdp.ledger.records import SALT_BYTES
 from p2pdp.wire.codec import CodecError, unpack_message
 
@@ -25,24 +25,24 @@ def read_message(packed: bytes, salt: bytes, value: bytes) -> Message | None:
         return None
 
 
-def apply_to_links(peers: Peers, seat: Seat, sender: Peer, message: Message) -> None:
+def apply_to_links(peers: Peers, credentials: Credentials, sender: Peer, message: Message) -> None:
     """What the links have to know of a message before the machine gets it: who is out."""
     if sender == BOOTSTRAP and message.type == messages.OUT:
-        _out(peers, seat, messages.Exclusion(*message.fields).peer)
+        _out(peers, credentials, messages.Exclusion(*message.fields).peer)
 
 
-def apply_after_close(peers: Peers, seat: Seat, sender: Peer, message: Message, now_s: float) -> None:
+def apply_after_close(peers: Peers, credentials: Credentials, sender: Peer, message: Message, now_s: float) -> None:
     """Nothing is recorded any more, but the head that bootstrap misses goes out once more, or never again."""
-    apply_to_links(peers, seat, sender, message)
+    apply_to_links(peers, credentials, sender, message)
     if sender == BOOTSTRAP and message.type == messages.PROBE:
         peers.send_again(peers.link(CURATOR), now_s)
 
 
-def _out(peers: Peers, seat: Seat, peer: Peer) -> None:
+def _out(peers: Peers, credentials: Credentials, peer: Peer) -> None:
     """Nothing passes between a user that is out and anybody but bootstrap, which has told it so."""
-    if peer == seat.me:
-        for other in seat.peers():
+    if peer == credentials.me:
+        for other in credentials.peers():
             if other != BOOTSTRAP:
                 peers.refuse(other)
-    elif is_user(peer) and seat.knows(peer):
+    elif is_user(peer) and credentials.knows(peer):
         peers.refuse(peer)

@@ -20,6 +20,7 @@ from p2pdp.core.events import Event, Machine, Passer, Received, Started, Watcher
 from p2pdp.core.ids import CURATOR, Peer
 from p2pdp.core.step import Fault, Message, Send, Step
 from p2pdp.host.closing import Ending
+from p2pdp.host.credentials import Credentials
 from p2pdp.host.draws import NOTHING_EXPECTED, Meetings, RecordedDraws
 from p2pdp.host.effects import Effects, Entropy, HopEffects, Timing, effects_of
 from p2pdp.host.fast_path import FastPath
@@ -28,7 +29,6 @@ from p2pdp.host.outbox import FaultLog, Outbox
 from p2pdp.host.payloads import Arrival
 from p2pdp.host.peers import Peers
 from p2pdp.host.restart import prepare, run_again
-from p2pdp.host.seat import Seat
 from p2pdp.host.tap import Tap
 from p2pdp.host.watch import Watch
 from p2pdp.ledger.journal import VIEW, Journal
@@ -39,7 +39,7 @@ from p2pdp.wire.codec import pack_message
 class Host:
     def __init__(
         self,
-        seat: Seat,
+        credentials: Credentials,
         machine: Machine,
         journal: Journal,
         sampler: Sampler,
@@ -61,24 +61,24 @@ class Host:
         frame that does not take it.
         """
         self._facts = facts
-        self._seat = seat
+        self._credentials = credentials
         self._machine = machine
         self._journal = journal
         self._entropy = entropy
         self._timing, self._check = timing or Timing(), check
-        self._peers = Peers(seat, entropy, self._timing)
+        self._peers = Peers(credentials, entropy, self._timing)
         self._peers.tap = tap
         self._watch = None if watcher is None else Watch(watcher, self._peers.link, self._timing.patience_s)
-        meetings = Meetings(seat, self._peers.channel)
+        meetings = Meetings(credentials, self._peers.channel)
         self._draws = RecordedDraws(journal, sampler, entropy, meetings.toss, self._want_idle, expected)
         self._fault_log = FaultLog(journal, entropy)
-        self._outbox = Outbox(seat.me, journal, self._peers, self._fault_log, entropy)
+        self._outbox = Outbox(credentials.me, journal, self._peers, self._fault_log, entropy)
         self._fast: FastPath | None = None
         self.fast_frame: Callable[[bytes, float], HopEffects | None] | None = None  # None from it: see `full_frame`
         if passer is not None:
-            self._fast = FastPath(seat.me, passer, journal, self._peers, self._draws, entropy, self._want_idle)
+            self._fast = FastPath(credentials.me, passer, journal, self._peers, self._draws, entropy, self._want_idle)
             self.fast_frame = self._fast.take
-        self._ending = Ending(journal, seat, self._peers, skeleton)
+        self._ending = Ending(journal, credentials, self._peers, skeleton)
         self._machine_wake_at_s: float | None = None
         self._machine_sleeps_until_s = 0.0
         self._rejoin_by_s: float | None = None
@@ -89,7 +89,7 @@ class Host:
     def begin(self, now_s: float) -> Effects:
         """Opens a new ledger and starts, or rejoins with a stored one."""
         if self._journal.replaying:
-            prepare(self._journal, self._peers, self._seat)
+            prepare(self._journal, self._peers, self._credentials)
             self._rejoin_by_s = now_s + self._timing.rejoin_s
             if self._journal.stored()[-1].kind == CLOSED:
                 self._ending.hand_in(now_s)
@@ -98,8 +98,8 @@ class Host:
                 self._rejoin(now_s)
         else:
             if self._journal.count == 0:
-                roster = self._seat.roster
-                self._journal.append(OPENED, (VIEW, roster.run_id, self._seat.me, roster.digest, *self._facts))
+                roster = self._credentials.roster
+                self._journal.append(OPENED, (VIEW, roster.run_id, self._credentials.me, roster.digest, *self._facts))
             self._event(STARTED, (now_s,), Started(), now_s)
         return self._effects(now_s)
 
@@ -123,7 +123,7 @@ class Host:
     def connected(self, peer: Peer, now_s: float) -> Effects:
         """A connection was made anew: compare numbers with the peer, then send again what it lacks."""
         self._catch_up()
-        if self._seat.knows(peer) and not self._peers.rolled_back:
+        if self._credentials.knows(peer) and not self._peers.rolled_back:
             self._peers.ask(peer)
         return self._effects(now_s)
 
@@ -209,7 +209,7 @@ class Host:
         wrong = messages.MALFORMED if message is None else self._check(message)
         if self._journal.closed:
             if message is not None and wrong is None:
-                apply_after_close(self._peers, self._seat, peer, message, now_s)
+                apply_after_close(self._peers, self._credentials, peer, message, now_s)
             return
         if message is None or wrong is not None:
             self._fault_log.add(Fault(wrong or messages.MALFORMED, peer))
@@ -225,7 +225,7 @@ class Host:
             self._machine_wake_at_s = None
         self._journal.append(kind, body, value, salt)
         if isinstance(event, Received):
-            apply_to_links(self._peers, self._seat, event.sender, event.message)
+            apply_to_links(self._peers, self._credentials, event.sender, event.message)
         self._carry(tell(self._machine, event, now_s, self._draws), now_s)
 
     def _carry(self, step: Step, now_s: float) -> None:
@@ -235,13 +235,13 @@ class Host:
             self._ending.close()
 
     def _to_myself(self, sends: list[Send], now_s: float) -> None:
-        me, told = self._seat.me, deque[Received]()
+        me, told = self._credentials.me, deque[Received]()
         while sends or told:
             for _, message, _ in sends:
                 self._outbox.to_itself(message, now_s)
                 told.append(Received(me, message))
             event = told.popleft()
-            apply_to_links(self._peers, self._seat, me, event.message)
+            apply_to_links(self._peers, self._credentials, me, event.message)
             sends = self._carry_out(tell(self._machine, event, now_s, self._draws), now_s)
 
     def _carry_out(self, step: Step, now_s: float) -> list[Send]:
@@ -256,7 +256,7 @@ class Host:
         silent, quiet = watch.look(now_s)
         for peer in silent:
             complaint = Message(messages.SILENT, (peer,))
-            self._event(OWN, (now_s, pack_message(complaint)), Received(self._seat.me, complaint), now_s)
+            self._event(OWN, (now_s, pack_message(complaint)), Received(self._credentials.me, complaint), now_s)
         for peer in quiet:
             self._peers.poke(peer)
 
@@ -265,7 +265,7 @@ class Host:
         self._rejoin_by_s = None
         if self._peers.rolled_back:
             return
-        if not run_again(self._journal, self._seat.me, self._event):
+        if not run_again(self._journal, self._credentials.me, self._event):
             self._event(STARTED, (now_s,), Started(), now_s)
         self._peers.closed = self._journal.closed
         self._peers.resume(now_s)

@@ -18,10 +18,10 @@ from p2pdp.crypto.channel import Channel, ChannelError
 from p2pdp.crypto.roster import RosterError
 from p2pdp.host import payloads
 from p2pdp.host.acknowledgements import Acknowledgements
+from p2pdp.host.credentials import Credentials
 from p2pdp.host.effects import Entropy, Timing
 from p2pdp.host.link import Hello, Link, Verdict, question_in
 from p2pdp.host.payloads import Arrival, Payload, parse_payload
-from p2pdp.host.seat import Seat
 from p2pdp.host.tap import Tap
 from p2pdp.wire.codec import CodecError
 from p2pdp.wire.frames import BOXED, BOXED_HEADER, BOXED_START, FRAME_HEADER_BYTES, encode_frame
@@ -33,11 +33,11 @@ QUESTION_BYTES: Final = 8  # as few as never come twice: a hello fits into the s
 
 
 class Peers:
-    def __init__(self, seat: Seat, entropy: Entropy, timing: Timing) -> None:
-        self._seat = seat
+    def __init__(self, credentials: Credentials, entropy: Entropy, timing: Timing) -> None:
+        self._credentials = credentials
         self._entropy = entropy
         self.tap: Tap | None = None  # sees what each authentic frame says
-        self.frame_header = encode_frame(BOXED, seat.me, b"")
+        self.frame_header = encode_frame(BOXED, credentials.me, b"")
         self.channels: dict[Peer, Channel] = {}
         self.links: dict[Peer, Link] = {}
         self.ways: dict[Peer, tuple[Link, Channel]] = {}  # of users with whom frames were exchanged
@@ -91,7 +91,7 @@ class Peers:
     def resume(self, now_s: float) -> None:
         """Numbers are compared and the machine is where it was: go on, from what peers have acknowledged."""
         self.silent = False
-        for peer in self._seat.peers():
+        for peer in self._credentials.peers():
             link = self.link(peer)
             self.send_again(link, now_s)
             if link.passed_over and not link.refused:  # the peer would send it again only after a wait
@@ -103,7 +103,7 @@ class Peers:
         self.hello(peer, ask=True)
 
     def ask_all(self) -> None:
-        for peer in self._seat.peers():
+        for peer in self._credentials.peers():
             self.ask(peer)
 
     def ask_again(self) -> None:
@@ -158,7 +158,7 @@ class Peers:
             if start == BOXED_START and sender >= CURATOR:
                 try:
                     way = self.ways.get(sender)
-                    if way is not None or self._seat.knows(sender):
+                    if way is not None or self._credentials.knows(sender):
                         channel = self._warm(sender) if way is None else way[1]
                         self.content = channel.open(data[FRAME_HEADER_BYTES:])
                         self.proved = sender  # until here it was a claim
@@ -195,7 +195,7 @@ class Peers:
     def channel(self, peer: Peer) -> Channel:
         channel = self.channels.get(peer)
         if channel is None:
-            channel = self.channels[peer] = self._seat.channel(peer)
+            channel = self.channels[peer] = self._credentials.channel(peer)
         return channel
 
     def fault(self, kind: str, peer: Peer | None) -> None:

@@ -13,18 +13,18 @@ from p2pdp.core.events import Event, Received, Started, Woken
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer, is_user
 from p2pdp.core.messages import DONE, HEAD, OUT, Exclusion
 from p2pdp.core.step import Message
+from p2pdp.host.credentials import Credentials
 from p2pdp.host.peers import Peers
-from p2pdp.host.seat import Seat
 from p2pdp.ledger.journal import Journal
 from p2pdp.ledger.messages import public_message
 from p2pdp.ledger.records import CLOSED, EVENT_KINDS, OWN, RECEIVED, SALT_BYTES, SENT, STARTED, Record
 from p2pdp.wire.codec import unpack_message
 
 
-def prepare(journal: Journal, peers: Peers, seat: Seat) -> None:
+def prepare(journal: Journal, peers: Peers, credentials: Credentials) -> None:
     """Until numbers are compared with those who can, links take and send nothing."""
     recount(journal, peers)
-    peers.silent, peers.expected_hellos = True, expected_to_answer(journal, seat)
+    peers.silent, peers.expected_hellos = True, expected_to_answer(journal, credentials)
 
 
 def recount(journal: Journal, peers: Peers) -> None:
@@ -36,29 +36,29 @@ def recount(journal: Journal, peers: Peers) -> None:
             peers.link(record.body.sender).took(record.body.message, record.value or b"")
 
 
-def expected_to_answer(journal: Journal, seat: Seat) -> set[Peer]:
+def expected_to_answer(journal: Journal, credentials: Credentials) -> set[Peer]:
     """The peers whose numbers a restart waits for."""
     records = journal.stored()
     if records[-1].kind == CLOSED:
         return set()
     gone: set[Peer] = set()
     for record in records:
-        if record.kind == RECEIVED and (seat.me == CURATOR or not is_user(record.body.sender)):
-            gone |= _gone_with(record.body.sender, public_message(record), seat)
-        elif record.kind == SENT and seat.me == BOOTSTRAP and public_message(record).type == OUT:
+        if record.kind == RECEIVED and (credentials.me == CURATOR or not is_user(record.body.sender)):
+            gone |= _gone_with(record.body.sender, public_message(record), credentials)
+        elif record.kind == SENT and credentials.me == BOOTSTRAP and public_message(record).type == OUT:
             gone.add(Exclusion(*public_message(record).fields).peer)
-    return set(seat.peers()) - gone
+    return set(credentials.peers()) - gone
 
 
-def _gone_with(sender: Peer, message: Message, seat: Seat) -> set[Peer]:
+def _gone_with(sender: Peer, message: Message, credentials: Credentials) -> set[Peer]:
     """Who is not to be waited for any more after this message."""
     if message.type == HEAD:
         return {sender}
     if message.type == DONE and sender == CURATOR:  # users leave once they have the result
-        return set(filter(is_user, seat.peers()))
+        return set(filter(is_user, credentials.peers()))
     if message.type == OUT and sender == BOOTSTRAP:
         who = Exclusion(*message.fields).peer
-        return set(seat.peers()) - {BOOTSTRAP} if who == seat.me else {who}
+        return set(credentials.peers()) - {BOOTSTRAP} if who == credentials.me else {who}
     return set()
 
 

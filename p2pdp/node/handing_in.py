@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from p2pdp.crypto.sealed_skeleton import seal_skeleton
-from p2pdp.host.seat import Seat
+from p2pdp.host.credentials import Credentials
 from p2pdp.ledger.journal import VIEW
 from p2pdp.ledger.records import to_skeleton
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.protocols.skeleton_size import skeleton_size
 
 
-def handed_in(read: Callable[[str], bytes], run: RunPlan, seat: Seat) -> Callable[[], bytes]:
+def handed_in(read: Callable[[str], bytes], run: RunPlan, credentials: Credentials) -> Callable[[], bytes]:
     """`read` gives a ledger by its name, when it is closed.
 
     What is returned gives the same bytes each time, so that they can be handed in again after a restart.
@@ -20,5 +20,5 @@ def handed_in(read: Callable[[str], bytes], run: RunPlan, seat: Seat) -> Callabl
     auditor = run.spec.audit.key
     if auditor is None:
         return lambda: to_skeleton(read(VIEW))
-    size = skeleton_size(run, run.n - 1 if seat.neighbours is None else len(seat.neighbours))
-    return lambda: seal_skeleton(to_skeleton(read(VIEW)), bytes.fromhex(auditor), seat.run_key.secret, size)
+    size = skeleton_size(run, run.n - 1 if credentials.neighbours is None else len(credentials.neighbours))
+    return lambda: seal_skeleton(to_skeleton(read(VIEW)), bytes.fromhex(auditor), credentials.run_key.secret, size)

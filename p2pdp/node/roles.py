@@ -27,7 +27,7 @@ from p2pdp.crypto.enrolment import Offer
 from p2pdp.crypto.entropy import SystemEntropy
 from p2pdp.crypto.identity import Identity, RunKey
 from p2pdp.crypto.roster import Roster, sign_entry
-from p2pdp.host.seat import Seat
+from p2pdp.host.credentials import Credentials
 from p2pdp.ledger.journal import PRIVATE, VIEW, Journal
 from p2pdp.ledger.records import PUBLISHED
 from p2pdp.node.clock import Clock
@@ -37,7 +37,7 @@ from p2pdp.node.keys import durable_secret
 from p2pdp.node.shell import KIND_AT, HostShell
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.services.addresses import Directory
-from p2pdp.services.desk import Desk, Quorum, Replies
+from p2pdp.services.enrolment import EnrolmentService, Quorum, Replies
 from p2pdp.transports.contract import Network, Origin
 from p2pdp.wire.frames import Kind
 
@@ -121,14 +121,14 @@ class RolesNode:
             peer: sum(record.kind == PUBLISHED for record in journal.stored())
             for peer, journal in self._journals.items()
         }
-        self._desk = self._make_desk()
+        self._enrolment = self._make_enrolment()
 
     async def run(self) -> None:
         """Until both ledgers are closed. Raises `RunFailed` where the run is blocked."""
         await self._settings.network.listen()
         try:
             bootstrap = self.shells[BOOTSTRAP]
-            bootstrap.safely(lambda: self._replied(self._desk.begin(self._clock.now_s())))
+            bootstrap.safely(lambda: self._replied(self._enrolment.begin(self._clock.now_s())))
             self._expiry.watch(self._settings.run)
             await asyncio.gather(*(shell.ended for shell in self.shells.values()))
             self._expiry.stop()  # the run has ended
@@ -222,9 +222,9 @@ class RolesNode:
             if host is not None:
                 host.fault_counts[kind] = host.fault_counts.get(kind, 0) + count
 
-    def _make_desk(self) -> Desk:
+    def _make_enrolment(self) -> EnrolmentService:
         settings = self._settings
-        return Desk(
+        return EnrolmentService(
             settings.identity,
             self._keys[BOOTSTRAP],
             Offer(settings.run_id, settings.spec_text, self._keys[BOOTSTRAP].public),
@@ -250,25 +250,25 @@ class RolesNode:
             for user, onward in told.onward:
                 self._transports[BOOTSTRAP].send(user, onward)
             return
-        self._replied(self._desk.frame(origin, frame, self._clock.now_s()))
+        self._replied(self._enrolment.frame(origin, frame, self._clock.now_s()))
 
     def _replied(self, replies: Replies) -> None:
-        """Acts on what the desk says; with the roster, bootstrap and curator take their seats."""
+        """Act on replies to enrolments; with the roster, bootstrap and curator get their credentials."""
         self._disks[BOOTSTRAP].append(replies.writes)
         self._answer(iter(replies.frames))
         if replies.wake_at_s is not None and not self._timers:
             delay_s = max(0.0, replies.wake_at_s - self._clock.now_s())
             wake = self.shells[BOOTSTRAP].safely
             self._timers.append(asyncio.get_running_loop().call_later(delay_s, wake, self._desk_wakes))
-        if self._desk.enrolled != self._enrolled:
-            self._enrolled = self._desk.enrolled
+        if self._enrolment.enrolled != self._enrolled:
+            self._enrolled = self._enrolment.enrolled
             self._settings.on_enrolled(self._enrolled)
-        roster = self._desk.roster
+        roster = self._enrolment.roster
         if roster is not None and self._roster is None:
             self._take_seats(roster)
 
     def _answer(self, frames: Iterator[tuple[Origin, bytes]]) -> None:
-        """A few in each turn of the loop: all seats together could fill the memory before the first one leaves."""
+        """A few in each turn of the loop: all rosters together could fill the memory before the first one leaves."""
         some = list(islice(frames, ANSWERS_AT_ONCE))
         for origin, frame in some:
             self._transports[BOOTSTRAP].answer(origin, frame)
@@ -278,7 +278,7 @@ class RolesNode:
 
     def _desk_wakes(self) -> None:
         self._timers.clear()
-        self._replied(self._desk.wake(self._clock.now_s()))
+        self._replied(self._enrolment.wake(self._clock.now_s()))
 
     def _take_seats(self, roster: Roster) -> None:
         self._roster = roster
@@ -287,12 +287,12 @@ class RolesNode:
         if self._settings.where is None:
             self._directory = Directory(roster, self._run.neighbours)
         settings, run, sampler, entropy = self._settings, self._run, self._settings.sampler(), self._entropy
-        seat = Seat(CURATOR, roster, settings.curator_identity, self._keys[CURATOR], None)
+        credentials = Credentials(CURATOR, roster, settings.curator_identity, self._keys[CURATOR], None)
         journal, tap = self._journals[CURATOR], self._disks[CURATOR].tap
-        self.shells[CURATOR].begin(curator_host(run, seat, journal, sampler, entropy, tap))
-        seat = Seat(BOOTSTRAP, roster, settings.identity, self._keys[BOOTSTRAP], None)
+        self.shells[CURATOR].begin(curator_host(run, credentials, journal, sampler, entropy, tap))
+        credentials = Credentials(BOOTSTRAP, roster, settings.identity, self._keys[BOOTSTRAP], None)
         tap = self._disks[BOOTSTRAP].tap
-        self.shells[BOOTSTRAP].begin(bootstrap_host(run, seat, self._journal, sampler, entropy, tap))
+        self.shells[BOOTSTRAP].begin(bootstrap_host(run, credentials, self._journal, sampler, entropy, tap))
 
 
 def who_is(peer: Peer) -> str:

@@ -23,8 +23,8 @@ from p2pdp.core.spec import RunPart
 from p2pdp.crypto.entropy import SystemEntropy
 from p2pdp.crypto.identity import Identity, RunKey
 from p2pdp.crypto.roster import Roster, RosterError
-from p2pdp.host.applicant import NO_ANSWER, RETRY_S, Applicant
-from p2pdp.host.seat import Seat
+from p2pdp.host.credentials import Credentials
+from p2pdp.host.enrolment import NO_ANSWER, RETRY_S, EnrolmentClient
 from p2pdp.ledger.journal import PRIVATE, VIEW, Journal
 from p2pdp.node.clock import Clock
 from p2pdp.node.disk import Disk, is_closed
@@ -102,7 +102,7 @@ class UserNode:
         self._transport = settings.network.attach(self._shell, self._where)
         self._shell.transport = self._transport
         self._roster: Roster | None = None
-        self._applicant: Applicant | None = None
+        self._enrolment_client: EnrolmentClient | None = None
         self._answered: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._refusal: P2pdpError | None = None
         self._whereabouts: Whereabouts | None = None
@@ -123,10 +123,10 @@ class UserNode:
             self._watch_expiry()
             if self._shell.ended.done():
                 await self._shell.ended  # its time was over before
-            seat = _stored_seat(self._settings.folder, self._settings.identity, self._run_key)
-            if seat is None:
-                seat = await self._enrol()
-            self._begin(replace(seat, roster=self._settings.share(seat.roster)))
+            credentials = _stored_seat(self._settings.folder, self._settings.identity, self._run_key)
+            if credentials is None:
+                credentials = await self._enrol()
+            self._begin(replace(credentials, roster=self._settings.share(credentials.roster)))
             await self._take_part()
             if self._shell.host is not None and self._shell.host.stopped:
                 raise RunFailed("this node's disk was rolled back: its peers hold more than it remembers")
@@ -157,9 +157,9 @@ class UserNode:
             return None if text is None else self._settings.network.place(text)
         return None if self._roster is None else self._settings.where(self._roster, peer)
 
-    async def _enrol(self) -> Seat:
+    async def _enrol(self) -> Credentials:
         settings = self._settings
-        self._applicant = Applicant(
+        self._enrolment_client = EnrolmentClient(
             settings.identity,
             self._run_key,
             settings.token,
@@ -170,13 +170,13 @@ class UserNode:
         )
         retry_s, rounds = RETRY_S, 0
         while not self._answered.done():
-            queued = settings.abroad is not None and self._applicant.waiting_for == NO_ANSWER
+            queued = settings.abroad is not None and self._enrolment_client.waiting_for == NO_ANSWER
             if not queued or rounds % QUEUED_ROUNDS == 0:  # bootstrap may be absent for hours: one request waits for it
-                self._transport.send(BOOTSTRAP, self._applicant.ask())
+                self._transport.send(BOOTSTRAP, self._enrolment_client.ask())
             rounds += 1
             futures = self._answered, self._shell.ended
             await asyncio.wait(futures, timeout=retry_s, return_when=asyncio.FIRST_COMPLETED)
-            reason = self._applicant.waiting_for
+            reason = self._enrolment_client.waiting_for
             self._waiting.note(self._no_answer() if reason == NO_ANSWER else reason, self._clock.now_s())
             if settings.abroad is None and reason != NO_ANSWER:  # thousands that ask each second would delay the answer
                 retry_s = min(2 * retry_s, RETRY_MAX_S)
@@ -184,19 +184,19 @@ class UserNode:
                 await self._shell.ended  # raises what went wrong meanwhile
         if self._refusal is not None:
             raise self._refusal
-        if self._applicant.refused is not None:
-            raise Refused(f"bootstrap refused this node: {self._applicant.refused}")
-        seat = self._applicant.seat
-        assert seat is not None
-        _store_seat(settings.folder, seat)
-        self._applicant = None
-        return seat
+        if self._enrolment_client.refused is not None:
+            raise Refused(f"bootstrap refused this node: {self._enrolment_client.refused}")
+        credentials = self._enrolment_client.credentials
+        assert credentials is not None
+        _store_seat(settings.folder, credentials)
+        self._enrolment_client = None
+        return credentials
 
     def _ask_again(self, peer: Peer) -> None:
         """Bootstrap went away while it had our application: it may have come back without it."""
-        if peer == BOOTSTRAP and self._applicant is not None and not self._answered.done():
-            self._applicant.waiting_for = NO_ANSWER
-            self._transport.send(BOOTSTRAP, self._applicant.ask())
+        if peer == BOOTSTRAP and self._enrolment_client is not None and not self._answered.done():
+            self._enrolment_client.waiting_for = NO_ANSWER
+            self._transport.send(BOOTSTRAP, self._enrolment_client.ask())
 
     def _no_answer(self) -> str:
         there = self._settings.bootstrap_place
@@ -206,40 +206,46 @@ class UserNode:
         if self._whereabouts is not None and frame[KIND_AT : KIND_AT + 1] == bytes((Kind.ADDRESS,)):
             self._whereabouts.hear(frame)
             return
-        if self._applicant is None or self._answered.done():
+        if self._enrolment_client is None or self._answered.done():
             return
         try:
-            reply = self._applicant.frame(frame)
+            reply = self._enrolment_client.frame(frame)
         except P2pdpError as error:  # the node's owner does not accept the spec
             self._refusal = error
             self._answered.set_result(None)
             return
-        if self._applicant.doubt is not None:
-            self._refusal = Refused(f"who answers there is not the bootstrap of this token: {self._applicant.doubt}")
+        if self._enrolment_client.doubt is not None:
+            self._refusal = Refused(
+                f"who answers there is not the bootstrap of this token: {self._enrolment_client.doubt}"
+            )
             self._answered.set_result(None)
-        elif self._applicant.seat is not None or self._applicant.refused is not None:
+        elif self._enrolment_client.credentials is not None or self._enrolment_client.refused is not None:
             self._answered.set_result(None)
         elif reply is not None:
             self._watch_expiry()
             if not self._shell.ended.done():
                 self._transport.answer(origin, reply)
 
-    def _begin(self, seat: Seat) -> None:
+    def _begin(self, credentials: Credentials) -> None:
         abroad = self._settings.abroad
         if abroad is not None:
-            abroad.admit(seat)
-        self._roster = seat.roster
-        self._settings.network.serve(seat.me, self._transport)
-        run, rows = self._settings.prepare(seat.roster, seat.me)
+            abroad.admit(credentials)
+        self._roster = credentials.roster
+        self._settings.network.serve(credentials.me, self._transport)
+        run, rows = self._settings.prepare(credentials.roster, credentials.me)
         if abroad is not None and run.spec.run.durability == "power":
             self._disk.make_durable()  # the spec came from bootstrap
         journal = Journal(self._disk.stored.pop(VIEW), self._disk.stored.pop(PRIVATE))
-        skeleton = handed_in(self._disk.read, run, seat) if self._settings.share_skeleton else None
-        host = user_host(run, seat, journal, self._settings.sampler(), self._entropy, rows, skeleton, self._disk.tap)
+        skeleton = handed_in(self._disk.read, run, credentials) if self._settings.share_skeleton else None
+        host = user_host(
+            run, credentials, journal, self._settings.sampler(), self._entropy, rows, skeleton, self._disk.tap
+        )
         self._shell.begin(host)
         if abroad is not None:
             transport = self._transport
-            self._whereabouts = Whereabouts(seat, abroad.own_address, lambda frame: transport.send(BOOTSTRAP, frame))
+            self._whereabouts = Whereabouts(
+                credentials, abroad.own_address, lambda frame: transport.send(BOOTSTRAP, frame)
+            )
             self._teller = asyncio.get_running_loop().create_task(self._whereabouts.tell(), name="whereabouts")
             self._teller.add_done_callback(self._teller_ended)
 
@@ -282,12 +288,12 @@ def _silently(_text: str) -> None:
     pass
 
 
-def _store_seat(folder: Path, seat: Seat) -> None:
-    neighbours = None if seat.neighbours is None else list(seat.neighbours)
-    write_durably(folder / SEAT_FILE, pack([seat.me, neighbours, seat.roster.to_bytes()]))
+def _store_seat(folder: Path, credentials: Credentials) -> None:
+    neighbours = None if credentials.neighbours is None else list(credentials.neighbours)
+    write_durably(folder / SEAT_FILE, pack([credentials.me, neighbours, credentials.roster.to_bytes()]))
 
 
-def _stored_seat(folder: Path, identity: Identity, run_key: RunKey) -> Seat | None:
+def _stored_seat(folder: Path, identity: Identity, run_key: RunKey) -> Credentials | None:
     path = folder / SEAT_FILE
     if not path.exists():
         return None
@@ -296,4 +302,4 @@ def _stored_seat(folder: Path, identity: Identity, run_key: RunKey) -> Seat | No
         roster = Roster.from_bytes(packed)
     except (CodecError, RosterError, TypeError, ValueError) as error:
         raise VerificationFailed(f"{path}: is damaged") from error
-    return Seat(me, roster, identity, run_key, None if neighbours is None else tuple(neighbours))
+    return Credentials(me, roster, identity, run_key, None if neighbours is None else tuple(neighbours))

@@ -17,7 +17,7 @@ from typing import Final
 
 from p2pdp.core.ids import is_user
 from p2pdp.crypto.addresses import COUNTER_MAX, Statement, sign_statement, statement_frame
-from p2pdp.host.seat import Seat
+from p2pdp.host.credentials import Credentials
 from p2pdp.services.addresses import AddressBook, News
 
 ASK_S: Final = 3.0
@@ -34,7 +34,7 @@ class Abroad:
     """
 
     own_address: Callable[[], Awaitable[str | None]]
-    admit: Callable[[Seat], None]
+    admit: Callable[[Credentials], None]
     say: Callable[[str], None]
     give_up_s: float = GIVE_UP_S
 
@@ -43,13 +43,13 @@ class Whereabouts:
     """To be made within a running event loop."""
 
     def __init__(
-        self, seat: Seat, own_address: Callable[[], Awaitable[str | None]], send: Callable[[bytes], None]
+        self, credentials: Credentials, own_address: Callable[[], Awaitable[str | None]], send: Callable[[bytes], None]
     ) -> None:
-        self._seat = seat
+        self._credentials = credentials
         self._own_address = own_address
         self._send = send
-        self._book = AddressBook(seat.roster)
-        self._neighbours = [peer for peer in seat.peers() if is_user(peer)]
+        self._book = AddressBook(credentials.roster)
+        self._neighbours = [peer for peer in credentials.peers() if is_user(peer)]
         self._said: Statement | None = None
         self._counter = time.time_ns()
         self._again = asyncio.Event()
@@ -77,8 +77,10 @@ class Whereabouts:
         if self._said is not None and self._said.address != address:
             self._counter += 1
         if self._said is None or self._said.counter != self._counter:
-            seat = self._seat
-            self._said = sign_statement(seat.identity, seat.roster.run_id, seat.me, self._counter, address)
+            credentials = self._credentials
+            self._said = sign_statement(
+                credentials.identity, credentials.roster.run_id, credentials.me, self._counter, address
+            )
         self._send(statement_frame(self._said))
 
     def again(self) -> None:
@@ -90,6 +92,6 @@ class Whereabouts:
         if taken is None:
             return
         statement, news = taken
-        if statement.user == self._seat.me and news is News.NEWER and statement.counter >= self._counter:
+        if statement.user == self._credentials.me and news is News.NEWER and statement.counter >= self._counter:
             self._counter = min(statement.counter + 1, COUNTER_MAX)
             self._again.set()

@@ -20,7 +20,7 @@ from p2pdp.files.data import load_data
 from p2pdp.files.node_config import Accept, NodeConfig
 from p2pdp.files.spec import parse_spec, spec_digest
 from p2pdp.files.tables import Moved
-from p2pdp.host.seat import Seat
+from p2pdp.host.credentials import Credentials
 from p2pdp.mechanisms import laplace
 from p2pdp.mechanisms.clipping import Bounds
 from p2pdp.protocols import protocol
@@ -221,9 +221,9 @@ def _check_dimensions(run: int | None, mine: int, name: str) -> None:
         raise UsageError(f"{name} columns: these rows have {mine} numbers each, and the run's values have {run}")
 
 
-def check_seat(seat: Seat, spec: Spec, data: OwnData, config: NodeConfig) -> None:
+def check_seat(credentials: Credentials, spec: Spec, data: OwnData, config: NodeConfig) -> None:
     """The facts that bootstrap signed fit the spec, and neighbours are those that the owner pinned."""
-    roster = seat.roster
+    roster = credentials.roster
     facts = dict(roster.facts)
     _check_dimensions(int(facts.get("dimensions", 0)), data.dimensions, f"{config.path} [data]")
     least = spec.run.min_nodes or spec.run.nodes
@@ -232,21 +232,21 @@ def check_seat(seat: Seat, spec: Spec, data: OwnData, config: NodeConfig) -> Non
         raise Refused("the roster that bootstrap signed does not fit the spec that it offered")
     if not least <= roster.n <= spec.run.nodes:
         raise Refused(f"the roster has {roster.n} users, and the spec asks for {least} to {spec.run.nodes}")
-    _check_pins(seat, roster, config)
+    _check_pins(credentials, roster, config)
 
 
-def check_neighbours(seat: Seat, run: RunPlan) -> None:
+def check_neighbours(credentials: Credentials, run: RunPlan) -> None:
     """Where the signed graph is known here, neighbours are those of that graph: claims rest on it."""
-    named = {peer for peer in seat.peers() if is_user(peer)}
-    if run.graph is not None and named != set(run.graph.neighbours[seat.me]):
+    named = {peer for peer in credentials.peers() if is_user(peer)}
+    if run.graph is not None and named != set(run.graph.neighbours[credentials.me]):
         raise Refused("the neighbours that bootstrap names are not those of the graph that it signed")
 
 
-def _check_pins(seat: Seat, roster: Roster, config: NodeConfig) -> None:
+def _check_pins(credentials: Credentials, roster: Roster, config: NodeConfig) -> None:
     pins = config.accept.peers
     if pins is None:
         return
-    for user in filter(is_user, seat.peers()):
+    for user in filter(is_user, credentials.peers()):
         public = roster.entry(user).identity
         if public not in pins:
             raise Refused(

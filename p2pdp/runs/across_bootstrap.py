@@ -46,7 +46,7 @@ from p2pdp.runs.model import save_model
 from p2pdp.runs.prepared import sensitivity
 from p2pdp.runs.watching import UNWATCHED, Watch, Watching, watched
 from p2pdp.services.bootstrap import PROGRESS
-from p2pdp.services.desk import Quorum
+from p2pdp.services.enrolment import Quorum
 from p2pdp.transports.contract import Listening
 from p2pdp.transports.registry import kind_of_address, transport_kind
 

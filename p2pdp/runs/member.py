@@ -18,7 +18,7 @@ from p2pdp.core.spec import RunPart, Spec
 from p2pdp.crypto.roster import Roster
 from p2pdp.files.node_config import NodeConfig
 from p2pdp.files.spec import parse_spec, spec_digest
-from p2pdp.host.seat import Seat
+from p2pdp.host.credentials import Credentials
 from p2pdp.mechanisms.sampler import ExactSampler, FastSampler, warm
 from p2pdp.node.own_folder import NodeFolder
 from p2pdp.protocols.run_plan import RunPlan, plan_of_facts
@@ -95,25 +95,25 @@ class Member:
             self._notify(happening("offer", text=f"  {OTHERS_SKELETONS}"))
         check_epsilon(costs, self._config)
 
-    def admit(self, seat: Seat) -> None:
+    def admit(self, credentials: Credentials) -> None:
         """Also of a node that comes back: its limits may have changed, and what it has contributed is less than all."""
         assert self.spec is not None
         assert self._data is not None
-        spec, facts = self.spec, dict(seat.roster.facts)
-        check_seat(seat, spec, self._data, self._config)
+        spec, facts = self.spec, dict(credentials.roster.facts)
+        check_seat(credentials, spec, self._data, self._config)
         run = signed_plan(spec, facts)
-        check_neighbours(seat, run)
+        check_neighbours(credentials, run)
         check_rounds(rounds_of(run), self._config)
         with reckoning() as process:
             reckoner = Reckoner(process.ask, shares=self._shares)
             costs = signed_costs(self._folder, run, facts, reckoner)
             self._show(spec, costs, f"What this run of {run.n} nodes costs this node at most, by observer:")
-            self._budget.reserve(spec, seat.roster, reckoner)
+            self._budget.reserve(spec, credentials.roster, reckoner)
         if spec.noise.sampler == "exact":
             for mechanism in run.plan.mechanisms:
                 warm(mechanism)
-        self._folder.take_seat(seat.roster, seat.me)
-        self._notify(happening("seat", user=seat.me, n=seat.roster.n))
+        self._folder.take_seat(credentials.roster, credentials.me)
+        self._notify(happening("seat", user=credentials.me, n=credentials.roster.n))
 
     def run(self) -> RunPart | None:
         return None if self.spec is None else self.spec.run

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from p2pdp.core.ids import Peer
 from p2pdp.crypto.entropy import SeededEntropy
 from p2pdp.crypto.identity import Identity, RunKey
-from p2pdp.host.applicant import Applicant
+from p2pdp.host.credentials import Credentials
+from p2pdp.host.enrolment import EnrolmentClient
 from p2pdp.host.host import Host
-from p2pdp.host.seat import Seat
 from p2pdp.host.tap import Tap, wire_line
 from p2pdp.ledger.journal import VIEW, Journal
 from p2pdp.ledger.records import LEDGER_MAGIC, records_in, whole_length
@@ -70,9 +70,9 @@ class Process:
     identity: Identity
     run_key: RunKey
     disk: Disk = field(default_factory=Disk)
-    seat: Seat | None = None
+    credentials: Credentials | None = None
     host: Host | None = None
-    applicant: Applicant | None = None
+    enrolment_client: EnrolmentClient | None = None
     up: bool = False
     returns: bool = True  # whether it is up, or will be
     incarnation: int = 0
@@ -93,7 +93,7 @@ class Process:
         if self.host is not None:
             self.faults.update(self.host.fault_counts)
         self.host = None
-        self.applicant = None
+        self.enrolment_client = None
         if crash.rolled_back_to is not None:
             self.disk.roll_back(crash.rolled_back_to)
 

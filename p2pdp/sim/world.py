@@ -22,11 +22,11 @@ from p2pdp.crypto.enrolment import Offer
 from p2pdp.crypto.entropy import SeededEntropy
 from p2pdp.crypto.identity import Identity, RunKey
 from p2pdp.crypto.roster import Roster, sign_entry
-from p2pdp.host.applicant import RETRY_S, Applicant
+from p2pdp.host.credentials import Credentials
 from p2pdp.host.effects import Effects
-from p2pdp.host.seat import Seat
+from p2pdp.host.enrolment import RETRY_S, EnrolmentClient
 from p2pdp.protocols.run_plan import RunPlan
-from p2pdp.services.desk import Desk, Quorum, Replies
+from p2pdp.services.enrolment import EnrolmentService, Quorum, Replies
 from p2pdp.sim.faults import NO_FAULTS, Crash, Faults, Network
 from p2pdp.sim.process import Process
 
@@ -71,7 +71,7 @@ class World:
                 self._schedule(crash.at_s, _CRASH, crash.peer, crash)
         self._secrets = [keys.salt() for _ in range(run.n)]
         self._offer = Offer(self.run_id, spec_text, self.processes[BOOTSTRAP].run_key.public)
-        self._desk: Desk | None = None
+        self._enrolment: EnrolmentService | None = None
         self.outputs: list[tuple[Peer, Output]] = []
         self.out: list[Peer] = []
         self.blocked: Peer | None = None
@@ -96,7 +96,7 @@ class World:
                 progress(*self._progress())
             self._happen(kind, self.processes[peer], content)
         if not self._finished():
-            raise RunFailed(why_not(self.processes, self.out, self.blocked, self._desk, self.run.plan.reroutes))
+            raise RunFailed(why_not(self.processes, self.out, self.blocked, self._enrolment, self.run.plan.reroutes))
 
     def _progress(self) -> tuple[int, int]:
         """Hops done and hops in all; messages of the life cycle make no difference worth counting."""
@@ -105,11 +105,11 @@ class World:
 
     @property
     def roster(self) -> Roster:
-        """The signed roster; there is one as soon as anybody has a seat."""
+        """The signed roster; there is one as soon as any process has credentials."""
         for process in self.processes.values():
-            if process.seat is not None:
-                return process.seat.roster
-        raise RunFailed("nobody has a seat yet")
+            if process.credentials is not None:
+                return process.credentials.roster
+        raise RunFailed("nobody is enrolled yet")
 
     def fault_counts(self) -> dict[str, int]:
         """Faults by kind, over all hosts that there were."""
@@ -155,15 +155,15 @@ class World:
         process.boot()
         if process.peer == BOOTSTRAP:
             self._boot_bootstrap(process)
-        elif process.seat is not None:
-            self._take_seat(process, process.seat)
+        elif process.credentials is not None:
+            self._take_seat(process, process.credentials)
         elif process.peer != CURATOR:
             self._apply_for_seat(process)
 
     def _boot_bootstrap(self, process: Process) -> None:
         curator, run_spec = self.processes[CURATOR], self.run.spec.run
         self._journal = process.journal()
-        self._desk = Desk(
+        self._enrolment = EnrolmentService(
             process.identity,
             process.run_key,
             self._offer,
@@ -176,28 +176,28 @@ class World:
             self._journal,
             process.entropy(self._seed),
         )
-        self._replied(process, self._desk.begin(self.now_s))
+        self._replied(process, self._enrolment.begin(self.now_s))
 
     def _replied(self, process: Process, replies: Replies) -> None:
-        """Acts on what the desk says; with the roster, bootstrap and curator take their seats."""
+        """Act on replies to enrolments; with the roster, bootstrap and curator get their credentials."""
         if not self._write(process, replies.writes):
             return
         for origin, frame in replies.frames:
             self._transmit(process.peer, origin, frame)
         self._wake_process(process, replies.wake_at_s)
-        assert self._desk is not None
-        roster = self._desk.roster
+        assert self._enrolment is not None
+        roster = self._enrolment.roster
         if roster is None or process.host is not None:
             return
         curator = self.processes[CURATOR]
-        if curator.seat is None:
-            curator.seat = Seat(CURATOR, roster, curator.identity, curator.run_key, None)
+        if curator.credentials is None:
+            curator.credentials = Credentials(CURATOR, roster, curator.identity, curator.run_key, None)
             if curator.up:
-                self._take_seat(curator, curator.seat)
-        self._take_seat(process, Seat(BOOTSTRAP, roster, process.identity, process.run_key, None))
+                self._take_seat(curator, curator.credentials)
+        self._take_seat(process, Credentials(BOOTSTRAP, roster, process.identity, process.run_key, None))
 
     def _apply_for_seat(self, process: Process) -> None:
-        process.applicant = Applicant(
+        process.enrolment_client = EnrolmentClient(
             process.identity,
             process.run_key,
             process.peer,
@@ -209,44 +209,44 @@ class World:
         self._ask(process)
 
     def _ask(self, process: Process) -> None:
-        assert process.applicant is not None
-        self._transmit(process.peer, BOOTSTRAP, process.applicant.ask())
+        assert process.enrolment_client is not None
+        self._transmit(process.peer, BOOTSTRAP, process.enrolment_client.ask())
         self._wake_process(process, self.now_s + RETRY_S)
 
-    def _take_seat(self, process: Process, seat: Seat) -> None:
-        process.seat, process.applicant, tap = seat, None, process.tap
+    def _take_seat(self, process: Process, credentials: Credentials) -> None:
+        process.credentials, process.enrolment_client, tap = credentials, None, process.tap
         sampler, entropy = process.sampler(self._seed), process.entropy(self._seed)
         if process.peer == BOOTSTRAP:
-            process.host = bootstrap_host(self.run, seat, self._journal, sampler, entropy, tap=tap)
+            process.host = bootstrap_host(self.run, credentials, self._journal, sampler, entropy, tap=tap)
         elif process.peer == CURATOR:
-            process.host = curator_host(self.run, seat, process.journal(), sampler, entropy, tap)
+            process.host = curator_host(self.run, credentials, process.journal(), sampler, entropy, tap)
         else:
             journal = process.journal()
             rows = self._rows(process.peer) if journal.inputs is None else None
-            process.host = user_host(self.run, seat, journal, sampler, entropy, rows, tap=tap)
+            process.host = user_host(self.run, credentials, journal, sampler, entropy, rows, tap=tap)
         self._carry_out(process, process.host.begin(self.now_s))
 
     def _frame(self, process: Process, sender: Peer, data: bytes) -> None:
-        if process.applicant is not None:
-            reply = process.applicant.frame(data)
-            if process.applicant.seat is not None:
-                self._take_seat(process, process.applicant.seat)
+        if process.enrolment_client is not None:
+            reply = process.enrolment_client.frame(data)
+            if process.enrolment_client.credentials is not None:
+                self._take_seat(process, process.enrolment_client.credentials)
             elif reply is not None:
                 self._transmit(process.peer, BOOTSTRAP, reply)
         elif data[1] != _BOXED:
-            if process.peer == BOOTSTRAP and self._desk is not None:
-                self._replied(process, self._desk.frame(sender, data, self.now_s))
+            if process.peer == BOOTSTRAP and self._enrolment is not None:
+                self._replied(process, self._enrolment.frame(sender, data, self.now_s))
         elif process.host is not None:
             self._carry_out(process, process.host.frame(data, self.now_s))
 
     def _wake(self, process: Process) -> None:
         process.wake_at_s = None
-        if process.applicant is not None:
+        if process.enrolment_client is not None:
             self._ask(process)
         elif process.host is not None:
             self._carry_out(process, process.host.wake(self.now_s))
-        elif self._desk is not None and process.peer == BOOTSTRAP:
-            self._replied(process, self._desk.wake(self.now_s))
+        elif self._enrolment is not None and process.peer == BOOTSTRAP:
+            self._replied(process, self._enrolment.wake(self.now_s))
 
     # Effects
 
@@ -293,18 +293,22 @@ class World:
             return
         process.stop(crash)
         if process.peer == BOOTSTRAP:
-            self._desk = None
+            self._enrolment = None
         if crash.down_s is not None:
             self._schedule(self.now_s + crash.down_s, _BOOT, process.peer, None)
 
 
 def why_not(
-    processes: Mapping[Peer, Process], out: Collection[Peer], blocked: Peer | None, desk: Desk | None, reroutes: bool
+    processes: Mapping[Peer, Process],
+    out: Collection[Peer],
+    blocked: Peer | None,
+    enrolment: EnrolmentService | None,
+    reroutes: bool,
 ) -> str:
     """`blocked` is whom bootstrap said the run is waiting for; who is `out` is missed by nobody."""
     stopped = [peer for peer, process in processes.items() if process.host is not None and process.host.stopped]
-    if desk is not None and desk.roster is None and processes[CURATOR].seat is not None:
-        stopped.append(BOOTSTRAP)  # it gave out seats that it does not remember
+    if enrolment is not None and enrolment.roster is None and processes[CURATOR].credentials is not None:
+        stopped.append(BOOTSTRAP)  # it gave out places that it does not remember
     if stopped:
         return f"the run stopped: the disk of {_names(stopped)} was rolled back"
     gone = [peer for peer, process in processes.items() if not process.returns and peer not in out]

@@ -20,7 +20,7 @@ from p2pdp.ledger.journal import PRIVATE, VIEW, Journal
 from p2pdp.mechanisms.clipping import Bounds, clip
 from p2pdp.protocols.run_plan import RunPlan, plan_run
 from p2pdp.wire.codec import pack_message, pack_value
-from tests.support.toys import RUN_ID, UniqueDraws, forged, identity, seat
+from tests.support.toys import RUN_ID, UniqueDraws, credentials, forged, identity
 
 SPEC = """
 [run]
@@ -50,7 +50,7 @@ class Disk:
 
     def boot(self, rows: Any = None) -> Any:
         journal = Journal(self.files[VIEW], self.files[PRIVATE])
-        parts = (self.run, seat(self.me, 3), journal, UniqueDraws(), SeededEntropy(4, f"hosts/{self.me}"))
+        parts = (self.run, credentials(self.me, 3), journal, UniqueDraws(), SeededEntropy(4, f"hosts/{self.me}"))
         if self.me == BOOTSTRAP:
             self.host = bootstrap_host(*parts)
         elif self.me == CURATOR:
@@ -143,7 +143,7 @@ def test_roles_open_their_private_ledgers_once(me: int) -> None:
 def test_the_view_opens_with_what_auditors_need() -> None:
     for neighbours, listed in ((None, None), ((1, 2), [1, 2])):
         journal = Journal()
-        place = replace(seat(0, 3), neighbours=neighbours)
+        place = replace(credentials(0, 3), neighbours=neighbours)
         host = user_host(RUN, place, journal, UniqueDraws(), SeededEntropy(1, "a"), ROWS)
         view = b"".join(data for name, data in host.begin(0.0).writes if name == VIEW)
         opened = records.read(view).records[0]

@@ -13,9 +13,9 @@ from p2pdp.ledger.heads import HEAD_LABEL, head_parts
 from p2pdp.ledger.journal import PRIVATE, VIEW, Journal
 from p2pdp.ledger.records import CLOSED, NOTE, STARTED
 from p2pdp.wire.codec import unpack_message
-from tests.support.toys import RUN_ID, identity, seat
+from tests.support.toys import RUN_ID, credentials, identity
 
-SEAT = seat(0)
+SEAT = credentials(0)
 
 
 def closed_files(*, stop_between: bool = False) -> dict[str, bytes]:

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from p2pdp.core.draws import Mechanism
 from p2pdp.crypto.entropy import SeededEntropy
 from p2pdp.crypto.roster import Entries
+from p2pdp.host.credentials import Credentials
 from p2pdp.host.draws import AHEAD_NUMBERS_MAX, POOL_MAX, Meetings, RecordedDraws
-from p2pdp.host.seat import Seat
 from p2pdp.ledger import records
 from p2pdp.ledger.journal import PRIVATE, VIEW, Journal
 from p2pdp.ledger.records import CHOSEN, DRAWN, POOL, SALT_BYTES, Record
 from p2pdp.wire.codec import unpack_value
-from tests.support.toys import UniqueDraws, seat
+from tests.support.toys import UniqueDraws, credentials
 
 GAUSSIAN, LAPLACE = Mechanism("gaussian", 4.0), Mechanism("laplace", 2.0)
 ENTROPY = SeededEntropy(3, "draws")
@@ -235,12 +235,12 @@ def test_used_up_pools_are_freed() -> None:
 N = 6
 
 
-def meetings(place: Seat) -> Meetings:
+def meetings(place: Credentials) -> Meetings:
     return Meetings(place, place.channel)
 
 
 def test_both_ends_of_each_pair_meet_in_the_same_rounds() -> None:
-    all_of_them = [meetings(seat(user, N)) for user in range(N)]
+    all_of_them = [meetings(credentials(user, N)) for user in range(N)]
     met = [[one.toss(number, 0.5) for number in range(1, 20)] for one in all_of_them]
     for user, rounds in enumerate(met):
         for number, peers in enumerate(rounds):
@@ -249,14 +249,14 @@ def test_both_ends_of_each_pair_meet_in_the_same_rounds() -> None:
 
 
 def test_the_coins_of_another_run_fall_otherwise() -> None:
-    here = seat(0, N)
+    here = credentials(0, N)
     there = replace(here, roster=replace(here.roster, run_id=bytes([9] * 16)))
     tosses = [[meetings(place).toss(number, 0.5) for number in range(1, 30)] for place in (here, there)]
     assert tosses[0] != tosses[1]
 
 
 def test_keys_are_agreed_on_when_the_first_coin_is_tossed_and_with_users_only() -> None:
-    place, asked = seat(2, N), []
+    place, asked = credentials(2, N), []
 
     def channel(peer: int) -> object:
         asked.append(peer)
@@ -270,7 +270,7 @@ def test_keys_are_agreed_on_when_the_first_coin_is_tossed_and_with_users_only() 
 
 
 def test_who_has_no_valid_entry_is_met_by_nobody() -> None:
-    place = seat(0, N)
+    place = credentials(0, N)
     entries = list(place.roster.entries)
     entries[3] = replace(entries[3], box=bytes(32))
     spoilt = replace(

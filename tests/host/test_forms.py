@@ -12,7 +12,7 @@ from p2pdp.host.forms import apply_after_close, apply_to_links, read_message
 from p2pdp.host.peers import Peers
 from p2pdp.wire.codec import pack_message, pack_value
 from tests.support.known import cuts
-from tests.support.toys import seat
+from tests.support.toys import credentials
 
 SALT = bytes(16)
 
@@ -35,11 +35,11 @@ def test_cut_messages_and_values_are_none() -> None:
 
 
 def user(me: int = 0, n: int = 4) -> Peers:
-    return Peers(seat(me, n, (1, 2)), SeededEntropy(1, "a"), Timing())
+    return Peers(credentials(me, n, (1, 2)), SeededEntropy(1, "a"), Timing())
 
 
 def hear(peers: Peers, sender: int, kind: str, *fields: Any) -> None:
-    apply_to_links(peers, seat(0, 4, (1, 2)), sender, Message(kind, fields))
+    apply_to_links(peers, credentials(0, 4, (1, 2)), sender, Message(kind, fields))
 
 
 def refused(peers: Peers) -> list[int]:
@@ -70,7 +70,7 @@ def test_who_is_out_itself_hears_bootstrap_only() -> None:
 
 
 def test_after_the_end_only_bootstrap_is_heard_and_the_head_goes_out_again() -> None:
-    peers, place = user(), seat(0, 4, (1, 2))
+    peers, place = user(), credentials(0, 4, (1, 2))
     peers.send(CURATOR, b"head", b"", 0.0)
     peers.frames.clear()
     apply_after_close(peers, place, 1, Message("probe"), 50.0)

@@ -9,7 +9,7 @@ from p2pdp.ledger import records
 from p2pdp.ledger.journal import PRIVATE, VIEW, Journal
 from p2pdp.ledger.records import CLOSED, OWN, PUBLISHED, SALT_BYTES, SENT, STARTED, WOKEN, Record
 from p2pdp.wire.codec import pack_message, pack_value
-from tests.support.toys import seat
+from tests.support.toys import credentials
 
 STEP = Step(
     sends=(Send(1, Message("token", (0, 3), 17), Custody(0, 3)), Send(0, Message("note")), Send(1, Message("bare"))),
@@ -21,7 +21,7 @@ STEP = Step(
 
 def outbox(journal: Journal) -> tuple[Outbox, Peers, FaultLog]:
     entropy = SeededEntropy(5, "outbox")
-    peers, notes = Peers(seat(0), entropy, Timing()), FaultLog(journal, entropy)
+    peers, notes = Peers(credentials(0), entropy, Timing()), FaultLog(journal, entropy)
     return Outbox(0, journal, peers, notes, entropy), peers, notes
 
 

@@ -11,12 +11,12 @@ from p2pdp.core.step import Fault, Message, Send, Step
 from p2pdp.crypto.entropy import SeededEntropy
 from p2pdp.crypto.roster import Entries, Roster, sign_entry
 from p2pdp.host import payloads
+from p2pdp.host.credentials import Credentials
 from p2pdp.host.effects import Timing
 from p2pdp.host.link import Hello, Link
 from p2pdp.host.outbox import LOGGED_MAX
 from p2pdp.host.payloads import Payload, parse_payload
 from p2pdp.host.peers import BURST_MAX, Arrival, Peers
-from p2pdp.host.seat import Seat
 from p2pdp.wire.codec import pack, pack_message
 from p2pdp.wire.frames import Kind, decode_frame, encode_frame
 from p2pdp.wire.padding import FRAME_BYTES_MAX
@@ -27,21 +27,21 @@ from tests.support.toys import (
     Quiet,
     Toys,
     consistent,
+    credentials,
     forged,
     identity,
     is_data,
     opened,
     roster,
     run_key,
-    seat,
 )
 
 HELLO = pack_message(Message("hello there", (1,)))
 
 
-def peers_of(me: int, n: int = 2, timing: Timing | None = None, its_seat: Seat | None = None) -> Peers:
+def peers_of(me: int, n: int = 2, timing: Timing | None = None, its_seat: Credentials | None = None) -> Peers:
     entropy = SeededEntropy(me + 7, "peers")
-    return Peers(its_seat or seat(me, n), entropy, timing or Timing())
+    return Peers(its_seat or credentials(me, n), entropy, timing or Timing())
 
 
 def arrive(peers: Peers, frame: bytes, now_s: float) -> Arrival | None:
@@ -296,7 +296,7 @@ def test_strangers_are_refused_and_cost_no_memory(sender: int) -> None:
 
 
 def test_who_is_no_neighbour_is_a_stranger() -> None:
-    peers = peers_of(1, 3, its_seat=seat(1, 3, (0,)))
+    peers = peers_of(1, 3, its_seat=credentials(1, 3, (0,)))
     link = Link(1)
     assert arrive(peers, forged(2, 1, link.data(link.push(HELLO, b"")), 3), 1.0) is None
     assert kinds(peers) == ["unknown_peer"]
@@ -330,7 +330,7 @@ def test_an_entry_of_the_roster_that_is_not_valid_is_a_fault_in_both_directions(
     entries[2 * 128 + 100] ^= 1
     parts = (good.version, good.run_id, good.spec_digest, good.protocol, good.facts, good.bootstrap, good.curator)
     bad = Roster(*parts, Entries(bytes(entries)), good.signature)
-    peers = peers_of(0, its_seat=Seat(0, bad, identity(0), run_key(0), None))
+    peers = peers_of(0, its_seat=Credentials(0, bad, identity(0), run_key(0), None))
     peers.send(2, HELLO, b"", 0.0)
     assert (kinds(peers), out(peers)) == (["bad_roster_entry"], [])
     assert arrive(peers, encode_frame(Kind.BOXED, 2, bytes(250)), 1.0) is None
@@ -342,7 +342,7 @@ def test_a_signed_key_that_gives_no_secret_is_a_fault_in_both_directions() -> No
     weak = sign_entry(identity(2), RUN_ID, bytes(32)).to_bytes()
     parts = (good.version, good.run_id, good.spec_digest, good.protocol, good.facts, good.bootstrap, good.curator)
     bad = Roster(*parts, Entries(good.entries.flat[:256] + weak), good.signature)
-    peers = peers_of(0, its_seat=Seat(0, bad, identity(0), run_key(0), None))
+    peers = peers_of(0, its_seat=Credentials(0, bad, identity(0), run_key(0), None))
     for _ in range(2):
         peers.send(2, HELLO, b"", 0.0)
         assert (kinds(peers), out(peers)) == (["weak_key"], [])
@@ -500,7 +500,7 @@ def test_a_machine_hears_nothing_of_a_host_with_another_seat() -> None:
 
 
 def peers_of_control(me: int) -> Peers:
-    return Peers(seat(me, 3), SeededEntropy(me, "control"), Timing())
+    return Peers(credentials(me, 3), SeededEntropy(me, "control"), Timing())
 
 
 def said(peers: Peers) -> list[Payload]:

@@ -11,7 +11,7 @@ from p2pdp.host.restart import event_of, expected_to_answer, recount
 from p2pdp.ledger.journal import PRIVATE, VIEW, Journal
 from p2pdp.ledger.records import CLOSED, OWN, RECEIVED, SALT_BYTES, SENT, STARTED, WOKEN
 from p2pdp.wire.codec import pack_message, pack_value
-from tests.support.toys import seat
+from tests.support.toys import credentials
 
 SALT = bytes(range(SALT_BYTES))
 
@@ -33,7 +33,7 @@ def stored() -> Journal:
 
 
 def test_counts_and_digests_of_all_links_follow_from_the_view_alone() -> None:
-    again, before = (Peers(seat(0, 3), SeededEntropy(1, "a"), Timing()) for _ in range(2))
+    again, before = (Peers(credentials(0, 3), SeededEntropy(1, "a"), Timing()) for _ in range(2))
     recount(stored(), again)
     part = SALT + pack_value(77)
     before.send(1, pack_message(Message("m", (4, 5))), part, 0.0)
@@ -73,25 +73,25 @@ def sent(to: Peer, kind: str, *fields: object) -> tuple[int, tuple[object, ...]]
 
 
 def test_a_restart_waits_for_all_it_may_talk_to() -> None:
-    assert expected_to_answer(journal_with(), seat(0, 3)) == {BOOTSTRAP, CURATOR, 1, 2}
-    assert expected_to_answer(journal_with(), seat(0, 3, (2,))) == {BOOTSTRAP, CURATOR, 2}
+    assert expected_to_answer(journal_with(), credentials(0, 3)) == {BOOTSTRAP, CURATOR, 1, 2}
+    assert expected_to_answer(journal_with(), credentials(0, 3, (2,))) == {BOOTSTRAP, CURATOR, 2}
 
 
 def test_a_restart_does_not_wait_for_those_who_are_out() -> None:
     order = (messages.OUT, 2, b"signature")
-    assert expected_to_answer(journal_with(received(BOOTSTRAP, *order)), seat(0, 3)) == {BOOTSTRAP, CURATOR, 1}
-    assert expected_to_answer(journal_with(received(BOOTSTRAP, *order)), seat(2, 3)) == {BOOTSTRAP}
-    assert expected_to_answer(journal_with(sent(0, *order)), seat(BOOTSTRAP, 3)) == {CURATOR, 0, 1}
-    assert 2 in expected_to_answer(journal_with(received(1, *order)), seat(0, 3))  # a user may not say so
+    assert expected_to_answer(journal_with(received(BOOTSTRAP, *order)), credentials(0, 3)) == {BOOTSTRAP, CURATOR, 1}
+    assert expected_to_answer(journal_with(received(BOOTSTRAP, *order)), credentials(2, 3)) == {BOOTSTRAP}
+    assert expected_to_answer(journal_with(sent(0, *order)), credentials(BOOTSTRAP, 3)) == {CURATOR, 0, 1}
+    assert 2 in expected_to_answer(journal_with(received(1, *order)), credentials(0, 3))  # a user may not say so
 
 
 def test_a_restart_does_not_wait_for_those_who_have_left() -> None:
     head = received(1, messages.HEAD, b"head")
-    assert expected_to_answer(journal_with(head), seat(CURATOR, 3)) == {BOOTSTRAP, 0, 2}
-    assert 1 in expected_to_answer(journal_with(head), seat(0, 3))
+    assert expected_to_answer(journal_with(head), credentials(CURATOR, 3)) == {BOOTSTRAP, 0, 2}
+    assert 1 in expected_to_answer(journal_with(head), credentials(0, 3))
     done = journal_with(received(CURATOR, messages.DONE))
-    assert expected_to_answer(done, seat(BOOTSTRAP, 3)) == {CURATOR}
+    assert expected_to_answer(done, credentials(BOOTSTRAP, 3)) == {CURATOR}
 
 
 def test_a_closed_ledger_draws_nothing_and_waits_for_nobody() -> None:
-    assert expected_to_answer(journal_with((CLOSED, (b"signature",))), seat(0, 3)) == set()
+    assert expected_to_answer(journal_with((CLOSED, (b"signature",))), credentials(0, 3)) == set()

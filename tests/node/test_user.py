@@ -87,11 +87,11 @@ async def test_a_node_whose_run_key_is_lost_before_the_end_says_so(tmp_path: Pat
 
 
 @pytest.mark.parametrize("seat", [b"", b"\x93\x01\xc0\xc4\x02no", b"\x91\x01", b"\x93\x00\xc0\x00"])
-async def test_a_damaged_seat_is_refused(tmp_path: Path, seat: bytes) -> None:
+async def test_a_damaged_seat_is_refused(tmp_path: Path, credentials: bytes) -> None:
     job = job_in(tmp_path / "run")
     place = job.folder / "nodes" / "0000"
     place.mkdir(parents=True)
     (place / RUN_KEY_FILE).write_bytes(bytes(32))
-    (place / SEAT_FILE).write_bytes(seat)
+    (place / SEAT_FILE).write_bytes(credentials)
     with bound() as listening, pytest.raises(VerificationFailed, match="damaged"):
         await user_body(job, 0, alone(listening, Address("127.0.0.1", 1)))()

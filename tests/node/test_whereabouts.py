@@ -16,7 +16,7 @@ from p2pdp.core.step import Output
 from p2pdp.crypto.addresses import Statement, read_statement, sign_statement, statement_frame
 from p2pdp.crypto.identity import Identity
 from p2pdp.files.folder import write_json
-from p2pdp.host.seat import Seat
+from p2pdp.host.credentials import Credentials
 from p2pdp.node import user, whereabouts
 from p2pdp.node.keys import durable_secret
 from p2pdp.node.roles import RolesNode, RolesSettings
@@ -26,10 +26,10 @@ from p2pdp.node.whereabouts import Abroad, Whereabouts
 from p2pdp.runs.audit import verify
 from p2pdp.services.addresses import FORGED, AddressBook, Directory, News
 from p2pdp.services.bootstrap import PROGRESS
-from p2pdp.services.desk import Quorum
+from p2pdp.services.enrolment import Quorum
 from p2pdp.transports.tcp.kind import TcpNetwork
 from tests.support.local import SPEC, bound, job_in
-from tests.support.toys import RUN_ID, identity, roster, seat
+from tests.support.toys import RUN_ID, credentials, identity, roster
 
 ROSTER = roster(3)
 
@@ -40,7 +40,7 @@ class Heard:
     def __init__(self, *addresses: str | None, me: int = 1) -> None:
         self.addresses = list(addresses)
         self.said: asyncio.Queue[Statement] = asyncio.Queue()
-        self.node = Whereabouts(seat(me, 3), self.own_address, self.send)
+        self.node = Whereabouts(credentials(me, 3), self.own_address, self.send)
 
     async def own_address(self) -> str | None:
         return self.addresses.pop(0) if len(self.addresses) > 1 else self.addresses[0]
@@ -136,7 +136,7 @@ async def test_peers_that_know_nothing_but_bootstrap_find_each_other(tmp_path: P
     job = job_in(
         tmp_path / "run", SPEC.replace("ring", "complete", 1).replace('"ring"\nlaps = 2', '"random"\nhops = 9')
     )
-    seats: list[Seat] = []
+    seats: list[Credentials] = []
     sockets = [bound() for _ in range(4)]
     users = [abroad_user(job, number, sockets, seats.append) for number in range(3)]
     outputs: list[Output] = []
@@ -172,13 +172,13 @@ async def test_peers_that_know_nothing_but_bootstrap_find_each_other(tmp_path: P
     assert progress == sorted(progress), "more and more are ready, and then they go"
     assert progress[-1] == (3, True)
     assert enrolled == [1, 2, 3]
-    assert sorted(seat.me for seat in seats) == [0, 1, 2]
+    assert sorted(credentials.me for credentials in seats) == [0, 1, 2]
     assert verify(job.folder).verified == "complete"
     totals = [json.loads(path.read_text()) for path in job.folder.rglob("totals.json")]
     assert [said["faults"] for said in totals] == [{}] * 5
 
 
-def abroad_user(job: Job, number: int, sockets: list[socket.socket], admit: Callable[[Seat], None]) -> UserNode:
+def abroad_user(job: Job, number: int, sockets: list[socket.socket], admit: Callable[[Credentials], None]) -> UserNode:
     mine = sockets[number + 1]
 
     async def own_address() -> str:
@@ -214,7 +214,7 @@ class Closed:
         ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         host = SimpleNamespace(closed=True, heard=lambda _peer: heard)
         self._shell = SimpleNamespace(ended=ended, host=host)
-        abroad = Abroad(nowhere, lambda _seat: None, self.said.append, give_up_s)
+        abroad = Abroad(nowhere, lambda _credentials: None, self.said.append, give_up_s)
         self._settings = SimpleNamespace(abroad=abroad, bootstrap_place=Address("10.0.0.1", 7000))
         self._clock = SimpleNamespace(now_s=iter(range(10**9)).__next__)
         self._waiting = Waiting(self.said.append)

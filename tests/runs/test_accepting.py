@@ -17,7 +17,7 @@ from p2pdp.crypto.tokens import JoinToken
 from p2pdp.files.keys import write_identity
 from p2pdp.files.node_config import NodeConfig, load_node_config
 from p2pdp.files.spec import parse_spec, spec_digest
-from p2pdp.host.seat import Seat
+from p2pdp.host.credentials import Credentials
 from p2pdp.protocols import protocol
 from p2pdp.protocols.run_plan import RunPlan, plan_run
 from p2pdp.runs.accepting import (
@@ -270,7 +270,7 @@ def test_rows_that_do_not_fit_are_the_owner_s_mistake(configured: Configure, tex
     assert str(caught.value).startswith(str(config.path))
 
 
-def seat(spec: Spec, n: int = 4, neighbours: tuple[Peer, ...] | None = None, **facts: int | str) -> Seat:
+def credentials(spec: Spec, n: int = 4, neighbours: tuple[Peer, ...] | None = None, **facts: int | str) -> Credentials:
     def entry(peer: Peer) -> RosterEntry:
         return sign_entry(identity(peer), RUN_ID, run_key(peer).public)
 
@@ -284,23 +284,28 @@ def seat(spec: Spec, n: int = 4, neighbours: tuple[Peer, ...] | None = None, **f
         curator=entry(CURATOR),
         entries=[entry(user) for user in range(n)],
     )
-    return Seat(1, roster, identity(1), run_key(1), neighbours)
+    return Credentials(1, roster, identity(1), run_key(1), neighbours)
 
 
 def test_facts_that_do_not_fit_the_spec_are_refused(configured: Configure) -> None:
     spec, config = spec_of(SUM), configured()
     data = own_data(spec, config)
     for n in (3, 4):
-        check_seat(seat(spec, n), spec, data, config)
-    for wrong in (seat(spec, n=2), seat(spec, n=5), seat(spec, sampler="fast"), seat(spec_of(TABLE))):
+        check_seat(credentials(spec, n), spec, data, config)
+    for wrong in (
+        credentials(spec, n=2),
+        credentials(spec, n=5),
+        credentials(spec, sampler="fast"),
+        credentials(spec_of(TABLE)),
+    ):
         with pytest.raises(Refused):
             check_seat(wrong, spec, data, config)
-    signed = seat(spec, 3)
+    signed = credentials(spec, 3)
     object.__setattr__(signed.roster, "facts", tuple((dict(signed.roster.facts) | {"n": 4}).items()))
     with pytest.raises(Refused, match="does not fit"):
         check_seat(signed, spec, data, config)
     with pytest.raises(UsageError, match="the run's values have 2"):
-        check_seat(seat(spec, dimensions=2), spec, data, config)
+        check_seat(credentials(spec, dimensions=2), spec, data, config)
 
 
 @pytest.mark.parametrize(
@@ -312,7 +317,7 @@ def test_pinned_peers(
 ) -> None:
     names = ", ".join(f'"{identity(peer).public.hex()}"' for peer in pinned)
     spec, config = spec_of(SUM), configured(accept=f"peers = [{names}]")
-    given = seat(spec, neighbours=neighbours)
+    given = credentials(spec, neighbours=neighbours)
     if stranger is None:
         check_seat(given, spec, own_data(spec, config), config)
         return
@@ -369,8 +374,8 @@ def test_what_is_clipped_is_known_to_the_owner_by_column(configured: Configure) 
 def test_neighbours_are_those_of_the_signed_graph() -> None:
     spec = spec_of(SUM)
     path = SimpleNamespace(graph=SimpleNamespace(neighbours=[(1,), (0, 2), (1, 3), (2,)]))
-    check_neighbours(seat(spec, neighbours=(0, 2)), cast("RunPlan", path))
-    check_neighbours(seat(spec, neighbours=(0,)), cast("RunPlan", SimpleNamespace(graph=None)))
+    check_neighbours(credentials(spec, neighbours=(0, 2)), cast("RunPlan", path))
+    check_neighbours(credentials(spec, neighbours=(0,)), cast("RunPlan", SimpleNamespace(graph=None)))
     for named in ((0,), (0, 3), (0, 2, 3), None):
         with pytest.raises(Refused, match="neighbours"):
-            check_neighbours(seat(spec, neighbours=named), cast("RunPlan", path))
+            check_neighbours(credentials(spec, neighbours=named), cast("RunPlan", path))

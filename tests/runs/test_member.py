@@ -14,7 +14,7 @@ from p2pdp.crypto.identity import Identity, RunKey
 from p2pdp.crypto.roster import Roster
 from p2pdp.files.folder import read_json
 from p2pdp.files.node_config import load_node_config
-from p2pdp.host.seat import Seat
+from p2pdp.host.credentials import Credentials
 from p2pdp.node.own_folder import NodeFolder
 from p2pdp.runs import member
 from p2pdp.runs.member import Member
@@ -34,7 +34,7 @@ class Told:
         self.member = Member(config, self.folder, self.happenings.append, shares=False)
         roster = Roster.from_json(read_json(place / "all" / "roster.json"))
         roster = replace(roster, facts=tuple((dict(roster.facts) | {"sampler": "exact"}).items()))
-        self.seat = Seat(ME, roster, Identity(bytes([1] * 32)), RunKey(bytes([2] * 32)), None)
+        self.credentials = Credentials(ME, roster, Identity(bytes([1] * 32)), RunKey(bytes([2] * 32)), None)
 
     def costs(self) -> list[Any]:
         return [told.facts["epsilon"] for told in self.happenings if told.event == "cost"]
@@ -45,11 +45,11 @@ def test_a_seat_is_admitted_after_its_cost_was_shown_and_again_without_computing
 ) -> None:
     finished_node(tmp_path)
     first = Told(tmp_path)
-    first.member.admit(first.seat)
+    first.member.admit(first.credentials)
     assert len(first.costs()) == 4
     monkeypatch.setattr(member.Reckoner, "costs", None)
     again = Told(tmp_path)
-    again.member.admit(again.seat)
+    again.member.admit(again.credentials)
     assert again.costs() == first.costs()
 
 
@@ -60,8 +60,8 @@ def test_what_costs_more_than_the_owner_allows_now_is_refused_for_a_new_node_and
     finished_node(tmp_path)
     if comes_back:
         before = Told(tmp_path)
-        before.member.admit(before.seat)
+        before.member.admit(before.credentials)
     told = Told(tmp_path, '[accept]\nepsilon_max = 0.01\nobserver = "node"\n')
     with pytest.raises(Refused, match="epsilon_max"):
-        told.member.admit(told.seat)
+        told.member.admit(told.credentials)
     assert len(told.costs()) == 4

@@ -34,7 +34,7 @@ def heard() -> Iterator[Said]:
     whole = Peers.frame
 
     def frame(self: Peers, peer: Peer, payload: bytes) -> None:
-        said.append((self._seat.me, peer, parse_payload(payload), self.link(peer).received))
+        said.append((self._credentials.me, peer, parse_payload(payload), self.link(peer).received))
         whole(self, peer, payload)
 
     with patch.object(Peers, "frame", frame):

@@ -27,10 +27,10 @@ from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer, peer_name
 from p2pdp.core.messages import REPORT, RESULT, TOKEN, TOTAL
 from p2pdp.core.step import Message
 from p2pdp.crypto import channel, identity
+from p2pdp.host.credentials import Credentials
 from p2pdp.host.draws import Meetings
 from p2pdp.host.host import Host
 from p2pdp.host.payloads import DATA, parse_payload
-from p2pdp.host.seat import Seat
 from p2pdp.host.tap import Tap, wire_line
 from p2pdp.ledger.records import SALT_BYTES
 from p2pdp.mechanisms.sampler import SeededSampler
@@ -119,7 +119,7 @@ Graphs = Sequence[Collection[tuple[Peer, Peer]]]  # of each round the edges
 
 def _met_in(graphs: Graphs) -> Callable[[Meetings, int, float], list[Peer]]:
     def toss(meetings: Meetings, number: int, _coin: float) -> list[Peer]:
-        me, edges = meetings._seat.me, graphs[number % len(graphs)]
+        me, edges = meetings._credentials.me, graphs[number % len(graphs)]
         return sorted({*(a for a, b in edges if b == me), *(b for a, b in edges if a == me)})
 
     return toss
@@ -158,9 +158,11 @@ class Run:
         ):
             self.world.run_to_end()
 
-    def _handing_in(self, run: RunPlan, seat: Seat, *rest: Any, **named: Any) -> Host:
-        disk = self.world.processes[seat.me].disk
-        return user_host(run, seat, *rest, skeleton=handed_in(lambda _name: bytes(disk.view), run, seat), **named)
+    def _handing_in(self, run: RunPlan, credentials: Credentials, *rest: Any, **named: Any) -> Host:
+        disk = self.world.processes[credentials.me].disk
+        return user_host(
+            run, credentials, *rest, skeleton=handed_in(lambda _name: bytes(disk.view), run, credentials), **named
+        )
 
     @property
     def probability(self) -> Fraction:

@@ -21,10 +21,10 @@ from p2pdp.crypto.entropy import SeededEntropy
 from p2pdp.crypto.identity import Identity, RunKey
 from p2pdp.crypto.roster import Roster, sign_entry, sign_roster
 from p2pdp.host import payloads
+from p2pdp.host.credentials import Credentials
 from p2pdp.host.effects import Effects
 from p2pdp.host.host import Host
 from p2pdp.host.payloads import Payload, parse_payload
-from p2pdp.host.seat import Seat
 from p2pdp.ledger import records
 from p2pdp.ledger.journal import PRIVATE, VIEW, Journal
 from p2pdp.ledger.records import LEDGER_MAGIC, Record, pack
@@ -59,13 +59,13 @@ def roster(n: int, run_id: bytes = RUN_ID, spec_digest: bytes = SPEC_DIGEST, pro
     )
 
 
-def seat(me: Peer, n: int = 2, neighbours: tuple[Peer, ...] | None = None, **signed: Any) -> Seat:
-    return Seat(me, roster(n, **signed), identity(me), run_key(me), neighbours)
+def credentials(me: Peer, n: int = 2, neighbours: tuple[Peer, ...] | None = None, **signed: Any) -> Credentials:
+    return Credentials(me, roster(n, **signed), identity(me), run_key(me), neighbours)
 
 
 def channel(sender: Peer, receiver: Peer, n: int = 2, **signed: Any) -> Channel:
     """The sender's end, with which a test makes frames that it would never send."""
-    return seat(sender, n, **signed).channel(receiver)
+    return credentials(sender, n, **signed).channel(receiver)
 
 
 def forged(sender: Peer, receiver: Peer, payload: bytes, n: int = 2, **signed: Any) -> bytes:
@@ -74,7 +74,7 @@ def forged(sender: Peer, receiver: Peer, payload: bytes, n: int = 2, **signed: A
 
 def opened(sender: Peer, receiver: Peer, frame: bytes, n: int = 2) -> Payload:
     """What a frame says, read with the receiver's key."""
-    return parse_payload(seat(receiver, n).channel(sender).open(decode_frame(frame).body))
+    return parse_payload(credentials(receiver, n).channel(sender).open(decode_frame(frame).body))
 
 
 def is_data(payload: Payload) -> bool:
@@ -205,7 +205,7 @@ class Toys:
         self.samplers[peer] = UniqueDraws()
         neighbours = tuple(other for other in range(self.n) if other != peer)
         self.hosts[peer] = Host(
-            seat(peer, self.n, neighbours),
+            credentials(peer, self.n, neighbours),
             machine,
             journal,
             self.samplers[peer],

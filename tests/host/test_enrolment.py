@@ -19,7 +19,7 @@ from p2pdp.crypto.enrolment import (
 )
 from p2pdp.crypto.entropy import SeededEntropy
 from p2pdp.crypto.identity import Identity
-from p2pdp.host.applicant import FAULTS_KEPT, NO_ANSWER, Applicant
+from p2pdp.host.enrolment import FAULTS_KEPT, NO_ANSWER, EnrolmentClient
 from p2pdp.wire.frames import Kind, decode_frame, encode_frame
 from tests.support.known import cuts, flips
 from tests.support.toys import RUN_ID, SPEC_DIGEST, identity, roster, run_key
@@ -29,13 +29,13 @@ SECRET = bytes([5] * 16)
 OFFER = offer_frame(identity(BOOTSTRAP), Offer(RUN_ID, "spec text", run_key(BOOTSTRAP).public))
 
 
-def applicant(accept: Any = lambda _text: SPEC_DIGEST) -> Applicant:
+def enrolment_client(accept: Any = lambda _text: SPEC_DIGEST) -> EnrolmentClient:
     public = identity(BOOTSTRAP).public
-    return Applicant(identity(1), run_key(1), 4, SECRET, public, accept, SeededEntropy(2, "applicant"))
+    return EnrolmentClient(identity(1), run_key(1), 4, SECRET, public, accept, SeededEntropy(2, "applicant"))
 
 
-def with_offer() -> Applicant:
-    node = applicant()
+def with_offer() -> EnrolmentClient:
+    node = enrolment_client()
     node.frame(OFFER)
     return node
 
@@ -48,7 +48,7 @@ SEATED = Answer(SEAT, user=1, neighbours=(0, 2), roster=roster(3).to_bytes())
 
 
 def test_it_says_hello_until_there_is_an_offer_and_then_applies_until_there_is_a_seat() -> None:
-    node = applicant()
+    node = enrolment_client()
     assert node.ask() == node.ask() == hello_frame()
     first = node.frame(OFFER)
     assert first is not None
@@ -59,9 +59,9 @@ def test_it_says_hello_until_there_is_an_offer_and_then_applies_until_there_is_a
     assert node.frame(answer(Answer(WAITING, "1 of 3 nodes have enrolled"))) is None
     assert node.waiting_for == "1 of 3 nodes have enrolled"
     assert node.frame(answer(SEATED)) is None
-    assert node.seat is not None
-    assert (node.seat.me, node.seat.neighbours, node.seat.roster) == (1, (0, 2), roster(3))
-    assert node.seat.run_key is node._run_key
+    assert node.credentials is not None
+    assert (node.credentials.me, node.credentials.neighbours, node.credentials.roster) == (1, (0, 2), roster(3))
+    assert node.credentials.run_key is node._run_key
 
 
 def test_no_two_applications_are_sealed_with_the_same_seed() -> None:
@@ -76,30 +76,30 @@ def test_the_owner_sees_the_spec_before_anything_of_the_node_leaves() -> None:
         shown.append(text)
         raise Refused("the owner does not agree")
 
-    node = applicant(accept)
+    node = enrolment_client(accept)
     with pytest.raises(Refused):
         node.frame(OFFER)
     assert shown == ["spec text"]
     assert node.ask() == hello_frame()
-    assert node.seat is None
+    assert node.credentials is None
 
 
 def test_repeated_and_late_documents_do_no_harm() -> None:
     node = with_offer()
     assert node.frame(OFFER) is None
     node.frame(answer(SEATED))
-    seat = node.seat
+    credentials = node.credentials
     for data in (OFFER, answer(SEATED), answer(Answer(REFUSED, "why")), answer(Answer(WAITING)), b"rubbish"):
         assert node.frame(data) is None
-    assert node.seat is seat
+    assert node.credentials is credentials
     assert node.refused is None
 
 
 def test_an_answer_before_any_offer_is_not_believed() -> None:
-    node = applicant()
+    node = enrolment_client()
     assert node.frame(answer(SEATED)) is None
     assert node.frame(answer(Answer(REFUSED, "why"))) is None
-    assert (node.seat, node.refused) == (None, None)
+    assert (node.credentials, node.refused) == (None, None)
 
 
 def test_a_refusal_is_kept_with_its_reason() -> None:
@@ -107,26 +107,26 @@ def test_a_refusal_is_kept_with_its_reason() -> None:
     node.frame(answer(Answer(REFUSED, "this join token is not valid here")))
     assert node.refused == "this join token is not valid here"
     node.frame(answer(SEATED))
-    assert node.seat is None
+    assert node.credentials is None
 
 
 def test_forged_documents_are_faults() -> None:
-    node = applicant()
+    node = enrolment_client()
     forged = offer_frame(identity(0), Offer(RUN_ID, "spec text", run_key(0).public))
     assert node.frame(forged) is None
     assert node.ask() == hello_frame()
     node.frame(OFFER)
     for content in (SEATED, Answer(REFUSED, "why")):
         assert node.frame(answer(content, identity(0))) is None
-    assert (node.seat, node.refused, len(node.faults)) == (None, None, 3)
+    assert (node.credentials, node.refused, len(node.faults)) == (None, None, 3)
 
 
 def test_an_offer_of_another_bootstrap_leaves_a_doubt_and_a_good_one_none() -> None:
-    node = applicant()
+    node = enrolment_client()
     assert (node.doubt, node.waiting_for) == (None, NO_ANSWER)
     node.frame(OFFER)
     assert node.doubt is None
-    node = applicant()
+    node = enrolment_client()
     node.frame(offer_frame(identity(0), Offer(RUN_ID, "spec text", run_key(0).public)))
     assert node.doubt == "the offer is not signed by the key in the join token"
 
@@ -139,11 +139,11 @@ def test_a_roster_of_another_story_is_a_fault_and_no_seat() -> None:
     ):
         node = with_offer()
         node.frame(answer(Answer(SEAT, user=1, neighbours=(), roster=other.to_bytes())))
-        assert (node.seat, len(node.faults)) == (None, 1)
+        assert (node.credentials, len(node.faults)) == (None, 1)
 
 
 def test_an_offer_with_a_key_that_nothing_can_be_sealed_to_is_a_fault() -> None:
-    node = applicant()
+    node = enrolment_client()
     for key in (bytes(32), b"short"):
         assert node.frame(offer_frame(identity(BOOTSTRAP), Offer(RUN_ID, "spec text", key))) is None
     assert node.ask() == hello_frame()
@@ -151,7 +151,7 @@ def test_an_offer_with_a_key_that_nothing_can_be_sealed_to_is_a_fault() -> None:
 
 
 def test_documents_that_are_damaged_anywhere_are_faults_and_faults_are_capped() -> None:
-    node = applicant()
+    node = enrolment_client()
     for good in (OFFER, answer(Answer(REFUSED, "why"))):
         damaged = [data for data in flips(good) if data[2:6] == good[2:6]]  # the outer sender protects nothing
         for data in [*damaged, *cuts(good), good + b"\0"]:
@@ -165,4 +165,4 @@ def test_frames_that_an_applicant_never_gets_are_passed_over() -> None:
     node = with_offer()
     for kind in (Kind.BOXED, Kind.HELLO, Kind.ENROL):
         assert node.frame(encode_frame(kind, 0, bytes(250))) is None
-    assert node.seat is None
+    assert node.credentials is None

@@ -1,4 +1,4 @@
-"""The node's side of enrolment: asks until it has a seat, or is told why not.
+"""A node's side of enrolment: asks until it has its credentials, or is told why not.
 
 The caller gives `accept`, which shows and checks the spec and returns its digest; it raises a
 `P2pdpError` where the node's owner does not agree, and then nothing about the node has left it yet.
@@ -27,7 +27,7 @@ from p2pdp.crypto.enrolment import (
 from p2pdp.crypto.entropy import Entropy
 from p2pdp.crypto.identity import Identity, RunKey
 from p2pdp.crypto.roster import sign_entry
-from p2pdp.host.seat import Seat
+from p2pdp.host.credentials import Credentials
 from p2pdp.wire.codec import CodecError
 from p2pdp.wire.frames import Kind, decode_frame
 
@@ -36,7 +36,7 @@ NO_ANSWER: Final = "bootstrap does not answer yet"
 FAULTS_KEPT: Final = 100
 
 
-class Applicant:
+class EnrolmentClient:
     def __init__(
         self,
         identity: Identity,
@@ -56,14 +56,14 @@ class Applicant:
         self._entropy = entropy
         self._offer: Offer | None = None
         self._spec_digest = b""
-        self.seat: Seat | None = None
+        self.credentials: Credentials | None = None
         self.refused: str | None = None
         self.waiting_for = NO_ANSWER
         self.doubt: str | None = None  # why the offer that came is not one of the bootstrap in the join token
         self.faults: deque[str] = deque(maxlen=FAULTS_KEPT)
 
     def ask(self) -> bytes:
-        """The frame to send to bootstrap now; ask again after `RETRY_S` while there is no seat."""
+        """Return the frame to send to bootstrap now; ask again after `RETRY_S` while there are no credentials."""
         return hello_frame() if self._offer is None else self._application(self._offer)
 
     def _application(self, offer: Offer) -> bytes:
@@ -72,8 +72,8 @@ class Applicant:
         return application_frame(application, offer.box, self._entropy.seed())
 
     def frame(self, data: bytes) -> bytes | None:
-        """Takes a frame from bootstrap; gives the next one to send, if there is one at once."""
-        if self.seat is not None or self.refused is not None:
+        """Take a frame from bootstrap, and return the next one to send, if there is one at once."""
+        if self.credentials is not None or self.refused is not None:
             return None
         try:
             frame = decode_frame(data)
@@ -104,6 +104,6 @@ class Applicant:
         elif answer.kind == SEAT:
             mine = sign_entry(self._identity, self._offer.run_id, self._run_key.public)
             roster = check_seat(answer, self._bootstrap_public, mine, self._spec_digest, self._offer.run_id)
-            self.seat = Seat(answer.user, roster, self._identity, self._run_key, answer.neighbours)
+            self.credentials = Credentials(answer.user, roster, self._identity, self._run_key, answer.neighbours)
         else:
             self.waiting_for = answer.reason

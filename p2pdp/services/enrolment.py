@@ -1,8 +1,8 @@
-"""Bootstrap's front desk: gives out seats, before there is a roster and after.
+"""Bootstrap's side of enrolment: admits nodes, and gives each of them its place in the roster.
 
 Guarantee: an enrolment is in bootstrap's ledger before it is answered, and the roster is one durable
-record before the first seat leaves. A secret serves one identity only; the same identity with the same
-key gets the same answer however often it asks. The roster closes when all expected nodes are here, or
+record before the first place is given out. A secret serves one identity only; the same identity with the same
+key gets the same answer however often it asks. The roster closes when all expected nodes are enrolled, or
 after `enrol_timeout_s` with at least `min_nodes`; users are numbered in the order of their tokens.
 
 `prepare(n)` makes the graph for the real n and the facts that are signed; it may raise `RunFailed`.
@@ -55,7 +55,7 @@ class Quorum:
 class Replies:
     """Like `host.effects.Effects`, but frames go back to where a request came from.
 
-    They are to be gone through once. Seats are sealed only then, since each is as large as the roster.
+    They are to be gone through once. Rosters are sealed only then, one for each node.
     """
 
     writes: tuple[tuple[str, bytes], ...] = ()
@@ -63,7 +63,7 @@ class Replies:
     wake_at_s: float | None = None
 
 
-class Desk:
+class EnrolmentService:
     def __init__(
         self,
         identity: Identity,
@@ -92,7 +92,7 @@ class Desk:
         self._enrolled: dict[int, RosterEntry] = {}
         self._tokens: dict[bytes, int] = {}  # of those who are enrolled, by identity
         self._origins: dict[int, Any] = {}
-        self._due: set[int] = set()  # tokens whose seats are on their way out
+        self._due: set[int] = set()  # tokens whose places are about to be sent
         self._neighbours: Neighbours = lambda _user: ()
         self._deadline_s = 0.0
         self.roster: Roster | None = None
@@ -100,11 +100,11 @@ class Desk:
 
     @property
     def enrolled(self) -> int:
-        """How many nodes have a seat or wait for one."""
+        """How many nodes are enrolled."""
         return len(self._enrolled)
 
     def begin(self, now_s: float) -> Replies:
-        """Opens bootstrap's ledger, or reads from a stored one who is enrolled and seated."""
+        """Open bootstrap's ledger, or read from a stored one who is enrolled, and the roster if there is one."""
         if not self._journal.replaying:
             self._journal.append(OPENED, (VIEW, self._offer.run_id, BOOTSTRAP))
         while (record := self._journal.next_stored()) is not None and record.kind in (OPENED, ENROLLED, ROSTER):
@@ -132,7 +132,7 @@ class Desk:
         return self._close_roster(now_s) if self._complete(now_s) else self._replies((), now_s)
 
     def _complete(self, now_s: float) -> bool:
-        """Whether to close the roster now: everybody is here, or enough are after the time to enrol."""
+        """Whether to close the roster now: all are enrolled, or enough of them after the time to enrol."""
         here, quorum = len(self._enrolled), self._quorum
         late = now_s >= self._deadline_s and here >= quorum.min_nodes
         return self.roster is None and (here == quorum.nodes or late)

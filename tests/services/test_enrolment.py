@@ -25,7 +25,7 @@ from p2pdp.crypto.roster import Roster, RosterEntry, sign_entry
 from p2pdp.ledger import records
 from p2pdp.ledger.journal import PRIVATE, VIEW, Journal
 from p2pdp.ledger.records import LEDGER_MAGIC, Chain
-from p2pdp.services.desk import FAULTS_KEPT, Desk, Quorum, Replies
+from p2pdp.services.enrolment import FAULTS_KEPT, EnrolmentService, Quorum, Replies
 from p2pdp.wire.frames import Kind, decode_frame, encode_frame
 from tests.support.known import cuts, flips
 from tests.support.toys import RUN_ID, SPEC_DIGEST, identity, run_key
@@ -46,7 +46,7 @@ class Counter:
         self.replies = self.open()
 
     def open(self) -> Replies:
-        self.desk = Desk(
+        self.enrolment = EnrolmentService(
             identity(BOOTSTRAP),
             run_key(BOOTSTRAP),
             OFFER,
@@ -59,7 +59,7 @@ class Counter:
             Journal(self.files[VIEW], self.files[PRIVATE]),
             SeededEntropy(6, "desk"),
         )
-        return self.store(self.desk.begin(self.now_s))
+        return self.store(self.enrolment.begin(self.now_s))
 
     def store(self, replies: Replies) -> Replies:
         for name, data in replies.writes:
@@ -70,7 +70,7 @@ class Counter:
         return self.replies
 
     def give(self, frame: bytes, origin: Any = "somewhere") -> Replies:
-        return self.store(self.desk.frame(origin, frame, self.now_s))
+        return self.store(self.enrolment.frame(origin, frame, self.now_s))
 
     def apply(self, node: int, number: int | None = None, **changes: Any) -> Answer | None:
         """A node applies with a token (its own number's, unless said otherwise); gives the answer it gets."""
@@ -121,7 +121,7 @@ def test_the_last_expected_node_closes_the_roster_and_everybody_gets_a_seat() ->
     counter = Counter()
     first = counter.apply(2)
     assert first == Answer(WAITING, "1 of 3 nodes have enrolled")
-    assert counter.desk.enrolled == 1
+    assert counter.enrolment.enrolled == 1
     assert kind_of(counter.apply(0)) == WAITING
     counter.apply(1)
     answers = [answer_to(node, counter.replies) for node in range(3)]
@@ -174,12 +174,12 @@ def test_whoever_asks_again_while_seats_go_out_gets_one_seat_where_it_asked_last
     counter = Counter(3)
     for node in (0, 1):
         counter.give(frame(application(node, node)), f"place {node}")
-    seats = iter(counter.desk.frame("place 2", frame(application(2, 2)), counter.now_s).frames)
+    seats = iter(counter.enrolment.frame("place 2", frame(application(2, 2)), counter.now_s).frames)
     assert next(seats)[0] == "place 0"
-    asked = counter.desk.frame("new place", frame(application(1, 1)), counter.now_s)
+    asked = counter.enrolment.frame("new place", frame(application(1, 1)), counter.now_s)
     assert list(asked.frames) == []
     assert [origin for origin, _ in seats] == ["new place", "place 2"]
-    again = counter.desk.frame("newer place", frame(application(1, 1)), counter.now_s)
+    again = counter.enrolment.frame("newer place", frame(application(1, 1)), counter.now_s)
     assert [origin for origin, _ in again.frames] == ["newer place"]
 
 
@@ -214,7 +214,7 @@ def test_what_is_wrong_is_refused_with_a_reason_and_not_recorded(name: str) -> N
     assert answer.kind == REFUSED
     assert words in answer.reason
     assert counter.kinds() == ["opened"]
-    assert list(counter.desk.faults) == ["refused_enrolment"]
+    assert list(counter.enrolment.faults) == ["refused_enrolment"]
     assert kind_of(counter.apply(0)) == WAITING
 
 
@@ -261,7 +261,7 @@ def test_a_key_that_nothing_can_be_sealed_to_is_a_fault_and_no_exception(box: by
     entry = sign_entry(identity(0), RUN_ID, box)
     assert counter.apply(0, 0, entry=entry, secret=secret) is None
     assert counter.kinds() == ["opened"]
-    assert counter.desk.faults
+    assert counter.enrolment.faults
 
 
 def test_documents_that_are_damaged_anywhere_change_nothing() -> None:
@@ -272,7 +272,7 @@ def test_documents_that_are_damaged_anywhere_change_nothing() -> None:
     for data in [*damaged, *cuts(good), good + b"\0", *cuts(hello_frame()), *flips(hello_frame())]:
         assert counter.give(data).frames == ()
         assert counter.replies.writes == ()
-    assert len(counter.desk.faults) == FAULTS_KEPT
+    assert len(counter.enrolment.faults) == FAULTS_KEPT
     assert kind_of(counter.apply(0)) == WAITING
 
 
@@ -280,7 +280,7 @@ def test_documents_that_are_damaged_anywhere_change_nothing() -> None:
 def test_frames_of_another_kind_are_no_request(kind: Kind) -> None:
     counter = Counter()
     assert counter.give(encode_frame(kind, 0, decode_frame(frame(application(0, 0))).body)).frames == ()
-    assert len(counter.desk.faults) == 1
+    assert len(counter.enrolment.faults) == 1
 
 
 # Quorum
@@ -292,25 +292,25 @@ def test_with_enough_nodes_the_roster_closes_after_the_time_to_enrol() -> None:
     counter.apply(3)
     counter.apply(1)
     counter.now_s = 159.9
-    assert counter.store(counter.desk.wake(counter.now_s)).wake_at_s == 160.0
-    assert counter.desk.roster is None
-    replies = counter.store(counter.desk.wake(160.0))
+    assert counter.store(counter.enrolment.wake(counter.now_s)).wake_at_s == 160.0
+    assert counter.enrolment.roster is None
+    replies = counter.store(counter.enrolment.wake(160.0))
     assert replies.wake_at_s is None
     answers = [answer_to(node, replies) for node in (1, 3)]
     assert [(answer.kind, answer.user) for answer in answers if answer is not None] == [(SEAT, 0), (SEAT, 1)]
-    assert counter.desk.roster is not None
-    assert (counter.desk.roster.n, dict(counter.desk.roster.facts)) == (2, {"n": 2})
+    assert counter.enrolment.roster is not None
+    assert (counter.enrolment.roster.n, dict(counter.enrolment.roster.facts)) == (2, {"n": 2})
 
 
 def test_with_too_few_the_desk_waits_without_waking_and_closes_when_there_are_enough() -> None:
     counter = Counter(5, 2)
     counter.apply(3)
     counter.now_s = 170.0
-    assert counter.store(counter.desk.wake(170.0)).wake_at_s is None
-    assert counter.desk.roster is None
+    assert counter.store(counter.enrolment.wake(170.0)).wake_at_s is None
+    assert counter.enrolment.roster is None
     counter.apply(1)
-    assert counter.desk.roster is not None
-    assert counter.desk.roster.n == 2
+    assert counter.enrolment.roster is not None
+    assert counter.enrolment.roster.n == 2
 
 
 def test_a_graph_that_does_not_exist_for_so_few_is_said_so() -> None:
@@ -319,10 +319,10 @@ def test_a_graph_that_does_not_exist_for_so_few_is_said_so() -> None:
     def impossible(_n: int) -> Any:
         raise RunFailed("no graph")
 
-    counter.desk._prepare = impossible
+    counter.enrolment._prepare = impossible
     counter.apply(0)
     with pytest.raises(RunFailed):
-        counter.desk.wake(500.0)
+        counter.enrolment.wake(500.0)
 
 
 # Restart
@@ -338,16 +338,16 @@ def enrolled() -> Counter:
 @pytest.mark.parametrize("kept", range(5))
 def test_a_restart_at_any_record_gives_the_same_roster(kept: int) -> None:
     whole = enrolled()
-    assert whole.desk.roster is not None
+    assert whole.enrolment.roster is not None
     counter = Counter(3)
     counter.files[VIEW] = whole.files[VIEW][: whole.lengths[kept]]
     counter.lengths = whole.lengths[: kept + 1]
     counter.open()
     for node, token in ((9, 2), (8, 0), (7, 4), (9, 2), (8, 0)):
         answer = counter.apply(node, token)
-    roster = counter.desk.roster
+    roster = counter.enrolment.roster
     assert roster is not None
-    assert roster.to_bytes() == whole.desk.roster.to_bytes()
+    assert roster.to_bytes() == whole.enrolment.roster.to_bytes()
     assert answer is not None
     assert (answer.kind, answer.user) == (SEAT, 0)
     assert counter.kinds() == ["opened", "enrolled", "enrolled", "enrolled", "roster"]
@@ -359,7 +359,7 @@ def test_a_stop_between_the_last_enrolment_and_the_roster_needs_nobody_to_go_on(
     chain, kept = Chain(), records.read(whole.files[VIEW]).records[:-1]
     counter.files[VIEW] = LEDGER_MAGIC + b"".join(chain.append(one.kind, tuple(one.body)) for one in kept)
     replies = counter.open()
-    assert counter.desk.roster is not None
+    assert counter.enrolment.roster is not None
     assert counter.kinds()[-1] == "roster"
     assert [name for name, _ in replies.writes] == [PRIVATE, VIEW] or [name for name, _ in replies.writes] == [VIEW]
 

@@ -1,4 +1,4 @@
-"""What the signed roster gave a peer: its number, its keys in this run, and whom it may talk to."""
+"""What a peer has from the signed roster: its number, its keys in this run, and whom it may talk to."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from p2pdp.ledger.records import FORMAT_VERSION
 
 
 @dataclass(frozen=True)
-class Seat:
+class Credentials:
     me: Peer
     roster: Roster
     identity: Identity
