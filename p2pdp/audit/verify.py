@@ -25,6 +25,7 @@ from p2pdp.core.messages import EXCLUDED, HEAD, Exclusion, LedgerHead, MessageTa
 from p2pdp.crypto.identity import verify_labelled
 from p2pdp.crypto.roster import RosterError
 from p2pdp.ledger import records
+from p2pdp.ledger.bodies import Opened
 from p2pdp.ledger.evidence import Evidence
 from p2pdp.ledger.heads import EXCLUSION_LABEL, HEAD_LABEL, head_parts
 from p2pdp.ledger.journal import PRIVATE, VIEW
@@ -141,13 +142,17 @@ def _read(evidence: Evidence, found: Verification, peer: Peer, role: str, data: 
         problem = at, "lacks what its kind asks for"
     if problem is not None:
         found.say(peer, problem[0], f"the {role} ledger: record {problem[0]} {problem[1]}")
-    elif opening is None or opening.kind != OPENED or opening.body[:3] != (role, evidence.roster.run_id, peer):
+    elif opening is None or opening.kind != OPENED or not _opens(opening.body, role, evidence.roster.run_id, peer):
         found.say(peer, 0, f"the {role} ledger does not begin as one of this peer in this run")
     elif role == VIEW and is_user(peer) and opening.body.roster_digest != evidence.roster.digest:
         found.say(peer, 0, "the ledger was begun under another roster")
     else:
         return contents
     return None
+
+
+def _opens(body: Opened, role: str, run_id: bytes, peer: Peer) -> bool:
+    return (body.role, body.run_id, body.peer) == (role, run_id, peer)
 
 
 def _closing_problem(evidence: Evidence, peer: Peer, role: str, contents: Contents) -> str | None:

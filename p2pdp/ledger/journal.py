@@ -18,6 +18,7 @@ from typing import Any, Final
 
 from p2pdp.core.errors import VerificationFailed
 from p2pdp.ledger import records
+from p2pdp.ledger.bodies import Drawn
 from p2pdp.ledger.records import (
     CHOSEN,
     CLOSED,
@@ -160,9 +161,10 @@ class Journal:
     def drawn_before(self, body: tuple[Any, ...]) -> Any:
         """In a replay: the value of the draw that stands there, which must be the one that was asked for."""
         record = self.take_stored()
-        if record.kind != DRAWN or record.body[:-2] != body:
+        known: Drawn = record.body
+        if record.kind != DRAWN or len(known) != len(Drawn._fields) or (known.number, *known.terms) != body:
             raise VerificationFailed(f"record {record.index} of the view ledger is not the draw that belongs there")
-        pool, offset = record.body.pool, record.body.offset
+        pool, offset = known.pool, known.offset
         values = self._pools.get(pool, []) if type(pool) is int else []
         if type(offset) is not int or not 0 <= offset < len(values):
             raise VerificationFailed(
