@@ -150,4 +150,16 @@ def check_of(shape: type[Any]) -> Check:
     if count == 1:
         (only,) = tests
         return lambda items: len(items) == 1 and only(items[0])
-    return lambda items: len(items) == count and all(test(item) for test, item in zip(tests, items, strict=True))
+    if count == 2:
+        first, second = tests
+        return lambda items: len(items) == 2 and first(items[0]) and second(items[1])
+
+    def fits(items: Sequence[Any]) -> bool:
+        if len(items) != count:
+            return False
+        for test, item in zip(tests, items):  # noqa: SIM110, B905 -- a hot place: as long as each other, and no generator
+            if not test(item):
+                return False
+        return True
+
+    return fits
