@@ -1,9 +1,10 @@
 """What an experiment is: pieces of work that can be done in any order and again, and what is made of their answers.
 
-A module of `figures/` defines `EXPERIMENT` and needs no registration. The runner forks a process for each piece, keeps
-its answer in a file, and calls `make` in a process of its own once all are there. So a piece is a pure function of its
-`facts`, which hold all that its answer depends on beside the code and the data files that the experiment names, and
-its answer is plain JSON and small. `make` computes verdicts from numbers; no verdict is written down beforehand.
+A module of `figures/` defines one `Experiment` or several and needs no registration. The runner forks a process for
+each piece, keeps its answer in a file, and calls `make` in a process of its own once all are there. So a piece is a
+pure function of its `facts`, which hold all that its answer depends on beside the code and the data files that the
+experiment names, and its answer is plain JSON and small. `make` computes verdicts from numbers; no verdict is written
+down beforehand.
 """
 
 from __future__ import annotations

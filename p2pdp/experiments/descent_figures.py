@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from p2pdp.experiments.contract import Line, Picture, Table, Verdict, holds
 from p2pdp.experiments.descents import METHODS, OURS
-from p2pdp.experiments.style import Curve, draw_curves, legend_below, name_axes
+from p2pdp.experiments.style import Curve, Panel, draw_curves, legend_below, name_axes, panels
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -102,23 +102,16 @@ def final_table(answers: Answers, name: str, keys: Mapping[str, float]) -> Table
 
 
 def final_picture(answers: Answers, keys: Mapping[str, float], title: str, x: str) -> Picture:
-    return Picture("", 6.4, 4.6, partial(_draw_final, final_table(answers, x, keys), title, x))
-
-
-def _draw_final(table: Table, title: str, x: str, figure: Figure) -> None:
-    axes: Any = figure.subplots()
+    rows = final_table(answers, x, keys).rows
+    curves = []
     for method in ALL:
-        own = [row for row in table.rows if row[1] == method]
+        own: list[Any] = [row for row in rows if row[1] == method]
         values, _, mean, deviation, _ = zip(*own, strict=True)
         low = [m - d for m, d in zip(mean, deviation, strict=True)]
         high = [m + d for m, d in zip(mean, deviation, strict=True)]
-        draw_curves(axes, [Curve(LABELS[method], values, mean, low, high, _LOOKS[method])])
-    axes.set_xscale("log")
-    ticks = sorted({row[0] for row in table.rows})
-    axes.set_xticks(ticks, [f"{tick:,}" for tick in ticks])
-    axes.minorticks_off()
-    name_axes(axes, title, x, "accuracy on test rows, at the end")
-    legend_below(figure, axes, 2)
+        curves.append(Curve(LABELS[method], values, mean, low, high, _LOOKS[method]))
+    panel = Panel(title, x, curves, log="x", ticks=sorted({int(row[0]) for row in rows}))
+    return panels((6.4, 4.6), [panel], y="accuracy on test rows, at the end")
 
 
 def final(answers: Answers, key: str, method: str) -> float:

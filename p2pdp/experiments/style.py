@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from p2pdp.experiments.contract import STAND_IN, Picture
@@ -101,6 +102,59 @@ def legend_below(figure: Figure, axes: Axes, columns: int = 2) -> None:
     """One legend for the whole figure, of what these axes show, below all of them."""
     handles, labels = axes.get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=columns)
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """One set of axes with curves; `log` names the logarithmic axes.
+
+    `level` and `mark` are a horizontal and a vertical line with a label and a line style. With `ceiling` the line
+    y = x is drawn over these x: no more is told by a shuffle than by the report itself. `ticks` are all there are on
+    the x axis; `y` is the label of these axes where panels differ in it.
+    """
+
+    title: str
+    x: str
+    curves: Sequence[Curve]
+    log: str = "xy"
+    level: tuple[float, str, str] | None = None
+    mark: tuple[float, str, str] | None = None
+    ceiling: Sequence[float] = ()
+    y_limits: tuple[float, float] | None = None
+    ticks: Sequence[int] = ()
+    y: str = ""
+
+
+def panels(
+    size_in: tuple[float, float], shown: Sequence[Panel], *, y: str = "", title: str = "", columns: int = 2,
+    share: str = "y",
+) -> Picture:  # fmt: skip
+    """Return a picture of panels side by side with one legend; `share` names the axes that they have in common."""
+    return Picture("", *size_in, partial(_draw_panels, tuple(shown), y, title, columns, share))
+
+
+def _draw_panels(shown: Sequence[Panel], y: str, title: str, columns: int, share: str, figure: Figure) -> None:
+    grid: Any = figure.subplots(1, len(shown), sharex="x" in share, sharey="y" in share, squeeze=False)
+    for axes, panel in zip(grid[0], shown, strict=True):
+        draw_curves(axes, panel.curves)
+        if panel.ceiling:
+            axes.plot(panel.ceiling, panel.ceiling, color="0.5", linewidth=0.8, label=r"$\varepsilon = \varepsilon_0$")
+        for draw, line in ((axes.axhline, panel.level), (axes.axvline, panel.mark)):
+            if line is not None:
+                draw(line[0], color="0.5", linewidth=0.8, linestyle=line[2], label=line[1])
+        for way in panel.log:
+            axes.set(**{f"{way}scale": "log"})
+        if panel.y_limits is not None:
+            axes.set_ylim(*panel.y_limits)
+        if panel.ticks:
+            axes.set_xticks(panel.ticks, [f"{tick:,}" for tick in panel.ticks])
+            axes.minorticks_off()
+        name_axes(axes, panel.title, panel.x, panel.y)
+    if title:
+        figure.suptitle(title, fontsize=10)
+    if y:
+        grid[0][0].set_ylabel(y)
+    legend_below(figure, grid[0][0], columns)
 
 
 def rendered(picture: Picture, *, stand_in: bool) -> dict[str, bytes]:

@@ -9,8 +9,12 @@ from p2pdp.core.spec import GraphPart
 from p2pdp.experiments.contract import Line, Setting
 from p2pdp.experiments.gossip_leaks import (
     by_distance,
+    ego_lines,
+    ego_pieces,
+    ego_table,
     evenly,
     gossip_on,
+    joined,
     printed_leaks,
     proved_ranks,
     sized,
@@ -45,3 +49,17 @@ def test_smaller_graphs_than_the_papers_settle_nothing() -> None:
     lines = [Line("a", 1.0, 2.0, "differs", "w"), Line("b", 1.0, None, "cannot be known", "")]
     assert sized(Setting(quick=False), lines) == lines
     assert [line.verdict for line in sized(Setting(quick=True), lines)] == ["cannot be known", "cannot be known"]
+
+
+def test_parts_of_a_graph_come_together() -> None:
+    setting = Setting(quick=True)
+    (piece,) = ego_pieces(setting, [348])
+    found = joined({piece.key: piece.work()})
+    one = found[348]
+    assert not np.isnan(one["exact"]).any()
+    assert one["exact"][one["user"]] == 1.0
+    near = np.array(one["distance"]) == 1
+    np.testing.assert_allclose(one["exact"][near], 1.0, atol=1e-9)  # a first message is the noised value
+    assert np.all(np.array(one["proved"]) <= np.array(one["checked"]))
+    assert len(ego_table(found).rows) == one["n"] - 1
+    assert [line.verdict for line in ego_lines(setting, found)] == ["cannot be known"]

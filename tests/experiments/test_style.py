@@ -4,7 +4,18 @@ from typing import TYPE_CHECKING, Any
 
 from p2pdp.experiments import style
 from p2pdp.experiments.contract import STAND_IN, Picture
-from p2pdp.experiments.style import COLOURS, LINES, MARKERS, Curve, draw_curves, legend_below, name_axes, rendered
+from p2pdp.experiments.style import (
+    COLOURS,
+    LINES,
+    MARKERS,
+    Curve,
+    Panel,
+    draw_curves,
+    legend_below,
+    name_axes,
+    panels,
+    rendered,
+)
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -48,3 +59,32 @@ def test_curves_differ_in_grey() -> None:
     assert len(set(MARKERS)) == len(MARKERS) == len(COLOURS) == len(LINES) == len(set(map(str, LINES)))
     looks = [style.look(place) for place in range(8)]
     assert len({(one["marker"], str(one["linestyle"])) for one in looks}) == 8
+
+
+def test_panels_have_what_they_name() -> None:
+    curve = Curve("told", [1.0, 10.0], [0.5, 0.1])
+    shown = [
+        Panel("left", "n", [curve], level=(0.3, "level", ":"), mark=(2.0, "mark", "-"), y_limits=(0.01, 2.0)),
+        Panel("right", "e", [curve], log="y", ceiling=(0.1, 0.4), ticks=(1, 10)),
+    ]
+    picture = panels((6.0, 3.0), shown, y="epsilon", title="two", columns=3)
+    assert (picture.width_in, picture.height_in) == (6.0, 3.0)
+    seen: list[Any] = []
+
+    def draw(figure: Figure) -> None:
+        picture.draw(figure)
+        seen.append(figure)
+
+    rendered(Picture("", 6.0, 3.0, draw), stand_in=False)
+    left, right = seen[0].axes
+    assert (left.get_xscale(), left.get_yscale(), right.get_xscale(), right.get_yscale()) == (
+        "log",
+        "log",
+        "linear",
+        "log",
+    )
+    assert [line.get_label() for line in left.lines] == ["told", "level", "mark"]
+    assert right.lines[1].get_ydata().tolist() == [0.1, 0.4]
+    assert [text.get_text() for text in right.get_xticklabels()] == ["1", "10"]
+    assert (left.get_ylabel(), right.get_ylabel(), left.get_ylim()) == ("epsilon", "", (0.01, 2.0))
+    assert [text.get_text() for text in seen[0].legends[0].get_texts()] == ["told", "level", "mark"]

@@ -1,6 +1,6 @@
-"""Experiments, one module each, found by name; a new one needs no registration.
+"""Experiments by subject, found by name; a new one needs no registration.
 
-A module here whose name begins with `fig_` or `table_` defines `EXPERIMENT`; the others are what several of them share.
+Each module here defines one `Experiment` or several.
 """
 
 from __future__ import annotations
@@ -16,17 +16,14 @@ from p2pdp.experiments.contract import Experiment
 
 @cache
 def experiments() -> dict[str, Experiment]:
-    """All that are here, by name, in the order of papers and figures."""
-    found: list[Experiment] = [
-        import_module(f"{__name__}.{module.name}").EXPERIMENT
-        for module in iter_modules(__path__)
-        if module.name.startswith(("fig_", "table_"))
-    ]
-    return {one.name: one for one in sorted(found, key=lambda one: (one.name.startswith("ours"), one.name))}
+    """Return all experiments by name, in the order of papers and figures."""
+    modules = [import_module(f"{__name__}.{module.name}") for module in iter_modules(__path__)]
+    found = {one.name: one for module in modules for one in vars(module).values() if isinstance(one, Experiment)}
+    return {name: found[name] for name in sorted(found, key=lambda name: (name.startswith("ours"), name))}
 
 
 def named(names: list[str]) -> list[Experiment]:
-    """The experiments of these names, each once; `all` stands for every one."""
+    """Return the experiments of these names, each once; `all` stands for every one."""
     known = experiments()
     for name in names:
         if name != "all" and name not in known:

@@ -1,0 +1,82 @@
+"""Epsilon of network shuffling as [LTT22] prints it and as it is proved here, and the social graphs of its figures.
+
+The paper prints no delta. All its figures are made with 1e-6: Theorems 5.3 and 5.4 spend half of it on uneven loads
+(delta_2), Theorems 5.5 and 5.6 and our own claim need no such part. Above epsilon_0 a claim says nothing, because
+nobody learns more from a report than the report holds; [LTT22] draws its curves beyond that, and so do we.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from p2pdp.accounting.shuffle.krr import clones
+from p2pdp.accounting.shuffle.published import epsilon_all, epsilon_single, load
+from p2pdp.core.arrays import Ints
+from p2pdp.experiments import inputs
+from p2pdp.experiments.contract import Setting
+from p2pdp.experiments.walk_spread import spread_bound
+from p2pdp.files.edges import read_loops
+from p2pdp.files.paper_data import place_in
+from p2pdp.topology.graphs import Graph, graph_of_edges
+from p2pdp.topology.walk_matrix import walk_matrix
+from p2pdp.topology.walk_mixing import ETA, auto_rounds, mixing_of, mixing_rounds
+
+DELTA: Final = 1e-6
+TOWARDS_CURATOR: Final = r"$\varepsilon$ towards the curator"
+ONE_REPORT: Final = r"$\varepsilon_0$ of one report"
+KAPPA_AUTO: Final = (1.0 - ETA) / (1.0 + ETA)
+"""What walks of any two users overlap at least after the rounds that our own rule asks for."""
+
+
+def printed_all(epsilon_0: float, n: int, sum_p2: float, rho: float = 1.0, *, corrected: bool = False) -> float:
+    """Theorem 5.3, or 5.4 where rho is given; `corrected` adds the term that Lemma 5.1 misses."""
+    return epsilon_all(epsilon_0, load(n, sum_p2, DELTA / 2.0, rho, corrected=corrected), DELTA / 2.0)
+
+
+def printed_single(epsilon_0: float, sum_p2: float) -> float:
+    """Theorems 5.5 and 5.6."""
+    return epsilon_single(epsilon_0, sum_p2, DELTA)
+
+
+def sound(epsilon_0: float, n: int, kappa: float) -> float:
+    """For either protocol, any graph and any number of rounds: walks of any two users overlap by kappa."""
+    return clones(epsilon_0, n, DELTA, kappa)[1] if kappa > 0.0 else epsilon_0
+
+
+SOCIAL: Final = ("facebook", "twitch", "deezer", "enron")
+GOOGLE_PRINTED: Final = (855_802, 20.642)
+"""Users and Gamma of the Google graph as Table 4 prints them: no data folder has it."""
+
+
+def social_graph(setting: Setting, name: str) -> Graph:
+    edges = inputs.graph(setting, name)
+    return graph_of_edges(edges.n, edges.edges)
+
+
+def looped_users(setting: Setting, name: str) -> Ints:
+    """Users with a loop in the file; a stand-in has none."""
+    if setting.data is None:
+        return np.zeros(0, dtype=np.int64)
+    return read_loops(place_in(setting.data, inputs.graph_file(name)), inputs.graph(setting, name))
+
+
+@dataclass(frozen=True, slots=True)
+class Rested:
+    """A graph after the paper's mixing time: users, rounds, sum of P^2 by its equation (7), and what our rule asks."""
+
+    n: int
+    rounds: int
+    sum_p2: float
+    auto: int
+    kappa: float
+
+
+def rested(graph: Graph) -> Rested:
+    mixing = mixing_of(graph)
+    rounds, auto = mixing_rounds(mixing), auto_rounds(mixing)
+    return Rested(
+        graph.n, rounds, spread_bound(walk_matrix(graph), mixing.alpha, rounds)[1], auto, mixing.overlap(auto)
+    )
