@@ -259,7 +259,7 @@ class RolesNode:
         if replies.wake_at_s is not None and not self._timers:
             delay_s = max(0.0, replies.wake_at_s - self._clock.now_s())
             wake = self.shells[BOOTSTRAP].safely
-            self._timers.append(asyncio.get_running_loop().call_later(delay_s, wake, self._desk_wakes))
+            self._timers.append(asyncio.get_running_loop().call_later(delay_s, wake, self._enrolment_wakes))
         if self._enrolment.enrolled != self._enrolled:
             self._enrolled = self._enrolment.enrolled
             self._settings.on_enrolled(self._enrolled)
@@ -276,7 +276,7 @@ class RolesNode:
             on = self.shells[BOOTSTRAP].safely
             asyncio.get_running_loop().call_soon(on, lambda: self._answer(frames))
 
-    def _desk_wakes(self) -> None:
+    def _enrolment_wakes(self) -> None:
         self._timers.clear()
         self._replied(self._enrolment.wake(self._clock.now_s()))
 

@@ -122,7 +122,7 @@ class EnrolmentService:
                 return self._replies([(origin, offer_frame(self._identity, self._offer))], now_s)
             frame = decode_frame(data)
             if frame.kind is not Kind.ENROL:
-                raise EnrolmentError("not a request for a seat")
+                raise EnrolmentError("not an application")
             return self._apply(origin, read_application(frame.body, self._run_key), now_s)
         except (CodecError, EnrolmentError) as error:
             self.faults.append(str(error))
@@ -171,7 +171,7 @@ class EnrolmentService:
         if known is not None and known != application.entry:
             return "this identity enrolled with another run key, which its folder has lost"
         if self._tokens.get(application.entry.identity, token) != token:
-            return "this identity has a seat already, with another join token"
+            return "this identity is enrolled already, with another join token"
         if known is None and self.roster is not None:
             return "the run has started without this node"
         return None

@@ -86,7 +86,7 @@ async def test_a_node_whose_run_key_is_lost_before_the_end_says_so(tmp_path: Pat
         await user_body(job, 1, alone(listening, Address("127.0.0.1", 1)))()
 
 
-@pytest.mark.parametrize("seat", [b"", b"\x93\x01\xc0\xc4\x02no", b"\x91\x01", b"\x93\x00\xc0\x00"])
+@pytest.mark.parametrize("credentials", [b"", b"\x93\x01\xc0\xc4\x02no", b"\x91\x01", b"\x93\x00\xc0\x00"])
 async def test_a_damaged_seat_is_refused(tmp_path: Path, credentials: bytes) -> None:
     job = job_in(tmp_path / "run")
     place = job.folder / "nodes" / "0000"

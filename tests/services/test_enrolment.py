@@ -231,7 +231,7 @@ def test_an_identity_has_one_seat() -> None:
     counter.apply(0)
     answer = counter.apply(0, 1)
     assert answer is not None
-    assert (answer.kind, "has a seat already" in answer.reason) == (REFUSED, True)
+    assert (answer.kind, "is enrolled already" in answer.reason) == (REFUSED, True)
 
 
 def test_an_identity_that_lost_its_run_key_is_told_so() -> None:

@@ -44,7 +44,7 @@ def test_progress_is_told_in_hops() -> None:
 
 
 def test_before_anybody_has_a_seat_there_is_no_roster() -> None:
-    with pytest.raises(RunFailed, match="nobody has a seat"):
+    with pytest.raises(RunFailed, match="nobody is enrolled"):
         _ = world_of(walk(4, 8)).roster
 
 

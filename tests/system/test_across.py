@@ -152,7 +152,7 @@ def test_what_is_wrong_with_a_node_is_one_sentence(tmp_path: Path) -> None:
             ({"token": foreign}, "", 5, ("not the bootstrap of this token",)),
             ({"token": unknown}, "", 5, ("not valid here",)),
             ({"token": "boot/tokens/0000.token"}, "", 5, ("used by another identity",)),
-            ({"identity": "id0/identity.key"}, "", 5, ("has a seat already",)),
+            ({"identity": "id0/identity.key"}, "", 5, ("is enrolled already",)),
             ({"identity": "nowhere.key"}, "", 2, ("nowhere.key",)),
             ({"identity": "open.key"}, "", 2, ("chmod 600",)),
             ({"listen": f"127.0.0.1:{port}"}, "", 6, ("listen", str(port), "in use")),
