@@ -23,7 +23,7 @@ _MARGIN: Final = 1e-8  # relative error of a binomial probability of a million t
 
 
 def total_delta(*terms: float) -> float:
-    """Their sum; an answer whose delta is 1 or more says nothing and is refused."""
+    """Return the sum of deltas; an answer whose delta is 1 or more says nothing and is refused."""
     total = math.fsum(terms)
     if not total < 1.0:
         raise Refused(f"the deltas add up to {total:.6g}, and the theorem says nothing unless that is below 1")
@@ -31,17 +31,17 @@ def total_delta(*terms: float) -> float:
 
 
 def growth(epsilon: float) -> float:
-    """e^epsilon - 1, infinite where no float can hold it."""
+    """Return e^epsilon - 1, infinite where no float can hold it."""
     return math.expm1(epsilon) if epsilon < _OVERFLOW_FROM else math.inf
 
 
 def advanced(epsilon: float, k: float, delta_prime: float) -> float:
-    """sqrt(2 k ln(1/delta')) epsilon + k epsilon (e^epsilon - 1)."""
+    """Return sqrt(2 k ln(1/delta')) epsilon + k epsilon (e^epsilon - 1)."""
     return math.sqrt(-2.0 * k * math.log(delta_prime)) * epsilon + k * epsilon * growth(epsilon)
 
 
 def heterogeneous(epsilons: Sequence[float] | Floats, delta_prime: float) -> float:
-    """The least of the sum, and the two forms in which square roots of the squares' sum stand for most of it."""
+    """Return the least of the sum and the two forms in which the root of the sum of squares stands for most of it."""
     each = np.asarray(epsilons, dtype=np.float64)
     squares = float(np.sum(each**2))
     drift = float(np.sum(each * np.tanh(each / 2.0)))
@@ -49,14 +49,14 @@ def heterogeneous(epsilons: Sequence[float] | Floats, delta_prime: float) -> flo
 
 
 def heterogeneous_sums(total: Floats, drift: Floats, squares: Floats, delta_prime: float) -> Floats:
-    """`heterogeneous` for many at once, of the sums of epsilon, of epsilon tanh(epsilon / 2) and of epsilon^2."""
+    """Return `heterogeneous` for many at once, from the sums of epsilon, epsilon tanh(epsilon / 2) and epsilon^2."""
     second = np.sqrt(-2.0 * squares * math.log(delta_prime))
     third = np.sqrt(2.0 * squares * np.log(math.e + np.sqrt(squares) / delta_prime))
     return np.minimum(total, drift + np.minimum(second, third))
 
 
 def homogeneous(epsilon: float, k: int, delta_prime: float) -> float:
-    """`heterogeneous` for k times the same epsilon."""
+    """Return `heterogeneous` for k times the same epsilon."""
     return _least_form(k * epsilon, k * epsilon * math.tanh(epsilon / 2.0), k * epsilon**2, delta_prime)
 
 
@@ -65,7 +65,7 @@ def _least_form(total: float, drift: float, squares: float, delta_prime: float) 
 
 
 def optimal(epsilon: float, k: int, delta_prime: float) -> float:
-    """The least epsilon of k pure mechanisms of this epsilon together at delta', rounded up.
+    """Return the least epsilon of k pure mechanisms of this epsilon together at delta', rounded up.
 
     The worst of them is binary randomized response: with probability C(k, l) e^((k-l) epsilon) / (1+e^epsilon)^k
     the loss is (k - 2l) epsilon. Between two losses delta is A - e^x B, with A and B the masses of both
@@ -90,12 +90,12 @@ def optimal(epsilon: float, k: int, delta_prime: float) -> float:
 
 
 def sampled_epsilon(epsilon: float, share: float) -> float:
-    """Epsilon of a mechanism on a sample that holds the user with probability `share`."""
+    """Return epsilon of a mechanism on a sample that holds the user with probability `share`."""
     if epsilon > 40.0:  # e^epsilon - 1 is e^epsilon to the last digit, and might overflow
         return float(np.logaddexp(0.0, math.log(share) + epsilon)) if share > 0.0 else 0.0
     return math.log1p(share * math.expm1(epsilon))
 
 
 def drawn_with_replacement(n: int, draws: int) -> float:
-    """The probability that a user is among that many uniform draws of n."""
+    """Return the probability that a user is among that many uniform draws of n."""
     return -math.expm1(draws * math.log1p(-1.0 / n)) if n > 1 else float(draws > 0)

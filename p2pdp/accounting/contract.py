@@ -62,7 +62,7 @@ class Input:
 
     @property
     def range(self) -> str:
-        """What it may be, in words."""
+        """Describe the range in words."""
         if self.kind == "name":
             return f"one of {', '.join(self.choices)}"
         between = "strictly between {} and {}" if self.is_open else "from {} to {}"
@@ -78,7 +78,7 @@ def number(
     name: str, help_text: str, least: float, most: float, *, is_open: bool = False, default: float | None = None,
     optional: bool = False,
 ) -> Input:  # fmt: skip
-    """A real number; `account` gives it as a float."""
+    """Declare a real number; `account` passes it on as a float."""
     return Input(name, help_text, "number", least, most, is_open, default=default, optional=optional)
 
 
@@ -89,7 +89,7 @@ def whole(
 
 
 def choice(name: str, help_text: str, choices: Iterable[str], *, default: str | None = None) -> Input:
-    """One word of several."""
+    """Declare one word of several."""
     return Input(name, help_text, "name", choices=tuple(choices), default=default)
 
 
@@ -146,7 +146,7 @@ def _ours() -> frozenset[str]:
 
 
 def account(name: str, inputs: Mapping[str, Any]) -> Answer:
-    """The answer of the accountant of this name for inputs given as numbers and names."""
+    """Return the answer of the accountant of this name for inputs given as numbers and names."""
     found = accountant(name)
     try:
         return found.answer(checked(found, inputs))
@@ -155,7 +155,7 @@ def account(name: str, inputs: Mapping[str, Any]) -> Answer:
 
 
 def checked(of: Accountant, given: Mapping[str, Any]) -> dict[str, Any]:
-    """All declared inputs by name: as given, else their defaults."""
+    """Return all declared inputs by name: as given, else their defaults."""
     declared = {one.name: one for one in of.inputs}
     for key in given:
         if key not in declared:
@@ -167,7 +167,7 @@ def checked(of: Accountant, given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def read_inputs(name: str, words: Iterable[str]) -> dict[str, Any]:
-    """Inputs of the accountant of this name from words `key=value` of a command line, as numbers and names."""
+    """Read inputs of this accountant from words `key=value` of a command line, as numbers and names."""
     kinds = {one.name: one.kind for one in accountant(name).inputs}
     found: dict[str, Any] = {}
     for word in words:
@@ -184,7 +184,7 @@ def read_inputs(name: str, words: Iterable[str]) -> dict[str, Any]:
 
 
 def _checked(one: Input, value: Any) -> Any:
-    """As the declared type: numbers of other libraries too, but a truth value is no number."""
+    """Return the value as the declared type: numbers of other libraries too, but a truth value is no number."""
     if isinstance(value, _KINDS[one.kind]) and not isinstance(value, bool):
         with contextlib.suppress(OverflowError):
             plain = _TYPES[one.kind](value)

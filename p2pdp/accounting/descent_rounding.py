@@ -61,7 +61,7 @@ _TAIL: Final = 64.0
 
 
 def floats_of_mean(dimension: int, clip: float, rows: int) -> float:
-    """How far the mean of clipped gradients is from that of exact ones, where each is off by its own last bits only."""
+    """Bound how far the mean of clipped gradients is from that of exact ones, if each is off by its own last bits."""
     return _U * (dimension + rows + 32.0) * clip
 
 
@@ -90,12 +90,12 @@ class Steps:
 
     @property
     def received(self) -> float:
-        """How far a message is from the grid point that the next step starts from."""
+        """Bound how far a message is from the grid point that the next step starts from."""
         return math.sqrt(self.dimension) * self.fine / 2.0
 
     @property
     def message(self) -> float:
-        """How far the mean of a message may be from that of the ideal run, given all before it."""
+        """Bound how far the mean of a message may be from that of the ideal run, given all before it."""
         size = self.range_ * (1.0 + self.rate * self.regularization) + self.rate * (self.clip + _TAIL * self.sigma)
         floats = 4.0 * _U * math.sqrt(self.dimension) * size
         projected = 0.0 if self.radius is None else (self.dimension / 2.0 + 6.0) * _U * self.radius
@@ -104,18 +104,18 @@ class Steps:
 
     @property
     def floats(self) -> float:
-        """How far a gradient that is computed in floats may be off."""
+        """Bound how far a gradient that is computed in floats may be off."""
         length = math.sqrt(self.dimension) * self.range_
         margins = _U * self.smoothness * self.dimension * length
         return margins + floats_of_mean(self.dimension, self.clip, self.rows)
 
     @property
     def gradient(self) -> float:
-        """The same of a noised gradient."""
+        """Bound how far a noised gradient may be off."""
         snapped = math.sqrt(self.dimension) * self.coarse / 2.0
         begun = self.received * (1.0 + self.own)
         return (snapped + self.smoothness * begun + self.floats) * _SLACK
 
     def square(self, deviation: float) -> float:
-        """What one step adds to nu^2, where the dither of its message has this deviation in data units."""
+        """Return what one step adds to nu^2, if the dither of its message has this deviation in data units."""
         return (self.message / deviation) ** 2 + (self.gradient / self.sigma) ** 2

@@ -27,14 +27,14 @@ _SAME_EPSILONS: Final = 9  # digits of a leak that decide whether two pairs have
 
 
 def epsilon_of(alpha: float, rdp: float, delta: float, conversion: str = TIGHT) -> float:
-    """Epsilon at delta of a Rényi divergence of at most `rdp` at the order `alpha`; never below 0."""
+    """Return epsilon at delta of a Rényi divergence of at most `rdp` at the order `alpha`; never below 0."""
     return float(_epsilons(np.array([alpha - 1.0]), np.array([rdp]), delta, conversion)[0])
 
 
 def best_epsilon(
     curve: Callable[[Floats], Floats], delta: float, conversion: str = TIGHT, excess_most: float = _EXCESS_MOST
 ) -> float:
-    """The least epsilon over the orders above 1, of which `curve` gets the excesses: order minus 1.
+    """Return the least epsilon over the orders above 1, of which `curve` gets the excesses: order minus 1.
 
     It is looked for on a logarithmic grid that closes in on the best point four times, which finds the least
     one of a curve with a single valley; of any other curve the answer is still a bound.
@@ -59,7 +59,7 @@ def _epsilons(excess: Floats, rdp: Floats, delta: float, conversion: str) -> Flo
 
 
 def renyi_epsilons(doubled: Floats, delta: float) -> Floats:
-    """Of Rényi divergences alpha times half of these, by the best order; equal ones are converted once."""
+    """Return epsilons of divergences alpha times half of these, by the best order; equal ones are converted once."""
     rounded = np.where(doubled > 0.0, doubled, 0.0)
     with np.errstate(divide="ignore"):
         digits = np.where(rounded > 0.0, 10.0 ** (_SAME_EPSILONS - np.floor(np.log10(rounded))), 1.0)

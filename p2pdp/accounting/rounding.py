@@ -108,7 +108,7 @@ def beside(epsilon_at: Callable[[float], float], delta: float, nu: float) -> flo
 
 
 def _apart(delta: float, share: float, epsilon: float, nu: float) -> float | None:
-    """How far real and linear views are apart where this share of delta is left for that; None if it is not enough."""
+    """Return how far real and linear views are apart if this share of delta is left for that; None if not enough."""
     apart = gaussian.epsilon_of(share * delta / 4.0 * math.exp(-epsilon - 1.0), nu)
     return apart if apart < 1.0 and math.expm1(apart) <= share / 4.0 and math.exp(apart) < 2.0 else None
 

@@ -40,7 +40,7 @@ _MARGIN: Final = 1e-9  # relative, for the error of the incomplete beta function
 
 
 def most_visits(hops: int, n: int, delta_hat: float) -> int:
-    """The least N that the number of visits exceeds with probability at most `delta_hat`."""
+    """Return the least N that the number of visits exceeds with probability at most `delta_hat`."""
     from scipy.special import betainc
 
     if n == 1:
@@ -57,7 +57,7 @@ def most_visits(hops: int, n: int, delta_hat: float) -> int:
 
 
 def printed_visits(hops: int, n: int, delta_hat: float) -> float:
-    """T/n + sqrt(3/2 T ln(1/delta_hat))."""
+    """Return T/n + sqrt(3/2 T ln(1/delta_hat))."""
     return hops / n + math.sqrt(-1.5 * hops * math.log(delta_hat))
 
 
@@ -93,7 +93,7 @@ def certain(count: int) -> Law:
 
 
 def binomial_visits(trials: int, chance: float, surely: int, delta: float) -> Law:
-    """So many visits for sure, and one more with this chance at each of so many steps."""
+    """Return the law of so many sure visits, and one more with this chance at each of so many steps."""
     cut = cut_of(delta)
     window = binomial(trials, chance, cut)
     counts = surely + window.first + np.arange(len(window.masses), dtype=np.float64)
@@ -101,7 +101,7 @@ def binomial_visits(trials: int, chance: float, surely: int, delta: float) -> La
 
 
 def sum_of(law: Law, times: int) -> Law:
-    """Of so many independent whole numbers of this law; many levels are merged, upwards."""
+    """Return the law of the sum of so many independent numbers; many levels are merged, upwards."""
     width = max(1.0, math.ceil(times * float(law.counts[-1]) / _BINS_MAX))
     places = np.ceil(law.counts / width).astype(np.int64)
     masses, total = np.ones(1), np.zeros(0)
@@ -115,7 +115,7 @@ def sum_of(law: Law, times: int) -> Law:
 
 
 def gaussian_epsilon(squares: Law, mu: float, delta: float) -> float:
-    """Epsilon where a Gaussian of mu sqrt(s) is seen, s of this law."""
+    """Return epsilon where a Gaussian of mu sqrt(s) is seen, s of this law."""
     told = (squares.counts > 0.0) & (squares.masses > 0.0)
     left = delta - squares.lost
     if mu == 0.0 or not np.any(told):
@@ -132,7 +132,7 @@ def gaussian_epsilon(squares: Law, mu: float, delta: float) -> float:
 
 
 def pure_epsilon(law: Law, epsilon_0: float, delta: float) -> float:
-    """Epsilon of mechanisms of pure epsilon_0 each: so many that there are more with probability delta at most."""
+    """Return epsilon of mechanisms of pure epsilon_0: so many that there are more with probability delta at most."""
     beyond = np.append(np.cumsum(law.masses[::-1])[::-1][1:], 0.0) + law.lost
     enough = np.nonzero(beyond <= delta)[0]
     if epsilon_0 == 0.0:
@@ -151,7 +151,7 @@ _AT_ONCE: Final = 1 << 19  # numbers in one block
 def graph_visits(
     neighbours: Sequence[Sequence[int]], steps: int, tokens: int, delta: float, *, spread: bool
 ) -> list[Law]:
-    """For each user, in so many tokens: each starts at user 0, or where they are `spread` at a neighbour it draws."""
+    """Return a law for each user; each token starts at user 0, or where `spread` at a neighbour that user 0 draws."""
     n = len(neighbours)
     if n == 1:
         return [Law(np.array([float(steps * tokens)]), np.ones(1))]
@@ -163,7 +163,7 @@ def graph_visits(
 
 
 def _circle(steps: int) -> tuple[Complexes, Complexes]:
-    """Half of the points, for the other half is conjugate, and the weight of each in the coefficient."""
+    """Return half of the points, for the other half is conjugate, and the weight of each in the coefficient."""
     count = 2 * max(64, _OVERSAMPLED * steps // 2)
     radius = math.exp(math.log(_ALIASED) / count)
     angles = np.arange(count // 2 + 1) * (2.0 * math.pi / count)
@@ -174,7 +174,7 @@ def _circle(steps: int) -> tuple[Complexes, Complexes]:
 
 
 def _transforms(neighbours: Sequence[Sequence[int]], points: Complexes, *, spread: bool) -> tuple[Complexes, Complexes]:
-    """Of the first visit to each user, and of a return to it."""
+    """Return the transforms of the first visit to each user, and of a return to it."""
     n = len(neighbours)
     degrees = np.array([len(row) for row in neighbours], dtype=np.float64)
     walk: Floats = np.zeros((n, n))
@@ -199,7 +199,7 @@ def _transforms(neighbours: Sequence[Sequence[int]], points: Complexes, *, sprea
 
 
 def _law(weights: Complexes, first: Complexes, again: Complexes, steps: int, cut: float) -> Law:
-    """From the chances of 1, 2, ... visits or more, each raised by the margin."""
+    """Return the law from the chances of 1, 2, ... visits or more, each raised by the margin."""
     tails, power = [1.0], weights * first
     while len(tails) <= steps:
         tail = float(power.sum().real) + MARGIN

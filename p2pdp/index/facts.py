@@ -66,7 +66,7 @@ class RunFacts:
 
     @property
     def epsilon_max(self) -> float | None:
-        """The headline's epsilon, for queries; None where nothing was audited."""
+        """Return the headline's epsilon, for queries; None where nothing was audited."""
         if self.headline is None:
             return None
         return math.inf if self.headline["epsilon"] == "inf" else float(self.headline["epsilon"])

@@ -43,7 +43,7 @@ class _NotOpened(IndexBroken):
 
 class Index:
     def __init__(self, where: str | Path) -> None:
-        """The address of a database or the file of an SQLite one; does not connect yet.
+        """Take the address of a database, or the file of an SQLite one; do not connect yet.
 
         A text that is no address of a database, or one whose driver is not installed, is a `UsageError`.
         """
@@ -78,7 +78,7 @@ class Index:
             event.listen(engine, "connect", connected)
 
     def rebuild(self) -> None:
-        """Drops all of it and makes the tables anew, whatever version they were."""
+        """Drop all tables and make them anew, whatever version they were."""
         from p2pdp.index import schema
 
         with _connected(self._engine) as connection:
@@ -86,7 +86,7 @@ class Index:
             self._make(connection)
 
     def write(self, facts: RunFacts) -> None:
-        """Replaces what there is of this run."""
+        """Replace what there is of this run."""
         from p2pdp.index import schema
 
         key = {"run_id": facts.run_id}
@@ -120,7 +120,7 @@ class Index:
                     connection.execute(table.insert(), rows)
 
     def runs(self, limit: int, offset: int) -> dict[str, Any]:
-        """The newest first, and how many there are in all: none where nothing was written yet."""
+        """Return the newest runs first, and how many there are in all: none where nothing was written yet."""
         from sqlalchemy import func, select
 
         from p2pdp.index import schema
@@ -143,7 +143,7 @@ class Index:
 
     @staticmethod
     def _make(connection: Any) -> None:
-        """The tables, where there are none; the version comes last and tells that all of them are there."""
+        """Make the tables where there are none; the version comes last and shows that all of them are there."""
         from p2pdp.index import schema
 
         schema.metadata.create_all(connection)
@@ -170,7 +170,7 @@ def _parsed(text: str) -> URL:
 
 
 def _has_tables(connection: Any) -> bool:
-    """Whether they are there; those of another version are refused."""
+    """Return whether the tables are there; those of another version are refused."""
     from sqlalchemy import inspect, select
 
     from p2pdp.index import schema
@@ -188,7 +188,7 @@ def _has_tables(connection: Any) -> bool:
 
 @contextmanager
 def _connected(engine: Any) -> Iterator[Any]:
-    """A connection within a transaction."""
+    """Yield a connection within a transaction."""
     from sqlalchemy.exc import SQLAlchemyError
 
     try:
@@ -200,7 +200,7 @@ def _connected(engine: Any) -> Iterator[Any]:
 
 
 def _reason(error: Exception) -> str:
-    """The kind of an error and, of the driver's, its first line: later ones may quote statements."""
+    """Return the kind of an error and, for the driver's, its first line: later ones may quote statements."""
     cause = getattr(error, "orig", None)
     said = str(cause).strip().splitlines()[:1] if cause is not None else []
     return ": ".join([type(cause or error).__name__, *said])

@@ -51,7 +51,7 @@ class _Categories(Randomizer):
 
     @property
     def typical_moments(self) -> tuple[Floats, Floats]:
-        """By symmetry what a category's own report tells of all categories, on the average."""
+        """Return what a category's own report tells of all categories on average, by symmetry."""
         square = float(self.dummy_moments[1].mean())
         return np.full(self.categories, 1.0 / self.categories), np.full(self.categories, square)
 
@@ -164,7 +164,7 @@ class BinaryReports(_Bits):
         return np.asarray(np.where(drawn[0] < 0, self._codes[self._checked(values)], drawn[0]), dtype=np.int64)
 
     def weights(self, reports: Ints) -> Floats:
-        """The product over bits of what is unbiased for whether that bit is as in the category."""
+        """Return the product over bits of an unbiased number for whether that bit is as in the category."""
         found = np.ones((len(reports), self.categories))
         for bit in range(self.width):
             alike = reports[:, bit, None] == self._codes[None, :, bit]

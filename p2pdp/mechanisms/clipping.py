@@ -45,7 +45,7 @@ class Bounds:
 
     @property
     def span(self) -> Fraction:
-        """The distance between the bounds, without rounding."""
+        """Return the distance between the bounds, without rounding."""
         return Fraction(self.high) - Fraction(self.low)
 
 
@@ -69,7 +69,7 @@ class Bounded:
 
 
 def clip(values: Sequence[float] | npt.ArrayLike, bounds: Bounds) -> Bounded:
-    """The values, one row a contribution, with each number moved to the nearer bound if it is outside."""
+    """Return the values, one row a contribution, with each number outside moved to the nearer bound."""
     rows = _as_rows(values)
     bad = np.argwhere(~np.isfinite(rows))
     if len(bad):
@@ -82,7 +82,7 @@ def clip(values: Sequence[float] | npt.ArrayLike, bounds: Bounds) -> Bounded:
 
 
 def sensitivity(bounds: Bounds, dimensions: int) -> float:
-    """How far (L2) replacing one row of that many numbers can move it, rounded up: sqrt(d) (b - a)."""
+    """Return how far (L2) replacing one row of that many numbers can move it, rounded up: sqrt(d) (b - a)."""
     return diagonal_upper(bounds.span, whole("The number of dimensions", dimensions, 1))
 
 

@@ -98,7 +98,7 @@ def _drawn(table: _Table, key: bytes, counter: int, count: int) -> Ints:
 
 
 def _decided(table: _Table, key: bytes, counter: int, cells: npt.NDArray[np.uint16]) -> Ints:
-    """Values in open cells, by 64 bits in all, or by all 200 where those are the first bits of a threshold."""
+    """Return values in open cells, by 64 bits in all, or by all 200 where those are the first bits of a threshold."""
     more = np.frombuffer(_stream(key, counter, _SECOND, 8 * len(cells)), dtype="<u8")
     heads = cells.astype(np.uint64) << _MORE_BITS | more >> _CELL_BITS
     below = table.heads.searchsorted(heads)
@@ -127,7 +127,7 @@ def _table(deviation: int) -> _Table:
 
 
 def _thresholds(deviation: int) -> list[int]:
-    """In units of 2^-200: probabilities q^(i^2) by their ratios q, q^3, q^5, ..., added up."""
+    """Return thresholds in units of 2^-200: probabilities q^(i^2) by their ratios q, q^3, q^5, ..., added up."""
     with localcontext() as context:
         context.prec = 100
         ratio = int((Decimal(-1) / (2 * deviation**2)).exp() * 2**_WORKING_BITS)

@@ -51,7 +51,7 @@ _POINTS: Final = (
 
 
 def delta_of(epsilon: float, mu: float) -> float:
-    """The smallest delta that goes with epsilon, for any real epsilon."""
+    """Return the smallest delta that goes with epsilon, for any real epsilon."""
     _check_mu(mu)
     if math.isnan(epsilon):
         raise UsageError("epsilon must be a number.")
@@ -67,7 +67,7 @@ def delta_of(epsilon: float, mu: float) -> float:
 
 
 def epsilon_of(delta: float, mu: float) -> float:
-    """The smallest epsilon at delta, rounded up; infinite where nothing finite is enough."""
+    """Return the smallest epsilon at delta, rounded up; infinite where nothing finite is enough."""
     _check_mu(mu)
     if not 0 <= delta <= 1:
         raise UsageError("delta must be a number from 0 to 1.")
@@ -91,7 +91,7 @@ def epsilon_of(delta: float, mu: float) -> float:
 
 
 def mu_of_curve(epsilon: float, delta: float) -> float:
-    """The largest mu whose curve stays at or below delta at epsilon, rounded down."""
+    """Return the largest mu whose curve stays at or below delta at epsilon, rounded down."""
     if not 0 <= epsilon < math.inf:
         raise UsageError("epsilon must be a finite number of at least 0 for Gaussian noise.")
     if not _DELTA_MIN <= delta < 1:
@@ -114,7 +114,7 @@ def mu_of_curve(epsilon: float, delta: float) -> float:
 
 
 def sigma_of(epsilon: float, delta: float, sensitivity: float = 1.0) -> float:
-    """The smallest standard deviation that gives (epsilon, delta), rounded up."""
+    """Return the smallest standard deviation that gives (epsilon, delta), rounded up."""
     return ratio_upper(positive("The sensitivity", sensitivity), mu_of_curve(epsilon, delta))
 
 
@@ -128,12 +128,12 @@ def _log_density(x: float) -> float:
 
 
 def _log_slope(epsilon: float, mu: float) -> float:
-    """The logarithm of -d delta / d epsilon = e^epsilon Q(b) = phi(a) R(b)."""
+    """Return the logarithm of -d delta / d epsilon = e^epsilon Q(b) = phi(a) R(b)."""
     return _log_density(epsilon / mu - mu / 2) + math.log(_mills(epsilon / mu + mu / 2))
 
 
 def _log_delta(epsilon: float, mu: float) -> float:
-    """For epsilon >= 0, finite mu > 0 and a of at most 40."""
+    """Return the logarithm of delta for epsilon >= 0, finite mu > 0 and a of at most 40."""
     a = epsilon / mu - mu / 2
     b = epsilon / mu + mu / 2
     if mu < _SMALL_MU:
@@ -147,7 +147,7 @@ def _log_delta(epsilon: float, mu: float) -> float:
 
 
 def _mills(x: float) -> float:
-    """R(x) = Q(x) / phi(x) for x above -1."""
+    """Return R(x) = Q(x) / phi(x) for x above -1."""
     if x < _FRACTION_FROM:
         return _ROOT_HALF_PI * math.erfc(x / _ROOT_2) * math.exp(x * x / 2)
     value = x  # R(x) = 1/(x + 1/(x + 2/(x + 3/(x + ...)))), Abramowitz and Stegun 26.2.14
@@ -157,18 +157,18 @@ def _mills(x: float) -> float:
 
 
 def _tail_start(delta: float) -> float:
-    """An upper end for a: delta <= Q(a) <= exp(-a^2/2) / 2 for a >= 0."""
+    """Return an upper end for a: delta <= Q(a) <= exp(-a^2/2) / 2 for a >= 0."""
     return math.sqrt(max(0.0, -2 * (math.log(delta) + math.log(2))))
 
 
 def _mu_at(epsilon: float, a: float) -> float:
-    """The mu with epsilon/mu - mu/2 = a, the positive root of mu^2/2 + a mu - epsilon."""
+    """Return the mu with epsilon/mu - mu/2 = a, the positive root of mu^2/2 + a mu - epsilon."""
     root = math.sqrt(a * a + 2 * epsilon)
     return 2 * epsilon / (a + root) if a > 0 else root - a
 
 
 def _solve(function: Callable[[float], tuple[float, float]], low: float, high: float, start: float) -> float:
-    """The zero of an increasing function given with its slope: Newton, kept inside a shrinking bracket."""
+    """Find the zero of an increasing function given with its slope: Newton, kept inside a shrinking bracket."""
     x = start
     for _ in range(200):
         value, slope = function(x)

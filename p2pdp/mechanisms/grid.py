@@ -57,7 +57,7 @@ class Grid:
     def to_grid(self, rows: Rows) -> GridValues: ...
 
     def to_grid(self, rows: float | Rows) -> int | GridValues:
-        """The whole number of steps at or below each number."""
+        """Return the whole number of steps at or below each number."""
         if isinstance(rows, np.ndarray):
             with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused just below
                 steps = np.floor_divide(rows, self.step)
@@ -76,24 +76,24 @@ class Grid:
     def from_grid(self, value: GridValues) -> Rows: ...
 
     def from_grid(self, value: int | GridValues) -> float | Rows:
-        """What a number of steps stands for; exact up to 2**53 steps, then the nearest float."""
+        """Return what a number of steps stands for; exact up to 2**53 steps, then the nearest float."""
         if isinstance(value, np.ndarray):
             return value.astype(np.float64) * self.step
         return float(value) * self.step
 
     def grid_units_up(self, length: float | Fraction) -> int:
-        """The fewest steps that make up at least this length."""
+        """Return the fewest steps that make up at least this length."""
         positive("A length on the grid", float(length))
         return math.ceil(Fraction(length) / Fraction(self.step))
 
     def sensitivity(self, bounds: Bounds, dimensions: int) -> float:
-        """How far (L2, in steps) replacing one clipped row can move it on the grid, rounded up."""
+        """Return how far (L2, in steps) replacing one clipped row can move it on the grid, rounded up."""
         side = self.grid_units_up(bounds.span)
         return diagonal_upper(Fraction(side), whole("The number of dimensions", dimensions, 1))
 
 
 def choose_grid(scale_min: float | None, span: float, magnitude_max: float) -> Grid:
-    """The finest grid on which sums up to `magnitude_max` fit.
+    """Choose the finest grid on which sums up to `magnitude_max` fit.
 
     `scale_min` is the smallest noise scale in use and None where there is no noise;
     `span` is the distance between the clipping bounds, which takes its place there.

@@ -14,22 +14,22 @@ from p2pdp.mechanisms.rounding import positive, ratio_upper
 
 
 def scale_of_sigma(sigma: float) -> float:
-    """The scale whose standard deviation is sigma: sigma / sqrt(2)."""
+    """Return the scale whose standard deviation is sigma: sigma / sqrt(2)."""
     return positive("sigma", sigma) / math.sqrt(2.0)
 
 
 def scale_of_epsilon(epsilon: float, sensitivity: float = 1.0) -> float:
-    """The smallest scale that gives epsilon [DMNS06], rounded up."""
+    """Return the smallest scale that gives epsilon [DMNS06], rounded up."""
     return ratio_upper(positive("The sensitivity", sensitivity), positive("epsilon", epsilon))
 
 
 def epsilon_of(scale: float, sensitivity: float = 1.0) -> float:
-    """Pure epsilon of one release, rounded up; also of a vector of that L1 sensitivity."""
+    """Return pure epsilon of one release, rounded up; also of a vector of that L1 sensitivity."""
     return ratio_upper(positive("The sensitivity", sensitivity), positive("The Laplace scale", scale))
 
 
 def delta_of(epsilon: float, scale: float, sensitivity: float = 1.0) -> float:
-    """The curve of one released number, for any real epsilon.
+    """Return the curve of one released number, for any real epsilon.
 
     The privacy loss is at most r = sensitivity / scale, and integrating it gives
     1 - exp((epsilon - r) / 2) for 0 <= epsilon <= r; below 0 the symmetry of the pair is used.

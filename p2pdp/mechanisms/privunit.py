@@ -57,7 +57,7 @@ class Split:
 
 
 def split(epsilon: float, dimensions: int) -> Split:
-    """The best way to spend epsilon; coin_epsilon + cap_epsilon are at most epsilon."""
+    """Return the best way to spend epsilon; coin_epsilon + cap_epsilon are at most epsilon."""
     if positive("epsilon", epsilon) > _EPSILON_MAX:
         raise UsageError(f"epsilon must be at most {_EPSILON_MAX:g} for privunit.")
     whole("The number of dimensions of unit vectors", dimensions, 2)
@@ -73,7 +73,7 @@ def split(epsilon: float, dimensions: int) -> Split:
 
 
 def cap_share(threshold: float, dimensions: int) -> float:
-    """The share of the sphere with <v, u> >= threshold."""
+    """Return the share of the sphere with <v, u> >= threshold."""
     from scipy.special import betainc
 
     half = (dimensions - 1.0) / 2.0
@@ -81,7 +81,7 @@ def cap_share(threshold: float, dimensions: int) -> float:
 
 
 def _threshold(cap_epsilon: float, dimensions: int) -> float:
-    """Where the cap has the share 1 / (1 + e^cap_epsilon)."""
+    """Return where the cap has the share 1 / (1 + e^cap_epsilon)."""
     from scipy.special import betaincinv
 
     half = (dimensions - 1.0) / 2.0
@@ -155,7 +155,7 @@ class UnitReports(Randomizer):
         return np.asarray(reports / (_UNIT * self.split.length))
 
     def value_squares(self, sums: Floats, squares: Floats, count: float) -> Floats:
-        """From E w_k^2 = (u_k^2 a + (1 - u_k^2) b), a along u and b across it."""
+        """Estimate from E w_k^2 = (u_k^2 a + (1 - u_k^2) b), a along u and b across it."""
         along = self.split.square / self.split.length**2
         across = (1.0 - self.split.square) / (self.width - 1.0) / self.split.length**2
         if along - across <= _UNIT_ERROR * across:  # nothing can be told, and beside the noise nothing matters
@@ -182,7 +182,7 @@ class UnitReports(Randomizer):
 
 
 def _orthogonal(units: Floats, vectors: Floats) -> Floats:
-    """The directions of the vectors across the units. Twice, for nearly parallel ones lose digits the first time."""
+    """Return the vectors' directions across the units, twice: nearly parallel ones lose digits the first time."""
     if units.shape[1] == 2:  # there are two such directions, and a vector may be parallel
         turned = np.stack((-units[:, 1], units[:, 0]), axis=1)
         return np.where(np.sum(vectors * turned, axis=1, keepdims=True) < 0.0, -turned, turned)

@@ -24,7 +24,7 @@ _ULP: Final = 2.0**-52
 
 
 def gamma_of(epsilon: float, categories: int) -> float:
-    """The probability of a uniform answer that gives epsilon, rounded up."""
+    """Return the probability of a uniform answer that gives epsilon, rounded up."""
     whole("The number of categories", categories, 2)
     if positive("epsilon", epsilon) > _EPSILON_MAX:
         raise UsageError(f"epsilon must be at most {_EPSILON_MAX:g} for randomized response.")
@@ -36,14 +36,14 @@ def gamma_of(epsilon: float, categories: int) -> float:
 
 
 def epsilon_of(gamma: float, categories: int) -> float:
-    """Pure epsilon of one answer, ln(1 + L (1 - gamma) / gamma), rounded up."""
+    """Return pure epsilon of one answer, ln(1 + L (1 - gamma) / gamma), rounded up."""
     whole("The number of categories", categories, 2)
     _check_gamma(gamma)
     return math.log1p(categories * (1.0 - gamma) / gamma) * (1.0 + 4.0 * _ULP)
 
 
 def estimate(tally: npt.ArrayLike, reports: int, gamma: float, dummies: int = 0) -> Floats:
-    """Unbiased counts from a tally of randomized answers and uniform dummies.
+    """Return unbiased counts from a tally of randomized answers and uniform dummies.
 
     (tally_i - (gamma * reports + dummies) / L) / (1 - gamma), guide/accounting.md, section 2. The
     estimates may be negative: cutting them off would bias sums over categories.
@@ -59,7 +59,7 @@ def estimate(tally: npt.ArrayLike, reports: int, gamma: float, dummies: int = 0)
 
 
 def standard_error(estimates: npt.ArrayLike, reports: int, gamma: float, dummies: int = 0) -> Floats:
-    """The standard error of each estimated count, with the estimate in place of the true count h.
+    """Return the standard error of each estimated count, with the estimate in place of the true count h.
 
     Var tally_i = h p1 (1 - p1) + (reports - h) p0 (1 - p0) + dummies (1/L)(1 - 1/L), where p1 and p0
     are the chances that an answer is i when the truth is i and when it is not.

@@ -71,7 +71,7 @@ class RealReports(Randomizer):
 
     @property
     def noise_variance(self) -> float:
-        """Of one number, in data units."""
+        """Return the variance of one number's noise, in data units."""
         factor = {"laplace": 2.0, "gaussian": 1.0, "none": 0.0}[self.noise.name]
         return factor * math.ldexp(self.noise.scale, self.grid.exponent) ** 2
 
@@ -116,7 +116,7 @@ class RealReports(Randomizer):
 def _scale(
     bounds: Bounds, dimensions: int, mechanism: str, sigma: float | None, epsilon: float | None, delta: float | None
 ) -> float:
-    """The scale parameter in data units, to choose a grid by; 0 without noise."""
+    """Return the scale parameter in data units, to choose a grid by; 0 without noise."""
     if mechanism == "none":
         return 0.0
     if mechanism not in {"laplace", "gaussian"}:

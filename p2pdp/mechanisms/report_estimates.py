@@ -41,7 +41,7 @@ class Estimated:
 
 
 def of_all(randomizer: Randomizer, reports: Ints) -> Estimated:
-    """From all reports that arrived: counts over them, or their mean."""
+    """Estimate counts over all reports that arrived, or their mean."""
     return _of_all(randomizer, _checked(randomizer, reports), *_sums(randomizer, reports))
 
 
@@ -52,7 +52,7 @@ def _of_all(randomizer: Randomizer, count: int, sums: Floats, squares: Floats) -
 
 
 def of_single(randomizer: Randomizer, reports: Ints, dummies: float, dummies_variance: float) -> Estimated:
-    """From one report of each user, of which so many are expected to be dummies: counts or means over all users."""
+    """Estimate counts or means over all users from one report of each, of which so many are expected to be dummies."""
     n = _checked(randomizer, reports)
     if not (0.0 <= dummies < n and dummies_variance >= 0.0):
         raise UsageError("The expected number of dummies is at least 0 and below the number of reports.")
@@ -76,7 +76,7 @@ def _of_single(
 
 
 def expected(randomizer: Randomizer, n: int, dummies: tuple[float, float] | None = None) -> Estimated:
-    """What estimates come to before any report, of users whose values are anything: for their standard errors.
+    """Return what estimates come to before any report, whatever users' values are: for their standard errors.
 
     `dummies` are their expected number and its variance, where each user hands in one report.
     """

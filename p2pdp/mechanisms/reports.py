@@ -54,56 +54,56 @@ class Randomizer(ABC):
 
     @abstractmethod
     def applied(self, values: Any, drawn: Sequence[Any]) -> Ints:
-        """Reports of these values, one row each; `drawn` has one array for each of `needs`, with a row for each."""
+        """Return reports of these values, one row each; `drawn` has an array for each of `needs`, a row for each."""
 
     @abstractmethod
     def dummies(self, count: int, drawn: Sequence[Any]) -> Ints:
-        """So many dummies, from the same draws."""
+        """Return so many dummies, from the same draws."""
 
     @abstractmethod
     def weights(self, reports: Ints) -> Floats:
-        """An unbiased number (or vector, a row) for the value of each report."""
+        """Return an unbiased number (or vector, a row) for the value of each report."""
 
     @abstractmethod
     def value_squares(self, sums: Floats, squares: Floats, count: float) -> Floats:
-        """The sum of the squared values, estimated from the sums of weights and of their squares."""
+        """Return the sum of the squared values, estimated from the sums of weights and of their squares."""
 
     @property
     @abstractmethod
     def dummy_moments(self) -> tuple[Floats, Floats]:
-        """The mean of a dummy's weight, and of its square."""
+        """Return the mean of a dummy's weight, and of its square."""
 
     @property
     @abstractmethod
     def typical_moments(self) -> tuple[Floats, Floats]:
-        """The mean of a report's weight, and of its square, if nothing is known of the value: all are alike likely."""
+        """Return the mean of a report's weight and of its square, if all values are equally likely."""
 
     @abstractmethod
     def encoded(self, numbers: Ints) -> bytes:
-        """The bytes of one report, `report_bytes` of them."""
+        """Return the bytes of one report, `report_bytes` of them."""
 
     @abstractmethod
     def decoded(self, data: bytes) -> Ints:
-        """The numbers in so many bytes; raises `MalformedReport` where they are no report's."""
+        """Return the numbers in so many bytes; raise `MalformedReport` where they are no report's."""
 
     @property
     def mechanisms(self) -> tuple[Mechanism, ...]:
         return tuple(mechanism for mechanism, _ in self.needs)
 
     def draw(self, draws: Draws) -> tuple[Any, ...]:
-        """All randomness of one report or dummy."""
+        """Draw all randomness of one report or dummy."""
         return tuple(draws.noise(mechanism, shape) for mechanism, shape in self.needs)
 
     def report(self, value: Any, randomness: Sequence[Any]) -> bytes:
-        """One user's report as bytes."""
+        """Return one user's report as bytes."""
         return self.encoded(self._one(value, randomness))
 
     def dummy(self, randomness: Sequence[Any]) -> bytes:
-        """A report of nobody's value as bytes."""
+        """Return a report of nobody's value as bytes."""
         return self.encoded(self.dummies(1, _stacked(randomness))[0])
 
     def randomize(self, value: Any, draws: Draws) -> Report:
-        """One user's report as numbers."""
+        """Return one user's report as numbers."""
         return _report(self._one(value, self.draw(draws)))
 
     def _one(self, value: Any, randomness: Sequence[Any]) -> Ints:
@@ -120,18 +120,18 @@ class Randomizer(ABC):
 
 
 def rows_of(reports: Sequence[Report]) -> Ints:
-    """Many reports as one array."""
+    """Return many reports as one array."""
     return np.array([report.numbers for report in reports], dtype=np.int64)
 
 
 def vectors(values: Any) -> Floats:
-    """Numbers, or rows of them, as rows."""
+    """Return numbers, or rows of them, as rows."""
     rows = np.asarray(values, dtype=np.float64)
     return rows[:, None] if rows.ndim == 1 else rows
 
 
 def drawn_of(needs: Sequence[tuple[Mechanism, Shape]], count: int, sampler: Sampler) -> list[Any]:
-    """The draws of many reports at once, for simulations without ledgers."""
+    """Return the draws of many reports at once, for simulations without ledgers."""
     if count == 0:
         return [np.zeros((0, *shape), dtype=np.int64) for _, shape in needs]
     return [np.array(sampler.batch(mechanism, shape, count)) for mechanism, shape in needs]

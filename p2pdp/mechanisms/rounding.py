@@ -13,21 +13,21 @@ from p2pdp.core.errors import UsageError
 
 
 def positive(name: str, value: float) -> float:
-    """The value itself; anything but a finite number above zero is refused by name."""
+    """Return the value itself; anything but a finite number above zero is refused by name."""
     if not (math.isfinite(value) and value > 0):
         raise UsageError(f"{name} must be a finite number above 0.")
     return value
 
 
 def whole(name: str, value: object, least: int) -> int:
-    """The value itself; anything but a whole number of at least `least` is refused by name."""
+    """Return the value itself; anything but a whole number of at least `least` is refused by name."""
     if not isinstance(value, int) or value < least:
         raise UsageError(f"{name} must be a whole number of at least {least}.")
     return value
 
 
 def ratio_upper(numerator: float, denominator: float) -> float:
-    """A quotient of positive numbers, rounded up."""
+    """Return a quotient of positive numbers, rounded up."""
     ratio = numerator / denominator
     if math.isfinite(ratio) and Fraction(ratio) * Fraction(denominator) < Fraction(numerator):
         return math.nextafter(ratio, math.inf)
@@ -35,7 +35,7 @@ def ratio_upper(numerator: float, denominator: float) -> float:
 
 
 def diagonal_upper(side: Fraction, dimensions: int) -> float:
-    """sqrt(dimensions) * side, the diagonal of a cube, rounded up."""
+    """Return sqrt(dimensions) * side, the diagonal of a cube, rounded up."""
     diagonal = math.sqrt(dimensions) * float(side)
     while Fraction(diagonal) ** 2 < dimensions * side**2:
         diagonal = math.nextafter(diagonal, math.inf)

@@ -146,7 +146,7 @@ def _float_batch(generator: np.random.Generator, mechanism: Mechanism, shape: Sh
 
 
 def warm(mechanism: Mechanism) -> None:
-    """Loads what exact draws need and draws nothing: for a process that is going to fork."""
+    """Load what exact draws need and draw nothing: for a process that is going to fork."""
     if mechanism.name in _PLAIN_NOISE:
         _opendp_noise(mechanism.name, float(mechanism.scale))
     elif mechanism.name == DITHER:
@@ -155,7 +155,7 @@ def warm(mechanism: Mechanism) -> None:
 
 @lru_cache(maxsize=64)
 def _opendp_noise(name: str, scale: float) -> Callable[[Draws64], list[int]]:
-    """OpenDP's measurement for whole vectors; it holds no random state, so a fork may inherit it."""
+    """Return OpenDP's measurement for whole vectors; it holds no random state, so a fork may inherit it."""
     import opendp.prelude as dp  # 25 MiB that a node without noise does not need
 
     dp.enable_features("contrib")
@@ -166,7 +166,7 @@ def _opendp_noise(name: str, scale: float) -> Callable[[Draws64], list[int]]:
 
 
 def _checked_size(mechanism: Mechanism, shape: Shape, count: int) -> int:
-    """How many numbers a batch is made of; whatever cannot be drawn is refused here."""
+    """Return how many numbers a batch is made of; whatever cannot be drawn is refused here."""
     name, scale, categories = mechanism.name, mechanism.scale, mechanism.categories
     if name not in (*_PLAIN_NOISE, *_CATEGORICAL, *_BITS):
         raise UsageError(f"No sampler knows a mechanism named {name!r}.")

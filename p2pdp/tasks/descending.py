@@ -45,7 +45,7 @@ class Population:
     def descend(
         self, path: Ints, visits: Ints, rates: Sequence[float], noise: Noise, watch: Watch | None = None
     ) -> Floats:
-        """The model of each lane: `path[step, lane]` contributes, having done so `visits[step, lane]` times.
+        """Return the model of each lane: `path[step, lane]` contributes, having done so `visits[step, lane]` times.
 
         `watch` is told of each step the models before and after it.
         """
@@ -61,7 +61,7 @@ class Population:
         return models
 
     def contributions(self, models: Floats, who: Ints, visits: Ints) -> Floats:
-        """The clipped gradient of user `who[lane]` at each lane's model, having contributed `visits[lane]` times."""
+        """Return the clipped gradient of `who[lane]` at each lane's model, having contributed `visits[lane]` times."""
         if self._table is not None:
             return self._table.contributions(models, who, visits)
         return np.array(
@@ -139,7 +139,7 @@ class _Table:
 
 
 def visits_along(path: Ints) -> Ints:
-    """How often each holder had contributed before, to any of a run's tokens, which go on side by side."""
+    """Return how often each holder had contributed before, to any of a run's tokens, which go on side by side."""
     flat = path.reshape(-1)
     order = np.argsort(flat, kind="stable")
     sorted_users = flat[order]

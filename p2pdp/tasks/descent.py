@@ -38,17 +38,17 @@ class Descent:
 
     @property
     def step(self) -> float:
-        """Of the grid."""
+        """Return the grid spacing in data units."""
         return math.ldexp(1.0, self.grid_exponent)
 
     @property
     def projects(self) -> bool:
-        """Whether the objective has a projection of its own."""
+        """Return whether the objective has a projection of its own."""
         return type(self.objective).project is not Objective.project
 
     @property
     def sensitivity(self) -> float:
-        """How far (L2, in steps of the grid) replacing a user can move one contribution, rounded up.
+        """Return how far (L2, in steps of the grid) replacing a user can move one contribution, rounded up.
 
         Twice the clip, and half a step for each number of both gradients, which go to the nearest.
         """
@@ -63,7 +63,7 @@ class Descent:
         return np.zeros(self.dimension)
 
     def moved(self, model: Floats, direction: Floats, rate: float) -> Floats:
-        """One step against the direction, and back into what is allowed."""
+        """Take one step against the direction, and back into what is allowed."""
         if self.regularization:
             direction = direction + self.regularization * model
         found = self.objective.project(model - rate * direction)
@@ -74,7 +74,7 @@ class Descent:
         return found
 
     def contribution(self, model: Floats, examples: Examples) -> Floats:
-        """The gradient over these rows, clipped and on the grid."""
+        """Return the gradient over these rows, clipped and on the grid."""
         found = self.objective.clipped_gradient(model, examples, self.clip)
         return np.asarray(snapped(shortened(np.asarray(found, dtype=np.float64), self.clip), self.step))
 
@@ -94,7 +94,7 @@ class GradientInputs:
         return self._descent.zero()
 
     def gradient(self, model: Floats, visit: int) -> Floats:
-        """The contribution at visit number `visit`, counted from 0."""
+        """Return the contribution at visit number `visit`, counted from 0."""
         part, most, share = self._batches[visit % len(self._batches)]
         if most is None:
             return self._descent.contribution(model, part)
@@ -110,7 +110,7 @@ class GradientInputs:
         raise TypeError("a learner contributes gradients, which depend on the model")
 
     def allowed(self, model: Floats) -> Floats:
-        """The nearest model at which the objective may be asked for a gradient."""
+        """Return the nearest model at which the objective may be asked for a gradient."""
         return self._descent.objective.project(model)
 
     def report(self, visit: int, response: Any) -> Any:
@@ -128,7 +128,7 @@ class GradientInputs:
 
 
 def batches(rows: int, size: int | None) -> list[Any]:
-    """Which rows each gradient is of, cyclically: all of them (None), or so many at a time."""
+    """Return which rows each gradient is of, cyclically: all of them (None), or so many at a time."""
     if size is None or size >= rows:
         return [None]
     count = rows // math.gcd(rows, size)

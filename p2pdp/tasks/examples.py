@@ -60,7 +60,7 @@ def examples_of(
     clipped: int = 0,
     test: Examples | None = None,
 ) -> Examples:
-    """Copies that nobody can change any more."""
+    """Return copies that nobody can change any more."""
     table, column = np.array(features, dtype=np.float64), np.array(targets, dtype=np.float64)
     table.setflags(write=False)
     column.setflags(write=False)

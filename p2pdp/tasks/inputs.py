@@ -22,13 +22,13 @@ DUMMY: Final = "dummy"  # the kind of source that a report is which says nothing
 
 class Inputs(Protocol):
     def zero(self) -> Any:
-        """The value a token starts with."""
+        """Return the value a token starts with."""
 
     def contribution(self, visit: int) -> Any:
-        """What this user adds at its visit number `visit`, counted from 0."""
+        """Return what this user adds at its visit number `visit`, counted from 0."""
 
     def report(self, visit: int, response: Any) -> Any:
-        """The same, randomized: `response` is a randomized-response draw (-1 keeps the truth)."""
+        """Return the contribution randomized: `response` is a randomized-response draw (-1 keeps the truth)."""
 
 
 class NumberInputs:
@@ -116,28 +116,28 @@ class SymbolicInputs:
         return LinearForm.of(Source("input", self._user, visit % self._values))
 
     def report(self, visit: int, response: Any) -> LinearForm:
-        """A randomized report is not linear in its draw, so each one is a source of its own."""
+        """Return a source of its own: a randomized report is not linear in its draw."""
         self.made += 1
         report = Source("report", self._user, visit)
         self.randomized[report] = _draws_in(response)
         return LinearForm.of(report)
 
     def gradient(self, model: LinearForm, visit: int) -> LinearForm:
-        """It depends on the model in a way that no form tells, so each one is a source of its own."""
+        """Return a source of its own: a gradient depends on the model in a way that no form tells."""
         self.made += 1
         self.models[visit] = model
         return LinearForm.of(Source(GRADIENT, self._user, visit))
 
     def allowed(self, model: LinearForm) -> LinearForm:
-        """A projection only post-processes what went into the model."""
+        """Return the model as it is: a projection only post-processes what went into it."""
         return model
 
     def moved(self, model: LinearForm, direction: LinearForm, rate: float) -> LinearForm:
-        """What went into the model before, and then the direction of this step."""
+        """Return what went into the model before, and then the direction of this step."""
         return model + LinearForm((), tuple(direction.expand().items()))
 
     def sealed(self, name: int, randomness: Any, seed: Any) -> LinearForm:
-        """A report on its way is passed on as it is."""
+        """Return a report on its way as it is."""
         return self.report(0, randomness)
 
     def sealed_dummy(self, name: int, randomness: Any, seed: Any) -> LinearForm:
@@ -145,6 +145,6 @@ class SymbolicInputs:
 
 
 def _draws_in(response: Any) -> tuple[Source, ...]:
-    """The draws that a report was given: one form, several, or a number where nothing was drawn."""
+    """Return the draws that a report was given: one form, several, or a number where nothing was drawn."""
     forms = response if isinstance(response, tuple) else (response,)
     return tuple(source for form in forms if isinstance(form, LinearForm) for source in form.expand())

@@ -51,39 +51,39 @@ class Objective:
     score_name: str | None = None
 
     def dimension(self, columns: int) -> int:
-        """How many numbers the model has, for examples with so many features."""
+        """Return how many numbers the model has, for examples with so many features."""
         return columns
 
     def gradient(self, model: Floats, examples: Examples) -> Floats:
-        """The mean of the examples' gradients at the model."""
+        """Return the mean of the examples' gradients at the model."""
         raise NotImplementedError
 
     def loss(self, model: Floats, examples: Examples) -> float:
-        """The mean of the examples' losses."""
+        """Return the mean of the examples' losses."""
         raise NotImplementedError
 
     def score(self, model: Floats, examples: Examples) -> float | None:
-        """How good the model is on the examples, such as an accuracy; None where the task has no such measure."""
+        """Return how good the model is on the examples, such as an accuracy; None where there is no such measure."""
         return None
 
     def project(self, model: Floats) -> Floats:
-        """The nearest model of those that are allowed; all of them are by default.
+        """Return the nearest model of those that are allowed; all of them are by default.
 
         A model that another user passed on carries fine noise, and is projected again before a gradient is taken.
         """
         return model
 
     def clipped_gradient(self, model: Floats, examples: Examples, clip: float) -> Floats:
-        """The gradient, where the objective knows a better way to keep it within `clip` than to shorten it."""
+        """Return the gradient, if the objective knows a better way to keep it within `clip` than to shorten it."""
         return self.gradient(model, examples)
 
     def guarantees(self, norm_max: float | None) -> Guarantees:
-        """What is promised of the loss; nothing by default, and then only the local ceiling can be claimed."""
+        """Return what is promised of the loss: nothing by default, and then only the local ceiling can be claimed."""
         return Guarantees()
 
 
 def why_not_contracting(guarantees: Guarantees, clip: float, regularization: float, rate_max: float) -> str | None:
-    """Why a step might move two models further apart; None where none can."""
+    """Return why a step might move two models further apart; None where none can."""
     if not guarantees.convex:
         return "the objective does not promise to be convex"
     if not guarantees.convex_projection:
@@ -100,7 +100,7 @@ def why_not_contracting(guarantees: Guarantees, clip: float, regularization: flo
 
 
 def shortened(vector: Floats, clip: float) -> Floats:
-    """The vector, no longer than `clip`; one that is not finite is refused."""
+    """Return the vector, no longer than `clip`; one that is not finite is refused."""
     square = float(vector @ vector)
     if square <= clip * clip:
         return vector

@@ -19,7 +19,7 @@ from p2pdp.mechanisms.reports import Randomizer
 
 
 def randomizer_of(spec: Spec, dimensions: int) -> Randomizer:
-    """What `[noise]`, `[task]` and `[data] clip` say together; `dimensions` is how many numbers a row has."""
+    """Return what `[noise]`, `[task]` and `[data] clip` describe; `dimensions` is how many numbers a row has."""
     noise = spec.noise
     if spec.task.kind == "histogram":
         assert spec.task.categories is not None
@@ -50,7 +50,7 @@ def _of_categories(noise: NoisePart, categories: int) -> Randomizer:
 
 
 def reported_value(randomizer: Randomizer, rows: Any) -> Any:
-    """What a user reports, from its rows, one a contribution."""
+    """Return what a user reports, from its rows, one a contribution."""
     first = np.asarray(rows)[0]
     if isinstance(randomizer, RealReports):
         return np.asarray(first, dtype=np.float64).reshape(-1)

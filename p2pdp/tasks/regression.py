@@ -32,7 +32,7 @@ class MeanEstimation(Objective):
         return self.clipped(model, examples.features, examples.targets, clip)
 
     def clipped(self, model: Floats, features: Floats, targets: Floats, clip: float) -> Floats:
-        """Of examples [..., row, column] and models [..., column] alike."""
+        """Return clipped gradients for examples [..., row, column] and models [..., column] alike."""
         away = model[..., None, :] - features
         lengths = np.sqrt((away * away).sum(axis=-1))
         return np.asarray((away * np.minimum(1.0, clip / np.maximum(lengths, 1e-300))[..., None]).mean(axis=-2))
@@ -48,7 +48,7 @@ class MarginModel(Objective):
     """A loss that depends on an example only by its target and the product of its features with the model."""
 
     def slopes(self, margins: Floats, targets: Floats) -> Floats:
-        """The loss's derivative by the margin, of each example."""
+        """Return the loss's derivative by the margin, for each example."""
         raise NotImplementedError
 
     def gradient(self, model: Floats, examples: Examples) -> Floats:
@@ -59,7 +59,7 @@ class MarginModel(Objective):
         return self.clipped(model, examples.features, examples.targets, clip)
 
     def clipped(self, model: Floats, features: Floats, targets: Floats, clip: float) -> Floats:
-        """Of examples [..., row, column] and models [..., column] alike."""
+        """Return clipped gradients for examples [..., row, column] and models [..., column] alike."""
         if model.ndim == 1:
             return self.clipped_with(model, features, targets, limits(features, clip), 1.0 / len(features))
         slopes = self.slopes(np.einsum("...ij,...j->...i", features, model), targets)
@@ -68,7 +68,7 @@ class MarginModel(Objective):
         return np.asarray(np.einsum("...i,...ij->...j", slopes, features) / features.shape[-2])
 
     def clipped_with(self, model: Floats, features: Floats, targets: Floats, most: Floats, share: float) -> Floats:
-        """The same with what does not change from one gradient to the next: how steep each example may be."""
+        """Return the same from what does not change from one gradient to the next: how steep each example may be."""
         slopes = self.slopes(features @ model, targets)
         np.minimum(slopes, most, out=slopes)
         np.maximum(slopes, -most, out=slopes)
@@ -77,7 +77,7 @@ class MarginModel(Objective):
 
 
 def limits(features: Floats, clip: float) -> Floats:
-    """How steep the loss of each example may be, so that its gradient is within the clip."""
+    """Return how steep the loss of each example may be for its gradient to be within the clip."""
     lengths = np.sqrt((features * features).sum(axis=-1))
     return np.asarray(clip / np.maximum(lengths, 1e-300))
 
@@ -96,7 +96,7 @@ class LinearRegression(MarginModel):
         return float(((examples.features @ model - examples.targets) ** 2).mean() / 2.0)
 
     def score(self, model: Floats, examples: Examples) -> float | None:
-        """The share of the targets' variance that is explained; None where they do not vary."""
+        """Return the share of the targets' variance that is explained; None where they do not vary."""
         spread = float(examples.targets.var()) if len(examples) else 0.0
         return 1.0 - 2.0 * self.loss(model, examples) / spread if spread > 0.0 else None
 
@@ -126,7 +126,7 @@ class LogisticRegression(MarginModel):
         return float(np.logaddexp(0.0, -examples.targets * (examples.features @ model)).mean())
 
     def score(self, model: Floats, examples: Examples) -> float | None:
-        """The share of the examples whose sign is told; a margin of 0 counts as positive."""
+        """Return the share of the examples whose sign is told; a margin of 0 counts as positive."""
         told = np.where(examples.features @ model >= 0.0, 1.0, -1.0)
         return float((told == examples.targets).mean()) if len(examples) else None
 

@@ -43,12 +43,12 @@ class ReportInputs:
 
 
 def sealed_bytes(report_bytes: int) -> int:
-    """How long a report is for relays."""
+    """Return how long a report is for relays."""
     return NAME_BYTES + report_bytes + SEAL_BYTES
 
 
 def open_report(text: bytes, report_bytes: int) -> tuple[int, bytes] | None:
-    """The name and the report inside, or None if it is none."""
+    """Return the name and the report inside, or None if there is none."""
     if len(text) != NAME_BYTES + report_bytes:
         return None
     return int.from_bytes(text[:NAME_BYTES], "big"), text[NAME_BYTES:]

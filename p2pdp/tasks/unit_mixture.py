@@ -17,6 +17,6 @@ MEANS: Final = (1.0, 10.0)
 
 
 def mixed_direction(user: int, users: int, normals: Floats) -> Floats:
-    """One user's vector, from independent N(0, 1)."""
+    """Return one user's vector, from independent N(0, 1)."""
     row = MEANS[user >= users // 2] + normals
     return np.asarray(row / np.linalg.norm(row))

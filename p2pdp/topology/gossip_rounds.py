@@ -13,7 +13,7 @@ from p2pdp.core.errors import UsageError
 
 
 def acceleration(gap: float) -> float:
-    """The scale gamma of the re-scaled Chebyshev polynomials (Algorithm 1): x' = gamma W x + (1 - gamma) x_before.
+    """Return gamma of the re-scaled Chebyshev polynomials (Algorithm 1): x' = gamma W x + (1 - gamma) x_before.
 
     The recursion holds from the second round on; the first one is x' = W x and so keeps the mean.
     """
@@ -35,7 +35,7 @@ def rounds_needed(gap: float, n: int, sigma: float, span: float, dimensions: int
 
 
 def activations_needed(gap: float, n: int, sigma: float, span: float, dimensions: int) -> int:
-    """The same for randomized gossip [CEBM22, Theorem 3], `gap` being that of the activation probabilities."""
+    """Return the same for randomized gossip [CEBM22, Theorem 3]; `gap` is that of the activation probabilities."""
     _check_gap(gap)
     return max(1, math.ceil(_logarithm(n, sigma, span, dimensions) / gap))
 

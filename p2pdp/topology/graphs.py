@@ -126,7 +126,7 @@ class Graph:
             raise UsageError("A graph's rows of neighbours must be sorted, symmetric and free of loops.")
 
     def _ends(self) -> tuple[Any, Any]:
-        """Both ends of every edge, in both directions, ordered by the first end."""
+        """Return both ends of every edge, in both directions, ordered by the first end."""
         heads = np.repeat(np.arange(self.n), [len(row) for row in self.neighbours])
         tails = np.array([v for row in self.neighbours for v in row], dtype=np.int64)
         return heads, tails
@@ -135,7 +135,7 @@ class Graph:
         return len(self.neighbours[u])
 
     def edges(self) -> Iterator[tuple[int, int]]:
-        """Each edge once, as (u, v) with u < v, in ascending order."""
+        """Yield each edge once, as (u, v) with u < v, in ascending order."""
         return ((u, v) for u, row in enumerate(self.neighbours) for v in row if u < v)
 
     @cached_property
@@ -144,7 +144,7 @@ class Graph:
 
     @cached_property
     def components(self) -> tuple[tuple[int, ...], ...]:
-        """The connected components, each sorted, in the order of their first nodes."""
+        """Return the connected components, each sorted, in the order of their first nodes."""
         if self._complete:
             return (tuple(range(self.n)),)
         seen = bytearray(self.n)
@@ -168,7 +168,7 @@ class Graph:
 
     @cached_property
     def bipartite(self) -> bool:
-        """Whether two colours suffice; a graph without edges is bipartite."""
+        """Return whether two colours suffice; a graph without edges is bipartite."""
         if self._complete:
             return self.n <= 2
         colours: dict[int, int] = {}
@@ -188,7 +188,7 @@ class Graph:
 
     @cached_property
     def digest(self) -> bytes:
-        """32 bytes that name nodes and edges; positions are left out, they only explain the edges."""
+        """Return 32 bytes that name nodes and edges; positions are left out, they only explain the edges."""
         state = hashlib.blake2b(self.n.to_bytes(8, "big"), digest_size=32, person=b"p2pdp graph 1")
         if self._complete:
             state.update(b"complete")
@@ -210,7 +210,7 @@ class Graph:
 
 
 def graph_of_edges(n: int, edges: Any, positions: Any = None) -> Graph:
-    """The graph on n nodes with these edges, an array with one row (u, v) for each of them.
+    """Return the graph on n nodes with these edges, an array with one row (u, v) for each of them.
 
     The order of the ends does not matter, loops are dropped and repeated edges are merged.
     """
@@ -227,12 +227,12 @@ def complete_graph(n: int) -> Graph:
 
 
 def is_public(part: GraphPart) -> bool:
-    """Whether everybody may know the whole graph: as given, else true for complete, ring and file."""
+    """Return whether everybody may know the whole graph: as given, else true for complete, ring and file."""
     return part.kind in _PUBLIC_KINDS if part.public is None else part.public
 
 
 def make_graph(part: GraphPart, n: int, seed: int, edges: EdgeList | None = None) -> Graph:
-    """The graph of this section for n nodes; random kinds are drawn from the seed until one is connected."""
+    """Return the graph of this section for n nodes; random kinds are drawn from the seed until one is connected."""
     if n < 1:
         raise UsageError(f"A graph needs at least one node, not {n}.")
     if part.changing:

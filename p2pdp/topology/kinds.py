@@ -38,7 +38,7 @@ def _path(n: int) -> Any:
 
 
 def _star(n: int) -> Any:
-    """Node 0 is the centre."""
+    """Link all nodes to node 0, the centre."""
     nodes = np.arange(1, n)
     return np.column_stack((np.zeros_like(nodes), nodes))
 
@@ -54,12 +54,12 @@ def _exponential(n: int) -> Any:
 
 
 def _linked(n: int, others: list[Any]) -> Any:
-    """Every node u linked to `other[u]`, for each array in the list."""
+    """Link every node u to `other[u]`, for each array in the list."""
     return np.concatenate([np.empty((0, 2), dtype=np.int64), *(np.column_stack((np.arange(n), o)) for o in others)])
 
 
 def _lattice(part: GraphPart, n: int) -> Any:
-    """A grid, or a torus, whose rows and columns close into rings; node r * columns + c lies at (r, c)."""
+    """Make a grid, or a torus, whose rows and columns close into rings; node r * columns + c lies at (r, c)."""
     rows, columns = _sides(part, n)
     places = np.arange(n).reshape(rows, columns)
     if part.kind == "torus":
@@ -70,7 +70,7 @@ def _lattice(part: GraphPart, n: int) -> Any:
 
 
 def _sides(part: GraphPart, n: int) -> tuple[int, int]:
-    """Rows and columns: as given, else the divisors of n nearest to a square, fewer rows than columns."""
+    """Return rows and columns: as given, else the divisors of n nearest to a square, fewer rows than columns."""
     if part.rows is None and part.columns is None:
         rows = next(side for side in range(math.isqrt(n), 0, -1) if n % side == 0)
         return rows, n // rows
@@ -96,19 +96,19 @@ _POINTS_AT_A_TIME: Final = 4096
 
 
 def draw_edges(part: GraphPart, n: int, seed: int, attempt: int) -> tuple[Any, Any]:
-    """Edges, one row (u, v) each, and the nodes' positions or None."""
+    """Return edges, one row (u, v) each, and the nodes' positions or None."""
     name = f"{part.kind} {n} {seed} {attempt}"
     key = hashlib.blake2b(name.encode(), digest_size=16, person=b"p2pdp graph").digest()
     return RANDOM_KINDS[part.kind](part, n, np.random.Generator(np.random.Philox(key=int.from_bytes(key, "big"))))
 
 
 def edge_probability(part: GraphPart, n: int) -> float:
-    """As given, else 2 ln n / n, at which the graph is connected with a probability near 1."""
+    """Return it as given, else 2 ln n / n, at which the graph is connected with a probability near 1."""
     return min(1.0, 2.0 * math.log(n) / n) if part.probability is None else part.probability
 
 
 def _erdos_renyi(part: GraphPart, n: int, generator: np.random.Generator) -> tuple[Any, Any]:
-    """Each pair is an edge with `probability` (default 2 ln n / n), by skipping over the pairs that are none."""
+    """Make each pair an edge with `probability` (default 2 ln n / n), by skipping over the pairs that are none."""
     probability = edge_probability(part, n)
     row_starts = np.concatenate(([0], np.cumsum(np.arange(n - 1, 0, -1))))
     pairs = n * (n - 1) // 2
@@ -123,7 +123,7 @@ def _erdos_renyi(part: GraphPart, n: int, generator: np.random.Generator) -> tup
 
 
 def _skips(probability: float, pairs: int, generator: np.random.Generator) -> Any:
-    """Numbers below `pairs`, each chosen independently: the gaps between them are geometric."""
+    """Choose numbers below `pairs`, each independently: the gaps between them are geometric."""
     blocks = []
     last = -1.0
     while last < pairs:
@@ -137,7 +137,7 @@ def _skips(probability: float, pairs: int, generator: np.random.Generator) -> An
 
 
 def _geometric(part: GraphPart, n: int, generator: np.random.Generator) -> tuple[Any, Any]:
-    """Uniform points in the unit square, linked at distances up to `radius`.
+    """Draw uniform points in the unit square, linked at distances up to `radius`.
 
     The default is sqrt(2 ln n / n), sqrt(2 pi) times the threshold sqrt(ln n / (pi n)) of
     connectivity: even in a corner a node is alone with a probability near n^(-pi/2) only.
@@ -194,7 +194,7 @@ def _regular(part: GraphPart, n: int, generator: np.random.Generator) -> tuple[A
 
 
 def _paired(degree: int, n: int, generator: np.random.Generator) -> set[int] | None:
-    """Pairs the free ends of all nodes at random, again and again; None when those left cannot be paired."""
+    """Pair the free ends of all nodes at random, again and again; None when those left cannot be paired."""
     codes: set[int] = set()
     free = np.repeat(np.arange(n), degree)
     while free.size:

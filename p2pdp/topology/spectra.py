@@ -26,13 +26,13 @@ class SpectrumEnds:
 
     @property
     def gap(self) -> float:
-        """1 minus the largest absolute value of the eigenvalues but the first, rounded down; 0 if there is none."""
+        """Return 1 minus the largest absolute value of the other eigenvalues, rounded down; 0 if there is none."""
         gap = 1.0 - max(abs(self.second), abs(self.last)) - self.residual
         return gap if gap > _ROUNDING else 0.0
 
 
 def spectrum_ends(matrix: Any, first: Any = None) -> SpectrumEnds:
-    """Of a symmetric matrix, sparse or dense, whose first eigenvalue is 1.
+    """Return the ends of a symmetric matrix, sparse or dense, whose first eigenvalue is 1.
 
     `first` is its eigenvector, of length 1; None stands for that of a stochastic matrix, whose entries are alike.
     """
@@ -56,7 +56,7 @@ def spectrum_ends(matrix: Any, first: Any = None) -> SpectrumEnds:
 
 
 def log_resolvent(matrix: Any) -> Any:
-    """-ln(I - W + 11'/n) of a symmetric W of a connected graph, whose eigenvalue 1 belongs to the mean alone."""
+    """Return -ln(I - W + 11'/n) of a symmetric W of a connected graph, whose eigenvalue 1 belongs to the mean."""
     values, vectors = np.linalg.eigh(_dense(matrix))
     others = vectors[:, :-1]
     return -(others * np.log1p(-values[:-1])) @ others.T

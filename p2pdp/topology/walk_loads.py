@@ -15,7 +15,7 @@ from p2pdp.topology.walk_matrix import LAWS_MAX, all_laws, ends_of, walk_matrix
 
 
 def expected_empty(graph: Graph, stay: float, rounds: int) -> tuple[float, float]:
-    """Mean and variance of the number of users without a report after so many rounds.
+    """Return mean and variance of the number of users without a report after so many rounds.
 
     On small graphs by all laws, on large ones as if walks had mixed.
     """
@@ -28,14 +28,14 @@ def expected_empty(graph: Graph, stay: float, rounds: int) -> tuple[float, float
 
 
 def empty_places(laws: Floats) -> tuple[float, float]:
-    """Mean and variance of the number of users without a report; row j is the law of report j."""
+    """Return mean and variance of the number of users without a report; row j is the law of report j."""
     with np.errstate(divide="ignore"):
         empty = np.exp(np.log1p(-np.minimum(laws, 1.0)).sum(axis=0))  # sums may be rounded up
     return _moments(empty, laws @ empty)
 
 
 def empty_places_at_rest(stationary: Floats) -> tuple[float, float]:
-    """The same where every report's place has this law."""
+    """Return the same where every report's place has this law."""
     n = len(stationary)
     with np.errstate(divide="ignore"):
         empty = np.exp(n * np.log1p(-stationary))

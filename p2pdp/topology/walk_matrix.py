@@ -41,7 +41,7 @@ class WalkMatrix:
 
     @property
     def weights(self) -> Floats:
-        """Degrees, but 1 for a user without neighbours: what reversibility weighs places with."""
+        """Return degrees, but 1 for a user without neighbours: reversibility weighs places with them."""
         return np.asarray(np.maximum(self.degrees, 1), dtype=np.float64)
 
 
@@ -51,7 +51,7 @@ def check_stay(stay: float) -> None:
 
 
 def ends_of(graph: Graph) -> tuple[Ints, Ints, Ints]:
-    """Degrees, and both ends of every edge in both directions."""
+    """Return degrees, and both ends of every edge in both directions."""
     degrees = np.array([graph.degree(node) for node in range(graph.n)], dtype=np.int64)
     if int(degrees.sum()) > 2 * EDGES_MAX:
         raise UsageError(f"a walk on {int(degrees.sum()) // 2} edges does not fit: at most {EDGES_MAX} do.")
@@ -61,7 +61,7 @@ def ends_of(graph: Graph) -> tuple[Ints, Ints, Ints]:
 
 
 def walk_matrix(graph: Graph, stay: float = 0.0, away: Collection[int] = ()) -> WalkMatrix:
-    """The walk on this graph; `stay` is the probability to remain where it is in a round.
+    """Return the walk on this graph; `stay` is the probability to remain where it is in a round.
 
     In a round in which some users are away, reports that they hold stay, and so do those that were meant for them.
     """
@@ -84,7 +84,7 @@ def walk_matrix(graph: Graph, stay: float = 0.0, away: Collection[int] = ()) -> 
 
 
 def symmetric_form(walk: WalkMatrix) -> Any:
-    """D^(1/2) P D^(-1/2), which has the eigenvalues of P; its first eigenvector is the root of `stationary`."""
+    """Return D^(1/2) P D^(-1/2), with the eigenvalues of P; its first eigenvector is the root of `stationary`."""
     from scipy.sparse import coo_array
 
     entries = walk.forward.tocoo()
@@ -96,21 +96,21 @@ def symmetric_form(walk: WalkMatrix) -> Any:
 
 
 def point_laws(walk: WalkMatrix, starts: Ints) -> Floats:
-    """One column for each start, where its report is before the first round."""
+    """Return one column for each start, where its report is before the first round."""
     laws = np.zeros((walk.n, len(starts)))
     laws[starts, np.arange(len(starts))] = 1.0
     return laws
 
 
 def after(walk: WalkMatrix, laws: Floats, rounds: int) -> Floats:
-    """Laws, one a column, so many rounds later."""
+    """Return laws, one a column, so many rounds later."""
     for _ in range(rounds):
         laws = walk.backward @ laws
     return laws
 
 
 def all_laws(walk: WalkMatrix, rounds: int) -> Floats:
-    """P^t, row j being the law of user j's report; for small graphs only."""
+    """Return P^t, row j being the law of user j's report; for small graphs only."""
     if walk.n > LAWS_MAX:
         raise UsageError(f"the laws of all {walk.n} users do not fit at once: at most {LAWS_MAX} do.")
     return np.ascontiguousarray(after(walk, np.eye(walk.n), checked_rounds(rounds)).T)

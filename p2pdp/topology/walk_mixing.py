@@ -43,14 +43,14 @@ class Mixing:
     assured: bool
 
     def unevenness(self, rounds: int) -> float:
-        """eta: how far, relative, the chance of any place may be off after so many rounds; rounded up."""
+        """Return eta: how far, relative, the chance of any place may be off after so many rounds; rounded up."""
         if self.n == 1:
             return 0.0
         powered = math.exp(rounds * math.log1p(-self.alpha)) if self.alpha < 1.0 else float(rounds == 0)
         return powered * (1.0 + _ROUNDING * (rounds + 1)) * self.degree_sum / max(self.degree_min, 1)
 
     def overlap(self, rounds: int) -> float:
-        """How much the walks of any two users overlap at least (kappa); 0 where eta says nothing."""
+        """Return how much the walks of any two users overlap at least (kappa); 0 where eta says nothing."""
         eta = self.unevenness(rounds)
         return max(0.0, (1.0 - eta) / (1.0 + eta)) * (1.0 - 4.0 * _ROUNDING)
 
@@ -71,7 +71,7 @@ def check_mixing(graph: Graph, stay: float) -> None:
 
 
 def mixing_of(graph: Graph, stay: float = 0.0) -> Mixing:
-    """How this graph mixes; refuses one that does not."""
+    """Return how this graph mixes; refuse one that does not."""
     check_mixing(graph, stay)
     degrees = [graph.degree(node) for node in range(graph.n)]
     ends, assured = _ends(graph, stay, sum(degrees))
@@ -93,7 +93,7 @@ def _ends(graph: Graph, stay: float, degree_sum: int) -> tuple[SpectrumEnds, boo
 
 
 def auto_rounds(mixing: Mixing, eta: float = ETA) -> int:
-    """The first number of rounds for which ln(2|E| / (eta d_min)) / alpha is enough."""
+    """Return the first number of rounds for which ln(2|E| / (eta d_min)) / alpha is enough."""
     if not 0.0 < eta < 1.0:
         raise UsageError("eta: how uneven walks may be is a number between 0 and 1.")
     if mixing.n == 1:
@@ -102,12 +102,12 @@ def auto_rounds(mixing: Mixing, eta: float = ETA) -> int:
 
 
 def mixing_rounds(mixing: Mixing) -> int:
-    """The paper's mixing time, ceil(ln n / alpha)."""
+    """Return the paper's mixing time, ceil(ln n / alpha)."""
     return _counted(math.log(mixing.n) / mixing.alpha)
 
 
 def rounds_of(graph: Graph, stay: float, wanted: int | str) -> int:
-    """The number of rounds that `[shuffle] rounds` means on this graph: a number, "auto" or "mixing"."""
+    """Return the number of rounds that `[shuffle] rounds` means on this graph: a number, "auto" or "mixing"."""
     if isinstance(wanted, int):
         check_stay(stay)
         return _counted(wanted)

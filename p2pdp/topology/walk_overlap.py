@@ -32,7 +32,7 @@ _BLOCK: Final = 64
 
 
 def overlaps(law: Floats, laws: Floats, rounds: int) -> Floats:
-    """The kappa of each row of `laws` with one law, after at most so many rounds of sums.
+    """Return the kappa of each row of `laws` with one law, after at most so many rounds of sums.
 
     The law may be any of a user's report as the observer knows it: one that was seen at a relay restarts there.
     """
@@ -42,19 +42,19 @@ def overlaps(law: Floats, laws: Floats, rounds: int) -> Floats:
 
 
 def all_overlaps(walk: WalkMatrix, rounds: int) -> Floats:
-    """Row u holds kappa_j for every j, and 1 for u; for small graphs only."""
+    """Return kappa_j for every j in row u, and 1 for u; for small graphs only."""
     return overlaps_of_laws(all_laws(walk, checked_rounds(rounds)), rounds)
 
 
 def overlaps_of_laws(laws: Floats, rounds: int) -> Floats:
-    """The same from the laws of all users, one a row."""
+    """Return the same from the laws of all users, one a row."""
     found = np.array([overlaps(law, laws, rounds) for law in laws])
     np.fill_diagonal(found, 1.0)
     return found
 
 
 def overlap_of_complete(n: int, stay: float, rounds: int) -> float:
-    """The same for any two users of a complete graph: all places but their own two are alike to them."""
+    """Return kappa for any two users of a complete graph: all places but their own two are alike to them."""
     if n < 2:
         raise UsageError("an overlap is one of two users.")
     power = (stay - (1.0 - stay) / (n - 1.0)) ** checked_rounds(rounds)
@@ -64,7 +64,7 @@ def overlap_of_complete(n: int, stay: float, rounds: int) -> float:
 
 
 def overlap_least(graph: Graph, stay: float, rounds: int) -> tuple[float, str]:
-    """A kappa for all pairs at once, and where it is from: `exact`, or `spectral` on large graphs.
+    """Return a kappa for all pairs at once, and where it is from: `exact`, or `spectral` on large graphs.
 
     A spectral one is 0 where the walk cannot be told to mix; reports are then not claimed to be hidden at all.
     """

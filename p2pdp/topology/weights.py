@@ -33,7 +33,7 @@ _ROUNDING: Final = 1e-12
 
 
 def edge_weight(weights: str, degree: int, other_degree: int, degree_max: int) -> Fraction:
-    """The weight of an edge between nodes of these degrees, as an exact number."""
+    """Return the weight of an edge between nodes of these degrees, as an exact number."""
     largest = max(degree, other_degree)
     divisors = {METROPOLIS: 1 + largest, MAXDEGREE: 1 + degree_max, LAZY: 2 * largest, UNIFORM: largest}
     if weights not in divisors:
@@ -48,7 +48,7 @@ def largest_degree(graph: Graph) -> int:
 
 
 def sparse_weights(graph: Graph, weights: str) -> Any:
-    """The matrix as a sparse array of floats, its diagonal included."""
+    """Return the matrix as a sparse array of floats, its diagonal included."""
     import numpy as np
     from scipy.sparse import csr_array
 
@@ -81,7 +81,7 @@ def check_convergence(graph: Graph, weights: str) -> None:
 
 
 def drawn_pairs(n: int, coin: float, generator: np.random.Generator) -> Any:
-    """Each pair (u, v), u < v, with this probability, a row each."""
+    """Return each pair (u, v), u < v, with this probability, a row each."""
     starts = np.concatenate([[0], np.cumsum(np.arange(n - 1, 0, -1))])  # of each user's pairs with higher numbers
     count = generator.binomial(int(starts[-1]), coin)
     chosen = np.sort(generator.choice(int(starts[-1]), count, replace=False)) if count else np.zeros(0, np.int64)
@@ -90,7 +90,7 @@ def drawn_pairs(n: int, coin: float, generator: np.random.Generator) -> Any:
 
 
 def meeting_weights(n: int, pairs: Any, weights: str, degree_max: int) -> Any:
-    """The symmetric sparse matrix, its diagonal included; `pairs` has a row (u, v) for each of them, once.
+    """Return the symmetric sparse matrix, its diagonal included; `pairs` has a row (u, v) for each pair, once.
 
     `degree_max` is the largest degree that there may be, which the users know beforehand.
     """

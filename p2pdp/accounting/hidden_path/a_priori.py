@@ -73,7 +73,7 @@ class _Case(NamedTuple):
 
 
 def a_priori(n: int, steps: int, tokens: int, mu: float, delta: float) -> Expected:
-    """For walks of so many steps each; `mu` is the sensitivity of one contribution over the deviation of its noise."""
+    """Return the ends for walks of so many steps each; `mu` is a contribution's sensitivity over its noise's scale."""
     check_terms(mu, mu, delta)
     if n < 2 or steps < 1 or tokens < 1:
         raise UsageError("A walk takes at least two users, one step and one token.")
@@ -87,7 +87,7 @@ def a_priori(n: int, steps: int, tokens: int, mu: float, delta: float) -> Expect
 
 
 def _cases(n: int, steps: int, tokens: int) -> list[_Case]:
-    """A single token starts at user 0; of several, user 0 alone knows where it sent each."""
+    """List who starts: a single token starts at user 0; of several, user 0 alone knows where it sent each."""
     stays, one = 1.0 - 1.0 / n, 1.0 / (n - 1)
     waits = stays ** np.arange(steps) / n
     if tokens > 1:
@@ -137,7 +137,7 @@ class _Walk:
         return _Kind(self._shortest[at], longest, ends, owned, origin is not None, origin == 1.0)
 
     def _part(self, kind: _Kind) -> Part:
-        """Hiding protects as with most moves: then there are most blocks."""
+        """Return the part of a kind; hiding protects as it does with most moves, for then there are most blocks."""
         law = self._counts(kind.owned, kind.longest - min(kind.ends, kind.longest))
         first, last = (OTHER if kind.ends + kind.origin > known else HIDDEN for known in (0, 1))
         slots = Slots(kind.longest + kind.origin, kind.longest + kind.origin, first, last, False, kind.origin)
@@ -146,7 +146,7 @@ class _Walk:
         return Part(law, mu, mu, share)
 
     def _counts(self, owned: int, hidden: int) -> Floats:
-        """How often the user contributes in so many slots of its own and so many hidden ones."""
+        """Return the law of the user's contributions in so many slots of its own and so many hidden ones."""
         if self._n == 2:  # nobody else could have had them
             return np.append(np.zeros(owned + hidden), 1.0)
         counts = np.arange(1, hidden + 1)
@@ -165,13 +165,13 @@ class _Walk:
     def _mixed(
         self, ends: tuple[float, ...], origin: float | None, transform: Callable[[Losses], Complexes]
     ) -> Complexes:
-        """The transforms of each kind of gaps."""
+        """Return the transforms of each kind of gaps."""
         return np.array([self._mixture(at, ends, origin, transform) for at in range(len(self._shortest))])
 
     def _mixture(
         self, at: int, ends: tuple[float, ...], origin: float | None, transform: Callable[[Losses], Complexes]
     ) -> Complexes:
-        """Of one kind of gaps, averaged over whose the known slots are."""
+        """Return the transform of one kind of gaps, averaged over whose the known slots are."""
         chances = ends[:1] if self._shortest[at] == 1 else ends  # a single slot is first and last
         owned = np.ones(1)
         for chance in chances:
@@ -199,7 +199,7 @@ class _Walk:
         return np.minimum(by_window, moments.epsilon(logs, self._delta - lost))
 
     def _walked(self, cases: Sequence[_Case], transform: Callable[[Losses], Complexes]) -> Complexes:
-        """The transform of all that an observer sees of one token, for each case."""
+        """Return the transform of all that an observer sees of one token, for each case."""
         one = 1.0 / (self._n - 1)
         stays = (1.0 - 1.0 / self._n) ** np.arange(self._steps)
         middle, last = self._mixed((one, one), None, transform), self._mixed((one,), None, transform)
@@ -220,7 +220,7 @@ class _Walk:
         return found
 
     def _series(self, gaps: Complexes) -> Complexes:
-        """By length from 0 on; a gap of length 0 tells nothing, and one that is too long has no finite loss."""
+        """Return gaps by length from 0 on; one of length 0 tells nothing, one that is too long has no finite loss."""
         series = np.zeros((gaps.shape[1], self._steps), dtype=np.complex128)
         series[:, 0] = 1.0
         count = min(self._longest, self._steps - 1)
@@ -229,7 +229,7 @@ class _Walk:
 
 
 def _renewals(waits: Any) -> Complexes:
-    """1 / (1 - t waits) to as many coefficients as `waits` has; each round of Newton's iteration doubles them.
+    """Return 1 / (1 - t waits) to as many coefficients as `waits` has; each round of Newton's iteration doubles them.
 
     A round needs the second half of the kernel's product with what is known; what wraps round falls into the first.
     """
@@ -254,6 +254,6 @@ def _product(one: Any, two: Any, length: int) -> Complexes:
 
 
 def _fast(length: int) -> int:
-    """A size from there on that has small factors only."""
+    """Return the next size that has small factors only."""
     bits = max(length - 1, 1).bit_length()
     return min(size for size in (1 << bits, 3 << bits >> 2, 5 << bits >> 3) if size >= length)

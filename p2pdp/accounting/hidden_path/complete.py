@@ -39,7 +39,7 @@ class Kind(NamedTuple):
 def complete_graph(
     n: int, gaps: Sequence[Sequence[Gap]], mu_upper: float, mu_lower: float, delta: float, *, all_lower: bool = False
 ) -> Ends:
-    """Upper ends for all pairs [user, observer], NaN where these are the same; an entry of `gaps` for each observer.
+    """Return upper ends for all pairs [user, observer], NaN for u = v; `gaps` has an entry for each observer.
 
     Lower ends take twice the time: without `all_lower` there is that of the pair with the largest upper end, else NaN.
     `mu_upper` and `mu_lower` enclose the sensitivity of one contribution over the standard deviation of its noise.
@@ -79,7 +79,7 @@ def complete_graph(
 
 
 def _lower_end(n: int, gaps: Sequence[Gap], user: Peer, mu: float, delta: float) -> float:
-    """Of one user and one observer, whose gaps these are."""
+    """Return the lower end of one user against the observer whose gaps these are."""
     kinds = Counter(_kind(n, gap, user) for gap in gaps)
     parts = [part(n, kind, mu, mu, law_cut(delta, kinds.total())) for kind in kinds]
     if not parts:
@@ -108,7 +108,7 @@ def part(n: int, kind: Kind, mu_upper: float, mu_lower: float, cut: float) -> Pa
 
 
 def _kind(n: int, gap: Gap, user: Peer | None) -> Kind:
-    """Of somebody who is at no end of it, if `user` is None."""
+    """Return a gap as this user is in it, or as one who is at no end of it, if `user` is None."""
     slots = sorted(canonical(n, _slots(stretch, user)) for stretch in gap)
     return Kind(sum(stretch.length for stretch in gap), tuple(slots))
 
@@ -128,7 +128,7 @@ def _ends(gap: Gap) -> set[Peer]:
 
 
 def _changes(n: int, gaps: Sequence[Gap]) -> dict[int, Counter[Kind]]:
-    """For each user who is at an end of some gaps: which kinds it has in their place, and which less."""
+    """Return, for each user at an end of some gaps, which kinds it has in their place, and which less."""
     changes: dict[int, Counter[Kind]] = {}
     for gap in gaps:
         for user in _ends(gap):

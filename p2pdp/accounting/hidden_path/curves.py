@@ -60,7 +60,7 @@ class Ends(NamedTuple):
 
 
 def law_cut(delta: float, most: int) -> float:
-    """How much of a law may be left out at its end, where a sum has at most so many parts."""
+    """Return how much of a law may be left out at its end, if a sum has at most so many parts."""
     return max(delta * _CUT_UPPER / max(most, 1), 1e-300)
 
 
@@ -100,7 +100,7 @@ class Curves:
         return upper, *lower_losses(part.law, part.mu_lower, self._step, max(self._cuts[1], 1e-300))
 
     def epsilons(self, common: Mapping[int, int], changes: Sequence[Iterable[tuple[int, int]]]) -> Ends:
-        """Of sums that have the parts in `common` so often, and so many more or less for each of `changes`."""
+        """Return the ends of sums with the counts of parts in `common`, adjusted by each of `changes`."""
         moments = _totals(self._log_moments, common, changes)
         beyond = _totals(self._beyond, common, changes)
         sizes = self._moments.size(moments[:, 0], self._delta, self._step)
@@ -123,7 +123,7 @@ class Curves:
         return found
 
     def spectrum(self, part: int, size: int) -> Complexes:
-        """The logarithms of the spectra of a part's losses."""
+        """Return the logarithms of the spectra of a part's losses."""
         if (part, size) not in self._spectra:
             if self._kept > _KEPT_MAX:
                 self._spectra.clear()
@@ -145,7 +145,7 @@ class _Lookup:
 
 
 def _totals(table: Any, common: Mapping[int, int], changes: Sequence[Iterable[tuple[int, int]]]) -> Any:
-    """For each of `changes` the sum of rows of the table."""
+    """Return, for each of `changes`, the sum of rows of the table."""
     base = table[0] * 0.0
     for part, count in common.items():
         base += count * table[part]

@@ -52,7 +52,7 @@ class Stretch(NamedTuple):
 
     @property
     def known(self) -> tuple[Peer, ...]:
-        """Whose slots are known, one entry each."""
+        """Return the users whose slots are known, one entry each."""
         ends = {0: self.first, self.length - 1: self.last}
         if self.length == 1 and self.first is not None:
             ends = {0: self.first}
@@ -73,7 +73,7 @@ def gaps_of(
     *,
     ends_seen: bool = True,
 ) -> list[Gap]:
-    """The gaps of one observer. `visits` and `starters` have an entry for each token, visits in order of their steps.
+    """Return the gaps of one observer; `visits` and `starters` have an entry for each token, visits in order of steps.
 
     `publisher` is who handed in the total, where the observer is told; of several tokens nobody is named. `moves[i][t]`
     is how often token i has moved before its contribution at step t, with entries from 0 on; that from `origin` to the
@@ -87,7 +87,7 @@ def gaps_of(
     latest = None if ends_seen or moves is None else max(moved[steps] for moved in moves)
 
     def stretch(item: int, before: int, at: int, first: Peer | None, last: Peer | None) -> Stretch:
-        """Of the steps between two visits, or the ends of the walk."""
+        """Return the stretch between two visits, or between a visit and an end of the walk."""
         silent = origin if before == 0 and first is None else None
         length = at - before - 1
         if moves is None or length == 0:

@@ -53,7 +53,7 @@ _NUMBERS_MAX: Final = 1 << 24  # about, in spectra
 def general_graph(
     neighbours: Sequence[Sequence[Peer]], gaps: Sequence[Sequence[Gap]], mu_upper: float, mu_lower: float, delta: float
 ) -> Ends:
-    """Upper ends for all pairs [user, observer]; the lower end of the pair with the largest, NaN elsewhere.
+    """Return upper ends for all pairs [user, observer], and the lower end of the largest one, NaN elsewhere.
 
     An entry of `gaps` for each observer. Where starts are hidden, user 0 chose each from its neighbours.
     """
@@ -104,7 +104,7 @@ class _Sums:
         self._spectra: dict[tuple[int, int, int], Complexes] = {}
 
     def ends(self, laws: GraphLaws, gaps: Counter[Gap]) -> Upper:
-        """Of each of the others."""
+        """Return the upper end of each of the others."""
         found = Upper(np.zeros(len(laws.others)), np.zeros(len(laws.others)))
         if not gaps or self._mu == 0.0:
             return found
@@ -198,7 +198,7 @@ class GraphLaws:
         self._known: dict[Stretch, tuple[Floats, float]] = {}
 
     def tails(self, gap: Gap) -> Floats:
-        """P(c >= k) for each of `others` and k = 0, 1, ... in this gap: too high or too low by `margin` at most."""
+        """Return P(c >= k) for each of `others` and k = 0, 1, ... in this gap, off by `margin` at most."""
         found = self._stretch(gap[0])[0]
         for stretch in gap[1:]:
             one, two = (-np.diff(tails, axis=1, append=0.0) for tails in (found, self._stretch(stretch)[0]))
@@ -242,7 +242,7 @@ class GraphLaws:
         return np.stack(tails, axis=1), 2.0 * margin
 
     def _begins(self, first: Peer | None) -> Floats:
-        """What the walk starts from, in the coordinates of the eigenvectors."""
+        """Return what the walk starts from, in the coordinates of the eigenvectors."""
         users = self._spread if first is None else [first]
         places = [self._place[user] for user in users]
         found: Floats = (self._vectors[places] / self._roots[places, None]).sum(axis=0)
@@ -266,13 +266,13 @@ class _Returns:
         self._first = np.fft.rfft(first, 2 * length)
 
     def once_more(self, series: Floats) -> Floats:
-        """Times first returns."""
+        """Multiply by first returns."""
         size = 2 * self._length
         found: Floats = np.fft.irfft(np.fft.rfft(series, size) * self._first, size)[:, : self._length]
         return found
 
     def _inverse(self, series: Floats) -> Floats:
-        """Newton's iteration; each round doubles the number of right coefficients. The first of `series` is 1."""
+        """Invert by Newton's iteration, which doubles the number of right coefficients; the first of `series` is 1."""
         found = np.ones((len(series), 1))
         while found.shape[1] < self._length:
             size = 2 * found.shape[1]

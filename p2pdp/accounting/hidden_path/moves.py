@@ -55,7 +55,7 @@ class Slots(NamedTuple):
 
 
 def canonical(n: int, slots: Slots) -> Slots:
-    """Stretches with the same law are one: a walk is reversible, and after many moves the ends do not show."""
+    """Merge stretches with the same law: a walk is reversible, and after many moves the ends do not show."""
     length, blocks, first, last, alike, silent, until = slots
     silent = silent and first == OWN
     if first > last and not silent:
@@ -66,7 +66,7 @@ def canonical(n: int, slots: Slots) -> Slots:
 
 
 def most_told(n: int, stretches: Iterable[Slots]) -> float:
-    """The largest share q of these stretches together; 1 where hiding does not protect the user."""
+    """Return the largest share q of these stretches together; 1 where hiding does not protect the user."""
     sets = 0.0  # the logarithm of I
     for slots in stretches:
         if n == 2 or OWN in (slots.first, slots.last):
@@ -76,7 +76,7 @@ def most_told(n: int, stretches: Iterable[Slots]) -> float:
 
 
 def _possible(slots: Slots) -> list[Slots]:
-    """For each number of blocks that there can be the stretch with that number."""
+    """Return the stretch with each number of blocks that there can be."""
     if slots.until is Until.EXACT:
         return [slots]
     return [
@@ -85,7 +85,7 @@ def _possible(slots: Slots) -> list[Slots]:
 
 
 def _log_sets(m: int, slots: Slots) -> float:
-    """The logarithm of max I(y), y with as few choices at each block as there can be."""
+    """Return the logarithm of max I(y), y with as few choices at each block as there can be."""
     hidden, inner = (slots.first == HIDDEN) + (slots.last == HIDDEN), slots.blocks - 2
     if inner < 0:
         return math.log1p(1.0 / (m - 1)) if hidden == 2 else 0.0
@@ -98,7 +98,7 @@ def _log_sets(m: int, slots: Slots) -> float:
     growth, other = (1.0 + root) / 2.0, (1.0 - root) / 2.0
 
     def independent(fewer: int) -> float:
-        """Over growth^inner: the sum over all sets of blocks in a row of which no two are neighbours."""
+        """Return the sum over all sets of blocks in a row, no two of them neighbours, divided by growth^inner."""
         power = inner - fewer + 2
         return float(growth ** (2 - fewer) * (1.0 - (other / growth) ** power) / root)
 
@@ -107,7 +107,7 @@ def _log_sets(m: int, slots: Slots) -> float:
 
 
 def law(n: int, stretches: Sequence[Slots], cut: float) -> Floats:
-    """The law of the user's contributions in all of these stretches; at most `cut` of unlikely numbers is left out."""
+    """Return the law of the user's contributions in all these stretches; `cut` bounds the unlikely numbers left out."""
     if stretches and stretches[0].until is not Until.EXACT:
         found = _law_of_latest(n - 1, stretches, cut / 2.0)
     else:
@@ -119,7 +119,7 @@ def law(n: int, stretches: Sequence[Slots], cut: float) -> Floats:
 
 
 def _law_of_latest(m: int, stretches: Sequence[Slots], cut: float) -> Floats:
-    """The law where none has more blocks than it may; with `REACHED` one has as many.
+    """Return the law where none has more blocks than it may; with `REACHED` one has as many.
 
     The laws of fewer blocks and of just as many are kept apart, so that nothing is taken away from anything.
     """
@@ -140,7 +140,7 @@ def _law_of_latest(m: int, stretches: Sequence[Slots], cut: float) -> Floats:
 
 
 def _chances(m: int, slots: Slots) -> tuple[float, float, Floats]:
-    """How likely fewer blocks are than there may be, and just as many; and each number of blocks on the way."""
+    """Return the chances of fewer blocks than there may be, of just as many, and of each number on the way."""
     moves = np.arange(min(slots.blocks, slots.length), dtype=np.float64)
     stays = slots.length - 1 - moves
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -151,7 +151,7 @@ def _chances(m: int, slots: Slots) -> tuple[float, float, Floats]:
 
 
 def _sum_of_products(parts: Sequence[tuple[Floats, Floats]], *, reached: bool) -> Floats:
-    """The convolution of all sums of both sides; if one has `reached` the second side, less that of the first sides."""
+    """Convolve all sums of both sides; if one has `reached` the second side, less that of the first sides."""
     first, both = np.ones(1), np.ones(1)
     second = np.zeros(1)
     for few, most in parts:
@@ -182,7 +182,7 @@ def _law(m: int, slots: Slots, cut: float) -> Floats:
 
 
 def _blocks_law(m: int, slots: Slots, cut: float) -> Floats:
-    """The law of how many of the blocks are the user's; none, where nobody can be in such a stretch."""
+    """Return the law of how many of the blocks are the user's; none, if nobody can be in such a stretch."""
     last = slots.blocks if m < 3 else min(_FEW, slots.blocks)
     while True:
         logs = _log_counts(m, slots, np.arange(last + 1.0))
@@ -196,7 +196,7 @@ def _blocks_law(m: int, slots: Slots, cut: float) -> Floats:
 
 
 def _log_counts(m: int, slots: Slots, owned: Floats) -> Floats:
-    """For each number of the user's blocks the logarithm of how many sequences of holders there are."""
+    """Return the logarithm of the number of sequences of holders, for each number of the user's blocks."""
     blocks, first, last, found = slots.blocks, slots.first, slots.last, np.full(len(owned), -math.inf)
     if blocks == 1:
         found[0] = -math.inf if OWN in (first, last) else math.log(m - 1) if first == last == HIDDEN else 0.0
@@ -217,7 +217,7 @@ def _log_counts(m: int, slots: Slots, owned: Floats) -> Floats:
 
 
 def _log_without(m: int, moves: int, *, alike: bool) -> float:
-    """The same for none of the user's blocks, between known ends: walks on the complete graph of m - 1 users."""
+    """Return it for no block of the user, between known ends: walks on the complete graph of m - 1 users."""
     if m < 3:
         return -math.inf
     swing = (-1.0 / (m - 2)) ** moves
@@ -226,7 +226,7 @@ def _log_without(m: int, moves: int, *, alike: bool) -> float:
 
 
 def _log_choose(n: Any, k: Any) -> Floats:
-    """Of whole numbers; with k below 0 or above n there is no way."""
+    """Return the logarithms of binomial coefficients of whole numbers; with k below 0 or above n there is no way."""
     n, k = np.broadcast_arrays(n, k)
     fits = (k > 0) & (k <= n)
     n, chosen = np.where(fits, n, 1).astype(np.int64), np.where(fits, k, 1).astype(np.int64)
@@ -236,7 +236,7 @@ def _log_choose(n: Any, k: Any) -> Floats:
 
 @lru_cache(maxsize=32)
 def _log_factorials(bits: int) -> Floats:
-    """Of all numbers of so many bits."""
+    """Return the logarithms of the factorials of all numbers of so many bits."""
     from scipy.special import gammaln
 
     return np.asarray(gammaln(np.arange(2.0**bits) + 1.0))

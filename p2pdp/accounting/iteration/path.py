@@ -20,7 +20,7 @@ from p2pdp.core.arrays import Floats, Ints
 
 
 def exposures(gap: Ints, user: Ints, rates: Floats, users: int) -> Floats:
-    """Of steps in the order of the gaps that they belong to, and in each gap in the order of time.
+    """Return the exposure of each user; steps come in the order of their gaps, and in each gap in the order of time.
 
     Whose noise protects nobody from the observer (its own steps) is not among them.
     """
@@ -46,7 +46,7 @@ def exposures(gap: Ints, user: Ints, rates: Floats, users: int) -> Floats:
 
 
 def _minorant_costs(widths: Floats, heights: Floats) -> Floats:
-    """For each row, sum height^2/width over the pieces of the greatest convex minorant of its steps.
+    """Return, for each row, the sum of height^2/width over the pieces of the greatest convex minorant of its steps.
 
     Neighbours that fall in slope are pooled, the pool of each row kept as a stack.
     """

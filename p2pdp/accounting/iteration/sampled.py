@@ -44,7 +44,7 @@ class SampledSteps:
         self._composed = cache(self._compose)
 
     def _known(self, k: int) -> float:
-        """Epsilon where k steps are known to be the user's."""
+        """Return epsilon where k steps are known to be the user's."""
         if self._told:
             return math.inf
         if self._steps + k == 0:
@@ -52,7 +52,7 @@ class SampledSteps:
         return self._composed(k, self._delta).epsilon_upper(self._delta)
 
     def averaged(self, chances: Sequence[float]) -> float:
-        """Epsilon where k steps are known to be the user's with chance `chances[k]`; what these leave out is lost."""
+        """Return epsilon if k steps are known to be the user's with chance `chances[k]`; chances left out are lost."""
         left = self._delta - max(0.0, 1.0 - math.fsum(chances))
         if self._told or left <= 0.0:
             return math.inf
@@ -85,12 +85,12 @@ class SampledSteps:
 
 
 def _decade(delta: float) -> float:
-    """Near enough for a composition to be exact there, and the same for many questions."""
+    """Return a delta near enough for a composition to be exact there, and the same one for many questions."""
     return min(0.1, 10.0 ** math.floor(math.log10(delta)))
 
 
 def _end(curve: Curve, cut: float) -> float:
-    """A loss beyond which no more than this is left."""
+    """Return a loss beyond which no more than this is left."""
     end = 1e-6
     while float(curve(np.array([end]))[0]) > cut:
         end *= 1.3

@@ -63,7 +63,7 @@ class Exposure:
 
 
 def epsilon(ratio: float, exposure: Exposure, tokens: int, delta: float) -> float:
-    """At delta, where one contribution moves by `ratio` of its noise; tokens go independent ways."""
+    """Return epsilon at delta, if one contribution moves by `ratio` of its noise; tokens go independent ways."""
     if ratio == math.inf:
         return math.inf
     cut = _CUT * delta / tokens
@@ -77,7 +77,7 @@ def epsilon(ratio: float, exposure: Exposure, tokens: int, delta: float) -> floa
 
 
 def log_moment(exponent: Floats, exposure: Exposure, cut: float) -> Floats:
-    """Of each exponent x, what a contribution followed by one noisy step costs; the visits' law leaves `cut` out."""
+    """Return the log moment for each exponent x, the cost of a contribution that one noisy step follows."""
     return _Law(exposure, cut).log_moments(exponent)
 
 
@@ -112,7 +112,7 @@ class _Law:
 
 
 def _parts(total: int, cuts: Floats) -> tuple[Floats, Floats]:
-    """Lengths, and for each number of cuts the chance that a part of the total is about so long, and no shorter."""
+    """Return lengths, and for each number of cuts the chance that a part is about that long, and no shorter."""
     from scipy.special import gammaln
 
     lengths = [float(length) for length in range(1, min(total, _EXACT_PARTS) + 1)]
@@ -136,29 +136,29 @@ _MARGIN_ITERATION: Final = 1e-12
 
 
 def mean_inverse_gap(n: int) -> float:
-    """E[1/G] for G geometric with p = 2/n: p ln(1/p) / (1 - p)."""
+    """Return E[1/G] for G geometric with p = 2/n: p ln(1/p) / (1 - p)."""
     p = 2.0 / n
     return p * -math.log(p) / (1.0 - p) if n > 2 else 1.0
 
 
 def walk_divergence(excess: Floats, ratio: float, n: int, visits: int) -> Floats:
-    """Of orders 1 + excess; `ratio` is lipschitz / sigma."""
+    """Return the divergences of orders 1 + excess; `ratio` is lipschitz / sigma."""
     per_step = 2.0 * (1.0 + excess) * ratio**2
     return visits * np.minimum(per_step, _log_moment(excess * per_step, n) / excess)
 
 
 def published_divergence(alpha: float, ratio: float, n: int, visits: int) -> float:
-    """4 N alpha L^2 ln n / (sigma^2 (n - 1)), for sigma^2 >= 2 L^2 alpha (alpha - 1)."""
+    """Return 4 N alpha L^2 ln n / (sigma^2 (n - 1)), for sigma^2 >= 2 L^2 alpha (alpha - 1)."""
     return 4.0 * visits * alpha * ratio**2 * math.log(n) / (n - 1)
 
 
 def published_excess(ratio: float) -> float:
-    """The largest order, minus 1, that the published account admits."""
+    """Return the largest order, minus 1, that the published account admits."""
     return 1.0 / (ratio**2 * (math.sqrt(1.0 + 2.0 / ratio**2) + 1.0))
 
 
 def _log_moment(exponent: Floats, n: int) -> Floats:
-    """Logarithms of E[e^(x/G)] for each x, rounded up.
+    """Return the logarithms of E[e^(x/G)] for each x, rounded up.
 
     The first gaps are summed; of the others e^y - 1 <= y (e^Y - 1)/Y with Y the largest of them.
     """

@@ -65,7 +65,7 @@ class Told:
 
 
 def told(course: Course, members: Sequence[int]) -> Told:
-    """What members who pool learn of everybody."""
+    """Return what members who pool learn of everybody."""
     size, count = course.users, course.gradients
     inside = np.array(sorted(members), dtype=np.int64)
     outside = np.setdiff1d(np.arange(size), inside)
@@ -92,7 +92,7 @@ def told(course: Course, members: Sequence[int]) -> Told:
 
 
 def worst(grams: Floats) -> Floats:
-    """The most that any gradients, each moved by 1 at most, move the view (squared): of each user.
+    """Return the most by which any gradients of a user, each moved by 1 at most, move the view, squared.
 
     sum X_rs <d_r, d_s> is at most the sum of all |X_rs|, and at most the largest eigenvalue of X for each gradient
     (guide/accounting.md, section 1). Where no X_rs is negative the first is reached.
@@ -103,7 +103,7 @@ def worst(grams: Floats) -> Floats:
 
 
 def _add(grams: Floats, course: Course, seen: Floats, moves: Sequence[Floats]) -> None:
-    """Whitened innovations of a block, led back to each gradient: what it has been through since."""
+    """Add whitened innovations of a block, led back to each gradient by what it has been through since."""
     if not len(seen):
         return
     count = len(moves) + 1
@@ -116,7 +116,7 @@ def _add(grams: Floats, course: Course, seen: Floats, moves: Sequence[Floats]) -
 
 
 def _clean_block(course: Course, rounds: Sequence[Any], basis: Floats, spread: Floats) -> tuple[Floats, Floats, Floats]:
-    """Innovations of a block in terms of what was unknown at its beginning, what is left of that, and its spread."""
+    """Return a block's innovations in terms of what was unknown before it, what is left of that, and its spread."""
     end = _mixed(course, rounds)
     if not basis.shape[1]:
         return np.zeros((0, len(spread))), end, end @ spread @ end.T
@@ -131,7 +131,7 @@ def _clean_block(course: Course, rounds: Sequence[Any], basis: Floats, spread: F
 
 
 def _mixed(course: Course, rounds: Sequence[Any]) -> Floats:
-    """What a block of rounds makes of the states at its beginning."""
+    """Return what a block of rounds makes of the states at its beginning."""
     now = before = np.eye(course.users)
     for number, matrix in enumerate(rounds):
         gamma = course.gamma if number else 1.0
@@ -140,7 +140,7 @@ def _mixed(course: Course, rounds: Sequence[Any]) -> Floats:
 
 
 def _noised_block(course: Course, rounds: Sequence[Any], inside: Any, spread: Floats) -> tuple[Floats, Floats, Floats]:
-    """The same where messages carry noise: round by round, with the states before beside those of now."""
+    """Return the same where messages carry noise: round by round, with the states before beside those of now."""
     size, both = course.users, course.gamma != 1.0
     unknown = np.concatenate([np.eye(size), np.zeros((size * both, size))])
     spread = np.pad(spread, (0, size * both))
@@ -163,7 +163,7 @@ def _noised_block(course: Course, rounds: Sequence[Any], inside: Any, spread: Fl
 
 
 def _step(course: Course, matrix: Any, inside: Any, *, accelerated: bool) -> tuple[Floats, Floats]:
-    """One round: what becomes of states, and the variance of the noise that strangers add to each other's."""
+    """Return what one round makes of states, and the variance of the noise that strangers add to each other's."""
     size, gamma = course.users, course.gamma if accelerated else 1.0
     dense = np.array(matrix.toarray())
     across = dense.copy()
@@ -181,7 +181,7 @@ def _step(course: Course, matrix: Any, inside: Any, *, accelerated: bool) -> tup
 
 
 def _heard(matrix: Any, inside: Any) -> tuple[Any, Any]:
-    """Whose messages members get in a round with these weights, and how many of each, all with noise of their own."""
+    """Return whose messages members get in a round with these weights, and how many of each, each with own noise."""
     rows = matrix[inside].tocoo()
     near, times = np.unique(rows.col[rows.data != 0.0], return_counts=True)
     strange = ~np.isin(near, inside)
@@ -189,7 +189,7 @@ def _heard(matrix: Any, inside: Any) -> tuple[Any, Any]:
 
 
 def _basis(course: Course, rounds: Sequence[Any], inside: Any) -> tuple[Floats, float, float]:
-    """An orthonormal basis (columns) of what members hear in a block, beyond what they know themselves."""
+    """Return an orthonormal basis (columns) of what members hear in a block, beyond what they know themselves."""
     if course.is_fixed:
         heard = _heard(rounds[0], inside)[0].tolist()
         basis, kept, dropped = heard_basis(rounds[0], inside.tolist(), heard, len(rounds))
@@ -204,7 +204,7 @@ def _basis(course: Course, rounds: Sequence[Any], inside: Any) -> tuple[Floats, 
 
 
 def _layers(course: Course, rounds: Sequence[Any]) -> list[Layer]:
-    """The states of a block's rounds; with acceleration those of the round before below them."""
+    """Return the states of a block's rounds; with acceleration, those of the round before below them."""
     from scipy.sparse import block_array, csr_array, eye_array
 
     nothing = np.zeros(0, dtype=np.int64)
@@ -219,7 +219,7 @@ def _layers(course: Course, rounds: Sequence[Any]) -> list[Layer]:
 
 
 def unclipped(course: Course, reach: float, clip: float, sigma: float, dimension: int) -> float:
-    """The chance, at most, that some gradient of mean estimation is longer than `clip`, if none is clipped before.
+    """Bound the chance that some gradient of mean estimation is longer than `clip`, if none is clipped before.
 
     That is the distance of a user's state from one of its examples, which are no longer than `reach`. A state is a
     weighted sum of examples, whose length is added up here, and of Gaussian noise in each number, of which the

@@ -25,7 +25,7 @@ _DROPPED_BELOW: Final = 1e-10  # deviation of what is new in a value, relative t
 
 
 def filter_is_quicker(layers: Layers, view: View) -> bool:
-    """Whether a pass over the layers takes fewer operations than whitening all rows at once."""
+    """Return whether a pass over the layers takes fewer operations than whitening all rows at once."""
     seen = sum(len(values) for values in view.seen.values())
     widths = [step.parents.shape[0] for step in layers.steps]
     at_once = seen * seen * (layers.users + layers.noises + seen)
@@ -34,7 +34,7 @@ def filter_is_quicker(layers: Layers, view: View) -> bool:
 
 
 def filtered_span(layers: Layers, view: View) -> Span:
-    """The leaks of one view, as `layered_span` gives them."""
+    """Return the leaks of one view, as `layered_span` does."""
     return _Filter(layers, view).span()
 
 
@@ -82,7 +82,7 @@ class _Filter:
         self._largest = max(self._largest, float(np.sqrt(lengths.max(initial=0.0))))
 
     def _widened(self, values: Floats, fresh: list[int]) -> Floats:
-        """Adds a unit source for each fresh draw, and returns the values over all sources."""
+        """Add a unit source for each fresh draw, and return the values over all sources."""
         before, more = values.shape[1], len(fresh)
         if not more:
             return values
@@ -95,7 +95,7 @@ class _Filter:
         return np.pad(values, ((0, 0), (0, more)))
 
     def _see(self, place: int) -> None:
-        """Projects what a value adds to what is known out of all rows."""
+        """Project what a value adds to what is known out of all rows."""
         row = self._values[place]
         length = float(np.linalg.norm(row))
         relative = length / self._largest
@@ -113,7 +113,7 @@ class _Filter:
         self._draws = {draw: one - (one @ direction) * direction for draw, one in self._draws.items()}
 
     def _compress(self) -> None:
-        """Turns the sources, so that there are no more of them than rows."""
+        """Turn the sources, so that there are no more of them than rows."""
         rows = np.concatenate([self._users, self._values, *(row[None, :] for row in self._draws.values())])
         if rows.shape[1] <= rows.shape[0]:
             return
@@ -134,7 +134,7 @@ def _last_uses(layers: Layers) -> Mapping[int, int]:
 
 
 def seen_draws_are_fresh(layers: Layers, view: View) -> bool:
-    """Whether each value that was seen holds a draw that is in no other value at all and that the observer lacks.
+    """Return whether each value seen holds a draw that is in no other value at all and that the observer lacks.
 
     Then the rows that were seen are independent of each other and of the observer's own knowledge, whatever the
     weights: their rank is their number.

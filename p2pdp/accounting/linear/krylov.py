@@ -53,7 +53,7 @@ class Span:
 
 
 def fixed_span(weights: Any, neighbours: Sequence[Sequence[int]], members: Sequence[int], rounds: int) -> Span:
-    """`weights` is the symmetric sparse matrix, `neighbours` whom each user hears; members pool what they saw."""
+    """Return what members saw who pool it; `weights` is symmetric and sparse, `neighbours` whom each user hears."""
     inside = set(members)
     heard = sorted({near for member in members for near in neighbours[member]} - inside)
     filled, kept, dropped = heard_basis(weights, sorted(inside), heard, rounds)
@@ -62,7 +62,7 @@ def fixed_span(weights: Any, neighbours: Sequence[Sequence[int]], members: Seque
 
 
 def heard_basis(weights: Any, inside: Sequence[int], heard: Sequence[int], rounds: int) -> tuple[Floats, float, float]:
-    """An orthonormal basis (columns): the unit vectors of members, then what `heard` sent in so many rounds.
+    """Return an orthonormal basis (columns): the unit vectors of members, then what `heard` sent in so many rounds.
 
     With it come the smallest pivot that was kept and the largest that was dropped.
     """
@@ -84,7 +84,7 @@ def heard_basis(weights: Any, inside: Sequence[int], heard: Sequence[int], round
 
 
 def extended(basis: Floats, block: Floats, below: float = DROPPED_BELOW) -> tuple[Floats, float, float]:
-    """What a block adds to an orthonormal basis, the smallest pivot in it and the largest that was dropped.
+    """Return what a block adds to an orthonormal basis, its smallest pivot and the largest that was dropped.
 
     Columns of the block have a length of at most about 1, against which pivots are measured.
     """
@@ -111,7 +111,7 @@ def extended(basis: Floats, block: Floats, below: float = DROPPED_BELOW) -> tupl
 def noised_leaks(
     weights: Any, heard: Sequence[int], observer: int, rounds: int, gamma: float, ratios: Sequence[float]
 ) -> Floats:
-    """A row for each ratio, which is above 0; `heard` are the observer's neighbours, `gamma` is 1 without acceleration.
+    """Return a row for each ratio above 0; `heard` are the observer's neighbours, `gamma` is 1 if not accelerated.
 
     What the observer knows of itself is given as 0.
     """

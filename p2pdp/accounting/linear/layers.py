@@ -67,13 +67,13 @@ class View:
 
 
 def fixed_layers(weights: Any, rounds: int) -> Layers:
-    """The states of synchronous gossip with fixed weights; after `rounds` - 1 steps nothing is sent any more."""
+    """Return the states of synchronous gossip with fixed weights; after `rounds` - 1 steps nothing is sent any more."""
     step = Layer(weights, stochastic_residues(weights))
     return Layers(weights.shape[0], [step] * max(0, rounds - 1))
 
 
 def stochastic_residues(weights: Any) -> Ints:
-    """Residues of a matrix whose rows add up to 1, whatever rounding has done to its diagonal."""
+    """Return residues of a matrix whose rows add up to 1, whatever rounding has done to its diagonal."""
     rows = np.repeat(np.arange(weights.shape[0]), np.diff(weights.indptr))
     found = [0 if row == column else residue(float(weight)) for row, column, weight in
              zip(rows.tolist(), weights.indices.tolist(), weights.data, strict=True)]  # fmt: skip
@@ -86,7 +86,7 @@ def stochastic_residues(weights: Any) -> Ints:
 
 
 def layered_span(layers: Layers, view: View, strides: tuple[int, int] = _STRIDES, below: float = DROPPED_BELOW) -> Span:
-    """What members know of themselves counts as leaked; pivots `below` are taken for rounding.
+    """Return what a view leaks; what members know of themselves counts, and pivots `below` are taken for rounding.
 
     Without fresh noise the same is done twice, in strides of different lengths: rounding that grew on the way
     down shows as a difference between the two, which `doubt` tells.
@@ -105,7 +105,7 @@ def layered_span(layers: Layers, view: View, strides: tuple[int, int] = _STRIDES
 
 
 def seen_rows(layers: Layers, seen: Seen, below: float = DROPPED_BELOW) -> tuple[Floats, float, float]:
-    """Rows over the values of layer 0 that span what was seen, without fresh noise, and the pivots on their way."""
+    """Return rows over layer 0 that span what was seen, without fresh noise, and the pivots on their way."""
     rows, _, kept, dropped = _carried_down(layers, seen, _STRIDES[0], below)
     return rows, kept, dropped
 
@@ -122,7 +122,7 @@ def _orthogonal_span(layers: Layers, seen: Seen, known: Ints, count: int, stride
 def _carried_down(
     layers: Layers, seen: Seen, stride: int | None, below: float = DROPPED_BELOW
 ) -> tuple[Floats, Floats, float, float]:
-    """The rows that were seen, over y and over fresh draws, and the pivots of the way there.
+    """Return the rows that were seen, over y and over fresh draws, and the pivots of the way there.
 
     With a stride they are replaced by an orthonormal basis of their span every so many layers.
     """
@@ -148,7 +148,7 @@ def _carried_down(
 
 
 def _whitened(rows: Floats, noise: Floats) -> tuple[Floats, int, float, float]:
-    """Leaks, rank, and the smallest and largest deviations that were kept and dropped, relative to the largest."""
+    """Return leaks, rank, and the smallest deviation kept and the largest dropped, relative to the largest."""
     if not len(rows):
         return np.zeros(rows.shape[1]), 0, 1.0, 0.0
     values, vectors = np.linalg.eigh(rows @ rows.T + noise @ noise.T)
@@ -172,7 +172,7 @@ _DOUBTED: Final = 10.0
 
 
 def modular_ranks(layers: Layers, views: Sequence[View], rank_most: int, prime: int) -> list[int]:
-    """The rank of each view, its members' own knowledge included; as far as `rank_most`, beyond which none counts."""
+    """Return the rank of each view, its members' own knowledge included; no rank counts beyond `rank_most`."""
     width = rank_most + max((len(view.drawn) for view in views), default=0) + _MORE_COLUMNS
     width = min(layers.users + layers.noises, width)
     rows: list[list[Rows]] = [[] for _ in views]
@@ -186,7 +186,7 @@ def modular_ranks(layers: Layers, views: Sequence[View], rank_most: int, prime: 
 
 
 def _seen(layers: Layers, views: Sequence[View], prime: int, start: int, width: int) -> list[Rows]:
-    """What each observer saw, of random residues in some of the columns: so many at a time as a cache has room for."""
+    """Return what each observer saw of random residues in some of the columns, as many as a cache has room for."""
     random = np.random.Generator(np.random.Philox(key=[prime, start]))
     values = random.integers(0, prime, (layers.users, width)).astype(np.float64)
     draws = random.integers(0, prime, (layers.noises, width)).astype(np.float64)
@@ -212,12 +212,12 @@ def _residues(matrix: Any, residues: Any, prime: int) -> Any:
 
 
 def slack_of(span: Span) -> float:
-    """How much more rounding may have hidden of a leak."""
+    """Return how much more rounding may have hidden of a leak."""
     return max(_SLACK_LEAST, _SLACK / span.kept, _DOUBTED * span.doubt)
 
 
 def raised(span: Span, rank: int) -> Span:
-    """Leaks rounded up: by what rounding may have hidden, and wholly where it has hidden some of the rows."""
+    """Return leaks rounded up: by what rounding may have hidden, and to 1 where it has hidden some of the rows."""
     if rank > span.rank:
         return replace(span, leaks=np.ones_like(span.leaks), rank=rank)
     return replace(span, leaks=np.where(span.leaks > 0.0, np.minimum(1.0, span.leaks + slack_of(span)), 0.0))

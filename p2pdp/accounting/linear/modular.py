@@ -29,7 +29,7 @@ _BLOCK: Final = 32
 
 @lru_cache(maxsize=65536)
 def residue(weight: float) -> int:
-    """Of the fraction that a weight stands for, modulo all primes at once."""
+    """Return the fraction that a weight stands for, modulo all primes at once."""
     exact = Fraction(weight)
     near = exact.limit_denominator(_DENOMINATOR_MAX)
     meant = near if abs(exact - near) <= _ROUNDING * abs(exact) else exact
@@ -37,7 +37,7 @@ def residue(weight: float) -> int:
 
 
 def reduced(values: Floats, prime: int) -> Floats:
-    """Whole numbers from 0 to 2^53 modulo a prime.
+    """Return whole numbers from 0 to 2^53 modulo a prime.
 
     A quotient is rounded to the next whole number only from right below it, which leaves -1.
     """
@@ -50,7 +50,7 @@ def reduced(values: Floats, prime: int) -> Floats:
 
 
 def modular_rank(rows: Any, prime: int) -> int:
-    """The rank of a dense matrix of residues, by block elimination."""
+    """Return the rank of a dense matrix of residues, by block elimination."""
     rows = np.asarray(rows, dtype=np.float64)
     basis = np.zeros((min(rows.shape), rows.shape[1]))
     pivots: list[int] = []
@@ -77,7 +77,7 @@ def _product(left: Floats, right: Floats) -> Floats:
 
 
 def _echelon(block: Floats, prime: int) -> tuple[Floats, list[int]]:
-    """The reduced echelon form of a few rows of residues, without its empty rows, and its pivots' columns."""
+    """Return the reduced echelon form of a few rows of residues, without its empty rows, and its pivots' columns."""
     block = block.copy()
     rows: list[int] = []
     columns: list[int] = []
@@ -98,7 +98,7 @@ def _echelon(block: Floats, prime: int) -> tuple[Floats, list[int]]:
 
 
 def _reduce(values: Floats, prime: int) -> None:
-    """Reduces whole numbers of less than 2^40 in place: their quotients are too small to be rounded to a whole one."""
+    """Reduce whole numbers below 2^40 in place: their quotients are too small to be rounded up to a whole one."""
     quotients = values / prime
     np.floor(quotients, out=quotients)
     quotients *= prime

@@ -24,7 +24,7 @@ from p2pdp.core.arrays import Floats
 
 
 def theorem_1(layers: Layers, views: Sequence[View]) -> Floats:
-    """Equation (6) of each user (row) for each view (column), as printed: it may exceed 1."""
+    """Return equation (6) of each user (row) for each view (column), as printed: it may exceed 1."""
     found = np.zeros((layers.users, len(views)))
     weights: Any = np.eye(layers.users)
     for number in range(1 + max((max(view.seen, default=0) for view in views), default=0)):
@@ -46,7 +46,7 @@ def _counts(views: Sequence[View], number: int, values: int) -> Any:
 
 
 def corollary_1(weights: Any, groups: Sequence[Sequence[int]], rounds: int) -> Floats:
-    """Of each user (row) for users who pool (column); a group of one is Corollary 1, larger ones Corollary 3."""
+    """Return the bound on each user (row) for users who pool (column): Corollary 1 for one, Corollary 3 for more."""
     size = weights.shape[0]
     found = np.zeros((size, len(groups)))
     reached: Any = np.zeros((size, len(groups)))
@@ -63,7 +63,7 @@ def corollary_1(weights: Any, groups: Sequence[Sequence[int]], rounds: int) -> F
 
 
 def theorem_4_leak(messages: int, first: int, others: int) -> float:
-    """Twice the share of each of the `others`, whom v never met, in what v's messages tell; in the same units.
+    """Return twice the share of each of the `others`, whom v never met, in what v's messages tell; in the same units.
 
     `first` of the messages came in the first round and tell their senders' values. alpha times half of the result,
     times Delta^2/sigma^2, is the Rényi divergence at alpha. On a fixed graph: 2 d (T - 1) / (n - 1 - d).
@@ -72,5 +72,5 @@ def theorem_4_leak(messages: int, first: int, others: int) -> float:
 
 
 def theorem_4_alpha_most(sensitivity_in_sigmas: float) -> float:
-    """The largest order at which Theorem 4 holds: alpha (alpha - 1) <= 2 sigma^2 / Delta^2."""
+    """Return the largest order at which Theorem 4 holds: alpha (alpha - 1) <= 2 sigma^2 / Delta^2."""
     return 0.5 + math.sqrt(0.25 + 2.0 / sensitivity_in_sigmas**2)

@@ -96,14 +96,14 @@ def _grouped(keys: Ints) -> dict[int, Ints]:
 
 
 def _dense(rows: Ints, columns: Ints, row: Ints, column: Ints, value: Floats) -> Floats:
-    """A dense matrix of sorted rows and columns from entries, of which several may fall on one place."""
+    """Return a dense matrix of sorted rows and columns from entries, of which several may fall on one place."""
     matrix = np.zeros((len(rows), len(columns)))
     np.add.at(matrix, (np.searchsorted(rows, row), np.searchsorted(columns, column)), value)
     return matrix
 
 
 def _whitened(noise: Floats, inputs: Floats) -> tuple[Floats, Bools]:
-    """The inputs' columns where the noise has unit variance, and which of them are not within its range."""
+    """Return the inputs' columns where the noise has unit variance, and which of them are not within its range."""
     if noise.shape[1] > noise.shape[0]:
         noise = np.transpose(np.linalg.qr(noise.T, mode="r"))  # the same vectors and values, from a square matrix
     vectors, some, _ = np.linalg.svd(noise)
@@ -119,6 +119,6 @@ def _whitened(noise: Floats, inputs: Floats) -> tuple[Floats, Bools]:
 
 
 def _supremum(gram: Floats) -> float:
-    """Over all changes of a user's inputs: an upper end, and exact where no entry is negative."""
+    """Bound the leak over all changes of a user's inputs; exact where no entry is negative."""
     total = float(np.abs(gram).sum())
     return min(total, float(len(gram) * np.linalg.eigvalsh(gram)[-1])) if len(gram) > 1 else total

@@ -13,7 +13,7 @@ _SMALLEST: Final = 2.0**-60  # of the largest epsilon that is thought of
 def crossing(
     curve: Callable[[float], float], delta: float, most: float, precision: float = 1e-9
 ) -> tuple[float, float]:
-    """(low, high) with curve(low) > delta >= curve(high), as close as `precision` times high; both 0 from the start on.
+    """Return (low, high) with curve(low) > delta >= curve(high), within `precision` times high; (0, 0) if at 0 already.
 
     `most` is where the curve is known to be at most delta; it is not asked there. Every value that decides was asked
     for, so a curve that is an upper end makes `high` one, and one that is a lower end `low`, even where it is uneven.
@@ -34,7 +34,7 @@ def crossing(
 def refined(
     curve: Callable[[float], float], delta: float, high: float, most: float, share: float, precision: float
 ) -> float:
-    """A smaller epsilon than `high`, by less than this share, at which a finer curve is at most delta."""
+    """Return an epsilon below `high`, by less than this share, at which a finer curve is at most delta."""
     under = _gap(curve(high), delta)
     if under > 0.0:
         return most
@@ -46,7 +46,7 @@ def refined(
 
 
 def _gap(value: float, delta: float) -> float:
-    """ln(value / delta), nearly straight in epsilon."""
+    """Return ln(value / delta), nearly straight in epsilon."""
     return math.log(value / delta) if value > 0.0 else -math.inf
 
 
@@ -57,7 +57,7 @@ def _closer(
     lower: tuple[float, float],
     upper: tuple[float, float],
 ) -> tuple[float, float]:
-    """The Illinois method, and halving where a logarithm is infinite."""
+    """Close in by the Illinois method, and by halving where a logarithm is infinite."""
     (low, over), (high, under) = lower, upper
     side = 0
     for _ in range(_STEPS_MAX):

@@ -212,7 +212,7 @@ def _hull_masses(knots: list[float], first: int, step: float) -> Floats:
         return -rise(before, at, side) / math.expm1(step * (before - at)) - (at == 0)
 
     def rise(low: int, high: int, side: int) -> float:
-        """On one side of alpha = 1 the curve itself is taken, on the other what exceeds 1 - alpha."""
+        """Return the rise of the curve itself on one side of alpha = 1, on the other of what exceeds 1 - alpha."""
         return height(high, side) - height(low, side)
 
     def height(at: int, side: int) -> float:

@@ -123,7 +123,7 @@ class Tails:
 
     @property
     def variation(self) -> Floats:
-        """Delta at epsilon 0."""
+        """Return delta at epsilon 0."""
         return self._curve[:, -1]
 
     def epsilons(self, delta: Floats, outside: float) -> Floats:

@@ -52,7 +52,7 @@ class Reports:
 
     @staticmethod
     def of(epsilon_0: float, categories: int, others: int, dummies: int = 0, kappa: float = 1.0) -> Reports:
-        """k-ary randomized response of epsilon_0, of which a share kappa of the others' is shuffled with u's."""
+        """Return k-ary randomized response of epsilon_0, of which a share kappa of the others' is shuffled with u's."""
         if not 0.0 < epsilon_0 <= 700.0 or categories < 2 or min(others, dummies) < 0 or not 0.0 <= kappa <= 1.0:
             raise UsageError("reports need an epsilon from 0 to 700, 2 categories and counts of at least 0")
         growth = math.expm1(epsilon_0)
@@ -69,7 +69,7 @@ class Outcomes:
     lost: float
 
     def delta(self, epsilon: float) -> float:
-        """The hockey-stick divergence at epsilon of at least 0, of what is listed."""
+        """Return the hockey-stick divergence at epsilon of at least 0, of what is listed."""
         gaps = math.expm1(epsilon) * self.base
         np.subtract(self.excess, gaps, out=gaps)
         np.maximum(gaps, 0.0, out=gaps)
@@ -85,7 +85,7 @@ class Window:
 
 
 def binomial(trials: int, chance: float, cut: float) -> Window:
-    """The law of Bin(trials, chance), by ratios from its mode on, so that many trials lose no digits."""
+    """Return the law of Bin(trials, chance), by ratios from its mode on, so that many trials lose no digits."""
     if trials == 0 or chance <= 0.0:
         return Window(0, np.ones(1))
     if chance >= 1.0:
@@ -104,7 +104,7 @@ def binomial(trials: int, chance: float, cut: float) -> Window:
 
 
 def upper_outcomes(reports: Reports, cut: float, blocks_max: int) -> Outcomes:
-    """The blanket's outcomes, with numbers of uniform elements rounded down to at most `blocks_max` ones."""
+    """Return the blanket's outcomes, with numbers of uniform elements rounded down to at most `blocks_max` ones."""
     law = binomial(reports.others, reports.blanket, cut)
     places = np.unique(np.linspace(0, len(law.masses), min(blocks_max, len(law.masses)) + 1).astype(np.int64))[:-1]
     weights = np.add.reduceat(law.masses, places)
@@ -116,7 +116,7 @@ def upper_outcomes(reports: Reports, cut: float, blocks_max: int) -> Outcomes:
 
 
 def lower_outcomes(reports: Reports, cut: float) -> Outcomes:
-    """What is told where all others hold a third value; where there is none, some hold one and some the other."""
+    """Return what is told if all others hold a third value; there must be three categories."""
     if reports.categories == 2:
         raise UsageError("of two categories there is no third one")
     rest = reports.categories - 1
@@ -131,7 +131,7 @@ def lower_outcomes(reports: Reports, cut: float) -> Outcomes:
 
 
 def two_valued_outcomes(reports: Reports, holders: int, cut: float) -> Outcomes:
-    """L = 2, where `holders` of the others hold u's first value and the rest its second."""
+    """Return the outcomes for L = 2, if `holders` of the others hold u's first value and the rest its second."""
     high = 1.0 - reports.gamma / 2.0
     law = _sum(
         _sum(binomial(holders, high, cut), binomial(reports.others - holders, reports.gamma / 2.0, cut)),
@@ -144,12 +144,12 @@ def two_valued_outcomes(reports: Reports, holders: int, cut: float) -> Outcomes:
 
 
 def _sum(one: Window, other: Window) -> Window:
-    """The law of the sum of two independent numbers."""
+    """Return the law of the sum of two independent numbers."""
     return Window(one.first + other.first, np.convolve(one.masses, other.masses))
 
 
 def _outcomes(elements: Ints, constants: Floats, slopes: Floats, categories: int, cut: float) -> Outcomes:
-    """Masses mult(a, b; M) (constant + slope a) against the same with b, where a > b."""
+    """Return masses mult(a, b; M) (constant + slope a) against the same with b, where a > b."""
     laws = [binomial(number, 1.0 / categories, cut) for number in elements.tolist()]
     most, top = laws[-1].first + len(laws[-1].masses), int(elements[-1])
     least = max(0, int(elements[0]) - 2 * most)
@@ -174,7 +174,7 @@ def _outcomes(elements: Ints, constants: Floats, slopes: Floats, categories: int
 
 
 def points(reports: Reports, cut: float, blocks_max: int) -> float:
-    """About how many outcomes `upper_outcomes` lists."""
+    """Return about how many outcomes `upper_outcomes` lists."""
     spread = 2.0 * math.sqrt(-2.0 * math.log(cut))
     elements = reports.dummies + 1 + reports.others * reports.blanket
     law = spread * math.sqrt(reports.others * reports.blanket * (1.0 - reports.blanket)) + 1.0

@@ -31,7 +31,7 @@ _SIZE_MAX: Final = 1 << 21
 def excess_of_three(
     n: int, share: float, centre: float, first: float, second: float, cut: float
 ) -> tuple[float, float]:
-    """[lower, upper] of E[(a first + b second + (n - a - b) centre)+] with centre <= 0.
+    """Return [lower, upper] of E[(a first + b second + (n - a - b) centre)+] with centre <= 0.
 
     The caller owes a `second` at least as far below the centre as `first` is above it. Given b, a is Bin(n - b, q) and
     counts from a threshold t(b) > b on, which rises with b. Its tail at t(b) is that at t(b + 1) plus the
@@ -71,7 +71,7 @@ def excess_of_three(
 
 
 def binomial_masses(trials: object, chance: float, counts: object) -> Floats:
-    """Masses of Bin(trials, chance) at counts, to about fourteen digits however many the trials (Loader 2000)."""
+    """Return masses of Bin(trials, chance) at counts, to about fourteen digits (Loader 2000)."""
     m, x = np.asarray(trials, dtype=np.float64), np.asarray(counts, dtype=np.float64)
     inside = (x > 0.0) & (x < m)
     xs, ms = np.where(inside, x, 1.0), np.where(inside, m, 2.0)
@@ -90,7 +90,7 @@ _EXACT: Final = np.array(
 
 
 def _stirling(x: Floats) -> Floats:
-    """The logarithm of x!, less Stirling's formula."""
+    """Return the logarithm of x!, less Stirling's formula."""
     square = x * x
     series = (1.0 / 12.0 - (1.0 / 360.0 - (1.0 / 1260.0 - 1.0 / (1680.0 * square)) / square) / square) / x
     found: Floats = np.where(x <= len(_EXACT), _EXACT[np.minimum(x, len(_EXACT)).astype(np.int64) - 1], series)
@@ -98,7 +98,7 @@ def _stirling(x: Floats) -> Floats:
 
 
 def _deviance(x: Floats, mean: Floats) -> Floats:
-    """How far x is from a mean, x ln(x / mean) + mean - x, without cancellation where x is near the mean."""
+    """Return x ln(x / mean) + mean - x, without cancellation where x is near the mean."""
     off = (x - mean) / mean
     found: Floats = mean * ((1.0 + off) * np.log1p(off) - off)
     return found
@@ -115,7 +115,7 @@ class Tilted:
         self.deviation = math.sqrt(float(self.tilted @ values**2) - float(self.tilted @ values) ** 2)
 
     def at(self, exponent: float) -> tuple[float, Floats]:
-        """The logarithm of E[e^(t value)], and the chances in proportion to e^(t value)."""
+        """Return the logarithm of E[e^(t value)], and the chances in proportion to e^(t value)."""
         powers = exponent * self.values
         peak = float(powers.max())
         with np.errstate(under="ignore"):
@@ -135,7 +135,7 @@ class Tilted:
 
 
 def excess_of_four(n: int, share: float, values: tuple[float, float, float, float], blanket: float, size: int) -> float:
-    """An upper end of E[(sum of n)+]; values of centre, first, second, rest, on a grid of about `size` points.
+    """Bound E[(sum of n)+] from above; values of centre, first, second, rest, on a grid of about `size` points.
 
     The chances are 1 - blanket, share, share and blanket - 2 share; the centre is 0.
     """
@@ -171,7 +171,7 @@ def excess_of_four(n: int, share: float, values: tuple[float, float, float, floa
 
 
 def _beyond(n: int, law: Tilted, end: float) -> float:
-    """E[S; S > end] is at most end e^(-t end) E[e^(t S)] for each t of at least 1/end (Chernoff)."""
+    """Bound E[S; S > end] by end e^(-t end) E[e^(t S)] for each t of at least 1/end (Chernoff)."""
     most = end / (n * law.deviation**2)
     found = math.inf
     for part in (0.2, 0.4, 0.6, 0.8, 1.0):

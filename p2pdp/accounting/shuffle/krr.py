@@ -44,19 +44,19 @@ _UP: Final = 1.0 + 1e-12
 
 
 def krr_shuffle(epsilon_0: float, categories: int, n: int, delta: float) -> tuple[float, float]:
-    """[lower, upper] epsilon at delta of one of n shuffled reports."""
+    """Return [lower, upper] epsilon at delta of one of n shuffled reports."""
     upper = krr_upper(epsilon_0, categories, n, delta)
     return min(upper, krr_lower(epsilon_0, categories, n, delta)), upper
 
 
 def local_epsilon(epsilon_0: float, categories: int, delta: float) -> float:
-    """Of a report that is alone: 1 - gamma + gamma/L - e^epsilon gamma/L = delta."""
+    """Return epsilon of a report that is alone: 1 - gamma + gamma/L - e^epsilon gamma/L = delta."""
     left = 1.0 - delta * (1.0 + (categories - 1.0) * math.exp(-epsilon_0))
     return max(0.0, epsilon_0 + math.log(left)) if left > 0.0 else 0.0
 
 
 def krr_upper(epsilon_0: float, categories: int, n: int, delta: float, kappa: float = 1.0) -> float:
-    """The upper end, for any data of the others."""
+    """Return the upper end, for any data of the others."""
     reports = _checked(epsilon_0, categories, n, delta, kappa)
     if n == 1 or reports.blanket * n < _CUT * delta:  # the second tells more than all others hide
         return min(epsilon_0, local_epsilon(epsilon_0, categories, delta) * _UP)
@@ -82,12 +82,12 @@ def krr_upper(epsilon_0: float, categories: int, n: int, delta: float, kappa: fl
 
 
 def two_upper(epsilon_0: float, reports: Reports, delta: float) -> float:
-    """The same for two categories, exact up to rounding: then a and b are all of the blanket."""
+    """Return the upper end for two categories, exact up to rounding: then a and b are all of the blanket."""
     return min(epsilon_0, crossing(lambda epsilon: two_curve(epsilon, reports, delta)[1], delta, epsilon_0)[1] * _UP)
 
 
 def two_curve(epsilon: float, reports: Reports, delta: float) -> tuple[float, float]:
-    """[lower, upper] of delta at epsilon, of a blanket of two categories."""
+    """Return [lower, upper] of delta at epsilon, of a blanket of two categories."""
     n = reports.others + 1
     tilt, gain = reports.gamma * math.expm1(epsilon), 2.0 * reports.kept
     ends = excess_of_three(n, reports.blanket / 2.0, 0.0, gain - tilt, -gain * math.exp(epsilon) - tilt, _cut(delta))
@@ -95,7 +95,7 @@ def two_curve(epsilon: float, reports: Reports, delta: float) -> tuple[float, fl
 
 
 def krr_lower(epsilon_0: float, categories: int, n: int, delta: float) -> float:
-    """The lower end: what is told for some data of the others."""
+    """Return the lower end: what is told for some data of the others."""
     reports = _checked(epsilon_0, categories, n, delta, 1.0)
     at = delta * (1.0 + ROUNDING)
     cut = _cut(delta / categories)
@@ -131,7 +131,7 @@ _BETWEEN: Final = 1e-8  # how close the two ends are tried to be
 
 
 def clones(epsilon_0: float, n: int, delta: float, kappa: float = 1.0) -> tuple[float, float]:
-    """[lower, upper] of epsilon at delta by the clones' pair."""
+    """Return [lower, upper] of epsilon at delta by the clones' pair."""
     if n < 1 or not 0.0 < delta < 1.0:
         raise UsageError("a shuffle has at least 1 report, and delta is between 0 and 1")
     reports = replace(Reports.of(epsilon_0, 2, n - 1, 0, kappa), blanket=kappa * math.exp(-epsilon_0))

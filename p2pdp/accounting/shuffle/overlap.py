@@ -43,7 +43,7 @@ _UP: Final = 1.0 + 1e-12
 def overlapped(
     epsilon_0: float, kappas: Floats, delta: float, categories: int | None = None, *, all_handed_over: bool = True
 ) -> tuple[float, float]:
-    """[lower, upper] epsilon at delta of one report, by its kappa with each of the others.
+    """Return [lower, upper] epsilon at delta of one report, by its kappa with each of the others.
 
     `categories` says that reports are k-ary randomized response of epsilon_0; None stands for any randomizer.
     """
@@ -79,7 +79,7 @@ def overlapped(
 def overlapped_worst(
     epsilon_0: float, overlaps: Floats, delta: float, categories: int | None = None, *, all_handed_over: bool = True
 ) -> tuple[float, float, int]:
-    """[lower, upper] that holds for every user, and the user whose kappas add up to least.
+    """Return [lower, upper] that holds for every user, and the user whose kappas add up to least.
 
     Row u of `overlaps` holds u's kappas, and any number for u itself. `upper` is of kappas that are at most those of
     any user, place by place once they are in order; `lower` is of the user that is named.
@@ -94,7 +94,7 @@ def overlapped_worst(
 
 
 def levelled(chances: Floats) -> Floats:
-    """The chances themselves, or rounded down to levels where too many of them differ."""
+    """Return the chances themselves, or rounded down to levels where too many of them differ."""
     if len(np.unique(chances)) <= _EXACT_MAX:
         return chances
     least, most = float(chances.min()), float(chances.max())
@@ -103,7 +103,7 @@ def levelled(chances: Floats) -> Floats:
 
 
 def hidden(chances: Floats, cut: float) -> Window:
-    """A law that is at most (in the stochastic order) that of the sum of Bern(chance), less `cut` of its mass."""
+    """Return a law that is at most (in the stochastic order) that of the sum of Bern(chance), less `cut` of mass."""
     levels, counts = np.unique(levelled(chances), return_counts=True)
     each = cut / (4.0 * len(levels))
     parts = [binomial(int(count), float(level), each) for level, count in zip(levels, counts, strict=True)]
@@ -120,7 +120,7 @@ def _sum(one: Window, other: Window, cut: float) -> Window:
 
 
 def two_valued(epsilon: float, law: Window, epsilon_0: float) -> tuple[float, float]:
-    """[lower, upper] of E f(C) for two values: the pair (A + D, C + 1 - A - D) against its mirror image.
+    """Return [lower, upper] of E f(C) for two values: the pair (A + D, C + 1 - A - D) against its mirror image.
 
     Given c, the pair's ratio rises with A + D, so f(c) = told P(A >= t - 1) + (1 - told) P(A >= t) less e^epsilon
     times the same with told and 1 - told exchanged, A being Bin(c, 1/2) and t the first count with a ratio above.
@@ -144,7 +144,7 @@ def two_valued(epsilon: float, law: Window, epsilon_0: float) -> tuple[float, fl
 
 
 def _many_valued(law: Window, reports: Reports, cut: float) -> Callable[[float], float]:
-    """The upper end of delta at epsilon for more than two categories."""
+    """Return the upper end of delta as a function of epsilon, for more than two categories."""
     starts, weights = _blocks(law)
 
     def curve(epsilon: float) -> float:
@@ -158,7 +158,7 @@ def _many_valued(law: Window, reports: Reports, cut: float) -> Callable[[float],
 
 
 def _blocks(law: Window) -> tuple[Ints, Floats]:
-    """The law with its counts rounded down to the first ones of blocks."""
+    """Return the law with its counts rounded down to the first ones of blocks."""
     places = np.unique(np.linspace(0, len(law.masses), min(_BLOCKS, len(law.masses)) + 1).astype(np.int64))[:-1]
     return places + law.first, np.add.reduceat(law.masses, places)
 

@@ -22,23 +22,23 @@ from p2pdp.core.errors import Refused
 
 
 def load(n: int, sum_p2: float, delta_2: float, rho: float, *, corrected: bool) -> float:
-    """e1, the length of the holders' loads over n; with the term 1/n of the mean that is missing in print."""
+    """Return e1, the length of the holders' loads over n; with the term 1/n of the mean that is missing in print."""
     missing = 1.0 / n if corrected else 0.0
     return math.sqrt(missing + (1.0 - 1.0 / n) * rho**2 * sum_p2) + math.sqrt(-math.log(delta_2) / n)
 
 
 def epsilon_all(epsilon_0: float, e1: float, delta: float) -> float:
-    """Theorem 5.3, or 5.4 where rho went into e1."""
+    """Return epsilon of Theorem 5.3, or of 5.4 where rho went into e1."""
     return _quadratic(_power(2.0 * epsilon_0) * _less_one(epsilon_0) * e1, delta)
 
 
 def epsilon_single(epsilon_0: float, sum_p2: float, delta: float) -> float:
-    """Theorem 5.5, and 5.6 with the sum of the one law that is meant there."""
+    """Return epsilon of Theorem 5.5, or of 5.6 with the sum of the one law that is meant there."""
     return _quadratic(_power(epsilon_0) * _less_one(epsilon_0) * math.sqrt(sum_p2), delta)
 
 
 def check_approximate(epsilon_0: float, delta_0: float, delta_1: float) -> None:
-    """The theorems' condition on delta0."""
+    """Check the theorems' condition on delta0."""
     decay = math.exp(-5.0 * epsilon_0)
     log_kept = math.log1p(-decay) if decay < 0.5 else math.log(-math.expm1(-5.0 * epsilon_0))
     ratio = math.log(2.0 / delta_1) / -log_kept if log_kept < 0.0 else math.inf
@@ -48,7 +48,7 @@ def check_approximate(epsilon_0: float, delta_0: float, delta_1: float) -> None:
 
 
 def delta_approximate(epsilon: float, n: int, delta_1: float) -> float:
-    """What approximate reports add to delta; may well be above 1."""
+    """Return what approximate reports add to delta; it may well be above 1."""
     return n * (_power(epsilon) + 1.0) * delta_1
 
 
@@ -57,7 +57,7 @@ def _quadratic(slope: float, delta: float) -> float:
 
 
 def _power(exponent: float) -> float:
-    """e^exponent, infinite where it is no float."""
+    """Return e^exponent, infinite where it is no float."""
     with np.errstate(over="ignore"):
         return float(np.exp(exponent))
 

@@ -55,7 +55,7 @@ class Kind(NamedTuple):
 
 
 def kinds_of(reports: int, others: int, dummies: int) -> Counter[Kind]:
-    """The kinds of a gap with so many reports of the user."""
+    """Return the kinds of a gap with so many reports of the user."""
     more_others, more_dummies = others % reports, reports - dummies % reports
     return Counter(
         Kind(others // reports + (part < more_others), dummies // reports + (part >= more_dummies))
@@ -64,7 +64,7 @@ def kinds_of(reports: int, others: int, dummies: int) -> Counter[Kind]:
 
 
 def upper_epsilons(epsilon_0: float, categories: int, users: Sequence[Mapping[Kind, int]], delta: float) -> Floats:
-    """An upper end for each user, from how often it has which kind; for any data of the others."""
+    """Return an upper end for each user, from how often it has which kind; it holds for any data of the others."""
     if not 0.0 < delta < 1.0:
         raise UsageError("delta must be a number between 0 and 1.")
     if delta < _DELTA_MIN:
@@ -82,7 +82,7 @@ def upper_epsilons(epsilon_0: float, categories: int, users: Sequence[Mapping[Ki
 
 
 def lower_epsilon(epsilon_0: float, categories: int, kinds: Mapping[Kind, int], delta: float) -> float:
-    """A lower end for one user, from how often it has which kind with one report."""
+    """Return a lower end for one user, from how often it has which kind with one report."""
     if not kinds or delta < _DELTA_MIN:
         return 0.0
     scales = [(_scale(epsilon_0, categories, kind), count) for kind, count in kinds.items()]
@@ -112,7 +112,7 @@ def _coarse(kinds: Mapping[Kind, int]) -> Counter[Kind]:
 
 
 def _scale(epsilon_0: float, categories: int, kind: Kind) -> float:
-    """Roughly the standard deviation of a loss: that of (1 - gamma) L (a - b) / M."""
+    """Return roughly the standard deviation of a loss: that of (1 - gamma) L (a - b) / M."""
     reports = Reports.of(epsilon_0, categories, *kind)
     elements = 1.0 + kind.dummies + kind.others * reports.gamma
     return min(epsilon_0, reports.kept * math.sqrt(2.0 * categories / elements))

@@ -19,7 +19,7 @@ from p2pdp.accounting.visits import most_visits, printed_visits
 
 
 def printed_epsilon(epsilon: float, n: int, cycles: float, delta_prime: float) -> float:
-    """Of so many fictive cycles of n steps."""
+    """Return the printed epsilon for so many fictive cycles of n steps."""
     cycle = 3.0 * epsilon / math.sqrt(n)
     return min(cycles * cycle, advanced(cycle, cycles, delta_prime))
 

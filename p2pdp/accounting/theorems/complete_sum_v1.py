@@ -20,7 +20,7 @@ DELTA_HAT: Final = number("delta_hat", "the probability of more visits than coun
 
 
 def printed_epsilon(epsilon: float, n: int, visits: float, delta_prime: float) -> float:
-    """Of so many visits to the observer, however that number is come by."""
+    """Return the printed epsilon after `visits` visits to the observer."""
     gamma = _short(n)
     large = math.sqrt(2.0) * epsilon / math.pow(n, 0.25)
     tail = -2.0 * visits * math.log(delta_prime)
@@ -33,7 +33,7 @@ def printed_epsilon(epsilon: float, n: int, visits: float, delta_prime: float) -
 
 
 def _short(n: int) -> float:
-    """The probability that a cycle has fewer than sqrt(n)/2 steps."""
+    """Return the probability that a cycle has fewer than sqrt(n)/2 steps."""
     return 1.0 if n == 1 else -math.expm1(math.sqrt(n) / 2.0 * math.log1p(-1.0 / n))
 
 

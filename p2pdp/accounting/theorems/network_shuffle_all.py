@@ -13,7 +13,7 @@ _DELTA_2: Final = number("delta2", "the probability that the loads are uneven", 
 
 
 def printed_inputs(delta_2: Input) -> tuple[Input, ...]:
-    """What both protocols ask for."""
+    """Return the inputs that both protocols ask for."""
     return (
         number("epsilon0", "epsilon of one report", 0.0, 700.0, is_open=True),
         whole("n", "users", 1, 1_000_000_000_000),
@@ -29,7 +29,7 @@ def printed_inputs(delta_2: Input) -> tuple[Input, ...]:
 def printed(
     inputs: Mapping[str, Any], plain: float, epsilon: Callable[[float], float]
 ) -> tuple[float, dict[str, float]]:
-    """The epsilon that reports count with, and what the theorem prints; `plain` is its delta for pure reports."""
+    """Return the epsilon that reports count with, and what is printed; `plain` is delta for pure reports."""
     epsilon_0, delta_0, delta_1 = inputs["epsilon0"], inputs["delta0"], inputs["delta1"]
     if (delta_0 is None) != (delta_1 is None):
         raise UsageError("delta1: give both delta0 and delta1, or neither")

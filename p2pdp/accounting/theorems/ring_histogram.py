@@ -29,7 +29,7 @@ _ASSUMPTIONS: Final = (
 
 
 def gap_delta(epsilon: float, epsilon_0: float, categories: int, fixed: int, others: int) -> float:
-    """A bound on delta of one report among `others` more reports and `fixed` uniform elements.
+    """Bound delta of one report among `others` more reports and `fixed` uniform elements.
 
     Of N + 1 blanket elements, u's own included, let a and b be the numbers that fell on u's two values.
     Then delta is at most E[gamma + (1-gamma) L a/(N+1) - e^epsilon (gamma + (1-gamma) L b/(N+1))]+, which is at

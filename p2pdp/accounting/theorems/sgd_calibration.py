@@ -45,7 +45,7 @@ def _answer(inputs: Mapping[str, Any]) -> Answer:
 
 
 def _network(lipschitz: float, n: int, epsilon: float, delta: float, most: int) -> tuple[float, float]:
-    """Epsilon is split between contributions that the observer is next to and others, until both ask for as much."""
+    """Split epsilon between contributions that the observer is next to and others, until both ask for as much."""
     each = delta / most
     seen = math.ceil(2.0 * most / n + math.sqrt(6.0 * most * _log(1.0 / delta) / n))
     first: float | None = None
@@ -68,7 +68,7 @@ def _network(lipschitz: float, n: int, epsilon: float, delta: float, most: int) 
 
 
 def _others(lipschitz: float, n: int, epsilon: float, delta: float, most: int) -> float:
-    """Of contributions that nobody sees directly: the least of a geometric row of sigmas that is enough."""
+    """Return the least of a geometric row of sigmas that is enough for contributions that nobody sees directly."""
     if most >= n * _log(1.0 / delta) / (2.0 * math.log(n)):
         return 4.0 * lipschitz * math.sqrt(2.0 * most * math.log(n) * _log(1.0 / delta) / n) / epsilon
     sigma = _gaussian(lipschitz, epsilon, delta)
@@ -85,7 +85,7 @@ def _gaussian(lipschitz: float, epsilon: float, delta: float) -> float:
 
 
 def _per_step(epsilon: float, count: int, delta: float) -> float:
-    """Epsilon of each of so many contributions whose advanced composition is this epsilon."""
+    """Return epsilon of each of so many contributions whose advanced composition is this epsilon."""
     low, high = 0.0, epsilon
     for _ in range(200):
         middle = (low + high) / 2.0
@@ -96,7 +96,7 @@ def _per_step(epsilon: float, count: int, delta: float) -> float:
 
 
 def _log(value: float) -> float:
-    """Of what has to be above 1 for the recipe to make sense."""
+    """Return the logarithm of what has to be above 1 for the recipe to make sense."""
     if value <= 1.0:
         raise Refused("the recipe takes the logarithm of a number that is not above 1 here")
     return math.log(value)

@@ -32,7 +32,7 @@ SOURCE: Final = "Cyffers, Bellet and Upadhyay 2024"
 
 
 def per_order(graph: Graph, n: int, hops: int) -> Floats:
-    """The divergence of each pair over its order, for sigma = 1 and sensitivity 1."""
+    """Return the divergence of each pair over its order, for sigma = 1 and sensitivity 1."""
     entries = log_resolvent(sparse_weights(graph, METROPOLIS))
     losses = np.maximum(0.0, hops / n * (math.log(hops) / n + entries))
     np.fill_diagonal(losses, 0.0)
@@ -40,7 +40,7 @@ def per_order(graph: Graph, n: int, hops: int) -> Floats:
 
 
 def graph_of(inputs: Mapping[str, Any]) -> Graph:
-    """The graph that the inputs graph, n, degree and seed describe."""
+    """Return the graph that the inputs graph, n, degree and seed describe."""
     degree = inputs["degree"]
     try:
         graph = make_graph(GraphPart(inputs["graph"], degree=degree), inputs["n"], inputs["seed"])
