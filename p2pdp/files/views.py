@@ -15,7 +15,7 @@ from p2pdp.ledger import records
 from p2pdp.ledger.evidence import Evidence
 from p2pdp.ledger.messages import carries_message, public_message, whole_message
 from p2pdp.ledger.records import DRAWN, KIND_NAMES, RECEIVED, SENT, Record
-from p2pdp.mechanisms.reports import MalformedReport
+from p2pdp.mechanisms.reporting.contract import MalformedReport
 from p2pdp.protocols import protocol
 
 Opened = Callable[[bytes], Any]  # a report without its seal -> its numbers, in steps of the grid

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from p2pdp.mechanisms.reports import Randomizer
+from p2pdp.mechanisms.reporting.contract import Randomizer
 
 NAME_BYTES: Final = 7
 SEAL_BYTES: Final = 48  # a sealed box is so much longer than what is in it

@@ -11,7 +11,7 @@ from p2pdp.files.folder import read_evidence
 from p2pdp.files.views import view_lines
 from p2pdp.ledger import records
 from p2pdp.ledger.records import DRAWN, LEDGER_MAGIC, OPENED, PUBLISHED, RECEIVED, SENT, STARTED, Chain
-from p2pdp.mechanisms.reports import MalformedReport
+from p2pdp.mechanisms.reporting.contract import MalformedReport
 from tests.support.shuffle_specs import shuffle
 from tests.support.small import COMPLETE, HISTOGRAM, RING, recorded
 

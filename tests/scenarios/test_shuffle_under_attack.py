@@ -16,7 +16,7 @@ import pytest
 
 from p2pdp.audit.ground import NOBODY_OUT
 from p2pdp.files.spec import parse_spec
-from p2pdp.mechanisms.category_reports import KaryReports
+from p2pdp.mechanisms.reporting.categories import KaryReports
 from p2pdp.protocols.run_plan import RunPlan, plan_run
 from p2pdp.protocols.shuffle.analysis.a_priori import shuffle_beforehand
 from p2pdp.protocols.shuffle.analysis.walks import Shuffled, shuffled

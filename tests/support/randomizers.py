@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from p2pdp.core.draws import Mechanism, Shape
-from p2pdp.mechanisms.category_reports import BinaryReports, KaryReports, UnaryReports
 from p2pdp.mechanisms.clipping import Bounds
-from p2pdp.mechanisms.privunit import UnitReports
-from p2pdp.mechanisms.real_reports import RealReports
-from p2pdp.mechanisms.reports import Randomizer
+from p2pdp.mechanisms.reporting.categories import BinaryReports, KaryReports, UnaryReports
+from p2pdp.mechanisms.reporting.contract import Randomizer
+from p2pdp.mechanisms.reporting.privunit import UnitReports
+from p2pdp.mechanisms.reporting.reals import RealReports
 from p2pdp.mechanisms.sampler import SeededSampler
 
 UNIT = Bounds(0.0, 1.0)

@@ -7,7 +7,7 @@ import pytest
 
 from p2pdp.crypto import sealed
 from p2pdp.crypto.identity import RunKey
-from p2pdp.mechanisms.category_reports import KaryReports
+from p2pdp.mechanisms.reporting.categories import KaryReports
 from p2pdp.tasks.reports import NAME_BYTES, SEAL_BYTES, ReportInputs, open_report, sealed_bytes
 
 SEED = np.array([1, -2, 3, -4], dtype=np.int64)

@@ -32,9 +32,9 @@ from p2pdp.experiments.contract import (
 )
 from p2pdp.experiments.shuffles import DELTA, TOWARDS_CURATOR, printed_all, printed_single, rested, social_graph, sound
 from p2pdp.experiments.style import Curve, Panel, panels
-from p2pdp.mechanisms.privunit import UnitReports
-from p2pdp.mechanisms.report_estimates import of_all
-from p2pdp.mechanisms.reports import drawn_of
+from p2pdp.mechanisms.reporting.contract import drawn_of
+from p2pdp.mechanisms.reporting.estimates import of_all
+from p2pdp.mechanisms.reporting.privunit import UnitReports
 from p2pdp.mechanisms.sampler import SeededSampler
 from p2pdp.protocols.shuffle.analysis.walks import Shuffled, shuffled
 from p2pdp.tasks.unit_mixture import DIMENSIONS, mixed_direction

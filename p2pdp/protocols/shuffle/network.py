@@ -19,15 +19,15 @@ from p2pdp.core.errors import VerificationFailed
 from p2pdp.core.ids import Peer
 from p2pdp.core.spec import Spec
 from p2pdp.core.step import Message
-from p2pdp.mechanisms.report_estimates import of_all, of_single
-from p2pdp.mechanisms.reports import MalformedReport
+from p2pdp.mechanisms.reporting.contract import MalformedReport
+from p2pdp.mechanisms.reporting.estimates import of_all, of_single
 from p2pdp.protocols.contract import NO_FACTS, Estimate, Fact, Quiet, Work
 from p2pdp.protocols.shuffle.messages import MESSAGES
 from p2pdp.protocols.shuffle.options import OPTIONS, ShufflePart
 from p2pdp.protocols.shuffle.plan import ShufflePlan, check_shuffle
+from p2pdp.protocols.shuffle.randomizers import randomizer_of, reported_value
 from p2pdp.protocols.shuffle.shuffling import Shuffle
 from p2pdp.protocols.skeleton_size import EXCESS, MARK_BYTES, VISIT_BYTES, at_most
-from p2pdp.tasks.randomizers import randomizer_of, reported_value
 from p2pdp.tasks.reports import ReportInputs, sealed_bytes
 from p2pdp.topology.graphs import Graph
 

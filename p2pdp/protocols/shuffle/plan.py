@@ -8,7 +8,7 @@ from typing import Any, Final, Protocol
 from p2pdp.core.draws import NO_NOISE, Draws, Expected, Mechanism
 from p2pdp.core.messages import FINISHED, REPORT
 from p2pdp.core.step import Message
-from p2pdp.mechanisms.reports import Randomizer
+from p2pdp.mechanisms.reporting.contract import Randomizer
 from p2pdp.protocols.contract import PlanDefaults, Start
 from p2pdp.protocols.shuffle.messages import COVER, MARK, RELAY, Round
 

@@ -7,7 +7,7 @@ import pytest
 
 from p2pdp.experiments.contract import Setting
 from p2pdp.experiments.figures import experiments
-from p2pdp.mechanisms.privunit import UnitReports
+from p2pdp.mechanisms.reporting.privunit import UnitReports
 from tests.support.small_figures import Run
 
 

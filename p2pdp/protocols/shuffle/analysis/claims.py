@@ -14,7 +14,7 @@ from p2pdp.audit.claims import claim_of, spread_of
 from p2pdp.audit.ground import Ground
 from p2pdp.core.arrays import Floats
 from p2pdp.core.claims import Claim, Conditioning, Method, Name, Observer, Refusal
-from p2pdp.mechanisms.category_reports import KaryReports
+from p2pdp.mechanisms.reporting.categories import KaryReports
 from p2pdp.protocols.shuffle.plan import ShufflePlan
 from p2pdp.topology.graphs import Graph
 

@@ -13,7 +13,7 @@ import numpy as np
 from p2pdp.attacks.evidence import contents_of, inputs_of
 from p2pdp.ledger.evidence import Evidence
 from p2pdp.ledger.records import Contents
-from p2pdp.mechanisms.real_reports import RealReports
+from p2pdp.mechanisms.reporting.reals import RealReports
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.protocols.shuffle.analysis.guesses import Guess, Opened, guesses_of, opened_by, value_as_weight
 from p2pdp.protocols.shuffle.analysis.outcome import name_of

@@ -20,8 +20,8 @@ from p2pdp.protocols.shuffle.analysis.traffic import Sent, traffic_of
 from p2pdp.protocols.shuffle.analysis.walks import shuffled
 from p2pdp.protocols.shuffle.network import result_of
 from p2pdp.protocols.shuffle.plan import ShufflePlan
+from p2pdp.protocols.shuffle.randomizers import reported_value
 from p2pdp.sim.trials import Trials
-from p2pdp.tasks.randomizers import reported_value
 
 
 def fast_shuffles(trials: Trials) -> Iterator[Outcome]:

@@ -9,8 +9,8 @@ from p2pdp.audit.local import ceiling_of, not_told
 from p2pdp.audit.recorded import refused, unlike_plan
 from p2pdp.core.claims import Method, Observer
 from p2pdp.mechanisms import gaussian
-from p2pdp.mechanisms.real_reports import RealReports
-from p2pdp.mechanisms.reports import Randomizer
+from p2pdp.mechanisms.reporting.contract import Randomizer
+from p2pdp.mechanisms.reporting.reals import RealReports
 
 
 def local_account_of_reports(ground: Ground) -> Finding:

@@ -18,7 +18,7 @@ from p2pdp.core.messages import OPENED_REPORT, OpenedReport
 from p2pdp.ledger.messages import public_message
 from p2pdp.ledger.records import CHOSEN, OWN, Contents
 from p2pdp.mechanisms import gaussian, randomized_response
-from p2pdp.mechanisms.reports import Randomizer
+from p2pdp.mechanisms.reporting.contract import Randomizer
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.protocols.shuffle.analysis.traffic import sent_in, traffic_of
 from p2pdp.protocols.shuffle.plan import NAMES, ShufflePlan
@@ -95,7 +95,7 @@ def _local_error(
         gamma = randomized_response.gamma_of(epsilon, randomizer.outputs)
         return [float(error) for error in randomized_response.standard_error(estimate, count, gamma)]
     if run.spec.noise.mechanism == "privunit":
-        from p2pdp.mechanisms.privunit import split  # scipy
+        from p2pdp.mechanisms.reporting.privunit import split  # scipy
 
         square = 1.0 / split(epsilon, randomizer.outputs).length ** 2 - 1.0
         return _each(randomizer, math.sqrt(square / randomizer.outputs / count))

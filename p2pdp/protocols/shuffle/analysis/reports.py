@@ -14,7 +14,7 @@ from p2pdp.core.errors import Refused
 from p2pdp.core.ids import Peer
 from p2pdp.ledger.evidence import Evidence
 from p2pdp.ledger.records import Contents
-from p2pdp.mechanisms.report_estimates import expected
+from p2pdp.mechanisms.reporting.estimates import expected
 from p2pdp.protocols.contract import Estimate
 from p2pdp.protocols.defaults import Account, Analysis, Read, Rows
 from p2pdp.protocols.run_plan import RunPlan

@@ -20,8 +20,8 @@ import numpy as np
 from p2pdp.core.arrays import Ints
 from p2pdp.core.errors import UsageError
 from p2pdp.crypto.entropy import SeededEntropy
-from p2pdp.mechanisms.report_estimates import Estimated, of_all, of_single
-from p2pdp.mechanisms.reports import Randomizer, drawn_of
+from p2pdp.mechanisms.reporting.contract import Randomizer, drawn_of
+from p2pdp.mechanisms.reporting.estimates import Estimated, of_all, of_single
 from p2pdp.mechanisms.sampler import SeededSampler
 from p2pdp.topology.graphs import Graph
 from p2pdp.topology.walk_loads import expected_empty

@@ -9,8 +9,8 @@ from scipy import stats
 from p2pdp.core.errors import UsageError
 from p2pdp.core.spec import GraphPart
 from p2pdp.files.edges import read_edge_list
-from p2pdp.mechanisms.category_reports import KaryReports
-from p2pdp.mechanisms.privunit import UnitReports
+from p2pdp.mechanisms.reporting.categories import KaryReports
+from p2pdp.mechanisms.reporting.privunit import UnitReports
 from p2pdp.protocols.shuffle.analysis.walks import shuffled, walked
 from p2pdp.tasks.unit_mixture import mixed_direction
 from p2pdp.topology.graphs import Graph, complete_graph, graph_of_edges, make_graph

@@ -24,7 +24,7 @@ from p2pdp.core.arrays import Floats, Ints
 from p2pdp.core.draws import Mechanism
 from p2pdp.core.errors import UsageError
 from p2pdp.mechanisms import randomized_response
-from p2pdp.mechanisms.reports import NO_NEEDS, MalformedReport, Randomizer
+from p2pdp.mechanisms.reporting.contract import NO_NEEDS, MalformedReport, Randomizer
 from p2pdp.mechanisms.rounding import whole
 
 _BYTE: Final = 8

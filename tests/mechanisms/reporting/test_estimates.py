@@ -7,10 +7,10 @@ import pytest
 
 from p2pdp.core.errors import UsageError
 from p2pdp.mechanisms import randomized_response
-from p2pdp.mechanisms.category_reports import KaryReports
-from p2pdp.mechanisms.real_reports import RealReports
-from p2pdp.mechanisms.report_estimates import expected, of_all, of_single
-from p2pdp.mechanisms.reports import Randomizer, drawn_of
+from p2pdp.mechanisms.reporting.categories import KaryReports
+from p2pdp.mechanisms.reporting.contract import Randomizer, drawn_of
+from p2pdp.mechanisms.reporting.estimates import expected, of_all, of_single
+from p2pdp.mechanisms.reporting.reals import RealReports
 from p2pdp.mechanisms.sampler import SeededSampler
 from p2pdp.topology.walk_loads import empty_places_at_rest
 from tests.support.randomizers import MAKERS, values_for, vectors_of
@@ -93,7 +93,7 @@ def test_all_of_kary_reports_are_estimated_as_elsewhere() -> None:
 
 
 def test_large_inputs_are_added_up_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    from p2pdp.mechanisms import report_estimates
+    from p2pdp.mechanisms.reporting import estimates as report_estimates
 
     randomizer = KaryReports(4, 1.0)
     reports = np.arange(50)[:, None] % 4

@@ -27,7 +27,7 @@ import numpy as np
 
 from p2pdp.core.arrays import Floats, Ints
 from p2pdp.core.errors import UsageError
-from p2pdp.mechanisms.reports import Randomizer
+from p2pdp.mechanisms.reporting.contract import Randomizer
 
 _CHUNK: Final = 1 << 22  # numbers at a time
 

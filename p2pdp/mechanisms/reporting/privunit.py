@@ -29,7 +29,7 @@ from p2pdp.core.arrays import Floats, Ints
 from p2pdp.core.draws import Mechanism
 from p2pdp.core.errors import UsageError
 from p2pdp.mechanisms import randomized_response
-from p2pdp.mechanisms.reports import MalformedReport, Randomizer, vectors
+from p2pdp.mechanisms.reporting.contract import MalformedReport, Randomizer, vectors
 from p2pdp.mechanisms.rounding import positive, whole
 
 _UNIFORM: Final = Mechanism("uniform_bits", 1.0)

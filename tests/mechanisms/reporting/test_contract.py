@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from p2pdp.mechanisms.reports import MalformedReport, Randomizer, Report, drawn_of, rows_of
+from p2pdp.mechanisms.reporting.contract import MalformedReport, Randomizer, Report, drawn_of, rows_of
 from p2pdp.mechanisms.sampler import SeededSampler
 from tests.support.randomizers import MAKERS, OneSampler, values_for
 

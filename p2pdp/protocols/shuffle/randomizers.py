@@ -11,11 +11,11 @@ import numpy as np
 
 from p2pdp.core.errors import UsageError
 from p2pdp.core.spec import NoisePart, Spec
-from p2pdp.mechanisms.category_reports import BinaryReports, KaryReports, UnaryReports
 from p2pdp.mechanisms.clipping import Bounds
-from p2pdp.mechanisms.privunit import UnitReports
-from p2pdp.mechanisms.real_reports import RealReports
-from p2pdp.mechanisms.reports import Randomizer
+from p2pdp.mechanisms.reporting.categories import BinaryReports, KaryReports, UnaryReports
+from p2pdp.mechanisms.reporting.contract import Randomizer
+from p2pdp.mechanisms.reporting.privunit import UnitReports
+from p2pdp.mechanisms.reporting.reals import RealReports
 
 
 def randomizer_of(spec: Spec, dimensions: int) -> Randomizer:

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from scipy import integrate, stats
 
 from p2pdp.core.errors import UsageError
-from p2pdp.mechanisms.privunit import UnitReports, cap_share, split
-from p2pdp.mechanisms.reports import MalformedReport, drawn_of
+from p2pdp.mechanisms.reporting.contract import MalformedReport, drawn_of
+from p2pdp.mechanisms.reporting.privunit import UnitReports, cap_share, split
 from p2pdp.mechanisms.sampler import ExactSampler, SeededSampler
 from tests.support.randomizers import OneSampler
 

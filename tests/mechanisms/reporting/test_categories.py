@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from p2pdp.core.errors import UsageError
-from p2pdp.mechanisms.category_reports import BinaryReports, KaryReports, UnaryReports
-from p2pdp.mechanisms.reports import MalformedReport, Randomizer, drawn_of
+from p2pdp.mechanisms.reporting.categories import BinaryReports, KaryReports, UnaryReports
+from p2pdp.mechanisms.reporting.contract import MalformedReport, Randomizer, drawn_of
 from p2pdp.mechanisms.sampler import SeededSampler
 
 KINDS = [KaryReports, UnaryReports, BinaryReports]

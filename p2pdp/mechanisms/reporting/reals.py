@@ -22,7 +22,7 @@ from p2pdp.core.errors import UsageError
 from p2pdp.mechanisms import gaussian, laplace
 from p2pdp.mechanisms.clipping import Bounds
 from p2pdp.mechanisms.grid import choose_grid
-from p2pdp.mechanisms.reports import NO_NEEDS, MalformedReport, Randomizer, vectors
+from p2pdp.mechanisms.reporting.contract import NO_NEEDS, MalformedReport, Randomizer, vectors
 from p2pdp.mechanisms.rounding import positive, ratio_upper, whole
 
 _BYTES: Final = 8

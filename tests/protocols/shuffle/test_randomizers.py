@@ -7,11 +7,11 @@ import pytest
 
 from p2pdp.core.errors import UsageError
 from p2pdp.files.spec import parse_spec
-from p2pdp.mechanisms.category_reports import BinaryReports, KaryReports, UnaryReports
-from p2pdp.mechanisms.privunit import UnitReports
-from p2pdp.mechanisms.real_reports import RealReports
-from p2pdp.mechanisms.reports import Randomizer
-from p2pdp.tasks.randomizers import randomizer_of, reported_value
+from p2pdp.mechanisms.reporting.categories import BinaryReports, KaryReports, UnaryReports
+from p2pdp.mechanisms.reporting.contract import Randomizer
+from p2pdp.mechanisms.reporting.privunit import UnitReports
+from p2pdp.mechanisms.reporting.reals import RealReports
+from p2pdp.protocols.shuffle.randomizers import randomizer_of, reported_value
 
 HEAD = """
 [run]

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from p2pdp.core.errors import UsageError
 from p2pdp.mechanisms import gaussian
 from p2pdp.mechanisms.clipping import Bounds
-from p2pdp.mechanisms.real_reports import RealReports
-from p2pdp.mechanisms.reports import MalformedReport, drawn_of
+from p2pdp.mechanisms.reporting.contract import MalformedReport, drawn_of
+from p2pdp.mechanisms.reporting.reals import RealReports
 from p2pdp.mechanisms.sampler import SeededSampler
 
 UNIT = Bounds(0.0, 1.0)
