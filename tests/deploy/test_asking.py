@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from deploy.containers.asking import TOKEN, EnrolmentService, Seats, ask
+from deploy.containers.asking import TOKEN, Desk, Seats, ask
 from p2pdp.core.errors import NotReady, Refused
 
 CLOCK_S = 1000.0
@@ -23,11 +23,11 @@ def seats(place: Path, expected: int | None = None, now_s: Callable[[], float] =
 
 
 @contextmanager
-def enrolment(known: Seats, files: Callable[[int], dict[str, str] | None] | None = None) -> Iterator[tuple[str, int]]:
-    def given(credentials: int) -> dict[str, str] | None:
-        return None if known.settled() is None else {TOKEN: f"token {credentials}"}
+def desk(known: Seats, files: Callable[[int], dict[str, str] | None] | None = None) -> Iterator[tuple[str, int]]:
+    def given(seat: int) -> dict[str, str] | None:
+        return None if known.settled() is None else {TOKEN: f"token {seat}"}
 
-    with EnrolmentService(("127.0.0.1", 0), known, files or given) as server:
+    with Desk(("127.0.0.1", 0), known, files or given) as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
         try:
@@ -44,25 +44,25 @@ def silent(_text: str) -> None:
 def test_nobody_gets_the_token_of_another_and_everybody_its_own_again(tmp_path: Path) -> None:
     folders = [tmp_path / f"n{number}" for number in range(12)]
     known = seats(tmp_path, len(folders))
-    with enrolment(known) as place, ThreadPoolExecutor(len(folders)) as pool:
+    with desk(known) as place, ThreadPoolExecutor(len(folders)) as pool:
         for _ in range(2):  # the second time as if the answer had not been kept
             list(pool.map(lambda folder: ask(place, folder, [TOKEN], silent), folders))
             tokens = [(folder / TOKEN).read_text() for folder in folders]
-            assert sorted(tokens) == sorted(f"token {credentials}" for credentials in range(12))
+            assert sorted(tokens) == sorted(f"token {seat}" for seat in range(12))
             if _ == 0:
                 first = tokens
         assert tokens == first
         with pytest.raises(Refused, match="no join token"):
             ask(place, tmp_path / "late", [TOKEN], silent)
     assert all((folder / TOKEN).stat().st_mode & 0o777 == 0o600 for folder in folders)
-    with enrolment(seats(tmp_path)) as place:  # bootstrap was started again, and knows who had which
+    with desk(seats(tmp_path)) as place:  # bootstrap was started again, and knows who had which
         ask(place, folders[3], [TOKEN], silent)
         assert (folders[3] / TOKEN).read_text() == first[3]
 
 
 def test_an_answer_is_for_the_key_that_asked(tmp_path: Path) -> None:
     known = seats(tmp_path, 1)
-    with enrolment(known) as place:
+    with desk(known) as place:
         ask(place, tmp_path / "one", [TOKEN], silent)
         (key,) = json.loads((tmp_path / "asked.json").read_text())
         with socket.create_connection(place) as thief:
@@ -95,7 +95,7 @@ STRANGE = (b"", b"\n", b"GET / HTTP/1.1\r\n\r\n", HELLO + b"zz\n", b"\xff" * 200
 @pytest.mark.parametrize("line", STRANGE)
 def test_whoever_says_something_else_is_not_answered(tmp_path: Path, line: bytes) -> None:
     known = seats(tmp_path, 2)
-    with enrolment(known) as place, socket.create_connection(place) as stranger:
+    with desk(known) as place, socket.create_connection(place) as stranger:
         stranger.sendall(line)
         stranger.shutdown(socket.SHUT_WR)
         assert stranger.recv(100) == b""
