@@ -24,13 +24,13 @@ from p2pdp.core.step import NOTHING, Message, Send, Step
 from p2pdp.crypto.entropy import SystemEntropy
 from p2pdp.crypto.identity import Identity, RunKey
 from p2pdp.crypto.roster import RosterEntry, sign_entry, sign_roster
-from p2pdp.host.credentials import Credentials
-from p2pdp.host.host import Host
 from p2pdp.ledger.journal import Journal
 from p2pdp.mechanisms.sampler import ExactSampler
 from p2pdp.node.clock import Clock
 from p2pdp.node.disk import Disk
 from p2pdp.node.shell import HostShell
+from p2pdp.peer.credentials import Credentials
+from p2pdp.peer.host import Host
 from p2pdp.transports.contract import ROLES, Network, Transport
 
 POLL_S: Final = 0.01

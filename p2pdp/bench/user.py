@@ -28,13 +28,13 @@ from p2pdp.core.ids import Peer, is_user
 from p2pdp.crypto.entropy import NONCE_BYTES, SystemEntropy
 from p2pdp.crypto.identity import Identity, RunKey
 from p2pdp.crypto.roster import Roster, sign_entry
-from p2pdp.host.credentials import Credentials
-from p2pdp.host.draws import POOL_MAX
 from p2pdp.ledger.journal import PRIVATE, VIEW, Journal
 from p2pdp.mechanisms.sampler import ExactSampler
 from p2pdp.node.clock import Clock
 from p2pdp.node.disk import Disk
 from p2pdp.node.shell import HostShell
+from p2pdp.peer.credentials import Credentials
+from p2pdp.peer.draws import POOL_MAX
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.transports.contract import ROLES, LocalNetworks, Origin
 from p2pdp.wire.frames import FORMAT_VERSION

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from p2pdp.crypto.sealed_skeleton import seal_skeleton
-from p2pdp.host.credentials import Credentials
 from p2pdp.ledger.journal import VIEW
 from p2pdp.ledger.records import to_skeleton
+from p2pdp.peer.credentials import Credentials
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.protocols.skeleton_size import skeleton_size
 

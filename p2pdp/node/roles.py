@@ -27,7 +27,6 @@ from p2pdp.crypto.enrolment import Offer
 from p2pdp.crypto.entropy import SystemEntropy
 from p2pdp.crypto.identity import Identity, RunKey
 from p2pdp.crypto.roster import Roster, sign_entry
-from p2pdp.host.credentials import Credentials
 from p2pdp.ledger.journal import PRIVATE, VIEW, Journal
 from p2pdp.ledger.records import PUBLISHED
 from p2pdp.node.clock import Clock
@@ -35,6 +34,7 @@ from p2pdp.node.disk import Disk, is_closed
 from p2pdp.node.expiry import Expiry
 from p2pdp.node.keys import durable_secret
 from p2pdp.node.shell import KIND_AT, HostShell
+from p2pdp.peer.credentials import Credentials
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.services.addresses import Directory
 from p2pdp.services.enrolment import EnrolmentService, Quorum, Replies

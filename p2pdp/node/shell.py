@@ -16,12 +16,12 @@ from typing import Final
 
 from p2pdp.core.ids import Peer
 from p2pdp.core.step import Output
-from p2pdp.host.effects import Effects
-from p2pdp.host.host import Host
 from p2pdp.ledger.journal import VIEW
 from p2pdp.node.clock import Clock
 from p2pdp.node.disk import Disk
 from p2pdp.node.keys import write_durably
+from p2pdp.peer.effects import Effects
+from p2pdp.peer.host import Host
 from p2pdp.transports.contract import Origin, Transport
 from p2pdp.wire.frames import Kind
 

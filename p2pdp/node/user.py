@@ -23,8 +23,6 @@ from p2pdp.core.spec import RunPart
 from p2pdp.crypto.entropy import SystemEntropy
 from p2pdp.crypto.identity import Identity, RunKey
 from p2pdp.crypto.roster import Roster, RosterError
-from p2pdp.host.credentials import Credentials
-from p2pdp.host.enrolment import NO_ANSWER, RETRY_S, EnrolmentClient
 from p2pdp.ledger.journal import PRIVATE, VIEW, Journal
 from p2pdp.node.clock import Clock
 from p2pdp.node.disk import Disk, is_closed
@@ -34,6 +32,8 @@ from p2pdp.node.keys import durable_secret, write_durably
 from p2pdp.node.shell import KIND_AT, HostShell
 from p2pdp.node.waiting import Waiting
 from p2pdp.node.whereabouts import Abroad, Whereabouts
+from p2pdp.peer.credentials import Credentials
+from p2pdp.peer.enrolment import NO_ANSWER, RETRY_S, EnrolmentClient
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.transports.contract import Network, Origin
 from p2pdp.wire.codec import CodecError, pack, unpack

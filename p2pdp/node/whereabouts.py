@@ -17,7 +17,7 @@ from typing import Final
 
 from p2pdp.core.ids import is_user
 from p2pdp.crypto.addresses import COUNTER_MAX, Statement, sign_statement, statement_frame
-from p2pdp.host.credentials import Credentials
+from p2pdp.peer.credentials import Credentials
 from p2pdp.services.addresses import AddressBook, News
 
 ASK_S: Final = 3.0

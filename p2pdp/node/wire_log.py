@@ -1,4 +1,4 @@
-"""`wire.jsonl` of a peer: what each frame said that it received, one JSON object a line (see `host/tap.py`).
+"""`wire.jsonl` of a peer: what each frame said that it received, one JSON object a line (see `peer/tap.py`).
 
 The file has mode 0600, for it names routes, and is appended to after a restart. Each line is with the operating system
 before anything is done with its frame: what a crash undid was received all the same. A line that a crash tore is cut
@@ -13,7 +13,7 @@ from pathlib import Path
 from p2pdp.core.errors import NotReady
 from p2pdp.core.ids import Peer
 from p2pdp.files.folder import WIRE_FILE
-from p2pdp.host.tap import wire_line
+from p2pdp.peer.tap import wire_line
 
 
 class WireLog:

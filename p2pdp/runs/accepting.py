@@ -20,9 +20,9 @@ from p2pdp.files.data import load_data
 from p2pdp.files.node_config import Accept, NodeConfig
 from p2pdp.files.spec import parse_spec, spec_digest
 from p2pdp.files.tables import Moved
-from p2pdp.host.credentials import Credentials
 from p2pdp.mechanisms import laplace
 from p2pdp.mechanisms.clipping import Bounds
+from p2pdp.peer.credentials import Credentials
 from p2pdp.protocols import protocol
 from p2pdp.protocols.learning import OWN, has_intercept
 from p2pdp.protocols.run_plan import RunPlan

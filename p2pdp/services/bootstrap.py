@@ -1,6 +1,6 @@
 """Bootstrap after enrolment: the barrier before the start, and who is out.
 
-Exclusion: the host watches over everybody (`watched`, `host/watch.py`) and says who is silent, whatever that peer
+Exclusion: the host watches over everybody (`watched`, `peer/watch.py`) and says who is silent, whatever that peer
 holds. Bootstrap probes it; if it does not answer within `patience_s`, "out" is recorded, signed and sent to its live
 neighbours. Each refuses the peer from then on and answers what it has received from it and which items it had passed
 to peers that are out. When all have answered, `settlement.py` says which items are lost, and who passed them on last

@@ -11,13 +11,13 @@ from dataclasses import dataclass, field
 from p2pdp.core.ids import Peer
 from p2pdp.crypto.entropy import SeededEntropy
 from p2pdp.crypto.identity import Identity, RunKey
-from p2pdp.host.credentials import Credentials
-from p2pdp.host.enrolment import EnrolmentClient
-from p2pdp.host.host import Host
-from p2pdp.host.tap import Tap, wire_line
 from p2pdp.ledger.journal import VIEW, Journal
 from p2pdp.ledger.records import LEDGER_MAGIC, records_in, whole_length
 from p2pdp.mechanisms.sampler import SeededSampler
+from p2pdp.peer.credentials import Credentials
+from p2pdp.peer.enrolment import EnrolmentClient
+from p2pdp.peer.host import Host
+from p2pdp.peer.tap import Tap, wire_line
 from p2pdp.sim.faults import Crash
 
 

@@ -22,9 +22,9 @@ from p2pdp.crypto.enrolment import Offer
 from p2pdp.crypto.entropy import SeededEntropy
 from p2pdp.crypto.identity import Identity, RunKey
 from p2pdp.crypto.roster import Roster, sign_entry
-from p2pdp.host.credentials import Credentials
-from p2pdp.host.effects import Effects
-from p2pdp.host.enrolment import RETRY_S, EnrolmentClient
+from p2pdp.peer.credentials import Credentials
+from p2pdp.peer.effects import Effects
+from p2pdp.peer.enrolment import RETRY_S, EnrolmentClient
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.services.enrolment import EnrolmentService, Quorum, Replies
 from p2pdp.sim.faults import NO_FAULTS, Crash, Faults, Network

@@ -5,8 +5,8 @@ import inspect
 import pytest
 
 from p2pdp.core.draws import Draws, Mechanism, Sampler
-from p2pdp.host.draws import RecordedDraws
 from p2pdp.mechanisms.sampler import ExactSampler, FastSampler, SeededSampler
+from p2pdp.peer.draws import RecordedDraws
 
 
 def test_a_mechanism_is_a_value_that_can_name_a_pool() -> None:

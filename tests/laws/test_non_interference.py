@@ -26,9 +26,9 @@ from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer
 from p2pdp.core.step import Message, Send, Step
 from p2pdp.crypto.identity import RunKey
 from p2pdp.files.spec import load_spec, spec_to_toml
-from p2pdp.host.payloads import CONTROL, POKE
-from p2pdp.host.peers import Peers
 from p2pdp.ledger.records import read
+from p2pdp.peer.payloads import CONTROL, POKE
+from p2pdp.peer.peers import Peers
 from p2pdp.protocols import names
 from p2pdp.protocols.participant import Participant
 from p2pdp.protocols.shuffle.shuffling import Shuffle

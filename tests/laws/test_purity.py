@@ -20,7 +20,7 @@ DISK = (
 ENTROPY = ("mechanisms/sampler.py", "crypto", "node")
 TERMINAL = ("cli",)
 NOWHERE = ()
-DECLARED = ("core", "protocols", "services", "host", "assembly", "sim", "node")
+DECLARED = ("core", "protocols", "services", "peer", "assembly", "sim", "node")
 
 
 @dataclass(frozen=True)
@@ -201,7 +201,7 @@ def test_every_room_is_as_pure_as_it_promises() -> None:
 
 BAD = {
     "import asyncio": "sim",
-    "import threading as t": "host",
+    "import threading as t": "peer",
     "from time import monotonic": "sim",
     "import time": "core",
     "def f():\n    import socket": "protocols",
@@ -210,7 +210,7 @@ BAD = {
     "import datetime\nx = datetime.datetime.now()": "files",
     "from datetime import date\nx = date.today()": "report",
     "import os\nx = os.environ['A']": "core",
-    "async def f(): pass": "host",
+    "async def f(): pass": "peer",
     "class A:\n    async def f(self): pass": "services",
     "x = open('a')": "cli",
     "f = open": "api",
@@ -224,11 +224,11 @@ BAD = {
     "from pathlib import Path\nx = Path('a').open()": "cli",
     "from pathlib import Path\nx = Path('a').mkdir()": "api",
     "import numpy as np\nx = np.load('a.npy')": "replay",
-    "import os\nx = os.urandom(3)": "host",
+    "import os\nx = os.urandom(3)": "peer",
     "from os import urandom as bytes_of": "sim",
     "import secrets": "protocols",
     "import secrets as s": "mechanisms",
-    "import nacl.utils\nx = nacl.utils.random(3)": "host",
+    "import nacl.utils\nx = nacl.utils.random(3)": "peer",
     "from nacl.utils import random": "wire",
     "def f():\n    from opendp.measurements import make_gaussian": "accounting",
     "import numpy as np\nx = np.random.default_rng()": "sim",
@@ -252,7 +252,7 @@ BAD = {
     "print('a')": "node",
     "say = print": "api",
     "import sys\nsys.stderr.write('a')": "report",
-    "x = hasattr(machine, 'hop')": "host",
+    "x = hasattr(machine, 'hop')": "peer",
     "class A:\n    def f(self): return type(self) is A": "protocols",
 }
 
@@ -268,7 +268,7 @@ GOOD = {
     "import secrets\nimport os\nimport numpy as np\nx = np.random.default_rng(), os.getpid()": "mechanisms/sampler.py",
     "import os\nx = os.urandom(3)": "crypto/x.py",
     "import numpy as np\nx = np.random.Generator(np.random.Philox(key=3))\ny = np.random.default_rng(3)": "sim/x.py",
-    "def f(channel, body): return channel.open(body), 'a'.replace('a', 'b')": "host/x.py",
+    "def f(channel, body): return channel.open(body), 'a'.replace('a', 'b')": "peer/x.py",
     "from datetime import datetime\nx = datetime.fromisoformat('2024-01-01')": "files/x.py",
     "from pathlib import Path\ndef f(p: Path) -> Path: return p / 'a'": "api.py",
     "def f():\n    import networkx as nx\n    return nx.gnp_random_graph(3, 0.5, seed=4)": "topology/x.py",

@@ -26,14 +26,14 @@ ROOMS: dict[str, str] = {
     "analysis": "core wire crypto ledger replay audit assembly attacks sim protocols mechanisms accounting topology "
     "tasks",
     "services": "core wire crypto ledger topology mechanisms tasks protocols",
-    "host": "core wire crypto ledger",
-    "assembly": "core replay host services wire crypto ledger protocols mechanisms tasks topology",
+    "peer": "core wire crypto ledger",
+    "assembly": "core replay peer services wire crypto ledger protocols mechanisms tasks topology",
     "transports": "core wire crypto",
     "files": "core ledger crypto topology mechanisms tasks protocols transports",
-    "node": "core assembly host transports services files crypto ledger wire protocols mechanisms tasks topology "
+    "node": "core assembly peer transports services files crypto ledger wire protocols mechanisms tasks topology "
     "accounting",
     "cluster": "core node services files transports crypto ledger mechanisms protocols",
-    "sim": "core assembly host services wire crypto ledger protocols mechanisms tasks topology",
+    "sim": "core assembly peer services wire crypto ledger protocols mechanisms tasks topology",
     "report": "core audit assembly protocols",
     "web": "core report",
     "index": "core",
@@ -150,8 +150,8 @@ def test_the_table_itself_has_no_circle_and_no_unknown_room() -> None:
         ("p2pdp/core/x.py", "from p2pdp import Spec\n"),
         ("p2pdp/core/__init__.py", "from ..api import audit\n"),
         ("p2pdp/attacks/x.py", "import p2pdp.accounting.gaussian\n"),
-        ("p2pdp/protocols/x.py", "from importlib import import_module\nm = import_module(f'p2pdp.host.{1}')\n"),
-        ("p2pdp/protocols/x.py", "m = __import__('p2pdp.host')\n"),
+        ("p2pdp/protocols/x.py", "from importlib import import_module\nm = import_module(f'p2pdp.peer.{1}')\n"),
+        ("p2pdp/protocols/x.py", "m = __import__('p2pdp.peer')\n"),
         ("p2pdp/cellar/x.py", "a = 1\n"),
         ("p2pdp/loose.py", "a = 1\n"),
         ("p2pdp/node/x.py", "from p2pdp.accounting.gaussian import curve\n"),
@@ -172,7 +172,7 @@ def test_a_foreign_import_is_seen(path: str, text: str) -> None:
         ("p2pdp/core/__init__.py", "from . import ids\nfrom .ids import Peer\n"),
         ("p2pdp/ledger/x.py", "from p2pdp.wire.codec import pack\n"),
         ("p2pdp/node/x.py", "def f():\n    from p2pdp.accounting.gaussian import curve\n"),
-        ("p2pdp/protocols/x.py", "LABEL = 'p2pdp.host'\n"),
+        ("p2pdp/protocols/x.py", "LABEL = 'p2pdp.peer'\n"),
         ("p2pdp/api.py", "from p2pdp.audit import claims\n"),
     ],
 )

@@ -92,14 +92,14 @@ def test_no_steps_are_joined_by_hand() -> None:
     ],
 )
 def test_a_join_by_hand_is_seen(text: str) -> None:
-    assert joined_by_hand(Source("p2pdp/host/x.py", text))
+    assert joined_by_hand(Source("p2pdp/peer/x.py", text))
 
 
 @pytest.mark.parametrize(
     "text", ["Step((answer,)).then(step)", "for send in step.sends:\n    carry(send)", "f(step.sends)"]
 )
 def test_a_step_that_is_joined_whole_is_not_accused(text: str) -> None:
-    assert joined_by_hand(Source("p2pdp/host/x.py", text)) == []
+    assert joined_by_hand(Source("p2pdp/peer/x.py", text)) == []
 
 
 def test_no_step_is_dropped() -> None:
@@ -122,7 +122,7 @@ def test_no_step_is_dropped() -> None:
     ],
 )
 def test_a_dropped_step_is_seen(text: str) -> None:
-    assert len(dropped_steps(Source("p2pdp/host/x.py", text))) == 1
+    assert len(dropped_steps(Source("p2pdp/peer/x.py", text))) == 1
 
 
 @pytest.mark.parametrize(
@@ -138,4 +138,4 @@ def test_a_dropped_step_is_seen(text: str) -> None:
     ],
 )
 def test_a_step_that_is_used_is_not_accused(text: str) -> None:
-    assert dropped_steps(Source("tests/host/test_x.py", text)) == []
+    assert dropped_steps(Source("tests/peer/test_x.py", text)) == []

@@ -9,13 +9,13 @@ from typing import Any, cast
 import pytest
 
 from p2pdp.core.errors import NotReady
-from p2pdp.host.effects import Effects, HopEffects
-from p2pdp.host.host import Host
 from p2pdp.ledger.journal import VIEW
 from p2pdp.ledger.records import LEDGER_MAGIC
 from p2pdp.node.clock import Clock
 from p2pdp.node.disk import Disk
 from p2pdp.node.shell import QUIET_S, TOTALS_FILE, HostShell
+from p2pdp.peer.effects import Effects, HopEffects
+from p2pdp.peer.host import Host
 from p2pdp.wire.frames import Kind
 
 

@@ -16,13 +16,13 @@ from p2pdp.core.step import Output
 from p2pdp.crypto.addresses import Statement, read_statement, sign_statement, statement_frame
 from p2pdp.crypto.identity import Identity
 from p2pdp.files.folder import write_json
-from p2pdp.host.credentials import Credentials
 from p2pdp.node import user, whereabouts
 from p2pdp.node.keys import durable_secret
 from p2pdp.node.roles import RolesNode, RolesSettings
 from p2pdp.node.user import UserNode, UserSettings
 from p2pdp.node.waiting import Waiting
 from p2pdp.node.whereabouts import Abroad, Whereabouts
+from p2pdp.peer.credentials import Credentials
 from p2pdp.runs.audit import verify
 from p2pdp.services.addresses import FORGED, AddressBook, Directory, News
 from p2pdp.services.bootstrap import PROGRESS

@@ -7,9 +7,9 @@ import pytest
 
 from p2pdp.core.errors import NotReady
 from p2pdp.files.folder import WIRE_FILE
-from p2pdp.host.link import Link
 from p2pdp.node.disk import Disk
 from p2pdp.node.wire_log import WireLog
+from p2pdp.peer.link import Link
 
 FRAME = Link(1).control(0)
 

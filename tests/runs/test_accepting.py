@@ -17,7 +17,7 @@ from p2pdp.crypto.tokens import JoinToken
 from p2pdp.files.keys import write_identity
 from p2pdp.files.node_config import NodeConfig, load_node_config
 from p2pdp.files.spec import parse_spec, spec_digest
-from p2pdp.host.credentials import Credentials
+from p2pdp.peer.credentials import Credentials
 from p2pdp.protocols import protocol
 from p2pdp.protocols.run_plan import RunPlan, plan_run
 from p2pdp.runs.accepting import (

@@ -10,10 +10,10 @@ import pytest
 
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer, is_user
 from p2pdp.core.messages import ALIVE, BEGIN, GO, HEAD, PROBE, READY
-from p2pdp.host.payloads import CONTROL, DATA, POKE, Payload, parse_payload
-from p2pdp.host.peers import Peers
 from p2pdp.ledger.messages import other_end, public_message
 from p2pdp.ledger.records import RECEIVED, SENT, read
+from p2pdp.peer.payloads import CONTROL, DATA, POKE, Payload, parse_payload
+from p2pdp.peer.peers import Peers
 from p2pdp.protocols.gossip.messages import ACTIVATIONS
 from p2pdp.sim.faults import Crash
 from tests.support.fault_worlds import ring, walk, world_of

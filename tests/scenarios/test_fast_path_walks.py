@@ -20,10 +20,10 @@ from p2pdp.core.events import Passer
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer
 from p2pdp.core.messages import COMMON
 from p2pdp.core.step import Message
-from p2pdp.host.acknowledgements import PacketSpace
-from p2pdp.host.link import Link
-from p2pdp.host.payloads import CONTROL, DATA, DATA_HEAD, HEAD, POKE, RESEND
 from p2pdp.ledger.records import SALT_BYTES
+from p2pdp.peer.acknowledgements import PacketSpace
+from p2pdp.peer.link import Link
+from p2pdp.peer.payloads import CONTROL, DATA, DATA_HEAD, HEAD, POKE, RESEND
 from p2pdp.protocols.participant import Participant
 from p2pdp.protocols.walk.walking import VALUE_MAX, Walk, WalkPlan, check_token
 from p2pdp.tasks.inputs import NumberInputs

@@ -10,7 +10,7 @@ from p2pdp.sim.faults import Crash
 from p2pdp.sim.process import Disk, Process
 
 if TYPE_CHECKING:
-    from p2pdp.host.host import Host
+    from p2pdp.peer.host import Host
 
 LINES = [LEDGER_MAGIC, *(chain.append(STARTED, (0.0,)) for chain in [Chain()] for _ in range(4))]
 

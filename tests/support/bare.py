@@ -16,10 +16,10 @@ from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer
 from p2pdp.core.messages import BEGIN, Item
 from p2pdp.core.step import Message, Send
 from p2pdp.crypto.entropy import SeededEntropy
-from p2pdp.host.draws import RecordedDraws
 from p2pdp.ledger.journal import VIEW, Journal
 from p2pdp.ledger.records import OWN, RECEIVED, SALT_BYTES, SENT
 from p2pdp.mechanisms.sampler import SeededSampler
+from p2pdp.peer.draws import RecordedDraws
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.wire.codec import pack_message, pack_value, unpack_message
 

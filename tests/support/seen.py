@@ -27,14 +27,14 @@ from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer, peer_name
 from p2pdp.core.messages import REPORT, RESULT, TOKEN, TOTAL
 from p2pdp.core.step import Message
 from p2pdp.crypto import channel, identity
-from p2pdp.host.credentials import Credentials
-from p2pdp.host.draws import Meetings
-from p2pdp.host.host import Host
-from p2pdp.host.payloads import DATA, parse_payload
-from p2pdp.host.tap import Tap, wire_line
 from p2pdp.ledger.records import SALT_BYTES
 from p2pdp.mechanisms.sampler import SeededSampler
 from p2pdp.node.handing_in import handed_in
+from p2pdp.peer.credentials import Credentials
+from p2pdp.peer.draws import Meetings
+from p2pdp.peer.host import Host
+from p2pdp.peer.payloads import DATA, parse_payload
+from p2pdp.peer.tap import Tap, wire_line
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.protocols.shuffle.messages import RELAY
 from p2pdp.protocols.shuffle.plan import STAY_OPTIONS

@@ -20,14 +20,14 @@ from p2pdp.crypto.channel import Channel
 from p2pdp.crypto.entropy import SeededEntropy
 from p2pdp.crypto.identity import Identity, RunKey
 from p2pdp.crypto.roster import Roster, sign_entry, sign_roster
-from p2pdp.host import payloads
-from p2pdp.host.credentials import Credentials
-from p2pdp.host.effects import Effects
-from p2pdp.host.host import Host
-from p2pdp.host.payloads import Payload, parse_payload
 from p2pdp.ledger import records
 from p2pdp.ledger.journal import PRIVATE, VIEW, Journal
 from p2pdp.ledger.records import LEDGER_MAGIC, Record, pack
+from p2pdp.peer import payloads
+from p2pdp.peer.credentials import Credentials
+from p2pdp.peer.effects import Effects
+from p2pdp.peer.host import Host
+from p2pdp.peer.payloads import Payload, parse_payload
 from p2pdp.wire.frames import BOXED, decode_frame, encode_frame
 
 RUN_ID, SPEC_DIGEST = bytes([1] * 16), bytes([3] * 32)

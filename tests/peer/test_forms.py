@@ -7,9 +7,9 @@ import pytest
 from p2pdp.core.ids import BOOTSTRAP, CURATOR
 from p2pdp.core.step import Message
 from p2pdp.crypto.entropy import SeededEntropy
-from p2pdp.host.effects import Timing
-from p2pdp.host.forms import apply_after_close, apply_to_links, read_message
-from p2pdp.host.peers import Peers
+from p2pdp.peer.effects import Timing
+from p2pdp.peer.forms import apply_after_close, apply_to_links, read_message
+from p2pdp.peer.peers import Peers
 from p2pdp.wire.codec import pack_message, pack_value
 from tests.support.known import cuts
 from tests.support.toys import credentials

@@ -11,12 +11,12 @@ from p2pdp.core.errors import VerificationFailed
 from p2pdp.core.ids import BOOTSTRAP, CURATOR
 from p2pdp.core.messages import COMMON
 from p2pdp.core.step import Fault, Message, Output, Send, Step
-from p2pdp.host.effects import Timing
-from p2pdp.host.link import Link
-from p2pdp.host.payloads import POKE
 from p2pdp.ledger import records
 from p2pdp.ledger.journal import PRIVATE, VIEW
 from p2pdp.ledger.records import DRAWN, POOL, SENT
+from p2pdp.peer.effects import Timing
+from p2pdp.peer.link import Link
+from p2pdp.peer.payloads import POKE
 from p2pdp.wire.codec import pack_message, pack_value
 from tests.support.toys import PingPong, Quiet, Toys, consistent, forged, opened, repacked, used_draws
 

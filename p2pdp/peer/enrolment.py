@@ -27,7 +27,7 @@ from p2pdp.crypto.enrolment import (
 from p2pdp.crypto.entropy import Entropy
 from p2pdp.crypto.identity import Identity, RunKey
 from p2pdp.crypto.roster import sign_entry
-from p2pdp.host.credentials import Credentials
+from p2pdp.peer.credentials import Credentials
 from p2pdp.wire.codec import CodecError
 from p2pdp.wire.frames import Kind, decode_frame
 

@@ -4,8 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from p2pdp.core.ids import CURATOR, Peer
-from p2pdp.host.link import Link
-from p2pdp.host.watch import POKES_MAX, Watch
+from p2pdp.peer.link import Link
+from p2pdp.peer.watch import POKES_MAX, Watch
 
 PATIENCE_S = 8.0
 

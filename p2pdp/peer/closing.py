@@ -9,11 +9,11 @@ from p2pdp.core.ids import CURATOR
 from p2pdp.core.messages import HEAD, SKELETON
 from p2pdp.core.step import Message
 from p2pdp.crypto.identity import sign_labelled
-from p2pdp.host.credentials import Credentials
-from p2pdp.host.peers import Peers
 from p2pdp.ledger.heads import HEAD_LABEL, head_parts
 from p2pdp.ledger.journal import PRIVATE, VIEW, Journal
 from p2pdp.ledger.records import CLOSED, SALT_BYTES
+from p2pdp.peer.credentials import Credentials
+from p2pdp.peer.peers import Peers
 from p2pdp.wire.codec import pack_message, pack_value
 
 SKELETON_PIECE_BYTES: Final = 48 * 1024

@@ -5,13 +5,13 @@ import pytest
 from p2pdp.core.ids import CURATOR
 from p2pdp.crypto.entropy import SeededEntropy
 from p2pdp.crypto.identity import verify_labelled
-from p2pdp.host.closing import SKELETON_PIECE_BYTES, close, hand_in
-from p2pdp.host.effects import Timing
-from p2pdp.host.peers import Peers
 from p2pdp.ledger import records
 from p2pdp.ledger.heads import HEAD_LABEL, head_parts
 from p2pdp.ledger.journal import PRIVATE, VIEW, Journal
 from p2pdp.ledger.records import CLOSED, NOTE, STARTED
+from p2pdp.peer.closing import SKELETON_PIECE_BYTES, close, hand_in
+from p2pdp.peer.effects import Timing
+from p2pdp.peer.peers import Peers
 from p2pdp.wire.codec import unpack_message
 from tests.support.toys import RUN_ID, credentials, identity
 

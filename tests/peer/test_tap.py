@@ -8,12 +8,12 @@ import pytest
 
 from p2pdp.core.ids import BOOTSTRAP, CURATOR
 from p2pdp.core.step import Message
-from p2pdp.host.link import Link
-from p2pdp.host.payloads import DATA, DATA_HEAD, HEAD, POKE, RESEND, Payload
-from p2pdp.host.tap import wire_line
 from p2pdp.ledger import records
 from p2pdp.ledger.messages import public_message
 from p2pdp.ledger.records import RECEIVED, SALT_BYTES
+from p2pdp.peer.link import Link
+from p2pdp.peer.payloads import DATA, DATA_HEAD, HEAD, POKE, RESEND, Payload
+from p2pdp.peer.tap import wire_line
 from p2pdp.wire.codec import pack_message, pack_value
 from tests.support.toys import PingPong, Toys, forged
 
@@ -83,7 +83,7 @@ def test_whatever_a_payload_has_besides_is_told_too() -> None:
         "flags": DATA, "number": 1, "message": pack_message(Message("ready")), "value": b"", "hello": [],
         "_asdict": lambda _self: {**parsed._asdict(), "flags": DATA, "visits": 17, "route": [[1, b"\x05"]]},
     })()  # fmt: skip
-    with patch("p2pdp.host.tap.parse_payload", lambda _content: leaky):
+    with patch("p2pdp.peer.tap.parse_payload", lambda _content: leaky):
         control = line_of(2, b"")["control"]
     assert (control["visits"], control["route"]) == (17, [[1, "05"]])
 

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from p2pdp.core.draws import Mechanism
 from p2pdp.crypto.entropy import SeededEntropy
 from p2pdp.crypto.roster import Entries
-from p2pdp.host.credentials import Credentials
-from p2pdp.host.draws import AHEAD_NUMBERS_MAX, POOL_MAX, Meetings, RecordedDraws
 from p2pdp.ledger import records
 from p2pdp.ledger.journal import PRIVATE, VIEW, Journal
 from p2pdp.ledger.records import CHOSEN, DRAWN, POOL, SALT_BYTES, Record
+from p2pdp.peer.credentials import Credentials
+from p2pdp.peer.draws import AHEAD_NUMBERS_MAX, POOL_MAX, Meetings, RecordedDraws
 from p2pdp.wire.codec import unpack_value
 from tests.support.toys import UniqueDraws, credentials
 

@@ -16,13 +16,13 @@ from p2pdp.core.ids import CURATOR, Peer
 from p2pdp.core.step import Fault
 from p2pdp.crypto.channel import Channel, ChannelError
 from p2pdp.crypto.roster import RosterError
-from p2pdp.host import payloads
-from p2pdp.host.acknowledgements import Acknowledgements
-from p2pdp.host.credentials import Credentials
-from p2pdp.host.effects import Entropy, Timing
-from p2pdp.host.link import Hello, Link, Verdict, question_in
-from p2pdp.host.payloads import Arrival, Payload, parse_payload
-from p2pdp.host.tap import Tap
+from p2pdp.peer import payloads
+from p2pdp.peer.acknowledgements import Acknowledgements
+from p2pdp.peer.credentials import Credentials
+from p2pdp.peer.effects import Entropy, Timing
+from p2pdp.peer.link import Hello, Link, Verdict, question_in
+from p2pdp.peer.payloads import Arrival, Payload, parse_payload
+from p2pdp.peer.tap import Tap
 from p2pdp.wire.codec import CodecError
 from p2pdp.wire.frames import BOXED, BOXED_HEADER, BOXED_START, FRAME_HEADER_BYTES, encode_frame
 from p2pdp.wire.padding import FRAME_BYTES_MAX

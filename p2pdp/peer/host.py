@@ -19,20 +19,20 @@ from p2pdp.core.draws import Expected, Sampler
 from p2pdp.core.events import Event, Machine, Passer, Received, Started, Watcher, Woken, tell
 from p2pdp.core.ids import CURATOR, Peer
 from p2pdp.core.step import Fault, Message, Send, Step
-from p2pdp.host.closing import Ending
-from p2pdp.host.credentials import Credentials
-from p2pdp.host.draws import NOTHING_EXPECTED, Meetings, RecordedDraws
-from p2pdp.host.effects import Effects, Entropy, HopEffects, Timing, effects_of
-from p2pdp.host.fast_path import FastPath
-from p2pdp.host.forms import Check, apply_after_close, apply_to_links, read_message
-from p2pdp.host.outbox import FaultLog, Outbox
-from p2pdp.host.payloads import Arrival
-from p2pdp.host.peers import Peers
-from p2pdp.host.restart import prepare, run_again
-from p2pdp.host.tap import Tap
-from p2pdp.host.watch import Watch
 from p2pdp.ledger.journal import VIEW, Journal
 from p2pdp.ledger.records import CLOSED, OPENED, OWN, RECEIVED, SALT_BYTES, STARTED, WOKEN
+from p2pdp.peer.closing import Ending
+from p2pdp.peer.credentials import Credentials
+from p2pdp.peer.draws import NOTHING_EXPECTED, Meetings, RecordedDraws
+from p2pdp.peer.effects import Effects, Entropy, HopEffects, Timing, effects_of
+from p2pdp.peer.fast_path import FastPath
+from p2pdp.peer.forms import Check, apply_after_close, apply_to_links, read_message
+from p2pdp.peer.outbox import FaultLog, Outbox
+from p2pdp.peer.payloads import Arrival
+from p2pdp.peer.peers import Peers
+from p2pdp.peer.restart import prepare, run_again
+from p2pdp.peer.tap import Tap
+from p2pdp.peer.watch import Watch
 from p2pdp.wire.codec import pack_message
 
 

@@ -10,13 +10,13 @@ from p2pdp.core.ids import BOOTSTRAP, CURATOR
 from p2pdp.core.step import Fault, Message, Send, Step
 from p2pdp.crypto.entropy import SeededEntropy
 from p2pdp.crypto.roster import Entries, Roster, sign_entry
-from p2pdp.host import payloads
-from p2pdp.host.credentials import Credentials
-from p2pdp.host.effects import Timing
-from p2pdp.host.link import Hello, Link
-from p2pdp.host.outbox import LOGGED_MAX
-from p2pdp.host.payloads import Payload, parse_payload
-from p2pdp.host.peers import BURST_MAX, Arrival, Peers
+from p2pdp.peer import payloads
+from p2pdp.peer.credentials import Credentials
+from p2pdp.peer.effects import Timing
+from p2pdp.peer.link import Hello, Link
+from p2pdp.peer.outbox import LOGGED_MAX
+from p2pdp.peer.payloads import Payload, parse_payload
+from p2pdp.peer.peers import BURST_MAX, Arrival, Peers
 from p2pdp.wire.codec import pack, pack_message
 from p2pdp.wire.frames import Kind, decode_frame, encode_frame
 from p2pdp.wire.padding import FRAME_BYTES_MAX

@@ -2,12 +2,12 @@ from __future__ import annotations
 
 from p2pdp.core.step import Custody, Fault, Message, Output, Send, Step
 from p2pdp.crypto.entropy import SeededEntropy
-from p2pdp.host.effects import Timing
-from p2pdp.host.outbox import LOGGED_MAX, FaultLog, Outbox
-from p2pdp.host.peers import Peers
 from p2pdp.ledger import records
 from p2pdp.ledger.journal import PRIVATE, VIEW, Journal
 from p2pdp.ledger.records import CLOSED, OWN, PUBLISHED, SALT_BYTES, SENT, STARTED, WOKEN, Record
+from p2pdp.peer.effects import Timing
+from p2pdp.peer.outbox import LOGGED_MAX, FaultLog, Outbox
+from p2pdp.peer.peers import Peers
 from p2pdp.wire.codec import pack_message, pack_value
 from tests.support.toys import credentials
 

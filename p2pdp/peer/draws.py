@@ -27,10 +27,10 @@ from p2pdp.core.ids import Peer, is_user
 from p2pdp.crypto.channel import Channel, ChannelError
 from p2pdp.crypto.pair_coins import PairCoins
 from p2pdp.crypto.roster import RosterError
-from p2pdp.host.credentials import Credentials
-from p2pdp.host.effects import Entropy
 from p2pdp.ledger.journal import Journal
 from p2pdp.ledger.records import CHOSEN, DRAWN
+from p2pdp.peer.credentials import Credentials
+from p2pdp.peer.effects import Entropy
 
 POOL_MAX: Final = 128
 POOL_NUMBERS_MAX: Final = 1024  # in all draws of a pool together, some ten milliseconds' work

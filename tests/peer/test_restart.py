@@ -5,11 +5,11 @@ from p2pdp.core.events import Received, Started, Woken
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer
 from p2pdp.core.step import Message
 from p2pdp.crypto.entropy import SeededEntropy
-from p2pdp.host.effects import Timing
-from p2pdp.host.peers import Peers
-from p2pdp.host.restart import event_of, expected_to_answer, recount
 from p2pdp.ledger.journal import PRIVATE, VIEW, Journal
 from p2pdp.ledger.records import CLOSED, OWN, RECEIVED, SALT_BYTES, SENT, STARTED, WOKEN
+from p2pdp.peer.effects import Timing
+from p2pdp.peer.peers import Peers
+from p2pdp.peer.restart import event_of, expected_to_answer, recount
 from p2pdp.wire.codec import pack_message, pack_value
 from tests.support.toys import credentials
 

@@ -11,10 +11,10 @@ from typing import Final
 
 from p2pdp.core.ids import Peer
 from p2pdp.core.step import Fault, Message, Output, Send, Step
-from p2pdp.host.effects import Entropy
-from p2pdp.host.peers import Peers
 from p2pdp.ledger.journal import Journal
 from p2pdp.ledger.records import NOTE, OWN, PUBLISHED, SENT
+from p2pdp.peer.effects import Entropy
+from p2pdp.peer.peers import Peers
 from p2pdp.wire.codec import pack_message, pack_value
 
 

@@ -19,7 +19,7 @@ from p2pdp.crypto.enrolment import (
 )
 from p2pdp.crypto.entropy import SeededEntropy
 from p2pdp.crypto.identity import Identity
-from p2pdp.host.enrolment import FAULTS_KEPT, NO_ANSWER, EnrolmentClient
+from p2pdp.peer.enrolment import FAULTS_KEPT, NO_ANSWER, EnrolmentClient
 from p2pdp.wire.frames import Kind, decode_frame, encode_frame
 from tests.support.known import cuts, flips
 from tests.support.toys import RUN_ID, SPEC_DIGEST, identity, roster, run_key

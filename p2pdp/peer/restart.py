@@ -13,11 +13,11 @@ from p2pdp.core.events import Event, Received, Started, Woken
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer, is_user
 from p2pdp.core.messages import DONE, HEAD, OUT, Exclusion
 from p2pdp.core.step import Message
-from p2pdp.host.credentials import Credentials
-from p2pdp.host.peers import Peers
 from p2pdp.ledger.journal import Journal
 from p2pdp.ledger.messages import public_message
 from p2pdp.ledger.records import CLOSED, EVENT_KINDS, OWN, RECEIVED, SALT_BYTES, SENT, STARTED, Record
+from p2pdp.peer.credentials import Credentials
+from p2pdp.peer.peers import Peers
 from p2pdp.wire.codec import unpack_message
 
 

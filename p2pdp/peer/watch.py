@@ -17,7 +17,7 @@ from typing import Final
 
 from p2pdp.core.events import Watcher
 from p2pdp.core.ids import Peer, is_user
-from p2pdp.host.link import Link
+from p2pdp.peer.link import Link
 
 POKES_MAX: Final = 128
 

@@ -27,14 +27,14 @@ from p2pdp.core.events import Hop, Passer, Received
 from p2pdp.core.ids import Peer
 from p2pdp.core.messages import TOKEN
 from p2pdp.core.step import Custody, Message, Send, Step
-from p2pdp.host.acknowledgements import SentMessage
-from p2pdp.host.effects import Entropy, HopEffects
-from p2pdp.host.link import Link
-from p2pdp.host.payloads import DATA, DATA_HEAD, DATA_HEAD_BYTES
-from p2pdp.host.peers import Peers
 from p2pdp.ledger.journal import Journal
 from p2pdp.ledger.messages import packed_type
 from p2pdp.ledger.records import ENTRY_RECORDS_MAX, OWN, RECEIVED, SALT_BYTES, SENT
+from p2pdp.peer.acknowledgements import SentMessage
+from p2pdp.peer.effects import Entropy, HopEffects
+from p2pdp.peer.link import Link
+from p2pdp.peer.payloads import DATA, DATA_HEAD, DATA_HEAD_BYTES
+from p2pdp.peer.peers import Peers
 from p2pdp.wire.codec import TAG_INT, TAGGED_INT, pack_public
 from p2pdp.wire.frames import BOXED_HEADER, BOXED_START
 from p2pdp.wire.padding import FRAME_SIZES

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from p2pdp.host.link import Hello, Link
-from p2pdp.host.payloads import CONTROL, DATA, DATA_HEAD, HEAD, POKE, RESEND, parse_payload
+from p2pdp.peer.link import Hello, Link
+from p2pdp.peer.payloads import CONTROL, DATA, DATA_HEAD, HEAD, POKE, RESEND, parse_payload
 from p2pdp.wire.codec import CodecError, pack
 from tests.support.known import cuts
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from p2pdp.host.acknowledgements import Acknowledgements, PacketSpace, digest_after
+from p2pdp.peer.acknowledgements import Acknowledgements, PacketSpace, digest_after
 
 MESSAGES = [(bytes([number]), bytes([number] * number)) for number in range(8)]
 RESEND_S, RESEND_MAX_S = 2.0, 10.0

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from p2pdp.core.step import Fault, Output
-from p2pdp.host.effects import Effects, Timing
+from p2pdp.peer.effects import Effects, Timing
 
 
 def test_effects_show_how_much_and_never_what_or_to_whom() -> None:

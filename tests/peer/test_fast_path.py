@@ -16,10 +16,10 @@ from p2pdp.core.events import Hop, Passer
 from p2pdp.core.ids import Peer
 from p2pdp.core.messages import TOKEN
 from p2pdp.core.step import NOTHING, Custody, Fault, Message, Output, Send, Step
-from p2pdp.host.effects import HopEffects
-from p2pdp.host.fast_path import FastPath
-from p2pdp.host.forms import Check
 from p2pdp.ledger.journal import VIEW
+from p2pdp.peer.effects import HopEffects
+from p2pdp.peer.fast_path import FastPath
+from p2pdp.peer.forms import Check
 from p2pdp.wire.codec import INT_MAX
 from tests.support.toys import Quiet, Toys, UniqueDraws
 

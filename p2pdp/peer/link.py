@@ -19,8 +19,8 @@ from enum import Enum
 from typing import Any, NamedTuple
 
 from p2pdp.core.ids import Peer
-from p2pdp.host.acknowledgements import PacketSpace, SentMessage
-from p2pdp.host.payloads import CONTROL, DATA, DATA_HEAD, HEAD
+from p2pdp.peer.acknowledgements import PacketSpace, SentMessage
+from p2pdp.peer.payloads import CONTROL, DATA, DATA_HEAD, HEAD
 from p2pdp.wire.codec import CodecError, pack
 
 

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from p2pdp.crypto.channel import padding_bytes
-from p2pdp.host.link import Hello, Link, Verdict
-from p2pdp.host.peers import QUESTION_BYTES
+from p2pdp.peer.link import Hello, Link, Verdict
+from p2pdp.peer.peers import QUESTION_BYTES
 from p2pdp.wire.codec import CodecError
 from p2pdp.wire.padding import FRAME_SIZES
 

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from p2pdp.core import messages
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer, is_user
 from p2pdp.core.step import Message
-from p2pdp.host.credentials import Credentials
-from p2pdp.host.peers import Peers
 from p2pdp.ledger.records import SALT_BYTES
+from p2pdp.peer.credentials import Credentials
+from p2pdp.peer.peers import Peers
 from p2pdp.wire.codec import CodecError, unpack_message
 
 Check = Callable[[Message], str | None]  # what is wrong with a message, as the kind of a fault

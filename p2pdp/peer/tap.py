@@ -13,9 +13,9 @@ from dataclasses import asdict
 from typing import Any, Final
 
 from p2pdp.core.ids import Peer, peer_name
-from p2pdp.host import payloads
-from p2pdp.host.link import Hello
-from p2pdp.host.payloads import Payload, parse_payload
+from p2pdp.peer import payloads
+from p2pdp.peer.link import Hello
+from p2pdp.peer.payloads import Payload, parse_payload
 from p2pdp.wire.codec import CodecError, unpack_message
 
 Tap = Callable[[Peer, bytes], None]
