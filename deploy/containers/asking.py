@@ -28,7 +28,7 @@ from nacl.public import PrivateKey, PublicKey, SealedBox
 
 from p2pdp.core.errors import NotReady, Refused
 from p2pdp.crypto.identity import KEY_BYTES
-from p2pdp.node.keys import durable_secret, write_durably
+from p2pdp.node.disk import durable_secret, write_durably
 
 PORT: Final = 7070
 TOKEN: Final = "own.token"

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from p2pdp.cli.main import main
-from p2pdp.node.keys import write_durably
+from p2pdp.node.disk import write_durably
 
 from .bootstrap import expected
 

@@ -20,7 +20,7 @@ from p2pdp.crypto.roster import Roster
 from p2pdp.files.folder import ROSTER_FILE, write_json
 from p2pdp.files.keys import PUBLIC_FILE, SECRET_FILE
 from p2pdp.node import roles, user
-from p2pdp.node.keys import durable_secret, write_durably
+from p2pdp.node.disk import durable_secret, write_durably
 from p2pdp.node.roles import RolesNode, RolesSettings
 from p2pdp.node.user import UserNode, UserSettings
 from p2pdp.protocols.run_plan import RunPlan, plan_of_facts

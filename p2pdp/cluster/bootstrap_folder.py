@@ -31,7 +31,7 @@ from p2pdp.files.folder import (
 )
 from p2pdp.files.keys import PUBLIC_FILE, SECRET_FILE
 from p2pdp.files.skeletons import skeleton_name, skeletons_folder
-from p2pdp.node.keys import durable_secret, write_durably
+from p2pdp.node.disk import durable_secret, write_durably
 
 BOOTSTRAP_FILE: Final = "bootstrap.json"
 

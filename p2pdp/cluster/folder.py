@@ -42,7 +42,7 @@ from p2pdp.files.folder import (
 from p2pdp.ledger.journal import PRIVATE, VIEW
 from p2pdp.ledger.records import LedgerError, whole_length
 from p2pdp.node import roles
-from p2pdp.node.keys import durable_secret, write_durably
+from p2pdp.node.disk import durable_secret, write_durably
 from p2pdp.node.shell import TOTALS_FILE
 from p2pdp.node.user import RUN_KEY_FILE
 

@@ -30,7 +30,7 @@ from typing import Any, Final
 
 from p2pdp.core.errors import NotReady, Refused, VerificationFailed
 from p2pdp.mechanisms import gaussian
-from p2pdp.node.keys import write_durably
+from p2pdp.node.disk import write_durably
 
 _FORMAT: Final = "p2pdp budget 1"
 _IN_USE: Final = b"the budget beside this file is in use\n"

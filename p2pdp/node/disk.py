@@ -1,9 +1,11 @@
-"""A peer's two ledger files: appended to with one write a call, read once at the start.
+"""A peer's files: two ledgers, a log of received frames if asked for, and small files that are replaced whole.
 
-Guarantee: what `append` was given is with the operating system when it returns, so it survives `kill -9`;
-with `power` it is on the disk. A torn last record is cut off when a ledger is opened again. Files have
-mode 0600. A full disk raises `NotReady`: the process ends, and can go on when there is space. The caller
-owes: after an error nothing more is appended, or a torn record would not be the last.
+Guarantee: what `Disk.append` was given is with the operating system when it returns, so it survives `kill -9`;
+with `power` it is on the disk. A torn last record is cut off when a ledger is opened again. Small files are whole or
+absent, and on the disk before they are used. All files have mode 0600. A full disk raises `NotReady`: the process
+ends, and can be resumed when there is space.
+
+The caller owes: after an error nothing more is appended, or a torn record would not be the last.
 """
 
 from __future__ import annotations
@@ -13,16 +15,19 @@ from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
 
-from p2pdp.core.errors import NotReady, VerificationFailed
+from p2pdp.core.errors import NotReady, UsageError, VerificationFailed
+from p2pdp.core.ids import Peer
+from p2pdp.crypto.entropy import random_bytes
+from p2pdp.crypto.identity import KEY_BYTES
+from p2pdp.files.folder import WIRE_FILE
 from p2pdp.ledger.journal import PRIVATE, VIEW
 from p2pdp.ledger.records import CLOSED, LedgerError, read, whole_length
-from p2pdp.node.keys import sync_folder
-from p2pdp.node.wire_log import WireLog
+from p2pdp.peer.tap import wire_line
 
 
 class Disk:
     def __init__(self, folder: Path, *, power: bool, trace_wire: bool = False) -> None:
-        """With `trace_wire` the folder has a `wire.jsonl` besides, which `tap` fills."""
+        """Open the ledgers; with `trace_wire` also `wire.jsonl`, which `tap` fills."""
         self._power = power
         self._folder = folder
         self._descriptors: dict[str, int] = {}
@@ -51,12 +56,12 @@ class Disk:
         self.stored[name] = data[:whole]
 
     def make_durable(self) -> None:
-        """From now on as if it had been opened with `power`."""
+        """Behave from now on as if opened with `power`."""
         self._power = True
         sync_folder(self._folder)
 
     def append(self, writes: tuple[tuple[str, bytes], ...]) -> None:
-        """Writes in order; neighbours that go to the same file go there together."""
+        """Write in order; consecutive writes to the same file go there together."""
         for name, neighbours in groupby(writes, key=itemgetter(0)):
             self.write(name, b"".join([data for _, data in neighbours]))
 
@@ -83,7 +88,7 @@ class Disk:
 
 
 def is_closed(folder: Path) -> bool:
-    """Whether a peer's view ledger in this folder came to its end: nothing is recorded in it any more."""
+    """Return whether the view ledger in this folder is closed: nothing is recorded in it any more."""
     path = folder / f"{VIEW}.ledger"
     try:
         data = path.read_bytes() if path.is_file() else b""
@@ -94,3 +99,90 @@ def is_closed(folder: Path) -> bool:
     except LedgerError as error:
         raise VerificationFailed(f"{path}: {error}") from None
     return bool(records) and records[-1].kind == CLOSED
+
+
+class WireLog:
+    """A tap for a host that writes each received frame to `wire.jsonl`, one JSON object a line (`peer/tap.py`).
+
+    The file names routes. It is appended to after a restart, without a line that a crash tore. Each line is with the
+    operating system before its frame is acted on: what a crash undid was received all the same.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / WIRE_FILE
+        try:
+            self._descriptor: int | None = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+            os.ftruncate(self._descriptor, self._path.read_bytes().rfind(b"\n") + 1)
+        except OSError as error:
+            raise NotReady(f"{self._path}: {error.strerror}") from None
+
+    def __call__(self, sender: Peer, content: bytes) -> None:
+        line, descriptor = wire_line(sender, content), self._descriptor
+        assert descriptor is not None
+        try:
+            written = os.write(descriptor, line)
+            while written < len(line):
+                written += os.write(descriptor, memoryview(line)[written:])
+        except OSError as error:
+            raise NotReady(f"{self._path}: {error.strerror}") from None
+
+    def close(self) -> None:
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
+
+
+def durable_secret(path: Path) -> bytes:
+    """Return the 32 secret bytes of a key: those in the file, or fresh ones that are written to it."""
+    try:
+        if path.exists():
+            secret = path.read_bytes()
+            if len(secret) != KEY_BYTES:
+                raise VerificationFailed(f"{path}: is no key of this node")
+            return secret
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise NotReady(f"{path}: {error.strerror}") from None
+    secret = random_bytes(KEY_BYTES)
+    write_durably(path, secret)
+    return secret
+
+
+def durable_token(path: Path) -> tuple[str, bool]:
+    """Return a token that people pass on, from the file or fresh and written to it, and whether it is fresh."""
+    try:
+        return path.read_text(encoding="utf-8"), False
+    except FileNotFoundError:
+        if not path.parent.is_dir():
+            raise UsageError(f"{path}: there is no folder {path.parent}") from None
+        text = random_bytes(KEY_BYTES).hex()
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise UsageError(f"{path}: is no text") from None
+    write_durably(path, text.encode() + b"\n")
+    return text, True
+
+
+def write_durably(path: Path, data: bytes) -> None:
+    """Replace a small file so that it is there whole, or as it was, even if the power fails."""
+    half = path.with_name(path.name + ".half")
+    try:
+        descriptor = os.open(half, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(descriptor)
+        half.replace(path)
+        sync_folder(path.parent)
+    except OSError as error:
+        raise NotReady(f"{path}: {error.strerror}") from None
+
+
+def sync_folder(folder: Path) -> None:
+    """Make the names of new files as durable as their contents."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

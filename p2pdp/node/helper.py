@@ -96,7 +96,7 @@ class Helper:
             raise NotReady(f"no further process can be started: {error.strerror}") from None
 
     def _exchange(self, process: subprocess.Popen[bytes], line: bytes) -> bytes:
-        """The answer's line; of a helper that was ended by a signal to this node, whatever came before."""
+        """Return the line of the answer, or what came before a signal to this node ended the helper."""
         assert process.stdin is not None
         assert process.stdout is not None
         with suppress(BrokenPipeError):  # then there is no answer either
@@ -123,7 +123,7 @@ class Helper:
 
     @contextmanager
     def _heeding(self) -> Iterator[None]:
-        """While we wait, no event loop does: a signal that tells the node to end is seen here, and ends the helper."""
+        """Let a signal to this node end the helper while we wait, since no event loop runs meanwhile."""
         if threading.current_thread() is not threading.main_thread():
             yield
             return
@@ -142,7 +142,7 @@ class Helper:
 
 
 def serve(answer: Callable[[Mapping[str, Any]], Any]) -> None:
-    """Answers line by line until the node is gone or closes the pipe, also in the midst of an answer."""
+    """Answer line by line until the node is gone or closes the pipe, also in the midst of an answer."""
     lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
 
     def read() -> None:
@@ -171,6 +171,6 @@ def _answered(answer: Callable[[Mapping[str, Any]], Any], line: bytes) -> bytes:
 
 
 def _kind(error: P2pdpError) -> str:
-    """The class in `core.errors` that says as much; a subclass that is defined elsewhere counts as its parent."""
+    """Return the name of the class in `core.errors`; a subclass defined elsewhere counts as its parent."""
     names: list[str] = [one.__name__ for one in type(error).__mro__ if getattr(errors, one.__name__, None) is one]
     return names[0]

@@ -29,10 +29,8 @@ from p2pdp.crypto.identity import Identity, RunKey
 from p2pdp.crypto.roster import Roster, sign_entry
 from p2pdp.ledger.journal import PRIVATE, VIEW, Journal
 from p2pdp.ledger.records import PUBLISHED
-from p2pdp.node.clock import Clock
-from p2pdp.node.disk import Disk, is_closed
-from p2pdp.node.expiry import Expiry
-from p2pdp.node.keys import durable_secret
+from p2pdp.node.clock import Clock, Expiry
+from p2pdp.node.disk import Disk, durable_secret, is_closed
 from p2pdp.node.shell import KIND_AT, HostShell
 from p2pdp.peer.credentials import Credentials
 from p2pdp.protocols.run_plan import RunPlan
@@ -49,11 +47,11 @@ BOOTSTRAP_FOLDER: Final = "bootstrap"  # below the curator's
 
 @dataclass(frozen=True)
 class RolesSettings:
-    """`prepare(n)` makes the plan for the real number of users; `where` is the address of a user.
+    """`prepare(n)` makes the plan for the real number of users; `where` returns the place of a user.
 
-    Where users are on machines of their own, `where` is None and they say it themselves. Then these two wait up to
-    `linger_s` for all of them to leave: who was put out and comes back is told so, whose last message got lost can
-    send it again.
+    Where users are on machines of their own, `where` is None and they announce their addresses. Then bootstrap and
+    curator wait up to `linger_s` for all users to leave: an excluded one that comes back is told so, and one whose last
+    message got lost can send it again.
     """
 
     folder: Path
@@ -78,7 +76,7 @@ class RolesSettings:
 
 
 def have_finished(folder: Path) -> bool:
-    """Whether both did all of their part before: their ledgers are closed, and one of the run keys is unlinked."""
+    """Return whether both did all of their part before: ledgers are closed, and a run key is unlinked."""
     places = (folder, folder / BOOTSTRAP_FOLDER)
     if all((place / RUN_KEY_FILE).exists() for place in places) or not all(is_closed(place) for place in places):
         return False
@@ -88,7 +86,7 @@ def have_finished(folder: Path) -> bool:
 
 
 class RolesNode:
-    """To be made within a running event loop."""
+    """Make it within a running event loop."""
 
     def __init__(self, settings: RolesSettings) -> None:
         self._settings = settings
@@ -124,7 +122,7 @@ class RolesNode:
         self._enrolment = self._make_enrolment()
 
     async def run(self) -> None:
-        """Until both ledgers are closed. Raises `RunFailed` where the run is blocked."""
+        """Run until both ledgers are closed. Raise `RunFailed` where the run is blocked."""
         await self._settings.network.listen()
         try:
             bootstrap = self.shells[BOOTSTRAP]
@@ -203,7 +201,7 @@ class RolesNode:
 
     def _way_of(self, me: Peer) -> Callable[[Peer, bool], None]:
         def on_way(peer: Peer, there: bool) -> None:
-            """Among machines: tells who is back what it may have missed, and takes note of who left the curator."""
+            """With remote users: send what one that is back may have missed, and note who left the curator."""
             if self._directory is None or self._roster is None or not is_user(peer):
                 return
             if me == BOOTSTRAP and there:
@@ -253,7 +251,7 @@ class RolesNode:
         self._replied(self._enrolment.frame(origin, frame, self._clock.now_s()))
 
     def _replied(self, replies: Replies) -> None:
-        """Act on replies to enrolments; with the roster, bootstrap and curator get their credentials."""
+        """Act on the replies of enrolment; with the roster, bootstrap and curator get their credentials."""
         self._disks[BOOTSTRAP].append(replies.writes)
         self._answer(iter(replies.frames))
         if replies.wake_at_s is not None and not self._timers:
@@ -268,7 +266,7 @@ class RolesNode:
             self._take_seats(roster)
 
     def _answer(self, frames: Iterator[tuple[Origin, bytes]]) -> None:
-        """A few in each turn of the loop: all rosters together could fill the memory before the first one leaves."""
+        """Send a few in each turn of the loop: all rosters together could fill the memory before the first leaves."""
         some = list(islice(frames, ANSWERS_AT_ONCE))
         for origin, frame in some:
             self._transports[BOOTSTRAP].answer(origin, frame)

@@ -18,8 +18,7 @@ from p2pdp.core.ids import Peer
 from p2pdp.core.step import Output
 from p2pdp.ledger.journal import VIEW
 from p2pdp.node.clock import Clock
-from p2pdp.node.disk import Disk
-from p2pdp.node.keys import write_durably
+from p2pdp.node.disk import Disk, write_durably
 from p2pdp.peer.effects import Effects
 from p2pdp.peer.host import Host
 from p2pdp.transports.contract import Origin, Transport
@@ -43,7 +42,7 @@ def _unheeded(_peer: Peer, _there: bool) -> None:
 
 
 class HostShell:
-    """Runs a host. To be made within a running event loop."""
+    """Runs a host. Make it within a running event loop."""
 
     def __init__(
         self,
@@ -56,10 +55,11 @@ class HostShell:
         *,
         rests: bool = False,
     ) -> None:
-        """Frames that are no host's go to `documents`, and lost ways to `on_lost` as long as there is no host.
+        """Frames that are not boxed go to `documents`.
 
-        From then on `on_way` is told whether the way to a peer was lost or is there again. Who `rests` draws ahead when
-        it is quiet: what others who share the machine would have to wait for.
+        A lost connection is reported to `on_lost` while there is no host; afterwards `on_way` is told when a connection
+        to a peer is lost or restored. With `rests` noise is drawn ahead while it is quiet, which others who share the
+        machine would have to wait for.
         """
         self._disk = disk
         self._clock = clock
@@ -85,13 +85,13 @@ class HostShell:
         self._rest_when_quiet()
 
     def fail(self, error: BaseException) -> None:
-        """Nothing more is done; the error goes to whoever awaits `ended`."""
+        """Stop; the error goes to whoever awaits `ended`."""
         self.stop()
         if not self.ended.done():
             self.ended.set_exception(error)
 
     def safely(self, act: Callable[[], None]) -> None:
-        """For callbacks of the event loop, which would report an error and go on."""
+        """Run a callback of the event loop, which would report an error and go on."""
         if self._stopped:
             return
         try:
@@ -135,17 +135,17 @@ class HostShell:
         self.safely(lambda: self._greet(peer, there=True))
 
     def _greet(self, peer: Peer, *, there: bool) -> None:
-        """Compares numbers with a peer; the transport makes a way for it if there is none."""
+        """Compare sequence numbers with a peer; the transport connects to it if necessary."""
         if self.host is not None and not self.host.done:
             self.carry_out(self.host.connected(peer, self._clock.now_s()))
         if self.host is not None:
             self._on_way(peer, there)
 
     def _from_stranger(self, origin: Origin, effects: Effects) -> Effects:
-        """Tells the transport who is there, once that is proved by what no older frame can say.
+        """Tell the transport which peer is at a new origin, once a fresh frame proves it.
 
-        Until then who it claims to be is answered there and nowhere else, with all that this frame led to: if it is
-        the peer, it answers our question, and if it repeats old frames, the peer misses nothing.
+        Until then the claimed peer is answered at this origin only, with all that the frame led to: if it is the peer,
+        it answers our question, and if somebody repeats old frames, the peer misses nothing.
         """
         assert self.host is not None
         assert self.transport is not None
@@ -204,7 +204,7 @@ class HostShell:
             self._rests = asyncio.get_running_loop().call_later(wait_s, self.safely, self._rest)
 
     def _rest(self) -> None:
-        """One thing at a time, and what arrived meanwhile comes before the next."""
+        """Draw one pool ahead; frames that arrived meanwhile come before the next."""
         self._rests = None
         quiet = self.bytes_sent == self._sent_before
         if quiet and self.host is not None:
@@ -212,7 +212,7 @@ class HostShell:
         self._rest_when_quiet(0.0 if quiet else QUIET_S)
 
     def _schedule(self, at_s: float) -> None:
-        """One timer: an earlier one that is set stays, for a spurious wake does no harm."""
+        """Set the only timer; one that is set for an earlier time stays, for a spurious wake does no harm."""
         if self._wake is not None:
             self._wake.cancel()
         self._wake_at_s = at_s
@@ -225,7 +225,7 @@ class HostShell:
             self.carry_out(self.host.wake(self._clock.now_s()))
 
     def write_totals(self, folder: Path) -> None:
-        """Leaves what only this process knows: bytes sent and faults by kind, in all."""
+        """Write what only this process knows: bytes sent and fault counts by kind."""
         faults = {} if self.host is None else self.host.fault_counts
         write_durably(folder / TOTALS_FILE, json.dumps({"bytes": self.bytes_sent, "faults": faults}).encode())
 

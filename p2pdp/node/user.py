@@ -1,6 +1,6 @@
-"""One user's node: asks for a seat, takes part, closes its ledger, hands in its head.
+"""One user's node: enrols, takes part, closes its ledger, hands in its head.
 
-What it keeps in its folder: `run.key` (mode 0600, durable before enrolment, unlinked when the run closes or expires),
+It keeps in its folder: `run.key` (mode 0600, durable before enrolment, unlinked when the run closes or expires),
 `seat` (the roster and its number in it, for a restart), and its two ledgers. A node whose key is unlinked
 has done its part and is not started again (`has_finished`).
 """
@@ -23,18 +23,17 @@ from p2pdp.core.spec import RunPart
 from p2pdp.crypto.entropy import SystemEntropy
 from p2pdp.crypto.identity import Identity, RunKey
 from p2pdp.crypto.roster import Roster, RosterError
+from p2pdp.crypto.sealed_skeleton import seal_skeleton
 from p2pdp.ledger.journal import PRIVATE, VIEW, Journal
-from p2pdp.node.clock import Clock
-from p2pdp.node.disk import Disk, is_closed
-from p2pdp.node.expiry import Expiry, refuse_expired
-from p2pdp.node.handing_in import handed_in
-from p2pdp.node.keys import durable_secret, write_durably
+from p2pdp.ledger.records import to_skeleton
+from p2pdp.node.addresses import AddressExchange, RemotePeersSettings
+from p2pdp.node.clock import Clock, Expiry, refuse_expired
+from p2pdp.node.disk import Disk, durable_secret, is_closed, write_durably
 from p2pdp.node.shell import KIND_AT, HostShell
-from p2pdp.node.waiting import Waiting
-from p2pdp.node.whereabouts import Abroad, Whereabouts
 from p2pdp.peer.credentials import Credentials
 from p2pdp.peer.enrolment import NO_ANSWER, RETRY_S, EnrolmentClient
 from p2pdp.protocols.run_plan import RunPlan
+from p2pdp.protocols.skeleton_size import skeleton_size
 from p2pdp.transports.contract import Network, Origin
 from p2pdp.wire.codec import CodecError, pack, unpack
 from p2pdp.wire.frames import Kind
@@ -43,14 +42,15 @@ RUN_KEY_FILE: Final = "run.key"
 SEAT_FILE: Final = "seat"
 RETRY_MAX_S: Final = 30.0
 QUEUED_ROUNDS: Final = 60
+NOTE_S: Final = 3.0
 
 
 @dataclass(frozen=True)
 class UserSettings:
-    """What a node is started with; `prepare` gives the plan and the user's rows once it knows its number.
+    """What a node is started with; `prepare` returns the plan and the user's rows once it knows its number.
 
-    `run` is what the spec says of the run, None before a spec was offered.
-    With `abroad` peers say themselves where they are, and `where` is not asked.
+    `run` returns the spec's run section, None before a spec was offered.
+    With `remote` peers announce their addresses themselves, and `where` is not asked.
     """
 
     folder: Path
@@ -69,13 +69,13 @@ class UserSettings:
     share_skeleton: bool = False
     trace_wire: bool = False
     share: Callable[[Roster], Roster] = lambda roster: roster  # nodes of one process need it in memory once
-    abroad: Abroad | None = None
+    remote: RemotePeersSettings | None = None
 
 
 def has_finished(folder: Path, run: RunPart | None) -> bool:
-    """Whether a node did all of its part before: its ledger is closed, and the curator has its head.
+    """Return whether a node did all of its part before: its ledger is closed, and the curator has its head.
 
-    `run` is what the spec says of the run, None where the node has none yet.
+    `run` is the spec's run section, None where the node has none yet.
     """
     if not (folder / SEAT_FILE).exists() or (folder / RUN_KEY_FILE).exists():
         return False
@@ -87,7 +87,7 @@ def has_finished(folder: Path, run: RunPart | None) -> bool:
 
 
 class UserNode:
-    """To be made within a running event loop."""
+    """Make it within a running event loop."""
 
     def __init__(self, settings: UserSettings) -> None:
         self._settings = settings
@@ -97,7 +97,7 @@ class UserNode:
         self._run_key = RunKey(durable_secret(settings.folder / RUN_KEY_FILE))
         self._shell = HostShell(
             self._disk, self._clock, self._document, lambda _output: None, self._ask_again, self._on_way,
-            rests=settings.abroad is not None,
+            rests=settings.remote is not None,
         )  # fmt: skip
         self._transport = settings.network.attach(self._shell, self._where)
         self._shell.transport = self._transport
@@ -105,19 +105,19 @@ class UserNode:
         self._enrolment_client: EnrolmentClient | None = None
         self._answered: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._refusal: P2pdpError | None = None
-        self._whereabouts: Whereabouts | None = None
-        self._teller: asyncio.Task[None] | None = None
+        self._addresses: AddressExchange | None = None
+        self._announcer: asyncio.Task[None] | None = None
         self._way_lost = False
         self._expiry = Expiry(self._clock.now_s, self._shell.fail)
-        self._waiting = Waiting(_silently if settings.abroad is None else settings.abroad.say)
+        self._waiting = Waiting(_silently if settings.remote is None else settings.remote.say)
 
     @property
     def faults(self) -> dict[str, int]:
-        """By kind, so far."""
+        """Fault counts by kind since this process started."""
         return {} if self._shell.host is None else self._shell.host.fault_counts
 
     async def run(self) -> None:
-        """Until the ledger is closed and the curator has its head. May raise what refuses or stops it."""
+        """Run until the ledger is closed and the curator has its head; raise what refuses or stops it."""
         await self._settings.network.listen()
         try:
             self._watch_expiry()
@@ -138,8 +138,8 @@ class UserNode:
             raise
         finally:
             self._expiry.stop()
-            if self._teller is not None:
-                self._teller.cancel()
+            if self._announcer is not None:
+                self._announcer.cancel()
             self._settings.network.close()
             self._shell.stop()
             await self._transport.close()
@@ -152,8 +152,8 @@ class UserNode:
     def _where(self, peer: Peer) -> Place | None:
         if peer < 0:
             return self._settings.bootstrap_place
-        if self._whereabouts is not None:
-            text = self._whereabouts.where(peer)
+        if self._addresses is not None:
+            text = self._addresses.where(peer)
             return None if text is None else self._settings.network.place(text)
         return None if self._roster is None else self._settings.where(self._roster, peer)
 
@@ -170,7 +170,7 @@ class UserNode:
         )
         retry_s, rounds = RETRY_S, 0
         while not self._answered.done():
-            queued = settings.abroad is not None and self._enrolment_client.waiting_for == NO_ANSWER
+            queued = settings.remote is not None and self._enrolment_client.waiting_for == NO_ANSWER
             if not queued or rounds % QUEUED_ROUNDS == 0:  # bootstrap may be absent for hours: one request waits for it
                 self._transport.send(BOOTSTRAP, self._enrolment_client.ask())
             rounds += 1
@@ -178,7 +178,7 @@ class UserNode:
             await asyncio.wait(futures, timeout=retry_s, return_when=asyncio.FIRST_COMPLETED)
             reason = self._enrolment_client.waiting_for
             self._waiting.note(self._no_answer() if reason == NO_ANSWER else reason, self._clock.now_s())
-            if settings.abroad is None and reason != NO_ANSWER:  # thousands that ask each second would delay the answer
+            if settings.remote is None and reason != NO_ANSWER:  # thousands that ask each second would delay the answer
                 retry_s = min(2 * retry_s, RETRY_MAX_S)
             if self._shell.ended.done():
                 await self._shell.ended  # raises what went wrong meanwhile
@@ -193,7 +193,7 @@ class UserNode:
         return credentials
 
     def _ask_again(self, peer: Peer) -> None:
-        """Bootstrap went away while it had our application: it may have come back without it."""
+        """Apply again after the connection to bootstrap was lost: it may have come back without our application."""
         if peer == BOOTSTRAP and self._enrolment_client is not None and not self._answered.done():
             self._enrolment_client.waiting_for = NO_ANSWER
             self._transport.send(BOOTSTRAP, self._enrolment_client.ask())
@@ -203,8 +203,8 @@ class UserNode:
         return f"waiting for bootstrap at {there}" if isinstance(there, Address) else "waiting for bootstrap"
 
     def _document(self, origin: Origin, frame: bytes) -> None:
-        if self._whereabouts is not None and frame[KIND_AT : KIND_AT + 1] == bytes((Kind.ADDRESS,)):
-            self._whereabouts.hear(frame)
+        if self._addresses is not None and frame[KIND_AT : KIND_AT + 1] == bytes((Kind.ADDRESS,)):
+            self._addresses.hear(frame)
             return
         if self._enrolment_client is None or self._answered.done():
             return
@@ -216,7 +216,8 @@ class UserNode:
             return
         if self._enrolment_client.doubt is not None:
             self._refusal = Refused(
-                f"who answers there is not the bootstrap of this token: {self._enrolment_client.doubt}"
+                "the server at that address is not the bootstrap named in the join token: "
+                f"{self._enrolment_client.doubt}"
             )
             self._answered.set_result(None)
         elif self._enrolment_client.credentials is not None or self._enrolment_client.refused is not None:
@@ -227,13 +228,13 @@ class UserNode:
                 self._transport.answer(origin, reply)
 
     def _begin(self, credentials: Credentials) -> None:
-        abroad = self._settings.abroad
-        if abroad is not None:
-            abroad.admit(credentials)
+        remote = self._settings.remote
+        if remote is not None:
+            remote.admit(credentials)
         self._roster = credentials.roster
         self._settings.network.serve(credentials.me, self._transport)
         run, rows = self._settings.prepare(credentials.roster, credentials.me)
-        if abroad is not None and run.spec.run.durability == "power":
+        if remote is not None and run.spec.run.durability == "power":
             self._disk.make_durable()  # the spec came from bootstrap
         journal = Journal(self._disk.stored.pop(VIEW), self._disk.stored.pop(PRIVATE))
         skeleton = handed_in(self._disk.read, run, credentials) if self._settings.share_skeleton else None
@@ -241,35 +242,35 @@ class UserNode:
             run, credentials, journal, self._settings.sampler(), self._entropy, rows, skeleton, self._disk.tap
         )
         self._shell.begin(host)
-        if abroad is not None:
+        if remote is not None:
             transport = self._transport
-            self._whereabouts = Whereabouts(
-                credentials, abroad.own_address, lambda frame: transport.send(BOOTSTRAP, frame)
+            self._addresses = AddressExchange(
+                credentials, remote.own_address, lambda frame: transport.send(BOOTSTRAP, frame)
             )
-            self._teller = asyncio.get_running_loop().create_task(self._whereabouts.tell(), name="whereabouts")
-            self._teller.add_done_callback(self._teller_ended)
+            self._announcer = asyncio.get_running_loop().create_task(self._addresses.announce(), name="addresses")
+            self._announcer.add_done_callback(self._announcer_ended)
 
-    def _teller_ended(self, teller: asyncio.Task[None]) -> None:
-        error = None if teller.cancelled() else teller.exception()
+    def _announcer_ended(self, announcer: asyncio.Task[None]) -> None:
+        error = None if announcer.cancelled() else announcer.exception()
         if error is not None:
             self._shell.fail(error)
 
     def _on_way(self, peer: Peer, there: bool) -> None:
-        if peer == BOOTSTRAP and self._whereabouts is not None:
+        if peer == BOOTSTRAP and self._addresses is not None:
             self._way_lost = not there
-            self._whereabouts.again()
+            self._addresses.again()
 
     async def _take_part(self) -> None:
-        """Until the host is done; among machines it is said meanwhile when bootstrap is away."""
-        abroad, ended, host = self._settings.abroad, self._shell.ended, self._shell.host
+        """Wait until the host is done; with remote peers, report meanwhile when bootstrap is away."""
+        remote, ended, host = self._settings.remote, self._shell.ended, self._shell.host
         closed_s: float | None = None
-        while abroad is not None and host is not None and not ended.done():
+        while remote is not None and host is not None and not ended.done():
             await asyncio.wait([ended], timeout=RETRY_S)
             now_s = self._clock.now_s()
             away = self._way_lost or not host.heard(BOOTSTRAP)
             self._waiting.note(self._no_answer() if away and not ended.done() else None, now_s)
             closed_s = now_s if host.closed and closed_s is None else closed_s
-            if not ended.done() and closed_s is not None and now_s >= closed_s + abroad.give_up_s:
+            if not ended.done() and closed_s is not None and now_s >= closed_s + remote.give_up_s:
                 raise RunFailed(
                     "this node's ledger is closed, and nobody takes its head: the run may be over without it; "
                     "once bootstrap is there again, the same command goes on"
@@ -278,7 +279,7 @@ class UserNode:
 
     def _add_faults(self) -> None:
         host = self._shell.host
-        told = {} if self._whereabouts is None else self._whereabouts.faults
+        told = {} if self._addresses is None else self._addresses.faults
         for kind, count in (*told.items(), *self._settings.network.faults.items()):
             if host is not None:
                 host.fault_counts[kind] = host.fault_counts.get(kind, 0) + count
@@ -303,3 +304,38 @@ def _stored_seat(folder: Path, identity: Identity, run_key: RunKey) -> Credentia
     except (CodecError, RosterError, TypeError, ValueError) as error:
         raise VerificationFailed(f"{path}: is damaged") from error
     return Credentials(me, roster, identity, run_key, None if neighbours is None else tuple(neighbours))
+
+
+def handed_in(read: Callable[[str], bytes], run: RunPlan, credentials: Credentials) -> Callable[[], bytes]:
+    """Return what makes the skeleton that a node hands in, sealed to the auditor if the spec names one.
+
+    `read` returns a closed ledger by its name. The bytes are the same each time, so that they can be handed in again
+    after a restart.
+    """
+    auditor = run.spec.audit.key
+    if auditor is None:
+        return lambda: to_skeleton(read(VIEW))
+    size = skeleton_size(run, run.n - 1 if credentials.neighbours is None else len(credentials.neighbours))
+    return lambda: seal_skeleton(to_skeleton(read(VIEW)), bytes.fromhex(auditor), credentials.run_key.secret, size)
+
+
+class Waiting:
+    """Tells a person for whom or what a node waits: once that lasts, and then each time that it changes."""
+
+    def __init__(self, say: Callable[[str], None]) -> None:
+        self._say = say
+        self._since_s: float | None = None
+        self._told: str | None = None
+
+    def note(self, reason: str | None, now_s: float) -> None:
+        """Take note of what the node waits for now, None for nothing; to be called from time to time."""
+        if reason is None:
+            if self._told is not None:
+                self._say("bootstrap is there; it goes on")
+            self._since_s = self._told = None
+            return
+        if self._since_s is None:
+            self._since_s = now_s
+        if reason != self._told and now_s - self._since_s >= NOTE_S:
+            self._told = reason
+            self._say(reason)

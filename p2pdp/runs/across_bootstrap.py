@@ -32,9 +32,8 @@ from p2pdp.files.skeletons import handed_in_skeletons
 from p2pdp.files.spec import parse_spec, spec_digest, spec_to_toml
 from p2pdp.ledger.records import read
 from p2pdp.mechanisms.sampler import ExactSampler
-from p2pdp.node.expiry import check_expires, refuse_expired
-from p2pdp.node.foreground import run_in_foreground, until_ended
-from p2pdp.node.pulse import with_pulse
+from p2pdp.node.clock import check_expires, refuse_expired
+from p2pdp.node.process import run_in_foreground, until_ended, with_pulse
 from p2pdp.node.roles import LINGER_S, RolesNode, RolesSettings
 from p2pdp.protocols.run_plan import RunPlan, plan_run
 from p2pdp.report.documents import verdict_document

@@ -18,11 +18,10 @@ from p2pdp.files.node_config import NodeConfig, load_node_config
 from p2pdp.files.spec import parse_spec
 from p2pdp.ledger.messages import public_message, whole_message
 from p2pdp.ledger.records import RECEIVED, Contents, read
-from p2pdp.node.foreground import run_in_foreground
-from p2pdp.node.own_folder import NodeFolder
-from p2pdp.node.pulse import with_pulse
+from p2pdp.node.addresses import RemotePeersSettings
+from p2pdp.node.folder import NodeFolder
+from p2pdp.node.process import run_in_foreground, with_pulse
 from p2pdp.node.user import UserNode, UserSettings, has_finished
-from p2pdp.node.whereabouts import Abroad
 from p2pdp.protocols.run_plan import plan_of_facts
 from p2pdp.report.documents import plain
 from p2pdp.runs.accepting import own_data
@@ -146,7 +145,7 @@ def _run(
             run=member.run,
             share_skeleton=share_skeleton,
             trace_wire=trace_wire,
-            abroad=Abroad(endpoint.own_address, member.admit, say),
+            remote=RemotePeersSettings(endpoint.own_address, member.admit, say),
         )
         run_in_foreground(lambda: live(UserNode(settings)))
 

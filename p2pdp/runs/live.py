@@ -22,8 +22,8 @@ from p2pdp.crypto.roster import Roster
 from p2pdp.files.folder import RESULT_FILE, ROSTER_FILE, read_json, write_json
 from p2pdp.files.spec import parse_spec, spec_to_toml
 from p2pdp.ledger.records import read
-from p2pdp.node.expiry import check_expires, refuse_expired
-from p2pdp.node.own_folder import is_node_folder
+from p2pdp.node.clock import check_expires, refuse_expired
+from p2pdp.node.folder import is_node_folder
 from p2pdp.protocols import protocol
 from p2pdp.report.result import Circumstances, Result, make_result
 from p2pdp.runs import across_bootstrap

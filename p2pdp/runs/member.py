@@ -19,7 +19,7 @@ from p2pdp.crypto.roster import Roster
 from p2pdp.files.node_config import NodeConfig
 from p2pdp.files.spec import parse_spec, spec_digest
 from p2pdp.mechanisms.sampler import ExactSampler, FastSampler, warm
-from p2pdp.node.own_folder import NodeFolder
+from p2pdp.node.folder import NodeFolder
 from p2pdp.peer.credentials import Credentials
 from p2pdp.protocols.run_plan import RunPlan, plan_of_facts
 from p2pdp.runs.accepting import (

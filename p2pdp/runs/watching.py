@@ -19,9 +19,8 @@ from p2pdp.core.happenings import Happening, Notify, faults_to_tell, happening
 from p2pdp.files.guide import page, titles
 from p2pdp.files.reading import read_bytes
 from p2pdp.node.clock import Clock
-from p2pdp.node.keys import durable_token
-from p2pdp.node.memory import resident_bytes
-from p2pdp.node.worker import working
+from p2pdp.node.disk import durable_token
+from p2pdp.node.process import resident_bytes, working
 from p2pdp.runs.indexing import REFRESH_S, SQLITE, Refresher, index_url
 from p2pdp.transports.tcp.listening import listen_at
 

@@ -51,7 +51,7 @@ def test_two_children_make_different_keys() -> None:
         """
 import sys, tempfile
 from pathlib import Path
-from p2pdp.node.keys import durable_secret
+from p2pdp.node.disk import durable_secret
 with tempfile.TemporaryDirectory() as place:
     def maker(name):
         async def make():

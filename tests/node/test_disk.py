@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import json
 import os
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -8,9 +10,11 @@ from pathlib import Path
 import pytest
 
 from p2pdp.core.errors import NotReady, VerificationFailed
+from p2pdp.files.folder import WIRE_FILE
 from p2pdp.ledger.journal import PRIVATE, VIEW
 from p2pdp.ledger.records import CLOSED, LEDGER_MAGIC, OPENED, Chain
-from p2pdp.node.disk import Disk, is_closed
+from p2pdp.node.disk import Disk, WireLog, durable_secret, is_closed, write_durably
+from p2pdp.peer.link import Link
 
 
 def records(count: int) -> list[bytes]:
@@ -164,3 +168,117 @@ def test_a_ledger_is_closed_by_its_last_record_only(tmp_path: Path) -> None:
     path.write_bytes(b"somebody's diary")
     with pytest.raises(VerificationFailed):
         is_closed(tmp_path)
+
+
+FRAME = Link(1).control(0)
+
+
+def senders(folder: Path) -> list[object]:
+    return [json.loads(line)["from"] for line in (folder / WIRE_FILE).read_text().splitlines()]
+
+
+def test_lines_are_appended_to_after_a_restart_and_only_the_owner_reads_them(tmp_path: Path) -> None:
+    for life in range(2):
+        log = WireLog(tmp_path)
+        log(life, FRAME)
+        log(-2, FRAME)
+        log.close()
+        log.close()
+    assert senders(tmp_path) == [0, "curator", 1, "curator"]
+    assert (tmp_path / WIRE_FILE).stat().st_mode & 0o777 == 0o600
+
+
+def test_a_torn_line_is_cut_off(tmp_path: Path) -> None:
+    log = WireLog(tmp_path)
+    log(3, FRAME)
+    log.close()
+    with (tmp_path / WIRE_FILE).open("ab") as file:
+        file.write(b'{"from": 4, "numb')
+    log = WireLog(tmp_path)
+    log(5, FRAME)
+    log.close()
+    assert senders(tmp_path) == [3, 5]
+
+
+def test_a_folder_that_is_none_is_an_error_of_the_world(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(NotReady, match=WIRE_FILE):
+        WireLog(tmp_path / "file")
+
+
+def test_a_disk_has_a_tap_only_if_it_is_traced(tmp_path: Path) -> None:
+    plain, traced = Disk(tmp_path / "a", power=False), Disk(tmp_path / "b", power=False, trace_wire=True)
+    assert plain.tap is None
+    assert traced.tap is not None
+    traced.tap(7, FRAME)
+    for disk in (plain, traced):
+        disk.close()
+        disk.close()
+    assert not (tmp_path / "a" / WIRE_FILE).exists()
+    assert senders(tmp_path / "b") == [7]
+
+
+def test_a_secret_is_made_once_and_for_its_owner_only(tmp_path: Path) -> None:
+    secret = durable_secret(tmp_path / "run.key")
+    assert durable_secret(tmp_path / "run.key") == secret
+    assert durable_secret(tmp_path / "other.key") != secret
+    assert (tmp_path / "run.key").stat().st_mode & 0o777 == 0o600
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["other.key", "run.key"]
+
+
+def test_a_damaged_secret_is_refused_and_not_replaced(tmp_path: Path) -> None:
+    (tmp_path / "run.key").write_bytes(b"short")
+    with pytest.raises(VerificationFailed):
+        durable_secret(tmp_path / "run.key")
+    assert (tmp_path / "run.key").read_bytes() == b"short"
+
+
+def test_a_file_is_replaced_as_a_whole(tmp_path: Path) -> None:
+    write_durably(tmp_path / "seat", b"first")
+    write_durably(tmp_path / "seat", b"2")
+    assert (tmp_path / "seat").read_bytes() == b"2"
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_a_file_is_on_the_disk_before_it_has_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Then the name is made durable too; a crash before leaves the old file as it was."""
+    path = tmp_path / "run.key"
+    synced: list[tuple[bool, bool]] = []
+    fsync = os.fsync
+
+    def noted(descriptor: int) -> None:
+        synced.append((path.exists(), stat.S_ISDIR(os.fstat(descriptor).st_mode)))
+        fsync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", noted)
+    write_durably(path, b"secret")
+    assert synced == [(False, False), (True, True)]
+
+    def crashes(_descriptor: int) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "fsync", crashes)
+    with pytest.raises(KeyboardInterrupt):
+        write_durably(path, b"other")
+    assert path.read_bytes() == b"secret"
+
+
+def test_a_half_written_file_of_a_crash_is_no_hindrance(tmp_path: Path) -> None:
+    (tmp_path / "run.key.half").write_bytes(b"a longer text than the secret that was to be written here")
+    secret = durable_secret(tmp_path / "run.key")
+    assert (tmp_path / "run.key").read_bytes() == secret
+    assert [path.name for path in tmp_path.iterdir()] == ["run.key"]
+
+
+def test_where_nothing_can_be_written_is_not_ready(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    with pytest.raises(NotReady):
+        durable_secret(tmp_path / "file" / "run.key")
+
+    def full(_descriptor: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(NotReady, match="No space left"):
+        durable_secret(tmp_path / "run.key")
+    assert not (tmp_path / "run.key").exists()

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,9 +9,16 @@ from p2pdp.cluster.bodies import user_body
 from p2pdp.core.addresses import Address
 from p2pdp.core.errors import Refused, VerificationFailed
 from p2pdp.core.expiry import Expired
-from p2pdp.node.user import RUN_KEY_FILE, SEAT_FILE, has_finished
+from p2pdp.core.spec import AuditPart
+from p2pdp.crypto.identity import RunKey
+from p2pdp.crypto.sealed_skeleton import open_skeleton, sealed_bytes
+from p2pdp.ledger.records import to_skeleton
+from p2pdp.node.user import NOTE_S, RUN_KEY_FILE, SEAT_FILE, Waiting, handed_in, has_finished
+from p2pdp.protocols.skeleton_size import skeleton_size
 from p2pdp.runs.audit import verify
 from tests.support.local import SPEC, alone, bound, job_in, run_all, soon
+from tests.support.runs import quiet, walk
+from tests.support.toys import credentials
 
 
 async def test_users_take_part_and_leave_closed_ledgers_and_no_run_key(tmp_path: Path) -> None:
@@ -95,3 +103,51 @@ async def test_a_damaged_seat_is_refused(tmp_path: Path, credentials: bytes) -> 
     (place / SEAT_FILE).write_bytes(credentials)
     with bound() as listening, pytest.raises(VerificationFailed, match="damaged"):
         await user_body(job, 0, alone(listening, Address("127.0.0.1", 1)))()
+
+
+AUDITOR = RunKey(bytes([7] * 32))
+RUN = quiet(walk(4, 30))
+
+
+def test_a_skeleton_is_sealed_to_the_auditor_that_the_spec_names() -> None:
+    view = RUN.evidence.views[2]
+    assert handed_in(lambda _: view, RUN.plan, credentials(2, 4))() == to_skeleton(view)
+    spec = replace(RUN.plan.spec, audit=AuditPart(AUDITOR.public.hex()))
+    plan = replace(RUN.plan, spec=spec)
+    sealed = handed_in(lambda _: view, plan, credentials(2, 4))
+    assert open_skeleton(sealed(), AUDITOR) == to_skeleton(view)
+    assert sealed() == sealed()
+    assert len(sealed()) == sealed_bytes(skeleton_size(plan, 3))
+
+
+def test_its_length_is_that_of_every_other_user() -> None:
+    plan = replace(RUN.plan, spec=replace(RUN.plan.spec, audit=AuditPart(AUDITOR.public.hex())))
+    views = [RUN.evidence.views[user] for user in range(4)]
+    assert len({len(view) for view in map(to_skeleton, views)}) > 1
+    assert len({len(handed_in(lambda _, view=view: view, plan, credentials(1, 4))()) for view in views}) == 1  # type: ignore[misc]
+
+
+def test_what_lasts_is_told_once_and_then_each_change_and_the_end() -> None:
+    told: list[str] = []
+    waiting = Waiting(told.append)
+    waiting.note("for one", 10.0)
+    waiting.note("for one", 10.0 + NOTE_S - 0.1)
+    assert told == []
+    waiting.note("for one", 10.0 + NOTE_S)
+    waiting.note("for one", 20.0)
+    waiting.note("for two", 20.1)
+    assert told == ["for one", "for two"]
+    waiting.note(None, 21.0)
+    waiting.note(None, 22.0)
+    assert told[2:] == ["bootstrap is there; it goes on"]
+    waiting.note("for one", 23.0)
+    assert len(told) == 3
+
+
+def test_what_passes_soon_is_not_told() -> None:
+    told: list[str] = []
+    waiting = Waiting(told.append)
+    for second in range(10):
+        waiting.note("for one", float(second))
+        waiting.note(None, second + 0.5)
+    assert told == []

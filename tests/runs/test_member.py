@@ -14,7 +14,7 @@ from p2pdp.crypto.identity import Identity, RunKey
 from p2pdp.crypto.roster import Roster
 from p2pdp.files.folder import read_json
 from p2pdp.files.node_config import load_node_config
-from p2pdp.node.own_folder import NodeFolder
+from p2pdp.node.folder import NodeFolder
 from p2pdp.peer.credentials import Credentials
 from p2pdp.runs import member
 from p2pdp.runs.member import Member

@@ -20,7 +20,7 @@ from p2pdp.crypto.identity import Identity
 from p2pdp.files.data import load_data
 from p2pdp.files.spec import parse_spec, spec_digest, spec_to_toml
 from p2pdp.node import roles
-from p2pdp.node.keys import durable_secret
+from p2pdp.node.disk import durable_secret
 from p2pdp.protocols.run_plan import plan_run
 from p2pdp.transports.contract import ROLES, LocalNetworks
 from p2pdp.transports.tcp.kind import TcpNetwork

@@ -29,7 +29,7 @@ from p2pdp.core.step import Message
 from p2pdp.crypto import channel, identity
 from p2pdp.ledger.records import SALT_BYTES
 from p2pdp.mechanisms.sampler import SeededSampler
-from p2pdp.node.handing_in import handed_in
+from p2pdp.node.user import handed_in
 from p2pdp.peer.credentials import Credentials
 from p2pdp.peer.draws import Meetings
 from p2pdp.peer.host import Host

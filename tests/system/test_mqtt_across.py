@@ -16,7 +16,7 @@ import pytest
 from p2pdp.audit.verify import COMPLETE
 from p2pdp.crypto.certificates import Authority
 from p2pdp.crypto.tokens import JoinToken
-from p2pdp.node.whereabouts import ASK_S
+from p2pdp.node.addresses import ASK_S
 from p2pdp.transports.mqtt.client import Client
 from p2pdp.transports.mqtt.packets import Act, packet_head, read_packet
 from p2pdp.wire.frames import Kind, encode_frame

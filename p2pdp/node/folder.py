@@ -35,7 +35,7 @@ from p2pdp.files.folder import (
 from p2pdp.files.reading import read_text
 from p2pdp.ledger.journal import PRIVATE, VIEW
 from p2pdp.ledger.records import to_skeleton, whole_length
-from p2pdp.node.keys import write_durably
+from p2pdp.node.disk import write_durably
 from p2pdp.node.shell import TOTALS_FILE
 from p2pdp.node.user import SEAT_FILE
 
@@ -51,7 +51,7 @@ def is_node_folder(place: Path) -> bool:
 
 class NodeFolder:
     def __init__(self, path: Path, facts: dict[str, Any]) -> None:
-        """A fresh folder, or the one of the same node, to be gone on with; `facts` say whose it is."""
+        """Make a folder, or open that of the same node; `facts` identify the node."""
         if not is_node_folder(path):
             make_folder(path)
             write_json(path / NODE_FILE, facts)
@@ -77,7 +77,7 @@ class NodeFolder:
 
     @property
     def has_begun(self) -> bool:
-        """Whether it took its seat and has a ledger, which may be empty."""
+        """Whether the node took its seat and has recorded anything."""
         return (self.path / ROSTER_FILE).is_file() and whole_length(self.view()) > 0
 
     @property
@@ -106,18 +106,18 @@ class NodeFolder:
         return (self.work / WIRE_FILE).is_file()
 
     def keep_costs(self, terms: str, costs: Sequence[Mapping[str, Any]]) -> None:
-        """Costs that take seconds to compute, with the digest of the facts that they follow from."""
+        """Keep costs, which take seconds to compute, with the digest of the facts that they follow from."""
         write_durably(self.path / COSTS_FILE, json.dumps({"terms": terms, "costs": list(costs)}).encode())
 
     def kept_costs(self, terms: str) -> list[dict[str, Any]] | None:
-        """The costs that follow from these facts; None where the folder has none."""
+        """Return the costs that follow from these facts; None where the folder has none."""
         if not (self.path / COSTS_FILE).is_file():
             return None
         kept = read_json(self.path / COSTS_FILE)
         return list(kept["costs"]) if kept.get("terms") == terms else None
 
     def keep_told(self, document: Mapping[str, Any]) -> None:
-        """What the node's owner was told at the end; it follows from the node's own view, which tells routes."""
+        """Keep the report to the node's owner; it follows from the node's own view, which holds routes."""
         write_json(self.path / TOLD_FILE, document, secret=True)
 
     @property
@@ -132,7 +132,7 @@ class NodeFolder:
         return dict(said["faults"])
 
     def forget_draws(self) -> None:
-        """Leaves of the private ledger what its skeleton holds: the chain, and no draw, input or note.
+        """Reduce the private ledger to its skeleton: the chain, and no draw, input or note.
 
         For a node whose run key is unlinked: nothing is ever run again from it. The inputs stay with their owner
         in the data that they came from.

@@ -1,9 +1,9 @@
-"""A node among machines: says where it is, and learns from bootstrap where its neighbours are.
+"""A node whose peers are on other machines: announces its address, and learns its neighbours' from bootstrap.
 
-It says so when it has its seat, when its way to bootstrap was lost and when it is there again, and every
-`ASK_S` while it lacks the address of a neighbour. The counter of a statement rises only with a new address; it
-begins with the time, so that a node that comes back at another place is newer than it was before. Should the
-clock have gone back meanwhile, bootstrap shows what it has of this node, and the node goes on above that.
+It announces once it is enrolled, when its connection to bootstrap is lost or restored, and every `ASK_S` while it lacks
+the address of a neighbour. The counter of a statement rises only with a new address. It begins with the time, so that a
+node that comes back at another place is newer than it was before. If the clock has gone back meanwhile, bootstrap
+answers with the statement it has, and the node continues above that.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ GIVE_UP_S: Final = 60.0
 
 
 @dataclass(frozen=True)
-class Abroad:
-    """What a node among machines is started with, beside what every node is.
+class RemotePeersSettings:
+    """Extra settings of a node whose peers run on other machines.
 
-    `own_address` gives what others are to be told, None while there is no way to them. `admit` sees the seat before
-    bootstrap is told that the node is ready, and may raise. `say` is told whom the node waits for. A node whose
-    ledger is closed tries for `give_up_s` to hand in its head.
+    `own_address` returns what others are to be told, None while nobody could reach the node. `admit` gets the
+    credentials before bootstrap is told that the node is ready, and may raise. `say` gets a text on whom the node waits
+    for. A node whose ledger is closed tries for `give_up_s` to hand in its head.
     """
 
     own_address: Callable[[], Awaitable[str | None]]
@@ -39,8 +39,8 @@ class Abroad:
     give_up_s: float = GIVE_UP_S
 
 
-class Whereabouts:
-    """To be made within a running event loop."""
+class AddressExchange:
+    """Make it within a running event loop."""
 
     def __init__(
         self, credentials: Credentials, own_address: Callable[[], Awaitable[str | None]], send: Callable[[bytes], None]
@@ -59,11 +59,11 @@ class Whereabouts:
     def faults(self) -> Counter[str]:
         return self._book.faults
 
-    async def tell(self) -> None:
-        """Never ends; to be cancelled with the node."""
+    async def announce(self) -> None:
+        """Announce for ever; to be cancelled with the node."""
         while True:
             self._again.clear()
-            self.say(await self._own_address())
+            self.state(await self._own_address())
             waiting = self._said is None or self._book.lacks(self._neighbours)
             try:
                 async with asyncio.timeout(ASK_S if waiting else None):
@@ -71,7 +71,7 @@ class Whereabouts:
             except TimeoutError:
                 continue
 
-    def say(self, address: str | None) -> None:
+    def state(self, address: str | None) -> None:
         if address is None:
             return
         if self._said is not None and self._said.address != address:
@@ -84,7 +84,7 @@ class Whereabouts:
         self._send(statement_frame(self._said))
 
     def again(self) -> None:
-        """The way to bootstrap was lost, or is there again."""
+        """Announce again: the connection to bootstrap was lost or restored."""
         self._again.set()
 
     def hear(self, frame: bytes) -> None:

@@ -9,7 +9,7 @@ from p2pdp.core.errors import NotReady, UsageError
 from p2pdp.files.folder import read_evidence
 from p2pdp.ledger.journal import PRIVATE, Journal
 from p2pdp.ledger.records import CLOSED, INPUTS, LEDGER_MAGIC, OPENED, POOL, chain_problem, read
-from p2pdp.node.own_folder import NodeFolder, is_node_folder
+from p2pdp.node.folder import NodeFolder, is_node_folder
 from tests.support.local import SPEC
 from tests.support.toys import roster
 

@@ -16,12 +16,11 @@ from p2pdp.core.step import Output
 from p2pdp.crypto.addresses import Statement, read_statement, sign_statement, statement_frame
 from p2pdp.crypto.identity import Identity
 from p2pdp.files.folder import write_json
-from p2pdp.node import user, whereabouts
-from p2pdp.node.keys import durable_secret
+from p2pdp.node import addresses, user
+from p2pdp.node.addresses import AddressExchange, RemotePeersSettings
+from p2pdp.node.disk import durable_secret
 from p2pdp.node.roles import RolesNode, RolesSettings
-from p2pdp.node.user import UserNode, UserSettings
-from p2pdp.node.waiting import Waiting
-from p2pdp.node.whereabouts import Abroad, Whereabouts
+from p2pdp.node.user import UserNode, UserSettings, Waiting
 from p2pdp.peer.credentials import Credentials
 from p2pdp.runs.audit import verify
 from p2pdp.services.addresses import FORGED, AddressBook, Directory, News
@@ -35,12 +34,12 @@ ROSTER = roster(3)
 
 
 class Heard:
-    """A node's whereabouts, what it says, and addresses that a test changes."""
+    """A node's addresses, what it says, and addresses that a test changes."""
 
     def __init__(self, *addresses: str | None, me: int = 1) -> None:
         self.addresses = list(addresses)
         self.said: asyncio.Queue[Statement] = asyncio.Queue()
-        self.node = Whereabouts(credentials(me, 3), self.own_address, self.send)
+        self.node = AddressExchange(credentials(me, 3), self.own_address, self.send)
 
     async def own_address(self) -> str | None:
         return self.addresses.pop(0) if len(self.addresses) > 1 else self.addresses[0]
@@ -56,9 +55,9 @@ def of(user: int, counter: int = 1) -> bytes:
 async def test_it_asks_until_it_knows_all_neighbours_and_then_when_the_way_was_lost(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(whereabouts, "ASK_S", 0.01)
+    monkeypatch.setattr(addresses, "ASK_S", 0.01)
     heard = Heard("10.0.0.1:7000")
-    task = asyncio.create_task(heard.node.tell())
+    task = asyncio.create_task(heard.node.announce())
     async with asyncio.timeout(30):
         first, second = await heard.said.get(), await heard.said.get()
         assert first == second
@@ -76,7 +75,7 @@ def test_the_counter_rises_only_with_a_new_address() -> None:
     heard = Heard(None)
     said: list[Statement] = []
     for address in (None, "10.0.0.1:1", "10.0.0.1:1", "10.0.0.1:2", None, "10.0.0.1:1"):
-        heard.node.say(address)
+        heard.node.state(address)
         while not heard.said.empty():
             said.append(heard.said.get_nowait())
     first = said[0].counter
@@ -86,11 +85,11 @@ def test_the_counter_rises_only_with_a_new_address() -> None:
 async def test_a_machine_without_a_way_says_nothing_until_it_has_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(whereabouts, "ASK_S", 0.01)
+    monkeypatch.setattr(addresses, "ASK_S", 0.01)
     heard = Heard(None, None, "10.0.0.1:7000")
     for number in (0, 2):
         heard.node.hear(of(number))
-    task = asyncio.create_task(heard.node.tell())
+    task = asyncio.create_task(heard.node.announce())
     async with asyncio.timeout(30):
         assert (await heard.said.get()).address == "10.0.0.1:7000"
     task.cancel()
@@ -101,11 +100,11 @@ def test_a_clock_that_went_back_is_caught_up_with() -> None:
     directory = Directory(ROSTER, lambda _user: None)
     directory.hear(of(1, ahead))
     heard = Heard("10.0.0.9:7000")
-    heard.node.say("10.0.0.9:7000")
+    heard.node.state("10.0.0.9:7000")
     told = directory.hear(statement_frame(heard.said.get_nowait()))
     for answer in told.answers:
         heard.node.hear(answer)
-    heard.node.say("10.0.0.9:7000")
+    heard.node.state("10.0.0.9:7000")
     statement = heard.said.get_nowait()
     assert statement.counter == ahead + 1
     assert directory.hear(statement_frame(statement)).answers == []
@@ -126,7 +125,7 @@ def test_a_node_that_starts_again_is_newer_than_it_was() -> None:
     book = AddressBook(ROSTER)
     for address in ("10.0.0.1:1", "10.0.0.1:2"):
         heard = Heard(None)
-        heard.node.say(address)
+        heard.node.state(address)
         taken = book.take(statement_frame(heard.said.get_nowait()))
         assert taken is not None
         assert taken[1] is News.NEWER
@@ -138,7 +137,7 @@ async def test_peers_that_know_nothing_but_bootstrap_find_each_other(tmp_path: P
     )
     seats: list[Credentials] = []
     sockets = [bound() for _ in range(4)]
-    users = [abroad_user(job, number, sockets, seats.append) for number in range(3)]
+    users = [remote_user(job, number, sockets, seats.append) for number in range(3)]
     outputs: list[Output] = []
     enrolled: list[int] = []
     curator = job.folder / "curator"
@@ -172,13 +171,13 @@ async def test_peers_that_know_nothing_but_bootstrap_find_each_other(tmp_path: P
     assert progress == sorted(progress), "more and more are ready, and then they go"
     assert progress[-1] == (3, True)
     assert enrolled == [1, 2, 3]
-    assert sorted(credentials.me for credentials in seats) == [0, 1, 2]
+    assert sorted(each.me for each in seats) == [0, 1, 2]
     assert verify(job.folder).verified == "complete"
     totals = [json.loads(path.read_text()) for path in job.folder.rglob("totals.json")]
     assert [said["faults"] for said in totals] == [{}] * 5
 
 
-def abroad_user(job: Job, number: int, sockets: list[socket.socket], admit: Callable[[Credentials], None]) -> UserNode:
+def remote_user(job: Job, number: int, sockets: list[socket.socket], admit: Callable[[Credentials], None]) -> UserNode:
     mine = sockets[number + 1]
 
     async def own_address() -> str:
@@ -198,7 +197,7 @@ def abroad_user(job: Job, number: int, sockets: list[socket.socket], admit: Call
             where=lambda _roster, _user: None,
             sampler=job.sampler,
             run=lambda: job.spec.run,
-            abroad=Abroad(own_address, admit, lambda _text: None),
+            remote=RemotePeersSettings(own_address, admit, lambda _text: None),
         )
     )
 
@@ -214,8 +213,8 @@ class Closed:
         ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         host = SimpleNamespace(closed=True, heard=lambda _peer: heard)
         self._shell = SimpleNamespace(ended=ended, host=host)
-        abroad = Abroad(nowhere, lambda _credentials: None, self.said.append, give_up_s)
-        self._settings = SimpleNamespace(abroad=abroad, bootstrap_place=Address("10.0.0.1", 7000))
+        remote = RemotePeersSettings(nowhere, lambda _credentials: None, self.said.append, give_up_s)
+        self._settings = SimpleNamespace(remote=remote, bootstrap_place=Address("10.0.0.1", 7000))
         self._clock = SimpleNamespace(now_s=iter(range(10**9)).__next__)
         self._waiting = Waiting(self.said.append)
         self._way_lost = False
