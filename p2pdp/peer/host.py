@@ -21,16 +21,14 @@ from p2pdp.core.ids import CURATOR, Peer
 from p2pdp.core.step import Fault, Message, Send, Step
 from p2pdp.ledger.journal import VIEW, Journal
 from p2pdp.ledger.records import CLOSED, OPENED, OWN, RECEIVED, SALT_BYTES, STARTED, WOKEN
-from p2pdp.peer.closing import Ending
 from p2pdp.peer.credentials import Credentials
 from p2pdp.peer.draws import NOTHING_EXPECTED, Meetings, RecordedDraws
 from p2pdp.peer.effects import Effects, Entropy, HopEffects, Timing, effects_of
 from p2pdp.peer.fast_path import FastPath
-from p2pdp.peer.forms import Check, apply_after_close, apply_to_links, read_message
+from p2pdp.peer.lifecycle import Ending, prepare, run_again
 from p2pdp.peer.outbox import FaultLog, Outbox
 from p2pdp.peer.payloads import Arrival
-from p2pdp.peer.peers import Peers
-from p2pdp.peer.restart import prepare, run_again
+from p2pdp.peer.peers import Check, Peers, read_message
 from p2pdp.peer.tap import Tap
 from p2pdp.peer.watch import Watch
 from p2pdp.wire.codec import pack_message
@@ -209,7 +207,7 @@ class Host:
         wrong = messages.MALFORMED if message is None else self._check(message)
         if self._journal.closed:
             if message is not None and wrong is None:
-                apply_after_close(self._peers, self._credentials, peer, message, now_s)
+                self._peers.apply_after_close(peer, message, now_s)
             return
         if message is None or wrong is not None:
             self._fault_log.add(Fault(wrong or messages.MALFORMED, peer))
@@ -225,7 +223,7 @@ class Host:
             self._machine_wake_at_s = None
         self._journal.append(kind, body, value, salt)
         if isinstance(event, Received):
-            apply_to_links(self._peers, self._credentials, event.sender, event.message)
+            self._peers.apply(event.sender, event.message)
         self._carry(tell(self._machine, event, now_s, self._draws), now_s)
 
     def _carry(self, step: Step, now_s: float) -> None:
@@ -241,7 +239,7 @@ class Host:
                 self._outbox.to_itself(message, now_s)
                 told.append(Received(me, message))
             event = told.popleft()
-            apply_to_links(self._peers, self._credentials, me, event.message)
+            self._peers.apply(me, event.message)
             sends = self._carry_out(tell(self._machine, event, now_s, self._draws), now_s)
 
     def _carry_out(self, step: Step, now_s: float) -> list[Send]:

@@ -10,12 +10,15 @@ this file is recorded; the numbers are those of the ledger.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
-from p2pdp.core.ids import CURATOR, Peer
-from p2pdp.core.step import Fault
+from p2pdp.core import messages
+from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer, is_user
+from p2pdp.core.step import Fault, Message
 from p2pdp.crypto.channel import Channel, ChannelError
 from p2pdp.crypto.roster import RosterError
+from p2pdp.ledger.records import SALT_BYTES
 from p2pdp.peer import payloads
 from p2pdp.peer.acknowledgements import Acknowledgements
 from p2pdp.peer.credentials import Credentials
@@ -23,7 +26,7 @@ from p2pdp.peer.effects import Entropy, Timing
 from p2pdp.peer.link import Hello, Link, Verdict, question_in
 from p2pdp.peer.payloads import Arrival, Payload, parse_payload
 from p2pdp.peer.tap import Tap
-from p2pdp.wire.codec import CodecError
+from p2pdp.wire.codec import CodecError, unpack_message
 from p2pdp.wire.frames import BOXED, BOXED_HEADER, BOXED_START, FRAME_HEADER_BYTES, encode_frame
 from p2pdp.wire.padding import FRAME_BYTES_MAX
 
@@ -129,6 +132,27 @@ class Peers:
         """The peer is out: nothing is taken from it or sent to it any more."""
         self.acknowledgements.refuse(self.link(peer))
         self.ways.pop(peer, None)
+
+    def apply(self, sender: Peer, message: Message) -> None:
+        """Act on what links have to know of a message before the machine gets it: who is out."""
+        if sender == BOOTSTRAP and message.type == messages.OUT:
+            self._exclude(messages.Exclusion(*message.fields).peer)
+
+    def apply_after_close(self, sender: Peer, message: Message, now_s: float) -> None:
+        """Act on a message when nothing is recorded any more: send the head that bootstrap misses once more."""
+        self.apply(sender, message)
+        if sender == BOOTSTRAP and message.type == messages.PROBE:
+            self.send_again(self.link(CURATOR), now_s)
+
+    def _exclude(self, peer: Peer) -> None:
+        """Let nothing pass between a user that is out and anybody but bootstrap, which has told it so."""
+        credentials = self._credentials
+        if peer == credentials.me:
+            for other in credentials.peers():
+                if other != BOOTSTRAP:
+                    self.refuse(other)
+        elif is_user(peer) and credentials.knows(peer):
+            self.refuse(peer)
 
     def flush(self) -> None:
         """Sends all acknowledgements."""
@@ -282,3 +306,16 @@ class Peers:
             self.acknowledgements.learn(link, theirs.received, now_s)
             if answers and link.in_flight:
                 self.send_again(link, now_s)
+
+
+Check = Callable[[Message], str | None]  # what is wrong with a message, as the kind of a fault
+
+
+def read_message(packed: bytes, salt: bytes, value: bytes) -> Message | None:
+    """Return a message as it arrived, or None if it is unreadable. There is a value and a salt, or neither."""
+    if len(salt) != (SALT_BYTES if value else 0):
+        return None
+    try:
+        return unpack_message(packed, value)
+    except CodecError:
+        return None

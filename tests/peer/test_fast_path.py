@@ -19,7 +19,7 @@ from p2pdp.core.step import NOTHING, Custody, Fault, Message, Output, Send, Step
 from p2pdp.ledger.journal import VIEW
 from p2pdp.peer.effects import HopEffects
 from p2pdp.peer.fast_path import FastPath
-from p2pdp.peer.forms import Check
+from p2pdp.peer.peers import Check
 from p2pdp.wire.codec import INT_MAX
 from tests.support.toys import Quiet, Toys, UniqueDraws
 

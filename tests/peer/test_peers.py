@@ -16,8 +16,8 @@ from p2pdp.peer.effects import Timing
 from p2pdp.peer.link import Hello, Link
 from p2pdp.peer.outbox import LOGGED_MAX
 from p2pdp.peer.payloads import Payload, parse_payload
-from p2pdp.peer.peers import BURST_MAX, Arrival, Peers
-from p2pdp.wire.codec import pack, pack_message
+from p2pdp.peer.peers import BURST_MAX, Arrival, Peers, read_message
+from p2pdp.wire.codec import pack, pack_message, pack_value
 from p2pdp.wire.frames import Kind, decode_frame, encode_frame
 from p2pdp.wire.padding import FRAME_BYTES_MAX
 from tests.support.known import cuts, flips
@@ -612,3 +612,73 @@ def test_who_is_shown_to_have_forgotten_says_so_and_stops() -> None:
     peers._out_of_order(peers.link(1), control(0, ahead), 2.0)
     assert peers.rolled_back
     assert [bool(payload.hello) for payload in said(peers)] == [True]
+
+
+SALT = bytes(16)
+
+
+def test_a_value_comes_with_its_salt_and_a_salt_with_its_value() -> None:
+    packed, value = pack_message(Message("m")), pack_value(5)
+    assert read_message(packed, SALT, value) == Message("m", (), 5)
+    assert read_message(packed, b"", b"") == Message("m")
+    for salt, content in ((b"", value), (SALT[1:], value), (SALT, b""), (SALT[1:], b"")):
+        assert read_message(packed, salt, content) is None
+
+
+def test_cut_messages_and_values_are_none() -> None:
+    packed, value = pack_message(Message("token", (1, 2))), pack_value(5)
+    assert all(read_message(cut, SALT, value) is None for cut in cuts(packed))
+    assert all(read_message(packed, SALT, cut) is None for cut in cuts(value) if cut)
+
+
+# What links learn
+
+
+def user(me: int = 0, n: int = 4) -> Peers:
+    return Peers(credentials(me, n, (1, 2)), SeededEntropy(1, "a"), Timing())
+
+
+def hear(peers: Peers, sender: int, kind: str, *fields: Any) -> None:
+    peers.apply(sender, Message(kind, fields))
+
+
+def refused_forms(peers: Peers) -> list[int]:
+    return sorted(peer for peer, link in peers.links.items() if link.refused)
+
+
+def test_only_bootstrap_can_put_somebody_out() -> None:
+    peers = user()
+    for sender in (1, CURATOR, 0):
+        hear(peers, sender, "out", 2, b"")
+    assert refused_forms(peers) == []
+    hear(peers, BOOTSTRAP, "out", 2, b"")
+    assert refused_forms(peers) == [2]
+
+
+@pytest.mark.parametrize("peer", [3, 99, BOOTSTRAP, CURATOR, -7, 1 << 40])
+def test_nobody_but_a_neighbour_can_be_refused(peer: int) -> None:
+    peers = user()
+    hear(peers, BOOTSTRAP, "out", peer, b"")
+    assert refused_forms(peers) == []
+    assert peer not in peers.links
+
+
+def test_who_is_out_itself_hears_bootstrap_only() -> None:
+    peers = user()
+    hear(peers, BOOTSTRAP, "out", 0, b"")
+    assert refused_forms(peers) == [CURATOR, 1, 2]
+
+
+def test_after_the_end_only_bootstrap_is_heard_and_the_head_goes_out_again() -> None:
+    peers = user()
+    peers.send(CURATOR, b"head", b"", 0.0)
+    peers.frames.clear()
+    peers.apply_after_close(1, Message("probe"), 50.0)
+    peers.apply_after_close(1, Message("out", (0, b"")), 50.0)
+    peers.apply_after_close(BOOTSTRAP, Message("lost", (4, 7)), 50.0)
+    assert (peers.frames, refused_forms(peers)) == ([], [])
+    peers.apply_after_close(BOOTSTRAP, Message("probe"), 50.0)
+    assert [receiver for receiver, _ in peers.frames] == [CURATOR]
+    peers.apply_after_close(BOOTSTRAP, Message("out", (0, b"")), 50.0)
+    assert refused_forms(peers) == [CURATOR, 1, 2]
+    assert not peers.link(CURATOR).in_flight
