@@ -10,10 +10,13 @@ What each user of a Facebook ego graph learns of one user, for [CEBM22, Figures 
 The user is drawn at random once for each graph, as in the paper, which names neither graph nor user. All others are
 observers in turn; leaks are by equation (6), and exact. A graph is the largest component of an
 ego's friends, without the ego.
+
+How many edges lie between nodes.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -28,7 +31,6 @@ from p2pdp.accounting.linear.published import theorem_1
 from p2pdp.core.arrays import Floats
 from p2pdp.experiments import inputs
 from p2pdp.experiments.contract import JSON, Answers, Line, Piece, Setting, Table, holds, unknown
-from p2pdp.experiments.distances import distances_from
 from p2pdp.topology.gossip_rounds import rounds_needed
 from p2pdp.topology.graphs import Graph, graph_of_edges
 from p2pdp.topology.spectra import spectrum_ends
@@ -230,3 +232,20 @@ def draw_ego(axes: Axes, one: Mapping[str, Any], name: str, size: float) -> Any:
     for spine in axes.spines.values():
         spine.set_visible(False)
     return drawn
+
+
+UNREACHED = -1
+
+
+def distances_from(graph: Graph, node: int) -> list[int]:
+    """To every node, by breadth-first search; `UNREACHED` where there is no path."""
+    found = [UNREACHED] * graph.n
+    found[node] = 0
+    queue = deque([node])
+    while queue:
+        near = queue.popleft()
+        for far in graph.neighbours[near]:
+            if found[far] == UNREACHED:
+                found[far] = found[near] + 1
+                queue.append(far)
+    return found

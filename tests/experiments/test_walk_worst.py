@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from p2pdp.core.errors import UsageError
 from p2pdp.core.spec import GraphPart
 from p2pdp.experiments import walk_worst
-from p2pdp.experiments.walk_spread import spreads_from
+from p2pdp.experiments.shuffles import spreads_from
 from p2pdp.experiments.walk_worst import WorstSpread, positive_eigenvalues, slow_modes, worst_spread
 from p2pdp.files.edges import read_edge_list
 from p2pdp.topology.graphs import Graph, complete_graph, graph_of_edges, make_graph

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from p2pdp.core.arrays import Ints
-from p2pdp.experiments.distances import distances_from
+from p2pdp.experiments.gossip_leaks import distances_from
 from p2pdp.topology.graphs import Graph
 
 

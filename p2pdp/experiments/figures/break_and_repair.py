@@ -18,8 +18,7 @@ import numpy as np
 
 from p2pdp.core.spec import DataPart, GraphPart, NoisePart, PrivacyPart, RunPart, Spec, TaskPart
 from p2pdp.experiments.contract import JSON, Answers, Experiment, Line, Made, Picture, Piece, Setting, Table, holds
-from p2pdp.experiments.distances import distances_from
-from p2pdp.experiments.gossip_leaks import ROUNDING, Gossip, printed_leaks
+from p2pdp.experiments.gossip_leaks import ROUNDING, Gossip, distances_from, printed_leaks
 from p2pdp.experiments.style import Curve, draw_curves, legend_below, name_axes
 from p2pdp.protocols.gossip.analysis.forecast import forecast
 from p2pdp.protocols.gossip.analysis.message_noise import RATIOS, tradeoff_of

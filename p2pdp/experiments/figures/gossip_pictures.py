@@ -21,9 +21,8 @@ import numpy as np
 
 from p2pdp.core.spec import GraphPart
 from p2pdp.experiments.contract import JSON, Answers, Experiment, Made, Picture, Piece, Setting, Table, holds
-from p2pdp.experiments.distances import distances_from
 from p2pdp.experiments.figures.gossip_distances import KINDS, USERS, USERS_QUICK
-from p2pdp.experiments.gossip_leaks import evenly, gossip_on, printed_leaks, sized, spans
+from p2pdp.experiments.gossip_leaks import distances_from, evenly, gossip_on, printed_leaks, sized, spans
 from p2pdp.experiments.style import COLOURS, MARKERS, name_axes
 from p2pdp.topology.graphs import Graph, make_graph
 from p2pdp.topology.kinds import FIXED_KINDS

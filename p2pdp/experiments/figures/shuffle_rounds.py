@@ -38,9 +38,16 @@ from p2pdp.experiments.contract import (
     holds,
     unknown,
 )
-from p2pdp.experiments.shuffles import DELTA, ONE_REPORT, TOWARDS_CURATOR, printed_all, social_graph, sound
+from p2pdp.experiments.shuffles import (
+    DELTA,
+    ONE_REPORT,
+    TOWARDS_CURATOR,
+    printed_all,
+    social_graph,
+    sound,
+    spread_bound,
+)
 from p2pdp.experiments.style import Curve, Panel, panels
-from p2pdp.experiments.walk_spread import spread_bound
 from p2pdp.experiments.walk_worst import worst_spread
 from p2pdp.topology.graphs import make_graph
 from p2pdp.topology.walk_matrix import walk_matrix

@@ -42,13 +42,14 @@ from p2pdp.experiments.shuffles import (
     GOOGLE_PRINTED,
     KAPPA_AUTO,
     ONE_REPORT,
+    gamma,
+    gamma_printed,
     looped_users,
     printed_all,
     printed_single,
     sound,
 )
 from p2pdp.experiments.style import COLOURS, Curve, Panel, name_axes, panels
-from p2pdp.experiments.walk_spread import gamma, gamma_printed
 from p2pdp.topology.graphs import graph_of_edges
 
 if TYPE_CHECKING:

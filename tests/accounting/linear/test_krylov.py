@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from p2pdp.accounting.linear.krylov import extended, fixed_span, noised_leaks
-from p2pdp.experiments.distances import distances_from
+from p2pdp.experiments.gossip_leaks import distances_from
 from p2pdp.protocols.gossip.analysis.views import GossipViews
 from p2pdp.topology.weights import sparse_weights
 from tests.support.gossip_matrices import dense_leaks, graph, grid, powers
