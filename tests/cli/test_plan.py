@@ -65,7 +65,7 @@ def test_a_budget_in_the_spec_ends_a_local_run_before_it_starts(
     out = tmp_path / "out"
     assert main([command, path, "--set", "privacy.budget=1.0", "--out", str(out)]) == 5
     told = capsys.readouterr()
-    assert told.err.startswith("p2pdp: [privacy] budget: this run would cost epsilon")
+    assert told.err.startswith("p2pdp: [privacy] budget: ")
     assert told.err.count("\n") == 1
     assert not out.exists()
 

@@ -49,8 +49,8 @@ def test_one_figure_as_a_document_and_as_verdicts(tmp_path: Path, capsys: pytest
         ([], "say what, or all"),
         (["001-fig33"], "did you mean 001-fig3?"),
         (["nonsense"], "--list names them"),
-        (["001-fig3"], "001-fig3: needs cal_housing.csv; name its folder by --data, or take --quick"),
-        (["001-fig3", "--data", "nowhere"], "--data nowhere: is not a folder"),
+        (["001-fig3"], "001-fig3: needs cal_housing.csv"),
+        (["001-fig3", "--data", "nowhere"], "--data nowhere: "),
         (["000-fig2a", "--jobs", "0"], "--jobs"),
     ],
 )

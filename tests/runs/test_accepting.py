@@ -189,9 +189,9 @@ def test_noise_is_compared_by_its_standard_deviation(configured: Configure) -> N
         RING.replace("nodes = 4\nmin_nodes = 3", "nodes = 5").replace("sigma = 2.0", "sigma = 2.0\nshare = true")
     )
     assert noise_sigma(shared, 1) == pytest.approx(1.0)
-    with pytest.raises(Refused, match=r"sigma_min: the run's noise has sigma 1,"):
+    with pytest.raises(Refused, match=r"sigma_min: .* 1,"):
         check_accepted(shared, 1, configured(accept="sigma_min = 1.5"))
-    with pytest.raises(Refused, match="randomized_response has no standard deviation"):
+    with pytest.raises(Refused, match="randomized_response"):
         check_accepted(spec_of(HISTOGRAM), 1, config)
 
 
@@ -207,10 +207,10 @@ def test_the_owner_reads_what_counts() -> None:
 def test_offers_of_another_version_or_transport_are_refused() -> None:
     assert offered_spec(SUM) == spec_of(SUM)
     for text in ("rubbish", SUM.replace("hops", "hopps"), SUM + "[new]\n"):
-        with pytest.raises(Refused, match="cannot be run by this version"):
+        with pytest.raises(Refused, match="version"):
             offered_spec(text)
     check_can_run(spec_of(SUM.replace("min_nodes = 3", 'transport = "mqtt"')))
-    with pytest.raises(UsageError, match="tcp or mqtt, not over memory"):
+    with pytest.raises(UsageError, match="memory"):
         check_can_run(spec_of(SUM.replace("min_nodes = 3", 'transport = "memory"')))
 
 
@@ -250,7 +250,7 @@ def test_made_up_rows_are_those_of_the_user_in_a_local_run(configured: Configure
 @pytest.mark.parametrize(
     ("text", "data", "says"),
     [
-        (SUM, 'kind = "csv"\npath = "own.csv"', "columns: these rows have 2 numbers each"),
+        (SUM, 'kind = "csv"\npath = "own.csv"', "columns: "),
         (TABLE, 'kind = "csv"\npath = "one.csv"', "the run's values have 2"),
         (SUM, 'kind = "csv"\npath = "absent.csv"', "absent.csv"),
         (SUM, 'kind = "csv"', "[data] path: missing"),
@@ -259,7 +259,7 @@ def test_made_up_rows_are_those_of_the_user_in_a_local_run(configured: Configure
         (SUM, 'kind = "categories"', "[data] kind"),
         (HISTOGRAM, 'kind = "uniform"', "[data] kind"),
         (HISTOGRAM, 'kind = "categories"\nclip = [0, 1]', "the run's is none"),
-        (HISTOGRAM, 'kind = "csv"\npath = "own.csv"', "categories are in one column"),
+        (HISTOGRAM, 'kind = "csv"\npath = "own.csv"', "one column"),
     ],
 )
 def test_rows_that_do_not_fit_are_the_owner_s_mistake(configured: Configure, text: str, data: str, says: str) -> None:
@@ -338,7 +338,7 @@ def test_learning_is_accepted_by_the_noise_and_length_of_gradients(configured: C
     assert noise_sigma(spec, 2) == 2.0
     assert "clipped to [-0.5, 0.5]" in describe(spec, 2, "k")[-1]
     check_accepted(spec, 2, configured(accept="sigma_min = 1.9\nclip = [-1.0, 1.0]"))
-    with pytest.raises(Refused, match=r"clip: the run's bounds are \[-0.5, 0.5\]"):
+    with pytest.raises(Refused, match=r"clip: .*\[-0.5, 0.5\]"):
         check_accepted(spec, 2, configured(accept="clip = [-0.4, 1.0]"))
     with pytest.raises(Refused, match="sigma_min"):
         check_accepted(spec, 2, configured(accept="sigma_min = 2.1"))
@@ -355,13 +355,13 @@ def test_an_own_table_is_made_into_features_as_everybodys_is(configured: Configu
     assert rows.targets.tolist() == [1.0, -1.0]
     assert spec_dimensions(spec) is None
     assert spec_dimensions(spec_of(LEARN.replace('rule = "> 1"', 'rule = "> 1"\ncolumns = ["a"]'))) == 2
-    with pytest.raises(UsageError, match="rule: is not the run's"):
+    with pytest.raises(UsageError, match="rule: "):
         own_data(spec, configured(f'kind = "csv"\npath = "{tmp_path}/own.csv"\nrule = "> 2"'))
 
 
 def test_an_objective_that_only_its_owner_knows_is_no_run_across_machines() -> None:
     text = LEARN.replace('"logistic_regression"', '"own"')
-    with pytest.raises(Refused, match="on the machine of its owner only"):
+    with pytest.raises(Refused, match="owner"):
         offered_spec(text)
 
 

@@ -14,6 +14,7 @@ import pytest
 from p2pdp.audit.beforehand import beforehand
 from p2pdp.core.errors import Refused
 from p2pdp.core.spec import DataPart, Spec
+from p2pdp.core.words import observer_name
 from p2pdp.crypto.roster import Roster
 from p2pdp.files.node_config import Budget, NodeConfig
 from p2pdp.files.spec import parse_spec
@@ -74,7 +75,7 @@ def test_a_ring_is_charged_by_mu_of_the_worst_of_its_class() -> None:
 def test_everybody_on_the_network_sees_a_rings_bare_contributions() -> None:
     run = plan(runs.ring(5, 2))
     for observer in ("network", "coalition"):  # no colluders are named, so anybody may be one
-        with pytest.raises(Refused, match="could learn everything about some user"):
+        with pytest.raises(Refused, match="everything"):
             charge_of(run, observer)
 
 
@@ -91,9 +92,9 @@ def test_a_random_walk_is_charged_by_what_the_node_itself_enforces() -> None:
     charge, against = charge_of(run, "network")
     assert 10 < run.plan.contributions_max < 60
     assert charge.mu_squared == pytest.approx(run.plan.contributions_max * 0.25)
-    assert (charge.epsilon, charge.delta, against) == (0.0, 0.0, "an observer of all decrypted messages")
+    assert (charge.epsilon, charge.delta, against) == (0.0, 0.0, observer_name("network"))
     assert charge_of(run, "node")[0] == charge
-    assert charge_of(run, "node")[1].startswith("another user (charged as for an observer of all decrypted messages")
+    assert charge_of(run, "node")[1].startswith(f"{observer_name('node')} (")
     pure, _ = charge_of(plan(runs.walk(6, 60, **runs.HISTOGRAM)), "node")
     assert (pure.epsilon, pure.delta) == (pytest.approx(float(run.plan.contributions_max)), 0.0)
 
@@ -110,7 +111,7 @@ def test_the_spec_alone_limits_a_local_run() -> None:
     assert limits_of(parse_spec(runs.walk(6, 60), None)) == []
     check_local(plan(runs.walk(6, 60)))
     check_local(plan(runs.walk(6, 60) + "budget = 1000.0\n"))
-    with pytest.raises(Refused, match=r"^\[privacy\] budget: this run would cost epsilon"):
+    with pytest.raises(Refused, match=r"^\[privacy\] budget: "):
         check_local(plan(runs.walk(6, 60) + "budget = 1.0\n"))
     with pytest.raises(Refused, match=r"^\[privacy\] budget: .* everything"):
         check_local(plan(runs.ring(6, 2) + "budget = 1000.0\n"))
@@ -127,7 +128,7 @@ def test_a_node_looks_before_it_enrols_and_charges_with_the_roster(tmp_path: Pat
     assert BudgetLedger(tmp_path / "budget").spent(names) == cost
     assert cost is not None
     assert total([cost, cost]).epsilon_at(1e-4) > 2.0
-    with pytest.raises(Refused, match=r"node.toml \[budget\] epsilon: this run would cost epsilon"):
+    with pytest.raises(Refused, match=r"node.toml \[budget\] epsilon: "):
         reserve(node, spec, roster(spec, 2))
     left = BudgetLedger(tmp_path / "budget").spent(names)
     assert left.epsilon_at(1e-4) <= 2.0
@@ -223,7 +224,7 @@ def test_a_graph_that_was_not_signed_is_not_relied_on(tmp_path: Path) -> None:
     assert known.epsilon <= worst.epsilon
     assert worst.epsilon_at(1e-4) < math.inf
     ring = parse_spec(runs.ring(5, 1), None)
-    with pytest.raises(Refused, match="is not the spec's, a ring of 5 users"):
+    with pytest.raises(Refused, match="ring of 5"):
         reserve(node, ring, roster(ring, 2, graph="00" * 32))
 
 

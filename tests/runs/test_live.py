@@ -24,7 +24,7 @@ def test_what_cannot_run_live_is_refused_before_anything_is_made(tmp_path: Path)
 
 
 def test_only_a_live_run_can_be_resumed(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="not the folder of a live run"):
+    with pytest.raises(UsageError, match="live run"):
         resume(tmp_path, lambda _event: None)
 
 

@@ -70,7 +70,7 @@ def test_the_noise_in_the_spec_does_not_matter(tmp_path: Path) -> None:
 
 
 def test_what_no_noise_can_give_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(Refused, match=r"cannot be met.* infinite .*without any noise"):
+    with pytest.raises(Refused, match="infinite"):
         target_of(planned(tmp_path, "ring", "noise.closing=false"), 1.0)
     with pytest.raises(Refused, match="protects nobody"):
         target_of(planned(tmp_path, "bare"), 1.0)

@@ -130,7 +130,10 @@ def short(place: Path) -> HttpOptions:
             lambda place: replace(short(place), token_file=None, auditor_token_file=place / "short"),
             "auditor-token-file",
         ),
-        (lambda place: replace(HTTP, token_file=place / "t", auditor_token_file=place / "t"), "must not hold the read"),
+        (
+            lambda place: replace(HTTP, token_file=place / "t", auditor_token_file=place / "t"),
+            "--http-auditor-token-file",
+        ),
     ],
 )
 def test_wrong_options_are_refused(tmp_path: Path, made: Callable[[Path], HttpOptions], says: str) -> None:
@@ -143,7 +146,7 @@ def test_a_port_in_use_is_not_ready() -> None:
     with watched(Watching(HTTP), first, None, told.append):
         taken = str(told[0].facts["url"]).split("/")[2]
         with (
-            pytest.raises(NotReady, match="the port is in use"),
+            pytest.raises(NotReady, match=r"--http .*:\d+"),
             watched(Watching(replace(HTTP, listen=taken)), first, None, told.append),
         ):
             pass

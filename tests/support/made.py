@@ -80,13 +80,21 @@ class Page(HTMLParser):
         super().__init__(convert_charrefs=True)
         self.elements: list[tuple[str, dict[str, str | None]]] = []
         self.texts: list[str] = []
+        self.rows: list[list[str]] = []  # of all tables: the words of each cell
+        self.notes: list[str] = []  # what a reader must not overlook, by its first words
         self._open: list[str] = []
+        self._noted = False
         self.feed("".join(markup) if isinstance(markup, list) else str(markup))
         self.close()
         assert self._open == []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.elements.append((tag, dict(attrs)))
+        self._noted = self._noted or ("role", "note") in attrs
+        if tag == "tr":
+            self.rows.append([])
+        elif tag in ("td", "th"):
+            self.rows[-1].append("")
         if tag not in ("meta", "br"):
             self._open.append(tag)
 
@@ -97,8 +105,14 @@ class Page(HTMLParser):
         assert self._open.pop() == tag
 
     def handle_data(self, data: str) -> None:
-        if "style" not in self._open:
-            self.texts.append(data)
+        if "style" in self._open:
+            return
+        self.texts.append(data)
+        if {"td", "th"} & set(self._open):
+            self.rows[-1][-1] = " ".join(f"{self.rows[-1][-1]} {data}".split())
+        if self._noted and self._open[-1:] == ["strong"]:
+            self.notes.append(data.strip())
+            self._noted = False
 
     @property
     def said(self) -> str:

@@ -33,8 +33,8 @@ def test_claims_of_different_conditioning_stand_beside_each_other_with_a_warning
     words = read(claims(facts(claims=[claim(), view], conditioning="view"))).said
     assert "hidden-path view" in words
     assert "never the smallest" in words
-    assert "Keep this page from participants" in words
-    assert "Keep this page from participants" not in read(claims(facts())).said
+    assert len(read(claims(facts(claims=[claim(), view], conditioning="view"))).notes) == 1
+    assert read(claims(facts())).notes == []
 
 
 def test_published_formulas_are_marked_and_kept_apart() -> None:
@@ -54,8 +54,8 @@ def test_without_a_bound_the_table_is_a_sentence() -> None:
 def test_refusals_of_one_reason_are_said_once() -> None:
     made = facts(refusals=[refused(), refused("public"), refused("public"), refused("node", "<b>user 3: gone</b>")])
     page = read(refusals(made))
-    assert "the curator, the public exact it was raining" in page.said
-    assert "another user exact <b>user 3: gone</b>" in page.said
+    assert [row[-1] for row in page.rows[1:]] == ["it was raining", "<b>user 3: gone</b>"]
+    assert page.rows[1][0] == "the curator, the public"
     assert "b" not in page.names()
     assert "Nothing was refused" in read(refusals(facts())).said
 
@@ -67,5 +67,5 @@ def test_an_unknown_observer_is_called_by_its_name() -> None:
 def test_models_are_told_from_formulas() -> None:
     model = claim(observer="node", method="model:non-adaptive", bound=False)
     printed = claim(method="published:theorem-1", bound=False)
-    assert "worked out for a model of the run" in read(published(facts(claims=[printed, model]))).said
+    assert "worked out for a model" in read(published(facts(claims=[printed, model]))).said
     assert "worked out for a model" not in read(published(facts(claims=[printed]))).said
