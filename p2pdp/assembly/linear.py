@@ -19,17 +19,18 @@ from p2pdp.core.values import LinearForm, Source
 from p2pdp.ledger.messages import public_message, whole_message
 from p2pdp.ledger.records import OWN, Contents
 from p2pdp.protocols.run_plan import RunPlan
-from p2pdp.replay.transcript import Transcript, replay
+from p2pdp.replay.evidence import Recorded
+from p2pdp.replay.transcript import Transcript
 
 Form = dict[Source, float]
 
 _PER_SCALE: Final = {"gaussian": 1.0, "laplace": math.sqrt(2.0)}  # standard deviations
 
 
-def gather(run: RunPlan, views: Mapping[Peer, Contents], found: Outcome) -> None:
+def gather(run: RunPlan, recorded: Recorded, found: Outcome) -> None:
     """Add to an outcome what was published is made of, or users' own results where nothing was."""
-    add_forms(run, replay(run, dict(views)), found)
-    found.finals = finals_of(views)
+    add_forms(run, recorded.transcript, found)
+    found.finals = finals_of(recorded.views)
 
 
 def finals_of(views: Mapping[Peer, Contents]) -> dict[Peer, Any]:

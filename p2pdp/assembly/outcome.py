@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -10,23 +10,23 @@ from p2pdp.core.ids import CURATOR, Peer
 from p2pdp.core.messages import GO
 from p2pdp.core.values import Source
 from p2pdp.ledger.messages import public_message, whole_message
-from p2pdp.ledger.records import PUBLISHED, RECEIVED, SENT, Record, read, whole_length
+from p2pdp.ledger.records import PUBLISHED, RECEIVED, SENT, Record
 from p2pdp.protocols.contract import Estimate
 from p2pdp.protocols.run_plan import RunPlan
+from p2pdp.replay.evidence import Recorded
 from p2pdp.wire.padding import frame_size
 
 Rows = Callable[[Peer], Any]
 
 
-def outcome(run: RunPlan, views: Mapping[Peer, bytes], excluded: Sequence[Peer]) -> Outcome:
-    """Reads all ledgers of a run."""
+def outcome(run: RunPlan, recorded: Recorded, excluded: Sequence[Peer]) -> Outcome:
+    """Return what all ledgers of a run say."""
     found = Outcome(excluded=excluded)
-    begun = {peer: read(data) for peer, data in views.items() if whole_length(data)}
-    for contents in begun.values():
+    for contents in recorded.views.values():
         found.messages += sum(record.kind == SENT for record in contents.records)
-    if CURATOR in begun:
-        _published(begun[CURATOR].records, found)
-    run.protocol.analysis().gather(run, begun, found)
+    if CURATOR in recorded.views:
+        _published(recorded.views[CURATOR].records, found)
+    run.protocol.analysis().gather(run, recorded, found)
     return found
 
 

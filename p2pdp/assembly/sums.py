@@ -7,7 +7,7 @@ what was published.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from p2pdp.assembly.linear import counted_in
@@ -15,20 +15,20 @@ from p2pdp.assembly.outcome import Number, Outcome
 from p2pdp.core.ids import Peer, is_user
 from p2pdp.core.messages import TOKEN
 from p2pdp.ledger.messages import public_message
-from p2pdp.ledger.records import OWN, RECEIVED, Contents, Record
+from p2pdp.ledger.records import OWN, RECEIVED, Record
 from p2pdp.mechanisms import gaussian, laplace, randomized_response
 from p2pdp.protocols.contract import Estimate
 from p2pdp.protocols.run_plan import RunPlan
-from p2pdp.replay.transcript import replay
+from p2pdp.replay.evidence import Recorded
 
 
-def gather(run: RunPlan, views: Mapping[Peer, Contents], found: Outcome) -> None:
+def gather(recorded: Recorded, found: Outcome) -> None:
     """Adds to an outcome how often each user's values are in the result."""
     if found.excluded:
-        published = replay(run, dict(views)).published
+        published = recorded.transcript.published
         found.counted = counted_in(published[0].expand()) if published else {}
         return
-    for peer, contents in views.items():
+    for peer, contents in recorded.views.items():
         if is_user(peer) and contents.records:
             visits = sum(_is_token(record) for record in contents.records)
             found.counted[peer] = _cyclic(visits, contents.records[0].body.values)

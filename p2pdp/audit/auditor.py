@@ -12,9 +12,8 @@ from p2pdp.core.arrays import Floats
 from p2pdp.core.claims import Claim, Conditioning, Refusal
 from p2pdp.core.errors import Refused, UsageError
 from p2pdp.core.ids import Peer
-from p2pdp.ledger.records import Contents
 from p2pdp.protocols.run_plan import RunPlan
-from p2pdp.replay.transcript import replay
+from p2pdp.replay.evidence import Recorded
 
 
 @dataclass(frozen=True)
@@ -35,14 +34,14 @@ class Audit:
 
 
 def audit_run(
-    run: RunPlan, views: dict[Peer, Contents], incomplete: Sequence[Peer], delta: float, colluders: Sequence[Peer]
+    run: RunPlan, recorded: Recorded, incomplete: Sequence[Peer], delta: float, colluders: Sequence[Peer]
 ) -> Audit:
-    """Claims of a verified run. Observers in `incomplete` are refused by name, for their rows are not all here."""
+    """Return the claims of a verified run. Observers in `incomplete`, whose rows are not all here, are refused."""
     if not 0.0 < delta < 1.0:
         raise UsageError("delta must be between 0 and 1")
     _check_colluders(run, colluders)
     cost = cost_of(run.spec)
-    ground = Ground(run, views, replay(run, views), incomplete, left_of(delta, cost), colluders)
+    ground = Ground(run, recorded.views, recorded.transcript, incomplete, left_of(delta, cost), colluders)
     analysis = run.protocol.analysis()
     findings = [account(ground) for account in analysis.accounts()]
     if any(finding.claims for finding in findings):

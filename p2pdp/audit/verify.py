@@ -26,7 +26,6 @@ from p2pdp.crypto.identity import verify_labelled
 from p2pdp.crypto.roster import RosterError
 from p2pdp.ledger import records
 from p2pdp.ledger.bodies import Opened
-from p2pdp.ledger.evidence import Evidence
 from p2pdp.ledger.heads import EXCLUSION_LABEL, HEAD_LABEL, head_parts
 from p2pdp.ledger.journal import PRIVATE, VIEW
 from p2pdp.ledger.messages import public_message
@@ -41,6 +40,7 @@ from p2pdp.ledger.records import (
     Contents,
 )
 from p2pdp.protocols import protocol
+from p2pdp.replay.evidence import Evidence
 
 COMPLETE: Final = "complete"
 INCOMPLETE: Final = "incomplete"
@@ -88,7 +88,7 @@ def verify(evidence: Evidence) -> Verification:
     everybody = _everybody(evidence, found)
     for peer in everybody:  # bootstrap first: it says who is out
         if peer in evidence.views:
-            contents = _read(evidence, found, peer, VIEW, evidence.views[peer])
+            contents = _read(evidence, found, peer, VIEW)
             if contents is not None:
                 found.views[peer] = contents
         if peer == BOOTSTRAP:
@@ -121,12 +121,13 @@ def _everybody(evidence: Evidence, found: Verification) -> tuple[Peer, ...]:
     return everybody
 
 
-def _read(evidence: Evidence, found: Verification, peer: Peer, role: str, data: bytes) -> Contents | None:
+def _read(evidence: Evidence, found: Verification, peer: Peer, role: str) -> Contents | None:
     """Parses one ledger, counts it, and checks its chain, records and opening; None if it is broken."""
+    data = (evidence.views if role == VIEW else evidence.private)[peer]
     if peer in found.excluded and data in _EMPTY:
         return None  # it was gone before there was anything in it
     try:
-        contents = records.read(data)
+        contents = evidence.contents(peer, role)
     except records.LedgerError as error:
         found.say(peer, None, f"the {role} ledger: {error}")
         return None
@@ -220,7 +221,7 @@ def excluded_in(bootstrap: Contents) -> list[Peer]:
 
 
 def _private(evidence: Evidence, found: Verification, peer: Peer) -> None:
-    contents = _read(evidence, found, peer, PRIVATE, evidence.private[peer])
+    contents = _read(evidence, found, peer, PRIVATE)
     if contents is None:
         return
     problem = _closing_problem(evidence, peer, PRIVATE, contents)

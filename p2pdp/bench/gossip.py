@@ -15,10 +15,8 @@ from p2pdp.cluster.launcher import Cluster
 from p2pdp.core import messages
 from p2pdp.core.errors import RunFailed
 from p2pdp.core.ids import is_user
-from p2pdp.crypto.roster import Roster
-from p2pdp.files.folder import ROSTER_FILE, read_json
 from p2pdp.ledger.messages import carries_message, public_message
-from p2pdp.ledger.records import OWN, RECEIVED, SENT, Record, read
+from p2pdp.ledger.records import OWN, RECEIVED, SENT, Record
 from p2pdp.protocols.gossip.messages import EXCHANGE
 
 
@@ -55,8 +53,8 @@ def measure_gossip(text: str) -> dict[str, Any]:
         Cluster(job, on_event).run()
         measured["seconds_in_all"] = monotonic() - began_s
         measured["cpu_seconds"] = cpu_s() - before_s
-        views = folder.views(Roster.from_json(read_json(folder.path / ROSTER_FILE)))
-    users = [read(view).records for peer, view in views.items() if is_user(peer)]
+        evidence = folder.evidence(folder.roster())
+    users = [evidence.contents(peer).records for peer in evidence.begun if is_user(peer)]
     measured["seconds"] = seconds_between(users)
     measured["exchanges"] = sum(is_exchange(record) for records in users for record in records)
     return measured

@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Any, Final
@@ -26,25 +27,28 @@ from p2pdp.cluster.children import fork, wait_for
 from p2pdp.cluster.layout import ONE_EACH, Packing
 from p2pdp.core.errors import NotReady, UsageError, VerificationFailed
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer
+from p2pdp.core.spec import Spec
 from p2pdp.crypto.entropy import random_bytes
 from p2pdp.crypto.identity import Identity
 from p2pdp.crypto.roster import Roster
 from p2pdp.files.folder import (
     RESULT_FILE,
+    ROSTER_FILE,
     SPEC_FILE,
     disk_error,
     make_folder,
     peer_folder,
+    read_evidence,
     read_json,
     write_json,
     write_text,
 )
-from p2pdp.ledger.journal import PRIVATE, VIEW
-from p2pdp.ledger.records import LedgerError, whole_length
+from p2pdp.files.spec import parse_spec
 from p2pdp.node import roles
 from p2pdp.node.disk import durable_secret, write_durably
 from p2pdp.node.shell import TOTALS_FILE
 from p2pdp.node.user import RUN_KEY_FILE
+from p2pdp.replay.evidence import Evidence
 
 RUN_FILE: Final = "run.json"
 SECRET_BYTES: Final = 16
@@ -104,7 +108,16 @@ class RunFolder:
         for key in self.run_keys():
             key.unlink(missing_ok=True)
 
-    @property
+    @cached_property
+    def spec(self) -> Spec:
+        """The spec as whoever reads the folder has it."""
+        return parse_spec(self.spec_text, None)
+
+    def evidence(self, roster: Roster) -> Evidence:
+        """Return what the processes left; what one that never came back has torn is cut off."""
+        return read_evidence(self.path, spec=self.spec, roster=roster, sealed_too=False, cut_torn=True)
+
+    @cached_property
     def spec_text(self) -> str:
         return (self.path / SPEC_FILE).read_text(encoding="utf-8")
 
@@ -131,14 +144,6 @@ class RunFolder:
         secrets = file.read_bytes()
         return [secrets[SECRET_BYTES * number : SECRET_BYTES * (number + 1)] for number in range(count)]
 
-    def views(self, roster: Roster) -> dict[Peer, bytes]:
-        """All view ledgers there are. What a process that never came back has torn is cut off, in private ones too."""
-        places = {peer: self._place(peer) for peer in (BOOTSTRAP, CURATOR, *range(roster.n))}
-        for place in places.values():
-            _whole(place / f"{PRIVATE}.ledger")
-        found = {peer: _whole(place / f"{VIEW}.ledger") for peer, place in places.items()}
-        return {peer: view for peer, view in found.items() if view}
-
     def totals(self, roster: Roster) -> tuple[int, dict[str, int]]:
         """Bytes sent and faults by kind, as each process said at its end."""
         sent_bytes = 0
@@ -151,8 +156,12 @@ class RunFolder:
                 faults[kind] = faults.get(kind, 0) + count
         return sent_bytes, faults
 
+    def roster(self) -> Roster:
+        """Return the roster that bootstrap signed."""
+        return Roster.from_json(read_json(self.path / ROSTER_FILE))
+
     def name_after_users(self, roster: Roster, slots: int) -> None:
-        """Gives the nodes' folders their users' numbers, where some nodes stayed away."""
+        """Give the nodes' folders their users' numbers, where some nodes stayed away."""
         if roster.n == slots:
             return
         numbers = {entry.identity.hex(): user for user, entry in enumerate(roster.entries)}
@@ -167,17 +176,3 @@ class RunFolder:
 
     def _place(self, peer: Peer) -> Path:
         return peer_folder(self.path, peer)
-
-
-def _whole(path: Path) -> bytes:
-    if not path.is_file():
-        return b""
-    data = path.read_bytes()
-    try:
-        whole = whole_length(data)
-    except LedgerError as error:
-        raise VerificationFailed(f"{path}: {error}; p2pdp verify says more") from None
-    if whole < len(data):
-        with path.open("r+b") as file:
-            file.truncate(whole)
-    return data[:whole]

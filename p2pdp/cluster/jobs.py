@@ -18,7 +18,7 @@ from p2pdp.core.ids import Peer
 from p2pdp.core.spec import Spec
 from p2pdp.files.data import load_data
 from p2pdp.files.edges import read_edge_list
-from p2pdp.files.spec import parse_spec, spec_digest
+from p2pdp.files.spec import spec_digest
 from p2pdp.files.tables import Moved
 from p2pdp.mechanisms.sampler import ExactSampler, FastSampler, warm
 from p2pdp.protocols.run_plan import RunPlan, plan_run
@@ -57,8 +57,7 @@ class Job:
 
 def job_of(folder: RunFolder, own: Any = None) -> Job:
     """`own` is the caller's objective, which no folder holds: processes get it by being forked from this one."""
-    spec = parse_spec(folder.spec_text, None)
-    spec = replace(spec, task=replace(spec.task, own=own))
+    spec = replace(folder.spec, task=replace(folder.spec.task, own=own))
     data = load_data(spec, spec.run.nodes)
 
     @cache

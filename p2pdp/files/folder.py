@@ -19,6 +19,7 @@ import os
 import re
 import zlib
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -32,8 +33,8 @@ from p2pdp.files.reading import read_plain, read_text
 from p2pdp.files.skeletons import check_key, read_skeleton
 from p2pdp.files.spec import parse_spec, spec_digest
 from p2pdp.ledger import records
-from p2pdp.ledger.evidence import Evidence
 from p2pdp.ledger.journal import PRIVATE, VIEW
+from p2pdp.replay.evidence import Evidence
 
 _MAGIC: Final = b"p2pdp export 01\n"
 SPEC_FILE: Final = "spec.toml"
@@ -172,37 +173,63 @@ def read_json(path: Path) -> dict[str, Any]:
 # Evidence
 
 
-def read_evidence(place: Path, key: RunKey | None = None, *, sealed_too: bool = True) -> Evidence:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Reading:
+    """How a folder is read, and what its reader has read of it already."""
+
+    key: RunKey | None
+    sealed_too: bool
+    cut_torn: bool
+    spec: Spec | None
+    roster: Roster | None
+
+
+def read_evidence(
+    place: Path,
+    key: RunKey | None = None,
+    *,
+    sealed_too: bool = True,
+    cut_torn: bool = False,
+    spec: Spec | None = None,
+    roster: Roster | None = None,
+) -> Evidence:
     """The evidence in a run's folder, a node's folder or an exported file.
 
     `key` opens skeletons that are sealed to the auditor. Without it these are refused, or left out if not `sealed_too`.
+    With `cut_torn`, what a process that never came back has torn is cut off its ledgers, in the files too. `spec` and
+    `roster` are those of this folder, where the caller has read them.
     """
     if place.is_dir():
-        return _read_folder(place, key, sealed_too=sealed_too)
+        reading = _Reading(key=key, sealed_too=sealed_too, cut_torn=cut_torn, spec=spec, roster=roster)
+        return _read_folder(place, reading)
     if place.is_file():
         return _read_export(place, key)
     raise UsageError(f"{place}: does not exist, or is neither a file nor a folder")
 
 
-def _read_folder(folder: Path, key: RunKey | None, *, sealed_too: bool) -> Evidence:
+def _read_folder(folder: Path, reading: _Reading) -> Evidence:
     for name in (SPEC_FILE, ROSTER_FILE):
         if not inside(folder, folder / name).is_file():
             why = "a run of simulate --fast leaves no ledgers" if (folder / RESULT_FILE).is_file() else ""
             raise UsageError(f"{folder}: is not the folder of a run with ledgers; it lacks {name}{why and f' ({why})'}")
     try:
-        roster = Roster.from_json(read_json(folder / ROSTER_FILE))
+        roster = reading.roster or Roster.from_json(read_json(folder / ROSTER_FILE))
     except RosterError as error:
         raise VerificationFailed(f"{folder / ROSTER_FILE}: {error}") from None
-    spec = _parsed(_spec_text(folder))
-    check_key(spec, key)
+    spec = reading.spec or _parsed(_spec_text(folder))
+    check_key(spec, reading.key)
     views: dict[Peer, bytes] = {}
     private: dict[Peer, bytes] = {}
     for peer in (BOOTSTRAP, CURATOR, *_users(folder, roster.n)):
-        _take(views, peer, folder, VIEW)
-        if peer not in views and (skeleton := read_skeleton(folder, peer, spec, key, sealed_too=sealed_too)):
+        _take(views, peer, folder, VIEW, cut_torn=reading.cut_torn)
+        if peer not in views and (skeleton := _skeleton_of(folder, peer, spec, reading)):
             views[peer] = skeleton
-        _take(private, peer, folder, PRIVATE)
+        _take(private, peer, folder, PRIVATE, cut_torn=reading.cut_torn)
     return Evidence(spec, spec_digest(spec), roster, views, private, _owner(folder, views, roster))
+
+
+def _skeleton_of(folder: Path, peer: Peer, spec: Spec, reading: _Reading) -> bytes | None:
+    return read_skeleton(folder, peer, spec, reading.key, sealed_too=reading.sealed_too)
 
 
 def _users(folder: Path, n: int) -> list[Peer]:
@@ -230,10 +257,23 @@ def _spec_text(folder: Path) -> str:
         raise VerificationFailed(str(error)) from None
 
 
-def _take(found: dict[Peer, bytes], peer: Peer, folder: Path, name: str) -> None:
+def _take(found: dict[Peer, bytes], peer: Peer, folder: Path, name: str, *, cut_torn: bool) -> None:
     place = inside(folder, peer_folder(folder, peer) / f"{name}.ledger")
     if place.is_file():
-        found[peer] = read_plain(place)
+        found[peer] = _whole(place) if cut_torn else read_plain(place)
+
+
+def _whole(path: Path) -> bytes:
+    """Return the whole records of a ledger, and cut off the rest."""
+    data = read_plain(path)
+    try:
+        whole = records.whole_length(data)
+    except records.LedgerError as error:
+        raise VerificationFailed(f"{path}: {error}; p2pdp verify says more") from None
+    if whole < len(data):
+        with path.open("r+b") as file:
+            file.truncate(whole)
+    return data[:whole]
 
 
 def _parsed(text: str) -> Spec:

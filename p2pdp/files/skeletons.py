@@ -20,9 +20,8 @@ from p2pdp.crypto.sealed import SealError
 from p2pdp.crypto.sealed_skeleton import is_sealed, open_skeleton
 from p2pdp.files.inside import inside
 from p2pdp.files.reading import read_plain
-from p2pdp.ledger import records
 from p2pdp.ledger.messages import public_message, whole_message
-from p2pdp.ledger.records import RECEIVED
+from p2pdp.ledger.records import RECEIVED, Contents
 
 PLAIN: Final = ".skeleton"
 SEALED: Final = ".sealed"
@@ -41,10 +40,10 @@ def skeleton_name(user: Peer, content: bytes) -> str:
     return f"{user:04d}{SEALED if is_sealed(content) else PLAIN}"
 
 
-def handed_in_skeletons(curator_view: bytes) -> dict[Peer, bytes]:
-    """What nodes handed in, sealed or not, put together from the curator's ledger."""
+def handed_in_skeletons(curator: Contents) -> dict[Peer, bytes]:
+    """Return what nodes handed in, sealed or not, put together from the curator's ledger."""
     pieces: dict[Peer, bytearray] = {}
-    for record in records.read(curator_view).records:
+    for record in curator.records:
         if record.kind == RECEIVED and public_message(record).type == SKELETON:
             offset = SkeletonPiece(*public_message(record).fields).offset
             skeleton = pieces.setdefault(record.body.sender, bytearray())

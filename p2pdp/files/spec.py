@@ -205,6 +205,11 @@ def validated(spec: Spec) -> Spec:
     return dataclasses.replace(parsed, task=dataclasses.replace(parsed.task, own=spec.task.own))
 
 
+def without_own(spec: Spec) -> Spec:
+    """Return the spec as whoever reads its file has it: without the caller's objective."""
+    return dataclasses.replace(spec, task=dataclasses.replace(spec.task, own=None))
+
+
 def spec_digest(spec: Spec) -> bytes:
     """32 bytes that name everything of a spec but the places of files."""
     parts = {name: dataclasses.replace(getattr(spec, name), **dict.fromkeys(keys)) for name, keys in _PATHS.items()}

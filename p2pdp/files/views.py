@@ -12,11 +12,11 @@ from p2pdp.core.errors import VerificationFailed
 from p2pdp.core.ids import Peer, peer_name
 from p2pdp.core.messages import OPENED_REPORT, MessageTable
 from p2pdp.ledger import records
-from p2pdp.ledger.evidence import Evidence
 from p2pdp.ledger.messages import carries_message, public_message, whole_message
 from p2pdp.ledger.records import DRAWN, KIND_NAMES, RECEIVED, SENT, Record
 from p2pdp.mechanisms.reporting.contract import MalformedReport
 from p2pdp.protocols import protocol
+from p2pdp.replay.evidence import Evidence
 
 Opened = Callable[[bytes], Any]  # a report without its seal -> its numbers, in steps of the grid
 
@@ -28,9 +28,9 @@ def view_lines(evidence: Evidence, grid_step: float, opened: Opened | None = Non
     reports are told by their digests; `opened` reads those that the curator opened.
     """
     table = protocol(evidence.spec.run.protocol).messages
-    for peer, data in sorted(evidence.views.items()):
+    for peer in sorted(evidence.views):
         try:
-            contents = records.read(data)
+            contents = evidence.contents(peer)
         except records.LedgerError as error:
             raise VerificationFailed(f"the ledger of {peer_name(peer)}: {error}") from None
         for record in contents.records:

@@ -7,7 +7,7 @@ better. This is the heavy half of the contract (`contract.py` has the light one)
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -24,12 +24,12 @@ from p2pdp.audit.recorded import refused
 from p2pdp.core.claims import Claim, Method, Observer, Refusal
 from p2pdp.core.errors import Refused, UsageError
 from p2pdp.core.ids import Peer
-from p2pdp.ledger.evidence import Evidence
 from p2pdp.ledger.records import Contents
 from p2pdp.mechanisms.clipping import Bounds, sensitivity
 from p2pdp.protocols.contract import Estimate
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.replay.absent import Absent
+from p2pdp.replay.evidence import Evidence, Recorded
 from p2pdp.replay.foreseen import foresee
 from p2pdp.sim.trials import Trials
 from p2pdp.topology.graphs import Graph, make_graph
@@ -64,9 +64,9 @@ class Analysis:
     headline_observer = Observer.NODE
     """Whose claims come first in a plan."""
 
-    def gather(self, run: RunPlan, views: Mapping[Peer, Contents], found: Outcome) -> None:
+    def gather(self, run: RunPlan, recorded: Recorded, found: Outcome) -> None:
         """Add to an outcome what the ledgers say of it beside what was published."""
-        linear.gather(run, views, found)
+        linear.gather(run, recorded, found)
 
     def estimate(self, run: RunPlan, found: Outcome) -> Estimate:
         """Return the estimate of the spec's task, with its standard error."""

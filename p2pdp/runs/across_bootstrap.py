@@ -8,7 +8,7 @@ skeletons at hand allow, as `p2pdp audit --allow-missing` does.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
@@ -27,19 +27,19 @@ from p2pdp.crypto.roster import Roster
 from p2pdp.crypto.sealed_skeleton import is_sealed
 from p2pdp.files.data import load_data
 from p2pdp.files.edges import read_edge_list
-from p2pdp.files.folder import RESULT_FILE, ROSTER_FILE, read_json, write_json
+from p2pdp.files.folder import RESULT_FILE, ROSTER_FILE, write_json
 from p2pdp.files.skeletons import handed_in_skeletons
-from p2pdp.files.spec import parse_spec, spec_digest, spec_to_toml
-from p2pdp.ledger.records import read
+from p2pdp.files.spec import spec_digest, spec_to_toml
 from p2pdp.mechanisms.sampler import ExactSampler
 from p2pdp.node.clock import check_expires, refuse_expired
 from p2pdp.node.process import run_in_foreground, until_ended, with_pulse
 from p2pdp.node.roles import LINGER_S, RolesNode, RolesSettings
 from p2pdp.protocols.run_plan import RunPlan, plan_run
+from p2pdp.replay.evidence import Evidence
 from p2pdp.report.documents import verdict_document
 from p2pdp.report.result import Circumstances, Result, make_result
 from p2pdp.runs.accepting import check_can_run, spec_dimensions
-from p2pdp.runs.audit import Audited, audit
+from p2pdp.runs.audit import Audited, audit_evidence
 from p2pdp.runs.editions import edition_of, published_only, save_edition
 from p2pdp.runs.model import save_model
 from p2pdp.runs.prepared import sensitivity
@@ -88,7 +88,7 @@ def bootstrap(
 def resume(place: Path, notify: Notify) -> Result:
     """Goes on where a bootstrap was interrupted, at the address that it had."""
     folder = BootstrapFolder(place)
-    spec = parse_spec(folder.spec_text, None)
+    spec = folder.spec
     return _go_on(spec, folder, _listening_again(folder), _planner(spec), notify, UNWATCHED, _unseen)
 
 
@@ -160,8 +160,8 @@ def _first_status(spec: Spec, folder: BootstrapFolder, now_s: float) -> Status:
     )
     if not folder.is_done:
         return first  # what its ledger tells is told again as it is taken up
-    roster = Roster.from_json(read_json(folder.path / ROSTER_FILE))
-    excluded = excluded_in(read(folder.views(roster)[BOOTSTRAP]))
+    roster = folder.roster()
+    excluded = excluded_in(folder.evidence(roster).contents(BOOTSTRAP))
     return replace(
         first,
         enrolled=roster.n,
@@ -250,17 +250,17 @@ def _on_output(output: Output, watch: Watch) -> None:
 
 def _collect(spec: Spec, folder: BootstrapFolder, plan: Plan, notify: Notify) -> Result:
     """Lays out the skeletons that were handed in, audits what is there, and writes the result last."""
-    roster = Roster.from_json(read_json(folder.path / ROSTER_FILE))
-    run, views = plan(roster.n), folder.views(roster)
-    skeletons = handed_in_skeletons(views[CURATOR])
+    roster = folder.roster()
+    run, evidence = plan(roster.n), folder.evidence(roster)
+    skeletons = handed_in_skeletons(evidence.contents(CURATOR))
     folder.deposit(skeletons)
-    views |= {user: skeleton for user, skeleton in skeletons.items() if not is_sealed(skeleton)}
-    missing = excluded_in(read(views[BOOTSTRAP]))
-    whole = not missing and all(user in views for user in range(roster.n))
-    found = outcome(run, views, []) if whole else published_only(run, views[CURATOR])
+    evidence = evidence.having({user: skeleton for user, skeleton in skeletons.items() if not is_sealed(skeleton)})
+    missing = excluded_in(evidence.contents(BOOTSTRAP))
+    whole = not missing and all(user in evidence.views for user in range(roster.n))
+    found = outcome(run, evidence.recorded(evidence.begun, run), []) if whole else published_only(run, evidence)
     if not found.over:
         raise RunFailed(f"nothing was published; p2pdp resume {folder.path} goes on with the run")
-    audited = _audited(folder.path, notify, sealed=any(map(is_sealed, skeletons.values()))) if spec.run.audit else None
+    audited = _audited(folder.path, evidence, skeletons.values(), notify) if spec.run.audit else None
     around = Circumstances(
         run_id=folder.run_id.hex(),
         seeded=False,
@@ -281,17 +281,17 @@ def _collect(spec: Spec, folder: BootstrapFolder, plan: Plan, notify: Notify) ->
     if audited is not None:
         audited.save(folder.path, result.to_json())
     save_model(folder.path, run, result)
-    save_edition(folder.path, edition_of(run, views[CURATOR], around))
+    save_edition(folder.path, edition_of(run, evidence, around))
     write_json(folder.path / RESULT_FILE, result.to_json(), secret=True)
     return replace(result, folder=str(folder.path))
 
 
-def _audited(place: Path, notify: Notify, *, sealed: bool) -> Audited | None:
+def _audited(place: Path, evidence: Evidence, skeletons: Iterable[bytes], notify: Notify) -> Audited | None:
     try:
-        return audit(place, None, None, allow_missing=True)
+        return audit_evidence(evidence, allow_missing=True)
     except (Refused, VerificationFailed) as error:  # the run is done all the same
         reason = str(error)
-        if sealed and isinstance(error, Refused):
+        if isinstance(error, Refused) and any(map(is_sealed, skeletons)):
             reason = f"they are sealed; the auditor has claims by p2pdp audit {place} --key FILE"
         notify(happening("no_claim", reason=reason))
         return None

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from p2pdp.attacks.decoding import Reading, readings_of
-from p2pdp.attacks.evidence import contents_of, inputs_of
 from p2pdp.attacks.truths import Truths
 from p2pdp.core.claims import Observer
 from p2pdp.core.draws import Mechanism
@@ -19,10 +18,9 @@ from p2pdp.core.errors import Refused, UsageError
 from p2pdp.core.ids import CURATOR, Peer
 from p2pdp.files.edges import read_edge_list
 from p2pdp.files.folder import read_evidence
-from p2pdp.ledger.evidence import Evidence
 from p2pdp.protocols.learning import OWN
 from p2pdp.protocols.run_plan import RunPlan
-from p2pdp.runs.audit import plan_of
+from p2pdp.replay.evidence import Evidence
 from p2pdp.runs.collector import undisturbed
 from p2pdp.topology.graphs import Graph, is_public, make_graph
 
@@ -53,11 +51,11 @@ def attack(place: str | Path, observer: int | str, target: Peer | None = None) -
     if observer == target:
         raise UsageError(f"--target {target}: an observer knows its own value")
     peer = CURATOR if curator else int(observer)
-    contents = contents_of(evidence, peer)
+    contents = evidence.chained(peer)
     if contents is None or contents.skeleton:
         who = "the curator" if curator else f"user {observer}"
         raise UsageError(f"{place}: the view.ledger of {who} is not there, and a skeleton holds no values")
-    run = plan_of(evidence)
+    run = evidence.run
     if curator:
         found = run.protocol.analysis().guess(run, contents, evidence, lambda: _graph(run, evidence))
         return Attacked(observer, [one for one in found if target in (None, one["user"])])
@@ -129,10 +127,10 @@ def _number(value: Any) -> float | list[float]:
 
 def _truths(run: RunPlan, user: Peer, evidence: Evidence) -> Truths | None:
     """A user's contributions by item and step, without noise and with it; None where its ledgers are not both here."""
-    contents, private = contents_of(evidence, user), evidence.private.get(user)
+    contents, private = evidence.chained(user), evidence.private.get(user)
     if contents is None or contents.skeleton or not private:
         return None
-    values = inputs_of(private)
+    values = evidence.inputs(user)
     if values is None or run.spec.task.kind == OWN:  # whose gradients nobody can compute from a folder
         return None
     inputs = run.protocol.inputs_again(run.plan, values)

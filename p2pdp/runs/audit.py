@@ -17,15 +17,15 @@ from p2pdp.audit.verify import verify as judge
 from p2pdp.core.claims import Claim, Conditioning, Refusal
 from p2pdp.core.errors import Refused, UsageError, VerificationFailed
 from p2pdp.core.ids import BOOTSTRAP, Peer, peer_name
+from p2pdp.core.spec import Spec
 from p2pdp.crypto.identity import RunKey
 from p2pdp.crypto.roster import Roster
 from p2pdp.files.folder import AUDIT_FILE, check_new_file, read_evidence, write_arrays, write_into_folder
 from p2pdp.files.folder import export as write_export
 from p2pdp.files.keys import read_auditor_key
 from p2pdp.files.views import view_lines
-from p2pdp.ledger.evidence import Evidence
 from p2pdp.ledger.records import Contents
-from p2pdp.protocols.run_plan import RunPlan, plan_of_facts
+from p2pdp.replay.evidence import Evidence
 from p2pdp.report.documents import claim_document, refusal_document, verdict_document
 from p2pdp.runs.collector import undisturbed
 from p2pdp.runs.page import write_page
@@ -68,6 +68,7 @@ class Audited:
     published: Any = None
     variation: Any = None
     epsilon_coalition: Any = None
+    spec: Spec | None = None
     graph: Graph | None = None  # the one that was signed, where the ledgers at hand tell it
 
     @property
@@ -144,16 +145,27 @@ def audit(
     evidence = read_evidence(Path(place), _opened(key), sealed_too=not allow_missing)
     if evidence.own is not None:
         raise UsageError(f"{place}: holds one node's view only; an audit needs the skeletons of all")
+    return audit_evidence(evidence, colluders, delta, allow_missing=allow_missing)
+
+
+def audit_evidence(
+    evidence: Evidence,
+    colluders: Sequence[int] | None = None,
+    delta: float | None = None,
+    *,
+    allow_missing: bool = False,
+) -> Audited:
+    """Return the claims of a run whose evidence is at hand; by default with the spec's colluders and delta."""
     found = judge(evidence)
     if found.verified is None and not (allow_missing and found.only_missing):
         raise VerificationFailed(_first_problem(found))
     roster, privacy = evidence.roster, evidence.spec.privacy
-    run = plan_of(evidence)
     at_delta = privacy.delta if delta is None else delta
     assert at_delta is not None
     incomplete = sorted({*found.missing, *found.cut_short})
     views = {peer: contents for peer, contents in found.views.items() if peer not in found.missing}
-    made = audit_run(run, views, incomplete, at_delta, privacy.colluders if colluders is None else tuple(colluders))
+    coalition = privacy.colluders if colluders is None else tuple(colluders)
+    made = audit_run(evidence.run, evidence.recorded(views), incomplete, at_delta, coalition)
     return Audited(
         roster.run_id.hex(),
         roster.protocol,
@@ -166,6 +178,7 @@ def audit(
         made.published,
         made.variation,
         made.epsilon_coalition,
+        evidence.spec,
         _signed_graph(roster, views),
     )
 
@@ -174,14 +187,6 @@ def _signed_graph(roster: Roster, views: Mapping[Peer, Contents]) -> Graph | Non
     graph = graph_of(views, roster.n)
     signed = dict(roster.facts).get("graph")
     return graph if graph is not None and graph.digest.hex() == signed else None
-
-
-def plan_of(evidence: Evidence) -> RunPlan:
-    """The plan of the run that took place; that spec and roster do not fit together is no mistake of the caller."""
-    try:
-        return plan_of_facts(evidence.spec, dict(evidence.roster.facts))
-    except UsageError as error:
-        raise VerificationFailed(f"spec and roster do not belong together: {error}") from None
 
 
 def _first_problem(found: Verification) -> str:
@@ -193,7 +198,7 @@ def _first_problem(found: Verification) -> str:
 
 def views(place: str | Path) -> Iterator[dict[str, Any]]:
     evidence = read_evidence(Path(place), sealed_too=False)
-    run = plan_of(evidence)
+    run = evidence.run
     return view_lines(evidence, 2.0**run.plan.grid_exponent, run.protocol.analysis().decoded(run))
 
 

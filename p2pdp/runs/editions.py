@@ -20,6 +20,7 @@ from p2pdp.core.spec import Spec
 from p2pdp.files.folder import PARTICIPANTS_FILE, PARTICIPANTS_PAGE, to_json, write_text
 from p2pdp.files.skeletons import handed_in_skeletons
 from p2pdp.protocols.run_plan import RunPlan
+from p2pdp.replay.evidence import Evidence
 from p2pdp.report.participants import Edition, page, sayable
 from p2pdp.report.result import Circumstances
 
@@ -27,17 +28,17 @@ STEPS_MAX: Final = 5_000
 """Of walks whose hidden path is accounted for in the edition: seconds, where 40,000 steps take a minute."""
 
 
-def published_only(run: RunPlan, curator_view: bytes) -> Outcome:
-    """What the curator's ledger tells: each total holds a contribution of every step, whoever made it."""
-    found = outcome(run, {CURATOR: curator_view}, [])
+def published_only(run: RunPlan, evidence: Evidence) -> Outcome:
+    """Return what the curator's ledger says: each total holds a contribution of every step, whoever made it."""
+    found = outcome(run, evidence.recorded([CURATOR], run), [])
     found.counted = {CURATOR: {0: run.plan.length}}
     return found
 
 
-def edition_of(run: RunPlan, curator_view: bytes, around: Circumstances) -> Edition:
-    estimate = estimate_of(run, published_only(run, curator_view))
+def edition_of(run: RunPlan, evidence: Evidence, around: Circumstances) -> Edition:
+    estimate = estimate_of(run, published_only(run, evidence))
     found = _in_advance(run)
-    readable = run.spec.audit.key is None and bool(handed_in_skeletons(curator_view))
+    readable = run.spec.audit.key is None and bool(handed_in_skeletons(evidence.contents(CURATOR)))
     claims, refusals = sayable(run, found.claims, found.refusals, around.missing, readable=readable)
     return Edition(
         run_id=around.run_id,

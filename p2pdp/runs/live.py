@@ -18,16 +18,15 @@ from p2pdp.cluster.layout import ONE_EACH, Packing, layout_of
 from p2pdp.core.errors import Refused, RunFailed, UsageError
 from p2pdp.core.ids import BOOTSTRAP, Peer
 from p2pdp.core.spec import Spec
-from p2pdp.crypto.roster import Roster
-from p2pdp.files.folder import RESULT_FILE, ROSTER_FILE, read_json, write_json
-from p2pdp.files.spec import parse_spec, spec_to_toml
-from p2pdp.ledger.records import read
+from p2pdp.files.folder import RESULT_FILE, write_json
+from p2pdp.files.spec import spec_to_toml
 from p2pdp.node.clock import check_expires, refuse_expired
 from p2pdp.node.folder import is_node_folder
 from p2pdp.protocols import protocol
+from p2pdp.replay.evidence import Evidence
 from p2pdp.report.result import Circumstances, Result, make_result
 from p2pdp.runs import across_bootstrap
-from p2pdp.runs.audit import Audited, audit
+from p2pdp.runs.audit import Audited, audit_evidence
 from p2pdp.runs.budgeting import check_local
 from p2pdp.runs.model import save_model
 from p2pdp.runs.plan import planned_of
@@ -68,7 +67,7 @@ def resume(
         before.spawn if spawn is None else spawn,
         before.trace_wire,
     )
-    spec = with_task(parse_spec(folder.spec_text, None), task)
+    spec = with_task(folder.spec, task)
     _check(spec, packing)
     return _go(folder, packing, on_event, spec.task.own)
 
@@ -112,14 +111,14 @@ def _start(job: Job, folder: RunFolder, packing: Packing, on_event: OnEvent) -> 
 
 def _collect(job: Job, folder: RunFolder) -> Result:
     """Audits what the processes left, and writes the result last."""
-    roster = Roster.from_json(read_json(folder.path / ROSTER_FILE))
+    roster = folder.roster()
     folder.name_after_users(roster, job.slots)
-    run, views = job.plan(roster.n), folder.views(roster)
-    missing = excluded_in(read(views[BOOTSTRAP]))
-    found = outcome(run, views, missing)
+    evidence = folder.evidence(roster)
+    run, missing = job.plan(roster.n), excluded_in(evidence.contents(BOOTSTRAP))
+    found = outcome(run, evidence.recorded(evidence.begun, run), missing)
     if not found.over:
         raise RunFailed(f"nothing was published; p2pdp resume {folder.path} goes on with the run")
-    audited = _audited(folder.path) if job.spec.run.audit else None
+    audited = _audited(evidence) if job.spec.run.audit else None
     verdict = None if audited is None else audited.verdict
     sent_bytes, faults = folder.totals(roster)
     around = Circumstances(
@@ -147,9 +146,9 @@ def _collect(job: Job, folder: RunFolder) -> Result:
     return replace(result, folder=str(folder.path))
 
 
-def _audited(place: Path) -> Audited | None:
-    """The audit of the run, if there is a claim."""
+def _audited(evidence: Evidence) -> Audited | None:
+    """Return the audit of the run, if there is a claim."""
     try:
-        return audit(place, None, None, allow_missing=False)
+        return audit_evidence(evidence)
     except Refused:  # the run is done all the same; `p2pdp audit` says why there is no claim
         return None

@@ -1,7 +1,7 @@
 """`report.html`: gathers what the page shows from a run's folder and an audit of it, and writes it there.
 
-Spec and, where a run is not just ending, its result are read from the folder, so that `audit` makes the same page again
-that `run` and `simulate` left. The graph is the one that the ledgers tell, if bootstrap signed its digest: no file is
+Where a run is not just ending, its result is read from the folder, so that `audit` makes the same page again that `run`
+and `simulate` left. The graph is the one that the ledgers tell, if bootstrap signed its digest: no file is
 opened that the spec names. A part that cannot be read is missing from the page, which says so; the claims do not depend
 on it.
 """
@@ -20,11 +20,10 @@ from p2pdp.core.arrays import Floats
 from p2pdp.core.claims import Claim, Conditioning
 from p2pdp.core.errors import P2pdpError
 from p2pdp.core.spec import Spec
-from p2pdp.files.folder import REPORT_FILE, RESULT_FILE, SPEC_FILE, read_json, write_text
+from p2pdp.files.folder import REPORT_FILE, RESULT_FILE, read_json, write_text
 from p2pdp.files.inside import inside
-from p2pdp.files.reading import read_text
 from p2pdp.files.schema import SECTIONS, sections_of
-from p2pdp.files.spec import parse_spec, spec_to_toml
+from p2pdp.files.spec import spec_to_toml
 from p2pdp.mechanisms import gaussian
 from p2pdp.report.html import html_page
 from p2pdp.report.page.facts import Curve, Outcome, PageFacts, outcome_of
@@ -46,7 +45,8 @@ def write_page(place: Path, audited: Audited, result: dict[str, Any] | None = No
 
 
 def page_facts(place: Path, audited: Audited, result: dict[str, Any] | None = None) -> PageFacts:
-    spec = parse_spec(read_text(place / SPEC_FILE), None)
+    spec = audited.spec
+    assert spec is not None
     outcome, unread = _outcome(place, result, audited.run_id)
     distances, no_distances = _distances(audited)
     exact, cost = audited.epsilon_conditioning == Conditioning.PUBLIC, cost_of(spec)

@@ -14,9 +14,11 @@ from p2pdp.audit.headline import Verdict, verdict_in_advance
 from p2pdp.core.errors import Refused, UsageError
 from p2pdp.core.spec import Spec
 from p2pdp.files import folder as folders
+from p2pdp.files.spec import spec_digest, without_own
 from p2pdp.protocols.run_plan import RunPlan
+from p2pdp.replay.evidence import Evidence
 from p2pdp.report.result import Result, Trial
-from p2pdp.runs.audit import Audited, audit
+from p2pdp.runs.audit import Audited, audit_evidence
 from p2pdp.runs.budgeting import check_local
 from p2pdp.runs.model import save_model
 from p2pdp.runs.prepared import Prepared, on_seed, prepare, run_id
@@ -146,8 +148,17 @@ class _Simulated:
         self._world.run_to_end(progress)
         for process in self._world.processes.values():
             process.disk.cut_torn_tails()  # of whoever never came back to do it
-        views = {peer: bytes(process.disk.view) for peer, process in self._world.processes.items()}
-        self._found: Outcome = outcome(prepared.run, views, self._world.out)
+        disks = {peer: process.disk for peer, process in self._world.processes.items()}
+        spec = without_own(prepared.spec)
+        self._evidence = Evidence(
+            spec,
+            spec_digest(spec),
+            self._world.roster,
+            {peer: bytes(disk.view) for peer, disk in disks.items() if disk.view},
+            {peer: bytes(disk.private) for peer, disk in disks.items() if disk.private},
+        )
+        recorded = self._evidence.recorded(self._evidence.begun, prepared.run)
+        self._found: Outcome = outcome(prepared.run, recorded, self._world.out)
 
     def result(self, verdict: Verdict | None) -> Result:
         world = self._world
@@ -167,10 +178,11 @@ class _Simulated:
         folders.write_json(place / folders.ROSTER_FILE, self._world.roster.to_json())
         for peer, process in self._world.processes.items():
             wire = None if process.wire is None else b"".join(process.wire)
-            folders.write_ledgers(place, peer, bytes(process.disk.view), bytes(process.disk.private), wire)
+            views, private = self._evidence.views, self._evidence.private
+            folders.write_ledgers(place, peer, views.get(peer, b""), private.get(peer, b""), wire)
         if not self._prepared.spec.run.audit:
             return None
         try:
-            return audit(place, None, None, allow_missing=False)
+            return audit_evidence(self._evidence)
         except Refused:  # the run is done all the same; `p2pdp audit` says why there is no claim
             return None

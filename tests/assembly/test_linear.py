@@ -7,11 +7,13 @@ from typing import Any
 import pytest
 
 from p2pdp.assembly import linear
-from p2pdp.assembly.outcome import Outcome, outcome, truth_of
+from p2pdp.assembly.outcome import Outcome, truth_of
 from p2pdp.files.data import load_data
 from p2pdp.protocols.gossip.analysis.outcome import error_of
+from p2pdp.replay.evidence import Recorded
 from p2pdp.replay.transcript import Transcript
 from tests.support.gossips import gossip
+from tests.support.outcomes import outcome
 from tests.support.runs import Run, ring, run_of
 
 
@@ -19,7 +21,7 @@ def told(run: Run) -> tuple[Outcome, Outcome, Any]:
     """The outcome by the family's own analysis, and by forms."""
     own = outcome(run.plan, run.evidence.views, ())
     plain = Outcome(published=own.published)
-    linear.gather(run.plan, run.contents(), plain)
+    linear.gather(run.plan, Recorded(run.plan, run.contents()), plain)
     return own, plain, load_data(run.evidence.spec, run.plan.n).user
 
 

@@ -14,12 +14,12 @@ from p2pdp.assembly.outcome import (
     estimate_of,
     numbers_frame,
     numbers_in,
-    outcome,
     truth_of,
 )
 from p2pdp.core.ids import CURATOR
 from p2pdp.files.data import load_data
 from p2pdp.wire.padding import frame_size
+from tests.support.outcomes import outcome
 from tests.support.runs import quiet, ring
 from tests.support.sources import TOP
 

@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from p2pdp.assembly.outcome import Outcome, baselines, difference, estimate_of, outcome, truth_of
+from p2pdp.assembly.outcome import Outcome, baselines, difference, estimate_of, truth_of
 from p2pdp.core.messages import TOKEN
 from p2pdp.files.data import load_data
 from p2pdp.ledger.messages import public_message
 from p2pdp.ledger.records import LEDGER_MAGIC, OWN, RECEIVED, SENT
 from p2pdp.mechanisms import gaussian, laplace
 from p2pdp.sim.faults import Crash
+from tests.support.outcomes import outcome
 from tests.support.runs import HISTOGRAM, Run, quiet, ring, run_of, walk
 
 NONE = '[noise]\nmechanism = "none"\n'

@@ -8,6 +8,7 @@ import pytest
 from p2pdp.attacks.decoding import Reading, readings_of
 from p2pdp.audit.auditor import audit_run
 from p2pdp.protocols.walk.analysis.decoding import visits_of
+from p2pdp.replay.evidence import Recorded
 from tests.support.runs import DELTA, HISTOGRAM, Run, quiet, ring, walk
 
 OPEN = "closing = false\n"
@@ -27,7 +28,7 @@ def added(run: Run, user: int) -> dict[tuple[int, int], int]:
 def test_without_a_closing_draw_the_observers_with_infinite_leaks_read_the_sums(n: int, laps: int) -> None:
     """guide/accounting.md, section 2: v then reads the sum of the users after it, one value when there is one."""
     run = quiet(ring(n, laps, OPEN))
-    mu = audit_run(run.plan, run.contents(), (), DELTA, ()).mu
+    mu = audit_run(run.plan, Recorded(run.plan, run.contents()), (), DELTA, ()).mu
     assert mu is not None
     for observer in range(n):
         decoded = {user for one in readings(run, observer) for user in one.users if not _noised(run, one)}

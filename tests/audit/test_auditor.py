@@ -14,6 +14,7 @@ from p2pdp.core.claims import Claim
 from p2pdp.core.errors import Refused, UsageError
 from p2pdp.core.ids import BOOTSTRAP, CURATOR
 from p2pdp.mechanisms import gaussian
+from p2pdp.replay.evidence import Recorded
 from p2pdp.sim.faults import Crash
 from tests.support.runs import DELTA, HISTOGRAM, Run, judged, quiet, ring, run_of, walk
 
@@ -154,7 +155,7 @@ def test_a_float_sampler_is_an_assumption() -> None:
     assert run.plan.sampler == "seeded"
     for sampler, text in (("fast", "floating-point"), ("seeded", "hypothetical")):
         plan = replace(run.plan, sampler=sampler)
-        audit = audit_run(plan, run.contents(), [], DELTA, ())
+        audit = audit_run(plan, Recorded(plan, run.contents()), [], DELTA, ())
         assert all(any(text in said for said in one.assumptions) for one in audit.claims)
 
 

@@ -20,6 +20,7 @@ from p2pdp.mechanisms.grid import Grid
 from p2pdp.protocols import protocol
 from p2pdp.protocols.contract import NO_FACTS, PlanDefaults, Quiet
 from p2pdp.protocols.run_plan import RunPlan
+from p2pdp.replay.evidence import Recorded
 from p2pdp.replay.transcript import Transcript
 from p2pdp.tasks.inputs import NumberInputs
 from tests.support.runs import DELTA, HISTOGRAM, Run, quiet, ring, run_of, walk
@@ -146,7 +147,7 @@ def test_a_protocol_that_nobody_knows_gets_exact_claims_and_the_ceiling() -> Non
 
     run = run_of(walk(4, 8), changed=chain)
     plan = chain(run.plan)
-    audit = audit_run(plan, run.contents(), [], DELTA, (0, 1))
+    audit = audit_run(plan, Recorded(plan, run.contents()), [], DELTA, (0, 1))
     claims = {(claim.observer, claim.method): claim for claim in audit.claims}
     assert claims.keys() == {
         *((observer, Method.EXACT) for observer in ("node", "coalition", "curator", "public", "network")),

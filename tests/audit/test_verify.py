@@ -11,9 +11,9 @@ from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer
 from p2pdp.core.messages import COMMON, TOKEN
 from p2pdp.core.step import Message
 from p2pdp.ledger import records
-from p2pdp.ledger.evidence import Evidence
 from p2pdp.ledger.messages import public_message
 from p2pdp.ledger.records import CLOSED, DRAWN, OPENED, PUBLISHED, RECEIVED, SENT, Record, read, to_skeleton
+from p2pdp.replay.evidence import Evidence
 from p2pdp.sim.faults import Crash
 from p2pdp.wire.codec import pack_message
 from tests.support.runs import Run, Written, chained, quiet, ring, run_of, walk

@@ -82,14 +82,17 @@ async def test_what_a_crash_tore_is_cut_off_in_every_ledger(tmp_path: Path) -> N
     (job.folder / "run.json").write_text(json.dumps({"run_id": "00" * 16, "started": "2024-01-01T00:00:00+00:00"}))
     await run_all(job)
     signed = Roster.from_json(json.loads((job.folder / "roster.json").read_text()))
-    whole = RunFolder(job.folder).views(signed)
+    whole = RunFolder(job.folder).evidence(signed).views
     assert sorted(whole) == [CURATOR, BOOTSTRAP, 0, 1, 2]
     kept = {path: path.read_bytes() for path in job.folder.rglob("*.ledger")}
     for path, data in kept.items():
         path.write_bytes(data + b"\x93\xc4")
     (job.folder / "nodes" / "0002" / "view.ledger").write_bytes(b"p2p")
-    views = RunFolder(job.folder).views(signed)
-    assert views == {peer: view for peer, view in whole.items() if peer != 2}
+    evidence = RunFolder(job.folder).evidence(signed)
+    assert 2 not in evidence.begun
+    assert {peer: evidence.views[peer] for peer in evidence.begun} == {
+        peer: view for peer, view in whole.items() if peer != 2
+    }
     kept[job.folder / "nodes" / "0002" / "view.ledger"] = b""
     assert {path: path.read_bytes() for path in kept} == kept
 

@@ -18,6 +18,7 @@ from p2pdp.audit.exact import ExactAuditor
 from p2pdp.core.spec import Spec
 from p2pdp.files.spec import load_spec, parse_spec
 from p2pdp.protocols.gossip.analysis.account import gossip_account, is_gossip
+from p2pdp.replay.evidence import Recorded
 from p2pdp.sim.faults import Crash, Partition
 from tests.support.gossips import gossip, ground_of
 from tests.support.replay_oracle import leaks, seen_by
@@ -92,7 +93,7 @@ def test_every_exact_claim_is_as_by_dense_matrices(case: Case, seed: int) -> Non
     run = run_with(case, seed)
     out, n, transcript = run.world.out, run.plan.n, run.transcript()
     colluders = COLLUDERS if not set(COLLUDERS) & set(out) else (0, 1)
-    audit = audit_run(run.plan, run.contents(), out, DELTA, colluders)
+    audit = audit_run(run.plan, Recorded(run.plan, run.contents()), out, DELTA, colluders)
     exact = {claim.observer: claim for claim in audit.claims if claim.method == "exact"}
     unit = ground_of(run).sensitivity * run.plan.plan.unit
     assert {"node", "coalition", "curator", "public"} <= exact.keys()

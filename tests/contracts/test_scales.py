@@ -19,6 +19,7 @@ from p2pdp.core.errors import Refused
 from p2pdp.core.ids import Peer
 from p2pdp.files.spec import load_spec, parse_spec
 from p2pdp.mechanisms import gaussian
+from p2pdp.replay.evidence import Recorded
 from tests.support.gossips import gossip
 from tests.support.runs import DELTA, Run, run_of
 from tests.support.small import ALL
@@ -99,7 +100,7 @@ def claims_of(name: str, users: frozenset[Peer]) -> dict[tuple[str, str, str], C
     run = faint(spec_of(name), users)
     plan = replace(run.plan, protocol=run.world.run.protocol)
     try:
-        audited = audit_run(plan, run.contents(), [], DELTA, (1, 2))
+        audited = audit_run(plan, Recorded(plan, run.contents()), [], DELTA, (1, 2))
     except Refused:
         return {}
     return {(one.observer, one.method, one.conditioning): one for one in audited.claims if one.bound}

@@ -13,7 +13,7 @@ from p2pdp.files.folder import read_evidence, to_json
 from p2pdp.files.keys import read_auditor_key
 from p2pdp.files.skeletons import check_key, handed_in_skeletons, skeleton_name
 from p2pdp.files.spec import load_spec
-from p2pdp.ledger.records import to_skeleton
+from p2pdp.ledger.records import read, to_skeleton
 from tests.support.skeletons import curators_ledger
 from tests.support.small import RING, recorded
 
@@ -97,4 +97,4 @@ def test_sealed_files_of_a_spec_without_a_key_fail_verification(tmp_path: Path) 
 
 def test_a_skeleton_comes_together_from_its_pieces() -> None:
     ledger = curators_ledger((0, 0, b"abc"), (1, 0, b"xy"), (0, 3, b"def"), (1, 2, b"z"))
-    assert handed_in_skeletons(ledger) == {0: b"abcdef", 1: b"xyz"}
+    assert handed_in_skeletons(read(ledger)) == {0: b"abcdef", 1: b"xyz"}

@@ -32,6 +32,7 @@ from p2pdp.peer.peers import Peers
 from p2pdp.protocols import names
 from p2pdp.protocols.participant import Participant
 from p2pdp.protocols.shuffle.shuffling import Shuffle
+from p2pdp.replay.evidence import Recorded
 from p2pdp.sim.faults import Crash, Faults, Partition
 from tests.support.fault_worlds import walk
 from tests.support.gossip_specs import gossip
@@ -298,7 +299,7 @@ def claims_that_hide(run: Run) -> set[tuple[str, str]]:
     """Protocol and observer of claims that are bounds, and whose condition is less than everything public."""
     views = {peer: read(bytes(process.disk.view)) for peer, process in run.world.processes.items()}
     incomplete = list(run.world.out)
-    audit = audit_run(run.world.run, views, incomplete, 1e-5, ())
+    audit = audit_run(run.world.run, Recorded(run.world.run, views), incomplete, 1e-5, ())
     protocol = run.world.run.spec.run.protocol
     return {(protocol, claim.observer) for claim in audit.claims if claim.bound and claim.conditioning != "public"}
 

@@ -20,7 +20,7 @@ ROOMS: dict[str, str] = {
     "crypto": "core wire",
     "ledger": "core wire crypto",
     "accounting": "core topology mechanisms",
-    "replay": "core ledger protocols mechanisms tasks topology",
+    "replay": "core wire crypto ledger protocols mechanisms tasks topology",
     "audit": "core crypto ledger replay protocols mechanisms accounting topology transports",
     "attacks": "core wire ledger replay assembly protocols mechanisms tasks topology sim",
     "analysis": "core wire crypto ledger replay audit assembly attacks sim protocols mechanisms accounting topology "
@@ -29,10 +29,10 @@ ROOMS: dict[str, str] = {
     "peer": "core wire crypto ledger",
     "assembly": "core replay peer services wire crypto ledger protocols mechanisms tasks topology",
     "transports": "core wire crypto",
-    "files": "core ledger crypto topology mechanisms tasks protocols transports",
+    "files": "core ledger crypto replay topology mechanisms tasks protocols transports",
     "node": "core assembly peer transports services files crypto ledger wire protocols mechanisms tasks topology "
     "accounting",
-    "cluster": "core node services files transports crypto ledger mechanisms protocols",
+    "cluster": "core node services files transports crypto ledger replay mechanisms protocols",
     "sim": "core assembly peer services wire crypto ledger protocols mechanisms tasks topology",
     "report": "core audit assembly protocols",
     "web": "core report",

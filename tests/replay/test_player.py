@@ -164,7 +164,7 @@ def test_every_change_of_every_public_part_is_refused_or_changes_no_form() -> No
 
 
 def test_what_was_withheld_beyond_the_limit_is_no_contribution(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("p2pdp.protocols.walk.sums.complete_limit", lambda n, steps, tokens: 2)
+    monkeypatch.setattr("p2pdp.protocols.walk.options.complete_limit", lambda n, steps, tokens: 2)
     run = quiet(walk(3, 31))
     assert verify(run.evidence).problems == []
     assert [len(noise) for noise in run.transcript().own_noise.values()] == [2, 2, 2]

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from p2pdp.assembly.outcome import outcome
 from p2pdp.core.ids import CURATOR
 from p2pdp.core.spec import AuditPart
 from p2pdp.files.folder import PARTICIPANTS_FILE, PARTICIPANTS_PAGE, read_json
 from p2pdp.protocols.run_plan import plan_run
 from p2pdp.report.result import Circumstances
 from p2pdp.runs.editions import edition_of, published_only, save_edition
+from tests.support.outcomes import outcome
 from tests.support.runs import HISTOGRAM, Run, quiet, ring, walk
 from tests.support.shuffle_specs import shuffle
 from tests.support.skeletons import curators_ledger
@@ -30,7 +30,7 @@ AROUND = Circumstances("ab" * 16, False, 7, None, 1234, [], {"foreign_frame": 3}
 
 def edition(run: Run, around: Circumstances = AROUND) -> dict[str, Any]:
     plan = plan_run(run.evidence.spec, run.plan.n, run.plan.dimensions)
-    return edition_of(plan, run.evidence.views[CURATOR], around).to_json()
+    return edition_of(plan, run.evidence, around).to_json()
 
 
 @pytest.mark.parametrize("name", RUNS)
@@ -77,7 +77,7 @@ def test_circumstances_that_follow_the_route_are_left_out() -> None:
 
 def test_the_estimate_is_that_of_the_published_total_alone() -> None:
     run = quiet(RUNS["walk"])
-    alone, whole = published_only(run.plan, run.evidence.views[CURATOR]), outcome(run.plan, run.evidence.views, [])
+    alone, whole = published_only(run.plan, run.evidence), outcome(run.plan, run.evidence.views, [])
     assert alone.published == whole.published
     assert list(alone.counted) == [CURATOR]
 
@@ -98,7 +98,7 @@ def test_readable_skeletons_void_claims_about_the_curator_and_sealed_ones_do_not
     sealed = replace(plan, spec=replace(plan.spec, audit=AuditPart("09" * 32)))
     observers = []
     for each in (plan, sealed):
-        found = edition_of(each, curator, AROUND).to_json()
+        found = edition_of(each, run.evidence.having({CURATOR: curator}), AROUND).to_json()
         observers.append({claim["observer"] for claim in found["claims"] if claim["bound"]})
         assert not any("skeleton" in text for claim in found["claims"] for text in claim["assumptions"])
     assert "curator" not in observers[0]
@@ -108,7 +108,7 @@ def test_readable_skeletons_void_claims_about_the_curator_and_sealed_ones_do_not
 def test_both_files_are_for_everybody(tmp_path: Path) -> None:
     run = quiet(RUNS["walk"])
     plan = plan_run(run.evidence.spec, run.plan.n, run.plan.dimensions)
-    made = edition_of(plan, run.evidence.views[CURATOR], AROUND)
+    made = edition_of(plan, run.evidence, AROUND)
     save_edition(tmp_path, made)
     assert read_json(tmp_path / PARTICIPANTS_FILE) == made.to_json()
     page = (tmp_path / PARTICIPANTS_PAGE).read_text()

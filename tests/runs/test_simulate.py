@@ -130,7 +130,7 @@ def test_a_refused_audit_leaves_a_result(tmp_path: Path, monkeypatch: pytest.Mon
     def refuse(*_: Any, **__: Any) -> None:
         raise Refused("no claim")
 
-    monkeypatch.setattr(module, "audit", refuse)
+    monkeypatch.setattr(module, "audit_evidence", refuse)
     p2pdp.simulate(spec_file(tmp_path, SPARSE), tmp_path / "run")
     files = contents(tmp_path / "run")
     assert "audit.json" not in files

@@ -20,6 +20,7 @@ import pytest
 from p2pdp.audit.auditor import Audit, audit_run
 from p2pdp.core.ids import Peer
 from p2pdp.ledger.records import read
+from p2pdp.replay.evidence import Recorded
 from p2pdp.sim.faults import Faults, Partition
 from tests.support.fault_worlds import walk
 from tests.support.seen import CALM, ROLES, Run, outcomes, own_visits, remembered_crypto
@@ -32,7 +33,7 @@ CLOSE: Final = 4e-3  # what these leave
 
 def audit_of(run: Run, delta: float) -> Audit:
     views = {peer: read(bytes(process.disk.view)) for peer, process in run.world.processes.items()}
-    return audit_run(run.world.run, views, (), delta, ())
+    return audit_run(run.world.run, Recorded(run.world.run, views), (), delta, ())
 
 
 # Walks

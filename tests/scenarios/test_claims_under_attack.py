@@ -13,6 +13,7 @@ import pytest
 
 from p2pdp.audit.auditor import audit_run
 from p2pdp.mechanisms import gaussian
+from p2pdp.replay.evidence import Recorded
 from tests.support.likelihood import epsilon_lower_end, mu_interval, statistic
 from tests.support.replays import replays
 from tests.support.runs import HISTOGRAM, Run, quiet, ring, walk
@@ -45,7 +46,7 @@ def views(run: Run, user: int, moved: float, observer: int, seed: int) -> np.nda
 @pytest.mark.parametrize("text", GAUSSIAN_RUNS.values(), ids=GAUSSIAN_RUNS)
 def test_exact_leaks_are_matched_from_both_sides(text: str) -> None:
     run = quiet(text)
-    audit = audit_run(run.plan, run.contents(), (), DELTA, ())
+    audit = audit_run(run.plan, Recorded(run.plan, run.contents()), (), DELTA, ())
     assert audit.mu is not None
     one = math.ldexp(1.0, -run.plan.plan.grid_exponent)
     for user, observer in ((0, 1), (1, 0), (2, 1), (run.plan.n - 1, run.plan.n - 2), (0, 3)):
@@ -64,7 +65,10 @@ def test_exact_leaks_are_matched_from_both_sides(text: str) -> None:
 @pytest.mark.parametrize("text", [ring(4, 2, noise=LAPLACE), walk(4, 14, noise=LAPLACE)], ids=["ring", "random walk"])
 def test_laplace_sums_stay_below_their_ceiling(text: str) -> None:
     run = quiet(text)
-    ceiling = max(claim.epsilon_max or 0.0 for claim in audit_run(run.plan, run.contents(), (), DELTA, ()).claims)
+    ceiling = max(
+        claim.epsilon_max or 0.0
+        for claim in audit_run(run.plan, Recorded(run.plan, run.contents()), (), DELTA, ()).claims
+    )
     one = math.ldexp(1.0, -run.plan.plan.grid_exponent)
     for user, observer in ((0, 1), (2, 3)):
         weights = statistic(views(run, user, 0.0, observer, 1), views(run, user, one, observer, 2))
@@ -77,7 +81,7 @@ def test_histograms_stay_below_each_pair_s_bound(tokens: int) -> None:
     """A user's category is 0 or 1; all others have the third, which hides it least (guide/accounting.md, section 2)."""
     for text in (walk(4, 14, tokens=tokens, **HISTOGRAM), ring(4, 2, tokens=tokens, **HISTOGRAM)):
         run = quiet(text)
-        audit = audit_run(run.plan, run.contents(), (), DELTA, ())
+        audit = audit_run(run.plan, Recorded(run.plan, run.contents()), (), DELTA, ())
         ceiling = max(claim.epsilon_max or 0.0 for claim in audit.claims)
         for user, observer in ((0, 1), (1, 2), (2, 0)):
             bound = ceiling if audit.epsilon is None else float(audit.epsilon[user, observer])

@@ -12,16 +12,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from p2pdp.assembly.outcome import outcome
 from p2pdp.audit.verify import COMPLETE, INCOMPLETE, verify
 from p2pdp.core import messages
 from p2pdp.core.draws import DITHER
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer, is_user
-from p2pdp.ledger.evidence import Evidence
 from p2pdp.ledger.messages import carries_message, whole_message
 from p2pdp.ledger.records import DRAWN, MET, OWN, SENT, read
 from p2pdp.protocols.gossip.messages import EXCHANGE, SKIPPED
 from p2pdp.protocols.gossip.plan import GossipPlan
+from p2pdp.replay.evidence import Evidence
 from p2pdp.replay.transcript import replay
 from p2pdp.sim.faults import Crash, Partition
 from p2pdp.sim.world import World
@@ -30,6 +29,7 @@ from p2pdp.topology.weights import sparse_weights
 from tests.support.fault_worlds import chance, record_counts, world_of
 from tests.support.gossip_specs import LOSSY, PAIRS, RING, evidence_of, gossip
 from tests.support.gossip_world import room
+from tests.support.outcomes import outcome
 
 FAST = gossip(4, "path", "rounds = 4\naccelerated = true")
 PUBLIC = gossip(3, "complete", 'rounds = 3\npublish = "all"')

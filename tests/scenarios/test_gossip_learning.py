@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from p2pdp.assembly.outcome import outcome, truth_of
+from p2pdp.assembly.outcome import truth_of
 from p2pdp.core.ids import BOOTSTRAP, CURATOR
 from p2pdp.protocols.gossip.analysis.fast_descent import matrices_of
 from p2pdp.sim.faults import Crash
@@ -17,6 +17,7 @@ from tests.support.gossip_learners import LOGISTIC, MEAN, gossip_learning
 from tests.support.learners import prepared
 from tests.support.likelihood import epsilon_lower_end, mu_interval
 from tests.support.membership import gossip_views, scores
+from tests.support.outcomes import outcome
 from tests.support.run_oracle import evidence_of
 from tests.support.runs import judged, quiet
 

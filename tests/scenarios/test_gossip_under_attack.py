@@ -17,6 +17,7 @@ from p2pdp.core.ids import BOOTSTRAP, CURATOR
 from p2pdp.ledger.records import DRAWN
 from p2pdp.mechanisms import gaussian
 from p2pdp.replay import player
+from p2pdp.replay.evidence import Recorded
 from p2pdp.sim.faults import Partition
 from tests.support.gossips import gossip
 from tests.support.likelihood import epsilon_lower_end, mu_interval, statistic
@@ -86,7 +87,7 @@ class Replays:
 @pytest.mark.parametrize("name", RUNS)
 def test_exact_leaks_are_matched_from_both_sides(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     run = recorded(name)
-    audit = audit_run(run.plan, run.contents(), (), DELTA, ())
+    audit = audit_run(run.plan, Recorded(run.plan, run.contents()), (), DELTA, ())
     assert audit.mu is not None
     replays = Replays(run, monkeypatch)
     for user, observer in ((1, 0), (2, 0), (3, 0), (0, 4), (4, 2)):

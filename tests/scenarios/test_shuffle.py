@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from p2pdp.assembly.outcome import outcome
 from p2pdp.audit.verify import COMPLETE, INCOMPLETE, verify
 from p2pdp.core import messages
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer, is_user
@@ -26,6 +25,7 @@ from p2pdp.sim.faults import Crash, Partition
 from p2pdp.sim.world import World
 from tests.support.fault_worlds import chance, record_counts, world_of
 from tests.support.gossip_specs import LOSSY, evidence_of
+from tests.support.outcomes import outcome
 from tests.support.shuffle_specs import ALL, shuffle
 
 LAZY = shuffle(5, terms="rounds = 3\nstay = 0.4")

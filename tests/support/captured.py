@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import signal
 
-from p2pdp.ledger.evidence import Evidence
 from p2pdp.ledger.messages import carries_message, packed_type, whole_message
 from p2pdp.ledger.records import INPUTS, KIND_NAMES, POOL, SALT_BYTES, Record, read
 from p2pdp.protocols import names, protocol
 from p2pdp.protocols.run_plan import plan_of_facts
+from p2pdp.replay.evidence import Evidence
 from p2pdp.wire.codec import unpack_value
 from p2pdp.wire.frames import HELLO, OFFER
 from tests.support.capture import Seen, search, spellings

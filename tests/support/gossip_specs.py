@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from p2pdp.files.spec import parse_spec
-from p2pdp.ledger.evidence import Evidence
+from p2pdp.replay.evidence import Evidence
 from p2pdp.sim.world import World
 
 

@@ -17,7 +17,6 @@ from p2pdp.core.draws import Mechanism
 from p2pdp.core.ids import CURATOR, Peer
 from p2pdp.core.messages import RESULT, TOKEN, TOTAL
 from p2pdp.core.values import snapped
-from p2pdp.ledger.evidence import Evidence
 from p2pdp.ledger.messages import whole_message
 from p2pdp.ledger.records import (
     DRAWN,
@@ -35,6 +34,7 @@ from p2pdp.ledger.records import (
 from p2pdp.mechanisms import dither
 from p2pdp.protocols.learning import inputs_again
 from p2pdp.protocols.walk.sgd import SgdPlan
+from p2pdp.replay.evidence import Evidence
 from p2pdp.sim.world import World
 from p2pdp.wire.codec import unpack_value
 

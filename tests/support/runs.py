@@ -18,12 +18,12 @@ from p2pdp.files.data import DataSet, load_data
 from p2pdp.files.spec import parse_spec, spec_digest
 from p2pdp.ledger import records
 from p2pdp.ledger.bodies import body_of
-from p2pdp.ledger.evidence import Evidence
 from p2pdp.ledger.heads import HEAD_LABEL, head_parts
 from p2pdp.ledger.journal import VIEW
 from p2pdp.ledger.messages import public_message
 from p2pdp.ledger.records import CLOSED, RECEIVED, Chain, Contents, Record, read
 from p2pdp.protocols.run_plan import RunPlan, plan_of_facts, plan_run
+from p2pdp.replay.evidence import Evidence, Recorded
 from p2pdp.replay.transcript import Transcript, replay
 from p2pdp.sim.faults import Crash, Faults
 from p2pdp.sim.world import World
@@ -152,7 +152,7 @@ def judged(evidence: Evidence, colluders: Sequence[Peer] = (), delta: float = DE
 def audited(evidence: Evidence, found: Verification, colluders: Sequence[Peer], delta: float) -> Audit:
     plan = plan_of_facts(evidence.spec, dict(evidence.roster.facts))
     views = {peer: contents for peer, contents in found.views.items() if peer not in found.missing}
-    return audit_run(plan, views, sorted({*found.missing, *found.cut_short}), delta, colluders)
+    return audit_run(plan, Recorded(plan, views), sorted({*found.missing, *found.cut_short}), delta, colluders)
 
 
 def run_of(

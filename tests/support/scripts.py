@@ -28,7 +28,6 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from p2pdp.assembly.outcome import outcome
 from p2pdp.audit.verify import verify
 from p2pdp.core import messages
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer, is_user, peer_name
@@ -37,6 +36,7 @@ from p2pdp.ledger import records
 from p2pdp.ledger.messages import carries_message, public_message
 from p2pdp.ledger.records import CLOSED, KIND_NAMES, OWN, PUBLISHED, RECEIVED, SENT, Record
 from p2pdp.sim.process import Process
+from tests.support.outcomes import outcome
 from tests.support.run_oracle import evidence_of, judge
 from tests.support.script_world import Armed, Rule, ScriptWorld, Until
 

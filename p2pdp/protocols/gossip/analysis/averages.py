@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from p2pdp.assembly.outcome import Number, Outcome
@@ -25,6 +25,7 @@ from p2pdp.protocols.gossip.analysis.linear import linear_account
 from p2pdp.protocols.gossip.analysis.message_noise import tradeoff_of
 from p2pdp.protocols.gossip.plan import GossipPlan
 from p2pdp.protocols.run_plan import RunPlan
+from p2pdp.replay.evidence import Recorded
 from p2pdp.sim.trials import Trials
 
 EXACT_MAX: Final = 2048
@@ -33,8 +34,8 @@ EXACT_MAX: Final = 2048
 class GossipAnalysis(Analysis):
     what_ran = "Each user added noise to its value and then averaged with its neighbours, again and again."
 
-    def gather(self, run: RunPlan, views: Mapping[Peer, Contents], found: Outcome) -> None:
-        averages.gather(run, views, found)
+    def gather(self, run: RunPlan, recorded: Recorded, found: Outcome) -> None:
+        averages.gather(run, recorded, found)
 
     def truth(self, run: RunPlan, found: Outcome, rows: Rows) -> Number:
         return averages.truth_of(run, found, rows)

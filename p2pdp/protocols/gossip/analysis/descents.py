@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from p2pdp.assembly.outcome import Number, Outcome
@@ -23,6 +23,7 @@ from p2pdp.protocols.gossip.analysis.outcome_descent import noise_end
 from p2pdp.protocols.gossip.analysis.scores import gossip_baselines_of, gossip_scored
 from p2pdp.protocols.learning import warnings_of
 from p2pdp.protocols.run_plan import RunPlan
+from p2pdp.replay.evidence import Recorded
 from p2pdp.sim.trials import Trials
 
 
@@ -35,8 +36,8 @@ class GossipDescentAnalysis(GossipAnalysis):
     fast_in_advance = True
     learning = Learning(_sigmas, gossip_baselines_of, gossip_scored)
 
-    def gather(self, run: RunPlan, views: Mapping[Peer, Contents], found: Outcome) -> None:
-        gossip_descents.gather(run, views, found)
+    def gather(self, run: RunPlan, recorded: Recorded, found: Outcome) -> None:
+        gossip_descents.gather(run, recorded, found)
 
     def estimate(self, run: RunPlan, found: Outcome) -> Estimate:
         return gossip_descents.estimate_of(run, found)

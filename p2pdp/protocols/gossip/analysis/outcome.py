@@ -23,18 +23,18 @@ from p2pdp.ledger.records import MET, SENT, Contents
 from p2pdp.protocols.gossip.messages import ACTIVATIONS, SKIPPED, Activations
 from p2pdp.protocols.gossip.plan import GossipPlan
 from p2pdp.protocols.run_plan import RunPlan
-from p2pdp.replay.transcript import replay
+from p2pdp.replay.evidence import Recorded
 from p2pdp.topology.weights import meeting_weights, sparse_weights
 
 _REPLAYED_MAX: Final = 300  # users up to whom standard errors of irregular runs are worked out
 
 
-def gather(run: RunPlan, views: Mapping[Peer, Contents], found: Outcome) -> None:
+def gather(run: RunPlan, recorded: Recorded, found: Outcome) -> None:
     """Adds to an outcome what users came to, and what that is made of."""
-    found.finals = finals_of(views)
+    found.finals = finals_of(recorded.views)
     found.counted = {user: {0: 1} for user in range(run.n)}
     users = sorted(found.finals)
-    found.rows, found.variances = _rows(run, views, users)
+    found.rows, found.variances = _rows(run, recorded, users)
     published = [at for at, user in enumerate(users) if run.plan.publishes(user)]
     if found.rows is None or found.variances is None or not users:
         return
@@ -66,16 +66,16 @@ def error_of(run: RunPlan, found: Outcome, estimate: Number, truth: Number) -> N
     return [float(part) for part in off] if run.plan.shape else float(off)
 
 
-def _rows(run: RunPlan, views: Mapping[Peer, Contents], users: Sequence[Peer]) -> tuple[Floats | None, Floats | None]:
+def _rows(run: RunPlan, recorded: Recorded, users: Sequence[Peer]) -> tuple[Floats | None, Floats | None]:
     """Weights of all users' values in each result, and the covariance of the results' noise in data units."""
     unit = (run.plan.noise.scale * run.plan.step * (math.sqrt(2.0) if run.plan.noise.name == "laplace" else 1.0)) ** 2
     regular = len(users) == run.n and run.graph is not None and run.plan.message_noise is None
-    if regular and not was_skipped(views):
-        rows = _synchronous(run, views) if isinstance(run.plan, GossipPlan) else _pairwise(run, views)
+    if regular and not was_skipped(recorded.views):
+        rows = _synchronous(run, recorded.views) if isinstance(run.plan, GossipPlan) else _pairwise(run, recorded.views)
         return rows, unit * rows @ rows.T
     if run.n > _REPLAYED_MAX:
         return None, None
-    transcript = replay(run, dict(views))
+    transcript = recorded.transcript
     forms = [transcript.finals[user] for user in users]
     return _by_forms(run, forms, unit)
 

@@ -17,7 +17,6 @@ from p2pdp.assembly.outcome import Number, Outcome
 from p2pdp.core.arrays import Floats
 from p2pdp.core.ids import Peer
 from p2pdp.core.values import GRADIENT, LinearForm
-from p2pdp.ledger.records import Contents
 from p2pdp.mechanisms.grid import Grid
 from p2pdp.protocols.contract import Estimate
 from p2pdp.protocols.gossip.analysis.outcome import matrices_of, was_skipped
@@ -25,20 +24,21 @@ from p2pdp.protocols.gossip.learning_together import learn, weight_of
 from p2pdp.protocols.gossip.sgd import GossipSgdPlan
 from p2pdp.protocols.learning import noise_bound
 from p2pdp.protocols.run_plan import RunPlan
-from p2pdp.replay.transcript import Transcript, replay
+from p2pdp.replay.evidence import Recorded
+from p2pdp.replay.transcript import Transcript
 from p2pdp.tasks.descending import Population
 
 _REPLAYED_MAX: Final = 300  # users up to whom the truth of irregular runs is worked out
 
 
-def gather(run: RunPlan, views: Mapping[Peer, Contents], found: Outcome) -> None:
+def gather(run: RunPlan, recorded: Recorded, found: Outcome) -> None:
     """Adds to an outcome what users came to, and how its course can be gone again without noise."""
-    found.finals = finals_of(views)
+    found.finals = finals_of(recorded.views)
     found.counted = {user: {0: run.plan.gradients} for user in range(run.n)}
-    if len(found.finals) == run.n and run.graph is not None and not was_skipped(views):
-        found.course = matrices_of(run, views)
+    if len(found.finals) == run.n and run.graph is not None and not was_skipped(recorded.views):
+        found.course = matrices_of(run, recorded.views)
     elif run.n <= _REPLAYED_MAX:
-        found.course = replay(run, dict(views))
+        found.course = recorded.transcript
 
 
 def estimate_of(run: RunPlan, found: Outcome) -> Estimate:

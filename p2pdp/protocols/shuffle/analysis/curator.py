@@ -10,13 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from p2pdp.attacks.evidence import contents_of, inputs_of
-from p2pdp.ledger.evidence import Evidence
 from p2pdp.ledger.records import Contents
 from p2pdp.mechanisms.reporting.reals import RealReports
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.protocols.shuffle.analysis.guesses import Guess, Opened, guesses_of, opened_by, value_as_weight
 from p2pdp.protocols.shuffle.analysis.outcome import name_of
+from p2pdp.replay.evidence import Evidence
 from p2pdp.topology.graphs import Graph
 
 
@@ -29,9 +28,8 @@ def guesses_by_curator(
 
 
 def _document(run: RunPlan, guess: Guess, opened: Opened, evidence: Evidence) -> dict[str, Any]:
-    contents, private = contents_of(evidence, guess.user), evidence.private.get(guess.user)
+    contents, values = evidence.chained(guess.user), evidence.inputs(guess.user)
     name = None if contents is None else name_of(contents)
-    values = inputs_of(private) if private else None
     error = sigmas = None
     if values is not None:
         error = guess.estimate - value_as_weight(run.plan, values[0])

@@ -7,7 +7,7 @@ its seal a report has the name that its user chose, and that choice is in the us
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -22,13 +22,15 @@ from p2pdp.mechanisms.reporting.contract import Randomizer
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.protocols.shuffle.analysis.traffic import sent_in, traffic_of
 from p2pdp.protocols.shuffle.plan import NAMES, ShufflePlan
+from p2pdp.replay.evidence import Recorded
 
 
-def gather(run: RunPlan, views: Mapping[Peer, Contents], found: Outcome) -> None:
+def gather(run: RunPlan, recorded: Recorded, found: Outcome) -> None:
     """Adds to an outcome whose reports are in the result, and what everybody sent.
 
     A user chooses its report's name before anything else.
     """
+    views = recorded.views
     arrived = names_at(views[CURATOR]) if CURATOR in views else set()
     found.counted = {
         user: {0: 1} for user, contents in sorted(views.items()) if is_user(user) and name_of(contents) in arrived

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,6 @@ from p2pdp.audit.ground import NOBODY_OUT, Finding, Ground
 from p2pdp.core.claims import Claim, Observer, Refusal
 from p2pdp.core.errors import Refused
 from p2pdp.core.ids import Peer
-from p2pdp.ledger.evidence import Evidence
 from p2pdp.ledger.records import Contents
 from p2pdp.mechanisms.reporting.estimates import expected
 from p2pdp.protocols.contract import Estimate
@@ -26,6 +25,7 @@ from p2pdp.protocols.shuffle.analysis.guesses import SEALED
 from p2pdp.protocols.shuffle.analysis.local import local_account_of_reports
 from p2pdp.protocols.shuffle.analysis.shuffling import shuffle_account
 from p2pdp.protocols.shuffle.analysis.traffic import report_frame_bytes
+from p2pdp.replay.evidence import Evidence, Recorded
 from p2pdp.sim.trials import Trials
 from p2pdp.topology.graphs import Graph
 
@@ -38,8 +38,8 @@ class ShuffleAnalysis(Analysis):
 
     fast_in_advance = True
 
-    def gather(self, run: RunPlan, views: Mapping[Peer, Contents], found: Outcome) -> None:
-        relayed.gather(run, views, found)
+    def gather(self, run: RunPlan, recorded: Recorded, found: Outcome) -> None:
+        relayed.gather(run, recorded, found)
 
     def truth(self, run: RunPlan, found: Outcome, rows: Rows) -> Number:
         return relayed.truth_of(run, found, rows)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from p2pdp.assembly.outcome import Number, Outcome
@@ -26,6 +26,7 @@ from p2pdp.protocols.walk.analysis.published import published
 from p2pdp.protocols.walk.analysis.scheduled import is_scheduled
 from p2pdp.protocols.walk.analysis.scores import baselines_of, scored
 from p2pdp.protocols.walk.analysis.sums import WalkAnalysis
+from p2pdp.replay.evidence import Recorded
 from p2pdp.sim.trials import Trials
 
 
@@ -37,8 +38,8 @@ class WalkDescentAnalysis(WalkAnalysis):
     fast_in_advance = True
     learning = Learning(sigmas_of, baselines_of, scored)
 
-    def gather(self, run: RunPlan, views: Mapping[Peer, Contents], found: Outcome) -> None:
-        descents.gather(run, views, found)
+    def gather(self, run: RunPlan, recorded: Recorded, found: Outcome) -> None:
+        descents.gather(run, recorded, found)
 
     def truth(self, run: RunPlan, found: Outcome, rows: Rows) -> Number:
         return descents.truth_of(run, found, rows)

@@ -20,17 +20,18 @@ from p2pdp.ledger.messages import public_message
 from p2pdp.ledger.records import OWN, RECEIVED, Contents
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.protocols.walk.sgd import SgdPlan
+from p2pdp.replay.evidence import Recorded
 from p2pdp.replay.rows import Layout
-from p2pdp.replay.transcript import Transcript, replay
+from p2pdp.replay.transcript import Transcript
 from p2pdp.tasks.descending import Noise, Population
 
 
-def gather(run: RunPlan, views: Mapping[Peer, Contents], found: Outcome) -> None:
+def gather(run: RunPlan, recorded: Recorded, found: Outcome) -> None:
     """Adds the paths to an outcome, and how often each user contributed."""
     if found.excluded:
-        found.paths = _paths_of_forms(run.plan, replay(run, dict(views)))
+        found.paths = _paths_of_forms(run.plan, recorded.transcript)
     else:
-        found.paths = _paths_of_records(run.plan, views)
+        found.paths = _paths_of_records(run.plan, recorded.views)
     counted: dict[Peer, int] = {}
     for path in found.paths or ():
         for user, _ in path:

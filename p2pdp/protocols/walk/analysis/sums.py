@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,7 @@ from p2pdp.protocols.walk.analysis.formulas import walk_formulas
 from p2pdp.protocols.walk.analysis.hidden_path import hidden_path_account
 from p2pdp.protocols.walk.analysis.published import published
 from p2pdp.protocols.walk.analysis.scheduled import is_scheduled
+from p2pdp.replay.evidence import Recorded
 from p2pdp.sim.trials import Trials
 
 
@@ -46,8 +47,8 @@ class WalkAnalysis(Analysis):
         "noise was added on the way as the spec says."
     )
 
-    def gather(self, run: RunPlan, views: Mapping[Peer, Contents], found: Outcome) -> None:
-        sums.gather(run, views, found)
+    def gather(self, run: RunPlan, recorded: Recorded, found: Outcome) -> None:
+        sums.gather(recorded, found)
 
     def truth(self, run: RunPlan, found: Outcome, rows: Rows) -> Number:
         return sums.truth_of(run, found, rows)

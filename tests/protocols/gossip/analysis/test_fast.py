@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from p2pdp.assembly.outcome import error_of, estimate_of, outcome, truth_of
+from p2pdp.assembly.outcome import error_of, estimate_of, truth_of
 from p2pdp.core.draws import Mechanism
 from p2pdp.files.data import load_data
 from p2pdp.files.spec import parse_spec, spec_digest
@@ -20,6 +20,7 @@ from p2pdp.protocols.run_plan import RunPlan, plan_run
 from p2pdp.sim.world import World
 from tests.support.gossip_world import NO_NOISE, GossipWorld, room
 from tests.support.gossips import gossip
+from tests.support.outcomes import outcome
 
 PAIRS: dict[str, Any] = {"protocol": "randomized"}
 CLEAN = {

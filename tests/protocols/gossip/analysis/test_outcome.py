@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from p2pdp.assembly.outcome import Outcome, estimate_of, outcome
+from p2pdp.assembly.outcome import Outcome, estimate_of
 from p2pdp.ledger.records import read
 from p2pdp.protocols.gossip.analysis import outcome as averages
 from p2pdp.protocols.gossip.analysis.outcome import error_of, truth_of
@@ -17,6 +17,7 @@ from p2pdp.sim.faults import Crash
 from p2pdp.topology.weights import sparse_weights
 from tests.support.fault_worlds import prepared, world_of
 from tests.support.gossip_specs import gossip
+from tests.support.outcomes import outcome
 
 
 def came_to(text: str, *crashes: Crash) -> tuple[Any, Outcome]:

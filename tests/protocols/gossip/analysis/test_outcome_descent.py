@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from p2pdp.assembly.outcome import error_of, estimate_of, outcome, truth_of
+from p2pdp.assembly.outcome import error_of, estimate_of, truth_of
 from p2pdp.protocols.gossip.analysis import outcome_descent as gossip_descents
 from p2pdp.protocols.gossip.analysis.outcome_descent import noise_end, truth_of_finals
 from p2pdp.replay.transcript import Transcript
@@ -15,6 +15,7 @@ from p2pdp.sim.faults import Crash
 from tests.support.fault_worlds import world_of
 from tests.support.gossip_learners import LINEAR, LOGISTIC, MEAN, gossip_learning
 from tests.support.learners import prepared
+from tests.support.outcomes import outcome
 
 PUBLISHED = gossip_learning(4, "changing", 'rounds = 2\npublish = "all"', task=LINEAR)
 

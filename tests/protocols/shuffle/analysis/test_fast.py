@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from p2pdp.assembly.outcome import Outcome, estimate_of, outcome, truth_of
+from p2pdp.assembly.outcome import Outcome, estimate_of, truth_of
 from p2pdp.files.data import load_data
 from p2pdp.files.spec import parse_spec, spec_digest
 from p2pdp.protocols.run_plan import RunPlan, plan_run
 from p2pdp.protocols.shuffle.analysis import fast as module
 from p2pdp.protocols.shuffle.analysis.fast import fast_shuffle
 from p2pdp.sim.world import World
+from tests.support.outcomes import outcome
 from tests.support.shuffle_specs import shuffle
 
 GRAPH = 'kind = "regular"\ndegree = 4'

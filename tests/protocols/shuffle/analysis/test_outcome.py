@@ -5,13 +5,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from p2pdp.assembly.outcome import Outcome, baselines, error_of, estimate_of, outcome, truth_of
+from p2pdp.assembly.outcome import Outcome, baselines, error_of, estimate_of, truth_of
 from p2pdp.core.ids import CURATOR
 from p2pdp.files.data import load_data
 from p2pdp.mechanisms import randomized_response
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.protocols.shuffle.analysis.outcome import name_of, names_at
 from p2pdp.sim.faults import Crash
+from tests.support.outcomes import outcome
 from tests.support.runs import Run, quiet, run_of
 from tests.support.shuffle_networks import MEAN
 from tests.support.shuffle_specs import shuffle

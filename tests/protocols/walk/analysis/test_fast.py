@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from p2pdp.assembly.outcome import estimate_of, outcome, truth_of
+from p2pdp.assembly.outcome import estimate_of, truth_of
 from p2pdp.core.arrays import Floats
 from p2pdp.core.messages import TOKEN, TOTAL
 from p2pdp.files.data import load_data
@@ -16,6 +16,7 @@ from p2pdp.ledger.records import SENT, read
 from p2pdp.protocols.run_plan import RunPlan, plan_run
 from p2pdp.protocols.walk.analysis.fast import fast_outcome
 from p2pdp.sim.world import World
+from tests.support.outcomes import outcome
 from tests.support.small import ALL, BARE, COMPLETE, HISTOGRAM, RING, SPARSE
 
 

@@ -16,6 +16,7 @@ from p2pdp.audit.ground import NOT_AT_HAND
 from p2pdp.core.claims import Claim, Method, Refusal
 from p2pdp.core.errors import Refused
 from p2pdp.core.ids import BOOTSTRAP, CURATOR
+from p2pdp.replay.evidence import Recorded
 from p2pdp.replay.visits import ways
 from p2pdp.sim.faults import Crash
 from tests.support.runs import DELTA, GAUSSIAN, HISTOGRAM, Run, judged, quiet, ring, run_of, walk
@@ -137,7 +138,9 @@ def test_who_sees_more_than_one_view_is_refused() -> None:
 def test_a_broker_is_refused_where_there_is_one() -> None:
     run = quiet(walk(5, 40))
     spec = replace(run.plan.spec, run=replace(run.plan.spec.run, transport="mqtt"))
-    audit = audit_run(replace(run.plan, spec=spec), run.contents(), [], DELTA, ())
+    audit = audit_run(
+        replace(run.plan, spec=spec), Recorded(replace(run.plan, spec=spec), run.contents()), [], DELTA, ()
+    )
     assert "broker" in refusals(audit)["broker"]
 
 
@@ -166,7 +169,9 @@ def test_several_values_a_user_are_refused() -> None:
 
     views = run.contents()
     views[2] = given_more(views[2])
-    assert "user 2 contributes 3 values in turn" in only_refused(audit_run(run.plan, views, [], DELTA, ()))
+    assert "user 2 contributes 3 values in turn" in only_refused(
+        audit_run(run.plan, Recorded(run.plan, views), [], DELTA, ())
+    )
 
 
 def test_of_one_user_alone_nothing_is_said() -> None:
@@ -190,14 +195,14 @@ def test_without_a_users_ledger_its_number_of_values_cannot_be_told(text: str) -
 def test_an_observer_whose_ledger_is_not_whole_is_refused_by_name() -> None:
     run = quiet(walk(5, 40))
     whole = run.audit()
-    audit = audit_run(run.plan, run.contents(), [3], DELTA, ())
+    audit = audit_run(run.plan, Recorded(run.plan, run.contents()), [3], DELTA, ())
     assert Refusal("node", Method.HIDDEN_PATH, f"user 3: {NOT_AT_HAND}") in audit.refusals
     assert whole.epsilon is not None
     assert audit.epsilon is not None
     others = [0, 1, 2, 4]
     assert np.isnan(audit.epsilon[:, 3]).all()
     np.testing.assert_allclose(audit.epsilon[:, others], whole.epsilon[:, others], rtol=1e-2)
-    nobody = audit_run(run.plan, run.contents(), range(5), DELTA, ())
+    nobody = audit_run(run.plan, Recorded(run.plan, run.contents()), range(5), DELTA, ())
     assert [one for one in nobody.claims if one.method == Method.HIDDEN_PATH] == []
     assert len([one for one in nobody.refusals if one.method == Method.HIDDEN_PATH]) == 5
 

@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from p2pdp.assembly.outcome import Outcome, error_of, estimate_of, outcome, truth_of
+from p2pdp.assembly.outcome import Outcome, error_of, estimate_of, truth_of
 from p2pdp.core.values import ZERO_FORM, LinearForm, Source
 from p2pdp.files.data import load_data
 from p2pdp.protocols.walk.analysis import outcome_descent as descents
 from p2pdp.replay.rows import Layout
 from p2pdp.sim.faults import Crash
 from tests.support.learners import learning, prepared
+from tests.support.outcomes import outcome
 from tests.support.runs import Run, quiet, run_of
 
 BATCHES = 'kind = "logistic_regression"\nclip = 0.5\nrate = 0.4\nbatch = 3'

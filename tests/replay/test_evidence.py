@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from p2pdp.core.errors import VerificationFailed
+from p2pdp.core.ids import CURATOR
+from p2pdp.core.spec import DataPart, GraphPart, NoisePart, RunPart, Spec, TaskPart
+from p2pdp.files.folder import read_evidence
+from p2pdp.files.spec import parse_spec
+from p2pdp.ledger.records import LEDGER_MAGIC
+from p2pdp.replay.evidence import Evidence
+from tests.support.runs import quiet
+from tests.support.shuffle_specs import shuffle
+from tests.support.small import RING, recorded
+
+
+def test_the_text_of_evidence_shows_no_ledger() -> None:
+    spec = Spec(RunPart("walk.sum", 4), GraphPart("ring"), NoisePart("none"), DataPart("uniform"), TaskPart("sum"))
+    roster = cast("Any", "the roster")
+    evidence = Evidence(spec, b"digest", roster, {0: LEDGER_MAGIC + b"inside"}, {0: LEDGER_MAGIC + b"inside"})
+    assert "inside" not in repr(evidence)
+    assert "p2pdp ledger" not in repr(evidence)
+
+
+def test_private_ledgers_need_not_be_at_hand() -> None:
+    spec = Spec(RunPart("walk.sum", 4), GraphPart("ring"), NoisePart("none"), DataPart("uniform"), TaskPart("sum"))
+    first, second = (Evidence(spec, b"digest", cast("Any", None), {}) for _ in range(2))
+    assert (first.private, first.own) == ({}, None)
+    assert first.private is not second.private
+
+
+def test_own_records_and_values(tmp_path: Path) -> None:
+    evidence = read_evidence(recorded(tmp_path, RING))
+    contents = evidence.chained(2)
+    assert contents is not None
+    assert contents.records
+    assert evidence.chained(9) is None
+    assert len(evidence.inputs(2) or []) == 1
+
+
+def test_an_altered_ledger_is_named(tmp_path: Path) -> None:
+    place = recorded(tmp_path, RING)
+    ledger = place / "curator" / "view.ledger"
+    data = bytearray(ledger.read_bytes())
+    data[len(data) // 2] ^= 1
+    ledger.write_bytes(data)
+    with pytest.raises(VerificationFailed, match="node curator"):
+        read_evidence(place).chained(CURATOR)
+
+
+def test_the_same_views_under_an_equal_plan_share_a_transcript() -> None:
+    run = quiet(RING)
+    evidence = run.evidence
+    users = evidence.recorded(evidence.begun)
+    assert evidence.recorded(evidence.begun, run.world.run) is users
+    assert evidence.recorded([CURATOR]) is not users
+    assert evidence.recorded([CURATOR]).views.keys() == {CURATOR}
+    other = replace(run.world.run, plan=replace(run.plan.plan, steps=run.plan.plan.steps + 4))
+    assert evidence.recorded(evidence.begun, other) is not users
+
+
+def test_other_views_are_parsed_and_the_rest_is_not_parsed_again(tmp_path: Path) -> None:
+    evidence = read_evidence(recorded(tmp_path, RING))
+    curator, user = evidence.contents(CURATOR), evidence.contents(1)
+    more = evidence.having({1: evidence.views[2]})
+    assert more.contents(CURATOR) is curator
+    assert more.contents(1) is not user
+    assert more.contents(1).records[0].body.peer == 2
+    assert evidence.contents(1) is user
+
+
+def test_spec_and_roster_that_do_not_fit_are_found(tmp_path: Path) -> None:
+    evidence = read_evidence(recorded(tmp_path, RING))
+    spec = parse_spec(shuffle(4), None)
+    with pytest.raises(VerificationFailed):
+        _ = replace(evidence, spec=spec).run
