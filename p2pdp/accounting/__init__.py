@@ -1,1 +1,1 @@
-"""Accountants: from what was seen to how much it could have told."""
+"""Accountants turn what was seen into how much it could have told."""

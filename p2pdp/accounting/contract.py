@@ -1,4 +1,4 @@
-"""What a named accountant is: one published theorem or accountant that `p2pdp account NAME key=value …` answers for.
+"""A named accountant is one published theorem or account that `p2pdp account NAME key=value …` answers for.
 
 Each is a module `theorems/NAME.py` with an `ACCOUNTANT`: the inputs it declares, each with its kind, range and one
 line of help, and a function from checked inputs to an `Answer`. Nothing registers itself. An installed package may

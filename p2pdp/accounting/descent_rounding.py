@@ -1,4 +1,4 @@
-"""What the rounding of floats adds to what a model that walks tells, beside dithers: a bound for each step of descent.
+"""Bounds for each step of descent what the rounding of floats adds to what a model that walks tells, beside dithers.
 
 Claims by iteration are about the ideal run, whose numbers are real. A step starts from the message x that came, takes
 the gradient g(x) over its user's rows, adds noise, u = g(x) + noise, moves, y = P((1 - r lambda) x - r u) with P the
@@ -55,9 +55,10 @@ import math
 from dataclasses import dataclass
 from typing import Final
 
+from p2pdp.mechanisms.grid import NOISE_TAIL
+
 _U: Final = 2.0**-53
 _SLACK: Final = 1.0 + 2e-3
-_TAIL: Final = 64.0
 
 
 def floats_of_mean(dimension: int, clip: float, rows: int) -> float:
@@ -96,7 +97,7 @@ class Steps:
     @property
     def message(self) -> float:
         """Bound how far the mean of a message may be from that of the ideal run, given all before it."""
-        size = self.range_ * (1.0 + self.rate * self.regularization) + self.rate * (self.clip + _TAIL * self.sigma)
+        size = self.range_ * (1.0 + self.rate * self.regularization) + self.rate * (self.clip + NOISE_TAIL * self.sigma)
         floats = 4.0 * _U * math.sqrt(self.dimension) * size
         projected = 0.0 if self.radius is None else (self.dimension / 2.0 + 6.0) * _U * self.radius
         begun = self.received * (1.0 + self.own)

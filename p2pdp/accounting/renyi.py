@@ -1,4 +1,4 @@
-"""From Rényi divergences to (epsilon, delta).
+"""Converts Rényi divergences to (epsilon, delta).
 
 Both conversions hold at every order above 1, so the least answer over several orders is one too.
 `simple` is that of [M17, Proposition 3], which papers print; `tight` that of [CKS20,

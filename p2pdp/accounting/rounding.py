@@ -1,4 +1,4 @@
-"""What the rounding of states adds to what gossip tells, beside dithers: a bound, by user and by message.
+"""Bounds, by user and by message, what the rounding of states adds to what gossip tells, beside dithers.
 
 The exact account is about the linear run: states are real numbers, and what is sent is a state plus fresh noise z. A
 real machine keeps states on a grid of step D and sends M = state + D k, k being normal noise rounded to whole numbers

@@ -1,9 +1,8 @@
-"""How often a uniformly random walk on the complete graph visits a user: T steps, each at one of n users.
+"""Laws of how often random walks visit a user, and what is told on average over them.
 
-`most_visits` is the exact quantile of the binomial law, rounded up; `printed_visits` what the first version of
-[CB20, Theorem 3] puts in its place by Hoeffding's inequality.
-
-What a random walk will tell, averaged over how often it comes to a user: that does not depend on anybody's data.
+On the complete graph each of T steps is at one of n users: `most_visits` is the exact quantile of the binomial law,
+rounded up, and `printed_visits` is what the first version of [CB20, Theorem 3] puts in its place by Hoeffding's
+inequality. Laws of visits do not depend on anybody's data.
 
 A `Law` is how often a user contributes, or a number that grows with it. Given the count c, whoever sees all of a user's
 contributions one by one, each with its own noise, sees a Gaussian of mu = sqrt(c) Delta/sigma, and whoever sees
@@ -11,13 +10,12 @@ only one sum with M noises one of c Delta/(sigma sqrt(M)). Their curves, average
 by joint convexity, whatever else is seen of the path counts as given (guide/accounting.md, sections 1 and 2).
 Counts too unlikely to be listed count as if everything were told then. All epsilons are rounded up.
 
-How often a random walk on a connected graph will come to each user in so many steps, exactly.
-
-A user is visited c times or more if the first visit and c - 1 returns take at most T steps. With G_uv(z) the
-generating function of the chance to be at v after t steps from u, first visits have H = G_0u / G_uu and returns
-F = 1 - 1/G_uu (Feller, An Introduction to Probability Theory and Its Applications I, chapter XIII). G follows from
-the eigenvalues of the walk, and P(c or more) is a coefficient of H F^(c-1) / (1 - z), taken by Cauchy's integral over
-a circle well within the disc of convergence. What aliasing and rounding can do to it is less than `MARGIN`.
+`graph_visits` is exact for any connected graph. A user is visited c times or more if the first visit and c - 1 returns
+take at most T steps. With G_uv(z) the generating function of the chance to be at v after t steps from u, first visits
+have H = G_0u / G_uu and returns F = 1 - 1/G_uu (Feller, An Introduction to Probability Theory and Its Applications I,
+chapter XIII). G follows from the eigenvalues of the walk, and P(c or more) is a coefficient of H F^(c-1) / (1 - z),
+taken by Cauchy's integral over a circle well within the disc of convergence. What aliasing and rounding can do to it is
+less than `MARGIN`.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ from nacl.exceptions import CryptoError
 
 from p2pdp.crypto.entropy import NONCE_BYTES
 from p2pdp.wire.frames import FRAME_HEADER_BYTES
-from p2pdp.wire.padding import FRAME_SIZES, PaddingError, frame_size, pad, unpad
+from p2pdp.wire.padding import FRAME_SIZES, PaddingError, pad, unpad
 
 if TYPE_CHECKING:
     from p2pdp.core.ids import Peer
@@ -54,12 +54,6 @@ _MARKER: Final = 0x80
 _ROOM: Final = b"\x80" + bytes(_SMALLEST_BYTES)
 _BOX_AT: Final = FRAME_HEADER_BYTES + NONCE_BYTES
 _BODY_SIZES: Final = frozenset(size - FRAME_HEADER_BYTES for size in FRAME_SIZES)
-
-
-def padding_bytes(payload_bytes: int) -> int:
-    """How much longer a payload may become without a larger frame."""
-    content_bytes = payload_bytes + _OUTER_BYTES + _HEADER_BYTES + 1
-    return frame_size(content_bytes) - content_bytes
 
 
 class ChannelError(Exception):

@@ -31,7 +31,7 @@ from p2pdp.experiments.contract import Setting
 from p2pdp.files.edges import read_loops
 from p2pdp.files.paper_data import place_in
 from p2pdp.topology.graphs import Graph, graph_of_edges
-from p2pdp.topology.walk_matrix import WalkMatrix, checked_rounds, point_laws, walk_matrix
+from p2pdp.topology.walk_matrix import WalkMatrix, checked_rounds, walk_matrix
 from p2pdp.topology.walk_mixing import ETA, auto_rounds, mixing_of, mixing_rounds
 
 DELTA: Final = 1e-6
@@ -90,16 +90,6 @@ def rested(graph: Graph) -> Rested:
     return Rested(
         graph.n, rounds, spread_bound(walk_matrix(graph), mixing.alpha, rounds)[1], auto, mixing.overlap(auto)
     )
-
-
-def spreads_from(walk: WalkMatrix, starts: Ints, rounds: int) -> Floats:
-    """S(0), S(1), … S(rounds), one row a round and one column a start."""
-    found = np.empty((checked_rounds(rounds) + 1, len(starts)))
-    laws = point_laws(walk, starts)
-    for t in range(rounds + 1):
-        laws = walk.backward @ laws if t else laws
-        found[t] = np.einsum("ij,ij->j", laws, laws)
-    return found
 
 
 def spread_bound(walk: WalkMatrix, alpha: float, rounds: int) -> tuple[float, float]:

@@ -1,4 +1,4 @@
-"""What the database holds of a run: rows that follow from the run's folder, and from nothing else.
+"""The rows that the database holds of a run, which follow from the run's folder, and from nothing else.
 
 Of participants there are fingerprints of identities and how far they came; of the life cycle what bootstrap's ledger
 tells. There are no values but those that the spec publishes, no routes and no keys.

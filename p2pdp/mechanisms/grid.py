@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 GridValues = Ints
 
+NOISE_TAIL: Final = 64.0  # deviations of room for noise, far beyond anything that is ever drawn
+
 _EXPONENT_MAX: Final = 1000  # steps beyond would meet the ends of the range of float64
 _SUM_BITS: Final = 61
 _SCALE_BITS_MIN: Final = 20

@@ -27,13 +27,13 @@ from typing import Any, Final, Protocol
 from p2pdp.core.draws import Draws, Mechanism, Shape
 from p2pdp.core.values import LinearForm, snapped
 from p2pdp.mechanisms import dither
+from p2pdp.mechanisms.grid import NOISE_TAIL
 
 REACH_BITS: Final = 51
 """States are below 2^51 steps and their differences below 2^52; a float holds all whole numbers up to 2^53."""
 
 GAUSSIAN_TAIL: Final = 12.0
 """In deviations: what a normal variable exceeds with a chance below 4e-33."""
-LAPLACE_TAIL: Final = 64.0
 MODEL_BITS: Final = 46
 """Models that walk are below 2^46 steps, so that the float errors of one step of descent are well below a step."""
 
@@ -65,7 +65,7 @@ class Reach:
         """Return the fields of a plan that say what dither there is."""
         if noise.name == "none":
             return {}
-        tail = LAPLACE_TAIL if noise.name == "laplace" else GAUSSIAN_TAIL
+        tail = NOISE_TAIL if noise.name == "laplace" else GAUSSIAN_TAIL
         late = GAUSSIAN_TAIL * self.message_sigma * math.sqrt(self.rounds + 1.0) / (2.0 - self.gamma)
         plain = self.values + tail * self.sigma + late
         reach = plain * (math.sqrt(self.n) if self.gamma != 1.0 else 1.0)

@@ -20,7 +20,7 @@ from p2pdp.core.draws import NO_NOISE, Mechanism
 from p2pdp.core.errors import UsageError, VerificationFailed
 from p2pdp.core.spec import DataPart, Spec
 from p2pdp.mechanisms import gaussian
-from p2pdp.mechanisms.grid import Grid, choose_grid
+from p2pdp.mechanisms.grid import NOISE_TAIL, Grid, choose_grid
 from p2pdp.protocols.contract import Fact
 from p2pdp.tasks.descent import Descent, GradientInputs
 from p2pdp.tasks.examples import Examples, examples_of
@@ -43,7 +43,6 @@ _OBJECTIVES: Final[dict[str, Objective]] = {
     "logistic_regression": LogisticRegression(),
 }
 _MARGINS: Final = ("linear_regression", "logistic_regression")
-_TAIL: Final = 64.0  # standard deviations of room for noise
 _EXACT_BITS: Final = 8  # sums of gradient and noise stay below 2**53 steps, so floats hold them exactly
 
 
@@ -156,7 +155,7 @@ def descent_of(spec: Spec, dimension: int, facts: Mapping[str, Fact], message_si
     task, sigma = spec.task, sigma_of(spec)
     assert task.clip is not None
     scales = [scale for scale in (sigma, message_sigma) if scale > 0.0]
-    magnitude = (task.clip + _TAIL * sum(scales)) * 2.0**_EXACT_BITS
+    magnitude = (task.clip + NOISE_TAIL * sum(scales)) * 2.0**_EXACT_BITS
     grid = choose_grid(min(scales, default=None), 2.0 * task.clip, magnitude)
     return Descent(
         objective=objective_of(spec),
@@ -186,7 +185,7 @@ def rate_of(spec: Spec, descent: Descent, steps: int) -> float:
         raise UsageError(
             f"[task] rate: diverges, for rate x regularization is {rate * descent.regularization:g}; keep it below 2."
         )
-    reach = math.sqrt(descent.dimension) * (descent.clip + _TAIL * sigma_of(spec)) * rate * steps
+    reach = math.sqrt(descent.dimension) * (descent.clip + NOISE_TAIL * sigma_of(spec)) * rate * steps
     if not reach < MODEL_MAX:
         raise UsageError(f"[task] rate: {steps} steps of it could carry the model beyond {MODEL_MAX:g}; take a lower.")
     return rate

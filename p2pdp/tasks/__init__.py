@@ -1,1 +1,1 @@
-"""What users compute: their inputs as machines see them."""
+"""The tasks that users compute together, and their inputs as machines see them."""

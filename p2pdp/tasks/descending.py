@@ -1,4 +1,4 @@
-"""Many descents side by side: what machines do one step at a time, for all trials at once.
+"""Many descents side by side, for all trials at once, as machines do them one step at a time.
 
 Guarantee: with the same users at the same steps and the same noise a descent comes to the model that the machines of
 `walk.sgd` come to, but for the rounding of sums and the dithers of models. One in ten million contributions may so land
@@ -29,7 +29,7 @@ _PADDED_MAX: Final = 1 << 26  # numbers in the table of all users' rows
 
 
 class Population:
-    """What all users learn from, ready for any number of lanes."""
+    """The examples of all users, ready for any number of lanes."""
 
     def __init__(self, descent: Descent, users: Sequence[Examples]) -> None:
         self._descent = descent

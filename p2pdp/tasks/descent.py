@@ -1,4 +1,4 @@
-"""How one step of descent is taken: gradient, clip, grid, step, projection. The same on every peer.
+"""One step of descent, the same on every peer: gradient, clip, grid, step, projection.
 
 `Descent` is public and frozen: part of a plan. A contribution is the gradient over a user's rows (or over a batch of
 them, cyclically), shortened to `clip`, and brought onto the grid on which noise is drawn: whatever lies between the

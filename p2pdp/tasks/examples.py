@@ -1,4 +1,4 @@
-"""What a user learns from: rows of features with a target each, checked once and then unchangeable.
+"""The examples of a user: rows of features with a target each, checked once and then unchangeable.
 
 Guarantee: `Examples` holds finite numbers, every row of features is no longer (L2) than `norm_max` where that is
 given, and neither its text nor any error shows a value. `norm_max` comes from what is public (a spec), never from

@@ -1,4 +1,4 @@
-"""What users minimise together: the interface of an objective, and what follows from what it guarantees.
+"""The interface of an objective that users minimise together, and what follows from its guarantees.
 
 An objective is a function of a model (a vector) and of examples: the mean of a loss over them. A user's part in
 learning is the gradient over its own rows, clipped to a norm that the spec gives, and noised. `p2pdp.run` and
@@ -30,7 +30,7 @@ WHOLE: Final = "whole"
 
 @dataclass(frozen=True, slots=True)
 class Guarantees:
-    """Of the loss of any one example, for features no longer than a bound; None where there is no bound.
+    """Bounds for the loss of any one example, for features no longer than a bound; None where there is no bound.
 
     `lipschitz` bounds the gradient before it is clipped. `clipping` says what is shortened: the gradient of each
     example, such that a step still contracts, or the mean of all as a whole. `convex_projection` is for objectives that

@@ -1,1 +1,1 @@
-"""Who may talk to whom: graphs, made from a spec's `[graph]` section."""
+"""Graphs of who may talk to whom, made from a spec's `[graph]` section."""

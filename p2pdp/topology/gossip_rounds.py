@@ -1,4 +1,4 @@
-"""How long gossip takes, from public numbers only, and how it is accelerated [CEBM22].
+"""The number of rounds that gossip takes, from public numbers only, and its acceleration [CEBM22].
 
 `lambda` is the spectral gap of the weights: 1 minus the largest absolute value of their other eigenvalues. The
 paper's stopping times hold V, the spread of the users' values, which is private: for values within bounds of

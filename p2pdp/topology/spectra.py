@@ -1,4 +1,4 @@
-"""What the spectrum of a symmetric stochastic matrix says: its ends, by Lanczos where it is large, and its logarithm.
+"""The spectrum of a symmetric stochastic matrix: its ends, by Lanczos where it is large, and its logarithm.
 
 Guarantee: an end found by Lanczos is an eigenvalue within the residual that was measured, and the gap is
 rounded down by it. That no larger eigenvalue was missed is not proved: Lanczos from a random start misses one

@@ -1,4 +1,4 @@
-"""How many users hold no report in the end, and so send a dummy [LTT22, Algorithm 2].
+"""The number of users who hold no report in the end, and so send a dummy [LTT22, Algorithm 2].
 
 Reports walk independently, so place i is empty with probability e_i, the product over j of 1 - P_j(i). The variance
 of the number of empty places is sum e_i (1 - e_i), less what a report here cannot do there: to first order

@@ -1,4 +1,4 @@
-"""How long reports walk until nobody can tell where they began, and why on some graphs they never do.
+"""The number of rounds until nobody can tell where a report began; on some graphs there is none.
 
 alpha = 1 - max(|lambda_2|, |lambda_n|) of the walk [LTT22, section 4.1]. After t rounds the chance of every
 place is within 1 -+ eta of the stationary one for every start, eta = (1 - alpha)^t 2|E| / d_min, so walks of any two

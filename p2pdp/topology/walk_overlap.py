@@ -1,4 +1,4 @@
-"""How much the walks of two users overlap: kappa = min over i of P_j(i) / P_u(i), over the places i of u's report.
+"""The overlap kappa of two users' walks: min over i of P_j(i) / P_u(i), over the places i of u's report.
 
 With probability kappa the place of j's report is drawn from the law of u's, which is what hides u (guide/accounting.md,
 section 4). On small graphs every kappa is computed; on large ones kappa is at least (1 - eta) / (1 + eta)

@@ -1,4 +1,4 @@
-"""How much each end of an edge moves towards the other in a round of gossip.
+"""Weights: how far each end of an edge moves towards the other in a round of gossip.
 
     metropolis   1 / (1 + max(d_u, d_v))   as the code of [CEBM22] has it: always converges
     maxdegree    1 / (1 + d_max)           d_max over the whole graph, which is public then

@@ -22,12 +22,12 @@ from p2pdp.experiments.shuffles import (
     social_graph,
     sound,
     spread_bound,
-    spreads_from,
 )
 from p2pdp.files.edges import read_edge_list
 from p2pdp.topology.graphs import complete_graph, graph_of_edges, make_graph
 from p2pdp.topology.walk_matrix import all_laws, walk_matrix
 from p2pdp.topology.walk_mixing import mixing_of, mixing_rounds
+from tests.support.spreads import spreads_from
 
 
 def test_printed_epsilons_are_those_of_the_named_theorems() -> None:

@@ -4,10 +4,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from p2pdp.crypto.channel import padding_bytes
+from p2pdp.crypto.channel import CONTEXT_BYTES, Channel
+from p2pdp.crypto.identity import RunKey
 from p2pdp.peer.link import Hello, Link, Verdict
 from p2pdp.peer.peers import QUESTION_BYTES
 from p2pdp.wire.codec import CodecError
+from p2pdp.wire.frames import BOXED, encode_frame
 from p2pdp.wire.padding import FRAME_SIZES
 
 MESSAGES = [(bytes([number]), bytes([number] * number)) for number in range(8)]
@@ -126,7 +128,9 @@ def test_an_answer_that_was_overtaken_is_judged_by_what_was_known_when_it_was_as
 def test_a_hello_fits_into_the_smallest_frame() -> None:
     numbers = 2**32 - 1
     largest = Hello(numbers, bytes(16), numbers, bytes(16), numbers, bytes(QUESTION_BYTES), bytes(QUESTION_BYTES))
-    assert padding_bytes(len(Link(0).control(0, largest))) < FRAME_SIZES[0]
+    channel = Channel(RunKey(bytes(32)), RunKey(bytes([1] * 32)).public, bytes(CONTEXT_BYTES), 0, 1)
+    sealed = channel.seal(Link(0).control(0, largest), bytes(24))
+    assert len(encode_frame(1, BOXED, sealed)) == FRAME_SIZES[0]
 
 
 def test_numbers_below_zero_are_no_agreement() -> None:

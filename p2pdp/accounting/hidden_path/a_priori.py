@@ -1,4 +1,4 @@
-"""What a walk on the complete graph will tell its users about each other, before it has taken place.
+"""Bounds, before a walk on the complete graph takes place, what it will tell its users about each other.
 
 Conditioning `a-priori`: the curve of `hidden_path`, averaged over the observer's visits, whom it meets there, and how
 often the token moves in between, which do not depend on data. The average is over the whole composition, so no tail
@@ -46,7 +46,7 @@ class Expected(NamedTuple):
 
 
 class _Kind(NamedTuple):
-    """Gaps with the noise of `shortest` contributions and the slots of `longest`, of which some are known to be whose.
+    """Gaps with the noise of `shortest` contributions and the slots of `longest`; the owners of some are known.
 
     `owned` of the known ones are the user's. With `origin` there is a slot before them whose holder only sent the token
     on its way; with `own_origin` that was the user.
@@ -61,7 +61,7 @@ class _Kind(NamedTuple):
 
 
 class _Case(NamedTuple):
-    """Pairs that are alike. Of a known slot stands with which probability it is the user's."""
+    """Pairs that are alike; for each known slot the probability that it is the user's."""
 
     example: tuple[int, int]
     share: float  # of all pairs

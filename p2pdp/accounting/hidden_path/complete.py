@@ -1,4 +1,4 @@
-"""How much each user's one value tells an observer of walks on the complete graph who does not see their paths.
+"""Bounds what an observer of walks on the complete graph, who does not see their paths, learns of each user's value.
 
 Conditioning `view`: given the observer's visits, whom it passed the tokens to and from whom it had them, and how many
 of the steps in between were moves from one user to another, which shows in when messages arrive. The next holder is

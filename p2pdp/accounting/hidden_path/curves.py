@@ -1,4 +1,4 @@
-"""Epsilons of many sums of gaps that share most of their gaps.
+"""Computes epsilons of many sums of gaps that share most of their gaps.
 
 A `Part` is a gap as one user is in it, or several gaps that are alike in this. A sum is given by how often it has
 each part: a base that many sums share, and what each adds to it or takes from it. Every answer is a pair of

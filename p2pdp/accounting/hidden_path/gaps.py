@@ -1,4 +1,4 @@
-"""What an observer of a token's walk knows of the stretches that it does not see, from its own visits alone.
+"""An observer of a token's walk knows some of the stretches that it does not see, from its own visits alone.
 
 Between two visits of a token to the observer lies a stretch of contributions by others, in slots one after another.
 The observer knows how many they are, for tokens count their steps; who had the first slot, for it chose its
@@ -38,7 +38,7 @@ class Until(IntEnum):
 
 
 class Stretch(NamedTuple):
-    """So many contributions by others in a row; who made the first and the last, where that is known.
+    """Contributions by others in a row; who made the first and the last, where that is known.
 
     `moves` is None where every step is a move, or where nobody asks.
     """

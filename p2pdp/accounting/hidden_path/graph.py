@@ -1,4 +1,4 @@
-"""How much each user's one value tells an observer of walks on any connected graph who does not see their paths.
+"""Bounds what an observer of walks on any connected graph, who does not see their paths, learns of each user's value.
 
 As in `complete.py`, with the law of the user's contributions in each gap from `GraphLaws`. Upper ends count
 the observer as told these numbers (see `losses.py`): a path round a user may lead to quite different

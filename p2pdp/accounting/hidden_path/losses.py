@@ -1,4 +1,4 @@
-"""What one gap between two visits of a token tells an observer who does not see its path, as losses on a grid.
+"""Losses on a grid for one gap between two visits of a token, against an observer who does not see its path.
 
 In a gap of M contributions by others, user u contributes c times; `law` is the distribution of c given all that
 the observer saw of the route, and `mu` is one contribution's sensitivity over the gap's noise, Delta/(sigma sqrt(M)).

@@ -1,4 +1,4 @@
-"""How often a user contributed in a stretch of a walk on the complete graph, given how many moves the token made.
+"""The law of a user's contributions in a stretch of a walk on the complete graph, given the token's number of moves.
 
 A token that stays with its holder takes no time on the network, so the time between two visits shows how many of the
 steps between them were moves from one user to another. Given that number, the M slots of a stretch fall into K blocks,

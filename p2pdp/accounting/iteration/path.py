@@ -1,4 +1,4 @@
-"""What descent along a known path tells: amplification by iteration between two looks at a token.
+"""Amplification by iteration between two looks at a token whose path is known.
 
 Guarantee: `exposures` gives, for each user, s such that whoever sees a token at the end of each gap, and knows who took
 which step, learns no more of that user than a Gaussian of mu = sqrt(s) Delta / sigma tells, Delta what a

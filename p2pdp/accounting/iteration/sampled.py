@@ -1,4 +1,4 @@
-"""Steps of descent whose users are drawn uniformly and in secret: what all models together tell, for any loss.
+"""Steps of descent whose users are drawn uniformly and in secret: a bound on what all models tell, for any loss.
 
 Guarantee: `known(k)` and `averaged` are at least what T steps tell of a user, where replacing the user moves its noised
 gradient by `ratio` standard deviations at most, and whoever looks sees every model but of all steps knows only

@@ -1,4 +1,4 @@
-"""What descent by a random walk on the complete graph tells, before it takes place: amplification by iteration.
+"""Amplification by iteration for descent by a random walk on the complete graph, before it takes place.
 
 Guarantee: `log_moment` bounds ln E e^((alpha - 1) D), D the Rényi divergence of order alpha, given who is where, of
 what an observer sees of a user: the token at its own visits (or never) and at the end. The token is revealed also at

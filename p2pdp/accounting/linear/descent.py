@@ -1,4 +1,4 @@
-"""What messages of learning by gossip tell one observer of each user's gradients, if those had been fixed beforehand.
+"""Leaks of each user's gradients to one observer of learning by gossip, as if gradients had been fixed beforehand.
 
 Each user u puts in a noised gradient y_ur at the beginning of each block r of rounds, and all that is sent is a
 weighted sum of them: states are scaled by `shrink[r]`, take `gain[r]` y_ur, and are mixed by the weights of the block's

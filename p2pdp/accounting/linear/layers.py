@@ -1,4 +1,4 @@
-"""Gossip as layers of linear steps: what any set of messages tells, whatever was late, lost or noised on its way.
+"""Gossip as layers of linear steps: leaks of any set of messages, whatever was late, lost or noised on its way.
 
 Layer 0 are the users' noised values y_u. A value of layer k is a weighted sum of values of the layer before (which
 carries on what is needed later), and of fresh draws: noise of single messages, in units of a user's own noise. An
@@ -59,7 +59,7 @@ class Layers:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What somebody saw, whose y it knows, and which fresh draws."""
+    """The values that an observer saw, the members whose y it knows, and the fresh draws that it knows."""
 
     seen: Seen
     members: Sequence[int] = ()

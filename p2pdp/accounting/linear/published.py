@@ -1,4 +1,4 @@
-"""What [CEBM22] prints about the leaks of gossip, in units of what a user's own noised value tells.
+"""Leaks of gossip as [CEBM22] prints them, in units of what a user's own noised value tells.
 
 [CEBM22, Theorem 1] (equation 6) adds, for each message that v got, the squared weight of u in it over the squared
 length of all weights in it; [CEBM22, Theorem 12] does the same for users who pool. Messages share their noise, so the

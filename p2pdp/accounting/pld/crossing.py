@@ -1,4 +1,4 @@
-"""Where a falling curve of delta over epsilon reaches a delta, from both sides."""
+"""Finds, from both sides, where a falling curve of delta over epsilon reaches a delta."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a shuffle of randomized responses tells about one report, as the masses of its outcomes.
+"""The masses of the outcomes of a shuffle of randomized responses, under two values of one report.
 
 A report over L categories is the truth with probability 1 - gamma and else uniform. Whoever sees only how many reports
 say what, and knows all of the others' truths, sees at most this: the number M of uniform elements, u's own counted

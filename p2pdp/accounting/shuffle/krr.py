@@ -1,4 +1,4 @@
-"""What a shuffle of n reports of k-ary randomized response tells about one of them: [lower, upper] epsilon.
+"""Epsilon, [lower, upper], of one of n shuffled reports of k-ary randomized response.
 
 The upper end is the privacy blanket (`blanket.py`) and holds for any data of the others; the lower end is what is
 really told for some data of theirs: all at a third value, or for two categories the worst of none, half and all at u's.

@@ -1,4 +1,4 @@
-"""Local randomizers: what turns one user's value into one report, and reports into what they tell of all values.
+"""Local randomizers turn one user's value into one report, and reports into estimates over all values.
 
 A `Randomizer` is public and never changes. It takes its randomness from `draws.noise` only, always by the same draws in
 the same order (`needs`), whatever the value and also for a dummy, so that what a ledger records of them tells nothing.
@@ -42,7 +42,7 @@ class Report(NamedTuple):
 
 
 class Randomizer(ABC):
-    """What every local randomizer is; reports of many users are int64 arrays with a row for each."""
+    """The interface of every local randomizer; reports of many users are int64 arrays with a row for each."""
 
     needs: tuple[tuple[Mechanism, Shape], ...]  # the draws of one report or dummy
     epsilon: float | None

@@ -1,4 +1,4 @@
-"""What reports tell of all users' values: counts of categories or means, with standard errors.
+"""Estimates counts of categories, or means, over all users' values from reports, with standard errors.
 
 `of_all` is for the protocol that hands every report over: weights add up to an unbiased sum of the values, whatever the
 walk. Values are fixed; the error is that of randomization, estimated by sum w^2 - sum x^2.

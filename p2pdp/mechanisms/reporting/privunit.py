@@ -109,7 +109,7 @@ def _split_at(threshold: float, epsilon: float, dimensions: int) -> Split:
 
 
 class UnitReports(Randomizer):
-    """Of unit vectors with so many coordinates."""
+    """Reports of unit vectors with this number of coordinates."""
 
     counted = False
     exponent = -_UNIT_BITS

@@ -21,12 +21,11 @@ from p2pdp.core.draws import Mechanism
 from p2pdp.core.errors import UsageError
 from p2pdp.mechanisms import gaussian, laplace
 from p2pdp.mechanisms.clipping import Bounds
-from p2pdp.mechanisms.grid import choose_grid
+from p2pdp.mechanisms.grid import NOISE_TAIL, choose_grid
 from p2pdp.mechanisms.reporting.contract import NO_NEEDS, MalformedReport, Randomizer, vectors
 from p2pdp.mechanisms.rounding import positive, ratio_upper, whole
 
 _BYTES: Final = 8
-_TAIL: Final = 64.0  # standard deviations that fit beside a value
 _VALUE_MAX: Final = 2**62
 
 
@@ -48,7 +47,7 @@ class RealReports(Randomizer):
         self.bounds, self.width = bounds, whole("The number of dimensions", dimensions, 1)
         self.outputs, self.report_bytes = self.width, _BYTES * self.width
         scale = _scale(bounds, self.width, mechanism, sigma, epsilon, delta)
-        reach = max(abs(bounds.low), abs(bounds.high)) + _TAIL * scale
+        reach = max(abs(bounds.low), abs(bounds.high)) + NOISE_TAIL * scale
         self.grid = choose_grid(scale or None, float(bounds.span), reach)
         side = self.grid.grid_units_up(bounds.span)
         steps = math.ldexp(scale, -self.grid.exponent)

@@ -18,7 +18,7 @@ from p2pdp.core.errors import VerificationFailed
 from p2pdp.core.spec import Spec
 from p2pdp.mechanisms import laplace
 from p2pdp.mechanisms.clipping import Bounded, Bounds
-from p2pdp.mechanisms.grid import Grid, choose_grid
+from p2pdp.mechanisms.grid import NOISE_TAIL, Grid, choose_grid
 from p2pdp.protocols.contract import Estimate, Fact
 from p2pdp.protocols.dithering import Reach
 from p2pdp.protocols.noise import sigma_of
@@ -28,8 +28,6 @@ from p2pdp.topology.spectra import spectrum_ends
 from p2pdp.topology.weights import METROPOLIS, check_convergence, largest_degree, sparse_weights
 
 TASKS: Final = {"mean": ("gaussian", "laplace", "none")}
-
-_TAIL: Final = 64.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +54,7 @@ def setting_of(spec: Spec, dimensions: int) -> Setting:
     sigma = sigma_of(spec.noise, bounds, dimensions)
     message_sigma = spec.options.message_sigma or 0.0
     scales = [scale for scale in (sigma, message_sigma) if scale > 0.0]
-    magnitude = max(abs(bounds.low), abs(bounds.high)) + _TAIL * sum(scales)
+    magnitude = max(abs(bounds.low), abs(bounds.high)) + NOISE_TAIL * sum(scales)
     grid = choose_grid(min(scales, default=None), float(bounds.span), magnitude)
 
     def mechanism(name: str, scale: float) -> Mechanism:

@@ -17,7 +17,7 @@ from p2pdp.core.ids import Peer
 from p2pdp.core.spec import Spec
 from p2pdp.mechanisms import laplace
 from p2pdp.mechanisms.clipping import Bounded, Bounds
-from p2pdp.mechanisms.grid import Grid, choose_grid
+from p2pdp.mechanisms.grid import NOISE_TAIL, Grid, choose_grid
 from p2pdp.protocols.contract import NO_FACTS, Estimate, Fact
 from p2pdp.protocols.noise import sigma_of
 from p2pdp.protocols.walk.options import WalkDefaults, course_of
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from p2pdp.protocols.walk.analysis.sums import WalkAnalysis
 
 TASKS: Final = {"sum": ("gaussian", "laplace", "none"), "mean": ("gaussian", "laplace", "none")}
-
-_TAIL = 64.0  # standard deviations of room for noise, far beyond anything that is ever drawn
 
 
 def shared_sigma(sigma: float, n: int) -> float:
@@ -51,7 +49,7 @@ class WalkSum(WalkDefaults):
         spacing = max(1, n - 1)
         share = shared_sigma(sigma, n) if spec.noise.share else None
         visits = course.tokens * course.steps
-        magnitude = visits * max(abs(bounds.low), abs(bounds.high)) + _TAIL * sigma * math.sqrt(2 * visits + 1)
+        magnitude = visits * max(abs(bounds.low), abs(bounds.high)) + NOISE_TAIL * sigma * math.sqrt(2 * visits + 1)
         smallest = share if share is not None else (sigma or None)
         grid = choose_grid(smallest, float(bounds.span), magnitude)
         ring = course.order == "ring"
