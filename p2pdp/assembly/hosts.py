@@ -12,9 +12,8 @@ from p2pdp.core.events import Passer
 from p2pdp.core.ids import CURATOR, Peer
 from p2pdp.crypto.identity import Identity, RunKey, sign_labelled
 from p2pdp.crypto.sealed import SealError, open_sealed, seal_to
-from p2pdp.ledger.heads import EXCLUSION_LABEL
 from p2pdp.ledger.journal import PRIVATE, Journal
-from p2pdp.ledger.records import INPUTS, OPENED
+from p2pdp.ledger.records import EXCLUSION_LABEL, INPUTS, OPENED
 from p2pdp.peer.credentials import Credentials
 from p2pdp.peer.effects import Entropy, Timing
 from p2pdp.peer.host import Host

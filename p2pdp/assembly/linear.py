@@ -16,8 +16,7 @@ from p2pdp.core.draws import Mechanism
 from p2pdp.core.ids import Peer, is_user
 from p2pdp.core.messages import FINAL
 from p2pdp.core.values import LinearForm, Source
-from p2pdp.ledger.messages import public_message, whole_message
-from p2pdp.ledger.records import OWN, Contents
+from p2pdp.ledger.records import OWN, Contents, public_message, whole_message
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.replay.evidence import Recorded
 from p2pdp.replay.transcript import Transcript

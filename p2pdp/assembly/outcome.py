@@ -9,8 +9,7 @@ from typing import Any, Final
 from p2pdp.core.ids import CURATOR, Peer
 from p2pdp.core.messages import GO
 from p2pdp.core.values import Source
-from p2pdp.ledger.messages import public_message, whole_message
-from p2pdp.ledger.records import PUBLISHED, RECEIVED, SENT, Record
+from p2pdp.ledger.records import PUBLISHED, RECEIVED, SENT, Record, public_message, whole_message
 from p2pdp.protocols.contract import Estimate
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.replay.evidence import Recorded

@@ -14,8 +14,7 @@ from p2pdp.assembly.linear import counted_in
 from p2pdp.assembly.outcome import Number, Outcome
 from p2pdp.core.ids import Peer, is_user
 from p2pdp.core.messages import TOKEN
-from p2pdp.ledger.messages import public_message
-from p2pdp.ledger.records import OWN, RECEIVED, Record
+from p2pdp.ledger.records import OWN, RECEIVED, Record, public_message
 from p2pdp.mechanisms import gaussian, laplace, randomized_response
 from p2pdp.protocols.contract import Estimate
 from p2pdp.protocols.run_plan import RunPlan

@@ -20,8 +20,7 @@ from p2pdp.core.ids import CURATOR, Peer, is_user
 from p2pdp.core.messages import RESULT
 from p2pdp.core.step import Message
 from p2pdp.core.values import LinearForm, Source
-from p2pdp.ledger.messages import other_end, public_message, whole_message
-from p2pdp.ledger.records import RECEIVED, SENT, Contents
+from p2pdp.ledger.records import RECEIVED, SENT, Contents, other_end, public_message, whole_message
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.replay.foreseen import Foreseen
 

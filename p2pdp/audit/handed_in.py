@@ -13,8 +13,7 @@ from p2pdp.audit.ground import Ground
 from p2pdp.core.ids import CURATOR, Peer, is_user
 from p2pdp.core.messages import SKELETON, SkeletonPiece
 from p2pdp.crypto.sealed_skeleton import sealed_bytes
-from p2pdp.ledger.messages import public_message
-from p2pdp.ledger.records import OPENED, RECEIVED
+from p2pdp.ledger.records import OPENED, RECEIVED, public_message
 from p2pdp.protocols.skeleton_size import skeleton_size
 
 READABLE: Final = "users handed in skeletons that the curator can read, and these tell every route: name an [audit] key"

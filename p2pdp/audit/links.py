@@ -1,7 +1,8 @@
-"""Whether both ends of each link tell the same story: the k-th message sent there is the k-th received.
+"""Compare the ledgers of both ends of each link: messages, and meetings on a graph that changes.
 
-Who is `silent` has no ledger at hand, or one that may end early: it need not have recorded what others sent to
-it, and what it sent need not stand in its ledger.
+The k-th message sent on a link must be the k-th received there, and two users who met in a round must both have it on
+record. A peer in `silent` has no ledger at hand, or one that may end early: it need not have recorded what others sent
+to it or what it sent itself. A ledger that has no record of a round contradicts no meeting in it.
 """
 
 from __future__ import annotations
@@ -11,15 +12,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Final
 
-from p2pdp.core.ids import Peer
+from p2pdp.core.ids import Peer, is_user
 from p2pdp.core.messages import HEAD, SKELETON
-from p2pdp.ledger.messages import packed_message, packed_type, public_message
-from p2pdp.ledger.records import RECEIVED, SENT, Contents, Record
+from p2pdp.ledger.records import MET, RECEIVED, SENT, Contents, Record, packed_message, packed_type, public_message
 
 # How such messages begin as they are packed; another spelling of one has no send to match, and is a problem.
 _HANDED_IN: Final = tuple(packed_type(kind) for kind in (HEAD, SKELETON))
 
-Found = tuple[Peer, int, str]  # whose record, which one, what is wrong with it
+Found = tuple[Peer, int, str]  # owner of a ledger, index of a record, what is wrong with it
 
 
 def link_problems(
@@ -28,9 +28,9 @@ def link_problems(
     excluded: AbstractSet[Peer],
     droppable: AbstractSet[str],
 ) -> Iterator[Found]:
-    """Yield what does not match.
+    """Yield messages that do not match.
 
-    To and from somebody who is out, what was sent need not have been received, nor what is `droppable` anywhere.
+    What is sent to or from an excluded peer need not have been received, nor what is of a `droppable` type.
     """
     received: dict[tuple[Peer, Peer], list[Record]] = defaultdict(list)
     sent: dict[tuple[Peer, Peer], list[Record]] = defaultdict(list)
@@ -67,5 +67,24 @@ def _arrived(sent: Sequence[Record], arrived: int, sender: Peer, droppable: Abst
 
 
 def _after_close(record: Record) -> bool:
-    """Heads and skeletons are handed in after the sender's ledger is closed, so no send stands there."""
+    """Return whether a message was handed in after its sender's ledger was closed, and so is not recorded there."""
     return packed_message(record).startswith(_HANDED_IN)
+
+
+def meeting_problems(views: Mapping[Peer, Contents]) -> Iterator[Found]:
+    """Yield meetings that only one of the two recorded, where both recorded the round."""
+    told: dict[Peer, dict[int, tuple[Record, frozenset[Peer]]]] = {}
+    for user in filter(is_user, views):
+        rounds = told[user] = {}
+        for record in views[user].records:
+            if record.kind == MET:
+                number, peers = record.body
+                if number in rounds or user in peers:
+                    yield user, record.index, "is a meeting that the coins of pairs cannot give"
+                rounds[number] = record, frozenset(peers)
+    for user, rounds in told.items():
+        for number, (record, peers) in rounds.items():
+            for peer in peers:
+                other = told.get(peer, {}).get(number)
+                if other is not None and user not in other[1]:
+                    yield user, record.index, f"meets user {peer}, whose ledger does not meet it in that round"

@@ -1,15 +1,16 @@
-"""Whether ledgers or skeletons are complete, unaltered and consistent with each other.
+"""Check whether ledgers or skeletons are complete, unaltered and consistent with each other.
 
-Checked are: bootstrap's signature on the roster and the spec it names; each chain, from its opening
-record to its closing signature; the heads that the curator received; that the k-th message sent on a
-link is the k-th received there, bit for bit; that both ends of a pair met in the same rounds; that no
-draw is used twice, and that draws name pools which exist. Private ledgers are checked where they are
-present, and their absence is no fault.
+Checked are: bootstrap's signature on the roster and the spec it names; each chain, from its opening record to its
+closing signature; that every record and message has the declared form; the heads that the curator received; that the
+k-th message sent on a link is the k-th received there, bit for bit; that both ends of a pair met in the same rounds;
+that no draw is used twice, and that draws name pools which exist. Private ledgers are checked where they are present.
 
-A ledger that is broken in itself is judged no further: what it would say about others counts for nothing.
+Whoever holds a node's key can sign anything. A ledger that passes has all fields that verification and replay read, so
+that neither fails otherwise than by saying what is wrong. A broken ledger is judged no further: what it would say about
+others counts for nothing.
 
-A peer whom bootstrap's ledger excludes may lack a ledger or have one that ends at a whole record, and
-sends to it and from it need no receive: that is an incomplete run, not an altered one.
+A peer whom bootstrap excluded may lack a ledger or have one that ends at a whole record, and what is sent to it and
+from it need not be received: that is an incomplete run, not an altered one.
 """
 
 from __future__ import annotations
@@ -17,27 +18,31 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from p2pdp.audit.links import link_problems
-from p2pdp.audit.meetings import meeting_problems
-from p2pdp.audit.wellformed import malformed
+from p2pdp.audit.links import link_problems, meeting_problems
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer, is_user
 from p2pdp.core.messages import EXCLUDED, HEAD, Exclusion, LedgerHead, MessageTable
 from p2pdp.crypto.identity import verify_labelled
 from p2pdp.crypto.roster import RosterError
 from p2pdp.ledger import records
-from p2pdp.ledger.bodies import Opened
-from p2pdp.ledger.heads import EXCLUSION_LABEL, HEAD_LABEL, head_parts
+from p2pdp.ledger.bodies import Opened, is_whole
 from p2pdp.ledger.journal import PRIVATE, VIEW
-from p2pdp.ledger.messages import public_message
 from p2pdp.ledger.records import (
     CLOSED,
     DRAWN,
+    EXCLUSION_LABEL,
+    HEAD_LABEL,
     NO_VALUE_DIGEST,
     OPENED,
     POOL,
     PUBLISHED,
     RECEIVED,
     Contents,
+    LedgerError,
+    Record,
+    carries_message,
+    carries_value,
+    head_parts,
+    public_message,
 )
 from p2pdp.protocols import protocol
 from p2pdp.replay.evidence import Evidence
@@ -50,7 +55,7 @@ _EMPTY: Final = (b"", records.LEDGER_MAGIC, records.SKELETON_MAGIC)
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """`index` is the record's position in the ledger of `peer`, None where the whole is meant."""
+    """Something wrong in the ledger of `peer`: at the record with this index, or in the whole if that is None."""
 
     peer: Peer
     index: int | None
@@ -69,14 +74,14 @@ class Verification:
 
     @property
     def verified(self) -> str | None:
-        """`complete`, `incomplete` (someone was excluded), or None where there are problems."""
+        """Return `complete`, `incomplete` (someone was excluded), or None where there are problems."""
         if self.problems:
             return None
         return INCOMPLETE if self.excluded or self.missing else COMPLETE
 
     @property
     def only_missing(self) -> bool:
-        """Whether nothing is wrong but that ledgers are absent or were never closed."""
+        """Return whether the only problems are ledgers that are absent or were never closed."""
         return all(problem.lacking for problem in self.problems)
 
     def say(self, peer: Peer, index: int | None, what: str, *, lacking: bool = False) -> None:
@@ -84,6 +89,7 @@ class Verification:
 
 
 def verify(evidence: Evidence) -> Verification:
+    """Check all evidence, and return what is wrong with it and the ledgers that are in order."""
     found = Verification()
     everybody = _everybody(evidence, found)
     for peer in everybody:  # bootstrap first: it says who is out
@@ -106,7 +112,7 @@ def verify(evidence: Evidence) -> Verification:
 
 
 def _everybody(evidence: Evidence, found: Verification) -> tuple[Peer, ...]:
-    """Whose ledgers there should be, by a roster that is bootstrap's and names this spec."""
+    """Return whose ledgers there should be, and check that the roster is bootstrap's and names this spec."""
     roster = evidence.roster
     try:
         roster.check(roster.bootstrap.identity)
@@ -122,7 +128,7 @@ def _everybody(evidence: Evidence, found: Verification) -> tuple[Peer, ...]:
 
 
 def _read(evidence: Evidence, found: Verification, peer: Peer, role: str) -> Contents | None:
-    """Parses one ledger, counts it, and checks its chain, records and opening; None if it is broken."""
+    """Parse one ledger, count its records, and check chain, records and opening; return None if it is broken."""
     data = (evidence.views if role == VIEW else evidence.private)[peer]
     if peer in found.excluded and data in _EMPTY:
         return None  # it was gone before there was anything in it
@@ -195,7 +201,7 @@ def _completeness(evidence: Evidence, found: Verification, peer: Peer) -> None:
 
 
 def _excluded(evidence: Evidence, found: Verification) -> list[Peer]:
-    """Whom bootstrap put out, by its signed decisions."""
+    """Return whom bootstrap excluded, by its signed decisions."""
     out: list[Peer] = []
     contents = found.views.get(BOOTSTRAP)
     for record in contents.records if contents is not None else ():
@@ -215,7 +221,7 @@ def _excluded(evidence: Evidence, found: Verification) -> list[Peer]:
 
 
 def excluded_in(bootstrap: Contents) -> list[Peer]:
-    """Whom bootstrap's ledger puts out; taken as it stands, for whoever wrote it."""
+    """Return whom bootstrap's ledger excludes, without checking signatures."""
     published = (public_message(record) for record in bootstrap.records if record.kind == PUBLISHED)
     return sorted({Exclusion(*message.fields).peer for message in published if message.type == EXCLUDED})
 
@@ -239,7 +245,7 @@ def _private(evidence: Evidence, found: Verification, peer: Peer) -> None:
 
 
 def _draws(found: Verification, peer: Peer) -> None:
-    """Noise that is used twice can be taken out, and the auditor takes every draw for a new one."""
+    """Check that no draw is used twice: the auditor takes every draw for a new one."""
     used: set[tuple[int, int]] = set()
     for record in found.views[peer].records if peer in found.views else ():
         if record.kind == DRAWN:
@@ -250,7 +256,7 @@ def _draws(found: Verification, peer: Peer) -> None:
 
 
 def _heads(found: Verification) -> None:
-    """Compares each ledger with the head that its owner handed to the curator."""
+    """Compare each ledger with the head that its owner handed to the curator."""
     contents = found.views.get(CURATOR)
     if contents is None or any(problem.peer == CURATOR and not problem.lacking for problem in found.problems):
         return
@@ -272,7 +278,7 @@ def _heads(found: Verification) -> None:
 
 
 def _links(evidence: Evidence, found: Verification, everybody: tuple[Peer, ...]) -> None:
-    """Compares both ends of each link, except where one of them is known to be wrong: the other is not to blame."""
+    """Compare both ends of each link, except where one of them is known to be wrong: the other is not to blame."""
     suspects = {problem.peer for problem in found.problems if not problem.lacking}
     views = {peer: contents for peer, contents in found.views.items() if peer not in suspects}
     silent = (set(everybody) - views.keys()) | set(found.missing) | set(found.cut_short)
@@ -283,3 +289,22 @@ def _links(evidence: Evidence, found: Verification, everybody: tuple[Peer, ...])
 
 def _table(evidence: Evidence) -> MessageTable:
     return protocol(evidence.spec.run.protocol).messages
+
+
+def malformed(contents: Contents, table: MessageTable, peer: Peer, *, view: bool) -> int | None:
+    """Return the position of the first record that lacks what its kind, or the type of its message, asks for."""
+    of_a_user = view and is_user(peer)
+    for position, record in enumerate(contents.records):
+        if not is_whole(record.kind, record.body, of_a_user=of_a_user) or not _message_fits(record, table):
+            return position
+    return None
+
+
+def _message_fits(record: Record, table: MessageTable) -> bool:
+    if not carries_message(record):
+        return True
+    try:
+        message = public_message(record)
+    except LedgerError:
+        return False
+    return table.fits(message, has_value=carries_value(record))

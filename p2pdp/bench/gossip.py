@@ -15,8 +15,7 @@ from p2pdp.cluster.launcher import Cluster
 from p2pdp.core import messages
 from p2pdp.core.errors import RunFailed
 from p2pdp.core.ids import is_user
-from p2pdp.ledger.messages import carries_message, public_message
-from p2pdp.ledger.records import OWN, RECEIVED, SENT, Record
+from p2pdp.ledger.records import OWN, RECEIVED, SENT, Record, carries_message, public_message
 from p2pdp.protocols.gossip.messages import EXCHANGE
 
 

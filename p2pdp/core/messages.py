@@ -33,6 +33,9 @@ class Value(Enum):
     FILLER = "bytes of nobody"
 
 
+_HAS_VALUE: Final = {Value.NONE: False, Value.MAYBE: None, Value.ALWAYS: True, Value.FILLER: True}
+
+
 class NoFields(NamedTuple):
     pass
 
@@ -71,7 +74,7 @@ class MessageTable:
         self._types = {one.name: one for one in types}
         if len(self._types) != len(types):
             raise ValueError("two types of messages have the same name")
-        self._checks: dict[str, tuple[Check, Value]] = {one.name: (check_of(one.fields), one.value) for one in types}
+        self._checks = {one.name: (check_of(one.fields), _HAS_VALUE[one.value]) for one in types}
         self._custody: dict[str, tuple[Check, int, int]] = {}
         for one in types:
             names = [name for name, _ in fields_of(one.fields)]
@@ -106,10 +109,8 @@ class MessageTable:
         known = self._checks.get(message.type)
         if known is None:
             return False
-        check, value = known
-        if value is not Value.MAYBE and has_value is (value is Value.NONE):
-            return False
-        return check(message.fields)
+        check, expected = known
+        return (expected is None or has_value is expected) and check(message.fields)
 
     def problem(self, message: Message) -> str | None:
         """Return what is wrong with the form of a message, as the kind of a fault."""

@@ -20,8 +20,7 @@ from p2pdp.crypto.sealed import SealError
 from p2pdp.crypto.sealed_skeleton import is_sealed, open_skeleton
 from p2pdp.files.inside import inside
 from p2pdp.files.reading import read_plain
-from p2pdp.ledger.messages import public_message, whole_message
-from p2pdp.ledger.records import RECEIVED, Contents
+from p2pdp.ledger.records import RECEIVED, Contents, public_message, whole_message
 
 PLAIN: Final = ".skeleton"
 SEALED: Final = ".sealed"

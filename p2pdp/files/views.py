@@ -12,8 +12,16 @@ from p2pdp.core.errors import VerificationFailed
 from p2pdp.core.ids import Peer, peer_name
 from p2pdp.core.messages import OPENED_REPORT, MessageTable
 from p2pdp.ledger import records
-from p2pdp.ledger.messages import carries_message, public_message, whole_message
-from p2pdp.ledger.records import DRAWN, KIND_NAMES, RECEIVED, SENT, Record
+from p2pdp.ledger.records import (
+    DRAWN,
+    KIND_NAMES,
+    RECEIVED,
+    SENT,
+    Record,
+    carries_message,
+    public_message,
+    whole_message,
+)
 from p2pdp.mechanisms.reporting.contract import MalformedReport
 from p2pdp.protocols import protocol
 from p2pdp.replay.evidence import Evidence

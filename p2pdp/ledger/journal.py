@@ -1,11 +1,11 @@
-"""A peer's two ledgers as one write-ahead log that can be run again.
+"""A peer's two ledgers as one write-ahead log that can be replayed.
 
 Guarantee: `append` hands out the bytes to be written, in order, and the caller writes them
 before any effect leaves the process. A journal made from stored bytes first *replays*: the
 caller performs the same handlers again, and each `append` must then ask for exactly the record
 that stands there; `draw` and `choose` give back what was recorded. When the stored records are
-used up, even in the middle of a handler, the journal goes over to writing without a seam. So a
-restart at any record ends in the same state, with the noise first drawn.
+used up, even in the middle of a handler, the journal continues by writing. So a restart at any
+record ends in the same state, with the noise first drawn.
 
 `view` holds what happened without values of draws; `private` holds inputs and the values of
 draws, which are written first. Entropy is not drawn here: salts come in with the call.
@@ -90,7 +90,7 @@ class Journal:
 
     @property
     def count(self) -> int:
-        """The index of the next view record, in a replay as it was then."""
+        """Return the index of the next view record; in a replay, the index that it had then."""
         if self.replaying:
             return self._stored[self._cursor].index
         return self.view.count + len(self.bodies)
@@ -103,14 +103,14 @@ class Journal:
         return self.view.head
 
     def stored(self) -> list[Record]:
-        """The stored view records, for whoever rebuilds counts from them before anything is run again."""
+        """Return the stored view records, from which counts are rebuilt before the replay begins."""
         return self._stored
 
     def next_stored(self) -> Record | None:
         return self._stored[self._cursor] if self.replaying else None
 
     def take_stored(self) -> Record:
-        """The record at hand while replaying, which thereby counts as dealt with."""
+        """Return the current record of a replay, and go on to the next."""
         record = self._stored[self._cursor]
         self._cursor += 1
         self.replaying = self._cursor < len(self._stored)
@@ -118,7 +118,7 @@ class Journal:
         return record
 
     def append(self, kind: int, body: tuple[Any, ...], value: bytes = b"", salt: bytes = b"") -> bytes:
-        """Writes one view record; gives its value part (salt included) as it stands in the ledger.
+        """Write one view record, and return its value part (salt included) as it stands in the ledger.
 
         In a replay the record must be the one that stands there; its salt is the one first drawn.
         """
@@ -141,17 +141,17 @@ class Journal:
         return part
 
     def append_private(self, kind: int, body: tuple[Any, ...], value: bytes, salt: bytes) -> None:
-        """Writes one private record. A replay does not come here: what it needs is already stored."""
+        """Write one private record. A replay never calls this: what it needs is stored already."""
         self._link()
         self.writes.append((PRIVATE, self._chains[PRIVATE].append(kind, body, _salted(value, salt))))
 
     def note(self, what: str, salt: bytes) -> None:
-        """A fault or a count that depends on data: private, and never repeated by a replay."""
+        """Write a fault, or a count that depends on data, to the private ledger; a replay repeats none."""
         if not self.replaying:
             self.append_private(NOTE, (self.count,), what.encode(), salt)
 
     def add_pool(self, body: tuple[Any, ...], values: list[Any], salt: bytes) -> int:
-        """Records a batch of draws before any of them is used; gives its number."""
+        """Record a batch of draws before any of them is used, and return its number."""
         number = self.pools_drawn
         self.append_private(POOL, (None, number, *body), pack_value(values), salt)
         self.pools_drawn += 1
@@ -159,12 +159,12 @@ class Journal:
         return number
 
     def drawn_before(self, body: tuple[Any, ...]) -> Any:
-        """In a replay: the value of the draw that stands there, which must be the one that was asked for."""
+        """Return the value of the next draw of a replay, which must have this number and these terms."""
         record = self.take_stored()
-        known: Drawn = record.body
-        if record.kind != DRAWN or len(known) != len(Drawn._fields) or (known.number, *known.terms) != body:
+        draw: Drawn = record.body
+        if record.kind != DRAWN or len(draw) != len(Drawn._fields) or (draw.number, *draw.terms) != body:
             raise VerificationFailed(f"record {record.index} of the view ledger is not the draw that belongs there")
-        pool, offset = known.pool, known.offset
+        pool, offset = draw.pool, draw.offset
         values = self._pools.get(pool, []) if type(pool) is int else []
         if type(offset) is not int or not 0 <= offset < len(values):
             raise VerificationFailed(
@@ -173,11 +173,11 @@ class Journal:
         return values[offset]
 
     def drawn(self, pool: int, offset: int) -> Any:
-        """A value of a pool that the private ledger holds."""
+        """Return a value of a pool that the private ledger holds."""
         return self._pools[pool][offset]
 
     def chosen_before(self, options: int) -> int:
-        """In a replay: the choice that stands there, among as many options."""
+        """Return the next choice of a replay, which must be among as many options."""
         record = self.take_stored()
         body = record.body
         if record.kind != CHOSEN or len(body) != 2 or body.options != options or body.picked not in range(options):
@@ -185,7 +185,7 @@ class Journal:
         return int(body.picked)
 
     def meet(self, number: int, toss: Callable[[int], list[int]]) -> list[int]:
-        """Whom a peer meets in a round: in a replay as recorded, otherwise as the coins fall now."""
+        """Return whom a peer meets in a round: as recorded in a replay, otherwise as `toss` says now."""
         if self.replaying:
             record = self.take_stored()
             body = record.body
@@ -199,17 +199,18 @@ class Journal:
         return met
 
     def private_state(self) -> tuple[int, bytes]:
+        """Return the number of private records and the hash of the last entry."""
         chain = self._chains[PRIVATE]
         return chain.count, chain.head
 
     def add(self, part: bytes, *record: Any) -> None:
-        """A view record, kind and body, as it will stand there; not for replays."""
+        """Add a view record, kind and fields of its body. A replay never calls this."""
         if part:
             self.parts[len(self.bodies)] = part
         self.bodies.append(record)
 
     def _link(self) -> None:
-        """Writes what was added: one entry for all records of an event, as far as nothing private stands between."""
+        """Write what was added: one entry for all records of an event that have nothing private between them."""
         bodies, parts = self.bodies, self.parts
         if not bodies:
             return
@@ -227,7 +228,7 @@ class Journal:
 
 
 def _salted(value: bytes, salt: bytes) -> bytes:
-    """The value part of a record. Without its salt, a digest in a skeleton would give the value to be guessed."""
+    """Return the value part of a record. Without salt, its digest in a skeleton would let the value be guessed."""
     if not value:
         return b""
     if len(salt) != SALT_BYTES:

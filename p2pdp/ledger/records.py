@@ -1,4 +1,4 @@
-"""Records, the hash chain over them, and skeletons, over bytes.
+"""Records of a ledger, the hash chain over them, skeletons, and the messages that records hold.
 
 A ledger file is a magic line and then entries. An entry is a MessagePack array of byte strings: hash of the entry
 before it, public part, and the value part of each of its records. Records of one event are one entry where that is
@@ -13,6 +13,7 @@ empty, in the skeleton too, and counts in the chain by the digest of nothing.
 
 A public part is an array [format version, index of the first record, record, record ...], and a record in it an array
 [kind, ...], whose further items `bodies.py` names for each kind.
+Messages are stored as the packed bytes that crossed the wire.
 """
 
 from __future__ import annotations
@@ -26,8 +27,11 @@ from typing import Any, Final
 import msgpack
 
 from p2pdp.core.errors import VerificationFailed
+from p2pdp.core.ids import Peer
+from p2pdp.core.step import Message
 from p2pdp.ledger.bodies import body_of
 from p2pdp.wire import codec
+from p2pdp.wire.codec import CodecError, pack_message, unpack_message
 
 FORMAT_VERSION: Final = 3
 LEDGER_MAGIC: Final = b"p2pdp ledger 03\n"
@@ -51,17 +55,21 @@ _new_hash: Final = _hash().copy
 NO_VALUE_DIGEST: Final = _hash(b"").digest()
 _NO_VALUE: Final = (b"",)
 FIRST_PREVIOUS: Final = bytes(HASH_BYTES)
+HEAD_LABEL: Final = "p2pdp ledger head"  # what a signature is for
+EXCLUSION_LABEL: Final = "p2pdp exclusion"
+_BYTES: Final = frozenset({bytes})
+_WITH_MESSAGE: Final = frozenset({RECEIVED, OWN, SENT, PUBLISHED})
 
 pack = msgpack.Packer(use_bin_type=True).pack
 
 
 class LedgerError(VerificationFailed):
-    """Bytes that are no ledger of ours; the text says where and what."""
+    """Bytes are not a ledger of this format. The text says where, and what is wrong."""
 
 
 @dataclass(slots=True)
 class Record:
-    """One record as read. Nobody changes one; it is not frozen because millions are made, at twice the cost."""
+    """One record as read. Treat it as immutable; it is not frozen, since millions are made, at twice the cost."""
 
     kind: int
     index: int
@@ -76,7 +84,7 @@ class Record:
 
 
 class Chain:
-    """Appends records: gives each its index and links it to those before."""
+    """Number records and link each entry to the one before it."""
 
     __slots__ = ("count", "head")
 
@@ -85,7 +93,10 @@ class Chain:
         self.head = head
 
     def entry(self, records: Sequence[tuple[Any, ...]], values: Sequence[bytes]) -> bytes:
-        """Links up to `ENTRY_RECORDS_MAX` records, each a kind and what follows it, with their value parts."""
+        """Return the stored bytes of one entry of up to `ENTRY_RECORDS_MAX` records.
+
+        Each record is its kind and the fields of its body; `values` are the value parts.
+        """
         head, count = self.head, self.count
         public: bytes = pack((FORMAT_VERSION, count, *records))
         hashed = head + public
@@ -97,7 +108,7 @@ class Chain:
         return stored
 
     def passage(self, records: Sequence[tuple[Any, ...]], first: bytes, last: bytes) -> bytes:
-        """The same where the first record has this value part, the last one this, and those between have none."""
+        """Do the same faster where only the first and the last record have a value part."""
         head, count, between = self.head, self.count, len(records) - 2
         public: bytes = pack((FORMAT_VERSION, count, *records))
         of_first, of_last, whole = _new_hash(), _new_hash(), _new_hash()  # a copy takes no arguments to be sorted out
@@ -110,7 +121,7 @@ class Chain:
         return stored
 
     def append(self, kind: int, body: tuple[Any, ...], value: bytes = b"") -> bytes:
-        """Links one record that is an entry of its own."""
+        """Return the stored bytes of an entry of one record."""
         return self.entry(((kind, *body),), (value,))
 
 
@@ -124,7 +135,7 @@ class Contents:
 
 
 def _stored(data: bytes) -> tuple[list[list[bytes]], int]:
-    """The byte strings of each whole entry, and where the last of them ends; a torn one is not there."""
+    """Return the byte strings of each whole entry, and where the last of them ends."""
     start = len(LEDGER_MAGIC)
     unpacker = msgpack.Unpacker(
         max_buffer_size=0, raw=False, max_bin_len=RECORD_BYTES_MAX, max_array_len=_ENTRY_PARTS_MAX, max_map_len=0,
@@ -147,11 +158,8 @@ def _stored(data: bytes) -> tuple[list[list[bytes]], int]:
     return items, start + length
 
 
-_BYTES: Final = frozenset({bytes})
-
-
 def read(data: bytes) -> Contents:
-    """Parses a ledger or skeleton without checking its chain (see `chain_problem`, and `audit`)."""
+    """Parse a ledger or skeleton. Its chain is not checked here (see `chain_problem`), nor are bodies of records."""
     _check_magic(data)
     skeleton = data.startswith(SKELETON_MAGIC)
     stored, end = _stored(data)
@@ -170,7 +178,7 @@ def read(data: bytes) -> Contents:
 
 
 def _public(public: bytes, position: int, count: int) -> tuple[list[list[Any]], int]:
-    """The records of an entry, and the number that it gives the first of them."""
+    """Return the records of an entry, and the index of the first of them."""
     try:
         head = codec.unpack(public)
     except codec.CodecError:
@@ -189,18 +197,19 @@ def _public(public: bytes, position: int, count: int) -> tuple[list[list[Any]], 
 
 
 def digest_of(value: bytes) -> bytes:
+    """Return the digest of a value part."""
     return blake2b(value, digest_size=HASH_BYTES).digest() if value else NO_VALUE_DIGEST
 
 
 def _digest_in(third: bytes, position: int) -> bytes:
-    """What a skeleton has in place of a value: its digest, or nothing where there was none."""
+    """Return the digest that a skeleton stores in place of a value; it stores nothing for no value."""
     if third == NO_VALUE_DIGEST or len(third) not in (0, HASH_BYTES):
         raise LedgerError(f"record {position}: unreadable")
     return third or NO_VALUE_DIGEST
 
 
 def records_in(entry: bytes) -> int:
-    """How many records an entry of a ledger has."""
+    """Return how many records an entry has."""
     unpacker = msgpack.Unpacker()
     unpacker.feed(entry[:5])
     return int(unpacker.read_array_header()) - 2
@@ -212,7 +221,7 @@ def _check_magic(data: bytes) -> None:
 
 
 def whole_length(data: bytes) -> int:
-    """How many leading bytes are whole records; what follows was torn by a crash."""
+    """Return how many leading bytes are whole entries; a crash tore what follows."""
     if LEDGER_MAGIC.startswith(data):  # torn before there was anything in it, or just begun
         return len(data) if data == LEDGER_MAGIC else 0
     _check_magic(data)
@@ -220,7 +229,7 @@ def whole_length(data: bytes) -> int:
 
 
 def to_skeleton(data: bytes) -> bytes:
-    """The same chain without values and salts; a skeleton stays as it is."""
+    """Return the same chain without values and salts; a skeleton stays as it is."""
     _check_magic(data)
     if data.startswith(SKELETON_MAGIC):
         return data
@@ -231,7 +240,7 @@ def to_skeleton(data: bytes) -> bytes:
 
 
 def chain_problem(contents: Contents) -> tuple[int, str] | None:
-    """The first record that does not continue the chain, with what is wrong; None if all do."""
+    """Return the position of the first record that does not continue the chain, and what is wrong with it."""
     previous = FIRST_PREVIOUS
     for position, record in enumerate(contents.records):
         if record.previous != previous:
@@ -243,5 +252,56 @@ def chain_problem(contents: Contents) -> tuple[int, str] | None:
 
 
 def unpack(data: bytes) -> Any:
-    """What `pack` made, with limits fit for files."""
+    """Decode what `pack` made, with limits fit for files."""
     return msgpack.unpackb(data, raw=False, max_map_len=0, max_ext_len=0)
+
+
+def head_parts(role: str, run_id: bytes, peer: Peer, count: int, head: bytes) -> tuple[bytes, ...]:
+    """Return what the signature at the end of a ledger covers.
+
+    `count` and `head` are the number and the hash of all records before the closing one.
+    """
+    return role.encode(), run_id, peer.to_bytes(4, "big", signed=True), count.to_bytes(8, "big"), head
+
+
+def carries_message(record: Record) -> bool:
+    return record.kind in _WITH_MESSAGE
+
+
+def carries_value(record: Record) -> bool:
+    """Return whether the message has a value; the digest of its value part tells, in a skeleton too."""
+    return record.digest != NO_VALUE_DIGEST
+
+
+def packed_message(record: Record) -> bytes:
+    """Return the packed public part of a message, as it crossed the wire."""
+    packed: bytes = record.body.message
+    return packed
+
+
+def other_end(record: Record) -> Peer:
+    """Return who sent a message that was received, or whom one that was sent goes to."""
+    other: Peer = record.body.sender if record.kind == RECEIVED else record.body.receiver
+    return other
+
+
+def packed_type(kind: str) -> bytes:
+    """Return how `pack_message` begins every message of this type."""
+    return pack_message(Message(kind))[:-1]  # without its fields, an empty list of one byte
+
+
+def public_message(record: Record) -> Message:
+    """Return the message without its value, which is all that a skeleton holds."""
+    return _unpacked(record, b"")
+
+
+def whole_message(record: Record) -> Message:
+    """Return the message with its value; a skeleton has none."""
+    return _unpacked(record, (record.value or b"")[SALT_BYTES:])
+
+
+def _unpacked(record: Record, value: bytes) -> Message:
+    try:
+        return unpack_message(packed_message(record), value)
+    except (CodecError, IndexError, TypeError):
+        raise LedgerError(f"record {record.index}: holds no readable message") from None

@@ -28,8 +28,7 @@ from p2pdp.core.ids import Peer
 from p2pdp.core.messages import TOKEN
 from p2pdp.core.step import Custody, Message, Send, Step
 from p2pdp.ledger.journal import Journal
-from p2pdp.ledger.messages import packed_type
-from p2pdp.ledger.records import ENTRY_RECORDS_MAX, OWN, RECEIVED, SALT_BYTES, SENT
+from p2pdp.ledger.records import ENTRY_RECORDS_MAX, OWN, RECEIVED, SALT_BYTES, SENT, packed_type
 from p2pdp.peer.acknowledgements import SentMessage
 from p2pdp.peer.effects import Entropy, HopEffects
 from p2pdp.peer.link import Link

@@ -17,10 +17,20 @@ from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer, is_user
 from p2pdp.core.messages import DONE, HEAD, OUT, SKELETON, Exclusion
 from p2pdp.core.step import Message
 from p2pdp.crypto.identity import sign_labelled
-from p2pdp.ledger.heads import HEAD_LABEL, head_parts
 from p2pdp.ledger.journal import PRIVATE, VIEW, Journal
-from p2pdp.ledger.messages import public_message
-from p2pdp.ledger.records import CLOSED, EVENT_KINDS, OWN, RECEIVED, SALT_BYTES, SENT, STARTED, Record
+from p2pdp.ledger.records import (
+    CLOSED,
+    EVENT_KINDS,
+    HEAD_LABEL,
+    OWN,
+    RECEIVED,
+    SALT_BYTES,
+    SENT,
+    STARTED,
+    Record,
+    head_parts,
+    public_message,
+)
 from p2pdp.peer.credentials import Credentials
 from p2pdp.peer.peers import Peers
 from p2pdp.wire.codec import pack_message, pack_value, unpack_message

@@ -18,8 +18,20 @@ from p2pdp.core.messages import FINAL
 from p2pdp.core.step import Message, Step
 from p2pdp.core.values import LinearForm, Source
 from p2pdp.ledger.bodies import UserOpened
-from p2pdp.ledger.messages import public_message
-from p2pdp.ledger.records import CHOSEN, DRAWN, KIND_NAMES, MET, OPENED, OWN, RECEIVED, SENT, STARTED, Contents, Record
+from p2pdp.ledger.records import (
+    CHOSEN,
+    DRAWN,
+    KIND_NAMES,
+    MET,
+    OPENED,
+    OWN,
+    RECEIVED,
+    SENT,
+    STARTED,
+    Contents,
+    Record,
+    public_message,
+)
 from p2pdp.protocols.participant import Participant
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.tasks.inputs import SymbolicInputs

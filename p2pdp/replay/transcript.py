@@ -1,22 +1,22 @@
-"""Runs a recorded run again, over symbols instead of values.
+"""Replay a recorded run over symbols instead of values.
 
-Every user's machine is made anew with symbolic inputs and told the recorded events (`player.py`). A message's
-form comes from its sender's replay, so users are replayed side by side, each as far as the messages it has
-allow. A ledger that does not follow from the protocol raises `VerificationFailed`.
+Every user's machine is made anew with symbolic inputs and gets the recorded events (`player.py`). The linear form of a
+message comes from its sender's replay, so users are replayed side by side, each as far as the messages it has allow. A
+ledger that does not follow from the protocol raises `VerificationFailed`.
 
-The result says for every message exactly which inputs and draws it contains, whatever was lost, retried
-or gone round. Values are never looked at: skeletons are enough.
+The result says for every message exactly which inputs and draws it contains, whatever was lost, sent again or sent
+elsewhere. Values are never read: skeletons are enough.
 
-Where a sender's ledger is absent or ends early (it was excluded, or the audit allows missing ones), what it
-sent is rebuilt from what others sent to it (`absent.py`), or is an `unknown` source: whoever's view depends on
-one must be refused. What was sent to a user or a role counts as seen by it even where its own ledger has no record
-of it: it may have arrived when nothing could be recorded any more.
+Where a sender's ledger is absent or ends early (it was excluded, or the audit allows missing ones), what it sent is
+rebuilt from what others sent to it (`absent.py`), or is an `unknown` source: claims about a view that depends on one
+must be refused. What was sent to a peer counts as seen by it even where its own ledger has no record of it: it may have
+arrived when nothing could be recorded any more.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any, Final, TypeGuard
@@ -25,28 +25,42 @@ from p2pdp.core.draws import Mechanism
 from p2pdp.core.errors import VerificationFailed
 from p2pdp.core.events import Event
 from p2pdp.core.ids import CURATOR, Peer, is_user
-from p2pdp.core.messages import Value
+from p2pdp.core.messages import COMMON, FINISHED, OPENED_REPORT, REPORT, TOTAL, OpenedReport, Value
 from p2pdp.core.step import Message
 from p2pdp.core.values import ZERO_FORM, LinearForm, Source, in_order
-from p2pdp.ledger.messages import carries_value, public_message
-from p2pdp.ledger.records import CLOSED, KIND_NAMES, OPENED, OWN, RECEIVED, STARTED, WOKEN, Contents, Record
+from p2pdp.ledger.records import (
+    CLOSED,
+    KIND_NAMES,
+    OPENED,
+    OWN,
+    PUBLISHED,
+    RECEIVED,
+    STARTED,
+    WOKEN,
+    Contents,
+    Record,
+    carries_value,
+    public_message,
+)
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.replay.absent import Absent
 from p2pdp.replay.contributions import Noise, Recorded, noise_of
 from p2pdp.replay.player import CutShort, Player
-from p2pdp.replay.published import with_curator, without_curator
 
 UNKNOWN: Final = "unknown"
+
+Forms = tuple[LinearForm, ...]
+FormOf = Callable[[Peer, Peer, int, Record], LinearForm | tuple[Peer, Peer] | None]
 
 
 @dataclass
 class Transcript:
-    """What everybody saw, as linear forms, and what everybody drew.
+    """All that every party saw, as linear forms, and all that every user drew.
 
-    `rebuilt` names users some of whose messages were told from others' ledgers, `unknown` those where that
-    was not possible. `published` has a form for each value that was published, and is None where nobody at
-    hand can tell. `finals` are the results that users of gossip keep, `models` those at
-    which a user took its gradients, by user and visit.
+    `rebuilt` names users some of whose messages follow from others' ledgers, `unknown` those where that is not
+    possible. `published` has a form for each value that was published, and is None where no ledger at hand says it.
+    `finals` are the results that users keep for themselves, `models` those at which a user took its gradients, by user
+    and visit.
     """
 
     received: dict[Peer, list[LinearForm]] = field(default_factory=dict)
@@ -64,38 +78,38 @@ class Transcript:
 
     @cached_property
     def told(self) -> list[LinearForm]:
-        """All forms that were sent, received or seen by roles, each once."""
+        """Return all forms that were sent, received or seen by roles, each once."""
         received = (form for forms in self.received.values() for form in forms)
         return list({id(form): form for form in (*self.sent, *received, *self.seen_by_roles)}.values())
 
     @cached_property
     def ordered(self) -> list[LinearForm]:
-        """All forms that those are made of, each after its parents."""
+        """Return all forms that those are made of, each after its parents."""
         return in_order(self.told)
 
     @property
     def seen_by_roles(self) -> list[LinearForm]:
-        """What curator and bootstrap may have seen of values, beside what is published."""
+        """Return what curator and bootstrap may have seen of values, beside what is published."""
         return [*self.totals, *self.undelivered]
 
     @cached_property
     def noise(self) -> dict[Peer, Noise]:
-        """By user whose ledger is at hand, which recorded draws protect its contributions: found when asked for."""
+        """Return which recorded draws protect each user's contributions, where its ledger is at hand."""
         return self.find_noise()
 
     @property
     def own_noise(self) -> dict[Peer, list[Recorded]]:
-        """The draws that protect each contribution that was seen."""
+        """Return the draws that protect each contribution that was seen."""
         return {user: noise.own for user, noise in self.noise.items()}
 
     def noise_among(self, randomized: Mapping[Source, Recorded], unit: float) -> dict[Peer, Noise]:
-        """The noise of all users from all forms that were told."""
+        """Return the noise of all users, from all forms that were sent or seen."""
         found = noise_of(self.told, self.ordered, self.draws, randomized, unit)
         return {user: found.get(user, Noise()) for user in self.received}
 
 
 def replay(run: RunPlan, views: dict[Peer, Contents]) -> Transcript:
-    """The transcript of a run from ledgers or skeletons that `audit.verify` found consistent."""
+    """Return the transcript of a run from ledgers or skeletons that `audit.verify` found consistent."""
     whole = {peer: contents for peer, contents in views.items() if contents.records}
     replayed = _Replay(run, whole)
     replayed.run_all()
@@ -122,12 +136,12 @@ def replay(run: RunPlan, views: dict[Peer, Contents]) -> Transcript:
 
 
 def tells(value: Any) -> TypeGuard[LinearForm]:
-    """Whether there is anything in a message: cover is bytes also to the auditor."""
+    """Return whether a value is a form: what stands for no value is bytes in a replay too."""
     return value is not None and not isinstance(value, bytes)
 
 
 class _Replay:
-    """All users side by side: one who waits for a message goes on when its sender has sent it."""
+    """Replays of all users side by side: one that waits for a message goes on when its sender has sent it."""
 
     def __init__(self, run: RunPlan, views: dict[Peer, Contents]) -> None:
         self.users = {peer: Player(run, peer, contents) for peer, contents in views.items() if is_user(peer)}
@@ -150,7 +164,7 @@ class _Replay:
             raise VerificationFailed(f"node {stuck[0]}, record {where}: received before it was sent")
 
     def underway(self) -> dict[Peer, list[LinearForm]]:
-        """By user, what was sent to it beyond what its ledger says it took."""
+        """Return by user what was sent to it beyond what its ledger says that it received."""
         found: dict[Peer, list[LinearForm]] = {user: [] for user in self.users}
         for (sender, to), messages in self.outbox.items():
             if to in found:
@@ -159,7 +173,7 @@ class _Replay:
         return found
 
     def undelivered(self, taken: Mapping[Peer, int]) -> list[LinearForm]:
-        """What was sent to roles, beyond the first `taken` messages of each user to the curator."""
+        """Return what was sent to roles, beyond the first `taken` messages of each user to the curator."""
         left = [
             message
             for (sender, to), messages in self.outbox.items()
@@ -169,7 +183,7 @@ class _Replay:
         return [message.value for message in left if tells(message.value)]
 
     def _advance(self, state: Player) -> None:
-        """Replays one user until it needs a message whose form is not known, or its records end."""
+        """Replay one user until it needs a message whose form is not known, or until its records end."""
         while state.cursor < len(state.records):
             record = state.records[state.cursor]
             try:
@@ -196,7 +210,7 @@ class _Replay:
             self._ready.extend(sorted(waiting))
 
     def _receive(self, state: Player, record: Record) -> bool:
-        """False if the message's form is not known yet."""
+        """Replay the receipt of a message; return False if its form is not known yet."""
         sender = record.body.sender
         value = None
         if is_user(sender):
@@ -212,9 +226,9 @@ class _Replay:
         return True
 
     def form_of(self, sender: Peer, to: Peer, number: int, record: Record) -> LinearForm | tuple[Peer, Peer] | None:
-        """The form of a link's message of that number; while it is not known, the link that has to go on first.
+        """Return the form of a link's message of that number, or the link that has to go on before it is known.
 
-        `record` is the receiver's: of a sender whose ledger ends early it tells whether there was a value.
+        `record` is the receiver's, which tells of a sender whose ledger ends early whether there was a value.
         """
         sent = self.outbox.get((sender, to), ())
         if number < len(sent):
@@ -233,7 +247,7 @@ class _Replay:
         return self._unknown(sender) if carries_value(record) and not filler else None
 
     def _rebuilt(self, sender: Peer, public: Message) -> LinearForm | tuple[Peer, Peer]:
-        """What a user sent whose own records do not say it."""
+        """Return the form of what a user sent that its own records do not have."""
         came = self.absent.origin(sender, public) if sender in self.absent.users else None
         before = ZERO_FORM
         if came is not None and came.sender is not None:
@@ -260,3 +274,61 @@ class _Replay:
             if known is not None and known.custody and known.before is not None:
                 self._hops[to, known.named(known.item, message)] = message.value
             self._ready.extend(sorted(self._waiting.get(state.user, {}).pop(to, ())))
+
+
+def with_curator(
+    run: RunPlan, contents: Contents, form_of: FormOf
+) -> tuple[dict[Peer, int], list[LinearForm], Forms | None]:
+    """Return how many messages the curator had from each user, the forms in them, and those that it published."""
+    totals: list[LinearForm] = []
+    published: Forms | None = None
+    taken: dict[Peer, int] = {}
+    first: dict[int, Any] = {}
+    for record in contents.records:
+        if record.kind == RECEIVED and is_user(record.body.sender):
+            sender = record.body.sender
+            number = taken.get(sender, 0)
+            taken[sender] = number + 1
+            message = public_message(record)
+            if message.type in (TOTAL, FINISHED, REPORT):
+                form = form_of(sender, CURATOR, number, record)
+                assert not isinstance(form, tuple)  # everybody has ended: none is waited for
+                if form is not None:
+                    totals.append(form)
+                if message.type != REPORT:
+                    first.setdefault(_of(message, sender), form)
+        elif record.kind == OWN and public_message(record).type == OPENED_REPORT and totals:
+            first.setdefault(OpenedReport(*public_message(record).fields).name, totals[-1])
+        elif record.kind == PUBLISHED:
+            early = not run.finishes_one_by_one and len(first) != len(run.plan.starts)
+            if published is not None or early:
+                raise VerificationFailed(f"node curator, record {record.index}: is not published by the protocol here")
+            published = _publish(run, first)
+    return taken, totals, published
+
+
+def without_curator(run: RunPlan, outbox: Mapping[tuple[Peer, Peer], Sequence[Message]]) -> Forms | None:
+    """Return what was published, from the totals or results that users sent to the curator."""
+    first: dict[int, Any] = {}
+    ended: set[int] = set()  # items whose totals are there, or users who have finished
+    for (sender, to), messages in outbox.items():
+        for message in messages:
+            if to == CURATOR and message.type in (TOTAL, FINISHED, REPORT):
+                first.setdefault(_of(message, sender), message.value)
+            if to == CURATOR and message.type in (TOTAL, FINISHED):
+                ended.add(_of(message, sender))
+    if len(ended) == (run.n if run.finishes_one_by_one else len(run.plan.starts)):
+        return _publish(run, first)
+    return None
+
+
+def _of(message: Message, sender: Peer) -> int:
+    """Return the item that a message to the curator names; of one that names none, its sender."""
+    item: int | None = COMMON.item_of(message)
+    return sender if item is None else item
+
+
+def _publish(run: RunPlan, first: dict[int, Any]) -> tuple[LinearForm, ...]:
+    """Return one result of all totals; results of users who finish one by one are published side by side."""
+    told: Sequence[LinearForm] = [first[item] for item in sorted(first) if first[item] is not None]
+    return tuple(told) if run.finishes_one_by_one else (run.protocol.publish(run.plan, told),)

@@ -12,8 +12,7 @@ from typing import NamedTuple
 
 from p2pdp.core.ids import BOOTSTRAP, Peer, is_user
 from p2pdp.core.messages import OUT, TOKEN, TOTAL, Exclusion, Item
-from p2pdp.ledger.messages import other_end, packed_message, packed_type, public_message
-from p2pdp.ledger.records import OWN, RECEIVED, SENT, Contents
+from p2pdp.ledger.records import OWN, RECEIVED, SENT, Contents, other_end, packed_message, packed_type, public_message
 
 
 class Visit(NamedTuple):

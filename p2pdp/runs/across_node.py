@@ -16,8 +16,7 @@ from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer
 from p2pdp.core.messages import OUT, RESULT, Exclusion
 from p2pdp.files.node_config import NodeConfig, load_node_config
 from p2pdp.files.spec import parse_spec
-from p2pdp.ledger.messages import public_message, whole_message
-from p2pdp.ledger.records import RECEIVED, Contents, read
+from p2pdp.ledger.records import RECEIVED, Contents, public_message, read, whole_message
 from p2pdp.node.addresses import RemotePeersSettings
 from p2pdp.node.folder import NodeFolder
 from p2pdp.node.process import run_in_foreground, with_pulse

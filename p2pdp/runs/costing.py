@@ -32,8 +32,7 @@ from p2pdp.core.spec import Spec
 from p2pdp.core.words import PROTECTIONS, observer_name
 from p2pdp.files.node_config import NodeConfig
 from p2pdp.files.spec import spec_digest
-from p2pdp.ledger.messages import public_message
-from p2pdp.ledger.records import RECEIVED, Contents
+from p2pdp.ledger.records import RECEIVED, Contents, public_message
 from p2pdp.protocols.run_plan import OF_EVERY_RUN, RunPlan, plan_of_facts, plan_run
 from p2pdp.replay.transcript import replay
 from p2pdp.report.documents import plain

@@ -22,8 +22,7 @@ from p2pdp.files.reading import read_bytes, read_text
 from p2pdp.files.spec import parse_spec
 from p2pdp.index.facts import ClaimRow, LifeEvent, Participant, RunFacts
 from p2pdp.ledger.journal import VIEW
-from p2pdp.ledger.messages import public_message
-from p2pdp.ledger.records import ENROLLED, PUBLISHED, RECEIVED, ROSTER, SENT, Record, read
+from p2pdp.ledger.records import ENROLLED, PUBLISHED, RECEIVED, ROSTER, SENT, Record, public_message, read
 
 _RUN_FILE: Final = "run.json"
 _COLUMNS: Final = ("observer", "method", "conditioning", "delta", "bound")

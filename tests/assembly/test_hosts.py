@@ -14,8 +14,8 @@ from p2pdp.crypto.entropy import SeededEntropy
 from p2pdp.crypto.identity import verify_labelled
 from p2pdp.files.spec import parse_spec
 from p2pdp.ledger import records
-from p2pdp.ledger.heads import EXCLUSION_LABEL
 from p2pdp.ledger.journal import PRIVATE, VIEW, Journal
+from p2pdp.ledger.records import EXCLUSION_LABEL
 from p2pdp.mechanisms.clipping import Bounds, clip
 from p2pdp.peer.link import Link
 from p2pdp.protocols.run_plan import RunPlan, plan_run

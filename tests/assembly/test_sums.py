@@ -11,8 +11,7 @@ import pytest
 from p2pdp.assembly.outcome import Outcome, baselines, difference, estimate_of, truth_of
 from p2pdp.core.messages import TOKEN
 from p2pdp.files.data import load_data
-from p2pdp.ledger.messages import public_message
-from p2pdp.ledger.records import LEDGER_MAGIC, OWN, RECEIVED, SENT
+from p2pdp.ledger.records import LEDGER_MAGIC, OWN, RECEIVED, SENT, public_message
 from p2pdp.mechanisms import gaussian, laplace
 from p2pdp.sim.faults import Crash
 from tests.support.outcomes import outcome

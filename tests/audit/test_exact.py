@@ -16,8 +16,7 @@ from p2pdp.audit.exact import ExactAuditor
 from p2pdp.core.ids import CURATOR
 from p2pdp.core.messages import TOKEN, TOTAL
 from p2pdp.core.values import ZERO_FORM, LinearForm, Source
-from p2pdp.ledger.messages import public_message
-from p2pdp.ledger.records import OWN, RECEIVED
+from p2pdp.ledger.records import OWN, RECEIVED, public_message
 from p2pdp.replay.transcript import Transcript
 from p2pdp.sim.faults import Crash
 from tests.support.replay_oracle import leaks, seen_by

@@ -11,8 +11,7 @@ from p2pdp.audit.ground import Ground
 from p2pdp.audit.local import local_account
 from p2pdp.core.claims import Claim, Refusal
 from p2pdp.core.messages import TOKEN
-from p2pdp.ledger.messages import public_message
-from p2pdp.ledger.records import OWN, RECEIVED
+from p2pdp.ledger.records import OWN, RECEIVED, public_message
 from p2pdp.replay.transcript import Transcript, replay
 from p2pdp.sim.faults import Crash
 from tests.support.runs import DELTA, HISTOGRAM, Run, quiet, ring, run_of, walk

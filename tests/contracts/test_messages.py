@@ -13,8 +13,7 @@ from p2pdp.core.fields import Bytes, ListOf, Maybe, Number, Row, Text, Whole, fi
 from p2pdp.core.ids import is_user, peer_name
 from p2pdp.core.messages import MALFORMED, MessageTable, MessageType, Value
 from p2pdp.core.step import Message
-from p2pdp.ledger.messages import carries_message, public_message
-from p2pdp.ledger.records import OWN, RECEIVED, SENT
+from p2pdp.ledger.records import OWN, RECEIVED, SENT, carries_message, public_message
 from p2pdp.protocols import names, protocol
 from p2pdp.sim.faults import Crash
 from p2pdp.wire.codec import pack_message, pack_value, unpack_message

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import itertools
 import tracemalloc
 from contextlib import suppress
 from hashlib import blake2b
@@ -11,18 +12,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from p2pdp.core.step import Message
+from p2pdp.crypto.identity import Identity, sign_labelled, verify_labelled
 from p2pdp.ledger import records
 from p2pdp.ledger.records import (
     CHOSEN,
     CLOSED,
     DRAWN,
     EVENT_KINDS,
+    EXCLUSION_LABEL,
     FIRST_PREVIOUS,
+    HEAD_LABEL,
     KIND_NAMES,
     LEDGER_MAGIC,
     NO_VALUE_DIGEST,
     OPENED,
     OWN,
+    PUBLISHED,
     RECEIVED,
     SALT_BYTES,
     SENT,
@@ -32,11 +38,18 @@ from p2pdp.ledger.records import (
     Chain,
     Contents,
     LedgerError,
+    Record,
+    carries_message,
     chain_problem,
+    head_parts,
+    packed_message,
+    public_message,
     read,
     to_skeleton,
     whole_length,
+    whole_message,
 )
+from p2pdp.wire.codec import pack_message, pack_value
 from tests.support.known import cuts, flips
 
 SALT = bytes(range(SALT_BYTES))
@@ -445,3 +458,85 @@ def test_claimed_lengths_reserve_no_memory(stored: bytes) -> None:
     finally:
         tracemalloc.stop()
     assert peak < 16 << 20
+
+
+RUN = b"r" * 16
+HEAD = b"h" * 32
+
+
+def test_the_parts_are_laid_out_as_documented() -> None:
+    assert head_parts("view", RUN, 3, 258, HEAD) == (b"view", RUN, b"\0\0\0\3", b"\0\0\0\0\0\0\1\2", HEAD)
+    assert head_parts("view", RUN, -2, 0, HEAD)[2] == b"\xff\xff\xff\xfe"
+
+
+def test_what_one_head_says_no_other_says() -> None:
+    heads = {
+        head_parts(*terms)
+        for terms in itertools.product(
+            ("view", "private"), (RUN, b"R" * 16), (-2, -1, 0, 1, 255), (0, 1, 256), (HEAD, b"H" * 32)
+        )
+    }
+    assert len(heads) == 2 * 2 * 5 * 3 * 2
+
+
+def test_a_signature_holds_for_its_own_head_and_purpose_only() -> None:
+    identity = Identity(bytes(32))
+    signed = head_parts("view", RUN, 3, 7, HEAD)
+    signature = sign_labelled(identity, HEAD_LABEL, *signed)
+    assert verify_labelled(identity.public, signature, HEAD_LABEL, *signed)
+    assert not verify_labelled(identity.public, signature, EXCLUSION_LABEL, *signed)
+    for other in (("private", RUN, 3, 7, HEAD), ("view", RUN, 4, 7, HEAD), ("view", RUN, 3, 8, HEAD)):
+        assert not verify_labelled(identity.public, signature, HEAD_LABEL, *head_parts(*other))
+
+
+MESSAGE = Message("token", (3, 14), 271828)
+PACKED = pack_message(MESSAGE)
+PART = b"saltsaltsaltsalt" + pack_value(MESSAGE.value)
+BODIES = {
+    RECEIVED: (1.5, 7, PACKED),
+    OWN: (1.5, PACKED),
+    SENT: (7, PACKED),
+    PUBLISHED: (PACKED,),
+}
+
+
+def stored(kind: int, *, skeleton: bool = False, part: bytes = PART) -> Record:
+    data = LEDGER_MAGIC + Chain().append(kind, BODIES[kind], part)
+    (record,) = read(to_skeleton(data) if skeleton else data).records
+    return record
+
+
+@pytest.mark.parametrize("kind", BODIES, ids=lambda kind: KIND_NAMES[kind])
+def test_a_message_comes_back_from_each_kind_that_holds_one(kind: int) -> None:
+    record = stored(kind)
+    assert carries_message(record)
+    assert packed_message(record) == PACKED
+    assert public_message(record) == Message("token", (3, 14), None)
+    assert whole_message(record) == MESSAGE
+
+
+@pytest.mark.parametrize("kind", BODIES, ids=lambda kind: KIND_NAMES[kind])
+def test_a_skeleton_holds_messages_without_their_values(kind: int) -> None:
+    record = stored(kind, skeleton=True)
+    assert public_message(record) == whole_message(record) == Message("token", (3, 14), None)
+
+
+def test_a_message_without_a_value_has_none() -> None:
+    assert whole_message(stored(SENT, part=b"")).value is None
+
+
+@pytest.mark.parametrize("kind", [STARTED, CHOSEN, CLOSED])
+def test_other_records_carry_no_message(kind: int) -> None:
+    data = LEDGER_MAGIC + Chain().append(kind, (1.0, 2))
+    assert not carries_message(read(data).records[0])
+
+
+@pytest.mark.parametrize(
+    "body", [(), (b"",), (b"\xc1",), (5,), ("text",), (None,), ([b"x"],), (PACKED[:-1],)], ids=repr
+)
+def test_a_record_without_a_readable_message_is_an_error_of_the_ledger(body: tuple[object, ...]) -> None:
+    """Whoever wrote a skeleton may have put anything into it and still have chained it rightly."""
+    (record,) = read(LEDGER_MAGIC + Chain().append(PUBLISHED, body)).records
+    for parse in (public_message, whole_message):
+        with pytest.raises(LedgerError, match="record 0: holds no readable message"):
+            parse(record)

@@ -9,9 +9,8 @@ from p2pdp.core.step import Message
 from p2pdp.crypto.entropy import SeededEntropy
 from p2pdp.crypto.identity import verify_labelled
 from p2pdp.ledger import records
-from p2pdp.ledger.heads import HEAD_LABEL, head_parts
 from p2pdp.ledger.journal import PRIVATE, VIEW, Journal
-from p2pdp.ledger.records import CLOSED, NOTE, OWN, RECEIVED, SALT_BYTES, SENT, STARTED, WOKEN
+from p2pdp.ledger.records import CLOSED, HEAD_LABEL, NOTE, OWN, RECEIVED, SALT_BYTES, SENT, STARTED, WOKEN, head_parts
 from p2pdp.peer.effects import Timing
 from p2pdp.peer.lifecycle import SKELETON_PIECE_BYTES, close, event_of, expected_to_answer, hand_in, recount
 from p2pdp.peer.peers import Peers

@@ -9,8 +9,7 @@ import pytest
 from p2pdp.core.ids import BOOTSTRAP, CURATOR
 from p2pdp.core.step import Message
 from p2pdp.ledger import records
-from p2pdp.ledger.messages import public_message
-from p2pdp.ledger.records import RECEIVED, SALT_BYTES
+from p2pdp.ledger.records import RECEIVED, SALT_BYTES, public_message
 from p2pdp.peer.link import Link
 from p2pdp.peer.payloads import DATA, DATA_HEAD, HEAD, POKE, RESEND, Payload
 from p2pdp.peer.tap import wire_line

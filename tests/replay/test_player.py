@@ -12,7 +12,6 @@ from p2pdp.core.errors import VerificationFailed
 from p2pdp.core.ids import BOOTSTRAP, CURATOR
 from p2pdp.core.messages import SILENT, TOKEN, TOTAL
 from p2pdp.core.step import Message
-from p2pdp.ledger.messages import public_message
 from p2pdp.ledger.records import (
     CHOSEN,
     DRAWN,
@@ -23,6 +22,7 @@ from p2pdp.ledger.records import (
     RECEIVED,
     SENT,
     STARTED,
+    public_message,
     read,
 )
 from p2pdp.replay.player import Player

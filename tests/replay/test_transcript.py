@@ -9,11 +9,11 @@ from p2pdp.core.ids import CURATOR
 from p2pdp.core.messages import TOTAL
 from p2pdp.core.step import Message
 from p2pdp.core.values import Source
-from p2pdp.ledger.messages import public_message
-from p2pdp.ledger.records import PUBLISHED, RECEIVED, Contents, read
-from p2pdp.replay.transcript import replay
+from p2pdp.ledger.records import PUBLISHED, RECEIVED, Contents, public_message, read
+from p2pdp.replay.transcript import UNKNOWN, replay
 from p2pdp.sim.faults import Crash
 from p2pdp.wire.codec import pack_message
+from tests.support.gossips import gossip
 from tests.support.runs import HISTOGRAM, Written, quiet, ring, run_of, walk
 
 
@@ -146,3 +146,25 @@ def test_a_total_that_the_curator_never_recorded_is_kept_apart_from_those_it_has
 
 def test_nothing_is_undelivered_where_nothing_was_lost() -> None:
     assert quiet(walk(4, 12, tokens=3)).transcript().undelivered == []
+
+
+@pytest.mark.parametrize("text", [ring(4, 2), gossip(4, "ring", 'rounds = 2\npublish = "all"')])
+def test_what_was_sent_to_the_curator_says_what_its_ledger_says(text: str) -> None:
+    run = quiet(text)
+    views = {peer: contents for peer, contents in run.contents().items() if peer != CURATOR}
+    whole, rest = run.transcript().published, replay(run.plan, views).published
+    assert whole
+    assert rest
+    assert [form.expand() for form in rest] == [form.expand() for form in whole]
+
+
+@pytest.mark.parametrize(("publish", "unknown"), [("one", True), ("none", False)])
+def test_what_an_absent_user_handed_in_to_be_published_is_unknown(publish: str, unknown: bool) -> None:
+    """It is in every view: a claim about the public that left it out would be wrong."""
+    run = run_of(gossip(5, "ring", f'rounds = 2\npublish = "{publish}"'))
+    views = {peer: contents for peer, contents in run.contents().items() if peer != 0}
+    found = replay(run.plan, views)
+    assert found.published is not None
+    sources = {source.kind for form in found.published for source in form.expand()}
+    assert (UNKNOWN in sources) is unknown
+    assert (len(found.published) == 1) is unknown

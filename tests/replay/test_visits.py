@@ -5,8 +5,7 @@ import pytest
 from p2pdp.core.claims import Method
 from p2pdp.core.ids import BOOTSTRAP
 from p2pdp.core.messages import DONE, OUT, TOKEN
-from p2pdp.ledger.messages import public_message
-from p2pdp.ledger.records import OWN, RECEIVED, SENT, read, to_skeleton
+from p2pdp.ledger.records import OWN, RECEIVED, SENT, public_message, read, to_skeleton
 from p2pdp.replay.visits import Visit, put_out, ways
 from p2pdp.sim.faults import Crash
 from tests.support.runs import Run, quiet, ring, run_of, walk

@@ -18,8 +18,7 @@ from p2pdp.core.ids import BOOTSTRAP
 from p2pdp.core.messages import OUT
 from p2pdp.files.node_config import Accept, NodeConfig
 from p2pdp.files.spec import parse_spec
-from p2pdp.ledger.messages import public_message
-from p2pdp.ledger.records import DRAWN, RECEIVED
+from p2pdp.ledger.records import DRAWN, RECEIVED, public_message
 from p2pdp.protocols.run_plan import plan_run
 from p2pdp.runs.costing import (
     Cost,

@@ -8,8 +8,18 @@ import pytest
 from p2pdp.core.ids import CURATOR
 from p2pdp.files.data import load_data
 from p2pdp.files.spec import parse_spec, spec_digest
-from p2pdp.ledger.messages import public_message, whole_message
-from p2pdp.ledger.records import CHOSEN, DRAWN, OWN, PUBLISHED, RECEIVED, SENT, chain_problem, read
+from p2pdp.ledger.records import (
+    CHOSEN,
+    DRAWN,
+    OWN,
+    PUBLISHED,
+    RECEIVED,
+    SENT,
+    chain_problem,
+    public_message,
+    read,
+    whole_message,
+)
 from p2pdp.protocols.run_plan import RunPlan, plan_run
 from p2pdp.sim.world import World
 from tests.support.bare import BareWorld

@@ -10,8 +10,7 @@ import pytest
 
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer, is_user
 from p2pdp.core.messages import ALIVE, BEGIN, GO, HEAD, PROBE, READY
-from p2pdp.ledger.messages import other_end, public_message
-from p2pdp.ledger.records import RECEIVED, SENT, read
+from p2pdp.ledger.records import RECEIVED, SENT, other_end, public_message, read
 from p2pdp.peer.payloads import CONTROL, DATA, POKE, Payload, parse_payload
 from p2pdp.peer.peers import Peers
 from p2pdp.protocols.gossip.messages import ACTIVATIONS

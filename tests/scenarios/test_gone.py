@@ -6,8 +6,7 @@ import pytest
 
 from p2pdp.core.ids import BOOTSTRAP, CURATOR
 from p2pdp.core.messages import OUT
-from p2pdp.ledger.messages import public_message
-from p2pdp.ledger.records import CLOSED, OWN, RECEIVED, SENT, read
+from p2pdp.ledger.records import CLOSED, OWN, RECEIVED, SENT, public_message, read
 from p2pdp.sim.faults import Crash
 from tests.support.crash_specs import LOSSY
 from tests.support.fault_worlds import HISTOGRAM, chance, completes, ends, record_counts, ring, walk, world_of

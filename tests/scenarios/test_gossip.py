@@ -16,8 +16,7 @@ from p2pdp.audit.verify import COMPLETE, INCOMPLETE, verify
 from p2pdp.core import messages
 from p2pdp.core.draws import DITHER
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer, is_user
-from p2pdp.ledger.messages import carries_message, whole_message
-from p2pdp.ledger.records import DRAWN, MET, OWN, SENT, read
+from p2pdp.ledger.records import DRAWN, MET, OWN, SENT, carries_message, read, whole_message
 from p2pdp.protocols.gossip.messages import EXCHANGE, SKIPPED
 from p2pdp.protocols.gossip.plan import GossipPlan
 from p2pdp.replay.evidence import Evidence

@@ -16,8 +16,7 @@ from p2pdp.audit.verify import COMPLETE, INCOMPLETE, verify
 from p2pdp.core import messages
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer, is_user
 from p2pdp.core.step import Message
-from p2pdp.ledger.messages import carries_message, whole_message
-from p2pdp.ledger.records import OWN, RECEIVED, SENT, Contents, read
+from p2pdp.ledger.records import OWN, RECEIVED, SENT, Contents, carries_message, read, whole_message
 from p2pdp.protocols.shuffle.analysis.outcome import name_of
 from p2pdp.protocols.shuffle.messages import RELAY
 from p2pdp.replay.transcript import replay

@@ -5,8 +5,17 @@ from __future__ import annotations
 import os
 import signal
 
-from p2pdp.ledger.messages import carries_message, packed_type, whole_message
-from p2pdp.ledger.records import INPUTS, KIND_NAMES, POOL, SALT_BYTES, Record, read
+from p2pdp.ledger.records import (
+    INPUTS,
+    KIND_NAMES,
+    POOL,
+    SALT_BYTES,
+    Record,
+    carries_message,
+    packed_type,
+    read,
+    whole_message,
+)
 from p2pdp.protocols import names, protocol
 from p2pdp.protocols.run_plan import plan_of_facts
 from p2pdp.replay.evidence import Evidence

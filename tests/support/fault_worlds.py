@@ -13,7 +13,7 @@ from p2pdp.files.data import DataSet, load_data
 from p2pdp.files.spec import parse_spec, spec_digest
 from p2pdp.ledger import records
 from p2pdp.ledger.journal import VIEW
-from p2pdp.ledger.messages import whole_message
+from p2pdp.ledger.records import whole_message
 from p2pdp.peer.effects import Effects
 from p2pdp.protocols.run_plan import RunPlan, plan_run
 from p2pdp.sim.faults import NO_FAULTS, Crash, Faults

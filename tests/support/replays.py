@@ -23,8 +23,7 @@ from p2pdp.core.events import Received, tell
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer
 from p2pdp.core.messages import BEGIN, TOKEN, Item
 from p2pdp.core.step import Message
-from p2pdp.ledger.messages import public_message
-from p2pdp.ledger.records import CHOSEN, OWN, RECEIVED, Contents
+from p2pdp.ledger.records import CHOSEN, OWN, RECEIVED, Contents, public_message
 from p2pdp.mechanisms.sampler import SeededSampler
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.tasks.inputs import CategoryInputs, NumberInputs

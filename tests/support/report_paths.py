@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from p2pdp.core.ids import is_user
 from p2pdp.core.messages import TOKEN
-from p2pdp.ledger.messages import public_message
-from p2pdp.ledger.records import OWN, RECEIVED
+from p2pdp.ledger.records import OWN, RECEIVED, public_message
 from tests.support.runs import Run
 
 

@@ -17,7 +17,6 @@ from p2pdp.core.draws import Mechanism
 from p2pdp.core.ids import CURATOR, Peer
 from p2pdp.core.messages import RESULT, TOKEN, TOTAL
 from p2pdp.core.values import snapped
-from p2pdp.ledger.messages import whole_message
 from p2pdp.ledger.records import (
     DRAWN,
     EVENT_KINDS,
@@ -30,6 +29,7 @@ from p2pdp.ledger.records import (
     SENT,
     Record,
     read,
+    whole_message,
 )
 from p2pdp.mechanisms import dither
 from p2pdp.protocols.learning import inputs_again

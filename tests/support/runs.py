@@ -18,10 +18,8 @@ from p2pdp.files.data import DataSet, load_data
 from p2pdp.files.spec import parse_spec, spec_digest
 from p2pdp.ledger import records
 from p2pdp.ledger.bodies import body_of
-from p2pdp.ledger.heads import HEAD_LABEL, head_parts
 from p2pdp.ledger.journal import VIEW
-from p2pdp.ledger.messages import public_message
-from p2pdp.ledger.records import CLOSED, RECEIVED, Chain, Contents, Record, read
+from p2pdp.ledger.records import CLOSED, HEAD_LABEL, RECEIVED, Chain, Contents, Record, head_parts, public_message, read
 from p2pdp.protocols.run_plan import RunPlan, plan_of_facts, plan_run
 from p2pdp.replay.evidence import Evidence, Recorded
 from p2pdp.replay.transcript import Transcript, replay

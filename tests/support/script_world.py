@@ -9,15 +9,26 @@ from typing import Final
 
 from p2pdp.core import messages
 from p2pdp.core.ids import Peer, peer_name
-from p2pdp.core.messages import BEGIN, LOST, OUT, REPORT, RESOLVED, SEEN, SILENT, SPARED, TOKEN, TOTAL
+from p2pdp.core.messages import (
+    BEGIN,
+    BLOCKED,
+    EXCLUDED,
+    LOST,
+    OUT,
+    REPORT,
+    RESOLVED,
+    SEEN,
+    SILENT,
+    SPARED,
+    TOKEN,
+    TOTAL,
+)
 from p2pdp.core.step import Message
 from p2pdp.ledger import records
 from p2pdp.ledger.journal import VIEW
-from p2pdp.ledger.messages import carries_message, public_message
-from p2pdp.ledger.records import OWN, RECEIVED, SENT, Record
+from p2pdp.ledger.records import OWN, RECEIVED, SENT, Record, carries_message, public_message
 from p2pdp.peer.effects import Effects
 from p2pdp.protocols.shuffle.messages import RELAY
-from p2pdp.services.bootstrap import BLOCKED, EXCLUDED
 from p2pdp.sim.faults import Crash, Faults
 from p2pdp.sim.process import Process
 from p2pdp.sim.world import _BOOT, _FRAME, STALLED_S

@@ -33,8 +33,17 @@ from p2pdp.core import messages
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer, is_user, peer_name
 from p2pdp.core.messages import OUT, TOKEN, TOTAL
 from p2pdp.ledger import records
-from p2pdp.ledger.messages import carries_message, public_message
-from p2pdp.ledger.records import CLOSED, KIND_NAMES, OWN, PUBLISHED, RECEIVED, SENT, Record
+from p2pdp.ledger.records import (
+    CLOSED,
+    KIND_NAMES,
+    OWN,
+    PUBLISHED,
+    RECEIVED,
+    SENT,
+    Record,
+    carries_message,
+    public_message,
+)
 from p2pdp.sim.process import Process
 from tests.support.outcomes import outcome
 from tests.support.run_oracle import evidence_of, judge

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from p2pdp.core.messages import TOKEN
-from p2pdp.ledger.messages import public_message
-from p2pdp.ledger.records import OWN, RECEIVED
+from p2pdp.ledger.records import OWN, RECEIVED, public_message
 from tests.support.runs import Run
 
 

@@ -14,8 +14,7 @@ from p2pdp.audit.verify import COMPLETE, INCOMPLETE
 from p2pdp.core import messages
 from p2pdp.core.ids import CURATOR, is_user
 from p2pdp.files.folder import read_evidence
-from p2pdp.ledger.messages import carries_message, whole_message
-from p2pdp.ledger.records import OWN, RECEIVED, SENT, Contents, read
+from p2pdp.ledger.records import OWN, RECEIVED, SENT, Contents, carries_message, read, whole_message
 from p2pdp.protocols.run_plan import plan_of_facts
 from p2pdp.protocols.shuffle.analysis.outcome import name_of
 from p2pdp.protocols.shuffle.messages import COVER, RELAY

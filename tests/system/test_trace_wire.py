@@ -11,8 +11,7 @@ import pytest
 
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, peer_name
 from p2pdp.files.folder import peer_folder
-from p2pdp.ledger.messages import public_message
-from p2pdp.ledger.records import RECEIVED, read
+from p2pdp.ledger.records import RECEIVED, public_message, read
 from tests.support.across import Across
 from tests.support.launched import Launched, complete
 from tests.support.mosquitto import mosquitto

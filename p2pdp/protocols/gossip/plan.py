@@ -12,7 +12,7 @@ from p2pdp.core.draws import Expected, Mechanism, Shape
 from p2pdp.core.ids import Peer
 from p2pdp.core.step import Message
 from p2pdp.protocols.contract import PlanDefaults, Start
-from p2pdp.protocols.gossip.messages import EXCHANGE, SKIPPED, Round, RoundState
+from p2pdp.protocols.gossip.messages import EXCHANGE, SKIPPED, Round
 from p2pdp.topology.weights import edge_weight
 
 _STEPS_BITS_MAX: Final = 500
@@ -122,7 +122,7 @@ class GossipPlan(AveragingPlan):
 def check_gossip(plan: GossipPlan, message: Message) -> str | None:
     """What is wrong with the form of a message of gossip, as the kind of a fault."""
     if message.type == EXCHANGE:
-        number, degree = RoundState(*message.fields)
+        number, degree = message.fields
         if number > plan.rounds or degree > plan.degree_max:
             return "malformed"
         return None if is_state(message.value, plan) else "bad_value"

@@ -31,8 +31,7 @@ from p2pdp.attacks.truths import ONLY_PLACE
 from p2pdp.core.arrays import Floats
 from p2pdp.core.errors import Refused
 from p2pdp.core.ids import Peer, is_user
-from p2pdp.ledger.messages import carries_message, public_message, whole_message
-from p2pdp.ledger.records import RECEIVED, SENT, Contents
+from p2pdp.ledger.records import RECEIVED, SENT, Contents, carries_message, public_message, whole_message
 from p2pdp.mechanisms import dither
 from p2pdp.protocols.gossip.messages import ACTIVATIONS, EXCHANGE, Activations
 from p2pdp.protocols.gossip.pairing import PairPlan

@@ -22,8 +22,7 @@ from p2pdp.audit.ground import NOT_AT_HAND, Finding, Ground
 from p2pdp.audit.recorded import refused, unlike_plan
 from p2pdp.core.claims import Conditioning, Observer, Refusal
 from p2pdp.core.ids import Peer, is_user
-from p2pdp.ledger.messages import public_message
-from p2pdp.ledger.records import RECEIVED
+from p2pdp.ledger.records import RECEIVED, public_message
 from p2pdp.mechanisms import gaussian
 from p2pdp.protocols.gossip.analysis.rounding import rounding_of
 from p2pdp.protocols.gossip.analysis.views import graph_of

@@ -18,8 +18,7 @@ from p2pdp.assembly.outcome import Number, Outcome
 from p2pdp.core.arrays import Floats
 from p2pdp.core.ids import BOOTSTRAP, Peer
 from p2pdp.core.values import LinearForm
-from p2pdp.ledger.messages import carries_message, public_message
-from p2pdp.ledger.records import MET, SENT, Contents
+from p2pdp.ledger.records import MET, SENT, Contents, carries_message, public_message
 from p2pdp.protocols.gossip.messages import ACTIVATIONS, SKIPPED, Activations
 from p2pdp.protocols.gossip.plan import GossipPlan
 from p2pdp.protocols.run_plan import RunPlan

@@ -22,8 +22,7 @@ from p2pdp.core.arrays import Floats
 from p2pdp.core.draws import DITHER, Mechanism
 from p2pdp.core.ids import CURATOR, Peer, is_user
 from p2pdp.core.messages import FINISHED, OUT
-from p2pdp.ledger.messages import carries_message, carries_value, packed_message, public_message
-from p2pdp.ledger.records import SENT, Contents
+from p2pdp.ledger.records import SENT, Contents, carries_message, carries_value, packed_message, public_message
 from p2pdp.protocols.gossip.analysis.blur import errors_sent
 from p2pdp.protocols.gossip.messages import EXCHANGE, SKIPPED
 from p2pdp.protocols.gossip.pairing import PairPlan

@@ -20,8 +20,7 @@ from p2pdp.core.arrays import Floats
 from p2pdp.core.errors import Refused
 from p2pdp.core.ids import Peer
 from p2pdp.core.messages import OPENED_REPORT, OUT, REPORT, OpenedReport
-from p2pdp.ledger.messages import carries_message, public_message, whole_message
-from p2pdp.ledger.records import OWN, RECEIVED, Contents
+from p2pdp.ledger.records import OWN, RECEIVED, Contents, carries_message, public_message, whole_message
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.protocols.shuffle.network import result_of
 from p2pdp.protocols.shuffle.plan import ShufflePlan

@@ -15,8 +15,7 @@ import numpy as np
 from p2pdp.assembly.outcome import Number, Outcome
 from p2pdp.core.ids import CURATOR, Peer, is_user
 from p2pdp.core.messages import OPENED_REPORT, OpenedReport
-from p2pdp.ledger.messages import public_message
-from p2pdp.ledger.records import CHOSEN, OWN, Contents
+from p2pdp.ledger.records import CHOSEN, OWN, Contents, public_message
 from p2pdp.mechanisms import gaussian, randomized_response
 from p2pdp.mechanisms.reporting.contract import Randomizer
 from p2pdp.protocols.run_plan import RunPlan

@@ -15,8 +15,7 @@ import numpy as np
 
 from p2pdp.core.arrays import Floats
 from p2pdp.core.ids import Peer, is_user
-from p2pdp.ledger.messages import public_message
-from p2pdp.ledger.records import RECEIVED, SENT, Contents
+from p2pdp.ledger.records import RECEIVED, SENT, Contents, public_message
 from p2pdp.protocols.shuffle.messages import MARK, RELAY, Hop, Round
 from p2pdp.topology.graphs import Graph
 

@@ -23,8 +23,7 @@ from p2pdp.core.arrays import Floats
 from p2pdp.core.claims import Conditioning, Method, Name, Observer, Refusal
 from p2pdp.core.ids import CURATOR, is_user
 from p2pdp.core.messages import OPENED_REPORT
-from p2pdp.ledger.messages import public_message
-from p2pdp.ledger.records import OWN
+from p2pdp.ledger.records import OWN, public_message
 from p2pdp.protocols.shuffle.analysis.claims import (
     COVERED,
     NO_COVER,

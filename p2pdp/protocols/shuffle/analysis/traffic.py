@@ -17,8 +17,7 @@ import numpy as np
 from p2pdp.core.arrays import Ints
 from p2pdp.core.ids import Peer, is_user
 from p2pdp.core.messages import REPORT
-from p2pdp.ledger.messages import public_message
-from p2pdp.ledger.records import SENT, Contents
+from p2pdp.ledger.records import SENT, Contents, public_message
 from p2pdp.protocols.shuffle.messages import COVER, MARK, MESSAGES, RELAY
 from p2pdp.protocols.shuffle.plan import ShufflePlan
 from p2pdp.wire.padding import frame_size

@@ -20,8 +20,7 @@ from p2pdp.core.ids import BOOTSTRAP, Peer, is_user
 from p2pdp.core.messages import BEGIN, TOKEN, Item
 from p2pdp.core.step import Message
 from p2pdp.core.values import GRADIENT, ZERO_FORM, LinearForm, Source
-from p2pdp.ledger.messages import public_message
-from p2pdp.ledger.records import SENT, Contents
+from p2pdp.ledger.records import SENT, Contents, public_message
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.protocols.walk.walking import WalkPlan
 from p2pdp.replay.absent import Absent, Handover

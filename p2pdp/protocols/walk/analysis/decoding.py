@@ -14,8 +14,7 @@ from typing import Any
 from p2pdp.attacks.truths import Truths
 from p2pdp.core.ids import Peer
 from p2pdp.core.messages import RESULT, TOKEN, TOTAL, Item
-from p2pdp.ledger.messages import carries_message, public_message, whole_message
-from p2pdp.ledger.records import OWN, RECEIVED, SENT, Contents
+from p2pdp.ledger.records import OWN, RECEIVED, SENT, Contents, carries_message, public_message, whole_message
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.protocols.walk.walking import WalkPlan
 

@@ -14,8 +14,7 @@ from typing import Any
 from p2pdp.attacks.truths import Truths
 from p2pdp.core.ids import Peer
 from p2pdp.core.messages import RESULT
-from p2pdp.ledger.messages import carries_message, public_message, whole_message
-from p2pdp.ledger.records import RECEIVED, Contents
+from p2pdp.ledger.records import RECEIVED, Contents, carries_message, public_message, whole_message
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.protocols.walk.analysis.decoding import Visit, contributions_of, visits_of
 from p2pdp.protocols.walk.sgd import SgdPlan

@@ -16,8 +16,7 @@ from p2pdp.core.arrays import Floats
 from p2pdp.core.ids import Peer, is_user
 from p2pdp.core.messages import TOKEN, Item
 from p2pdp.core.values import GRADIENT, LinearForm
-from p2pdp.ledger.messages import public_message
-from p2pdp.ledger.records import OWN, RECEIVED, Contents
+from p2pdp.ledger.records import OWN, RECEIVED, Contents, public_message
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.protocols.walk.sgd import SgdPlan
 from p2pdp.replay.evidence import Recorded

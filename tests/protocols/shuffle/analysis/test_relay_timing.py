@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from p2pdp.core.spec import GraphPart
-from p2pdp.ledger.messages import public_message
-from p2pdp.ledger.records import SENT
+from p2pdp.ledger.records import SENT, public_message
 from p2pdp.protocols.shuffle.analysis.relay_timing import Timing, laws_with, timing_of
 from p2pdp.protocols.shuffle.messages import RELAY
 from p2pdp.sim.faults import Crash

@@ -12,7 +12,7 @@ from p2pdp.core.claims import Claim
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer
 from p2pdp.core.messages import OPENED_REPORT, SEEN
 from p2pdp.core.step import Message
-from p2pdp.ledger.messages import carries_message, public_message
+from p2pdp.ledger.records import carries_message, public_message
 from p2pdp.protocols.run_plan import plan_run
 from p2pdp.sim.faults import Crash
 from p2pdp.topology.walk_matrix import all_laws, walk_matrix

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from p2pdp.core import messages
-from p2pdp.ledger.messages import public_message
-from p2pdp.ledger.records import SENT
+from p2pdp.ledger.records import SENT, public_message
 from p2pdp.protocols.shuffle.analysis.traffic import MARK_BYTES, Sent, report_frame_bytes, sent_in, traffic_of
 from p2pdp.protocols.shuffle.messages import MARK, RELAY
 from p2pdp.wire.padding import FRAME_SIZES

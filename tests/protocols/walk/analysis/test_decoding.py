@@ -1,8 +1,7 @@
 from __future__ import annotations
 
 from p2pdp.core.messages import TOKEN
-from p2pdp.ledger.messages import public_message
-from p2pdp.ledger.records import OWN, RECEIVED
+from p2pdp.ledger.records import OWN, RECEIVED, public_message
 from p2pdp.protocols.walk.analysis.decoding import contributions_of, gaps_of, visits_of
 from tests.support.runs import Run, quiet, ring, walk
 

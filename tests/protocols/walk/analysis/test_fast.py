@@ -11,8 +11,7 @@ from p2pdp.core.arrays import Floats
 from p2pdp.core.messages import TOKEN, TOTAL
 from p2pdp.files.data import load_data
 from p2pdp.files.spec import parse_spec, spec_digest
-from p2pdp.ledger.messages import public_message
-from p2pdp.ledger.records import SENT, read
+from p2pdp.ledger.records import SENT, public_message, read
 from p2pdp.protocols.run_plan import RunPlan, plan_run
 from p2pdp.protocols.walk.analysis.fast import fast_outcome
 from p2pdp.sim.world import World

@@ -11,8 +11,7 @@ import pytest
 from p2pdp.audit.ground import Ground
 from p2pdp.core.draws import DITHER
 from p2pdp.core.messages import TOKEN, TOTAL
-from p2pdp.ledger.messages import carries_message, whole_message
-from p2pdp.ledger.records import SENT
+from p2pdp.ledger.records import SENT, carries_message, whole_message
 from p2pdp.mechanisms import dither
 from p2pdp.protocols.walk.analysis.iteration import iteration_account
 from p2pdp.protocols.walk.analysis.rounding import NO_DITHER, Rounding, foreseen, rounding_of, steps_of
