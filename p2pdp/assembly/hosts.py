@@ -28,7 +28,7 @@ from p2pdp.wire.codec import pack_value, unpack_value
 
 
 def timing_of(run: RunPlan) -> Timing:
-    """No wait is so long that a peer which restarts, or lost some frames, would be taken for gone meanwhile."""
+    """Return the waits: none is so long that a peer which restarts, or lost some frames, would be taken for gone."""
     patience_s = run.spec.run.patience_s
     return Timing(
         patience_s=patience_s,
@@ -53,7 +53,7 @@ def user_host(
     skeleton: Callable[[], bytes] | None = None,
     tap: Tap | None = None,
 ) -> Host:
-    """A user's host. `rows` are its bounded data; a restart takes the inputs its private ledger keeps."""
+    """Make a user's host. `rows` are its bounded data; a restart takes the inputs that its private ledger keeps."""
     if journal.inputs is not None:
         values = unpack_value(journal.inputs)
         inputs: Any = run.protocol.inputs_again(run.plan, values)
@@ -145,7 +145,7 @@ def curator_host(
 
 
 def _opened(key: RunKey, run: RunPlan, size: int, sealed: bytes) -> tuple[int, bytes] | None:
-    """The name of a report and itself without its seal; None if it is none of this run."""
+    """Return the name of a report and the report without its seal; None if it is none of this run."""
     try:
         found = open_report(open_sealed(key, sealed), size)
     except SealError:

@@ -43,7 +43,7 @@ def finals_of(views: Mapping[Peer, Contents]) -> dict[Peer, Any]:
 
 
 def add_forms(run: RunPlan, transcript: Transcript, found: Outcome) -> None:
-    """The same from a transcript."""
+    """Add the same from a transcript."""
     published: Sequence[LinearForm] = transcript.published or ()
     finals = [form for _, form in sorted(transcript.finals.items())]
     found.forms = [[form.expand() for form in published]] if published else [[form.expand()] for form in finals]
@@ -114,7 +114,7 @@ def _mean(numbers: Sequence[Number]) -> Number:
 
 
 def _deviation(run: RunPlan, found: Outcome, draws: Mapping[Peer, Sequence[Mechanism]]) -> float | None:
-    """The standard deviation of each coordinate of the estimate; of users' own results the root mean square."""
+    """Return the standard deviation of each coordinate of the estimate; of users' own results the root mean square."""
     assert found.forms is not None
     variances = []
     for group in found.forms:
@@ -140,7 +140,7 @@ def _first(number: Number) -> float | None:
 
 
 def counted_in(form: Form) -> dict[Peer, dict[int, int]]:
-    """How often each value is in a sum."""
+    """Return how often each value is in a sum."""
     counted: dict[Peer, dict[int, int]] = {}
     for source, weight in form.items():
         if source.kind in ("input", "report"):

@@ -18,58 +18,13 @@ from p2pdp.wire.padding import frame_size
 Rows = Callable[[Peer], Any]
 
 
-def outcome(run: RunPlan, recorded: Recorded, excluded: Sequence[Peer]) -> Outcome:
-    """Return what all ledgers of a run say."""
-    found = Outcome(excluded=excluded)
-    for contents in recorded.views.values():
-        found.messages += sum(record.kind == SENT for record in contents.records)
-    if CURATOR in recorded.views:
-        _published(recorded.views[CURATOR].records, found)
-    run.protocol.analysis().gather(run, recorded, found)
-    return found
-
-
-def _published(records: Sequence[Record], found: Outcome) -> None:
-    now_s = 0.0
-    for record in records:
-        if record.kind == RECEIVED:
-            now_s = record.body.now_s
-            if public_message(record).type == GO:
-                found.go_s = now_s
-        elif record.kind == PUBLISHED:
-            found.published = whole_message(record).value
-            found.published_s = now_s
-            found.over = True
-
-
-def estimate_of(run: RunPlan, found: Outcome) -> Estimate:
-    """The estimate of the spec's task."""
-    return run.protocol.analysis().estimate(run, found)
-
-
-def truth_of(run: RunPlan, found: Outcome, rows: Rows) -> Number:
-    """The estimate that the same visits, exchanges or reports would have given without noise and randomization."""
-    return run.protocol.analysis().truth(run, found, rows)
-
-
-def error_of(run: RunPlan, found: Outcome, estimate: Number, truth: Number) -> Number:
-    return run.protocol.analysis().error(run, found, estimate, truth)
-
-
-def baselines(
-    run: RunPlan, found: Outcome, estimate: Estimate, sensitivity: float | None, epsilon: float | None, delta: float
-) -> dict[str, dict[str, Number]]:
-    """Standard errors of the same task under local DP, and with a trusted curator, at the same privacy."""
-    return run.protocol.analysis().baselines(run, found, estimate, sensitivity, epsilon, delta)
-
-
 Number = float | list[float] | None
 Path = list[tuple[Peer, int]]  # of a token: at each step the user, and how often it had contributed before
 
 
 @dataclass
 class Outcome:
-    """`counted` says per user how often each of its values (reports: visits) is in the published result.
+    """The computed values. `counted` maps users to how often each of their values (reports: visits) is published.
 
     Of gossip: `finals` are the users' own results, `rows` what they are made of (`gossip/analysis/outcome.py`) and
     `variances` the covariance of their noise, `shares` what the mean of those published is made of, and
@@ -97,6 +52,51 @@ class Outcome:
     @property
     def contributions(self) -> int:
         return sum(sum(values.values()) for values in self.counted.values())
+
+
+def outcome(run: RunPlan, recorded: Recorded, excluded: Sequence[Peer]) -> Outcome:
+    """Read all ledgers of a run."""
+    found = Outcome(excluded=excluded)
+    for contents in recorded.views.values():
+        found.messages += sum(record.kind == SENT for record in contents.records)
+    if CURATOR in recorded.views:
+        _published(recorded.views[CURATOR].records, found)
+    run.protocol.analysis().gather(run, recorded, found)
+    return found
+
+
+def _published(records: Sequence[Record], found: Outcome) -> None:
+    now_s = 0.0
+    for record in records:
+        if record.kind == RECEIVED:
+            now_s = record.body.now_s
+            if public_message(record).type == GO:
+                found.go_s = now_s
+        elif record.kind == PUBLISHED:
+            found.published = whole_message(record).value
+            found.published_s = now_s
+            found.over = True
+
+
+def estimate_of(run: RunPlan, found: Outcome) -> Estimate:
+    """Return the estimate of the spec's task."""
+    return run.protocol.analysis().estimate(run, found)
+
+
+def truth_of(run: RunPlan, found: Outcome, rows: Rows) -> Number:
+    """Return the estimate that the same visits, exchanges or reports would have given without noise."""
+    return run.protocol.analysis().truth(run, found, rows)
+
+
+def error_of(run: RunPlan, found: Outcome, estimate: Number, truth: Number) -> Number:
+    return run.protocol.analysis().error(run, found, estimate, truth)
+
+
+def baselines(
+    run: RunPlan, found: Outcome, estimate: Estimate, sensitivity: float | None, epsilon: float | None, delta: float
+) -> dict[str, dict[str, Number]]:
+    """Return standard errors of the same task under local DP, and with a trusted curator, at the same privacy."""
+    return run.protocol.analysis().baselines(run, found, estimate, sensitivity, epsilon, delta)
 
 
 def difference(estimate: Number, truth: Number) -> Number:

@@ -22,7 +22,7 @@ from p2pdp.replay.evidence import Recorded
 
 
 def gather(recorded: Recorded, found: Outcome) -> None:
-    """Adds to an outcome how often each user's values are in the result."""
+    """Add to an outcome how often each user's values are in the result."""
     if found.excluded:
         published = recorded.transcript.published
         found.counted = counted_in(published[0].expand()) if published else {}
@@ -34,7 +34,7 @@ def gather(recorded: Recorded, found: Outcome) -> None:
 
 
 def _cyclic(visits: int, values: int) -> dict[int, int]:
-    """How often each of a user's values is used in so many visits."""
+    """Return how often each of a user's values is used in this number of visits."""
     return {number: (visits - number - 1) // values + 1 for number in range(min(visits, values))}
 
 
@@ -49,7 +49,7 @@ def scaled(number: Number, divisor: float) -> Number:
 
 
 def truth_of(run: RunPlan, found: Outcome, rows: Callable[[Peer], Any]) -> Number:
-    """What the same visits would have added up to without noise and randomization."""
+    """Return the sum of the same visits without noise and randomization."""
     import numpy as np
 
     total = np.zeros(run.plan.shape[0] if run.plan.shape else 1)
@@ -69,7 +69,7 @@ def truth_of(run: RunPlan, found: Outcome, rows: Callable[[Peer], Any]) -> Numbe
 def baselines_of(
     run: RunPlan, found: Outcome, estimate: Estimate, sensitivity: float | None, epsilon: float | None, delta: float
 ) -> dict[str, dict[str, Number]]:
-    """Standard errors of the same task under local DP, and with a trusted curator, at the same privacy.
+    """Return standard errors of the same task under local DP, and with a trusted curator, at the same privacy.
 
     Privacy is that of a user's whole input: one who contributes k times has k noised values or k in the sum.
     `sensitivity` is that of one contribution, in data units.

@@ -62,7 +62,7 @@ class Machine(Protocol):
 
 
 class Watcher(Protocol):
-    """What a machine may offer besides: peers that its host is to watch over.
+    """An optional capability of a machine: its host watches over the peers that it names.
 
     The host asks those it has not heard of, and tells the machine who stays silent (`SILENT`, of its own).
     """
@@ -84,7 +84,7 @@ and returns None. It notes only what the next hop needs to know: `hopped` tells 
 
 
 class Passer(NamedTuple):
-    """What a fast path calls instead of a machine whose protocol declares a fast hop (`Protocol.fast_hop`)."""
+    """The calls of a fast path, for a machine whose protocol declares a fast hop (`Protocol.fast_hop`)."""
 
     hop: FastHop
     hopped: Callable[[Iterable[Hop]], None]  # tells of hops, in order, before anything else is asked of the machine

@@ -22,7 +22,7 @@ class Credentials:
 
     @cached_property
     def context(self) -> bytes:
-        """Bound into every message, so that a bootstrap with two stories is found out on any honest edge."""
+        """Return what is bound into every message; any honest edge finds out a bootstrap that tells two stories."""
         return context_bytes(FORMAT_VERSION, self.roster.run_id, self.roster.digest, self.roster.spec_digest)
 
     def peers(self) -> list[Peer]:
@@ -37,7 +37,7 @@ class Credentials:
         return peer < self.roster.n if self.neighbours is None else peer in self.neighbours
 
     def channel(self, peer: Peer) -> Channel:
-        """Verifies the peer's roster entry and makes the channel, which has its secret then; the caller keeps it."""
+        """Verify the peer's roster entry and make the channel, with its secret; the caller keeps it."""
         channel = Channel(self.run_key, self.roster.entry(peer).box, self.context, self.me, peer)
         channel.agree()
         return channel

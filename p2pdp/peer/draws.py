@@ -44,7 +44,7 @@ def _alone(_number: int, _coin: float) -> list[Peer]:
 
 
 class _Pool:
-    """Draws of one kind: those of which the last ones are `left`, and further pools laid in."""
+    """Draws of one kind: a pool of which the last ones are `left`, and further pools in reserve."""
 
     __slots__ = (
         "_expected",
@@ -75,13 +75,13 @@ class _Pool:
 
     @property
     def lacks(self) -> bool:
-        """Whether it could do with one more pool of full size, laid in."""
+        """Whether one more pool of full size in reserve would be used."""
         drawn = self.used + self.size - self.left
         wanted = min(self._expected - drawn, AHEAD_NUMBERS_MAX // math.prod(self.shape))
         return self.left + (len(self.ahead) + 1) * self.pool_max <= wanted
 
     def open(self) -> None:
-        """Goes on with the next pool."""
+        """Go on with the next pool."""
         self.used += self.size
         number, self.values = self.ahead.popleft()
         self.terms = (*self.names, number)
@@ -100,7 +100,7 @@ class RecordedDraws:
         on_used_up: Callable[[], None] = lambda: None,
         expected: Expected = NOTHING_EXPECTED,
     ) -> None:
-        """`toss` tells from a round and the probability of an edge whom this peer meets.
+        """`toss` returns whom this peer meets, from a round and an edge's probability.
 
         `on_used_up` is called when the next draw of a kind may take its time, for which `prepare` is.
         """
@@ -145,7 +145,7 @@ class RecordedDraws:
         return self._journal.meet(number, lambda number: self._toss(number, coin))
 
     def prepare(self, *, ahead: bool = False) -> None:
-        """Goes on where pools are used up: for idle moments, so that a token need not wait for noise.
+        """Go on where pools are used up. This is for idle moments, so that a token need not wait for noise.
 
         Ahead, one pool more is drawn if there is a kind that lacks one.
         """
@@ -174,7 +174,7 @@ class RecordedDraws:
         pool.open()
 
     def _draw(self, pool: _Pool, size: int) -> None:
-        """Records so many draws, to be used later."""
+        """Record this number of draws, to be used later."""
         mechanism, shape = pool.mechanism, pool.shape
         values = self._sampler.batch(mechanism, shape, size)
         body = (self._sampler.name, mechanism.name, mechanism.scale, mechanism.categories, list(shape), size)

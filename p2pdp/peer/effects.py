@@ -11,7 +11,7 @@ from p2pdp.ledger.journal import VIEW
 
 
 class Entropy(Protocol):
-    """What a host is given of it; noise and routing choices come from a sampler."""
+    """The randomness of a host itself; noise and routing choices come from a sampler."""
 
     def salt(self) -> bytes: ...
 

@@ -85,7 +85,7 @@ class Host:
         self.over = False  # its process need not go on
 
     def begin(self, now_s: float) -> Effects:
-        """Opens a new ledger and starts, or rejoins with a stored one."""
+        """Open a new ledger and start, or rejoin with a stored one."""
         if self._journal.replaying:
             prepare(self._journal, self._peers, self._credentials)
             self._rejoin_by_s = now_s + self._timing.rejoin_s
@@ -119,7 +119,7 @@ class Host:
         return self._effects(now_s)
 
     def connected(self, peer: Peer, now_s: float) -> Effects:
-        """A connection was made anew: compare numbers with the peer, then send again what it lacks."""
+        """Compare numbers with a peer on a new connection, then send again what it lacks."""
         self._catch_up()
         if self._credentials.knows(peer) and not self._peers.rolled_back:
             self._peers.ask(peer)
@@ -146,7 +146,7 @@ class Host:
         return self._effects(now_s)
 
     def idle(self, now_s: float, *, at_rest: bool = False) -> Effects:
-        """Nothing to do at the moment: draw what is used up; and at rest, when that lasts: one pool ahead."""
+        """Draw what is used up, when there is nothing else to do; at rest, when that lasts, also one pool ahead."""
         self.wants_idle = False
         if self._fast is not None:
             self._fast.report()
@@ -175,7 +175,7 @@ class Host:
 
     @property
     def stopped(self) -> bool:
-        """Its disk was rolled back: it must never draw again."""
+        """Whether its disk was rolled back: it must never draw again."""
         return self._peers.rolled_back
 
     @property
@@ -193,7 +193,7 @@ class Host:
 
     @property
     def done(self) -> bool:
-        """Closed, and the curator has its head: the process may end."""
+        """Whether it is closed and the curator has its head: the process may end."""
         return self.closed and self._ending.handed_in and not self._peers.link(CURATOR).in_flight
 
     # Events
@@ -218,7 +218,7 @@ class Host:
     def _event(
         self, kind: int, body: tuple[object, ...], event: Event, now_s: float, value: bytes = b"", salt: bytes = b""
     ) -> None:
-        """Records an event, tells the machine, and acts on all it wants, messages to itself included."""
+        """Record an event, tell the machine, and act on all it wants, messages to itself included."""
         if kind == WOKEN:
             self._machine_wake_at_s = None
         self._journal.append(kind, body, value, salt)
@@ -227,7 +227,7 @@ class Host:
         self._carry(tell(self._machine, event, now_s, self._draws), now_s)
 
     def _carry(self, step: Step, now_s: float) -> None:
-        """Acts on all that the machine wants, and on what it wants when it gets its messages to itself."""
+        """Act on all that the machine wants, and on what it wants when it gets its messages to itself."""
         self._to_myself(self._carry_out(step, now_s), now_s)
         if self._machine.finished and not self._journal.closed and not self._journal.replaying:
             self._ending.close()
@@ -248,7 +248,7 @@ class Host:
         return self._outbox.carry_out(step, now_s)
 
     def _watch_over(self, watch: Watch, now_s: float) -> None:
-        """Pokes peers that were not heard for a while, and tells the machine of those that stay silent."""
+        """Poke peers that were not heard for a while, and tell the machine of those that stay silent."""
         if watch.was_away(now_s):
             self._machine_sleeps_until_s = now_s + self._timing.patience_s
         silent, quiet = watch.look(now_s)
@@ -259,7 +259,7 @@ class Host:
             self._peers.poke(peer)
 
     def _rejoin(self, now_s: float) -> None:
-        """Nobody disagrees: run the records again and go on where they end."""
+        """Run the records again and go on where they end, since nobody disagrees."""
         self._rejoin_by_s = None
         if self._peers.rolled_back:
             return
@@ -282,7 +282,7 @@ class Host:
         return Effects(writes, frames, self._wake_at_s(now_s), self._outbox.take_outputs(), faults)
 
     def _machine_wake(self) -> float | None:
-        """When the machine wants to be woken; after a restart only once its peers had time to answer."""
+        """Return when the machine wants to be woken; after a restart only once its peers had time to answer."""
         at_s = None if self._journal.closed else self._machine_wake_at_s
         return at_s if at_s is None else max(at_s, self._machine_sleeps_until_s)
 

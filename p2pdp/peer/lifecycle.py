@@ -37,13 +37,13 @@ from p2pdp.wire.codec import pack_message, pack_value, unpack_message
 
 
 def prepare(journal: Journal, peers: Peers, credentials: Credentials) -> None:
-    """Until numbers are compared with those who can, links take and send nothing."""
+    """Let links take and send nothing until numbers are compared with the peers that can answer."""
     recount(journal, peers)
     peers.silent, peers.expected_hellos = True, expected_to_answer(journal, credentials)
 
 
 def recount(journal: Journal, peers: Peers) -> None:
-    """Rebuilds the links' numbers and digests, which are enough to compare with what peers remember."""
+    """Rebuild the links' numbers and digests, which are enough to compare with what peers remember."""
     for record in journal.stored():
         if record.kind == SENT:
             peers.link(record.body.receiver).push(record.body.message, record.value or b"")
@@ -52,7 +52,7 @@ def recount(journal: Journal, peers: Peers) -> None:
 
 
 def expected_to_answer(journal: Journal, credentials: Credentials) -> set[Peer]:
-    """The peers whose numbers a restart waits for."""
+    """Return the peers whose numbers a restart waits for."""
     records = journal.stored()
     if records[-1].kind == CLOSED:
         return set()
@@ -66,7 +66,7 @@ def expected_to_answer(journal: Journal, credentials: Credentials) -> set[Peer]:
 
 
 def _gone_with(sender: Peer, message: Message, credentials: Credentials) -> set[Peer]:
-    """Who is not to be waited for any more after this message."""
+    """Return who is not to be waited for any more after this message."""
     if message.type == HEAD:
         return {sender}
     if message.type == DONE and sender == CURATOR:  # users leave once they have the result
@@ -78,7 +78,7 @@ def _gone_with(sender: Peer, message: Message, credentials: Credentials) -> set[
 
 
 def event_of(record: Record, me: Peer) -> tuple[Event, bytes]:
-    """The event that a record tells of, and its packed value."""
+    """Return the event of a record, and its packed value."""
     value = (record.value or b"")[SALT_BYTES:]
     if record.kind == RECEIVED:
         return Received(record.body.sender, unpack_message(record.body.message, value)), value
@@ -88,7 +88,7 @@ def event_of(record: Record, me: Peer) -> tuple[Event, bytes]:
 
 
 def run_again(journal: Journal, me: Peer, happen: Callable[..., None]) -> bool:
-    """Tells all stored events again; gives whether the machine was started by one of them."""
+    """Run all stored events again, and return whether the machine was started by one of them."""
     started = False
     while (record := journal.next_stored()) is not None:
         if record.kind not in EVENT_KINDS:
@@ -104,7 +104,7 @@ SKELETON_PIECE_BYTES: Final = 48 * 1024
 
 
 class Ending:
-    """What is done at the end of a ledger, and whether it was."""
+    """The end of a ledger: its signature, and whether its head was handed in."""
 
     def __init__(
         self, journal: Journal, credentials: Credentials, peers: Peers, skeleton: Callable[[], bytes] | None
@@ -121,7 +121,7 @@ class Ending:
         self._peers.flush()
 
     def hand_in(self, now_s: float) -> None:
-        """Of a closed ledger, run again or not."""
+        """Hand in the head of a closed ledger, whether or not its records were run again."""
         self.handed_in = True
         if self._credentials.me == CURATOR:
             return
@@ -131,7 +131,7 @@ class Ending:
 
 
 def close(journal: Journal, credentials: Credentials) -> None:
-    """Signs both ledgers, the private one first; after this nothing is recorded any more."""
+    """Sign both ledgers, the private one first; after this nothing is recorded any more."""
     if not journal.private_closed:
         journal.append_private(CLOSED, (_signature(credentials, PRIVATE, *journal.private_state()),), b"", b"")
     journal.append(CLOSED, (_signature(credentials, VIEW, journal.count, journal.head),))
@@ -143,7 +143,7 @@ def _signature(credentials: Credentials, role: str, count: int, head: bytes) -> 
 
 
 def hand_in(head: bytes, peers: Peers, skeleton: Callable[[], bytes] | None, now_s: float) -> None:
-    """Sends the head of a closed ledger, and before it the skeleton if its owner agreed.
+    """Send the head of a closed ledger, and before it the skeleton if its owner agreed.
 
     How many records there are is not said: for a user of network shuffling that tells how many reports it relayed.
     These sends are in no ledger: they are the same bytes each time, so a restart just repeats them, before it

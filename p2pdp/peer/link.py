@@ -26,7 +26,7 @@ from p2pdp.wire.codec import CodecError, pack
 
 @dataclass(frozen=True, slots=True)
 class Hello:
-    """What one end remembers of a link: how much it received and sent, and the digests there."""
+    """The memory of one end of a link: how much it received and sent, and the digests there."""
 
     received: int
     received_digest: bytes
@@ -51,7 +51,7 @@ class Hello:
 
 
 def question_in(item: Any) -> bytes:
-    """What the sender of a hello wants to have repeated, if it is one."""
+    """Return the question of a hello, which its answer repeats; empty if there is none."""
     try:
         return Hello.unpacked(item).question
     except CodecError:
@@ -59,7 +59,7 @@ def question_in(item: Any) -> bytes:
 
 
 class Asked(NamedTuple):
-    """A question that was not answered yet; whoever answers it has at least what it had when it was asked."""
+    """A question without an answer so far; an answer proves at least what was known when it was asked."""
 
     question: bytes
     acknowledged: int  # by the peer, of ours
@@ -93,7 +93,7 @@ class Link(PacketSpace):
         return HEAD.pack(CONTROL | flags, 0, self.received) + body
 
     def ask(self, question: bytes) -> None:
-        """From now on an answer to this is waited for, and to nothing that was asked before."""
+        """Wait for an answer to this question from now on, and to none that was asked before."""
         self.asked = Asked(question, self.acknowledged, self.received)
 
     def hello(self, question: bytes = b"", answer: bytes = b"") -> Hello:
@@ -101,11 +101,11 @@ class Link(PacketSpace):
         return Hello(self.received, digests[0], self.sent, digests[1], self.acknowledged, question, answer)
 
     def answers(self, theirs: Hello) -> bool:
-        """Whether it was said after we asked, and so is neither late nor repeated."""
+        """Whether a hello was sent after we asked, and so is neither late nor repeated."""
         return self.asked is not None and theirs.answer == self.asked.question
 
     def compare(self, theirs: Hello) -> Verdict:
-        """Judges the other end's memory against ours; changes nothing.
+        """Judge the other end's memory against ours; this changes nothing.
 
         Of a hello that answers no question of ours, that the peer was rolled back is no more than a suspicion.
         """

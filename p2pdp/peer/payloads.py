@@ -28,7 +28,7 @@ _new: Final = tuple.__new__  # see `acknowledgements.py`
 
 
 class Payload(NamedTuple):
-    """What a frame says."""
+    """The content of a frame."""
 
     flags: int
     number: int

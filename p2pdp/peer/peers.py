@@ -92,7 +92,7 @@ class Peers:
         self.acknowledgements.sent_again(link, now_s)
 
     def resume(self, now_s: float) -> None:
-        """Numbers are compared and the machine is where it was: go on, from what peers have acknowledged."""
+        """Go on from what peers have acknowledged: numbers are compared and the machine is where it was."""
         self.silent = False
         for peer in self._credentials.peers():
             link = self.link(peer)
@@ -101,7 +101,7 @@ class Peers:
                 self.frame(peer, link.control(payloads.RESEND))
 
     def ask(self, peer: Peer) -> None:
-        """Begins to compare numbers anew, as on a new connection."""
+        """Begin to compare numbers anew, as on a new connection."""
         self.link(peer).asked = None
         self.hello(peer, ask=True)
 
@@ -110,12 +110,12 @@ class Peers:
             self.ask(peer)
 
     def ask_again(self) -> None:
-        """Whoever is to answer: question or answer may have got lost."""
+        """Ask everybody whose answer is missing once more: question or answer may have got lost."""
         for peer in sorted(self.expected_hellos):
             self.hello(peer, ask=True)
 
     def hello(self, peer: Peer, *, ask: bool, answer: bytes = b"") -> None:
-        """Says what we remember; what is to be asked and was asked before is the same question still."""
+        """Send what we remember; a question that has no answer yet stays the same."""
         link = self.link(peer)
         if link.refused:
             return
@@ -129,7 +129,7 @@ class Peers:
             self.frame(peer, self.link(peer).control(payloads.POKE))
 
     def refuse(self, peer: Peer) -> None:
-        """The peer is out: nothing is taken from it or sent to it any more."""
+        """Take nothing from a peer that is out, and send nothing to it any more."""
         self.acknowledgements.refuse(self.link(peer))
         self.ways.pop(peer, None)
 
@@ -155,7 +155,7 @@ class Peers:
             self.refuse(peer)
 
     def flush(self) -> None:
-        """Sends all acknowledgements."""
+        """Send all acknowledgements."""
         self._acknowledge(self.acknowledgements.due_at_the_end())
 
     def _acknowledge(self, peers: list[Peer]) -> None:
@@ -172,7 +172,7 @@ class Peers:
     # Receiving
 
     def open(self, data: bytes) -> Link | None:
-        """Opens a frame; gives its link, with `content` set, if it is authentic and from a peer that is heard."""
+        """Open a frame; return its link, with `content` set, if it is authentic and from a peer that is heard."""
         self.proved, self.fresh = None, False
         if self.rolled_back:
             return None
@@ -198,7 +198,7 @@ class Peers:
         return None
 
     def read(self, link: Link, now_s: float) -> Arrival | None:
-        """Reads what was opened; gives the message if it is the next one of its link."""
+        """Read what was opened; return the message if it is the next one of its link."""
         try:
             payload = parse_payload(self.content)
         except CodecError:
@@ -239,14 +239,14 @@ class Peers:
         return self._out_of_order(link, payload, now_s)
 
     def took(self, arrival: Arrival, now_s: float) -> None:
-        """The message is recorded: count it and owe its acknowledgement."""
+        """Count a message that is recorded, and owe its acknowledgement."""
         peer, message, value = arrival
         link = self.links[peer]
         link.took(message, value)
         self.acknowledgements.owe(peer, now_s)
 
     def roll_back(self, peer: Peer, asked: bytes = b"") -> None:
-        """The peer proves that we sent or acknowledged more than we remember: tell it what we do, and stop."""
+        """Stop, and tell the peer what we remember: it proves that we sent or acknowledged more than that."""
         self.hello(peer, ask=False, answer=asked)
         self.rolled_back = True
         self.fault("rolled_back", peer)

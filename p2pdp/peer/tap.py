@@ -25,7 +25,7 @@ _FLAGS: Final = {name.lower(): getattr(payloads, name) for name in ("DATA", "CON
 
 
 def wire_line(sender: Peer, content: bytes) -> bytes:
-    """The line of one frame; of a malformed one its length, since what would be a value in it cannot be told apart."""
+    """Return a frame's line; of a malformed one only the length, as a value in it cannot be told apart."""
     return json.dumps({"from": peer_name(sender), **_parts(content)}, allow_nan=False).encode() + b"\n"
 
 
@@ -50,7 +50,7 @@ def _parts(content: bytes) -> dict[str, Any]:
 
 
 def _control(payload: Payload) -> dict[str, Any]:
-    """All parts of a payload but its message, also such as are added to it later; empty lists are left out."""
+    """Return all parts of a payload but its message, also parts added later; empty lists are left out."""
     rest = {name: part for name, part in payload._asdict().items() if name not in ("number", "message", "value")}
     rest["flags"] = [name for name, bit in _FLAGS.items() if payload.flags & bit]
     if payload.hello:
@@ -66,7 +66,7 @@ def _hello(packed: list[Any]) -> Any:
 
 
 def _plain(item: Any) -> Any:
-    """The item for JSON: bytes as hex."""
+    """Return the item for JSON, with bytes as hex."""
     if isinstance(item, bytes):
         return item.hex()
     if isinstance(item, list | tuple):

@@ -34,7 +34,7 @@ class Watch:
         self._look_at_s: float | None = None
 
     def wake_at_s(self, now_s: float) -> float | None:
-        """When `look` is due; None while nobody is watched."""
+        """Return when `look` is due; None while nobody is watched."""
         if not self._watcher.watched:
             self._look_at_s = None
         elif self._look_at_s is None:
@@ -53,7 +53,7 @@ class Watch:
         self._asked_s.clear()
 
     def look(self, now_s: float) -> tuple[list[Peer], list[Peer]]:
-        """Who has fallen silent, each told once, and whom to poke; nothing before it is due."""
+        """Return who has fallen silent, each once, and whom to poke; nothing before it is due."""
         if self._look_at_s is None or now_s < self._look_at_s:
             return [], []
         self._look_at_s = now_s + self._every_s

@@ -71,7 +71,7 @@ class Participant:
                 passed[item] = (to, at)
 
     def _from_role(self, sender: Peer, message: Message, now_s: float, draws: Draws) -> Step | None:
-        """None for what is the machine's."""
+        """Act on a message of bootstrap or curator; None for those that the machine gets."""
         if sender == BOOTSTRAP and message.type not in self._for_the_machine:
             return self._from_bootstrap(message, now_s, draws)
         if sender == BOOTSTRAP and message.type == messages.GO:

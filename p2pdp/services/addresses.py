@@ -40,7 +40,7 @@ class AddressBook:
         self.faults: Counter[str] = Counter()
 
     def take(self, frame: bytes) -> tuple[Statement, News] | None:
-        """The statement and what it is worth; None for one that is nobody's."""
+        """Return the statement and whether it is news; None for one that is not authentic."""
         try:
             statement = read_statement(frame, self._roster)
         except AddressError:
@@ -65,20 +65,20 @@ class AddressBook:
         return any(user not in self._newest for user in users)
 
     def frames(self, users: Iterable[Peer]) -> list[bytes]:
-        """The statements of those of these users who made one."""
+        """Return the statements of those of these users who made one."""
         return [statement_frame(self._newest[user]) for user in users if user in self._newest]
 
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """Frames that go back to where a statement came from, and those that go to other users."""
+    """Frames that go back to where a statement came from, and frames for other users."""
 
     answers: Sequence[bytes] = ()
     onward: Sequence[tuple[Peer, bytes]] = ()
 
 
 class Directory:
-    """Bootstrap's book. `neighbours` gives None for a user who may talk to everybody."""
+    """Bootstrap's address book. `neighbours` returns None for a user who may talk to everybody."""
 
     def __init__(self, roster: Roster, neighbours: Callable[[Peer], Sequence[Peer] | None]) -> None:
         self._n = roster.n
@@ -107,7 +107,7 @@ class Directory:
         return Told(answers, [(other, statement_frame(statement)) for other in others])
 
     def for_user(self, user: Peer) -> list[bytes]:
-        """The statements of a user's neighbours."""
+        """Return the statements of a user's neighbours."""
         return self._book.frames(self._around(user))
 
     def _around(self, user: Peer) -> list[Peer]:

@@ -69,7 +69,7 @@ class Bootstrap:
         sign_exclusion: Sign,
         opening: Opening = lambda _draws: (),
     ) -> None:
-        """`opening` is what a protocol has bootstrap tell the users when they go, drawn in that moment."""
+        """`opening` makes what a protocol has bootstrap send to the users when they go, drawn in that moment."""
         self._opening = opening
         self._neighbours = neighbours
         self._reroutes = reroutes
@@ -177,7 +177,7 @@ class Bootstrap:
     # Silence
 
     def _silent(self, sender: Peer, peer: Peer, now_s: float) -> Step:
-        """Before the result is published our own host says so, afterwards the curator, of whose head is missing."""
+        """Probe a silent peer, named by our own host before the result and by the curator if its head is missing."""
         if sender not in (BOOTSTRAP, CURATOR) or peer == sender:
             return Step(faults=(Fault("unexpected_message", sender),))
         if sender != (CURATOR if self._published else BOOTSTRAP) or peer in self._probes:

@@ -108,7 +108,7 @@ class Curator:
         return self._published_if_complete(now_s) if self._values else NOTHING
 
     def _report(self, sender: Peer, message: Message) -> Step:
-        """Opens it and tells itself, so that its ledger holds what it came to know."""
+        """Open a report and send it to itself, so that its ledger holds what it came to know."""
         if self._reports is None or sender not in self._users:
             return Step(faults=(Fault("unexpected_message", sender),))
         found = self._reports.take(sender, message)
@@ -175,7 +175,7 @@ class Curator:
         return step
 
     def wake(self, now_s: float, draws: Draws) -> Step:
-        """Users whose head is missing long after the result may be gone for good."""
+        """Report users whose head is missing long after the result: they may be gone for good."""
         if self._phase is Phase.COLLECTING:
             return NOTHING
         owing = self._users - self._heads

@@ -53,7 +53,7 @@ class Quorum:
 
 @dataclass(frozen=True, slots=True)
 class Replies:
-    """Like `host.effects.Effects`, but frames go back to where a request came from.
+    """Like `peer.effects.Effects`, but frames go back to where a request came from.
 
     They are to be gone through once. Rosters are sealed only then, one for each node.
     """

@@ -28,7 +28,7 @@ class Reports:
         self._orders: Counter[Peer] = Counter()  # that were not heeded yet; less than none where it was heeded before
 
     def take(self, sender: Peer, message: Message) -> int | Fault | None:
-        """The name of a new report; None for one that came before and was sent again after an exclusion."""
+        """Return the name of a new report; None for one that came before and was sent again after an exclusion."""
         hop, step = EndedReport(*message.fields)
         found = self._open(message.value)
         if found is None:
@@ -64,5 +64,5 @@ class Reports:
         return sorted([hop, hop, step] for hop, step in self._came.get(peer, []))
 
     def values(self) -> list[Any]:
-        """In the order of their names, which says nothing."""
+        """Return the reports in the order of their names, which is independent of who sent them."""
         return [report for _, report in sorted(self._held.items())]

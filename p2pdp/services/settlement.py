@@ -24,7 +24,7 @@ from p2pdp.core.ids import Peer
 
 
 class Lost(NamedTuple):
-    """The claimant is to send the item elsewhere."""
+    """An order: the claimant is to send the item elsewhere."""
 
     claimant: Peer
     item: int
@@ -47,7 +47,7 @@ class Settlement:
             self._before[item] = before
 
     def lost(self, out: Collection[Peer]) -> list[Lost]:
-        """All items that nobody alive has; each is told once, and their claims are gone then."""
+        """Return all items that nobody alive has, each once; their claims are gone then."""
         claims: dict[int, list[tuple[int, Peer, int]]] = {}
         for item, by_peer in self._claims.items():
             live = [(step, peer, item) for peer, step in by_peer.items() if peer not in out]
@@ -65,7 +65,7 @@ class Settlement:
         return found
 
     def _first(self, item: int) -> int:
-        """What it was at the earliest hop that is known; what peers say may go in a circle."""
+        """Return an item's earliest known hop; what peers say may go in a circle."""
         passed = {item}
         while (before := self._before.get(item)) is not None:
             if before in passed:

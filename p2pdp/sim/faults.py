@@ -21,7 +21,7 @@ from p2pdp.crypto.entropy import SeededEntropy
 
 @dataclass(frozen=True, slots=True)
 class Crash:
-    """Peer stops when it has written that many records, or at a time; `down_s` None: for good.
+    """A stop of a peer when it has written this many records, or at a time; for good where `down_s` is None.
 
     Records are counted from 1, over both ledgers and all lives of the peer; the line that opens a file counts
     as one. `torn_bytes`: only so many bytes of the last one arrive. `rolled_back_to` cuts both ledgers back to
@@ -38,7 +38,7 @@ class Crash:
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """Between `start_s` and `end_s` nothing passes between `side` and everybody else."""
+    """A cut: between `start_s` and `end_s` nothing passes between `side` and everybody else."""
 
     start_s: float
     end_s: float
@@ -73,7 +73,7 @@ class Network:
         return (int.from_bytes(self._entropy.salt()[:8], "big") + 0.5) * _UNIT
 
     def arrivals(self, sender: Peer, receiver: Peer, size: int, now_s: float) -> list[float]:
-        """The times at which copies of a frame arrive; none if it is lost."""
+        """Return the times at which copies of a frame arrive; none if it is lost."""
         faults = self._faults
         self.bytes += size
         self.frames += 1
@@ -91,6 +91,6 @@ class Network:
         return times
 
     def _delay(self) -> float:
-        """An exponential delay by its first terms: cheap, positive, and the same on every platform."""
+        """Return an exponential delay by its first terms: cheap, positive, and the same on every platform."""
         uniform = self._uniform()
         return self._faults.jitter_s * (uniform + uniform**2 / 2 + uniform**4)

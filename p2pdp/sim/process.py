@@ -22,7 +22,7 @@ from p2pdp.sim.faults import Crash
 
 
 def lines_in(data: bytes) -> int:
-    """How many records an entry has; the magic line counts as one."""
+    """Return how many records an entry has; the magic line counts as one."""
     return 1 if data == LEDGER_MAGIC else records_in(data)
 
 
@@ -47,13 +47,13 @@ class Disk:
             self._ends.append((self.view_records + lines_in(data), len(self.view), len(self.private)))
 
     def tear(self, name: str, data: bytes, kept_bytes: int) -> None:
-        """Stores the first bytes of an entry whose writing was cut short."""
+        """Store the first bytes of an entry whose writing was cut short."""
         self.records += lines_in(data)
         torn = self.view if name == VIEW else self.private
         torn += data[:kept_bytes]
 
     def roll_back(self, view_records: int) -> None:
-        """Brings back the earliest state of so many records, as a restored backup would."""
+        """Bring back the earliest state with this many records, as a restored backup would."""
         while len(self._ends) > 1 and self._ends[-2][0] >= view_records:
             self._ends.pop()
         _, view, private = self._ends[-1]
@@ -98,7 +98,7 @@ class Process:
             self.disk.roll_back(crash.rolled_back_to)
 
     def write(self, name: str, data: bytes) -> Crash | None:
-        """Stores one entry; gives the crash that strikes at one of its records, if there is one."""
+        """Store one entry; return the crash that strikes at one of its records, if there is one."""
         before = self.disk.records
         numbers = range(before + 1, before + 1 + lines_in(data))
         crash = next((crash for crash in self.crashes if crash.at_record in numbers), None)
@@ -117,7 +117,7 @@ class Process:
         return Journal(bytes(self.disk.view), bytes(self.disk.private))
 
     def entropy(self, seed: int) -> SeededEntropy:
-        """Each life has streams of its own, as it would have from an operating system."""
+        """Return streams that are different in each life, as they would be from an operating system."""
         return SeededEntropy(seed, f"entropy/{self.peer}/{self.incarnation}")
 
     def sampler(self, seed: int) -> SeededSampler:

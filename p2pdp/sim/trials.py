@@ -14,7 +14,7 @@ Rows = Callable[[Peer], Any]
 
 @dataclass(frozen=True)
 class Trials:
-    """`count` trials of a run. Trial `number` is on `seed` + number; `rows(user)` gives a user's bounded data.
+    """Trials of a run. Trial `number` is on `seed` + number; `rows(user)` returns a user's bounded data.
 
     `same` says that neither data nor graph follow from the seed, so that all trials are of `run`. Elsewhere `again`
     gives plan and data of a trial. `started` is called with the number of each trial that begins.

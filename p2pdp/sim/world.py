@@ -36,7 +36,7 @@ _BOXED: Final = 1  # where a frame's kind stands, for frames between hosts
 
 
 def run_id_of(seed: int, spec_digest: bytes) -> bytes:
-    """A simulated run is named after its seed and its spec."""
+    """Return the id of a simulated run, which follows from its seed and its spec."""
     return blake2b(seed.to_bytes(16, "big") + spec_digest, digest_size=16, person=b"p2pdp run").digest()
 
 
@@ -50,7 +50,7 @@ class World:
         seed: int,
         faults: Faults = NO_FAULTS,
     ) -> None:
-        """`rows(user)` gives a user's bounded data; `spec_text` is what bootstrap offers."""
+        """`rows(user)` returns a user's bounded data; `spec_text` is what bootstrap offers."""
         self.run, self._rows = run, rows
         self._seed = seed
         self._spec_digest = spec_digest
@@ -83,7 +83,7 @@ class World:
         heappush(self._queue, (at_s, self._order, kind, peer, content))
 
     def run_to_end(self, progress: Callable[[int, int], None] | None = None) -> None:
-        """Runs until all live hosts are done; raises `RunFailed` if that cannot come to pass."""
+        """Run until all live hosts are done; raise `RunFailed` if that cannot come to pass."""
         while self._queue and not self._finished():
             at_s, _, kind, peer, content = heappop(self._queue)
             if self._expires_s is not None and at_s >= self._expires_s:
@@ -99,7 +99,7 @@ class World:
             raise RunFailed(why_not(self.processes, self.out, self.blocked, self._enrolment, self.run.plan.reroutes))
 
     def _progress(self) -> tuple[int, int]:
-        """Hops done and hops in all; messages of the life cycle make no difference worth counting."""
+        """Return hops done and hops in all; messages of the life cycle make no difference worth counting."""
         users = (process.host for peer, process in self.processes.items() if peer >= 0)
         return sum(host.messages_sent for host in users if host is not None), self.run.exchanges
 
@@ -112,7 +112,7 @@ class World:
         raise RunFailed("nobody is enrolled yet")
 
     def fault_counts(self) -> dict[str, int]:
-        """Faults by kind, over all hosts that there were."""
+        """Return faults by kind, over all hosts that there were."""
         counts: Counter[str] = Counter()
         for process in self.processes.values():
             counts.update(process.faults)
@@ -120,7 +120,7 @@ class World:
         return dict(sorted(counts.items()))
 
     def _finished(self) -> bool:
-        """The curator closes last, so whoever is gone for good then is out or has handed in its head."""
+        """Whether the curator has closed: it closes last, so whoever is gone then is out or has handed in its head."""
         curator = self.processes[CURATOR].host
         if curator is None or not curator.done:
             return False
@@ -266,7 +266,7 @@ class World:
         self._wake_process(process, effects.wake_at_s)
 
     def _wake_process(self, process: Process, at_s: float | None) -> None:
-        """Schedules a wake unless an earlier one is coming; a spurious wake does no harm."""
+        """Schedule a wake unless an earlier one is coming; a spurious wake does no harm."""
         if at_s is not None and (process.wake_at_s is None or at_s < process.wake_at_s):
             process.wake_at_s = max(at_s, self.now_s)
             self._schedule(process.wake_at_s, _WAKE, process.peer, process.incarnation)
@@ -276,7 +276,7 @@ class World:
             self._schedule(at_s, _FRAME, receiver, (sender, frame))
 
     def _write(self, process: Process, writes: tuple[tuple[str, bytes], ...]) -> bool:
-        """Appends records one by one; False if the process crashed at one of them."""
+        """Append records one by one; False if the process crashed at one of them."""
         if writes:
             self._progress_s = self.now_s
         for name, data in writes:
@@ -305,7 +305,7 @@ def why_not(
     enrolment: EnrolmentService | None,
     reroutes: bool,
 ) -> str:
-    """`blocked` is whom bootstrap said the run is waiting for; who is `out` is missed by nobody."""
+    """Return why a run came to no end. `blocked` is whom bootstrap waits for; who is `out` is missed by nobody."""
     stopped = [peer for peer, process in processes.items() if process.host is not None and process.host.stopped]
     if enrolment is not None and enrolment.roster is None and processes[CURATOR].credentials is not None:
         stopped.append(BOOTSTRAP)  # it gave out places that it does not remember

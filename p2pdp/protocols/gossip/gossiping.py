@@ -63,7 +63,7 @@ TRANSITIONS: Final[Transitions[Phase, Change]] = {
 
 @dataclass(slots=True)
 class _Neighbour:
-    """What this user knows of one neighbour. One that has a lower number decides about the edge."""
+    """The state of one edge. The end with the lower number decides about it."""
 
     peer: Peer
     decides: bool
@@ -78,7 +78,7 @@ class _Neighbour:
 
 
 class Gossip:
-    """One user's part."""
+    """The machine of one user."""
 
     def __init__(self, plan: GossipPlan, user: Peer, neighbours: Sequence[Peer], inputs: Inputs) -> None:
         self._plan = plan
@@ -131,7 +131,7 @@ class Gossip:
     # What comes
 
     def _take(self, neighbour: _Neighbour, message: Message) -> bool:
-        """Whether the message belongs here; what comes too late to count is taken and dropped."""
+        """Whether the message belongs here; one that is too late to count is taken and dropped."""
         if message.type == EXCHANGE:
             number, degree = message.fields
             changing = self._plan.coin is not None
@@ -166,7 +166,7 @@ class Gossip:
         return False
 
     def _undo(self, flow: Any, number: int) -> None:
-        """Takes a flow of that round back, so that the sum of all states is as if it had never been."""
+        """Take a flow of that round back, so that the sum of all states is as if it had never been."""
         before, grown = 0.0, 1.0
         for later in range(number + 1, self._round):
             gamma = self._plan.gamma_at(later)
@@ -178,7 +178,7 @@ class Gossip:
     # Rounds
 
     def _open_round(self, draws: Draws) -> list[Send]:
-        """Sends the state of the next round; after the last, that nothing follows any more."""
+        """Send the state of the next round; after the last, say that nothing follows any more."""
         plan = self._plan
         self._round += 1
         self._held_up_since_s = None
@@ -201,7 +201,7 @@ class Gossip:
         return sends
 
     def _contribute(self, draws: Draws) -> None:
-        """What a block of rounds begins with: here the value, with noise."""
+        """Begin a block of rounds: here with the value and its noise."""
         self._state = self._noised(self._inputs.contribution(0), draws)
 
     def _noised(self, value: Any, draws: Draws) -> Any:
@@ -209,7 +209,7 @@ class Gossip:
         return value if plan.noise.name == "none" else value + draws.noise(plan.noise, plan.shape) * plan.step
 
     def _meet(self, draws: Draws) -> None:
-        """On a graph that stays, degrees and weights stay too, whoever is out."""
+        """Find whom this round is with. On a graph that stays, degrees and weights stay too, whoever is out."""
         coin = self._plan.coin
         if coin is None:
             self._met = [one for one in self._neighbours.values() if not one.out]
@@ -220,7 +220,7 @@ class Gossip:
             self._degree = len(self._met)
 
     def _advance(self, now_s: float, draws: Draws) -> Step:
-        """Goes on as far as what is here allows."""
+        """Go on as far as what is here allows."""
         if self._phase in (Phase.WAITING, Phase.ENDED):
             return NOTHING
         sends: list[Send] = []
@@ -249,7 +249,7 @@ class Gossip:
         return neighbour.heard < neighbour.met_before
 
     def _close_round(self) -> list[Send]:
-        """Moves by the flows of all edges that count."""
+        """Move by the flows of all edges that count."""
         plan, number = self._plan, self._round
         gamma = plan.gamma_at(number)
         moved = self._state

@@ -56,7 +56,7 @@ TRANSITIONS: Final[Transitions[Phase, Change]] = {
 
 @dataclass(frozen=True, slots=True)
 class PairPlan(AveragingPlan):
-    """Of randomized gossip."""
+    """The plan of randomized gossip."""
 
     activations: int
 
@@ -69,7 +69,7 @@ class PairPlan(AveragingPlan):
 
 
 class Pairing:
-    """One user's part."""
+    """The machine of one user."""
 
     def __init__(self, plan: PairPlan, user: Peer, neighbours: Sequence[Peer], inputs: Inputs) -> None:
         self._plan = plan
@@ -133,7 +133,7 @@ class Pairing:
         return True
 
     def _take(self, sender: Peer, message: Message) -> bool:
-        """A state may come before we were told of the activation, from whoever was told first."""
+        """Keep a state, which may come before we were told of the activation."""
         (number,) = message.fields
         announced = self._phase in (Phase.COMPLETING, Phase.ENDED)
         if sender in self._out or number in self._came or (announced and self._known.get(number) != sender):
@@ -177,7 +177,7 @@ class Pairing:
 
 
 def check_pairing(plan: PairPlan, message: Message) -> str | None:
-    """What is wrong with the form of a message of randomized gossip, as the kind of a fault."""
+    """Return what is wrong with the form of a message of randomized gossip, as the kind of a fault."""
     if message.type == EXCHANGE:
         if Activation(*message.fields).activation > plan.activations:
             return "malformed"
@@ -191,14 +191,14 @@ def check_pairing(plan: PairPlan, message: Message) -> str | None:
 def draw_activations(
     edges: Sequence[tuple[Peer, Peer]], intensities: Sequence[Fraction], count: int, draws: Draws
 ) -> list[tuple[Peer, Peer]]:
-    """So many edges, each drawn with a probability in proportion to its intensity."""
+    """Draw `count` edges, each with a probability in proportion to its intensity."""
     common = math.lcm(*(intensity.denominator for intensity in intensities))
     ends = list(accumulate(int(intensity * common) for intensity in intensities))
     return [edges[bisect_right(ends, draws.choice(ends[-1]))] for _ in range(count)]
 
 
 def activation_messages(activations: Sequence[tuple[Peer, Peer]], n: int) -> list[list[Message]]:
-    """What each user is told: its own activations, with their numbers from 1 on, in parts that fit into frames."""
+    """Return each user's messages: its activations, numbered from 1 on, in parts that fit into frames."""
     mine: list[list[list[int]]] = [[] for _ in range(n)]
     for number, (one, other) in enumerate(activations, start=1):
         mine[one].append([number, other])

@@ -75,7 +75,7 @@ class _Neighbour:
 
 
 class Shuffle:
-    """One user's part."""
+    """The machine of one user."""
 
     def __init__(self, plan: ShufflePlan, user: Peer, neighbours: Sequence[Peer], inputs: Reports) -> None:
         self._plan = plan
@@ -142,7 +142,7 @@ class Shuffle:
         return message.type == COVER and neighbour.marked < self._plan.rounds
 
     def _hold(self, neighbour: _Neighbour, number: int) -> None:
-        """What it sent in a round, all together: for the one after, or for the next that opens here if that is over."""
+        """Keep what it sent in a round for the one after, or for the next that opens here if that is over."""
         came, neighbour.unmarked = neighbour.unmarked, []
         if number >= self._round:
             self._ahead.setdefault(number, []).extend(came)
@@ -150,7 +150,7 @@ class Shuffle:
             self._held.extend(came)
 
     def _take_back(self, order: Message) -> Step:
-        """The receiver is gone, and passed the report on to nobody: it has stayed here.
+        """Keep a report that nobody has: the receiver is gone, and passed it on to nobody.
 
         The curator is told, since it waits for what is handed in late.
         """
@@ -168,7 +168,7 @@ class Shuffle:
     # Rounds
 
     def _open_round(self, now_s: float, draws: Draws) -> list[Send]:
-        """Sends everything that is held on its way, and marks that nothing follows in this round."""
+        """Send everything that is held on its way, and mark that nothing follows in this round."""
         self._round += 1
         self._waiting_since_s = now_s
         if self._round > self._plan.rounds:
@@ -186,7 +186,7 @@ class Shuffle:
         return [send for peer in there for send in self._frames(peer, going[peer], draws)]
 
     def _permuted(self, draws: Draws) -> list[Held]:
-        """In an order that says nothing of where each report came from (Fisher and Yates)."""
+        """Return the reports in an order that is independent of where they came from (Fisher and Yates)."""
         batch = self._held
         for last in range(len(batch) - 1, 0, -1):
             other = draws.choice(last + 1)
@@ -217,7 +217,7 @@ class Shuffle:
         return [*sends, Send(peer, Message(MARK, (number,)))]
 
     def _advance(self, now_s: float, draws: Draws) -> Step:
-        """Goes on as far as what is here allows."""
+        """Go on as far as what is here allows."""
         if self._phase in (Phase.WAITING, Phase.ENDED):
             return NOTHING
         sends: list[Send] = []
@@ -235,7 +235,7 @@ class Shuffle:
         return [one.peer for one in self._neighbours.values() if not one.out and one.marked < number]
 
     def _may_go_on(self, now_s: float) -> bool:
-        """Who was late before is not waited for in every round again."""
+        """Whether the round may end. Neighbours that were late before are not waited for in every round again."""
         lacking = [self._neighbours[peer] for peer in self._lacking(self._round)]
         return now_s >= self._waiting_since_s + self._plan.patience_s or all(
             one.marked < self._round - 1 for one in lacking

@@ -44,7 +44,7 @@ VALUE_MIN: Final = -VALUE_MAX
 
 @dataclass(frozen=True, slots=True)
 class WalkPlan(PlanDefaults):
-    """What is public about a walk. Scales of mechanisms are in grid units."""
+    """The public parameters of a walk. Scales of mechanisms are in grid units."""
 
     order: str  # ring, complete or graph
     n: int
@@ -81,7 +81,7 @@ class WalkPlan(PlanDefaults):
 
     @property
     def contributions_max(self) -> int:
-        """How many values a user contributes at most, which its node sees to."""
+        """How many values a user contributes at most, which its node enforces."""
         if self.order == "ring":
             return self.length // self.n
         return self.length if self.visits_max is None else min(self.visits_max, self.length)
@@ -94,7 +94,7 @@ class WalkPlan(PlanDefaults):
 
     @property
     def mechanisms(self) -> tuple[Mechanism, ...]:
-        """All that noise is drawn from."""
+        """All mechanisms that noise is drawn from."""
         return (self.noise,) if self.share is None else (self.noise, self.share)
 
     @property
@@ -110,7 +110,7 @@ class WalkPlan(PlanDefaults):
         return once and self.order != "ring" and self.shape == ()
 
     def draws_at(self, step: int) -> list[Mechanism]:
-        """The noise that the holder of a step adds before its contribution leaves it."""
+        """Return the noise that the holder of a step adds before its contribution leaves it."""
         drawn = []
         if self.share is not None:
             drawn.append(self.noise if step == 1 else self.share)
@@ -126,7 +126,7 @@ class WalkPlan(PlanDefaults):
 
 
 class Walk:
-    """One user's part in all tokens of a walk."""
+    """The machine of one user, for all tokens of a walk."""
 
     def __init__(self, plan: WalkPlan, user: Peer, neighbours: Sequence[Peer], inputs: Inputs) -> None:
         self._plan = plan
@@ -204,7 +204,7 @@ class Walk:
         return passed if late is None else passed.then(late)
 
     def _contributed(self, value: Any, step: int, noise: Sequence[Mechanism], draws: Draws) -> Any:
-        """The token as it leaves its holder, with this noise added."""
+        """Return the token as it leaves its holder, with this noise added."""
         visit, self._visits = self._visits, self._visits + 1
         value = value + (self._contribution(visit, draws) if visit < self._visits_max else self._cover(draws))
         if step == 1 and self._plan.dummies:
@@ -221,7 +221,7 @@ class Walk:
         return self._inputs.contribution(visit)
 
     def _cover(self, draws: Draws) -> Any:
-        """What stands for a contribution when the limit is reached, and tells nothing: zero, or a random category."""
+        """Return what stands for a contribution beyond the limit: zero, or a random category."""
         if self._plan.noise.name == "randomized_response":
             return draws.noise(Mechanism("uniform_counts", 1.0, self._plan.noise.categories), self._plan.shape)
         return self._inputs.zero()
@@ -260,7 +260,7 @@ class Walk:
         return self._plan.order == "complete" or sender in self._neighbours
 
     def _send_elsewhere(self, order: Message, draws: Draws) -> Step:
-        """The receiver is gone and passed nothing on: the same noised value goes to somebody else."""
+        """Send the same noised value to somebody else: the receiver is gone and passed nothing on."""
         item, step = Item(*order.fields)
         to, passed_at, value = self._passed.get(item, (BOOTSTRAP, 0, None))
         if to not in self._out or passed_at != step:
@@ -269,14 +269,14 @@ class Walk:
 
 
 def check_token(plan: WalkPlan, message: Message) -> str | None:
-    """What is wrong with the form of a token or total of grid integers, as the kind of a fault."""
+    """Return what is wrong with the form of a token or total of grid integers, as the kind of a fault."""
     if message.type not in (TOKEN, TOTAL):
         return None
     return check_fields(plan, message) or _check_value(plan, message.value)
 
 
 def check_fields(plan: WalkPlan, message: Message) -> str | None:
-    """The same, whatever it carries."""
+    """Return what is wrong with its fields, whatever it carries."""
     item, step = message.fields
     last = plan.steps + 1
     if not 0 <= item < plan.tokens or (step != last if message.type == TOTAL else not 1 <= step < last):
