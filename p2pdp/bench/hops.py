@@ -25,8 +25,8 @@ from typing import Any, Final
 from p2pdp.bench.conductor import Conductor
 from p2pdp.bench.harness import require, require_degree, require_one_of, require_transport, spec_text
 from p2pdp.bench.user import BACKLOG, LOOPBACK, BenchSettings, BenchUser
-from p2pdp.cluster.children import Body, fork, wait_for
-from p2pdp.cluster.sockets import Sockets
+from p2pdp.cluster.layout import Sockets
+from p2pdp.cluster.processes import Main, fork, wait_for
 from p2pdp.core.addresses import Address
 from p2pdp.core.errors import RunFailed
 from p2pdp.core.ids import Peer
@@ -207,7 +207,7 @@ def _end(children: list[int]) -> None:
         wait_for(child)
 
 
-def _user(settings: BenchSettings, user: Peer) -> Body:
+def _user(settings: BenchSettings, user: Peer) -> Main:
     async def body() -> None:
         await BenchUser(settings, user).run()
 

@@ -97,7 +97,7 @@ def resume(
     Uses the process layout of the original run unless overridden.
     """
     from p2pdp import api
-    from p2pdp.cluster.bootstrap_folder import is_bootstrap_folder
+    from p2pdp.cluster.folder import is_bootstrap_folder
 
     default = LogLevel.INFO if is_bootstrap_folder(folder) else LogLevel.WARNING  # it may wait for days
     with _watched(log_level, log_format, default) as watched:

@@ -1,4 +1,6 @@
-"""What a local run keeps in its folder beside ledgers, so that a second start goes on with the first.
+"""The folder of a local run, and that of a bootstrap with users on other machines; both can be resumed.
+
+A local run keeps beside its ledgers:
 
 run.json                              run id, when it was started, and how users get into processes
 curator/bootstrap/identity.{key,pub}  made in a process of its own, so that no user's process is born with it
@@ -8,13 +10,21 @@ stayed-away-0000/                     of a node that came too late, or not at al
 
 One launcher at a time works in a folder: `locked` is held by it and by its processes, so that a second one
 cannot begin while any process of the first is left, and no ledger ever has two writers.
+
+A bootstrap with users on other machines has no ledgers of users, and keeps instead:
+
+    bootstrap.json                   how many join tokens there are, and where bootstrap listens
+    tokens/0000.token …              one for each user, mode 0600
+    curator/skeletons/0000.skeleton  handed in by users who agreed; 0000.sealed where the spec names an auditor's key
+
+Tokens name the address at which bootstrap is reached, so a second start has to be reached there too.
 """
 
 from __future__ import annotations
 
 import fcntl
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -23,14 +33,15 @@ from pathlib import Path
 from time import monotonic, sleep
 from typing import Any, Final
 
-from p2pdp.cluster.children import fork, wait_for
 from p2pdp.cluster.layout import ONE_EACH, Packing
+from p2pdp.cluster.processes import fork, wait_for
 from p2pdp.core.errors import NotReady, UsageError, VerificationFailed
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer
 from p2pdp.core.spec import Spec
 from p2pdp.crypto.entropy import random_bytes
 from p2pdp.crypto.identity import Identity
-from p2pdp.crypto.roster import Roster
+from p2pdp.crypto.roster import RUN_ID_BYTES, Roster
+from p2pdp.crypto.tokens import JoinToken
 from p2pdp.files.folder import (
     RESULT_FILE,
     ROSTER_FILE,
@@ -43,6 +54,8 @@ from p2pdp.files.folder import (
     write_json,
     write_text,
 )
+from p2pdp.files.keys import PUBLIC_FILE, SECRET_FILE
+from p2pdp.files.skeletons import skeleton_name, skeletons_folder
 from p2pdp.files.spec import parse_spec
 from p2pdp.node import roles
 from p2pdp.node.disk import durable_secret, write_durably
@@ -96,15 +109,15 @@ class RunFolder:
 
     @property
     def is_done(self) -> bool:
-        """Whether there is nothing left to do but to look at what there is."""
+        """Whether the run is over and only its results are left to read."""
         return (self.path / RESULT_FILE).is_file() or roles.have_finished(self.path / "curator")
 
     def run_keys(self) -> list[Path]:
-        """Those that are there yet."""
+        """Return the run keys that are still there."""
         return list(self.path.rglob(RUN_KEY_FILE))
 
     def drop_run_keys(self) -> None:
-        """Where a run is over, processes that were ended for it can no more unlink theirs."""
+        """Unlink the keys of a run that is over, which its ended processes could not."""
         for key in self.run_keys():
             key.unlink(missing_ok=True)
 
@@ -145,7 +158,7 @@ class RunFolder:
         return [secrets[SECRET_BYTES * number : SECRET_BYTES * (number + 1)] for number in range(count)]
 
     def totals(self, roster: Roster) -> tuple[int, dict[str, int]]:
-        """Bytes sent and faults by kind, as each process said at its end."""
+        """Return bytes sent and fault counts by kind, from what each process wrote at its end."""
         sent_bytes = 0
         faults: dict[str, int] = {}
         for peer in (BOOTSTRAP, CURATOR, *range(roster.n)):
@@ -161,7 +174,7 @@ class RunFolder:
         return Roster.from_json(read_json(self.path / ROSTER_FILE))
 
     def name_after_users(self, roster: Roster, slots: int) -> None:
-        """Give the nodes' folders their users' numbers, where some nodes stayed away."""
+        """Rename the nodes' folders after their users' numbers, where some nodes stayed away."""
         if roster.n == slots:
             return
         numbers = {entry.identity.hex(): user for user, entry in enumerate(roster.entries)}
@@ -176,3 +189,81 @@ class RunFolder:
 
     def _place(self, peer: Peer) -> Path:
         return peer_folder(self.path, peer)
+
+
+BOOTSTRAP_FILE: Final = "bootstrap.json"
+
+
+def is_bootstrap_folder(place: Path) -> bool:
+    return (place / BOOTSTRAP_FILE).is_file()
+
+
+class BootstrapFolder(RunFolder):
+    @staticmethod
+    def open(out: Path, spec_text: str, tokens: int, *, trace_wire: bool = False) -> BootstrapFolder:
+        """Make a folder, or open that of the same spec and number of tokens to resume it."""
+        if not is_bootstrap_folder(out):
+            make_folder(out)
+            write_text(out / SPEC_FILE, spec_text)
+            write_json(out / BOOTSTRAP_FILE, {"tokens": tokens})
+        if not (out / RUN_FILE).is_file():
+            started = datetime.now(UTC).isoformat(timespec="milliseconds")
+            facts = {"run_id": random_bytes(RUN_ID_BYTES).hex(), "started": started, "trace_wire": trace_wire}
+            write_json(out / RUN_FILE, facts)
+        folder = BootstrapFolder(out)
+        if folder.spec_text != spec_text:
+            raise UsageError(f"--out {out}: holds a run of another spec; name another folder")
+        if folder.token_count != tokens:
+            raise UsageError(f"--tokens {tokens}: {out} was begun with {folder.token_count}; a run keeps its tokens")
+        return folder
+
+    @property
+    def _facts(self) -> dict[str, Any]:
+        return read_json(self.path / BOOTSTRAP_FILE)
+
+    @property
+    def token_count(self) -> int:
+        return int(self._facts["tokens"])
+
+    @property
+    def listen(self) -> str | None:
+        """The address it listened on before; None on a first start."""
+        return self._facts.get("listen")
+
+    @property
+    def address(self) -> str | None:
+        """The address in its tokens; None before there are any."""
+        return self._facts.get("address")
+
+    def identity(self, name: str = "curator/bootstrap") -> Identity:
+        place = self.path / name
+        identity = Identity(durable_secret(place / SECRET_FILE))
+        if not (place / PUBLIC_FILE).is_file():
+            write_durably(place / PUBLIC_FILE, identity.public.hex().encode() + b"\n")
+        return identity
+
+    def write_tokens(self, listen: str, address: str, public: bytes) -> list[bytes]:
+        """Keep where bootstrap listens and is reached, and write the tokens; return their secrets."""
+        if self.address not in (None, address):
+            raise UsageError(f"{self.path}: its tokens name {self.address}; bootstrap has to be reached there again")
+        write_json(self.path / BOOTSTRAP_FILE, {"tokens": self.token_count, "listen": listen, "address": address})
+        secrets = self.tokens(self.token_count)
+        place = self.path / "tokens"
+        try:
+            place.mkdir(mode=0o700, exist_ok=True)
+        except OSError as error:
+            raise disk_error(place, error) from None
+        for number, secret in enumerate(secrets):
+            path = place / f"{number:04d}.token"
+            if not path.is_file():
+                write_durably(path, JoinToken(address, public, secret, number).to_text().encode() + b"\n")
+        return secrets
+
+    def deposit(self, skeletons: Mapping[Peer, bytes]) -> None:
+        place = skeletons_folder(self.path)
+        try:
+            place.mkdir(exist_ok=True)
+        except OSError as error:
+            raise disk_error(place, error) from None
+        for user, skeleton in skeletons.items():
+            write_durably(place / skeleton_name(user, skeleton), skeleton)

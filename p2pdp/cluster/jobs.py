@@ -1,4 +1,4 @@
-"""A local run as each of its processes sees it, made from nothing but its folder.
+"""A local run as each of its processes sees it, made from its folder alone.
 
 So a fresh interpreter knows of a run what a forked one is born with. What cannot be run raises here, before
 anything is started.
@@ -26,7 +26,7 @@ from p2pdp.protocols.run_plan import RunPlan, plan_run
 
 @dataclass(frozen=True)
 class Job:
-    """One local run. `secrets` are those of join tokens; `plan(n)` the plan for the real number of users."""
+    """One local run. `secrets` are those of join tokens; `plan(n)` makes the plan for the real number of users."""
 
     spec: Spec
     folder: Path
@@ -48,7 +48,7 @@ class Job:
         return ExactSampler() if self.spec.noise.sampler == "exact" else FastSampler()
 
     def warm_up(self) -> None:
-        """Loads what nodes are going to need: once, for a process that is going to fork, and not in each child."""
+        """Load what nodes will need, once in a process that will fork instead of in each child."""
         if self.spec.noise.sampler != "exact":
             return
         for mechanism in self.plan(self.slots).plan.mechanisms:
@@ -56,7 +56,7 @@ class Job:
 
 
 def job_of(folder: RunFolder, own: Any = None) -> Job:
-    """`own` is the caller's objective, which no folder holds: processes get it by being forked from this one."""
+    """Read a run from its folder; `own` is the caller's objective, which forked processes inherit."""
     spec = replace(folder.spec, task=replace(folder.spec.task, own=own))
     data = load_data(spec, spec.run.nodes)
 

@@ -1,8 +1,12 @@
 """Starts, watches and ends the processes of a local run; the folder holds all that a second start needs.
 
-Processes that crash are started again (`restarts.py`). A blocked run, a full disk or a refusal ends all of
-them, and so does an interruption: then each is asked to end, made to after `STOP_S`, and waited for, so that
-none is left, and the run can be resumed. If this process is killed, they notice and end by themselves.
+A process that crashes is restarted: at once at first, then after waits that double up to `WAIT_MAX_S`, until it lived
+for `SETTLED_S`. One that failed by itself `RESTARTS_MAX` times is given up. One that was killed from outside is not:
+nothing is wrong with it, and if it stays away its peers go round it.
+
+A blocked run, a full disk or a refusal ends all processes, and so does an interruption: then each is asked to end,
+killed after `STOP_S`, and waited for, so that none is left, and the run can be resumed. If the launcher is killed, the
+processes notice and end by themselves.
 """
 
 from __future__ import annotations
@@ -18,18 +22,40 @@ from dataclasses import dataclass, field
 from time import monotonic
 from typing import Any, Final
 
-from p2pdp.cluster.children import FAILED, INTERRUPTED, TRACE, fork
-from p2pdp.cluster.crews import REFUSED, SEATED, crew_body
-from p2pdp.cluster.events import Events, send_event
 from p2pdp.cluster.jobs import Job
-from p2pdp.cluster.layout import ONE_EACH, Packing, layout_of
-from p2pdp.cluster.restarts import Restarts
-from p2pdp.cluster.sockets import Sockets, allow_open_files
+from p2pdp.cluster.layout import ONE_EACH, Packing, Sockets, allow_open_files, layout_of
+from p2pdp.cluster.peers import REFUSED, SEATED, process_main
+from p2pdp.cluster.processes import FAILED, INTERRUPTED, TRACE, Events, fork, send_event
 from p2pdp.cluster.spawned import brief, spawn
 from p2pdp.core.errors import NotReady, P2pdpError, Refused, RunFailed, UsageError, VerificationFailed
 from p2pdp.core.messages import EXCLUDED
 from p2pdp.transports.contract import ROLES
 from p2pdp.transports.registry import transport_kind
+
+RESTARTS_MAX: Final = 20
+WAIT_S: Final = 0.05
+WAIT_MAX_S: Final = 2.0
+SETTLED_S: Final = 5.0
+_FROM_OUTSIDE: Final = (-signal.SIGKILL, -signal.SIGTERM, INTERRUPTED)
+
+
+class Restarts:
+    """Counts failures of each process by its number."""
+
+    def __init__(self) -> None:
+        self._failed: dict[int, int] = {}
+        self._next_wait_s: dict[int, float] = {}
+
+    def wait_s(self, who: int, code: int, lived_s: float) -> float | None:
+        """Return how long to wait before a restart; None if there is none."""
+        if code not in _FROM_OUTSIDE:
+            self._failed[who] = self._failed.get(who, 0) + 1
+            if self._failed[who] > RESTARTS_MAX:
+                return None
+        wait_s = 0.0 if lived_s >= SETTLED_S else self._next_wait_s.get(who, 0.0)
+        self._next_wait_s[who] = min(max(WAIT_S, 2 * wait_s), WAIT_MAX_S)
+        return wait_s
+
 
 STOP_S: Final = 5.0
 PROGRESS_S: Final = 0.1
@@ -43,7 +69,7 @@ OnEvent = Callable[[dict[str, Any]], None]
 
 @dataclass
 class Cluster:
-    """One run or one resumption. `absent` processes are not started, `mortal` ones not more than once."""
+    """One run or one resumption. `absent` processes are not started, `mortal` ones not restarted."""
 
     job: Job
     on_event: OnEvent
@@ -63,7 +89,7 @@ class Cluster:
     _interrupted: bool = field(init=False, default=False)
 
     def run(self) -> None:
-        """Until everything is closed; raises what ended it otherwise."""
+        """Run until everything is closed; raise what ended the run otherwise."""
         self._layout = layout_of(self.job.spec, self.packing)
         kind = transport_kind(self.job.spec.run.transport)
         with ExitStack() as stack:
@@ -89,7 +115,7 @@ class Cluster:
 
     @property
     def processes(self) -> dict[int, int]:
-        """Process ids of those that run now, with their numbers in the layout."""
+        """The processes that run now: their numbers in the layout, by process id."""
         return dict(self._processes)
 
     def _interrupt(self, *_: object) -> None:
@@ -98,7 +124,7 @@ class Cluster:
     # Starting
 
     def _start_all(self) -> None:
-        """Bootstrap first. Meanwhile it is listened to, or whoever has something to tell would wait."""
+        """Start all, bootstrap first; read events meanwhile, so that no process waits for the pipe."""
         told_s = 0.0
         processes = [who for who in self._layout.processes if who not in self.absent]
         for begun, who in enumerate(processes, start=1):
@@ -131,10 +157,10 @@ class Cluster:
         def report(kind: str, text: str) -> None:
             send_event(writing, kind, process=who, text=text)
 
-        async def body() -> None:
-            await crew_body(self.job, self._layout, who, mine, sockets.addresses, writing, self._provided)()
+        async def main() -> None:
+            await process_main(self.job, self._layout, who, mine, sockets.addresses, writing, self._provided)()
 
-        return fork(body, close, report, self._lifeline[0])
+        return fork(main, close, report, self._lifeline[0])
 
     def _start_due(self) -> None:
         now_s = monotonic()
@@ -147,7 +173,7 @@ class Cluster:
     # Watching
 
     def _watch(self) -> None:
-        """Handles ends of processes and events until nobody is left whom to wait for."""
+        """Handle ends of processes and events until no process is left to wait for."""
         while self._processes or self._due_s:
             until_s = min(self._due_s.values(), default=monotonic() + 1.0)
             self._sleep(min(1.0, until_s - monotonic()))
@@ -167,7 +193,7 @@ class Cluster:
                     os.kill(child, signal.SIGUSR1)  # nobody is left to wait for
 
     def _sleep(self, delay_s: float) -> None:
-        """Until a signal comes, somebody tells something, or that time is over."""
+        """Wait for a signal or an event, at most so long."""
         waiting = select.poll()  # select() knows no files beyond the first 1024
         for end in (self._awake, self._events.reading):
             waiting.register(end, select.POLLIN)
@@ -203,7 +229,7 @@ class Cluster:
         self._tell_once(event)
 
     def _tell_once(self, event: dict[str, Any]) -> None:
-        """A restart tells again what its ledger tells."""
+        """Pass an event on unless that was done: a restarted process sends what its ledger holds again."""
         if repr(event) not in self._shown:
             self._shown.add(repr(event))
             self.on_event(event)
@@ -214,13 +240,13 @@ class Cluster:
         self._tell_once({"event": "stayed_away", "user": slot})  # the others began without it
 
     def _show(self, who: int, trace: str) -> None:
-        """A defect of ours: where it happened, once."""
+        """Show where an unforeseen error happened, once."""
         if trace not in self._shown:
             self._shown.add(trace)
             sys.stderr.write(f"p2pdp: {self._layout.name(who)} crashed:\n{trace}\n")
 
     def _reaped(self) -> Iterator[tuple[int, int]]:
-        """Processes that have ended, with their exit codes; children of somebody else here are left alone."""
+        """Yield processes that have ended, with their exit codes; other children of this process are left alone."""
         while self._processes:
             ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
             if ended is None:
@@ -251,7 +277,7 @@ class Cluster:
         self._due_s[who] = monotonic() + wait_s
 
     def _stop(self) -> None:
-        """Asks all that are left to end, and makes them after a while."""
+        """Ask all processes that are left to end, and kill them after `STOP_S`."""
         for number, wait_s in ((signal.SIGTERM, STOP_S), (signal.SIGKILL, float("inf"))):
             for child in self._processes:
                 os.kill(child, number)
@@ -265,7 +291,7 @@ class Cluster:
 
 @contextmanager
 def _signals(interrupt: Callable[..., None]) -> Iterator[int]:
-    """Takes signals; gives the reading end of a pipe that wakes up with each of them."""
+    """Take signals; yield the reading end of a pipe that becomes readable with each of them."""
     awake, wake = os.pipe()
     for end in (awake, wake):
         os.set_blocking(end, False)

@@ -1,25 +1,35 @@
-"""Which process of a local run holds whom.
+"""Which process of a local run holds which peers, and the sockets on which peers listen.
 
-A process has a number. `ROLES` is that of bootstrap and curator; where all share one process, of everybody.
+A process has a number. `ROLES` is that of bootstrap and curator, and of everybody where all share one process.
+
+Sockets are opened before any process starts. So a dial succeeds from the beginning, whoever is not up yet, and a
+process that is restarted is where it was. They are held as plain descriptors: a child drops those of the others with a
+call or two, and no object is left that would close a descriptor which has been reused since.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+import resource
+import socket
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from p2pdp.core.errors import UsageError
+from p2pdp.core.addresses import Address
+from p2pdp.core.errors import NotReady, UsageError
 from p2pdp.core.spec import Spec
 from p2pdp.transports.contract import ROLES
 from p2pdp.transports.registry import transport_kind
+from p2pdp.transports.tcp.kind import FILES_SPARE, NODE_FILES
+from p2pdp.transports.tcp.transport import BACKLOG
 
 
 @dataclass(frozen=True)
 class Packing:
-    """How users get into processes: so many into each, forked from the launcher or `spawn`ed as fresh interpreters.
+    """How users are packed into processes, which are forked from the launcher or `spawn`ed as fresh interpreters.
 
-    With `trace_wire` every peer writes down what it receives (`wire.jsonl`).
+    With `trace_wire` every peer logs what it receives (`wire.jsonl`).
     """
 
     nodes_per_process: int = 1
@@ -36,7 +46,7 @@ ONE_EACH: Final = Packing()
 
 @dataclass(frozen=True)
 class Layout:
-    """`slots` are the users that are to take part; their numbers in the run may be others (`bodies.places`)."""
+    """`slots` are the users that are to take part; their numbers in the run may differ (`peers.places`)."""
 
     slots: int
     nodes_per_process: int = 1
@@ -44,7 +54,7 @@ class Layout:
 
     @property
     def processes(self) -> tuple[int, ...]:
-        """All of them, the one that the others wait for first."""
+        """All processes, first the one that the others wait for."""
         count = 0 if self.in_one_process else -(-self.slots // self.nodes_per_process)
         return (ROLES, *range(count))
 
@@ -76,3 +86,69 @@ def layout_of(spec: Spec, packing: Packing) -> Layout:
             f'--nodes-per-process: with [run] transport = "{kind.name}" all nodes are in one process anyway'
         )
     return Layout(spec.run.nodes, packing.nodes_per_process, kind.in_one_process)
+
+
+LINKS_WANTED: Final = 64  # connections of each node in a process of many; more if the system allows it
+
+
+class Sockets:
+    """A listening socket for each of the slots."""
+
+    def __init__(self, slots: Iterable[int]) -> None:
+        self.descriptors: dict[int, int] = {}
+        self.addresses: dict[int, Address] = {}
+        try:
+            for slot in slots:
+                bound = _bound()
+                self.addresses[slot] = Address(*bound.getsockname()[:2])
+                self.descriptors[slot] = bound.detach()
+        except BaseException:
+            self.close()
+            raise
+
+    def keep_only(self, mine: Collection[int]) -> None:
+        """Drop the sockets of the others, in a forked child."""
+        kept = set(mine)
+        first: int | None = None
+        last = -1
+        for descriptor in sorted(self.descriptors.values()):
+            if descriptor in kept:
+                continue
+            if first is not None and descriptor != last + 1:
+                os.closerange(first, last + 1)
+                first = None
+            first, last = descriptor if first is None else first, descriptor
+        if first is not None:
+            os.closerange(first, last + 1)
+
+    def close(self) -> None:
+        for descriptor in self.descriptors.values():
+            os.close(descriptor)
+        self.descriptors = {}
+
+
+def _bound() -> socket.socket:
+    try:
+        bound = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    except OSError as error:
+        raise NotReady(f"no further socket can be opened: {error.strerror}; raise the limit of open files") from None
+    try:
+        bound.bind(("127.0.0.1", 0))
+        bound.listen(BACKLOG)
+    except OSError as error:
+        bound.close()
+        raise NotReady(f"no port on the loopback: {error.strerror}") from None
+    return bound
+
+
+def allow_open_files(users: int, nodes_per_process: int) -> None:
+    """Raise the limit of open files as far as is needed and the system allows.
+
+    The launcher holds a socket a user, the roles up to two connections to each, and a process of many nodes
+    what these need.
+    """
+    count = max(3 * users, nodes_per_process * (NODE_FILES + LINKS_WANTED)) + FILES_SPARE
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != resource.RLIM_INFINITY and soft < count:
+        most = count if hard == resource.RLIM_INFINITY else min(count, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, most), hard))

@@ -1,4 +1,4 @@
-"""Works of plain computation in forked processes, a few at a time; what each of them answers comes back as JSON.
+"""Plain computations in forked processes, a few at a time; the answer of each comes back as JSON.
 
 Guarantee: an answer is given once, in the order in which works end. A work that raises ends its own process alone;
 its sentence comes back in place of an answer. When the pool is left, for whatever reason, no child is left behind.
@@ -19,7 +19,7 @@ from time import monotonic, sleep
 from types import TracebackType
 from typing import Any, Final, NoReturn, Self
 
-from p2pdp.cluster.children import INTERRUPTED, signals_held, trace_of
+from p2pdp.cluster.processes import INTERRUPTED, signals_held, trace_of
 from p2pdp.core.errors import NotReady, P2pdpError
 
 TIDY_S: Final = 3.0  # that a work has to leave when it is asked to
@@ -29,7 +29,7 @@ _READ_BYTES: Final = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """How one work ended: with an answer, or with a sentence that says why there is none.
+    """How one computation ended: with an answer, or with a sentence on why there is none.
 
     `exit_code` is that of the error, where it is one that p2pdp raises on purpose.
     """
@@ -48,7 +48,7 @@ class _Child:
 
 
 class Pool:
-    """`begin` while `free`, then `next_done`, until nothing is `running`."""
+    """A pool: `begin` while `free`, then `next_done`, until nothing is `running`."""
 
     def __init__(self, processes: int) -> None:
         self._processes = processes
@@ -77,7 +77,7 @@ class Pool:
             self._children[reading] = _Child(name, process)
 
     def next_done(self) -> Done:
-        """Waits until one of the works has ended."""
+        """Wait until one of the computations has ended."""
         while True:
             ready, _, _ = select.select(list(self._children), [], [])
             for reading in ready:
@@ -119,7 +119,7 @@ class Pool:
 
 
 def _live(work: Callable[[], dict[str, Any]], writing: int) -> None:
-    """What a child does from its first to its last; it never runs on into the parent's code."""
+    """Run a child from start to end; it never runs on into the parent's code."""
     code = 1
     try:
         signal.signal(signal.SIGTERM, _leave)
@@ -136,7 +136,7 @@ def _live(work: Callable[[], dict[str, Any]], writing: int) -> None:
 
 
 def _leave(_number: int, _frame: object) -> NoReturn:
-    """So that a work takes away what it made for itself only."""
+    """End by an exception, so that a computation removes its temporary files."""
     raise SystemExit(INTERRUPTED)
 
 

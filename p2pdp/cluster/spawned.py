@@ -19,12 +19,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
-from p2pdp.cluster.children import live, signals_held
-from p2pdp.cluster.crews import crew_body
-from p2pdp.cluster.events import send_event
 from p2pdp.cluster.folder import RunFolder
 from p2pdp.cluster.jobs import job_of
 from p2pdp.cluster.layout import Packing, layout_of
+from p2pdp.cluster.peers import process_main
+from p2pdp.cluster.processes import live, send_event, signals_held
 from p2pdp.core.addresses import Address
 from p2pdp.core.errors import NotReady
 
@@ -36,7 +35,7 @@ _ONE_THREAD: Final = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_
 def brief(
     folder: Path, packing: Packing, addresses: Mapping[int, Address], provided: Mapping[str, Any] | None = None
 ) -> Iterator[int]:
-    """An open file that tells a fresh interpreter what it cannot know otherwise."""
+    """Yield an open file that holds what a fresh interpreter cannot know otherwise."""
     document = {
         "folder": str(folder.absolute()),
         "nodes_per_process": packing.nodes_per_process,
@@ -50,7 +49,7 @@ def brief(
 
 
 def spawn(process: int, open_brief: int, events: int, lifeline: int, listening: Sequence[int]) -> int:
-    """Starts an interpreter; gives its process id."""
+    """Start an interpreter; return its process id."""
     inherited = (open_brief, events, lifeline, *listening)
     home = str(Path(__file__).parents[2])
     paths = os.pathsep.join(filter(None, (home, os.environ.get("PYTHONPATH"))))
@@ -73,17 +72,17 @@ def spawn(process: int, open_brief: int, events: int, lifeline: int, listening: 
 def main(arguments: Sequence[str]) -> int:
     process, open_brief, events, lifeline, *listening = map(int, arguments)
 
-    async def body() -> None:
+    async def run() -> None:
         told = json.loads(os.pread(open_brief, BRIEF_BYTES_MAX, 0))
         job = job_of(RunFolder(Path(told["folder"])))
         layout = layout_of(job.spec, Packing(told["nodes_per_process"]))
         addresses = {slot: Address(*address) for slot, address in told["addresses"]}
-        await crew_body(job, layout, process, listening, addresses, events, told["provided"])()
+        await process_main(job, layout, process, listening, addresses, events, told["provided"])()
 
     def report(kind: str, text: str) -> None:
         send_event(events, kind, process=process, text=text)
 
-    return live(body, lambda: None, report, lifeline)
+    return live(run, lambda: None, report, lifeline)
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from p2pdp.assembly.outcome import outcome
 from p2pdp.audit.verify import excluded_in
-from p2pdp.cluster.bootstrap_folder import BootstrapFolder, is_bootstrap_folder
+from p2pdp.cluster.folder import BootstrapFolder, is_bootstrap_folder
 from p2pdp.core.errors import Refused, RunFailed, UsageError, VerificationFailed
 from p2pdp.core.happenings import Notify, happening
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, peer_name

@@ -10,8 +10,7 @@ from typing import Any
 
 from p2pdp.assembly.outcome import outcome
 from p2pdp.audit.verify import excluded_in
-from p2pdp.cluster.bootstrap_folder import is_bootstrap_folder
-from p2pdp.cluster.folder import RunFolder
+from p2pdp.cluster.folder import RunFolder, is_bootstrap_folder
 from p2pdp.cluster.jobs import Job, job_of
 from p2pdp.cluster.launcher import Cluster
 from p2pdp.cluster.layout import ONE_EACH, Packing, layout_of

@@ -10,7 +10,7 @@ from nacl.exceptions import CryptoError
 from p2pdp.bench.conductor import Conductor
 from p2pdp.bench.hops import planned
 from p2pdp.bench.user import BARE, BareNode, BenchSettings, BenchUser
-from p2pdp.cluster.sockets import Sockets
+from p2pdp.cluster.layout import Sockets
 from p2pdp.core.addresses import Address
 from p2pdp.crypto.entropy import random_bytes
 from p2pdp.crypto.identity import RunKey

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from p2pdp.cluster import spawned
-from p2pdp.cluster.events import Events
 from p2pdp.cluster.layout import Packing
+from p2pdp.cluster.processes import Events
 from p2pdp.cluster.spawned import BRIEF_BYTES_MAX, brief, spawn
 from p2pdp.core.addresses import Address
 from p2pdp.core.errors import NotReady

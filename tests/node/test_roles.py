@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from p2pdp.cluster.bodies import roles_body
+from p2pdp.cluster.peers import roles_main
 from p2pdp.core.errors import RunFailed
 from p2pdp.core.expiry import Expired
 from p2pdp.core.ids import BOOTSTRAP, CURATOR
@@ -40,7 +40,7 @@ async def test_roles_that_have_finished_are_not_started_again(tmp_path: Path) ->
     await run_all(job)
     assert have_finished(curator)
     with bound() as listening:
-        await roles_body(job, alone(listening), -1)()
+        await roles_main(job, alone(listening), -1)()
     places = (curator, curator / "bootstrap")
     for place in places:
         (place / RUN_KEY_FILE).write_bytes(bytes(32))
@@ -55,7 +55,7 @@ async def test_roles_that_have_finished_are_not_started_again(tmp_path: Path) ->
 async def test_roles_for_which_nobody_comes_end_when_the_run_expires(tmp_path: Path) -> None:
     job = job_in(tmp_path / "run", soon())
     with bound() as listening, pytest.raises(Expired, match="before it had ended"):
-        await roles_body(job, alone(listening), -1)()
+        await roles_main(job, alone(listening), -1)()
     assert not list(job.folder.rglob(RUN_KEY_FILE))
 
 

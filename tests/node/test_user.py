@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from p2pdp.cluster.bodies import user_body
+from p2pdp.cluster.peers import user_main
 from p2pdp.core.addresses import Address
 from p2pdp.core.errors import Refused, VerificationFailed
 from p2pdp.core.expiry import Expired
@@ -59,7 +59,7 @@ async def test_a_node_that_has_finished_is_not_started_again(tmp_path: Path) -> 
     await run_all(job)
     assert has_finished(place, job.spec.run)
     with bound() as listening:
-        await user_body(job, 1, alone(listening, Address("127.0.0.1", 1)))()
+        await user_main(job, 1, alone(listening, Address("127.0.0.1", 1)))()
     assert not (place / RUN_KEY_FILE).exists()
     (place / RUN_KEY_FILE).write_bytes(bytes(32))
     assert not has_finished(place, job.spec.run)
@@ -69,7 +69,7 @@ async def test_a_node_that_waits_for_bootstrap_ends_when_the_run_expires(tmp_pat
     job = job_in(tmp_path / "run", soon())
     place = job.folder / "nodes" / "0001"
     with bound() as listening, bound() as nobody, pytest.raises(Expired, match="before it had ended"):
-        await user_body(job, 1, alone(listening, Address(*nobody.getsockname())))()
+        await user_main(job, 1, alone(listening, Address(*nobody.getsockname())))()
     assert (place / "view.ledger").exists()
     assert not (place / RUN_KEY_FILE).exists()
 
@@ -80,7 +80,7 @@ async def test_in_the_middle_of_a_run_everybody_ends_when_it_expires(tmp_path: P
     with pytest.raises(Expired):
         await run_all(job)
     with bound() as listening, pytest.raises(Expired):  # whoever comes back later does nothing at all
-        await user_body(job, 1, alone(listening, Address("127.0.0.1", 1)))()
+        await user_main(job, 1, alone(listening, Address("127.0.0.1", 1)))()
     assert not (job.folder / "nodes" / "0001" / RUN_KEY_FILE).exists()
     assert b"" not in [path.read_bytes() for path in job.folder.rglob("view.ledger")]
 
@@ -91,7 +91,7 @@ async def test_a_node_whose_run_key_is_lost_before_the_end_says_so(tmp_path: Pat
     ledger = job.folder / "nodes" / "0001" / "view.ledger"
     ledger.write_bytes(ledger.read_bytes()[:-1])  # it was never closed
     with bound() as listening, pytest.raises(VerificationFailed, match="is gone"):
-        await user_body(job, 1, alone(listening, Address("127.0.0.1", 1)))()
+        await user_main(job, 1, alone(listening, Address("127.0.0.1", 1)))()
 
 
 @pytest.mark.parametrize("credentials", [b"", b"\x93\x01\xc0\xc4\x02no", b"\x91\x01", b"\x93\x00\xc0\x00"])
@@ -102,7 +102,7 @@ async def test_a_damaged_seat_is_refused(tmp_path: Path, credentials: bytes) -> 
     (place / RUN_KEY_FILE).write_bytes(bytes(32))
     (place / SEAT_FILE).write_bytes(credentials)
     with bound() as listening, pytest.raises(VerificationFailed, match="damaged"):
-        await user_body(job, 0, alone(listening, Address("127.0.0.1", 1)))()
+        await user_main(job, 0, alone(listening, Address("127.0.0.1", 1)))()
 
 
 AUDITOR = RunKey(bytes([7] * 32))

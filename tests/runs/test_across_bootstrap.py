@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from p2pdp.api import simulate
-from p2pdp.cluster.bootstrap_folder import BootstrapFolder
+from p2pdp.cluster.folder import BootstrapFolder
 from p2pdp.core.errors import UsageError
 from p2pdp.core.happenings import Happening
 from p2pdp.files.spec import parse_spec, spec_digest, spec_to_toml

@@ -17,7 +17,7 @@ from functools import partial
 from typing import Any, NoReturn
 
 import p2pdp
-from p2pdp.cluster import restarts
+from p2pdp.cluster import launcher
 from p2pdp.cluster.launcher import Cluster
 from p2pdp.core.errors import P2pdpError
 from p2pdp.core.step import Step
@@ -56,7 +56,7 @@ def main(verb: str, *given: str) -> int:
         resource.setrlimit(resource.RLIMIT_FSIZE, (wrong["file_bytes_max"],) * 2)
     if "crash" in wrong:
         crash_at(wrong["crash"])
-        restarts.RESTARTS_MAX = 3  # type: ignore[misc]
+        launcher.RESTARTS_MAX = 3  # type: ignore[misc]
     way = {name: wrong[name] for name in ("nodes_per_process", "spawn", "trace_wire") if name in wrong}
     try:
         if verb == "run":

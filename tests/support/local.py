@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from p2pdp.cluster.bodies import roles_body, user_body
 from p2pdp.cluster.jobs import Job
+from p2pdp.cluster.peers import roles_main, user_main
 from p2pdp.core.addresses import Address, Place
 from p2pdp.crypto.identity import Identity
 from p2pdp.files.data import load_data
@@ -88,7 +88,7 @@ async def run_all(job: Job, guard_s: float = 60.0) -> list[dict[str, Any]]:
     networks = LocalNetworks(lambda slot: TcpNetwork(sockets[slot + 1]), lambda slot: addresses[slot + 1])
     events, tell = os.pipe()
     try:
-        bodies = [roles_body(job, networks, tell), *(user_body(job, user, networks) for user in range(job.slots))]
+        bodies = [roles_main(job, networks, tell), *(user_main(job, user, networks) for user in range(job.slots))]
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(roles, "LINGER_S", 0.1)  # nobody crashes here who would hand in his head again
             async with asyncio.timeout(guard_s):

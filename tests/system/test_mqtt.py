@@ -113,7 +113,7 @@ def test_without_a_broker_it_is_said_what_to_install(tmp_path: Path) -> None:
 
 def test_a_light_node_loads_nothing_of_mqtt() -> None:
     script = (
-        "import sys\nimport p2pdp.node.user, p2pdp.cluster.crews, p2pdp.runs.across_node\n"
+        "import sys\nimport p2pdp.node.user, p2pdp.cluster.peers, p2pdp.runs.across_node\n"
         "print([name for name in ('paho', 'cryptography', 'amqtt') if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", script], cwd=TOP, capture_output=True, text=True, check=True)

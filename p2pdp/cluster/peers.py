@@ -1,17 +1,25 @@
-"""What a user, and what bootstrap and curator do in a local run, in whichever process they are."""
+"""Runs the peers assigned to one process of a local run, and ends them together.
+
+Users in one process run in one event loop, each with its own keys, sampler, disk and network. One that fails
+ends them all, and all are started again; one that is refused, because the others began without it, is reported
+and leaves the rest alone. Where a transport keeps all in one process, bootstrap and curator are in it too.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from p2pdp.cluster.children import Body
-from p2pdp.cluster.events import send_event
 from p2pdp.cluster.jobs import Job
-from p2pdp.core.addresses import Place
+from p2pdp.cluster.layout import Layout
+from p2pdp.cluster.processes import Main, give_memory_back, send_event
+from p2pdp.core.addresses import Address, Place
+from p2pdp.core.errors import Refused
 from p2pdp.core.ids import Peer, is_user, peer_name
 from p2pdp.core.messages import BLOCKED, EXCLUDED, RESULT
 from p2pdp.core.step import Output
@@ -25,14 +33,15 @@ from p2pdp.node.roles import RolesNode, RolesSettings
 from p2pdp.node.user import UserNode, UserSettings
 from p2pdp.protocols.run_plan import RunPlan, plan_of_facts
 from p2pdp.services.enrolment import Quorum
-from p2pdp.transports.contract import ROLES, LocalNetworks
+from p2pdp.transports.contract import ROLES, LocalNetworks, LocalProcess
+from p2pdp.transports.registry import transport_kind
 
 NOWHERE: Final = -2  # no process here is that user
 PROGRESS_S: Final = 0.1
 
 
 def places(job: Job, roster: Roster) -> list[int]:
-    """Which slot each user has, where some stayed away and the numbers moved up."""
+    """Return the slot of each user; numbers move up where some nodes stayed away."""
     slots = {}
     for slot in range(job.slots):
         public = node_folder(job, slot) / PUBLIC_FILE
@@ -45,8 +54,8 @@ def node_folder(job: Job, slot: int) -> Path:
     return job.folder / "nodes" / f"{slot:04d}"
 
 
-class _Map:
-    """Where users are; made once the roster is known, which never changes."""
+class _Places:
+    """The places of users, from the slots that the roster gives them once it is known."""
 
     def __init__(self, job: Job, where: Callable[[int], Place | None]) -> None:
         self._job = job
@@ -65,20 +74,20 @@ class _Map:
         return None if slot == NOWHERE else self._where(slot)
 
 
-def user_body(
+def user_main(
     job: Job,
     slot: int,
     networks: LocalNetworks,
     on_seat: Callable[[], None] = lambda: None,
     share: Callable[[Roster], Roster] = lambda roster: roster,
-) -> Body:
+) -> Main:
     network = networks.network(slot)
 
     def prepare(roster: Roster, me: Peer) -> tuple[RunPlan, Any]:
         on_seat()
         return plan_of_facts(job.spec, dict(roster.facts)), job.rows(roster.n, me)  # with what was signed of the graph
 
-    async def body() -> None:
+    async def main() -> None:
         folder = node_folder(job, slot)
         if user.has_finished(folder, job.spec.run):
             return
@@ -96,7 +105,7 @@ def user_body(
                 prepare=prepare,
                 network=network,
                 bootstrap_place=networks.where(ROLES),
-                where=_Map(job, networks.where).where,
+                where=_Places(job, networks.where).where,
                 sampler=job.sampler,
                 run=lambda: job.spec.run,
                 power=job.spec.run.durability == "power",
@@ -106,11 +115,11 @@ def user_body(
         )
         await node.run()
 
-    return body
+    return main
 
 
-def roles_body(job: Job, networks: LocalNetworks, pipe: int) -> Body:
-    network, where = networks.network(ROLES), _Map(job, networks.where)
+def roles_main(job: Job, networks: LocalNetworks, pipe: int) -> Main:
+    network, where = networks.network(ROLES), _Places(job, networks.where)
     seated: list[Roster] = []
 
     def on_roster(roster: Roster) -> None:
@@ -135,7 +144,7 @@ def roles_body(job: Job, networks: LocalNetworks, pipe: int) -> Body:
             slot = where.slot(seated[0], who) if is_user(who) else NOWHERE
             send_event(pipe, output.type, user=peer_name(who), slot=slot)
 
-    async def body() -> None:
+    async def main() -> None:
         run_spec = job.spec.run
         curator = job.folder / "curator"
         if roles.have_finished(curator):
@@ -165,4 +174,95 @@ def roles_body(job: Job, networks: LocalNetworks, pipe: int) -> Body:
         asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, node.nobody_left.set)
         await node.run()
 
-    return body
+    return main
+
+
+SEATED: Final = "seated"  # an event: a user has its seat
+REFUSED: Final = "refused"  # an event: a user will never have one
+
+
+def process_main(
+    job: Job,
+    layout: Layout,
+    process: int,
+    listening: Sequence[int],
+    addresses: Mapping[int, Address],
+    pipe: int,
+    provided: Mapping[str, Any] | None = None,
+) -> Main:
+    """Return the main function of a process, from the sockets of its slots, if it has any, and all addresses."""
+    kind, users = transport_kind(job.spec.run.transport), layout.users(process)
+    sockets = dict(zip(layout.slots_of(process), listening, strict=True)) if kind.opens_sockets else {}
+    networks = kind.local(LocalProcess(job.spec, job.run_id, users, sockets, addresses, provided))
+    roles = roles_main(job, networks, pipe) if process == ROLES else None
+    share = _once()
+    mains = {slot: user_main(job, slot, networks, partial(_seated, slot, pipe), share) for slot in users}
+    if roles is None:
+        return _user_group(mains, pipe)
+    return _everybody(roles, mains, pipe) if mains else roles
+
+
+def _seated(slot: int, pipe: int) -> None:
+    give_memory_back()
+    send_event(pipe, SEATED, slot=slot)
+
+
+def _once() -> Callable[[Roster], Roster]:
+    """Return a function that keeps equal rosters in memory once: each holds 128 bytes a user."""
+    known: dict[bytes, Roster] = {}
+    return lambda roster: known.setdefault(roster.digest + roster.signature, roster)
+
+
+def _user_group(users: dict[int, Main], pipe: int) -> Main:
+    async def main() -> None:
+        refused: list[Refused] = []
+
+        async def one(slot: int, user: Main) -> None:
+            try:
+                await user()
+            except Refused as error:
+                send_event(pipe, REFUSED, slot=slot, text=str(error))
+                refused.append(error)
+
+        await _together(*(partial(one, slot, user) for slot, user in users.items()))
+        if refused:
+            raise refused[0]
+
+    return main
+
+
+def _everybody(roles_alone: Main, users: dict[int, Main], pipe: int) -> Main:
+    async def all_users() -> None:
+        with suppress(Refused):  # it has been told of, and the others go on
+            await _user_group(users, pipe)()
+        signal.raise_signal(signal.SIGUSR1)  # the roles need not wait for anybody any more
+
+    async def main() -> None:
+        others = asyncio.ensure_future(all_users())
+        roles = asyncio.ensure_future(roles_alone())
+        try:
+            await asyncio.wait((others, roles), return_when=asyncio.FIRST_COMPLETED)
+            if not roles.done():
+                others.result()
+            await roles  # who is left then was excluded, or has nobody to talk to any more
+        finally:
+            await _end((others, roles))
+
+    return main
+
+
+async def _together(*mains: Main) -> None:
+    """Run all to their ends; the first that fails ends the others."""
+    tasks = [asyncio.ensure_future(main()) for main in mains]
+    try:
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
+        for task in done:
+            task.result()
+    finally:
+        await _end(tasks)
+
+
+async def _end(tasks: Iterable[asyncio.Future[None]]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)

@@ -9,8 +9,20 @@ from typing import Any
 
 import pytest
 
-from p2pdp.cluster.crews import REFUSED, SEATED, _crew, _once, _together, crew_body
 from p2pdp.cluster.layout import Layout
+from p2pdp.cluster.peers import (
+    NOWHERE,
+    REFUSED,
+    SEATED,
+    _once,
+    _Places,
+    _together,
+    _user_group,
+    node_folder,
+    places,
+    process_main,
+)
+from p2pdp.core.addresses import Address
 from p2pdp.core.errors import Refused, RunFailed
 from p2pdp.crypto.roster import Roster
 from p2pdp.runs.audit import verify
@@ -19,6 +31,29 @@ from p2pdp.transports.contract import ROLES
 from tests.support.finished_runs import write_public
 from tests.support.local import SPEC, job_in
 from tests.support.toys import roster
+
+
+def test_users_are_where_their_numbers_say_unless_some_stayed_away(tmp_path: Path) -> None:
+    job = job_in(tmp_path / "run", SPEC.replace("nodes = 3", "nodes = 5"))
+    signed = roster(3)
+    for slot, user in ((1, 0), (4, 1)):
+        node_folder(job, slot).mkdir(parents=True)
+        (node_folder(job, slot) / "identity.pub").write_text(signed.entries[user].identity.hex() + "\n")
+    assert places(job, signed) == [1, 4, NOWHERE]
+
+
+@pytest.mark.parametrize(("n", "where"), [(5, [10, 11, 12, 13, 14]), (3, [11, 14, None])])
+def test_addresses_follow_the_slots(tmp_path: Path, n: int, where: list[int | None]) -> None:
+    job = job_in(tmp_path / "run", SPEC.replace("nodes = 3", "nodes = 5"))
+    signed = roster(n)
+    if n == 3:
+        for slot, user in ((1, 0), (4, 1)):
+            node_folder(job, slot).mkdir(parents=True)
+            (node_folder(job, slot) / "identity.pub").write_text(signed.entries[user].identity.hex() + "\n")
+    users = _Places(job, lambda slot: Address("127.0.0.1", 10 + slot))
+    found = [users.where(signed, user) for user in range(n)]
+    assert [address.port if isinstance(address, Address) else None for address in found] == where
+
 
 Tell = Callable[[], list[dict[str, Any]]]
 
@@ -36,7 +71,7 @@ async def test_all_that_runs_without_sockets_is_in_one_process(tmp_path: Path, p
     writing, told = pipe
     job = job_in(tmp_path / "run", SPEC.replace("seed = 1", 'seed = 1\ntransport = "memory"'))
     async with asyncio.timeout(60):
-        await crew_body(job, Layout(3, in_one_process=True), ROLES, (), {}, writing)()
+        await process_main(job, Layout(3, in_one_process=True), ROLES, (), {}, writing)()
     events = told()
     assert {event["slot"] for event in events if event["event"] == SEATED} == {0, 1, 2}
     assert events[-1]["event"] == "published"
@@ -99,7 +134,7 @@ async def test_one_that_is_refused_is_told_of_and_waits_for_the_others(pipe: tup
         log.append("done")
 
     with pytest.raises(Refused, match="without this node"):
-        await _crew({7: ends(log, "late", late), 8: longer}, writing)()
+        await _user_group({7: ends(log, "late", late), 8: longer}, writing)()
     assert log == ["late", "done"]
     assert told() == [{"event": REFUSED, "slot": 7, "text": str(late)}]
 

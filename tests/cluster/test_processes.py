@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 
 import pytest
 
-from p2pdp.cluster.children import TRACE_LETTERS_MAX, trace_of
+from p2pdp.cluster.processes import TRACE_LETTERS_MAX, Events, send_event, trace_of
 
 HEAD = """
 import asyncio, os, signal
-from p2pdp.cluster.children import fork, wait_for
+from p2pdp.cluster.processes import fork, wait_for
 def say(kind, text):
     os.write(1, f"{kind}: {text}\\n".encode())
 def ends(*bodies, lifeline=None):
@@ -220,3 +221,41 @@ def test_a_long_trace_keeps_its_end() -> None:
     trace = trace_of(caught.value)
     assert len(trace) == TRACE_LETTERS_MAX
     assert trace.endswith("in deep: raise KeyError(level)\nKeyError")
+
+
+def test_what_is_told_arrives_in_order_and_once() -> None:
+    events = Events()
+    assert events.read() == []
+    send_event(events.writing, "roster", n=3)
+    send_event(events.writing, "trace", text="first line\nsecond line, é")
+    assert events.read() == [
+        {"event": "roster", "n": 3},
+        {"event": "trace", "text": "first line\nsecond line, é"},
+    ]
+    assert events.read() == []
+    events.close()
+
+
+def test_a_line_may_come_in_pieces() -> None:
+    events = Events()
+    line = b'{"event": "published"}\n'
+    for position in range(len(line)):
+        assert events.read() == []
+        os.write(events.writing, line[position : position + 1])
+    assert events.read() == [{"event": "published"}]
+    events.close()
+
+
+def test_more_than_one_reading_is_taken_at_once() -> None:
+    events = Events()
+    os.set_blocking(events.writing, False)
+    count = 0
+    try:
+        while True:
+            send_event(events.writing, "excluded", user=count)
+            count += 1
+    except BlockingIOError:  # the pipe is full
+        pass
+    found = events.read()
+    assert [event["user"] for event in found] == list(range(count))
+    events.close()

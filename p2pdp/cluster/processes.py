@@ -1,10 +1,13 @@
-"""Child processes, forked from this one or spawned (`spawned.py`), each with an event loop of its own.
+"""Child processes, forked from this one or spawned (`spawned.py`), each with an event loop, and events they send.
 
-Guarantee: nothing random is made before a fork, so a child makes its own keys, salts and noise. A child
-leaves by `os._exit` and never runs on into the parent's code. SIGTERM asks it to end in good order, and so
-does the end of the parent, however that comes about (`lifeline`). Children write to no standard stream: why
-one failed is `report`ed. Of an unexpected error that is where it happened and its kind, but not its message,
-which may hold a value.
+Guarantee: nothing random is made before a fork, so a child makes its own keys, salts and noise. A child leaves by
+`os._exit` and never runs on into the parent's code. SIGTERM asks it to end in good order, and so does the end of the
+parent, however that comes about (`lifeline`). Children write to no standard stream: they `report` why they failed. For
+an unexpected error that is its kind and place, but not its message, which may hold a value.
+
+Events are JSON documents, one a line, through a pipe that all processes share. They concern the run's life cycle only:
+the roster, publication, exclusions, failures. A line is written at once and is shorter than what the system writes in
+one piece, so lines of several processes do not mix.
 
 The caller owes: it waits for each child, and does not fork from a thread of its own.
 """
@@ -13,6 +16,7 @@ from __future__ import annotations
 
 import asyncio
 import ctypes
+import json
 import os
 import signal
 import traceback
@@ -30,15 +34,15 @@ CRASHED: Final = 1
 TRACE_LETTERS_MAX: Final = 1500
 _HELD: Final = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGCHLD, signal.SIGUSR1})
 
-Body = Callable[[], Awaitable[None]]
+Main = Callable[[], Awaitable[None]]
 Report = Callable[[str, str], None]  # FAILED or TRACE, and a text
 
 FAILED: Final = "failed"  # for a reason that a person can understand
 TRACE: Final = "trace"  # by an error that nobody foresaw
 
 
-def fork(body: Body, close: Callable[[], None], report: Report, lifeline: int | None = None) -> int:
-    """Starts a child that runs `body`; gives its process id.
+def fork(main: Main, close: Callable[[], None], report: Report, lifeline: int | None = None) -> int:
+    """Start a child that runs `main`; return its process id.
 
     `close` drops what the child inherited and must not keep, such as the sockets of the others. `lifeline`
     is the reading end of a pipe whose writing end only the parent keeps.
@@ -52,14 +56,14 @@ def fork(body: Body, close: Callable[[], None], report: Report, lifeline: int | 
             return child
         code = CRASHED
         try:
-            code = live(body, close, report, lifeline)
+            code = live(main, close, report, lifeline)
         finally:
             os._exit(code)
 
 
 @contextmanager
 def signals_held() -> Iterator[None]:
-    """Until a child has its own ways of taking them, signals wait."""
+    """Hold signals until a child has its own handlers."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, _HELD)
     try:
         yield
@@ -67,8 +71,8 @@ def signals_held() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def live(body: Body, close: Callable[[], None], report: Report, lifeline: int | None) -> int:
-    """What a child does from its first to its last; gives its exit code."""
+def live(main: Main, close: Callable[[], None], report: Report, lifeline: int | None) -> int:
+    """Run a child from start to end; return its exit code."""
     try:
         signal.set_wakeup_fd(-1)
         for number in (signal.SIGCHLD, signal.SIGTERM):
@@ -79,7 +83,7 @@ def live(body: Body, close: Callable[[], None], report: Report, lifeline: int | 
         close()
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             runner.get_loop().set_exception_handler(lambda _loop, context: _unheard(context, report))
-            runner.run(_until_told(body, lifeline))
+            runner.run(_until_told(main, lifeline))
     except asyncio.CancelledError:
         return INTERRUPTED
     except BaseException as error:  # noqa: BLE001  (a child must never run on into the parent's code)
@@ -88,14 +92,14 @@ def live(body: Body, close: Callable[[], None], report: Report, lifeline: int | 
 
 
 def give_memory_back() -> None:
-    """What was freed goes back to the system: glibc would keep what a node needed for its enrolment only."""
+    """Return freed memory to the system: glibc would keep what a node needed for its enrolment only."""
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if trim is not None:
         trim(0)
 
 
 def _told(error: BaseException, report: Report) -> int:
-    """Reports why a child ends; gives its exit code."""
+    """Report why a child ends; return its exit code."""
     if isinstance(error, P2pdpError):
         report(FAILED, str(error))
         return error.exit_code
@@ -104,20 +108,20 @@ def _told(error: BaseException, report: Report) -> int:
 
 
 def trace_of(error: BaseException) -> str:
-    """Where it happened and what kind of error it was."""
+    """Return where an error happened and its kind."""
     frames = traceback.extract_tb(error.__traceback__)
     lines = [f"{Path(frame.filename).name}:{frame.lineno} in {frame.name}: {frame.line}" for frame in frames]
     return "\n".join([*lines, type(error).__name__])[-TRACE_LETTERS_MAX:]
 
 
 def _unheard(context: dict[str, Any], report: Report) -> None:
-    """An error in a callback, of which the loop would only tell: the state it left behind is not to be trusted."""
+    """End the process for an error in a callback, which the loop would only log: its state is not to be trusted."""
     error = context.get("exception")
     if error is not None and not isinstance(error, OSError):  # the network's errors end a connection, not a node
         os._exit(_told(error, report))
 
 
-async def _until_told(body: Body, lifeline: int | None) -> None:
+async def _until_told(main: Main, lifeline: int | None) -> None:
     task, loop = asyncio.current_task(), asyncio.get_running_loop()
     assert task is not None
     loop.add_signal_handler(signal.SIGTERM, task.cancel)
@@ -128,11 +132,11 @@ async def _until_told(body: Body, lifeline: int | None) -> None:
             task.cancel()
 
         loop.add_reader(lifeline, orphaned)
-    await body()
+    await main()
 
 
 def wait_for(child: int) -> int:
-    """The exit code of a child, negative for a signal. An interruption meanwhile ends the child too."""
+    """Return the exit code of a child, negative for a signal. An interruption meanwhile ends the child too."""
     try:
         os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)
     except BaseException:
@@ -141,3 +145,37 @@ def wait_for(child: int) -> int:
         raise
     _, status = os.waitpid(child, 0)
     return os.waitstatus_to_exitcode(status)
+
+
+READ_BYTES_MAX = 1 << 16
+
+
+def send_event(pipe: int, name: str, **more: Any) -> None:
+    os.write(pipe, json.dumps({"event": name, **more}, ensure_ascii=False).encode() + b"\n")
+
+
+class Events:
+    """The launcher's end of the pipe."""
+
+    def __init__(self) -> None:
+        self.reading, self.writing = os.pipe()
+        os.set_blocking(self.reading, False)
+        self._rest = b""
+
+    def read(self) -> list[dict[str, Any]]:
+        """Return all events since the last call."""
+        data = self._rest
+        while True:
+            try:
+                piece = os.read(self.reading, READ_BYTES_MAX)
+            except BlockingIOError:
+                break
+            data += piece
+            if not piece:
+                break
+        *lines, self._rest = data.split(b"\n")
+        return [json.loads(line) for line in lines]
+
+    def close(self) -> None:
+        os.close(self.reading)
+        os.close(self.writing)
