@@ -1,4 +1,4 @@
-"""What all benchmarks share: the spec they run, checks of options, and a local run in a temporary folder."""
+"""The common part of all benchmarks: the spec they run, checks of options, and a local run in a temporary folder."""
 
 from __future__ import annotations
 

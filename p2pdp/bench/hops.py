@@ -176,7 +176,7 @@ def measure_hops(run: RunPlan, rows: Callable[[Peer], Any], *, tokens: int, hops
 
 
 def _close(control: socket.socket | None, lifeline: int, sockets: Sockets, slot: int) -> None:
-    """In a child: drop what belongs to others."""
+    """Close what a child process inherits and does not need."""
     if control is not None:
         control.close()
     os.close(lifeline)

@@ -117,7 +117,7 @@ def show(result: Result, *, as_json: bool) -> None:
 
 @contextmanager
 def _watched(level: LogLevel | None, form: LogFormat, default: LogLevel = LogLevel.WARNING) -> Iterator[_Watched]:
-    """Shows how far a run is where somebody watches, and says how to go on with one that is interrupted.
+    """Show the progress of a run, and say how to continue one that is interrupted.
 
     Whoever asks for lines gets lines, and no bar between them.
     """
@@ -148,13 +148,13 @@ class _Watched:
     log: Log
 
     def faults(self, result: Result) -> None:
-        """What went wrong among the nodes is known when all of them have ended."""
+        """Log the faults of all nodes, which are known when all of them have ended."""
         for kind, count in result.faults.items():
             self.log(happening("fault", kind=kind, count=count))
 
 
 def _log(log: Log, event: dict[str, Any]) -> None:
-    """Of what is counted only the end is a line, or there would be more of them the slower a machine is."""
+    """Log an event; of what is counted only the end, else a slow machine would log more."""
     if event["event"] not in KINDS or event.get("count") != event.get("of"):
         return
     if event.get("user") == BOOTSTRAP:

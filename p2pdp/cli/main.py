@@ -75,7 +75,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _nobody_reads() -> bool:
-    """Whether the reader of standard output is gone; a pipe may also break elsewhere, which is no good end."""
+    """Return whether the reader of standard output is gone; another broken pipe is an error."""
     try:
         poll = select.poll()
         poll.register(sys.stdout.fileno(), 0)
@@ -224,7 +224,7 @@ def audit(
 
 
 def _saved(found: Audited, place: Path) -> P2pdpError | None:
-    """What kept the audit from being written into the folder, such as a read-only disk."""
+    """Save the audit in the folder; return what prevented that, such as a read-only disk."""
     try:
         found.save(place)
     except (NotReady, UsageError) as error:

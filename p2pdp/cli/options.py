@@ -104,7 +104,7 @@ def http_options(
 
 
 def serves(*, may_stay: bool) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Gives a command the options of `http_options`; it gets what they say as its argument `served`."""
+    """Give a command the options of `http_options`; it gets their value as its argument `served`."""
     read = get_type_hints(http_options, include_extras=True, localns={"HttpOptions": object})
     options = {
         name: option.replace(annotation=read[name], kind=Parameter.KEYWORD_ONLY)

@@ -1,4 +1,4 @@
-"""What a run shows on the error stream while it lasts: progress bars in a terminal, or log lines.
+"""Progress of a run on the error stream: bars in a terminal, or log lines.
 
 A log line is a sentence or a JSON document, from a minimum level on. Sentences carry no time: systemd and container
 engines put their own before each. JSON lines have `time`, `level`, `event`, `text` and the facts of the event. Texts
@@ -38,14 +38,14 @@ _TALLIED: Final = {"excluded": "out", "restarted": "restarted", "stayed_away": "
 
 @contextmanager
 def progress_bar(what: str, spec: Spec) -> Iterator[Callable[[int, int], None] | None]:
-    """Gives what is to be told of hops done and hops in all."""
+    """Show a bar; yield a callback that takes hops done and hops in all."""
     with count_progress(f"{what} {spec.run.protocol}, {spec.run.nodes} nodes") as told:
         yield None if told is None else partial(told, "")
 
 
 @contextmanager
 def count_progress(what: str) -> Iterator[Callable[[str, int, int], None] | None]:
-    """Gives what is to be told of the part that is under way, how many parts are done, and how many there are."""
+    """Show a bar; yield a callback that takes the current part, and the numbers of parts done and in all."""
     if not sys.stderr.isatty():
         yield None
         return
@@ -64,7 +64,7 @@ def count_progress(what: str) -> Iterator[Callable[[str, int, int], None] | None
 
 @contextmanager
 def run_progress() -> Iterator[Callable[[dict[str, Any]], None] | None]:
-    """Gives what is to be told of the life cycle of a run.
+    """Show a bar; yield a callback that takes the events of a run's life cycle.
 
     Nodes are counted until they are enrolled. How far the protocol is, nobody knows then: whoever collected a line a
     message would have the route. So there are the phases, the time, and whoever was restarted or put out.
@@ -144,7 +144,7 @@ class Log:
 
 @contextmanager
 def logged(level: LogLevel, form: LogFormat) -> Iterator[Log]:
-    """Where lines are documents, so is the last one, which says why a command ended early."""
+    """Yield a log; where lines are JSON, so is the last one, which says why a command ended early."""
     log = Log(level, form)
     try:
         yield log

@@ -105,7 +105,7 @@ def _result_rows(result: Result) -> list[tuple[str, str]]:
 
 
 def _estimate_rows(result: Result) -> list[tuple[str, str]]:
-    """Where nothing is published users have results of their own. Histograms of walks count every visit."""
+    """Return the estimate's rows; where nothing is published, users' own. Histograms of walks count every visit."""
     from p2pdp.protocols import protocol
     from p2pdp.report.result import of_users
 
@@ -141,7 +141,7 @@ def _show_side_by_side(console: Console, result: Result) -> None:
 
 
 def _score_rows(result: Result) -> list[tuple[str, str]]:
-    """How good the model is, on rows that were kept out of learning if there are any, beside what others would be."""
+    """Return the model's scores, on rows kept out of learning if there are any, beside its baselines."""
     scores = result.scores or {}
     part = "test_" if scores["test_loss"] is not None else ""
     what = "loss" if scores[f"{part}score"] is None else scores["score_name"]
@@ -155,7 +155,7 @@ def _score_rows(result: Result) -> list[tuple[str, str]]:
 
 
 def _trial_rows(result: Result) -> list[tuple[str, str]]:
-    """How far the trials were off on average, beside what was announced for one of them."""
+    """Return the trials' mean error beside the standard error announced for one of them."""
     errors = [trial.error for trial in result.trials or ()]
     rows = [("trials", str(len(errors)))]
     columns = [list(error) if isinstance(error, list) else [error] for error in errors if error is not None]
@@ -221,7 +221,7 @@ def _row(claim: Claim) -> tuple[str, ...]:
 
 
 def _pair(claim: Claim) -> str:
-    """Whose data is at stake, and for whom, where the observer's column does not say it."""
+    """Name the user whose data is at stake, and the observer where its column does not."""
     if claim.worst_pair is None:
         return ""
     user, observer = claim.worst_pair

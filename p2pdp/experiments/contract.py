@@ -1,4 +1,4 @@
-"""What an experiment is: pieces of work that can be done in any order and again, and what is made of their answers.
+"""The contract of an experiment: pieces of work that can be done in any order and again, and what they make up.
 
 A module of `figures/` defines one `Experiment` or several and needs no registration. The runner forks a process for
 each piece, keeps its answer in a file, and calls `make` in a process of its own once all are there. So a piece is a
@@ -30,7 +30,7 @@ STAND_IN: Final = "generated stand-in, no real data"
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """How an experiment is to be run: small and quick or as in the paper, and where data is, if anywhere.
+    """How to run an experiment: small and quick or as in the paper, and the data folder, if any.
 
     `--quick` without a folder takes generated stand-ins; the full form needs the folder where `needs` is not empty.
     """

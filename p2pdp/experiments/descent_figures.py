@@ -1,4 +1,4 @@
-"""What figures about learning by a walk have in common: curves over the steps, final points, tables, sentences.
+"""The common part of figures about learning by a walk: curves over steps, final points, tables, sentences.
 
 Curves are means over trials, bars and bands one standard deviation of single trials to each side.
 """
@@ -90,7 +90,7 @@ def _draw_curves(answers: Answers, keys: Mapping[str, str], title: str, figure: 
 
 
 def final_table(answers: Answers, name: str, keys: Mapping[str, float]) -> Table:
-    """Where each method ends, by what was varied."""
+    """Return each method's final accuracy, by what was varied."""
     rows: Cells = []
     for key, value in keys.items():
         noise = answers[key]["noise"]
@@ -132,7 +132,7 @@ Point = tuple[str, str, int]
 
 
 def above(answers: Answers, what: str, quoted: tuple[str, str], points: tuple[Point, Point], by: float = 0.0) -> Line:
-    """That the first accuracy is higher than the second, by more than `by`; known where chance leaves it no doubt."""
+    """Judge whether the first accuracy is above the second by more than `by`; known where chance leaves no doubt."""
     gap, error = _gap(answers, *points)
     reach = _ERRORS * error
     verdict: Verdict = "agrees" if gap - reach > by else "differs" if gap + reach < by else "cannot be known"
@@ -141,7 +141,7 @@ def above(answers: Answers, what: str, quoted: tuple[str, str], points: tuple[Po
 
 
 def near(answers: Answers, what: str, quoted: tuple[str, str], points: tuple[Point, Point], within: float) -> Line:
-    """That two accuracies are within so much of each other; known where chance leaves it no doubt."""
+    """Judge whether two accuracies are `within` of each other; known where chance leaves no doubt."""
     gap, error = _gap(answers, *points)
     reach = _ERRORS * error
     verdict: Verdict = "cannot be known"

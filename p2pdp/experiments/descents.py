@@ -122,7 +122,7 @@ def dealt(data: Labelled, n: int) -> tuple[list[Examples], Examples, Examples]:
 
 
 def noise_levels(case: Case) -> dict[str, float]:
-    """By the published recipe; what a method has no answer for is left out."""
+    """Return noise levels by the published recipe; methods for which it has none are left out."""
     each = 1.2 if case.updates is None else (case.updates - 1e-9) * case.n / case.steps
     try:
         found = account("sgd_calibration", {
@@ -189,7 +189,7 @@ class Watched:
 
 
 def _paths(case: Case, lanes: int, number: int) -> tuple[Ints, np.random.Generator]:
-    """Who holds the token at each step of each lane, and the generator of the noise."""
+    """Return the token's holder at each step of each lane, and the generator of the noise."""
     random = np.random.Generator(np.random.Philox(key=[SEED, number]))
     return random.integers(case.n, size=(case.steps, lanes)), random
 

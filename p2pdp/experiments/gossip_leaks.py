@@ -59,7 +59,7 @@ def gossip_on(graph: Graph, weights: str = METROPOLIS) -> Gossip:
 
 
 def spans(on: Gossip, observers: Sequence[int]) -> list[Span]:
-    """What each observer learns of all users."""
+    """Return what each observer learns of all users."""
     neighbours = on.graph.neighbours
     found = [fixed_span(on.weights, neighbours, [observer], on.rounds) for observer in observers]
     return [raised(span, span.rank) for span in found]
@@ -97,7 +97,7 @@ def by_distance(on: Gossip, observers: Sequence[int], exact: Floats, printed: Fl
 
 
 def sized(setting: Setting, lines: list[Line]) -> list[Line]:
-    """In the quick form, whose graphs are smaller than the paper's, nothing agrees or differs with what it says."""
+    """Judge nothing in the quick form, whose graphs are smaller than the paper's."""
     if not setting.quick:
         return lines
     small = "a smaller graph than the paper's"
@@ -105,7 +105,7 @@ def sized(setting: Setting, lines: list[Line]) -> list[Line]:
 
 
 def evenly(n: int, count: int) -> list[int]:
-    """So many users, evenly spread over their numbers."""
+    """Return `count` users, evenly spread over their numbers."""
     chosen: list[int] = np.unique(np.linspace(0, n - 1, min(n, count)).astype(np.int64)).tolist()
     return chosen
 
@@ -212,7 +212,7 @@ def ego_table(found: Mapping[int, Mapping[str, Any]]) -> Table:
 
 
 def draw_ego(axes: Axes, one: Mapping[str, Any], name: str, size: float) -> Any:
-    """Users shaded by what they learn of the crossed one; gives what a colour bar needs."""
+    """Draw users shaded by what they learn of the crossed one; return what a colour bar needs."""
     from matplotlib.collections import LineCollection
     from matplotlib.colors import LogNorm
 
@@ -238,7 +238,7 @@ UNREACHED = -1
 
 
 def distances_from(graph: Graph, node: int) -> list[int]:
-    """To every node, by breadth-first search; `UNREACHED` where there is no path."""
+    """Return the distance to every node, by breadth-first search; `UNREACHED` where there is no path."""
     found = [UNREACHED] * graph.n
     found[node] = 0
     queue = deque([node])

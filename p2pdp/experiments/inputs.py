@@ -36,7 +36,7 @@ class Labelled:
 
 
 def check_data(experiments: Sequence[Experiment], setting: Setting) -> None:
-    """Says what is missing before anything is begun."""
+    """Refuse missing data before anything is begun."""
     if setting.data is not None:
         paper_data.check_folder(setting.data)
     for experiment in experiments:
@@ -79,7 +79,7 @@ def egos(setting: Setting) -> dict[int, EdgeList]:
 
 
 def table(setting: Setting, name: str) -> Labelled:
-    """Features as they are in the file, and classes: houses, spambase or cardio.
+    """Return features as in the file, and classes: houses, spambase or cardio.
 
     houses: whether longitude is below its mean, from the other eight columns (guide/papers.md says why this, and
     not the price, must be what the paper learned). spambase: spam. cardio: ill, from all columns but the number.

@@ -50,7 +50,7 @@ class _Under:
 def reproduce(
     experiments: Sequence[Experiment], setting: Setting, out: Path, jobs: int, told: Told | None = None
 ) -> list[dict[str, Any]]:
-    """Runs them all and gives their documents, in the same order.
+    """Run all experiments and return their documents, in the same order.
 
     `RunFailed` names those that failed; where data alone, or the machine, was at fault, `UsageError` or `NotReady`.
     """
@@ -93,7 +93,7 @@ def _check_libraries() -> None:
 
 
 def _failure(codes: set[int | None]) -> type[P2pdpError]:
-    """Whose mistake it was, where that is the same for all."""
+    """Return the error to raise: of the kind that all pieces have in common, if they do."""
     return next((kind for kind in (UsageError, NotReady) if codes == {kind.exit_code}), RunFailed)
 
 
@@ -145,7 +145,7 @@ def _take(
 def _make(
     experiment: Experiment, setting: Setting, answers: Answers, data: dict[str, str], out: Path
 ) -> dict[str, Any]:
-    """Writes all files of an experiment, and gives the document that says which."""
+    """Write all files of an experiment, and return the document that lists them."""
     from p2pdp.experiments.style import rendered
 
     made = experiment.make(setting, answers)
@@ -176,7 +176,7 @@ def _make(
 
 
 def _of_stand_in(line: Line) -> Line:
-    """What numbers of generated data say about a paper: nothing."""
+    """Judge nothing where numbers come from generated data."""
     return replace(line, verdict="cannot be known", why=f"{STAND_IN}; with it: {line.why}")
 
 

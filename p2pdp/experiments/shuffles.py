@@ -47,12 +47,12 @@ def printed_all(epsilon_0: float, n: int, sum_p2: float, rho: float = 1.0, *, co
 
 
 def printed_single(epsilon_0: float, sum_p2: float) -> float:
-    """Theorems 5.5 and 5.6."""
+    """Return epsilon by Theorems 5.5 and 5.6."""
     return epsilon_single(epsilon_0, sum_p2, DELTA)
 
 
 def sound(epsilon_0: float, n: int, kappa: float) -> float:
-    """For either protocol, any graph and any number of rounds: walks of any two users overlap by kappa."""
+    """Return the sound epsilon of either protocol on any graph where walks of any two users overlap by kappa."""
     return clones(epsilon_0, n, DELTA, kappa)[1] if kappa > 0.0 else epsilon_0
 
 
@@ -67,7 +67,7 @@ def social_graph(setting: Setting, name: str) -> Graph:
 
 
 def looped_users(setting: Setting, name: str) -> Ints:
-    """Users with a loop in the file; a stand-in has none."""
+    """Return users with a loop in the file; a stand-in has none."""
     if setting.data is None:
         return np.zeros(0, dtype=np.int64)
     return read_loops(place_in(setting.data, inputs.graph_file(name)), inputs.graph(setting, name))
@@ -110,7 +110,7 @@ def gamma(graph: Graph) -> float:
 
 
 def gamma_printed(n: int, edges: Ints, loops: Ints | None = None) -> float:
-    """As [LTT22, Table 4] must have been made: each edge counts at its lower-numbered end only.
+    """Return Gamma as [LTT22, Table 4] must have been made: each edge counts at its lower-numbered end only.
 
     `edges` has a row for each edge; `loops` names the users with a loop, which counts once. Readers of edge lists drop
     loops, and the printed digits need them.

@@ -67,7 +67,7 @@ class WorstSpread:
 
     @property
     def closed(self) -> bool:
-        """Whether the maximum is known for every t, with a start that has it."""
+        """Return whether the maximum is known for every t, with a start that has it."""
         return bool(np.array_equal(self.lower, self.upper))
 
 
@@ -90,7 +90,7 @@ def worst_spread(graph: Graph, rounds: int, stay: float = 0.0, starts_max: int =
 
 
 def _first_alike(graph: Graph, stay: float) -> Ints:
-    """For each user the first one with the same neighbours: their reports are alike after a round without staying."""
+    """Return for each user the first one with the same neighbours: their reports are alike after one round."""
     if stay > 0.0:
         return np.arange(graph.n)
     seen: dict[tuple[int, ...], int] = {}
@@ -189,7 +189,7 @@ class _Search:
         return found, ended
 
     def _bounds(self, rounds: int, bases: Floats, exact: Floats) -> tuple[Floats, Floats]:
-        """By how much the upper end of each start exceeds the best, relative, and all lengths at the window's end."""
+        """Return the relative excess of each start's upper end over the best, and all lengths at the window's end."""
         place = np.full(self._walk.n, -1)
         place[self._active] = np.arange(len(self._active))
         place = place[self._alike]
@@ -211,7 +211,7 @@ class _Search:
         return excess, lengths
 
     def _refine(self) -> bool:
-        """Brings the upper ends down by the slow modes, which are looked for when many starts have been computed."""
+        """Lower the upper ends by the slow modes, which are looked for when many starts have been computed."""
         if self.modes is None and not self._modes_tried and len(self.computed) >= _MODES_FROM:
             self._modes_tried = True
             self.modes = slow_modes(self._walk, _MODES, _BEGUN, self._returns)
@@ -257,7 +257,7 @@ class SlowModes:
 
 
 def slow_modes(walk: WalkMatrix, count: int, begun: int, returns: Floats) -> SlowModes | None:
-    """So many modes but the first, certified; `returns` holds P^(2s)_jj at s = begun. None where that fails."""
+    """Return `count` modes but the first, certified; `returns` holds P^(2s)_jj at s = begun. None where that fails."""
     from scipy.sparse.linalg import LinearOperator, eigsh
 
     form = symmetric_form(walk)
@@ -288,7 +288,7 @@ def slow_modes(walk: WalkMatrix, count: int, begun: int, returns: Floats) -> Slo
 
 
 def _beyond(form: Any, rho: float) -> tuple[int, int, float] | None:
-    """How many eigenvalues lie above rho and below -rho, and the error of the factorizations that say so."""
+    """Return how many eigenvalues lie above rho and below -rho, and the error of the factorizations."""
     counts, error = [], 0.0
     for sign in (1.0, -1.0):
         counted = positive_eigenvalues(form, sign, rho)
@@ -300,7 +300,7 @@ def _beyond(form: Any, rho: float) -> tuple[int, int, float] | None:
 
 
 def positive_eigenvalues(form: Any, sign: float, rho: float) -> tuple[int, float] | None:
-    """How many eigenvalues of sign * N - rho I are positive, and how exact its factorization is; None if not at all."""
+    """Count positive eigenvalues of sign * N - rho I; return the factorization's error too, or None if it fails."""
     from scipy.sparse import eye_array
     from scipy.sparse.linalg import splu
 

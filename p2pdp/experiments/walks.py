@@ -1,4 +1,4 @@
-"""What figures about walks on the complete graph share: parameters, paths, recipes, views, and pictures of losses.
+"""The common part of figures about walks on the complete graph: parameters, paths, recipes, views, pictures.
 
 The walks are those of `walk.sum` as its plan says, T = 100 n steps of one token that begins at user 0. Parameters that
 the papers' texts leave out are those of their public code: epsilon_0 of 0.1 and 0.4, and a delta of 1e-7 for each
@@ -66,7 +66,7 @@ def ratio(epsilon_0: float) -> float:
 
 
 def path(n: int, walk: int) -> Ints:
-    """Who contributes at steps 1 to T of walk number `walk`."""
+    """Return the contributors at steps 1 to T of walk number `walk`."""
     spec = Spec(
         run=RunPart("walk.sum", n),
         graph=GraphPart("complete"),
@@ -81,7 +81,7 @@ def path(n: int, walk: int) -> Ints:
 
 
 def gaps(steps: Ints, n: int) -> list[list[Gap]]:
-    """What each user knows of the stretches between its visits."""
+    """Return what each user knows of the stretches between its visits."""
     before = [None, *steps[:-1].tolist()]
     after = [*steps[1:].tolist(), None]
     visits: list[list[Visit]] = [[] for _ in range(n)]
@@ -92,7 +92,7 @@ def gaps(steps: Ints, n: int) -> list[list[Gap]]:
 
 
 def seen_by(steps: Ints, observer: int) -> tuple[Ints, Ints]:
-    """Of all steps of others: the gap of the observer that each is in, and whose it is."""
+    """Return for all steps of others the observer's gap that each is in, and its user."""
     others = steps != observer
     return np.cumsum(~others)[others], steps[others]
 

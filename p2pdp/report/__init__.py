@@ -1,1 +1,1 @@
-"""What people and programs get to read of a run."""
+"""Documents and pages about a run, for people and programs."""

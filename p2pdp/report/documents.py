@@ -15,7 +15,7 @@ _VERDICT: Final = ("headline", "worst")
 
 
 def plain(value: Any) -> Any:
-    """Numbers for strict JSON; NaN has no place in it and becomes null."""
+    """Return a value for strict JSON; NaN has no place in it and becomes null."""
     if isinstance(value, float):
         if math.isnan(value):
             return None

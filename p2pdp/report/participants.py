@@ -54,7 +54,7 @@ _LEFT_OUT: Final = (
 
 @dataclass(frozen=True)
 class Edition:
-    """What participants may read of a run; see the rule above."""
+    """The part of a run that participants may read, by the rule above."""
 
     run_id: str
     seeded: bool

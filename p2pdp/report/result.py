@@ -83,7 +83,7 @@ class Result:
 
 @dataclass(frozen=True)
 class Circumstances:
-    """What the world around a run knows of it."""
+    """Facts about a run that its ledgers do not hold."""
 
     run_id: str
     seeded: bool
@@ -155,7 +155,7 @@ class OfUsers(NamedTuple):
 
 
 def of_users(outputs: Sequence[Mapping[str, Any]]) -> OfUsers | None:
-    """Where nothing is published, what users have instead of an estimate; None where nobody's result is here."""
+    """Summarize users' own results where nothing is published; None where nobody's result is here."""
     rows = [one["value"] if isinstance(one["value"], list) else [one["value"]] for one in outputs]
     if not rows:
         return None
@@ -186,7 +186,7 @@ class Level:
 
 @dataclass(frozen=True)
 class Sight:
-    """What a launcher sees who has the data; the seed is of the noise that baselines draw."""
+    """The data of a launcher that has them; the seed is for the noise that baselines draw."""
 
     rows: Rows
     truth: Number

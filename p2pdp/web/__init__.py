@@ -1,1 +1,1 @@
-"""What people and tools ask over HTTP about a run, and a node."""
+"""The HTTP interface of a run and of a node."""

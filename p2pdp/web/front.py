@@ -1,4 +1,4 @@
-"""What is answered to which request: a pure function of the request and of what there is to be shown.
+"""Answers to requests: a pure function of the request and of what there is to be shown.
 
 Guarantee: no request changes anything; only GET and HEAD are answered; every path is one of a fixed table, so that none
 leads to a file that is not meant to be read. The probes are open. Participants' documents ask for the read token where
@@ -37,7 +37,7 @@ class NoIndex(Exception):
 
 
 class Exhibits(Protocol):
-    """What there is to be shown; `file` and `runs` may take their time, and are called from threads of their own."""
+    """The source of all that is shown; `file` and `runs` may block, and are called from threads of their own."""
 
     def status(self) -> Status: ...
 
@@ -46,7 +46,7 @@ class Exhibits(Protocol):
     def resident_bytes(self) -> int | None: ...
 
     def file(self, name: str) -> bytes | None:
-        """Of the run's folder; None while it is not there."""
+        """Return a file of the run's folder; None while it is not there."""
 
     def runs(self, limit: int, offset: int) -> Mapping[str, Any]:
         """May raise `NoIndex`."""
@@ -120,7 +120,7 @@ class Front:
         return self._exhibits.status()
 
     def takes_time(self, request: Request) -> bool:
-        """Whether the answer may wait for a disk or a database."""
+        """Return whether the answer may wait for a disk or a database."""
         route = self._routes.get(request.target.partition("?")[0])
         return route is not None and route.takes_time
 

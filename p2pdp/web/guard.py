@@ -1,4 +1,4 @@
-"""Who may ask: the name by which this server is called, and the tokens of participants and of the auditor.
+"""Access control: the server's own names, and the tokens of participants and of the auditor.
 
 There are two kinds of documents (`report/participants.py` says which is which). The participants' edition asks for the
 read token, where there is one. What only the auditor may read is served to the auditor's token alone, and to nobody
@@ -69,7 +69,7 @@ class Guard:
 
 
 def _has(header: Header, token: str | None) -> bool:
-    """Whether the request carries this token. Digests are compared, so that the time tells nothing of its length."""
+    """Return whether the request carries this token. Digests are compared, so that the time tells nothing."""
     given = header("Authorization")
     if token is None or len(given) != 1:
         return False

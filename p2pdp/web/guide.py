@@ -22,7 +22,7 @@ _WIDE: Final = '<div class="wide" tabindex="0" role="group">'
 
 
 def guide_page(text: str, titles: Mapping[str, str]) -> str:
-    """One page; `titles` names all topics, for the links to the other pages."""
+    """Return one page; `titles` names all topics, for the links to the other pages."""
     markdown = _markdown()
     tokens = markdown.parse(text)
     _lead_links(tokens, titles)
@@ -36,7 +36,7 @@ def guide_page(text: str, titles: Mapping[str, str]) -> str:
 
 
 def guide_list(titles: Mapping[str, str]) -> str:
-    """The list of all pages."""
+    """Return the list of all pages."""
     return document("p2pdp guide", "Guide", [_others(titles)], [], "")
 
 
@@ -55,7 +55,7 @@ def _markdown() -> MarkdownIt:
 
 
 def _lead_links(tokens: Sequence[Token], titles: Mapping[str, str]) -> None:
-    """Makes links to other pages lead to where they are served."""
+    """Rewrite links to other pages to where they are served."""
     for token in tokens:
         for child in token.children or ():
             match = _PAGE_LINK.fullmatch(str(child.attrGet("href") or "")) if child.type == "link_open" else None
@@ -64,7 +64,7 @@ def _lead_links(tokens: Sequence[Token], titles: Mapping[str, str]) -> None:
 
 
 def _parted(tokens: Sequence[Token]) -> tuple[str, list[Token], list[tuple[str, list[Token]]]]:
-    """The title, what comes before the first section, and each section with its name."""
+    """Return the title, what comes before the first section, and each section with its name."""
     title = ""
     opening: list[Token] = []
     sections: list[tuple[str, list[Token]]] = []

@@ -117,7 +117,7 @@ _RUNS: Final = _object({"runs": _list(_LISTED), "total": _COUNT})
 
 
 def description(version: str, *, whole: bool, topics: Iterable[str]) -> dict[str, Any]:
-    """Of a bootstrap's server if `whole`, else of a node's, which has the probes and metrics."""
+    """Describe a bootstrap's server if `whole`, else a node's, which has the probes and metrics."""
     states = list(BOOTSTRAP_STATES if whole else NODE_STATES)
     readiness = _object({"ready": _FLAG, "state": {"enum": states}})
     paths = {

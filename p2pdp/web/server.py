@@ -71,10 +71,10 @@ class _Handler(RequestHandler):
         exc: BaseException | None = None,
         message: str | None = None,
     ) -> web.StreamResponse:
-        """What is no HTTP; the library's own text would repeat it."""
+        """Answer what is no HTTP; the library's own text would repeat the request."""
         found = HTTPStatus(status)
         wrong = found is HTTPStatus.INTERNAL_SERVER_ERROR
-        return _response(problem(found, "this went wrong here" if wrong else "this is no request that can be read"))
+        return _response(problem(found, "internal error" if wrong else "malformed request"))
 
 
 class _Server(web.Server):
@@ -100,13 +100,13 @@ class _Door:
         self._loop.add_reader(self._bound, self._take)
 
     def shut(self) -> None:
-        """Takes no more."""
+        """Stop taking connections."""
         self._loop.remove_reader(self._bound)
         if self._pause is not None:
             self._pause.cancel()
 
     async def clear(self) -> None:
-        """Ends the connections there still are."""
+        """End the connections that are left."""
         for task in self._held:
             task.cancel()
         await asyncio.gather(*self._held, return_exceptions=True)
@@ -162,7 +162,7 @@ async def _answered(front: Front, asked: web.BaseRequest) -> web.StreamResponse:
 
 @contextmanager
 def serving(front: Front, bound: socket.socket, tls: ssl.SSLContext | None) -> Iterator[None]:
-    """Answers on a socket that listens, until the context is left; the socket is closed then."""
+    """Answer on a socket that listens, until the context is left; the socket is closed then."""
     loop = asyncio.new_event_loop()
     ready, stop = threading.Event(), asyncio.Event()
 

@@ -57,7 +57,7 @@ class Status:
 
     @property
     def is_ready(self) -> bool:
-        """Whether others can get what they come for: whoever it is listens, or is done."""
+        """Return whether the process listens or is done, for readiness probes."""
         return self.state != "starting"
 
     def after(self, told: Happening, now_s: float) -> Status:
@@ -87,13 +87,13 @@ class Status:
         return replace(self, ready=ready, faults=dict(faults))
 
     def seconds_in(self, now_s: float) -> dict[str, float]:
-        """How long each state that was entered lasted, or has lasted by now."""
+        """Return how long each state that was entered lasted, or has lasted by now."""
         entered = [("starting", self.began_s), *self.entered_s.items()]
         ends = [at_s for _, at_s in entered[1:]] + [now_s]
         return {state: max(0.0, end_s - at_s) for (state, at_s), end_s in zip(entered, ends, strict=True)}
 
     def for_participants(self) -> dict[str, Any]:
-        """How far the run is, without durations and faults (`report/participants.py`)."""
+        """Return the state of the run without durations and faults (`report/participants.py`)."""
         return {
             "run_id": self.run_id,
             "protocol": self.protocol,

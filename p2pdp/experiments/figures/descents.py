@@ -88,7 +88,7 @@ _BETTER: Final = ("performed slightly better than Local DP-SGD", "5")
 
 
 def _account(_setting: Setting) -> dict[str, Any]:
-    """Of the published network noise."""
+    """Return what the published network noise is worth."""
     sigma = noise_levels(CASE)["network"]
     found = account("complete_sgd", {
         "sigma": sigma, "lipschitz": CASE.lipschitz, "n": CASE.n, "hops": CASE.steps, "delta": DELTA,

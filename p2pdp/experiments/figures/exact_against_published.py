@@ -1,4 +1,4 @@
-"""What is really told against what is printed, for gossip [CEBM22] and network shuffling [LTT22].
+"""Exact leaks against printed formulas, for gossip [CEBM22] and network shuffling [LTT22].
 
 Gossip: each pair of users on some graphs, the exact leak and equation (6) of Theorem 1. Shuffling of randomized
 response over ten categories, walks at rest on a regular graph: what a perfect shuffle tells for some data, the blanket,

@@ -107,7 +107,7 @@ def _next_to_the_first(run: RunPlan) -> float:
 
 
 def divergences(n: int) -> dict[str, float]:
-    """Means over pairs at order 2 on a regular graph: 2 mu^2 / 2 with mu^2 the exposure."""
+    """Return means over pairs at order 2 on a regular graph: 2 mu^2 / 2 with mu^2 the exposure."""
     found = account("walk_any_graph", {
         "graph": "regular", "degree": _DEGREE, "n": n, "hops": 100 * n, "sigma": 1.0, "alpha": 2.0, "seed": SEED,
     }).outputs  # fmt: skip

@@ -1,4 +1,4 @@
-"""Who learns by gossip about one user of a social graph.
+"""Leaks of one user of a social graph to all others by gossip.
 
 [CEBM22, Figure 1b]: who learns how much about one user of a Facebook ego graph.
 

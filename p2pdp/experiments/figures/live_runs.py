@@ -62,7 +62,7 @@ def runs(setting: Setting) -> int:
 
 
 def measured(case: str, count: int, *, live: bool) -> dict[str, Any]:
-    """Of so many runs: error over its announced deviation, and what was claimed about one other user."""
+    """Return for each run its error over the announced deviation, and what was claimed about one other user."""
     errors, claims, means = [], [], []
     with scratch_folder() as place:
         for number in range(count):

@@ -165,7 +165,7 @@ def _make(setting: Setting, answers: Answers) -> Made:
 
 
 def _at_same_printed_epsilon(points: list[Answers], means: dict[str, Any], way: str) -> Any:
-    """Errors of a way of `single` over those of `all`, at the epsilons of `single` that `all` reaches too."""
+    """Return errors of a way of `single` over those of `all`, at the epsilons of `single` that `all` reaches too."""
     of_all_ = np.log([one["epsilon_all"] for one in points])
     of_single = np.log([one["epsilon_single"] for one in points])
     inside = (of_single >= of_all_[0]) & (of_single <= of_all_[-1])

@@ -159,7 +159,7 @@ def losses_2c(n: int, walk: int, epsilon_0: float) -> dict[str, dict[str, float]
 
 
 def _seen(path: Ints, n: int, observer: int, epsilon_0: float) -> Floats:
-    """What one observer is told of each other user, the gap after its last visit included."""
+    """Return what one observer learns of each other user, the gap after its last visit included."""
     gap, user = walks.seen_by(path, observer)
     kinds: list[Counter[Kind]] = [Counter() for _ in range(n)]
     sizes = np.bincount(gap)

@@ -68,7 +68,7 @@ _SOUND_NODES_QUICK: Final = (10, 20)
 
 
 def formulas(n: int, epsilon_0: float) -> dict[str, float]:
-    """Of each printed formula, the loss at n users and T = 100 n."""
+    """Return the loss by each printed formula at n users and T = 100 n."""
     printed = printed_visits(walks.VISITS * n, n, walks.DELTA)
     found = {}
     for suffix, visits in (("", printed), ("-fixed", float(walks.VISITS))):

@@ -42,7 +42,7 @@ class Frame:
         return round(HEIGHT - BOTTOM - self.y_scale.place(value) * (HEIGHT - BOTTOM - top), 1)
 
     def axes(self, x_title: str, y_title: str, x_ticks: Sequence[tuple[float, str]]) -> Markup:
-        """Lines, ticks and titles; the vertical axis has its title above it, which reads without turning the head."""
+        """Draw lines, ticks and titles; the vertical axis has its title above it."""
         base, left, right = HEIGHT - BOTTOM, LEFT, WIDTH - RIGHT
         parts = [tag("text", y_title, class_="title", x=8, y=16)]
         ticks = [(edge, number(edge)) for edge in self.y_scale.edges]
@@ -60,7 +60,7 @@ class Frame:
         return join(parts)
 
     def line(self, points: Sequence[tuple[float, float]], series: int) -> Markup:
-        """Points of a series, joined by its own kind of line, so that colour is not all that tells it from others."""
+        """Draw a series with its own kind of line, so that colour is not all that tells it from others."""
         placed = [(self.x(x), self.y(y)) for x, y in points]
         style = f"series s{series % len(_DASHES)}"
         dots = [tag("circle", class_=f"dot s{series % len(_DASHES)}", cx=x, cy=y, r=3) for x, y in placed]
@@ -72,7 +72,7 @@ class Frame:
 
 
 def key(labels: Sequence[str], *, dots: Sequence[bool] = ()) -> Markup:
-    """Which line is which, as text below the chart, where it can be as long as it needs to be."""
+    """Return the legend, as text below the chart, where it can be as long as it needs to be."""
     entries = []
     for series, label in enumerate(labels):
         kind = series % len(_DASHES)
@@ -112,7 +112,7 @@ class Scale:
     logarithmic: bool
 
     def place(self, value: float) -> float:
-        """Where a finite value stands, 0 at the first edge and 1 at the last; kept within."""
+        """Return the place of a finite value, 0 at the first edge and 1 at the last, and never beyond."""
         low, high = self.edges[0], self.edges[-1]
         if self.logarithmic:
             part = math.log(value / low) / math.log(high / low) if value > low else 0.0
@@ -135,7 +135,7 @@ def scale_of(values: Iterable[float], parts: int = 5) -> Scale:
 
 
 def _powers(low: float, high: float, parts: int) -> list[float]:
-    """Powers of ten, with 3 or with 2 and 5 times them in between where there is room, else every few of them."""
+    """Return powers of ten, with 3 or with 2 and 5 times them in between where there is room."""
     first, last = math.floor(math.log10(low)), math.ceil(math.log10(high) - 1e-9)
     for mantissas in ((1.0, 2.0, 5.0), (1.0, 3.0)):
         edges = [mantissa * 10.0**power for power in range(first, last + 1) for mantissa in mantissas]
@@ -161,7 +161,7 @@ def steps(scale: Scale) -> list[tuple[float, float]]:
 
 
 def colours(count: int) -> list[int]:
-    """Which of the nine colours each of so many levels has, spread over the whole range."""
+    """Return the colour of each of `count` levels, spread over all nine."""
     if count == 1:
         return [5]
     return [round(level * (_LEVELS_MAX - 1) / (count - 1)) for level in range(count)]

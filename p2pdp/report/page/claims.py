@@ -41,7 +41,7 @@ def claims(facts: PageFacts) -> list[Markup]:
 
 
 def published(facts: PageFacts) -> list[Markup]:
-    """Formulas that do not hold as printed, or not for single pairs: shown, marked, and counted for nothing."""
+    """Show and mark formulas that do not hold as printed, or not for single pairs; they count for nothing."""
     listed = _assumptions(facts.published)
     parts = [
         paragraph(

@@ -52,7 +52,7 @@ def _estimate(outcome: Outcome) -> list[tuple[object, object]]:
 
 
 def _verdict(outcome: Outcome) -> Markup:
-    """How unusual the error is, where there is one number."""
+    """Say how unusual the error is, where it is one number."""
     error, spread = outcome.error, outcome.standard_error
     if not (isinstance(error, float) and isinstance(spread, float) and spread > 0.0):
         return Markup()
@@ -64,7 +64,7 @@ def _verdict(outcome: Outcome) -> Markup:
 
 
 def _scores(outcome: Outcome) -> Markup:
-    """How good the model is; on rows that nobody learned from, if any were kept out."""
+    """Show the scores of the model; on rows that nobody learned from, if any were kept out."""
     names = {
         "run": with_small("this run", "nobody trusted"),
         "local": with_small("local DP", "everybody sees each noised step"),
@@ -166,7 +166,7 @@ def setting(facts: PageFacts) -> list[Markup]:
 
 
 def _traffic(outcome: Outcome) -> list[Markup]:
-    """What one user had to do for the others' reports."""
+    """Show what one user sent for the others' reports."""
     told = outcome.traffic
     rows = [
         (with_small(name, why), *(number(told.get(f"{key}_per_user_{which}")) for which in ("mean", "max")))
@@ -201,7 +201,7 @@ _ROW: Final = 44
 
 
 def error_chart(outcome: Outcome) -> Markup:
-    """For one number: where 95 of 100 results would fall around the truth, for this run and its two rivals."""
+    """Draw where 95 of 100 results would fall around the truth, for this run and its two rivals, of one number."""
     schemes = {
         "this run": outcome.standard_error,
         "a trusted curator": outcome.central,
@@ -238,7 +238,7 @@ def error_chart(outcome: Outcome) -> Markup:
 
 
 def counts_chart(outcome: Outcome) -> Markup:
-    """For a vector: each estimate with the range that holds 95 in 100, and the true value as a mark."""
+    """Draw each estimate of a vector with the range that holds 95 in 100, and the true value as a mark."""
     estimates, errors, truth = (
         part[:SHOWN_MAX] if isinstance(part, list) else []
         for part in (outcome.estimate, outcome.standard_error, outcome.truth)

@@ -16,7 +16,7 @@ Number = float | list[float] | None
 
 @dataclass(frozen=True)
 class Outcome:
-    """What of `result.json` the page shows."""
+    """The part of `result.json` that the page shows."""
 
     estimate: Number
     standard_error: Number
@@ -101,7 +101,7 @@ class PageFacts:
 
     @property
     def published(self) -> list[Claim]:
-        """Formulas of the papers that prove nothing."""
+        """Return the claims by printed formulas, which prove nothing."""
         return [claim for claim in self.claims if not claim.bound]
 
 
@@ -109,7 +109,7 @@ Document = dict[str, Any]
 
 
 def outcome_of(document: Document) -> Outcome:
-    """Reads `result.json`; raises ValueError where it is not one."""
+    """Read `result.json`; raise ValueError where it is not one."""
     try:
         baselines = document["baselines"]
         return Outcome(
@@ -136,7 +136,7 @@ def outcome_of(document: Document) -> Outcome:
 
 
 def _scores(document: Document) -> dict[str, Any]:
-    """Of this run's model and of those it is compared with; a loss where the task has no score."""
+    """Return the scores of this run's model and of its baselines; losses where the task has no score."""
     told = document.get("scores")
     if told is None:
         return {}

@@ -53,7 +53,7 @@ def heat_map(epsilon: Floats, what: str) -> tuple[Markup, str]:
 
 
 def _classes(shown: Floats, scale: Scale) -> Floats:
-    """Which colour each square has: 0 to 8, 9 for infinite, 10 for refused."""
+    """Return the colour of each square: 0 to 8, 9 for infinite, 10 for refused."""
     tints = np.array(colours(len(scale.edges) - 1))
     level = np.searchsorted(np.array(scale.edges[1:-1]) * (1 + 1e-12), np.nan_to_num(shown, posinf=0.0))
     found = tints[level]
@@ -91,7 +91,7 @@ def _patterns(n: int) -> Markup:
 
 
 def _stripes(n: int) -> float:
-    """How wide a hatching repeats, in units of squares: never finer than the eye can follow."""
+    """Return the width of a hatching in squares, never finer than the eye can follow."""
     return max(0.34, n / 60)
 
 
@@ -122,7 +122,7 @@ def _ticks(users: int) -> Markup:
 
 
 def _key(scale: Scale, shown: Floats, classes: Floats) -> Markup:
-    """What each colour means; infinite and refused only where there is such a square."""
+    """Return the legend; infinite and refused only where there is such a square."""
     bands = steps(scale) if finite(shown) else []
     entries: list[tuple[str, str]] = []
     for colour, (low, high) in zip(colours(len(bands)), bands, strict=True):

@@ -1,4 +1,4 @@
-"""Who learns about whom: the heat map, each user's worst observer, distance in the graph, formulas, and curves."""
+"""Leaks between users: the heat map, each user's worst observer, distance in the graph, formulas, and curves."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _per_user(facts: PageFacts) -> Markup:
 
 
 def distance(facts: PageFacts) -> list[Markup]:
-    """Where there are numbers for single pairs."""
+    """Show leaks by distance; the caller has checked that there are numbers for single pairs."""
     if facts.distances is None:
         return [paragraph(facts.no_distances)]
     assert facts.epsilon is not None
@@ -148,7 +148,7 @@ def distance_chart(found: Sequence[Step]) -> Markup:
 
 
 def printed_chart(found: Sequence[Step], printed: Sequence[Step]) -> Markup:
-    """What is told at each distance, and what a formula prints, in units of what a noised value tells by itself."""
+    """Draw the leak at each distance and what a formula prints, in units of what a noised value tells by itself."""
     series = {
         "told, worst pair": [(step.distance, step.worst) for step in found],
         "told, mean": [(step.distance, step.mean) for step in found],

@@ -14,7 +14,7 @@ _LEAVES: Final = frozenset({"rect", "path", "line", "circle", "polyline"})  # of
 
 
 class Markup(str):
-    """What is markup already and is not escaped again."""
+    """Markup, which is not escaped again."""
 
     __slots__ = ()
 
@@ -116,7 +116,7 @@ def table(headings: Sequence[str], rows: Iterable[Sequence[object]], *, numbers:
 
 
 def wide(*parts: object) -> Markup:
-    """What may be wider than a narrow window, which then scrolls inside it; also by keyboard."""
+    """Wrap what may be wider than a narrow window; it scrolls inside, also by keyboard."""
     return tag("div", *parts, class_="wide", tabindex="0", role="group")
 
 
@@ -125,7 +125,7 @@ def figure(drawn: Markup, caption: object) -> Markup:
 
 
 def more(title: str, *parts: object) -> Markup:
-    """What only some readers want: folded, and opened without any script."""
+    """Fold what only some readers want; it opens without any script."""
     return tag("details", tag("summary", title), *parts)
 
 

@@ -1,4 +1,4 @@
-"""What a matrix [user, observer] says: best, typical and worst pair, each user's worst observer, and distances."""
+"""Summaries of a matrix [user, observer]: best, typical and worst pair, each user's worst observer, distances."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def known(matrix: Floats | None) -> bool:
 
 
 def spread(epsilon: Floats, mu: Floats | None, variation: Floats | None = None) -> Spread:
-    """Of a matrix with at least one pair."""
+    """Summarize a matrix with at least one pair."""
     flat = epsilon.ravel()
     places = np.nonzero(~np.isnan(flat))[0]
     order = places[np.argsort(flat[places], kind="stable")]

@@ -1,4 +1,4 @@
-"""What the page says first: the verdict for each observer, the pairs of users, and how to read epsilon."""
+"""The first part of the page: the verdict for each observer, the pairs of users, and how to read epsilon."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def _variation(claim: Claim, facts: PageFacts) -> float | None:
 
 
 def _notes(facts: PageFacts) -> list[Markup]:
-    """What decides whether the numbers mean anything at all."""
+    """Warn of what decides whether the numbers mean anything at all."""
     found = []
     outcome = facts.outcome
     if any(text.startswith("hypothetical") for claim in facts.claims for text in claim.assumptions):
@@ -129,7 +129,7 @@ def _guessing(pair: Pair, delta: float) -> str:
 
 
 def _meaning(facts: PageFacts) -> Markup:
-    """What epsilon means, by the headline's own number, and one sentence that makes it tangible."""
+    """Explain epsilon by the headline's own number, and by one sentence that makes it tangible."""
     delta, epsilon = number(facts.delta), facts.verdict.headline.epsilon
     example = f" For ε = {number(epsilon)} the factor e^ε is {factor(epsilon)}." if factor(epsilon) else ""
     return paragraph(

@@ -41,7 +41,7 @@ def number(value: object) -> str:
 
 
 def guess(epsilon: float, delta: float, mu: float | None = None, variation: float | None = None) -> str:
-    """How often the best guess between two equally likely values of a user is right, rounded up.
+    """Return how often in 100 the best guess between two equally likely values is right, rounded up.
 
     (1 + total variation) / 2: Phi(mu / 2) for Gaussian leaks, else at most (e^epsilon + delta) / (e^epsilon + 1).
     """
@@ -65,7 +65,7 @@ def factor(epsilon: float) -> str:
 
 
 def observer(about: Claim | Bound) -> str:
-    """Who a claim or bound is about; a coalition by its members."""
+    """Name the observer of a claim or bound; a coalition by its members."""
     name = observer_name(about.observer)
     claim = about.claim if isinstance(about, Bound) else about
     if about.observer == Observer.COALITION and claim is not None and claim.worst_pair is not None:
@@ -80,7 +80,7 @@ def users(numbers: tuple[int, ...] | list[int]) -> str:
 
 
 def worst(claim: Claim) -> str:
-    """Whose data is at stake, and for whom where the observer is one of many."""
+    """Name the user whose data is at stake, and the observer where it is one of many."""
     if claim.worst_pair is None:
         return ""
     user, other = claim.worst_pair
