@@ -31,8 +31,8 @@ from p2pdp.experiments.contract import Setting
 from p2pdp.files.edges import read_loops
 from p2pdp.files.paper_data import place_in
 from p2pdp.topology.graphs import Graph, graph_of_edges
-from p2pdp.topology.walk_matrix import WalkMatrix, checked_rounds, walk_matrix
-from p2pdp.topology.walk_mixing import ETA, auto_rounds, mixing_of, mixing_rounds
+from p2pdp.topology.report_walks.matrix import WalkMatrix, checked_rounds, walk_matrix
+from p2pdp.topology.report_walks.mixing import ETA, auto_rounds, mixing_of, mixing_rounds
 
 DELTA: Final = 1e-6
 TOWARDS_CURATOR: Final = r"$\varepsilon$ towards the curator"

@@ -36,7 +36,7 @@ import numpy as np
 from p2pdp.core.arrays import Floats, Ints
 from p2pdp.core.errors import UsageError
 from p2pdp.topology.graphs import Graph
-from p2pdp.topology.walk_matrix import WalkMatrix, checked_rounds, point_laws, symmetric_form, walk_matrix
+from p2pdp.topology.report_walks.matrix import WalkMatrix, checked_rounds, point_laws, symmetric_form, walk_matrix
 
 ROUNDING: Final = 1e-9  # relative: an upper end that exceeds the best by less is no other value
 STARTS_MAX: Final = 1024

@@ -11,7 +11,7 @@ from p2pdp.attacks.owners import by_scaling, by_sets, owners_of_all, owners_of_s
 from p2pdp.core.errors import Refused
 from p2pdp.core.spec import GraphPart
 from p2pdp.topology.graphs import make_graph
-from p2pdp.topology.walk_matrix import all_laws, walk_matrix
+from p2pdp.topology.report_walks.matrix import all_laws, walk_matrix
 
 
 def laws_of(n: int, rounds: int, kind: str = "ring", stay: float = 0.2) -> np.ndarray:

@@ -25,8 +25,8 @@ from p2pdp.experiments.shuffles import (
 )
 from p2pdp.files.edges import read_edge_list
 from p2pdp.topology.graphs import complete_graph, graph_of_edges, make_graph
-from p2pdp.topology.walk_matrix import all_laws, walk_matrix
-from p2pdp.topology.walk_mixing import mixing_of, mixing_rounds
+from p2pdp.topology.report_walks.matrix import all_laws, walk_matrix
+from p2pdp.topology.report_walks.mixing import mixing_of, mixing_rounds
 from tests.support.spreads import spreads_from
 
 

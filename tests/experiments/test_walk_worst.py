@@ -13,7 +13,7 @@ from p2pdp.experiments import walk_worst
 from p2pdp.experiments.walk_worst import WorstSpread, positive_eigenvalues, slow_modes, worst_spread
 from p2pdp.files.edges import read_edge_list
 from p2pdp.topology.graphs import Graph, complete_graph, graph_of_edges, make_graph
-from p2pdp.topology.walk_matrix import WalkMatrix, all_laws, symmetric_form, walk_matrix
+from p2pdp.topology.report_walks.matrix import WalkMatrix, all_laws, symmetric_form, walk_matrix
 from tests.support.spreads import spreads_from
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from p2pdp.core.arrays import Floats, Ints
-from p2pdp.topology.walk_matrix import WalkMatrix, point_laws
+from p2pdp.topology.report_walks.matrix import WalkMatrix, point_laws
 
 
 def spreads_from(walk: WalkMatrix, starts: Ints, rounds: int) -> Floats:

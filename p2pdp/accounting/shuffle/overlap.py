@@ -1,11 +1,11 @@
 """The sound claim of network shuffling: users whose walks overlap with u's by different amounts.
 
-User j's report is at a place drawn from the law of u's report with probability kappa_j (`topology/walk_overlap.py`).
-Reveal the reports of all others: what is left is a uniform shuffle of u's and N = sum of Bern(kappa_j) reports, and
-holders and loads tell no more. So delta(epsilon) = E f(C), where f(c) belongs to c elements beside u's that could be
-either of its values, and C = sum of Bern(kappa_j q): q = e^-epsilon_0 for clones of any randomizer [FMT21], q =
-gamma for k-ary randomized response (the privacy blanket of [BBGN19]). With one kappa for all these are `krr.py` and
-`krr.py`.
+User j's report is at a place drawn from the law of u's report with probability kappa_j
+(`topology/report_walks/overlap.py`). Reveal the reports of all others: what is left is a uniform shuffle of u's and N =
+sum of Bern(kappa_j) reports, and holders and loads tell no more. So delta(epsilon) = E f(C), where f(c) belongs to c
+elements beside u's that could be either of its values, and C = sum of Bern(kappa_j q): q = e^-epsilon_0 for clones of
+any randomizer [FMT21], q = gamma for k-ary randomized response (the privacy blanket of [BBGN19]). With one kappa for
+all these are `krr.py` and `krr.py`.
 
 Guarantee: `upper` is proved, given kappas that are not above the truth. The law of C is convolved from positive
 masses, so small ones keep their digits; where more than `_EXACT_MAX` kappas differ, they are rounded down to

@@ -39,8 +39,7 @@ from p2pdp.mechanisms.sampler import SeededSampler
 from p2pdp.protocols.shuffle.analysis.walks import Shuffled, shuffled
 from p2pdp.tasks.unit_mixture import DIMENSIONS, mixed_direction
 from p2pdp.topology.graphs import Graph
-from p2pdp.topology.walk_loads import empty_places_at_rest
-from p2pdp.topology.walk_matrix import walk_matrix
+from p2pdp.topology.report_walks.matrix import empty_places_at_rest, walk_matrix
 
 _SEED: Final = 9
 _TRIALS: Final = 5

@@ -50,9 +50,9 @@ from p2pdp.experiments.shuffles import (
 from p2pdp.experiments.style import Curve, Panel, panels
 from p2pdp.experiments.walk_worst import worst_spread
 from p2pdp.topology.graphs import make_graph
-from p2pdp.topology.walk_matrix import walk_matrix
-from p2pdp.topology.walk_mixing import auto_rounds, mixing_of, mixing_rounds
-from p2pdp.topology.walk_overlap import overlaps_of_laws
+from p2pdp.topology.report_walks.matrix import walk_matrix
+from p2pdp.topology.report_walks.mixing import auto_rounds, mixing_of, mixing_rounds
+from p2pdp.topology.report_walks.overlap import overlaps_of_laws
 
 _GRAPHS: Final = ("facebook", "deezer", "enron")
 _EPSILON_0: Final = 0.5

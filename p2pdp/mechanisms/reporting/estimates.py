@@ -5,7 +5,7 @@ walk. Values are fixed; the error is that of randomization, estimated by sum w^2
 
 `of_single` is for the protocol in which each user sends one report, chosen uniformly of those it holds, or a dummy
 where it holds none [LTT22, Algorithm 2]. The curator cannot tell dummies apart, but knows how many to expect, D,
-and their variance V (`topology/walk_loads.py`). With n - D of n reports chosen, all alike likely,
+and their variance V (`topology/report_walks/matrix.py`). With n - D of n reports chosen, all alike likely,
 
     n (sum of w - D dummy mean) / (n - D)
 

@@ -57,9 +57,9 @@ class NetworkShuffle(Quiet):
         self._single = single
 
     def graph_facts(self, spec: Spec, graph: Graph) -> Mapping[str, Fact]:
-        from p2pdp.topology.walk_loads import expected_empty  # scipy, which a user's node does not need
-        from p2pdp.topology.walk_mixing import rounds_of
-        from p2pdp.topology.walk_overlap import overlap_least
+        from p2pdp.topology.report_walks.matrix import expected_empty  # scipy, which a user's node does not need
+        from p2pdp.topology.report_walks.mixing import rounds_of
+        from p2pdp.topology.report_walks.overlap import overlap_least
 
         shuffle: ShufflePart = spec.options
         assert shuffle.rounds is not None

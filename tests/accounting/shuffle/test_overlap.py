@@ -14,8 +14,8 @@ from p2pdp.accounting.shuffle.overlap import hidden, overlapped, overlapped_wors
 from p2pdp.core.errors import UsageError
 from p2pdp.core.spec import GraphPart
 from p2pdp.topology.graphs import make_graph
-from p2pdp.topology.walk_matrix import all_laws, walk_matrix
-from p2pdp.topology.walk_overlap import all_overlaps
+from p2pdp.topology.report_walks.matrix import all_laws, walk_matrix
+from p2pdp.topology.report_walks.overlap import all_overlaps
 
 
 def poisson_binomial(chances: list[float]) -> np.ndarray:

@@ -12,7 +12,7 @@ from p2pdp.mechanisms.reporting.contract import Randomizer, drawn_of
 from p2pdp.mechanisms.reporting.estimates import expected, of_all, of_single
 from p2pdp.mechanisms.reporting.reals import RealReports
 from p2pdp.mechanisms.sampler import SeededSampler
-from p2pdp.topology.walk_loads import empty_places_at_rest
+from p2pdp.topology.report_walks.matrix import empty_places_at_rest
 from tests.support.randomizers import MAKERS, values_for, vectors_of
 
 USERS, TRIALS = 400, 300

@@ -38,7 +38,7 @@ from p2pdp.protocols.shuffle.analysis.local import local_account_of_reports
 from p2pdp.protocols.shuffle.plan import ShufflePlan
 from p2pdp.replay.contributions import Noise
 from p2pdp.replay.transcript import Transcript
-from p2pdp.topology.walk_matrix import LAWS_MAX
+from p2pdp.topology.report_walks.matrix import LAWS_MAX
 
 NOBODY_LATE: Final = "nobody is so late that a round ends without its reports"
 _ROOM: Final = "no edge is asked to carry more reports in a round than cover leaves room for"

@@ -25,7 +25,7 @@ from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.protocols.shuffle.network import result_of
 from p2pdp.protocols.shuffle.plan import ShufflePlan
 from p2pdp.topology.graphs import Graph
-from p2pdp.topology.walk_matrix import all_laws, walk_matrix
+from p2pdp.topology.report_walks.matrix import all_laws, walk_matrix
 
 USERS_MAX: Final = 2048  # whose laws are held at once, with what is made of them
 SEALED: Final = "a user of network shuffling holds sealed reports only, which nobody but the curator can open"

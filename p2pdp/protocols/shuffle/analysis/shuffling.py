@@ -42,8 +42,8 @@ from p2pdp.protocols.shuffle.analysis.relay_timing import Timing, laws_with, tim
 from p2pdp.protocols.shuffle.plan import ShufflePlan
 from p2pdp.replay.visits import put_out
 from p2pdp.topology.graphs import Graph
-from p2pdp.topology.walk_matrix import all_laws, walk_matrix
-from p2pdp.topology.walk_overlap import overlap_least, overlaps_of_laws
+from p2pdp.topology.report_walks.matrix import all_laws, walk_matrix
+from p2pdp.topology.report_walks.overlap import overlap_least, overlaps_of_laws
 
 _LAWS_N: Final = 1024  # users for whom all laws are worked out
 _EACH_N: Final = 128  # users for whom the others' overlaps are counted one by one

@@ -24,8 +24,7 @@ from p2pdp.mechanisms.reporting.contract import Randomizer, drawn_of
 from p2pdp.mechanisms.reporting.estimates import Estimated, of_all, of_single
 from p2pdp.mechanisms.sampler import SeededSampler
 from p2pdp.topology.graphs import Graph
-from p2pdp.topology.walk_loads import expected_empty
-from p2pdp.topology.walk_matrix import check_stay, checked_rounds, ends_of
+from p2pdp.topology.report_walks.matrix import check_stay, checked_rounds, ends_of, expected_empty
 
 NOBODY_AWAY: Final[Mapping[int, Collection[int]]] = {}
 

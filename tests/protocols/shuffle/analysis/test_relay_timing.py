@@ -11,7 +11,7 @@ from p2pdp.protocols.shuffle.analysis.relay_timing import Timing, laws_with, tim
 from p2pdp.protocols.shuffle.messages import RELAY
 from p2pdp.sim.faults import Crash
 from p2pdp.topology.graphs import Graph, complete_graph, make_graph
-from p2pdp.topology.walk_matrix import all_laws, walk_matrix
+from p2pdp.topology.report_walks.matrix import all_laws, walk_matrix
 from tests.support.runs import quiet, run_of
 from tests.support.shuffle_specs import shuffle
 

@@ -15,8 +15,8 @@ from p2pdp.core.step import Message
 from p2pdp.ledger.records import carries_message, public_message
 from p2pdp.protocols.run_plan import plan_run
 from p2pdp.sim.faults import Crash
-from p2pdp.topology.walk_matrix import all_laws, walk_matrix
-from p2pdp.topology.walk_overlap import overlaps_of_laws
+from p2pdp.topology.report_walks.matrix import all_laws, walk_matrix
+from p2pdp.topology.report_walks.overlap import overlaps_of_laws
 from tests.support.runs import DELTA, Run, quiet, run_of
 from tests.support.shuffle_specs import EARLY, N, reports, shuffle
 

@@ -14,8 +14,7 @@ from p2pdp.mechanisms.reporting.privunit import UnitReports
 from p2pdp.protocols.shuffle.analysis.walks import shuffled, walked
 from p2pdp.tasks.unit_mixture import mixed_direction
 from p2pdp.topology.graphs import Graph, complete_graph, graph_of_edges, make_graph
-from p2pdp.topology.walk_loads import expected_empty
-from p2pdp.topology.walk_matrix import all_laws, walk_matrix
+from p2pdp.topology.report_walks.matrix import all_laws, expected_empty, walk_matrix
 
 GRAPH = make_graph(GraphPart("erdos_renyi", probability=0.4), 8, 3)
 PLAIN = KaryReports(8, None)

@@ -2,7 +2,7 @@
 
 With probability kappa the place of j's report is drawn from the law of u's, which is what hides u (guide/accounting.md,
 section 4). On small graphs every kappa is computed; on large ones kappa is at least (1 - eta) / (1 + eta)
-(`walk_mixing`), the same for all pairs. On the complete graph both are known in closed form.
+(`mixing.py`), the same for all pairs. On the complete graph both are known in closed form.
 
 Guarantee: no kappa is above the truth: each is rounded down by what t rounds of sums may be off.
 """
@@ -16,7 +16,7 @@ import numpy as np
 from p2pdp.core.arrays import Floats
 from p2pdp.core.errors import UsageError
 from p2pdp.topology.graphs import Graph
-from p2pdp.topology.walk_matrix import (
+from p2pdp.topology.report_walks.matrix import (
     LAWS_MAX,
     WalkMatrix,
     all_laws,
@@ -24,7 +24,7 @@ from p2pdp.topology.walk_matrix import (
     checked_rounds,
     walk_matrix,
 )
-from p2pdp.topology.walk_mixing import mixing_of
+from p2pdp.topology.report_walks.mixing import mixing_of
 
 _ROUNDING: Final = 1e-14  # relative, of one round's sums
 _MARGIN: Final = 1e-12

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from p2pdp.core.errors import UsageError
 from p2pdp.core.spec import GraphPart
 from p2pdp.topology.graphs import complete_graph, make_graph
-from p2pdp.topology.walk_matrix import all_laws, walk_matrix
-from p2pdp.topology.walk_mixing import mixing_of
-from p2pdp.topology.walk_overlap import (
+from p2pdp.topology.report_walks.matrix import all_laws, walk_matrix
+from p2pdp.topology.report_walks.mixing import mixing_of
+from p2pdp.topology.report_walks.overlap import (
     all_overlaps,
     overlap_least,
     overlap_of_complete,

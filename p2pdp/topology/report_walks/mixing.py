@@ -22,8 +22,8 @@ import numpy as np
 
 from p2pdp.core.errors import UsageError
 from p2pdp.topology.graphs import Graph
+from p2pdp.topology.report_walks.matrix import check_stay, symmetric_form, walk_matrix
 from p2pdp.topology.spectra import DENSE_MAX, SpectrumEnds, spectrum_ends
-from p2pdp.topology.walk_matrix import check_stay, symmetric_form, walk_matrix
 
 ETA: Final = 0.1
 ROUNDS_MAX: Final = 10_000_000
