@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgpack
 
@@ -52,12 +52,28 @@ _read_outer = BOXED_HEADER.unpack_from
 _head, _read_head = DATA_HEAD.pack, DATA_HEAD.unpack_from
 _pack_int, _read_int = TAGGED_INT.pack, TAGGED_INT.unpack_from
 
-# A message that came: when, by which link, how much of ours its sender has, itself with its value part, item, step.
-_Came = tuple[float, Link, int, bytes, bytes, int, int]
-_PART: Final = 4
-_ITEM: Final = 5
-# And the one that went: at which step, by which link, its number, itself with its value part.
-_Hop = tuple[_Came, int, Link, int, bytes, bytes]
+
+class _Arrived(NamedTuple):
+    """A token that came."""
+
+    now_s: float
+    link: Link
+    acknowledged: int  # how many of our messages its sender has
+    packed: bytes
+    part: bytes
+    item: int
+    step: int
+
+
+class _Passed(NamedTuple):
+    """A token that came and went on."""
+
+    came: _Arrived
+    step: int
+    link: Link
+    number: int
+    packed: bytes
+    part: bytes
 
 
 class FastPath:
@@ -87,7 +103,7 @@ class FastPath:
         self._on_much = on_much
         self.clear = False
         self._unfinished: Link | Step | Received | None = None
-        self._hops: list[_Hop] = []
+        self._hops: list[_Passed] = []
         self._up_to_date = True  # nothing was taken since somebody else saw to the peers
         self._wake_at_s: float | None = None  # for as long as only hops are taken
 
@@ -131,7 +147,7 @@ class FastPath:
         peers.proved = sender
         peers.fresh = True
         to, value = moved
-        came = now_s, link, acknowledged, packed, part, item, step
+        came = _new(_Arrived, (now_s, link, acknowledged, packed, part, item, step))
         return self._keep(value, came) if to == self._me else self._pass_on(to, value, step + 1, came)
 
     def _leave(self, link: Link, content: bytes) -> HopEffects | None:
@@ -141,10 +157,10 @@ class FastPath:
         self._unfinished = link
         return None
 
-    def _keep(self, value: int, came: _Came) -> HopEffects | None:
+    def _keep(self, value: int, came: _Arrived) -> HopEffects | None:
         """Keep the token here for a step or more, and record what is told to oneself."""
         journal, me = self._journal, self._me
-        now_s, item, at = came[0], came[-2], came[-1]
+        now_s, item, at = came.now_s, came.item, came.step
         while not journal.writes and len(journal.bodies) < _STAYS_MAX:
             at += 1
             journal.parts[len(journal.bodies)] = self._salt() + _pack_int(TAG_INT, value)
@@ -159,7 +175,7 @@ class FastPath:
                 return self._pass_on(to, value, at + 1, came)
         return self._give_up(me, value, at + 1, came)
 
-    def _pass_on(self, to: Peer, value: int, at: int, came: _Came) -> HopEffects | None:
+    def _pass_on(self, to: Peer, value: int, at: int, came: _Arrived) -> HopEffects | None:
         """Send on what came."""
         peers, journal = self._peers, self._journal
         way = peers.ways.get(to)
@@ -167,12 +183,12 @@ class FastPath:
             return self._give_up(to, value, at, came)
         onward, channel = way
         bodies, parts, salt_and_nonce = journal.bodies, journal.parts, self._salt_and_nonce
-        after = pack_public((TOKEN, (came[_ITEM], at)))
+        after = pack_public((TOKEN, (came.item, at)))
         salt, nonce = salt_and_nonce()
         passed = salt + _pack_int(TAG_INT, value)
         bodies.append((SENT, to, after))
         if len(parts) == 1:
-            entry = self._chain.passage(bodies, came[_PART], passed)
+            entry = self._chain.passage(bodies, came.part, passed)
             bodies.clear()
             parts.clear()
         else:  # it stayed here for a while
@@ -182,22 +198,22 @@ class FastPath:
         payload = _head(DATA, number, onward.received, len(after)) + after + passed
         frame = peers.frame_header + channel.seal(payload, nonce)
         hops = self._hops
-        hops.append((came, at, onward, number, after, passed))
+        hops.append(_new(_Passed, (came, at, onward, number, after, passed)))
         if self._up_to_date or len(hops) >= _WAITING_MAX:
             self.report()
         elif len(hops) == _ENOUGH:
             self._on_much()
         return entry, to, frame, self._wake_at_s
 
-    def _give_up(self, to: Peer, value: int, at: int, came: _Came) -> HopEffects | None:
+    def _give_up(self, to: Peer, value: int, at: int, came: _Arrived) -> HopEffects | None:
         """Leave what is to be sent to the long way; the machine has what came."""
         self._take_in(came, to, at)
-        item = came[_ITEM]
+        item = came.item
         custody = None if to == self._me else Custody(item, at)
         self._unfinished = Step(sends=(Send(to, Message(TOKEN, (item, at), value), custody),))
         return None
 
-    def _take_in(self, came: _Came, to: Peer, at: int) -> None:
+    def _take_in(self, came: _Arrived, to: Peer, at: int) -> None:
         """Do as `Peers.read` and `Peers.took` do, for a message that is counted already."""
         self.catch_up()
         now_s, link, acknowledged, packed, part, item, step = came
