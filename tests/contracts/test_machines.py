@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Callable
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from p2pdp.core import messages
-from p2pdp.core.events import Excluded, Machine, Received, Started, Woken, tell
+from p2pdp.core.events import Event, Excluded, Machine, Received, Started, Woken, tell
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer
 from p2pdp.core.spec import Spec
 from p2pdp.core.step import Custody, Message, Send, Step
@@ -188,6 +189,47 @@ def test_inputs_that_the_private_ledger_kept_give_the_same_steps(bench: Bench) -
     first.run()
     second.run()
     assert [flat(step) for step in first.steps] == [flat(step) for step in second.steps]
+
+
+class Overheard:
+    """A machine whose messages are noted as they come."""
+
+    def __init__(self, machine: Machine) -> None:
+        self._machine = machine
+        self.heard: list[Event] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._machine, name)
+
+    def receive(self, sender: Peer, message: Message, now_s: float, draws: Any) -> Step:
+        self.heard.append(Received(sender, message))
+        return self._machine.receive(sender, message, now_s, draws)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_in_whatever_order_messages_come_a_machine_goes_forwards(bench: Bench, seed: int) -> None:
+    """Messages of a run, some of them left out, doubled or out of order, between starts, wakes and exclusions."""
+    world = bench.world()
+    overheard = world.machines[0] = Overheard(world.machines[0])
+    world.run()
+    random, n = Random(seed), bench.run.n  # noqa: S311 - nothing is kept secret with it
+    events = [event for event in overheard.heard if random.random() < 0.9]
+    events += random.sample(events, len(events) // 8)
+    for _ in range(len(events) // 4):
+        one, other = random.randrange(len(events)), random.randrange(len(events))
+        events[one], events[other] = events[other], events[one]
+    for event in (Started(), Started(), Woken(), Woken(), Excluded(random.randrange(1, n)), Excluded(n - 1)):
+        events.insert(random.randrange(len(events) + 1), event)
+    machine, draws = bench.machine(0, bench.live(0)), SeededDraws(seed)
+    draws.coins = world.draws[0].coins
+    order = list(type(getattr(machine, "_phase", None)) if hasattr(machine, "_phase") else ())
+    phases = []
+    for number, event in enumerate(events):
+        step = tell(machine, event, float(number), draws)
+        phases.append(order.index(machine._phase) if order else 0)  # type: ignore[attr-defined]
+        assert {fault.kind for fault in step.faults} <= {"unexpected_message", "too_many_visits"}
+    assert phases == sorted(phases)
+    assert phases[-1] > 0 or not order
 
 
 class Sleepless:
