@@ -45,6 +45,7 @@ def test_the_third_form_is_taken_where_it_is_the_least() -> None:
 def test_every_theorem_is_above_what_is_optimal_and_below_what_it_improves(
     epsilon: float, k: int, delta_prime: float
 ) -> None:
+    """[DRV10] and [KOV15, Theorem 3.5] are bounds, and the second is never worse."""
     least = optimal(epsilon, k, delta_prime)
     best = homogeneous(epsilon, k, delta_prime)
     assert 0.0 <= least <= best * (1 + 1e-6) + 1e-6

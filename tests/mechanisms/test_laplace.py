@@ -38,6 +38,7 @@ def test_the_curve_is_the_integral_over_the_densities(epsilon: float, scale: flo
 
 @given(POSITIVE, POSITIVE)
 def test_the_scale_of_an_epsilon_is_large_enough(epsilon: float, sensitivity: float) -> None:
+    """[DMNS06]."""
     scale = scale_of_epsilon(epsilon, sensitivity)
     assert epsilon_of(scale, sensitivity) <= math.nextafter(epsilon, math.inf)
 

@@ -10,6 +10,7 @@ import signal
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -40,6 +41,34 @@ charges = st.one_of(
 def test_gaussian_charges_compose_as_one_gaussian() -> None:
     both = total([Charge(mu_squared=0.09), Charge(mu_squared=0.16)])
     assert both.epsilon_at(1e-5) == gaussian.epsilon_of(1e-5, 0.5)
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.3, 1.5])
+def test_mechanisms_chosen_after_looking_cost_no_more_than_their_sum(epsilon: float) -> None:
+    """[KTH23]: a second Gaussian whose mu follows from the first one's outcome, within the sum of mu^2 of the limit."""
+    mu, limit = 0.6, 1.0
+    y = np.linspace(-9.0, 9.6, 4001)
+    density, losses = np.exp(-((y - mu) ** 2) / 2) / math.sqrt(2 * math.pi), mu * y - mu**2 / 2
+    rest = math.sqrt(limit - mu**2)
+    for chosen in (np.where(y > 0.3, rest, 0.0), np.where(y < 0.3, rest, 0.1), rest * np.minimum(1.0, np.abs(y))):
+        deltas = [gaussian.delta_of(epsilon - loss, max(m, 1e-9)) for loss, m in zip(losses, chosen, strict=True)]
+        together = float(density @ np.array(deltas)) * (y[1] - y[0])
+        assert together <= gaussian.delta_of(epsilon, math.sqrt(limit)) + 1e-6
+
+
+def test_pure_mechanisms_chosen_after_looking_cost_no_more_than_their_sum() -> None:
+    """[RRUV16], on all answers of randomized responses whose second epsilon follows from the first answer."""
+    first, second = 0.4, {0: 0.2, 1: 0.6}
+
+    def chances(value: int) -> list[float]:
+        found = []
+        for answer in (0, 1):
+            one = 1 / (1 + math.exp(-first if answer == value else first))
+            found += [one / (1 + math.exp(-second[answer] if again == value else second[answer])) for again in (0, 1)]
+        return found
+
+    ratios = [abs(math.log(p / q)) for p, q in zip(chances(0), chances(1), strict=True)]
+    assert max(ratios) == pytest.approx(max(0.4 + 0.6, 0.4 + 0.2))
 
 
 def test_other_charges_add_up_and_leave_the_rest_of_delta_to_gaussian_ones() -> None:

@@ -62,6 +62,7 @@ def test_hypercubes_exist_for_powers_of_two_only(n: int) -> None:
 
 @pytest.mark.parametrize("n", range(1, 41))
 def test_exponential_links_powers_of_two_both_ways(n: int) -> None:
+    """[YYC21] directs the edges; gossip with symmetric weights needs both ways."""
     steps = {(sign * 2**k) % n for k in range(7) if 2**k < n for sign in (1, -1)}
     assert edges("exponential", n) == {(u, v) for u in range(n) for v in range(u + 1, n) if (v - u) % n in steps}
 

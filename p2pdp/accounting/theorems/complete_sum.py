@@ -1,4 +1,4 @@
-"""The sum on the complete graph by the theorem of 2022, in the form of its authors' code.
+"""The sum on the complete graph by [CB22, Theorem 3], in the form of its authors' code.
 
 The walk is cut into fictive cycles of n steps, of which each costs 3 epsilon / sqrt(n), and N + T/n of them
 compose, by the sum or by advanced composition, whichever is less. Its deltas are added up as in the first

@@ -52,7 +52,7 @@ def test_two_in_a_row_before_anybody_looks_cost_two_not_one_and_a_half() -> None
 
 @pytest.mark.parametrize("seed", range(40))
 def test_no_contraction_tells_more(seed: int) -> None:
-    """[FMTT18, Theorem 22] where it is exact: steps that shrink what was there, and add a move of r and noise of r."""
+    """[FMTT18, Theorem 22], on the curve itself [BSA24]: steps that shrink, then add a move and noise of r."""
     generator = np.random.default_rng(seed)
     steps = int(generator.integers(1, 12))
     user, rates = generator.integers(3, size=steps), generator.uniform(0.3, 2.0, size=steps)

@@ -57,8 +57,21 @@ def test_splitting_outcomes_never_lowers_a_curve(pair: tuple[Any, Any], step: fl
         assert delta_of(losses.reversed(), epsilon) >= true_delta(second, first, epsilon) - 1e-12
 
 
+@given(one=pairs(), other=pairs(), step=st.floats(0.05, 0.5))
+def test_what_dominates_each_pair_dominates_both_together(
+    one: tuple[Any, Any], other: tuple[Any, Any], step: float
+) -> None:
+    """[ZDW22], on all outcomes of two pairs and the convolution of their dominating losses."""
+    found = [from_outcomes(step, listed(p, q), listed(q, p)) for p, q in (one, other)]
+    together = Losses(step, found[0].first + found[1].first, np.convolve(found[0].masses, found[1].masses), 0.0)
+    first, second = (np.outer(one[side], other[side]).ravel() for side in (0, 1))
+    for epsilon in EPSILONS:
+        assert delta_of(together, epsilon) >= true_delta(first, second, epsilon) - 1e-12
+
+
 @given(pair=pairs(), step=st.floats(0.05, 1.0))
 def test_joining_points_and_splitting_outcomes_give_the_same_pair(pair: tuple[Any, Any], step: float) -> None:
+    """[DGKKM22], both ways of it."""
     first, second = pair
     split = from_outcomes(step, listed(first, second), listed(second, first))
     grid = step * np.arange(max(-split.first, split.first + len(split.masses)) + 1)

@@ -11,6 +11,7 @@ TERMS = {"epsilon": 0.1, "delta": 1e-10, "n": 1000, "hops": 100_000, "delta_prim
 
 
 def test_it_composes_cycles_of_n_steps() -> None:
+    """[CB22, Theorem 3], with the constants of the authors' code."""
     found = account("complete_sum", TERMS)
     cycles = 200 + math.sqrt(1.5 * 100_000 * math.log(1e7))
     cost = 0.3 / math.sqrt(1000)

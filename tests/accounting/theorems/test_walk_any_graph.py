@@ -16,6 +16,7 @@ TERMS = {"graph": "regular", "n": 30, "degree": 4, "hops": 900, "alpha": 2.0, "s
 
 
 def test_it_is_the_published_formula_by_another_logarithm() -> None:
+    """[CBU24]."""
     matrix = sparse_weights(make_graph(GraphPart("regular", degree=4), 30, 7), METROPOLIS).toarray()
     entries = -np.real(logm(np.eye(30) - matrix + 1 / 30))
     losses = 2.0 * 900 * math.log(900) / (1.5**2 * 900) + 2.0 * 900 / (1.5**2 * 30) * entries

@@ -40,6 +40,7 @@ def exact_law(randomizer: Randomizer, value: int) -> dict[tuple[int, ...], float
 def test_epsilon_is_exactly_the_largest_ratio_and_weights_are_unbiased(
     kind: type[Randomizer], categories: int, epsilon: float
 ) -> None:
+    """Unary encoding is that of [WBLJ17]."""
     randomizer = kind(categories, epsilon)  # type: ignore[call-arg]
     laws = [exact_law(randomizer, value) for value in range(categories)]
     ratio = max(one[report] / other[report] for one in laws for other in laws for report in one)
