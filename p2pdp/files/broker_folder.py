@@ -25,7 +25,7 @@ from p2pdp.core.addresses import is_station
 from p2pdp.core.errors import UsageError
 from p2pdp.crypto.certificates import Authority, Pair
 from p2pdp.files.folder import disk_error, make_folder
-from p2pdp.transports.mqtt.mosquitto import ACCESS_LIST, fresh_password, mosquitto_settings, password_lines
+from p2pdp.transports.mqtt.broker import ACCESS_LIST, fresh_password, mosquitto_settings, password_lines
 
 OPEN: Final = 0o644
 SECRET: Final = 0o600

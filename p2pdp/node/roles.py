@@ -97,7 +97,7 @@ class RolesNode:
         self._disks = {peer: disk(folder) for peer, folder in self._folders.items()}
         self._keys = {peer: RunKey(durable_secret(folder / RUN_KEY_FILE)) for peer, folder in self._folders.items()}
         self.shells = {
-            peer: HostShell(disk, self._clock, self._document, self._teller(peer), on_way=self._way_of(peer))
+            peer: HostShell(disk, self._clock, self._document, self._teller(peer), on_connection=self._watcher_of(peer))
             for peer, disk in self._disks.items()
         }
         network = settings.network
@@ -199,8 +199,8 @@ class RolesNode:
         text = None if self._directory is None else self._directory.where(peer)
         return None if text is None else self._settings.network.place(text)
 
-    def _way_of(self, me: Peer) -> Callable[[Peer, bool], None]:
-        def on_way(peer: Peer, there: bool) -> None:
+    def _watcher_of(self, me: Peer) -> Callable[[Peer, bool], None]:
+        def on_connection(peer: Peer, there: bool) -> None:
             """With remote users: send what one that is back may have missed, and note who left the curator."""
             if self._directory is None or self._roster is None or not is_user(peer):
                 return
@@ -212,7 +212,7 @@ class RolesNode:
                 if len(self._left) == self._roster.n:
                     self.nobody_left.set()
 
-        return on_way
+        return on_connection
 
     def _add_faults(self) -> None:
         host, told = self.shells[BOOTSTRAP].host, {} if self._directory is None else self._directory.faults

@@ -51,22 +51,22 @@ class HostShell:
         documents: Documents,
         on_output: Callable[[Output], None],
         on_lost: Callable[[Peer], None] = _nobody,
-        on_way: Callable[[Peer, bool], None] = _unheeded,
+        on_connection: Callable[[Peer, bool], None] = _unheeded,
         *,
         rests: bool = False,
     ) -> None:
         """Frames that are not boxed go to `documents`.
 
-        A lost connection is reported to `on_lost` while there is no host; afterwards `on_way` is told when a connection
-        to a peer is lost or restored. With `rests` noise is drawn ahead while it is quiet, which others who share the
-        machine would have to wait for.
+        A lost connection is reported to `on_lost` while there is no host; afterwards `on_connection` is told when a
+        peer's connection is lost or restored. With `rests` noise is drawn ahead while it is quiet, which others who
+        share the machine would have to wait for.
         """
         self._disk = disk
         self._clock = clock
         self._documents = documents
         self._on_output = on_output
         self._on_lost = on_lost
-        self._on_way = on_way
+        self._on_connection = on_connection
         self._wake: asyncio.TimerHandle | None = None
         self._wake_at_s = 0.0
         self._stopped = False
@@ -139,7 +139,7 @@ class HostShell:
         if self.host is not None and not self.host.done:
             self.carry_out(self.host.connected(peer, self._clock.now_s()))
         if self.host is not None:
-            self._on_way(peer, there)
+            self._on_connection(peer, there)
 
     def _from_stranger(self, origin: Origin, effects: Effects) -> Effects:
         """Tell the transport which peer is at a new origin, once a fresh frame proves it.

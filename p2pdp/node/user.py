@@ -96,7 +96,7 @@ class UserNode:
         self._entropy = SystemEntropy()
         self._run_key = RunKey(durable_secret(settings.folder / RUN_KEY_FILE))
         self._shell = HostShell(
-            self._disk, self._clock, self._document, lambda _output: None, self._ask_again, self._on_way,
+            self._disk, self._clock, self._document, lambda _output: None, self._ask_again, self._on_connection,
             rests=settings.remote is not None,
         )  # fmt: skip
         self._transport = settings.network.attach(self._shell, self._where)
@@ -107,7 +107,7 @@ class UserNode:
         self._refusal: P2pdpError | None = None
         self._addresses: AddressExchange | None = None
         self._announcer: asyncio.Task[None] | None = None
-        self._way_lost = False
+        self._connection_lost = False
         self._expiry = Expiry(self._clock.now_s, self._shell.fail)
         self._waiting = Waiting(_silently if settings.remote is None else settings.remote.say)
 
@@ -255,9 +255,9 @@ class UserNode:
         if error is not None:
             self._shell.fail(error)
 
-    def _on_way(self, peer: Peer, there: bool) -> None:
+    def _on_connection(self, peer: Peer, there: bool) -> None:
         if peer == BOOTSTRAP and self._addresses is not None:
-            self._way_lost = not there
+            self._connection_lost = not there
             self._addresses.again()
 
     async def _take_part(self) -> None:
@@ -267,7 +267,7 @@ class UserNode:
         while remote is not None and host is not None and not ended.done():
             await asyncio.wait([ended], timeout=RETRY_S)
             now_s = self._clock.now_s()
-            away = self._way_lost or not host.heard(BOOTSTRAP)
+            away = self._connection_lost or not host.heard(BOOTSTRAP)
             self._waiting.note(self._no_answer() if away and not ended.done() else None, now_s)
             closed_s = now_s if host.closed and closed_s is None else closed_s
             if not ended.done() and closed_s is not None and now_s >= closed_s + remote.give_up_s:

@@ -22,7 +22,7 @@ from p2pdp.node.clock import Clock
 from p2pdp.node.disk import durable_token
 from p2pdp.node.process import resident_bytes, working
 from p2pdp.runs.indexing import REFRESH_S, SQLITE, Refresher, index_url
-from p2pdp.transports.tcp.listening import listen_at
+from p2pdp.transports.tcp.kind import listen_at
 
 if TYPE_CHECKING:
     from p2pdp.index.store import Index

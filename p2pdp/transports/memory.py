@@ -1,4 +1,4 @@
-"""Frames between nodes of one process: the same ways as over sockets, without the sockets.
+"""Frames between nodes of one process: the same connections as over sockets, without the sockets.
 
 Guarantee: a frame is handed over by a later callback of the event loop, in the order of sending; what a
 node was sent and has not taken yet is bounded in frames and bytes, and what is above that is dropped.
@@ -15,7 +15,7 @@ from typing import Final
 
 from p2pdp.core.ids import Peer
 from p2pdp.transports.contract import LocalNetworks, LocalProcess, Shell, Transport, TransportKind, Where
-from p2pdp.transports.ways import WAYS_MAX, FrameQueue, Way, Ways
+from p2pdp.transports.pool import CONNECTIONS_MAX, Connection, ConnectionPool, FrameQueue
 
 
 class Hub:
@@ -26,13 +26,13 @@ class Hub:
         self._seeking: dict[Peer, dict[MemoryTransport, None]] = {}
 
     def listen(self, peer: Peer, transport: MemoryTransport) -> None:
-        """From now on frames for the peer go to this transport, instead of an earlier one."""
+        """Pass frames for the peer to this transport from now on, instead of an earlier one."""
         self._listening[peer] = transport
         for seeker in self._seeking.pop(peer, ()):
             seeker.found(peer, transport)
 
     def find(self, peer: Peer, seeker: MemoryTransport) -> MemoryTransport | None:
-        """Who listens as the peer; where nobody does, the seeker is told later."""
+        """Return who listens as the peer; None where nobody does yet, and the seeker is told later."""
         transport = self._listening.get(peer)
         if transport is None:
             self._seeking.setdefault(peer, {})[seeker] = None
@@ -45,7 +45,7 @@ class Hub:
             seekers.pop(transport, None)
 
 
-class _End(Way):
+class _End(Connection):
     """One end of a connection between two transports."""
 
     def __init__(self, owner: MemoryTransport, peer: Peer | None) -> None:
@@ -58,7 +58,7 @@ class _End(Way):
             self.other.owner.take(self.other, frame)
 
     def proved(self) -> None:
-        """Nobody keeps count of strangers inside one process."""
+        """Do nothing: strangers are not counted inside one process."""
 
     def leave(self) -> None:
         asyncio.get_running_loop().call_soon(self._leave)  # behind the frames that were written before
@@ -72,7 +72,7 @@ class _End(Way):
         self.drop()
 
     def drop(self) -> None:
-        """Both ends hear of it behind the frames that were written before."""
+        """Close; both ends hear of it after the frames that were written before."""
         other, self.other = self.other, None
         if other is not None:
             other.other = None
@@ -80,9 +80,9 @@ class _End(Way):
                 asyncio.get_running_loop().call_soon(end.owner.closed, end)
 
 
-class MemoryTransport(Ways):
-    def __init__(self, shell: Shell, hub: Hub, ways_max: int = WAYS_MAX) -> None:
-        super().__init__(shell, ways_max)
+class MemoryTransport(ConnectionPool):
+    def __init__(self, shell: Shell, hub: Hub, connections_max: int = CONNECTIONS_MAX) -> None:
+        super().__init__(shell, connections_max)
         self._hub = hub
         self._inbox = FrameQueue()
 

@@ -15,7 +15,7 @@ import pytest
 
 from p2pdp import transports
 from p2pdp.core.ids import BOOTSTRAP
-from p2pdp.transports import ways
+from p2pdp.transports import pool
 from tests.support.transport_worlds import LOOPS, WORLDS, World, live, play
 
 METHODS = ("send", "answer", "belongs", "close")
@@ -211,7 +211,7 @@ async def test_both_ends_hear_of_a_broken_way_and_make_another(world: World) -> 
     one, two = await world.listening(1), await world.listening(2)
     one.send(2, frame(1, "before"))
     await two.until_frames(frame(1, "before"))
-    world.break_ways(one)
+    world.break_connections(one)
     await one.until_told(("lost", 2))
     await two.until_told(("lost", 1))
     one.send(2, frame(1, "after"))
@@ -234,7 +234,7 @@ async def test_a_shell_may_answer_a_loss_by_sending(world: World) -> None:
     one.send(2, frame(1, "0"))
     await two.until_frames(frame(1, "0"))
     for turn in range(1, 4):
-        world.break_ways(two)
+        world.break_connections(two)
         await two.until_count(turn + 1)
     assert two.frames[1:] == [frame(1, "hello")] * 3
 
@@ -261,12 +261,12 @@ async def test_a_peer_may_send_to_itself(world: World) -> None:
 
 @pytest.mark.parametrize("frames_max", [1, 50])
 def test_a_bounded_number_of_frames_waits_for_a_peer(frames_max: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ways, "QUEUE_FRAMES_MAX", frames_max)
+    monkeypatch.setattr(pool, "QUEUE_FRAMES_MAX", frames_max)
     overfill(frames_max)
 
 
 def test_a_bounded_number_of_bytes_waits_for_a_peer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ways, "QUEUE_BYTES_MAX", 256 * 5 + 255)
+    monkeypatch.setattr(pool, "QUEUE_BYTES_MAX", 256 * 5 + 255)
     overfill(5)
 
 
@@ -288,7 +288,7 @@ def overfill(kept: int) -> None:
 
 @every
 async def test_the_way_idle_for_longest_gives_way_and_nobody_loses_anything(world: World) -> None:
-    one = world.node(1, ways_max=2)
+    one = world.node(1, connections_max=2)
     others = {peer: await world.listening(peer) for peer in (2, 3, 4, 5)}
     for peer in (2, 3):
         one.send(peer, frame(1, "first"))
@@ -310,7 +310,7 @@ async def test_the_way_idle_for_longest_gives_way_and_nobody_loses_anything(worl
 
 @every
 async def test_what_is_under_way_when_a_way_is_given_up_arrives(world: World) -> None:
-    one, two, three = world.node(1, ways_max=1), await world.listening(2), await world.listening(3)
+    one, two, three = world.node(1, connections_max=1), await world.listening(2), await world.listening(3)
     one.believe()
     one.send(2, frame(1))
     await two.until_frames(frame(1))
@@ -324,7 +324,7 @@ async def test_what_is_under_way_when_a_way_is_given_up_arrives(world: World) ->
 
 @every
 async def test_callers_that_proved_themselves_give_way_too(world: World) -> None:
-    one = await world.listening(1, ways_max=3)
+    one = await world.listening(1, connections_max=3)
     callers = [world.node(peer) for peer in range(2, 12)]
     for turn in range(3):
         for caller in callers:
@@ -421,5 +421,5 @@ async def test_many_peers_at_once(world: World) -> None:
 
 @pytest.mark.parametrize("kind", TRANSPORTS)
 def test_a_transport_without_ways_is_refused(kind: type[Any]) -> None:
-    with pytest.raises(ValueError, match="at least one way"):
-        WORLDS[kind]().node(1, ways_max=0)
+    with pytest.raises(ValueError, match="at least one connection"):
+        WORLDS[kind]().node(1, connections_max=0)

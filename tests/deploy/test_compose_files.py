@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from p2pdp.transports.mqtt.mosquitto import mosquitto_settings
+from p2pdp.transports.mqtt.broker import mosquitto_settings
 from tests.support.sources import TOP
 
 FILES = ("docker-compose.yml", "deploy/compose.tcp.yml")

@@ -15,7 +15,7 @@ DISK = (
     "node",
     "cluster",
     "bench",
-    *(f"transports/mqtt/{name}.py" for name in ("access", "amqtt_broker", "local_broker")),
+    *(f"transports/mqtt/{name}.py" for name in ("access", "amqtt_broker", "broker")),
 )
 ENTROPY = ("mechanisms/sampler.py", "crypto", "node")
 TERMINAL = ("cli",)

@@ -217,7 +217,7 @@ class Closed:
         self._settings = SimpleNamespace(remote=remote, bootstrap_place=Address("10.0.0.1", 7000))
         self._clock = SimpleNamespace(now_s=iter(range(10**9)).__next__)
         self._waiting = Waiting(self.said.append)
-        self._way_lost = False
+        self._connection_lost = False
 
     def _no_answer(self) -> str:
         return UserNode._no_answer(self)  # type: ignore[arg-type]

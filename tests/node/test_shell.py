@@ -230,7 +230,11 @@ async def test_once_there_is_a_host_ways_are_told_as_they_come_and_go(tmp_path: 
     told: list[tuple[int, bool]] = []
     disk = Disk(tmp_path, power=False)
     shell = HostShell(
-        disk, Clock(), lambda *_: None, lambda _output: None, on_way=lambda peer, there: told.append((peer, there))
+        disk,
+        Clock(),
+        lambda *_: None,
+        lambda _output: None,
+        on_connection=lambda peer, there: told.append((peer, there)),
     )
     shell.transport = Wire(tmp_path / "view.ledger")  # type: ignore[assignment]
     shell.lost(-1)

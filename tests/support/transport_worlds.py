@@ -24,8 +24,8 @@ from p2pdp.transports.memory import Hub, MemoryTransport
 from p2pdp.transports.mqtt.access import Broker, Login, StationSettings
 from p2pdp.transports.mqtt.endpoint import Endpoint
 from p2pdp.transports.mqtt.transport import MqttTransport
+from p2pdp.transports.pool import CONNECTIONS_MAX, STRANGERS_MAX
 from p2pdp.transports.tcp.transport import TcpListener, TcpTransport
-from p2pdp.transports.ways import STRANGERS_MAX, WAYS_MAX
 from tests.support.mosquitto import shared_broker
 
 GUARD_S = 30.0
@@ -122,14 +122,14 @@ class World(ABC):
     def __init__(self) -> None:
         self.nodes: list[Node] = []
 
-    def node(self, peer: Peer, ways_max: int = WAYS_MAX) -> Node:
+    def node(self, peer: Peer, connections_max: int = CONNECTIONS_MAX) -> Node:
         node = Node(peer)
-        node.transport = self._transport(node, ways_max)
+        node.transport = self._transport(node, connections_max)
         self.nodes.append(node)
         return node
 
-    async def listening(self, peer: Peer, ways_max: int = WAYS_MAX) -> Node:
-        node = self.node(peer, ways_max)
+    async def listening(self, peer: Peer, connections_max: int = CONNECTIONS_MAX) -> Node:
+        node = self.node(peer, connections_max)
         node.believe()
         await self.listen(node)
         return node
@@ -140,7 +140,7 @@ class World(ABC):
             assert node.wrong == []
 
     @abstractmethod
-    def _transport(self, node: Node, ways_max: int) -> Transport: ...
+    def _transport(self, node: Node, connections_max: int) -> Transport: ...
 
     @abstractmethod
     async def listen(self, *nodes: Node) -> None:
@@ -150,12 +150,12 @@ class World(ABC):
     async def stop(self, node: Node) -> None: ...
 
     @abstractmethod
-    def break_ways(self, node: Node) -> None:
+    def break_connections(self, node: Node) -> None:
         """Every connection of the node breaks, and the node goes on."""
 
     def kill(self, node: Node) -> None:
         """As if its process was killed and began anew: it says nothing but what its system says for it."""
-        self.break_ways(node)
+        self.break_connections(node)
 
 
 class MemoryWorld(World):
@@ -163,8 +163,8 @@ class MemoryWorld(World):
         super().__init__()
         self.hub = Hub()
 
-    def _transport(self, node: Node, ways_max: int) -> Transport:
-        return MemoryTransport(node, self.hub, ways_max)
+    def _transport(self, node: Node, connections_max: int) -> Transport:
+        return MemoryTransport(node, self.hub, connections_max)
 
     async def listen(self, *nodes: Node) -> None:
         for node in nodes:
@@ -174,10 +174,10 @@ class MemoryWorld(World):
     async def stop(self, node: Node) -> None:
         await node.transport.close()
 
-    def break_ways(self, node: Node) -> None:
+    def break_connections(self, node: Node) -> None:
         assert isinstance(node.transport, MemoryTransport)
-        for way in list(node.transport._alive):
-            way.drop()
+        for connection in list(node.transport._alive):
+            connection.drop()
 
 
 class TcpWorld(World):
@@ -186,8 +186,8 @@ class TcpWorld(World):
         self.addresses: dict[Peer, Address] = {}
         self.listeners: dict[Peer, TcpListener] = {}
 
-    def _transport(self, node: Node, ways_max: int) -> Transport:
-        return TcpTransport(node, self.addresses.get, ways_max)
+    def _transport(self, node: Node, connections_max: int) -> Transport:
+        return TcpTransport(node, self.addresses.get, connections_max)
 
     async def listen(self, *nodes: Node, strangers_max: int = STRANGERS_MAX) -> None:
         found = {node.peer: node.transport for node in nodes if isinstance(node.transport, TcpTransport)}
@@ -204,10 +204,10 @@ class TcpWorld(World):
             listener.close()
         await node.transport.close()
 
-    def break_ways(self, node: Node) -> None:
+    def break_connections(self, node: Node) -> None:
         assert isinstance(node.transport, TcpTransport)
-        for way in list(node.transport._alive):
-            way.drop()
+        for connection in list(node.transport._alive):
+            connection.drop()
 
 
 class MqttWorld(World):
@@ -225,9 +225,9 @@ class MqttWorld(World):
         login = Login(f"{self.run}-{name}")
         return Endpoint(StationSettings(broker or self.broker, login, self.run, name), random_bytes)
 
-    def _transport(self, node: Node, ways_max: int) -> Transport:
+    def _transport(self, node: Node, connections_max: int) -> Transport:
         self.of[node] = self.endpoint()
-        return MqttTransport(node, self.of[node], self.stations.get, ways_max, PROBE_S)
+        return MqttTransport(node, self.of[node], self.stations.get, connections_max, PROBE_S)
 
     async def listen(self, *nodes: Node) -> None:
         for node in nodes:
@@ -242,10 +242,10 @@ class MqttWorld(World):
         self.of[node].takes_calls = False
         await node.transport.close()
 
-    def break_ways(self, node: Node) -> None:
+    def break_connections(self, node: Node) -> None:
         assert isinstance(node.transport, MqttTransport)
-        for way in list(node.transport._alive):
-            way.drop()
+        for connection in list(node.transport._alive):
+            connection.drop()
 
     def kill(self, node: Node) -> None:
         for call in list(self.of[node].calls.values()):

@@ -101,7 +101,7 @@ def test_a_broker_that_dies_ends_the_run_which_can_be_resumed(tmp_path: Path) ->
 def test_without_a_broker_it_is_said_what_to_install(tmp_path: Path) -> None:
     (tmp_path / "spec.toml").write_text(over_mqtt(ring(2, 1)))
     script = (
-        "import sys, shutil\nfrom p2pdp.transports.mqtt import local_broker as broker\n"
+        "import sys, shutil\nfrom p2pdp.transports.mqtt import broker\n"
         "from p2pdp.cli.main import main\n"
         "broker.shutil.which = lambda *_, **__: None\nbroker.find_spec = lambda _: None\nsys.exit(main(sys.argv[1:]))"
     )

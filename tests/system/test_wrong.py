@@ -12,7 +12,7 @@ from pathlib import Path
 from p2pdp.audit.verify import COMPLETE
 from p2pdp.core.ids import BOOTSTRAP, CURATOR
 from p2pdp.files.folder import RESULT_FILE, read_json
-from p2pdp.transports.ways import STRANGER_FRAME_BYTES_MAX, STRANGERS_MAX
+from p2pdp.transports.pool import STRANGER_FRAME_BYTES_MAX, STRANGERS_MAX
 from p2pdp.wire.frames import BOXED, ENROL, FRAME_HEADER_BYTES, HELLO, OFFER, encode_frame
 from p2pdp.wire.padding import FRAME_BYTES_MAX, FRAME_SIZES
 from tests.support.calls import called

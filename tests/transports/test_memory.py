@@ -3,7 +3,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from p2pdp.transports import ways
+from p2pdp.transports import pool
 from p2pdp.transports.memory import MemoryTransport
 from tests.support.transport_worlds import MemoryWorld, live, play
 
@@ -60,7 +60,7 @@ async def test_the_peer_that_came_by_itself_is_not_called_as_well(world: MemoryW
 
 
 def test_what_was_not_taken_yet_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ways, "QUEUE_FRAMES_MAX", 10)
+    monkeypatch.setattr(pool, "QUEUE_FRAMES_MAX", 10)
 
     async def flood(world: MemoryWorld) -> None:
         one, two = world.node(1), await world.listening(2)

@@ -4,7 +4,7 @@ Each station reads its own topic and writes to those of others, all below the ru
 
     p2pdp/<run>/<station>
 
-so that a broker's access list needs two lines for all runs and nodes (`mosquitto.py`). A join token names the broker,
+so that a broker's access list needs two lines for all runs and nodes (`broker.py`). A join token names the broker,
 the run and bootstrap's station:
 
     mqtts://broker.example.org:8883/<run>/<station>
@@ -105,7 +105,7 @@ def read_broker_address(text: str) -> BrokerAddress:
 
 
 def broker_of(part: TransportPart, host: str, port: int | None, *, tls: bool = False) -> Broker:
-    """The broker at this host; `tls` asks for it also where the section names no files."""
+    """Return the broker at this host; `tls` asks for TLS also where the section names no files."""
     _check_host(host)
     context = _tls(part) if tls or part.ca is not None or part.certificate is not None else None
     if part.key is not None and part.certificate is None:
@@ -119,7 +119,7 @@ def broker_of(part: TransportPart, host: str, port: int | None, *, tls: bool = F
 
 
 def passwords_of(part: TransportPart) -> dict[str, str]:
-    """Lines `user:password` of the password file; where the section names the user, one password alone will do."""
+    """Read lines `user:password` of the password file; if the section names the user, one password alone will do."""
     if part.password_file is None:
         return {}
     lines = read_secret_text(Path(part.password_file), "[transport] password_file").splitlines()
@@ -132,7 +132,7 @@ def passwords_of(part: TransportPart) -> dict[str, str]:
 
 
 def announced(station: Station, broker: Broker) -> Callable[[], Awaitable[str]]:
-    """What others are told of a node at a broker: its station, written as an address is."""
+    """Return what tells others where a node is: its station, written as an address is."""
 
     async def told() -> str:
         return join_address(station.name, broker.port)
@@ -157,7 +157,7 @@ def _user_and_password(line: str) -> tuple[str, str]:
 
 
 def _check_host(host: str) -> None:
-    """The resolver would break off at such a name, in a thread of its own."""
+    """Refuse a name at which the resolver would fail in a thread of its own."""
     try:
         host.encode("idna")
     except UnicodeError:
@@ -210,7 +210,7 @@ def _check_date(path: Path) -> None:
 
 
 def read_secret_text(path: Path, what: str) -> str:
-    """A text of its owner's, such as passwords; `what` names the key that holds the path."""
+    """Read a secret text of its owner's; `what` names the key that holds the path."""
     try:
         text = path.read_text().strip()
         mode = path.stat().st_mode

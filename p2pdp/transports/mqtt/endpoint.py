@@ -27,7 +27,7 @@ from p2pdp.core.ids import Peer
 from p2pdp.transports.mqtt.access import StationSettings
 from p2pdp.transports.mqtt.client import BrokerError, Client
 from p2pdp.transports.mqtt.packets import Act, Packet, PacketError, packet_head, read_packet
-from p2pdp.transports.ways import STRANGERS_MAX
+from p2pdp.transports.pool import STRANGERS_MAX
 
 if TYPE_CHECKING:
     from p2pdp.transports.mqtt.transport import Call, MqttTransport
@@ -52,7 +52,7 @@ class _Outgoing(NamedTuple):
 
 
 class Endpoint:
-    """A connection is made when it is first needed, and kept until all transports have left."""
+    """One station of this process; it connects when first needed, until all its transports have left."""
 
     def __init__(
         self,
@@ -173,7 +173,7 @@ class Endpoint:
     # The connection
 
     async def _stay(self) -> None:
-        """Whatever ends it, but for us, is told: nobody would ever hear of a station that is silent."""
+        """Stay connected; report whatever ends this but ourselves, or the station would fall silent for ever."""
         try:
             await self._connect_again_and_again()
         except Exception as error:  # noqa: BLE001  (what a library raises at what it does not expect)
@@ -181,7 +181,7 @@ class Endpoint:
             self._fail(NotReady(f"the connection to the broker at {self.settings.broker} cannot be kept: {kind}"))
 
     async def _connect_again_and_again(self) -> None:
-        """Until it is cancelled or there is no point in it."""
+        """Connect until cancelled, or until there is no point in it."""
         again_s, soon_broken = AGAIN_S, 0
         while True:
             connected_s = None
@@ -215,7 +215,7 @@ class Endpoint:
             again_s = min(2 * again_s, AGAIN_MAX_S)
 
     def _connected(self, client: Client) -> None:
-        """What the last connection left unsettled goes first."""
+        """Take a connection into use; what the last one left unsettled goes first."""
         self._waiting.extendleft(reversed(self._unsettled.values()))
         self._waiting_bytes = sum(len(outgoing.payload) for outgoing in self._waiting)
         self._unsettled.clear()
@@ -247,7 +247,7 @@ class Endpoint:
             transport.fail(error)
 
     async def left(self, transport: MqttTransport) -> None:
-        """With the last transport the connection ends, once what was posted has left; the broker forgets us then."""
+        """Let a transport go; with the last one disconnect, once what was posted has left, and be forgotten."""
         self.transports.discard(transport)
         for peer in [peer for peer, served in self.served.items() if served is transport]:
             del self.served[peer]
@@ -265,7 +265,7 @@ class Endpoint:
 
 
 async def _undisturbed(work: Coroutine[Any, Any, Any]) -> None:
-    """What a thread has begun is brought to its end, also where nobody wants it any more."""
+    """Bring to its end what a thread has begun, also when cancelled."""
     task = asyncio.ensure_future(work)
     try:
         await asyncio.shield(task)

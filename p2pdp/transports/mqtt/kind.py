@@ -1,6 +1,6 @@
 """The kind of transport that a spec calls `mqtt`: all peers meet at a broker, each under the name of its station.
 
-In a local run without `[transport] host` it is a broker of the run's own (`local_broker.py`). Else everybody comes as
+In a local run without `[transport] host` it is a broker of the run's own (`broker.py`). Else everybody comes as
 the spec says: each station under its own name where `password_file` has a line for each (`bootstrap`, `node-0000`, …),
 all of them as `user` where that is given, and without a password otherwise.
 
@@ -43,8 +43,8 @@ from p2pdp.transports.mqtt.access import (
     passwords_of,
     read_broker_address,
 )
-from p2pdp.transports.mqtt.local_broker import LOOPBACK, OwnBroker, own_broker
-from p2pdp.transports.ways import STRANGERS_MAX, WAYS_MAX
+from p2pdp.transports.mqtt.broker import LOOPBACK, OwnBroker, own_broker
+from p2pdp.transports.pool import CONNECTIONS_MAX, STRANGERS_MAX
 
 
 class Mqtt(TransportKind):
@@ -78,7 +78,7 @@ class Mqtt(TransportKind):
         settings = settings_of(process.spec, process.run_id, own)
 
         def network(slot: int) -> MqttNetwork:
-            calls, strangers = _limits(nodes) if slot == ROLES else (WAYS_MAX, STRANGERS_MAX)
+            calls, strangers = _limits(nodes) if slot == ROLES else (CONNECTIONS_MAX, STRANGERS_MAX)
             return MqttNetwork(settings(_name(slot)), random_bytes, calls_max=calls, strangers_max=strangers)
 
         return LocalNetworks(network, lambda slot: ROLES_STATION if slot == ROLES else user_station(slot))
@@ -164,8 +164,8 @@ def _name(slot: int) -> str:
 
 
 def _limits(users: int) -> tuple[int, int]:
-    """Calls that bootstrap and curator each may have, and how many more with strangers."""
-    return max(WAYS_MAX, users), users + STRANGERS_MAX
+    """Return how many calls bootstrap and curator each may have, and how many more with strangers."""
+    return max(CONNECTIONS_MAX, users), users + STRANGERS_MAX
 
 
 def _roles_settings(spec: Spec, run_id: bytes) -> StationSettings:
@@ -177,7 +177,7 @@ def _roles_settings(spec: Spec, run_id: bytes) -> StationSettings:
 
 
 def _machine_settings(part: TransportPart, broker: Broker, run: str, name: str) -> StationSettings:
-    """How a peer on a machine of its own comes to a broker."""
+    """Return how a peer on a machine of its own comes to a broker."""
     passwords = passwords_of(part)
     if passwords and name not in passwords:
         raise UsageError(f"[transport] password_file: has no line for {name}; name the user whose password it holds")

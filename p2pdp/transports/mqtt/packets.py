@@ -59,7 +59,7 @@ class Packet(NamedTuple):
 
 
 def packet_head(act: Act, call: bytes, called: Peer, station: bytes, *, from_caller: bool) -> bytes:
-    """A packet but for its frame."""
+    """Return the head of a packet, which its frame follows."""
     return _HEAD.pack(VERSION, act | (_CALLER if from_caller else 0), call, called, len(station)) + station
 
 

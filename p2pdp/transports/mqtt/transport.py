@@ -1,4 +1,4 @@
-"""Frames through an MQTT broker: what is said of `transports/ways.py` holds, with calls in the place of connections.
+"""Frames through an MQTT broker: calls between stations take the place of connections (`transports/pool.py`).
 
 Nobody listens but the broker, so nodes reach each other from wherever they reach it. A peer is called at its
 station (`endpoint.py`); calls are repeated until they are taken, with the same number, so that a late answer
@@ -10,8 +10,8 @@ them once it is there again. That may be never, and a role that came back does n
 has a call with a role sees to it that not much more than `PROBE_S` goes by without anything sent over it (never
 twice as long), and hears of the loss. A user that comes back calls its peers itself.
 
-Where the broker comes back after it was gone, all peers that were talked to are told of as lost and there again, so
-that both ends compare numbers: a broker that was killed may have forgotten what it had acknowledged.
+Where the broker comes back after it was gone, all peers in touch are reported as lost and connected again, so
+that both ends compare sequence numbers: a broker that was killed may have forgotten what it had acknowledged.
 """
 
 from __future__ import annotations
@@ -25,18 +25,24 @@ from p2pdp.core.addresses import AddressError, Station, is_station, split_addres
 from p2pdp.core.errors import P2pdpError
 from p2pdp.core.ids import Peer, is_user
 from p2pdp.transports.contract import Shell, Transport, Where
-from p2pdp.transports.dialling import Dialling
 from p2pdp.transports.mqtt.access import StationSettings
 from p2pdp.transports.mqtt.endpoint import Endpoint
 from p2pdp.transports.mqtt.packets import CALL_BYTES, Act, Packet
-from p2pdp.transports.ways import LEAVE_S, STRANGER_FRAME_BYTES_MAX, STRANGERS_MAX, WAYS_MAX, Way
+from p2pdp.transports.pool import (
+    CONNECTIONS_MAX,
+    LEAVE_S,
+    STRANGER_FRAME_BYTES_MAX,
+    STRANGERS_MAX,
+    Connection,
+    DiallingPool,
+)
 
 CALL_S: Final = 0.5  # until a call is repeated; then twice as long
 CALL_MAX_S: Final = 4.0
 PROBE_S: Final = 5.0
 
 
-class Call(Way):
+class Call(Connection):
     """One end of a call; that which called has a peer."""
 
     def __init__(
@@ -75,7 +81,7 @@ class Call(Way):
         self._owner.opened(self)
 
     def hear(self, packet: Packet) -> None:
-        """What the other end says."""
+        """Act on a packet of the other end."""
         if packet.act is Act.FRAME:
             if self._caller and not self.open:
                 self._opened()  # the acceptance was lost
@@ -107,7 +113,7 @@ class Call(Way):
         self._owner.arrived(self, frame)
 
     def _watch(self) -> None:
-        """Whether a role still knows of the call; what is sent to it meanwhile asks that too."""
+        """Probe whether a role still knows of the call, unless something else was sent to it meanwhile."""
         if self.peer is None or is_user(self.peer) or self._key not in self._endpoint.calls:
             return
         if self._said_nothing:
@@ -116,7 +122,7 @@ class Call(Way):
         self._probe = asyncio.get_running_loop().call_later(self._owner.probe_s, self._watch)
 
     def _ended(self) -> None:
-        """Nothing comes of this call any more, or nothing came of it."""
+        """End the call, which may never have been taken."""
         if self._endpoint.calls.pop(self._key, None) is None:
             return
         self._endpoint.strangers.pop(self, None)
@@ -129,7 +135,7 @@ class Call(Way):
             self.open = False
             self._owner.closed(self)
 
-    # transports.ways.Way
+    # transports.pool.Connection
 
     def write(self, frame: bytes) -> None:
         if self.open and not self._dropped:
@@ -148,23 +154,23 @@ class Call(Way):
         self.drop()
 
     def drop(self) -> None:
-        """What was written before goes first."""
+        """End the call after what was written before."""
         if not self._dropped and self._key in self._endpoint.calls:
             self._dropped = True
             self._post(Act.END)
             asyncio.get_running_loop().call_soon(self._ended)  # the shell may be calling us
 
 
-class MqttTransport(Dialling[str]):
+class MqttTransport(DiallingPool[str]):
     def __init__(
         self,
         shell: Shell,
         endpoint: Endpoint,
         where: Callable[[Peer], str | None],
-        ways_max: int = WAYS_MAX,
+        connections_max: int = CONNECTIONS_MAX,
         probe_s: float = PROBE_S,
     ) -> None:
-        super().__init__(shell, where, ways_max)
+        super().__init__(shell, where, connections_max)
         self.probe_s = probe_s
         self._endpoint = endpoint
         endpoint.transports.add(self)
@@ -174,7 +180,7 @@ class MqttTransport(Dialling[str]):
         await self._endpoint.left(self)
 
     def on_broker(self, *, there: bool) -> None:
-        """The way to everybody was lost, or is there again."""
+        """Tell the shell that the broker, and with it every peer, was lost or is there again."""
         for peer in [] if self._closing else list(self._to):
             (self._shell.connected if there else self._shell.lost)(peer)
 
@@ -183,7 +189,7 @@ class MqttTransport(Dialling[str]):
             self._shell.fail(error)
 
     async def _call(self, peer: Peer, station: str) -> None:
-        """Until it is taken or refused, or the peer called us in the meantime."""
+        """Call until the call is taken or refused, or the peer called us in the meantime."""
         call = Call(self._endpoint, self, station, self._endpoint.fresh(CALL_BYTES), peer, peer)
         again_s = CALL_S
         try:
@@ -207,7 +213,7 @@ class MqttNetwork:
         settings: StationSettings,
         fresh: Callable[[int], bytes],
         say: Callable[[str], None] = lambda _text: None,
-        calls_max: int = WAYS_MAX,
+        calls_max: int = CONNECTIONS_MAX,
         strangers_max: int = STRANGERS_MAX,
     ) -> None:
         self._calls_max = calls_max

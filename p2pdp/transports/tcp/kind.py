@@ -1,19 +1,21 @@
 """The kind of transport that a spec calls `tcp`: each peer listens at an address of its own.
 
 In a local run the sockets are bound by the launcher. Across machines each node listens where its owner said, and signs
-the address at which others reach it.
+the address at which others reach it: the one its owner gave, else that of this machine towards bootstrap.
 """
 
 from __future__ import annotations
 
+import asyncio
+import errno
 import resource
 import socket
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
 from contextlib import closing, contextmanager
 from typing import Final
 
 from p2pdp.core.addresses import Address, is_wildcard, join_address, split_address, split_option
-from p2pdp.core.errors import UsageError
+from p2pdp.core.errors import NotReady, UsageError
 from p2pdp.core.ids import Peer
 from p2pdp.core.spec import Spec
 from p2pdp.transports.contract import (
@@ -30,9 +32,8 @@ from p2pdp.transports.contract import (
     TransportKind,
     Where,
 )
-from p2pdp.transports.tcp.listening import announcer, listen_at
-from p2pdp.transports.tcp.transport import TcpListener, TcpTransport
-from p2pdp.transports.ways import STRANGERS_MAX, WAYS_MAX
+from p2pdp.transports.pool import CONNECTIONS_MAX, STRANGERS_MAX
+from p2pdp.transports.tcp.transport import BACKLOG, TcpListener, TcpTransport
 
 FILES_SPARE: Final = 200  # open files beside sockets
 NODE_FILES: Final = 12  # of each node beside its connections: its socket, its ledgers, strangers for a moment
@@ -45,7 +46,7 @@ class TcpNetwork:
     """
 
     def __init__(
-        self, listening: socket.socket, connections_max: int = WAYS_MAX, strangers_max: int = STRANGERS_MAX
+        self, listening: socket.socket, connections_max: int = CONNECTIONS_MAX, strangers_max: int = STRANGERS_MAX
     ) -> None:
         self._listening = listening
         self._connections_max = connections_max
@@ -146,15 +147,72 @@ KIND: Final = Tcp()
 
 def connections_of_node(nodes: int) -> int:
     """Return how many connections each of so many nodes in one process may have."""
-    return max(2, min(WAYS_MAX, _files() // nodes - NODE_FILES))
+    return max(2, min(CONNECTIONS_MAX, _files() // nodes - NODE_FILES))
 
 
 def connections_of_roles(users: int) -> tuple[int, int]:
     """Return how many connections with users bootstrap and curator each may have, and how many with strangers."""
     half = max(2, _files() // 3)
-    return min(max(WAYS_MAX, users), half), min(users + STRANGERS_MAX, half)
+    return min(max(CONNECTIONS_MAX, users), half), min(users + STRANGERS_MAX, half)
 
 
 def _files() -> int:
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return (1 << 20 if soft == resource.RLIM_INFINITY else soft) - FILES_SPARE
+
+
+def listen_at(place: Address, what: str) -> socket.socket:
+    """Return a listening socket; `what` names the option or key that holds the address."""
+    host, port = place
+    try:
+        family, _, _, _, where = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+    except socket.gaierror:
+        raise UsageError(f"{what} {join_address(host, port)}: cannot resolve this host name") from None
+    bound = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # a restart need not wait for old connections
+        bound.bind(where)
+        bound.listen(BACKLOG)
+    except OSError as error:
+        bound.close()
+        raise NotReady(f"{what} {join_address(host, port)}: {_why(error)}") from None
+    return bound
+
+
+def _why(error: OSError) -> str:
+    if error.errno == errno.EADDRINUSE:
+        return "the port is in use; choose another, or end the process that listens there"
+    if error.errno == errno.EADDRNOTAVAIL:
+        return "this machine has no such address"
+    return str(error.strerror)
+
+
+async def host_towards(there: Address) -> str | None:
+    """Return the address of this machine from which the other is reached; None while there is no route.
+
+    A datagram socket that is connected sends nothing: the system just chooses the route.
+    """
+    try:
+        found = await asyncio.get_running_loop().getaddrinfo(*there, type=socket.SOCK_DGRAM)
+        family, _, _, _, where = found[0]
+        with socket.socket(family, socket.SOCK_DGRAM) as towards:
+            towards.connect(where)
+            return str(towards.getsockname()[0])
+    except OSError:
+        return None
+
+
+def announcer(told: str | None, bound: socket.socket, there: Address) -> Callable[[], Awaitable[str | None]]:
+    """Return what tells others where a node is: what its owner said, else where it listens.
+
+    A socket that listens everywhere is reached at the address that this machine has towards `there`.
+    """
+
+    async def announced() -> str | None:
+        if told is not None:
+            return told
+        host, port = bound.getsockname()[:2]
+        reached = await host_towards(there) if is_wildcard(host) else host
+        return None if reached is None else join_address(reached, port)
+
+    return announced

@@ -28,14 +28,14 @@ from typing import Final, cast
 from p2pdp.core.addresses import Address
 from p2pdp.core.ids import Peer
 from p2pdp.transports.contract import Shell
-from p2pdp.transports.dialling import Dialling
-from p2pdp.transports.ways import (
+from p2pdp.transports.pool import (
+    CONNECTIONS_MAX,
     LEAVE_S,
     QUEUE_BYTES_MAX,
     STRANGER_FRAME_BYTES_MAX,
     STRANGERS_MAX,
-    WAYS_MAX,
-    Way,
+    Connection,
+    DiallingPool,
 )
 from p2pdp.wire.codec import CodecError
 from p2pdp.wire.frames import FrameReader, prefix
@@ -52,7 +52,7 @@ STRANGER_BUFFER_BYTES_MAX: Final = 1024 * 1024
 _CALLED: Final = Struct(">i")  # whom a connection is for
 
 
-class _Connection(asyncio.Protocol, Way):
+class _TcpConnection(asyncio.Protocol, Connection):
     """One TCP connection: one that we dialled has a peer and an owner, one that came has a listener."""
 
     def __init__(self, owner: TcpTransport | None, peer: Peer | None, listener: TcpListener | None = None) -> None:
@@ -100,7 +100,7 @@ class _Connection(asyncio.Protocol, Way):
             self.drop()
 
     def _answer_call(self, data: bytes) -> bytes:
-        """Finds out whom the call is for; gives what follows."""
+        """Find out whom the call is for; return the bytes that follow."""
         self._called += data
         if len(self._called) < _CALLED.size or self._listener is None:
             return b""
@@ -123,7 +123,7 @@ class _Connection(asyncio.Protocol, Way):
             self.owner.closed(self)
 
     def given_up(self) -> None:
-        """The dial was cancelled in the moment it succeeded: uvloop closes then and tells nobody."""
+        """Close a dial that was cancelled in the moment it succeeded: uvloop closes then and tells nobody."""
         if self._stream is not None:
             self.drop()
             self.connection_lost(None)
@@ -136,7 +136,7 @@ class _Connection(asyncio.Protocol, Way):
         if self._deadline is not None:
             self._deadline.cancel()
 
-    # transports.ways.Way
+    # transports.pool.Connection
 
     def write(self, frame: bytes) -> None:
         stream = self._stream
@@ -167,7 +167,7 @@ class _Connection(asyncio.Protocol, Way):
 
 
 def _tune(opened: socket.socket | None) -> None:
-    """Frames leave at once, and a cut cable is noticed in seconds instead of a quarter of an hour."""
+    """Let frames leave at once, and notice a cut cable in seconds instead of a quarter of an hour."""
     if opened is None or opened.family not in (socket.AF_INET, socket.AF_INET6):
         return
     opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -180,16 +180,16 @@ class TcpListener:
 
     def __init__(self, find: Callable[[Peer], TcpTransport | None], strangers_max: int = STRANGERS_MAX) -> None:
         self.find = find
-        self.strangers: dict[_Connection, None] = {}  # who came first is first
+        self.strangers: dict[_TcpConnection, None] = {}  # who came first is first
         self._strangers_max = strangers_max
         self._server: asyncio.Server | None = None
         self._closed = False
 
     async def listen(self, bound: socket.socket) -> None:
         loop = asyncio.get_running_loop()
-        self._server = await loop.create_server(lambda: _Connection(None, None, self), sock=bound, backlog=BACKLOG)
+        self._server = await loop.create_server(lambda: _TcpConnection(None, None, self), sock=bound, backlog=BACKLOG)
 
-    def came(self, stranger: _Connection) -> None:
+    def came(self, stranger: _TcpConnection) -> None:
         self.strangers[stranger] = None
         if self._closed:
             stranger.drop()
@@ -199,7 +199,7 @@ class TcpListener:
             first.drop()
 
     def close(self) -> None:
-        """Takes no further callers; who called already is with the transport of the peer it called."""
+        """Take no further callers; who called already is with the transport of the peer it called."""
         self._closed = True
         if self._server is not None:
             self._server.close()
@@ -208,12 +208,14 @@ class TcpListener:
                 stranger.drop()
 
 
-class TcpTransport(Dialling[Address]):
-    def __init__(self, shell: Shell, where: Callable[[Peer], Address | None], connections_max: int = WAYS_MAX) -> None:
+class TcpTransport(DiallingPool[Address]):
+    def __init__(
+        self, shell: Shell, where: Callable[[Peer], Address | None], connections_max: int = CONNECTIONS_MAX
+    ) -> None:
         super().__init__(shell, where, connections_max)
 
     async def _call(self, peer: Peer, address: Address) -> None:
-        connection, made = _Connection(self, peer), False
+        connection, made = _TcpConnection(self, peer), False
         try:
             async with asyncio.timeout(DIAL_S):
                 await asyncio.get_running_loop().create_connection(lambda: connection, *address)

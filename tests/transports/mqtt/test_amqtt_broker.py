@@ -1,4 +1,4 @@
-"""What its doors let through; `test_local_broker.py` runs it."""
+"""What its doors let through; `test_broker.py` runs it."""
 
 from __future__ import annotations
 

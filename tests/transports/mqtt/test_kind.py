@@ -12,8 +12,8 @@ from p2pdp.core.errors import UsageError
 from p2pdp.core.spec import Spec, TransportPart
 from p2pdp.files.spec import parse_spec
 from p2pdp.transports.contract import ROLES, Listening, LocalProcess, NodeSettings
+from p2pdp.transports.mqtt.broker import OwnBroker
 from p2pdp.transports.mqtt.kind import KIND, settings_of
-from p2pdp.transports.mqtt.local_broker import OwnBroker
 from p2pdp.transports.mqtt.transport import MqttNetwork
 from tests.support.local import SPEC
 from tests.support.mosquitto import mosquitto

@@ -10,13 +10,22 @@ from collections.abc import Callable
 import pytest
 
 from p2pdp.core.addresses import Place, split_address
-from p2pdp.core.errors import UsageError
+from p2pdp.core.errors import NotReady, UsageError
 from p2pdp.core.ids import BOOTSTRAP, CURATOR
 from p2pdp.files.spec import parse_spec
 from p2pdp.transports.contract import Listening, Network
 from p2pdp.transports.memory import Hub, MemoryNetwork
-from p2pdp.transports.tcp.kind import FILES_SPARE, KIND, TcpNetwork, connections_of_node, connections_of_roles
-from p2pdp.transports.ways import STRANGERS_MAX, WAYS_MAX
+from p2pdp.transports.pool import CONNECTIONS_MAX, STRANGERS_MAX
+from p2pdp.transports.tcp.kind import (
+    FILES_SPARE,
+    KIND,
+    TcpNetwork,
+    announcer,
+    connections_of_node,
+    connections_of_roles,
+    host_towards,
+    listen_at,
+)
 from tests.support.local import SPEC
 from tests.support.transport_worlds import Node
 
@@ -94,10 +103,10 @@ async def test_as_many_strangers_are_let_in_as_are_expected() -> None:
 
 def test_connections_are_shared_out_so_that_files_suffice(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(resource, "getrlimit", lambda _which: (20_000, 20_000))
-    assert connections_of_node(1) == WAYS_MAX
+    assert connections_of_node(1) == CONNECTIONS_MAX
     assert 100 * connections_of_node(100) < 20_000 - FILES_SPARE
     assert connections_of_roles(4000) == (4000, 4000 + STRANGERS_MAX)
-    assert connections_of_roles(3)[0] == WAYS_MAX
+    assert connections_of_roles(3)[0] == CONNECTIONS_MAX
     monkeypatch.setattr(resource, "getrlimit", lambda _which: (1024, 1024))
     ways, strangers = connections_of_roles(4000)
     assert 2 * ways + strangers <= 1024 - FILES_SPARE
@@ -128,3 +137,44 @@ def test_bootstrap_comes_back_to_its_port_and_tokens_may_name_another_host() -> 
     assert KIND.listening_again(before, "gate:9") == Listening(before, "gate:9")
     with KIND.roles_endpoint(spec, bytes(16), Listening("127.0.0.1:0", "gate:0"), before, print) as named:
         assert named.address == f"gate:{split_address(before).port}"
+
+
+EVERYWHERE = "0.0.0.0"  # noqa: S104 - as an owner would write it
+HERE = ("127.0.0.1", 9)
+
+
+def test_a_free_port_is_taken_and_can_be_dialled() -> None:
+    with listen_at(("127.0.0.1", 0), "--listen") as bound:
+        host, port = bound.getsockname()
+        assert host == "127.0.0.1"
+        socket.create_connection((host, port)).close()
+    listen_at((host, port), "--listen").close()  # at once, although a connection was there
+
+
+@pytest.mark.parametrize(
+    ("place", "error", "says"),
+    [
+        (("127.0.0.1", None), NotReady, "the port is in use"),
+        (("192.0.2.1", 0), NotReady, "no such address"),
+        (("no machine", 1), UsageError, "cannot resolve"),
+    ],
+)
+def test_where_nobody_can_listen(place: tuple[str, int | None], error: type[Exception], says: str) -> None:
+    with listen_at(("127.0.0.1", 0), "x") as taken:
+        port = taken.getsockname()[1] if place[1] is None else place[1]
+        with pytest.raises(error, match=says) as caught:
+            listen_at((place[0], port), "[node] listen")
+        assert str(caught.value).startswith(f"[node] listen {place[0]}:{port}: ")
+
+
+async def test_others_are_told_where_the_socket_is_reached() -> None:
+    with listen_at((EVERYWHERE, 0), "x") as everywhere, listen_at(("127.0.0.1", 0), "x") as here:
+        ports = everywhere.getsockname()[1], here.getsockname()[1]
+        assert await announcer(None, everywhere, HERE)() == f"127.0.0.1:{ports[0]}"
+        assert await announcer(None, here, ("192.0.2.1", 9))() == f"127.0.0.1:{ports[1]}"
+        assert await announcer("gate.example.org:80", everywhere, HERE)() == "gate.example.org:80"
+
+
+async def test_there_may_be_no_way() -> None:
+    assert await host_towards(("no machine", 1)) is None
+    assert await host_towards(HERE) == "127.0.0.1"

@@ -11,10 +11,9 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from p2pdp.transports.dialling import DIAL_WAIT_S
+from p2pdp.transports.pool import DIAL_WAIT_S, Connection
 from p2pdp.transports.tcp import transport as tcp
 from p2pdp.transports.tcp.transport import LEAVE, TcpTransport
-from p2pdp.transports.ways import Way
 from p2pdp.wire.frames import prefix
 from p2pdp.wire.padding import FRAME_BYTES_MAX, FRAME_SIZES
 from tests.support.transport_worlds import LOOPS, Node, Story, TcpWorld, live, loopback, play
@@ -217,7 +216,7 @@ async def test_few_strangers_are_there_at_once_and_the_first_goes(world: TcpWorl
 
 @story
 async def test_strangers_never_displace_a_peer(world: TcpWorld) -> None:
-    one, two = world.node(1), world.node(2, ways_max=1)
+    one, two = world.node(1), world.node(2, connections_max=1)
     await world.listen(two)
     two.believe()
     one.send(2, FROM_ONE)
@@ -272,7 +271,7 @@ def test_an_end_that_does_not_read_costs_bounded_memory(monkeypatch: pytest.Monk
 
 
 def test_closing_does_not_wait_for_an_end_that_does_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("p2pdp.transports.ways.CLOSE_S", 0.01)
+    monkeypatch.setattr("p2pdp.transports.pool.CLOSE_S", 0.01)
 
     async def closes(world: TcpWorld) -> None:
         one = world.node(1)
@@ -306,8 +305,10 @@ async def test_closing_in_the_moment_when_a_dial_succeeds(world: TcpWorld) -> No
         assert isinstance(transport, TcpTransport)
         opened, at_once = transport.opened, asyncio.Event()
 
-        def tell_and_open(way: Way, opened: Callable[[Way], None] = opened, at_once: asyncio.Event = at_once) -> None:
-            opened(way)
+        def tell_and_open(
+            connection: Connection, opened: Callable[[Connection], None] = opened, at_once: asyncio.Event = at_once
+        ) -> None:
+            opened(connection)
             at_once.set()
 
         transport.opened = tell_and_open  # type: ignore[method-assign]
@@ -327,7 +328,7 @@ def test_an_end_that_does_not_leave_when_asked_is_dropped(monkeypatch: pytest.Mo
     monkeypatch.setattr(tcp, "LEAVE_S", 0.01)
 
     async def stays(world: TcpWorld) -> None:
-        one, three = world.node(1, ways_max=1), await world.listening(3)
+        one, three = world.node(1, connections_max=1), await world.listening(3)
         came: asyncio.Queue[Stranger] = asyncio.Queue()
         server = await asyncio.start_server(lambda *ends: came.put_nowait(Stranger(*ends)), "127.0.0.1", 0)
         world.addresses[2] = server.sockets[0].getsockname()
@@ -380,7 +381,7 @@ async def test_waits_begin_anew_once_a_connection_brought_something(world: TcpWo
     transport._waits_s[2] = 1000.0
     two.send(1, FROM_ONE)
     await one.until_frames(FROM_ONE)
-    world.break_ways(one)
+    world.break_connections(one)
     await one.until_told(("lost", 2))
     one.send(2, FROM_ONE)
     await two.until_frames(FROM_ONE, FROM_ONE)

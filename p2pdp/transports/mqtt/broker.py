@@ -1,9 +1,17 @@
-"""A broker of a local run's own, where its spec names none: on the loopback, at a free port, for as long as the run.
+"""A local run's own broker, where its spec names none, and settings of a Mosquitto that is safe to use.
 
-It is Mosquitto where that is installed. Else it is amqtt, which comes with `pip install 'p2pdp[broker]'`, speaks
-MQTT 3.1.1 only and is slower. Each start of a run makes new passwords, one for each station, which no file holds
-once the broker listens; nobody else comes in. The broker ends with the launcher, however that comes about (on Linux;
-elsewhere a launcher that is killed leaves it behind).
+A local run's broker lives as long as the run, on the loopback, at a free port. It is Mosquitto where that is installed.
+Else it is amqtt, which comes with `pip install 'p2pdp[broker]'`, speaks MQTT 3.1.1 only and is slower. Each start of a
+run makes new passwords, one for each station, which no file holds once the broker listens. The broker ends with the
+launcher, however that comes about (on Linux; elsewhere a launcher that is killed leaves it behind).
+
+Guarantee of the settings: nobody comes in without a password or a certificate, or into another's session. The access
+list lets each user read its own topic and write to those of all runs, and nothing else; who wrote a frame shows when
+its box is opened. A station that is away for long is sent what came meanwhile, and one that never comes back costs the
+broker no more than `QUEUE_BYTES_MAX`. Nothing is retained: the access list does not forbid it, our stations do not do
+it, and nobody reads it.
+
+Passwords are kept as Mosquitto's own tool keeps them: `$7$` rounds `$` salt `$` PBKDF2-HMAC-SHA512, in base64.
 """
 
 from __future__ import annotations
@@ -16,16 +24,18 @@ import socket
 import subprocess
 import sys
 import tempfile
+from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
+from hashlib import pbkdf2_hmac
 from importlib.util import find_spec
 from pathlib import Path
 from time import monotonic, sleep
 from typing import IO, Any, Final
 
 from p2pdp.core.errors import NotReady
-from p2pdp.transports.mqtt.mosquitto import ACCESS_LIST, fresh_password, mosquitto_settings, password_lines
+from p2pdp.crypto.entropy import random_bytes
 
 LOOPBACK: Final = "127.0.0.1"
 START_S: Final = 20.0
@@ -36,10 +46,24 @@ SETTLE_S: Final = 0.1  # one that finds its port taken has ended by then
 _SBIN: Final = "/usr/sbin:/usr/local/sbin:/opt/homebrew/sbin"
 _DIE_WITH_PARENT: Final = 1  # PR_SET_PDEATHSIG
 
+ROUNDS: Final = 1000  # of what protects passwords that have 192 bits of entropy anyway
+SALT_BYTES: Final = 12
+HASH_BYTES: Final = 64
+IN_FLIGHT_MAX: Final = 200
+QUEUE_MESSAGES_MAX: Final = 100_000  # for one station that is away
+QUEUE_BYTES_MAX: Final = 256 * 1024 * 1024
+PACKET_BYTES_MAX: Final = 16 * 1024 * 1024 + 4096  # the largest frame, and what is around it
+AUTOSAVE_S: Final = 10
+
+ACCESS_LIST: Final = """# Each user reads its own topic of every run, and writes to those of others.
+pattern read p2pdp/+/%u
+pattern write p2pdp/+/+
+"""
+
 
 @dataclass(frozen=True)
 class OwnBroker:
-    """What the processes of a run have to know of it."""
+    """What the processes of a run have to know of its broker."""
 
     port: int
     version_5: bool
@@ -70,7 +94,7 @@ class BrokerProcess:
 
 @contextmanager
 def own_broker(stations: Sequence[str]) -> Iterator[BrokerProcess]:
-    """A broker that these may use."""
+    """Run a broker that these stations may use."""
     process = _started({station: fresh_password() for station in stations})
     try:
         yield process
@@ -148,7 +172,7 @@ def _run(command: Sequence[str], log: IO[bytes]) -> subprocess.Popen[bytes]:
 
 
 def _listens(process: BrokerProcess, port: int) -> bool:
-    """Whether it does, after a while; not if it has ended."""
+    """Wait until the broker listens; return whether it does, which it does not if it has ended."""
     until_s = monotonic() + START_S
     while monotonic() < until_s:
         try:
@@ -171,3 +195,63 @@ def _listens(process: BrokerProcess, port: int) -> bool:
 def _free_port() -> int:
     with socket.create_server((LOOPBACK, 0)) as bound:
         return int(bound.getsockname()[1])
+
+
+def mosquitto_settings(
+    listeners: str,
+    *,
+    password_file: str | None,
+    access_file: str,
+    persistence: str | None = None,
+    user: str | None = None,
+) -> str:
+    """`listeners` are Mosquitto's own lines for where it listens, and with which certificate; one listener alone."""
+    lines = [
+        "# A session is its user's: nobody takes over another's by coming under its name.",
+        "use_username_as_clientid true",
+        "per_listener_settings false",
+        "allow_anonymous false",
+        None if password_file is None else f"password_file {password_file}",
+        f"acl_file {access_file}",
+        "# A frame leaves at once, and many may be under way.",
+        "set_tcp_nodelay true",
+        f"max_inflight_messages {IN_FLIGHT_MAX}",
+        "# What waits for a station that is away: frames and bytes.",
+        f"max_queued_messages {QUEUE_MESSAGES_MAX}",
+        f"max_queued_bytes {QUEUE_BYTES_MAX}",
+        f"max_packet_size {PACKET_BYTES_MAX}",
+        "retain_available false",
+        "# No line for a connection, a subscription or a message: such lines together are the token's route.",
+        "log_type error",
+        "log_type warning",
+        "connection_messages false",
+        *_persistence(persistence),
+        None if user is None else f"user {user}",
+    ]
+    return "\n".join([listeners.rstrip("\n"), *filter(None, lines)]) + "\n"
+
+
+def _persistence(folder: str | None) -> list[str]:
+    if folder is None:
+        return ["persistence false"]
+    return [
+        "# Sessions and what waits in them outlast a restart.",
+        "persistence true",
+        f"persistence_location {folder.rstrip('/')}/",
+        f"autosave_interval {AUTOSAVE_S}",
+        "persistent_client_expiration 14d",
+    ]
+
+
+def password_lines(passwords: Mapping[str, str]) -> str:
+    return "".join(f"{user}:{password_hash(password)}\n" for user, password in passwords.items())
+
+
+def password_hash(password: str) -> str:
+    salt = random_bytes(SALT_BYTES)
+    hashed = pbkdf2_hmac("sha512", password.encode(), salt, ROUNDS, HASH_BYTES)
+    return f"$7${ROUNDS}${b64encode(salt).decode()}${b64encode(hashed).decode()}"
+
+
+def fresh_password() -> str:
+    return random_bytes(24).hex()
