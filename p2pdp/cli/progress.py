@@ -25,10 +25,10 @@ from p2pdp.core.spec import Spec
 _COUNTED: Final = {
     "started": "starting processes",
     "enrolling": "nodes enrol",
-    "seated": "nodes take their seats",
+    "seated": "nodes receive the roster",
 }
 _PHASES: Final = {
-    "roster": "nodes take their seats",
+    "roster": "nodes receive the roster",
     "enrolled": "all nodes are enrolled; the protocol runs",
     "published": "the result is published; nodes close their ledgers",
     "collecting": "auditing what was recorded",

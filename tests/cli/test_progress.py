@@ -56,7 +56,7 @@ def test_a_terminal_sees_nodes_counted_then_phases_and_who_is_out(
         ({"event": "started", "count": 3, "of": 17}, "starting processes"),
         ({"event": "enrolling", "count": 9, "of": 16}, "nodes enrol"),
         ({"event": "seated", "count": 1, "of": None}, "1/?"),
-        ({"event": "roster", "n": 16}, "nodes take their seats"),
+        ({"event": "roster", "n": 16}, "nodes receive the roster"),
         ({"event": "seated", "count": 12, "of": 16}, "12/16"),
         ({"event": "enrolled", "n": 16}, "the protocol runs"),
         ({"event": "restarted", "user": 3, "users": 1}, "the protocol runs; 1 restarted"),
