@@ -21,8 +21,7 @@ from p2pdp.peer.tap import Tap
 from p2pdp.protocols.participant import Participant
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.services.bootstrap import Bootstrap
-from p2pdp.services.curator import Curator
-from p2pdp.services.reports import Reports
+from p2pdp.services.curator import Curator, Reports
 from p2pdp.tasks.reports import ReportInputs, open_report
 from p2pdp.wire.codec import pack_value, unpack_value
 
