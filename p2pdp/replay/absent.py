@@ -1,7 +1,7 @@
-"""What is known of users whose ledgers end early, or are absent, beside what is in the ledgers of everybody else.
+"""What is known of users whose ledgers end early or are absent, beyond what is in the ledgers of others.
 
-Of what such a user sent, some protocols can rebuild the form, given that the user followed the protocol (see the
-analysis of walks). Claims that rest on this say so. Of others it stays unknown.
+Some protocols can rebuild the forms of what such a user sent, assuming that it followed the protocol (see the analysis
+of walks). Claims that rest on this say so. In other protocols these forms stay unknown.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from p2pdp.protocols.run_plan import RunPlan
 
 
 class Handover(NamedTuple):
-    """A token came to an absent user: at which step, in which message of which link; from nobody, it began there."""
+    """How a token came to an absent user: its step, the sender (None: it began there), and the message on that link."""
 
     step: int
     sender: Peer | None
@@ -25,7 +25,7 @@ class Handover(NamedTuple):
 
 
 class Absent:
-    """Nothing that absent users sent is rebuilt."""
+    """The default, which rebuilds nothing that absent users sent."""
 
     def __init__(self, run: RunPlan, views: dict[Peer, Contents]) -> None:
         self.plan = run.plan
@@ -38,9 +38,9 @@ class Absent:
         self.rebuilt: set[Peer] = set()
 
     def origin(self, user: Peer, message: Message) -> Handover | None:
-        """How what an absent user sends in this message had come to it; None if that cannot be told."""
+        """Return how what an absent user sends in this message had come to it; None if that does not follow."""
         return None
 
     def form(self, user: Peer, message: Message, came: Handover, before: LinearForm) -> LinearForm:
-        """The value as it left the user, having come to it as `before`; the same however often it was sent."""
+        """Return the value as it left the user, having come to it as `before`; the same however often it was sent."""
         raise NotImplementedError

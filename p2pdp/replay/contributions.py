@@ -1,4 +1,4 @@
-"""Which recorded draws protect each contribution, from the forms of everything that others saw.
+"""Find which recorded draws protect each contribution, from the forms of everything that others saw.
 
 A draw protects a contribution if it goes wherever the contribution goes, with the same ratio. Then all that was ever
 seen of the contribution is a function of the noised contribution, and the contributions of a user compose as
@@ -60,7 +60,7 @@ def noise_of(
     randomized: Mapping[Source, Recorded],
     unit: float,
 ) -> dict[Peer, Noise]:
-    """Noise of each user who has draws or contributions in the forms `seen`.
+    """Return the noise of each user who has draws or contributions in the forms `seen`.
 
     Each of these comes once; `ordered` has all that they are made of, as `in_order` sorts it. `randomized` names the
     draws that a report was made with. Scales of added noise are those of the records, in steps of the grid, times the
@@ -85,7 +85,7 @@ def noise_of(
 
 
 def _combined(seen: Sequence[LinearForm], ordered: Sequence[LinearForm]) -> tuple[list[_Seen], dict[Source, _Seen]]:
-    """Contributions and draws, with their weights in a random combination of the forms."""
+    """Return contributions and draws, with their weights in a random combination of the forms."""
     random = np.random.Generator(np.random.Philox(key=2)).normal(size=(len(seen), 2))
     weights = {id(form): complex(*pair) for form, pair in zip(seen, random.tolist(), strict=True)}
     contributed: list[_Seen] = []
@@ -108,7 +108,7 @@ def _combined(seen: Sequence[LinearForm], ordered: Sequence[LinearForm]) -> tupl
 
 
 def _match(noise: Noise, linear: list[_Seen], added: list[_Seen], draws: Sequence[Mechanism], unit: float) -> None:
-    """Groups a user's contributions and draws by their ratio in all that was seen."""
+    """Group a user's contributions and draws by their ratio in all that was seen; add what is found to `noise`."""
     linear = [one for one in linear if one.combined]
     added = [one for one in added if one.combined]
     combined = np.array([one.combined for one in (*linear, *added)])
@@ -128,7 +128,7 @@ def _match(noise: Noise, linear: list[_Seen], added: list[_Seen], draws: Sequenc
 
 
 def _shared(linear: list[_Seen], together: list[_Seen], draws: Sequence[Mechanism], unit: float) -> list[Recorded]:
-    """The noise of each of some contributions that were seen together only, with these draws, in their order.
+    """Return the noise of each of some contributions that were only seen together, with these draws, in their order.
 
     Any way of dividing the draws is valid. Each goes to the last contribution that was added before it; where that
     leaves one without any, Gaussian variance is divided in proportion to the contributions' weights, which comes to
@@ -148,6 +148,6 @@ def _shared(linear: list[_Seen], together: list[_Seen], draws: Sequence[Mechanis
 
 
 def _ratio(draw: _Seen, contribution: _Seen) -> float:
-    """As the machine wrote it down, unless the forms multiplied one of the two on their way."""
+    """Return the ratio of two weights as the machine wrote it down, unless a form multiplied one of the two later."""
     written, measured = abs(draw.weight / contribution.weight), abs(draw.combined) / abs(contribution.combined)
     return written if abs(measured - written) <= _ROUNDING * written else measured

@@ -1,8 +1,8 @@
-"""The transcript of a run as its plan has it: every message arrives, in the order sent, and nobody is late or gone.
+"""The transcript of a run as planned: every message arrives, in the order sent, and nobody is late or gone.
 
-The machines of all users run over symbols instead of values. A plan needs no more to tell the standard error and the
-leaks of a linear protocol before a run, and an attack no more to tell what the messages of such a run are made of.
-Protocols that choose at random whom they send to are refused, for their messages do not follow from the plan.
+The machines of all users run over symbols instead of values. From this a plan finds the standard error and the leaks of
+a linear protocol before a run, and an attack finds what the messages of such a run are made of. Protocols that choose
+at random whom they send to are refused, since their messages do not follow from the plan.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ _AT_RANDOM: Final = "messages go where chance decides, so they do not follow fro
 
 @dataclass(frozen=True)
 class Foreseen:
-    """`links` has the messages from each user to each other peer, in order, with forms as values."""
+    """A transcript, and the messages from each user to each other peer, in order, with forms as values."""
 
     transcript: Transcript
     links: dict[tuple[Peer, Peer], list[Message]]
 
 
 def foresee(run: RunPlan) -> Foreseen:
-    """Return the transcript, in which every user has one value; raises `Refused` where it does not follow."""
+    """Return the transcript, in which every user has one value; raise `Refused` where it does not follow."""
     if run.graph is None:
         raise Refused("the graph is not known, so messages do not follow from the plan")
     if run.exchanges > _EXCHANGES_MAX:

@@ -1,8 +1,8 @@
-"""One user's records, run again by its own machine over symbols.
+"""Replay one user's records with its own machine, over symbols.
 
-The machine gets symbolic inputs and is told the recorded events; its draws are the recorded ones, as symbols.
-What it then does must be what its ledger says, record for record: otherwise `VerificationFailed` names the node
-and the record. The caller owes records that `audit.verify` found well-formed.
+The machine gets symbolic inputs and the recorded events; its draws are the recorded ones, as symbols. What it then
+does must be what its ledger says, record for record: otherwise `VerificationFailed` names the node and the record.
+The caller owes records that `audit.verify` found well-formed.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from p2pdp.tasks.inputs import SymbolicInputs
 
 
 class CutShort(Exception):
-    """The records end in the middle of an event: the ledger of somebody who is gone."""
+    """The records end in the middle of an event, as in the ledger of a user that is gone."""
 
 
 class Player:
@@ -61,7 +61,7 @@ class Player:
         self.machine = Participant(user, machine, run.protocol.messages)
 
     def _symbols(self, user: Peer, values: int) -> SymbolicInputs:
-        """What stands for the user's inputs."""
+        """Return what stands for the user's inputs."""
         return SymbolicInputs(user, values)
 
     # core.draws.Draws, over the records
@@ -99,7 +99,7 @@ class Player:
 
     @property
     def models(self) -> dict[int, LinearForm]:
-        """By visit, the model at which a gradient was taken."""
+        """Return by visit the model at which a gradient was taken."""
         return self._inputs.models
 
     @property
@@ -108,7 +108,7 @@ class Player:
 
     @property
     def randomized(self) -> dict[Source, tuple[Mechanism, ...]]:
-        """The recorded draws that each report was made with."""
+        """Return the recorded draws that each report was made with."""
         made = self._inputs.randomized
         return {report: tuple(self.draws[draw.number] for draw in drawn) for report, drawn in made.items()}
 
@@ -116,7 +116,7 @@ class Player:
         return VerificationFailed(f"node {self.user}, record {record.index}: {what}")
 
     def event(self, value: Any) -> Event:
-        """The event at the cursor; `value` is the form of the message it tells of."""
+        """Return the event of the current record; `value` is the form of its message."""
         record = self.records[self.cursor]
         if record.kind == RECEIVED:
             public = public_message(record)
@@ -126,7 +126,7 @@ class Player:
         return Started() if record.kind == STARTED else Woken()
 
     def run_event(self, event: Event) -> list[tuple[Peer, Message]]:
-        """Tells the machine an event, compares what it does with the records, and gives what it sends."""
+        """Pass an event to the machine, compare what it does with the records, and return what it sends."""
         now_s = self.records[self.cursor].body.now_s
         self.cursor += 1
         outgoing: list[tuple[Peer, Message]] = []
@@ -147,7 +147,7 @@ class Player:
         return outgoing
 
     def _tell(self, event: Event, now_s: float) -> Step:
-        """What no checked message could lead to, a record may: whoever holds a key can sign anything."""
+        """Pass an event to the machine; a record may hold what no checked message could lead to."""
         try:
             return tell(self.machine, event, now_s, self)
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):

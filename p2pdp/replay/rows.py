@@ -1,10 +1,9 @@
 """Linear forms as flat arrays, and the rows of an observer's view.
 
-Forms of one token share a chain: each is the one before it plus a few terms. A chain is laid out as one
-array of terms, and a form on it is a prefix of that array. What an observer learns from its visits is then
-the *stretches* between them, which are sparse and disjoint, and differencing costs nothing (the technique
-for walks in the notes on performance). Forms that are sums of several chains (the published total of several
-tokens) are weighted sums of prefixes.
+Forms of one token share a chain: each is the one before it plus a few terms. A chain is laid out as one array of terms,
+and a form on it is a prefix of that array. What an observer learns from its visits is then the *stretches* between
+them, which are sparse and disjoint, so that differences cost nothing. Forms that are sums of several chains (the
+published total of several tokens) are weighted sums of prefixes.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ class ChainArrays:
 
 
 class Layout:
-    """Places forms on chains. Forms must be added before `chain` is asked for arrays."""
+    """Places forms on chains. All forms must be placed before the first call of `chain`."""
 
     def __init__(self) -> None:
         self._chains: list[_Chain] = []
@@ -62,7 +61,7 @@ class Layout:
         return self._arrays[number]
 
     def place(self, form: LinearForm) -> dict[Prefix, float]:
-        """The form as a weighted sum of prefixes; raises `TooLarge` where all forms together have too many."""
+        """Return the form as a weighted sum of prefixes; raise `TooLarge` if all forms together have too many."""
         pending = [form]
         while pending:
             top = pending[-1]
@@ -95,7 +94,7 @@ class Layout:
         return combined
 
     def _extended(self, number: int, length: int, form: LinearForm) -> Prefix:
-        """The prefix followed by the form's terms; a chain that already goes on differently is copied."""
+        """Return the prefix followed by the form's terms; a chain that already continues differently is copied."""
         chain = self._chains[number]
         if len(chain.sources) != length:
             number, length = self._new_chain(zip(chain.sources[:length], chain.weights[:length], strict=True))
@@ -116,7 +115,7 @@ class Layout:
 
 @dataclass(frozen=True, slots=True)
 class RowTerms:
-    """The terms of an observer's rows: which row, where on which chain, and the row's weight there."""
+    """The terms of an observer's rows: the row, its place on a chain, and its weight there."""
 
     rows: int
     row: Ints
@@ -126,7 +125,7 @@ class RowTerms:
 
 
 def stretches(placed: Iterable[dict[Prefix, float]]) -> RowTerms:
-    """An observer's rows, reduced: disjoint stretches of chains wherever its forms are plain prefixes.
+    """Return an observer's rows, reduced to disjoint stretches of chains wherever its forms are plain prefixes.
 
     Any set of rows spans the same space as its reduced form, so nothing is lost or added.
     """
@@ -156,7 +155,7 @@ def stretches(placed: Iterable[dict[Prefix, float]]) -> RowTerms:
 
 
 def _rests(form: dict[Prefix, float], ends: dict[int, set[int]]) -> Iterable[tuple[int, int, int, float]]:
-    """What of a weighted sum of prefixes goes beyond the prefixes that are known anyway."""
+    """Yield what a weighted sum of prefixes has beyond the prefixes that are known anyway."""
     for (chain, end), weight in sorted(form.items()):
         known = max((at for at in ends.get(chain, ()) if at <= end), default=0)
         if weight != 0.0 and known < end:

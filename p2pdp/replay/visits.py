@@ -1,7 +1,7 @@
-"""What one user saw of the tokens' ways, from the public parts of its own ledger: when, from whom, to whom.
+"""What one user saw of the routes of tokens, from the public parts of its own ledger: when, from whom, to whom.
 
-Where a user's ledger is whole, nothing else that it was sent tells anything about a token's path. `put_out` says
-whom bootstrap excluded: while somebody is gone, tokens do not move as if everybody could be chosen.
+Where a user's ledger is whole, nothing else that it received depends on a token's route. `put_out` says whom bootstrap
+excluded: while a user is gone, tokens do not move as if everybody could be chosen.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from p2pdp.ledger.records import OWN, RECEIVED, SENT, Contents, other_end, packe
 
 
 class Visit(NamedTuple):
-    """The user contributed at `step`. None: no user had the token before, or after."""
+    """A contribution at `step`. None: no user had the token before, or after."""
 
     step: int
     came_from: Peer | None
@@ -24,15 +24,15 @@ class Visit(NamedTuple):
 
 
 @dataclass
-class Ways:
-    """Of one user: the visits of each token, in order, and to whom it sent tokens that it only began."""
+class TokenRoutes:
+    """The visits of each token to one user, in order, and to whom that user sent tokens that it only began."""
 
     visits: list[list[Visit]] = field(default_factory=list)
     began_at: dict[int, Peer] = field(default_factory=dict)
 
 
-def ways(user: Peer, contents: Contents, tokens: int) -> Ways:
-    """Of a ledger or skeleton that `audit.verify` found consistent and that has come to its end."""
+def token_routes(user: Peer, contents: Contents, tokens: int) -> TokenRoutes:
+    """Return what a user saw, by its ledger or skeleton, which must be consistent (`audit.verify`) and closed."""
     came: list[dict[int, Peer | None]] = [{} for _ in range(tokens)]
     went: list[dict[int, Peer | None]] = [{} for _ in range(tokens)]
     began: dict[int, Peer] = {}
@@ -54,11 +54,11 @@ def ways(user: Peer, contents: Contents, tokens: int) -> Ways:
         [Visit(step, before[step], after.get(step)) for step in sorted(before)]
         for before, after in zip(came, went, strict=True)
     ]
-    return Ways(visits, began)
+    return TokenRoutes(visits, began)
 
 
 def put_out(views: Mapping[Peer, Contents]) -> set[Peer]:
-    """Who was excluded, before the result or after it, by bootstrap's ledger; without that, by all that are at hand.
+    """Return who was excluded, before the result or after it, by bootstrap's ledger, or else by all ledgers at hand.
 
     Who was excluded after the result may have been gone for long before: then tokens went by it without being lost.
     """

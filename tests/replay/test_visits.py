@@ -6,7 +6,7 @@ from p2pdp.core.claims import Method
 from p2pdp.core.ids import BOOTSTRAP
 from p2pdp.core.messages import DONE, OUT, TOKEN
 from p2pdp.ledger.records import OWN, RECEIVED, SENT, public_message, read, to_skeleton
-from p2pdp.replay.visits import Visit, put_out, ways
+from p2pdp.replay.visits import Visit, put_out, token_routes
 from p2pdp.sim.faults import Crash
 from tests.support.runs import Run, quiet, ring, run_of, walk
 
@@ -30,7 +30,7 @@ def test_visits_are_those_of_the_tokens_paths(text: str) -> None:
     run = quiet(text)
     steps = run.plan.plan.steps
     for user in range(run.plan.n):
-        found = ways(user, run.contents()[user], run.plan.plan.tokens)
+        found = token_routes(user, run.contents()[user], run.plan.plan.tokens)
         for path, visits in zip(paths(run), found.visits, strict=True):
             assert -1 not in path
             assert visits == [
@@ -44,7 +44,7 @@ def test_visits_are_those_of_the_tokens_paths(text: str) -> None:
 def test_only_who_sent_a_token_out_knows_where_it_began(text: str) -> None:
     run = quiet(text)
     for user in range(run.plan.n):
-        began = ways(user, run.contents()[user], run.plan.plan.tokens).began_at
+        began = token_routes(user, run.contents()[user], run.plan.plan.tokens).began_at
         if user == 0 and run.plan.plan.tokens > 1 and run.plan.plan.order != "ring":
             assert began == {item: path[0] for item, path in enumerate(paths(run)) if path[0] != 0}
         else:
@@ -55,7 +55,7 @@ def test_a_skeleton_says_the_same() -> None:
     run = quiet(RUNS[1])
     for user in range(run.plan.n):
         skeleton = read(to_skeleton(run.evidence.views[user]))
-        assert ways(user, skeleton, 3) == ways(user, run.contents()[user], 3)
+        assert token_routes(user, skeleton, 3) == token_routes(user, run.contents()[user], 3)
 
 
 def test_nobody_is_out_of_a_quiet_run() -> None:

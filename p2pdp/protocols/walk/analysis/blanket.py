@@ -2,7 +2,7 @@
 
 Between two of its visits an observer sees how often each category was reported, not by whom: a shuffle of the reports
 in that gap and of the uniform elements put in there. `Reports` finds who was in which gap of a view,
-`accounting.shuffle.blanket` what a user's gaps tell together; the ends hold for any data of the others.
+`accounting.shuffle.several` what a user's gaps tell together; the ends hold for any data of the others.
 
 Where something lost was sent again and both copies went on, what the copies share is a gap of its own: that tells an
 observer of both at least as much. A published sum of several totals is one gap. What the members of a view reported and

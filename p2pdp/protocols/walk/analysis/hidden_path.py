@@ -32,7 +32,7 @@ from p2pdp.mechanisms.grid import Grid
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.protocols.walk.sgd import SgdPlan
 from p2pdp.protocols.walk.walking import WalkPlan
-from p2pdp.replay.visits import put_out, ways
+from p2pdp.replay.visits import put_out, token_routes
 
 OWN_VIEW: Final = (
     "the observer knows its own visits, whom it had tokens from and passed them to, what is published, and for each "
@@ -141,7 +141,7 @@ def _gaps(
     When the result comes tells how often the last of several tokens moved; of the others it may tell nothing, or all.
     """
     plan: WalkPlan = ground.run.plan
-    seen = ways(observer, ground.views[observer], plan.tokens)
+    seen = token_routes(observer, ground.views[observer], plan.tokens)
     starters = [0] if plan.tokens == 1 else [seen.began_at.get(item) for item in range(plan.tokens)]
     seen_ends = ends_seen or plan.tokens == 1
     return gaps_of(seen.visits, plan.steps, starters, moves=moves, origin=0, ends_seen=seen_ends)
@@ -153,7 +153,7 @@ def _holders(ground: Ground) -> Ints:
     found = np.full((plan.tokens, plan.steps + 1), -1, dtype=np.int64)
     found[:, 0] = 0
     for user in range(ground.run.n):
-        for item, visits in enumerate(ways(user, ground.views[user], plan.tokens).visits):
+        for item, visits in enumerate(token_routes(user, ground.views[user], plan.tokens).visits):
             found[item, [visit.step for visit in visits]] = user
     return found
 

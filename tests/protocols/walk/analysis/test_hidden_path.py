@@ -17,7 +17,7 @@ from p2pdp.core.claims import Claim, Method, Refusal
 from p2pdp.core.errors import Refused
 from p2pdp.core.ids import BOOTSTRAP, CURATOR
 from p2pdp.replay.evidence import Recorded
-from p2pdp.replay.visits import ways
+from p2pdp.replay.visits import token_routes
 from p2pdp.sim.faults import Crash
 from tests.support.runs import DELTA, GAUSSIAN, HISTOGRAM, Run, judged, quiet, ring, run_of, walk
 
@@ -95,13 +95,13 @@ def test_how_often_a_token_moved_between_visits_belongs_to_the_view(tokens: int)
     views, audit = run.contents(), run.audit()
     assert audit.epsilon is not None
     for observer in range(5):
-        other = {user: ways(user, views[user], tokens).visits for user in range(5)}
+        other = {user: token_routes(user, views[user], tokens).visits for user in range(5)}
         moves = []
         for item in range(tokens):
             holder = {visit.step: user for user, visits in other.items() for visit in visits[item]}
             path = [0, *(holder[step] for step in range(1, 41))]
             moves.append([0, *itertools.accumulate(int(one != two) for one, two in itertools.pairwise(path))])
-        began = ways(observer, views[observer], tokens).began_at
+        began = token_routes(observer, views[observer], tokens).began_at
         starters = [0] if tokens == 1 else [began.get(item) for item in range(tokens)]
         mu, found = 0.5 * (1 + 1e-12), []
         for seen in (True, tokens == 1):
@@ -222,7 +222,7 @@ def test_without_what_was_published_nothing_is_claimed() -> None:
     run = quiet(walk(5, 40))
     holder = next(user for user in range(5) if any(
         run.plan.plan.steps in (visit.step for visit in seen)
-        for seen in ways(user, run.contents()[user], 1).visits
+        for seen in token_routes(user, run.contents()[user], 1).visits
     ))  # fmt: skip
     with pytest.raises(Refused, match="node: what was published cannot be told, and it belongs to every view"):
         audited_without(run, [CURATOR, holder])
