@@ -1,4 +1,4 @@
-"""What an owner's data sets may lose in all: a file that remembers every run, and says no before it is too late.
+"""The budget of an owner's data sets: a file that records every run, and refuses one before it costs too much.
 
 Guarantee: the sum of what is charged to a data set never exceeds the limits given with a reservation, however many
 nodes reserve at once (one lock for all), and whatever is killed when: a charge is on the disk before `reserve`
@@ -45,7 +45,7 @@ class Charge:
     delta: float = 0.0
 
     def epsilon_at(self, delta: float) -> float:
-        """Epsilon of all of it together at this delta; infinite where delta alone is more."""
+        """Return epsilon of all of it together at this delta; infinite where delta alone is more."""
         left = delta - self.delta
         if left < 0.0:
             return math.inf
@@ -119,12 +119,12 @@ class BudgetLedger:
         self._lock = path.with_name(path.name + ".lock")
 
     def check(self, names: Sequence[str], offers: Offers, limits: Sequence[Limit], against: str) -> Charge:
-        """What a reservation would charge now; nothing is charged. `Refused` if none would be granted."""
+        """Return what a reservation would charge now, and charge nothing. Raise `Refused` if none would be granted."""
         with self._locked():
             return _fitting(_charged(self._entries(), names), offers, limits, against)
 
     def reserve(self, run: str, names: Sequence[str], offers: Offers, limits: Sequence[Limit], against: str) -> bool:
-        """Charges a run to a data set unless that was done before, and gives whether it did; `Refused` if too much."""
+        """Charge a run to a data set unless that was done before; return whether it was now, or raise `Refused`."""
         with self._locked():
             entries = self._entries()
             if any(entry.run == run for entry in entries):
@@ -134,7 +134,7 @@ class BudgetLedger:
             return True
 
     def holds(self, run: str) -> bool:
-        """Whether this run was charged before."""
+        """Return whether this run was charged before."""
         with self._locked():
             return any(entry.run == run for entry in self._entries())
 
@@ -181,7 +181,7 @@ class BudgetLedger:
 
 
 def _fitting(spent: Sequence[Charge], offers: Offers, limits: Sequence[Limit], against: str) -> Charge:
-    """The first offer within all limits; what is wrong with the last where none is."""
+    """Return the first offer within all limits, or raise what is wrong with the last."""
     offer = Charge()
     for offer in offers(total(spent)):
         if all(limit.allows(spent, offer) for limit in limits):

@@ -70,7 +70,7 @@ class Helper:
     def ask(self, request: Mapping[str, Any]) -> Any:
         if self._process is None:
             self._process = self._started()
-        with self._heeding():
+        with self._taking_signals():
             line = self._exchange(self._process, json.dumps(request).encode() + b"\n")
         if self._told is not None:
             self.close()
@@ -122,7 +122,7 @@ class Helper:
         return bytes(parts)
 
     @contextmanager
-    def _heeding(self) -> Iterator[None]:
+    def _taking_signals(self) -> Iterator[None]:
         """Let a signal to this node end the helper while we wait, since no event loop runs meanwhile."""
         if threading.current_thread() is not threading.main_thread():
             yield

@@ -32,7 +32,7 @@ Outcome = TypeVar("Outcome")
 def run_in_foreground(body: Callable[[], Awaitable[Outcome]]) -> Outcome:
     unheard: list[BaseException] = []
 
-    async def until_told() -> Outcome:
+    async def until_done() -> Outcome:
         task, loop = asyncio.current_task(), asyncio.get_running_loop()
         assert task is not None
 
@@ -43,15 +43,15 @@ def run_in_foreground(body: Callable[[], Awaitable[Outcome]]) -> Outcome:
                 task.cancel()
 
         loop.set_exception_handler(failed)
-        _heed(loop, before, task, early)
+        _handle_signals(loop, before, task, early)
         return await body()
 
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     early: list[int] = []  # a loop that is told to end while it is being made would lose its head
-    _note(before, early)
+    _collect_signals(before, early)
     try:
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            return runner.run(until_told())
+            return runner.run(until_done())
     except asyncio.CancelledError:
         if unheard:
             raise _crash(unheard[0]) from None
@@ -75,12 +75,14 @@ def until_ended() -> None:
         run_in_foreground(forever)
 
 
-def _note(numbers: Iterable[int], early: list[int]) -> None:
+def _collect_signals(numbers: Iterable[int], early: list[int]) -> None:
     for number in numbers:
         signal.signal(number, lambda told, _frame: early.append(told))
 
 
-def _heed(loop: asyncio.AbstractEventLoop, numbers: Iterable[int], task: asyncio.Task[Any], early: list[int]) -> None:
+def _handle_signals(
+    loop: asyncio.AbstractEventLoop, numbers: Iterable[int], task: asyncio.Task[Any], early: list[int]
+) -> None:
     """Let signals cancel the task from now on; one that came before does so at once."""
     for number in numbers:
         loop.add_signal_handler(number, task.cancel)

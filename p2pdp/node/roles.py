@@ -97,7 +97,9 @@ class RolesNode:
         self._disks = {peer: disk(folder) for peer, folder in self._folders.items()}
         self._keys = {peer: RunKey(durable_secret(folder / RUN_KEY_FILE)) for peer, folder in self._folders.items()}
         self.shells = {
-            peer: HostShell(disk, self._clock, self._document, self._teller(peer), on_connection=self._watcher_of(peer))
+            peer: HostShell(
+                disk, self._clock, self._document, self._output_handler(peer), on_connection=self._watcher_of(peer)
+            )
             for peer, disk in self._disks.items()
         }
         network = settings.network
@@ -165,8 +167,8 @@ class RolesNode:
         except TimeoutError:
             return
 
-    def _teller(self, peer: Peer) -> Callable[[Output], None]:
-        def told(output: Output) -> None:
+    def _output_handler(self, peer: Peer) -> Callable[[Output], None]:
+        def handle(output: Output) -> None:
             self._settings.on_output(peer, output)
             if not output.recorded:
                 return
@@ -175,7 +177,7 @@ class RolesNode:
             if output.type == BLOCKED:
                 self._blocked(OnePeer(*output.fields).peer, old=old)
 
-        return told
+        return handle
 
     def _blocked(self, who: Peer, *, old: bool) -> None:
         shell = self.shells[BOOTSTRAP]

@@ -54,7 +54,7 @@ class Transport(Protocol):
 
     @property
     def strangers(self) -> Collection[Origin]:
-        """Origins that belong to nobody yet: of others `belongs` has nothing to say."""
+        """The origins that belong to nobody yet, which are those that `belongs` is for."""
 
     def send(self, peer: Peer, frame: bytes) -> None:
         """Send when there is a connection; drop what a bounded queue cannot hold."""
@@ -83,7 +83,7 @@ class Network(Protocol):
 
     @property
     def faults(self) -> Mapping[str, int]:
-        """What strangers did that no host hears of, by kind."""
+        """Counts of faults of strangers, which no host hears of, by kind."""
 
     def place(self, text: str) -> Place | None:
         """Read where a peer of another machine says that it is; None for what is no place here."""
@@ -92,7 +92,7 @@ class Network(Protocol):
         """Return a transport for one shell; to be asked for within a running event loop."""
 
     def serve(self, peer: Peer, transport: Transport) -> None:
-        """From now on who calls this peer gets to this transport."""
+        """Lead calls for this peer to this transport from now on."""
 
     async def listen(self) -> None:
         """Take callers from now on."""
@@ -134,7 +134,7 @@ class Provision(Protocol):
 
     @property
     def known(self) -> Mapping[str, Any]:
-        """What processes have to know of it, as JSON can hold it."""
+        """The facts that processes have to know, as JSON can hold them."""
 
     def check(self) -> None:
         """Raise `NotReady` if it ended."""

@@ -84,7 +84,7 @@ class Blocked:
         RolesNode._blocked(self, who, old=old)  # type: ignore[arg-type]
 
     def hear(self, *outputs: Output) -> None:
-        told = RolesNode._teller(self, BOOTSTRAP)  # type: ignore[arg-type]
+        told = RolesNode._output_handler(self, BOOTSTRAP)  # type: ignore[arg-type]
         for output in outputs:
             told(output)
 

@@ -69,7 +69,7 @@ class _LastReason(logging.Logger):
 
 
 class Client:
-    """To be made within a running event loop. `heard` gets payloads, `settled` what became of published ones."""
+    """Make it within a running event loop. `heard` gets payloads, `settled` what became of published ones."""
 
     def __init__(
         self, broker: Broker, login: Login, heard: Callable[[bytes], None], settled: Callable[[int, int], None]
@@ -283,7 +283,7 @@ def _settle(answer: asyncio.Future[int], code: int) -> None:
 
 
 def _properties(kind: int) -> Any:
-    """Fields are set by their names in the standard."""
+    """Return empty properties, whose fields are set by their names in the standard."""
     return Properties(kind)  # type: ignore[no-untyped-call]
 
 
