@@ -10,12 +10,12 @@ from typing import Final, TypeVar
 
 import numpy as np
 
-from p2pdp.accounting.gaussian_curve import epsilons_of
 from p2pdp.audit.ground import NOT_AT_HAND, PASSED_THROUGH, Ground
 from p2pdp.core.arrays import Floats
 from p2pdp.core.claims import Claim, Conditioning, Name, Observer, Refusal
 from p2pdp.core.ids import CURATOR, Peer
 from p2pdp.mechanisms import gaussian
+from p2pdp.privacy.gaussian_curve import epsilons_of
 
 UNIT: Final = "user"
 RELATION: Final = "replace"

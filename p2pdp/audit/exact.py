@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from p2pdp.accounting.linear.view import disjoint_leaks, general_leaks
 from p2pdp.core.arrays import Bools, Floats, Ints
 from p2pdp.core.draws import NO_NOISE
 from p2pdp.core.ids import Peer
+from p2pdp.privacy.linear.view import disjoint_leaks, general_leaks
 from p2pdp.replay.contributions import Recorded
 from p2pdp.replay.rows import Layout, stretches
 from p2pdp.replay.transcript import Transcript

@@ -10,7 +10,6 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from p2pdp.accounting.linear.view import ROUNDED_UP
 from p2pdp.audit.claims import claim_of
 from p2pdp.audit.exact import ceiling
 from p2pdp.audit.ground import Finding, Ground
@@ -21,6 +20,7 @@ from p2pdp.core.ids import Peer, is_user
 from p2pdp.mechanisms import gaussian, laplace, randomized_response
 from p2pdp.mechanisms.clipping import Bounds
 from p2pdp.mechanisms.grid import Grid
+from p2pdp.privacy.linear.view import ROUNDED_UP
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.replay.contributions import Recorded
 

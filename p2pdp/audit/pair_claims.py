@@ -8,14 +8,14 @@ from typing import Protocol
 
 import numpy as np
 
-from p2pdp.accounting.gaussian_curve import epsilon_of_each, epsilons_of
-from p2pdp.accounting.linear.view import ROUNDED_UP
 from p2pdp.audit.claims import gaussian_claim, members_of, views_of
 from p2pdp.audit.exact import Leaks
 from p2pdp.audit.ground import PUBLIC_ROUTE, Finding, Ground
 from p2pdp.core.arrays import Floats
 from p2pdp.core.claims import Claim, Name, Observer
 from p2pdp.core.ids import Peer
+from p2pdp.privacy.gaussian_curve import epsilon_of_each, epsilons_of
+from p2pdp.privacy.linear.view import ROUNDED_UP
 from p2pdp.protocols.run_plan import RunPlan
 
 

@@ -23,7 +23,7 @@ def account(
     if name is None:
         raise UsageError("account: the name of an accountant is missing; p2pdp account --list names them")
     from p2pdp import api
-    from p2pdp.accounting.contract import read_inputs
+    from p2pdp.privacy.contract import read_inputs
 
     found = api.account(name, **read_inputs(name, inputs or []))
     if as_json:

@@ -2,7 +2,7 @@
 
 The published one [ABR23, section 5] as its text and its authors' code have it: columns standardized by the
 pooled table, rows of unit length with an intercept, 80 % to learn from, the same number of rows for each user, noise by
-`accounting.theorems.sgd_calibration`, rates 0.067 (local) and 0.034; noise is added first and the sum shortened to L;
+`privacy.theorems.sgd_calibration`, rates 0.067 (local) and 0.034; noise is added first and the sum shortened to L;
 after 1.25 T/n contributions a user adds noise only (local: nothing). Ours is `walk.sgd` as it runs live: each
 example's gradient is shortened first, then noised, and the noise is what `plan --target-epsilon` finds for the
 same epsilon against one other user, at the same rate, or where that noise is above 1 at one that is so much lower
@@ -21,12 +21,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from p2pdp.accounting.contract import account
 from p2pdp.core.arrays import Floats, Ints
 from p2pdp.core.errors import Refused
 from p2pdp.core.spec import DataPart, GraphPart, NoisePart, PrivacyPart, RunPart, Spec, TaskPart
 from p2pdp.experiments.contract import Piece, Setting
 from p2pdp.experiments.inputs import Labelled, table
+from p2pdp.privacy.contract import account
 from p2pdp.protocols.run_plan import plan_run
 from p2pdp.protocols.walk.options import WalkPart
 from p2pdp.protocols.walk.sgd import SgdPlan

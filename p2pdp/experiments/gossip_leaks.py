@@ -2,7 +2,7 @@
 
 Both are in units of local privacy: 1 is what a user's own noised value tells. Weights are `metropolis`, as in the
 authors' code, and runs are as long as Theorem 2 wants for sigma = Delta = 1, accelerated, which changes no leak. A user
-hears its neighbours in each round. Exact leaks are those of `accounting/linear/krylov.py`, raised by what rounding may
+hears its neighbours in each round. Exact leaks are those of `privacy/linear/krylov.py`, raised by what rounding may
 have hidden: on graphs that mix slowly they are upper ends, which `proved_ranks` tells.
 
 What each user of a Facebook ego graph learns of one user, for [CEBM22, Figures 1b and 5].
@@ -24,13 +24,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from p2pdp.accounting.linear.krylov import Span, fixed_span
-from p2pdp.accounting.linear.layers import View, fixed_layers, modular_ranks, raised
-from p2pdp.accounting.linear.modular import PRIMES
-from p2pdp.accounting.linear.published import theorem_1
 from p2pdp.core.arrays import Floats
 from p2pdp.experiments import inputs
 from p2pdp.experiments.contract import JSON, Answers, Line, Piece, Setting, Table, holds, unknown
+from p2pdp.privacy.linear.krylov import Span, fixed_span
+from p2pdp.privacy.linear.layers import View, fixed_layers, modular_ranks, raised
+from p2pdp.privacy.linear.modular import PRIMES
+from p2pdp.privacy.linear.published import theorem_1
 from p2pdp.topology.gossip_rounds import rounds_needed
 from p2pdp.topology.graphs import Graph, graph_of_edges
 from p2pdp.topology.spectra import spectrum_ends

@@ -23,13 +23,13 @@ from typing import Final
 
 import numpy as np
 
-from p2pdp.accounting.shuffle.krr import clones
-from p2pdp.accounting.shuffle.published import epsilon_all, epsilon_single, load
 from p2pdp.core.arrays import Floats, Ints
 from p2pdp.experiments import inputs
 from p2pdp.experiments.contract import Setting
 from p2pdp.files.edges import read_loops
 from p2pdp.files.paper_data import place_in
+from p2pdp.privacy.shuffle.krr import clones
+from p2pdp.privacy.shuffle.published import epsilon_all, epsilon_single, load
 from p2pdp.topology.graphs import Graph, graph_of_edges
 from p2pdp.topology.report_walks.matrix import WalkMatrix, checked_rounds, walk_matrix
 from p2pdp.topology.report_walks.mixing import ETA, auto_rounds, mixing_of, mixing_rounds

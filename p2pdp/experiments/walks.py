@@ -11,7 +11,7 @@ each side; one of which nothing is known of u costs that amplified by sampling m
 by [KOV15]. It is no bound: the delta of contributions is left out, and what u gave in a gap several times counts once.
 `separate_exposures` is the account of amplification by iteration that their theorem on descent rests on: each
 contribution of u by itself, spread over the noise of the steps from it to the observer's next visit. Repeated
-contributions in one gap share that noise, which adding up misses; `accounting.iteration.path.exposures` does not.
+contributions in one gap share that noise, which adding up misses; `privacy.iteration.path.exposures` does not.
 
 For each epsilon_0, number of users and walk there is a piece, which answers with mean, least and largest loss of
 several accounts. Each account is a curve with error bars from the best to the worst pair of all walks.
@@ -27,13 +27,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from p2pdp.accounting.composition import drawn_with_replacement, heterogeneous_sums, sampled_epsilon
-from p2pdp.accounting.hidden_path.gaps import Gap, Visit, gaps_of
 from p2pdp.core.arrays import Floats, Ints
 from p2pdp.core.spec import DataPart, GraphPart, NoisePart, RunPart, Spec, TaskPart
 from p2pdp.experiments.contract import Answers, Made, Piece, Setting, Table
 from p2pdp.experiments.style import Curve, Panel, panels
 from p2pdp.mechanisms import gaussian
+from p2pdp.privacy.composition import drawn_with_replacement, heterogeneous_sums, sampled_epsilon
+from p2pdp.privacy.hidden_path.gaps import Gap, Visit, gaps_of
 from p2pdp.protocols.run_plan import plan_run
 from p2pdp.protocols.walk.analysis.fast import path_of
 from p2pdp.protocols.walk.options import WalkPart
@@ -152,7 +152,7 @@ def pair_losses(path: Ints, n: int, together: Callable[[int], float], delta_prim
 def separate_exposures(gap: Ints, user: Ints, users: int) -> Floats:
     """Sum of 1/G over each user's contributions, G steps from it (its own included) to the end of its gap; one rate.
 
-    Of steps in the order of time, with the gap that each is in, as for `accounting.iteration.path.exposures`.
+    Of steps in the order of time, with the gap that each is in, as for `privacy.iteration.path.exposures`.
     """
     if not len(gap):
         return np.zeros(users)

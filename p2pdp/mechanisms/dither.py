@@ -3,7 +3,7 @@
 A state of gossip is a float, and how its last bits were rounded depends on all values that went into it: enough of
 them decode values that linear algebra leaves open. So a state is kept on a public grid, and what is sent is the state
 plus a whole number of steps of that grid, drawn here. In real numbers this noise only post-processes what the exact
-account covers. What rounding adds beside it is bounded in `accounting/rounding.py`.
+account covers. What rounding adds beside it is bounded in `privacy/rounding.py`.
 
 Guarantee: `unfolded` gives independent numbers, each of which is distributed as N(0, SCALE^2) rounded to whole
 numbers. The likelihood ratio between the two laws stays within exp(+-2^-70) for each number, but for an event of

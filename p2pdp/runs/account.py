@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from p2pdp.accounting.contract import account as ask
-from p2pdp.accounting.contract import accountant, checked, names
+from p2pdp.privacy.contract import account as ask
+from p2pdp.privacy.contract import accountant, checked, names
 from p2pdp.report.documents import plain
 
 

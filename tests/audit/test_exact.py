@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from p2pdp.accounting.linear import view as gaussian_view
 from p2pdp.audit import exact
 from p2pdp.audit.exact import ExactAuditor
 from p2pdp.core.ids import CURATOR
 from p2pdp.core.messages import TOKEN, TOTAL
 from p2pdp.core.values import ZERO_FORM, LinearForm, Source
 from p2pdp.ledger.records import OWN, RECEIVED, public_message
+from p2pdp.privacy.linear import view as gaussian_view
 from p2pdp.replay.transcript import Transcript
 from p2pdp.sim.faults import Crash
 from tests.support.replay_oracle import leaks, seen_by

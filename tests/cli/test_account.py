@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from p2pdp.accounting.contract import names
+from p2pdp.privacy.contract import names
 
 
 def p2pdp(*arguments: str) -> subprocess.CompletedProcess[str]:

@@ -18,10 +18,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from p2pdp.accounting import gaussian_curve
-from p2pdp.accounting.linear import view as gaussian_view
 from p2pdp.core.errors import UsageError
 from p2pdp.mechanisms import gaussian
+from p2pdp.privacy import gaussian_curve
+from p2pdp.privacy.linear import view as gaussian_view
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

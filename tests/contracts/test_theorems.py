@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from p2pdp.accounting.contract import Answer, Input, account, accountant, names
 from p2pdp.core.errors import Refused, UsageError
+from p2pdp.privacy.contract import Answer, Input, account, accountant, names
 
 
 def values(name: str, one: Input) -> st.SearchStrategy[Any]:

@@ -6,11 +6,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from p2pdp.accounting.contract import account
 from p2pdp.experiments import descents
 from p2pdp.experiments.contract import Setting
 from p2pdp.experiments.descents import DELTA, METHODS, OURS, Case, dealt, learned, noise_levels, our_plan, quick
 from p2pdp.experiments.inputs import Labelled, table
+from p2pdp.privacy.contract import account
 
 QUICK = Setting(quick=True)
 SMALL = Case(n=20, steps=400, trials=2, points=4)

@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from p2pdp.accounting.contract import account
 from p2pdp.core.spec import GraphPart
 from p2pdp.experiments.contract import Setting
 from p2pdp.experiments.shuffles import (
@@ -24,6 +23,7 @@ from p2pdp.experiments.shuffles import (
     spread_bound,
 )
 from p2pdp.files.edges import read_edge_list
+from p2pdp.privacy.contract import account
 from p2pdp.topology.graphs import complete_graph, graph_of_edges, make_graph
 from p2pdp.topology.report_walks.matrix import all_laws, walk_matrix
 from p2pdp.topology.report_walks.mixing import mixing_of, mixing_rounds

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from p2pdp.accounting.composition import drawn_with_replacement, heterogeneous, sampled_epsilon
-from p2pdp.accounting.hidden_path.gaps import Stretch
-from p2pdp.accounting.iteration.path import exposures
 from p2pdp.experiments import walks
 from p2pdp.experiments.contract import Setting
 from p2pdp.experiments.walks import Account, pair_losses, separate_exposures
 from p2pdp.mechanisms import gaussian
+from p2pdp.privacy.composition import drawn_with_replacement, heterogeneous, sampled_epsilon
+from p2pdp.privacy.hidden_path.gaps import Stretch
+from p2pdp.privacy.iteration.path import exposures
 
 
 def test_a_path_is_that_of_the_protocol_and_of_its_number() -> None:

@@ -34,7 +34,7 @@ def shared(module: Source, tests: Iterable[Source]) -> bool:
     if module.room == "analysis":
         contract = [test for test in tests if test.path == "tests/contracts/test_analysis.py"]
         return any(within(name, module.module) for test in contract for _, name in test.mentions)
-    return module.room == "accounting" and any(
+    return module.room == "privacy" and any(
         has_tests(test) and any(within(name, module.module) for _, name in test.mentions)
         for test in tests
         if test.path.startswith("tests/protocols/test_")
@@ -117,12 +117,12 @@ def test_a_missing_an_empty_and_an_orphaned_file_are_seen() -> None:
 
 
 def test_an_accountant_may_share_the_file_of_its_protocol() -> None:
-    accountant = Source("p2pdp/accounting/ring.py", "a = 1\n")
+    accountant = Source("p2pdp/privacy/ring.py", "a = 1\n")
     machine = Source("p2pdp/protocols/ring.py", "a = 1\n")
     alone = Source("tests/protocols/test_ring.py", "def test_a(): ...\n")
-    both = Source("tests/protocols/test_ring.py", "from p2pdp.accounting.ring import a\ndef test_a(): ...\n")
+    both = Source("tests/protocols/test_ring.py", "from p2pdp.privacy.ring import a\ndef test_a(): ...\n")
     assert untested([accountant, machine], [both]) == []
-    assert untested([accountant, machine], [alone]) == ["p2pdp/accounting/ring.py has no tests/accounting/test_ring.py"]
+    assert untested([accountant, machine], [alone]) == ["p2pdp/privacy/ring.py has no tests/privacy/test_ring.py"]
 
 
 def test_helpers_are_in_one_place() -> None:

@@ -230,7 +230,7 @@ BAD = {
     "import secrets as s": "mechanisms",
     "import nacl.utils\nx = nacl.utils.random(3)": "peer",
     "from nacl.utils import random": "wire",
-    "def f():\n    from opendp.measurements import make_gaussian": "accounting",
+    "def f():\n    from opendp.measurements import make_gaussian": "privacy",
     "import numpy as np\nx = np.random.default_rng()": "sim",
     "from numpy.random import default_rng\nx = default_rng(None)": "topology",
     "import numpy as np\nx = np.random.Generator(np.random.Philox())": "sim",

@@ -19,19 +19,18 @@ ROOMS: dict[str, str] = {
     "wire": "core",
     "crypto": "core wire",
     "ledger": "core wire crypto",
-    "accounting": "core topology mechanisms",
+    "privacy": "core topology mechanisms",
     "replay": "core wire crypto ledger protocols mechanisms tasks topology",
-    "audit": "core crypto ledger replay protocols mechanisms accounting topology transports",
+    "audit": "core crypto ledger replay protocols mechanisms privacy topology transports",
     "attacks": "core wire ledger replay assembly protocols mechanisms tasks topology sim",
-    "analysis": "core wire crypto ledger replay audit assembly attacks sim protocols mechanisms accounting topology "
-    "tasks",
+    "analysis": "core wire crypto ledger replay audit assembly attacks sim protocols mechanisms privacy topology tasks",
     "services": "core wire crypto ledger topology mechanisms tasks protocols",
     "peer": "core wire crypto ledger",
     "assembly": "core replay peer services wire crypto ledger protocols mechanisms tasks topology",
     "transports": "core wire crypto",
     "files": "core ledger crypto replay topology mechanisms tasks protocols transports",
     "node": "core assembly peer transports services files crypto ledger wire protocols mechanisms tasks topology "
-    "accounting",
+    "privacy",
     "cluster": "core node services files transports crypto ledger replay mechanisms protocols",
     "sim": "core assembly peer services wire crypto ledger protocols mechanisms tasks topology",
     "report": "core audit assembly protocols",
@@ -43,7 +42,7 @@ ROOMS: dict[str, str] = {
 # These may import every room of the table and each other, as long as no cycle comes of it.
 DOORS = ("runs", "bench", "experiments", "api", "cli")
 # A light node process must not load these until it needs them.
-LAZY = {("node", "accounting"), ("protocols", "analysis")}
+LAZY = {("node", "privacy"), ("protocols", "analysis")}
 # A protocol names its analysis, which is imported when somebody asks for it and is no part of a circle.
 LATE = ("protocols", "analysis")
 
@@ -149,16 +148,16 @@ def test_the_table_itself_has_no_circle_and_no_unknown_room() -> None:
         ("p2pdp/core/x.py", "from p2pdp import wire as w\n"),
         ("p2pdp/core/x.py", "from p2pdp import Spec\n"),
         ("p2pdp/core/__init__.py", "from ..api import audit\n"),
-        ("p2pdp/attacks/x.py", "import p2pdp.accounting.gaussian\n"),
+        ("p2pdp/attacks/x.py", "import p2pdp.privacy.gaussian\n"),
         ("p2pdp/protocols/x.py", "from importlib import import_module\nm = import_module(f'p2pdp.peer.{1}')\n"),
         ("p2pdp/protocols/x.py", "m = __import__('p2pdp.peer')\n"),
         ("p2pdp/cellar/x.py", "a = 1\n"),
         ("p2pdp/loose.py", "a = 1\n"),
-        ("p2pdp/node/x.py", "from p2pdp.accounting.gaussian import curve\n"),
+        ("p2pdp/node/x.py", "from p2pdp.privacy.gaussian import curve\n"),
         ("p2pdp/protocols/x.py", "from p2pdp.protocols.walk.analysis.sums import WalkAnalysis\n"),
         ("p2pdp/protocols/walk/x.py", "from p2pdp.protocols.defaults import Analysis\n"),
         ("p2pdp/protocols/walk/x.py", "from p2pdp.audit.local import local_account\n"),
-        ("p2pdp/node/x.py", "class A:\n    from p2pdp.accounting.gaussian import curve\n"),
+        ("p2pdp/node/x.py", "class A:\n    from p2pdp.privacy.gaussian import curve\n"),
     ],
 )
 def test_a_foreign_import_is_seen(path: str, text: str) -> None:
@@ -171,7 +170,7 @@ def test_a_foreign_import_is_seen(path: str, text: str) -> None:
         ("p2pdp/core/x.py", "import math\nfrom p2pdp.core.ids import Peer\nfrom .ids import Peer\nfrom . import ids\n"),
         ("p2pdp/core/__init__.py", "from . import ids\nfrom .ids import Peer\n"),
         ("p2pdp/ledger/x.py", "from p2pdp.wire.codec import pack\n"),
-        ("p2pdp/node/x.py", "def f():\n    from p2pdp.accounting.gaussian import curve\n"),
+        ("p2pdp/node/x.py", "def f():\n    from p2pdp.privacy.gaussian import curve\n"),
         ("p2pdp/protocols/x.py", "LABEL = 'p2pdp.peer'\n"),
         ("p2pdp/api.py", "from p2pdp.audit import claims\n"),
     ],

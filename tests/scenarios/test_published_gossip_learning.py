@@ -13,8 +13,8 @@ from typing import Any, Final
 
 import pytest
 
-from p2pdp.accounting.renyi import best_epsilon
 from p2pdp.files.spec import parse_spec
+from p2pdp.privacy.renyi import best_epsilon
 from p2pdp.protocols.gossip.analysis.fast_descent import fast_gossip_descent
 from p2pdp.protocols.gossip.analysis.scores import gossip_scored
 from p2pdp.runs.prepared import Prepared, prepare

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from p2pdp.accounting.linear.layers import Layer, Layers, View
-from p2pdp.accounting.linear.modular import residue
+from p2pdp.privacy.linear.layers import Layer, Layers, View
+from p2pdp.privacy.linear.modular import residue
 from p2pdp.topology.graphs import Graph
 from p2pdp.topology.weights import sparse_weights
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from p2pdp.accounting.linear.layers import View
 from p2pdp.core.spec import GraphPart
+from p2pdp.privacy.linear.layers import View
 from p2pdp.topology.graphs import Graph, make_graph
 
 

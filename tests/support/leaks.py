@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from p2pdp.accounting.linear.view import general_leaks
 from p2pdp.core.arrays import Floats
+from p2pdp.privacy.linear.view import general_leaks
 
 
 def general_leak(noise: Floats, inputs: Floats) -> float:

@@ -5,7 +5,7 @@ farther. With fresh noise on every message, of a part of a user's own noise, lea
 mixes fast, some hundredths are enough for all pairs to be told at most what the paper prints, at little error; on rings
 and tori, where it prints next to nothing for far users, that would take as much noise as one's own, or more, and many
 times the error. Leaks with noise on messages are a bound that is at most a fifth above the exact replay
-(`accounting/linear/krylov.py`); without it they are exact. Neighbours always learn all: a user's first message is its
+(`privacy/linear/krylov.py`); without it they are exact. Neighbours always learn all: a user's first message is its
 noised value.
 """
 

@@ -4,7 +4,7 @@
 
 [ABR23, Figure 3]: descent on houses at epsilon 10, with the noise levels that its text prints.
 
-The noise levels follow from the recipe of the authors' code (`accounting.theorems.sgd_calibration`). Beside them
+The noise levels follow from the recipe of the authors' code (`privacy.theorems.sgd_calibration`). Beside them
 stands what they are worth: the epsilon that is soundly told at the published network noise, were gradients shortened
 before they are noised, and the noise that `walk.sgd` needs for the same epsilon.
 
@@ -22,7 +22,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, Final
 
-from p2pdp.accounting.contract import account
 from p2pdp.experiments.contract import Answers, Experiment, Made, Piece, Setting, compared, unknown
 from p2pdp.experiments.descent_figures import (
     above,
@@ -38,6 +37,7 @@ from p2pdp.experiments.descent_figures import (
 )
 from p2pdp.experiments.descents import DELTA, METHODS, OURS, SEED, Case, case_in, named, noise_levels, piece
 from p2pdp.experiments.inputs import table_file
+from p2pdp.privacy.contract import account
 
 _CASES: Final = {"epsilon-1": Case(epsilon=1.0), "epsilon-10": Case()}
 _SHOWN: Final = {"epsilon-1": "ε = 1", "epsilon-10": "ε = 10"}

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from p2pdp.accounting.shuffle.krr import krr_shuffle
 from p2pdp.core.spec import GraphPart
 from p2pdp.experiments.contract import (
     JSON,
@@ -30,6 +29,7 @@ from p2pdp.experiments.contract import (
 from p2pdp.experiments.gossip_leaks import ROUNDING, Gossip, gossip_on, printed_leaks, spans
 from p2pdp.experiments.shuffles import DELTA, printed_all, printed_single, sound
 from p2pdp.experiments.style import COLOURS, MARKERS, Curve, draw_curves, name_axes
+from p2pdp.privacy.shuffle.krr import krr_shuffle
 from p2pdp.topology.graphs import make_graph
 
 if TYPE_CHECKING:

@@ -17,9 +17,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from p2pdp.accounting.contract import account
-from p2pdp.accounting.iteration.path import exposures
-from p2pdp.accounting.shuffle.several import Kind, upper_epsilons
 from p2pdp.audit.beforehand import beforehand
 from p2pdp.core.claims import Claim
 from p2pdp.experiments.contract import Answers, Experiment, Made, Picture, Piece, Setting, Table, holds
@@ -27,6 +24,9 @@ from p2pdp.experiments.style import COLOURS, MARKERS
 from p2pdp.experiments.walks import seen_by
 from p2pdp.files.spec import parse_spec
 from p2pdp.mechanisms import randomized_response
+from p2pdp.privacy.contract import account
+from p2pdp.privacy.iteration.path import exposures
+from p2pdp.privacy.shuffle.several import Kind, upper_epsilons
 from p2pdp.protocols.run_plan import RunPlan, plan_run
 from p2pdp.protocols.walk.analysis.fast import path_of
 from p2pdp.protocols.walk.analysis.published import published

@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from p2pdp.accounting.renyi import renyi_epsilons
 from p2pdp.core.spec import DataPart, GraphPart, NoisePart, PrivacyPart, RunPart, Spec, TaskPart
 from p2pdp.experiments.contract import JSON, Answers, Experiment, Made, Picture, Piece, Setting, Table, holds, unknown
 from p2pdp.experiments.descents import dealt
 from p2pdp.experiments.inputs import table, table_file
 from p2pdp.experiments.style import Curve, draw_curves, name_axes
 from p2pdp.mechanisms import gaussian
+from p2pdp.privacy.renyi import renyi_epsilons
 from p2pdp.protocols.gossip.analysis.descent_published import printed_leaks
 from p2pdp.protocols.gossip.analysis.fast import changing_rounds
 from p2pdp.protocols.gossip.learning_together import learn

@@ -1,7 +1,7 @@
 """[CEBM22, Table 1]: utility of gossip under a given mean privacy loss, as powers of n fitted for each topology.
 
 What is fitted is error times mean loss over alpha, which does not depend on the noise: by the paper's formulas with
-their constants (`accounting/theorems/gossip_table1.py`), divided by ln n, which the table hides. Beside it the same
+their constants (`privacy/theorems/gossip_table1.py`), divided by ln n, which the table hides. Beside it the same
 with the exact mean leak of user 0, not divided: it is never above the printed one, and where all is told it is 1.
 Weights are `metropolis`: those that the caption prints do not converge on even rings, tori and hypercubes.
 """
@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from p2pdp.accounting.contract import account
 from p2pdp.core.spec import GraphPart
 from p2pdp.experiments.contract import JSON, Answers, Experiment, Made, Picture, Piece, Setting, Table, compared
 from p2pdp.experiments.gossip_leaks import gossip_on, spans
 from p2pdp.experiments.style import Curve, draw_curves, legend_below, name_axes
+from p2pdp.privacy.contract import account
 from p2pdp.topology.graphs import make_graph
 
 if TYPE_CHECKING:

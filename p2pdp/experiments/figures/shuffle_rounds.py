@@ -22,7 +22,6 @@ from typing import Final
 
 import numpy as np
 
-from p2pdp.accounting.shuffle.overlap import overlapped_worst
 from p2pdp.core.spec import GraphPart
 from p2pdp.experiments import inputs
 from p2pdp.experiments.contract import (
@@ -49,6 +48,7 @@ from p2pdp.experiments.shuffles import (
 )
 from p2pdp.experiments.style import Curve, Panel, panels
 from p2pdp.experiments.walk_worst import worst_spread
+from p2pdp.privacy.shuffle.overlap import overlapped_worst
 from p2pdp.topology.graphs import make_graph
 from p2pdp.topology.report_walks.matrix import walk_matrix
 from p2pdp.topology.report_walks.mixing import auto_rounds, mixing_of, mixing_rounds

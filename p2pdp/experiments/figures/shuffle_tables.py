@@ -21,8 +21,6 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from p2pdp.accounting.composition import homogeneous, sampled_epsilon
-from p2pdp.accounting.shuffle.published import epsilon_all
 from p2pdp.experiments import inputs
 from p2pdp.experiments.contract import (
     JSON,
@@ -50,6 +48,8 @@ from p2pdp.experiments.shuffles import (
     sound,
 )
 from p2pdp.experiments.style import COLOURS, Curve, Panel, name_axes, panels
+from p2pdp.privacy.composition import homogeneous, sampled_epsilon
+from p2pdp.privacy.shuffle.published import epsilon_all
 from p2pdp.topology.graphs import graph_of_edges
 
 if TYPE_CHECKING:

@@ -12,13 +12,13 @@ worked out for some walks only.
 The paper's recipe charges a gap of m reports with what m shuffled reports tell; in place of the bounds of 2019 that it
 names stands the one by clones (Feldman, McMillan and Talwar 2021), which is less for any randomizer. No bound comes of
 it, for what a user reports twice in a gap is left out. Sound are the losses of k-ary randomized response in the gaps
-of an observer who is taken to know the path (`accounting.shuffle.several`), and the local ceiling.
+of an observer who is taken to know the path (`privacy.shuffle.several`), and the local ceiling.
 
 [CB20, Figure 2d]: losses of gradient descent on walks that took place, by amplification by iteration.
 
 As published each contribution is amplified by itself by the steps that follow it before the observer's next visit, and
 the amplified ones are added up; a user's repeated contributions in one gap share that noise, so this is no bound
-(`experiments.walks`). Sound is the account that spreads them together (`accounting.iteration.path`). Both are
+(`experiments.walks`). Sound is the account that spreads them together (`privacy.iteration.path`). Both are
 read on the Gaussian curve, so that nothing but this differs, and both take the path to be known and the loss to be
 convex, Lipschitz and smooth.
 """
@@ -32,16 +32,16 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from p2pdp.accounting.composition import advanced, optimal
-from p2pdp.accounting.gaussian_curve import epsilons_of
-from p2pdp.accounting.hidden_path.complete import complete_graph
-from p2pdp.accounting.iteration.path import exposures
-from p2pdp.accounting.shuffle.krr import clones
-from p2pdp.accounting.shuffle.several import Kind, kinds_of, upper_epsilons
 from p2pdp.core.arrays import Floats, Ints
 from p2pdp.experiments import walks
 from p2pdp.experiments.contract import Answers, Experiment, Made, Piece, Setting, holds, unknown
 from p2pdp.experiments.walks import Account, pair_losses, separate_exposures
+from p2pdp.privacy.composition import advanced, optimal
+from p2pdp.privacy.gaussian_curve import epsilons_of
+from p2pdp.privacy.hidden_path.complete import complete_graph
+from p2pdp.privacy.iteration.path import exposures
+from p2pdp.privacy.shuffle.krr import clones
+from p2pdp.privacy.shuffle.several import Kind, kinds_of, upper_epsilons
 
 if TYPE_CHECKING:
     from p2pdp.experiments.contract import Line

@@ -22,11 +22,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from p2pdp.accounting.composition import advanced
-from p2pdp.accounting.contract import account
-from p2pdp.accounting.hidden_path.a_priori import STEPS_MAX, a_priori
-from p2pdp.accounting.theorems import complete_sum, complete_sum_v1
-from p2pdp.accounting.visits import binomial_visits, gaussian_epsilon, printed_visits
 from p2pdp.experiments import walks
 from p2pdp.experiments.contract import (
     Answers,
@@ -42,6 +37,11 @@ from p2pdp.experiments.contract import (
 )
 from p2pdp.experiments.style import Curve, Panel, draw_curves, name_axes, panels
 from p2pdp.experiments.walks import Account, pair_losses
+from p2pdp.privacy.composition import advanced
+from p2pdp.privacy.contract import account
+from p2pdp.privacy.hidden_path.a_priori import STEPS_MAX, a_priori
+from p2pdp.privacy.theorems import complete_sum, complete_sum_v1
+from p2pdp.privacy.visits import binomial_visits, gaussian_epsilon, printed_visits
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

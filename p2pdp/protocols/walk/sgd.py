@@ -11,7 +11,7 @@ this protocol rest on; those for linear views refuse it.
 
 Models live on a public fine grid, and each one carries a dither from the step that made it on (`dithering.py`): the
 rounding of floats would tell more about the steps between two visits than the models do. What is left of rounding is
-bounded in `accounting/descent_rounding.py`. A user whose message has to go elsewhere sends the same model again.
+bounded in `privacy/descent_rounding.py`. A user whose message has to go elsewhere sends the same model again.
 
 Departures from the paper ([CB22], Algorithm 4 as [ABR23] prints it): gradients are
 clipped before noise is added, also where the loss is Lipschitz; user 0 starts a single token; regularization is not

@@ -4,7 +4,6 @@ import math
 
 import pytest
 
-from p2pdp.accounting.shuffle.several import kinds_of, upper_epsilons
 from p2pdp.experiments import walks
 from p2pdp.experiments.figures.walk_losses import (
     ACCOUNTS,
@@ -17,6 +16,7 @@ from p2pdp.experiments.figures.walk_losses import (
     losses_2d,
 )
 from p2pdp.mechanisms import gaussian
+from p2pdp.privacy.shuffle.several import kinds_of, upper_epsilons
 from tests.support.quick_figures import line, quick
 
 

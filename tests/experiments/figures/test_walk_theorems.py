@@ -4,10 +4,10 @@ import math
 
 import pytest
 
-from p2pdp.accounting.composition import advanced
-from p2pdp.accounting.contract import account
 from p2pdp.experiments.figures import walk_losses as fig_000_2b
 from p2pdp.experiments.figures.walk_theorems import FIGURE_1, FIGURE_2A, first_gain, formulas, losses, sound
+from p2pdp.privacy.composition import advanced
+from p2pdp.privacy.contract import account
 from tests.support.quick_figures import line, quick
 
 

@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
-from p2pdp.accounting.contract import Accountant, Answer, number, whole
 from p2pdp.core.draws import Draws, Mechanism
 from p2pdp.core.fields import Positive
 from p2pdp.core.ids import CURATOR
@@ -19,6 +18,7 @@ from p2pdp.core.readers import Whole
 from p2pdp.core.step import NOTHING, Fault, Message, Send, Step
 from p2pdp.mechanisms.clipping import Bounds
 from p2pdp.mechanisms.grid import Grid, choose_grid
+from p2pdp.privacy.contract import Accountant, Answer, number, whole
 from p2pdp.protocols.contract import Estimate, Options, PlanDefaults, Quiet
 from p2pdp.tasks.inputs import NumberInputs
 

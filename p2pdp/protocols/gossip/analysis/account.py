@@ -14,14 +14,14 @@ from typing import Final
 
 import numpy as np
 
-from p2pdp.accounting.gaussian_curve import epsilon_of_each, epsilons_of
-from p2pdp.accounting.linear.layers import View
-from p2pdp.accounting.linear.view import ROUNDED_UP
 from p2pdp.audit.claims import gaussian_claim, members_of, views_of
 from p2pdp.audit.ground import PASSED_THROUGH, PUBLIC_ROUTE, Finding, Ground
 from p2pdp.audit.recorded import unlike_plan
 from p2pdp.core.arrays import Floats
 from p2pdp.core.claims import Claim, Method, Name, Observer, Refusal
+from p2pdp.privacy.gaussian_curve import epsilon_of_each, epsilons_of
+from p2pdp.privacy.linear.layers import View
+from p2pdp.privacy.linear.view import ROUNDED_UP
 from p2pdp.protocols.gossip.analysis.formulas import Printed, printed_claims
 from p2pdp.protocols.gossip.analysis.rounding import rounding_of
 from p2pdp.protocols.gossip.analysis.views import GossipViews, Spans

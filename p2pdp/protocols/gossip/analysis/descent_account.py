@@ -8,7 +8,7 @@ gradients had been fixed beforehand, what an observer saw would be linear in the
 Of the mean of vectors a gradient is the state minus the user's own mean. The state is what the observer accounts for
 anyway, so the exact leak is that of the users' means as inputs that do not depend on anything sent, and a bound. It
 takes gradients that are not clipped: the chance that one is must be too small to matter (`unclipped` in the room next
-door, `accounting/linear/descent.py`).
+door, `privacy/linear/descent.py`).
 """
 
 from __future__ import annotations
@@ -20,9 +20,6 @@ from typing import Final
 
 import numpy as np
 
-from p2pdp.accounting.gaussian_curve import epsilon_of_each, epsilons_of
-from p2pdp.accounting.linear.descent import Told, unclipped, worst
-from p2pdp.accounting.linear.view import ROUNDED_UP
 from p2pdp.audit.claims import gaussian_claim
 from p2pdp.audit.ground import NOT_AT_HAND, PUBLIC_ROUTE, Finding, Ground
 from p2pdp.audit.recorded import refused, unlike_plan
@@ -30,6 +27,9 @@ from p2pdp.core.arrays import Floats
 from p2pdp.core.claims import Claim, Method, Name, Observer, Refusal
 from p2pdp.core.ids import CURATOR
 from p2pdp.mechanisms import gaussian
+from p2pdp.privacy.gaussian_curve import epsilon_of_each, epsilons_of
+from p2pdp.privacy.linear.descent import Told, unclipped, worst
+from p2pdp.privacy.linear.view import ROUNDED_UP
 from p2pdp.protocols.gossip.analysis.descent_published import Seen, published_claims
 from p2pdp.protocols.gossip.analysis.descent_views import DescentViews, course_of
 from p2pdp.protocols.gossip.analysis.rounding import Rounding, rounding_of

@@ -12,11 +12,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from p2pdp.accounting.linear.descent import told, worst
-from p2pdp.accounting.linear.view import ROUNDED_UP
 from p2pdp.audit.claims import gaussian_claim
 from p2pdp.audit.ground import PUBLIC_ROUTE, sensitivity_of
 from p2pdp.core.claims import Claim, Observer, Refusal
+from p2pdp.privacy.linear.descent import told, worst
+from p2pdp.privacy.linear.view import ROUNDED_UP
 from p2pdp.protocols.gossip.analysis.descent_account import FIXED_BEFOREHAND, MODEL
 from p2pdp.protocols.gossip.analysis.descent_views import course_of, work_of
 from p2pdp.protocols.gossip.analysis.forecast import FORECAST

@@ -15,13 +15,13 @@ from typing import Any, Final
 
 import numpy as np
 
-from p2pdp.accounting.linear.layers import Layer, Layers, View
-from p2pdp.accounting.linear.published import theorem_1, theorem_4_alpha_most
-from p2pdp.accounting.renyi import best_epsilon, renyi_epsilons
 from p2pdp.audit.claims import claim_of, kind_of, spread_of, worst_of
 from p2pdp.audit.ground import PUBLIC_ROUTE, Ground
 from p2pdp.core.arrays import Bools, Floats
 from p2pdp.core.claims import Claim, Conditioning
+from p2pdp.privacy.linear.layers import Layer, Layers, View
+from p2pdp.privacy.linear.published import theorem_1, theorem_4_alpha_most
+from p2pdp.privacy.renyi import best_epsilon, renyi_epsilons
 from p2pdp.protocols.gossip.sgd import GossipSgdPlan
 
 _ROUNDING: Final = 1e-9

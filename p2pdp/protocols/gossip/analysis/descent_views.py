@@ -1,7 +1,7 @@
 """What users saw of a run of learning by gossip: its course where all arrived, else the rows of what came.
 
 Where every message of every round arrived and nothing was published, what a user saw follows from the weights of each
-round and from what a step does to a state (`accounting/linear/descent.py`). That a run is of this kind is not taken on
+round and from what a step does to a state (`privacy/linear/descent.py`). That a run is of this kind is not taken on
 trust: what each user received is compared, at random values of all gradients, with what the weights say. Otherwise
 the forms of the replay are written out, a row for each thing that was seen, with one column for each user's gradient
 of each step; that is done for runs that are small enough.
@@ -17,13 +17,13 @@ from typing import Any, Final
 
 import numpy as np
 
-from p2pdp.accounting.linear.descent import Course, Told, told
-from p2pdp.accounting.linear.krylov import extended
 from p2pdp.audit.ground import Ground
 from p2pdp.core.arrays import Floats
 from p2pdp.core.ids import Peer
 from p2pdp.core.values import GRADIENT, LinearForm, in_order
 from p2pdp.ledger.records import MET
+from p2pdp.privacy.linear.descent import Course, Told, told
+from p2pdp.privacy.linear.krylov import extended
 from p2pdp.protocols.gossip.analysis.views import graph_of
 from p2pdp.protocols.gossip.sgd import GossipSgdPlan
 from p2pdp.topology.weights import meeting_weights, sparse_weights

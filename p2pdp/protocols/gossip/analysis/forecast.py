@@ -3,7 +3,7 @@
 Weights and schedule are known before the run, and with them the exact leak of each pair, as an audit will find it
 where nothing is late. Somebody who is late changes what is seen, and may so tell a single user more: hence these
 figures are claims that do not bound anything (`a_priori.py` has those that do). Noise on messages enters by
-a bound (`accounting/linear/krylov.py`); a little below it lies what an audit finds.
+a bound (`privacy/linear/krylov.py`); a little below it lies what an audit finds.
 
 On large graphs some users are looked at as observers, evenly spread over their numbers.
 """
@@ -17,14 +17,14 @@ from typing import Any, Final
 
 import numpy as np
 
-from p2pdp.accounting.linear.krylov import fixed_span, noised_leaks
-from p2pdp.accounting.linear.layers import slack_of
-from p2pdp.accounting.linear.view import ROUNDED_UP
 from p2pdp.audit.claims import gaussian_claim
 from p2pdp.audit.ground import PUBLIC_ROUTE, sensitivity_of
 from p2pdp.core.arrays import Floats
 from p2pdp.core.claims import Claim, Method, Observer, Refusal
 from p2pdp.core.ids import Peer
+from p2pdp.privacy.linear.krylov import fixed_span, noised_leaks
+from p2pdp.privacy.linear.layers import slack_of
+from p2pdp.privacy.linear.view import ROUNDED_UP
 from p2pdp.protocols.gossip.analysis.rounding import foreseen
 from p2pdp.protocols.gossip.plan import GossipPlan
 from p2pdp.protocols.run_plan import RunPlan

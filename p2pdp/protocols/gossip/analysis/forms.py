@@ -2,7 +2,7 @@
 
 A machine of gossip makes some forms for each edge and round; only those that somebody received, or that are used
 more than once and are sums of several others, are kept as `Node`s, the others are written out. Weights come with
-their residues (`accounting/linear/modular.py`), so that ranks can be had exactly.
+their residues (`privacy/linear/modular.py`), so that ranks can be had exactly.
 
 A user's input and its first draw go together everywhere, as y = input + noise. Where they do not, or where what a
 user sent is not known, the node is `unknown`, and so is whatever depends on it.
@@ -15,8 +15,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from p2pdp.accounting.linear.modular import MODULUS, residue
 from p2pdp.core.values import LinearForm, Source, in_order
+from p2pdp.privacy.linear.modular import MODULUS, residue
 
 Weight = tuple[float, int]  # a number, and its residue modulo all primes
 Draw = tuple[int, int]  # whose, and which of its draws

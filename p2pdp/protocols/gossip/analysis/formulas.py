@@ -13,13 +13,13 @@ from typing import Final
 
 import numpy as np
 
-from p2pdp.accounting.linear.layers import View
-from p2pdp.accounting.linear.published import corollary_1, theorem_1
-from p2pdp.accounting.renyi import renyi_epsilons
 from p2pdp.audit.claims import claim_of, kind_of, spread_of, worst_of
 from p2pdp.audit.ground import PUBLIC_ROUTE, Ground
 from p2pdp.core.arrays import Floats
 from p2pdp.core.claims import Claim, Conditioning
+from p2pdp.privacy.linear.layers import View
+from p2pdp.privacy.linear.published import corollary_1, theorem_1
+from p2pdp.privacy.renyi import renyi_epsilons
 from p2pdp.protocols.gossip.analysis.views import GossipViews
 
 _ROUNDING: Final = 1e-9

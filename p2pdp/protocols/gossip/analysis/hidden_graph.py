@@ -14,9 +14,6 @@ from typing import Final
 
 import numpy as np
 
-from p2pdp.accounting.linear.published import theorem_4_alpha_most, theorem_4_leak
-from p2pdp.accounting.renyi import best_epsilon
-from p2pdp.accounting.rounding import beside
 from p2pdp.audit.claims import claim_of, spread_of, worst_of
 from p2pdp.audit.ground import NOT_AT_HAND, Finding, Ground
 from p2pdp.audit.recorded import refused, unlike_plan
@@ -24,6 +21,9 @@ from p2pdp.core.claims import Conditioning, Observer, Refusal
 from p2pdp.core.ids import Peer, is_user
 from p2pdp.ledger.records import RECEIVED, public_message
 from p2pdp.mechanisms import gaussian
+from p2pdp.privacy.linear.published import theorem_4_alpha_most, theorem_4_leak
+from p2pdp.privacy.renyi import best_epsilon
+from p2pdp.privacy.rounding import beside
 from p2pdp.protocols.gossip.analysis.rounding import rounding_of
 from p2pdp.protocols.gossip.analysis.views import graph_of
 from p2pdp.protocols.gossip.messages import EXCHANGE, RoundState

@@ -1,4 +1,4 @@
-"""What the rounding of a run's states adds to its claims: `accounting/rounding.py` for what really happened.
+"""What the rounding of a run's states adds to its claims: `privacy/rounding.py` for what really happened.
 
 The scale of a user's dithers is that of its recorded draw, and so is the scale of noise on messages. Gradients that
 are affine in the state, as those of a mean, are released under the noise of the plan, which the caller compares with
@@ -15,14 +15,14 @@ from typing import Any, Final
 
 import numpy as np
 
-from p2pdp.accounting.descent_rounding import floats_of_mean
-from p2pdp.accounting.rounding import PAIR_ERROR, errors, shift
 from p2pdp.audit.ground import Ground
 from p2pdp.core.arrays import Floats
 from p2pdp.core.draws import DITHER, Mechanism
 from p2pdp.core.ids import CURATOR, Peer, is_user
 from p2pdp.core.messages import FINISHED, OUT
 from p2pdp.ledger.records import SENT, Contents, carries_message, carries_value, packed_message, public_message
+from p2pdp.privacy.descent_rounding import floats_of_mean
+from p2pdp.privacy.rounding import PAIR_ERROR, errors, shift
 from p2pdp.protocols.gossip.analysis.blur import errors_sent
 from p2pdp.protocols.gossip.messages import EXCHANGE, SKIPPED
 from p2pdp.protocols.gossip.pairing import PairPlan

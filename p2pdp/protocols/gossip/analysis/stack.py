@@ -1,4 +1,4 @@
-"""The nodes of a run of gossip as layers, on which `accounting/linear/layers.py` can compute.
+"""The nodes of a run of gossip as layers, on which `privacy/linear/layers.py` can compute.
 
 A node lies one layer above the highest that it is made of, users' y being layer 0; what a later layer needs is
 carried on through those between.
@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from p2pdp.accounting.linear.layers import Layer, Layers
+from p2pdp.privacy.linear.layers import Layer, Layers
 from p2pdp.protocols.gossip.analysis.forms import Draw, Node, Weight
 
 Place = tuple[int, int]  # layer, and which of its values

@@ -1,8 +1,8 @@
 """Exact leaks of a run of gossip, from what was really exchanged.
 
 Two ways to them agree: where every message of every round arrived, nothing was noised on its way or published and
-the graph stayed as it was, the view of a user follows from the weights (`accounting/linear/krylov.py`); else the
-forms of the replay are laid out in layers (`accounting/linear/layers.py`). That a run is of the first kind is not
+the graph stayed as it was, the view of a user follows from the weights (`privacy/linear/krylov.py`); else the
+forms of the replay are laid out in layers (`privacy/linear/layers.py`). That a run is of the first kind is not
 taken on trust: what each user received is compared, at random values modulo primes, with what the weights say.
 
 Leaks are in units of what a user's own noised value tells, so they lie between 0 and 1, where 1 is the local
@@ -19,9 +19,13 @@ from typing import Any, Final
 
 import numpy as np
 
-from p2pdp.accounting.linear.filter import filter_is_quicker, filtered_span, seen_draws_are_fresh
-from p2pdp.accounting.linear.krylov import Span, fixed_span
-from p2pdp.accounting.linear.layers import (
+from p2pdp.audit.ground import Ground
+from p2pdp.core.ids import Peer
+from p2pdp.core.values import LinearForm, Source
+from p2pdp.ledger.records import OPENED
+from p2pdp.privacy.linear.filter import filter_is_quicker, filtered_span, seen_draws_are_fresh
+from p2pdp.privacy.linear.krylov import Span, fixed_span
+from p2pdp.privacy.linear.layers import (
     Layers,
     View,
     fixed_layers,
@@ -31,11 +35,7 @@ from p2pdp.accounting.linear.layers import (
     slack_of,
     stochastic_residues,
 )
-from p2pdp.accounting.linear.modular import MODULUS, PRIMES, residue
-from p2pdp.audit.ground import Ground
-from p2pdp.core.ids import Peer
-from p2pdp.core.values import LinearForm, Source
-from p2pdp.ledger.records import OPENED
+from p2pdp.privacy.linear.modular import MODULUS, PRIMES, residue
 from p2pdp.protocols.gossip.analysis.forms import OWN_NOISE, collapsed, evaluated
 from p2pdp.protocols.gossip.analysis.stack import Stack
 from p2pdp.protocols.gossip.plan import GossipPlan

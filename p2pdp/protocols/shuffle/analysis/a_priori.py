@@ -1,6 +1,6 @@
 """What network shuffling will tell each kind of observer, from what bootstrap signed: users, rounds, overlap.
 
-The curator's bound is that of `accounting/shuffle/overlap.py` with the least overlap for every pair, if nobody
+The curator's bound is that of `privacy/shuffle/overlap.py` with the least overlap for every pair, if nobody
 is late: lateness changes the laws, and an audit works with those that the run had. Everybody else sees the published
 estimate. Of `all` it is made of every user's report. Of `single` it is made of those that were chosen; which ones does
 not depend on data, so given them u's report is one of N, or not there at all. N is n less the users who hold nothing in

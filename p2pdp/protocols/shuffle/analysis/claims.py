@@ -8,13 +8,13 @@ from typing import Final
 
 import numpy as np
 
-from p2pdp.accounting.shuffle.overlap import overlapped
-from p2pdp.accounting.shuffle.published import epsilon_all, epsilon_single, load
 from p2pdp.audit.claims import claim_of, spread_of
 from p2pdp.audit.ground import Ground
 from p2pdp.core.arrays import Floats
 from p2pdp.core.claims import Claim, Conditioning, Method, Name, Observer, Refusal
 from p2pdp.mechanisms.reporting.categories import KaryReports
+from p2pdp.privacy.shuffle.overlap import overlapped
+from p2pdp.privacy.shuffle.published import epsilon_all, epsilon_single, load
 from p2pdp.protocols.shuffle.plan import ShufflePlan
 from p2pdp.topology.graphs import Graph
 

@@ -12,12 +12,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from p2pdp.accounting.iteration.walk import Exposure, epsilon
-from p2pdp.accounting.rounding import beside
 from p2pdp.audit.claims import claim_of
 from p2pdp.audit.ground import Finding, Ground
 from p2pdp.core.claims import Claim, Conditioning, Method, Name, Observer, Refusal
 from p2pdp.core.ids import Peer
+from p2pdp.privacy.iteration.walk import Exposure, epsilon
+from p2pdp.privacy.rounding import beside
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.protocols.walk.analysis.a_priori_walks import Walks
 from p2pdp.protocols.walk.analysis.iteration import terms, why_not

@@ -6,13 +6,13 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from p2pdp.accounting.hidden_path.a_priori import STEPS_MAX, a_priori
-from p2pdp.accounting.linear.view import ROUNDED_UP
-from p2pdp.accounting.visits import Law, gaussian_epsilon, pure_epsilon, sum_of
 from p2pdp.audit.claims import Spread, claim_of
 from p2pdp.audit.ground import Ground
 from p2pdp.audit.local import OWN_NOISE, pure_epsilon_of
 from p2pdp.core.claims import Claim, Conditioning, Method, Name, Observer, Refusal
+from p2pdp.privacy.hidden_path.a_priori import STEPS_MAX, a_priori
+from p2pdp.privacy.linear.view import ROUNDED_UP
+from p2pdp.privacy.visits import Law, gaussian_epsilon, pure_epsilon, sum_of
 from p2pdp.protocols.walk.analysis.hidden_path import ONE_VALUE, OWN_VIEW
 from p2pdp.protocols.walk.analysis.visits import Visits
 

@@ -2,7 +2,7 @@
 
 Between two of its visits an observer sees how often each category was reported, not by whom: a shuffle of the reports
 in that gap and of the uniform elements put in there. `Reports` finds who was in which gap of a view,
-`accounting.shuffle.several` what a user's gaps tell together; the ends hold for any data of the others.
+`privacy.shuffle.several` what a user's gaps tell together; the ends hold for any data of the others.
 
 Where something lost was sent again and both copies went on, what the copies share is a gap of its own: that tells an
 observer of both at least as much. A published sum of several totals is one gap. What the members of a view reported and
@@ -21,8 +21,6 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from p2pdp.accounting.linear.view import ROUNDED_UP
-from p2pdp.accounting.shuffle.several import Kind, kinds_of, lower_epsilon, upper_epsilons
 from p2pdp.audit.claims import claim_of, members_of, views_of
 from p2pdp.audit.ground import PUBLIC_ROUTE, Finding, Ground
 from p2pdp.audit.recorded import refused, unlike_plan
@@ -31,6 +29,8 @@ from p2pdp.core.claims import Claim, Conditioning, Method, Name, Observer, Refus
 from p2pdp.core.ids import Peer
 from p2pdp.core.values import LinearForm, Source
 from p2pdp.mechanisms import randomized_response
+from p2pdp.privacy.linear.view import ROUNDED_UP
+from p2pdp.privacy.shuffle.several import Kind, kinds_of, lower_epsilon, upper_epsilons
 from p2pdp.protocols.walk.walking import WalkPlan
 from p2pdp.replay.rows import Layout, RowTerms, stretches
 from p2pdp.replay.transcript import Transcript

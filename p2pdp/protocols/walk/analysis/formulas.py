@@ -13,9 +13,9 @@ from typing import Final
 
 import numpy as np
 
-from p2pdp.accounting.gaussian_curve import epsilons_of
 from p2pdp.audit.ground import Finding, Ground
 from p2pdp.core.claims import Claim, Refusal
+from p2pdp.privacy.gaussian_curve import epsilons_of
 from p2pdp.protocols.walk.analysis.hidden_path import neighbours_of
 from p2pdp.protocols.walk.analysis.published import published
 from p2pdp.protocols.walk.sgd import SgdPlan

@@ -15,10 +15,6 @@ from typing import Final
 
 import numpy as np
 
-from p2pdp.accounting.hidden_path.complete import complete_graph
-from p2pdp.accounting.hidden_path.curves import Ends
-from p2pdp.accounting.hidden_path.gaps import Gap, gaps_of
-from p2pdp.accounting.hidden_path.graph import GRAPH_USERS_MAX, general_graph
 from p2pdp.audit.brokers import has_broker
 from p2pdp.audit.claims import claim_of
 from p2pdp.audit.ground import NOT_AT_HAND, Finding, Ground
@@ -29,6 +25,10 @@ from p2pdp.core.ids import BOOTSTRAP, Peer
 from p2pdp.ledger.records import OPENED
 from p2pdp.mechanisms.clipping import Bounds
 from p2pdp.mechanisms.grid import Grid
+from p2pdp.privacy.hidden_path.complete import complete_graph
+from p2pdp.privacy.hidden_path.curves import Ends
+from p2pdp.privacy.hidden_path.gaps import Gap, gaps_of
+from p2pdp.privacy.hidden_path.graph import GRAPH_USERS_MAX, general_graph
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.protocols.walk.sgd import SgdPlan
 from p2pdp.protocols.walk.walking import WalkPlan

@@ -1,7 +1,7 @@
 """Claims about descent by a walk, given the realised path: amplification by iteration, where steps contract.
 
 Every condition is checked; where one does not hold the account refuses, and the local ceiling stands. What the rounding
-of floats may tell beside is added to each claim (`accounting/descent_rounding.py`).
+of floats may tell beside is added to each claim (`privacy/descent_rounding.py`).
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Local: everybody sees every noised gradient; accounted for as the run itself is, given the path where that is known,
 else over the law of the walk. Central: a trusted curator takes as many steps with users that it draws in secret, and
 publishes the model. That has the better of two accounts: by iteration, as of the run, where steps contract, and by the
-secret (`accounting/iteration/sampled.py`), which holds for any loss. Sigma is None where no amount is known to be
+secret (`privacy/iteration/sampled.py`), which holds for any loss. Sigma is None where no amount is known to be
 enough.
 """
 
@@ -15,15 +15,15 @@ from typing import Final
 
 import numpy as np
 
-from p2pdp.accounting.iteration.path import exposures
-from p2pdp.accounting.iteration.sampled import RATIO_MAX, SampledSteps
-from p2pdp.accounting.iteration.walk import Exposure
-from p2pdp.accounting.iteration.walk import epsilon as epsilon_by_iteration
-from p2pdp.accounting.visits import gaussian_epsilon
 from p2pdp.assembly.pools import CENTRAL, LOCAL
 from p2pdp.audit.ground import sensitivity_of
 from p2pdp.core.ids import Peer
 from p2pdp.mechanisms import gaussian
+from p2pdp.privacy.iteration.path import exposures
+from p2pdp.privacy.iteration.sampled import RATIO_MAX, SampledSteps
+from p2pdp.privacy.iteration.walk import Exposure
+from p2pdp.privacy.iteration.walk import epsilon as epsilon_by_iteration
+from p2pdp.privacy.visits import gaussian_epsilon
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.protocols.walk.analysis.a_priori_descent import why_not_in_advance
 from p2pdp.protocols.walk.analysis.iteration import why_not

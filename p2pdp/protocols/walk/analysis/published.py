@@ -14,17 +14,17 @@ from typing import Final
 
 import numpy as np
 
-from p2pdp.accounting.contract import account
-from p2pdp.accounting.renyi import renyi_epsilons
-from p2pdp.accounting.theorems.walk_any_graph import ASSUMPTIONS as ANY_GRAPH
-from p2pdp.accounting.theorems.walk_any_graph import SOURCE as _ANY_SOURCE
-from p2pdp.accounting.theorems.walk_any_graph import per_order
-from p2pdp.accounting.visits import printed_visits
 from p2pdp.audit.claims import claim_of
 from p2pdp.audit.ground import sensitivity_of
 from p2pdp.core.claims import Claim, Conditioning, Observer, Refusal
 from p2pdp.core.errors import Refused, UsageError
 from p2pdp.mechanisms import gaussian, randomized_response
+from p2pdp.privacy.contract import account
+from p2pdp.privacy.renyi import renyi_epsilons
+from p2pdp.privacy.theorems.walk_any_graph import ASSUMPTIONS as ANY_GRAPH
+from p2pdp.privacy.theorems.walk_any_graph import SOURCE as _ANY_SOURCE
+from p2pdp.privacy.theorems.walk_any_graph import per_order
+from p2pdp.privacy.visits import printed_visits
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.protocols.walk.sgd import SgdPlan
 

@@ -1,4 +1,4 @@
-"""What the rounding of models adds to claims about a walk that learns: `accounting/descent_rounding.py` for a run.
+"""What the rounding of models adds to claims about a walk that learns: `privacy/descent_rounding.py` for a run.
 
 The scale of a user's dithers is that of its recorded draw. Whoever sent a model and drew no dither may have told
 anything by its last bits, so claims by iteration are refused then.
@@ -12,11 +12,11 @@ from typing import Final
 
 import numpy as np
 
-from p2pdp.accounting.descent_rounding import Steps
 from p2pdp.audit.ground import Ground, sensitivity_of
 from p2pdp.core.arrays import Floats
 from p2pdp.core.draws import DITHER
 from p2pdp.core.ids import is_user
+from p2pdp.privacy.descent_rounding import Steps
 from p2pdp.protocols.learning import OWN, ROWS_MAX
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.protocols.walk.sgd import SgdPlan

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from p2pdp.accounting.iteration.path import exposures
 from p2pdp.audit.exact import Leaks
 from p2pdp.core.arrays import Floats, Ints
 from p2pdp.core.ids import Peer
 from p2pdp.core.values import GRADIENT, LinearForm
+from p2pdp.privacy.iteration.path import exposures
 from p2pdp.protocols.walk.sgd import SgdPlan
 from p2pdp.replay.rows import Layout, Prefix
 from p2pdp.replay.transcript import UNKNOWN, Transcript

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from p2pdp.accounting.visits import STEPS_MAX, USERS_MAX, Law, binomial_visits, certain, graph_visits
+from p2pdp.privacy.visits import STEPS_MAX, USERS_MAX, Law, binomial_visits, certain, graph_visits
 from p2pdp.protocols.run_plan import RunPlan
 
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from p2pdp.accounting.linear.descent import told, worst
+from p2pdp.privacy.linear.descent import told, worst
 from p2pdp.protocols.gossip.analysis.descent_published import printed_leaks
 from p2pdp.protocols.gossip.analysis.descent_views import course_of
 from p2pdp.topology.graphs import graph_of_edges

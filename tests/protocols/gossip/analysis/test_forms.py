@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from p2pdp.accounting.linear.modular import MODULUS, residue
 from p2pdp.core.values import LinearForm, Source, in_order
+from p2pdp.privacy.linear.modular import MODULUS, residue
 from p2pdp.protocols.gossip.analysis.forms import Node, collapsed, evaluated
 
 STEP = 2.0**-10

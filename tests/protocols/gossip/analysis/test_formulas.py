@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from p2pdp.accounting.renyi import best_epsilon
+from p2pdp.privacy.renyi import best_epsilon
 from p2pdp.protocols.gossip.analysis.account import gossip_account
 from tests.support.gossips import gossip, ground_of
 from tests.support.runs import DELTA, quiet

@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import pytest
 
-from p2pdp.accounting.linear.published import theorem_4_alpha_most
-from p2pdp.accounting.renyi import best_epsilon
 from p2pdp.audit.ground import Ground
 from p2pdp.mechanisms import gaussian
+from p2pdp.privacy.linear.published import theorem_4_alpha_most
+from p2pdp.privacy.renyi import best_epsilon
 from p2pdp.protocols.gossip.analysis import hidden_graph as gossip_hidden_graph
 from p2pdp.protocols.gossip.analysis.hidden_graph import hidden_graph_account
 from p2pdp.protocols.gossip.analysis.rounding import Rounding

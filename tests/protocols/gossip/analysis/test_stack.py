@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from p2pdp.accounting.linear.modular import residue
+from p2pdp.privacy.linear.modular import residue
 from p2pdp.protocols.gossip.analysis.forms import Node
 from p2pdp.protocols.gossip.analysis.stack import Stack
 

@@ -9,11 +9,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from p2pdp.accounting.linear.filter import filter_is_quicker
-from p2pdp.accounting.linear.layers import layered_span
 from p2pdp.audit.ground import Ground
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, is_user
 from p2pdp.core.values import LinearForm, Source
+from p2pdp.privacy.linear.filter import filter_is_quicker
+from p2pdp.privacy.linear.layers import layered_span
 from p2pdp.protocols.gossip.analysis.views import GossipViews
 from p2pdp.sim.faults import Crash, Partition
 from tests.support.distances import all_distances

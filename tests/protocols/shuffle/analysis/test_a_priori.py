@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from p2pdp.accounting.shuffle.overlap import overlapped
 from p2pdp.audit.beforehand import beforehand, covers, epsilon_against
 from p2pdp.audit.ground import NOBODY_OUT
 from p2pdp.core.claims import Claim
 from p2pdp.files.spec import parse_spec
+from p2pdp.privacy.shuffle.overlap import overlapped
 from p2pdp.protocols.run_plan import RunPlan, plan_of_facts, plan_run
 from p2pdp.protocols.shuffle.analysis.a_priori import NOBODY_LATE, reports_least, shuffle_beforehand
 from tests.support.runs import DELTA, quiet

@@ -5,10 +5,10 @@ import math
 import numpy as np
 import pytest
 
-from p2pdp.accounting.shuffle.overlap import overlapped
-from p2pdp.accounting.shuffle.published import epsilon_all, load
 from p2pdp.audit.ground import Ground
 from p2pdp.files.spec import parse_spec
+from p2pdp.privacy.shuffle.overlap import overlapped
+from p2pdp.privacy.shuffle.published import epsilon_all, load
 from p2pdp.protocols.run_plan import RunPlan, plan_run
 from p2pdp.protocols.shuffle.analysis.claims import (
     among,

@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from p2pdp.accounting.shuffle.overlap import overlapped
 from p2pdp.audit.auditor import Audit
 from p2pdp.core.claims import Claim
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer
 from p2pdp.core.messages import OPENED_REPORT, SEEN
 from p2pdp.core.step import Message
 from p2pdp.ledger.records import carries_message, public_message
+from p2pdp.privacy.shuffle.overlap import overlapped
 from p2pdp.protocols.run_plan import plan_run
 from p2pdp.sim.faults import Crash
 from p2pdp.topology.report_walks.matrix import all_laws, walk_matrix

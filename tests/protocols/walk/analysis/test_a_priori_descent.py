@@ -2,11 +2,11 @@ from __future__ import annotations
 
 import pytest
 
-from p2pdp.accounting.iteration.walk import Exposure, epsilon
 from p2pdp.audit.beforehand import beforehand
 from p2pdp.core.claims import Claim
 from p2pdp.core.errors import Refused
 from p2pdp.mechanisms import gaussian
+from p2pdp.privacy.iteration.walk import Exposure, epsilon
 from p2pdp.protocols.walk.analysis.rounding import foreseen, ratio_of
 from p2pdp.runs.plan import plan_spec
 from tests.support.learners import LOGISTIC, learning, prepared

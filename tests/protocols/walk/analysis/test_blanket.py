@@ -9,13 +9,13 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import pytest
 
-from p2pdp.accounting.shuffle.several import Kind, kinds_of, upper_epsilons
 from p2pdp.audit.ground import Finding, Ground
 from p2pdp.audit.local import local_account
 from p2pdp.core.claims import Claim
 from p2pdp.core.draws import Mechanism
 from p2pdp.core.ids import CURATOR
 from p2pdp.core.values import ZERO_FORM, LinearForm, Source
+from p2pdp.privacy.shuffle.several import Kind, kinds_of, upper_epsilons
 from p2pdp.protocols.walk.analysis.blanket import ReportGap, Reports, ReportView, blanket_account
 from p2pdp.replay.transcript import Transcript, replay
 from p2pdp.sim.faults import Crash

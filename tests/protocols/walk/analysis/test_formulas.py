@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from p2pdp.accounting.gaussian_curve import epsilons_of
-from p2pdp.accounting.theorems.walk_any_graph import per_order
 from p2pdp.audit.auditor import Audit
 from p2pdp.core.claims import Claim
+from p2pdp.privacy.gaussian_curve import epsilons_of
+from p2pdp.privacy.theorems.walk_any_graph import per_order
 from p2pdp.topology.graphs import Graph
 from tests.support.learners import learning
 from tests.support.runs import DELTA, GAUSSIAN, HISTOGRAM, quiet, ring, walk

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from p2pdp.accounting.hidden_path.complete import complete_graph
-from p2pdp.accounting.hidden_path.gaps import gaps_of
 from p2pdp.audit.auditor import Audit, audit_run
 from p2pdp.audit.ground import NOT_AT_HAND
 from p2pdp.core.claims import Claim, Method, Refusal
 from p2pdp.core.errors import Refused
 from p2pdp.core.ids import BOOTSTRAP, CURATOR
+from p2pdp.privacy.hidden_path.complete import complete_graph
+from p2pdp.privacy.hidden_path.gaps import gaps_of
 from p2pdp.replay.evidence import Recorded
 from p2pdp.replay.visits import token_routes
 from p2pdp.sim.faults import Crash

@@ -4,10 +4,10 @@ import math
 
 import pytest
 
-from p2pdp.accounting.iteration.sampled import SampledSteps
 from p2pdp.assembly.pools import CENTRAL, LOCAL
 from p2pdp.audit.beforehand import beforehand
 from p2pdp.mechanisms import gaussian
+from p2pdp.privacy.iteration.sampled import SampledSteps
 from p2pdp.protocols.walk.analysis.levels import sigmas_along, sigmas_in_advance, sigmas_of
 from tests.support.learners import LOGISTIC, learning, prepared
 

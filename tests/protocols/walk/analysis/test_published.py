@@ -6,9 +6,9 @@ import math
 
 import pytest
 
-from p2pdp.accounting.contract import account
 from p2pdp.core.claims import Claim, Refusal
 from p2pdp.mechanisms import gaussian
+from p2pdp.privacy.contract import account
 from p2pdp.protocols.walk.analysis.published import published
 from tests.support import runs
 from tests.support.plans import DELTA, plan

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from p2pdp.accounting.iteration.path import exposures
+from p2pdp.privacy.iteration.path import exposures
 from p2pdp.protocols.walk.analysis.traces import TraceAuditor
 from tests.support.learners import learning
 from tests.support.runs import quiet

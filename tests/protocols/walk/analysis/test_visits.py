@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from p2pdp.accounting.visits import STEPS_MAX
+from p2pdp.privacy.visits import STEPS_MAX
 from p2pdp.protocols.walk.analysis.visits import Visits
 from tests.support import runs
 from tests.support.plans import DELTA, plan

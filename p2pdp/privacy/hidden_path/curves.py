@@ -1,0 +1,156 @@
+"""Computes epsilons of many sums of gaps that share most of their gaps.
+
+A `Part` is a gap as one user is in it, or several gaps that are alike in this. A sum is given by how often it has
+each part: a base that many sums share, and what each adds to it or takes from it. Every answer is a pair of
+ends: the upper end of the sum's curve, and the larger of the lower ends of both directions. Lower ends cost more than
+upper ones; without `lower` they are left out, NaN.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from p2pdp.core.arrays import Complexes, Floats
+from p2pdp.privacy.hidden_path.losses import lower_losses, scale, upper_losses
+from p2pdp.privacy.pld.losses import Losses
+from p2pdp.privacy.pld.sums import (
+    SIZE_MAX,
+    Moments,
+    log_spectrum,
+    lower_epsilons,
+    upper_ends,
+)
+
+_STEP: Final = 0.1  # of the typical loss of one gap: upper ends are then some tenths of a percent high
+_STEP_MIN: Final = 1e-9
+_STEP_MAX: Final = 16.0
+_CUT_UPPER: Final = 1e-5  # of delta, in all gaps of a sum together
+_CUT_LOWER: Final = 1e-4
+_KEPT_MAX: Final = 1 << 24  # numbers of spectra that are kept
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """`law` of the user's contributions in a gap; `mu_upper` and `mu_lower` are one contribution's in that gap.
+
+    `share` says how well the upper end may count on their being hidden (`losses.py`); 1: not at all.
+    """
+
+    law: Floats
+    mu_upper: float
+    mu_lower: float
+    share: float
+
+    @property
+    def scale(self) -> float:
+        return scale(self.law, self.mu_upper, self.share)
+
+
+class Ends(NamedTuple):
+    """Upper and lower ends of epsilon, and upper ends of the total variation, which is delta at epsilon 0."""
+
+    upper: Floats
+    lower: Floats
+    variation: Floats
+
+
+def law_cut(delta: float, most: int) -> float:
+    """Return how much of a law may be left out at its end, if a sum has at most so many parts."""
+    return max(delta * _CUT_UPPER / max(most, 1), 1e-300)
+
+
+class Curves:
+    """`occurs` says how often each part occurs in all, `least` and `most` how large the sums are to be expected."""
+
+    def __init__(
+        self, parts: Sequence[Part], occurs: Floats, least: float, most: float, delta: float, *, lower: bool = True
+    ) -> None:
+        self._parts = parts
+        self._delta = delta
+        self._signs = (1.0, -1.0, -1.0)[: 3 if lower else 1]
+        squares = np.array([part.scale**2 for part in parts])
+        telling = squares > 0.0
+        mean = float(squares @ occurs / max(float(telling @ occurs), 1.0))
+        smallest, largest = max(mean * least, 1e-300), max(mean * most, 1e-300, float(squares.max(initial=0.0)))
+        window = 3.0 * (largest / 2 + 8.0 * math.sqrt(largest))
+        self._step = min(max(_STEP * math.sqrt(mean), window / SIZE_MAX, _STEP_MIN), _STEP_MAX)
+        self._moments = Moments(math.sqrt(smallest), math.sqrt(largest))
+        self._cuts = (delta * _CUT_UPPER / max(most, 1.0), delta * _CUT_LOWER / max(most, 1.0))
+        self._losses = [self._losses_of(part) for part in parts]
+        exponents = self._moments.exponents
+        moments = [
+            [one.log_moments(sign * exponents) for one, sign in zip(ends, self._signs, strict=True)]
+            for ends in self._losses
+        ]
+        self._log_moments = np.array(moments).reshape(len(parts), len(self._signs), -1)
+        lost = [[ends[0].infinite, *(one.slack for one in ends[1:])] for ends in self._losses]
+        self._beyond = np.array(lost).reshape(len(parts), -1)
+        self._spectra: dict[tuple[int, int], Complexes] = {}
+        self._kept = 0  # numbers of these spectra
+
+    def _losses_of(self, part: Part) -> tuple[Losses, ...]:
+        upper = upper_losses(part.law, part.mu_upper, self._step, max(self._cuts[0], 1e-300), part.share)
+        if len(self._signs) == 1:
+            return (upper,)
+        return upper, *lower_losses(part.law, part.mu_lower, self._step, max(self._cuts[1], 1e-300))
+
+    def epsilons(self, common: Mapping[int, int], changes: Sequence[Iterable[tuple[int, int]]]) -> Ends:
+        """Return the ends of sums with the counts of parts in `common`, adjusted by each of `changes`."""
+        moments = _totals(self._log_moments, common, changes)
+        beyond = _totals(self._beyond, common, changes)
+        sizes = self._moments.size(moments[:, 0], self._delta, self._step)
+        found = Ends(np.zeros(len(sizes)), np.full(len(sizes), np.nan), np.zeros(len(sizes)))
+        for size in np.unique(sizes):
+            rows = np.nonzero(sizes == size)[0]
+            spectra = np.exp(_totals(_Lookup(self, int(size)), common, [changes[int(row)] for row in rows]))
+            ends = np.full(len(rows), size / 2 * self._step)
+            count = sum(common.values()) + 1
+            given = [
+                (spectra[:, way], self._step, self._delta, beyond[rows, way], tail, count)
+                for way in range(len(self._signs))
+                for tail in (np.exp(np.minimum(self._moments.log_tail(moments[rows, way], ends), 0.0)),)
+            ]
+            by_window, found.variation[rows] = upper_ends(*given[0])
+            by_moments = self._moments.epsilon(moments[rows, 0], self._delta - beyond[rows, 0])
+            found.upper[rows] = np.minimum(by_window, by_moments)
+            if len(given) > 1:
+                found.lower[rows] = np.maximum(*(lower_epsilons(*one) for one in given[1:]))
+        return found
+
+    def spectrum(self, part: int, size: int) -> Complexes:
+        """Return the logarithms of the spectra of a part's losses."""
+        if (part, size) not in self._spectra:
+            if self._kept > _KEPT_MAX:
+                self._spectra.clear()
+                self._kept = 0
+            found = np.stack([log_spectrum(one, size) for one in self._losses[part]])
+            self._spectra[part, size] = found
+            self._kept += found.size
+        return self._spectra[part, size]
+
+
+class _Lookup:
+    """Spectra of one size by part, as a table has rows."""
+
+    def __init__(self, curves: Curves, size: int) -> None:
+        self._curves, self._size = curves, size
+
+    def __getitem__(self, part: int) -> Complexes:
+        return self._curves.spectrum(part, self._size)
+
+
+def _totals(table: Any, common: Mapping[int, int], changes: Sequence[Iterable[tuple[int, int]]]) -> Any:
+    """Return, for each of `changes`, the sum of rows of the table."""
+    base = table[0] * 0.0
+    for part, count in common.items():
+        base += count * table[part]
+    summed = np.repeat(base[None], len(changes), axis=0)
+    for row, change in enumerate(changes):
+        for part, count in change:
+            summed[row] += count * table[part]
+    return summed

@@ -1,0 +1,132 @@
+"""Losses on a grid for one gap between two visits of a token, against an observer who does not see its path.
+
+In a gap of M contributions by others, user u contributes c times; `law` is the distribution of c given all that
+the observer saw of the route, and `mu` is one contribution's sensitivity over the gap's noise, Delta/(sigma sqrt(M)).
+
+*Upper end.* With delta_c the curve of a Gaussian at c mu, the gap's curve in both directions is at most
+
+    delta(epsilon') = sum over c >= 1 of law[c] delta_c(epsilon),  epsilon' = ln(1 + share (e^epsilon - 1)).
+
+This is advanced joint convexity [BBG18, Theorem 2]. With a share of 1 - law[0] it needs for
+every path with u one without u at a distance of at most c Delta, equally likely among those. On the complete graph
+replacing u in its slots by other users gives that, with a slightly larger share (`moves.py`). On other graphs
+a path round u may visit quite different users, whose values may be anything; there only joint convexity holds, a
+share of 1 and epsilon' = epsilon: the observer counts as told how often u came. The same holds where a slot is known
+to be u's, for then no path is without u.
+
+*Lower end.* The pair (sum of law[c] N(c mu, 1), N(0, 1)), which is what the gap tells where all others hold the
+same value, an end of the allowed range.
+
+Both ends are put on the multiples of `step` by `privacy/pld/losses.py`: the upper end joins points of the curve, the
+lower end joins points below two neighbouring tangents. What is cut off in the tails becomes an infinite loss in the
+upper end and none in the lower.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+
+from p2pdp.core.arrays import Floats
+from p2pdp.privacy.gaussian_curve import gaussian_deltas
+from p2pdp.privacy.pld.losses import LOSS_MAX, Losses, from_points, under
+
+_ENDS_TRIED: Final = np.linspace(0.0, 1.0, 96)  # exponents: ends of all orders of magnitude
+_SLOPES: Final = 2000  # thresholds among which tests are looked up; between them one in between does as well
+_REACH: Final = 9.0  # standard deviations beyond which nothing is looked for
+_ADDED_TOLD: Final = 1e-6  # with more, a lower end tells nothing
+_PLACES_MAX: Final = 1 << 16
+
+
+def scale(law: Floats, mu: float, share: float) -> float:
+    """Return roughly the standard deviation of the loss; the step is chosen by it."""
+    counts = np.arange(len(law))
+    typical = np.minimum((counts * mu) ** 2 / 2 + counts * mu, LOSS_MAX)
+    if share < 1.0:
+        typical = np.log1p(share * np.expm1(typical))
+    return math.sqrt(float(law @ typical**2))
+
+
+def upper_losses(law: Floats, mu: float, step: float, tail: float, share: float) -> Losses:
+    """Return a pair that tells at least as much as the gap. `law` lacks at most `tail` to 1, which is infinite loss."""
+    present = np.nonzero(law[1:] > 0.0)[0] + 1
+    if len(present) == 0 or mu == 0.0:
+        return Losses(step, 0, np.ones(1), 0.0 if mu == 0.0 else tail)
+    weights, mus = law[present], mu * present.astype(np.float64)
+    curve = _upper_curve(weights, mus, share, step * np.arange(_end(weights, mus, share, step, tail) + 1.0))
+    found = from_points(curve, curve, step)
+    return replace(found, infinite=found.infinite + tail)
+
+
+def _upper_curve(weights: Floats, mus: Floats, share: float, epsilons: Floats) -> Floats:
+    """Return the upper end of the curve at each epsilon' of at least 0."""
+    before = epsilons + np.log1p((1.0 / share - 1.0) * -np.expm1(-epsilons))
+    return weights @ gaussian_deltas(before[None, :], mus[:, None])
+
+
+def _end(weights: Floats, mus: Floats, share: float, step: float, tail: float) -> int:
+    """Return after how many steps the curve is at most `tail`."""
+    most = float(mus[-1])
+    last = (most / 2 + 38.0) * most + step
+    least = min(step, last / 2)
+    tried = least * (last / least) ** _ENDS_TRIED
+    enough = np.nonzero(_upper_curve(weights, mus, share, tried) <= tail)[0]
+    return math.ceil(float(tried[enough[0]] if len(enough) else last) / step)
+
+
+def lower_losses(law: Floats, mu: float, step: float, tail: float) -> tuple[Losses, Losses]:
+    """Return a pair that tells at most as much as the mixture, in either order; what `law` lacks to 1 is left out."""
+    nothing = Losses(step, 0, np.ones(1))
+    present = np.nonzero(law[1:] > 0.0)[0] + 1
+    if len(present) == 0 or mu == 0.0:
+        return nothing, nothing
+    weights, mus = law[present], mu * present.astype(np.float64)
+    thresholds, losses = _thresholds(1.0 - float(weights.sum()), weights, mus, tail)
+    first, last = math.floor(losses[0] / step), math.ceil(losses[-1] / step)
+    first, last = max(min(first, -1), -math.ceil(LOSS_MAX / step)), max(last, 1)
+    if last - first > _PLACES_MAX:
+        return nothing, nothing
+    middles = step * (np.arange(first, last) + 0.5)
+    chosen = np.interp(middles, losses, thresholds)
+    left, right = _tangents(weights, mus, chosen, step, np.arange(first, last))
+    knots = np.zeros(last - first + 1)
+    knots[1:-1] = np.minimum(right[:-1], left[1:])
+    ends = under(knots, first, step)
+    return ends if max(end.slack for end in ends) <= _ADDED_TOLD else (nothing, nothing)
+
+
+def _thresholds(none: float, weights: Floats, mus: Floats, tail: float) -> tuple[Floats, Floats]:
+    """Return thresholds t of the tests "more than t" of the observation, and the loss at each."""
+    from scipy.special import ndtr, ndtri
+
+    reach = min(_REACH, -float(ndtri(max(tail, 1e-300))))
+    end = float(mus[-1]) + reach
+    while weights @ ndtr(mus - (end - reach / 4)) < tail and end > 0.0:
+        end -= reach / 4
+    thresholds = np.linspace(-reach, max(end, reach), _SLOPES)
+    parts = np.log(weights)[:, None] + mus[:, None] * thresholds - (mus**2 / 2)[:, None]
+    parts = np.vstack((np.full(len(thresholds), math.log(none) if none > 0.0 else -math.inf), parts))
+    peaks = parts.max(axis=0)
+    return thresholds, peaks + np.log(np.exp(parts - peaks).sum(axis=0))
+
+
+def _tangents(weights: Floats, mus: Floats, chosen: Floats, step: float, places: Floats) -> tuple[Floats, Floats]:
+    """Return the line of each chosen test at both ends of its interval, or 0 where it does not help at both.
+
+    A test with rates P and Q gives the line P - alpha Q below the curve over alpha = e^epsilon; in intervals
+    with alpha < 1 what exceeds 1 - alpha is taken, alpha (1 - Q) - (1 - P).
+    """
+    from scipy.special import log_ndtr, ndtr
+
+    rises = places >= 0
+    sign = np.where(rises, 1.0, -1.0)
+    mixed = weights @ ndtr(sign * (mus[:, None] - chosen))
+    mixed = np.where(rises, mixed, mixed + (1.0 - weights.sum()) * ndtr(chosen))
+    mixed = np.where(rises, mixed + (1.0 - weights.sum()) * ndtr(-chosen), mixed)
+    plain = log_ndtr(-sign * chosen)
+    lines = [sign * (mixed - np.exp(step * at + plain)) for at in (places, places + 1)]
+    helps = np.minimum(*lines) > 0.0
+    return np.where(helps, lines[0], 0.0), np.where(helps, lines[1], 0.0)
