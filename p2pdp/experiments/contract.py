@@ -24,6 +24,12 @@ Answers: TypeAlias = Mapping[str, Any]
 """The answers of all pieces, by the pieces' keys, as they come back from JSON."""
 Verdict: TypeAlias = Literal["agrees", "differs", "cannot be known"]
 
+_PAPERS: Final = {
+    "000": "Privacy Amplification by Decentralization",
+    "001": "Report on Privacy Amplification by Decentralization",
+    "003": "Network Shuffling",
+    "004": "Muffliato",
+}
 STAND_IN: Final = "generated stand-in, no real data"
 """What a picture says under its title when it was made without the data folder."""
 
@@ -93,12 +99,20 @@ class Experiment:
     """A figure or table of a paper: its name is what users type, `needs` the data files that it reads."""
 
     name: str
-    paper: str
     title: str
     pieces: Callable[[Setting], list[Piece]]
     make: Callable[[Setting, Answers], Made]
     needs: tuple[str, ...] = ()
     seeds: tuple[int, ...] = ()
+
+    @property
+    def paper(self) -> str:
+        """The paper and what of it is made again, by the name: 003-table1 is Table 1 of paper 003."""
+        number, _, what = self.name.partition("-")
+        if number not in _PAPERS:
+            return "ours"
+        kind, place = ("Table", what[5:]) if what.startswith("table") else ("figure", what[3:])
+        return f"{_PAPERS[number]}, {kind} {place}"
 
 
 def compared(what: str, ours: float, paper: float, why: str, *, relative: float = 0.0, absolute: float = 0.0) -> Line:

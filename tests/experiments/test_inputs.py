@@ -15,7 +15,7 @@ QUICK = Setting(quick=True)
 
 
 def _needing(*files: str) -> Experiment:
-    return Experiment("x-fig1", "x", "t", lambda _setting: [], lambda _setting, _answers: Made((), (), ()), files)
+    return Experiment("x-fig1", "t", lambda _setting: [], lambda _setting, _answers: Made((), (), ()), files)
 
 
 @pytest.mark.parametrize("name", GRAPHS)

@@ -47,7 +47,7 @@ def _experiment(counted: Path, name: str = "x-fig1", scale: int = 1, needs: tupl
     def pieces(_setting: Setting) -> list[Piece]:
         return [Piece(f"n{n}", partial(_squared, counted, n * scale), {"n": n, "scale": scale}) for n in (2, 1)]
 
-    return Experiment(name, "x", "squares", pieces, _make, needs, seeds=(7,))
+    return Experiment(name, "squares", pieces, _make, needs, seeds=(7,))
 
 
 def _times(counted: Path) -> dict[str, int]:

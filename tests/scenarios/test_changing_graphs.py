@@ -20,7 +20,9 @@ N = 7
 def world(rounds: int, coin: float, seed: int = 0, n: int = N, **more: Any) -> GossipWorld:
     graph = complete_graph(n)
     values = np.random.default_rng(seed).normal(size=n).tolist()
-    return GossipWorld(plan_of(graph, rounds, coin=coin, gamma=more.pop("gamma", 1.0), **more), graph, values, seed)
+    return GossipWorld(
+        plan_of(graph, rounds, coin=coin, gamma=more.pop("gamma", 1.0), **more), graph, values, seed=seed
+    )
 
 
 def results(made: GossipWorld) -> Any:

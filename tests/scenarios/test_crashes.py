@@ -7,7 +7,7 @@ import pytest
 from p2pdp.core.ids import Peer
 from p2pdp.sim.faults import Crash
 from tests.support.crash_specs import COMPLETE, LOSSY, PATH, REGULAR, RING, everybody
-from tests.support.fault_worlds import HISTOGRAM, chance, completes, record_counts, ring, walk, world_of
+from tests.support.fault_worlds import HISTOGRAM, completes, crashed_twice, record_counts, ring, walk, world_of
 
 MORE = (REGULAR, ring(4, 2, tokens=2), walk(4, 6, tokens=3), ring(3, 2, HISTOGRAM), walk(4, 6, task=HISTOGRAM))
 
@@ -32,15 +32,8 @@ def test_so_with_several_tokens_histograms_and_other_graphs(text: str, peer: Pee
 
 @pytest.mark.parametrize("part", range(8))
 def test_two_crashes_on_a_bad_network(part: int) -> None:
-    for seed in range(50 * part, 50 * part + 50):
-        dice = chance(seed)
-        text = dice.choice((RING, COMPLETE, PATH, *MORE))
-        counts = record_counts(text)
-        crashes = [
-            Crash(peer, at_record=dice.randint(1, counts[peer] + 4), torn_bytes=dice.choice((None, 3, 30)))
-            for peer in dice.choices(sorted(counts), k=2)
-        ]
-        completes(world_of(text, seed, *crashes, **LOSSY))
+    for world, _ in crashed_twice((RING, COMPLETE, PATH, *MORE), range(50 * part, 50 * part + 50), **LOSSY):
+        completes(world)
 
 
 def test_the_same_process_may_crash_again_and_again() -> None:

@@ -22,7 +22,7 @@ from p2pdp.protocols.shuffle.messages import RELAY
 from p2pdp.replay.transcript import replay
 from p2pdp.sim.faults import Crash, Partition
 from p2pdp.sim.world import World
-from tests.support.fault_worlds import chance, record_counts, world_of
+from tests.support.fault_worlds import crashed_at_a_fourth, crashed_twice, record_counts, world_of
 from tests.support.gossip_specs import LOSSY, evidence_of
 from tests.support.outcomes import outcome
 from tests.support.shuffle_specs import ALL, shuffle
@@ -94,25 +94,15 @@ def test_undisturbed(text: str) -> None:
 
 @pytest.mark.parametrize(("text", "peer"), everybody(*EVERY))
 def test_a_crash_at_any_record_loses_no_report_and_doubles_none(text: str, peer: Peer) -> None:
-    """Users take turns: each has another fourth of the records, so that a crash at any of them is tried."""
-    first, step = (1, 3) if peer < 0 else (1 + peer % 4, 4)
-    for record in range(first, record_counts(text)[peer] + 1, step):
-        world = world_of(text, 1, Crash(peer, at_record=record, torn_bytes=(None, 0, 40)[record % 3]))
+    for world in crashed_at_a_fourth(text, peer):
         judged(world, text)
         assert world.out == []
 
 
 @pytest.mark.parametrize("part", range(4))
 def test_two_crashes_on_a_bad_network(part: int) -> None:
-    for seed in range(20 * part, 20 * part + 20):
-        dice = chance(seed)
-        text = dice.choice(EVERY)
-        counts = record_counts(text)
-        crashes = [
-            Crash(peer, at_record=dice.randint(1, counts[peer] + 4), torn_bytes=dice.choice((None, 3, 30)))
-            for peer in dice.choices(sorted(counts), k=2)
-        ]
-        judged(world_of(text, seed, *crashes, **LOSSY), text)
+    for world, text in crashed_twice(EVERY, range(20 * part, 20 * part + 20), **LOSSY):
+        judged(world, text)
 
 
 @pytest.mark.parametrize("text", EVERY)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from random import Random
 from typing import Any
@@ -129,3 +130,23 @@ def record_counts(text: str, seed: int = 1) -> dict[Peer, int]:
     world = world_of(text, seed)
     world.run_to_end()
     return {peer: process.disk.records for peer, process in world.processes.items()}
+
+
+def crashed_at_a_fourth(text: str, peer: Peer) -> Iterator[WatchedWorld]:
+    """Worlds in which `peer` crashes at each fourth record, at every third of a role's; users take turns."""
+    first, step = (1, 3) if peer < 0 else (1 + peer % 4, 4)
+    for record in range(first, record_counts(text)[peer] + 1, step):
+        yield world_of(text, 1, Crash(peer, at_record=record, torn_bytes=(None, 0, 40)[record % 3]))
+
+
+def crashed_twice(texts: Sequence[str], seeds: Iterable[int], **network: Any) -> Iterator[tuple[WatchedWorld, str]]:
+    """Worlds of these specs with two crashes at any records, and what the network does besides."""
+    for seed in seeds:
+        dice = chance(seed)
+        text = dice.choice(texts)
+        counts = record_counts(text)
+        crashes = [
+            Crash(peer, at_record=dice.randint(1, counts[peer] + 4), torn_bytes=dice.choice((None, 3, 30)))
+            for peer in dice.choices(sorted(counts), k=2)
+        ]
+        yield world_of(text, seed, *crashes, **network), text

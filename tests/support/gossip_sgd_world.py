@@ -48,7 +48,7 @@ class World(GossipWorld):
 
 def world_of(run: RunPlan, seed: int = 0) -> World:
     assert run.graph is not None
-    return World(run.plan, run.graph, [0.0] * N, seed)
+    return World(run.plan, run.graph, [0.0] * N, seed=seed)
 
 
 def run_without(dropped: list[str], *overrides: str) -> RunPlan:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
 from dataclasses import dataclass, field
-from random import Random
 from typing import Any
 
 import numpy as np
@@ -22,6 +20,7 @@ from p2pdp.topology.gossip_rounds import acceleration
 from p2pdp.topology.graphs import Graph, graph_of_edges
 from p2pdp.topology.spectra import spectrum_ends
 from p2pdp.topology.weights import largest_degree, sparse_weights
+from tests.support.machine_links import MachineLinks
 
 PATIENCE_S = 10.0
 NO_NOISE = Mechanism("none", 0.0)
@@ -93,85 +92,37 @@ def coins_of(seed: int, n: int) -> list[PairCoins]:
 
 
 @dataclass
-class GossipWorld:
-    """Messages wait on links; `deliver` takes one, `pass_time` lets everybody wake."""
+class GossipWorld(MachineLinks):
+    """Gossip machines, and what each user came to."""
 
     plan: GossipPlan
-    graph: Graph
-    values: Any
-    seed: int = 0
-    now_s: float = 0.0
-    links: dict[tuple[Peer, Peer], deque[Message]] = field(default_factory=dict)
+    values: Any = None
     final: dict[Peer, Any] = field(default_factory=dict)
     finished: dict[Peer, Any] = field(default_factory=dict)
-    faults: list[Any] = field(default_factory=list)
     skips: int = 0
-    out: set[Peer] = field(default_factory=set)
-    asleep: set[Peer] = field(default_factory=set)
-    wake_at_s: dict[Peer, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         coins = coins_of(self.seed, self.graph.n)
         self.draws = [Noise(self.seed * 1000 + user, coins[user]) for user in range(self.graph.n)]
         self.machines = [
             Gossip(self.plan, user, self.graph.neighbours[user], Value(self.values[user]))
             for user in range(self.graph.n)
         ]
-        self.random = Random(self.seed)  # noqa: S311 - nothing is kept secret with it
 
-    def start(self, *users: Peer) -> None:
-        for user in users or range(self.graph.n):
-            self._act(user, self.machines[user].start(self.now_s, self.draws[user]))
-
-    def _act(self, user: Peer, step: Step) -> None:
-        self.faults += step.faults
-        if step.wake_at_s is not None:
-            self.wake_at_s[user] = step.wake_at_s
-        for send in step.sends:
-            message = send.message
-            if send.to == CURATOR:
-                assert user not in self.finished
-                self.finished[user] = message.value
-            elif send.to == user:
-                assert message.type == messages.FINAL
-                assert user not in self.final
-                self.final[user] = message.value
-                assert self.machines[user].receive(user, message, self.now_s, self.draws[user]) == Step()
-            else:
-                assert check_gossip(self.plan, message) is None
-                self.skips += message.type == SKIPPED
-                self.links.setdefault((user, send.to), deque()).append(message)
-
-    def waiting(self) -> list[tuple[Peer, Peer]]:
-        gone = self.out | self.asleep
-        return [link for link, queue in self.links.items() if queue and link[1] not in gone]
-
-    def deliver(self) -> bool:
-        """One message of a random link; False where there is none."""
-        links = self.waiting()
-        if not links:
-            return False
-        sender, receiver = links[self.random.randrange(len(links))]
-        message = self.links[sender, receiver].popleft()
-        if sender not in self.out:
-            self._act(receiver, self.machines[receiver].receive(sender, message, self.now_s, self.draws[receiver]))
-        return True
-
-    def deliver_all(self) -> None:
-        while self.deliver():
-            pass
-
-    def pass_time(self, seconds: float) -> None:
-        self.now_s += seconds
-        for user in range(self.graph.n):
-            if user not in self.out | self.asleep and self.wake_at_s.get(user, np.inf) <= self.now_s:
-                self._act(user, self.machines[user].wake(self.now_s, self.draws[user]))
-
-    def exclude(self, peer: Peer) -> None:
-        self.out.add(peer)
-        for user in self.graph.neighbours[peer]:
-            if user not in self.out:
-                self._act(user, self.machines[user].excluded(peer, self.now_s, self.draws[user]))
+    def sent(self, user: Peer, to: Peer, message: Message) -> None:
+        if to == CURATOR:
+            assert user not in self.finished
+            self.finished[user] = message.value
+        elif to == user:
+            assert message.type == messages.FINAL
+            assert user not in self.final
+            self.final[user] = message.value
+            assert self.machines[user].receive(user, message, self.now_s, self.draws[user]) == Step()
+        else:
+            assert check_gossip(self.plan, message) is None
+            self.skips += message.type == SKIPPED
+            self.post(user, to, message)
 
     def run(self, most: int = 200) -> None:
         """Delivers and lets time pass until everybody who is in has ended."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
@@ -10,12 +9,13 @@ from typing import Any
 from p2pdp.core import messages
 from p2pdp.core.draws import Mechanism
 from p2pdp.core.ids import CURATOR, Peer
-from p2pdp.core.step import Message, Step
+from p2pdp.core.step import Message
 from p2pdp.mechanisms.reporting.categories import KaryReports
 from p2pdp.protocols.shuffle.messages import MARK, RELAY
 from p2pdp.protocols.shuffle.plan import ShufflePlan, check_shuffle
 from p2pdp.protocols.shuffle.shuffling import Shuffle
 from p2pdp.topology.graphs import Graph
+from tests.support.machine_links import MachineLinks
 
 PATIENCE_S = 10.0
 NAME_BYTES = 8
@@ -57,86 +57,41 @@ def plan_of(graph: Graph, rounds: int, **more: Any) -> ShufflePlan:
 
 
 @dataclass
-class ShuffleWorld:
-    """Messages wait on links; `deliver` takes one, `pass_time` lets everybody wake."""
+class ShuffleWorld(MachineLinks):
+    """Shuffling machines, and what the curator got."""
 
     plan: ShufflePlan
-    graph: Graph
-    seed: int = 0
-    now_s: float = 0.0
-    links: dict[tuple[Peer, Peer], deque[Message]] = field(default_factory=dict)
     reports: list[tuple[Peer, int]] = field(default_factory=list)  # who handed in, whose it is
     names: list[int] = field(default_factory=list)
     hops: list[int] = field(default_factory=list)  # numbers of all hops between users
     finished: set[Peer] = field(default_factory=set)
-    faults: list[Any] = field(default_factory=list)
     frames: dict[tuple[Peer, Peer, int], int] = field(default_factory=dict)  # sent in each round on each link
-    out: set[Peer] = field(default_factory=set)
-    asleep: set[Peer] = field(default_factory=set)
-    wake_at_s: dict[Peer, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.random = Random(self.seed)  # noqa: S311 - nothing is kept secret with it
+        super().__post_init__()
         self.draws = [Dice(self.seed * 1000 + user) for user in range(self.graph.n)]
         self.inputs = [Sealed(user) for user in range(self.graph.n)]
-        self.machines: list[Any] = [
+        self.machines = [
             Shuffle(self.plan, user, self.graph.neighbours[user], self.inputs[user])  # type: ignore[arg-type]
             for user in range(self.graph.n)
         ]
 
-    def start(self, *users: Peer) -> None:
-        for user in users or range(self.graph.n):
-            self._act(user, self.machines[user].start(self.now_s, self.draws[user]))
-
-    def _act(self, user: Peer, step: Step) -> None:
-        self.faults += step.faults
-        if step.wake_at_s is not None:
-            self.wake_at_s[user] = step.wake_at_s
-        for send in step.sends:
-            message = send.message
-            assert check_shuffle(self.plan, message) is None
-            if send.to == CURATOR and message.type == messages.REPORT:
-                assert user not in self.finished
-                self.names.append(int.from_bytes(message.value[:NAME_BYTES], "big"))
-                self.reports.append((user, message.value[NAME_BYTES]))
-            elif send.to == CURATOR:
-                assert user not in self.finished
-                self.finished.add(user)
-            else:
-                self.links.setdefault((user, send.to), deque()).append(message)
-                if message.type == RELAY:
-                    self.hops.append(message.fields[1])
-                if message.type != MARK:
-                    key = user, send.to, self.machines[user]._round
-                    self.frames[key] = self.frames.get(key, 0) + 1
-
-    def deliver(self) -> bool:
-        """One message of a random link; False where there is none."""
-        gone = self.out | self.asleep
-        links = [link for link, queue in self.links.items() if queue and link[1] not in gone]
-        if not links:
-            return False
-        sender, receiver = links[self.random.randrange(len(links))]
-        message = self.links[sender, receiver].popleft()
-        if sender not in self.out:
-            self._act(receiver, self.machines[receiver].receive(sender, message, self.now_s, self.draws[receiver]))
-        return True
-
-    def deliver_all(self) -> None:
-        while self.deliver():
-            pass
-
-    def pass_time(self, seconds: float) -> None:
-        self.now_s += seconds
-        for user in range(self.graph.n):
-            if user not in self.out | self.asleep and self.wake_at_s.get(user, float("inf")) <= self.now_s:
-                self._act(user, self.machines[user].wake(self.now_s, self.draws[user]))
-
-    def exclude(self, peer: Peer) -> None:
-        self.out.add(peer)
-        for user in self.graph.neighbours[peer]:
-            if user not in self.out:
-                self._act(user, self.machines[user].excluded(peer, self.now_s, self.draws[user]))
+    def sent(self, user: Peer, to: Peer, message: Message) -> None:
+        assert check_shuffle(self.plan, message) is None
+        if to == CURATOR and message.type == messages.REPORT:
+            assert user not in self.finished
+            self.names.append(int.from_bytes(message.value[:NAME_BYTES], "big"))
+            self.reports.append((user, message.value[NAME_BYTES]))
+        elif to == CURATOR:
+            assert user not in self.finished
+            self.finished.add(user)
+        else:
+            self.post(user, to, message)
+            if message.type == RELAY:
+                self.hops.append(message.fields[1])
+            if message.type != MARK:
+                key = user, to, self.machines[user]._round
+                self.frames[key] = self.frames.get(key, 0) + 1
 
     def run(self, most: int = 400) -> None:
         """Delivers and lets time pass until everybody who is in has handed in."""

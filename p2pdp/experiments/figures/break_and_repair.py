@@ -172,7 +172,6 @@ def _draw(figure: Figure, answers: Answers) -> None:
 
 BREAK_AND_REPAIR: Final = Experiment(
     "ours-break-and-repair",
-    "ours",
     "Leak against noise on messages, with error",
     _pieces,
     _make,

@@ -19,7 +19,9 @@ before they are noised, and the noise that `walk.sgd` needs for the same epsilon
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 
 from p2pdp.experiments.contract import Answers, Experiment, Made, Piece, Setting, compared, unknown
@@ -46,8 +48,8 @@ _MATCHES: Final = ("nearly matches the privacy-utility trade-off of Centralized 
 _OUTPERFORMS: Final = ("Network DP significantly outperforms traditional LDP methods", "4.2")
 
 
-def _pieces_2(setting: Setting) -> list[Piece]:
-    return [piece(setting, key, case) for key, case in _CASES.items()]
+def _pieces(cases: Mapping[str, Case], setting: Setting) -> list[Piece]:
+    return [piece(setting, key, case) for key, case in cases.items()]
 
 
 def _make_2(setting: Setting, answers: Answers) -> Made:
@@ -72,9 +74,8 @@ def _make_2(setting: Setting, answers: Answers) -> Made:
 
 FIGURE_2: Final = Experiment(
     name="001-fig2",
-    paper="Report on Privacy Amplification by Decentralization, figure 2",
     title="central, local and network DP-SGD on houses, for epsilon 1 and 10",
-    pieces=_pieces_2,
+    pieces=partial(_pieces, _CASES),
     make=_make_2,
     needs=(table_file("houses"),),
     seeds=(SEED,),
@@ -139,7 +140,6 @@ def _make_3(setting: Setting, answers: Answers) -> Made:
 
 FIGURE_3: Final = Experiment(
     name="001-fig3",
-    paper="Report on Privacy Amplification by Decentralization, figure 3",
     title="DP-SGD on houses at epsilon 10, with the printed noise levels",
     pieces=_pieces_3,
     make=_make_3,
@@ -154,10 +154,6 @@ _BETTER_4: Final = ("we still obtain better results than Local DP-SGD", "6.1")
 _CLOSE: Final = ("quite close to the ones of centralized", "6.1")
 _AGAIN: Final = "cardio: network at the end and halfway"
 _MORE: Final = ("get better with more iterations", "6.1")
-
-
-def _pieces_4(setting: Setting) -> list[Piece]:
-    return [piece(setting, key, case) for key, case in _CASES_4.items()]
 
 
 def _make_4(setting: Setting, answers: Answers) -> Made:
@@ -189,9 +185,8 @@ def _make_4(setting: Setting, answers: Answers) -> Made:
 
 FIGURE_4: Final = Experiment(
     name="001-fig4",
-    paper="Report on Privacy Amplification by Decentralization, figure 4",
     title="central, local and network DP-SGD on spambase and cardio",
-    pieces=_pieces_4,
+    pieces=partial(_pieces, _CASES_4),
     make=_make_4,
     needs=(table_file("spambase"), table_file("cardio")),
     seeds=(SEED,),
@@ -231,7 +226,6 @@ def _make_5(setting: Setting, answers: Answers) -> Made:
 
 FIGURE_5: Final = Experiment(
     name="001-fig5",
-    paper="Report on Privacy Amplification by Decentralization, figure 5",
     title="accuracy by the number of updates a node, 1 to 50",
     pieces=_pieces_5,
     make=_make_5,
@@ -279,7 +273,6 @@ def _make_6(setting: Setting, answers: Answers) -> Made:
 
 FIGURE_6: Final = Experiment(
     name="001-fig6",
-    paper="Report on Privacy Amplification by Decentralization, figure 6",
     title="accuracy by the number of iterations, 2,000 to 100,000",
     pieces=_pieces_6,
     make=_make_6,
@@ -292,10 +285,6 @@ _SMALL: Final = 0.03  # of accuracy
 _SMALL_LOSS: Final = ("the network DP is impacted only in small proportions compared to central DP", "6.2")
 _DROP: Final = ("an important drop in its accuracy", "6.2")
 _SUFFERS: Final = ("Local DP suffers from an important drop in accuracy from this modification", "6.2")
-
-
-def _pieces_7(setting: Setting) -> list[Piece]:
-    return [piece(setting, key, case) for key, case in _CASES_7.items()]
 
 
 def _make_7(setting: Setting, answers: Answers) -> Made:
@@ -319,9 +308,8 @@ def _make_7(setting: Setting, answers: Answers) -> Made:
 
 FIGURE_7: Final = Experiment(
     name="001-fig7",
-    paper="Report on Privacy Amplification by Decentralization, figure 7",
     title="central, local and network DP-SGD with 2,000 and with 200 nodes",
-    pieces=_pieces_7,
+    pieces=partial(_pieces, _CASES_7),
     make=_make_7,
     needs=(table_file("houses"),),
     seeds=(SEED,),

@@ -205,7 +205,6 @@ def _draw(figure: Figure, gossip: dict[str, Answers], epsilons: tuple[float, ...
 
 EXACT_AGAINST_PUBLISHED: Final = Experiment(
     "ours-exact-against-published",
-    "ours",
     "Exact against published, for gossip and shuffling",
     _pieces,
     _make,

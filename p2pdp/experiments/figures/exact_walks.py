@@ -175,7 +175,6 @@ def _draw(answers: Answers, titles: dict[str, str], figure: Figure) -> None:
 
 EXACT_WALKS: Final = Experiment(
     name="ours-exact-walks",
-    paper="ours",
     title="what walks tell one other user: sound accounts against published ones",
     pieces=_pieces,
     make=_make,

@@ -229,7 +229,6 @@ def draw_by_distance(axes: Axes, found: Answers) -> None:
 
 FIGURE_1A: Final = Experiment(
     "004-fig1a",
-    "Muffliato, figure 1a",
     "Leak by distance on four synthetic graphs",
     _pieces_1a,
     _make_1a,
@@ -314,7 +313,6 @@ def _make_3(setting: Setting, answers: Answers) -> Made:
 
 FIGURE_3: Final = Experiment(
     "004-fig3",
-    "Muffliato, figure 3",
     "Leaks on hypercubes of growing size",
     _pieces_3,
     _make_3,

@@ -47,7 +47,6 @@ def _draw_1b(figure: Figure, one: dict[str, Any]) -> None:
 
 FIGURE_1B: Final = Experiment(
     "004-fig1b",
-    "Muffliato, figure 1b",
     "Who learns about one user of a social graph",
     _pieces_1b,
     _make_1b,
@@ -88,7 +87,6 @@ def _draw_5(figure: Figure, found: dict[int, dict[str, Any]]) -> None:
 
 FIGURE_5: Final = Experiment(
     "004-fig5",
-    "Muffliato, figure 5",
     "Who learns about one user of nine social graphs",
     _pieces_5,
     _make_5,

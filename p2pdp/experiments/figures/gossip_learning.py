@@ -211,8 +211,7 @@ def _draw(figure: Figure, found: dict[int, Answers]) -> None:
 
 FIGURE_1C: Final = Experiment(
     "004-fig1c",
-    "Muffliato, figure 1c and Table 2",
-    "Learning by gossip: accuracy and privacy",
+    "Learning by gossip: accuracy and privacy, with Table 2",
     _pieces,
     _make,
     needs=(table_file("houses"),),

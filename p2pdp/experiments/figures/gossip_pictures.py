@@ -128,7 +128,6 @@ def _draw_2(figure: Figure, answers: Answers) -> None:
 
 FIGURE_2: Final = Experiment(
     "004-fig2",
-    "Muffliato, figure 2",
     "Leaks drawn on four synthetic graphs",
     _pieces_2,
     _make_2,
@@ -243,7 +242,6 @@ def _draw_4(figure: Figure, found: dict[str, Answers]) -> None:
 
 FIGURE_4: Final = Experiment(
     "004-fig4",
-    "Muffliato, figure 4",
     "Leaks by Euclidean distance on geometric graphs",
     _pieces_4,
     _make_4,

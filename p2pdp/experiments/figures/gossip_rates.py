@@ -155,7 +155,6 @@ def _draw(figure: Figure, answers: Answers, powers: dict[str, dict[str, float]])
 
 TABLE_1: Final = Experiment(
     "004-table1",
-    "Muffliato, Table 1",
     "Utility under a mean privacy loss, fitted",
     _pieces,
     _make,

@@ -180,7 +180,6 @@ def _draw(answers: Answers, figure: Figure) -> None:
 
 LIVE: Final = Experiment(
     name="ours-live",
-    paper="ours",
     title="live runs against simulated ones: errors and claims of walk.sum",
     pieces=_pieces,
     make=_make,

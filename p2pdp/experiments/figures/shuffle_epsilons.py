@@ -129,7 +129,6 @@ def _make_6(setting: Setting, answers: Answers) -> Made:
 
 FIGURE_6: Final = Experiment(
     "003-fig6",
-    "Network Shuffling, figure 6",
     "Amplification on five real graphs",
     _pieces_6,
     _make_6,
@@ -202,7 +201,6 @@ def _make_7(setting: Setting, answers: Answers) -> Made:
 
 FIGURE_7: Final = Experiment(
     "003-fig7",
-    "Network Shuffling, figure 7",
     "All reports or a single one of each user",
     _pieces_7,
     _make_7,
@@ -276,7 +274,6 @@ def _make_8(_setting: Setting, answers: Answers) -> Made:
 
 FIGURE_8: Final = Experiment(
     "003-fig8",
-    "Network Shuffling, figure 8",
     "What users, irregularity and protocol change",
     _pieces_8,
     _make_8,

@@ -202,7 +202,6 @@ def _error_curves(points: list[Answers], epsilons: dict[str, str]) -> list[Curve
 
 FIGURE_9: Final = Experiment(
     "003-fig9",
-    "Network Shuffling, figure 9",
     "Private means by PrivUnit: all or single",
     _pieces,
     _make,

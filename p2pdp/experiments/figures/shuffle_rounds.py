@@ -170,7 +170,6 @@ def _panel(name: str, found: Answers) -> Panel:
 
 FIGURE_4: Final = Experiment(
     "003-fig4",
-    "Network Shuffling, figure 4",
     "Privacy against rounds on real graphs",
     _pieces_4,
     _make_4,
@@ -273,7 +272,6 @@ def _make_5(setting: Setting, answers: Answers) -> Made:
 
 FIGURE_5: Final = Experiment(
     "003-fig5",
-    "Network Shuffling, figure 5",
     "Privacy against rounds on regular graphs",
     _pieces_5,
     _make_5,

@@ -151,7 +151,6 @@ def _make_t1(_setting: Setting, answers: Answers) -> Made:
 
 TABLE_1: Final = Experiment(
     "003-table1",
-    "Network Shuffling, Table 1",
     "Rates of amplification, fitted",
     _pieces_t1,
     _make_t1,
@@ -228,7 +227,6 @@ def _draw_t4(figure: Figure, rows: list[list[float]]) -> None:
 
 TABLE_4: Final = Experiment(
     "003-table4",
-    "Network Shuffling, Table 4",
     "Users and irregularity of real graphs",
     _pieces_t4,
     _make_t4,

@@ -144,7 +144,6 @@ def _picture(rows: list[list[float]]) -> Picture:
 
 TABLE_3: Final = Experiment(
     "003-table3",
-    "Network Shuffling, Table 3",
     "Traffic and memory of a user, measured",
     _pieces,
     _make,

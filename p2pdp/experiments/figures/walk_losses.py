@@ -121,7 +121,6 @@ def _make_2b(setting: Setting, answers: Answers) -> Made:
 
 FIGURE_2B: Final = Experiment(
     name="000-fig2b",
-    paper="Privacy Amplification by Decentralization, figure 2b",
     title="losses of a real sum on walks that took place: the paper's recipe, and what is told",
     pieces=_pieces_2b,
     make=_make_2b,
@@ -211,7 +210,6 @@ def _make_2c(setting: Setting, answers: Answers) -> Made:
 
 FIGURE_2C: Final = Experiment(
     name="000-fig2c",
-    paper="Privacy Amplification by Decentralization, figure 2c",
     title="losses of a histogram on walks that took place, by amplification by shuffling",
     pieces=_pieces_2c,
     make=_make_2c,
@@ -286,7 +284,6 @@ def _make_2d(setting: Setting, answers: Answers) -> Made:
 
 FIGURE_2D: Final = Experiment(
     name="000-fig2d",
-    paper="Privacy Amplification by Decentralization, figure 2d",
     title="losses of gradient descent on walks that took place, by amplification by iteration",
     pieces=_pieces_2d,
     make=_make_2d,

@@ -162,7 +162,6 @@ def _make_2a(setting: Setting, answers: Answers) -> Made:
 
 FIGURE_2A: Final = Experiment(
     name="000-fig2a",
-    paper="Privacy Amplification by Decentralization, figure 2a",
     title="theorems on the sum over the complete graph, beside local DP and what is sound",
     pieces=_pieces_2a,
     make=_make_2a,
@@ -250,7 +249,6 @@ def _draw_1(theory: dict[str, list[tuple[int, float]]], rows: Sequence[Sequence[
 
 FIGURE_1: Final = Experiment(
     name="001-fig1",
-    paper="Report on Privacy Amplification by Decentralization, figure 1",
     title="network and local DP of a real sum for T = 100 n, by the theorem and on walks",
     pieces=_pieces_1,
     make=_make_1,

@@ -29,7 +29,7 @@ GRAPHS = {
 def world(name: str, rounds: int, seed: int = 0, **more: Any) -> GossipWorld:
     graph = GRAPHS[name]
     values = np.random.default_rng(seed).normal(size=graph.n).tolist()
-    return GossipWorld(plan_of(graph, rounds, **more), graph, values, seed)
+    return GossipWorld(plan_of(graph, rounds, **more), graph, values, seed=seed)
 
 
 def results(made: GossipWorld) -> Any:

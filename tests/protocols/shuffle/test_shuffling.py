@@ -29,7 +29,7 @@ DUMMY = 255
 
 def world(name: str, rounds: int, seed: int = 0, **more: Any) -> ShuffleWorld:
     graph = GRAPHS[name]
-    return ShuffleWorld(plan_of(graph, rounds, **more), graph, seed)
+    return ShuffleWorld(plan_of(graph, rounds, **more), graph, seed=seed)
 
 
 def owners(made: ShuffleWorld) -> list[int]:
