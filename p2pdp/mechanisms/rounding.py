@@ -19,6 +19,13 @@ def positive(name: str, value: float) -> float:
     return value
 
 
+def inside(name: str, value: float) -> float:
+    """Return the value itself; anything but a number between 0 and 1, both excluded, is refused by name."""
+    if not 0.0 < value < 1.0:
+        raise UsageError(f"{name} must be a number between 0 and 1.")
+    return value
+
+
 def whole(name: str, value: object, least: int) -> int:
     """Return the value itself; anything but a whole number of at least `least` is refused by name."""
     if not isinstance(value, int) or value < least:

@@ -15,6 +15,7 @@ import numpy as np
 from p2pdp.core.arrays import Bools, Floats
 from p2pdp.core.errors import UsageError
 from p2pdp.mechanisms import gaussian
+from p2pdp.mechanisms.rounding import inside
 
 _ROOT_2: Final = math.sqrt(2.0)
 _STEPS_MAX: Final = 60
@@ -25,16 +26,14 @@ _CAREFUL_BELOW: Final = 1e-5  # where the difference of two nearly equal tails l
 
 def epsilon_of_each(delta: float, mu: Floats) -> Floats:
     """Return the same as `epsilons_of` for few numbers, each as claims have it, which is a little less coarse."""
-    if not 0.0 < delta < 1.0:
-        raise UsageError("delta must be a number between 0 and 1.")
+    inside("delta", delta)
     found = [math.nan if math.isnan(one) else gaussian.epsilon_of(delta, one) for one in mu.ravel().tolist()]
     return np.array(found).reshape(mu.shape)
 
 
 def epsilons_of(delta: float, mu: Floats) -> Floats:
     """Return epsilon at delta for each mu, rounded up; NaN, which marks what is no pair, stays NaN."""
-    if not 0.0 < delta < 1.0:
-        raise UsageError("delta must be a number between 0 and 1.")
+    inside("delta", delta)
     result = np.array(mu, dtype=np.float64)
     if np.any(result < 0.0):
         raise UsageError("mu must be a number of at least 0.")

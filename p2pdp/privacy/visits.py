@@ -28,8 +28,8 @@ from typing import Final
 import numpy as np
 
 from p2pdp.core.arrays import Complexes, Floats
-from p2pdp.core.errors import UsageError
 from p2pdp.mechanisms import gaussian
+from p2pdp.mechanisms.rounding import inside
 from p2pdp.privacy.gaussian_curve import gaussian_deltas
 from p2pdp.privacy.pld.crossing import crossing
 from p2pdp.privacy.shuffle.blanket import binomial
@@ -81,8 +81,7 @@ class Law:
 
 
 def cut_of(delta: float) -> float:
-    if not 0.0 < delta < 1.0:
-        raise UsageError("delta must be a number between 0 and 1.")
+    inside("delta", delta)
     return max(_CUT * delta, 1e-300)
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from p2pdp.core.errors import UsageError
-from p2pdp.mechanisms.rounding import diagonal_upper, positive, ratio_upper, whole
+from p2pdp.mechanisms.rounding import diagonal_upper, inside, positive, ratio_upper, whole
 
 MODERATE = st.floats(1e-100, 1e100)
 
@@ -47,3 +47,10 @@ def test_what_is_not_whole_or_too_small_is_refused_by_name(value: object) -> Non
 def test_good_values_come_back() -> None:
     assert positive("x", 0.5) == 0.5
     assert whole("x", 2, 2) == 2
+
+
+@pytest.mark.parametrize("value", [0.0, 1.0, -1e-9, 1.5, math.nan, math.inf])
+def test_what_is_not_between_0_and_1_is_refused_by_name(value: float) -> None:
+    assert inside("delta", 5e-324) == 5e-324
+    with pytest.raises(UsageError, match="delta"):
+        inside("delta", value)

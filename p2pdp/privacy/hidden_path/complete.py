@@ -24,6 +24,7 @@ import numpy as np
 
 from p2pdp.core.errors import UsageError
 from p2pdp.core.ids import Peer
+from p2pdp.mechanisms.rounding import inside
 from p2pdp.privacy.hidden_path.curves import Curves, Ends, Part, law_cut
 from p2pdp.privacy.hidden_path.gaps import Gap, Stretch
 from p2pdp.privacy.hidden_path.moves import HIDDEN, OTHER, OWN, Slots, canonical, law, most_told
@@ -95,8 +96,7 @@ def check(n: int, observers: int, mu_upper: float, mu_lower: float, delta: float
 
 
 def check_terms(mu_upper: float, mu_lower: float, delta: float) -> None:
-    if not 0.0 < delta < 1.0:
-        raise UsageError("delta must be a number between 0 and 1.")
+    inside("delta", delta)
     if not 0.0 <= mu_lower <= mu_upper < math.inf:
         raise UsageError("The two ends of mu must be finite numbers of at least 0, the lower one first.")
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Final
 
+UP: Final = 1.0 + 1e-12  # more than the last digits of a result can be off
 _STEPS_MAX: Final = 80
 _SMALLEST: Final = 2.0**-60  # of the largest epsilon that is thought of
 

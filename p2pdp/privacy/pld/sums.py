@@ -32,6 +32,8 @@ import numpy as np
 
 from p2pdp.core.arrays import Complexes, Floats, Ints
 from p2pdp.core.errors import UsageError
+from p2pdp.mechanisms.rounding import inside
+from p2pdp.privacy.pld.crossing import UP
 from p2pdp.privacy.pld.losses import SMALLEST, Losses
 
 SIZE_MIN: Final = 256
@@ -47,7 +49,6 @@ _TILTED_ROUNDING: Final = 4.0 * np.finfo(np.float64).eps  # of a tilted transfor
 _TILTED_SIZE_MAX: Final = 1 << 24
 _TILT_MAX: Final = 15.0  # in one step; what the window leaves out is bounded at the grid point below
 _UNLIKELY: Final = 1e-3  # of delta: eta of the lower end
-_LAST_DIGITS: Final = 1e-12
 _FAR: Final = np.exp(np.linspace(math.log(1e-4), math.log(1e5), 91))
 
 
@@ -206,13 +207,13 @@ class Composed:
         left = delta * (1.0 - _RELATIVE) - self.infinite
         if left <= 0.0:
             return math.inf
-        return float(self._upper.epsilons(np.array([left]), math.inf)[0]) * (1.0 + _LAST_DIGITS)
+        return float(self._upper.epsilons(np.array([left]), math.inf)[0]) * UP
 
     def epsilon_lower(self, delta: float) -> float:
         """Return at most the smallest epsilon with this delta."""
         unlikely = delta * _UNLIKELY
         given = np.array([delta * (1.0 + _RELATIVE) + unlikely + self.slack])
-        found = float(self._lower.epsilons(given, 0.0)[0]) * (1.0 - _LAST_DIGITS)
+        found = float(self._lower.epsilons(given, 0.0)[0]) / UP
         return max(0.0, found - self._raised(unlikely))
 
     def _raised(self, unlikely: float) -> float:
@@ -247,8 +248,7 @@ def compose(parts: Sequence[tuple[Losses, int]], delta: float) -> Composed:
     steps = {losses.step for losses, _ in parts}
     if len(steps) != 1 or min(times for _, times in parts) < 1:
         raise UsageError("Losses compose on one grid, and each at least once.")
-    if not 0.0 < delta < 1.0:
-        raise UsageError("delta must be a number between 0 and 1.")
+    inside("delta", delta)
     step = steps.pop()
     tilt = min(_tilt(parts, delta), _TILT_MAX / step)
     log_scale = float(_log_moments(parts, np.array([tilt]))[0])

@@ -22,7 +22,7 @@ from dataclasses import replace
 from typing import Final
 
 from p2pdp.core.errors import UsageError
-from p2pdp.privacy.pld.crossing import crossing, refined
+from p2pdp.privacy.pld.crossing import UP, crossing, refined
 from p2pdp.privacy.shuffle.blanket import (
     ROUNDING,
     Reports,
@@ -40,7 +40,6 @@ _COARSE, _FINE = 1 << 12, 1 << 17
 _REFINED: Final = 0.03
 _ROUGH, _PRECISION = 1e-3, 1e-5
 _HALVES_MAX: Final = 5_000
-_UP: Final = 1.0 + 1e-12
 
 
 def krr_shuffle(epsilon_0: float, categories: int, n: int, delta: float) -> tuple[float, float]:
@@ -59,7 +58,7 @@ def krr_upper(epsilon_0: float, categories: int, n: int, delta: float, kappa: fl
     """Return the upper end, for any data of the others."""
     reports = _checked(epsilon_0, categories, n, delta, kappa)
     if n == 1 or reports.blanket * n < _CUT * delta:  # the second tells more than all others hide
-        return min(epsilon_0, local_epsilon(epsilon_0, categories, delta) * _UP)
+        return min(epsilon_0, local_epsilon(epsilon_0, categories, delta) * UP)
     if categories == 2:
         return two_upper(epsilon_0, reports, delta)
     cut = _cut(delta / categories)
@@ -68,7 +67,7 @@ def krr_upper(epsilon_0: float, categories: int, n: int, delta: float, kappa: fl
         left = delta * (1.0 - ROUNDING) - outcomes.lost
         if not left > 0.0:
             return epsilon_0
-        return min(epsilon_0, crossing(outcomes.delta, left, epsilon_0)[1] * _UP)
+        return min(epsilon_0, crossing(outcomes.delta, left, epsilon_0)[1] * UP)
 
     def curve(epsilon: float, size: int) -> float:
         tilt, gain = reports.gamma * math.expm1(epsilon), reports.kept * categories
@@ -78,12 +77,12 @@ def krr_upper(epsilon_0: float, categories: int, n: int, delta: float, kappa: fl
 
     high = crossing(lambda epsilon: curve(epsilon, _COARSE), delta, epsilon_0, _ROUGH)[1]
     high = refined(lambda epsilon: curve(epsilon, _FINE), delta, high, epsilon_0, _REFINED, _PRECISION)
-    return min(epsilon_0, high * _UP)
+    return min(epsilon_0, high * UP)
 
 
 def two_upper(epsilon_0: float, reports: Reports, delta: float) -> float:
     """Return the upper end for two categories, exact up to rounding: then a and b are all of the blanket."""
-    return min(epsilon_0, crossing(lambda epsilon: two_curve(epsilon, reports, delta)[1], delta, epsilon_0)[1] * _UP)
+    return min(epsilon_0, crossing(lambda epsilon: two_curve(epsilon, reports, delta)[1], delta, epsilon_0)[1] * UP)
 
 
 def two_curve(epsilon: float, reports: Reports, delta: float) -> tuple[float, float]:
@@ -102,9 +101,9 @@ def krr_lower(epsilon_0: float, categories: int, n: int, delta: float) -> float:
     if categories == 2:
         halves = {reports.others // 2} if reports.others <= _HALVES_MAX else set()
         curves = [two_valued_outcomes(reports, holders, cut).delta for holders in sorted({0, reports.others} | halves)]
-        return max(crossing(curve, at, epsilon_0)[0] for curve in curves) / _UP
+        return max(crossing(curve, at, epsilon_0)[0] for curve in curves) / UP
     if points(reports, cut, reports.others + 1) <= _LISTED_MAX:
-        return crossing(lower_outcomes(reports, cut).delta, at, epsilon_0)[0] / _UP
+        return crossing(lower_outcomes(reports, cut).delta, at, epsilon_0)[0] / UP
     share = reports.gamma / categories
     told, other = 1.0 - reports.gamma + share, (reports.gamma - 2.0 * share) / (1.0 - 2.0 * share)
 
@@ -113,7 +112,7 @@ def krr_lower(epsilon_0: float, categories: int, n: int, delta: float) -> float:
         centre = -other * math.expm1(epsilon)
         return excess_of_three(n, share, centre, ratio - growth, 1.0 - growth * ratio, cut)[0] / n
 
-    return crossing(curve, at, epsilon_0)[0] / _UP
+    return crossing(curve, at, epsilon_0)[0] / UP
 
 
 def _cut(delta: float) -> float:
@@ -137,9 +136,9 @@ def clones(epsilon_0: float, n: int, delta: float, kappa: float = 1.0) -> tuple[
     reports = replace(Reports.of(epsilon_0, 2, n - 1, 0, kappa), blanket=kappa * math.exp(-epsilon_0))
     if n == 1 or n * reports.blanket < _ALONE * delta:  # which bounds the chance of any clone
         alone = local_epsilon(epsilon_0, 2, delta)
-        return local_epsilon(epsilon_0, 2, delta * (1.0 + _ALONE)) / _UP, min(epsilon_0, alone * _UP)
+        return local_epsilon(epsilon_0, 2, delta * (1.0 + _ALONE)) / UP, min(epsilon_0, alone * UP)
     upper = crossing(lambda epsilon: two_curve(epsilon, reports, delta)[1], delta, epsilon_0)[1]
     lower = upper * (1.0 - _BETWEEN)
     if not two_curve(lower, reports, delta)[0] > delta:
         lower = crossing(lambda epsilon: two_curve(epsilon, reports, delta)[0], delta, epsilon_0)[0]
-    return lower / _UP, min(epsilon_0, upper * _UP)
+    return lower / UP, min(epsilon_0, upper * UP)

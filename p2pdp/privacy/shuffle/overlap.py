@@ -25,7 +25,8 @@ import numpy as np
 
 from p2pdp.core.arrays import Floats, Ints
 from p2pdp.core.errors import UsageError
-from p2pdp.privacy.pld.crossing import crossing
+from p2pdp.mechanisms.rounding import inside
+from p2pdp.privacy.pld.crossing import UP, crossing
 from p2pdp.privacy.shuffle.blanket import Reports, Window, binomial
 from p2pdp.privacy.shuffle.excess import binomial_masses, excess_of_four
 from p2pdp.privacy.shuffle.krr import clones, krr_lower, krr_upper, local_epsilon
@@ -37,7 +38,6 @@ _CUT: Final = 1e-9  # of delta, all that is left out of the law of C
 _ROUNDING: Final = 1e-9  # relative, of sums and of tails
 _SIZE: Final = 1 << 13
 _PRECISION: Final = 1e-6
-_UP: Final = 1.0 + 1e-12
 
 
 def overlapped(
@@ -59,8 +59,7 @@ def overlapped(
     reports = Reports.of(epsilon_0, 2 if categories is None else categories, n - 1)
     share = math.exp(-epsilon_0) if categories is None else reports.gamma
     alone = local_epsilon(epsilon_0, reports.categories, delta)
-    if not 0.0 < delta < 1.0:
-        raise UsageError("delta must be a number between 0 and 1.")
+    inside("delta", delta)
     cut = max(_CUT * delta, 1e-280)
     chances = kappas * share
     law = hidden(chances, cut)
@@ -68,12 +67,12 @@ def overlapped(
         upper = crossing(lambda epsilon: two_valued(epsilon, law, epsilon_0)[1] + cut, delta, epsilon_0, 1e-9)[1]
     else:
         upper = crossing(_many_valued(law, reports, cut), delta, epsilon_0, _PRECISION)[1]
-    upper = min(epsilon_0, alone * _UP, upper * _UP)
+    upper = min(epsilon_0, alone * UP, upper * UP)
     if categories is not None:
         return min(upper, least), upper
     if levelled(chances) is not chances:
         return min(upper, clones(epsilon_0, n, delta, float(kappas.max()))[0]), upper
-    return min(upper, crossing(lambda e: two_valued(e, law, epsilon_0)[0], delta, epsilon_0, 1e-9)[0] / _UP), upper
+    return min(upper, crossing(lambda e: two_valued(e, law, epsilon_0)[0], delta, epsilon_0, 1e-9)[0] / UP), upper
 
 
 def overlapped_worst(

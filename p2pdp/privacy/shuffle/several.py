@@ -24,7 +24,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from p2pdp.core.arrays import Complexes, Floats
-from p2pdp.core.errors import UsageError
+from p2pdp.mechanisms.rounding import inside
 from p2pdp.privacy.pld import sums
 from p2pdp.privacy.pld.losses import from_outcomes
 from p2pdp.privacy.shuffle.blanket import (
@@ -65,8 +65,7 @@ def kinds_of(reports: int, others: int, dummies: int) -> Counter[Kind]:
 
 def upper_epsilons(epsilon_0: float, categories: int, users: Sequence[Mapping[Kind, int]], delta: float) -> Floats:
     """Return an upper end for each user, from how often it has which kind; it holds for any data of the others."""
-    if not 0.0 < delta < 1.0:
-        raise UsageError("delta must be a number between 0 and 1.")
+    inside("delta", delta)
     if delta < _DELTA_MIN:
         return np.array([epsilon_0 * sum(kinds.values()) * _UP for kinds in users])
     found = np.zeros(len(users))
