@@ -46,7 +46,7 @@ class Outcome:
     paths: list[Path] | None = None  # of descent; None where they cannot be told
     course: Any = None  # of learning by gossip (`outcome_descent.py`); None where it cannot be told
     truth: Number = None  # where it is known already
-    traffic: dict[str, Any] | None = None  # of shuffling: what each user sent (`shuffle/analysis/traffic.py`)
+    traffic: dict[str, Any] | None = None  # of shuffling: what each user sent (`shuffle/analysis/outcome.py`)
     excluded: Sequence[Peer] = ()  # who was gone round
 
     @property

@@ -1,7 +1,7 @@
 """What the curator learned from the skeletons that were handed in to it.
 
 Skeletons that it can read tell every route, so claims about the curator that rest on hidden routes are refused. Sealed
-ones tell their sizes only, which follow from public facts (`protocols/skeleton_size.py`); one that did not fit and
+ones tell their sizes only, which follow from public facts (`protocols/run_plan.py`); one that did not fit and
 was lengthened tells how much its user passed on, and such claims are refused as well.
 """
 
@@ -14,7 +14,7 @@ from p2pdp.core.ids import CURATOR, Peer, is_user
 from p2pdp.core.messages import SKELETON, SkeletonPiece
 from p2pdp.crypto.sealed_skeleton import sealed_bytes
 from p2pdp.ledger.records import OPENED, RECEIVED, public_message
-from p2pdp.protocols.skeleton_size import skeleton_size
+from p2pdp.protocols.run_plan import skeleton_size
 
 READABLE: Final = "users handed in skeletons that the curator can read, and these tell every route: name an [audit] key"
 

@@ -16,7 +16,7 @@ from p2pdp.core import messages
 from p2pdp.core.errors import RunFailed
 from p2pdp.core.ids import is_user
 from p2pdp.ledger.records import OWN, RECEIVED, SENT, Record, carries_message, public_message
-from p2pdp.protocols.gossip.messages import EXCHANGE
+from p2pdp.protocols.gossip.plan import EXCHANGE
 
 
 def bench_gossip(nodes: int = 16, degree: int = 4, rounds: int = 2000, transport: str = "tcp") -> dict[str, Any]:

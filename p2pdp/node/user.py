@@ -32,8 +32,7 @@ from p2pdp.node.disk import Disk, durable_secret, is_closed, write_durably
 from p2pdp.node.shell import KIND_AT, HostShell
 from p2pdp.peer.credentials import Credentials
 from p2pdp.peer.enrolment import NO_ANSWER, RETRY_S, EnrolmentClient
-from p2pdp.protocols.run_plan import RunPlan
-from p2pdp.protocols.skeleton_size import skeleton_size
+from p2pdp.protocols.run_plan import RunPlan, skeleton_size
 from p2pdp.transports.contract import Network, Origin
 from p2pdp.wire.codec import CodecError, pack, unpack
 from p2pdp.wire.frames import Kind

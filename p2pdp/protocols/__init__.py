@@ -1,6 +1,6 @@
 """Protocols as pure machines, a folder for each family, found by name.
 
-The package of a family lists its protocols in `PROTOCOLS`, each with the module that defines it as `PROTOCOL`. An
+The package of a family lists its protocols in `PROTOCOLS`, each as `module:NAME` within the family. An
 installed package may add protocols by entry points of the group `p2pdp.protocols`, each of which names a protocol and
 refers to the object.
 """
@@ -23,7 +23,8 @@ def protocol(name: str) -> Protocol:
     """Return the protocol of that name."""
     place = _ours().get(name)
     if place is not None:
-        found: Protocol = import_module(place).PROTOCOL
+        module, _, attribute = place.partition(":")
+        found: Protocol = getattr(import_module(module), attribute)
         return found
     others = installed(_KIND)
     if name not in others:
@@ -51,7 +52,7 @@ def is_known(name: str) -> bool:
 
 @cache
 def _ours() -> dict[str, str]:
-    """The module of each protocol of this package."""
+    """Return the place of each protocol of this package, as `module:NAME`."""
     found: dict[str, str] = {}
     for module in iter_modules(__path__):
         if module.ispkg:

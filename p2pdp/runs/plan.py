@@ -86,7 +86,7 @@ def _bytes(run: RunPlan, moves: float) -> int:
 class Plan(Costs):
     """Fields are named as in `plan --json`; `target` is there only where it was asked for.
 
-    `message_noise` is what noise on messages would buy (`gossip/analysis/message_noise.py`), of synchronous gossip;
+    `message_noise` is what noise on messages would buy (`gossip/analysis/forecast.py`), of synchronous gossip;
     `message_sigma_recommended` is the most of it that costs next to nothing.
     """
 

@@ -15,7 +15,7 @@ from p2pdp.core.spec import AuditPart
 from p2pdp.core.step import Message
 from p2pdp.crypto.sealed_skeleton import sealed_bytes
 from p2pdp.ledger.records import RECEIVED
-from p2pdp.protocols.skeleton_size import skeleton_size
+from p2pdp.protocols.run_plan import skeleton_size
 from p2pdp.replay.evidence import Evidence
 from p2pdp.wire.codec import pack_message
 from tests.support.runs import DELTA, Run, Written, audited, quiet

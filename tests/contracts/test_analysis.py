@@ -14,11 +14,10 @@ from p2pdp.core.step import Step
 from p2pdp.protocols import names, protocol
 from p2pdp.protocols.contract import Quiet, Start
 from p2pdp.protocols.defaults import HOW_OFTEN, UNPROTECTED, Analysis
-from p2pdp.protocols.gossip.analysis.averages import GossipAnalysis, PairAnalysis
+from p2pdp.protocols.gossip.analysis.averages import GossipAnalysis, PairAnalysis, linear_account
 from p2pdp.protocols.gossip.analysis.descents import GossipDescentAnalysis
-from p2pdp.protocols.gossip.analysis.linear import linear_account
 from p2pdp.protocols.run_plan import RunPlan
-from p2pdp.protocols.shuffle.analysis.local import epsilon_of_report, local_account_of_reports
+from p2pdp.protocols.shuffle.analysis.a_priori import epsilon_of_report, local_account_of_reports
 from p2pdp.protocols.shuffle.analysis.reports import ShuffleAnalysis, SingleAnalysis
 from p2pdp.protocols.walk.analysis.descents import WalkDescentAnalysis
 from p2pdp.protocols.walk.analysis.sums import HistogramAnalysis, WalkAnalysis

@@ -14,7 +14,7 @@ from p2pdp.crypto.identity import RunKey
 from p2pdp.crypto.sealed_skeleton import open_skeleton, sealed_bytes
 from p2pdp.ledger.records import to_skeleton
 from p2pdp.node.user import NOTE_S, RUN_KEY_FILE, SEAT_FILE, Waiting, handed_in, has_finished
-from p2pdp.protocols.skeleton_size import skeleton_size
+from p2pdp.protocols.run_plan import skeleton_size
 from p2pdp.runs.audit import verify
 from tests.support.local import SPEC, alone, bound, job_in, run_all, soon
 from tests.support.runs import quiet, walk

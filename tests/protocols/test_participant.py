@@ -11,7 +11,7 @@ from p2pdp.core.draws import Draws
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer
 from p2pdp.core.step import NOTHING, Custody, Fault, Message, Send, Step
 from p2pdp.protocols.participant import Participant
-from p2pdp.protocols.shuffle.messages import MESSAGES, RELAY
+from p2pdp.protocols.shuffle.plan import MESSAGES, RELAY
 from tests.support.walk_world import SeededDraws
 
 ME = 3

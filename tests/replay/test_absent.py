@@ -5,7 +5,7 @@ import pytest
 from p2pdp.core.ids import BOOTSTRAP
 from p2pdp.core.step import Message
 from p2pdp.core.values import ZERO_FORM
-from p2pdp.protocols.gossip.messages import EXCHANGE
+from p2pdp.protocols.gossip.plan import EXCHANGE
 from p2pdp.replay.absent import Absent, Handover
 from tests.support.gossips import gossip
 from tests.support.runs import quiet

@@ -9,12 +9,11 @@ import pytest
 
 from p2pdp.assembly.outcome import Outcome, estimate_of
 from p2pdp.files.spec import parse_spec
-from p2pdp.protocols.gossip.analysis.fast_descent import fast_gossip_descent
-from p2pdp.protocols.gossip.analysis.levels import gossip_sigmas_of
+from p2pdp.protocols.gossip.analysis.descents import gossip_sigmas_of
+from p2pdp.protocols.gossip.analysis.fast import fast_gossip_descent
 from p2pdp.protocols.learning import SCORES
-from p2pdp.protocols.walk.analysis.fast import fast_outcome
-from p2pdp.protocols.walk.analysis.fast_descent import fast_descents
-from p2pdp.protocols.walk.analysis.levels import sigmas_of
+from p2pdp.protocols.walk.analysis.fast import fast_descents, fast_outcome
+from p2pdp.protocols.walk.analysis.outcome_descent import sigmas_of
 from p2pdp.report.result import Circumstances, Level, Result, Sight, Trial, compared, make_result, of_users
 from p2pdp.runs.prepared import prepare
 from p2pdp.tasks.descending import Population

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from p2pdp.core.step import Message
-from p2pdp.protocols.gossip.messages import EXCHANGE, SETTLED
+from p2pdp.protocols.gossip.plan import EXCHANGE, SETTLED
 from p2pdp.topology.graphs import complete_graph
 from tests.support.gossip_world import PATIENCE_S, GossipWorld, coins_of, expected, met_in, plan_of
 

@@ -13,7 +13,7 @@ from p2pdp.core.messages import ALIVE, BEGIN, GO, HEAD, PROBE, READY
 from p2pdp.ledger.records import RECEIVED, SENT, other_end, public_message, read
 from p2pdp.peer.payloads import CONTROL, DATA, POKE, Payload, parse_payload
 from p2pdp.peer.peers import Peers
-from p2pdp.protocols.gossip.messages import ACTIVATIONS
+from p2pdp.protocols.gossip.plan import ACTIVATIONS
 from p2pdp.sim.faults import Crash
 from tests.support.fault_worlds import ring, walk, world_of
 from tests.support.gossip_specs import PAIRS, RING

@@ -17,8 +17,7 @@ from p2pdp.core import messages
 from p2pdp.core.draws import DITHER
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer, is_user
 from p2pdp.ledger.records import DRAWN, MET, OWN, SENT, carries_message, read, whole_message
-from p2pdp.protocols.gossip.messages import EXCHANGE, SKIPPED
-from p2pdp.protocols.gossip.plan import GossipPlan
+from p2pdp.protocols.gossip.plan import EXCHANGE, SKIPPED, GossipPlan
 from p2pdp.replay.evidence import Evidence
 from p2pdp.replay.transcript import replay
 from p2pdp.sim.faults import Crash, Partition

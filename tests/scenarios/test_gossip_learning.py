@@ -9,7 +9,7 @@ import pytest
 
 from p2pdp.assembly.outcome import truth_of
 from p2pdp.core.ids import BOOTSTRAP, CURATOR
-from p2pdp.protocols.gossip.analysis.fast_descent import matrices_of
+from p2pdp.protocols.gossip.analysis.fast import matrices_of
 from p2pdp.sim.faults import Crash
 from p2pdp.tasks.examples import examples_of
 from tests.support.fault_worlds import record_counts, world_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from p2pdp.protocols.gossip.analysis.fast_descent import matrices_of
+from p2pdp.protocols.gossip.analysis.fast import matrices_of
 from tests.support.gossip_learners import gossip_learning
 from tests.support.learners import learning, prepared
 from tests.support.membership import gossip_views, scores, views

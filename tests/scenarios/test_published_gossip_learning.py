@@ -15,8 +15,8 @@ import pytest
 
 from p2pdp.files.spec import parse_spec
 from p2pdp.privacy.renyi import best_epsilon
-from p2pdp.protocols.gossip.analysis.fast_descent import fast_gossip_descent
-from p2pdp.protocols.gossip.analysis.scores import gossip_scored
+from p2pdp.protocols.gossip.analysis.fast import fast_gossip_descent
+from p2pdp.protocols.gossip.analysis.outcome_descent import gossip_scored
 from p2pdp.runs.prepared import Prepared, prepare
 from p2pdp.tasks.descending import Population
 from tests.support.plans import node_epsilon

@@ -15,7 +15,7 @@ import pytest
 from p2pdp.assembly.pools import Pool
 from p2pdp.files.spec import parse_spec
 from p2pdp.privacy.contract import account
-from p2pdp.protocols.walk.analysis.fast_descent import fast_descents
+from p2pdp.protocols.walk.analysis.fast import fast_descents
 from p2pdp.runs.prepared import Prepared, prepare
 from tests.support.plans import node_epsilon
 from tests.support.published_data import LONGITUDE, VALUE

@@ -18,7 +18,7 @@ from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer, is_user
 from p2pdp.core.step import Message
 from p2pdp.ledger.records import OWN, RECEIVED, SENT, Contents, carries_message, read, whole_message
 from p2pdp.protocols.shuffle.analysis.outcome import name_of
-from p2pdp.protocols.shuffle.messages import RELAY
+from p2pdp.protocols.shuffle.plan import RELAY
 from p2pdp.replay.transcript import replay
 from p2pdp.sim.faults import Crash, Partition
 from p2pdp.sim.world import World

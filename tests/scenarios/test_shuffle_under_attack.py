@@ -19,7 +19,7 @@ from p2pdp.files.spec import parse_spec
 from p2pdp.mechanisms.reporting.categories import KaryReports
 from p2pdp.protocols.run_plan import RunPlan, plan_run
 from p2pdp.protocols.shuffle.analysis.a_priori import shuffle_beforehand
-from p2pdp.protocols.shuffle.analysis.walks import Shuffled, shuffled
+from p2pdp.protocols.shuffle.analysis.fast import Shuffled, shuffled
 from p2pdp.topology.graphs import Graph, graph_of_edges
 from p2pdp.topology.report_walks.matrix import all_laws, walk_matrix
 from tests.support.likelihood import epsilon_lower_end

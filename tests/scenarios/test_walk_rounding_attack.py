@@ -19,7 +19,7 @@ from p2pdp.core.messages import TOKEN
 from p2pdp.core.step import Message
 from p2pdp.core.values import snapped
 from p2pdp.protocols.run_plan import RunPlan
-from p2pdp.protocols.walk.analysis.rounding import steps_of
+from p2pdp.protocols.walk.analysis.iteration import steps_of
 from tests.support.learners import learning, prepared
 
 CANDIDATES = 2000

@@ -9,7 +9,7 @@ from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer
 from p2pdp.core.messages import BLOCKED, EXCLUDED
 from p2pdp.core.step import NOTHING, Message, Output, Send, Step
 from p2pdp.protocols.contract import Start
-from p2pdp.protocols.gossip.messages import ACTIVATIONS
+from p2pdp.protocols.gossip.plan import ACTIVATIONS
 from p2pdp.services.bootstrap import PROGRESS, Bootstrap, Opening
 from tests.support.service_steps import DRAWS, PATIENCE_S, READY_S, sent
 

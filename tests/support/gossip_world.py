@@ -14,8 +14,7 @@ from p2pdp.core.step import Message, Step
 from p2pdp.crypto.pair_coins import PairCoins
 from p2pdp.mechanisms import dither
 from p2pdp.protocols.gossip.gossiping import Gossip
-from p2pdp.protocols.gossip.messages import SKIPPED
-from p2pdp.protocols.gossip.plan import AveragingPlan, GossipPlan, check_gossip
+from p2pdp.protocols.gossip.plan import SKIPPED, AveragingPlan, GossipPlan, check_gossip
 from p2pdp.topology.gossip_rounds import acceleration
 from p2pdp.topology.graphs import Graph, graph_of_edges
 from p2pdp.topology.spectra import spectrum_ends

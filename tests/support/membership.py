@@ -17,8 +17,7 @@ import numpy as np
 from p2pdp.core.arrays import Floats, Ints
 from p2pdp.core.ids import Peer
 from p2pdp.mechanisms.sampler import SeededSampler
-from p2pdp.protocols.gossip.learning_together import learn
-from p2pdp.protocols.gossip.sgd import GossipSgdPlan
+from p2pdp.protocols.gossip.sgd import GossipSgdPlan, learn
 from p2pdp.protocols.walk.sgd import SgdPlan
 from p2pdp.tasks.descending import Population
 from p2pdp.tasks.examples import Examples

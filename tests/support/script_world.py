@@ -28,7 +28,7 @@ from p2pdp.ledger import records
 from p2pdp.ledger.journal import VIEW
 from p2pdp.ledger.records import OWN, RECEIVED, SENT, Record, carries_message, public_message
 from p2pdp.peer.effects import Effects
-from p2pdp.protocols.shuffle.messages import RELAY
+from p2pdp.protocols.shuffle.plan import RELAY
 from p2pdp.sim.faults import Crash, Faults
 from p2pdp.sim.process import Process
 from p2pdp.sim.world import _BOOT, _FRAME, STALLED_S

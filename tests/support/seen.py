@@ -36,8 +36,7 @@ from p2pdp.peer.host import Host
 from p2pdp.peer.payloads import DATA, parse_payload
 from p2pdp.peer.tap import Tap, wire_line
 from p2pdp.protocols.run_plan import RunPlan
-from p2pdp.protocols.shuffle.messages import RELAY
-from p2pdp.protocols.shuffle.plan import STAY_OPTIONS
+from p2pdp.protocols.shuffle.plan import RELAY, STAY_OPTIONS
 from p2pdp.sim import world
 from p2pdp.sim.faults import Faults
 from p2pdp.sim.process import Process

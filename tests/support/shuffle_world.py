@@ -11,8 +11,7 @@ from p2pdp.core.draws import Mechanism
 from p2pdp.core.ids import CURATOR, Peer
 from p2pdp.core.step import Message
 from p2pdp.mechanisms.reporting.categories import KaryReports
-from p2pdp.protocols.shuffle.messages import MARK, RELAY
-from p2pdp.protocols.shuffle.plan import ShufflePlan, check_shuffle
+from p2pdp.protocols.shuffle.plan import MARK, RELAY, ShufflePlan, check_shuffle
 from p2pdp.protocols.shuffle.shuffling import Shuffle
 from p2pdp.topology.graphs import Graph
 from tests.support.machine_links import MachineLinks

@@ -17,7 +17,7 @@ from p2pdp.files.folder import read_evidence
 from p2pdp.ledger.records import OWN, RECEIVED, SENT, Contents, carries_message, read, whole_message
 from p2pdp.protocols.run_plan import plan_of_facts
 from p2pdp.protocols.shuffle.analysis.outcome import name_of
-from p2pdp.protocols.shuffle.messages import COVER, RELAY
+from p2pdp.protocols.shuffle.plan import COVER, RELAY
 from p2pdp.runs.audit import audit, verify
 from p2pdp.wire.frames import BOXED, FRAME_HEADER_BYTES, PREFIX_BYTES, Frame, decode_frame
 from p2pdp.wire.padding import FRAME_SIZES

@@ -20,8 +20,7 @@ from p2pdp.core.spec import DataPart, GraphPart, NoisePart, PrivacyPart, RunPart
 from p2pdp.experiments.contract import JSON, Answers, Experiment, Line, Made, Picture, Piece, Setting, Table, holds
 from p2pdp.experiments.gossip_leaks import ROUNDING, Gossip, distances_from, printed_leaks
 from p2pdp.experiments.style import Curve, draw_curves, legend_below, name_axes
-from p2pdp.protocols.gossip.analysis.forecast import forecast
-from p2pdp.protocols.gossip.analysis.message_noise import RATIOS, tradeoff_of
+from p2pdp.protocols.gossip.analysis.forecast import RATIOS, forecast, tradeoff_of
 from p2pdp.protocols.gossip.options import GossipPart
 from p2pdp.protocols.run_plan import plan_run
 from p2pdp.runs.simulate import simulate_spec

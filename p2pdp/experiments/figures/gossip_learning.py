@@ -24,11 +24,10 @@ from p2pdp.experiments.inputs import table, table_file
 from p2pdp.experiments.style import Curve, draw_curves, name_axes
 from p2pdp.mechanisms import gaussian
 from p2pdp.privacy.renyi import renyi_epsilons
-from p2pdp.protocols.gossip.analysis.descent_published import printed_leaks
+from p2pdp.protocols.gossip.analysis.descent_account import printed_leaks
 from p2pdp.protocols.gossip.analysis.fast import changing_rounds
-from p2pdp.protocols.gossip.learning_together import learn
 from p2pdp.protocols.gossip.options import GossipPart
-from p2pdp.protocols.gossip.sgd import GossipSgdPlan
+from p2pdp.protocols.gossip.sgd import GossipSgdPlan, learn
 from p2pdp.protocols.run_plan import plan_run
 from p2pdp.tasks.descending import Population
 from p2pdp.tasks.examples import Examples

@@ -36,7 +36,7 @@ from p2pdp.mechanisms.reporting.contract import drawn_of
 from p2pdp.mechanisms.reporting.estimates import of_all
 from p2pdp.mechanisms.reporting.privunit import UnitReports
 from p2pdp.mechanisms.sampler import SeededSampler
-from p2pdp.protocols.shuffle.analysis.walks import Shuffled, shuffled
+from p2pdp.protocols.shuffle.analysis.fast import Shuffled, shuffled
 from p2pdp.tasks.unit_mixture import DIMENSIONS, mixed_direction
 from p2pdp.topology.graphs import Graph
 from p2pdp.topology.report_walks.matrix import empty_places_at_rest, walk_matrix

@@ -2,7 +2,7 @@
 
 Random 8-regular graphs, reports of 16 categories, as many rounds as the paper's mixing time, ceil(ln n / alpha).
 Small runs are run in the simulated world and counted from its ledgers, large ones are drawn from the law of the walks
-(`analysis/walks.py`); where both are there they are compared. The paper counts reports. Cover, which it counts for
+(`analysis/fast.py`); where both are there they are compared. The paper counts reports. Cover, which it counts for
 mix-nets as n messages for each user, is measured too: here a user covers its own edges, degree times rounds times
 slots. What a user holds at once is O(1) on the average, exactly 1; the most that anybody holds grows slowly.
 """

@@ -4,4 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-PROTOCOLS: Final = {"gossip.average": "average", "gossip.randomized": "randomized", "gossip.sgd": "sgd"}
+PROTOCOLS: Final = {
+    "gossip.average": "averaging:AVERAGE",
+    "gossip.randomized": "averaging:RANDOMIZED",
+    "gossip.sgd": "sgd:PROTOCOL",
+}

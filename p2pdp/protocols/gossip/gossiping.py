@@ -21,6 +21,8 @@ undecided stays as it is: that is bias, and a replay shows it.
 Departures from the paper: late and gone users, of whom it has none; a message carries its sender's degree, so
 that each end knows the weight of the edge without asking first; noise is added to what is sent only, as
 `dithering.py` says, and the sum is kept up to that noise.
+
+What a user of gossip sends of its state: with a dither, and with noise on messages where the spec asks for it.
 """
 
 from __future__ import annotations
@@ -35,9 +37,9 @@ from p2pdp.core.draws import Draws
 from p2pdp.core.ids import CURATOR, Peer
 from p2pdp.core.states import Transitions, after
 from p2pdp.core.step import NOTHING, Fault, Message, Send, Step
-from p2pdp.protocols.gossip.messages import EXCHANGE, SETTLED, SKIPPED, Round
-from p2pdp.protocols.gossip.plan import GossipPlan
-from p2pdp.protocols.gossip.sending import Sending
+from p2pdp.core.values import snapped
+from p2pdp.protocols.dithering import Dithers
+from p2pdp.protocols.gossip.plan import EXCHANGE, SETTLED, SKIPPED, AveragingPlan, GossipPlan, Round
 from p2pdp.tasks.inputs import Inputs
 
 
@@ -280,3 +282,25 @@ class Gossip:
             Send(self._user, Message(messages.FINAL, (plan.rounds,), self._state)),
             Send(CURATOR, Message(messages.FINISHED, (), value)),
         )
+
+
+class Sending(Dithers):
+    """One user's messages of gossip."""
+
+    def __init__(self, plan: AveragingPlan) -> None:
+        super().__init__(plan)
+        self._plan = plan
+
+    def values(self, state: Any, count: int, draws: Draws) -> list[Any]:
+        """Return what is sent of one settled state to so many neighbours."""
+        if self._plan.message_noise is None:
+            return [self.dithered(state, draws)] * count if count else []
+        return [self._noised(state, draws) for _ in range(count)]
+
+    def _noised(self, state: Any, draws: Draws) -> Any:
+        plan = self._plan
+        assert plan.message_noise is not None
+        if plan.dither is None:
+            return snapped(state, plan.step) + draws.noise(plan.message_noise, plan.shape) * plan.step
+        value = self.dithered(state, draws) + draws.noise(plan.message_noise, plan.shape) * plan.step
+        return value if plan.step >= plan.fine else snapped(value, plan.fine)

@@ -26,9 +26,16 @@ from p2pdp.core.draws import Draws
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer
 from p2pdp.core.states import Transitions, after
 from p2pdp.core.step import NOTHING, Fault, Message, Send, Step
-from p2pdp.protocols.gossip.messages import ACTIVATIONS, EXCHANGE, Activation, Activations
-from p2pdp.protocols.gossip.plan import AveragingPlan, check_finished, is_state
-from p2pdp.protocols.gossip.sending import Sending
+from p2pdp.protocols.gossip.gossiping import Sending
+from p2pdp.protocols.gossip.plan import (
+    ACTIVATIONS,
+    EXCHANGE,
+    Activation,
+    Activations,
+    AveragingPlan,
+    check_finished,
+    is_state,
+)
 from p2pdp.tasks.inputs import Inputs
 
 PART_MAX: Final = 2000  # activations in one message

@@ -1,18 +1,22 @@
-"""What is public about gossip, and the form of its messages."""
+"""What is public about gossip, and the form of its messages.
+
+The messages that users of gossip exchange: states along the edges, and who decided not to count one.
+"""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, Final
+from typing import Annotated, Any, Final, NamedTuple
 
 from p2pdp.core import messages
 from p2pdp.core.draws import Expected, Mechanism, Shape
+from p2pdp.core.fields import ListOf, Natural, Positive, Row, Whole
 from p2pdp.core.ids import Peer
+from p2pdp.core.messages import COMMON, MessageType, Value
 from p2pdp.core.step import Message
 from p2pdp.protocols.contract import PlanDefaults, Start
-from p2pdp.protocols.gossip.messages import EXCHANGE, SKIPPED, Round
 from p2pdp.topology.weights import edge_weight
 
 _STEPS_BITS_MAX: Final = 500
@@ -146,3 +150,75 @@ def is_state(value: Any, plan: AveragingPlan) -> bool:
     if getattr(value, "shape", None) != plan.shape or value.dtype.kind != "f":
         return False
     return bool(-most <= value.min() and value.max() <= most)  # which is false where there is a NaN
+
+
+EXCHANGE: Final = "exchange"
+SKIPPED: Final = "skipped"
+SETTLED: Final = "settled"
+ACTIVATIONS: Final = "activations"
+
+
+class RoundState(NamedTuple):
+    round: Positive
+    degree: Positive  # of the sender in that round
+
+
+class Round(NamedTuple):
+    round: Positive
+
+
+class Activation(NamedTuple):
+    activation: Positive
+
+
+class Activations(NamedTuple):
+    part: Natural
+    parts: Natural
+    pairs: Annotated[list[list[int]], ListOf(Row(("activation", "other"), Whole(0)))]
+
+
+_STATE: Final = "the sender's state"
+
+ROUNDS: Final = COMMON.plus(
+    MessageType(
+        name=EXCHANGE,
+        routes="user -> user",
+        meaning=_STATE,
+        fields=RoundState,
+        value=Value.ALWAYS,
+        step="round",
+        droppable=True,
+    ),
+    MessageType(
+        name=SKIPPED,
+        routes="user -> user",
+        meaning="the sender, who decides, did not count our edge in that round",
+        fields=Round,
+        step="round",
+        droppable=True,
+    ),
+    MessageType(
+        name=SETTLED,
+        routes="user -> user",
+        meaning="all that the sender decides about our edge is decided",
+        droppable=True,
+    ),
+)
+
+PAIRS: Final = COMMON.plus(
+    MessageType(
+        name=ACTIVATIONS,
+        routes="bootstrap -> user",
+        meaning="when the receiver's edges are active, in parts that fit into frames",
+        fields=Activations,
+    ),
+    MessageType(
+        name=EXCHANGE,
+        routes="user -> user",
+        meaning=_STATE,
+        fields=Activation,
+        value=Value.ALWAYS,
+        step="activation",
+        droppable=True,
+    ),
+)

@@ -4,4 +4,4 @@ from __future__ import annotations
 
 from typing import Final
 
-PROTOCOLS: Final = {"shuffle.all": "all", "shuffle.single": "single"}
+PROTOCOLS: Final = {"shuffle.all": "network:ALL", "shuffle.single": "network:SINGLE"}

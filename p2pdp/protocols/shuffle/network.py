@@ -6,6 +6,18 @@ be made of them before the run, and by auditors who do not know the graph.
 
 The result is the estimate with its standard errors, and how many reports it is made of. A user contributes its
 first row.
+
+Which local randomizer a spec of network shuffling asks for, and the value that a user's rows stand for.
+
+A user reports the first of its rows: a category, bounded numbers, or with PrivUnit that row scaled to length 1.
+
+`shuffle.all`: every report that a user holds in the end goes to the curator.
+
+[LTT22, Algorithm 1]; the machine is in `shuffling.py`.
+
+`shuffle.single`: each user hands in one of the reports that it holds, or a dummy.
+
+[LTT22, Algorithm 2]; the machine is in `shuffling.py`.
 """
 
 from __future__ import annotations
@@ -15,19 +27,21 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from p2pdp.core.errors import VerificationFailed
+from p2pdp.core.errors import UsageError, VerificationFailed
 from p2pdp.core.ids import Peer
-from p2pdp.core.spec import Spec
+from p2pdp.core.spec import NoisePart, Spec
 from p2pdp.core.step import Message
-from p2pdp.mechanisms.reporting.contract import MalformedReport
+from p2pdp.mechanisms.clipping import Bounds
+from p2pdp.mechanisms.reporting.categories import BinaryReports, KaryReports, UnaryReports
+from p2pdp.mechanisms.reporting.contract import MalformedReport, Randomizer
 from p2pdp.mechanisms.reporting.estimates import of_all, of_single
+from p2pdp.mechanisms.reporting.privunit import UnitReports
+from p2pdp.mechanisms.reporting.reals import RealReports
 from p2pdp.protocols.contract import NO_FACTS, Estimate, Fact, Quiet, Work
-from p2pdp.protocols.shuffle.messages import MESSAGES
+from p2pdp.protocols.run_plan import EXCESS, MARK_BYTES, VISIT_BYTES, at_most
 from p2pdp.protocols.shuffle.options import OPTIONS, ShufflePart
-from p2pdp.protocols.shuffle.plan import ShufflePlan, check_shuffle
-from p2pdp.protocols.shuffle.randomizers import randomizer_of, reported_value
+from p2pdp.protocols.shuffle.plan import MESSAGES, ShufflePlan, check_shuffle
 from p2pdp.protocols.shuffle.shuffling import Shuffle
-from p2pdp.protocols.skeleton_size import EXCESS, MARK_BYTES, VISIT_BYTES, at_most
 from p2pdp.tasks.reports import ReportInputs, sealed_bytes
 from p2pdp.topology.graphs import Graph
 
@@ -193,3 +207,53 @@ def _fact(facts: Mapping[str, Fact], name: str) -> float:
     if not isinstance(found, int | float):
         raise VerificationFailed(f"the roster lacks the fact {name}")
     return float(found)
+
+
+def randomizer_of(spec: Spec, dimensions: int) -> Randomizer:
+    """Return what `[noise]`, `[task]` and `[data] clip` describe; `dimensions` is how many numbers a row has."""
+    noise = spec.noise
+    if spec.task.kind == "histogram":
+        assert spec.task.categories is not None
+        return _of_categories(noise, spec.task.categories)
+    if noise.mechanism == "privunit":
+        assert noise.epsilon is not None
+        return UnitReports(dimensions, noise.epsilon)
+    assert spec.data.clip is not None
+    return RealReports(
+        Bounds(*spec.data.clip),
+        dimensions,
+        noise.mechanism,
+        sigma=noise.sigma,
+        epsilon=noise.epsilon,
+        delta=noise.delta,
+    )
+
+
+def _of_categories(noise: NoisePart, categories: int) -> Randomizer:
+    if noise.mechanism == "none":
+        return KaryReports(categories, None)
+    assert noise.epsilon is not None
+    if noise.encoding == "unary":
+        return UnaryReports(categories, noise.epsilon)
+    if noise.encoding == "binary":
+        return BinaryReports(categories, noise.epsilon)
+    return KaryReports(categories, noise.epsilon)
+
+
+def reported_value(randomizer: Randomizer, rows: Any) -> Any:
+    """Return what a user reports, from its rows, one a contribution."""
+    first = np.asarray(rows)[0]
+    if isinstance(randomizer, RealReports):
+        return np.asarray(first, dtype=np.float64).reshape(-1)
+    if not isinstance(randomizer, UnitReports):
+        return int(first)
+    row = np.asarray(first, dtype=np.float64).reshape(-1)
+    length = float(np.linalg.norm(row))
+    if not length > 0.0:
+        raise UsageError("[noise] mechanism: privunit reports directions, and a user's first row has none: it is 0.")
+    return row / length
+
+
+ALL: Final = NetworkShuffle("shuffle.all", single=False)
+
+SINGLE: Final = NetworkShuffle("shuffle.single", single=True)

@@ -1,16 +1,19 @@
-"""What is public about network shuffling, and the form of its messages."""
+"""What is public about network shuffling, and the form of its messages.
+
+The messages that users of network shuffling pass on: sealed reports, cover for them, and marks that end rounds.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Final, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 from p2pdp.core.draws import NO_NOISE, Draws, Expected, Mechanism
-from p2pdp.core.messages import FINISHED, REPORT
+from p2pdp.core.fields import Natural, Positive
+from p2pdp.core.messages import COMMON, FINISHED, REPORT, MessageType, Value
 from p2pdp.core.step import Message
 from p2pdp.mechanisms.reporting.contract import Randomizer
 from p2pdp.protocols.contract import PlanDefaults, Start
-from p2pdp.protocols.shuffle.messages import COVER, MARK, RELAY, Round
 
 NAMES: Final = 1 << 56  # names of reports are drawn below this, so that no name tells whose report it is
 COVER_HOP: Final = (1 << 32) - 1  # what cover has in place of hops
@@ -123,3 +126,49 @@ def check_shuffle(plan: ShufflePlan, message: Message) -> str | None:
     if kind == MARK:
         return None if Round(*fields).round <= plan.rounds else "malformed"
     return "malformed" if kind == FINISHED and value is not None else None
+
+
+RELAY: Final = "relay"
+MARK: Final = "mark"
+COVER: Final = "cover"
+
+
+class Hop(NamedTuple):
+    came_by: Natural  # the number of the hop before
+    hop: Natural
+    round: Positive
+
+
+class Round(NamedTuple):
+    round: Positive
+
+
+MESSAGES: Final = COMMON.plus(
+    MessageType(
+        name=RELAY,
+        routes="user -> user",
+        meaning="a sealed report on its way",
+        fields=Hop,
+        value=Value.ALWAYS,
+        item="hop",
+        step="round",
+        before="came_by",
+        custody=True,
+    ),
+    MessageType(
+        name=COVER,
+        routes="user -> user",
+        meaning="no report, and in all as long as one; in place of hops it has a number that no hop has",
+        fields=Hop,
+        value=Value.FILLER,
+        droppable=True,
+    ),
+    MessageType(
+        name=MARK,
+        routes="user -> user",
+        meaning="the sender has sent all that it had in that round",
+        fields=Round,
+        step="round",
+        droppable=True,
+    ),
+)

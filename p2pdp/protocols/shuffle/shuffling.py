@@ -31,14 +31,17 @@ from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer
 from p2pdp.core.messages import Item
 from p2pdp.core.states import Transitions, after
 from p2pdp.core.step import NOTHING, Custody, Fault, Message, Send, Step
-from p2pdp.protocols.shuffle.messages import COVER, MARK, RELAY, Round
 from p2pdp.protocols.shuffle.plan import (
+    COVER,
     COVER_HOP,
+    MARK,
     NAMES,
+    RELAY,
     SEED,
     SEED_SHAPE,
     STAY_OPTIONS,
     Reports,
+    Round,
     ShufflePlan,
     draw_hop,
 )

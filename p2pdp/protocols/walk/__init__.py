@@ -4,4 +4,4 @@ from __future__ import annotations
 
 from typing import Final
 
-PROTOCOLS: Final = {"walk.histogram": "histogram", "walk.sgd": "sgd", "walk.sum": "sums"}
+PROTOCOLS: Final = {"walk.histogram": "sums:HISTOGRAM", "walk.sgd": "sgd:PROTOCOL", "walk.sum": "sums:PROTOCOL"}

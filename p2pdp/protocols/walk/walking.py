@@ -14,7 +14,7 @@ a user who is gone is gone round (random walks only), which repeats the same noi
 
 Limit: a user contributes its value at most `contributions_max` times, in all tokens, whatever it is sent: on a ring
 once in each lap of each token, on a random walk no more often than it is visited by chance, but for a probability of
-1e-9 (`protocols/walk/limits.py`). From then on it adds noise only, and each further visit is a fault of the kind
+1e-9 (`protocols/walk/options.py`). From then on it adds noise only, and each further visit is a fault of the kind
 `too_many_visits`. Estimates count such visits as contributions of nothing; they occur where somebody breaks the
 protocol, or where so many users are excluded that those who are left are visited far more often.
 """
@@ -32,7 +32,7 @@ from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer, is_user
 from p2pdp.core.messages import TOKEN, TOTAL, Item
 from p2pdp.core.step import NOTHING, Custody, Fault, Message, Send, Step
 from p2pdp.protocols.contract import PlanDefaults, Start
-from p2pdp.protocols.skeleton_size import EXCESS, VISIT_BYTES, at_most
+from p2pdp.protocols.run_plan import EXCESS, VISIT_BYTES, at_most
 from p2pdp.tasks.inputs import Inputs
 
 _ADDED_NOISE: Final = ("gaussian", "laplace")

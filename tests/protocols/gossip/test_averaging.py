@@ -11,11 +11,17 @@ from hypothesis import strategies as st
 from p2pdp.core.errors import UsageError, VerificationFailed
 from p2pdp.core.spec import DataPart, GraphPart, NoisePart, RunPart, Spec, TaskPart
 from p2pdp.core.values import ZERO_FORM, snapped
+from p2pdp.files.spec import parse_spec
 from p2pdp.mechanisms.clipping import Bounds, clip
 from p2pdp.mechanisms.grid import Grid
 from p2pdp.protocols.gossip import averaging
 from p2pdp.protocols.gossip.options import GossipPart
+from p2pdp.protocols.gossip.plan import ACTIVATIONS
+from p2pdp.protocols.run_plan import RunPlan, plan_of_facts, plan_run
+from p2pdp.topology.gossip_rounds import acceleration, rounds_needed
 from p2pdp.topology.graphs import make_graph
+from tests.support.gossip_specs import gossip
+from tests.support.walk_world import SeededDraws
 
 
 def spec(noise: NoisePart, **gossip: float) -> Spec:
@@ -83,3 +89,51 @@ def test_results_are_published_side_by_side_and_their_mean_is_the_estimate() -> 
     assert averaging.estimate_of((), averaging.publish([1.0, 2.0])).value == 1.5
     vectors = averaging.publish([np.array([1.0, 2.0]), np.array([3.0, 4.0])])
     assert averaging.estimate_of((2,), vectors).value == [2.0, 3.0]
+
+
+def test_automatic_rounds_follow_from_public_numbers() -> None:
+    run = plan_run(parse_spec(gossip(8, "ring", 'rounds = "auto"\naccelerated = true'), None), 8, 1)
+    assert run.plan.rounds == rounds_needed(run.plan.gap, 8, 1.0, 1.0, 1, accelerated=True)
+    assert run.plan.gamma == acceleration(run.plan.gap)
+    plain = plan_run(parse_spec(gossip(8, "ring", 'rounds = "auto"'), None), 8, 1)
+    assert plain.plan.rounds > run.plan.rounds
+    assert plain.plan.gamma == 1.0
+
+
+def test_an_auditor_makes_the_same_plan_from_signed_facts() -> None:
+    spec = parse_spec(gossip(8, "exponential", 'rounds = "auto"\naccelerated = true'), None)
+    run = plan_run(spec, 8, 1)
+    assert plan_of_facts(spec, run.facts).plan == run.plan
+    assert set(run.facts) >= {"gap", "degree_max"}
+
+
+def test_two_sides_that_would_swap_for_ever_are_refused() -> None:
+    text = gossip(6, "ring").replace('kind = "ring"', 'kind = "ring"\nweights = "uniform"')
+    with pytest.raises(UsageError, match="weights"):
+        plan_run(parse_spec(text, None), 6, 1)
+
+
+def planned(n: int, kind: str = "ring") -> RunPlan:
+    return plan_run(parse_spec(gossip(n, kind, "activations = 40", "randomized"), None), n, 1)
+
+
+def test_bootstrap_tells_each_user_its_own_activations() -> None:
+    run = planned(6)
+    told = {send.to: send.message for send in run.opening(SeededDraws(1))}
+    assert sorted(told) == list(range(6))
+    assert {message.type for message in told.values()} == {ACTIVATIONS}
+    pairs = {(number, user, other) for user, message in told.items() for number, other in message.fields[2]}
+    assert {number for number, _, _ in pairs} == set(range(1, 41))
+    assert all((number, other, user) in pairs for number, user, other in pairs)
+    assert run.graph is not None
+    assert all(other in run.graph.neighbours[user] for _, user, other in pairs)
+
+
+def test_a_single_user_is_told_that_it_meets_nobody() -> None:
+    (send,) = planned(1, "complete").opening(SeededDraws(1))
+    assert (send.to, send.message.fields) == (0, (0, 1, []))
+
+
+def test_an_auditor_makes_the_same_plan_from_signed_facts_randomized() -> None:
+    run = planned(6)
+    assert plan_of_facts(run.spec, run.facts).plan == run.plan

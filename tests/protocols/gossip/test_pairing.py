@@ -14,7 +14,6 @@ from p2pdp.core import messages
 from p2pdp.core.draws import Mechanism
 from p2pdp.core.ids import BOOTSTRAP, CURATOR
 from p2pdp.core.step import NOTHING, Message, Step
-from p2pdp.protocols.gossip.messages import ACTIVATIONS, EXCHANGE, PAIRS
 from p2pdp.protocols.gossip.pairing import (
     PART_MAX,
     Pairing,
@@ -23,6 +22,7 @@ from p2pdp.protocols.gossip.pairing import (
     check_pairing,
     draw_activations,
 )
+from p2pdp.protocols.gossip.plan import ACTIVATIONS, EXCHANGE, PAIRS
 from tests.support.gossip_world import NO_NOISE, PATIENCE_S, Noise, Value
 
 Pair = tuple[int, int]

@@ -10,9 +10,20 @@ import pytest
 
 from p2pdp.core import messages
 from p2pdp.core.draws import Mechanism
+from p2pdp.core.messages import COMMON
 from p2pdp.core.step import Message
-from p2pdp.protocols.gossip.messages import EXCHANGE, ROUNDS, SETTLED, SKIPPED
-from p2pdp.protocols.gossip.plan import GossipPlan, check_gossip, is_state
+from p2pdp.protocols import protocol
+from p2pdp.protocols.gossip.plan import (
+    ACTIVATIONS,
+    EXCHANGE,
+    PAIRS,
+    ROUNDS,
+    SETTLED,
+    SKIPPED,
+    GossipPlan,
+    check_gossip,
+    is_state,
+)
 from p2pdp.tasks.inputs import RealInputs
 from p2pdp.topology.graphs import complete_graph
 from tests.support.fault_worlds import prepared
@@ -88,3 +99,24 @@ def test_what_noise_there_is() -> None:
     assert plan_of(complete_graph(4), 5, grid_exponent=-3).step == 0.125
     assert PLAN.reroutes
     assert PLAN.starts == ()
+
+
+def test_rounds_and_pairs_have_states_of_their_own_forms() -> None:
+    of_a_round, of_an_activation = Message(EXCHANGE, (3, 2), 0.5), Message(EXCHANGE, (3,), 0.5)
+    assert (ROUNDS.problem(of_a_round), ROUNDS.problem(of_an_activation)) == (None, "malformed")
+    assert (PAIRS.problem(of_a_round), PAIRS.problem(of_an_activation)) == ("malformed", None)
+    assert ROUNDS.step_of(of_a_round) == PAIRS.step_of(of_an_activation) == 3
+
+
+def test_each_protocol_of_gossip_has_the_messages_of_its_machine() -> None:
+    assert protocol("gossip.average").messages is protocol("gossip.sgd").messages is ROUNDS
+    assert protocol("gossip.randomized").messages is PAIRS
+    common = {one.name for one in COMMON}
+    assert {one.name for one in ROUNDS} - common == {EXCHANGE, SKIPPED, SETTLED}
+    assert {one.name for one in PAIRS} - common == {EXCHANGE, ACTIVATIONS}
+
+
+def test_nothing_of_gossip_is_in_custody_and_a_closed_peer_misses_no_state() -> None:
+    assert not any(one.custody for table in (ROUNDS, PAIRS) for one in table if COMMON.get(one.name) is None)
+    assert {EXCHANGE, SKIPPED, SETTLED} <= ROUNDS.droppable
+    assert ACTIVATIONS not in PAIRS.droppable

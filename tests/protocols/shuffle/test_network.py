@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -7,8 +8,14 @@ import pytest
 
 from p2pdp.core.errors import UsageError, VerificationFailed
 from p2pdp.files.data import load_data
+from p2pdp.files.spec import parse_spec
+from p2pdp.mechanisms.reporting.categories import BinaryReports, KaryReports, UnaryReports
+from p2pdp.mechanisms.reporting.contract import Randomizer
+from p2pdp.mechanisms.reporting.privunit import UnitReports
+from p2pdp.mechanisms.reporting.reals import RealReports
+from p2pdp.protocols import protocol
 from p2pdp.protocols.run_plan import plan_of_facts
-from p2pdp.protocols.shuffle.network import is_report, slots_for
+from p2pdp.protocols.shuffle.network import ALL, SINGLE, is_report, randomizer_of, reported_value, slots_for
 from p2pdp.tasks.reports import NAME_BYTES, sealed_bytes
 from tests.support.shuffle_networks import MEAN, run_of
 from tests.support.shuffle_specs import shuffle
@@ -95,3 +102,74 @@ def test_privunit_needs_two_numbers() -> None:
     with pytest.raises(UsageError, match="at least 2"):
         run_of(text)
     assert run_of(text, dimensions=5).plan.randomizer.report_bytes == 20
+
+
+HEAD = """
+[run]
+protocol = "shuffle.all"
+nodes = 8
+seed = 1
+[graph]
+kind = "complete"
+[shuffle]
+rounds = 3
+"""
+COUNTS = '[data]\nkind = "categories"\n[task]\nkind = "histogram"\ncategories = 5\n'
+MEAN_RANDOMIZERS = '[data]\nkind = "uniform"\nclip = [0.0, 2.0]\n[task]\nkind = "mean"\n'
+DIRECTIONS = '[data]\nkind = "unit_mixture"\n[task]\nkind = "mean"\n'
+
+
+def made(noise: str, rest: str, dimensions: int = 1) -> Randomizer:
+    return randomizer_of(parse_spec(f"{HEAD}\n[noise]\n{noise}\n{rest}", None), dimensions)
+
+
+@pytest.mark.parametrize(
+    ("noise", "rest", "dimensions", "kind", "epsilon"),
+    [
+        ('mechanism = "randomized_response"\nepsilon = 1.5', COUNTS, 1, KaryReports, 1.5),
+        ('mechanism = "randomized_response"\nepsilon = 1.5\nencoding = "unary"', COUNTS, 1, UnaryReports, 1.5),
+        ('mechanism = "randomized_response"\nepsilon = 1.5\nencoding = "binary"', COUNTS, 1, BinaryReports, 1.5),
+        ('mechanism = "none"', COUNTS, 1, KaryReports, math.inf),
+        ('mechanism = "laplace"\nepsilon = 1.5', MEAN_RANDOMIZERS, 1, RealReports, 1.5),
+        ('mechanism = "laplace"\nepsilon = 1.5', MEAN_RANDOMIZERS, 4, RealReports, 1.5),
+        ('mechanism = "none"', MEAN_RANDOMIZERS, 1, RealReports, math.inf),
+        ('mechanism = "privunit"\nepsilon = 1.5', DIRECTIONS, 4, UnitReports, 1.5),
+    ],
+)
+def test_the_spec_says_which(noise: str, rest: str, dimensions: int, kind: type[Randomizer], epsilon: float) -> None:
+    found = made(noise, rest, dimensions)
+    assert type(found) is kind
+    assert found.epsilon == pytest.approx(epsilon, rel=1e-6)
+    assert found.outputs == (5 if rest is COUNTS else dimensions)
+
+
+def test_gaussian_noise_by_sigma_or_by_epsilon() -> None:
+    assert made('mechanism = "gaussian"\nsigma = 0.5', MEAN_RANDOMIZERS).epsilon is None
+    assert made('mechanism = "gaussian"\nepsilon = 1.0\ndelta = 1e-5', MEAN_RANDOMIZERS).epsilon is None
+
+
+def test_a_user_reports_its_first_row() -> None:
+    assert reported_value(KaryReports(5, 1.0), np.array([3.0, 1.0])) == 3
+    unit = reported_value(UnitReports(2, 1.0), np.array([[3.0, 4.0], [1.0, 0.0]]))
+    np.testing.assert_allclose(unit, [0.6, 0.8])
+    real = made('mechanism = "none"', MEAN_RANDOMIZERS)
+    np.testing.assert_array_equal(reported_value(real, np.array([0.5, 1.0])), [0.5])
+
+
+def test_a_row_without_direction_is_refused() -> None:
+    with pytest.raises(UsageError, match="direction"):
+        reported_value(UnitReports(2, 1.0), np.zeros((1, 2)))
+
+
+def test_it_is_found_by_its_name_and_is_algorithm_1() -> None:
+    assert protocol("shuffle.all") is ALL
+    plan = run_of(shuffle(12, protocol="all")).plan
+    assert plan.single is False
+    assert (plan.dummies[0] > 0.0) is False
+
+
+def test_it_is_found_by_its_name_and_is_algorithm_2() -> None:
+    assert protocol("shuffle.single") is SINGLE
+    plan = run_of(shuffle(12, protocol="single")).plan
+    assert plan.single is True
+    assert (plan.dummies[0] > 0.0) is True

@@ -5,9 +5,10 @@ from typing import Any
 import pytest
 
 from p2pdp.core import messages
-from p2pdp.core.step import Message
-from p2pdp.protocols.shuffle.messages import COVER, MARK, MESSAGES, RELAY
-from p2pdp.protocols.shuffle.plan import COVER_HOP, SEED, STAY_OPTIONS, check_shuffle
+from p2pdp.core.messages import REPORT
+from p2pdp.core.step import Custody, Message
+from p2pdp.protocols import protocol
+from p2pdp.protocols.shuffle.plan import COVER, COVER_HOP, MARK, MESSAGES, RELAY, SEED, STAY_OPTIONS, Hop, check_shuffle
 from p2pdp.topology.graphs import complete_graph
 from p2pdp.wire.codec import pack_message
 from tests.support.shuffle_world import NAME_BYTES, plan_of
@@ -76,3 +77,27 @@ def test_what_is_public_of_a_run() -> None:
     lazy: Any = plan_of(complete_graph(4), 10, stay=0.25)
     assert lazy.exchanges(6) == 2 * 6 * 10 + 30
     assert lazy.stay_below == STAY_OPTIONS // 4
+
+
+def test_a_reports_item_is_the_hop_that_it_makes() -> None:
+    assert MESSAGES.custody_of(Message(RELAY, (70, 71, 3), b"sealed")) == Custody(71, 3)
+    for fields in ((70, 71), (70, 71, 3, 4), (70, 71, "3"), (70, b"", 3)):
+        assert MESSAGES.custody_of(Message(RELAY, fields)) is None
+
+
+@pytest.mark.parametrize("kind", [COVER, MARK, REPORT])
+def test_nobody_looks_for_other_messages(kind: str) -> None:
+    assert MESSAGES.custody_of(Message(kind, (70, 71, 3), b"sealed")) is None
+
+
+def test_reports_say_what_they_came_by_and_cover_says_nothing() -> None:
+    for kind, fields in ((RELAY, (70, 71, 3)), (REPORT, (70, 4))):
+        known = MESSAGES.get(kind)
+        assert known is not None
+        assert known.named(known.before, Message(kind, fields)) == 70
+    cover = Message(COVER, Hop(1, 1, 3), b"")
+    assert (MESSAGES.item_of(cover), MESSAGES.step_of(cover)) == (None, None)
+
+
+def test_both_protocols_have_these_messages() -> None:
+    assert protocol("shuffle.all").messages is protocol("shuffle.single").messages is MESSAGES

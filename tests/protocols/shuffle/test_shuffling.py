@@ -12,7 +12,7 @@ from p2pdp.core import messages
 from p2pdp.core.ids import BOOTSTRAP, CURATOR
 from p2pdp.core.spec import GraphPart
 from p2pdp.core.step import NOTHING, Message
-from p2pdp.protocols.shuffle.messages import MARK, RELAY
+from p2pdp.protocols.shuffle.plan import MARK, RELAY
 from p2pdp.topology.graphs import complete_graph, make_graph
 from tests.support.shuffle_world import NAME_BYTES, PATIENCE_S, ShuffleWorld, plan_of
 

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from p2pdp.files.spec import parse_spec
-from p2pdp.protocols.walk.analysis.fast import fast_outcome
-from p2pdp.protocols.walk.analysis.fast_descent import fast_descents
+from p2pdp.protocols.walk.analysis.fast import fast_descents, fast_outcome
 from p2pdp.report.page.facts import outcome_of
 from p2pdp.runs.prepared import prepare
 from tests.support.learners import learning

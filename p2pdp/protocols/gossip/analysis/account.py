@@ -3,26 +3,33 @@
 The exact leak of a pair is a number between 0 and 1 in units of what a user's own noised value tells; times the local
 mu^2 it is that of one Gaussian, to which claims add what rounding may (`rounding.py`). Printed formulas are
 shown with the pairs in which they say less than is told. They are claims that prove nothing, but for Theorem 4 where
-its conditions hold (`hidden_graph.py`).
+its conditions hold (`a_priori.py`).
+
+The formulas of [CEBM22] for a run that happened, as claims beside the exact ones.
+
+Theorem 1 and Corollary 1 (for users who pool: Theorem 12 and Corollary 3) are printed as bounds for each pair and
+are none: `violated_pairs` counts where more is told. Epsilon is what their Rényi divergences convert to at best.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
-from p2pdp.audit.claims import gaussian_claim, members_of, views_of
+from p2pdp.audit.claims import claim_of, gaussian_claim, kind_of, members_of, spread_of, views_of, worst_of
 from p2pdp.audit.ground import PASSED_THROUGH, PUBLIC_ROUTE, Finding, Ground
 from p2pdp.audit.recorded import unlike_plan
 from p2pdp.core.arrays import Floats
-from p2pdp.core.claims import Claim, Method, Name, Observer, Refusal
+from p2pdp.core.claims import Claim, Conditioning, Method, Name, Observer, Refusal
 from p2pdp.privacy.gaussian_curve import epsilon_of_each, epsilons_of
 from p2pdp.privacy.linear.layers import View
+from p2pdp.privacy.linear.published import corollary_1, theorem_1
 from p2pdp.privacy.linear.view import ROUNDED_UP
-from p2pdp.protocols.gossip.analysis.formulas import Printed, printed_claims
+from p2pdp.privacy.renyi import renyi_epsilons
 from p2pdp.protocols.gossip.analysis.rounding import rounding_of
 from p2pdp.protocols.gossip.analysis.views import GossipViews, Spans
 from p2pdp.protocols.gossip.pairing import PairPlan
@@ -142,3 +149,58 @@ class _Account:
         self._claims.append(
             gaussian_claim(observer, Method.EXACT, self._ground.delta, self._in_all(mu), names, assumptions)
         )
+
+
+_ROUNDING: Final = 1e-9
+_MESSAGE_NOISE: Final = "the formula knows of no noise on messages and leaves it out"
+_SUM: Final = "added up over all users the formula is a bound, which the mean over pairs respects: {:.4g} of local"
+
+
+@dataclass(frozen=True, slots=True)
+class Printed:
+    """Some observers, by name, the exact leak of each user (row) for each of them, and what they saw."""
+
+    names: Sequence[int | tuple[int, ...]]
+    exact: Floats
+    views: Sequence[View]
+
+
+def printed_claims(
+    ground: Ground, views: GossipViews, of: Printed, mu_local: float
+) -> tuple[list[Claim], Floats | None]:
+    """Claims, and the leak of each pair by Theorem 1, indexed like all matrices; nothing without noise."""
+    if mu_local == math.inf:
+        return [], None
+    pooled = isinstance(of.names[0], tuple)
+    formulas = {"theorem-12" if pooled else "theorem-1": theorem_1(views.layers, of.views)}
+    if views.regular:
+        groups = [name if isinstance(name, tuple) else (name,) for name in of.names]
+        rounds = ground.run.plan.rounds
+        formulas["corollary-3" if pooled else "corollary-1"] = corollary_1(views.weights, groups, rounds)
+    claims = [_claim(ground, views, of, name, leak, mu_local) for name, leak in formulas.items()]
+    matrix = np.full((ground.run.n, ground.run.n), np.nan)
+    for name, column in zip(of.names, next(iter(formulas.values())).T, strict=True):
+        if isinstance(name, int):
+            matrix[:, name] = column
+            matrix[name, name] = np.nan
+    return claims, None if pooled else matrix
+
+
+def _claim(ground: Ground, views: GossipViews, of: Printed, name: str, leak: Floats, mu_local: float) -> Claim:
+    pairs = ~np.isnan(of.exact)
+    printed = np.where(pairs, leak, np.nan)
+    epsilons = renyi_epsilons(mu_local**2 * printed[pairs], ground.delta)
+    said = [PUBLIC_ROUTE, _SUM.format(float(np.mean(printed[pairs])))]
+    if views.layers.noises:
+        said.append(_MESSAGE_NOISE)
+    return claim_of(
+        kind_of(of.names[0]),
+        f"published:{name}",
+        Conditioning.PUBLIC,
+        ground.delta,
+        worst_of(printed, of.names),
+        (*said, *ground.assumptions),
+        epsilon=spread_of(epsilons),
+        bound=False,
+        violated_pairs=int(np.sum(of.exact[pairs] > printed[pairs] * (1.0 + _ROUNDING) + _ROUNDING)),
+    )

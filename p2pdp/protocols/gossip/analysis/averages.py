@@ -1,4 +1,7 @@
-"""What is known of gossip that averages values: `gossip.average` and `gossip.randomized`."""
+"""What is known of gossip that averages values: `gossip.average` and `gossip.randomized`.
+
+The linear account of gossip whose recorded draws are not those of its plan; its own account relies on these.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,9 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from p2pdp.assembly.outcome import Number, Outcome
-from p2pdp.audit.ground import Finding
+from p2pdp.audit.exact_account import Rounded, exact_account
+from p2pdp.audit.ground import Finding, Ground
+from p2pdp.audit.recorded import unlike_plan
 from p2pdp.audit.tradeoff import Tradeoff
 from p2pdp.core.claims import Claim, Method, Observer, Refusal
 from p2pdp.core.ids import Peer
@@ -15,14 +20,13 @@ from p2pdp.ledger.records import Contents
 from p2pdp.protocols.contract import Estimate
 from p2pdp.protocols.defaults import Account, Analysis, Read, Rows
 from p2pdp.protocols.gossip.analysis import outcome as averages
-from p2pdp.protocols.gossip.analysis.a_priori import gossip_beforehand, refusals_in_advance
+from p2pdp.protocols.gossip.analysis.a_priori import gossip_beforehand, hidden_graph_account, refusals_in_advance
 from p2pdp.protocols.gossip.analysis.account import gossip_account
 from p2pdp.protocols.gossip.analysis.decoding import read_gossip
 from p2pdp.protocols.gossip.analysis.fast import fast_averages, standard_error_of
-from p2pdp.protocols.gossip.analysis.forecast import forecast_claim
-from p2pdp.protocols.gossip.analysis.hidden_graph import hidden_graph_account
-from p2pdp.protocols.gossip.analysis.linear import linear_account
-from p2pdp.protocols.gossip.analysis.message_noise import tradeoff_of
+from p2pdp.protocols.gossip.analysis.forecast import forecast_claim, tradeoff_of
+from p2pdp.protocols.gossip.analysis.rounding import rounding_of
+from p2pdp.protocols.gossip.analysis.views import graph_of
 from p2pdp.protocols.gossip.plan import GossipPlan
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.replay.evidence import Recorded
@@ -86,3 +90,14 @@ class GossipAnalysis(Analysis):
 
 class PairAnalysis(GossipAnalysis):
     what_ran = "Each user added noise to its value; then pairs of neighbours, drawn at random, averaged."
+
+
+def linear_account(ground: Ground) -> Finding:
+    if unlike_plan(ground) is None or ground.transcript.published is None:
+        return Finding()
+
+    def rounding() -> Rounded:
+        found = rounding_of(ground, graph_of(ground))
+        return found.nu, found.said
+
+    return exact_account(ground, rounding)

@@ -33,9 +33,8 @@ from p2pdp.core.errors import Refused
 from p2pdp.core.ids import Peer, is_user
 from p2pdp.ledger.records import RECEIVED, SENT, Contents, carries_message, public_message, whole_message
 from p2pdp.mechanisms import dither
-from p2pdp.protocols.gossip.messages import ACTIVATIONS, EXCHANGE, Activations
 from p2pdp.protocols.gossip.pairing import PairPlan
-from p2pdp.protocols.gossip.plan import GossipPlan
+from p2pdp.protocols.gossip.plan import ACTIVATIONS, EXCHANGE, Activations, GossipPlan
 from p2pdp.protocols.gossip.sgd import GossipSgdPlan
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.topology.graphs import Graph, make_graph

@@ -19,8 +19,7 @@ from p2pdp.core.arrays import Floats
 from p2pdp.core.ids import BOOTSTRAP, Peer
 from p2pdp.core.values import LinearForm
 from p2pdp.ledger.records import MET, SENT, Contents, carries_message, public_message
-from p2pdp.protocols.gossip.messages import ACTIVATIONS, SKIPPED, Activations
-from p2pdp.protocols.gossip.plan import GossipPlan
+from p2pdp.protocols.gossip.plan import ACTIVATIONS, SKIPPED, Activations, GossipPlan
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.replay.evidence import Recorded
 from p2pdp.topology.weights import meeting_weights, sparse_weights

@@ -36,8 +36,7 @@ from p2pdp.privacy.linear.layers import (
     stochastic_residues,
 )
 from p2pdp.privacy.linear.modular import MODULUS, PRIMES, residue
-from p2pdp.protocols.gossip.analysis.forms import OWN_NOISE, collapsed, evaluated
-from p2pdp.protocols.gossip.analysis.stack import Stack
+from p2pdp.protocols.gossip.analysis.forms import OWN_NOISE, Stack, collapsed, evaluated
 from p2pdp.protocols.gossip.plan import GossipPlan
 from p2pdp.replay.transcript import Transcript
 from p2pdp.topology.graphs import Graph, graph_of_edges

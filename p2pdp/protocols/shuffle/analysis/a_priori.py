@@ -6,6 +6,8 @@ estimate. Of `all` it is made of every user's report. Of `single` it is made of 
 not depend on data, so given them u's report is one of N, or not there at all. N is n less the users who hold nothing in
 the end; each of n independent walks changes their number by one at most, so it exceeds its mean by s with a
 probability of exp(-2 s^2 / n) at most (McDiarmid 1989), which is taken off delta.
+
+The local ceiling of reports: each seen alone, without the others that hide whose it is.
 """
 
 from __future__ import annotations
@@ -18,10 +20,15 @@ from typing import Final
 import numpy as np
 
 from p2pdp.audit.ground import Finding, Ground
+from p2pdp.audit.local import ceiling_of, not_told
+from p2pdp.audit.recorded import refused, unlike_plan
 from p2pdp.core.claims import Claim, Conditioning, Method, Name, Observer, Refusal
 from p2pdp.core.ids import Peer
+from p2pdp.mechanisms import gaussian
+from p2pdp.mechanisms.reporting.contract import Randomizer
+from p2pdp.mechanisms.reporting.reals import RealReports
 from p2pdp.protocols.run_plan import RunPlan
-from p2pdp.protocols.shuffle.analysis.claims import (
+from p2pdp.protocols.shuffle.analysis.account import (
     COVERED,
     NO_COVER,
     PERMUTED,
@@ -34,7 +41,6 @@ from p2pdp.protocols.shuffle.analysis.claims import (
     not_hidden,
     printed,
 )
-from p2pdp.protocols.shuffle.analysis.local import local_account_of_reports
 from p2pdp.protocols.shuffle.plan import ShufflePlan
 from p2pdp.replay.contributions import Noise
 from p2pdp.replay.transcript import Transcript
@@ -124,3 +130,26 @@ def reports_least(plan: ShufflePlan, delta: float) -> tuple[int, float]:
     mixed = 0.0 if plan.n <= LAWS_MAX // 4 else (1.0 - plan.overlap) * plan.n
     slack = math.sqrt(-math.log(_CUT * delta) * plan.n / 2.0)
     return max(0, math.floor(plan.n - plan.dummies[0] - mixed - slack)), delta * (1.0 - _CUT)
+
+
+def local_account_of_reports(ground: Ground) -> Finding:
+    refusal = not_told(ground)
+    if refusal is not None:
+        return refusal
+    reason = unlike_plan(ground)
+    if reason is not None:
+        return refused((Observer.NETWORK,), Method.LOCAL, reason)
+    randomizer, delta = ground.run.plan.randomizer, ground.delta
+    counts = [len(own) for own in ground.transcript.own_noise.values()]
+    if isinstance(randomizer, RealReports) and randomizer.epsilon is None:
+        mus = [randomizer.mu * math.sqrt(count) for count in counts]
+        return ceiling_of(ground, [gaussian.epsilon_of(delta, mu) for mu in mus], mus)
+    return ceiling_of(ground, [epsilon_of_report(randomizer, delta) * count for count in counts], None)
+
+
+def epsilon_of_report(randomizer: Randomizer, delta: float) -> float:
+    """Of one report that everybody sees."""
+    if isinstance(randomizer, RealReports) and randomizer.epsilon is None:
+        return gaussian.epsilon_of(delta, randomizer.mu)
+    assert randomizer.epsilon is not None
+    return randomizer.epsilon

@@ -4,24 +4,41 @@ Guarantee: on the same reports the estimate is that of the curator, to the last 
 each other, reports and marks, and what they tell the curator; those of the life cycle are not made. Lateness, absence
 and edges on which cover leaves no room are unknown here: a report that finds none stays in a real run, which one in a
 million runs sees (`protocols/shuffles.slots_for`).
+
+Network shuffling drawn straight from its law: no peers, frames, channels or ledgers [LTT22, Algorithms 1, 2].
+
+All reports are moved at once, round by round. Guarantee: places, loads, dummies and estimates have the distribution
+that they have in the simulated world when nobody is late or gone and nothing is lost. The draws are others, so a
+single result differs from that of the world on the same seed. `away` says who is away in a round, counted from 0: what
+such a user holds stays, and so does what was meant for it.
+
+The order of the reports that the curator gets is uniform within each user's batch, as holders permute theirs; what
+stands in its way is only who handed it in.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
 
 import numpy as np
 
 from p2pdp.assembly.outcome import Outcome
+from p2pdp.core.arrays import Ints
+from p2pdp.core.errors import UsageError
 from p2pdp.core.ids import Peer
+from p2pdp.crypto.entropy import SeededEntropy
+from p2pdp.mechanisms.reporting.contract import Randomizer, drawn_of
+from p2pdp.mechanisms.reporting.estimates import Estimated, of_all, of_single
+from p2pdp.mechanisms.sampler import SeededSampler
 from p2pdp.protocols.run_plan import RunPlan
-from p2pdp.protocols.shuffle.analysis.traffic import Sent, traffic_of
-from p2pdp.protocols.shuffle.analysis.walks import shuffled
-from p2pdp.protocols.shuffle.network import result_of
+from p2pdp.protocols.shuffle.analysis.outcome import Sent, traffic_of
+from p2pdp.protocols.shuffle.network import reported_value, result_of
 from p2pdp.protocols.shuffle.plan import ShufflePlan
-from p2pdp.protocols.shuffle.randomizers import reported_value
 from p2pdp.sim.trials import Trials
+from p2pdp.topology.graphs import Graph
+from p2pdp.topology.report_walks.matrix import check_stay, checked_rounds, ends_of, expected_empty
 
 
 def fast_shuffles(trials: Trials) -> Iterator[Outcome]:
@@ -52,3 +69,100 @@ def fast_shuffle(run: RunPlan, rows: Callable[[Peer], Any], seed: int) -> Outcom
     counted = {int(owner): {0: 1} for owner in np.sort(made.owners) if owner >= 0}
     messages = int((made.moves + marks + cover).sum()) + len(made.reports) + run.n
     return Outcome(result_of(plan, made.reports), counted, messages, traffic=traffic_of(plan, sent))
+
+
+NOBODY_AWAY: Final[Mapping[int, Collection[int]]] = {}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Shuffled:
+    """`holders` and `reports` have a row for each report that the curator gets; `owners` is -1 for a dummy.
+
+    `loads` is how many reports each user holds in the end, `moves` how often each passed one on, and `held` the most
+    that anybody held at once.
+    """
+
+    holders: Ints
+    owners: Ints
+    reports: Ints
+    loads: Ints
+    moves: Ints
+    held: int
+    estimate: Estimated
+
+    @property
+    def dummies(self) -> int:
+        return int(np.count_nonzero(self.owners < 0))
+
+    def __repr__(self) -> str:
+        return f"Shuffled({len(self.reports)} reports)"
+
+
+def walked(
+    graph: Graph,
+    rounds: int,
+    stay: float,
+    generator: np.random.Generator,
+    away: Mapping[int, Collection[int]] = NOBODY_AWAY,
+) -> tuple[Ints, Ints, int]:
+    """Where the report of each user ends, how often each user passed one on, and the most that anybody held."""
+    check_stay(stay)
+    degrees, _, neighbours = ends_of(graph)
+    begins = np.concatenate(([0], np.cumsum(degrees)[:-1]))
+    stuck = np.nonzero(degrees == 0)[0]
+    places = np.arange(graph.n)
+    moves, held = np.zeros(graph.n, dtype=np.int64), 1
+    for t in range(checked_rounds(rounds)):
+        drawn = generator.random((1 if stay == 0.0 else 2, graph.n))
+        if len(neighbours):
+            chosen = np.minimum((drawn[0] * degrees[places]).astype(np.int64), degrees[places] - 1)
+            following = neighbours[np.minimum(begins[places] + np.maximum(chosen, 0), len(neighbours) - 1)]
+        else:
+            following = places
+        kept = drawn[1] < stay if stay > 0.0 else np.zeros(graph.n, dtype=bool)
+        if len(stuck):
+            kept |= degrees[places] == 0
+        if t in away:
+            gone = np.zeros(graph.n, dtype=bool)
+            gone[list(away[t])] = True
+            kept |= gone[places] | gone[following]
+        moves += np.bincount(places[~kept], minlength=graph.n)
+        places = np.where(kept, places, following)
+        held = max(held, int(np.bincount(places).max()))
+    return places, moves, held
+
+
+def shuffled(
+    graph: Graph,
+    randomizer: Randomizer,
+    values: Any,
+    rounds: int,
+    *,
+    stay: float = 0.0,
+    single: bool = False,
+    seed: int = 0,
+    away: Mapping[int, Collection[int]] = NOBODY_AWAY,
+    dummies: tuple[float, float] | None = None,
+) -> Shuffled:
+    """One run: `values` has one value for each user; `dummies` are the expected ones where these are known already."""
+    if len(values) != graph.n:
+        raise UsageError(f"{graph.n} users report one value each, not {len(values)}.")
+    key = int.from_bytes(SeededEntropy(seed, "shuffling").salt(), "big")
+    generator = np.random.Generator(np.random.Philox(key=key))
+    sampler = SeededSampler(seed, "shuffling")
+    reports = randomizer.applied(np.asarray(values), drawn_of(randomizer.needs, graph.n, sampler))
+    places, moves, held = walked(graph, rounds, stay, generator, away)
+    loads = np.bincount(places, minlength=graph.n)
+    mixed = generator.permutation(graph.n)
+    if not single:
+        owners = mixed[np.argsort(places[mixed], kind="stable")]
+        estimate = of_all(randomizer, reports[owners])
+        return Shuffled(places[owners], owners, reports[owners], loads, moves, held, estimate)
+    owners = np.full(graph.n, -1)
+    owners[places[mixed]] = mixed  # the last one of a uniform order is a uniform one
+    empty = np.nonzero(owners < 0)[0]
+    handed = reports[owners]
+    handed[empty] = randomizer.dummies(len(empty), drawn_of(randomizer.needs, len(empty), sampler))
+    expected = expected_empty(graph, stay, rounds) if dummies is None else dummies
+    estimate = of_single(randomizer, handed, *expected)
+    return Shuffled(np.arange(graph.n), owners, handed, loads, moves, held, estimate)

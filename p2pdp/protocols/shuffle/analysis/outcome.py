@@ -2,26 +2,35 @@
 
 Nobody who sees the curator's ledger alone can tell whose report is whose. An auditor who has all ledgers can: inside
 its seal a report has the name that its user chose, and that choice is in the user's own ledger.
+
+How much each user of network shuffling sent and held, beside what [LTT22, Table 3] says of it.
+
+The table counts the reports that a user sends: one a round on the average, hence as many as there are rounds, which
+grow as log n over the spectral gap where walks shall mix; and what a user holds at once, which does not grow with n.
+Marks and cover are not in it, for there rounds are told by a clock. Bytes are those of padded frames, without
+acknowledgements that travel alone.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
 
 import numpy as np
 
 from p2pdp.assembly.outcome import Number, Outcome
+from p2pdp.core.arrays import Ints
 from p2pdp.core.ids import CURATOR, Peer, is_user
-from p2pdp.core.messages import OPENED_REPORT, OpenedReport
-from p2pdp.ledger.records import CHOSEN, OWN, Contents, public_message
+from p2pdp.core.messages import OPENED_REPORT, REPORT, OpenedReport
+from p2pdp.ledger.records import CHOSEN, OWN, SENT, Contents, public_message
 from p2pdp.mechanisms import gaussian, randomized_response
 from p2pdp.mechanisms.reporting.contract import Randomizer
 from p2pdp.protocols.run_plan import RunPlan
-from p2pdp.protocols.shuffle.analysis.traffic import sent_in, traffic_of
-from p2pdp.protocols.shuffle.plan import NAMES, ShufflePlan
+from p2pdp.protocols.shuffle.plan import COVER, MARK, MESSAGES, NAMES, RELAY, ShufflePlan
 from p2pdp.replay.evidence import Recorded
+from p2pdp.wire.padding import frame_size
 
 
 def gather(run: RunPlan, recorded: Recorded, found: Outcome) -> None:
@@ -120,3 +129,58 @@ def _sensitivities(run: RunPlan, randomizer: Randomizer) -> tuple[float, float]:
     assert run.spec.data.clip is not None
     low, high = run.spec.data.clip
     return (high - low) * randomizer.outputs, (high - low) * math.sqrt(randomizer.outputs)
+
+
+MARK_BYTES: Final = frame_size(0)
+_ENVELOPE_BYTES: Final = 192  # of a frame around a sealed report
+
+
+@dataclass(frozen=True)
+class Sent:
+    """Of each user; `held` is the most reports that anybody held at once, as far as they were passed on."""
+
+    relayed: Ints
+    handed_in: Ints
+    cover: Ints
+    marks: Ints
+    held: int
+
+
+def report_frame_bytes(plan: ShufflePlan) -> int:
+    """Of a report, or cover, on its way."""
+    return frame_size(_ENVELOPE_BYTES + plan.sealed_bytes)
+
+
+def sent_in(views: Mapping[Peer, Contents], n: int) -> Sent:
+    """From the users' own ledgers."""
+    kinds = (RELAY, REPORT, COVER, MARK)
+    counts = np.zeros((len(kinds), n), dtype=np.int64)
+    held = 0
+    for user, contents in views.items():
+        if not is_user(user):
+            continue
+        batches: dict[int, int] = {}
+        for record in contents.records:
+            if record.kind != SENT:
+                continue
+            message = public_message(record)
+            if message.type in kinds:
+                counts[kinds.index(message.type), user] += 1
+            if message.type in (RELAY, REPORT):
+                number = MESSAGES.step_of(message)
+                batches[number] = batches.get(number, 0) + 1
+        held = max(held, *batches.values(), 0)
+    relayed, handed_in, cover, marks = counts
+    return Sent(relayed, handed_in, cover, marks, held)
+
+
+def traffic_of(plan: ShufflePlan, sent: Sent) -> dict[str, Any]:
+    """Numbers by name, as `result.json` has them; a user's part ends with one message that says so."""
+    reports = sent.relayed + sent.handed_in
+    messages = reports + sent.cover + sent.marks + 1
+    frames = (reports + sent.cover) * report_frame_bytes(plan) + (sent.marks + 1) * MARK_BYTES
+    found: dict[str, Any] = {}
+    for name, counts in (("reports", reports), ("messages", messages), ("bytes", frames)):
+        found[f"{name}_per_user_mean"] = float(counts.mean())
+        found[f"{name}_per_user_max"] = int(counts.max())
+    return found | {"reports_per_user_expected": plan.rounds * (1.0 - plan.stay) + 1.0, "reports_held_max": sent.held}

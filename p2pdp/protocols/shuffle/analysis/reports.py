@@ -18,13 +18,11 @@ from p2pdp.protocols.contract import Estimate
 from p2pdp.protocols.defaults import Account, Analysis, Read, Rows
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.protocols.shuffle.analysis import outcome as relayed
-from p2pdp.protocols.shuffle.analysis.a_priori import shuffle_beforehand
-from p2pdp.protocols.shuffle.analysis.curator import guesses_by_curator
+from p2pdp.protocols.shuffle.analysis.a_priori import local_account_of_reports, shuffle_beforehand
+from p2pdp.protocols.shuffle.analysis.account import shuffle_account
+from p2pdp.protocols.shuffle.analysis.attack import SEALED, guesses_by_curator
 from p2pdp.protocols.shuffle.analysis.fast import fast_shuffles
-from p2pdp.protocols.shuffle.analysis.guesses import SEALED
-from p2pdp.protocols.shuffle.analysis.local import local_account_of_reports
-from p2pdp.protocols.shuffle.analysis.shuffling import shuffle_account
-from p2pdp.protocols.shuffle.analysis.traffic import report_frame_bytes
+from p2pdp.protocols.shuffle.analysis.outcome import report_frame_bytes
 from p2pdp.replay.evidence import Evidence, Recorded
 from p2pdp.sim.trials import Trials
 from p2pdp.topology.graphs import Graph

@@ -3,23 +3,55 @@
 On a ring the schedule is public and leaves nothing to chance, so the claims are those that an audit will make. On a
 random walk they rest on the law of the visits, which do not depend on data; what an audit says afterwards, given
 what was seen or the route that was taken, may be more or less.
+
+How often a random walk will come to each user, before it has taken place.
+
+What random walks will tell each kind of observer, from the law of how often they come to each user.
+
+What descent by a random walk will tell each kind of observer: by iteration on the complete graph, else local only.
+
+Guarantee: each claim holds a priori, over the law of the walk, for whichever user is worse off; user 0 starts a single
+token, and is counted with that. On other graphs than the complete one the law of the parts between visits is not worked
+out, nor for rates that change. There, and where steps may expand, what is left is the local ceiling. That nobody is
+told who takes a step does not help: when messages arrive shows how often a token moved, and with two others, one of
+whom is known to begin, that tells the whole path. Claims by iteration do not mind, for they average over known paths.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Final
 
+from p2pdp.audit.claims import Spread, claim_of
 from p2pdp.audit.ground import NOBODY_OUT, PUBLIC_ROUTE, Finding, Ground
-from p2pdp.audit.local import local_account
-from p2pdp.core.claims import Claim, Conditioning, Method, Observer, Refusal
+from p2pdp.audit.local import OWN_NOISE, local_account, pure_epsilon_of
+from p2pdp.core.claims import Claim, Conditioning, Method, Name, Observer, Refusal
 from p2pdp.core.ids import Peer
+from p2pdp.privacy.hidden_path.a_priori import STEPS_MAX as HIDDEN_STEPS_MAX
+from p2pdp.privacy.hidden_path.a_priori import a_priori
+from p2pdp.privacy.iteration.walk import Exposure, epsilon
+from p2pdp.privacy.linear.view import ROUNDED_UP
+from p2pdp.privacy.rounding import beside
+from p2pdp.privacy.visits import (
+    STEPS_MAX,
+    USERS_MAX,
+    Law,
+    binomial_visits,
+    certain,
+    gaussian_epsilon,
+    graph_visits,
+    pure_epsilon,
+    sum_of,
+)
 from p2pdp.protocols.defaults import Account
 from p2pdp.protocols.run_plan import RunPlan
-from p2pdp.protocols.walk.analysis.a_priori_walks import Walks
-from p2pdp.protocols.walk.analysis.scheduled import scheduled
-from p2pdp.protocols.walk.analysis.visits import Visits
+from p2pdp.protocols.walk.analysis.absent import scheduled
+from p2pdp.protocols.walk.analysis.hidden_path import ONE_VALUE, OWN_VIEW
+from p2pdp.protocols.walk.analysis.iteration import foreseen, ratio_of, terms, why_not
+from p2pdp.protocols.walk.sgd import SgdPlan
 from p2pdp.replay.transcript import Transcript
 
 SCHEDULE: Final = "the schedule is public and fixed beforehand"
@@ -61,3 +93,203 @@ def a_priori_of_walk(run: RunPlan, delta: float, colluders: Sequence[Peer], *, o
         found.refusals.append(Refusal(Observer.COALITION, Method.EXACT, reason))
     found.claims.append(walks.network())
     return found
+
+
+@dataclass(frozen=True)
+class Visits:
+    """How often a random walk comes to each user; `basis` says what that rests on."""
+
+    run: RunPlan
+    delta: float
+
+    @cached_property
+    def basis(self) -> str:
+        if self.run.plan.order == "complete":
+            return "the next holder is uniform over all users"
+        if self._at_worst:
+            return "every step of the walk may be at the same user: its visits are not computed for a walk of this size"
+        return "the next holder is uniform over the neighbours of the one before, on this graph"
+
+    @cached_property
+    def all_tokens(self) -> list[Law]:
+        """For each user, in all tokens together."""
+        return self._laws(self.run.plan.tokens)
+
+    @cached_property
+    def one_token(self) -> list[Law]:
+        """For each user, in each of the tokens."""
+        return self._laws(1)
+
+    @property
+    def _at_worst(self) -> bool:
+        run = self.run
+        return run.plan.order != "complete" and (run.graph is None or run.n > USERS_MAX or run.plan.steps > STEPS_MAX)
+
+    def _laws(self, counted: int) -> list[Law]:
+        run, plan = self.run, self.run.plan
+        if self._at_worst:
+            return [certain(counted * plan.steps)] * run.n
+        if plan.order == "graph":
+            assert run.graph is not None
+            return graph_visits(run.graph.neighbours, plan.steps, counted, self.delta, spread=plan.tokens > 1)
+        if plan.tokens > 1:
+            return [binomial_visits(counted * plan.steps, 1.0 / run.n, 0, self.delta)] * run.n
+        other = binomial_visits(plan.steps - 1, 1.0 / run.n, 0, self.delta)
+        return [binomial_visits(plan.steps - 1, 1.0 / run.n, 1, self.delta), *[other] * (run.n - 1)]
+
+
+_VISITS: Final = "averaged over how often a user is visited, which does not depend on data"
+_TOTALS: Final = "the observer sees the total of each token, with the noise of all of its contributions"
+_SUM: Final = "the observer sees the sum of all totals, with the noise of all contributions"
+_MU_MAX: Final = 64.0
+
+Epsilons = Callable[[Law], float]
+
+
+class Walks:
+    """Makes the claims; each rests on `assumed` too."""
+
+    def __init__(self, ground: Ground, visits: Visits, assumed: str) -> None:
+        self._ground = ground
+        self._plan = ground.run.plan
+        self._visits = visits
+        self._assumed = (assumed, *ground.assumptions)
+        scale = self._plan.noise.scale if self._plan.noise.name == "gaussian" else 0.0
+        self._mu = ground.sensitivity / scale * ROUNDED_UP if scale else math.inf
+
+    def node(self, *, one_value: bool) -> Claim | Refusal:
+        """One other user, who sees the walk only when it comes to it."""
+        reason = self._path_is_no_help(one_value=one_value)
+        if reason is not None:
+            return Refusal(Observer.NODE, Method.HIDDEN_PATH, reason)
+        run, plan = self._ground.run, self._plan
+        found = a_priori(run.n, plan.steps, plan.tokens, self._mu, self._ground.delta)
+        assumptions = (self._visits.basis, OWN_VIEW, ONE_VALUE, *self._assumed)
+        epsilon = found.largest, found.mean
+        return self._claim(Observer.NODE, Method.HIDDEN_PATH, epsilon, found.worst_pair, assumptions)
+
+    def _path_is_no_help(self, *, one_value: bool) -> str | None:
+        if self._plan.order != "complete":
+            return "what a hidden path adds is computed in advance for the complete graph only"
+        if self._plan.steps > HIDDEN_STEPS_MAX:
+            return f"hidden paths are accounted for in advance up to {HIDDEN_STEPS_MAX} hops"
+        if not one_value:
+            return "some user contributes several values in turn; the law of a path is for one value a user"
+        if self._mu > _MU_MAX:
+            return f"values may move {_MU_MAX:g} times as far as their noise reaches: a hidden path does not protect"
+        return None
+
+    def curator(self) -> Claim:
+        """Sees the total of each token, and who sent it."""
+        plan = self._plan
+        laws = {law: sum_of(law.squared(), plan.tokens) for law in dict.fromkeys(self._visits.one_token)}
+        laws_of_users = [laws[law] for law in self._visits.one_token]
+        return self._averaged(Observer.CURATOR, Method.HIDDEN_PATH, laws_of_users, self._gaussian(plan.steps), _TOTALS)
+
+    def public(self) -> Claim:
+        """Sees the sum of all totals."""
+        laws = {law: law.squared() for law in dict.fromkeys(self._visits.all_tokens)}
+        noises = self._plan.steps * self._plan.tokens
+        laws_of_users = [laws[law] for law in self._visits.all_tokens]
+        return self._averaged(Observer.PUBLIC, Method.HIDDEN_PATH, laws_of_users, self._gaussian(noises), _SUM)
+
+    def network(self) -> Claim:
+        """Sees all, each contribution under its own noise."""
+        delta = self._ground.delta
+        if self._plan.noise.name in ("gaussian", "none"):
+            one: Epsilons = self._gaussian(1)
+        else:
+            epsilon_0 = pure_epsilon_of(self._ground.run, (self._plan.noise,))
+
+            def one(law: Law) -> float:
+                return pure_epsilon(law, epsilon_0, delta)
+
+        return self._averaged(Observer.NETWORK, Method.LOCAL, self._visits.all_tokens, one, OWN_NOISE)
+
+    def _gaussian(self, noises: int) -> Epsilons:
+        mu = self._mu / math.sqrt(noises) * ROUNDED_UP
+        return lambda law: gaussian_epsilon(law, mu, self._ground.delta)
+
+    def _averaged(self, observer: Observer, method: str, laws: list[Law], of: Epsilons, sees: str) -> Claim:
+        known = {law: of(law) for law in dict.fromkeys(laws)}
+        epsilons = [known[law] for law in laws]
+        largest = max(epsilons)
+        assumptions = (_VISITS, self._visits.basis, sees, *self._assumed)
+        epsilon = largest, sum(epsilons) / len(epsilons)
+        return self._claim(observer, method, epsilon, (epsilons.index(largest), observer), assumptions)
+
+    def _claim(
+        self, observer: Observer, method: str, epsilon: Spread, worst: tuple[int, Name], assumptions: Sequence[str]
+    ) -> Claim:
+        delta = self._ground.delta
+        return claim_of(observer, method, Conditioning.A_PRIORI, delta, worst, assumptions, epsilon=epsilon)
+
+
+_UNIFORM: Final = "the next holder is uniform over all users, whatever the data"
+_NODE: Final = "the observer sees the token at its own visits, and the result"
+_NO_SECRET: Final = (
+    "who takes a step is not secret enough: when messages arrive shows how often a token moved, and what that tells "
+    "beside the models is not worked out"
+)
+_RESULT: Final = "the observer sees the model of each token"
+
+
+def walk_of_descent(run: RunPlan, delta: float, colluders: Sequence[Peer], nobody_out: str) -> Finding:
+    """Claims and refusals; the caller owes a random walk."""
+    ground = Ground(run, {}, Transcript(), (), delta, colluders)
+    found = Finding()
+    observers = (Observer.NODE, Observer.CURATOR, Observer.PUBLIC)[run.n == 1 :]
+    reason = why_not_in_advance(run.plan)
+    for observer, watched, sees in (
+        (Observer.NODE, True, _NODE),
+        (Observer.CURATOR, False, _RESULT),
+        (Observer.PUBLIC, False, _RESULT),
+    ):
+        if watched and run.n == 1:
+            continue
+        if reason is not None:
+            found.refusals.append(Refusal(observer, Method.ITERATION, reason))
+        else:
+            found.claims.append(_claim(ground, observer, watched=watched, assumed=(sees, _UNIFORM, nobody_out)))
+    if reason is not None and run.n > 1:
+        found.refusals += [Refusal(observer, Method.HIDDEN_PATH, _NO_SECRET) for observer in observers]
+    if colluders:
+        pooled = "who pools views sees the token more often than is accounted for in advance: the local ceiling stands"
+        found.refusals.append(Refusal(Observer.COALITION, Method.ITERATION, pooled))
+    found.claims.append(Walks(ground, Visits(run, delta), nobody_out).network())
+    return found
+
+
+def why_not_in_advance(plan: SgdPlan) -> str | None:
+    """Why nothing is claimed by iteration before the path is known."""
+    if plan.order != "complete":
+        return "on graphs that are not complete amplification by iteration is worked out for a known path only"
+    if plan.schedule != "constant":
+        return "for rates that change amplification by iteration is worked out for a known path only"
+    return why_not(plan)
+
+
+def _claim(ground: Ground, observer: Observer, *, watched: bool, assumed: tuple[str, ...]) -> Claim:
+    run, plan = ground.run, ground.run.plan
+    ratio = ratio_of(run)
+    single = plan.tokens == 1
+    rounding = foreseen(run)
+
+    def known(*, starts: bool) -> float:
+        exposure = Exposure(run.n, plan.steps - single, starts=starts, watched=watched)
+        return beside(lambda delta: epsilon(ratio, exposure, plan.tokens, delta), ground.delta, rounding.nu)
+
+    others = known(starts=False)
+    first = known(starts=True) if single else others
+    everyone = [first, *[others] * (run.n - 1)]
+    worst = max(range(run.n), key=everyone.__getitem__)
+    name: Name = observer if not watched else (0 if worst else 1)
+    return claim_of(
+        observer,
+        Method.ITERATION,
+        Conditioning.A_PRIORI,
+        ground.delta,
+        (worst, name),
+        (*assumed, *terms(run), *rounding.said, *ground.assumptions),
+        epsilon=(everyone[worst], sum(everyone) / run.n),
+    )

@@ -15,16 +15,13 @@ from p2pdp.protocols.defaults import Account, Learning, Read, Rows
 from p2pdp.protocols.learning import warnings_of
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.protocols.walk.analysis import outcome_descent as descents
-from p2pdp.protocols.walk.analysis.a_priori import a_priori_of_ring
-from p2pdp.protocols.walk.analysis.a_priori_descent import walk_of_descent
-from p2pdp.protocols.walk.analysis.absent import AbsentFromDescent
-from p2pdp.protocols.walk.analysis.decoding_descent import gradients_of_visits, read_descent
-from p2pdp.protocols.walk.analysis.fast_descent import fast_trials_of_descents
+from p2pdp.protocols.walk.analysis.a_priori import a_priori_of_ring, walk_of_descent
+from p2pdp.protocols.walk.analysis.absent import AbsentFromDescent, is_scheduled
+from p2pdp.protocols.walk.analysis.decoding import gradients_of_visits, read_descent
+from p2pdp.protocols.walk.analysis.fast import fast_trials_of_descents
 from p2pdp.protocols.walk.analysis.iteration import iteration_account
-from p2pdp.protocols.walk.analysis.levels import sigmas_of
+from p2pdp.protocols.walk.analysis.outcome_descent import baselines_of, scored, sigmas_of
 from p2pdp.protocols.walk.analysis.published import published
-from p2pdp.protocols.walk.analysis.scheduled import is_scheduled
-from p2pdp.protocols.walk.analysis.scores import baselines_of, scored
 from p2pdp.protocols.walk.analysis.sums import WalkAnalysis
 from p2pdp.replay.evidence import Recorded
 from p2pdp.sim.trials import Trials

@@ -19,14 +19,12 @@ from p2pdp.protocols.contract import Estimate
 from p2pdp.protocols.defaults import Account, Analysis, Read, Rows
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.protocols.walk.analysis.a_priori import a_priori_of_ring, a_priori_of_walk
-from p2pdp.protocols.walk.analysis.absent import AbsentFromWalk
+from p2pdp.protocols.walk.analysis.absent import AbsentFromWalk, is_scheduled
 from p2pdp.protocols.walk.analysis.blanket import blanket_account
 from p2pdp.protocols.walk.analysis.decoding import contributions_of_visits, read_walk
 from p2pdp.protocols.walk.analysis.fast import fast_walks
-from p2pdp.protocols.walk.analysis.formulas import walk_formulas
 from p2pdp.protocols.walk.analysis.hidden_path import hidden_path_account
-from p2pdp.protocols.walk.analysis.published import published
-from p2pdp.protocols.walk.analysis.scheduled import is_scheduled
+from p2pdp.protocols.walk.analysis.published import published, walk_formulas
 from p2pdp.replay.evidence import Recorded
 from p2pdp.sim.trials import Trials
 

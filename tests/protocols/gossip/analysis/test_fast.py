@@ -2,24 +2,39 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+import p2pdp
 from p2pdp.assembly.outcome import error_of, estimate_of, truth_of
 from p2pdp.core.draws import Mechanism
 from p2pdp.files.data import load_data
 from p2pdp.files.spec import parse_spec, spec_digest
 from p2pdp.ledger.records import read
 from p2pdp.protocols.gossip.analysis import fast as module
-from p2pdp.protocols.gossip.analysis.fast import Pairs, Rounds, fast_average, fixed_rounds, standard_error_of
+from p2pdp.protocols.gossip.analysis.fast import (
+    Pairs,
+    Rounds,
+    fast_average,
+    fast_gossip_descent,
+    fixed_rounds,
+    standard_error_of,
+)
+from p2pdp.protocols.gossip.analysis.fast import matrices_of as drawn_matrices_of
 from p2pdp.protocols.gossip.analysis.outcome import matrices_of
 from p2pdp.protocols.run_plan import RunPlan, plan_run
 from p2pdp.sim.world import World
+from p2pdp.tasks.descending import Population
+from tests.support.gossip_learners import LINEAR, MEAN, gossip_learning
 from tests.support.gossip_world import NO_NOISE, GossipWorld, room
 from tests.support.gossips import gossip
+from tests.support.learners import prepared as learners
 from tests.support.outcomes import outcome
 
 PAIRS: dict[str, Any] = {"protocol": "randomized"}
@@ -210,3 +225,61 @@ def test_nobody_or_everybody_meets(probability: float) -> None:
     found = fast_average(run, rows, 1)
     assert found.messages == (12 if probability == 1.0 else 0)
     assert found.deviation == pytest.approx(2.0 / np.sqrt(3) if probability == 1.0 else 2.0)
+
+
+BATCHES = 'kind = "logistic_regression"\nclip = 0.5\nrate = 0.4\nrounds = 4\nbatch = 2\nschedule = "inverse"'
+SPECS = {
+    "ring": gossip_learning(),
+    "accelerated": gossip_learning(6, "star", "rounds = 3\naccelerated = true", task=LINEAR),
+    "published": gossip_learning(4, "complete", 'rounds = 1\npublish = "all"', task=BATCHES),
+    "one": gossip_learning(4, "path", 'rounds = 2\npublish = "one"', task=MEAN),
+    "quiet": gossip_learning(4, "path", sigma=None),
+    "alone": gossip_learning(1, "complete"),
+}
+
+
+def fast(text: str, seed: int = 3) -> Any:
+    run, data = learners(text)
+    return fast_gossip_descent(run, Population(run.plan.descent, [data.user(user) for user in range(run.n)]), seed)
+
+
+@pytest.mark.parametrize("name", SPECS)
+def test_it_is_what_the_world_gives_on_the_same_seed(name: str) -> None:
+    run, data = learners(SPECS[name])
+    slow = p2pdp.simulate(run.spec)
+    found = fast(SPECS[name])
+    outputs = np.array([output["value"] for output in slow.outputs])
+    np.testing.assert_allclose(np.array(list(found.finals.values())), outputs, rtol=0, atol=room(run.plan))
+    np.testing.assert_allclose(truth_of(run, found, data.user), slow.truth, rtol=0, atol=1e-12)
+    assert found.counted == {user: {0: run.plan.gradients} for user in range(run.n)}
+
+
+def test_noise_on_messages_is_as_much_as_was_asked_for() -> None:
+    """What it adds to a ring's only round is 2/9 of its variance in each number of each user's model."""
+    task = 'kind = "logistic_regression"\nclip = 1.0\nrate = 0.5\nrounds = 1'
+    text = gossip_learning(6, "ring", "rounds = 1\nmessage_sigma = 0.7", task=task, sigma=0.1)
+    plain = gossip_learning(6, "ring", "rounds = 1", task=task, sigma=0.1)
+    off = [np.array(list(fast(text, seed).finals.values())) - np.array(list(fast(plain, seed).finals.values()))
+           for seed in range(100)]  # fmt: skip
+    assert np.std(off) == pytest.approx(0.7 * np.sqrt(2) / 3, rel=0.1)
+
+
+def test_meetings_are_drawn_anew_for_each_round_and_seed() -> None:
+    run, _ = learners(gossip_learning(5, "changing"))
+    one, again, other = (list(drawn_matrices_of(run, seed)) for seed in (1, 1, 2))
+    assert all((a != b).nnz == 0 for a, b in zip(one, again, strict=True))
+    assert any((a != b).nnz for a, b in zip(one, other, strict=True))
+    assert any((a != b).nnz for a, b in pairwise(one))
+
+
+def test_trials_have_their_seeds(tmp_path: Path) -> None:
+    spec = learners(gossip_learning(5, "changing", 'rounds = 2\npublish = "one"'))[0].spec
+    result = p2pdp.simulate(spec, tmp_path / "fast", trials=3, fast=True)
+    assert result.trials is not None
+    assert [len(trial.estimate or ()) for trial in result.trials] == [3, 3, 3]  # type: ignore[arg-type]
+    assert result.trials[0].estimate != result.trials[1].estimate
+    third = fast(gossip_learning(5, "changing", 'rounds = 2\npublish = "one"'), 5)
+    assert result.trials[2].estimate == pytest.approx(third.finals[0].tolist())
+    document = json.loads((tmp_path / "fast" / "result.json").read_text())
+    assert document["scores"]["score_name"] == "accuracy"
+    assert set(document["baselines"]) == {"local", "central", "none"}

@@ -92,7 +92,7 @@ def test_the_curator_comes_first() -> None:
 
 def test_of_single_all_but_a_few_runs_have_so_many_reports() -> None:
     """Against the machines' own law: the share of runs with fewer reports is within the part of delta taken off."""
-    from p2pdp.protocols.shuffle.analysis.walks import walked
+    from p2pdp.protocols.shuffle.analysis.fast import walked
 
     run = plan(shuffle(60, REGULAR, "single", "rounds = 8"))
     assert run.graph is not None

@@ -1,16 +1,40 @@
 from __future__ import annotations
 
+import math
+
 import pytest
 
 import p2pdp
 from p2pdp.core.claims import Claim, Refusal
-from p2pdp.protocols.gossip.analysis import descent_forecast as module
+from p2pdp.mechanisms import gaussian
+from p2pdp.protocols.gossip.analysis import descents
 from p2pdp.protocols.gossip.analysis.descent_account import FIXED_BEFOREHAND, MODEL
-from p2pdp.protocols.gossip.analysis.descent_forecast import descent_forecast
+from p2pdp.protocols.gossip.analysis.descents import descent_forecast, gossip_sigmas_of
 from p2pdp.protocols.gossip.analysis.forecast import FORECAST
 from tests.support.gossip_learners import gossip_learning
 from tests.support.learners import prepared
 from tests.support.runs import DELTA, quiet
+
+
+def test_both_compose_over_the_gradients() -> None:
+    run, _ = prepared(gossip_learning(4, "ring"))
+    found = gossip_sigmas_of(run, 2.0, 1e-5)
+    local, central = found["local"], found["central"]
+    assert local is not None
+    assert central is not None
+    assert gaussian.epsilon_of(1e-5, math.sqrt(3) * 2.0 / local) == pytest.approx(2.0, rel=1e-6)
+    assert central == pytest.approx(local / 4)
+
+
+@pytest.mark.parametrize("epsilon", [None, 0.0, math.inf])
+def test_nothing_is_enough_for_nothing(epsilon: float | None) -> None:
+    assert gossip_sigmas_of(prepared(gossip_learning(4, "ring"))[0], epsilon, 1e-5) == {"local": None, "central": None}
+
+
+def test_at_the_headlines_epsilon_local_noise_is_the_runs_own() -> None:
+    run, _ = prepared(gossip_learning(4, "ring", sigma=1.3))
+    headline = gaussian.epsilon_of(1e-5, math.sqrt(3) * 2.0 / 1.3)
+    assert gossip_sigmas_of(run, headline, 1e-5)["local"] == pytest.approx(1.3, rel=1e-6)
 
 
 @pytest.mark.parametrize("kind", ["path", "ring"])
@@ -46,7 +70,7 @@ def test_what_cannot_be_foreseen_says_why(text: str, why: str) -> None:
 
 
 def test_too_much_work_is_not_begun(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_WORK_MAX", 1.0)
+    monkeypatch.setattr(descents, "_WORK_MAX", 1.0)
     told = descent_forecast(prepared(gossip_learning(4, "ring"))[0], DELTA)
     assert isinstance(told, Refusal)
     assert "too long" in told.reason

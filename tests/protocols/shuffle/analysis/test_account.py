@@ -1,20 +1,40 @@
 from __future__ import annotations
 
+import math
 from dataclasses import replace
+from random import Random
 from typing import Any
 
 import numpy as np
 import pytest
 
 from p2pdp.audit.auditor import Audit
+from p2pdp.audit.ground import Ground
 from p2pdp.core.claims import Claim
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer
 from p2pdp.core.messages import OPENED_REPORT, SEEN
+from p2pdp.core.spec import GraphPart
 from p2pdp.core.step import Message
-from p2pdp.ledger.records import carries_message, public_message
+from p2pdp.files.spec import parse_spec
+from p2pdp.ledger.records import SENT, carries_message, public_message
 from p2pdp.privacy.shuffle.overlap import overlapped
-from p2pdp.protocols.run_plan import plan_run
+from p2pdp.privacy.shuffle.published import epsilon_all, load
+from p2pdp.protocols.run_plan import RunPlan, plan_run
+from p2pdp.protocols.shuffle.analysis.account import (
+    Timing,
+    among,
+    categories_of,
+    claim_of_reports,
+    enclosed,
+    laws_with,
+    not_hidden,
+    printed,
+    timing_of,
+)
+from p2pdp.protocols.shuffle.plan import RELAY
+from p2pdp.replay.transcript import Transcript
 from p2pdp.sim.faults import Crash
+from p2pdp.topology.graphs import Graph, complete_graph, make_graph
 from p2pdp.topology.report_walks.matrix import all_laws, walk_matrix
 from p2pdp.topology.report_walks.overlap import overlaps_of_laws
 from tests.support.runs import DELTA, Run, quiet, run_of
@@ -142,7 +162,7 @@ def test_what_has_no_pure_epsilon_keeps_the_local_ceiling(mechanism: str, reason
 
 
 def test_walks_and_gossip_are_none_of_its_business() -> None:
-    from p2pdp.protocols.shuffle.analysis.shuffling import shuffle_account
+    from p2pdp.protocols.shuffle.analysis.account import shuffle_account
     from tests.support.gossips import ground_of
     from tests.support.runs import ring
 
@@ -150,7 +170,7 @@ def test_walks_and_gossip_are_none_of_its_business() -> None:
 
 
 def test_without_the_curators_ledger_nothing_is_said_of_what_it_published() -> None:
-    from p2pdp.protocols.shuffle.analysis.shuffling import shuffle_account
+    from p2pdp.protocols.shuffle.analysis.account import shuffle_account
     from tests.support.gossips import ground_of
 
     run = quiet(EARLY)
@@ -159,3 +179,144 @@ def test_without_the_curators_ledger_nothing_is_said_of_what_it_published() -> N
     found = shuffle_account(replace(ground, views=views))
     assert {refusal.observer for refusal in found.refusals} >= {"node", "public"}
     assert plan_run(run.evidence.spec, N, 1).plan.rounds == 6
+
+
+DELTA_CLAIMS = 1e-5
+REALS = (
+    shuffle(12).replace('"categories"', '"uniform"\nclip = [0.0, 1.0]').replace('"histogram"\ncategories = 3', '"mean"')
+)
+
+
+def run_of_claims(text: str) -> RunPlan:
+    spec = parse_spec(text, None)
+    return plan_run(spec, spec.run.nodes, 1)
+
+
+def ground_of_claims(run: RunPlan) -> Ground:
+    return Ground(run, {}, Transcript(), (), DELTA_CLAIMS, ())
+
+
+def with_noise(noise: str) -> RunPlan:
+    return run_of_claims(REALS.replace('"randomized_response"\nepsilon = 3.0', noise))
+
+
+def test_hidden_reports_need_a_pure_epsilon() -> None:
+    assert not_hidden(run_of_claims(shuffle(5)).plan) == []
+    assert not_hidden(with_noise('"laplace"\nepsilon = 1.0').plan) == []
+    for noise, word in (('"gaussian"\nsigma = 1.0', "no pure epsilon"), ('"none"', "not randomized")):
+        found = not_hidden(with_noise(noise).plan)
+        assert [refusal.observer for refusal in found] == ["curator", "public", "node"]
+        assert all(word in refusal.reason for refusal in found)
+
+
+def test_randomized_response_has_bounds_of_its_own() -> None:
+    response, laplace = run_of_claims(shuffle(12)).plan, with_noise('"laplace"\nepsilon = 3.0').plan
+    assert (categories_of(response), categories_of(laplace)) == (3, None)
+    kappas = np.full(11, 0.9)
+    assert enclosed(response, kappas, DELTA_CLAIMS) == overlapped(response.randomizer.epsilon, kappas, DELTA_CLAIMS, 3)
+    assert enclosed(laplace, kappas, DELTA_CLAIMS) == overlapped(laplace.randomizer.epsilon, kappas, DELTA_CLAIMS, None)
+
+
+def test_whoever_is_among_nobody_has_its_own_epsilon() -> None:
+    plan = run_of_claims(shuffle(12)).plan
+    assert among(plan, 0, DELTA_CLAIMS) == among(plan, -3, DELTA_CLAIMS) == plan.randomizer.epsilon
+    assert among(plan, 5, DELTA_CLAIMS) <= among(plan, 0, DELTA_CLAIMS)
+    assert among(plan, 500, DELTA_CLAIMS) < 1.1
+
+
+def test_the_printed_theorem_takes_the_law_at_rest() -> None:
+    run = run_of_claims(shuffle(12, 'kind = "star"'))
+    assert run.graph is not None
+    claim = printed(ground_of_claims(run), run.plan, run.graph, "view")
+    sum_p2 = 0.25 + 11 * (1 / 22) ** 2
+    e1 = load(12, sum_p2, DELTA_CLAIMS / 2, 1.0, corrected=False)
+    assert claim.epsilon_max == pytest.approx(epsilon_all(run.plan.randomizer.epsilon, e1, DELTA_CLAIMS / 2))
+    assert (claim.bound, claim.method, claim.conditioning) == (False, "published:theorem-5.3", "view")
+    single = run_of_claims(shuffle(12, 'kind = "star"', protocol="single"))
+    assert printed(ground_of_claims(single), single.plan, run.graph, "a-priori").method == "published:theorem-5.5"
+
+
+def test_a_claim_has_the_largest_and_the_mean() -> None:
+    run = run_of_claims(shuffle(12))
+    claim = claim_of_reports(
+        ground_of_claims(run), "curator", "shuffle", "view", np.array([0.5, 1.5]), (1, "curator"), ["said"]
+    )
+    assert (claim.epsilon_max, claim.epsilon_mean, claim.worst_pair) == (1.5, 1.0, (1, "curator"))
+    assert claim.assumptions == ("said",)
+    assert math.isclose(claim.delta, DELTA_CLAIMS)
+
+
+RING = shuffle(5, 'kind = "ring"', terms="rounds = 4\nstay = 0.25")
+
+
+def walked(graph: Graph, stay: float, rounds: int, timing: Timing, start: int, dice: Random) -> int:
+    """One report, by the words of `shuffling.py` and not by its law."""
+    place, number = start, 1
+    while number <= rounds:
+        if dice.random() < stay or not graph.neighbours[place]:
+            number += 1
+            continue
+        to = dice.choice(list(graph.neighbours[place]))
+        if (place, to, number) in timing.passed_over:
+            number += 1
+            continue
+        place, number = to, timing.late.get((place, to, number), number + 1)
+    return place
+
+
+@pytest.mark.parametrize("kind", ["ring", "star", "complete"])
+def test_in_time_a_report_has_the_law_of_the_walk(kind: str) -> None:
+    graph = complete_graph(6) if kind == "complete" else make_graph(GraphPart(kind=kind), 6, 0)
+    laws = laws_with(graph, 0.3, 5, Timing())
+    np.testing.assert_allclose(laws, all_laws(walk_matrix(graph, 0.3), 5), atol=1e-14)
+
+
+@pytest.mark.parametrize("passed_over", [set(), {(0, 4, 1), (3, 4, 2), (0, 1, 3)}])
+def test_late_ones_skip_rounds(passed_over: set[tuple[int, int, int]]) -> None:
+    graph = make_graph(GraphPart(kind="ring"), 5, 0)
+    timing = Timing({(0, 1, 1): 4, (2, 1, 2): 5, (1, 0, 3): 5}, passed_over)
+    laws = laws_with(graph, 0.2, 4, timing)
+    np.testing.assert_allclose(laws.sum(axis=1), 1.0)
+    dice = Random(3)  # noqa: S311 - a simulation
+    runs = 20_000
+    for start in range(5):
+        counts = np.zeros(5)
+        for _ in range(runs):
+            counts[walked(graph, 0.2, 4, timing, start, dice)] += 1
+        assert np.all(np.abs(counts / runs - laws[start]) < 5.5 * np.sqrt(laws[start] / runs) + 1e-9)
+
+
+def test_who_has_no_neighbour_keeps_its_report() -> None:
+    assert laws_with(complete_graph(1), 0.0, 3, Timing()).tolist() == [[1.0]]
+
+
+def test_a_quiet_run_is_in_time() -> None:
+    run = quiet(RING)
+    timing = timing_of(run.contents(), run.plan.plan.rounds)
+    assert (timing.times, timing.late, timing.passed_over) == (0, {}, set())
+    assert timing.most_on_edge >= 1
+
+
+def test_somebody_who_was_away_was_late() -> None:
+    """The others' rounds went on without it after their patience."""
+    run = run_of(RING, Crash(2, at_record=14, down_s=4.5))
+    timing = timing_of(run.contents(), run.plan.plan.rounds)
+    assert 2 in {sender for sender, _, _ in timing.late}
+    assert all(number + 1 < when <= 5 for (_, _, number), when in timing.late.items())
+    assert 2 in {late for _, late, _ in timing.passed_over}
+    assert timing.times == len(timing.late) + len(timing.passed_over)
+
+
+def test_what_happened_fits_the_timing() -> None:
+    """No report went to anybody who was passed over, and what came late went on when the timing says."""
+    for seed in range(8):
+        run = run_of(
+            RING.replace("seed = 1", f"seed = {seed}").replace("rounds = 4", "rounds = 9"),
+            Crash(2, at_record=20, down_s=4.5),
+        )
+        timing = timing_of(run.contents(), 9)
+        assert timing.times
+        for user, contents in run.contents().items():
+            for record in contents.records if user >= 0 else ():
+                if record.kind == SENT and record.body.receiver >= 0 and public_message(record).type == RELAY:
+                    assert (user, record.body.receiver, public_message(record).fields[1]) not in timing.passed_over

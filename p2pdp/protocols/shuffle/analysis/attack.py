@@ -1,15 +1,20 @@
 """What the curator of network shuffling can guess of each user: it has all reports, and no route.
 
-It takes the chances of each report to be a user's (`owners.py`), given the graph and who handed in how many, and from
+It takes the chances of each report to be a user's, given the graph and who handed in how many, and from
 them the mean of what these reports weigh, which is the estimate that is off least on the average. With few rounds
 that is nearly the user's own report; once walks are mixed, nearly the mean of all. It takes nobody to have been late
 or put out.
 
 A user who relays holds sealed reports and nothing that it could read.
+
+What the curator of network shuffling guesses of each user, and how near that comes.
+
+The curator is taken to know the graph, as bootstrap does.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -21,9 +26,12 @@ from p2pdp.core.errors import Refused
 from p2pdp.core.ids import Peer
 from p2pdp.core.messages import OPENED_REPORT, OUT, REPORT, OpenedReport
 from p2pdp.ledger.records import OWN, RECEIVED, Contents, carries_message, public_message, whole_message
+from p2pdp.mechanisms.reporting.reals import RealReports
 from p2pdp.protocols.run_plan import RunPlan
+from p2pdp.protocols.shuffle.analysis.outcome import name_of
 from p2pdp.protocols.shuffle.network import result_of
 from p2pdp.protocols.shuffle.plan import ShufflePlan
+from p2pdp.replay.evidence import Evidence
 from p2pdp.topology.graphs import Graph
 from p2pdp.topology.report_walks.matrix import all_laws, walk_matrix
 
@@ -108,3 +116,35 @@ def value_as_weight(plan: ShufflePlan, value: Any) -> Floats:
     if plan.randomizer.counted:
         return np.asarray(np.arange(plan.randomizer.outputs) == int(value), dtype=np.float64)
     return np.atleast_1d(np.asarray(value, dtype=np.float64))
+
+
+def guesses_by_curator(
+    run: RunPlan, contents: Contents, evidence: Evidence, graph: Callable[[], Graph]
+) -> list[dict[str, Any]]:
+    """One document for each user; the users' ledgers are read afterwards, to score."""
+    opened = opened_by(run, contents)
+    return [_document(run, guess, opened, evidence) for guess in guesses_of(run, graph(), opened)]
+
+
+def _document(run: RunPlan, guess: Guess, opened: Opened, evidence: Evidence) -> dict[str, Any]:
+    contents, values = evidence.chained(guess.user), evidence.inputs(guess.user)
+    name = None if contents is None else name_of(contents)
+    error = sigmas = None
+    if values is not None:
+        error = guess.estimate - value_as_weight(run.plan, values[0])
+    randomizer = run.plan.randomizer
+    if name in opened.names and isinstance(randomizer, RealReports) and randomizer.noise_variance:
+        noised = opened.weights[opened.names.index(name)]
+        sigmas = (guess.estimate - noised) / randomizer.noise_variance**0.5
+    return {
+        "user": guess.user,
+        "estimate": _number(run, guess.estimate),
+        "error": None if error is None else _number(run, error),
+        "noised_value_error_in_sigma": None if sigmas is None else _number(run, sigmas),
+        "report_probability": guess.probability,
+        "report_found": None if name is None else name == guess.name,
+    }
+
+
+def _number(run: RunPlan, value: Any) -> float | list[float]:
+    return [float(part) for part in np.asarray(value)] if run.plan.shape else float(value[0])

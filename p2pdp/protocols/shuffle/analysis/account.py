@@ -1,0 +1,320 @@
+"""Claims about network shuffling: what walks hide of whose report is whose (`accounting/shuffle/overlap.py`).
+
+The curator sees which reports each user handed in, the graph, and when users were late, and knows no route: that is its
+view. By how much the laws of two users' reports overlap is worked out for the timing that the run had, never for
+the routes: given these nothing is hidden. Everybody else sees the published estimate, which is made of all reports
+alike, as after a perfect shuffle; a relay sees sealed reports besides, which tell it nothing that the seal does not.
+`single` hands over a part of what `all` does, so the curator's bound holds for it as it is.
+
+The theorems of [LTT22] need the same law for every user; they are shown beside this, and bound nothing.
+
+What claims about network shuffling are made of, before a run and after it.
+
+When reports moved in a run of network shuffling: what the law of a report's place follows from.
+
+A report that is sent in round r is passed on in round r + 1, or, where it came late, in the round after the one that
+its holder had reached by then. When that is depends on clocks and links, not on data, so claims may rest on it. It
+is read from marks: what a neighbour sent in a round is held from its mark on, all together. What is meant for somebody
+whose mark of the round before is missing stays.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+
+from p2pdp.audit.claims import claim_of, spread_of
+from p2pdp.audit.ground import Finding, Ground
+from p2pdp.audit.handed_in import told_by_skeletons
+from p2pdp.audit.neighbours import graph_of
+from p2pdp.audit.recorded import refused, unlike_plan
+from p2pdp.core.arrays import Floats
+from p2pdp.core.claims import Claim, Conditioning, Method, Name, Observer, Refusal
+from p2pdp.core.ids import CURATOR, Peer, is_user
+from p2pdp.core.messages import OPENED_REPORT
+from p2pdp.ledger.records import OWN, RECEIVED, SENT, Contents, public_message
+from p2pdp.mechanisms.reporting.categories import KaryReports
+from p2pdp.privacy.shuffle.overlap import overlapped
+from p2pdp.privacy.shuffle.published import epsilon_all, epsilon_single, load
+from p2pdp.protocols.shuffle.plan import MARK, RELAY, Hop, Round, ShufflePlan
+from p2pdp.replay.visits import put_out
+from p2pdp.topology.graphs import Graph
+from p2pdp.topology.report_walks.matrix import all_laws, walk_matrix
+from p2pdp.topology.report_walks.overlap import overlap_least, overlaps_of_laws
+
+_LAWS_N: Final = 1024  # users for whom all laws are worked out
+_EACH_N: Final = 128  # users for whom the others' overlaps are counted one by one
+
+
+def shuffle_account(ground: Ground) -> Finding:
+    plan = ground.run.plan
+    if not isinstance(plan, ShufflePlan):
+        return Finding()
+    reason = unlike_plan(ground)
+    if reason is not None:
+        return refused((Observer.CURATOR, Observer.PUBLIC, Observer.NODE), Method.SHUFFLE, reason)
+    found = Finding(refusals=not_hidden(plan))
+    if not found.refusals:
+        _curator(ground, plan, found)
+        _others(ground, plan, found)
+    return found
+
+
+def _curator(ground: Ground, plan: ShufflePlan, found: Finding) -> None:
+    reason, graph, timing = _hidden(ground, plan)
+    reason = told_by_skeletons(ground) or reason
+    if reason is not None or graph is None:
+        found.refusals.append(
+            Refusal(Observer.CURATOR, Method.SHUFFLE, reason or "some users' ledgers are not at hand")
+        )
+        return
+    rows, how = _overlaps(graph, plan, timing)
+    lowers, uppers = np.array([enclosed(plan, row, ground.delta) for row in rows]).T
+    worst = int(np.argmax(uppers))
+    said = [how, PERMUTED, SEALED]
+    if not plan.single:
+        said.append(f"at least {lowers[worst]:.6g} for some data of the others, if walks were fully mixed")
+    if timing.times:
+        said.append(f"{timing.times} times somebody was late, which the laws take into account")
+    found.claims.append(
+        claim_of_reports(
+            ground, Observer.CURATOR, Method.SHUFFLE, Conditioning.VIEW, uppers, (worst, Observer.CURATOR), said
+        )
+    )
+    found.claims.append(printed(ground, plan, graph, Conditioning.VIEW))
+
+
+def _hidden(ground: Ground, plan: ShufflePlan) -> tuple[str | None, Graph | None, Timing]:
+    """Why routes cannot be taken to be what the walk's law says; the graph and the timing where they can."""
+    graph = graph_of(ground.views, ground.run.n)
+    timing = timing_of(ground.views, plan.rounds)
+    missing = {user for user in ground.incomplete if is_user(user)}
+    out = put_out(ground.views) | missing | ground.transcript.rebuilt
+    if out:  # also one whose ledger is whole, since it came back and closed it
+        who = f"user {min(out)} was put out"
+        told = "what it held went another way, and its neighbours told bootstrap of the hops to it and from it"
+        return f"{who}: {told}", graph, timing
+    if plan.slots is not None and timing.most_on_edge >= plan.slots:
+        return "an edge had no room for more in some round, so walks were not independent", graph, timing
+    return None, graph, timing
+
+
+def _overlaps(graph: Graph, plan: ShufflePlan, timing: Timing) -> tuple[list[Floats], str]:
+    """For each user its overlaps with the others, or one row for all of them."""
+    n = graph.n
+    if n > _LAWS_N or (graph.edge_count == n * (n - 1) // 2 and not timing.times):
+        kappa, how = overlap_least(graph, plan.stay, plan.rounds)
+        return [np.full(n - 1, kappa)], f"any two walks overlap by {kappa:.4g} ({how})"
+    laws = laws_with(graph, plan.stay, plan.rounds, timing) if timing.times else None
+    if laws is None:
+        laws = all_laws(walk_matrix(graph, plan.stay), plan.rounds)
+    kappas = overlaps_of_laws(laws, plan.rounds)
+    rows = [np.delete(kappas[user], user) for user in range(n)]
+    least = min((float(row.min()) for row in rows if len(row)), default=1.0)
+    if n > _EACH_N or categories_of(plan) not in (None, 2):  # blankets of more values take their time
+        rows = [np.full(n - 1, float(row.min())) for row in rows]
+    return rows, f"any two walks overlap by {least:.4g} at least (exact)"
+
+
+def _others(ground: Ground, plan: ShufflePlan, found: Finding) -> None:
+    """Who sees nothing but the published estimate, and its own reports."""
+    arrived = _arrived(ground)
+    if arrived is None:
+        for observer in (Observer.NODE, Observer.PUBLIC):
+            found.refusals.append(
+                Refusal(observer, Method.SHUFFLE, "what was published cannot be told: the curator's ledger")
+            )
+        return
+    colluders = len(ground.colluders)
+    kinds = [(Observer.NODE, 1)] if ground.run.n > 1 else []
+    if colluders:
+        kinds.append((Observer.COALITION, colluders))
+    if plan.slots is not None:
+        kinds.append((Observer.NETWORK, 0))
+    else:
+        found.refusals.append(Refusal(Observer.NETWORK, Method.SHUFFLE, NO_COVER))
+    user = next((one for one in range(ground.run.n) if one not in ground.colluders), 0)
+    names: dict[Observer, Name] = {
+        Observer.NODE: (user + 1) % ground.run.n,
+        Observer.COALITION: tuple(ground.colluders),
+    }
+    said = [PUBLISHED, f"{arrived} reports of users are in it", SEALED]
+    for observer, known in (*kinds, (Observer.PUBLIC, 0)):
+        upper = np.array([among(plan, arrived - 1 - known, ground.delta)])
+        worst = (user, names.get(observer, observer))
+        covered = [COVERED] if observer == Observer.NETWORK else []
+        found.claims.append(
+            claim_of_reports(ground, observer, Method.SHUFFLE, Conditioning.PUBLIC, upper, worst, [*said, *covered])
+        )
+    if colluders:
+        found.refusals.append(Refusal(Observer.COALITION, f"{Method.SHUFFLE} with the curator", WITH_CURATOR))
+
+
+def _arrived(ground: Ground) -> int | None:
+    """How many of the users' own reports were handed in; dummies are none."""
+    if CURATOR not in ground.views:
+        return None
+    records = (record for record in ground.views[CURATOR].records if record.kind == OWN)
+    handed_in = sum(public_message(record).type == OPENED_REPORT for record in records)
+    dummies = sum(source.kind == "dummy" for form in ground.transcript.totals for source in form.expand())
+    return handed_in - dummies
+
+
+PERMUTED: Final = "every holder permutes its reports, and the observer saw no report on its way"
+SEALED: Final = "whoever cannot open a sealed report learns nothing of it, nor whether two are alike"
+PUBLISHED: Final = "the published estimate is made of all reports alike"
+COVERED: Final = "whoever watches the wires sees as many frames of one size on each edge in each round"
+NO_COVER: Final = "it sees every route: [shuffle] cover = true hides them"
+WITH_CURATOR: Final = (
+    "together with the curator they know a report that one of them held in round 1: the local ceiling stands"
+)
+_NOT_PURE: Final = "reports have no pure epsilon, and the bounds for hidden reports need one"
+_BARE: Final = "reports are not randomized: nothing protects them but the seal"
+_ONE_LAW: Final = "it takes all users' reports to have the same law, which a walk of finitely many rounds does not give"
+
+
+def not_hidden(plan: ShufflePlan) -> list[Refusal]:
+    """Why nothing is claimed of hidden reports, by observer; empty where something can be."""
+    epsilon_0 = plan.randomizer.epsilon
+    if epsilon_0 is not None and math.isfinite(epsilon_0):
+        return []
+    reason = _NOT_PURE if epsilon_0 is None else _BARE
+    return [
+        Refusal(observer, Method.SHUFFLE, reason) for observer in (Observer.CURATOR, Observer.PUBLIC, Observer.NODE)
+    ]
+
+
+def categories_of(plan: ShufflePlan) -> int | None:
+    """Of randomized response, which has bounds of its own."""
+    return plan.randomizer.outputs if isinstance(plan.randomizer, KaryReports) else None
+
+
+def enclosed(plan: ShufflePlan, kappas: Floats, delta: float) -> tuple[float, float]:
+    """[lower, upper] epsilon of one report, by its overlap with each of the others; the lower end if all arrive."""
+    assert plan.randomizer.epsilon is not None
+    return overlapped(plan.randomizer.epsilon, kappas, delta, categories_of(plan))
+
+
+def among(plan: ShufflePlan, others: int, delta: float) -> float:
+    """The upper end for one report among so many others that nobody can tell apart."""
+    assert plan.randomizer.epsilon is not None
+    return enclosed(plan, np.ones(others), delta)[1] if others > 0 else plan.randomizer.epsilon
+
+
+def printed(ground: Ground, plan: ShufflePlan, graph: Graph, conditioning: Conditioning) -> Claim:
+    """Theorem 5.3 or 5.5, with half of delta for the loads, and S that of mixed walks."""
+    assert plan.randomizer.epsilon is not None
+    half = ground.delta / 2.0
+    degrees = np.array([graph.degree(user) for user in range(graph.n)], dtype=np.float64)
+    law = degrees / degrees.sum() if degrees.sum() else np.ones(1)
+    sum_p2 = float(law @ law)
+    if plan.single:
+        name, epsilon = "published:theorem-5.5", epsilon_single(plan.randomizer.epsilon, sum_p2, ground.delta)
+    else:
+        e1 = load(graph.n, sum_p2, half, 1.0, corrected=False)
+        name, epsilon = "published:theorem-5.3", epsilon_all(plan.randomizer.epsilon, e1, half)
+    return claim_of_reports(
+        ground,
+        Observer.CURATOR,
+        name,
+        conditioning,
+        np.array([epsilon]),
+        (0, Observer.CURATOR),
+        [_ONE_LAW],
+        bound=False,
+    )
+
+
+def claim_of_reports(
+    ground: Ground,
+    observer: Observer,
+    method: str,
+    conditioning: Conditioning,
+    epsilons: Floats,
+    worst: tuple[int, Name] | None,
+    said: Sequence[str],
+    *,
+    bound: bool = True,
+) -> Claim:
+    """`epsilons` are those of all users, or one that holds for each."""
+    assumptions = (*ground.assumptions, *said)
+    epsilon = spread_of(epsilons)
+    return claim_of(observer, method, conditioning, ground.delta, worst, assumptions, epsilon=epsilon, bound=bound)
+
+
+@dataclass
+class Timing:
+    """When reports moved otherwise than the walk says.
+
+    `late[v, w, r]` is the round in which w passes on what v sent it in round r, where that is not r + 1.
+    """
+
+    late: dict[tuple[Peer, Peer, int], int] = field(default_factory=dict)
+    passed_over: set[tuple[Peer, Peer, int]] = field(default_factory=set)  # v keeps what it means for w in that round
+    most_on_edge: int = 0  # reports that one user sent another in one round
+
+    @property
+    def times(self) -> int:
+        """How often somebody was late."""
+        return len(self.late) + len(self.passed_over)
+
+
+def timing_of(views: Mapping[Peer, Contents], rounds: int) -> Timing:
+    found = Timing()
+    for user, contents in views.items():
+        if is_user(user):
+            _read(found, user, contents, rounds)
+    return found
+
+
+def _read(found: Timing, user: Peer, contents: Contents, rounds: int) -> None:
+    reached = 0  # the round whose marks it waits for
+    marked: dict[Peer, int] = {}  # the last mark of each neighbour
+    sent: dict[tuple[Peer, int], int] = {}
+    for record in contents.records:
+        if record.kind == SENT and is_user(record.body.receiver):
+            message, peer = public_message(record), record.body.receiver
+            if message.type == MARK:
+                reached = Round(*message.fields).round
+                if marked.get(peer, 0) < reached - 1:
+                    found.passed_over.add((user, peer, reached))
+            elif message.type == RELAY:
+                key = peer, Hop(*message.fields).round
+                sent[key] = sent.get(key, 0) + 1
+        elif record.kind == RECEIVED and is_user(record.body.sender) and public_message(record).type == MARK:
+            number, peer = Round(*public_message(record).fields).round, record.body.sender
+            marked[peer] = number
+            if number < reached:
+                found.late[peer, user, number] = min(reached + 1, rounds + 1)
+    found.most_on_edge = max(found.most_on_edge, *sent.values(), 0)
+
+
+def laws_with(graph: Graph, stay: float, rounds: int, timing: Timing) -> Floats:
+    """Row j is the law of report j's place in the end, for the timing that the run had."""
+    users = np.eye(graph.n)
+    due = {1: users}  # round -> [place, report] of what is sent on in it
+    for number in range(1, rounds + 1):
+        here = due.pop(number, None)
+        if here is None:
+            continue
+        for place, peers in enumerate(graph.neighbours):
+            mass = here[place]
+            if not mass.any():
+                continue
+            kept = stay if peers else 1.0
+            _add(due, number + 1, place, kept * mass)
+            for peer in peers:
+                kept_here = (place, peer, number) in timing.passed_over
+                when = number + 1 if kept_here else timing.late.get((place, peer, number), number + 1)
+                _add(due, when, place if kept_here else peer, (1.0 - stay) / len(peers) * mass)
+    return np.ascontiguousarray(due.get(rounds + 1, np.zeros_like(users)).T)
+
+
+def _add(due: dict[int, Floats], number: int, place: int, mass: Floats) -> None:
+    if number not in due:
+        due[number] = np.zeros((len(mass), len(mass)))
+    due[number][place] += mass
