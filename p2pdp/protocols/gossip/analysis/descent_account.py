@@ -8,7 +8,7 @@ gradients had been fixed beforehand, what an observer saw would be linear in the
 Of the mean of vectors a gradient is the state minus the user's own mean. The state is what the observer accounts for
 anyway, so the exact leak is that of the users' means as inputs that do not depend on anything sent, and a bound. It
 takes gradients that are not clipped: the chance that one is must be too small to matter (`unclipped` in the room next
-door, `accounting/linear/descent.py`).
+door, `privacy/linear/descent.py`).
 
 The formulas of [CEBM22] for learning by gossip on a run that happened, as claims beside what was told.
 

@@ -7,7 +7,7 @@ their residues (`privacy/linear/modular.py`), so that ranks can be had exactly.
 A user's input and its first draw go together everywhere, as y = input + noise. Where they do not, or where what a
 user sent is not known, the node is `unknown`, and so is whatever depends on it.
 
-The nodes of a run of gossip as layers, on which `accounting/linear/layers.py` can compute.
+The nodes of a run of gossip as layers, on which `privacy/linear/layers.py` can compute.
 
 A node lies one layer above the highest that it is made of, users' y being layer 0; what a later layer needs is
 carried on through those between.

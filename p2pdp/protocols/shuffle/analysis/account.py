@@ -1,4 +1,4 @@
-"""Claims about network shuffling: what walks hide of whose report is whose (`accounting/shuffle/overlap.py`).
+"""Claims about network shuffling: what walks hide of whose report is whose (`privacy/shuffle/overlap.py`).
 
 The curator sees which reports each user handed in, the graph, and when users were late, and knows no route: that is its
 view. By how much the laws of two users' reports overlap is worked out for the timing that the run had, never for

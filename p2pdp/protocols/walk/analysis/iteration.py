@@ -1,7 +1,7 @@
 """Claims about descent by a walk, given the realised path: amplification by iteration, where steps contract.
 
 Every condition is checked; where one does not hold the account refuses, and the local ceiling stands. What the rounding
-of floats may tell beside is added to each claim (`accounting/descent_rounding.py`).
+of floats may tell beside is added to each claim (`privacy/descent_rounding.py`).
 
 What descent along the realised path tells each observer, from traces: who took which step between two looks.
 
@@ -9,7 +9,7 @@ A token's form in a replay of `walk.sgd` is a trace of what went into it (`tasks
 received are moments of a path that is known step by step. A published mean of several models counts as if each of them
 were published.
 
-What the rounding of models adds to claims about a walk that learns: `accounting/descent_rounding.py` for a run.
+What the rounding of models adds to claims about a walk that learns: `privacy/descent_rounding.py` for a run.
 
 The scale of a user's dithers is that of its recorded draw. Whoever sent a model and drew no dither may have told
 anything by its last bits, so claims by iteration are refused then.

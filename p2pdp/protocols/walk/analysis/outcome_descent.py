@@ -8,7 +8,7 @@ How much noise local and central privacy would need in place of a run of descent
 Local: everybody sees every noised gradient; accounted for as the run itself is, given the path where that is known,
 else over the law of the walk. Central: a trusted curator takes as many steps with users that it draws in secret, and
 publishes the model. That has the better of two accounts: by iteration, as of the run, where steps contract, and by the
-secret (`accounting/iteration/sampled.py`), which holds for any loss. Sigma is None where no amount is known to be
+secret (`privacy/iteration/sampled.py`), which holds for any loss. Sigma is None where no amount is known to be
 enough.
 
 How good a learned model is, and what local, central and no privacy would have come to on the same path.
