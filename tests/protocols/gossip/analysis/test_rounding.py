@@ -187,7 +187,7 @@ def watched(graph: Graph, rounds: int, seed: int, *, accelerated: bool, **more: 
     gaussian = Mechanism("gaussian", 2.0**30)
     reach = Reach(1.0, 1.0, 1.0, rounds, graph.n, 1.9 if accelerated else 1.0).dithering(gaussian)
     plan = plan_of(graph, rounds, accelerated=accelerated, noise=gaussian, grid_exponent=-30, **reach, **more)
-    world = GossipWorld(plan, graph, [0.1 * user for user in range(graph.n)], seed)
+    world = GossipWorld(plan, graph, [0.1 * user for user in range(graph.n)], seed=seed)
     world.machines = [Watched(world, user) for user in range(graph.n)]  # type: ignore[misc]
     return world
 
