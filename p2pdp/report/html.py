@@ -10,11 +10,11 @@ from __future__ import annotations
 from typing import Final
 
 from p2pdp.report.page.claims import claims, published, refusals
-from p2pdp.report.page.course import faults, result, setting
 from p2pdp.report.page.facts import PageFacts
 from p2pdp.report.page.leaks import curves, distance, map_of_pairs
 from p2pdp.report.page.markup import Section, document, paragraph, tag
 from p2pdp.report.page.pairs import known
+from p2pdp.report.page.results import faults, result, setting
 from p2pdp.report.page.summary import summary
 
 _HEADING: Final = "Who could have learned what"

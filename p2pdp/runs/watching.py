@@ -83,7 +83,7 @@ class Watch:
 
 @dataclass(frozen=True)
 class _Shown:
-    """What HTTP shows (`web.front.Exhibits`)."""
+    """What HTTP shows (`web.responder.Content`)."""
 
     watch: Watch
     folder: Path | None
@@ -107,7 +107,7 @@ class _Shown:
 
     def runs(self, limit: int, offset: int) -> dict[str, Any]:
         from p2pdp.index.store import IndexBroken
-        from p2pdp.web.front import NoIndex
+        from p2pdp.web.responder import NoIndex
 
         if self.index is None:
             raise NoIndex("this server was started without an index")
@@ -161,7 +161,7 @@ def _index(options: Watching, folder: Path, notify: Notify) -> Index | None:
 
 def _server(options: HttpOptions, stack: ExitStack, notify: Notify) -> Callable[[_Shown], None]:
     """Takes the socket and gives what begins to answer on it."""
-    from p2pdp.web.front import Front
+    from p2pdp.web.responder import Responder
     from p2pdp.web.server import server_tls, serving
 
     if (options.certificate is None) != (options.key is None):
@@ -184,7 +184,7 @@ def _server(options: HttpOptions, stack: ExitStack, notify: Notify) -> Callable[
         notify(happening("http_clear", listen=options.listen, what=what))
 
     def serve(shown: _Shown) -> None:
-        stack.enter_context(serving(Front(shown, guard, options.version), bound, tls))
+        stack.enter_context(serving(Responder(shown, guard, options.version), bound, tls))
         notify(happening("http", url=url))
 
     return serve

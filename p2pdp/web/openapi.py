@@ -1,4 +1,4 @@
-"""The OpenAPI description of what `front.py` answers; tests hold the one against the other."""
+"""The OpenAPI description of what `responder.py` answers; tests hold the one against the other."""
 
 from __future__ import annotations
 

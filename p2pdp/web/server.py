@@ -25,7 +25,7 @@ from aiohttp.web_protocol import RequestHandler
 
 from p2pdp.core.errors import UsageError
 from p2pdp.web.answers import Answer, problem
-from p2pdp.web.front import Front, Request
+from p2pdp.web.responder import Request, Responder
 
 CONNECTIONS_MAX: Final = 64
 CONNECTION_S: Final = 30.0
@@ -153,21 +153,21 @@ def _response(answer: Answer) -> web.Response:
     return response
 
 
-async def _answered(front: Front, asked: web.BaseRequest) -> web.StreamResponse:
+async def _answered(responder: Responder, asked: web.BaseRequest) -> web.StreamResponse:
     request = Request(asked.method, asked.raw_path, lambda name: asked.headers.getall(name, []))
-    if front.takes_time(request):
-        return _response(await asyncio.to_thread(front.answer, request))
-    return _response(front.answer(request))
+    if responder.takes_time(request):
+        return _response(await asyncio.to_thread(responder.answer, request))
+    return _response(responder.answer(request))
 
 
 @contextmanager
-def serving(front: Front, bound: socket.socket, tls: ssl.SSLContext | None) -> Iterator[None]:
+def serving(responder: Responder, bound: socket.socket, tls: ssl.SSLContext | None) -> Iterator[None]:
     """Answer on a socket that listens, until the context is left; the socket is closed then."""
     loop = asyncio.new_event_loop()
     ready, stop = threading.Event(), asyncio.Event()
 
     async def serve() -> None:
-        server = _Server(lambda asked: _answered(front, asked))
+        server = _Server(lambda asked: _answered(responder, asked))
         door = _Door(server, bound, tls)
         ready.set()
         await stop.wait()

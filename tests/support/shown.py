@@ -7,7 +7,7 @@ from typing import Any
 
 from p2pdp.core.happenings import happening
 from p2pdp.report.html import html_page
-from p2pdp.web.front import NoIndex, Request
+from p2pdp.web.responder import NoIndex, Request
 from p2pdp.web.status import Status
 from tests.support.made import facts
 

@@ -21,9 +21,9 @@ from schemathesis.core.failures import FailureGroup
 
 from p2pdp.core.errors import UsageError
 from p2pdp.web import server
-from p2pdp.web.front import Front
 from p2pdp.web.guard import Guard
 from p2pdp.web.openapi import description
+from p2pdp.web.responder import Responder
 from p2pdp.web.server import CONNECTIONS_MAX, server_tls, serving
 from tests.support.certificates import write_pair
 from tests.support.shown import Shown, first
@@ -38,7 +38,7 @@ def served(
     shown: Shown | None = None, token: str | None = None, tls: ssl.SSLContext | None = None
 ) -> Iterator[tuple[str, int]]:
     bound = socket.create_server(("127.0.0.1", 0))
-    with serving(Front(shown or Shown(), Guard((), token, AUDITORS), "1.2"), bound, tls):
+    with serving(Responder(shown or Shown(), Guard((), token, AUDITORS), "1.2"), bound, tls):
         yield bound.getsockname()[:2]
 
 

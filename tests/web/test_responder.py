@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from p2pdp.report.page.style import POLICY
-from p2pdp.web.front import Front
 from p2pdp.web.guard import Guard
+from p2pdp.web.responder import Responder
 from tests.support.shown import AUDIT, PARTICIPANTS, PARTICIPANTS_PAGE, RESULT, Shown, asked, first, over
 
 TOKEN = "0123456789abcdef"
@@ -24,8 +24,8 @@ PROBES = ("/healthz", "/readyz")
 BEARER = {"authorization": f"Bearer {AUDITORS}"}
 
 
-def front(shown: Shown | None = None, token: str | None = None, auditors: str | None = AUDITORS) -> Front:
-    return Front(shown or Shown(), Guard((), token, auditors), "1.2")
+def responder(shown: Shown | None = None, token: str | None = None, auditors: str | None = AUDITORS) -> Responder:
+    return Responder(shown or Shown(), Guard((), token, auditors), "1.2")
 
 
 def described_paths(description: dict[str, Any]) -> list[str]:
@@ -39,9 +39,9 @@ def described_paths(description: dict[str, Any]) -> list[str]:
 
 @pytest.mark.parametrize("path", PATHS)
 def test_each_path_is_answered_and_described(path: str) -> None:
-    answer = front().answer(asked(path, **BEARER))
+    answer = responder().answer(asked(path, **BEARER))
     assert answer.status == (302 if path == "/" else 200)
-    described = json.loads(front().answer(asked("/openapi.json")).body)
+    described = json.loads(responder().answer(asked("/openapi.json")).body)
     assert described_paths(described) == sorted(PATHS)
 
 
@@ -55,34 +55,34 @@ def test_documents_and_pages_are_given_as_they_are() -> None:
         "/auditor/report.html": shown.report,
     }
     for path, body in expected.items():
-        answer = front(shown).answer(asked(path, **BEARER))
+        answer = responder(shown).answer(asked(path, **BEARER))
         assert answer.body == body
         if path.endswith("html"):
             assert answer.content_type.startswith("text/html")
             assert answer.policy.startswith(POLICY)
-    assert json.loads(front().answer(asked("/api/v1/run")).body)["state"] == "done"
+    assert json.loads(responder().answer(asked("/api/v1/run")).body)["state"] == "done"
 
 
 @pytest.mark.parametrize("path", FOR_AUDITOR)
 def test_what_depends_on_the_route_is_for_the_auditors_token_alone(path: str) -> None:
     for token in (None, TOKEN):
-        guarded = front(token=token)
+        guarded = responder(token=token)
         assert guarded.answer(asked(path)).status == 401
         assert guarded.answer(asked(path, authorization=f"Bearer {TOKEN}")).status == 401
         assert guarded.answer(asked(path, **BEARER)).status == 200
-        nobody = front(token=token, auditors=None)
+        nobody = responder(token=token, auditors=None)
         for given in ({}, {"authorization": f"Bearer {TOKEN}"}, BEARER):
             assert nobody.answer(asked(path, **given)).status == 403
 
 
 def test_what_participants_read_tells_no_duration_fault_or_memory() -> None:
     shown = Shown(over().counted(2, {"foreign_frame": 3}))
-    status = json.loads(front(shown).answer(asked("/api/v1/run")).body)
-    whole = json.loads(front(shown).answer(asked("/api/v1/auditor/run", **BEARER)).body)
+    status = json.loads(responder(shown).answer(asked("/api/v1/run")).body)
+    whole = json.loads(responder(shown).answer(asked("/api/v1/auditor/run", **BEARER)).body)
     assert whole.keys() - status.keys() == {"seconds", "faults", "blocked_by"}
     assert status.items() <= whole.items()
-    metrics = front(shown).answer(asked("/metrics")).body.decode()
-    more = front(shown).answer(asked("/auditor/metrics", **BEARER)).body.decode()
+    metrics = responder(shown).answer(asked("/metrics")).body.decode()
+    more = responder(shown).answer(asked("/auditor/metrics", **BEARER)).body.decode()
     for name in ("p2pdp_state_seconds", "p2pdp_faults_total", "process_resident_memory_bytes"):
         assert name in more
         assert name not in metrics
@@ -90,18 +90,18 @@ def test_what_participants_read_tells_no_duration_fault_or_memory() -> None:
 
 @pytest.mark.parametrize("path", ["/api/v1/result", "/api/v1/audit", "/report.html", "/auditor/report.html"])
 def test_what_is_not_there_yet_is_not_found(path: str) -> None:
-    answer = front(Shown(first())).answer(asked(path, **BEARER))
+    answer = responder(Shown(first())).answer(asked(path, **BEARER))
     assert answer.status == 404
     assert b"not over" in answer.body
 
 
 def test_readiness_follows_the_state() -> None:
-    assert front(Shown(first())).answer(asked("/readyz")).status == 503
-    assert front().answer(asked("/readyz")).status == 200
+    assert responder(Shown(first())).answer(asked("/readyz")).status == 503
+    assert responder().answer(asked("/readyz")).status == 200
 
 
 def test_a_node_has_probes_metrics_and_the_guide_only() -> None:
-    node = front(Shown(first("node")))
+    node = responder(Shown(first("node")))
     found = [path for path in PATHS if node.answer(asked(path, **BEARER)).status != 404]
     assert found == ["/healthz", "/readyz", "/metrics", "/openapi.json", *GUIDE, "/auditor/metrics"]
     assert described_paths(json.loads(node.answer(asked("/openapi.json")).body)) == sorted(found)
@@ -109,7 +109,7 @@ def test_a_node_has_probes_metrics_and_the_guide_only() -> None:
 
 @pytest.mark.parametrize("path", [*(path for path in PATHS if path not in FOR_AUDITOR), "/nothing"])
 def test_all_but_the_probes_ask_for_the_token(path: str) -> None:
-    guarded = front(token=TOKEN)
+    guarded = responder(token=TOKEN)
     expected = 200 if path in PROBES else 401
     assert guarded.answer(asked(path)).status == expected
     assert guarded.answer(asked(path, authorization="Bearer wrong")).status == expected
@@ -125,30 +125,30 @@ def test_all_but_the_probes_ask_for_the_token(path: str) -> None:
      "/tokens/0000.token", "/API/V1/RUN"],
 )  # fmt: skip
 def test_no_path_leads_to_another_file(target: str) -> None:
-    assert front().answer(asked(target)).status == 404
+    assert responder().answer(asked(target)).status == 404
 
 
 @pytest.mark.parametrize("target", ["", "report.html", "http://127.0.0.1/healthz", "*", "/" + "a" * 5000])
 def test_a_target_is_a_short_path(target: str) -> None:
-    assert front().answer(asked(target)).status == 400
+    assert responder().answer(asked(target)).status == 400
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "CONNECT", "get"])
 def test_nothing_is_there_but_reading(method: str) -> None:
-    answer = front().answer(asked("/api/v1/run", method))
+    answer = responder().answer(asked("/api/v1/run", method))
     assert (answer.status, dict(answer.headers)["Allow"]) == (405, "GET, HEAD")
-    assert front().answer(asked("/api/v1/run", "HEAD")).status == 200
+    assert responder().answer(asked("/api/v1/run", "HEAD")).status == 200
 
 
 def test_a_foreign_name_is_refused_before_anything_else() -> None:
-    assert front(token=TOKEN).answer(asked("/healthz", host="evil.example")).status == 421
-    assert front().answer(asked("/healthz", host=None)).status == 400
+    assert responder(token=TOKEN).answer(asked("/healthz", host="evil.example")).status == 421
+    assert responder().answer(asked("/healthz", host=None)).status == 400
 
 
 def test_a_question_has_no_body() -> None:
-    assert front().answer(asked("/healthz", content_length="0")).status == 200
-    assert front().answer(asked("/healthz", content_length="7")).status == 400
-    assert front().answer(asked("/healthz", transfer_encoding="chunked")).status == 400
+    assert responder().answer(asked("/healthz", content_length="0")).status == 200
+    assert responder().answer(asked("/healthz", content_length="7")).status == 400
+    assert responder().answer(asked("/healthz", transfer_encoding="chunked")).status == 400
 
 
 @pytest.mark.parametrize(
@@ -159,17 +159,17 @@ def test_a_question_has_no_body() -> None:
      ("order=run_id", 400, None), ("offset=99999999999999", 400, None), ("a&b&c&d&e&f&g&h&i", 400, None)],
 )  # fmt: skip
 def test_runs_are_listed_in_parts(query: str, status: int, count: int | None) -> None:
-    answer = front().answer(asked(f"/api/v1/runs?{query}", **BEARER))
+    answer = responder().answer(asked(f"/api/v1/runs?{query}", **BEARER))
     assert answer.status == status
     if count is not None:
         assert len(json.loads(answer.body)["runs"]) == count
 
 
 def test_without_an_index_that_is_said() -> None:
-    assert front(Shown(index=False)).answer(asked("/api/v1/runs", **BEARER)).status == 503
+    assert responder(Shown(index=False)).answer(asked("/api/v1/runs", **BEARER)).status == 503
 
 
 def test_only_files_and_databases_take_time() -> None:
-    slow = [path for path in PATHS if front().takes_time(asked(f"{path}?a=b"))]
+    slow = [path for path in PATHS if responder().takes_time(asked(f"{path}?a=b"))]
     documents = ["/auditor/report.html", "/api/v1/auditor/result", "/api/v1/audit", "/api/v1/runs"]
     assert slow == ["/report.html", "/api/v1/result", *GUIDE, *documents]

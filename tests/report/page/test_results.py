@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from p2pdp.report.page.course import SHOWN_MAX, counts_chart, error_chart, faults, result, setting
+from p2pdp.report.page.results import SHOWN_MAX, counts_chart, error_chart, faults, result, setting
 from tests.support.made import facts, outcome, read
 
 

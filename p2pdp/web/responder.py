@@ -36,7 +36,7 @@ class NoIndex(Exception):
     """There is no index, or it cannot be asked; the text says why."""
 
 
-class Exhibits(Protocol):
+class Content(Protocol):
     """The source of all that is shown; `file` and `runs` may block, and are called from threads of their own."""
 
     def status(self) -> Status: ...
@@ -79,13 +79,13 @@ class _Route:
     parameters: tuple[str, ...] = ()
 
 
-class Front:
-    def __init__(self, exhibits: Exhibits, guard: Guard, version: str) -> None:
-        self._exhibits = exhibits
+class Responder:
+    def __init__(self, content: Content, guard: Guard, version: str) -> None:
+        self._content = content
         self._guard = guard
         self._version = version
-        whole = exhibits.status().role == "bootstrap"
-        self._titles = exhibits.guide_titles()
+        whole = content.status().role == "bootstrap"
+        self._titles = content.guide_titles()
         self._description = description(version, whole=whole, topics=self._titles)
         self._routes = {
             "/healthz": _Route(lambda _: document({"status": "ok"}), _Reader.ANYBODY),
@@ -113,11 +113,11 @@ class Front:
         return _Route(lambda _: self._file(name, content_type), reader, takes_time=True)
 
     def _explains(self, topic: str) -> _Route:
-        return _Route(lambda _: _html(guide_page(self._exhibits.guide_text(topic), self._titles)), takes_time=True)
+        return _Route(lambda _: _html(guide_page(self._content.guide_text(topic), self._titles)), takes_time=True)
 
     @property
     def _status(self) -> Status:
-        return self._exhibits.status()
+        return self._content.status()
 
     def takes_time(self, request: Request) -> bool:
         """Return whether the answer may wait for a disk or a database."""
@@ -154,7 +154,7 @@ class Front:
         return self._guard.refuses_auditor(header) if reader is _Reader.AUDITOR else self._guard.refuses_reader(header)
 
     def _whole_status(self) -> Answer:
-        return document(self._status.to_json(self._exhibits.now_s()))
+        return document(self._status.to_json(self._content.now_s()))
 
     def _readiness(self) -> Answer:
         status = self._status
@@ -162,12 +162,12 @@ class Front:
         return document({"ready": status.is_ready, "state": status.state}, code)
 
     def _metrics(self, *, full: bool) -> Answer:
-        shown = self._exhibits
+        shown = self._content
         text = metrics_text(self._status, self._version, shown.now_s(), shown.resident_bytes(), full=full)
         return Answer(HTTPStatus.OK, text.encode(), CONTENT_TYPE)
 
     def _file(self, name: str, content_type: str) -> Answer:
-        body = self._exhibits.file(name)
+        body = self._content.file(name)
         if body is None:
             over = self._status.state == "done"
             why = f"this run left no {name}" if over else "the run is not over; /api/v1/run tells how far it is"
@@ -176,7 +176,7 @@ class Front:
 
     def _runs(self, numbers: Mapping[str, int]) -> Answer:
         try:
-            return document(self._exhibits.runs(numbers.get("limit", LIMIT), numbers.get("offset", 0)))
+            return document(self._content.runs(numbers.get("limit", LIMIT), numbers.get("offset", 0)))
         except NoIndex as error:
             return problem(HTTPStatus.SERVICE_UNAVAILABLE, str(error))
 
