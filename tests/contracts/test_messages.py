@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from typing import Any, Final
 
@@ -13,6 +14,7 @@ from p2pdp.core.fields import Bytes, ListOf, Maybe, Number, Row, Text, Whole, fi
 from p2pdp.core.ids import is_user, peer_name
 from p2pdp.core.messages import MALFORMED, MessageTable, MessageType, Value
 from p2pdp.core.step import Message
+from p2pdp.files.guide import page
 from p2pdp.ledger.records import OWN, RECEIVED, SENT, carries_message, public_message
 from p2pdp.protocols import names, protocol
 from p2pdp.sim.faults import Crash
@@ -142,3 +144,27 @@ def test_so_it_is_where_somebody_is_gone(name: str) -> None:
     found = told(run)
     assert found <= declared(run)
     assert {"out", "seen", "resolved", "excluded", "silent", "probe"} <= {kind for kind, _ in found}
+
+
+def listed() -> dict[tuple[str, str], dict[str, int | None]]:
+    """What the guide says that each party receives: by sender and receiver, messages with their numbers of fields."""
+    found: dict[tuple[str, str], dict[str, int | None]] = {}
+    for line in page("views").text.partition("## Messages")[2].partition("\n## ")[0].splitlines():
+        receiver, _, sender = line.partition("|")[2].partition("|")[0].strip().partition(", from ")
+        for name, fields in re.findall(r"`(\w+)`(?: \(([^)]*)\))?", "|".join(line.split("|")[2:3])):
+            for one in [sender] if sender else ["user", "bootstrap", "curator"]:
+                found.setdefault((one, receiver), {})[name] = len(fields.split(", ")) if fields else None
+    return found
+
+
+def test_the_guide_lists_every_message_that_a_party_receives() -> None:
+    ways = listed()
+    declared = {id(one): one for name in names() for one in protocol(name).messages}.values()
+    for one in declared:
+        for route in one.routes.split(", "):
+            sender, _, receiver = route.partition(" -> ")
+            if receiver in ("user", "bootstrap", "curator"):
+                assert one.name in ways[sender, receiver], route
+                assert ways[sender, receiver][one.name] in (None, len(fields_of(one.fields))), one.name
+    known = {one.name for one in declared}
+    assert {name for messages in ways.values() for name in messages} <= known
