@@ -149,7 +149,7 @@ def test_what_is_wrong_with_a_node_is_one_sentence(tmp_path: Path) -> None:
         mistyped = text.strip()[:-1] + ("b" if text.strip().endswith("a") else "a")
         cases: list[tuple[dict[str, str], str, int, tuple[str, ...]]] = [
             ({"token": mistyped}, "", 2, ("token", "mistyped")),
-            ({"token": foreign}, "", 5, ("not the bootstrap of this token",)),
+            ({"token": foreign}, "", 5, ("not the bootstrap named in the join token",)),
             ({"token": unknown}, "", 5, ("not valid here",)),
             ({"token": "boot/tokens/0000.token"}, "", 5, ("used by another identity",)),
             ({"identity": "id0/identity.key"}, "", 5, ("is enrolled already",)),
