@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 from dp_accounting.pld import privacy_loss_distribution as pld
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from p2pdp.core.arrays import Floats
@@ -313,3 +313,22 @@ def test_dp_accounting_composes_to_the_same_epsilon_from_above() -> None:
         theirs = one.self_compose(times).get_epsilon_for_delta(delta)
         exact = gaussian.epsilon_of(delta, mu * math.sqrt(times))
         assert exact <= ours <= theirs <= exact * 1.01
+
+
+@settings(max_examples=60)
+@given(
+    log_mu=st.floats(-2.5, 0.3),
+    times=st.integers(1, 300),
+    log_delta=st.floats(-80.0, -0.4),
+    log_fineness=st.floats(-1.5, 0.3),
+)
+def test_both_ends_hold_for_gaussians_of_any_size(
+    log_mu: float, times: int, log_delta: float, log_fineness: float
+) -> None:
+    mu, delta = 10.0**log_mu, 10.0**log_delta
+    step = min(1.0, mu * 10.0**log_fineness)
+    curve = of_gaussian(mu)
+    found = compose([(from_curves(curve, curve, step, max(step, (mu / 2.0 + 38.0) * mu)), times)], delta)
+    exact = gaussian.epsilon_of(delta, mu * math.sqrt(times))
+    assert found.epsilon_lower(delta) <= exact <= found.epsilon_upper(delta) * (1.0 + 1e-9)
+    assert found.delta_upper(found.epsilon_upper(delta)) <= delta * (1.0 + 1e-6)
