@@ -118,7 +118,7 @@ def resume(
 ) -> Result:
     """Goes on with an interrupted run; a finished one just gives its result again.
 
-    Users get into processes as before, unless told otherwise.
+    Uses the process layout of the original run unless overridden.
     """
     from p2pdp.runs.live import resume as go_on
 

@@ -43,7 +43,7 @@ def _list(titles: dict[str, str], *, as_json: bool) -> None:
 
 
 def for_terminal(text: str) -> str:
-    """The page with links to other pages written as the commands that show them, and code without colours."""
+    """Return the page with links to other pages written as commands, and code without colours."""
     return _FENCE.sub("```", _LINK.sub(r"\1 (`p2pdp guide \2`)", text))
 
 

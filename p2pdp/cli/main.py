@@ -45,7 +45,7 @@ app = typer.Typer(
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the command line; every error a person can cause is one line and an exit code."""
+    """Run the command line; every error a person can cause is one line and an exit code."""
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _interrupted)
     try:
@@ -89,7 +89,7 @@ def _interrupted(_number: int, _frame: object) -> NoReturn:
 
 
 def _complain(text: str, code: int) -> int:
-    """One line, whatever stands in the names and texts that it quotes."""
+    """Print an error as one line, whatever the texts that it quotes contain."""
     line = "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text)
     print(f"p2pdp: {line}", file=sys.stderr)
     return code

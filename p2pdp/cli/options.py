@@ -89,7 +89,7 @@ def http_options(
     http_name: HttpNames = None,
     http_stay: HttpStay = False,
 ) -> HttpOptions | None:
-    """None without `--http`, where none of the others means anything."""
+    """Return what the HTTP options say; None without `--http`, where the others are refused."""
     from p2pdp import __version__
     from p2pdp.runs.watching import HttpOptions
 

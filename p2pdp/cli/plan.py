@@ -100,7 +100,7 @@ def _recommendation(tradeoff: list[Tradeoff]) -> str:
 
 
 def _of_target(target: Target) -> str:
-    """The noise that was looked for, rounded to the safe side: up for a sigma, down for the epsilon of a report."""
+    """Return the noise found, rounded to the safe side: up for a sigma, down for the epsilon of a report."""
     up = target.parameter == "sigma"
     shown = _rounded(target.value, up=up)
     return (

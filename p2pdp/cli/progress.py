@@ -161,5 +161,5 @@ def logged(level: LogLevel, form: LogFormat) -> Iterator[Log]:
 
 
 def printable(text: str) -> str:
-    """One line, whatever stands in the names and texts that it quotes."""
+    """Return a text as one line without control characters."""
     return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text)

@@ -29,7 +29,7 @@ _SIDE_BY_SIDE_MAX: Final = 24  # numbers of an estimate that are shown one a lin
 
 
 def number(value: Any) -> str:
-    """Up to four significant digits; long vectors are cut."""
+    """Return a number with up to four significant digits; long vectors are cut."""
     if value is None:
         return "unknown"
     if isinstance(value, list):
@@ -41,7 +41,7 @@ def number(value: Any) -> str:
 
 
 def plain(text: object) -> Text:
-    """Text without markup and without characters that do anything but stand there."""
+    """Return a text without markup and without control characters."""
     return Text("".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in str(text)))
 
 
@@ -72,7 +72,7 @@ def show_result(result: Result, folder: Path, *, fast: bool = False) -> None:
 
 
 def show_verdict(console: Console, headline: dict[str, Any] | None, worst: dict[str, Any] | None) -> None:
-    """Headline and worst bound; nothing where nothing was audited."""
+    """Print headline and worst bound; nothing where nothing was audited."""
     from p2pdp.report.page.words import in_words
 
     for sentence in in_words(headline, worst) if headline is not None and worst is not None else ():

@@ -49,13 +49,13 @@ class Content(Protocol):
         """Return a file of the run's folder; None while it is not there."""
 
     def runs(self, limit: int, offset: int) -> Mapping[str, Any]:
-        """May raise `NoIndex`."""
+        """Return a page of the index of runs; may raise `NoIndex`."""
 
     def guide_titles(self) -> Mapping[str, str]:
-        """The topics of the guide, each with its title."""
+        """Return the topics of the guide, each with its title."""
 
     def guide_text(self, topic: str) -> str:
-        """The page on one of these topics, as Markdown."""
+        """Return the page on one of these topics, as Markdown."""
 
 
 @dataclass(frozen=True, slots=True)
