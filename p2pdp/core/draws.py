@@ -15,7 +15,7 @@ from p2pdp.core.ids import Peer
 
 
 class Mechanism(NamedTuple):
-    """What a draw was made of: the public facts that the ledger keeps of it.
+    """The public facts of a draw, which the ledger keeps.
 
     `scale` is in grid units: for `gaussian` the standard deviation, for `laplace` the
     scale parameter b, for `randomized_response` the probability of a uniform answer,
@@ -34,22 +34,22 @@ NO_NOISE: Final = Mechanism("none", 0.0)
 
 Shape = tuple[int, ...]
 Expected = Mapping[tuple[Mechanism, Shape], int]
-"""About how many draws of each kind somebody will make."""
+"""The expected number of draws of each kind."""
 
 
 class Draws(Protocol):
     """The random streams that a machine is given with each call."""
 
     def noise(self, mechanism: Mechanism, shape: Shape) -> Any:
-        """One draw: a grid integer for shape (), an int64 array for shape (d,)."""
+        """Return one draw: a grid integer for shape (), an int64 array for shape (d,)."""
 
     def choice(self, options: int) -> int:
-        """A uniform number from 0 to options - 1."""
+        """Return a uniform number from 0 to options - 1."""
 
     def meet(self, number: int, coin: float) -> Sequence[Peer]:
-        """Whom this peer meets in a round: each pair tosses one coin, which both ends see and nobody else.
+        """Return whom this peer meets in a round, in rising order, peers that are gone included.
 
-        In rising order; those who are gone included.
+        Each pair tosses one coin, which both ends see and nobody else.
         """
 
 

@@ -1,4 +1,4 @@
-"""What can happen to a machine, and the one way to tell it.
+"""The events of a machine, and the one way to pass them to it.
 
 Live nodes, the simulator, a restart and the auditor all drive a machine through `tell`,
 so an event means the same thing to each of them.
@@ -72,7 +72,7 @@ class Watcher(Protocol):
 
 
 Hop = tuple[Peer, int, int, Peer, int]
-"""From whom a token came, its item, at which step; to whom it went, which may be back to oneself, and at which step."""
+"""The sender of a token, its item and step; its receiver, which may be oneself, and its step there."""
 
 FastHop = Callable[[Peer, int, int, int, Draws], tuple[Peer, int] | None]
 """The usual step of a token in one piece: from sender, item, step, value and draws to the next holder and its value.
@@ -91,6 +91,7 @@ class Passer(NamedTuple):
 
 
 def tell(machine: Machine, event: Event, now_s: float, draws: Draws) -> Step:
+    """Pass an event to a machine, and return what it wants done."""
     if isinstance(event, Received):
         return machine.receive(event.sender, event.message, now_s, draws)
     if isinstance(event, Started):

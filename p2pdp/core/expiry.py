@@ -18,7 +18,7 @@ class Expired(RunFailed):
 
 
 def expires_s(run: RunPart) -> float | None:
-    """The moment in seconds since the epoch, as clocks count them; None for a run that does not expire."""
+    """Return when a run expires, in seconds since the epoch; None if it does not."""
     return None if run.expires is None else datetime.fromisoformat(run.expires).timestamp()
 
 

@@ -1,4 +1,4 @@
-"""What the fields of messages and records may hold, said once, beside their names.
+"""Declarations of what the fields of messages and records may hold, beside their names.
 
 A named tuple declares its fields with types that are annotated with a `Kind`:
 
@@ -24,13 +24,13 @@ Check = Callable[[Sequence[Any]], bool]
 
 
 class Kind(Protocol):
-    """What one field may hold. Its text, `str(kind)`, is what the guide says of it."""
+    """The interface of what one field may hold; the guide shows its text, `str(kind)`."""
 
     def fits(self, item: Any, /) -> bool: ...
 
 
 @dataclass(frozen=True, slots=True)
-class Whole:
+class Integer:
     """A whole number of 64 bits."""
 
     least: int = INT_MIN
@@ -128,9 +128,9 @@ class Maybe:
         return f"none or {self.item}"
 
 
-Natural = Annotated[int, Whole(0)]
-Positive = Annotated[int, Whole(1)]
-AnyWhole = Annotated[int, Whole()]
+Natural = Annotated[int, Integer(0)]
+Positive = Annotated[int, Integer(1)]
+AnyInteger = Annotated[int, Integer()]
 AnyNumber = Annotated[float, Number()]
 AnyBytes = Annotated[bytes, Bytes()]
 AnyText = Annotated[str, Text()]

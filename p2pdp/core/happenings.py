@@ -108,7 +108,7 @@ def happening(event: str, **facts: Fact) -> Happening:
 
 
 def faults_to_tell(counts: Mapping[str, int], told: dict[str, int]) -> list[Happening]:
-    """The faults that are new or ten times as many as when they were told; `told` takes note."""
+    """Return the faults that are new or ten times as many as in `told`, and update that."""
     found = []
     for kind, count in sorted(counts.items()):
         if count >= 10 * told.get(kind, 0) and count > 0:

@@ -13,7 +13,7 @@ _ROLE_NAMES: Final = {BOOTSTRAP: "bootstrap", CURATOR: "curator"}
 
 
 def peer_name(peer: Peer) -> int | str:
-    """The peer as JSON output names it: a user number, `bootstrap` or `curator`."""
+    """Return how JSON output names a peer: a user number, `bootstrap` or `curator`."""
     return _ROLE_NAMES.get(peer, peer)
 
 

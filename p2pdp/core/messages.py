@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Annotated, Any, Final, NamedTuple
 
-from p2pdp.core.fields import Bytes, Check, ListOf, Natural, Row, Whole, check_of, fields_of
+from p2pdp.core.fields import Bytes, Check, Integer, ListOf, Natural, Row, check_of, fields_of
 from p2pdp.core.step import Custody, Message
 
 MALFORMED: Final = "malformed"  # the kind of the fault
@@ -25,7 +25,7 @@ _new: Final = tuple.__new__  # a named tuple takes its arguments through a funct
 
 
 class Value(Enum):
-    """Whether a message carries a value."""
+    """When a type of messages carries a value."""
 
     NONE = "none"
     MAYBE = "if there is one"
@@ -64,6 +64,7 @@ class MessageType:
         return None if field is None else getattr(self.read(message), field)
 
     def goes(self, sender: str, receiver: str) -> bool:
+        """Return whether this kind of party sends it to that one."""
         return f"{sender} -> {receiver}" in self.routes.split(", ")
 
 
@@ -88,12 +89,14 @@ class MessageTable:
                 self._custody[one.name] = (check_of(one.fields), *places)
 
     def plus(self, *types: MessageType) -> MessageTable:
+        """Return a table with these types besides."""
         return MessageTable(*self, *types)
 
     def __iter__(self) -> Iterator[MessageType]:
         return iter(self._types.values())
 
     def get(self, name: str) -> MessageType | None:
+        """Return the type of this name, if it is here."""
         return self._types.get(name)
 
     def sent(self, sender: str, receiver: str) -> frozenset[str]:
@@ -102,6 +105,7 @@ class MessageTable:
 
     @property
     def droppable(self) -> frozenset[str]:
+        """Return the names of what a closed peer need not take."""
         return frozenset(one.name for one in self if one.droppable)
 
     def fits(self, message: Message, *, has_value: bool) -> bool:
@@ -137,8 +141,8 @@ class MessageTable:
 
 Hash = Annotated[bytes, Bytes(exactly=_HASH_BYTES)]
 Signature = Annotated[bytes, Bytes(exactly=_SIGNATURE_BYTES)]
-AnyPeer = Annotated[int, Whole(-2)]  # the roles are -1 and -2
-Users = Annotated[list[int], ListOf(Whole(0))]
+AnyPeer = Annotated[int, Integer(-2)]  # the roles are -1 and -2
+Users = Annotated[list[int], ListOf(Integer(0))]
 
 
 class Item(NamedTuple):
@@ -166,13 +170,13 @@ class SkeletonPiece(NamedTuple):
 
 class Resolution(NamedTuple):
     out: Users
-    orders: Annotated[list[list[int]], ListOf(Row(("user", "count"), Whole(0)))]  # how often each got LOST
+    orders: Annotated[list[list[int]], ListOf(Row(("user", "count"), Integer(0)))]  # how often each got LOST
 
 
 class Settling(NamedTuple):
     peer: AnyPeer
-    receipts: Annotated[list[list[int]], ListOf(Row(("before", "item", "step"), Whole(0)))]
-    claims: Annotated[list[list[int]], ListOf(Row(("item", "step"), Whole(0)))]
+    receipts: Annotated[list[list[int]], ListOf(Row(("before", "item", "step"), Integer(0)))]
+    claims: Annotated[list[list[int]], ListOf(Row(("item", "step"), Integer(0)))]
 
 
 class EndedReport(NamedTuple):

@@ -126,7 +126,7 @@ class Distinct:
 
 
 def limits(reader: Reader) -> Whole | None:
-    """The limits of the whole numbers that a reader takes; None where it takes none."""
+    """Return the limits of the whole numbers that a reader takes; None if it takes none."""
     if isinstance(reader, Either | Distinct):
         return limits(reader.reader)
     if reader is columns:
@@ -135,7 +135,7 @@ def limits(reader: Reader) -> Whole | None:
 
 
 def described(reader: Reader) -> str:
-    """What a reader takes, for people."""
+    """Describe what a reader takes, for people."""
     if isinstance(reader, Whole):
         return f"whole number from {reader.least} to {reader.most:,}"
     if isinstance(reader, Either):

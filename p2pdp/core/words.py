@@ -52,10 +52,10 @@ def observer_name(observer: str) -> str:
 
 
 def method_words(method: str) -> str:
-    """What a method does, in a few words; `published:NAME` and the like by their first part."""
+    """Say in a few words what a method does; `published:NAME` and the like go by their first part."""
     return METHODS.get(method.partition(":")[0], method)
 
 
 def conditioning_words(conditioning: str) -> str:
-    """What the observer is taken to know."""
+    """Say what the observer is taken to know."""
     return CONDITIONINGS.get(conditioning, conditioning)

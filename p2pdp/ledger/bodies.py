@@ -1,4 +1,4 @@
-"""What a record of each kind says in public: one named tuple a kind, in the order in which it is stored.
+"""The public fields of each kind of record: one named tuple a kind, in the order in which it is stored.
 
 `Record.body` is the named tuple of its kind, as stored and unchecked: whoever holds a node's key can sign anything, so
 it may lack fields, which then raise `IndexError`, or hold what it should not. `is_whole` finds those.
@@ -9,11 +9,22 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Annotated, Any, Final, NamedTuple
 
-from p2pdp.core.fields import AnyBytes, AnyNumber, AnyText, AnyWhole, ListOf, Maybe, Natural, Positive, Whole, check_of
+from p2pdp.core.fields import (
+    AnyBytes,
+    AnyInteger,
+    AnyNumber,
+    AnyText,
+    Integer,
+    ListOf,
+    Maybe,
+    Natural,
+    Positive,
+    check_of,
+)
 
-Wholes = Annotated[list[int], ListOf(Whole())]
-Shape = Wholes  # of a draw: empty for a number, and its length for a vector
-Index = Annotated[int | None, Maybe(Whole(0))]  # of the view record whose event this belongs to
+Integers = Annotated[list[int], ListOf(Integer())]
+Shape = Integers  # of a draw: empty for a number, and its length for a vector
+Index = Annotated[int | None, Maybe(Integer(0))]  # of the view record whose event this belongs to
 
 
 class Opened(NamedTuple):
@@ -21,7 +32,7 @@ class Opened(NamedTuple):
 
     role: AnyText
     run_id: AnyBytes
-    peer: AnyWhole
+    peer: AnyInteger
 
 
 class UserOpened(NamedTuple):
@@ -29,10 +40,10 @@ class UserOpened(NamedTuple):
 
     role: AnyText
     run_id: AnyBytes
-    peer: AnyWhole
+    peer: AnyInteger
     roster_digest: AnyBytes
     values: Positive  # how many numbers it contributes
-    neighbours: Annotated[list[int] | None, Maybe(ListOf(Whole()))]  # None: everybody
+    neighbours: Annotated[list[int] | None, Maybe(ListOf(Integer()))]  # None: everybody
 
 
 class Started(NamedTuple):
@@ -41,7 +52,7 @@ class Started(NamedTuple):
 
 class ReceivedMessage(NamedTuple):
     now_s: AnyNumber
-    sender: AnyWhole
+    sender: AnyInteger
     message: AnyBytes  # packed, as it crossed the wire
 
 
@@ -59,27 +70,27 @@ class Woken(NamedTuple):
 class Drawn(NamedTuple):
     """A draw of noise, whose value is at an offset of a pool in the private ledger."""
 
-    number: AnyWhole
+    number: AnyInteger
     mechanism: AnyText
     scale: AnyNumber
-    categories: AnyWhole
+    categories: AnyInteger
     shape: Shape
-    pool: AnyWhole
-    offset: AnyWhole
+    pool: AnyInteger
+    offset: AnyInteger
 
     @property
     def terms(self) -> tuple[Any, ...]:
-        """What was drawn: mechanism, scale, categories and shape."""
+        """Return what was drawn: mechanism, scale, categories and shape."""
         return self[1:5]
 
 
 class Chosen(NamedTuple):
-    options: AnyWhole
-    picked: AnyWhole
+    options: AnyInteger
+    picked: AnyInteger
 
 
 class SentMessage(NamedTuple):
-    receiver: AnyWhole
+    receiver: AnyInteger
     message: AnyBytes
 
 
@@ -89,7 +100,7 @@ class PublishedMessage(NamedTuple):
 
 class Enrolled(NamedTuple):
     now_s: AnyNumber
-    token: AnyWhole
+    token: AnyInteger
     entry: AnyBytes
 
 
@@ -114,13 +125,13 @@ class Pool(NamedTuple):
     sampler: AnyText
     mechanism: AnyText
     scale: AnyNumber
-    categories: AnyWhole
+    categories: AnyInteger
     shape: Shape
-    size: AnyWhole
+    size: AnyInteger
 
     @property
     def terms(self) -> tuple[Any, ...]:
-        """What was drawn: mechanism, scale, categories and shape."""
+        """Return what was drawn: mechanism, scale, categories and shape."""
         return self[3:7]
 
 
@@ -129,10 +140,10 @@ class Note(NamedTuple):
 
 
 class Met(NamedTuple):
-    """Whom a user meets in a round, on a graph that changes."""
+    """The users that a user meets in a round, on a graph that changes."""
 
-    round: AnyWhole
-    users: Wholes
+    round: AnyInteger
+    users: Integers
 
 
 # By kind, in the order of `records.KIND_NAMES`.

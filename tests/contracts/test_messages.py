@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from p2pdp.core.fields import Bytes, ListOf, Maybe, Number, Row, Text, Whole, fields_of
+from p2pdp.core.fields import Bytes, Integer, ListOf, Maybe, Number, Row, Text, fields_of
 from p2pdp.core.ids import is_user, peer_name
 from p2pdp.core.messages import MALFORMED, MessageTable, MessageType, Value
 from p2pdp.core.step import Message
@@ -33,7 +33,7 @@ OTHERS: Final = (None, True, 1.5, "a", b"a", [], [[]], -(1 << 62), 1 << 63)
 
 
 def fitting(kind: Any) -> st.SearchStrategy[Any]:
-    if isinstance(kind, Whole):
+    if isinstance(kind, Integer):
         return st.integers(kind.least, kind.most)
     if isinstance(kind, Number):
         return st.floats(allow_nan=False, allow_infinity=False)

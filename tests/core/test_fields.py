@@ -7,10 +7,11 @@ import pytest
 from p2pdp.core.fields import (
     INT_MAX,
     INT_MIN,
+    AnyInteger,
     AnyNumber,
     AnyText,
-    AnyWhole,
     Bytes,
+    Integer,
     Kind,
     ListOf,
     Maybe,
@@ -19,7 +20,6 @@ from p2pdp.core.fields import (
     Positive,
     Row,
     Text,
-    Whole,
     check_of,
     fields_of,
 )
@@ -36,24 +36,24 @@ class One(NamedTuple):
 class Several(NamedTuple):
     number: Natural
     share: AnyNumber
-    places: Annotated[list[list[int]], ListOf(Row(("step", "item"), Whole(0)))]
+    places: Annotated[list[list[int]], ListOf(Row(("step", "item"), Integer(0)))]
 
 
 @pytest.mark.parametrize(
     ("kind", "fitting", "unfit"),
     [
-        (Whole(), [0, -1, INT_MIN, INT_MAX], [True, 0.0, "0", None, INT_MAX + 1, INT_MIN - 1]),
-        (Whole(1, 3), [1, 3], [0, 4]),
+        (Integer(), [0, -1, INT_MIN, INT_MAX], [True, 0.0, "0", None, INT_MAX + 1, INT_MIN - 1]),
+        (Integer(1, 3), [1, 3], [0, 4]),
         (Number(), [0, -1.5], [True, float("nan"), float("inf"), "1"]),
         (Bytes(), [b"", b"abc"], ["abc", bytearray(b"abc")]),
         (Bytes(exactly=2), [b"ab"], [b"", b"a", b"abc"]),
         (Bytes(most=2), [b"", b"ab"], [b"abc"]),
         (Text(), ["", "abc"], [b"abc", 1]),
         (Text(most=2), ["ab"], ["abc"]),
-        (ListOf(Whole(0)), [[], [0, 1]], [(0, 1), [0, -1], [True], None]),
-        (ListOf(Whole(0), most=1), [[], [0]], [[0, 1]]),
-        (Row(("a", "b"), Whole()), [[0, 1]], [[0], [0, 1, 2], (0, 1), [0, None]]),
-        (Maybe(Whole(0)), [None, 0], [-1, False]),
+        (ListOf(Integer(0)), [[], [0, 1]], [(0, 1), [0, -1], [True], None]),
+        (ListOf(Integer(0), most=1), [[], [0]], [[0, 1]]),
+        (Row(("a", "b"), Integer()), [[0, 1]], [[0], [0, 1, 2], (0, 1), [0, None]]),
+        (Maybe(Integer(0)), [None, 0], [-1, False]),
     ],
 )
 def test_each_kind_takes_what_it_names_and_nothing_else(kind: Kind, fitting: list[Any], unfit: list[Any]) -> None:
@@ -77,7 +77,7 @@ def test_fields_have_names_and_say_what_they_are() -> None:
         ("share", "number"),
         ("places", "list of [step, item]"),
     ]
-    texts = [Whole(), Whole(1, 3), Bytes(), Bytes(exactly=2), Text(), Maybe(Whole(0)), ListOf(Text(), most=4)]
+    texts = [Integer(), Integer(1, 3), Bytes(), Bytes(exactly=2), Text(), Maybe(Integer(0)), ListOf(Text(), most=4)]
     assert [str(kind) for kind in texts] == [
         "whole number", "whole number from 1 to 3", "bytes", "2 bytes", "text", "none or whole number from 0",
         "list of text, 4 at most",
@@ -86,7 +86,7 @@ def test_fields_have_names_and_say_what_they_are() -> None:
 
 def test_the_usual_fields_are_what_they_are_called() -> None:
     class Usual(NamedTuple):
-        any_whole: AnyWhole
+        any_whole: AnyInteger
         positive: Positive
 
     fits = check_of(Usual)

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Final, NamedTuple
 
 from p2pdp.core import messages
 from p2pdp.core.draws import Expected, Mechanism, Shape
-from p2pdp.core.fields import ListOf, Natural, Positive, Row, Whole
+from p2pdp.core.fields import Integer, ListOf, Natural, Positive, Row
 from p2pdp.core.ids import Peer
 from p2pdp.core.messages import COMMON, MessageType, Value
 from p2pdp.core.step import Message
@@ -174,7 +174,7 @@ class Activation(NamedTuple):
 class Activations(NamedTuple):
     part: Natural
     parts: Natural
-    pairs: Annotated[list[list[int]], ListOf(Row(("activation", "other"), Whole(0)))]
+    pairs: Annotated[list[list[int]], ListOf(Row(("activation", "other"), Integer(0)))]
 
 
 _STATE: Final = "the sender's state"
