@@ -25,6 +25,7 @@ from p2pdp.cli.index import index
 from p2pdp.cli.keys import keygen
 from p2pdp.cli.options import AsJson, AuditorKey, OutFolder, Overrides, RunPlace, SpecFile, TraceWire, print_document
 from p2pdp.cli.plan import plan
+from p2pdp.cli.progress import printable
 from p2pdp.cli.reproduce import reproduce
 from p2pdp.core.errors import NotReady, P2pdpError, UsageError, VerificationFailed
 from p2pdp.runs.collector import undisturbed
@@ -90,8 +91,7 @@ def _interrupted(_number: int, _frame: object) -> NoReturn:
 
 def _complain(text: str, code: int) -> int:
     """Print an error as one line, whatever the texts that it quotes contain."""
-    line = "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text)
-    print(f"p2pdp: {line}", file=sys.stderr)
+    print(f"p2pdp: {printable(text)}", file=sys.stderr)
     return code
 
 
