@@ -107,7 +107,7 @@ class Chain:
         stored: bytes = pack((head, public, *values))
         return stored
 
-    def passage(self, records: Sequence[tuple[Any, ...]], first: bytes, last: bytes) -> bytes:
+    def hop_entry(self, records: Sequence[tuple[Any, ...]], first: bytes, last: bytes) -> bytes:
         """Do the same faster where only the first and the last record have a value part."""
         head, count, between = self.head, self.count, len(records) - 2
         public: bytes = pack((FORMAT_VERSION, count, *records))

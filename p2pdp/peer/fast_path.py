@@ -188,7 +188,7 @@ class FastPath:
         passed = salt + _pack_int(TAG_INT, value)
         bodies.append((SENT, to, after))
         if len(parts) == 1:
-            entry = self._chain.passage(bodies, came.part, passed)
+            entry = self._chain.hop_entry(bodies, came.part, passed)
             bodies.clear()
             parts.clear()
         else:  # it stayed here for a while

@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+import ast
+
 from hypothesis import given
 from hypothesis import strategies as st
 
 from p2pdp.peer.acknowledgements import Acknowledgements, PacketSpace, digest_after
+from tests.support.sources import sources
 
 MESSAGES = [(bytes([number]), bytes([number] * number)) for number in range(8)]
 RESEND_S, RESEND_MAX_S = 2.0, 10.0
@@ -240,3 +243,17 @@ def test_who_is_out_is_owed_nothing() -> None:
     timers.sent(space, 5.0)
     timers.refuse(space)
     assert (timers.due_at_the_end(), timers.overdue(100.0), list(space.in_flight)) == ([], [], [])
+
+
+def test_timers_are_set_in_one_file() -> None:
+    timers = {"resend_at_s", "resend_wait_s", "owed_since_s", "ack_at_s", "check_at_s", "acknowledged"}
+    elsewhere = [
+        source.say(node, ast.unparse(target))
+        for source in sources("p2pdp")
+        if source.path.startswith("p2pdp/peer/") and not source.path.endswith("/acknowledgements.py")
+        for node in source.nodes
+        if isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign)
+        for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
+        if isinstance(target, ast.Attribute) and target.attr in timers
+    ]
+    assert elsewhere == []
