@@ -12,6 +12,7 @@ from p2pdp.core.events import Passer
 from p2pdp.core.ids import CURATOR, Peer
 from p2pdp.crypto.identity import Identity, RunKey, sign_labelled
 from p2pdp.crypto.sealed import SealError, open_sealed, seal_to
+from p2pdp.ledger.bodies import Inputs, Opened
 from p2pdp.ledger.journal import PRIVATE, Journal
 from p2pdp.ledger.records import EXCLUSION_LABEL, INPUTS, OPENED
 from p2pdp.peer.credentials import Credentials
@@ -61,7 +62,7 @@ def user_host(
     else:
         inputs, values = run.protocol.inputs(run.plan, rows)
         _open_private(journal, credentials)
-        journal.append_private(INPUTS, (None, len(values)), pack_value(values), entropy.salt())
+        journal.append_private(INPUTS, Inputs(None, len(values)), pack_value(values), entropy.salt())
         clipped = getattr(rows, "clipped", 0)
         if clipped:
             journal.note(f"clipped {clipped}", entropy.salt())
@@ -154,4 +155,4 @@ def _opened(key: RunKey, run: RunPlan, size: int, sealed: bytes) -> tuple[int, b
 
 def _open_private(journal: Journal, credentials: Credentials) -> None:
     if journal.private_state()[0] == 0:
-        journal.append_private(OPENED, (PRIVATE, credentials.roster.run_id, credentials.me), b"", b"")
+        journal.append_private(OPENED, Opened(PRIVATE, credentials.roster.run_id, credentials.me), b"", b"")

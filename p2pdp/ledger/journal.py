@@ -18,7 +18,7 @@ from typing import Any, Final
 
 from p2pdp.core.errors import VerificationFailed
 from p2pdp.ledger import records
-from p2pdp.ledger.bodies import Drawn
+from p2pdp.ledger.bodies import Drawn, Note, Pool
 from p2pdp.ledger.records import (
     CHOSEN,
     CLOSED,
@@ -148,12 +148,12 @@ class Journal:
     def note(self, what: str, salt: bytes) -> None:
         """Write a fault, or a count that depends on data, to the private ledger; a replay repeats none."""
         if not self.replaying:
-            self.append_private(NOTE, (self.count,), what.encode(), salt)
+            self.append_private(NOTE, Note(self.count), what.encode(), salt)
 
     def add_pool(self, body: tuple[Any, ...], values: list[Any], salt: bytes) -> int:
         """Record a batch of draws before any of them is used, and return its number."""
         number = self.pools_drawn
-        self.append_private(POOL, (None, number, *body), pack_value(values), salt)
+        self.append_private(POOL, Pool(None, number, *body), pack_value(values), salt)
         self.pools_drawn += 1
         self._pools.clear()  # a replay is over, and no draw of an earlier life is asked for any more
         return number

@@ -17,6 +17,7 @@ from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer, is_user
 from p2pdp.core.messages import DONE, HEAD, OUT, SKELETON, Exclusion
 from p2pdp.core.step import Message
 from p2pdp.crypto.identity import sign_labelled
+from p2pdp.ledger.bodies import Closed
 from p2pdp.ledger.journal import PRIVATE, VIEW, Journal
 from p2pdp.ledger.records import (
     CLOSED,
@@ -133,8 +134,8 @@ class Ending:
 def close(journal: Journal, credentials: Credentials) -> None:
     """Sign both ledgers, the private one first; after this nothing is recorded any more."""
     if not journal.private_closed:
-        journal.append_private(CLOSED, (_signature(credentials, PRIVATE, *journal.private_state()),), b"", b"")
-    journal.append(CLOSED, (_signature(credentials, VIEW, journal.count, journal.head),))
+        journal.append_private(CLOSED, Closed(_signature(credentials, PRIVATE, *journal.private_state())), b"", b"")
+    journal.append(CLOSED, Closed(_signature(credentials, VIEW, journal.count, journal.head)))
 
 
 def _signature(credentials: Credentials, role: str, count: int, head: bytes) -> bytes:

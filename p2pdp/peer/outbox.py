@@ -11,6 +11,7 @@ from typing import Final
 
 from p2pdp.core.ids import Peer
 from p2pdp.core.step import Fault, Message, Output, Send, Step
+from p2pdp.ledger.bodies import Note, PublishedMessage
 from p2pdp.ledger.journal import Journal
 from p2pdp.ledger.records import NOTE, OWN, PUBLISHED, SENT
 from p2pdp.peer.effects import Entropy
@@ -33,7 +34,7 @@ class Outbox:
             if output.recorded:
                 value = pack_value(output.value)
                 message = Message(output.type, output.fields)
-                self._journal.append(PUBLISHED, (pack_message(message),), value, self._salt_for(value))
+                self._journal.append(PUBLISHED, PublishedMessage(pack_message(message)), value, self._salt_for(value))
             self._outputs.append(output)
         for send in step.sends:
             if send.to != self._me:
@@ -84,7 +85,7 @@ class FaultLog:
         journal = self._journal
         if sum(self.counts.values()) <= LOGGED_MAX and not (journal.closed or journal.private_closed):
             event = len(journal.stored()) if journal.replaying else journal.count
-            journal.append_private(NOTE, (event,), fault.kind.encode(), self._entropy.salt())
+            journal.append_private(NOTE, Note(event), fault.kind.encode(), self._entropy.salt())
 
     def take(self, faults: list[Fault]) -> None:
         """Add all of them, and empty the list."""

@@ -33,6 +33,7 @@ from p2pdp.crypto.enrolment import (
 from p2pdp.crypto.entropy import Entropy
 from p2pdp.crypto.identity import Identity, RunKey
 from p2pdp.crypto.roster import Roster, RosterEntry, sign_entry, sign_roster
+from p2pdp.ledger.bodies import Enrolled, Opened, SignedRoster
 from p2pdp.ledger.journal import VIEW, Journal
 from p2pdp.ledger.records import ENROLLED, OPENED, ROSTER
 from p2pdp.wire.codec import CodecError
@@ -106,7 +107,7 @@ class EnrolmentService:
     def begin(self, now_s: float) -> Replies:
         """Open bootstrap's ledger, or read from a stored one who is enrolled, and the roster if there is one."""
         if not self._journal.replaying:
-            self._journal.append(OPENED, (VIEW, self._offer.run_id, BOOTSTRAP))
+            self._journal.append(OPENED, Opened(VIEW, self._offer.run_id, BOOTSTRAP))
         while (record := self._journal.next_stored()) is not None and record.kind in (OPENED, ENROLLED, ROSTER):
             self._journal.take_stored()
             if record.kind == ENROLLED:
@@ -145,7 +146,7 @@ class EnrolmentService:
         token = application.token
         self._origins[token] = origin
         if token not in self._enrolled:
-            self._journal.append(ENROLLED, (now_s, token, application.entry.to_bytes()))
+            self._journal.append(ENROLLED, Enrolled(now_s, token, application.entry.to_bytes()))
             self._enrol(token, application.entry)
             if self._complete(now_s):
                 return self._close_roster(now_s)
@@ -204,7 +205,7 @@ class EnrolmentService:
             curator=self._curator,
             entries=entries,
         )
-        self._journal.append(ROSTER, (roster.to_bytes(),))
+        self._journal.append(ROSTER, SignedRoster(roster.to_bytes()))
         self._seat_all(roster)
         self._due.update(self._origins)
         return self._replies(self._seats(sorted(self._origins)), now_s)
