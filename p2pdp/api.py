@@ -40,7 +40,7 @@ def load_spec(path: str | Path, overrides: Sequence[str] = ()) -> Spec:
 def _checked(spec: Spec | str | Path, task: Objective | None) -> Spec:
     """The spec, checked as that of a file is, with the objective in place of its own."""
     from p2pdp.files.spec import validated
-    from p2pdp.runs.tasks import with_task
+    from p2pdp.runs.prepared import with_task
 
     return validated(with_task(spec, task)) if isinstance(spec, Spec) else with_task(load_spec(spec), task)
 

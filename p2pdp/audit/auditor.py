@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from p2pdp.audit.brokers import claims_with_broker, refusals_with_broker
-from p2pdp.audit.estimates import added, cost_of, left_of
+from p2pdp.audit.claims import added, claims_with_broker, cost_of, left_of, refusals_with_broker
 from p2pdp.audit.ground import Finding, Ground
 from p2pdp.core.arrays import Floats
 from p2pdp.core.claims import Claim, Conditioning, Refusal

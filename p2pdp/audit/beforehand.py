@@ -4,22 +4,31 @@ Guarantee: each claim with `bound` holds for a run of this plan, with exactly th
 What holds of a protocol its own `Analysis.a_priori` says.
 
 The caller owes a plan with its graph, and says whether every user has one value only.
+
+What holds of one user whatever other peers do: all that its own node contributes, each value under its own noise.
+
+On a random walk that is as many contributions as the node makes at most (`walk/walking.py`), elsewhere as many as
+the plan says. Everybody else's behaviour only post-processes these, so lateness, exclusions and peers that break the
+protocol are covered; claims by a hidden path, by iteration or by shuffling are not.
+
+What noise on messages would buy, and which amount of it is recommended.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final
 
-from p2pdp.audit.brokers import claims_with_broker, refusals_with_broker
-from p2pdp.audit.estimates import added, cost_of, left_of
-from p2pdp.audit.ground import Finding
-from p2pdp.core.claims import Claim, Method, Observer
+from p2pdp.audit.claims import added, claims_with_broker, cost_of, left_of, refusals_with_broker
+from p2pdp.audit.ground import Finding, Ground
+from p2pdp.core.claims import Claim, Conditioning, Method, Observer
 from p2pdp.core.errors import UsageError
 from p2pdp.core.ids import Peer
 from p2pdp.protocols.run_plan import RunPlan
+from p2pdp.replay.contributions import Noise, Recorded
+from p2pdp.replay.transcript import Transcript
 
 NO_SKELETON: Final = "no user hands in a skeleton that the curator can read ([audit] key seals them)"
 
@@ -66,3 +75,53 @@ def covers(claim: Claim, observer: Observer) -> bool:
     """
     wires = claim.observer == Observer.NETWORK and claim.method == Method.SHUFFLE
     return claim.bound and not wires and claim.observer in (observer, Observer.NETWORK)
+
+
+def enforced_limit(run: RunPlan, delta: float) -> Claim | None:
+    """The claim about an observer of all messages of a random walk; None where the plan fixes all contributions."""
+    plan = run.plan
+    if plan.enforced_max is None:
+        return None
+    found = spent_in(run, 0, [plan.protection] * plan.enforced_max, delta)
+    assert found is not None
+    limit = f"the user's own node adds its value at most {plan.enforced_max} times, whatever it is sent"
+    return replace(found, conditioning=Conditioning.A_PRIORI, assumptions=(limit, *found.assumptions))
+
+
+def spent_in(run: RunPlan, user: Peer, made: Sequence[Recorded], delta: float) -> Claim | None:
+    """The claim about an observer of all messages, from the recorded draws that protect each of a user's contributions.
+
+    None where the records do not agree with a plan that has to be relied on.
+    """
+    cost = cost_of(run.spec)
+    own = {other: Noise() for other in range(run.n)} | {user: Noise(list(made))}
+    ground = Ground(run, {}, Transcript(find_noise=lambda: own), (), left_of(delta, cost), ())
+    claim = next(iter(run.protocol.analysis().ceiling(ground).claims), None)
+    if claim is None or made:
+        return None if claim is None else added(claim, cost)
+    return replace(claim, delta=delta, epsilon_max=0.0, epsilon_mean=0.0, mu_max=None, mu_mean=None)
+
+
+NEXT_TO_NOTHING: Final = 0.01
+"""By how much of itself a standard error may rise for noise that is recommended."""
+
+
+@dataclass(frozen=True)
+class Tradeoff:
+    """Of one amount of noise on messages; leaks in units of what a user's own noised value tells."""
+
+    ratio: float
+    message_sigma: float
+    leak_max: float
+    leak_far_max: float | None  # of users who are no neighbours; None if there are none
+    leak_mean: float
+    epsilon_max: float
+    epsilon_mean: float  # of a pair that is told the mean
+    standard_error: float
+
+
+def recommended(tradeoff: Sequence[Tradeoff]) -> Tradeoff | None:
+    """Return the most noise whose standard error is next to that without; None where none costs so little."""
+    without = tradeoff[0].standard_error
+    cheap = [one for one in tradeoff if one.ratio > 0.0 and one.standard_error <= (1.0 + NEXT_TO_NOTHING) * without]
+    return max(cheap, key=lambda one: one.ratio, default=None)

@@ -1,21 +1,48 @@
 """The one place where claims are made, and where the views that they are about are gathered.
 
 What all claims have in common is filled in here: the unit, the relation, and means that never exceed the largest value.
+
+What can be claimed about the broker of a run that has one: what can be claimed about whoever watches the network.
+
+A broker passes on every frame and so sees who sends to whom, when and how much, and opens none: a claim about
+whoever watches the network, and a refusal, holds for it in the same words. What rests on a hidden route is refused,
+unless cover hides the route from the wires too.
+
+What it cost to estimate how columns are standardized, added to every claim of a run that takes such estimates.
+
+A spec whose `[data] standardize` holds means and deviations says at which epsilon and delta somebody made them from
+the users' data before. That was another mechanism on the same data, so by basic composition epsilons and deltas
+add up: the run itself is accounted for at what is left of delta, and the claims are at all of it. They are no
+longer those of one Gaussian, so they have no mu.
+
+What the curator learned from the skeletons that were handed in to it.
+
+Skeletons that it can read tell every route, so claims about the curator that rest on hidden routes are refused. Sealed
+ones tell their sizes only, which follow from public facts (`protocols/run_plan.py`); one that did not fit and
+was lengthened tells how much its user passed on, and such claims are refused as well.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final, TypeVar
+from dataclasses import replace
+from typing import Final, NamedTuple, TypeVar
 
 import numpy as np
 
 from p2pdp.audit.ground import NOT_AT_HAND, PASSED_THROUGH, Ground
 from p2pdp.core.arrays import Floats
 from p2pdp.core.claims import Claim, Conditioning, Name, Observer, Refusal
-from p2pdp.core.ids import CURATOR, Peer
+from p2pdp.core.errors import UsageError
+from p2pdp.core.ids import CURATOR, Peer, is_user
+from p2pdp.core.messages import SKELETON, SkeletonPiece
+from p2pdp.core.spec import Spec
+from p2pdp.crypto.sealed_skeleton import sealed_bytes
+from p2pdp.ledger.records import OPENED, RECEIVED, public_message
 from p2pdp.mechanisms import gaussian
 from p2pdp.privacy.gaussian_curve import epsilons_of
+from p2pdp.protocols.run_plan import skeleton_size
+from p2pdp.transports.registry import transport_kind
 
 UNIT: Final = "user"
 RELATION: Final = "replace"
@@ -150,3 +177,114 @@ def _missing(ground: Ground, role: Observer) -> str | None:
     if role == Observer.CURATOR and CURATOR in ground.incomplete:
         return NOT_AT_HAND
     return _NOT_ALL if role == Observer.NETWORK and ground.incomplete else None
+
+
+def has_broker(spec: Spec) -> bool:
+    """Return whether somebody carries every message of such a run."""
+    return transport_kind(spec.run.transport).has_broker
+
+
+def claims_with_broker(spec: Spec, claims: Sequence[Claim]) -> list[Claim]:
+    """Each claim about the network is followed by the one about the broker."""
+    if not has_broker(spec):
+        return list(claims)
+    return [
+        one for claim in claims for one in ((claim, _same(claim)) if claim.observer == Observer.NETWORK else (claim,))
+    ]
+
+
+def refusals_with_broker(spec: Spec, refusals: Sequence[Refusal]) -> list[Refusal]:
+    if not has_broker(spec):
+        return list(refusals)
+    known = {refusal.method for refusal in refusals if refusal.observer == Observer.BROKER}
+    return [
+        one
+        for refusal in refusals
+        for one in (
+            (refusal, replace(refusal, observer=Observer.BROKER))
+            if refusal.observer == Observer.NETWORK and refusal.method not in known
+            else (refusal,)
+        )
+    ]
+
+
+def _same(claim: Claim) -> Claim:
+    pair = claim.worst_pair
+    return replace(claim, observer=Observer.BROKER, worst_pair=None if pair is None else (pair[0], Observer.BROKER))
+
+
+class Cost(NamedTuple):
+    epsilon: float
+    delta: float
+
+
+def cost_of(spec: Spec) -> Cost | None:
+    """None where everything that data are standardized by is public."""
+    told = spec.data.standardize
+    return None if told is None or "epsilon" not in told else Cost(told["epsilon"], told["delta"])
+
+
+def left_of(delta: float, cost: Cost | None) -> float:
+    """The delta at which the run itself is accounted for."""
+    if cost is None:
+        return delta
+    if cost.delta >= delta:
+        raise UsageError(f"[data] standardize: its delta {cost.delta:g} leaves nothing of the {delta:g} of the claims")
+    return delta - cost.delta
+
+
+def added(claim: Claim, cost: Cost | None) -> Claim:
+    if cost is None:
+        return claim
+    text = (
+        f"the estimates by which columns are standardized cost epsilon {cost.epsilon:g} at delta {cost.delta:g}, "
+        "which is added"
+    )
+    return replace(
+        claim,
+        delta=claim.delta + cost.delta,
+        epsilon_max=None if claim.epsilon_max is None else claim.epsilon_max + cost.epsilon,
+        epsilon_mean=None if claim.epsilon_mean is None else claim.epsilon_mean + cost.epsilon,
+        mu_max=None,
+        mu_mean=None,
+        assumptions=(*claim.assumptions, text),
+    )
+
+
+READABLE: Final = "users handed in skeletons that the curator can read, and these tell every route: name an [audit] key"
+
+
+def told_by_skeletons(ground: Ground) -> str | None:
+    """Why the curator knows more than its claims assume; None where it does not."""
+    sizes = _sizes(ground)
+    if sizes and ground.run.spec.audit.key is None:
+        return READABLE
+    for user, size in sorted(sizes.items()):
+        degree = _degree(ground, user)
+        if degree is None:
+            return f"the ledger of user {user} is not at hand, so the size of its skeleton cannot be judged"
+        if size != sealed_bytes(skeleton_size(ground.run, degree)):
+            return f"the size of the skeleton of user {user} tells how much it passed on"
+    return None
+
+
+def _sizes(ground: Ground) -> dict[Peer, int]:
+    """Lengths of the skeletons that the curator received, by user."""
+    contents = ground.views.get(CURATOR)
+    found: dict[Peer, int] = {}
+    for record in contents.records if contents is not None else ():
+        if (
+            record.kind == RECEIVED
+            and is_user(record.body.sender)
+            and (message := public_message(record)).type == SKELETON
+        ):
+            found[record.body.sender] = SkeletonPiece(*message.fields).length
+    return found
+
+
+def _degree(ground: Ground, user: Peer) -> int | None:
+    contents = ground.views.get(user)
+    if contents is None:
+        return None
+    opening = next(record for record in contents.records if record.kind == OPENED)
+    return ground.run.n - 1 if opening.body.neighbours is None else len(opening.body.neighbours)

@@ -3,6 +3,13 @@
 An account is a function of a `Ground` that gives a `Finding`: claims of one method and one conditioning, or the
 reasons why there are none. Accounts of different conditioning stand beside each other and are never minimized
 across. `audit/auditor.py` lists them.
+
+Whether the noise of a run is what its plan says: read from the recorded draws, never from the plan.
+
+Some accounts are derived for noise of one scale, that of the plan. They ask here first, and are refused where the
+records say something else. The linear account and the local ceiling take each draw's scale from its own record.
+
+The graph of a run, put together from what users' ledgers say of their neighbours.
 """
 
 from __future__ import annotations
@@ -11,15 +18,17 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Final
 
 from p2pdp.core.arrays import Floats
-from p2pdp.core.claims import Claim, Refusal
+from p2pdp.core.claims import Claim, Observer, Refusal
 from p2pdp.core.ids import Peer
-from p2pdp.ledger.records import Contents
+from p2pdp.ledger.records import OPENED, Contents
 from p2pdp.mechanisms.clipping import Bounds
 from p2pdp.mechanisms.grid import Grid
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.replay.transcript import Transcript
+from p2pdp.topology.graphs import Graph, complete_graph, graph_of_edges
 
 NOBODY_OUT = "all users take part to the end"
 PUBLIC_ROUTE = "the observer knows the realised path, schedule and graph"
@@ -95,3 +104,40 @@ class Finding:
                 self.claims.append(one)
             else:
                 self.refusals.append(one)
+
+
+UNLIKE_PLAN: Final = "user {}: the recorded draws are not those of the plan, and this account takes all noise to be so"
+
+
+def unlike_plan(ground: Ground) -> str | None:
+    """Why accounts that take all noise to be as planned are refused; None where the records agree with the plan.
+
+    Every contribution must be protected by the noise that the plan gives a contribution, and all other draws that were
+    seen must be of the kinds that it names.
+    """
+    transcript, plan = ground.transcript, ground.run.plan
+    for user, noise in transcript.noise.items():
+        beside = plan.other_draws is None or noise.others <= plan.other_draws
+        if any(recorded[: len(plan.protection)] != plan.protection for recorded in noise.own) or not beside:
+            return UNLIKE_PLAN.format(user)
+    return None
+
+
+def refused(observers: Sequence[Observer], method: str, reason: str) -> Finding:
+    """A finding that is nothing but one reason, for some observers."""
+    return Finding(refusals=[Refusal(observer, method, reason) for observer in observers])
+
+
+def graph_of(views: Mapping[Peer, Contents], n: int) -> Graph | None:
+    """As the users' ledgers have it; None where one is not at hand, or names users that there are not."""
+    edges = []
+    for user in range(n):
+        if user not in views or not views[user].records or views[user].records[0].kind != OPENED:
+            return None
+        neighbours = views[user].records[0].body.neighbours
+        if neighbours is None:
+            return complete_graph(n)
+        if not all(0 <= peer < n for peer in neighbours):
+            return None
+        edges += [(user, int(peer)) for peer in neighbours]
+    return graph_of_edges(n, edges)

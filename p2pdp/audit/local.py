@@ -2,18 +2,20 @@
 
 It holds against everybody, whatever the route and whoever colludes, because everything else is post-processing
 of these. Where some contribution carries no noise of its own it is infinite, and shown as such.
+
+The local ceiling before a run: what holds against everybody, whoever is late or put out and whatever the route.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 from p2pdp.audit.claims import claim_of
 from p2pdp.audit.exact import ceiling
-from p2pdp.audit.ground import Finding, Ground
-from p2pdp.audit.recorded import refused
+from p2pdp.audit.ground import Finding, Ground, refused
 from p2pdp.core.claims import Conditioning, Method, Observer
 from p2pdp.core.draws import Mechanism
 from p2pdp.core.ids import Peer, is_user
@@ -22,7 +24,8 @@ from p2pdp.mechanisms.clipping import Bounds
 from p2pdp.mechanisms.grid import Grid
 from p2pdp.privacy.linear.view import ROUNDED_UP
 from p2pdp.protocols.run_plan import RunPlan
-from p2pdp.replay.contributions import Recorded
+from p2pdp.replay.contributions import Noise, Recorded
+from p2pdp.replay.transcript import Transcript
 
 OWN_NOISE: Final = "each contribution is protected by its own user's noise alone"
 _OBSERVER = Observer.NETWORK
@@ -100,3 +103,11 @@ def pure_epsilon_of(run: RunPlan, drawn: tuple[Mechanism, ...]) -> float:
         elif mechanism.name == "randomized_response":
             best = min(best, randomized_response.epsilon_of(mechanism.scale, mechanism.categories))
     return best
+
+
+def local_beforehand(run: RunPlan, delta: float, contributions: int) -> Finding:
+    """Return the claim of users who contribute so often, each time under the noise that the plan says."""
+    own = {user: Noise([run.plan.protection] * contributions) for user in range(run.n)}
+    found = local_account(Ground(run, {}, Transcript(find_noise=lambda: own), (), delta, ()))
+    found.claims = [replace(claim, conditioning=Conditioning.A_PRIORI) for claim in found.claims]
+    return found

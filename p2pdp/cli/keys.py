@@ -56,7 +56,7 @@ def keygen(
         else:
             print(f"{out}: identity {public}; keep identity.key secret")
         return
-    from p2pdp.files.broker_folder import BrokerWishes, write_broker_folder
+    from p2pdp.files.keys import BrokerWishes, write_broker_folder
 
     if nodes < 0 or not 0 < port < 1 << 16:
         raise UsageError("--nodes: must not be negative; --port: must be from 1 to 65535")

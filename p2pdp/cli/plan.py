@@ -12,9 +12,8 @@ from p2pdp.cli.options import AsJson, Overrides, SpecFile, print_document
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from p2pdp.audit.tradeoff import Tradeoff
-    from p2pdp.runs.plan import Plan
-    from p2pdp.runs.target import Target
+    from p2pdp.audit.beforehand import Tradeoff
+    from p2pdp.runs.plan import Plan, Target
 
 
 def plan(
@@ -86,7 +85,7 @@ def _show_tradeoff(console: Console, tradeoff: list[Tradeoff]) -> None:
 
 
 def _recommendation(tradeoff: list[Tradeoff]) -> str:
-    from p2pdp.audit.tradeoff import recommended
+    from p2pdp.audit.beforehand import recommended
 
     found, without = recommended(tradeoff), tradeoff[0]
     if found is None:

@@ -17,9 +17,8 @@ from p2pdp.core.draws import Sampler
 from p2pdp.core.ids import Peer
 from p2pdp.core.spec import Spec
 from p2pdp.files.data import load_data
-from p2pdp.files.edges import read_edge_list
 from p2pdp.files.spec import spec_digest
-from p2pdp.files.tables import Moved
+from p2pdp.files.tables import Moved, read_edge_list
 from p2pdp.mechanisms.sampler import ExactSampler, FastSampler, warm
 from p2pdp.protocols.run_plan import RunPlan, plan_run
 

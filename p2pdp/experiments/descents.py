@@ -30,7 +30,7 @@ from p2pdp.privacy.contract import account
 from p2pdp.protocols.run_plan import plan_run
 from p2pdp.protocols.walk.options import WalkPart
 from p2pdp.protocols.walk.sgd import SgdPlan
-from p2pdp.runs.target import Planned, target_of
+from p2pdp.runs.plan import Planned, target_of
 from p2pdp.tasks.descending import Population, visits_along
 from p2pdp.tasks.descent import Descent
 from p2pdp.tasks.examples import Examples, examples_of

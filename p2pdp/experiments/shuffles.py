@@ -26,8 +26,8 @@ import numpy as np
 from p2pdp.core.arrays import Floats, Ints
 from p2pdp.experiments import inputs
 from p2pdp.experiments.contract import Setting
-from p2pdp.files.edges import read_loops
 from p2pdp.files.paper_data import place_in
+from p2pdp.files.tables import read_loops
 from p2pdp.privacy.shuffle.krr import clones
 from p2pdp.privacy.shuffle.published import epsilon_all, epsilon_single, load
 from p2pdp.topology.graphs import Graph, graph_of_edges

@@ -28,8 +28,7 @@ from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer, peer_name
 from p2pdp.core.spec import Spec
 from p2pdp.crypto.identity import RunKey
 from p2pdp.crypto.roster import Roster, RosterError
-from p2pdp.files.inside import inside, unpacked
-from p2pdp.files.reading import read_plain, read_text
+from p2pdp.files.reading import inside, read_plain, read_text, unpacked
 from p2pdp.files.skeletons import check_key, read_skeleton
 from p2pdp.files.spec import parse_spec, spec_digest
 from p2pdp.ledger import records

@@ -20,9 +20,8 @@ import numpy as np
 from p2pdp.core.arrays import Floats, Ints
 from p2pdp.core.errors import UsageError
 from p2pdp.core.spec import DataPart
-from p2pdp.files.edges import read_edge_list
 from p2pdp.files.reading import read_bytes
-from p2pdp.files.tables import read_table
+from p2pdp.files.tables import read_edge_list, read_table
 from p2pdp.topology.graphs import EdgeList, graph_of_edges
 
 

@@ -12,8 +12,7 @@ from typing import Any, Final
 
 from p2pdp.core.readers import described
 from p2pdp.core.spec import DataPart, GraphPart, NoisePart, RunPart, Spec, TaskPart
-from p2pdp.files.checks import COMMON, applies, rules_of
-from p2pdp.files.combinations import DATA
+from p2pdp.files.checks import COMMON, DATA, applies, rules_of
 from p2pdp.files.guide import FOLDER
 from p2pdp.files.meanings import MEANINGS, SECTION_MEANINGS
 from p2pdp.files.node_config import NODE_NEEDED, NODE_SECTIONS

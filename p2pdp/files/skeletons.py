@@ -18,8 +18,7 @@ from p2pdp.core.spec import Spec
 from p2pdp.crypto.identity import RunKey
 from p2pdp.crypto.sealed import SealError
 from p2pdp.crypto.sealed_skeleton import is_sealed, open_skeleton
-from p2pdp.files.inside import inside
-from p2pdp.files.reading import read_plain
+from p2pdp.files.reading import inside, read_plain
 from p2pdp.ledger.records import RECEIVED, Contents, public_message, whole_message
 
 PLAIN: Final = ".skeleton"

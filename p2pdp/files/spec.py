@@ -27,9 +27,9 @@ from p2pdp.core.errors import UsageError
 from p2pdp.core.spec import Spec
 from p2pdp.crypto.sealed import SealError, seal_to
 from p2pdp.files.checks import applies, check, value_of
-from p2pdp.files.edges import read_edge_list
 from p2pdp.files.reading import read_text
 from p2pdp.files.schema import SECTIONS, Section, build_part, read_section, sections_of, unknown_section
+from p2pdp.files.tables import read_edge_list
 from p2pdp.protocols import protocol
 from p2pdp.topology.graphs import is_public
 

@@ -1,6 +1,6 @@
 """A process that computes something for a node, so that the node itself stays light: it gives back its memory at once.
 
-    helper = Helper("p2pdp.runs.reckoning", "what the run costs")    # the module calls `serve` when it is run
+    helper = Helper("p2pdp.runs.budgeting", "what the run costs")    # the module calls `serve` when it is run
     helper.ask({"do": ...})                                          # starts the process if there is none
 
 Both sides talk in lines of JSON over pipes. Guarantee: an error of `core.errors` that an answer raises is raised by

@@ -16,11 +16,9 @@ from p2pdp.assembly.outcome import Number, Outcome, Path, numbers_frame, numbers
 from p2pdp.assembly.sums import baselines_of
 from p2pdp.attacks.linear import read_linear, readings
 from p2pdp.attacks.truths import Truths, only_contribution
-from p2pdp.audit.exact_account import exact_account
-from p2pdp.audit.ground import Finding, Ground
-from p2pdp.audit.local import local_account
-from p2pdp.audit.local_beforehand import local_beforehand
-from p2pdp.audit.recorded import refused
+from p2pdp.audit.exact import exact_account
+from p2pdp.audit.ground import Finding, Ground, refused
+from p2pdp.audit.local import local_account, local_beforehand
 from p2pdp.core.claims import Claim, Method, Observer, Refusal
 from p2pdp.core.errors import Refused, UsageError
 from p2pdp.core.ids import Peer
@@ -35,7 +33,7 @@ from p2pdp.sim.trials import Trials
 from p2pdp.topology.graphs import Graph, make_graph
 
 if TYPE_CHECKING:
-    from p2pdp.audit.tradeoff import Tradeoff
+    from p2pdp.audit.beforehand import Tradeoff
 
 AS_PLANNED: Final = "a forecast, which is no bound: it holds if every message arrives in the order sent"
 HOW_OFTEN: Final = "the plan does not say how often a user contributes its value at most"

@@ -14,8 +14,7 @@ from p2pdp.core.errors import Refused, UsageError
 from p2pdp.core.ids import Peer, is_user
 from p2pdp.core.spec import DataPart, Spec
 from p2pdp.crypto.roster import Roster
-from p2pdp.files.checks import check
-from p2pdp.files.combinations import from_file, learns, unit_vectors
+from p2pdp.files.checks import check, from_file, learns, unit_vectors
 from p2pdp.files.data import load_data
 from p2pdp.files.node_config import Accept, NodeConfig
 from p2pdp.files.spec import parse_spec, spec_digest

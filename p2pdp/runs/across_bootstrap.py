@@ -3,6 +3,11 @@
 They have no data, so the result has neither truth nor error. `messages` and the baselines are there where all
 users handed in their skeletons; `bytes` is never known, since nobody says what it sent. The audit claims what the
 skeletons at hand allow, as `p2pdp audit --allow-missing` does.
+
+The participants' edition beside the results of a run across machines: `participants.json` and `participants.html`.
+
+It is made of the plan and of what the curator published, never of users' ledgers. The rule is that of
+`report/participants.py`.
 """
 
 from __future__ import annotations
@@ -12,12 +17,15 @@ from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from p2pdp.assembly.outcome import outcome
+from p2pdp.assembly.outcome import Outcome, estimate_of, outcome
+from p2pdp.audit.beforehand import beforehand
+from p2pdp.audit.ground import Finding
 from p2pdp.audit.verify import excluded_in
 from p2pdp.cluster.folder import BootstrapFolder, is_bootstrap_folder
-from p2pdp.core.errors import Refused, RunFailed, UsageError, VerificationFailed
+from p2pdp.core.claims import Conditioning, Method, Observer, Refusal
+from p2pdp.core.errors import P2pdpError, Refused, RunFailed, UsageError, VerificationFailed
 from p2pdp.core.happenings import Notify, happening
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, peer_name
 from p2pdp.core.messages import BLOCKED, EXCLUDED, RESULT
@@ -26,10 +34,18 @@ from p2pdp.core.step import Output
 from p2pdp.crypto.roster import Roster
 from p2pdp.crypto.sealed_skeleton import is_sealed
 from p2pdp.files.data import load_data
-from p2pdp.files.edges import read_edge_list
-from p2pdp.files.folder import RESULT_FILE, ROSTER_FILE, write_json
+from p2pdp.files.folder import (
+    PARTICIPANTS_FILE,
+    PARTICIPANTS_PAGE,
+    RESULT_FILE,
+    ROSTER_FILE,
+    to_json,
+    write_json,
+    write_text,
+)
 from p2pdp.files.skeletons import handed_in_skeletons
 from p2pdp.files.spec import spec_digest, spec_to_toml
+from p2pdp.files.tables import read_edge_list
 from p2pdp.mechanisms.sampler import ExactSampler
 from p2pdp.node.clock import check_expires, refuse_expired
 from p2pdp.node.process import run_in_foreground, until_ended, with_pulse
@@ -37,12 +53,11 @@ from p2pdp.node.roles import LINGER_S, RolesNode, RolesSettings
 from p2pdp.protocols.run_plan import RunPlan, plan_run
 from p2pdp.replay.evidence import Evidence
 from p2pdp.report.documents import verdict_document
+from p2pdp.report.participants import Edition, page, sayable
 from p2pdp.report.result import Circumstances, Result, make_result
 from p2pdp.runs.accepting import check_can_run, spec_dimensions
 from p2pdp.runs.audit import Audited, audit_evidence
-from p2pdp.runs.editions import edition_of, published_only, save_edition
-from p2pdp.runs.model import save_model
-from p2pdp.runs.prepared import sensitivity
+from p2pdp.runs.prepared import save_model, sensitivity
 from p2pdp.runs.watching import UNWATCHED, Watch, Watching, watched
 from p2pdp.services.bootstrap import PROGRESS
 from p2pdp.services.enrolment import Quorum
@@ -295,3 +310,62 @@ def _audited(place: Path, evidence: Evidence, skeletons: Iterable[bytes], notify
             reason = f"they are sealed; the auditor has claims by p2pdp audit {place} --key FILE"
         notify(happening("no_claim", reason=reason))
         return None
+
+
+STEPS_MAX: Final = 5_000
+"""Of walks whose hidden path is accounted for in the edition: seconds, where 40,000 steps take a minute."""
+
+
+def published_only(run: RunPlan, evidence: Evidence) -> Outcome:
+    """Return what the curator's ledger says: each total holds a contribution of every step, whoever made it."""
+    found = outcome(run, evidence.recorded([CURATOR], run), [])
+    found.counted = {CURATOR: {0: run.plan.length}}
+    return found
+
+
+def edition_of(run: RunPlan, evidence: Evidence, around: Circumstances) -> Edition:
+    estimate = estimate_of(run, published_only(run, evidence))
+    found = _in_advance(run)
+    readable = run.spec.audit.key is None and bool(handed_in_skeletons(evidence.contents(CURATOR)))
+    claims, refusals = sayable(run, found.claims, found.refusals, around.missing, readable=readable)
+    return Edition(
+        run_id=around.run_id,
+        seeded=around.seeded,
+        started=around.started,
+        run=run,
+        estimate=estimate.value,
+        standard_error=estimate.standard_error,
+        missing=around.missing,
+        claims=claims,
+        refusals=refusals,
+    )
+
+
+def save_edition(folder: Path, edition: Edition) -> None:
+    write_text(folder / PARTICIPANTS_FILE, to_json(edition.to_json()) + "\n")
+    write_text(folder / PARTICIPANTS_PAGE, page(edition))
+
+
+def _in_advance(run: RunPlan) -> Finding:
+    """Claims that hold before a run; how many values a user has is taken to be unknown unless they are made up.
+
+    Of long walks hidden paths are left out: they would keep bootstrap from ending for minutes.
+    """
+    delta = run.spec.privacy.delta
+    assert delta is not None
+    made_up, short = _made_up(run.spec), run.plan.length <= STEPS_MAX
+    try:
+        found = beforehand(run, delta, run.spec.privacy.colluders, one_value=made_up and short)
+    except P2pdpError as error:  # the run is done all the same
+        return Finding(refusals=[Refusal(Observer.NETWORK, Conditioning.A_PRIORI, str(error))])
+    if made_up and not short:
+        found.refusals = [_left_out(one) if one.method == Method.HIDDEN_PATH else one for one in found.refusals]
+    return found
+
+
+def _left_out(refusal: Refusal) -> Refusal:
+    return replace(refusal, reason=f"it takes long to work out for more than {STEPS_MAX} steps; p2pdp plan does")
+
+
+def _made_up(spec: Spec) -> bool:
+    return spec.data.kind not in ("csv", "npy")

@@ -16,8 +16,8 @@ from p2pdp.core.claims import Observer
 from p2pdp.core.draws import Mechanism
 from p2pdp.core.errors import Refused, UsageError
 from p2pdp.core.ids import CURATOR, Peer
-from p2pdp.files.edges import read_edge_list
 from p2pdp.files.folder import read_evidence
+from p2pdp.files.tables import read_edge_list
 from p2pdp.protocols.learning import OWN
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.replay.evidence import Evidence

@@ -20,8 +20,7 @@ from dataclasses import asdict, dataclass, replace
 from hashlib import blake2b
 from typing import Any, Final, Self
 
-from p2pdp.audit.beforehand import NO_SKELETON, beforehand
-from p2pdp.audit.enforced import enforced_limit, spent_in
+from p2pdp.audit.beforehand import NO_SKELETON, beforehand, enforced_limit, spent_in
 from p2pdp.audit.ground import NOBODY_OUT
 from p2pdp.audit.headline import DELTA_MAX, Bound, bounds_of, reading_of
 from p2pdp.core.claims import Claim, Method, Observer

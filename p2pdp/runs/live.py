@@ -27,10 +27,8 @@ from p2pdp.report.result import Circumstances, Result, make_result
 from p2pdp.runs import across_bootstrap
 from p2pdp.runs.audit import Audited, audit_evidence
 from p2pdp.runs.budgeting import check_local
-from p2pdp.runs.model import save_model
 from p2pdp.runs.plan import planned_of
-from p2pdp.runs.prepared import sensitivity
-from p2pdp.runs.tasks import with_task
+from p2pdp.runs.prepared import save_model, sensitivity, with_task
 from p2pdp.transports.registry import transport_kind
 
 OnEvent = Callable[[dict[str, Any]], None]

@@ -11,30 +11,41 @@ follows from the plan, and how many messages users send.
 
 `plan` and a node refuse runs whose costs would take too long to compute in advance. What is allowed takes minutes at
 most on one machine. These are no limits of runs: a local run may be larger.
+
+How much noise it takes that one other user learns no more than a wanted epsilon: `plan --target-epsilon`.
+
+The bound is the best sound a-priori claim that covers one other node; of network shuffling, which hides users from the
+curator above all, the larger one of that and of the best that covers the curator. It falls as noise grows, and for
+Gaussian noise the mu that belongs to it is nearly proportional to 1/sigma: so each guess follows from the one before,
+between ends of which one was found to be enough and the other not. The answer is the last amount of noise that was
+found enough.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+import math
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Final
 
 from p2pdp.assembly.outcome import ENVELOPE_BYTES, Number
-from p2pdp.audit.beforehand import beforehand
+from p2pdp.audit.beforehand import Tradeoff, beforehand, epsilon_against, recommended
+from p2pdp.audit.claims import Cost, cost_of, left_of
 from p2pdp.audit.headline import verdict_of
-from p2pdp.audit.tradeoff import Tradeoff, recommended
-from p2pdp.core.claims import Claim, Refusal
-from p2pdp.core.errors import Refused
+from p2pdp.core.claims import Claim, Observer, Refusal
+from p2pdp.core.errors import Refused, UsageError
 from p2pdp.core.spec import Spec
 from p2pdp.files.data import load_data
-from p2pdp.files.edges import read_edge_list
 from p2pdp.files.spec import spec_to_toml
+from p2pdp.files.tables import read_edge_list
+from p2pdp.mechanisms import gaussian, laplace
+from p2pdp.mechanisms.clipping import Bounds
 from p2pdp.protocols import protocol
 from p2pdp.protocols.run_plan import RunPlan, plan_run
 from p2pdp.report.documents import claim_document, plain, refusal_document, verdict_document
 from p2pdp.report.result import Level, compared
 from p2pdp.runs.prepared import sensitivity
-from p2pdp.runs.target import Planned, Target, target_of
+from p2pdp.topology.graphs import EdgeList
 from p2pdp.wire.padding import frame_size
 
 HOP_S: Final = 1e-4
@@ -175,4 +186,169 @@ def _check(name: str, what: str, actual: int, most: int) -> None:
     if actual > most:
         raise Refused(
             f"{name}: this run has {actual:,} {what}, and what a run costs is computed for at most {most:,} of them"
+        )
+
+
+_EPSILON_MAX: Final = 1e4
+_FINE: Final = 1.0 + 1e-3
+_TRIES_MAX: Final = 60
+_SIGMAS: Final = (1e-6, 1e9)  # that are thought of, in sensitivities
+_LEFT_MIN: Final = 1e-9
+_REPORTS: Final = (1.0 / 700.0, 1e9)  # 1/epsilon of a report
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A run as it would be; `one_value` if every user has one value only."""
+
+    run: RunPlan
+    edges: EdgeList | None
+    one_value: bool
+
+
+@dataclass(frozen=True)
+class Target:
+    """`parameter` of `[noise]` has to be `value`; then `reached` is the bound. Local DP would need `local_value`.
+
+    `observers` are those whom the bound is about.
+    """
+
+    epsilon: float
+    delta: float
+    parameter: str
+    value: float
+    reached: float
+    local_value: float
+    observers: tuple[Observer, ...]
+
+    @property
+    def against(self) -> str:
+        return _words(self.observers)
+
+
+def target_of(planned: Planned, epsilon: float) -> Target:
+    if not 0.0 < epsilon <= _EPSILON_MAX:
+        raise UsageError(f"--target-epsilon: must be a number above 0, and at most {_EPSILON_MAX:g}")
+    spec = planned.run.spec
+    delta, mechanism = spec.privacy.delta, spec.noise.mechanism
+    assert delta is not None
+    if mechanism == "none":
+        raise Refused('--target-epsilon: [noise] mechanism = "none" protects nobody, however little is asked for')
+    search = _Search(planned, epsilon, delta)
+    strength, reached = search.found()
+    run = planned.run
+    each = run.protocol.analysis().contributions_each(run)
+    value, local = search.value(strength), search.value(search.local(each))
+    return Target(epsilon, delta, search.parameter, value, reached, local, observers_of(run))
+
+
+def _words(observers: tuple[Observer, ...]) -> str:
+    return "one other user or the curator" if Observer.CURATOR in observers else "one other user"
+
+
+def observers_of(run: RunPlan) -> tuple[Observer, ...]:
+    return run.protocol.analysis().target_observers
+
+
+class _Search:
+    """`strength` grows with the noise: sigma over the sensitivity, or 1 over the epsilon of a report."""
+
+    def __init__(self, planned: Planned, epsilon: float, delta: float) -> None:
+        self._planned, self._epsilon, self._delta = planned, epsilon, delta
+        spec = planned.run.spec
+        self._floor = cost_of(spec) or Cost(0.0, 0.0)  # what no noise of the run takes away
+        self._left = max(epsilon - self._floor.epsilon, _LEFT_MIN)
+        self._best = math.inf
+        self._reports = spec.noise.mechanism in ("randomized_response", "privunit")
+        self._ends = _REPORTS if self._reports else _SIGMAS
+        self._unit = planned.run.protocol.analysis().reach(planned.run)
+        self.parameter = "epsilon" if self._reports else "sigma"
+
+    def value(self, strength: float) -> float:
+        return 1.0 / strength if self._reports else strength * self._unit
+
+    def local(self, each: int) -> float:
+        """What it takes if every contribution is seen with its own noise, of users who contribute so often."""
+        spec = self._planned.run.spec
+        if self._reports:
+            return each / self._left
+        if spec.noise.mechanism == "gaussian":
+            return math.sqrt(each) / gaussian.mu_of_curve(self._left, left_of(self._delta, self._floor))
+        assert spec.data.clip is not None
+        span = self._planned.run.dimensions * float(Bounds(*spec.data.clip).span)
+        return math.sqrt(2.0) * laplace.scale_of_epsilon(self._left, each * span) / self._unit
+
+    def _bound(self, strength: float) -> float:
+        """The best bound of one other node with so much noise; infinite where that cannot be run."""
+        planned, run = self._planned, self._planned.run
+        value = self.value(strength)
+        sigma, epsilon = (None, value) if self._reports else (value, None)
+        noise = replace(run.spec.noise, sigma=sigma, epsilon=epsilon, delta=None)
+        try:
+            again = self._again(replace(run.spec, noise=noise))
+            bound = epsilon_against(observers_of(run), again, self._delta, one_value=planned.one_value)
+        except UsageError as error:
+            smallest = f"; the smallest bound that was found is {self._best:.6g}" if self._best < math.inf else ""
+            raise Refused(
+                f"--target-epsilon {self._epsilon:g}: cannot be met, for [noise] {self.parameter} = "
+                f"{self.value(strength):.6g} cannot be run: {error}{smallest}"
+            ) from None
+        self._best = min(self._best, bound)
+        return bound
+
+    def _again(self, spec: Spec) -> RunPlan:
+        """The same run with other noise. How reports walk does not depend on it, and is worked out once."""
+        run = self._planned.run
+        if run.protocol.analysis().facts_follow_noise:
+            return plan_run(spec, run.n, run.dimensions, self._planned.edges)
+        return replace(run, spec=spec, plan=run.protocol.plan(spec, run.n, run.dimensions, run.graph_facts))
+
+    def found(self) -> tuple[float, float]:
+        least, most = self._ends
+        if self._epsilon < self._floor.epsilon:
+            raise Refused(
+                f"--target-epsilon {self._epsilon:g}: cannot be met; the smallest that can be reached is "
+                f"{self._floor.epsilon:g}, which the estimates cost by which columns are standardized"
+            )
+        strength = min(max(self.local(1), least), most)
+        low, high, reached = 0.0, math.inf, math.inf
+        for _ in range(_TRIES_MAX):
+            bound = self._bound(strength)
+            if bound <= self._epsilon:
+                high, reached = strength, bound
+            else:
+                low = strength
+                if strength >= most:
+                    raise Refused(self._why_not(bound))
+            if high <= max(low * _FINE, least) or (high < math.inf and reached >= self._epsilon / _FINE):
+                break
+            strength = min(max(self._guess(strength, bound, low, high), least), most)
+        if high == math.inf:
+            raise Refused(self._why_not(self._bound(most)))
+        return high, reached
+
+    def _guess(self, strength: float, bound: float, low: float, high: float) -> float:
+        """Proportional, a little beyond; halfway (of the logarithm) where that leaves the interval."""
+        if bound < math.inf:
+            guess = strength * self._size(bound) / self._size(self._epsilon) * (1.0 + (_FINE - 1.0) / 2.0)
+            if low < guess < high:
+                return guess
+        if high == math.inf:
+            return 2.0 * low if bound < math.inf else self._ends[1]
+        return math.sqrt(low * high) if low > 0.0 else high / 2.0
+
+    def _size(self, epsilon: float) -> float:
+        """What is about proportional to 1 / strength."""
+        left = epsilon - self._floor.epsilon
+        if self._reports or left <= 0.0:
+            return max(left, self._left / 8.0)
+        return gaussian.mu_of_curve(left, left_of(self._delta, self._floor))
+
+    def _why_not(self, bound: float) -> str:
+        shown = "infinite" if bound == math.inf else f"{bound:.6g}"
+        why = ": some contribution reaches another user without any noise" if bound == math.inf else ""
+        return (
+            f"--target-epsilon {self._epsilon:g}: cannot be met; with [noise] {self.parameter} = "
+            f"{self.value(self._ends[1]):.6g} the bound for {_words(observers_of(self._planned.run))} is still {shown} "
+            f"at delta {self._delta:g}, the smallest that can be reached{why}"
         )

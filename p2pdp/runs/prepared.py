@@ -1,4 +1,23 @@
-"""A spec with everything that a simulation of it needs: data, plan, effective text, and the name of the run."""
+"""A spec with everything that a simulation of it needs: data, plan, effective text, and the name of the run.
+
+The caller's own objective, from Python only and only where all users are on this machine.
+
+`model.npz`: the model that a run learned, beside `result.json`, for numpy to load.
+
+    model          all numbers, as `estimate` in result.json has them
+    weights        those that are multiplied with the features, in the order of the columns
+    intercept      the one that is added to the product, 0 where the model has none
+    low, high      what features are standardized by (value to 2 (value - low)/(high - low) - 1, with what lies outside
+                   moved to the ends), or mean, deviation (value to (value - mean)/deviation); absent if they are not
+    clip           the bounds into which features are moved after that; absent if they are not
+    unit_norm      whether features are scaled to length 1 after that
+    task           what was learned
+    users          of models learned by gossip of which none was published: whose they are. `model`, `weights` and
+                   `intercept` have a row for each then; the launcher has them, for the users' folders are its own
+
+A row of features that went through all that is told by `features @ weights + intercept`, of logistic regression by the
+sign of that.
+"""
 
 from __future__ import annotations
 
@@ -10,19 +29,25 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
+
 from p2pdp.assembly.outcome import Outcome
 from p2pdp.audit.ground import sensitivity_of
 from p2pdp.audit.headline import Verdict
 from p2pdp.core.errors import UsageError
 from p2pdp.core.ids import Peer
 from p2pdp.core.spec import Spec
+from p2pdp.files.checks import learns, takers
 from p2pdp.files.data import load_data
-from p2pdp.files.edges import read_edge_list
+from p2pdp.files.folder import write_arrays
 from p2pdp.files.spec import spec_digest, spec_to_toml
+from p2pdp.files.tables import read_edge_list
 from p2pdp.protocols import protocol
+from p2pdp.protocols.learning import OWN, has_intercept
 from p2pdp.protocols.run_plan import RunPlan, plan_run
 from p2pdp.report.result import Circumstances, Result, make_result
 from p2pdp.sim.world import run_id_of
+from p2pdp.tasks.objectives import Objective
 
 _SEEDS: Final = 2**128  # the name of a run has room for as many
 
@@ -105,3 +130,49 @@ def sensitivity(run: RunPlan) -> float | None:
     if run.spec.data.clip is None and run.plan.sensitivity is None:
         return None
     return math.ldexp(sensitivity_of(run), run.plan.grid_exponent)
+
+
+def with_task(spec: Spec, task: Any) -> Spec:
+    """Return the spec with this objective in place of its own; refuse one that is useless or missing."""
+    if task is None:
+        if spec.task.kind == OWN:
+            raise UsageError(
+                '[task] kind: "own" is an objective of yours: p2pdp.run(spec, task=...) takes it from Python'
+            )
+        return spec
+    if not learns(spec):
+        learning = takers("task.clip")
+        raise UsageError(f"task: {spec.run.protocol} learns nothing; only {learning} can take an objective")
+    if not isinstance(task, Objective):
+        raise UsageError("task: must be an object of a class that is derived from p2pdp.Objective")
+    return replace(spec, task=replace(spec.task, kind=OWN, own=task))
+
+
+MODEL_FILE: Final = "model.npz"
+
+
+def save_model(place: Path, run: RunPlan, result: Result) -> None:
+    """Does nothing where no model was learned, or there is none at hand."""
+    if not run.protocol.name.endswith(".sgd"):
+        return
+    if isinstance(result.estimate, list):
+        model, of_users = np.array(result.estimate), {}
+    elif result.outputs:
+        model = np.array([output["value"] for output in result.outputs])
+        of_users = {"users": np.array([output["user"] for output in result.outputs])}
+    else:
+        return
+    data, split = run.spec.data, model.shape[-1] - has_intercept(run.spec)
+    arrays: dict[str, Any] = {
+        **of_users,
+        "model": model,
+        "weights": model[..., :split],
+        "intercept": model[..., split] if split < model.shape[-1] else np.zeros(model.shape[:-1])[()],
+        "unit_norm": np.bool_(data.unit_norm),
+        "task": np.array(run.spec.task.kind),
+    }
+    if data.standardize is not None:
+        arrays |= {name: np.array(value) for name, value in data.standardize.items() if isinstance(value, list)}
+    if data.clip is not None:
+        arrays["clip"] = np.array(data.clip)
+    write_arrays(place / MODEL_FILE, arrays)

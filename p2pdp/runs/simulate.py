@@ -20,8 +20,7 @@ from p2pdp.replay.evidence import Evidence
 from p2pdp.report.result import Result, Trial
 from p2pdp.runs.audit import Audited, audit_evidence
 from p2pdp.runs.budgeting import check_local
-from p2pdp.runs.model import save_model
-from p2pdp.runs.prepared import Prepared, on_seed, prepare, run_id
+from p2pdp.runs.prepared import Prepared, on_seed, prepare, run_id, save_model
 from p2pdp.sim.faults import NO_FAULTS, Faults
 from p2pdp.sim.trials import Rows, Trials
 from p2pdp.sim.world import World

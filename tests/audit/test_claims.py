@@ -1,19 +1,52 @@
+"""Claims about the curator after skeletons were handed in: readable, sealed, and sealed with a size that tells."""
+
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from p2pdp.audit.claims import claim_of, gaussian_claim, kind_of, members_of, spread_of, views_of, worst_of
+from p2pdp.audit.beforehand import beforehand
+from p2pdp.audit.claims import (
+    READABLE,
+    Cost,
+    claim_of,
+    claims_with_broker,
+    cost_of,
+    gaussian_claim,
+    kind_of,
+    left_of,
+    members_of,
+    refusals_with_broker,
+    spread_of,
+    told_by_skeletons,
+    views_of,
+    worst_of,
+)
 from p2pdp.audit.ground import NOT_AT_HAND, PASSED_THROUGH, Ground
-from p2pdp.core.claims import Conditioning, Method, Name, Observer
+from p2pdp.audit.verify import verify
+from p2pdp.core.claims import Claim, Conditioning, Method, Name, Observer, Refusal
+from p2pdp.core.errors import UsageError
 from p2pdp.core.ids import CURATOR
+from p2pdp.core.messages import SKELETON
+from p2pdp.core.spec import AuditPart, Spec
+from p2pdp.core.step import Message
+from p2pdp.crypto.sealed_skeleton import sealed_bytes
+from p2pdp.files.spec import parse_spec
+from p2pdp.ledger.records import RECEIVED
 from p2pdp.mechanisms import gaussian
-from tests.support.learners import learning
-from tests.support.runs import DELTA, quiet
+from p2pdp.protocols.run_plan import skeleton_size
+from p2pdp.replay.evidence import Evidence
+from p2pdp.wire.codec import pack_message
+from tests.support.estimates import PRIVATE
+from tests.support.learners import learning, prepared
+from tests.support.plans import node_epsilon
+from tests.support.runs import DELTA, Run, Written, audited, quiet
+from tests.support.shuffle_specs import EARLY
 
 
 def ground(colluders: tuple[int, ...] = (), incomplete: tuple[int, ...] = ()) -> Ground:
@@ -112,3 +145,150 @@ def test_what_passed_through_others_is_refused() -> None:
     assert found == {}
     assert [one.observer for one in refusals] == [Observer.NODE] * 3 + [Observer.COALITION, Observer.CURATOR]
     assert all(one.reason.endswith(PASSED_THROUGH) and one.method == Method.SHUFFLE for one in refusals)
+
+
+TEXT = """[run]
+protocol = "walk.sum"
+nodes = 4
+transport = "{}"
+[graph]
+kind = "ring"
+[walk]
+order = "ring"
+laps = 1
+[noise]
+mechanism = "none"
+[data]
+kind = "uniform"
+clip = [0.0, 1.0]
+"""
+
+
+def spec(transport: str) -> Spec:
+    return parse_spec(TEXT.format(transport), None)
+
+
+def claim(observer: str) -> Claim:
+    return Claim(
+        observer, "user", "replace", 1e-6, "exact", "public", 2.0, 1.0, None, None, (0, observer), True, None, ("a",)
+    )
+
+
+def test_a_broker_has_what_whoever_watches_the_network_has() -> None:
+    claims = [claim("node"), claim("network"), claim("public")]
+    found = claims_with_broker(spec("mqtt"), claims)
+    assert [one.observer for one in found] == ["node", "network", "broker", "public"]
+    assert found[2] == replace(claims[1], observer="broker", worst_pair=(0, "broker"))
+    nowhere = replace(claims[1], worst_pair=None)
+    assert claims_with_broker(spec("mqtt"), [nowhere])[1].worst_pair is None
+
+
+def test_it_is_refused_what_the_network_is_refused_once() -> None:
+    refusals = [
+        Refusal("network", "exact", "so"),
+        Refusal("network", "shuffle", "too"),
+        Refusal("broker", "exact", "x"),
+    ]
+    found = refusals_with_broker(spec("mqtt"), refusals)
+    assert [(one.observer, one.method, one.reason) for one in found] == [
+        ("network", "exact", "so"),
+        ("network", "shuffle", "too"),
+        ("broker", "shuffle", "too"),
+        ("broker", "exact", "x"),
+    ]
+
+
+def test_without_a_broker_nothing_is_said_of_one() -> None:
+    for transport in ("tcp", "memory"):
+        assert claims_with_broker(spec(transport), [claim("network")]) == [claim("network")]
+        refusal = Refusal("network", "exact", "so")
+        assert refusals_with_broker(spec(transport), [refusal]) == [refusal]
+
+
+PUBLIC = learning(5, 60, data="unit_norm = true")
+
+
+def test_only_estimates_cost_something() -> None:
+    assert cost_of(prepared(PUBLIC)[0].spec) is None
+    assert cost_of(prepared(learning())[0].spec) is None, "public ranges are free"
+    assert cost_of(prepared(PRIVATE)[0].spec) == Cost(0.5, 4e-6)
+
+
+def test_an_audit_adds_their_cost_to_every_claim() -> None:
+    whole, dear = quiet(PUBLIC).audit(delta=6e-6), quiet(PRIVATE).audit(delta=1e-5)
+    assert len(whole.claims) == len(dear.claims)
+    for free, claim in zip(whole.claims, dear.claims, strict=True):
+        assert (free.observer, free.method) == (claim.observer, claim.method)
+        assert claim.delta == pytest.approx(1e-5)
+        assert free.epsilon_max is not None
+        assert claim.epsilon_max == pytest.approx(free.epsilon_max + 0.5)
+        assert claim.mu_max is None
+        assert any("standardized cost epsilon 0.5" in text for text in claim.assumptions)
+    assert whole.epsilon is not None
+    assert dear.epsilon == pytest.approx(whole.epsilon + 0.5, nan_ok=True)
+
+
+def test_a_plan_does_too() -> None:
+    free = beforehand(prepared(PUBLIC)[0], 6e-6, (), one_value=False)
+    dear = beforehand(prepared(PRIVATE)[0], DELTA, (), one_value=False)
+    for one, other in zip(free.claims, dear.claims, strict=True):
+        assert other.epsilon_max == pytest.approx((one.epsilon_max or 0.0) + 0.5, rel=1e-6)
+    bound = node_epsilon(prepared(PRIVATE)[0], DELTA, one_value=False)
+    assert bound == pytest.approx(node_epsilon(prepared(PUBLIC)[0], 6e-6, one_value=False) + 0.5, rel=1e-6)
+
+
+def test_a_delta_that_they_use_up_is_refused() -> None:
+    assert left_of(1e-5, None) == 1e-5
+    with pytest.raises(UsageError, match="leaves nothing"):
+        quiet(PRIVATE).audit(delta=4e-6)
+    with pytest.raises(UsageError, match="leaves nothing"):
+        beforehand(prepared(PRIVATE)[0], 1e-6, (), one_value=False)
+
+
+KEY = AuditPart("09" * 32)
+
+
+def with_skeleton(run: Run, user: int, size: int, audit: AuditPart) -> Evidence:
+    """The evidence had this user handed in so many bytes, under a spec with this section."""
+    piece = Written(RECEIVED, (0.0, user, pack_message(Message(SKELETON, (0, size)))), bytes(24))
+    view = run.rewritten(CURATOR, lambda written: [*written[:-1], piece, *written[-1:]])
+    return replace(run.having(CURATOR, view), spec=replace(run.evidence.spec, audit=audit))
+
+
+def ground_of(run: Run, evidence: Evidence) -> Ground:
+    found = verify(replace(evidence, spec=run.evidence.spec))
+    plan = replace(run.plan, spec=evidence.spec)
+    return Ground(plan, found.views, run.transcript(), (), DELTA, ())
+
+
+@pytest.fixture(scope="module")
+def run() -> Run:
+    return quiet(EARLY)
+
+
+def test_without_skeletons_nothing_is_told(run: Run) -> None:
+    assert told_by_skeletons(ground_of(run, run.evidence)) is None
+
+
+def test_readable_ones_tell_every_route(run: Run) -> None:
+    assert told_by_skeletons(ground_of(run, with_skeleton(run, 3, 5000, AuditPart()))) == READABLE
+
+
+def test_sealed_ones_tell_nothing_unless_one_did_not_fit(run: Run) -> None:
+    size = skeleton_size(run.plan, 4)
+    fits = with_skeleton(run, 3, sealed_bytes(size), KEY)
+    assert told_by_skeletons(ground_of(run, fits)) is None
+    lengthened = with_skeleton(run, 3, sealed_bytes(2 * size), KEY)
+    assert "user 3" in (told_by_skeletons(ground_of(run, lengthened)) or "")
+    ground = ground_of(run, fits)
+    without = replace(ground, views={peer: view for peer, view in ground.views.items() if peer != 3})
+    assert "user 3" in (told_by_skeletons(without) or "")
+
+
+def test_the_claim_about_the_curator_is_refused_and_that_about_the_public_stays(run: Run) -> None:
+    evidence = with_skeleton(run, 3, 5000, AuditPart())
+    found = audited(evidence, verify(evidence), (), DELTA)
+    assert ("curator", READABLE) in {(refusal.observer, refusal.reason) for refusal in found.refusals}
+    methods = {(claim.observer, claim.method) for claim in found.claims}
+    assert ("curator", "shuffle") not in methods
+    assert ("public", "shuffle") in methods

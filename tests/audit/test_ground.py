@@ -2,8 +2,13 @@ from __future__ import annotations
 
 import math
 
-from p2pdp.audit.ground import Ground, sensitivity_of
-from tests.support.runs import DELTA, HISTOGRAM, quiet, ring, walk
+import pytest
+
+from p2pdp.audit.ground import Ground, graph_of, refused, sensitivity_of, unlike_plan
+from p2pdp.core.spec import GraphPart
+from p2pdp.topology.graphs import make_graph
+from tests.support.gossips import gossip, ground_of
+from tests.support.runs import DELTA, HISTOGRAM, Run, quiet, ring, walk
 
 
 def test_sensitivity_is_that_of_the_grid_or_of_a_count() -> None:
@@ -24,3 +29,66 @@ def test_a_user_is_at_hand_if_its_ledger_is_whole_and_there() -> None:
     run = quiet(ring(3, 1))
     ground = Ground(run.plan, {}, run.transcript(), (1,), DELTA, ())
     assert [ground.is_at_hand(user) for user in (0, 1, 2, 3)] == [True, False, True, False]
+
+
+RUNS = (
+    walk(4, 12),
+    walk(4, 12, **HISTOGRAM),
+    gossip(4, "ring"),
+    gossip(4, "path", "rounds = 1\nmessage_sigma = 0.5"),
+    gossip(4, "ring", "activations = 9", protocol="randomized"),
+    gossip(4, "ring", noise='mechanism = "none"'),
+)
+
+
+@pytest.mark.parametrize("text", RUNS)
+def test_runs_that_follow_their_plans_are_not_refused(text: str) -> None:
+    assert unlike_plan(ground_of(quiet(text))) is None
+
+
+def changed(run: Run, user: int, factor: float) -> str | None:
+    ground = ground_of(run)
+    noise = ground.transcript.noise[user]
+    noise.own = [tuple(one._replace(scale=one.scale * factor) for one in recorded) for recorded in noise.own]
+    return unlike_plan(ground)
+
+
+@pytest.mark.parametrize("text", RUNS[:5])
+def test_the_user_whose_draws_are_others_is_named(text: str) -> None:
+    reason = changed(quiet(text), 0, 0.5)
+    assert reason is not None
+    assert "user 0" in reason
+
+
+def test_noise_on_messages_of_another_scale_is_seen() -> None:
+    ground = ground_of(quiet(gossip(4, "ring", "rounds = 3\nmessage_sigma = 0.5")))
+    (recorded,) = ground.transcript.noise[1].others
+    ground.transcript.noise[1].others = {recorded._replace(scale=recorded.scale / 2)}
+    reason = unlike_plan(ground)
+    assert reason is not None
+    assert "user 1" in reason
+
+
+def test_a_contribution_without_its_noise_is_seen() -> None:
+    ground = ground_of(quiet(gossip(4, "ring")))
+    ground.transcript.noise[3].own = [()]
+    assert unlike_plan(ground) is not None
+
+
+def test_one_reason_for_several_observers() -> None:
+    found = refused(("node", "curator"), "exact", "why")
+    assert [(one.observer, one.method, one.reason) for one in found.refusals] == [
+        ("node", "exact", "why"),
+        ("curator", "exact", "why"),
+    ]
+
+
+def test_the_graph_is_in_the_ledgers_of_all_users() -> None:
+    run = quiet(gossip(5, "ring", "rounds = 2"))
+    graph = graph_of(run.contents(), 5)
+    assert graph is not None
+    assert graph.neighbours == make_graph(GraphPart(kind="ring"), 5, 0).neighbours
+    assert graph_of({peer: view for peer, view in run.contents().items() if peer != 2}, 5) is None
+    whole = graph_of(quiet(gossip(3, "complete", "rounds = 2")).contents(), 3)
+    assert whole is not None
+    assert whole.edge_count == 3

@@ -22,7 +22,7 @@ from p2pdp.experiments.shuffles import (
     sound,
     spread_bound,
 )
-from p2pdp.files.edges import read_edge_list
+from p2pdp.files.tables import read_edge_list
 from p2pdp.privacy.contract import account
 from p2pdp.topology.graphs import complete_graph, graph_of_edges, make_graph
 from p2pdp.topology.report_walks.matrix import all_laws, walk_matrix

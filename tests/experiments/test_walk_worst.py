@@ -11,7 +11,7 @@ from p2pdp.core.errors import UsageError
 from p2pdp.core.spec import GraphPart
 from p2pdp.experiments import walk_worst
 from p2pdp.experiments.walk_worst import WorstSpread, positive_eigenvalues, slow_modes, worst_spread
-from p2pdp.files.edges import read_edge_list
+from p2pdp.files.tables import read_edge_list
 from p2pdp.topology.graphs import Graph, complete_graph, graph_of_edges, make_graph
 from p2pdp.topology.report_walks.matrix import WalkMatrix, all_laws, symmetric_form, walk_matrix
 from tests.support.spreads import spreads_from

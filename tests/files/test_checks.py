@@ -8,8 +8,7 @@ import pytest
 
 from p2pdp.core.errors import UsageError
 from p2pdp.core.spec import Spec
-from p2pdp.files.checks import TAKEN, applies, rules_of
-from p2pdp.files.combinations import DATA
+from p2pdp.files.checks import DATA, POSSIBLE, TAKEN, applies, mechanisms, rules_of, tasks
 from p2pdp.files.schema import SECTIONS, sections_of
 from p2pdp.files.spec import parse_spec
 from p2pdp.protocols import ours, protocol
@@ -167,3 +166,18 @@ def test_whatever_is_needed_applies(base: str) -> None:
         for name, (when, _) in rules.needed.items():
             if when(spec):
                 assert applies(spec, name)
+
+
+@pytest.mark.parametrize("base", BASES)
+def test_every_protocol_has_mechanisms_for_each_of_its_tasks_and_its_own_is_one(base: str) -> None:
+    spec = parse_spec(base, None)
+    assert spec.noise.mechanism in mechanisms(spec)
+    assert spec.task.kind in tasks(spec)
+
+
+def test_each_entry_names_a_key_and_says_why_in_a_sentence() -> None:
+    spec = parse_spec(BASES[0], None)
+    for name, possible, why in POSSIBLE:
+        assert name.count(".") == 1
+        assert possible(spec)
+        assert why(spec).endswith(".")

@@ -11,17 +11,28 @@ from typing import Any, cast
 
 import pytest
 
+from p2pdp.api import simulate
 from p2pdp.audit.beforehand import beforehand
-from p2pdp.core.errors import Refused
+from p2pdp.core.errors import Refused, UsageError
 from p2pdp.core.spec import DataPart, Spec
 from p2pdp.core.words import observer_name
 from p2pdp.crypto.roster import Roster
 from p2pdp.files.node_config import Budget, NodeConfig
 from p2pdp.files.spec import parse_spec
+from p2pdp.ledger.records import read
 from p2pdp.node.budget import BudgetLedger, Charge, total
 from p2pdp.protocols.run_plan import plan_run
-from p2pdp.runs.budgeting import NodeBudget, charge_of, check_local, data_names, limits_of
-from p2pdp.runs.reckoning import Reckoner, Reckoning
+from p2pdp.runs.budgeting import (
+    NodeBudget,
+    Reckoner,
+    Reckoning,
+    charge_of,
+    check_local,
+    data_names,
+    limits_of,
+    reckoning,
+)
+from p2pdp.runs.costing import costs_of, offered_run, spent_of, terms_of
 from tests.support import runs
 from tests.support.gossip_learners import LOGISTIC as GOSSIP_LOGISTIC
 from tests.support.gossip_learners import MEAN as GOSSIP_MEAN
@@ -279,3 +290,41 @@ def test_learning_by_gossip_is_charged_for_all_its_gradients(observer: str) -> N
         run, _ = prepared(gossip_learning(5, "changing", task=task, sigma=4.0))
         charge, _ = charge_of(run, observer)
         assert charge.mu_squared == pytest.approx(count * (2.0 * clip / 4.0) ** 2, rel=1e-6)
+
+
+def test_a_process_answers_as_this_one(tmp_path: Path) -> None:
+    spec = parse_spec(runs.walk(4, 30), None)
+    run = offered_run(spec, 1)
+    assert run is not None
+    simulate(spec, tmp_path / "run")
+    ledger = tmp_path / "run" / "nodes" / "0002" / "view.ledger"
+    with reckoning() as process:
+        for reckoner in (Reckoner(process.ask), Reckoner(Reckoning().answer)):
+            offered = reckoner.offer(spec, 1)
+            assert offered is not None
+            assert (offered.terms, offered.rounds) == (terms_of(run), 0)
+            assert reckoner.costs() == costs_of(run)
+            reckoner.sign(spec, run.facts)
+            assert reckoner.costs() == costs_of(run)
+            assert reckoner.charge("network") == charge_of(run, "network")
+            assert reckoner.charge("node", 1e-9) == charge_of(run, "node", 1e-9)
+            spent = spent_of(run, 2, read(ledger.read_bytes()))
+            assert reckoner.spent(2, ledger) == reckoner.spent(2, ledger, costs_of(run)) == spent
+
+
+def test_nothing_can_be_asked_before_the_run_is_known() -> None:
+    reckoner = Reckoner(Reckoning().answer)
+    with pytest.raises(UsageError):
+        reckoner.costs()
+    assert reckoner.offer(parse_spec(shuffle(6, 'kind = "file"\npath = "edges.csv"'), None), 1) is None
+    with pytest.raises(UsageError):
+        reckoner.costs()
+
+
+def test_what_is_signed_is_checked() -> None:
+    spec = parse_spec(shuffle(8, 'kind = "regular"\ndegree = 3', "single", "rounds = 2"), None)
+    facts = dict(plan_run(spec, 8, 1).facts)
+    reckoner = Reckoner(Reckoning().answer)
+    reckoner.sign(spec, facts)
+    with pytest.raises(Refused, match="fact rounds"):
+        reckoner.sign(spec, facts | {"rounds": 9})

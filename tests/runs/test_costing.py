@@ -11,8 +11,7 @@ from typing import Any, cast
 
 import pytest
 
-from p2pdp.audit.beforehand import beforehand
-from p2pdp.audit.enforced import spent_in
+from p2pdp.audit.beforehand import beforehand, spent_in
 from p2pdp.core.errors import Refused
 from p2pdp.core.ids import BOOTSTRAP
 from p2pdp.core.messages import OUT

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from p2pdp.core.spec import TransportPart
-from p2pdp.files.broker_folder import BrokerWishes, write_broker_folder
+from p2pdp.files.keys import BrokerWishes, write_broker_folder
 from p2pdp.transports.mqtt.access import Broker, Login, broker_of, read_secret_text
 from tests.support.across import Across, Started
 from tests.support.mosquitto import Mosquitto, free_port

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import p2pdp
-from p2pdp.runs.model import MODEL_FILE
+from p2pdp.runs.prepared import MODEL_FILE
 from tests.support.across import SHARED, Across
 from tests.support.learners import RANGES, TABLE, learning
 

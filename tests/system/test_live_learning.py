@@ -8,7 +8,7 @@ import numpy as np
 
 from p2pdp.audit.verify import COMPLETE
 from p2pdp.runs.audit import audit, verify
-from p2pdp.runs.model import MODEL_FILE
+from p2pdp.runs.prepared import MODEL_FILE
 from tests.support.gossip_learners import gossip_learning
 from tests.support.launched import ROLES, Launched, judge_folder
 from tests.support.learners import learning

@@ -1,4 +1,4 @@
-"""Everything that the page is made of; `runs/page.py` gathers it from a folder and an audit."""
+"""Everything that the page is made of; `runs/audit.py` gathers it from a folder and an audit."""
 
 from __future__ import annotations
 

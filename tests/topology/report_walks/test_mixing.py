@@ -8,7 +8,7 @@ import pytest
 
 from p2pdp.core.errors import UsageError
 from p2pdp.core.spec import GraphPart
-from p2pdp.files.edges import read_edge_list
+from p2pdp.files.tables import read_edge_list
 from p2pdp.topology.graphs import complete_graph, graph_of_edges, make_graph
 from p2pdp.topology.report_walks.matrix import all_laws, walk_matrix
 from p2pdp.topology.report_walks.mixing import ETA, ROUNDS_MAX, Mixing, auto_rounds, mixing_of, mixing_rounds, rounds_of

@@ -36,9 +36,8 @@ from typing import Final
 import numpy as np
 
 from p2pdp.audit.claims import claim_of, spread_of, worst_of
-from p2pdp.audit.ground import NOT_AT_HAND, Finding, Ground, sensitivity_of
-from p2pdp.audit.local_beforehand import local_beforehand
-from p2pdp.audit.recorded import refused, unlike_plan
+from p2pdp.audit.ground import NOT_AT_HAND, Finding, Ground, refused, sensitivity_of, unlike_plan
+from p2pdp.audit.local import local_beforehand
 from p2pdp.core.claims import Claim, Conditioning, Method, Name, Observer, Refusal
 from p2pdp.core.ids import Peer, is_user
 from p2pdp.ledger.records import RECEIVED, public_message

@@ -21,8 +21,7 @@ from typing import Final
 import numpy as np
 
 from p2pdp.audit.claims import claim_of, gaussian_claim, kind_of, members_of, spread_of, views_of, worst_of
-from p2pdp.audit.ground import PASSED_THROUGH, PUBLIC_ROUTE, Finding, Ground
-from p2pdp.audit.recorded import unlike_plan
+from p2pdp.audit.ground import PASSED_THROUGH, PUBLIC_ROUTE, Finding, Ground, unlike_plan
 from p2pdp.core.arrays import Floats
 from p2pdp.core.claims import Claim, Conditioning, Method, Name, Observer, Refusal
 from p2pdp.privacy.gaussian_curve import epsilon_of_each, epsilons_of

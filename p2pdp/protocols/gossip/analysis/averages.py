@@ -10,10 +10,9 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from p2pdp.assembly.outcome import Number, Outcome
-from p2pdp.audit.exact_account import Rounded, exact_account
-from p2pdp.audit.ground import Finding, Ground
-from p2pdp.audit.recorded import unlike_plan
-from p2pdp.audit.tradeoff import Tradeoff
+from p2pdp.audit.beforehand import Tradeoff
+from p2pdp.audit.exact import Rounded, exact_account
+from p2pdp.audit.ground import Finding, Ground, unlike_plan
 from p2pdp.core.claims import Claim, Method, Observer, Refusal
 from p2pdp.core.ids import Peer
 from p2pdp.ledger.records import Contents

@@ -29,8 +29,7 @@ from typing import Any, Final
 import numpy as np
 
 from p2pdp.audit.claims import claim_of, gaussian_claim, kind_of, spread_of, worst_of
-from p2pdp.audit.ground import NOT_AT_HAND, PUBLIC_ROUTE, Finding, Ground
-from p2pdp.audit.recorded import refused, unlike_plan
+from p2pdp.audit.ground import NOT_AT_HAND, PUBLIC_ROUTE, Finding, Ground, refused, unlike_plan
 from p2pdp.core.arrays import Bools, Floats
 from p2pdp.core.claims import Claim, Conditioning, Method, Name, Observer, Refusal
 from p2pdp.core.ids import CURATOR

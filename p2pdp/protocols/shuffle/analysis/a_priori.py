@@ -19,9 +19,8 @@ from typing import Final
 
 import numpy as np
 
-from p2pdp.audit.ground import Finding, Ground
+from p2pdp.audit.ground import Finding, Ground, refused, unlike_plan
 from p2pdp.audit.local import ceiling_of, not_told
-from p2pdp.audit.recorded import refused, unlike_plan
 from p2pdp.core.claims import Claim, Conditioning, Method, Name, Observer, Refusal
 from p2pdp.core.ids import Peer
 from p2pdp.mechanisms import gaussian

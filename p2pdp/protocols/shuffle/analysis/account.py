@@ -27,11 +27,8 @@ from typing import Final
 
 import numpy as np
 
-from p2pdp.audit.claims import claim_of, spread_of
-from p2pdp.audit.ground import Finding, Ground
-from p2pdp.audit.handed_in import told_by_skeletons
-from p2pdp.audit.neighbours import graph_of
-from p2pdp.audit.recorded import refused, unlike_plan
+from p2pdp.audit.claims import claim_of, spread_of, told_by_skeletons
+from p2pdp.audit.ground import Finding, Ground, graph_of, refused, unlike_plan
 from p2pdp.core.arrays import Floats
 from p2pdp.core.claims import Claim, Conditioning, Method, Name, Observer, Refusal
 from p2pdp.core.ids import CURATOR, Peer, is_user

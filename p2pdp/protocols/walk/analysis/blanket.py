@@ -22,8 +22,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from p2pdp.audit.claims import claim_of, members_of, views_of
-from p2pdp.audit.ground import PUBLIC_ROUTE, Finding, Ground
-from p2pdp.audit.recorded import refused, unlike_plan
+from p2pdp.audit.ground import PUBLIC_ROUTE, Finding, Ground, refused, unlike_plan
 from p2pdp.core.arrays import Floats, Ints
 from p2pdp.core.claims import Claim, Conditioning, Method, Name, Observer, Refusal
 from p2pdp.core.ids import Peer

@@ -7,7 +7,7 @@ from typing import Any
 
 from p2pdp.assembly.outcome import Number, Outcome
 from p2pdp.attacks.truths import Truths
-from p2pdp.audit.exact_account import exact_account
+from p2pdp.audit.exact import exact_account
 from p2pdp.audit.ground import NOBODY_OUT, Finding
 from p2pdp.core.ids import Peer
 from p2pdp.ledger.records import Contents

@@ -15,10 +15,8 @@ from typing import Final
 
 import numpy as np
 
-from p2pdp.audit.brokers import has_broker
-from p2pdp.audit.claims import claim_of
-from p2pdp.audit.ground import NOT_AT_HAND, Finding, Ground
-from p2pdp.audit.recorded import unlike_plan
+from p2pdp.audit.claims import claim_of, has_broker
+from p2pdp.audit.ground import NOT_AT_HAND, Finding, Ground, unlike_plan
 from p2pdp.core.arrays import Ints
 from p2pdp.core.claims import Claim, Conditioning, Method, Observer, Refusal
 from p2pdp.core.ids import BOOTSTRAP, Peer

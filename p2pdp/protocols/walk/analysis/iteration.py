@@ -24,10 +24,8 @@ from typing import Final
 
 import numpy as np
 
-from p2pdp.audit.exact import Leaks
-from p2pdp.audit.ground import Finding, Ground, sensitivity_of
-from p2pdp.audit.pair_claims import account_of_pairs
-from p2pdp.audit.recorded import refused, unlike_plan
+from p2pdp.audit.exact import Leaks, account_of_pairs
+from p2pdp.audit.ground import Finding, Ground, refused, sensitivity_of, unlike_plan
 from p2pdp.core.arrays import Floats, Ints
 from p2pdp.core.claims import Method, Observer
 from p2pdp.core.draws import DITHER

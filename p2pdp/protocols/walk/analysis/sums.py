@@ -10,7 +10,7 @@ import numpy as np
 from p2pdp.assembly import sums
 from p2pdp.assembly.outcome import Number, Outcome
 from p2pdp.attacks.truths import Truths
-from p2pdp.audit.exact_account import exact_account
+from p2pdp.audit.exact import exact_account
 from p2pdp.audit.ground import Finding, Ground
 from p2pdp.core.claims import Claim, Refusal
 from p2pdp.core.ids import Peer

@@ -14,8 +14,8 @@ from p2pdp.assembly.outcome import Outcome, estimate_of, truth_of
 from p2pdp.core.errors import UsageError
 from p2pdp.core.spec import GraphPart
 from p2pdp.files.data import load_data
-from p2pdp.files.edges import read_edge_list
 from p2pdp.files.spec import parse_spec, spec_digest
+from p2pdp.files.tables import read_edge_list
 from p2pdp.mechanisms.reporting.categories import KaryReports
 from p2pdp.mechanisms.reporting.privunit import UnitReports
 from p2pdp.protocols.run_plan import RunPlan, plan_run

@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import binom
 
 from p2pdp.audit.beforehand import beforehand
-from p2pdp.audit.exact_account import exact_account
+from p2pdp.audit.exact import exact_account
 from p2pdp.audit.ground import NOBODY_OUT
 from p2pdp.core.claims import Claim
 from p2pdp.core.errors import Refused
