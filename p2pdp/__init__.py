@@ -3,17 +3,15 @@
 This module only re-exports, and it imports what it re-exports when it is first asked for, so
 that `import p2pdp` and a light node process load nothing heavy.
 
-`p2pdp.audit` is the function of `p2pdp.api` although a room of the package has the same name:
+`p2pdp.auditor` is the function of `p2pdp.api` although a room of the package has the same name:
 the import system may not put that room in the function's place. So inside the project always
-write `from p2pdp.audit.module import name`: dotted names that begin with `p2pdp.audit` end at
+write `from p2pdp.auditor.module import name`: dotted names that begin with `p2pdp.auditor` end at
 the function. A law test keeps every import to that form.
 """
 
 from __future__ import annotations
 
-import sys
 from importlib import import_module
-from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
@@ -84,12 +82,6 @@ _HOMES: Final = {
 _HOME_OF: Final = {name: home for home, names in _HOMES.items() for name in names}
 
 
-class _Package(ModuleType):
-    def __setattr__(self, name: str, value: Any) -> None:
-        if not (name in _HOME_OF and isinstance(value, ModuleType)):
-            super().__setattr__(name, value)
-
-
 def __getattr__(name: str) -> Any:
     if name not in _HOME_OF:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
@@ -100,6 +92,3 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return list(__all__)
-
-
-sys.modules[__name__].__class__ = _Package

@@ -12,7 +12,7 @@ from p2pdp.cli.options import AsJson, Overrides, SpecFile, print_document
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from p2pdp.audit.beforehand import Tradeoff
+    from p2pdp.auditor.a_priori import Tradeoff
     from p2pdp.runs.plan import Plan, Target
 
 
@@ -85,7 +85,7 @@ def _show_tradeoff(console: Console, tradeoff: list[Tradeoff]) -> None:
 
 
 def _recommendation(tradeoff: list[Tradeoff]) -> str:
-    from p2pdp.audit.beforehand import recommended
+    from p2pdp.auditor.a_priori import recommended
 
     found, without = recommended(tradeoff), tradeoff[0]
     if found is None:

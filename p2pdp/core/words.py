@@ -38,7 +38,7 @@ CONDITIONINGS: Final[Mapping[str, str]] = {
     Conditioning.PUBLIC: "given the whole route, schedule and graph: the observer is assumed to know them",
 }
 
-PROTECTIONS: Final[Mapping[str, str]] = {  # by the reading of an epsilon, `audit.headline.reading_of`
+PROTECTIONS: Final[Mapping[str, str]] = {  # by the reading of an epsilon, `auditor.headline.reading_of`
     "strong": "strong protection",
     "moderate": "moderate protection",
     "weak": "weak protection",

@@ -16,9 +16,9 @@ from p2pdp.assembly.outcome import Number, Outcome, Path, numbers_frame, numbers
 from p2pdp.assembly.sums import baselines_of
 from p2pdp.attacks.linear import read_linear, readings
 from p2pdp.attacks.truths import Truths, only_contribution
-from p2pdp.audit.exact import exact_account
-from p2pdp.audit.ground import Finding, Ground, refused
-from p2pdp.audit.local import local_account, local_beforehand
+from p2pdp.auditor.context import AccountResult, AuditContext, refused
+from p2pdp.auditor.exact import exact_account
+from p2pdp.auditor.local import local_account, local_beforehand
 from p2pdp.core.claims import Claim, Method, Observer, Refusal
 from p2pdp.core.errors import Refused, UsageError
 from p2pdp.core.ids import Peer
@@ -33,7 +33,7 @@ from p2pdp.sim.trials import Trials
 from p2pdp.topology.graphs import Graph, make_graph
 
 if TYPE_CHECKING:
-    from p2pdp.audit.beforehand import Tradeoff
+    from p2pdp.auditor.a_priori import Tradeoff
 
 AS_PLANNED: Final = "a forecast, which is no bound: it holds if every message arrives in the order sent"
 HOW_OFTEN: Final = "the plan does not say how often a user contributes its value at most"
@@ -41,7 +41,7 @@ UNPROTECTED: Final = "the machine protects contributions less than its plan says
 _SAME: Final = 1.0 + 1e-9
 
 Rows = Callable[[Peer], Any]
-Account = Callable[[Ground], Finding]
+Account = Callable[[AuditContext], AccountResult]
 Read = tuple[tuple[Peer, ...], Any, list[tuple[int, int]]]
 Baselines = dict[str, dict[str, Any]]
 Sigmas = dict[str, float | None]
@@ -102,7 +102,7 @@ class Analysis:
             transcript = foresee(run).transcript
         except Refused as refused:
             return [Refusal(self.headline_observer, Method.EXACT, str(refused))]
-        found = exact_account(Ground(run, {}, transcript, (), delta, run.spec.privacy.colluders))
+        found = exact_account(AuditContext(run, {}, transcript, (), delta, run.spec.privacy.colluders))
         claims = [replace(one, bound=False, assumptions=(AS_PLANNED, *one.assumptions)) for one in found.claims]
         return [*claims, *found.refusals]
 
@@ -201,15 +201,15 @@ class Analysis:
         """Return the accounts of an audit in the order in which claims are shown: headlines first, ceilings last."""
         return (exact_account, self.ceiling)
 
-    def ceiling(self, ground: Ground) -> Finding:
+    def ceiling(self, context: AuditContext) -> AccountResult:
         """Return what holds of a user whatever others do: its contributions seen one by one, each under its noise."""
-        return local_account(ground)
+        return local_account(context)
 
-    def formulas(self, ground: Ground, findings: Sequence[Finding]) -> Finding:
+    def formulas(self, context: AuditContext, findings: Sequence[AccountResult]) -> AccountResult:
         """Return what papers publish for such a run, to be shown beside the claims."""
-        return Finding()
+        return AccountResult()
 
-    def a_priori(self, run: RunPlan, delta: float, colluders: Sequence[Peer], *, one_value: bool) -> Finding:
+    def a_priori(self, run: RunPlan, delta: float, colluders: Sequence[Peer], *, one_value: bool) -> AccountResult:
         """Return claims about a run that has not taken place, over all that chance decides.
 
         `one_value` says that every user has one value only. Claims with `bound` hold for every run of the plan.
@@ -219,7 +219,7 @@ class Analysis:
             return refused((Observer.NETWORK,), Method.LOCAL, HOW_OFTEN)
         found = local_beforehand(run, delta, 1 if most is None else most)
         try:
-            seen = self.ceiling(Ground(run, {}, foresee(run).transcript, (), delta, ()))
+            seen = self.ceiling(AuditContext(run, {}, foresee(run).transcript, (), delta, ()))
         except Refused as why_not:
             # What nobody could look at rests on a limit that nodes enforce, or is no bound.
             return found if most is not None else refused((Observer.NETWORK,), Method.LOCAL, str(why_not))
@@ -228,7 +228,7 @@ class Analysis:
         return found
 
 
-def _largest(found: Finding) -> float:
+def _largest(found: AccountResult) -> float:
     return max((claim.epsilon_max or 0.0 for claim in found.claims), default=0.0)
 
 

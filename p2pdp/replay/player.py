@@ -2,7 +2,7 @@
 
 The machine gets symbolic inputs and the recorded events; its draws are the recorded ones, as symbols. What it then
 does must be what its ledger says, record for record: otherwise `VerificationFailed` names the node and the record.
-The caller owes records that `audit.verify` found well-formed.
+The caller owes records that `auditor.verify` found well-formed.
 """
 
 from __future__ import annotations

@@ -109,7 +109,7 @@ class Transcript:
 
 
 def replay(run: RunPlan, views: dict[Peer, Contents]) -> Transcript:
-    """Return the transcript of a run from ledgers or skeletons that `audit.verify` found consistent."""
+    """Return the transcript of a run from ledgers or skeletons that `auditor.verify` found consistent."""
     whole = {peer: contents for peer, contents in views.items() if contents.records}
     replayed = _Replay(run, whole)
     replayed.run_all()

@@ -32,7 +32,7 @@ class TokenRoutes:
 
 
 def token_routes(user: Peer, contents: Contents, tokens: int) -> TokenRoutes:
-    """Return what a user saw, by its ledger or skeleton, which must be consistent (`audit.verify`) and closed."""
+    """Return what a user saw, by its ledger or skeleton, which must be consistent (`auditor.verify`) and closed."""
     came: list[dict[int, Peer | None]] = [{} for _ in range(tokens)]
     went: list[dict[int, Peer | None]] = [{} for _ in range(tokens)]
     began: dict[int, Peer] = {}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from p2pdp.core.claims import Claim, Refusal
 
 if TYPE_CHECKING:  # accountants are heavy, and simple answers need none of them
-    from p2pdp.audit.headline import Bound, Verdict
+    from p2pdp.auditor.headline import Bound, Verdict
 
 _VERDICT: Final = ("headline", "worst")
 

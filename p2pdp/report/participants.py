@@ -26,10 +26,10 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from p2pdp.assembly.outcome import Number
-from p2pdp.audit.beforehand import NO_SKELETON
-from p2pdp.audit.claims import READABLE
-from p2pdp.audit.ground import NOBODY_OUT
-from p2pdp.audit.headline import Verdict, verdict_of
+from p2pdp.auditor.a_priori import NO_SKELETON
+from p2pdp.auditor.claims import READABLE
+from p2pdp.auditor.context import NOBODY_OUT
+from p2pdp.auditor.headline import Verdict, verdict_of
 from p2pdp.core.claims import Claim, Conditioning, Refusal
 from p2pdp.core.ids import Peer
 from p2pdp.protocols.run_plan import RunPlan

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any, NamedTuple
 
 from p2pdp.assembly.outcome import Number, Outcome, baselines, error_of, estimate_of, truth_of
-from p2pdp.audit.headline import Verdict
+from p2pdp.auditor.headline import Verdict
 from p2pdp.core.ids import Peer
 from p2pdp.protocols.contract import Estimate
 from p2pdp.protocols.run_plan import RunPlan

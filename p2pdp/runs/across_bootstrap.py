@@ -20,9 +20,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from p2pdp.assembly.outcome import Outcome, estimate_of, outcome
-from p2pdp.audit.beforehand import beforehand
-from p2pdp.audit.ground import Finding
-from p2pdp.audit.verify import excluded_in
+from p2pdp.auditor.a_priori import claims_a_priori
+from p2pdp.auditor.context import AccountResult
+from p2pdp.auditor.verify import excluded_in
 from p2pdp.cluster.folder import BootstrapFolder, is_bootstrap_folder
 from p2pdp.core.claims import Conditioning, Method, Observer, Refusal
 from p2pdp.core.errors import P2pdpError, Refused, RunFailed, UsageError, VerificationFailed
@@ -346,7 +346,7 @@ def save_edition(folder: Path, edition: Edition) -> None:
     write_text(folder / PARTICIPANTS_PAGE, page(edition))
 
 
-def _in_advance(run: RunPlan) -> Finding:
+def _in_advance(run: RunPlan) -> AccountResult:
     """Claims that hold before a run; how many values a user has is taken to be unknown unless they are made up.
 
     Of long walks hidden paths are left out: they would keep bootstrap from ending for minutes.
@@ -355,9 +355,9 @@ def _in_advance(run: RunPlan) -> Finding:
     assert delta is not None
     made_up, short = _made_up(run.spec), run.plan.length <= STEPS_MAX
     try:
-        found = beforehand(run, delta, run.spec.privacy.colluders, one_value=made_up and short)
+        found = claims_a_priori(run, delta, run.spec.privacy.colluders, one_value=made_up and short)
     except P2pdpError as error:  # the run is done all the same
-        return Finding(refusals=[Refusal(Observer.NETWORK, Conditioning.A_PRIORI, str(error))])
+        return AccountResult(refusals=[Refusal(Observer.NETWORK, Conditioning.A_PRIORI, str(error))])
     if made_up and not short:
         found.refusals = [_left_out(one) if one.method == Method.HIDDEN_PATH else one for one in found.refusals]
     return found

@@ -18,12 +18,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from p2pdp.audit.auditor import audit_run
-from p2pdp.audit.claims import cost_of
-from p2pdp.audit.ground import graph_of
-from p2pdp.audit.headline import Verdict, verdict_of
-from p2pdp.audit.verify import INCOMPLETE, Verification
-from p2pdp.audit.verify import verify as judge
+from p2pdp.auditor.audit import audit_run
+from p2pdp.auditor.claims import cost_of
+from p2pdp.auditor.context import graph_of
+from p2pdp.auditor.headline import Verdict, verdict_of
+from p2pdp.auditor.verify import INCOMPLETE, Verification
+from p2pdp.auditor.verify import verify as judge
 from p2pdp.core.arrays import Floats
 from p2pdp.core.claims import Claim, Conditioning, Refusal
 from p2pdp.core.errors import P2pdpError, Refused, UsageError, VerificationFailed

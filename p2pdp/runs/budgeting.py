@@ -1,10 +1,10 @@
 """What a run is charged with to those who take part, and whether it fits what they allow.
 
-A run is charged before it takes place, by the best sound claim a priori (`audit.beforehand`) for each observer that the
+A run is charged before it takes place, by the best sound claim a priori (`auditor.a_priori`) for each observer that the
 owner has in mind, and of these observers the one who learns most. Such a claim rests on facts that bootstrap signed:
 the number of users, the graph's digest, and the spec. A charge has to hold whatever happens afterwards. On random walks
 and for shuffling what others do, are late with, or leave undone by being excluded, changes how much is hidden, so there
-a charge is what the node itself enforces (`audit.enforced`) or the local ceiling, whoever the observer is. Models and
+a charge is what the node itself enforces (`auditor.a_priori`) or the local ceiling, whoever the observer is. Models and
 published formulas that are no bound are never charged by.
 
 Computes what a run costs its owner, in a process of its own (`node.helper`), since that takes scipy and memory.
@@ -24,8 +24,8 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Final
 
-from p2pdp.audit.beforehand import beforehand, covers, enforced_limit
-from p2pdp.audit.claims import cost_of
+from p2pdp.auditor.a_priori import claims_a_priori, covers, enforced_limit
+from p2pdp.auditor.claims import cost_of
 from p2pdp.core.claims import Claim, Method, Observer
 from p2pdp.core.errors import Refused, UsageError
 from p2pdp.core.spec import DataPart, Spec
@@ -74,7 +74,7 @@ def _lasting(run: RunPlan, delta: float) -> list[Claim]:
     limit = enforced_limit(run, delta)
     if limit is not None:
         return [limit]
-    found = beforehand(run, delta, run.spec.privacy.colluders, one_value=False).claims
+    found = claims_a_priori(run, delta, run.spec.privacy.colluders, one_value=False).claims
     return run.protocol.analysis().lasting(found)
 
 

@@ -1,10 +1,10 @@
 """What a run costs the owner of a node, for each observer: before it takes part, and what was spent in the end.
 
-Before: the bounds a priori that `plan` shows (`audit.beforehand`), from the spec that is offered, and again from the
+Before: the bounds a priori that `plan` shows (`auditor.a_priori`), from the spec that is offered, and again from the
 facts of the signed roster. What of these follows from the graph is worked out again; where the graph cannot be made
 here, no claim rests on how bootstrap says that reports mix. How many values other users have is in neither, so claims
 that need it are not used. What an observer of all decrypted messages learns is bounded by what the node itself enforces
-(`audit.enforced`).
+(`auditor.a_priori`).
 
 After: from the node's own ledger, what its recorded contributions and draws tell an observer of all decrypted messages.
 The other observers' rows stay a priori, since what they really saw depends on a route that a node does not know. Where
@@ -20,9 +20,9 @@ from dataclasses import asdict, dataclass, replace
 from hashlib import blake2b
 from typing import Any, Final, Self
 
-from p2pdp.audit.beforehand import NO_SKELETON, beforehand, enforced_limit, spent_in
-from p2pdp.audit.ground import NOBODY_OUT
-from p2pdp.audit.headline import DELTA_MAX, Bound, bounds_of, reading_of
+from p2pdp.auditor.a_priori import NO_SKELETON, claims_a_priori, enforced_limit, spent_in
+from p2pdp.auditor.context import NOBODY_OUT
+from p2pdp.auditor.headline import DELTA_MAX, Bound, bounds_of, reading_of
 from p2pdp.core.claims import Claim, Method, Observer
 from p2pdp.core.errors import Refused, RunFailed, VerificationFailed
 from p2pdp.core.ids import BOOTSTRAP
@@ -159,7 +159,7 @@ def rests_on_others(spec: Spec, costs: Sequence[Cost]) -> bool:
 def _bounds(run: RunPlan, *, shares: bool) -> list[Bound]:
     delta = run.spec.privacy.delta
     assert delta is not None
-    found = beforehand(run, delta, run.spec.privacy.colluders, one_value=False)
+    found = claims_a_priori(run, delta, run.spec.privacy.colluders, one_value=False)
     if run.graph is None:
         found.claims = run.protocol.analysis().without_graph(found.claims)
     if shares:

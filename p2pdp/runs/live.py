@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from p2pdp.assembly.outcome import outcome
-from p2pdp.audit.verify import excluded_in
+from p2pdp.auditor.verify import excluded_in
 from p2pdp.cluster.folder import RunFolder, is_bootstrap_folder
 from p2pdp.cluster.jobs import Job, job_of
 from p2pdp.cluster.launcher import Cluster

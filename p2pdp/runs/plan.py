@@ -29,9 +29,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from p2pdp.assembly.outcome import ENVELOPE_BYTES, Number
-from p2pdp.audit.beforehand import Tradeoff, beforehand, epsilon_against, recommended
-from p2pdp.audit.claims import Cost, cost_of, left_of
-from p2pdp.audit.headline import verdict_of
+from p2pdp.auditor.a_priori import Tradeoff, claims_a_priori, epsilon_against, recommended
+from p2pdp.auditor.claims import Cost, cost_of, left_of
+from p2pdp.auditor.headline import verdict_of
 from p2pdp.core.claims import Claim, Observer, Refusal
 from p2pdp.core.errors import Refused, UsageError
 from p2pdp.core.spec import Spec
@@ -142,7 +142,7 @@ def plan_spec(spec: Spec, target_epsilon: float | None) -> Plan:
     delta = spec.privacy.delta
     assert delta is not None
     target = None if target_epsilon is None else target_of(planned, target_epsilon)
-    found = beforehand(run, delta, spec.privacy.colluders, one_value=planned.one_value)
+    found = claims_a_priori(run, delta, spec.privacy.colluders, one_value=planned.one_value)
     analysis = run.protocol.analysis()
     found.add(analysis.forecast(run, delta))
     verdict = verdict_of(found.claims, found.refusals, run.n, delta)

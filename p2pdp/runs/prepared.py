@@ -32,8 +32,8 @@ from typing import Any, Final
 import numpy as np
 
 from p2pdp.assembly.outcome import Outcome
-from p2pdp.audit.ground import sensitivity_of
-from p2pdp.audit.headline import Verdict
+from p2pdp.auditor.context import sensitivity_of
+from p2pdp.auditor.headline import Verdict
 from p2pdp.core.errors import UsageError
 from p2pdp.core.ids import Peer
 from p2pdp.core.spec import Spec

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from p2pdp.assembly.outcome import Outcome, outcome
-from p2pdp.audit.headline import Verdict, verdict_in_advance
+from p2pdp.auditor.headline import Verdict, verdict_in_advance
 from p2pdp.core.errors import Refused, UsageError
 from p2pdp.core.spec import Spec
 from p2pdp.files import folder as folders

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from p2pdp.attacks.decoding import Reading, readings_of
-from p2pdp.audit.auditor import audit_run
+from p2pdp.auditor.audit import audit_run
 from p2pdp.protocols.walk.analysis.decoding import visits_of
 from p2pdp.replay.evidence import Recorded
 from tests.support.runs import DELTA, HISTOGRAM, Run, quiet, ring, walk

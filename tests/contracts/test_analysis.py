@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from p2pdp.audit.ground import Finding
+from p2pdp.auditor.context import AccountResult
 from p2pdp.core.claims import Observer
 from p2pdp.core.draws import Draws, Mechanism
 from p2pdp.core.step import Step
@@ -22,7 +22,7 @@ from p2pdp.protocols.shuffle.analysis.reports import ShuffleAnalysis, SingleAnal
 from p2pdp.protocols.walk.analysis.descents import WalkDescentAnalysis
 from p2pdp.protocols.walk.analysis.sums import HistogramAnalysis, WalkAnalysis
 from p2pdp.topology.graphs import make_graph
-from tests.support.gossips import gossip, ground_of
+from tests.support.gossips import context_of, gossip
 from tests.support.runs import quiet, run_of
 from tests.support.shuffle_specs import shuffle
 from tests.support.third_party import ring_drift
@@ -59,20 +59,20 @@ def test_a_protocol_that_says_nothing_gets_the_defaults() -> None:
 
 
 def test_gossip_leaves_runs_as_planned_to_its_own_account() -> None:
-    ground = ground_of(quiet(gossip(5, "ring", "rounds = 3")))
-    assert linear_account(ground) == Finding()
-    weaker = ground.run.plan.noise._replace(scale=1.0)
-    ground.transcript.noise[2].own[:] = [(weaker,)]
-    found = linear_account(ground)
+    context = context_of(quiet(gossip(5, "ring", "rounds = 3")))
+    assert linear_account(context) == AccountResult()
+    weaker = context.run.plan.noise._replace(scale=1.0)
+    context.transcript.noise[2].own[:] = [(weaker,)]
+    found = linear_account(context)
     assert {claim.method for claim in found.claims} == {"exact"}
     assert "node" in {claim.observer for claim in found.claims}
 
 
 def test_reports_have_a_ceiling_of_their_own() -> None:
-    ground = ground_of(run_of(shuffle(4)))
-    (claim,) = local_account_of_reports(ground).claims
-    randomizer = ground.run.plan.randomizer
-    assert claim.epsilon_max == epsilon_of_report(randomizer, ground.delta) == randomizer.epsilon
+    context = context_of(run_of(shuffle(4)))
+    (claim,) = local_account_of_reports(context).claims
+    randomizer = context.run.plan.randomizer
+    assert claim.epsilon_max == epsilon_of_report(randomizer, context.delta) == randomizer.epsilon
 
 
 class Bare(ring_drift.Drifting):

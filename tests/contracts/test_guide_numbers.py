@@ -9,7 +9,7 @@ import re
 import pytest
 
 import p2pdp
-from p2pdp.audit.headline import reading_of
+from p2pdp.auditor.headline import reading_of
 from p2pdp.files.guide import page
 from p2pdp.files.spec import demo_spec
 

@@ -13,14 +13,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from p2pdp.audit.auditor import audit_run
-from p2pdp.audit.exact import ExactAuditor
+from p2pdp.auditor.audit import audit_run
+from p2pdp.auditor.exact import ExactAuditor
 from p2pdp.core.spec import Spec
 from p2pdp.files.spec import load_spec, parse_spec
 from p2pdp.protocols.gossip.analysis.account import gossip_account, is_gossip
 from p2pdp.replay.evidence import Recorded
 from p2pdp.sim.faults import Crash, Partition
-from tests.support.gossips import gossip, ground_of
+from tests.support.gossips import context_of, gossip
 from tests.support.replay_oracle import leaks, seen_by
 from tests.support.runs import DELTA, Run, ring, run_of, walk
 from tests.support.sources import TOP
@@ -95,7 +95,7 @@ def test_every_exact_claim_is_as_by_dense_matrices(case: Case, seed: int) -> Non
     colluders = COLLUDERS if not set(COLLUDERS) & set(out) else (0, 1)
     audit = audit_run(run.plan, Recorded(run.plan, run.contents()), out, DELTA, colluders)
     exact = {claim.observer: claim for claim in audit.claims if claim.method == "exact"}
-    unit = ground_of(run).sensitivity * run.plan.plan.unit
+    unit = context_of(run).sensitivity * run.plan.plan.unit
     assert {"node", "coalition", "curator", "public"} <= exact.keys()
 
     def brute(observer: str, members: tuple[int, ...] = ()) -> Any:
@@ -112,7 +112,7 @@ def test_every_exact_claim_is_as_by_dense_matrices(case: Case, seed: int) -> Non
 
 def assert_agrees(run: Run, claimed: Any, brute: Any) -> None:
     """Equal; of gossip never less, and at most by what the rounding of states may tell beside."""
-    if is_gossip(ground_of(run)):
+    if is_gossip(context_of(run)):
         assert np.nanmin(claimed - brute * (1 - 1e-8)) >= -1e-9
         np.testing.assert_allclose(claimed, brute, rtol=1e-4, atol=1e-5)
     else:
@@ -124,7 +124,7 @@ def assert_agrees(run: Run, claimed: Any, brute: Any) -> None:
 def test_the_account_of_gossip_is_the_linear_one(case: Case, seed: int) -> None:
     """Ranks by primes and spans in layers, or rows and recorded draws: the same, and never less."""
     run = run_with(case, seed)
-    ground = ground_of(run, (), run.world.out)
+    ground = context_of(run, (), run.world.out)
     assert is_gossip(ground)
     plan = run.plan.plan
     found, linear = gossip_account(ground), ExactAuditor(ground.transcript, run.plan.n, plan.unit)

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from p2pdp.audit.auditor import audit_run
+from p2pdp.auditor.audit import audit_run
 from p2pdp.core.claims import Claim
 from p2pdp.core.draws import Draws, Mechanism, Shape
 from p2pdp.core.errors import Refused

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from p2pdp.audit.headline import DELTA_MAX, reading_of
+from p2pdp.auditor.headline import DELTA_MAX, reading_of
 from p2pdp.core.claims import Conditioning, Method, Observer
 from p2pdp.core.words import (
     CONDITIONINGS,

@@ -6,14 +6,14 @@ import ast
 
 from tests.support.sources import Source, sources
 
-KIT = "p2pdp/audit/claims.py"
+KIT = "p2pdp/auditor/claims.py"
 
 
 def makes_claims(source: Source) -> list[str]:
     if source.path == KIT:
         return []
     return [
-        source.say(node, "claims are made by claim_of and its kin in audit/claims.py, or by replacing parts of one")
+        source.say(node, "claims are made by claim_of and its kin in auditor/claims.py, or by replacing parts of one")
         for node in source.nodes
         if isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[-1] == "Claim"
     ]

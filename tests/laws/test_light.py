@@ -107,7 +107,7 @@ def test_a_heavy_import_and_a_connection_are_seen() -> None:
     ],
 )
 def test_an_early_import_is_seen(text: str) -> None:
-    assert len(early_imports(Source("p2pdp/audit/x.py", text), ("scipy",))) == 1
+    assert len(early_imports(Source("p2pdp/auditor/x.py", text), ("scipy",))) == 1
 
 
 @pytest.mark.parametrize(
@@ -120,4 +120,4 @@ def test_an_early_import_is_seen(text: str) -> None:
     ],
 )
 def test_a_late_import_is_not_accused(text: str) -> None:
-    assert early_imports(Source("p2pdp/audit/x.py", text), ("scipy",)) == []
+    assert early_imports(Source("p2pdp/auditor/x.py", text), ("scipy",)) == []

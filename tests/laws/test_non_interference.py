@@ -20,7 +20,7 @@ from unittest.mock import patch
 
 import pytest
 
-from p2pdp.audit.auditor import audit_run
+from p2pdp.auditor.audit import audit_run
 from p2pdp.core import messages
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer
 from p2pdp.core.step import Message, Send, Step

@@ -21,9 +21,10 @@ ROOMS: dict[str, str] = {
     "ledger": "core wire crypto",
     "privacy": "core topology mechanisms",
     "replay": "core wire crypto ledger protocols mechanisms tasks topology",
-    "audit": "core crypto ledger replay protocols mechanisms privacy topology transports",
+    "auditor": "core crypto ledger replay protocols mechanisms privacy topology transports",
     "attacks": "core wire ledger replay assembly protocols mechanisms tasks topology sim",
-    "analysis": "core wire crypto ledger replay audit assembly attacks sim protocols mechanisms privacy topology tasks",
+    "analysis": "core wire crypto ledger replay auditor assembly attacks sim protocols mechanisms privacy topology "
+    "tasks",
     "services": "core wire crypto ledger topology mechanisms tasks protocols",
     "peer": "core wire crypto ledger",
     "assembly": "core replay peer services wire crypto ledger protocols mechanisms tasks topology",
@@ -33,7 +34,7 @@ ROOMS: dict[str, str] = {
     "privacy",
     "cluster": "core node services files transports crypto ledger replay mechanisms protocols",
     "sim": "core assembly peer services wire crypto ledger protocols mechanisms tasks topology",
-    "report": "core audit assembly protocols",
+    "report": "core auditor assembly protocols",
     "web": "core report",
     "index": "core",
     "__main__": "cli",
@@ -156,7 +157,7 @@ def test_the_table_itself_has_no_circle_and_no_unknown_room() -> None:
         ("p2pdp/node/x.py", "from p2pdp.privacy.gaussian import curve\n"),
         ("p2pdp/protocols/x.py", "from p2pdp.protocols.walk.analysis.sums import WalkAnalysis\n"),
         ("p2pdp/protocols/walk/x.py", "from p2pdp.protocols.defaults import Analysis\n"),
-        ("p2pdp/protocols/walk/x.py", "from p2pdp.audit.local import local_account\n"),
+        ("p2pdp/protocols/walk/x.py", "from p2pdp.auditor.local import local_account\n"),
         ("p2pdp/node/x.py", "class A:\n    from p2pdp.privacy.gaussian import curve\n"),
     ],
 )
@@ -172,7 +173,7 @@ def test_a_foreign_import_is_seen(path: str, text: str) -> None:
         ("p2pdp/ledger/x.py", "from p2pdp.wire.codec import pack\n"),
         ("p2pdp/node/x.py", "def f():\n    from p2pdp.privacy.gaussian import curve\n"),
         ("p2pdp/protocols/x.py", "LABEL = 'p2pdp.peer'\n"),
-        ("p2pdp/api.py", "from p2pdp.audit import claims\n"),
+        ("p2pdp/api.py", "from p2pdp.auditor import claims\n"),
     ],
 )
 def test_what_the_table_allows_is_not_accused(path: str, text: str) -> None:
@@ -187,4 +188,4 @@ def test_a_circle_is_seen() -> None:
 
 
 def test_a_dotted_import_is_seen() -> None:
-    assert len(dotted_imports(Source("p2pdp/cli/x.py", "import math\nimport p2pdp.audit.claims\n"))) == 1
+    assert len(dotted_imports(Source("p2pdp/cli/x.py", "import math\nimport p2pdp.auditor.claims\n"))) == 1

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from p2pdp.audit.exact import ceiling
+from p2pdp.auditor.exact import ceiling
 from p2pdp.core.draws import Mechanism
 from p2pdp.core.values import LinearForm, Source, in_order
 from p2pdp.replay.contributions import Noise, noise_of

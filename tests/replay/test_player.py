@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from p2pdp.audit.verify import verify
+from p2pdp.auditor.verify import verify
 from p2pdp.core.errors import VerificationFailed
 from p2pdp.core.ids import BOOTSTRAP, CURATOR
 from p2pdp.core.messages import SILENT, TOKEN, TOTAL

@@ -4,7 +4,7 @@ import json
 import math
 from dataclasses import fields, replace
 
-from p2pdp.audit.headline import verdict_of
+from p2pdp.auditor.headline import verdict_of
 from p2pdp.core.claims import Claim, Method, Observer, Refusal
 from p2pdp.report.documents import bound_document, claim_document, plain, refusal_document, verdict_document
 

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from p2pdp.audit.beforehand import NO_SKELETON
-from p2pdp.audit.claims import READABLE
-from p2pdp.audit.ground import NOBODY_OUT
+from p2pdp.auditor.a_priori import NO_SKELETON
+from p2pdp.auditor.claims import READABLE
+from p2pdp.auditor.context import NOBODY_OUT
 from p2pdp.core.claims import Refusal
 from p2pdp.protocols.run_plan import plan_run
 from p2pdp.report.participants import Edition, page, sayable

@@ -12,7 +12,7 @@ from typing import Any, cast
 import pytest
 
 from p2pdp.api import simulate
-from p2pdp.audit.beforehand import beforehand
+from p2pdp.auditor.a_priori import claims_a_priori
 from p2pdp.core.errors import Refused, UsageError
 from p2pdp.core.spec import DataPart, Spec
 from p2pdp.core.words import observer_name
@@ -274,7 +274,9 @@ def test_shuffling_is_charged_by_one_report_that_everybody_sees(terms: str) -> N
     for observer in ("node", "coalition", "network"):
         charge, _ = charge_of(run, observer)
         assert (charge.epsilon, charge.delta) == (pytest.approx(1.0), 0.0)
-    assert beforehand(run, DELTA, (), one_value=False).claims[0].epsilon_max < 0.8  # which assumes that all are there
+    assert (
+        claims_a_priori(run, DELTA, (), one_value=False).claims[0].epsilon_max < 0.8
+    )  # which assumes that all are there
 
 
 def test_gaussian_reports_are_charged_by_their_mu() -> None:

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import pytest
 
-from p2pdp.audit.beforehand import beforehand, spent_in
+from p2pdp.auditor.a_priori import claims_a_priori, spent_in
 from p2pdp.core.errors import Refused
 from p2pdp.core.ids import BOOTSTRAP
 from p2pdp.core.messages import OUT
@@ -49,7 +49,7 @@ def test_each_observer_has_its_best_bound_and_the_network_what_the_node_enforces
     run = plan(runs.walk(6, 60))
     costs = by_observer(costs_of(run))
     assert list(costs) == ["node", "curator", "public", "network"]
-    claims = beforehand(run, DELTA, (), one_value=False).claims
+    claims = claims_a_priori(run, DELTA, (), one_value=False).claims
     for observer in ("curator", "public"):
         best = min(one.epsilon_max or 0.0 for one in claims if one.observer == observer)
         assert costs[observer].epsilon == pytest.approx(best)

@@ -17,7 +17,7 @@ from typing import Any, Final
 import numpy as np
 import pytest
 
-from p2pdp.audit.auditor import Audit, audit_run
+from p2pdp.auditor.audit import Audit, audit_run
 from p2pdp.core.ids import Peer
 from p2pdp.ledger.records import read
 from p2pdp.replay.evidence import Recorded

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from p2pdp.audit.auditor import audit_run
+from p2pdp.auditor.audit import audit_run
 from p2pdp.mechanisms import gaussian
 from p2pdp.replay.evidence import Recorded
 from tests.support.likelihood import epsilon_lower_end, mu_interval, statistic

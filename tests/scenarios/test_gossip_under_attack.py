@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from p2pdp.audit.auditor import audit_run
+from p2pdp.auditor.audit import audit_run
 from p2pdp.core.draws import DITHER, Mechanism
 from p2pdp.core.ids import BOOTSTRAP, CURATOR
 from p2pdp.ledger.records import DRAWN

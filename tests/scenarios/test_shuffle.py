@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from p2pdp.audit.verify import COMPLETE, INCOMPLETE, verify
+from p2pdp.auditor.verify import COMPLETE, INCOMPLETE, verify
 from p2pdp.core import messages
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer, is_user
 from p2pdp.core.step import Message

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from p2pdp.audit.ground import NOBODY_OUT
+from p2pdp.auditor.context import NOBODY_OUT
 from p2pdp.files.spec import parse_spec
 from p2pdp.mechanisms.reporting.categories import KaryReports
 from p2pdp.protocols.run_plan import RunPlan, plan_run

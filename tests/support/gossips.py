@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from p2pdp.audit.ground import Ground
+from p2pdp.auditor.context import AuditContext
 from tests.support.runs import DELTA, Run
 
 
@@ -18,5 +18,5 @@ def gossip(n: int, kind: str, terms: str = "rounds = 4", *, protocol: str = "ave
     )
 
 
-def ground_of(run: Run, colluders: Sequence[int] = (), incomplete: Sequence[int] = ()) -> Ground:
-    return Ground(run.plan, run.contents(), run.transcript(), incomplete, DELTA, colluders)
+def context_of(run: Run, colluders: Sequence[int] = (), incomplete: Sequence[int] = ()) -> AuditContext:
+    return AuditContext(run.plan, run.contents(), run.transcript(), incomplete, DELTA, colluders)

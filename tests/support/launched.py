@@ -17,7 +17,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Self, cast
 
-from p2pdp.audit.verify import excluded_in
+from p2pdp.auditor.verify import excluded_in
 from p2pdp.core.ids import BOOTSTRAP
 from p2pdp.files.data import load_data
 from p2pdp.files.folder import read_evidence

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from p2pdp.audit.headline import Verdict, verdict_of
+from p2pdp.auditor.headline import Verdict, verdict_of
 from p2pdp.core.claims import Claim, Refusal
 from p2pdp.report.page.facts import Curve, Outcome, PageFacts
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from p2pdp.audit.beforehand import beforehand, epsilon_against
-from p2pdp.audit.ground import Finding
+from p2pdp.auditor.a_priori import claims_a_priori, epsilon_against
+from p2pdp.auditor.context import AccountResult
 from p2pdp.core.claims import Claim, Observer
 from p2pdp.files.data import load_data
 from p2pdp.files.spec import parse_spec
@@ -18,11 +18,11 @@ def plan(text: str) -> RunPlan:
     return plan_run(spec, spec.run.nodes, load_data(spec, spec.run.nodes).dimensions)
 
 
-def claims(text: str, colluders: tuple[int, ...] = (), *, one_value: bool = True) -> Finding:
-    return beforehand(plan(text), DELTA, colluders, one_value=one_value)
+def claims(text: str, colluders: tuple[int, ...] = (), *, one_value: bool = True) -> AccountResult:
+    return claims_a_priori(plan(text), DELTA, colluders, one_value=one_value)
 
 
-def one(found: Finding, observer: str, method: str | None = None) -> Claim:
+def one(found: AccountResult, observer: str, method: str | None = None) -> Claim:
     return next(c for c in found.claims if c.observer == observer and method in (None, c.method))
 
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from p2pdp.audit.verify import Verification, verify
+from p2pdp.auditor.verify import Verification, verify
 from p2pdp.core.draws import Mechanism
 from p2pdp.core.ids import CURATOR, Peer
 from p2pdp.core.messages import RESULT, TOKEN, TOTAL

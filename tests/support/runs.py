@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
-from p2pdp.audit.auditor import Audit, audit_run
-from p2pdp.audit.verify import Verification, verify
+from p2pdp.auditor.audit import Audit, audit_run
+from p2pdp.auditor.verify import Verification, verify
 from p2pdp.core.ids import CURATOR, Peer
 from p2pdp.core.messages import HEAD
 from p2pdp.core.spec import Spec

@@ -8,7 +8,7 @@ import socket
 from pathlib import Path
 
 from p2pdp import api
-from p2pdp.audit.verify import COMPLETE
+from p2pdp.auditor.verify import COMPLETE
 from p2pdp.crypto.tokens import JoinToken
 from p2pdp.ledger.records import LEDGER_MAGIC, SKELETON_MAGIC, to_skeleton
 from p2pdp.runs.audit import audit, verify

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from p2pdp.audit.verify import COMPLETE
+from p2pdp.auditor.verify import COMPLETE
 from p2pdp.crypto.tokens import JoinToken
 from p2pdp.files.keys import write_identity
 from p2pdp.runs.audit import verify

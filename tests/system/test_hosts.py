@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from p2pdp.audit.verify import COMPLETE, INCOMPLETE
+from p2pdp.auditor.verify import COMPLETE, INCOMPLETE
 from tests.support.hosted import PORT, Command, Hosted, connections, run_here
 from tests.support.launched import complete, sparse
 from tests.support.netns import Network

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from p2pdp.audit.verify import COMPLETE
+from p2pdp.auditor.verify import COMPLETE
 from tests.support.launched import ROLES, Launched, complete, judge_folder, modes, ring, wait_for
 
 CRASH_TEXT = "31.4159"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from p2pdp.audit.verify import COMPLETE, INCOMPLETE
+from p2pdp.auditor.verify import COMPLETE, INCOMPLETE
 from p2pdp.runs.audit import audit, verify
 from tests.support.launched import Launched, complete, judge_folder, ring, sparse, wait_for
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from p2pdp.audit.verify import COMPLETE
+from p2pdp.auditor.verify import COMPLETE
 from p2pdp.runs.audit import audit, verify
 from tests.support.gossip_specs import gossip
 from tests.support.launched import ROLES, Launched

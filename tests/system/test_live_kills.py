@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from p2pdp.audit.verify import COMPLETE
+from p2pdp.auditor.verify import COMPLETE
 from tests.support.launched import ROLES, Launched, complete, judge_folder, modes, ring, sparse, wait_for
 
 

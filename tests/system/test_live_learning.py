@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from p2pdp.audit.verify import COMPLETE
+from p2pdp.auditor.verify import COMPLETE
 from p2pdp.runs.audit import audit, verify
 from p2pdp.runs.prepared import MODEL_FILE
 from tests.support.gossip_learners import gossip_learning

@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 
-from p2pdp.audit.verify import COMPLETE
+from p2pdp.auditor.verify import COMPLETE
 from tests.support.launched import ROLES, Launched, complete, judge_folder, ring, wait_for
 
 SEED = 20260

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from p2pdp.audit.verify import COMPLETE, INCOMPLETE
+from p2pdp.auditor.verify import COMPLETE, INCOMPLETE
 from p2pdp.core import messages
 from p2pdp.core.ids import CURATOR, is_user
 from p2pdp.files.folder import read_evidence

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from p2pdp.audit.verify import COMPLETE
+from p2pdp.auditor.verify import COMPLETE
 from p2pdp.files.folder import read_evidence
 from p2pdp.transports.mqtt.client import Client
 from p2pdp.transports.mqtt.packets import Act, read_packet

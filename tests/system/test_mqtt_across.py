@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from p2pdp.audit.verify import COMPLETE
+from p2pdp.auditor.verify import COMPLETE
 from p2pdp.crypto.certificates import Authority
 from p2pdp.crypto.tokens import JoinToken
 from p2pdp.node.addresses import ASK_S

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
-from p2pdp.audit.verify import COMPLETE
+from p2pdp.auditor.verify import COMPLETE
 from p2pdp.core.ids import BOOTSTRAP, CURATOR
 from p2pdp.files.folder import RESULT_FILE, read_json
 from p2pdp.transports.pool import STRANGER_FRAME_BYTES_MAX, STRANGERS_MAX

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from p2pdp.audit.beforehand import beforehand
+from p2pdp.auditor.a_priori import claims_a_priori
 from p2pdp.core.claims import Claim
 from p2pdp.experiments.contract import Answers, Experiment, Made, Picture, Piece, Setting, Table, holds
 from p2pdp.experiments.style import COLOURS, MARKERS
@@ -84,7 +84,7 @@ def claims(case: str, n: int) -> dict[str, float]:
     if case == "ring-histogram":
         found, said = {"sound": _next_to_the_first(run), "local": 0.4}, published(run, _DELTA)
     else:
-        all_claims = beforehand(run, _DELTA, (), one_value=True).claims
+        all_claims = claims_a_priori(run, _DELTA, (), one_value=True).claims
         sound = [one for one in all_claims if one.bound and not one.method.startswith("published")]
         found = {
             name: min(one.epsilon_max or 0.0 for one in sound if one.observer == observer)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from p2pdp.audit.headline import Bound, Verdict, bounds_of, verdict_of
+from p2pdp.auditor.headline import Bound, Verdict, bounds_of, verdict_of
 from p2pdp.core.arrays import Floats
 from p2pdp.core.claims import Claim, Observer, Refusal
 

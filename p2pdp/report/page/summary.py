@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from p2pdp.audit.headline import Bound
+from p2pdp.auditor.headline import Bound
 from p2pdp.core.claims import Claim, Observer
 from p2pdp.core.words import conditioning_words
 from p2pdp.protocols import names, protocol

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from p2pdp.audit.headline import NOT_TRUSTED, Bound
+from p2pdp.auditor.headline import NOT_TRUSTED, Bound
 from p2pdp.core.claims import Claim, Observer
 from p2pdp.core.words import PROTECTIONS, observer_name
 

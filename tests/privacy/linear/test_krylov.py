@@ -12,7 +12,7 @@ from p2pdp.privacy.linear.krylov import extended, fixed_span, noised_leaks
 from p2pdp.protocols.gossip.analysis.views import GossipViews
 from p2pdp.topology.weights import sparse_weights
 from tests.support.gossip_matrices import dense_leaks, graph, grid, powers
-from tests.support.gossips import gossip, ground_of
+from tests.support.gossips import context_of, gossip
 from tests.support.runs import quiet
 
 
@@ -130,7 +130,7 @@ def test_it_is_the_formula_of_the_accounting_notes(kind: str, n: int, rounds: in
 def test_it_bounds_what_a_replay_finds_and_not_by_far(kind: str, n: int, terms: str) -> None:
     for sigma in (0.1, 0.5):  # of own noise 2
         run = quiet(gossip(n, kind, f"{terms}\nmessage_sigma = {sigma}"))
-        views, plan, of = GossipViews(ground_of(run)), run.plan.plan, graph(kind, n)
+        views, plan, of = GossipViews(context_of(run)), run.plan.plan, graph(kind, n)
         weights, ratio = sparse_weights(of, "metropolis"), plan.message_noise.scale / plan.noise.scale
         for observer in range(n):
             view = views.view([observer])

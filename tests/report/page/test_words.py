@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from p2pdp.audit.headline import Bound, reading_of
+from p2pdp.auditor.headline import Bound, reading_of
 from p2pdp.core.words import PROTECTIONS
 from p2pdp.mechanisms import gaussian
 from p2pdp.report.page.words import factor, guess, in_words, number, observer, users, worst

@@ -35,9 +35,9 @@ from typing import Final
 
 import numpy as np
 
-from p2pdp.audit.claims import claim_of, spread_of, worst_of
-from p2pdp.audit.ground import NOT_AT_HAND, Finding, Ground, refused, sensitivity_of, unlike_plan
-from p2pdp.audit.local import local_beforehand
+from p2pdp.auditor.claims import claim_of, spread_of, worst_of
+from p2pdp.auditor.context import NOT_AT_HAND, AccountResult, AuditContext, refused, sensitivity_of, unlike_plan
+from p2pdp.auditor.local import local_beforehand
 from p2pdp.core.claims import Claim, Conditioning, Method, Name, Observer, Refusal
 from p2pdp.core.ids import Peer, is_user
 from p2pdp.ledger.records import RECEIVED, public_message
@@ -61,7 +61,7 @@ _ONE: Final = "it sees one published result, which may be hardly mixed"
 _ALL: Final = "all results are published, which together tell every user's noised value"
 
 
-def gossip_beforehand(run: RunPlan, delta: float, colluders: Sequence[Peer]) -> Finding:
+def gossip_beforehand(run: RunPlan, delta: float, colluders: Sequence[Peer]) -> AccountResult:
     """Claims for each kind of observer."""
     found = local_beforehand(run, delta, _contributions(run))
     if not found.claims:
@@ -71,7 +71,7 @@ def gossip_beforehand(run: RunPlan, delta: float, colluders: Sequence[Peer]) -> 
     if 0 < len(colluders) < run.n:
         claims.append(_coalition(run, local, colluders))
     claims += [_role(run, local, name) for name in (Observer.CURATOR, Observer.PUBLIC)]
-    return Finding([*claims, local], found.refusals)
+    return AccountResult([*claims, local], found.refusals)
 
 
 def _node(run: RunPlan, local: Claim) -> Claim:
@@ -204,46 +204,46 @@ _KNOWN: Final = "no bound here: the graph is drawn from the seed in the spec, wh
 _TOLD: Final = "values were published, and the theorem knows of none"
 
 
-def hidden_graph_account(ground: Ground) -> Finding:
-    run, plan = ground.run, ground.run.plan
+def hidden_graph_account(context: AuditContext) -> AccountResult:
+    run, plan = context.run, context.run.plan
     if not isinstance(plan, GossipPlan) or plan.block or plan.noise.name != "gaussian":
-        return Finding()
+        return AccountResult()
     graph = run.spec.graph
     if plan.coin is None and (graph.kind not in _ALIKE or graph.public):
-        return Finding()
-    reason = _TOLD if ground.transcript.published != () else unlike_plan(ground)
+        return AccountResult()
+    reason = _TOLD if context.transcript.published != () else unlike_plan(context)
     if reason is not None:
         return refused((Observer.NODE,), THEOREM_4, reason)
     epsilons = np.full((run.n, run.n), np.nan)
     refusals = []
-    rounding = rounding_of(ground, graph_of(ground))
+    rounding = rounding_of(context, graph_of(context))
     for one in range(run.n):
-        if ground.is_at_hand(one):
-            epsilons[:, one] = _epsilons(ground, one, rounding.nu)
+        if context.is_at_hand(one):
+            epsilons[:, one] = _epsilons(context, one, rounding.nu)
         else:
             refusals.append(Refusal(Observer.NODE, THEOREM_4, f"user {one}: {NOT_AT_HAND}"))
     if np.isnan(epsilons).all():
-        return Finding(refusals=refusals)
+        return AccountResult(refusals=refusals)
     claim = claim_of(
         Observer.NODE,
         THEOREM_4,
         Conditioning.VIEW,
-        ground.delta,
+        context.delta,
         worst_of(epsilons, range(run.n)),
-        (_OWN_EDGES, *((_KNOWN,) if plan.coin is None else ()), *rounding.said, *ground.assumptions),
+        (_OWN_EDGES, *((_KNOWN,) if plan.coin is None else ()), *rounding.said, *context.assumptions),
         epsilon=spread_of(epsilons),
         bound=plan.coin is not None,
     )
-    return Finding([claim], refusals)
+    return AccountResult([claim], refusals)
 
 
-def _epsilons(ground: Ground, observer: Peer, nu: float) -> np.ndarray:
+def _epsilons(context: AuditContext, observer: Peer, nu: float) -> np.ndarray:
     """Of each user: local noise for those whom the observer met, else what the theorem says if that is less."""
-    n, mu = ground.run.n, ground.sensitivity / ground.run.plan.noise.scale
-    local = gaussian.epsilon_of(ground.delta, mu)
+    n, mu = context.run.n, context.sensitivity / context.run.plan.noise.scale
+    local = gaussian.epsilon_of(context.delta, mu)
     met = [
         (record.body.sender, RoundState(*public_message(record).fields).round)
-        for record in ground.views[observer].records
+        for record in context.views[observer].records
         if record.kind == RECEIVED and is_user(record.body.sender) and public_message(record).type == EXCHANGE
     ]
     found = np.full(n, local)
@@ -255,6 +255,6 @@ def _epsilons(ground: Ground, observer: Peer, nu: float) -> np.ndarray:
         def linear(delta: float) -> float:
             return best_epsilon(lambda excess: (1.0 + excess) * mu**2 * leak / 2.0, delta, excess_most=most)
 
-        found[others] = min(local, beside(linear, ground.delta, nu))
+        found[others] = min(local, beside(linear, context.delta, nu))
     found[observer] = np.nan
     return found

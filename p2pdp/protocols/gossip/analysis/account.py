@@ -20,8 +20,8 @@ from typing import Final
 
 import numpy as np
 
-from p2pdp.audit.claims import claim_of, gaussian_claim, kind_of, members_of, spread_of, views_of, worst_of
-from p2pdp.audit.ground import PASSED_THROUGH, PUBLIC_ROUTE, Finding, Ground, unlike_plan
+from p2pdp.auditor.claims import claim_of, gaussian_claim, kind_of, members_of, spread_of, views_of, worst_of
+from p2pdp.auditor.context import PASSED_THROUGH, PUBLIC_ROUTE, AccountResult, AuditContext, unlike_plan
 from p2pdp.core.arrays import Floats
 from p2pdp.core.claims import Claim, Conditioning, Method, Name, Observer, Refusal
 from p2pdp.privacy.gaussian_curve import epsilon_of_each, epsilons_of
@@ -41,43 +41,43 @@ _ALL_SEEN: Final = "whoever sees all messages sees each user's noised value: the
 _NO_NOISE: Final = "without noise of a user's own whatever reaches an observer is taken to be told"
 
 
-def is_gossip(ground: Ground) -> bool:
+def is_gossip(context: AuditContext) -> bool:
     """Whether each user's one value was averaged; learning has an account of its own (`descent_account.py`)."""
-    return isinstance(ground.run.plan, GossipPlan | PairPlan) and not isinstance(ground.run.plan, GossipSgdPlan)
+    return isinstance(context.run.plan, GossipPlan | PairPlan) and not isinstance(context.run.plan, GossipSgdPlan)
 
 
-def gossip_account(ground: Ground) -> Finding:
-    if not is_gossip(ground):
-        return Finding()
-    run, who = ground.run, (Observer.NODE, Observer.CURATOR, Observer.PUBLIC, Observer.NETWORK)
+def gossip_account(context: AuditContext) -> AccountResult:
+    if not is_gossip(context):
+        return AccountResult()
+    run, who = context.run, (Observer.NODE, Observer.CURATOR, Observer.PUBLIC, Observer.NETWORK)
     if run.plan.noise.name not in ("gaussian", "none"):
         reason = f"{run.plan.noise.name} noise has no exact Gaussian leak"
-        return Finding(refusals=[Refusal(one, Method.EXACT, reason) for one in who])
-    if ground.transcript.published is None:
-        return Finding(refusals=[Refusal(one, Method.EXACT, PASSED_THROUGH) for one in who])
-    if unlike_plan(ground) is not None:
-        return Finding()  # the linear account speaks
-    return _Account(ground).finding()
+        return AccountResult(refusals=[Refusal(one, Method.EXACT, reason) for one in who])
+    if context.transcript.published is None:
+        return AccountResult(refusals=[Refusal(one, Method.EXACT, PASSED_THROUGH) for one in who])
+    if unlike_plan(context) is not None:
+        return AccountResult()  # the linear account speaks
+    return _Account(context).finding()
 
 
 class _Account:
     """Gathers the views that are at hand, and turns their spans into claims."""
 
-    def __init__(self, ground: Ground) -> None:
-        self._ground = ground
-        self._run = ground.run
-        self._views = GossipViews(ground)
+    def __init__(self, context: AuditContext) -> None:
+        self._context = context
+        self._run = context.run
+        self._views = GossipViews(context)
         self._claims: list[Claim] = []
         noise = self._run.plan.noise
-        self._mu_local = math.inf if noise.name == "none" else ground.sensitivity / noise.scale
-        self._rounding = rounding_of(ground, self._views.graph)
+        self._mu_local = math.inf if noise.name == "none" else context.sensitivity / noise.scale
+        self._rounding = rounding_of(context, self._views.graph)
 
-    def finding(self) -> Finding:
+    def finding(self) -> AccountResult:
         n = self._run.n
         roles = {Observer.CURATOR: self._views.curator, Observer.PUBLIC: self._views.public}
-        seen, refusals = views_of(self._ground, Method.EXACT, self._views.view, roles)
+        seen, refusals = views_of(self._context, Method.EXACT, self._views.view, roles)
         leak, mu = np.full((n, n), np.nan), np.full((n, n), np.nan)
-        found = Finding(self._claims, [Refusal(Observer.NETWORK, Method.EXACT, _ALL_SEEN), *refusals])
+        found = AccountResult(self._claims, [Refusal(Observer.NETWORK, Method.EXACT, _ALL_SEEN), *refusals])
         columns = [user for user, _ in seen.get(Observer.NODE, ()) if isinstance(user, int)]
         if columns and n > 1:
             views = [view for _, view in seen[Observer.NODE]]
@@ -87,9 +87,9 @@ class _Account:
                 leak[user, user] = np.nan
             mu = self._mu(leak)
             self._add(Observer.NODE, mu[:, columns], columns, self._of(spans))
-            found.epsilon = epsilons_of(self._ground.delta, self._in_all(mu))
+            found.epsilon = epsilons_of(self._context.delta, self._in_all(mu))
             printed = Printed(columns, leak[:, columns], views)
-            claims, found.published = printed_claims(self._ground, self._views, printed, self._mu_local)
+            claims, found.published = printed_claims(self._context, self._views, printed, self._mu_local)
             self._claims += claims
         found.mu, found.leak = mu, leak
         for name, view in seen.get(Observer.COALITION, ()):
@@ -100,15 +100,15 @@ class _Account:
                 self._add(role, self._mu(spans.spans[0].leaks)[:, None], [name], self._of(spans))
         return found
 
-    def _coalition(self, found: Finding, members: Sequence[int], view: View) -> None:
+    def _coalition(self, found: AccountResult, members: Sequence[int], view: View) -> None:
         spans = self._views.spans([view])
         leak = np.array(spans.spans[0].leaks)
         leak[list(members)] = np.nan
         found.leak_coalition, found.mu_coalition = leak, self._mu(leak)
-        found.epsilon_coalition = epsilon_of_each(self._ground.delta, self._in_all(found.mu_coalition))
+        found.epsilon_coalition = epsilon_of_each(self._context.delta, self._in_all(found.mu_coalition))
         self._add(Observer.COALITION, found.mu_coalition[:, None], [tuple(members)], self._of(spans))
         printed = Printed([tuple(members)], leak[:, None], [view])
-        self._claims += printed_claims(self._ground, self._views, printed, self._mu_local)[0]
+        self._claims += printed_claims(self._context, self._views, printed, self._mu_local)[0]
 
     def _mu(self, leak: Floats) -> Floats:
         with np.errstate(invalid="ignore"):
@@ -123,7 +123,7 @@ class _Account:
         said = [*self._rounding.said]
         if self._mu_local == math.inf:
             said.append(_NO_NOISE)
-        published = len(self._ground.transcript.published or ())
+        published = len(self._context.transcript.published or ())
         if published:
             said.append(f"the results that {published} users published are in every view")
         if self._views.all_is_published:
@@ -144,9 +144,9 @@ class _Account:
 
     def _add(self, observer: Observer, mu: Floats, names: Sequence[Name], said: tuple[str, ...]) -> None:
         """`mu` has a column per observer, named by `names`."""
-        assumptions = (PUBLIC_ROUTE, *said, *self._ground.assumptions)
+        assumptions = (PUBLIC_ROUTE, *said, *self._context.assumptions)
         self._claims.append(
-            gaussian_claim(observer, Method.EXACT, self._ground.delta, self._in_all(mu), names, assumptions)
+            gaussian_claim(observer, Method.EXACT, self._context.delta, self._in_all(mu), names, assumptions)
         )
 
 
@@ -165,7 +165,7 @@ class Printed:
 
 
 def printed_claims(
-    ground: Ground, views: GossipViews, of: Printed, mu_local: float
+    context: AuditContext, views: GossipViews, of: Printed, mu_local: float
 ) -> tuple[list[Claim], Floats | None]:
     """Claims, and the leak of each pair by Theorem 1, indexed like all matrices; nothing without noise."""
     if mu_local == math.inf:
@@ -174,10 +174,10 @@ def printed_claims(
     formulas = {"theorem-12" if pooled else "theorem-1": theorem_1(views.layers, of.views)}
     if views.regular:
         groups = [name if isinstance(name, tuple) else (name,) for name in of.names]
-        rounds = ground.run.plan.rounds
+        rounds = context.run.plan.rounds
         formulas["corollary-3" if pooled else "corollary-1"] = corollary_1(views.weights, groups, rounds)
-    claims = [_claim(ground, views, of, name, leak, mu_local) for name, leak in formulas.items()]
-    matrix = np.full((ground.run.n, ground.run.n), np.nan)
+    claims = [_claim(context, views, of, name, leak, mu_local) for name, leak in formulas.items()]
+    matrix = np.full((context.run.n, context.run.n), np.nan)
     for name, column in zip(of.names, next(iter(formulas.values())).T, strict=True):
         if isinstance(name, int):
             matrix[:, name] = column
@@ -185,10 +185,10 @@ def printed_claims(
     return claims, None if pooled else matrix
 
 
-def _claim(ground: Ground, views: GossipViews, of: Printed, name: str, leak: Floats, mu_local: float) -> Claim:
+def _claim(context: AuditContext, views: GossipViews, of: Printed, name: str, leak: Floats, mu_local: float) -> Claim:
     pairs = ~np.isnan(of.exact)
     printed = np.where(pairs, leak, np.nan)
-    epsilons = renyi_epsilons(mu_local**2 * printed[pairs], ground.delta)
+    epsilons = renyi_epsilons(mu_local**2 * printed[pairs], context.delta)
     said = [PUBLIC_ROUTE, _SUM.format(float(np.mean(printed[pairs])))]
     if views.layers.noises:
         said.append(_MESSAGE_NOISE)
@@ -196,9 +196,9 @@ def _claim(ground: Ground, views: GossipViews, of: Printed, name: str, leak: Flo
         kind_of(of.names[0]),
         f"published:{name}",
         Conditioning.PUBLIC,
-        ground.delta,
+        context.delta,
         worst_of(printed, of.names),
-        (*said, *ground.assumptions),
+        (*said, *context.assumptions),
         epsilon=spread_of(epsilons),
         bound=False,
         violated_pairs=int(np.sum(of.exact[pairs] > printed[pairs] * (1.0 + _ROUNDING) + _ROUNDING)),

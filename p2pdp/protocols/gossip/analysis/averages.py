@@ -10,9 +10,9 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from p2pdp.assembly.outcome import Number, Outcome
-from p2pdp.audit.beforehand import Tradeoff
-from p2pdp.audit.exact import Rounded, exact_account
-from p2pdp.audit.ground import Finding, Ground, unlike_plan
+from p2pdp.auditor.a_priori import Tradeoff
+from p2pdp.auditor.context import AccountResult, AuditContext, unlike_plan
+from p2pdp.auditor.exact import Rounded, exact_account
 from p2pdp.core.claims import Claim, Method, Observer, Refusal
 from p2pdp.core.ids import Peer
 from p2pdp.ledger.records import Contents
@@ -80,7 +80,7 @@ class GossipAnalysis(Analysis):
     def accounts(self) -> Sequence[Account]:
         return (linear_account, gossip_account, hidden_graph_account, self.ceiling)
 
-    def a_priori(self, run: RunPlan, delta: float, colluders: Sequence[Peer], *, one_value: bool) -> Finding:
+    def a_priori(self, run: RunPlan, delta: float, colluders: Sequence[Peer], *, one_value: bool) -> AccountResult:
         found = gossip_beforehand(run, delta, colluders)
         observers = (Observer.NODE, Observer.COALITION) if colluders else (Observer.NODE,)
         found.refusals += refusals_in_advance(observers, Method.EXACT)
@@ -91,12 +91,12 @@ class PairAnalysis(GossipAnalysis):
     what_ran = "Each user added noise to its value; then pairs of neighbours, drawn at random, averaged."
 
 
-def linear_account(ground: Ground) -> Finding:
-    if unlike_plan(ground) is None or ground.transcript.published is None:
-        return Finding()
+def linear_account(context: AuditContext) -> AccountResult:
+    if unlike_plan(context) is None or context.transcript.published is None:
+        return AccountResult()
 
     def rounding() -> Rounded:
-        found = rounding_of(ground, graph_of(ground))
+        found = rounding_of(context, graph_of(context))
         return found.nu, found.said
 
-    return exact_account(ground, rounding)
+    return exact_account(context, rounding)

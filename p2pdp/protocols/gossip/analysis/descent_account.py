@@ -1,7 +1,7 @@
 """Claims about learning by gossip, given all meetings: exact where gradients are affine, else of a model of the run.
 
 What a gradient is depends on all that was sent before, in ways that no linear account covers; so what holds for any
-loss is composition over a user's gradients, each under its own noise (`audit/local.py`), and that is the headline. If
+loss is composition over a user's gradients, each under its own noise (`auditor/local.py`), and that is the headline. If
 gradients had been fixed beforehand, what an observer saw would be linear in them: the leak of that model is told as
 `model:non-adaptive`, which bounds nothing.
 
@@ -28,8 +28,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from p2pdp.audit.claims import claim_of, gaussian_claim, kind_of, spread_of, worst_of
-from p2pdp.audit.ground import NOT_AT_HAND, PUBLIC_ROUTE, Finding, Ground, refused, unlike_plan
+from p2pdp.auditor.claims import claim_of, gaussian_claim, kind_of, spread_of, worst_of
+from p2pdp.auditor.context import NOT_AT_HAND, PUBLIC_ROUTE, AccountResult, AuditContext, refused, unlike_plan
 from p2pdp.core.arrays import Bools, Floats
 from p2pdp.core.claims import Claim, Conditioning, Method, Name, Observer, Refusal
 from p2pdp.core.ids import CURATOR
@@ -71,13 +71,13 @@ class Affine:
     chance: float
 
 
-def gossip_descent_account(ground: Ground) -> Finding:
+def gossip_descent_account(context: AuditContext) -> AccountResult:
     """Stands after the local ceiling: an exact leak is about one other user, the ceiling about whoever sees all."""
-    if not isinstance(ground.run.plan, GossipSgdPlan) or ground.run.plan.noise.name not in ("gaussian", "none"):
-        return Finding()
-    reason = unlike_plan(ground)
+    if not isinstance(context.run.plan, GossipSgdPlan) or context.run.plan.noise.name not in ("gaussian", "none"):
+        return AccountResult()
+    reason = unlike_plan(context)
     return (
-        _Account(ground).finding()
+        _Account(context).finding()
         if reason is None
         else refused((Observer.NODE, Observer.CURATOR, Observer.PUBLIC), Method.EXACT, reason)
     )
@@ -109,30 +109,30 @@ def affine_of(run: RunPlan, views: DescentViews, delta: float) -> Affine | str:
 class _Account:
     """Gathers what observers were told, and turns it into claims."""
 
-    def __init__(self, ground: Ground) -> None:
-        self._ground = ground
-        self._run = ground.run
-        self._plan: GossipSgdPlan = ground.run.plan
-        self._views = DescentViews(ground)
-        affine: Affine | str = self._views.reason or affine_of(ground.run, self._views, ground.delta)
+    def __init__(self, context: AuditContext) -> None:
+        self._context = context
+        self._run = context.run
+        self._plan: GossipSgdPlan = context.run.plan
+        self._views = DescentViews(context)
+        affine: Affine | str = self._views.reason or affine_of(context.run, self._views, context.delta)
         self._affine = None if isinstance(affine, str) else affine
         self._why_not = affine if isinstance(affine, str) else ""
         self._rounding = Rounding(0.0, (_FLOATS,))
         if self._affine is not None:
-            found = rounding_of(ground, graph_of(ground))
+            found = rounding_of(context, graph_of(context))
             self._rounding = Rounding(found.nu, (*found.said, _GRADIENTS))
         self._decay = self._plan.descent.regularization + (self._affine is not None)
         self._ratio = math.inf
         if self._affine is not None:
             self._ratio = self._affine.ratio
         elif self._plan.noise.name != "none":
-            self._ratio = ground.sensitivity / self._plan.noise.scale
+            self._ratio = context.sensitivity / self._plan.noise.scale
         self._most = self._ratio * math.sqrt(self._plan.gradients) * ROUNDED_UP  # all gradients, each on its own
-        self._found = Finding()
+        self._found = AccountResult()
 
-    def finding(self) -> Finding:
+    def finding(self) -> AccountResult:
         if self._affine is None:
-            observers = (Observer.NODE, *((Observer.COALITION,) if self._ground.colluders else ()))
+            observers = (Observer.NODE, *((Observer.COALITION,) if self._context.colluders else ()))
             self._found.refusals += [Refusal(observer, Method.EXACT, self._why_not) for observer in observers]
         if self._views.reason is not None:
             self._found.refusals.append(Refusal(Observer.NODE, MODEL, self._views.reason))
@@ -144,7 +144,7 @@ class _Account:
 
     def _nodes(self) -> None:
         n, found = self._run.n, self._found
-        observers = [user for user in range(n) if self._ground.is_at_hand(user)]
+        observers = [user for user in range(n) if self._context.is_at_hand(user)]
         refused = sorted(set(range(n)) - set(observers))
         found.refusals += [Refusal(Observer.NODE, MODEL, f"user {user}: {NOT_AT_HAND}") for user in refused]
         afforded = int(_WORK_MAX / self._views.work)
@@ -170,14 +170,14 @@ class _Account:
         if exact:
             found.mu, found.leak = self._mu(leak), leak
             in_all = self._rounding.added_to(found.mu, self._most)
-            found.epsilon = epsilons_of(self._ground.delta * (1.0 - _SHARE), in_all)
+            found.epsilon = epsilons_of(self._context.delta * (1.0 - _SHARE), in_all)
         else:
             self._add(Observer.NODE, leak[:, observers], observers, of_each, some, model=True)
         self._publish(Seen(observers, leak[:, observers] if exact else None))
 
     def _coalition(self) -> None:
-        members = list(self._ground.colluders)
-        absent = [user for user in members if not self._ground.is_at_hand(user)]
+        members = list(self._context.colluders)
+        absent = [user for user in members if not self._context.is_at_hand(user)]
         if absent:
             self._found.refusals.append(Refusal(Observer.COALITION, MODEL, f"user {absent[0]}: {NOT_AT_HAND}"))
         if absent or not members or self._views.work > _WORK_MAX:
@@ -190,7 +190,7 @@ class _Account:
         if exact:
             self._found.leak_coalition, self._found.mu_coalition = leak, self._mu(leak)
             in_all = self._rounding.added_to(self._found.mu_coalition, self._most)
-            self._found.epsilon_coalition = epsilon_of_each(self._ground.delta * (1.0 - _SHARE), in_all)
+            self._found.epsilon_coalition = epsilon_of_each(self._context.delta * (1.0 - _SHARE), in_all)
         else:
             self._add(Observer.COALITION, leak[:, None], name, [told], (), model=True)
         self._publish(Seen([tuple(members)], leak[:, None] if exact else None))
@@ -198,7 +198,7 @@ class _Account:
     def _publish(self, seen: Seen) -> None:
         if self._views.regular and self._plan.noise.name == "gaussian":
             assert self._views.matrices is not None
-            claims, matrix = published_claims(self._ground, self._views.matrices, seen)
+            claims, matrix = published_claims(self._context, self._views.matrices, seen)
             self._found.claims += claims
             if matrix is not None:
                 self._found.published = matrix
@@ -206,9 +206,9 @@ class _Account:
     def _roles(self) -> None:
         """Curator and public: nothing at all where nothing is published."""
         for name in (Observer.CURATOR, Observer.PUBLIC):
-            if name == Observer.CURATOR and CURATOR in self._ground.incomplete:
+            if name == Observer.CURATOR and CURATOR in self._context.incomplete:
                 self._found.refusals.append(Refusal(name, Method.EXACT, NOT_AT_HAND))
-            elif not self._ground.transcript.published and not self._ground.transcript.seen_by_roles:
+            elif not self._context.transcript.published and not self._context.transcript.seen_by_roles:
                 zero = np.zeros((self._run.n, 1))
                 self._found.claims.append(self._claim(name, zero, [name], Method.EXACT, (_NOTHING,), bound=True))
             elif not self._views.regular and self._views.work <= _WORK_MAX:
@@ -262,11 +262,11 @@ class _Account:
         *,
         bound: bool,
     ) -> Claim:
-        mu, delta = self._mu(leak), self._ground.delta
+        mu, delta = self._mu(leak), self._context.delta
         if bound:
             mu = self._rounding.added_to(mu, self._most)
         at = delta * (1.0 - _SHARE) if bound and self._affine is not None else delta
-        assumptions = (*said, *self._ground.assumptions)
+        assumptions = (*said, *self._context.assumptions)
         return gaussian_claim(observer, method, delta, mu, names, assumptions, at=at, bound=bound)
 
 
@@ -283,24 +283,24 @@ class Seen:
     exact: Floats | None
 
 
-def published_claims(ground: Ground, matrices: Sequence[Any], seen: Seen) -> tuple[list[Claim], Floats | None]:
+def published_claims(context: AuditContext, matrices: Sequence[Any], seen: Seen) -> tuple[list[Claim], Floats | None]:
     """Claims, and the leak of each pair by the theorem, indexed like all matrices; None of colluders."""
-    plan: GossipSgdPlan = ground.run.plan
+    plan: GossipSgdPlan = context.run.plan
     groups = [name if isinstance(name, tuple) else (name,) for name in seen.names]
     leak = printed_leaks(plan, matrices, groups)
     for column, group in enumerate(groups):
         leak[list(group), column] = np.nan
-    doubled = (ground.sensitivity / plan.noise.scale) ** 2
+    doubled = (context.sensitivity / plan.noise.scale) ** 2
     pairs = ~np.isnan(leak)
     epsilons = np.full(leak.shape, np.nan)
-    epsilons[pairs] = renyi_epsilons(doubled * leak[pairs], ground.delta)
+    epsilons[pairs] = renyi_epsilons(doubled * leak[pairs], context.delta)
     name = "theorem-6" if plan.coin is None else "theorem-11"
-    claims = [_claim(ground, seen, name, epsilons, None if seen.exact is None else seen.exact > leak + _ROUNDING)]
+    claims = [_claim(context, seen, name, epsilons, None if seen.exact is None else seen.exact > leak + _ROUNDING)]
     if plan.coin is not None:
-        claims.append(_claim(ground, seen, "proposition-1", _proposition_1(ground, matrices, groups), None))
+        claims.append(_claim(context, seen, "proposition-1", _proposition_1(context, matrices, groups), None))
     if any(len(group) > 1 for group in groups):
         return claims, None
-    matrix = np.full((ground.run.n, ground.run.n), np.nan)
+    matrix = np.full((context.run.n, context.run.n), np.nan)
     matrix[:, [group[0] for group in groups]] = leak
     return claims, matrix
 
@@ -318,10 +318,10 @@ def printed_leaks(plan: GossipSgdPlan, matrices: Sequence[Any], groups: Sequence
     return found * (plan.gradients if fixed else 1)
 
 
-def _proposition_1(ground: Ground, matrices: Sequence[Any], groups: Sequence[Sequence[int]]) -> Floats:
+def _proposition_1(context: AuditContext, matrices: Sequence[Any], groups: Sequence[Sequence[int]]) -> Floats:
     """Epsilon of each user (row): whoever was met in a block tells all of its gradient, all others share the rest."""
-    plan: GossipSgdPlan = ground.run.plan
-    mu = ground.sensitivity / plan.noise.scale
+    plan: GossipSgdPlan = context.run.plan
+    mu = context.sensitivity / plan.noise.scale
     most = theorem_4_alpha_most(mu) - 1.0
     found = np.full((plan.n, len(groups)), np.nan)
     for column, group in enumerate(groups):
@@ -333,7 +333,7 @@ def _proposition_1(ground: Ground, matrices: Sequence[Any], groups: Sequence[Seq
             others = plan.n - max(len(some) for some in near)
             total += np.where(met, 1.0, min(1.0, sum(len(some) for some in near) / max(1, others)))
         values, places = np.unique(total, return_inverse=True)
-        each = [_renyi(2.0 * mu**2 * value, ground.delta, most) for value in values.tolist()]
+        each = [_renyi(2.0 * mu**2 * value, context.delta, most) for value in values.tolist()]
         found[:, column] = np.array(each)[places]
         found[list(group), column] = np.nan
     return found
@@ -349,16 +349,16 @@ def _near(matrix: Any, group: Sequence[int]) -> list[int]:
     return found
 
 
-def _claim(ground: Ground, seen: Seen, name: str, epsilons: Floats, violated: Bools | None) -> Claim:
+def _claim(context: AuditContext, seen: Seen, name: str, epsilons: Floats, violated: Bools | None) -> Claim:
     hidden = name == "proposition-1"  # which is about graphs that the observer does not know
-    noised = () if ground.run.plan.message_noise is None else (_MESSAGE_NOISE,)
+    noised = () if context.run.plan.message_noise is None else (_MESSAGE_NOISE,)
     return claim_of(
         kind_of(seen.names[0]),
         f"published:{name}",
         Conditioning.VIEW if hidden else Conditioning.PUBLIC,
-        ground.delta,
+        context.delta,
         worst_of(epsilons, seen.names),
-        (*(() if hidden else (PUBLIC_ROUTE,)), _SHARED, *noised, *ground.assumptions),
+        (*(() if hidden else (PUBLIC_ROUTE,)), _SHARED, *noised, *context.assumptions),
         epsilon=spread_of(epsilons),
         bound=False,
         violated_pairs=None if violated is None else int(violated.sum()),

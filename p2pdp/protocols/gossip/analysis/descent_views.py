@@ -17,7 +17,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from p2pdp.audit.ground import Ground
+from p2pdp.auditor.context import AuditContext
 from p2pdp.core.arrays import Floats
 from p2pdp.core.ids import Peer
 from p2pdp.core.values import GRADIENT, LinearForm, in_order
@@ -44,21 +44,21 @@ def course_of(plan: GossipSgdPlan, matrices: Sequence[Any], decay: float) -> Cou
 class DescentViews:
     """A run's views; `reason` says why there are none."""
 
-    def __init__(self, ground: Ground) -> None:
-        self._ground = ground
-        self._plan: GossipSgdPlan = ground.run.plan
+    def __init__(self, context: AuditContext) -> None:
+        self._context = context
+        self._plan: GossipSgdPlan = context.run.plan
         self.reason: str | None = None
-        self.matrices = _matrices(ground)
-        self.regular = self.matrices is not None and _as_the_weights_say(ground, self.matrices)
+        self.matrices = _matrices(context)
+        self.regular = self.matrices is not None and _as_the_weights_say(context, self.matrices)
         self._rows: _Rows | None = None
         if not self.regular:
             self._rows = self._written_out()
 
     def _written_out(self) -> _Rows | None:
-        if self._ground.transcript.published is None or self._ground.transcript.unknown:
+        if self._context.transcript.published is None or self._context.transcript.unknown:
             self.reason = "what users saw passed through users whose ledgers are not at hand"
             return None
-        rows = _Rows(self._ground)
+        rows = _Rows(self._context)
         if rows.count * rows.width > _NUMBERS_MAX:
             self.reason = "messages were late or lost, or results published, and the run is too large to write them out"
             return None
@@ -76,7 +76,7 @@ class DescentViews:
     @property
     def work(self) -> float:
         """About how many multiplications one observer takes."""
-        users, count = self._ground.run.n, self._plan.gradients
+        users, count = self._context.run.n, self._plan.gradients
         if self._rows is not None:
             return float(self._rows.count) / users * self._rows.width * min(self._rows.count, self._rows.width)
         return work_of(users, count, self._plan.block, noised=self._plan.message_noise is not None)
@@ -89,18 +89,18 @@ def work_of(users: int, gradients: int, block: int, *, noised: bool) -> float:
     return float(filters + gradients**2 * heard * users**2 + users * gradients**3 * heard)
 
 
-def _matrices(ground: Ground) -> list[Any] | None:
+def _matrices(context: AuditContext) -> list[Any] | None:
     """The weights of each round, by graph or meetings; None where they cannot be told."""
-    plan: GossipSgdPlan = ground.run.plan
-    n = ground.run.n
-    if any(not ground.is_at_hand(user) for user in range(n)):
+    plan: GossipSgdPlan = context.run.plan
+    n = context.run.n
+    if any(not context.is_at_hand(user) for user in range(n)):
         return None
     if plan.coin is None:
-        graph = graph_of(ground)
+        graph = graph_of(context)
         return None if graph is None else [sparse_weights(graph, plan.weights)] * plan.rounds
     met: list[list[tuple[Peer, Peer]]] = [[] for _ in range(plan.rounds)]
     for user in range(n):
-        for record in ground.views[user].records:
+        for record in context.views[user].records:
             if record.kind == MET:
                 number, peers = record.body
                 if not 1 <= number <= plan.rounds:
@@ -109,10 +109,10 @@ def _matrices(ground: Ground) -> list[Any] | None:
     return [meeting_weights(n, pairs, plan.weights, plan.degree_max) for pairs in met]
 
 
-def _as_the_weights_say(ground: Ground, matrices: Sequence[Any]) -> bool:
+def _as_the_weights_say(context: AuditContext, matrices: Sequence[Any]) -> bool:
     """Whether each user received what it would have if nothing was late, lost or published."""
-    plan: GossipSgdPlan = ground.run.plan
-    transcript, n = ground.transcript, ground.run.n
+    plan: GossipSgdPlan = context.run.plan
+    transcript, n = context.transcript, context.run.n
     if transcript.published or transcript.seen_by_roles or len(transcript.received) != n:
         return False
     random = np.random.Generator(np.random.Philox(key=1))
@@ -158,10 +158,10 @@ def _evaluated(forms: Sequence[LinearForm], ordered: Sequence[LinearForm], value
 class _Rows:
     """All that was seen, written out over noised gradients and draws on messages, each in units of its noise."""
 
-    def __init__(self, ground: Ground) -> None:
-        self._ground = ground
-        self._plan: GossipSgdPlan = ground.run.plan
-        transcript = ground.transcript
+    def __init__(self, context: AuditContext) -> None:
+        self._context = context
+        self._plan: GossipSgdPlan = context.run.plan
+        transcript = context.transcript
         self._every = [form for forms in transcript.received.values() for form in forms]
         self._every += [*(transcript.published or ()), *transcript.seen_by_roles]
         self._own = _own_draws(self._every)
@@ -182,7 +182,7 @@ class _Rows:
 
     @property
     def width(self) -> int:
-        return self._ground.run.n * self._plan.gradients + len(self._columns)
+        return self._context.run.n * self._plan.gradients + len(self._columns)
 
     def fill(self) -> None:
         ordered = in_order(self._every)
@@ -214,12 +214,12 @@ class _Rows:
                 assert extra is not None
                 # In units of a gradient's noise; without any, whatever is told is told wholly.
                 scale = extra.scale / self._plan.noise.scale if self._plan.noise.name != "none" else 0.0
-                column = self._ground.run.n * count + self._columns[source.peer, source.number]
+                column = self._context.run.n * count + self._columns[source.peer, source.number]
                 row[column] += weight / self._plan.step * scale
         return row
 
     def told(self, members: Sequence[Peer]) -> Told:
-        transcript, count, n = self._ground.transcript, self._plan.gradients, self._ground.run.n
+        transcript, count, n = self._context.transcript, self._plan.gradients, self._context.run.n
         forms = [form for member in members for form in transcript.received.get(member, ())]
         forms += transcript.published or ()
         if not members:

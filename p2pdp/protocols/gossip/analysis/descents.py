@@ -24,8 +24,8 @@ import numpy as np
 from p2pdp.assembly.outcome import Number, Outcome
 from p2pdp.assembly.pools import CENTRAL, LOCAL
 from p2pdp.attacks.truths import Truths, only_contribution
-from p2pdp.audit.claims import gaussian_claim
-from p2pdp.audit.ground import PUBLIC_ROUTE, sensitivity_of
+from p2pdp.auditor.claims import gaussian_claim
+from p2pdp.auditor.context import PUBLIC_ROUTE, sensitivity_of
 from p2pdp.core.claims import Claim, Observer, Refusal
 from p2pdp.core.ids import Peer
 from p2pdp.ledger.records import Contents

@@ -24,9 +24,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from p2pdp.audit.beforehand import Tradeoff
-from p2pdp.audit.claims import gaussian_claim
-from p2pdp.audit.ground import PUBLIC_ROUTE, sensitivity_of
+from p2pdp.auditor.a_priori import Tradeoff
+from p2pdp.auditor.claims import gaussian_claim
+from p2pdp.auditor.context import PUBLIC_ROUTE, sensitivity_of
 from p2pdp.core.arrays import Floats
 from p2pdp.core.claims import Claim, Method, Observer, Refusal
 from p2pdp.core.ids import Peer

@@ -24,7 +24,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from p2pdp.audit.ground import Ground
+from p2pdp.auditor.context import AuditContext
 from p2pdp.core.arrays import Floats
 from p2pdp.core.draws import DITHER, Mechanism, Shape
 from p2pdp.core.ids import CURATOR, Peer, is_user
@@ -73,23 +73,23 @@ class Rounding:
             return np.where(mu > 0.0, np.maximum(mu, np.minimum(mu + 2.0 * self.nu, mu_local)), mu)
 
 
-def rounding_of(ground: Ground, graph: Graph | None) -> Rounding:
+def rounding_of(context: AuditContext, graph: Graph | None) -> Rounding:
     """Of a run of gossip; `graph` is the one on which all of its rounds were, if there is one."""
-    plan: AveragingPlan = ground.run.plan
+    plan: AveragingPlan = context.run.plan
     if plan.noise.name == "none":
         return Rounding(0.0, ())
     squares = 0.0
-    regular = _is_regular(ground, graph)
-    for user, drawn in ground.transcript.draws.items():
-        contents = ground.views.get(user)
+    regular = _is_regular(context, graph)
+    for user, drawn in context.transcript.draws.items():
+        contents = context.views.get(user)
         if not is_user(user) or contents is None:
             continue
         dithered, noised = (
             _of_graph(plan, graph, user, published=_publishes(contents))  # type: ignore[arg-type]
             if regular and graph is not None
-            else _of_pairs(ground, contents)
+            else _of_pairs(context, contents)
             if isinstance(plan, PairPlan)
-            else _of_machine(ground, user, contents)
+            else _of_machine(context, user, contents)
         )
         scales = _scales(plan, drawn)
         for square, scale in ((dithered, scales[0]), (noised, scales[1])):
@@ -174,13 +174,13 @@ def _scales(plan: AveragingPlan, drawn: Sequence[Mechanism]) -> tuple[float, flo
     return min(dithers, default=0.0) * plan.fine, min(others, default=0.0) * plan.step
 
 
-def _is_regular(ground: Ground, graph: Graph | None) -> bool:
+def _is_regular(context: AuditContext, graph: Graph | None) -> bool:
     """Whether every user took part in every round with all of its neighbours."""
-    plan = ground.run.plan
-    if graph is None or not isinstance(plan, GossipPlan) or plan.coin is not None or ground.transcript.unknown:
+    plan = context.run.plan
+    if graph is None or not isinstance(plan, GossipPlan) or plan.coin is not None or context.transcript.unknown:
         return False
-    whole = all(ground.is_at_hand(user) for user in range(ground.run.n))
-    return whole and not any(_is_told(contents) for contents in ground.views.values())
+    whole = all(context.is_at_hand(user) for user in range(context.run.n))
+    return whole and not any(_is_told(contents) for contents in context.views.values())
 
 
 def _is_told(contents: Contents) -> bool:
@@ -216,17 +216,17 @@ def _of_graph(plan: GossipPlan, graph: Graph, user: Peer, *, published: bool) ->
     return (told, squares * degree) if plan.message_noise is not None else (squares + told, 0.0)
 
 
-def _of_pairs(ground: Ground, contents: Contents) -> tuple[float, float]:
+def _of_pairs(context: AuditContext, contents: Contents) -> tuple[float, float]:
     square = PAIR_ERROR**2
     exchanged = square * sum(1 for _ in _sent(contents, EXCHANGE))
     told = square * _publishes(contents)
-    return (told, exchanged) if ground.run.plan.message_noise is not None else (exchanged + told, 0.0)
+    return (told, exchanged) if context.run.plan.message_noise is not None else (exchanged + told, 0.0)
 
 
-def _of_machine(ground: Ground, user: Peer, contents: Contents) -> tuple[float, float]:
-    plan = ground.run.plan
+def _of_machine(context: AuditContext, user: Peer, contents: Contents) -> tuple[float, float]:
+    plan = context.run.plan
     exchanged = told = 0.0
-    for kind, error in errors_sent(ground.run, user, contents):
+    for kind, error in errors_sent(context.run, user, contents):
         if kind == EXCHANGE:
             exchanged += (error / plan.fine) ** 2
         else:

@@ -19,7 +19,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from p2pdp.audit.ground import Ground
+from p2pdp.auditor.context import AuditContext
 from p2pdp.core.ids import Peer
 from p2pdp.core.values import LinearForm, Source
 from p2pdp.ledger.records import OPENED
@@ -72,8 +72,8 @@ class Spans:
 class GossipViews:
     """A run's views, laid out once, to answer for any observers."""
 
-    def __init__(self, ground: Ground) -> None:
-        run, transcript = ground.run, ground.transcript
+    def __init__(self, context: AuditContext) -> None:
+        run, transcript = context.run, context.transcript
         assert transcript.published is not None
         self._plan = run.plan
         self._users = run.n
@@ -81,7 +81,7 @@ class GossipViews:
         self._received = transcript.received
         self._published: Sequence[LinearForm] = transcript.published
         self._totals: Sequence[LinearForm] = transcript.seen_by_roles
-        self.graph = graph_of(ground)
+        self.graph = graph_of(context)
         self.weights: Any = None if self.graph is None else sparse_weights(self.graph, run.plan.weights)
         self.regular = self.graph is not None and self._as_the_weights_say(transcript)
         self._unknown: set[int] = set()
@@ -237,14 +237,14 @@ class GossipViews:
         return View({layer: sorted(places) for layer, places in seen.items()}, members, drawn)
 
 
-def graph_of(ground: Ground) -> Graph | None:
+def graph_of(context: AuditContext) -> Graph | None:
     """The graph of a run of fixed weights, as all ledgers have it; None where there is none."""
-    plan, n = ground.run.plan, ground.run.n
+    plan, n = context.run.plan, context.run.n
     if not isinstance(plan, GossipPlan) or plan.coin is not None:
         return None
     rows: list[tuple[int, ...]] = []
     for user in range(n):
-        contents = ground.views.get(user)
+        contents = context.views.get(user)
         if contents is None or not contents.records or contents.records[0].kind != OPENED:
             return None
         near = contents.records[0].body.neighbours

@@ -19,8 +19,8 @@ from typing import Final
 
 import numpy as np
 
-from p2pdp.audit.ground import Finding, Ground, refused, unlike_plan
-from p2pdp.audit.local import ceiling_of, not_told
+from p2pdp.auditor.context import AccountResult, AuditContext, refused, unlike_plan
+from p2pdp.auditor.local import ceiling_of, not_told
 from p2pdp.core.claims import Claim, Conditioning, Method, Name, Observer, Refusal
 from p2pdp.core.ids import Peer
 from p2pdp.mechanisms import gaussian
@@ -50,19 +50,19 @@ _ROOM: Final = "no edge is asked to carry more reports in a round than cover lea
 _CUT: Final = 1e-2  # of delta
 
 
-def shuffle_beforehand(run: RunPlan, delta: float, colluders: Sequence[Peer], nobody_out: str) -> Finding:
+def shuffle_beforehand(run: RunPlan, delta: float, colluders: Sequence[Peer], nobody_out: str) -> AccountResult:
     """Claims for each kind of observer; `nobody_out` is what all but the local ceiling assume."""
     plan: ShufflePlan = run.plan
     own = {user: Noise([plan.randomizer.mechanisms]) for user in range(run.n)}
-    ground = Ground(run, {}, Transcript(find_noise=lambda: own), (), delta, colluders)
-    found = local_account_of_reports(ground)
+    context = AuditContext(run, {}, Transcript(find_noise=lambda: own), (), delta, colluders)
+    found = local_account_of_reports(context)
     found.claims = [replace(claim, conditioning=Conditioning.A_PRIORI) for claim in found.claims]
     refusals = not_hidden(plan)
     if not refusals:
-        curator = _curator(ground, plan, nobody_out)
-        found.claims += [curator, *(_least(claim, curator) for claim in _others(ground, plan, nobody_out))]
+        curator = _curator(context, plan, nobody_out)
+        found.claims += [curator, *(_least(claim, curator) for claim in _others(context, plan, nobody_out))]
         if run.graph is not None:
-            found.claims.append(printed(ground, plan, run.graph, Conditioning.A_PRIORI))
+            found.claims.append(printed(context, plan, run.graph, Conditioning.A_PRIORI))
         refusals += [Refusal(Observer.NETWORK, Method.SHUFFLE, NO_COVER)] if plan.slots is None else []
         refusals += (
             [Refusal(Observer.COALITION, f"{Method.SHUFFLE} with the curator", WITH_CURATOR)] if colluders else []
@@ -71,25 +71,25 @@ def shuffle_beforehand(run: RunPlan, delta: float, colluders: Sequence[Peer], no
     return found
 
 
-def _curator(ground: Ground, plan: ShufflePlan, nobody_out: str) -> Claim:
-    upper = enclosed(plan, np.full(plan.n - 1, plan.overlap), ground.delta)[1]
+def _curator(context: AuditContext, plan: ShufflePlan, nobody_out: str) -> Claim:
+    upper = enclosed(plan, np.full(plan.n - 1, plan.overlap), context.delta)[1]
     said = [nobody_out, NOBODY_LATE, f"any two walks overlap by {plan.overlap:.4g} at least", PERMUTED, SEALED]
     if plan.slots is not None:
         said.append(_ROOM)
     return claim_of_reports(
-        ground, Observer.CURATOR, Method.SHUFFLE, Conditioning.A_PRIORI, np.array([upper]), (0, Observer.CURATOR), said
+        context, Observer.CURATOR, Method.SHUFFLE, Conditioning.A_PRIORI, np.array([upper]), (0, Observer.CURATOR), said
     )
 
 
-def _others(ground: Ground, plan: ShufflePlan, nobody_out: str) -> list[Claim]:
+def _others(context: AuditContext, plan: ShufflePlan, nobody_out: str) -> list[Claim]:
     """Who sees nothing but the published estimate, and its own reports."""
-    reports, delta = reports_least(plan, ground.delta)
-    outside = next((user for user in range(plan.n) if user not in ground.colluders), 0)
+    reports, delta = reports_least(plan, context.delta)
+    outside = next((user for user in range(plan.n) if user not in context.colluders), 0)
     kinds: list[tuple[Observer, int, Name]] = [(Observer.PUBLIC, 0, Observer.PUBLIC)]
     if plan.n > 1:
         kinds.append((Observer.NODE, 1, (outside + 1) % plan.n))
-    if ground.colluders:
-        kinds.append((Observer.COALITION, len(ground.colluders), tuple(ground.colluders)))
+    if context.colluders:
+        kinds.append((Observer.COALITION, len(context.colluders), tuple(context.colluders)))
     if plan.slots is not None:
         kinds.append((Observer.NETWORK, 0, Observer.NETWORK))
     said = [nobody_out, PUBLISHED, f"{reports} reports of users are in it at least", SEALED]
@@ -97,7 +97,7 @@ def _others(ground: Ground, plan: ShufflePlan, nobody_out: str) -> list[Claim]:
         said.append(NOBODY_LATE)
     return [
         claim_of_reports(
-            ground,
+            context,
             observer,
             Method.SHUFFLE,
             Conditioning.A_PRIORI,
@@ -131,19 +131,19 @@ def reports_least(plan: ShufflePlan, delta: float) -> tuple[int, float]:
     return max(0, math.floor(plan.n - plan.dummies[0] - mixed - slack)), delta * (1.0 - _CUT)
 
 
-def local_account_of_reports(ground: Ground) -> Finding:
-    refusal = not_told(ground)
+def local_account_of_reports(context: AuditContext) -> AccountResult:
+    refusal = not_told(context)
     if refusal is not None:
         return refusal
-    reason = unlike_plan(ground)
+    reason = unlike_plan(context)
     if reason is not None:
         return refused((Observer.NETWORK,), Method.LOCAL, reason)
-    randomizer, delta = ground.run.plan.randomizer, ground.delta
-    counts = [len(own) for own in ground.transcript.own_noise.values()]
+    randomizer, delta = context.run.plan.randomizer, context.delta
+    counts = [len(own) for own in context.transcript.own_noise.values()]
     if isinstance(randomizer, RealReports) and randomizer.epsilon is None:
         mus = [randomizer.mu * math.sqrt(count) for count in counts]
-        return ceiling_of(ground, [gaussian.epsilon_of(delta, mu) for mu in mus], mus)
-    return ceiling_of(ground, [epsilon_of_report(randomizer, delta) * count for count in counts], None)
+        return ceiling_of(context, [gaussian.epsilon_of(delta, mu) for mu in mus], mus)
+    return ceiling_of(context, [epsilon_of_report(randomizer, delta) * count for count in counts], None)
 
 
 def epsilon_of_report(randomizer: Randomizer, delta: float) -> float:

@@ -27,8 +27,8 @@ from typing import Final
 
 import numpy as np
 
-from p2pdp.audit.claims import claim_of, spread_of, told_by_skeletons
-from p2pdp.audit.ground import Finding, Ground, graph_of, refused, unlike_plan
+from p2pdp.auditor.claims import claim_of, spread_of, told_by_skeletons
+from p2pdp.auditor.context import AccountResult, AuditContext, graph_of, refused, unlike_plan
 from p2pdp.core.arrays import Floats
 from p2pdp.core.claims import Claim, Conditioning, Method, Name, Observer, Refusal
 from p2pdp.core.ids import CURATOR, Peer, is_user
@@ -47,30 +47,30 @@ _LAWS_N: Final = 1024  # users for whom all laws are worked out
 _EACH_N: Final = 128  # users for whom the others' overlaps are counted one by one
 
 
-def shuffle_account(ground: Ground) -> Finding:
-    plan = ground.run.plan
+def shuffle_account(context: AuditContext) -> AccountResult:
+    plan = context.run.plan
     if not isinstance(plan, ShufflePlan):
-        return Finding()
-    reason = unlike_plan(ground)
+        return AccountResult()
+    reason = unlike_plan(context)
     if reason is not None:
         return refused((Observer.CURATOR, Observer.PUBLIC, Observer.NODE), Method.SHUFFLE, reason)
-    found = Finding(refusals=not_hidden(plan))
+    found = AccountResult(refusals=not_hidden(plan))
     if not found.refusals:
-        _curator(ground, plan, found)
-        _others(ground, plan, found)
+        _curator(context, plan, found)
+        _others(context, plan, found)
     return found
 
 
-def _curator(ground: Ground, plan: ShufflePlan, found: Finding) -> None:
-    reason, graph, timing = _hidden(ground, plan)
-    reason = told_by_skeletons(ground) or reason
+def _curator(context: AuditContext, plan: ShufflePlan, found: AccountResult) -> None:
+    reason, graph, timing = _hidden(context, plan)
+    reason = told_by_skeletons(context) or reason
     if reason is not None or graph is None:
         found.refusals.append(
             Refusal(Observer.CURATOR, Method.SHUFFLE, reason or "some users' ledgers are not at hand")
         )
         return
     rows, how = _overlaps(graph, plan, timing)
-    lowers, uppers = np.array([enclosed(plan, row, ground.delta) for row in rows]).T
+    lowers, uppers = np.array([enclosed(plan, row, context.delta) for row in rows]).T
     worst = int(np.argmax(uppers))
     said = [how, PERMUTED, SEALED]
     if not plan.single:
@@ -79,18 +79,18 @@ def _curator(ground: Ground, plan: ShufflePlan, found: Finding) -> None:
         said.append(f"{timing.times} times somebody was late, which the laws take into account")
     found.claims.append(
         claim_of_reports(
-            ground, Observer.CURATOR, Method.SHUFFLE, Conditioning.VIEW, uppers, (worst, Observer.CURATOR), said
+            context, Observer.CURATOR, Method.SHUFFLE, Conditioning.VIEW, uppers, (worst, Observer.CURATOR), said
         )
     )
-    found.claims.append(printed(ground, plan, graph, Conditioning.VIEW))
+    found.claims.append(printed(context, plan, graph, Conditioning.VIEW))
 
 
-def _hidden(ground: Ground, plan: ShufflePlan) -> tuple[str | None, Graph | None, Timing]:
+def _hidden(context: AuditContext, plan: ShufflePlan) -> tuple[str | None, Graph | None, Timing]:
     """Why routes cannot be taken to be what the walk's law says; the graph and the timing where they can."""
-    graph = graph_of(ground.views, ground.run.n)
-    timing = timing_of(ground.views, plan.rounds)
-    missing = {user for user in ground.incomplete if is_user(user)}
-    out = put_out(ground.views) | missing | ground.transcript.rebuilt
+    graph = graph_of(context.views, context.run.n)
+    timing = timing_of(context.views, plan.rounds)
+    missing = {user for user in context.incomplete if is_user(user)}
+    out = put_out(context.views) | missing | context.transcript.rebuilt
     if out:  # also one whose ledger is whole, since it came back and closed it
         who = f"user {min(out)} was put out"
         told = "what it held went another way, and its neighbours told bootstrap of the hops to it and from it"
@@ -117,47 +117,47 @@ def _overlaps(graph: Graph, plan: ShufflePlan, timing: Timing) -> tuple[list[Flo
     return rows, f"any two walks overlap by {least:.4g} at least (exact)"
 
 
-def _others(ground: Ground, plan: ShufflePlan, found: Finding) -> None:
+def _others(context: AuditContext, plan: ShufflePlan, found: AccountResult) -> None:
     """Who sees nothing but the published estimate, and its own reports."""
-    arrived = _arrived(ground)
+    arrived = _arrived(context)
     if arrived is None:
         for observer in (Observer.NODE, Observer.PUBLIC):
             found.refusals.append(
                 Refusal(observer, Method.SHUFFLE, "what was published cannot be told: the curator's ledger")
             )
         return
-    colluders = len(ground.colluders)
-    kinds = [(Observer.NODE, 1)] if ground.run.n > 1 else []
+    colluders = len(context.colluders)
+    kinds = [(Observer.NODE, 1)] if context.run.n > 1 else []
     if colluders:
         kinds.append((Observer.COALITION, colluders))
     if plan.slots is not None:
         kinds.append((Observer.NETWORK, 0))
     else:
         found.refusals.append(Refusal(Observer.NETWORK, Method.SHUFFLE, NO_COVER))
-    user = next((one for one in range(ground.run.n) if one not in ground.colluders), 0)
+    user = next((one for one in range(context.run.n) if one not in context.colluders), 0)
     names: dict[Observer, Name] = {
-        Observer.NODE: (user + 1) % ground.run.n,
-        Observer.COALITION: tuple(ground.colluders),
+        Observer.NODE: (user + 1) % context.run.n,
+        Observer.COALITION: tuple(context.colluders),
     }
     said = [PUBLISHED, f"{arrived} reports of users are in it", SEALED]
     for observer, known in (*kinds, (Observer.PUBLIC, 0)):
-        upper = np.array([among(plan, arrived - 1 - known, ground.delta)])
+        upper = np.array([among(plan, arrived - 1 - known, context.delta)])
         worst = (user, names.get(observer, observer))
         covered = [COVERED] if observer == Observer.NETWORK else []
         found.claims.append(
-            claim_of_reports(ground, observer, Method.SHUFFLE, Conditioning.PUBLIC, upper, worst, [*said, *covered])
+            claim_of_reports(context, observer, Method.SHUFFLE, Conditioning.PUBLIC, upper, worst, [*said, *covered])
         )
     if colluders:
         found.refusals.append(Refusal(Observer.COALITION, f"{Method.SHUFFLE} with the curator", WITH_CURATOR))
 
 
-def _arrived(ground: Ground) -> int | None:
+def _arrived(context: AuditContext) -> int | None:
     """How many of the users' own reports were handed in; dummies are none."""
-    if CURATOR not in ground.views:
+    if CURATOR not in context.views:
         return None
-    records = (record for record in ground.views[CURATOR].records if record.kind == OWN)
+    records = (record for record in context.views[CURATOR].records if record.kind == OWN)
     handed_in = sum(public_message(record).type == OPENED_REPORT for record in records)
-    dummies = sum(source.kind == "dummy" for form in ground.transcript.totals for source in form.expand())
+    dummies = sum(source.kind == "dummy" for form in context.transcript.totals for source in form.expand())
     return handed_in - dummies
 
 
@@ -202,20 +202,20 @@ def among(plan: ShufflePlan, others: int, delta: float) -> float:
     return enclosed(plan, np.ones(others), delta)[1] if others > 0 else plan.randomizer.epsilon
 
 
-def printed(ground: Ground, plan: ShufflePlan, graph: Graph, conditioning: Conditioning) -> Claim:
+def printed(context: AuditContext, plan: ShufflePlan, graph: Graph, conditioning: Conditioning) -> Claim:
     """Theorem 5.3 or 5.5, with half of delta for the loads, and S that of mixed walks."""
     assert plan.randomizer.epsilon is not None
-    half = ground.delta / 2.0
+    half = context.delta / 2.0
     degrees = np.array([graph.degree(user) for user in range(graph.n)], dtype=np.float64)
     law = degrees / degrees.sum() if degrees.sum() else np.ones(1)
     sum_p2 = float(law @ law)
     if plan.single:
-        name, epsilon = "published:theorem-5.5", epsilon_single(plan.randomizer.epsilon, sum_p2, ground.delta)
+        name, epsilon = "published:theorem-5.5", epsilon_single(plan.randomizer.epsilon, sum_p2, context.delta)
     else:
         e1 = load(graph.n, sum_p2, half, 1.0, corrected=False)
         name, epsilon = "published:theorem-5.3", epsilon_all(plan.randomizer.epsilon, e1, half)
     return claim_of_reports(
-        ground,
+        context,
         Observer.CURATOR,
         name,
         conditioning,
@@ -227,7 +227,7 @@ def printed(ground: Ground, plan: ShufflePlan, graph: Graph, conditioning: Condi
 
 
 def claim_of_reports(
-    ground: Ground,
+    context: AuditContext,
     observer: Observer,
     method: str,
     conditioning: Conditioning,
@@ -238,9 +238,9 @@ def claim_of_reports(
     bound: bool = True,
 ) -> Claim:
     """`epsilons` are those of all users, or one that holds for each."""
-    assumptions = (*ground.assumptions, *said)
+    assumptions = (*context.assumptions, *said)
     epsilon = spread_of(epsilons)
-    return claim_of(observer, method, conditioning, ground.delta, worst, assumptions, epsilon=epsilon, bound=bound)
+    return claim_of(observer, method, conditioning, context.delta, worst, assumptions, epsilon=epsilon, bound=bound)
 
 
 @dataclass

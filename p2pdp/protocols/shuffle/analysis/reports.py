@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from p2pdp.assembly.outcome import Number, Outcome, numbers_frame, numbers_in
-from p2pdp.audit.ground import NOBODY_OUT, Finding, Ground
+from p2pdp.auditor.context import NOBODY_OUT, AccountResult, AuditContext
 from p2pdp.core.claims import Claim, Observer, Refusal
 from p2pdp.core.errors import Refused
 from p2pdp.core.ids import Peer
@@ -74,8 +74,8 @@ class ShuffleAnalysis(Analysis):
         sent = marks * small + (moves - marks + run.n) * report_frame_bytes(run.plan) + run.n * small
         return sent, numbers_frame(1 + 2 * numbers_in(run.plan))
 
-    def ceiling(self, ground: Ground) -> Finding:
-        return local_account_of_reports(ground)
+    def ceiling(self, context: AuditContext) -> AccountResult:
+        return local_account_of_reports(context)
 
     def read(self, run: RunPlan, observer: Peer, contents: Contents) -> list[Read]:
         raise Refused(SEALED)
@@ -90,7 +90,7 @@ class ShuffleAnalysis(Analysis):
     def accounts(self) -> Sequence[Account]:
         return (shuffle_account, self.ceiling)
 
-    def a_priori(self, run: RunPlan, delta: float, colluders: Sequence[Peer], *, one_value: bool) -> Finding:
+    def a_priori(self, run: RunPlan, delta: float, colluders: Sequence[Peer], *, one_value: bool) -> AccountResult:
         return shuffle_beforehand(run, delta, colluders, NOBODY_OUT)
 
 

@@ -25,9 +25,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
 
-from p2pdp.audit.claims import Spread, claim_of
-from p2pdp.audit.ground import NOBODY_OUT, PUBLIC_ROUTE, Finding, Ground
-from p2pdp.audit.local import OWN_NOISE, local_account, pure_epsilon_of
+from p2pdp.auditor.claims import Spread, claim_of
+from p2pdp.auditor.context import NOBODY_OUT, PUBLIC_ROUTE, AccountResult, AuditContext
+from p2pdp.auditor.local import OWN_NOISE, local_account, pure_epsilon_of
 from p2pdp.core.claims import Claim, Conditioning, Method, Name, Observer, Refusal
 from p2pdp.core.ids import Peer
 from p2pdp.privacy.hidden_path.a_priori import STEPS_MAX as HIDDEN_STEPS_MAX
@@ -58,10 +58,10 @@ SCHEDULE: Final = "the schedule is public and fixed beforehand"
 _LAPLACE_SEEN: Final = "laplace noise has no exact Gaussian leak"
 
 
-def a_priori_of_ring(run: RunPlan, delta: float, colluders: Sequence[Peer], account: Account) -> Finding:
+def a_priori_of_ring(run: RunPlan, delta: float, colluders: Sequence[Peer], account: Account) -> AccountResult:
     """Return what an audit by this account will say, and the local ceiling."""
-    ground = Ground(run, {}, scheduled(run), (), delta, colluders)
-    parts = [account(ground), local_account(ground)]
+    context = AuditContext(run, {}, scheduled(run), (), delta, colluders)
+    parts = [account(context), local_account(context)]
     claims = [_in_advance(claim) for part in parts for claim in part.claims]
     refusals = [refusal for part in parts for refusal in part.refusals]
     return replace(parts[0], claims=claims, refusals=refusals)
@@ -72,11 +72,11 @@ def _in_advance(claim: Claim) -> Claim:
     return replace(claim, conditioning=Conditioning.A_PRIORI, assumptions=(SCHEDULE, NOBODY_OUT, *rest))
 
 
-def a_priori_of_walk(run: RunPlan, delta: float, colluders: Sequence[Peer], *, one_value: bool) -> Finding:
+def a_priori_of_walk(run: RunPlan, delta: float, colluders: Sequence[Peer], *, one_value: bool) -> AccountResult:
     """Return claims by the law of a random walk's visits."""
-    ground = Ground(run, {}, Transcript(), (), delta, colluders)
-    walks = Walks(ground, Visits(run, delta), NOBODY_OUT)
-    found = Finding()
+    context = AuditContext(run, {}, Transcript(), (), delta, colluders)
+    walks = Walks(context, Visits(run, delta), NOBODY_OUT)
+    found = AccountResult()
     if run.plan.noise.name in ("gaussian", "none"):
         if run.n > 1:
             found.add([walks.node(one_value=one_value)])
@@ -149,21 +149,21 @@ Epsilons = Callable[[Law], float]
 class Walks:
     """Makes the claims; each rests on `assumed` too."""
 
-    def __init__(self, ground: Ground, visits: Visits, assumed: str) -> None:
-        self._ground = ground
-        self._plan = ground.run.plan
+    def __init__(self, context: AuditContext, visits: Visits, assumed: str) -> None:
+        self._context = context
+        self._plan = context.run.plan
         self._visits = visits
-        self._assumed = (assumed, *ground.assumptions)
+        self._assumed = (assumed, *context.assumptions)
         scale = self._plan.noise.scale if self._plan.noise.name == "gaussian" else 0.0
-        self._mu = ground.sensitivity / scale * ROUNDED_UP if scale else math.inf
+        self._mu = context.sensitivity / scale * ROUNDED_UP if scale else math.inf
 
     def node(self, *, one_value: bool) -> Claim | Refusal:
         """One other user, who sees the walk only when it comes to it."""
         reason = self._path_is_no_help(one_value=one_value)
         if reason is not None:
             return Refusal(Observer.NODE, Method.HIDDEN_PATH, reason)
-        run, plan = self._ground.run, self._plan
-        found = a_priori(run.n, plan.steps, plan.tokens, self._mu, self._ground.delta)
+        run, plan = self._context.run, self._plan
+        found = a_priori(run.n, plan.steps, plan.tokens, self._mu, self._context.delta)
         assumptions = (self._visits.basis, OWN_VIEW, ONE_VALUE, *self._assumed)
         epsilon = found.largest, found.mean
         return self._claim(Observer.NODE, Method.HIDDEN_PATH, epsilon, found.worst_pair, assumptions)
@@ -195,11 +195,11 @@ class Walks:
 
     def network(self) -> Claim:
         """Sees all, each contribution under its own noise."""
-        delta = self._ground.delta
+        delta = self._context.delta
         if self._plan.noise.name in ("gaussian", "none"):
             one: Epsilons = self._gaussian(1)
         else:
-            epsilon_0 = pure_epsilon_of(self._ground.run, (self._plan.noise,))
+            epsilon_0 = pure_epsilon_of(self._context.run, (self._plan.noise,))
 
             def one(law: Law) -> float:
                 return pure_epsilon(law, epsilon_0, delta)
@@ -208,7 +208,7 @@ class Walks:
 
     def _gaussian(self, noises: int) -> Epsilons:
         mu = self._mu / math.sqrt(noises) * ROUNDED_UP
-        return lambda law: gaussian_epsilon(law, mu, self._ground.delta)
+        return lambda law: gaussian_epsilon(law, mu, self._context.delta)
 
     def _averaged(self, observer: Observer, method: str, laws: list[Law], of: Epsilons, sees: str) -> Claim:
         known = {law: of(law) for law in dict.fromkeys(laws)}
@@ -221,7 +221,7 @@ class Walks:
     def _claim(
         self, observer: Observer, method: str, epsilon: Spread, worst: tuple[int, Name], assumptions: Sequence[str]
     ) -> Claim:
-        delta = self._ground.delta
+        delta = self._context.delta
         return claim_of(observer, method, Conditioning.A_PRIORI, delta, worst, assumptions, epsilon=epsilon)
 
 
@@ -234,10 +234,10 @@ _NO_SECRET: Final = (
 _RESULT: Final = "the observer sees the model of each token"
 
 
-def walk_of_descent(run: RunPlan, delta: float, colluders: Sequence[Peer], nobody_out: str) -> Finding:
+def walk_of_descent(run: RunPlan, delta: float, colluders: Sequence[Peer], nobody_out: str) -> AccountResult:
     """Claims and refusals; the caller owes a random walk."""
-    ground = Ground(run, {}, Transcript(), (), delta, colluders)
-    found = Finding()
+    context = AuditContext(run, {}, Transcript(), (), delta, colluders)
+    found = AccountResult()
     observers = (Observer.NODE, Observer.CURATOR, Observer.PUBLIC)[run.n == 1 :]
     reason = why_not_in_advance(run.plan)
     for observer, watched, sees in (
@@ -250,13 +250,13 @@ def walk_of_descent(run: RunPlan, delta: float, colluders: Sequence[Peer], nobod
         if reason is not None:
             found.refusals.append(Refusal(observer, Method.ITERATION, reason))
         else:
-            found.claims.append(_claim(ground, observer, watched=watched, assumed=(sees, _UNIFORM, nobody_out)))
+            found.claims.append(_claim(context, observer, watched=watched, assumed=(sees, _UNIFORM, nobody_out)))
     if reason is not None and run.n > 1:
         found.refusals += [Refusal(observer, Method.HIDDEN_PATH, _NO_SECRET) for observer in observers]
     if colluders:
         pooled = "who pools views sees the token more often than is accounted for in advance: the local ceiling stands"
         found.refusals.append(Refusal(Observer.COALITION, Method.ITERATION, pooled))
-    found.claims.append(Walks(ground, Visits(run, delta), nobody_out).network())
+    found.claims.append(Walks(context, Visits(run, delta), nobody_out).network())
     return found
 
 
@@ -269,15 +269,15 @@ def why_not_in_advance(plan: SgdPlan) -> str | None:
     return why_not(plan)
 
 
-def _claim(ground: Ground, observer: Observer, *, watched: bool, assumed: tuple[str, ...]) -> Claim:
-    run, plan = ground.run, ground.run.plan
+def _claim(context: AuditContext, observer: Observer, *, watched: bool, assumed: tuple[str, ...]) -> Claim:
+    run, plan = context.run, context.run.plan
     ratio = ratio_of(run)
     single = plan.tokens == 1
     rounding = foreseen(run)
 
     def known(*, starts: bool) -> float:
         exposure = Exposure(run.n, plan.steps - single, starts=starts, watched=watched)
-        return beside(lambda delta: epsilon(ratio, exposure, plan.tokens, delta), ground.delta, rounding.nu)
+        return beside(lambda delta: epsilon(ratio, exposure, plan.tokens, delta), context.delta, rounding.nu)
 
     others = known(starts=False)
     first = known(starts=True) if single else others
@@ -288,8 +288,8 @@ def _claim(ground: Ground, observer: Observer, *, watched: bool, assumed: tuple[
         observer,
         Method.ITERATION,
         Conditioning.A_PRIORI,
-        ground.delta,
+        context.delta,
         (worst, name),
-        (*assumed, *terms(run), *rounding.said, *ground.assumptions),
+        (*assumed, *terms(run), *rounding.said, *context.assumptions),
         epsilon=(everyone[worst], sum(everyone) / run.n),
     )

@@ -21,8 +21,8 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from p2pdp.audit.claims import claim_of, members_of, views_of
-from p2pdp.audit.ground import PUBLIC_ROUTE, Finding, Ground, refused, unlike_plan
+from p2pdp.auditor.claims import claim_of, members_of, views_of
+from p2pdp.auditor.context import PUBLIC_ROUTE, AccountResult, AuditContext, refused, unlike_plan
 from p2pdp.core.arrays import Floats, Ints
 from p2pdp.core.claims import Claim, Conditioning, Method, Name, Observer, Refusal
 from p2pdp.core.ids import Peer
@@ -47,23 +47,23 @@ class _Pair(NamedTuple):
     exact: Counter[Kind]
 
 
-def blanket_account(ground: Ground) -> Finding:
-    run = ground.run
+def blanket_account(context: AuditContext) -> AccountResult:
+    run = context.run
     if not isinstance(run.plan, WalkPlan) or run.plan.noise.name != "randomized_response":
-        return Finding()
-    reason = unlike_plan(ground)
+        return AccountResult()
+    reason = unlike_plan(context)
     if reason is not None:
         return refused((Observer.NODE, Observer.CURATOR, Observer.PUBLIC, Observer.NETWORK), Method.SHUFFLE, reason)
-    reports = Reports(ground.transcript, run.n)
+    reports = Reports(context.transcript, run.n)
     roles = {Observer.CURATOR: reports.curator, Observer.PUBLIC: reports.public}
-    views, refusals = views_of(ground, Method.SHUFFLE, reports.nodes, roles)
+    views, refusals = views_of(context, Method.SHUFFLE, reports.nodes, roles)
     refusals.insert(0, Refusal(Observer.NETWORK, Method.SHUFFLE, _ALL_SEEN))
     pairs: dict[Observer, list[_Pair]] = {}
     for observer, seen in views.items():
         for name, view in seen:
             if len(members_of(name)) < run.n:
                 pairs.setdefault(observer, []).extend(_pairs(run.n, name, view))
-    return _finding(ground, pairs, refusals)
+    return _finding(context, pairs, refusals)
 
 
 def _pairs(n: int, name: Name, view: ReportView) -> list[_Pair]:
@@ -79,35 +79,35 @@ def _pairs(n: int, name: Name, view: ReportView) -> list[_Pair]:
     return list(found.values())
 
 
-def _finding(ground: Ground, pairs: dict[Observer, list[_Pair]], refusals: list[Refusal]) -> Finding:
-    run, noise = ground.run, ground.run.plan.noise
+def _finding(context: AuditContext, pairs: dict[Observer, list[_Pair]], refusals: list[Refusal]) -> AccountResult:
+    run, noise = context.run, context.run.plan.noise
     epsilon_0 = randomized_response.epsilon_of(noise.scale, noise.categories)
     flat = [pair for several in pairs.values() for pair in several]
-    found = upper_epsilons(epsilon_0, noise.categories, [pair.kinds for pair in flat], ground.delta)
+    found = upper_epsilons(epsilon_0, noise.categories, [pair.kinds for pair in flat], context.delta)
     matrix = np.full((run.n, run.n), np.nan)
     claims, start = [], 0
     for observer, several in pairs.items():
         epsilons = found[start : start + len(several)]
         start += len(several)
         worst = several[int(np.argmax(epsilons))]
-        lower = lower_epsilon(epsilon_0, noise.categories, worst.exact, ground.delta)
-        claims.append(_claim(ground, observer, epsilons, worst, lower))
+        lower = lower_epsilon(epsilon_0, noise.categories, worst.exact, context.delta)
+        claims.append(_claim(context, observer, epsilons, worst, lower))
         if observer == Observer.NODE:
             observers = [pair.observer for pair in several]
             matrix[[pair.user for pair in several], np.array(observers, dtype=np.int64)] = epsilons
-    return Finding(claims=claims, refusals=refusals, epsilon=matrix if Observer.NODE in pairs else None)
+    return AccountResult(claims=claims, refusals=refusals, epsilon=matrix if Observer.NODE in pairs else None)
 
 
-def _claim(ground: Ground, observer: Observer, epsilons: Floats, worst: _Pair, lower: float) -> Claim:
-    route = _SCHEDULE if ground.run.plan.order == "ring" else PUBLIC_ROUTE
+def _claim(context: AuditContext, observer: Observer, epsilons: Floats, worst: _Pair, lower: float) -> Claim:
+    route = _SCHEDULE if context.run.plan.order == "ring" else PUBLIC_ROUTE
     some = f"of the worst pair at least epsilon {lower:.6g} is told for some values of the others"
     return claim_of(
         observer,
         Method.SHUFFLE,
         Conditioning.PUBLIC,
-        ground.delta,
+        context.delta,
         (worst.user, worst.observer),
-        (route, *ground.assumptions, *((some,) if lower > 0.0 else ())),
+        (route, *context.assumptions, *((some,) if lower > 0.0 else ())),
         epsilon=(float(epsilons.max()), float(np.mean(epsilons)) * ROUNDED_UP),
     )
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from p2pdp.assembly.outcome import Number, Outcome
 from p2pdp.attacks.truths import Truths
-from p2pdp.audit.exact import exact_account
-from p2pdp.audit.ground import NOBODY_OUT, Finding
+from p2pdp.auditor.context import NOBODY_OUT, AccountResult
+from p2pdp.auditor.exact import exact_account
 from p2pdp.core.ids import Peer
 from p2pdp.ledger.records import Contents
 from p2pdp.protocols.defaults import Account, Learning, Read, Rows
@@ -62,7 +62,7 @@ class WalkDescentAnalysis(WalkAnalysis):
     def accounts(self) -> Sequence[Account]:
         return (exact_account, iteration_account, self.ceiling)
 
-    def a_priori(self, run: RunPlan, delta: float, colluders: Sequence[Peer], *, one_value: bool) -> Finding:
+    def a_priori(self, run: RunPlan, delta: float, colluders: Sequence[Peer], *, one_value: bool) -> AccountResult:
         if is_scheduled(run):
             found = a_priori_of_ring(run, delta, colluders, iteration_account)
         else:

@@ -15,8 +15,8 @@ from typing import Final
 
 import numpy as np
 
-from p2pdp.audit.claims import claim_of, has_broker
-from p2pdp.audit.ground import NOT_AT_HAND, Finding, Ground, unlike_plan
+from p2pdp.auditor.claims import claim_of, has_broker
+from p2pdp.auditor.context import NOT_AT_HAND, AccountResult, AuditContext, unlike_plan
 from p2pdp.core.arrays import Ints
 from p2pdp.core.claims import Claim, Conditioning, Method, Observer, Refusal
 from p2pdp.core.ids import BOOTSTRAP, Peer
@@ -42,27 +42,31 @@ KNOWN_GRAPH: Final = "the observer knows the graph"
 _MU_MAX: Final = 64.0  # where noise is so small, epsilon is in the thousands on any path
 
 
-def hidden_path_account(ground: Ground) -> Finding:
-    run = ground.run
+def hidden_path_account(context: AuditContext) -> AccountResult:
+    run = context.run
     if not isinstance(run.plan, WalkPlan) or isinstance(run.plan, SgdPlan) or run.n == 1:
-        return Finding()  # without a walk, or anybody else, there is no path to hide
-    reason = _unfit(ground)
+        return AccountResult()  # without a walk, or anybody else, there is no path to hide
+    reason = _unfit(context)
     if reason is not None:
-        return Finding(refusals=[Refusal(Observer.NODE, Method.HIDDEN_PATH, reason)])
-    observers = [user for user in range(run.n) if ground.is_at_hand(user)]
+        return AccountResult(refusals=[Refusal(Observer.NODE, Method.HIDDEN_PATH, reason)])
+    observers = [user for user in range(run.n) if context.is_at_hand(user)]
     absent = [user for user in range(run.n) if user not in observers]
     refusals = [Refusal(Observer.NODE, Method.HIDDEN_PATH, f"user {user}: {NOT_AT_HAND}") for user in absent]
     if observers:
-        refusals += _who_sees_more(ground)
-    ends = _ends(ground, observers)
+        refusals += _who_sees_more(context)
+    ends = _ends(context, observers)
     ends.upper[:, absent] = ends.variation[:, absent] = np.nan
-    claims = [_claim(ground, ends, observers)] if observers else []
-    return Finding(claims, refusals, epsilon=ends.upper, variation=ends.variation) if claims else Finding([], refusals)
+    claims = [_claim(context, ends, observers)] if observers else []
+    return (
+        AccountResult(claims, refusals, epsilon=ends.upper, variation=ends.variation)
+        if claims
+        else AccountResult([], refusals)
+    )
 
 
-def _unfit(ground: Ground) -> str | None:
+def _unfit(context: AuditContext) -> str | None:
     """Why nothing can be claimed about anybody."""
-    run, plan = ground.run, ground.run.plan
+    run, plan = context.run, context.run.plan
     if plan.order == "ring":
         return "on a ring everybody knows the path: none of it is hidden"
     if plan.noise.name != "gaussian":
@@ -70,59 +74,59 @@ def _unfit(ground: Ground) -> str | None:
         return f"what a hidden path adds is derived for Gaussian noise only, and this walk is {drawn}"
     if plan.order == "graph" and run.n > GRAPH_USERS_MAX:
         return f"on a graph that is not complete the laws of paths are computed for up to {GRAPH_USERS_MAX} users"
-    if ground.sensitivity > _MU_MAX * plan.noise.scale:
+    if context.sensitivity > _MU_MAX * plan.noise.scale:
         return f"values may move {_MU_MAX:g} times as far as their noise reaches: a hidden path does not protect them"
-    return unlike_plan(ground) or _untold(ground)
+    return unlike_plan(context) or _untold(context)
 
 
-def _untold(ground: Ground) -> str | None:
+def _untold(context: AuditContext) -> str | None:
     """What the ledgers leave open, or say, so that the law of the path does not hold."""
-    values = ground.transcript.values
-    if ground.transcript.published is None:
+    values = context.transcript.values
+    if context.transcript.published is None:
         return "what was published cannot be told, and it belongs to every view"
-    if ground.run.plan.order == "graph" and BOOTSTRAP in ground.incomplete:
+    if context.run.plan.order == "graph" and BOOTSTRAP in context.incomplete:
         return "without bootstrap's whole ledger it cannot be told whether somebody was put out"
-    out = put_out(ground.views)
+    out = put_out(context.views)
     if out:
         return f"user {min(out)} was put out: while it was gone tokens did not move as the law of the path assumes"
-    for user in range(ground.run.n):
-        if user not in values or user not in ground.views:
+    for user in range(context.run.n):
+        if user not in values or user not in context.views:
             return f"how many values user {user} contributes cannot be told: its ledger is not at hand"
         if values[user] != 1:
             return f"user {user} contributes {values[user]} values in turn; the law of a path is for one value a user"
-    if ground.run.plan.order == "complete" and any(-1 in holders for holders in _holders(ground)):
+    if context.run.plan.order == "complete" and any(-1 in holders for holders in _holders(context)):
         return "how often a token moved cannot be told: some of its steps are in ledgers that are not whole"
     return None
 
 
-def _who_sees_more(ground: Ground) -> list[Refusal]:
+def _who_sees_more(context: AuditContext) -> list[Refusal]:
     found = [Refusal(Observer.NETWORK, Method.HIDDEN_PATH, "whoever watches the network sees the path")]
-    if ground.colluders:
+    if context.colluders:
         reason = "who pools views knows more of the path than the law for one user's view assumes"
         found.append(Refusal(Observer.COALITION, Method.HIDDEN_PATH, reason))
-    if has_broker(ground.run.spec):
+    if has_broker(context.run.spec):
         found.append(
             Refusal(Observer.BROKER, Method.HIDDEN_PATH, "the broker carries every message and so sees the path")
         )
     return found
 
 
-def _ends(ground: Ground, observers: Sequence[Peer]) -> Ends:
-    run = ground.run
+def _ends(context: AuditContext, observers: Sequence[Peer]) -> Ends:
+    run = context.run
     moves = None
     if run.plan.order == "complete":  # on other graphs every step is a move
-        moves = [[0, *np.cumsum(np.diff(holders) != 0).tolist()] for holders in _holders(ground)]
-    gaps = [_gaps(ground, user, moves) if user in observers else [] for user in range(run.n)]
-    unended = [_gaps(ground, user, moves, ends_seen=False) if user in observers else [] for user in range(run.n)]
-    mu_upper = math.nextafter(ground.sensitivity / run.plan.noise.scale, math.inf)
+        moves = [[0, *np.cumsum(np.diff(holders) != 0).tolist()] for holders in _holders(context)]
+    gaps = [_gaps(context, user, moves) if user in observers else [] for user in range(run.n)]
+    unended = [_gaps(context, user, moves, ends_seen=False) if user in observers else [] for user in range(run.n)]
+    mu_upper = math.nextafter(context.sensitivity / run.plan.noise.scale, math.inf)
     mu_lower = min(_span(run) * math.sqrt(run.dimensions) / run.plan.noise.scale * (1.0 - 1e-12), mu_upper)
     if run.plan.order == "complete":
-        ends = complete_graph(run.n, gaps, mu_upper, mu_lower, ground.delta)
+        ends = complete_graph(run.n, gaps, mu_upper, mu_lower, context.delta)
         if gaps != unended:
-            ends = _larger(ends, complete_graph(run.n, unended, mu_upper, mu_lower, ground.delta))
+            ends = _larger(ends, complete_graph(run.n, unended, mu_upper, mu_lower, context.delta))
         return ends
-    neighbours = [neighbours_of(ground, user) for user in range(run.n)]
-    return general_graph(neighbours, gaps, mu_upper, mu_lower, ground.delta)
+    neighbours = [neighbours_of(context, user) for user in range(run.n)]
+    return general_graph(neighbours, gaps, mu_upper, mu_lower, context.delta)
 
 
 def _larger(one: Ends, other: Ends) -> Ends:
@@ -132,26 +136,26 @@ def _larger(one: Ends, other: Ends) -> Ends:
 
 
 def _gaps(
-    ground: Ground, observer: Peer, moves: Sequence[Sequence[int]] | None, *, ends_seen: bool = True
+    context: AuditContext, observer: Peer, moves: Sequence[Sequence[int]] | None, *, ends_seen: bool = True
 ) -> list[Gap]:
     """User 0 starts a single token itself, and sends each of several to somebody whom only it knows.
 
     When the result comes tells how often the last of several tokens moved; of the others it may tell nothing, or all.
     """
-    plan: WalkPlan = ground.run.plan
-    seen = token_routes(observer, ground.views[observer], plan.tokens)
+    plan: WalkPlan = context.run.plan
+    seen = token_routes(observer, context.views[observer], plan.tokens)
     starters = [0] if plan.tokens == 1 else [seen.began_at.get(item) for item in range(plan.tokens)]
     seen_ends = ends_seen or plan.tokens == 1
     return gaps_of(seen.visits, plan.steps, starters, moves=moves, origin=0, ends_seen=seen_ends)
 
 
-def _holders(ground: Ground) -> Ints:
+def _holders(context: AuditContext) -> Ints:
     """Who had each token at each step, -1 where no ledger tells; before the first step it is user 0's."""
-    plan: WalkPlan = ground.run.plan
+    plan: WalkPlan = context.run.plan
     found = np.full((plan.tokens, plan.steps + 1), -1, dtype=np.int64)
     found[:, 0] = 0
-    for user in range(ground.run.n):
-        for item, visits in enumerate(token_routes(user, ground.views[user], plan.tokens).visits):
+    for user in range(context.run.n):
+        for item, visits in enumerate(token_routes(user, context.views[user], plan.tokens).visits):
             found[item, [visit.step for visit in visits]] = user
     return found
 
@@ -163,23 +167,23 @@ def _span(run: RunPlan) -> float:
     return float(grid.to_grid(bounds.high) - grid.to_grid(bounds.low))
 
 
-def neighbours_of(ground: Ground, user: Peer) -> tuple[Peer, ...]:
+def neighbours_of(context: AuditContext, user: Peer) -> tuple[Peer, ...]:
     """As bootstrap told them to a user."""
-    opening = next(record for record in ground.views[user].records if record.kind == OPENED)
+    opening = next(record for record in context.views[user].records if record.kind == OPENED)
     return tuple(int(peer) for peer in opening.body.neighbours)
 
 
-def _claim(ground: Ground, ends: Ends, observers: Sequence[Peer]) -> Claim:
+def _claim(context: AuditContext, ends: Ends, observers: Sequence[Peer]) -> Claim:
     user, observer = np.unravel_index(int(np.nanargmax(ends.upper)), ends.upper.shape)
     worst = int(user), int(observer)
-    graph = () if ground.run.plan.order == "complete" else (KNOWN_GRAPH,)
+    graph = () if context.run.plan.order == "complete" else (KNOWN_GRAPH,)
     lowest = f"where all others hold one value, epsilon of the worst pair is at least {float(ends.lower[worst]):.6g}"
     return claim_of(
         Observer.NODE,
         Method.HIDDEN_PATH,
         Conditioning.VIEW,
-        ground.delta,
+        context.delta,
         worst,
-        (OWN_VIEW, *graph, ONE_VALUE, *ground.assumptions, lowest),
+        (OWN_VIEW, *graph, ONE_VALUE, *context.assumptions, lowest),
         epsilon=(float(ends.upper[worst]), float(np.nanmean(ends.upper[:, observers]))),
     )

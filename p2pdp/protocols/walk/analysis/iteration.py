@@ -24,8 +24,8 @@ from typing import Final
 
 import numpy as np
 
-from p2pdp.audit.exact import Leaks, account_of_pairs
-from p2pdp.audit.ground import Finding, Ground, refused, sensitivity_of, unlike_plan
+from p2pdp.auditor.context import AccountResult, AuditContext, refused, sensitivity_of, unlike_plan
+from p2pdp.auditor.exact import Leaks, account_of_pairs
 from p2pdp.core.arrays import Floats, Ints
 from p2pdp.core.claims import Method, Observer
 from p2pdp.core.draws import DITHER
@@ -48,24 +48,24 @@ PROMISED: Final = (
 )
 
 
-def iteration_account(ground: Ground) -> Finding:
-    plan = ground.run.plan
+def iteration_account(context: AuditContext) -> AccountResult:
+    plan = context.run.plan
     if not isinstance(plan, SgdPlan):
-        return Finding()
-    reason = why_not(plan) or unlike_plan(ground)
-    rounding = reason or rounding_of(ground)
+        return AccountResult()
+    reason = why_not(plan) or unlike_plan(context)
+    rounding = reason or rounding_of(context)
     if isinstance(rounding, str):
         observers = (
-            [Observer.NODE] * (ground.run.n > 1)
+            [Observer.NODE] * (context.run.n > 1)
             + [Observer.CURATOR, Observer.PUBLIC]
-            + [Observer.COALITION] * bool(ground.colluders)
+            + [Observer.COALITION] * bool(context.colluders)
         )
         return refused(observers, Method.ITERATION, rounding)
     return account_of_pairs(
-        ground,
-        TraceAuditor(ground.transcript, plan),
+        context,
+        TraceAuditor(context.transcript, plan),
         Method.ITERATION,
-        *terms(ground.run),
+        *terms(context.run),
         *rounding.said,
         rounding=2.0 * rounding.nu,
         ceilings=rounding.ceilings,
@@ -191,9 +191,9 @@ class Rounding:
     ceilings: Floats
 
 
-def rounding_of(ground: Ground) -> Rounding | str:
+def rounding_of(context: AuditContext) -> Rounding | str:
     """Of what is recorded or, of a schedule, foreseen; or why there is no bound."""
-    run, transcript = ground.run, ground.transcript
+    run, transcript = context.run, context.transcript
     plan: SgdPlan = run.plan
     ceilings = np.full(run.n, math.inf)
     if plan.noise.name == "none":

@@ -27,7 +27,7 @@ import numpy as np
 
 from p2pdp.assembly.outcome import Number, Outcome, Path
 from p2pdp.assembly.pools import CENTRAL, LOCAL, NONE, Pool
-from p2pdp.audit.ground import sensitivity_of
+from p2pdp.auditor.context import sensitivity_of
 from p2pdp.core.arrays import Floats
 from p2pdp.core.draws import Mechanism
 from p2pdp.core.ids import Peer, is_user

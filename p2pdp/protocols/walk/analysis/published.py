@@ -20,8 +20,8 @@ from typing import Final
 
 import numpy as np
 
-from p2pdp.audit.claims import claim_of
-from p2pdp.audit.ground import Finding, Ground, sensitivity_of
+from p2pdp.auditor.claims import claim_of
+from p2pdp.auditor.context import AccountResult, AuditContext, sensitivity_of
 from p2pdp.core.claims import Claim, Conditioning, Observer, Refusal
 from p2pdp.core.errors import Refused, UsageError
 from p2pdp.mechanisms import gaussian, randomized_response
@@ -171,19 +171,21 @@ _COUNTED: Final = "violated pairs are those to whom the realised path, taken as 
 _ROUNDING: Final = 1.0 + 1e-9
 
 
-def walk_formulas(ground: Ground, findings: Sequence[Finding]) -> Finding:
+def walk_formulas(context: AuditContext, findings: Sequence[AccountResult]) -> AccountResult:
     """`findings` are those of the accounts; nothing is worked out twice."""
-    run = ground.run
+    run = context.run
     if not isinstance(run.plan, WalkPlan):
-        return Finding()
-    said = published(replace(run, graph=_graph(ground)), ground.delta)
-    claims = [_beside(one, ground, findings) for one in said if isinstance(one, Claim)]
-    return Finding(claims=claims, refusals=[one for one in said if isinstance(one, Refusal)])
+        return AccountResult()
+    said = published(replace(run, graph=_graph(context)), context.delta)
+    claims = [_beside(one, context, findings) for one in said if isinstance(one, Claim)]
+    return AccountResult(claims=claims, refusals=[one for one in said if isinstance(one, Refusal)])
 
 
-def _beside(claim: Claim, ground: Ground, findings: Sequence[Finding]) -> Claim:
+def _beside(claim: Claim, context: AuditContext, findings: Sequence[AccountResult]) -> Claim:
     mu = (
-        None if isinstance(ground.run.plan, SgdPlan) else next((one.mu for one in findings if one.mu is not None), None)
+        None
+        if isinstance(context.run.plan, SgdPlan)
+        else next((one.mu for one in findings if one.mu is not None), None)
     )
     assumptions: tuple[str, ...] = (*claim.assumptions, _PLANNED)
     violated = None
@@ -191,12 +193,12 @@ def _beside(claim: Claim, ground: Ground, findings: Sequence[Finding]) -> Claim:
         pairs = ~np.isnan(mu)
         violated = int(np.sum(epsilons_of(claim.delta, mu)[pairs] > claim.epsilon_max * _ROUNDING))
         assumptions = (*assumptions, _COUNTED)
-    return replace(claim, bound=False, violated_pairs=violated, assumptions=(*assumptions, *ground.assumptions))
+    return replace(claim, bound=False, violated_pairs=violated, assumptions=(*assumptions, *context.assumptions))
 
 
-def _graph(ground: Ground) -> Graph | None:
+def _graph(context: AuditContext) -> Graph | None:
     """From the ledgers of all users, for formulas that ask for it."""
-    run = ground.run
-    if run.plan.order != "graph" or run.graph is not None or any(user not in ground.views for user in range(run.n)):
+    run = context.run
+    if run.plan.order != "graph" or run.graph is not None or any(user not in context.views for user in range(run.n)):
         return run.graph
-    return Graph(run.n, tuple(neighbours_of(ground, user) for user in range(run.n)))
+    return Graph(run.n, tuple(neighbours_of(context, user) for user in range(run.n)))

@@ -10,8 +10,8 @@ import numpy as np
 from p2pdp.assembly import sums
 from p2pdp.assembly.outcome import Number, Outcome
 from p2pdp.attacks.truths import Truths
-from p2pdp.audit.exact import exact_account
-from p2pdp.audit.ground import Finding, Ground
+from p2pdp.auditor.context import AccountResult, AuditContext
+from p2pdp.auditor.exact import exact_account
 from p2pdp.core.claims import Claim, Refusal
 from p2pdp.core.ids import Peer
 from p2pdp.ledger.records import Contents
@@ -90,10 +90,10 @@ class WalkAnalysis(Analysis):
     def accounts(self) -> Sequence[Account]:
         return (exact_account, hidden_path_account, blanket_account, self.ceiling)
 
-    def formulas(self, ground: Ground, findings: Sequence[Finding]) -> Finding:
-        return walk_formulas(ground, findings)
+    def formulas(self, context: AuditContext, findings: Sequence[AccountResult]) -> AccountResult:
+        return walk_formulas(context, findings)
 
-    def a_priori(self, run: RunPlan, delta: float, colluders: Sequence[Peer], *, one_value: bool) -> Finding:
+    def a_priori(self, run: RunPlan, delta: float, colluders: Sequence[Peer], *, one_value: bool) -> AccountResult:
         if is_scheduled(run):
             account = blanket_account if run.plan.noise.name == "randomized_response" else exact_account
             found = a_priori_of_ring(run, delta, colluders, account)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from p2pdp.audit.ground import Ground
+from p2pdp.auditor.context import AuditContext
 from p2pdp.core.claims import Claim
 from p2pdp.core.ids import BOOTSTRAP, CURATOR
 from p2pdp.files.spec import parse_spec
@@ -23,7 +23,7 @@ from p2pdp.protocols.gossip.analysis.rounding import Rounding, at_most
 from p2pdp.protocols.run_plan import RunPlan, plan_run
 from p2pdp.sim.faults import Crash, Partition
 from tests.support.distances import all_distances
-from tests.support.gossips import gossip, ground_of
+from tests.support.gossips import context_of, gossip
 from tests.support.runs import DELTA, quiet, ring, run_of
 
 CUT = Partition(0.6, 4.6, frozenset({3, BOOTSTRAP, CURATOR}))
@@ -153,26 +153,26 @@ def test_pairs_are_counted_by_their_distance(kind: str, n: int) -> None:
 @pytest.fixture(autouse=True)
 def rounding(monkeypatch: pytest.MonkeyPatch) -> None:
     """Grounds are made up here, so no machine can be run again on them."""
-    monkeypatch.setattr(a_priori, "rounding_of", lambda ground, graph: Rounding(0.0, ("rounding",)))
+    monkeypatch.setattr(a_priori, "rounding_of", lambda context, graph: Rounding(0.0, ("rounding",)))
 
 
 RANDOM = gossip(20, "regular", "rounds = 3", extra="degree = 3")
 
 
-def secret(ground: Ground) -> Ground:
+def secret(context: AuditContext) -> AuditContext:
     """The same run as if pairs had tossed for its edges."""
-    return replace(ground, run=replace(ground.run, plan=replace(ground.run.plan, coin=0.1)))
+    return replace(context, run=replace(context.run, plan=replace(context.run.plan, coin=0.1)))
 
 
 def test_a_graph_from_the_seed_in_the_spec_is_known_so_nothing_is_bounded() -> None:
-    (claim,) = hidden_graph_account(ground_of(quiet(RANDOM))).claims
+    (claim,) = hidden_graph_account(context_of(quiet(RANDOM))).claims
     assert claim.bound is False
     assert any("seed in the spec" in said for said in claim.assumptions)
 
 
 def test_whom_one_met_tells_all_and_the_others_share_the_rest() -> None:
-    ground = secret(ground_of(quiet(RANDOM)))
-    (claim,) = hidden_graph_account(ground).claims
+    context = secret(context_of(quiet(RANDOM)))
+    (claim,) = hidden_graph_account(context).claims
     local = gaussian.epsilon_of(DELTA, 0.5)
     assert claim.bound is True
     assert claim.conditioning == "view"
@@ -186,8 +186,8 @@ def test_others_than_those_it_met_have_the_lesser_of_theorem_and_ceiling() -> No
     16 of 19 are not met: 2 * 3 * 2 / 16 of local noise, as a divergence at orders up to that of sigma = 2 Delta.
     """
     delta = 0.14
-    ground = replace(secret(ground_of(quiet(RANDOM))), delta=delta)
-    (claim,) = hidden_graph_account(ground).claims
+    context = replace(secret(context_of(quiet(RANDOM))), delta=delta)
+    (claim,) = hidden_graph_account(context).claims
     far = best_epsilon(
         lambda excess: (1.0 + excess) * 0.25 * 0.75 / 2.0, delta, excess_most=theorem_4_alpha_most(0.5) - 1.0
     )
@@ -196,35 +196,35 @@ def test_others_than_those_it_met_have_the_lesser_of_theorem_and_ceiling() -> No
 
 
 def test_where_the_order_may_not_exceed_little_the_local_ceiling_is_less() -> None:
-    ground = secret(ground_of(quiet(RANDOM.replace("sigma = 2.0", "sigma = 0.2"))))
-    (claim,) = hidden_graph_account(ground).claims
+    context = secret(context_of(quiet(RANDOM.replace("sigma = 2.0", "sigma = 0.2"))))
+    (claim,) = hidden_graph_account(context).claims
     assert claim.epsilon_mean == pytest.approx(gaussian.epsilon_of(DELTA, 5.0))
 
 
 def test_it_has_nothing_to_say_about_known_graphs_walks_and_other_noise() -> None:
     for text in (gossip(8, "ring"), ring(4, 1), gossip(8, "regular", extra="degree = 3\npublic = true"),
                  gossip(8, "regular", extra="degree = 3", noise='mechanism = "none"')):  # fmt: skip
-        finding = hidden_graph_account(ground_of(quiet(text)))
+        finding = hidden_graph_account(context_of(quiet(text)))
         assert (finding.claims, finding.refusals) == ([], [])
 
 
 def test_published_values_and_missing_ledgers_are_refused() -> None:
     text = gossip(8, "regular", 'rounds = 2\npublish = "all"', extra="degree = 3")
-    published = hidden_graph_account(ground_of(quiet(text)))
+    published = hidden_graph_account(context_of(quiet(text)))
     assert published.claims == []
     assert "published" in published.refusals[0].reason
-    finding = hidden_graph_account(ground_of(quiet(RANDOM), incomplete=(4,)))
+    finding = hidden_graph_account(context_of(quiet(RANDOM), incomplete=(4,)))
     assert [one.reason.split(":")[0] for one in finding.refusals] == ["user 4"]
     assert len(finding.claims) == 1
 
 
 def test_rounding_is_beside_the_theorem(monkeypatch: pytest.MonkeyPatch) -> None:
-    ground = replace(secret(ground_of(quiet(RANDOM))), delta=0.14)
-    (exact,) = hidden_graph_account(ground).claims
+    context = replace(secret(context_of(quiet(RANDOM))), delta=0.14)
+    (exact,) = hidden_graph_account(context).claims
     means = []
     for nu in (1e-6, 1e-5, math.inf):
-        monkeypatch.setattr(a_priori, "rounding_of", lambda ground, graph, nu=nu: Rounding(nu, ("said",)))
-        (claim,) = hidden_graph_account(ground).claims
+        monkeypatch.setattr(a_priori, "rounding_of", lambda context, graph, nu=nu: Rounding(nu, ("said",)))
+        (claim,) = hidden_graph_account(context).claims
         assert "said" in claim.assumptions
         means.append(claim.epsilon_mean)
     assert exact.epsilon_mean is not None

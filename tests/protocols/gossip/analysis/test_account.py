@@ -5,14 +5,14 @@ import math
 import numpy as np
 import pytest
 
-from p2pdp.audit.local import local_account
+from p2pdp.auditor.local import local_account
 from p2pdp.core.claims import Claim
 from p2pdp.core.ids import CURATOR
 from p2pdp.mechanisms import gaussian
 from p2pdp.privacy.renyi import best_epsilon
 from p2pdp.protocols.gossip.analysis.account import gossip_account
 from p2pdp.sim.faults import Crash
-from tests.support.gossips import gossip, ground_of
+from tests.support.gossips import context_of, gossip
 from tests.support.replay_oracle import leaks, seen_by
 from tests.support.runs import DELTA, quiet, ring, run_of
 
@@ -23,7 +23,7 @@ def named(claims: list[Claim], observer: str, method: str = "exact") -> Claim:
 
 
 def test_a_ring_is_told_from_both_sides_and_no_further() -> None:
-    finding = gossip_account(ground_of(quiet(gossip(8, "ring", "rounds = 2")), colluders=(0, 1)))
+    finding = gossip_account(context_of(quiet(gossip(8, "ring", "rounds = 2")), colluders=(0, 1)))
     assert finding.leak is not None
     assert finding.mu is not None
     assert finding.epsilon is not None
@@ -56,7 +56,7 @@ def test_a_ring_is_told_from_both_sides_and_no_further() -> None:
 
 def test_no_exact_leak_exceeds_the_local_ceiling() -> None:
     for text in (gossip(6, "ring", "rounds = 9"), gossip(4, "complete", 'rounds = 2\npublish = "all"')):
-        ground = ground_of(quiet(text))
+        ground = context_of(quiet(text))
         (local,) = local_account(ground).claims
         assert local.mu_max is not None
         for claim in gossip_account(ground).claims:
@@ -64,7 +64,7 @@ def test_no_exact_leak_exceeds_the_local_ceiling() -> None:
 
 
 def test_what_all_published_is_said_to_be_the_reason() -> None:
-    finding = gossip_account(ground_of(quiet(gossip(16, "hypercube", 'rounds = 1\npublish = "all"'))))
+    finding = gossip_account(context_of(quiet(gossip(16, "hypercube", 'rounds = 1\npublish = "all"'))))
     for observer in ("node", "curator", "public"):
         claim = named(finding.claims, observer)
         assert claim.mu_max == pytest.approx(0.5)
@@ -74,12 +74,12 @@ def test_what_all_published_is_said_to_be_the_reason() -> None:
 
 
 def test_less_than_full_rank_is_said_to_be_probabilistic() -> None:
-    finding = gossip_account(ground_of(quiet(gossip(16, "hypercube", "rounds = 6"))))
+    finding = gossip_account(context_of(quiet(gossip(16, "hypercube", "rounds = 6"))))
     assert any("probabilistic: three primes agree" in said for said in named(finding.claims, "node").assumptions)
 
 
 def test_without_noise_what_arrives_is_told_without_end() -> None:
-    finding = gossip_account(ground_of(quiet(gossip(8, "ring", "rounds = 2", noise='mechanism = "none"'))))
+    finding = gossip_account(context_of(quiet(gossip(8, "ring", "rounds = 2", noise='mechanism = "none"'))))
     node = named(finding.claims, "node")
     assert node.epsilon_max == node.mu_max == math.inf
     assert finding.mu is not None
@@ -90,18 +90,18 @@ def test_without_noise_what_arrives_is_told_without_end() -> None:
 
 def test_laplace_noise_has_no_exact_leak_here() -> None:
     text = gossip(4, "ring", noise='mechanism = "laplace"\nsigma = 2.0')
-    finding = gossip_account(ground_of(quiet(text)))
+    finding = gossip_account(context_of(quiet(text)))
     assert finding.claims == []
     assert {one.observer for one in finding.refusals} == {"node", "curator", "public", "network"}
 
 
 def test_walks_are_none_of_its_business() -> None:
-    finding = gossip_account(ground_of(quiet(ring(4, 1))))
+    finding = gossip_account(context_of(quiet(ring(4, 1))))
     assert (finding.claims, finding.refusals, finding.mu) == ([], [], None)
 
 
 def test_observers_whose_ledgers_are_not_whole_are_refused_by_name() -> None:
-    finding = gossip_account(ground_of(quiet(gossip(8, "ring", "rounds = 2")), (2, 5), incomplete=(5, CURATOR)))
+    finding = gossip_account(context_of(quiet(gossip(8, "ring", "rounds = 2")), (2, 5), incomplete=(5, CURATOR)))
     reasons = [(one.observer, one.reason.split(":")[0]) for one in finding.refusals]
     assert ("node", "user 5") in reasons
     assert ("coalition", "user 5") in reasons
@@ -112,7 +112,7 @@ def test_observers_whose_ledgers_are_not_whole_are_refused_by_name() -> None:
 
 
 def test_a_single_user_has_nobody_to_learn_about_it() -> None:
-    finding = gossip_account(ground_of(quiet(gossip(1, "complete", "rounds = 2"))))
+    finding = gossip_account(context_of(quiet(gossip(1, "complete", "rounds = 2"))))
     assert {claim.observer for claim in finding.claims} == {"curator", "public"}
 
 
@@ -137,14 +137,14 @@ def test_a_result_that_was_sent_and_never_recorded_counts_as_seen_by_the_curator
     assert transcript.published == ()
     claims = run.audit().claims
     assert named(claims, "public").mu_max == 0.0
-    step, sensitivity = run.plan.plan.step, ground_of(run).sensitivity
+    step, sensitivity = run.plan.plan.step, context_of(run).sensitivity
     told = np.sqrt(leaks(transcript, 4, seen_by(transcript, "curator")).max()) * sensitivity * step
     assert told < named(claims, "curator").mu_max < told * (1.0 + 1e-4), "rounding is in it"
     assert told > 0.1
 
 
 def test_violated_pairs_are_those_in_which_more_is_told_than_printed() -> None:
-    finding = gossip_account(ground_of(quiet(gossip(3, "path", "rounds = 2"))))
+    finding = gossip_account(context_of(quiet(gossip(3, "path", "rounds = 2"))))
     (claim,) = [one for one in finding.claims if one.method == "published:theorem-1"]
     assert finding.published is not None
     assert finding.leak is not None
@@ -156,7 +156,7 @@ def test_violated_pairs_are_those_in_which_more_is_told_than_printed() -> None:
 
 
 def test_epsilon_is_what_the_printed_divergence_converts_to() -> None:
-    finding = gossip_account(ground_of(quiet(gossip(16, "ring", "rounds = 8"))))
+    finding = gossip_account(context_of(quiet(gossip(16, "ring", "rounds = 8"))))
     (claim,) = [one for one in finding.claims if one.method == "published:theorem-1"]
     assert finding.published is not None
     most, mu = float(np.nanmax(finding.published)), 0.5
@@ -170,20 +170,20 @@ def test_epsilon_is_what_the_printed_divergence_converts_to() -> None:
 
 def test_the_mean_of_what_is_told_respects_the_printed_mean() -> None:
     for text in (gossip(16, "hypercube", "rounds = 5"), gossip(6, "ring", "activations = 20", protocol="randomized")):
-        finding = gossip_account(ground_of(quiet(text)))
+        finding = gossip_account(context_of(quiet(text)))
         assert np.nanmean(finding.leak) <= np.nanmean(finding.published) + 1e-9
 
 
 def test_corollary_1_needs_fixed_weights() -> None:
-    fixed = gossip_account(ground_of(quiet(gossip(6, "ring", "rounds = 3"))))
-    pairs = gossip_account(ground_of(quiet(gossip(6, "ring", "activations = 14", protocol="randomized"))))
+    fixed = gossip_account(context_of(quiet(gossip(6, "ring", "rounds = 3"))))
+    pairs = gossip_account(context_of(quiet(gossip(6, "ring", "activations = 14", protocol="randomized"))))
     assert "published:corollary-1" in {claim.method for claim in fixed.claims}
     assert "published:corollary-1" not in {claim.method for claim in pairs.claims}
 
 
 def test_noise_on_messages_brings_far_pairs_towards_what_was_printed_and_is_not_in_the_formula() -> None:
-    clean = gossip_account(ground_of(quiet(gossip(8, "ring", "rounds = 4"))))
-    noised = gossip_account(ground_of(quiet(gossip(8, "ring", "rounds = 4\nmessage_sigma = 0.5"))))
+    clean = gossip_account(context_of(quiet(gossip(8, "ring", "rounds = 4"))))
+    noised = gossip_account(context_of(quiet(gossip(8, "ring", "rounds = 4\nmessage_sigma = 0.5"))))
     (claim,) = [one for one in noised.claims if one.method == "published:theorem-1"]
     (before,) = [one for one in clean.claims if one.method == "published:theorem-1"]
     assert any("knows of no noise" in said for said in claim.assumptions)

@@ -16,7 +16,7 @@ from p2pdp.protocols.gossip.analysis.decoding import decoded, first_sent, graph_
 from p2pdp.protocols.gossip.analysis.views import GossipViews
 from p2pdp.runs.attack import attack
 from tests.support.gossip_learners import gossip_learning
-from tests.support.gossips import gossip, ground_of
+from tests.support.gossips import context_of, gossip
 from tests.support.learners import prepared
 from tests.support.runs import Run, quiet, ring
 
@@ -52,7 +52,7 @@ def test_the_opposite_node_of_a_ring_is_read_as_far_as_dithers_let_it(terms: str
 )
 def test_whoever_leaks_wholly_is_read_and_nobody_else(text: str) -> None:
     run = quiet(text)
-    views = GossipViews(ground_of(run))
+    views = GossipViews(context_of(run))
     for observer in range(0, run.plan.n, 3):
         view = views.view([observer])
         assert view is not None

@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from p2pdp.audit.auditor import Audit
-from p2pdp.audit.ground import sensitivity_of
+from p2pdp.auditor.audit import Audit
+from p2pdp.auditor.context import sensitivity_of
 from p2pdp.core.claims import Claim
 from p2pdp.mechanisms import gaussian
 from p2pdp.privacy.linear.descent import told, worst
@@ -26,7 +26,7 @@ from p2pdp.sim.faults import Crash
 from p2pdp.topology.graphs import graph_of_edges
 from p2pdp.topology.weights import sparse_weights
 from tests.support.gossip_learners import LINEAR, LOGISTIC, MEAN, gossip_learning
-from tests.support.gossips import gossip, ground_of
+from tests.support.gossips import context_of, gossip
 from tests.support.runs import DELTA, Run, quiet, run_of
 
 PATH = gossip_learning(4, "path", "rounds = 1")
@@ -73,13 +73,13 @@ def test_neighbours_are_told_all_and_others_less() -> None:
 
 def test_accounts_of_averages_say_nothing_about_learning() -> None:
     for kind in ("path", "changing"):
-        ground = ground_of(quiet(gossip_learning(4, kind)))
+        ground = context_of(quiet(gossip_learning(4, kind)))
         assert gossip_account(ground).claims == []
         assert hidden_graph_account(ground).claims == []
         assert gossip_account(ground).refusals == hidden_graph_account(ground).refusals == []
     methods = {claim.method for claim in quiet(gossip_learning(4, "changing")).audit().claims}
     assert methods == {"local", MODEL, "published:theorem-11", "published:proposition-1", "exact"}
-    assert gossip_descent_account(ground_of(quiet(gossip(4, "ring")))).claims == []
+    assert gossip_descent_account(context_of(quiet(gossip(4, "ring")))).claims == []
 
 
 def test_affine_gradients_are_exact() -> None:
@@ -175,7 +175,7 @@ def test_runs_with_late_users_are_written_out() -> None:
 
 def test_large_runs_look_at_some_observers_or_none(monkeypatch: pytest.MonkeyPatch) -> None:
     run: Run = quiet(MEANS)
-    views = account.DescentViews(ground_of(run))
+    views = account.DescentViews(context_of(run))
     monkeypatch.setattr(account, "_WORK_MAX", views.work * 2.5)
     audit = run.audit()
     assert any("2 of the 4 users" in said for said in claim_of(audit, "node", MODEL).assumptions)

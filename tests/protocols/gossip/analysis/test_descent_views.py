@@ -10,7 +10,7 @@ from p2pdp.protocols.gossip.analysis.descent_views import DescentViews, course_o
 from p2pdp.replay.transcript import Transcript
 from p2pdp.sim.faults import Crash
 from tests.support.gossip_learners import LINEAR, gossip_learning
-from tests.support.gossips import ground_of
+from tests.support.gossips import context_of
 from tests.support.runs import quiet, run_of
 
 SPECS = {
@@ -24,7 +24,7 @@ SPECS = {
 @pytest.mark.parametrize("name", SPECS)
 @pytest.mark.parametrize("members", [[0], [1, 3]])
 def test_weights_tell_what_forms_tell(name: str, members: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
-    ground = ground_of(quiet(SPECS[name]))
+    ground = context_of(quiet(SPECS[name]))
     views = DescentViews(ground)
     assert views.regular
     decay = ground.run.plan.descent.regularization
@@ -36,15 +36,15 @@ def test_weights_tell_what_forms_tell(name: str, members: list[int], monkeypatch
 
 
 def test_what_is_not_as_the_weights_say_is_found() -> None:
-    late = ground_of(run_of(gossip_learning(4, "ring", patience_s=0.5), Crash(3, at_s=0.012, down_s=3.0)))
+    late = context_of(run_of(gossip_learning(4, "ring", patience_s=0.5), Crash(3, at_s=0.012, down_s=3.0)))
     assert not DescentViews(late).regular
-    ground = ground_of(quiet(SPECS["ring"]))
+    ground = context_of(quiet(SPECS["ring"]))
     ground.transcript.received[0].pop()
     assert not DescentViews(ground).regular
 
 
 def test_what_cannot_be_told_has_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
-    published = ground_of(quiet(gossip_learning(4, "path", 'rounds = 1\npublish = "all"')))
+    published = context_of(quiet(gossip_learning(4, "path", 'rounds = 1\npublish = "all"')))
     views = DescentViews(published)
     assert views.reason is None
     assert views.work > 0.0

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import p2pdp
-from p2pdp.audit.beforehand import recommended
+from p2pdp.auditor.a_priori import recommended
 from p2pdp.core.claims import Claim, Refusal
 from p2pdp.files.spec import parse_spec
 from p2pdp.protocols.gossip.analysis import forecast as module

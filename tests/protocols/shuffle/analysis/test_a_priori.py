@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from p2pdp.audit.beforehand import beforehand, covers, epsilon_against
-from p2pdp.audit.ground import NOBODY_OUT
+from p2pdp.auditor.a_priori import claims_a_priori, covers, epsilon_against
+from p2pdp.auditor.context import NOBODY_OUT
 from p2pdp.core.claims import Claim
 from p2pdp.files.spec import parse_spec
 from p2pdp.privacy.shuffle.overlap import overlapped
@@ -69,11 +69,11 @@ def test_the_curator_has_what_the_least_overlap_leaves() -> None:
 
 def test_whoever_watches_wires_under_cover_is_not_everybody() -> None:
     """A claim about wires covers neither curator nor relays, and no budget may be charged by it."""
-    found = beforehand(plan(TEXTS[2]), DELTA, (), one_value=True).claims
+    found = claims_a_priori(plan(TEXTS[2]), DELTA, (), one_value=True).claims
     wires = by_terms(found)["network", "shuffle"]
     assert not any(covers(wires, observer) for observer in ("node", "curator", "public", "network"))
     assert covers(by_terms(found)["network", "local"], "curator")
-    bare = beforehand(plan(TEXTS[0]), DELTA, (), one_value=True)
+    bare = claims_a_priori(plan(TEXTS[0]), DELTA, (), one_value=True)
     assert ("network", "shuffle") not in by_terms(bare.claims)
     assert any(refusal.observer == "network" and "cover" in refusal.reason for refusal in bare.refusals)
 
@@ -87,7 +87,7 @@ def test_the_bound_of_several_observers_is_the_largest_of_theirs() -> None:
 
 def test_the_curator_comes_first() -> None:
     for text in TEXTS:
-        assert beforehand(plan(text), DELTA, (), one_value=True).claims[0].observer == "curator"
+        assert claims_a_priori(plan(text), DELTA, (), one_value=True).claims[0].observer == "curator"
 
 
 def test_of_single_all_but_a_few_runs_have_so_many_reports() -> None:

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from p2pdp.audit.auditor import Audit
-from p2pdp.audit.ground import Ground
+from p2pdp.auditor.audit import Audit
+from p2pdp.auditor.context import AuditContext
 from p2pdp.core.claims import Claim
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer
 from p2pdp.core.messages import OPENED_REPORT, SEEN
@@ -163,20 +163,20 @@ def test_what_has_no_pure_epsilon_keeps_the_local_ceiling(mechanism: str, reason
 
 def test_walks_and_gossip_are_none_of_its_business() -> None:
     from p2pdp.protocols.shuffle.analysis.account import shuffle_account
-    from tests.support.gossips import ground_of
+    from tests.support.gossips import context_of
     from tests.support.runs import ring
 
-    assert shuffle_account(ground_of(quiet(ring(4, 1)))).claims == []
+    assert shuffle_account(context_of(quiet(ring(4, 1)))).claims == []
 
 
 def test_without_the_curators_ledger_nothing_is_said_of_what_it_published() -> None:
     from p2pdp.protocols.shuffle.analysis.account import shuffle_account
-    from tests.support.gossips import ground_of
+    from tests.support.gossips import context_of
 
     run = quiet(EARLY)
-    ground: Any = ground_of(run)
+    context: Any = context_of(run)
     views = {peer: view for peer, view in run.contents().items() if peer >= 0}
-    found = shuffle_account(replace(ground, views=views))
+    found = shuffle_account(replace(context, views=views))
     assert {refusal.observer for refusal in found.refusals} >= {"node", "public"}
     assert plan_run(run.evidence.spec, N, 1).plan.rounds == 6
 
@@ -192,8 +192,8 @@ def run_of_claims(text: str) -> RunPlan:
     return plan_run(spec, spec.run.nodes, 1)
 
 
-def ground_of_claims(run: RunPlan) -> Ground:
-    return Ground(run, {}, Transcript(), (), DELTA_CLAIMS, ())
+def ground_of_claims(run: RunPlan) -> AuditContext:
+    return AuditContext(run, {}, Transcript(), (), DELTA_CLAIMS, ())
 
 
 def with_noise(noise: str) -> RunPlan:

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from p2pdp.audit.beforehand import beforehand
-from p2pdp.audit.exact import exact_account
-from p2pdp.audit.ground import NOBODY_OUT
+from p2pdp.auditor.a_priori import claims_a_priori
+from p2pdp.auditor.context import NOBODY_OUT
+from p2pdp.auditor.exact import exact_account
 from p2pdp.core.claims import Claim
 from p2pdp.core.errors import Refused
 from p2pdp.files.spec import parse_spec
@@ -166,12 +166,12 @@ def test_somebody_alone_has_no_other_node() -> None:
 
 
 def claims_a_priori_descent(text: str, colluders: tuple[int, ...] = ()) -> dict[tuple[str, str], Claim]:
-    found = beforehand(prepared(text)[0], DELTA, colluders, one_value=False)
+    found = claims_a_priori(prepared(text)[0], DELTA, colluders, one_value=False)
     return {(claim.observer, claim.method): claim for claim in found.claims}
 
 
 def refused(text: str, colluders: tuple[int, ...] = ()) -> dict[str, str]:
-    found = beforehand(prepared(text)[0], DELTA, colluders, one_value=False)
+    found = claims_a_priori(prepared(text)[0], DELTA, colluders, one_value=False)
     return {refusal.observer: refusal.reason for refusal in reversed(found.refusals)}
 
 
@@ -196,7 +196,7 @@ def test_on_the_complete_graph_everybody_has_a_claim_by_iteration() -> None:
 @pytest.mark.parametrize("delta", [1e-5, 1e-9])
 def test_rounding_is_added_and_costs_next_to_nothing(delta: float) -> None:
     run = prepared(learning(10, 100))[0]
-    found = {claim.observer: claim for claim in beforehand(run, delta, (), one_value=False).claims if claim.bound}
+    found = {claim.observer: claim for claim in claims_a_priori(run, delta, (), one_value=False).claims if claim.bound}
     for observer, watched in (("node", True), ("curator", False), ("public", False)):
         ideal = epsilon(ratio_of(run), Exposure(10, 99, starts=True, watched=watched), 1, delta)
         nu = foreseen(run).nu
@@ -216,7 +216,7 @@ def test_several_tokens_begin_with_a_uniform_user_so_all_are_alike() -> None:
 def test_who_takes_a_step_is_no_secret_that_counts() -> None:
     """Of three users, the observer one of them, a token that only moves goes to and fro: the path is known."""
     wild = learning(3, 30, task=LOGISTIC.replace("0.2", "7.0"))
-    found = beforehand(prepared(wild)[0], DELTA, (), one_value=False)
+    found = claims_a_priori(prepared(wild)[0], DELTA, (), one_value=False)
     assert not [one for one in found.claims if one.method == "hidden-path"]
     refused_too = {one.observer for one in found.refusals if one.method == "hidden-path" and "arrive" in one.reason}
     assert refused_too == {"node", "curator", "public"}

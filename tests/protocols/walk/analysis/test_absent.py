@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from p2pdp.audit.exact import ExactAuditor
+from p2pdp.auditor.exact import ExactAuditor
 from p2pdp.core.errors import Refused
 from p2pdp.core.ids import BOOTSTRAP, CURATOR
 from p2pdp.core.messages import TOKEN

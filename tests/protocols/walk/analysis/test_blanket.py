@@ -9,8 +9,8 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import pytest
 
-from p2pdp.audit.ground import Finding, Ground
-from p2pdp.audit.local import local_account
+from p2pdp.auditor.context import AccountResult, AuditContext
+from p2pdp.auditor.local import local_account
 from p2pdp.core.claims import Claim
 from p2pdp.core.draws import Mechanism
 from p2pdp.core.ids import CURATOR
@@ -26,11 +26,11 @@ from tests.support.runs import DELTA, HISTOGRAM, Run, judged, quiet, ring, run_o
 EPSILON_0, CATEGORIES = 1.0, 3
 
 
-def ground(run: Run, colluders: Sequence[int] = (), incomplete: Sequence[int] = ()) -> Ground:
-    return Ground(run.plan, run.contents(), run.transcript(), incomplete, DELTA, colluders)
+def context(run: Run, colluders: Sequence[int] = (), incomplete: Sequence[int] = ()) -> AuditContext:
+    return AuditContext(run.plan, run.contents(), run.transcript(), incomplete, DELTA, colluders)
 
 
-def claim(finding: Finding, observer: str) -> Claim:
+def claim(finding: AccountResult, observer: str) -> Claim:
     (found,) = [one for one in finding.claims if one.observer == observer]
     return found
 
@@ -47,7 +47,7 @@ def test_every_pair_of_a_ring_has_its_own_gaps() -> None:
     """First gaps with the elements of the first holder, whole laps, last gaps with those of the last holder."""
     n, laps = 7, 4
     run = quiet(ring(n, laps, **HISTOGRAM))
-    finding, put_in = blanket_account(ground(run)), run.plan.plan.dummies
+    finding, put_in = blanket_account(context(run)), run.plan.plan.dummies
     assert finding.epsilon is not None
     for v in range(n):
         assert math.isnan(finding.epsilon[v, v])
@@ -69,7 +69,7 @@ def test_every_pair_of_a_ring_has_its_own_gaps() -> None:
 
 def test_a_random_walk_is_counted_as_it_went() -> None:
     run = quiet(walk(5, 80, **HISTOGRAM))
-    finding = blanket_account(ground(run))
+    finding = blanket_account(context(run))
     assert finding.epsilon is not None
     (path,) = path_of(run).values()
     for v in range(5):
@@ -98,8 +98,8 @@ def test_a_random_walk_is_counted_as_it_went() -> None:
 )
 def test_nobody_learns_more_than_the_local_ceiling(text: str) -> None:
     run = quiet(text)
-    (ceiling,) = local_account(ground(run)).claims
-    finding = blanket_account(ground(run))
+    (ceiling,) = local_account(context(run)).claims
+    finding = blanket_account(context(run))
     assert ceiling.epsilon_max is not None
     for one in finding.claims:
         assert one.epsilon_max is not None
@@ -113,7 +113,7 @@ def test_nobody_learns_more_than_the_local_ceiling(text: str) -> None:
 
 def test_who_pools_views_sees_smaller_gaps() -> None:
     run = quiet(ring(7, 3, **HISTOGRAM))
-    finding = blanket_account(ground(run, (1, 4)))
+    finding = blanket_account(context(run, (1, 4)))
     pooled = claim(finding, "coalition")
     assert finding.epsilon is not None
     assert pooled.epsilon_max is not None
@@ -121,13 +121,13 @@ def test_who_pools_views_sees_smaller_gaps() -> None:
     assert pooled.worst_pair is not None
     assert pooled.worst_pair[0] not in (1, 4)
     assert pooled.worst_pair[1] == (1, 4)
-    alone = claim(blanket_account(ground(run, (2,))), "coalition")
+    alone = claim(blanket_account(context(run, (2,))), "coalition")
     assert alone.epsilon_max == pytest.approx(np.nanmax(finding.epsilon[:, 2]), rel=5e-3)
 
 
 def test_assumptions_say_who_knows_the_route_and_what_is_told_at_least() -> None:
     on_ring, at_random = (
-        claim(blanket_account(ground(quiet(text))), "node")
+        claim(blanket_account(context(quiet(text))), "node")
         for text in (ring(7, 3, **HISTOGRAM), walk(5, 40, **HISTOGRAM))
     )
     assert any("schedule is public" in text for text in on_ring.assumptions)
@@ -140,13 +140,13 @@ def test_assumptions_say_who_knows_the_route_and_what_is_told_at_least() -> None
 
 def test_other_noise_is_none_of_its_business() -> None:
     for text in (ring(4, 2), walk(3, 12, **{**HISTOGRAM, "noise": '[noise]\nmechanism = "none"\n'})):
-        assert blanket_account(ground(quiet(text))) == Finding()
+        assert blanket_account(context(quiet(text))) == AccountResult()
 
 
 def test_observers_whose_ledgers_are_missing_are_refused_by_name() -> None:
     run = quiet(walk(4, 24, **HISTOGRAM))
     views = {peer: one for peer, one in run.contents().items() if peer not in (2, CURATOR)}
-    finding = blanket_account(Ground(run.plan, views, replay(run.plan, views), (2, CURATOR), DELTA, (1, 2)))
+    finding = blanket_account(AuditContext(run.plan, views, replay(run.plan, views), (2, CURATOR), DELTA, (1, 2)))
     refused = {(one.observer, one.reason.partition(":")[0]) for one in finding.refusals}
     assert ("node", "user 2") in refused
     assert ("coalition", "user 2") in refused
@@ -164,7 +164,7 @@ def test_the_audit_shows_every_pair() -> None:
 
 def test_a_walk_round_somebody_who_is_gone_is_claimed_as_it_went() -> None:
     run = run_of(walk(4, 40, seed=3, **HISTOGRAM), Crash(peer=2, at_record=20, down_s=None))
-    finding = blanket_account(Ground(run.plan, run.contents(), run.transcript(), (2,), DELTA, ()))
+    finding = blanket_account(AuditContext(run.plan, run.contents(), run.transcript(), (2,), DELTA, ()))
     assert claim(finding, "node").worst_pair is not None
     assert any("user 2" in one.reason for one in finding.refusals)
     assert finding.epsilon is not None
@@ -201,7 +201,7 @@ def test_the_best_attack_is_within_the_claim(text: str) -> None:
 
     run = quiet(text)
     delta, random = 1e-3, np.random.default_rng(11)
-    finding = blanket_account(Ground(run.plan, run.contents(), run.transcript(), (), delta, ()))
+    finding = blanket_account(AuditContext(run.plan, run.contents(), run.transcript(), (), delta, ()))
     (user, observer), best = claim(finding, "node").worst_pair or (0, 0), 0.0
     assert isinstance(observer, int)
     view = Reports(run.transcript(), run.plan.n).nodes([observer])

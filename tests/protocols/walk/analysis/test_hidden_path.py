@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from p2pdp.audit.auditor import Audit, audit_run
-from p2pdp.audit.ground import NOT_AT_HAND
+from p2pdp.auditor.audit import Audit, audit_run
+from p2pdp.auditor.context import NOT_AT_HAND
 from p2pdp.core.claims import Claim, Method, Refusal
 from p2pdp.core.errors import Refused
 from p2pdp.core.ids import BOOTSTRAP, CURATOR

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from p2pdp.audit.ground import Ground
+from p2pdp.auditor.context import AuditContext
 from p2pdp.core.claims import Claim, Method
 from p2pdp.core.draws import DITHER
 from p2pdp.core.messages import TOKEN, TOTAL
@@ -172,12 +172,12 @@ TEXTS = {
 }
 
 
-def ground_of(run: Run, colluders: tuple[int, ...] = ()) -> Ground:
-    return Ground(run.plan, run.contents(), run.transcript(), (), DELTA, colluders)
+def context_of(run: Run, colluders: tuple[int, ...] = ()) -> AuditContext:
+    return AuditContext(run.plan, run.contents(), run.transcript(), (), DELTA, colluders)
 
 
-def nu_of(ground: Ground) -> float:
-    found = rounding_of(ground)
+def nu_of(context: AuditContext) -> float:
+    found = rounding_of(context)
     assert isinstance(found, Rounding)
     return found.nu
 
@@ -188,7 +188,7 @@ def test_nu_is_the_sum_over_all_steps_and_what_was_foreseen(name: str) -> None:
     plan = run.plan.plan
     one = steps_of(run.plan)
     squares = plan.length * ((one.message / (plan.dither.scale * plan.fine)) ** 2 + (one.gradient / one.sigma) ** 2)
-    found = nu_of(ground_of(run))
+    found = nu_of(context_of(run))
     assert found == pytest.approx(math.sqrt(squares))
     assert found == pytest.approx(foreseen(run.plan).nu)
     size = math.sqrt(plan.length * plan.descent.dimension) * 2.0**-22
@@ -196,42 +196,42 @@ def test_nu_is_the_sum_over_all_steps_and_what_was_foreseen(name: str) -> None:
 
 
 def test_scales_are_those_of_the_records() -> None:
-    ground = ground_of(quiet(TEXTS["complete"]))
-    before, draws = nu_of(ground), ground.transcript.draws
+    context = context_of(quiet(TEXTS["complete"]))
+    before, draws = nu_of(context), context.transcript.draws
     for user in draws:
         draws[user] = [one._replace(scale=one.scale * (1e-3 if one.name == DITHER else 1.0)) for one in draws[user]]
-    assert nu_of(ground) == pytest.approx(1000.0 * before, rel=1e-3)
+    assert nu_of(context) == pytest.approx(1000.0 * before, rel=1e-3)
     draws[2] = [one for one in draws[2] if one.name != DITHER]
-    assert rounding_of(ground) == NO_DITHER.format(2)
-    found = iteration_account(ground)
+    assert rounding_of(context) == NO_DITHER.format(2)
+    found = iteration_account(context)
     assert not found.claims
     assert {refusal.observer for refusal in found.refusals} == {"node", "curator", "public"}
 
 
 def test_claims_add_it_up_to_what_all_noised_gradients_tell() -> None:
-    ground = ground_of(quiet(learning(6, 80)))
-    found, rounding = iteration_account(ground), rounding_of(ground)
+    context = context_of(quiet(learning(6, 80)))
+    found, rounding = iteration_account(context), rounding_of(context)
     assert isinstance(rounding, Rounding)
     assert found.mu is not None
     told = np.minimum(found.mu + 2.0 * rounding.nu, rounding.ceilings[:, None])
     node = next(claim for claim in found.claims if claim.observer == "node")
     assert node.mu_max == pytest.approx(np.nanmax(told), rel=1e-11)
     assert node.mu_max > np.nanmax(found.mu)
-    times = Counter(source for source, _ in ground.transcript.models)
-    ratio = ground.sensitivity / ground.run.plan.noise.scale
+    times = Counter(source for source, _ in context.transcript.models)
+    ratio = context.sensitivity / context.run.plan.noise.scale
     assert rounding.ceilings == pytest.approx([ratio * math.sqrt(times[user]) for user in range(6)])
 
 
 def test_who_is_gone_counts_with_what_it_took() -> None:
     run = run_of(learning(5, 60, data=RANGES), Crash(2, at_record=30, down_s=None))
     assert run.world.out == [2]
-    ground = replace(ground_of(run), incomplete=(2,))
+    context = replace(context_of(run), incomplete=(2,))
     one, plan = steps_of(run.plan), run.plan.plan
-    taken = sum(1 for drawn in ground.transcript.draws.values() for one in drawn if one.name != DITHER)
+    taken = sum(1 for drawn in context.transcript.draws.values() for one in drawn if one.name != DITHER)
     assert taken >= plan.length
-    assert nu_of(ground) == pytest.approx(math.sqrt(taken * one.square(plan.dither.scale * plan.fine)))
-    ground.transcript.unknown.add(2)
-    found = rounding_of(ground)
+    assert nu_of(context) == pytest.approx(math.sqrt(taken * one.square(plan.dither.scale * plan.fine)))
+    context.transcript.unknown.add(2)
+    found = rounding_of(context)
     assert isinstance(found, Rounding)
     assert np.isinf(found.ceilings).all()
     assert found.nu > math.sqrt(2.0 * plan.length * one.square(plan.dither.scale * plan.fine)) * 0.99
@@ -256,7 +256,7 @@ def test_one_model_leaves_however_often_it_is_sent() -> None:
 def test_without_noise_there_is_no_dither_and_nothing_to_bound() -> None:
     run = quiet(learning(3, 9, sigma=None))
     assert run.plan.plan.dither is None
-    assert nu_of(ground_of(run)) == foreseen(run.plan).nu == 0.0
+    assert nu_of(context_of(run)) == foreseen(run.plan).nu == 0.0
 
 
 def test_code_of_the_callers_own_is_named() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from p2pdp.assembly.outcome import Outcome, error_of, estimate_of, truth_of
 from p2pdp.assembly.pools import CENTRAL, LOCAL, Pool
-from p2pdp.audit.beforehand import beforehand
+from p2pdp.auditor.a_priori import claims_a_priori
 from p2pdp.core.values import ZERO_FORM, LinearForm, Source
 from p2pdp.files.data import load_data
 from p2pdp.mechanisms import gaussian
@@ -124,7 +124,7 @@ def test_in_advance_each_level_meets_epsilon() -> None:
     assert found[CENTRAL] is not None
     assert found[LOCAL] > 3 * found[CENTRAL]
     noised, _ = prepared(learning(30, 300, sigma=found[LOCAL]))
-    told = beforehand(noised, DELTA, (), one_value=False).claims
+    told = claims_a_priori(noised, DELTA, (), one_value=False).claims
     claim = next(one for one in told if one.method == "local")
     assert claim.epsilon_max == pytest.approx(2.0, rel=1e-4)
     secret = SampledSteps(2.0 / found[CENTRAL], 30, 300, DELTA).known(0)

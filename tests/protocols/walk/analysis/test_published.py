@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from p2pdp.audit.auditor import Audit
+from p2pdp.auditor.audit import Audit
 from p2pdp.core.claims import Claim, Refusal
 from p2pdp.mechanisms import gaussian
 from p2pdp.privacy.contract import account

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from p2pdp.audit.beforehand import beforehand
-from p2pdp.audit.claims import (
+from p2pdp.auditor.a_priori import claims_a_priori
+from p2pdp.auditor.claims import (
     READABLE,
     Cost,
     claim_of,
@@ -27,8 +27,8 @@ from p2pdp.audit.claims import (
     views_of,
     worst_of,
 )
-from p2pdp.audit.ground import NOT_AT_HAND, PASSED_THROUGH, Ground
-from p2pdp.audit.verify import verify
+from p2pdp.auditor.context import NOT_AT_HAND, PASSED_THROUGH, AuditContext
+from p2pdp.auditor.verify import verify
 from p2pdp.core.claims import Claim, Conditioning, Method, Name, Observer, Refusal
 from p2pdp.core.errors import UsageError
 from p2pdp.core.ids import CURATOR
@@ -49,9 +49,9 @@ from tests.support.runs import DELTA, Run, Written, audited, quiet
 from tests.support.shuffle_specs import EARLY
 
 
-def ground(colluders: tuple[int, ...] = (), incomplete: tuple[int, ...] = ()) -> Ground:
+def context(colluders: tuple[int, ...] = (), incomplete: tuple[int, ...] = ()) -> AuditContext:
     run = quiet(learning(3, 9))
-    return Ground(run.plan, run.contents(), run.transcript(), incomplete, DELTA, colluders)
+    return AuditContext(run.plan, run.contents(), run.transcript(), incomplete, DELTA, colluders)
 
 
 @given(st.floats(0.0, math.inf), st.none() | st.floats(0.0, math.inf))
@@ -113,7 +113,7 @@ ROLES = {one: (lambda one=one: str(one)) for one in (Observer.CURATOR, Observer.
 
 
 def test_views_are_gathered_by_observer() -> None:
-    found, refusals = views_of(ground((2, 0)), Method.EXACT, list, ROLES)
+    found, refusals = views_of(context((2, 0)), Method.EXACT, list, ROLES)
     assert found == {
         Observer.NODE: [(0, [0]), (1, [1]), (2, [2])],
         Observer.COALITION: [((2, 0), [2, 0])],
@@ -126,7 +126,7 @@ def test_views_are_gathered_by_observer() -> None:
 
 def test_views_that_are_not_at_hand_are_not_asked_for() -> None:
     asked: list[list[int]] = []
-    found, refusals = views_of(ground((1, 2), (1, CURATOR)), Method.EXACT, lambda who: asked.append([*who]), ROLES)
+    found, refusals = views_of(context((1, 2), (1, CURATOR)), Method.EXACT, lambda who: asked.append([*who]), ROLES)
     assert asked == [[0], [2]]
     assert set(found) == {Observer.PUBLIC}
     assert [(one.observer, one.reason) for one in refusals[:5]] == [
@@ -141,7 +141,7 @@ def test_views_that_are_not_at_hand_are_not_asked_for() -> None:
 
 def test_what_passed_through_others_is_refused() -> None:
     roles = {Observer.CURATOR: lambda: None}
-    found, refusals = views_of(ground((0, 1)), Method.SHUFFLE, lambda _: None, roles)
+    found, refusals = views_of(context((0, 1)), Method.SHUFFLE, lambda _: None, roles)
     assert found == {}
     assert [one.observer for one in refusals] == [Observer.NODE] * 3 + [Observer.COALITION, Observer.CURATOR]
     assert all(one.reason.endswith(PASSED_THROUGH) and one.method == Method.SHUFFLE for one in refusals)
@@ -229,8 +229,8 @@ def test_an_audit_adds_their_cost_to_every_claim() -> None:
 
 
 def test_a_plan_does_too() -> None:
-    free = beforehand(prepared(PUBLIC)[0], 6e-6, (), one_value=False)
-    dear = beforehand(prepared(PRIVATE)[0], DELTA, (), one_value=False)
+    free = claims_a_priori(prepared(PUBLIC)[0], 6e-6, (), one_value=False)
+    dear = claims_a_priori(prepared(PRIVATE)[0], DELTA, (), one_value=False)
     for one, other in zip(free.claims, dear.claims, strict=True):
         assert other.epsilon_max == pytest.approx((one.epsilon_max or 0.0) + 0.5, rel=1e-6)
     bound = node_epsilon(prepared(PRIVATE)[0], DELTA, one_value=False)
@@ -242,7 +242,7 @@ def test_a_delta_that_they_use_up_is_refused() -> None:
     with pytest.raises(UsageError, match="leaves nothing"):
         quiet(PRIVATE).audit(delta=4e-6)
     with pytest.raises(UsageError, match="leaves nothing"):
-        beforehand(prepared(PRIVATE)[0], 1e-6, (), one_value=False)
+        claims_a_priori(prepared(PRIVATE)[0], 1e-6, (), one_value=False)
 
 
 KEY = AuditPart("09" * 32)
@@ -255,10 +255,10 @@ def with_skeleton(run: Run, user: int, size: int, audit: AuditPart) -> Evidence:
     return replace(run.having(CURATOR, view), spec=replace(run.evidence.spec, audit=audit))
 
 
-def ground_of(run: Run, evidence: Evidence) -> Ground:
+def context_of(run: Run, evidence: Evidence) -> AuditContext:
     found = verify(replace(evidence, spec=run.evidence.spec))
     plan = replace(run.plan, spec=evidence.spec)
-    return Ground(plan, found.views, run.transcript(), (), DELTA, ())
+    return AuditContext(plan, found.views, run.transcript(), (), DELTA, ())
 
 
 @pytest.fixture(scope="module")
@@ -267,21 +267,21 @@ def run() -> Run:
 
 
 def test_without_skeletons_nothing_is_told(run: Run) -> None:
-    assert told_by_skeletons(ground_of(run, run.evidence)) is None
+    assert told_by_skeletons(context_of(run, run.evidence)) is None
 
 
 def test_readable_ones_tell_every_route(run: Run) -> None:
-    assert told_by_skeletons(ground_of(run, with_skeleton(run, 3, 5000, AuditPart()))) == READABLE
+    assert told_by_skeletons(context_of(run, with_skeleton(run, 3, 5000, AuditPart()))) == READABLE
 
 
 def test_sealed_ones_tell_nothing_unless_one_did_not_fit(run: Run) -> None:
     size = skeleton_size(run.plan, 4)
     fits = with_skeleton(run, 3, sealed_bytes(size), KEY)
-    assert told_by_skeletons(ground_of(run, fits)) is None
+    assert told_by_skeletons(context_of(run, fits)) is None
     lengthened = with_skeleton(run, 3, sealed_bytes(2 * size), KEY)
-    assert "user 3" in (told_by_skeletons(ground_of(run, lengthened)) or "")
-    ground = ground_of(run, fits)
-    without = replace(ground, views={peer: view for peer, view in ground.views.items() if peer != 3})
+    assert "user 3" in (told_by_skeletons(context_of(run, lengthened)) or "")
+    context = context_of(run, fits)
+    without = replace(context, views={peer: view for peer, view in context.views.items() if peer != 3})
     assert "user 3" in (told_by_skeletons(without) or "")
 
 

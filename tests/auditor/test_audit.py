@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from p2pdp.audit.auditor import Audit, audit_run
-from p2pdp.audit.ground import sensitivity_of
+from p2pdp.auditor.audit import Audit, audit_run
+from p2pdp.auditor.context import sensitivity_of
 from p2pdp.core.claims import Claim
 from p2pdp.core.errors import Refused, UsageError
 from p2pdp.core.ids import BOOTSTRAP, CURATOR

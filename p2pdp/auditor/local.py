@@ -13,9 +13,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from p2pdp.audit.claims import claim_of
-from p2pdp.audit.exact import ceiling
-from p2pdp.audit.ground import Finding, Ground, refused
+from p2pdp.auditor.claims import claim_of
+from p2pdp.auditor.context import AccountResult, AuditContext, refused
+from p2pdp.auditor.exact import ceiling
 from p2pdp.core.claims import Conditioning, Method, Observer
 from p2pdp.core.draws import Mechanism
 from p2pdp.core.ids import Peer, is_user
@@ -31,55 +31,55 @@ OWN_NOISE: Final = "each contribution is protected by its own user's noise alone
 _OBSERVER = Observer.NETWORK
 
 
-def local_account(ground: Ground) -> Finding:
+def local_account(context: AuditContext) -> AccountResult:
     """Gaussian contributions compose as mu = sqrt(sum mu_i^2); pure ones add their epsilons.
 
     A ledger that ends early counts as far as it goes, and whatever others had from its owner beyond that: what
     was sent was recorded before, so contributions in neither have reached nobody. The claim says so.
     """
-    run, delta = ground.run, ground.delta
-    refusal = not_told(ground)
+    run, delta = context.run, context.delta
+    refusal = not_told(context)
     if refusal is not None:
         return refusal
-    own_noise = ground.transcript.own_noise
+    own_noise = context.transcript.own_noise
     mus: list[float] | None = None
     if _is_gaussian(own_noise):
-        mus = [_mu(ground.sensitivity, own) for own in own_noise.values()]
+        mus = [_mu(context.sensitivity, own) for own in own_noise.values()]
         epsilons = [gaussian.epsilon_of(delta, mu) for mu in mus]
     else:
         epsilons = [ROUNDED_UP * sum(pure_epsilon_of(run, drawn) for drawn in own) for own in own_noise.values()]
-    return ceiling_of(ground, epsilons, mus)
+    return ceiling_of(context, epsilons, mus)
 
 
-def not_told(ground: Ground) -> Finding | None:
+def not_told(context: AuditContext) -> AccountResult | None:
     """Refuse where the contributions of some user are not known; None where all are."""
-    absent = [user for user in range(ground.run.n) if user not in ground.transcript.own_noise]
+    absent = [user for user in range(context.run.n) if user not in context.transcript.own_noise]
     if absent:
         return refused((_OBSERVER,), Method.LOCAL, f"the ledger of user {absent[0]} is not at hand")
-    if ground.transcript.unknown:
+    if context.transcript.unknown:
         return refused(
-            (_OBSERVER,), Method.LOCAL, f"what user {min(ground.transcript.unknown)} contributed cannot be told"
+            (_OBSERVER,), Method.LOCAL, f"what user {min(context.transcript.unknown)} contributed cannot be told"
         )
     return None
 
 
-def ceiling_of(ground: Ground, epsilons: Sequence[float], mus: Sequence[float] | None) -> Finding:
+def ceiling_of(context: AuditContext, epsilons: Sequence[float], mus: Sequence[float] | None) -> AccountResult:
     """Return the claim from what all contributions of each user tell; `mus` where that is Gaussian."""
     early = [
-        f"what user {who} sent is in its ledger or in those of others" for who in ground.incomplete if is_user(who)
+        f"what user {who} sent is in its ledger or in those of others" for who in context.incomplete if is_user(who)
     ]
     worst = max(range(len(epsilons)), key=lambda user: mus[user] if mus is not None else epsilons[user])
     claim = claim_of(
         _OBSERVER,
         Method.LOCAL,
         Conditioning.PUBLIC,
-        ground.delta,
-        (list(ground.transcript.own_noise)[worst], _OBSERVER),
-        (*ground.assumptions, *early, OWN_NOISE),
+        context.delta,
+        (list(context.transcript.own_noise)[worst], _OBSERVER),
+        (*context.assumptions, *early, OWN_NOISE),
         epsilon=(epsilons[worst], sum(epsilons) / len(epsilons)),
         mu=None if mus is None else (mus[worst], sum(mus) / len(mus)),
     )
-    return Finding(claims=[claim])
+    return AccountResult(claims=[claim])
 
 
 def _is_gaussian(own_noise: Mapping[Peer, Sequence[Recorded]]) -> bool:
@@ -105,9 +105,9 @@ def pure_epsilon_of(run: RunPlan, drawn: tuple[Mechanism, ...]) -> float:
     return best
 
 
-def local_beforehand(run: RunPlan, delta: float, contributions: int) -> Finding:
+def local_beforehand(run: RunPlan, delta: float, contributions: int) -> AccountResult:
     """Return the claim of users who contribute so often, each time under the noise that the plan says."""
     own = {user: Noise([run.plan.protection] * contributions) for user in range(run.n)}
-    found = local_account(Ground(run, {}, Transcript(find_noise=lambda: own), (), delta, ()))
+    found = local_account(AuditContext(run, {}, Transcript(find_noise=lambda: own), (), delta, ()))
     found.claims = [replace(claim, conditioning=Conditioning.A_PRIORI) for claim in found.claims]
     return found

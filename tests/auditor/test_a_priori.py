@@ -8,8 +8,8 @@ from fractions import Fraction
 
 import pytest
 
-from p2pdp.audit.beforehand import NEXT_TO_NOTHING, Tradeoff, beforehand, enforced_limit, recommended, spent_in
-from p2pdp.audit.ground import NOBODY_OUT, PUBLIC_ROUTE, sensitivity_of
+from p2pdp.auditor.a_priori import NEXT_TO_NOTHING, Tradeoff, claims_a_priori, enforced_limit, recommended, spent_in
+from p2pdp.auditor.context import NOBODY_OUT, PUBLIC_ROUTE, sensitivity_of
 from p2pdp.core.claims import Claim
 from p2pdp.core.errors import UsageError
 from p2pdp.files.spec import parse_spec
@@ -22,8 +22,8 @@ from tests.support.plans import DELTA, claims, node_epsilon, one, plan
 
 
 def leaks(run: RunPlan) -> list[list[float]]:
-    """mu^2 sigma^2 / Delta^2 of every pair, as claimed beforehand."""
-    found = beforehand(run, DELTA, (), one_value=True)
+    """mu^2 sigma^2 / Delta^2 of every pair, as claimed a priori."""
+    found = claims_a_priori(run, DELTA, (), one_value=True)
     assert found.mu is not None
     unit = (run.plan.noise.scale / sensitivity_of(run)) ** 2
     return [[float(mu) ** 2 * unit for mu in row] for row in found.mu]
@@ -104,7 +104,7 @@ def test_every_kind_of_observer_is_claimed_for_or_refused() -> None:
 def test_the_best_bound_of_a_node_is_a_sound_one() -> None:
     for text in (runs.ring(4, 2), runs.walk(5, 40), runs.walk(6, 30, "ring"), runs.ring(4, 2, **runs.HISTOGRAM)):
         run = plan(text)
-        found = beforehand(run, DELTA, (), one_value=True).claims
+        found = claims_a_priori(run, DELTA, (), one_value=True).claims
         best = node_epsilon(run, DELTA, one_value=True)
         usable = [c for c in found if c.bound and c.observer in ("node", "network")]
         assert best in [c.epsilon_max for c in usable]
@@ -127,7 +127,7 @@ def test_gossip_has_the_local_ceiling() -> None:
 @pytest.mark.parametrize("delta", [0.0, 1.0, math.nan])
 def test_an_impossible_delta_is_refused(delta: float) -> None:
     with pytest.raises(UsageError, match="delta"):
-        beforehand(plan(runs.ring(3, 1)), delta, (), one_value=True)
+        claims_a_priori(plan(runs.ring(3, 1)), delta, (), one_value=True)
 
 
 def test_noise_of_a_spec_is_no_seed() -> None:
@@ -135,7 +135,7 @@ def test_noise_of_a_spec_is_no_seed() -> None:
     spec = parse_spec(runs.ring(3, 1), None)
     for sampler, said in (("exact", 0), ("fast", 1)):
         changed = replace(spec, noise=replace(spec.noise, sampler=sampler))
-        found = beforehand(plan_run(changed, 3, 1), DELTA, (), one_value=True)
+        found = claims_a_priori(plan_run(changed, 3, 1), DELTA, (), one_value=True)
         assert sum("fast sampler" in text for text in found.claims[0].assumptions) == said
         assert not any("seed" in text for text in found.claims[0].assumptions)
 
@@ -149,7 +149,7 @@ def test_it_is_the_ceiling_of_as_many_contributions_as_the_node_makes(graph: str
     assert claim.mu_max == pytest.approx(math.sqrt(most) / 2.0)
     assert claim.epsilon_max == pytest.approx(gaussian.epsilon_of(DELTA, math.sqrt(most) / 2.0))
     assert (claim.observer, claim.method, claim.conditioning, claim.bound) == ("network", "local", "a-priori", True)
-    (averaged,) = (one for one in beforehand(run, DELTA, (), one_value=False).claims if one.observer == "network")
+    (averaged,) = (one for one in claims_a_priori(run, DELTA, (), one_value=False).claims if one.observer == "network")
     assert claim.epsilon_max > (averaged.epsilon_max or 0.0)
 
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from p2pdp.audit.links import link_problems, meeting_problems
+from p2pdp.auditor.links import link_problems, meeting_problems
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer, is_user
 from p2pdp.core.messages import EXCLUDED, HEAD, Exclusion, LedgerHead, MessageTable
 from p2pdp.crypto.identity import verify_labelled

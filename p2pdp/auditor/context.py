@@ -1,15 +1,9 @@
-"""What accounts of a run stand on, and what they give.
+"""What the accounts of a run are given, and what they return.
 
-An account is a function of a `Ground` that gives a `Finding`: claims of one method and one conditioning, or the
-reasons why there are none. Accounts of different conditioning stand beside each other and are never minimized
-across. `audit/auditor.py` lists them.
-
-Whether the noise of a run is what its plan says: read from the recorded draws, never from the plan.
-
-Some accounts are derived for noise of one scale, that of the plan. They ask here first, and are refused where the
-records say something else. The linear account and the local ceiling take each draw's scale from its own record.
-
-The graph of a run, put together from what users' ledgers say of their neighbours.
+An account is a function of an `AuditContext` that returns an `AccountResult`: claims of one method and one
+conditioning, or the reasons why there are none. Accounts of different conditioning stand beside each other and are
+never minimized across. `auditor/audit.py` runs them. Which noise a run had is read from its recorded draws, and never
+from its plan.
 """
 
 from __future__ import annotations
@@ -49,7 +43,7 @@ def sensitivity_of(run: RunPlan) -> float:
 
 
 @dataclass(frozen=True)
-class Ground:
+class AuditContext:
     """A verified run. Observers in `incomplete` are refused by name, for their rows are not all here."""
 
     run: RunPlan
@@ -84,7 +78,7 @@ class Ground:
 
 
 @dataclass
-class Finding:
+class AccountResult:
     """What one account says. The matrices are [user, observer], NaN where nothing is said; coalitions [user]."""
 
     claims: list[Claim] = field(default_factory=list)
@@ -109,13 +103,13 @@ class Finding:
 UNLIKE_PLAN: Final = "user {}: the recorded draws are not those of the plan, and this account takes all noise to be so"
 
 
-def unlike_plan(ground: Ground) -> str | None:
+def unlike_plan(context: AuditContext) -> str | None:
     """Why accounts that take all noise to be as planned are refused; None where the records agree with the plan.
 
     Every contribution must be protected by the noise that the plan gives a contribution, and all other draws that were
     seen must be of the kinds that it names.
     """
-    transcript, plan = ground.transcript, ground.run.plan
+    transcript, plan = context.transcript, context.run.plan
     for user, noise in transcript.noise.items():
         beside = plan.other_draws is None or noise.others <= plan.other_draws
         if any(recorded[: len(plan.protection)] != plan.protection for recorded in noise.own) or not beside:
@@ -123,9 +117,9 @@ def unlike_plan(ground: Ground) -> str | None:
     return None
 
 
-def refused(observers: Sequence[Observer], method: str, reason: str) -> Finding:
+def refused(observers: Sequence[Observer], method: str, reason: str) -> AccountResult:
     """A finding that is nothing but one reason, for some observers."""
-    return Finding(refusals=[Refusal(observer, method, reason) for observer in observers])
+    return AccountResult(refusals=[Refusal(observer, method, reason) for observer in observers])
 
 
 def graph_of(views: Mapping[Peer, Contents], n: int) -> Graph | None:

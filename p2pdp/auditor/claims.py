@@ -30,7 +30,7 @@ from typing import Final, NamedTuple, TypeVar
 
 import numpy as np
 
-from p2pdp.audit.ground import NOT_AT_HAND, PASSED_THROUGH, Ground
+from p2pdp.auditor.context import NOT_AT_HAND, PASSED_THROUGH, AuditContext
 from p2pdp.core.arrays import Floats
 from p2pdp.core.claims import Claim, Conditioning, Name, Observer, Refusal
 from p2pdp.core.errors import UsageError
@@ -139,7 +139,7 @@ def members_of(name: Name) -> tuple[Peer, ...]:
 
 
 def views_of(
-    ground: Ground,
+    context: AuditContext,
     method: str,
     users: Callable[[Sequence[Peer]], View | None],
     roles: Mapping[Observer, Callable[[], View | None]],
@@ -157,26 +157,26 @@ def views_of(
         else:
             found.setdefault(observer, []).append((name, view))
 
-    for user in range(ground.run.n):
-        at_hand = ground.is_at_hand(user)
+    for user in range(context.run.n):
+        at_hand = context.is_at_hand(user)
         reason = PASSED_THROUGH if at_hand else NOT_AT_HAND
         add(Observer.NODE, user, users([user]) if at_hand else None, f"user {user}: {reason}")
-    members = list(ground.colluders)
-    absent = [user for user in members if not ground.is_at_hand(user)]
+    members = list(context.colluders)
+    absent = [user for user in members if not context.is_at_hand(user)]
     if members:
         reason = f"user {absent[0]}: {NOT_AT_HAND}" if absent else PASSED_THROUGH
         add(Observer.COALITION, tuple(members), None if absent else users(members), reason)
     for role, view_of in roles.items():
-        missing = _missing(ground, role)
+        missing = _missing(context, role)
         add(role, role, view_of() if missing is None else None, missing or PASSED_THROUGH)
     return found, refusals
 
 
-def _missing(ground: Ground, role: Observer) -> str | None:
+def _missing(context: AuditContext, role: Observer) -> str | None:
     """Why a role's view is not known; None where all that it saw is at hand."""
-    if role == Observer.CURATOR and CURATOR in ground.incomplete:
+    if role == Observer.CURATOR and CURATOR in context.incomplete:
         return NOT_AT_HAND
-    return _NOT_ALL if role == Observer.NETWORK and ground.incomplete else None
+    return _NOT_ALL if role == Observer.NETWORK and context.incomplete else None
 
 
 def has_broker(spec: Spec) -> bool:
@@ -254,23 +254,23 @@ def added(claim: Claim, cost: Cost | None) -> Claim:
 READABLE: Final = "users handed in skeletons that the curator can read, and these tell every route: name an [audit] key"
 
 
-def told_by_skeletons(ground: Ground) -> str | None:
+def told_by_skeletons(context: AuditContext) -> str | None:
     """Why the curator knows more than its claims assume; None where it does not."""
-    sizes = _sizes(ground)
-    if sizes and ground.run.spec.audit.key is None:
+    sizes = _sizes(context)
+    if sizes and context.run.spec.audit.key is None:
         return READABLE
     for user, size in sorted(sizes.items()):
-        degree = _degree(ground, user)
+        degree = _degree(context, user)
         if degree is None:
             return f"the ledger of user {user} is not at hand, so the size of its skeleton cannot be judged"
-        if size != sealed_bytes(skeleton_size(ground.run, degree)):
+        if size != sealed_bytes(skeleton_size(context.run, degree)):
             return f"the size of the skeleton of user {user} tells how much it passed on"
     return None
 
 
-def _sizes(ground: Ground) -> dict[Peer, int]:
+def _sizes(context: AuditContext) -> dict[Peer, int]:
     """Lengths of the skeletons that the curator received, by user."""
-    contents = ground.views.get(CURATOR)
+    contents = context.views.get(CURATOR)
     found: dict[Peer, int] = {}
     for record in contents.records if contents is not None else ():
         if (
@@ -282,9 +282,9 @@ def _sizes(ground: Ground) -> dict[Peer, int]:
     return found
 
 
-def _degree(ground: Ground, user: Peer) -> int | None:
-    contents = ground.views.get(user)
+def _degree(context: AuditContext, user: Peer) -> int | None:
+    contents = context.views.get(user)
     if contents is None:
         return None
     opening = next(record for record in contents.records if record.kind == OPENED)
-    return ground.run.n - 1 if opening.body.neighbours is None else len(opening.body.neighbours)
+    return context.run.n - 1 if opening.body.neighbours is None else len(opening.body.neighbours)

@@ -14,10 +14,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from p2pdp.audit import exact
-from p2pdp.audit.auditor import audit_run
-from p2pdp.audit.exact import ExactAuditor, Leaks, PairClaims, account_of_pairs, exact_account
-from p2pdp.audit.ground import Finding, Ground
+from p2pdp.auditor import exact
+from p2pdp.auditor.audit import audit_run
+from p2pdp.auditor.context import AccountResult, AuditContext
+from p2pdp.auditor.exact import ExactAuditor, Leaks, PairClaims, account_of_pairs, exact_account
 from p2pdp.core.claims import Method
 from p2pdp.core.draws import Mechanism
 from p2pdp.core.ids import CURATOR
@@ -427,13 +427,13 @@ class Fixed:
         return Leaks(np.array([9.0, 1.0, 1.0]) * 1e-20)
 
 
-def ground(colluders: tuple[int, ...] = (), incomplete: tuple[int, ...] = ()) -> Ground:
+def context(colluders: tuple[int, ...] = (), incomplete: tuple[int, ...] = ()) -> AuditContext:
     run = quiet(learning(3, 9))
-    return Ground(run.plan, run.contents(), run.transcript(), incomplete, DELTA, colluders)
+    return AuditContext(run.plan, run.contents(), run.transcript(), incomplete, DELTA, colluders)
 
 
 def test_the_worst_pair_and_the_mean_are_told() -> None:
-    found = account_of_pairs(ground((1,)), Fixed(), "exact", "an assumption")
+    found = account_of_pairs(context((1,)), Fixed(), "exact", "an assumption")
     claims = {claim.observer: claim for claim in found.claims}
     assert set(claims) == {"node", "coalition", "public", "network"}
     assert claims["node"].worst_pair == (0, 0)
@@ -445,7 +445,7 @@ def test_the_worst_pair_and_the_mean_are_told() -> None:
 
 
 def test_who_is_not_at_hand_is_refused_by_name() -> None:
-    found = account_of_pairs(ground((1,), (1,)), Fixed(), "exact")
+    found = account_of_pairs(context((1,), (1,)), Fixed(), "exact")
     assert [refusal.observer for refusal in found.refusals] == ["node", "coalition", "curator", "network"]
     assert found.refusals[0].reason.startswith("user 1:")
     assert found.mu is not None
@@ -453,14 +453,14 @@ def test_who_is_not_at_hand_is_refused_by_name() -> None:
 
 
 def test_mu_is_rounded_up() -> None:
-    claims = PairClaims(ground(), "exact")
+    claims = PairClaims(context(), "exact")
     leaks = np.array([1e-18])
-    assert claims.mu(leaks)[0] >= ground().sensitivity * 1e-9
+    assert claims.mu(leaks)[0] >= context().sensitivity * 1e-9
 
 
 def test_rounding_adds_up_to_each_users_ceiling() -> None:
     """User 0 is at its ceiling, user 1 comes to it, user 2 is far below; of whom nothing is told, nothing is added."""
-    claims = PairClaims(ground(), "exact", rounding=0.5, ceilings=np.array([1.0, 1.2, 9.0]))
+    claims = PairClaims(context(), "exact", rounding=0.5, ceilings=np.array([1.0, 1.2, 9.0]))
     mu = np.array([[1.0, 0.0], [1.0, np.nan], [1.0, 0.25]])
     claim = claims.claim("node", mu, [0, 1])
     assert claim.worst_pair == (2, 0)
@@ -468,8 +468,8 @@ def test_rounding_adds_up_to_each_users_ceiling() -> None:
     assert claim.mu_mean == pytest.approx((1.0 + 0.0 + 1.2 + 1.5 + 0.75) / 5)
 
 
-def account(run: Run, *, incomplete: tuple[int, ...] = (), colluders: tuple[int, ...] = ()) -> Finding:
-    return exact_account(Ground(run.plan, run.contents(), run.transcript(), incomplete, DELTA, colluders))
+def account(run: Run, *, incomplete: tuple[int, ...] = (), colluders: tuple[int, ...] = ()) -> AccountResult:
+    return exact_account(AuditContext(run.plan, run.contents(), run.transcript(), incomplete, DELTA, colluders))
 
 
 def test_one_claim_an_observer_and_a_column_a_user() -> None:
@@ -595,7 +595,7 @@ def test_a_protocol_that_nobody_knows_gets_exact_claims_and_the_ceiling() -> Non
         *((observer, Method.EXACT) for observer in ("node", "coalition", "curator", "public", "network")),
         ("network", "local"),
     }
-    sigma, value = plan.plan.noise.scale, Ground(plan, {}, Transcript(), (), DELTA, ()).sensitivity
+    sigma, value = plan.plan.noise.scale, AuditContext(plan, {}, Transcript(), (), DELTA, ()).sensitivity
     both = 1 / sigma**2 + 4 / (sigma / 4) ** 2
     assert audit.mu is not None
     assert audit.mu[0, 1] == pytest.approx(value * math.sqrt(both), rel=1e-9), "both values of user 0, each noised"

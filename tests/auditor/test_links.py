@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from p2pdp.audit.links import link_problems, meeting_problems
+from p2pdp.auditor.links import link_problems, meeting_problems
 from p2pdp.core.ids import CURATOR, Peer
 from p2pdp.core.messages import COMMON, GO, HEAD, TOKEN
 from p2pdp.core.step import Message

@@ -4,31 +4,31 @@ import math
 
 import pytest
 
-from p2pdp.audit.ground import Ground, graph_of, refused, sensitivity_of, unlike_plan
+from p2pdp.auditor.context import AuditContext, graph_of, refused, sensitivity_of, unlike_plan
 from p2pdp.core.spec import GraphPart
 from p2pdp.topology.graphs import make_graph
-from tests.support.gossips import gossip, ground_of
+from tests.support.gossips import context_of, gossip
 from tests.support.runs import DELTA, HISTOGRAM, Run, quiet, ring, walk
 
 
 def test_sensitivity_is_that_of_the_grid_or_of_a_count() -> None:
     run = quiet(ring(3, 1))
-    ground = Ground(run.plan, run.contents(), run.transcript(), (), DELTA, ())
-    assert ground.sensitivity == sensitivity_of(run.plan) >= math.ldexp(1.0, -run.plan.plan.grid_exponent)
+    context = AuditContext(run.plan, run.contents(), run.transcript(), (), DELTA, ())
+    assert context.sensitivity == sensitivity_of(run.plan) >= math.ldexp(1.0, -run.plan.plan.grid_exponent)
     assert math.sqrt(2.0) < sensitivity_of(quiet(walk(4, 8, **HISTOGRAM)).plan) < 1.4142136
 
 
 def test_claims_of_a_seeded_run_are_hypothetical_and_name_the_grid() -> None:
     run = quiet(ring(3, 1))
-    first, second = Ground(run.plan, {}, run.transcript(), (), DELTA, ()).assumptions
+    first, second = AuditContext(run.plan, {}, run.transcript(), (), DELTA, ()).assumptions
     assert "treated as continuous" in first
     assert "hypothetical" in second
 
 
 def test_a_user_is_at_hand_if_its_ledger_is_whole_and_there() -> None:
     run = quiet(ring(3, 1))
-    ground = Ground(run.plan, {}, run.transcript(), (1,), DELTA, ())
-    assert [ground.is_at_hand(user) for user in (0, 1, 2, 3)] == [True, False, True, False]
+    context = AuditContext(run.plan, {}, run.transcript(), (1,), DELTA, ())
+    assert [context.is_at_hand(user) for user in (0, 1, 2, 3)] == [True, False, True, False]
 
 
 RUNS = (
@@ -43,14 +43,14 @@ RUNS = (
 
 @pytest.mark.parametrize("text", RUNS)
 def test_runs_that_follow_their_plans_are_not_refused(text: str) -> None:
-    assert unlike_plan(ground_of(quiet(text))) is None
+    assert unlike_plan(context_of(quiet(text))) is None
 
 
 def changed(run: Run, user: int, factor: float) -> str | None:
-    ground = ground_of(run)
-    noise = ground.transcript.noise[user]
+    context = context_of(run)
+    noise = context.transcript.noise[user]
     noise.own = [tuple(one._replace(scale=one.scale * factor) for one in recorded) for recorded in noise.own]
-    return unlike_plan(ground)
+    return unlike_plan(context)
 
 
 @pytest.mark.parametrize("text", RUNS[:5])
@@ -61,18 +61,18 @@ def test_the_user_whose_draws_are_others_is_named(text: str) -> None:
 
 
 def test_noise_on_messages_of_another_scale_is_seen() -> None:
-    ground = ground_of(quiet(gossip(4, "ring", "rounds = 3\nmessage_sigma = 0.5")))
-    (recorded,) = ground.transcript.noise[1].others
-    ground.transcript.noise[1].others = {recorded._replace(scale=recorded.scale / 2)}
-    reason = unlike_plan(ground)
+    context = context_of(quiet(gossip(4, "ring", "rounds = 3\nmessage_sigma = 0.5")))
+    (recorded,) = context.transcript.noise[1].others
+    context.transcript.noise[1].others = {recorded._replace(scale=recorded.scale / 2)}
+    reason = unlike_plan(context)
     assert reason is not None
     assert "user 1" in reason
 
 
 def test_a_contribution_without_its_noise_is_seen() -> None:
-    ground = ground_of(quiet(gossip(4, "ring")))
-    ground.transcript.noise[3].own = [()]
-    assert unlike_plan(ground) is not None
+    context = context_of(quiet(gossip(4, "ring")))
+    context.transcript.noise[3].own = [()]
+    assert unlike_plan(context) is not None
 
 
 def test_one_reason_for_several_observers() -> None:

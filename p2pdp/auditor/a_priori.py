@@ -21,8 +21,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from p2pdp.audit.claims import added, claims_with_broker, cost_of, left_of, refusals_with_broker
-from p2pdp.audit.ground import Finding, Ground
+from p2pdp.auditor.claims import added, claims_with_broker, cost_of, left_of, refusals_with_broker
+from p2pdp.auditor.context import AccountResult, AuditContext
 from p2pdp.core.claims import Claim, Conditioning, Method, Observer
 from p2pdp.core.errors import UsageError
 from p2pdp.core.ids import Peer
@@ -33,7 +33,7 @@ from p2pdp.replay.transcript import Transcript
 NO_SKELETON: Final = "no user hands in a skeleton that the curator can read ([audit] key seals them)"
 
 
-def beforehand(run: RunPlan, delta: float, colluders: Sequence[Peer], *, one_value: bool) -> Finding:
+def claims_a_priori(run: RunPlan, delta: float, colluders: Sequence[Peer], *, one_value: bool) -> AccountResult:
     """Claims and refusals by observer, those about one other node first."""
     if not 0.0 < delta < 1.0:
         raise UsageError("delta must be between 0 and 1")
@@ -59,7 +59,7 @@ def _unread(claim: Claim) -> Claim:
 
 def epsilon_against(observers: Sequence[Observer], run: RunPlan, delta: float, *, one_value: bool) -> float:
     """The best bound of each of these observers, and of these the largest."""
-    claims = beforehand(run, delta, (), one_value=one_value).claims
+    claims = claims_a_priori(run, delta, (), one_value=one_value).claims
     most = delta * (1.0 + 1e-12)  # parts of delta that were taken off and put on again
     sound = [one for one in claims if one.delta <= most and one.epsilon_max is not None]
     return max(
@@ -95,8 +95,8 @@ def spent_in(run: RunPlan, user: Peer, made: Sequence[Recorded], delta: float) -
     """
     cost = cost_of(run.spec)
     own = {other: Noise() for other in range(run.n)} | {user: Noise(list(made))}
-    ground = Ground(run, {}, Transcript(find_noise=lambda: own), (), left_of(delta, cost), ())
-    claim = next(iter(run.protocol.analysis().ceiling(ground).claims), None)
+    context = AuditContext(run, {}, Transcript(find_noise=lambda: own), (), left_of(delta, cost), ())
+    claim = next(iter(run.protocol.analysis().ceiling(context).claims), None)
     if claim is None or made:
         return None if claim is None else added(claim, cost)
     return replace(claim, delta=delta, epsilon_max=0.0, epsilon_mean=0.0, mu_max=None, mu_mean=None)

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from p2pdp.audit.beforehand import beforehand, epsilon_against
-from p2pdp.audit.ground import NOT_AT_HAND
-from p2pdp.audit.headline import NOT_TRUSTED, SEES_MORE, bounds_of, reading_of, verdict_in_advance, verdict_of
+from p2pdp.auditor.a_priori import claims_a_priori, epsilon_against
+from p2pdp.auditor.context import NOT_AT_HAND
+from p2pdp.auditor.headline import NOT_TRUSTED, SEES_MORE, bounds_of, reading_of, verdict_in_advance, verdict_of
 from p2pdp.core.claims import Claim, Method, Refusal
 from p2pdp.core.ids import Peer
 from tests.support.plans import DELTA, plan
@@ -117,5 +117,5 @@ def test_in_advance_it_is_that_of_the_a_priori_claims(text: str) -> None:
     verdict = verdict_in_advance(run, DELTA, colluders, one_value=True)
     assert verdict.headline.conditioning in ("a-priori", None)
     assert verdict.headline.epsilon == epsilon_against(NOT_TRUSTED, run, DELTA, one_value=True)
-    found = beforehand(run, DELTA, colluders, one_value=True)
+    found = claims_a_priori(run, DELTA, colluders, one_value=True)
     assert verdict == verdict_of(found.claims, found.refusals, run.n, DELTA)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from p2pdp.audit.claims import added, claims_with_broker, cost_of, left_of, refusals_with_broker
-from p2pdp.audit.ground import Finding, Ground
+from p2pdp.auditor.claims import added, claims_with_broker, cost_of, left_of, refusals_with_broker
+from p2pdp.auditor.context import AccountResult, AuditContext
 from p2pdp.core.arrays import Floats
 from p2pdp.core.claims import Claim, Conditioning, Refusal
 from p2pdp.core.errors import Refused, UsageError
@@ -40,11 +40,11 @@ def audit_run(
         raise UsageError("delta must be between 0 and 1")
     _check_colluders(run, colluders)
     cost = cost_of(run.spec)
-    ground = Ground(run, recorded.views, recorded.transcript, incomplete, left_of(delta, cost), colluders)
+    context = AuditContext(run, recorded.views, recorded.transcript, incomplete, left_of(delta, cost), colluders)
     analysis = run.protocol.analysis()
-    findings = [account(ground) for account in analysis.accounts()]
+    findings = [account(context) for account in analysis.accounts()]
     if any(finding.claims for finding in findings):
-        findings.append(analysis.formulas(ground, findings))
+        findings.append(analysis.formulas(context, findings))
     claims = [added(claim, cost) for finding in findings for claim in finding.claims]
     claims = claims_with_broker(run.spec, claims)
     refusals = refusals_with_broker(run.spec, [refusal for finding in findings for refusal in finding.refusals])
@@ -61,7 +61,7 @@ def audit_run(
     return Audit(claims, refusals, exact.mu, exact.leak, epsilon, conditioning, *coalition, *rest)
 
 
-def _pairs(findings: Sequence[Finding]) -> tuple[Finding, Conditioning]:
+def _pairs(findings: Sequence[AccountResult]) -> tuple[AccountResult, Conditioning]:
     """Whose epsilons of pairs count: those given the view where an account has them, else given the public route."""
     for conditioning in (Conditioning.VIEW, Conditioning.PUBLIC):
         for finding in findings:

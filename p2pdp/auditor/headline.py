@@ -18,8 +18,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from p2pdp.audit.beforehand import beforehand, covers
-from p2pdp.audit.ground import NOT_AT_HAND, PASSED_THROUGH
+from p2pdp.auditor.a_priori import claims_a_priori, covers
+from p2pdp.auditor.context import NOT_AT_HAND, PASSED_THROUGH
 from p2pdp.core.claims import Claim, Conditioning, Observer, Refusal
 from p2pdp.core.ids import Peer
 from p2pdp.protocols.run_plan import RunPlan
@@ -96,7 +96,7 @@ def verdict_of(claims: Sequence[Claim], refusals: Sequence[Refusal], nodes: int,
 
 def verdict_in_advance(run: RunPlan, delta: float, colluders: Sequence[Peer] = (), *, one_value: bool) -> Verdict:
     """What can be said before a run, and given to participants after it: it depends on no route that was taken."""
-    found = beforehand(run, delta, colluders, one_value=one_value)
+    found = claims_a_priori(run, delta, colluders, one_value=one_value)
     return verdict_of(found.claims, found.refusals, run.n, delta)
 
 

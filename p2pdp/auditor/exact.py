@@ -20,8 +20,8 @@ from typing import Final, Protocol
 
 import numpy as np
 
-from p2pdp.audit.claims import gaussian_claim, members_of, views_of
-from p2pdp.audit.ground import PUBLIC_ROUTE, Finding, Ground, refused
+from p2pdp.auditor.claims import gaussian_claim, members_of, views_of
+from p2pdp.auditor.context import PUBLIC_ROUTE, AccountResult, AuditContext, refused
 from p2pdp.core.arrays import Bools, Floats, Ints
 from p2pdp.core.claims import Claim, Method, Name, Observer
 from p2pdp.core.draws import NO_NOISE
@@ -176,25 +176,25 @@ class PairLeaks(Protocol):
 
 
 def account_of_pairs(
-    ground: Ground,
+    context: AuditContext,
     leaks_of: PairLeaks,
     method: str,
     *assumptions: str,
     rounding: float = 0.0,
     ceilings: Floats | None = None,
-) -> Finding:
+) -> AccountResult:
     """Every pair, a coalition, curator, public and network.
 
     Claims add to mu what `rounding` of floats may tell, up to the ceiling of each user where these are known.
     """
-    run = ground.run
-    claims = PairClaims(ground, method, PUBLIC_ROUTE, *assumptions, rounding=rounding, ceilings=ceilings)
+    run = context.run
+    claims = PairClaims(context, method, PUBLIC_ROUTE, *assumptions, rounding=rounding, ceilings=ceilings)
     roles = {
         Observer.CURATOR: lambda: leaks_of.curator().values,
         Observer.PUBLIC: lambda: leaks_of.public().values,
         Observer.NETWORK: lambda: leaks_of.network().values,
     }
-    told, refusals = views_of(ground, method, lambda members: leaks_of.nodes(members).values, roles)
+    told, refusals = views_of(context, method, lambda members: leaks_of.nodes(members).values, roles)
     leaks = np.full((run.n, run.n), np.nan)
     observers: list[int] = []
     for (user,), values in ((members_of(name), values) for name, values in told.get(Observer.NODE, ())):
@@ -210,7 +210,7 @@ def account_of_pairs(
     coalition = next((values for _, values in told.get(Observer.COALITION, ())), None)
     coalition_mu = None if coalition is None else claims.mu(coalition)
     scaled, scaled_coalition = _in_sigmas(run, leaks), None if coalition is None else _in_sigmas(run, coalition)
-    finding = Finding(made, refusals, mu, scaled, claims.epsilons(mu), coalition_mu, scaled_coalition)
+    finding = AccountResult(made, refusals, mu, scaled, claims.epsilons(mu), coalition_mu, scaled_coalition)
     if coalition_mu is not None:
         finding.epsilon_coalition = claims.epsilon_of_each(coalition_mu)
     return finding
@@ -220,14 +220,19 @@ class PairClaims:
     """Turns leaks into claims by one method, at one delta."""
 
     def __init__(
-        self, ground: Ground, method: str, *assumptions: str, rounding: float = 0.0, ceilings: Floats | None = None
+        self,
+        context: AuditContext,
+        method: str,
+        *assumptions: str,
+        rounding: float = 0.0,
+        ceilings: Floats | None = None,
     ) -> None:
         self._rounding = rounding
-        self._ceilings = np.full(ground.run.n, math.inf) if ceilings is None else ceilings
+        self._ceilings = np.full(context.run.n, math.inf) if ceilings is None else ceilings
         self._method = method
-        self._delta = ground.delta
-        self._sensitivity = ground.sensitivity
-        self._assumptions = (*assumptions, *ground.assumptions)
+        self._delta = context.delta
+        self._sensitivity = context.sensitivity
+        self._assumptions = (*assumptions, *context.assumptions)
 
     def mu(self, leaks: Floats) -> Floats:
         return self._sensitivity * np.sqrt(leaks) * ROUNDED_UP
@@ -264,11 +269,11 @@ _TOO_LARGE: Final = "the run is too large to write out what everybody saw: the l
 _FLOATS: Final = "sums are taken to be exact: what the rounding of floats tells is left out"
 
 
-def exact_account(ground: Ground, rounding: Callable[[], Rounded] | None = None) -> Finding:
+def exact_account(context: AuditContext, rounding: Callable[[], Rounded] | None = None) -> AccountResult:
     """Return the claims; `rounding` tells what the rounding of a run's numbers adds to them, where that is known."""
-    run, transcript = ground.run, ground.transcript
+    run, transcript = context.run, context.transcript
     if transcript.models:
-        return Finding()  # gradients depend on what was sent
+        return AccountResult()  # gradients depend on what was sent
     recorded = [own for contributions in transcript.own_noise.values() for own in contributions]
     others = {mechanism for noise in transcript.noise.values() for mechanism in noise.others}
     named = {mechanism.name for drawn in (*recorded, others) for mechanism in drawn} - {"gaussian"}
@@ -280,5 +285,5 @@ def exact_account(ground: Ground, rounding: Callable[[], Rounded] | None = None)
         return refused(OBSERVERS, Method.EXACT, _TOO_LARGE)
     if rounding is not None:
         nu, said = rounding()
-        return account_of_pairs(ground, leaks, Method.EXACT, *said, rounding=2.0 * nu)
-    return account_of_pairs(ground, leaks, Method.EXACT, *((_FLOATS,) if run.plan.unit != 1.0 else ()))
+        return account_of_pairs(context, leaks, Method.EXACT, *said, rounding=2.0 * nu)
+    return account_of_pairs(context, leaks, Method.EXACT, *((_FLOATS,) if run.plan.unit != 1.0 else ()))

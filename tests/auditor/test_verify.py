@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from p2pdp.audit.verify import COMPLETE, INCOMPLETE, Verification, malformed, verify
+from p2pdp.auditor.verify import COMPLETE, INCOMPLETE, Verification, malformed, verify
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer
 from p2pdp.core.messages import COMMON, READY, TOKEN
 from p2pdp.core.step import Message

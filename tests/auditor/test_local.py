@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from p2pdp.audit.ground import Ground, sensitivity_of
-from p2pdp.audit.local import local_account, local_beforehand
+from p2pdp.auditor.context import AuditContext, sensitivity_of
+from p2pdp.auditor.local import local_account, local_beforehand
 from p2pdp.core.claims import Claim, Refusal
 from p2pdp.core.messages import TOKEN
 from p2pdp.ledger.records import OWN, RECEIVED, public_message
@@ -26,7 +26,7 @@ def local(run: Run, incomplete: tuple[int, ...] = ()) -> Claim:
 
 
 def claimed(run: Run, transcript: Transcript, incomplete: tuple[int, ...]) -> Claim | Refusal:
-    finding = local_account(Ground(run.plan, {}, transcript, incomplete, DELTA, ()))
+    finding = local_account(AuditContext(run.plan, {}, transcript, incomplete, DELTA, ()))
     (found,) = (*finding.claims, *finding.refusals)
     return found
 
