@@ -1,4 +1,4 @@
-"""What accounts of pairs share; `test_exact_account.py` and `test_iteration.py` test their leaks."""
+"""What accounts of pairs share; `test_exact.py` and `test_iteration.py` test their leaks."""
 
 from __future__ import annotations
 
