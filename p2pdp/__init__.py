@@ -2,11 +2,6 @@
 
 This module only re-exports, and it imports what it re-exports when it is first asked for, so
 that `import p2pdp` and a light node process load nothing heavy.
-
-`p2pdp.auditor` is the function of `p2pdp.api` although a room of the package has the same name:
-the import system may not put that room in the function's place. So inside the project always
-write `from p2pdp.auditor.module import name`: dotted names that begin with `p2pdp.auditor` end at
-the function. A law test keeps every import to that form.
 """
 
 from __future__ import annotations

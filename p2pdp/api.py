@@ -3,7 +3,7 @@
     >>> import p2pdp
     >>> spec = p2pdp.load_spec("ring_sum.toml")
     >>> result = p2pdp.simulate(spec, out="my-run")
-    >>> claims = p2pdp.auditor("my-run").claims
+    >>> claims = p2pdp.audit("my-run").claims
 
 Objects have fields named as in the JSON documents that the commands print.
 """

@@ -43,7 +43,7 @@ def test_results_have_the_fields_of_the_json(name: str, tmp_path: Path) -> None:
 
 
 def test_claims_have_the_fields_of_the_json(tmp_path: Path) -> None:
-    found = p2pdp.auditor(recorded(tmp_path, COMPLETE), colluders=[1, 2], delta=1e-4)
+    found = p2pdp.audit(recorded(tmp_path, COMPLETE), colluders=[1, 2], delta=1e-4)
     document = found.to_json()
     for name in ("run_id", "protocol", "nodes", "delta", "verified"):
         assert getattr(found, name) == document[name]
@@ -56,7 +56,7 @@ def test_claims_have_the_fields_of_the_json(tmp_path: Path) -> None:
 def test_the_audit_of_a_function_writes_nothing(tmp_path: Path) -> None:
     place = recorded(tmp_path)
     before = contents(tmp_path)
-    p2pdp.auditor(place, delta=1e-3)
+    p2pdp.audit(place, delta=1e-3)
     assert p2pdp.verify(place).verified == "complete"
     assert list(p2pdp.views(place))
     assert contents(tmp_path) == before
@@ -69,7 +69,7 @@ async def test_there_are_forms_for_a_running_loop(tmp_path: Path) -> None:
         **{**vars(p2pdp.simulate(path, tmp_path / "third", 2)), "folder": result.folder}
     )
     found = await p2pdp.audit_async(tmp_path / "run", [1], 1e-4)
-    assert found.to_json() == p2pdp.auditor(tmp_path / "run", [1], 1e-4).to_json()
+    assert found.to_json() == p2pdp.audit(tmp_path / "run", [1], 1e-4).to_json()
 
 
 @pytest.mark.parametrize("name", ["simulate", "audit"])
@@ -84,9 +84,9 @@ def test_errors_of_the_caller_are_exceptions(tmp_path: Path) -> None:
         lambda: p2pdp.simulate(tmp_path / "spec.toml", place),
         lambda: p2pdp.simulate(tmp_path / "spec.toml", trials=0),
         lambda: p2pdp.simulate(tmp_path / "spec.toml", fast=True, faults=Faults(loss=0.1)),
-        lambda: p2pdp.auditor(tmp_path / "none"),
-        lambda: p2pdp.auditor(place, colluders=[9]),
-        lambda: p2pdp.auditor(place, delta=2.0),
+        lambda: p2pdp.audit(tmp_path / "none"),
+        lambda: p2pdp.audit(place, colluders=[9]),
+        lambda: p2pdp.audit(place, delta=2.0),
         lambda: p2pdp.verify(tmp_path),
         lambda: list(p2pdp.views(tmp_path)),
         lambda: p2pdp.export(place, tmp_path / "none" / "file"),
@@ -96,7 +96,7 @@ def test_errors_of_the_caller_are_exceptions(tmp_path: Path) -> None:
             call()
     (place / "nodes" / "0001" / "view.ledger").unlink()
     with pytest.raises(VerificationFailed, match="node 1"):
-        p2pdp.auditor(place)
+        p2pdp.audit(place)
 
 
 def test_a_run_with_somebody_gone_is_written_and_judged(tmp_path: Path) -> None:
@@ -104,7 +104,7 @@ def test_a_run_with_somebody_gone_is_written_and_judged(tmp_path: Path) -> None:
     result = p2pdp.simulate(spec, tmp_path / "run", faults=Faults(crashes=(Crash(3, at_record=9, down_s=None),)))
     assert result.missing == [3]
     assert p2pdp.verify(tmp_path / "run").verified == "incomplete"
-    found = p2pdp.auditor(tmp_path / "run")
+    found = p2pdp.audit(tmp_path / "run")
     assert found.verified == "incomplete"
     assert any("user 3" in refusal.reason for refusal in found.refusals)
 
@@ -136,7 +136,7 @@ def test_progress_is_told_up_to_the_end_of_all_trials(tmp_path: Path) -> None:
         ("noise", {"sigma": math.nan}, "sigma"),
         ("noise", {"mechanism": "gauss"}, "mechanism"),
         ("privacy", {"delta": 2.0}, "delta"),
-        ("walk", {"hops": 0}, "hops"),
+        ("options", {"hops": 0}, "hops"),
         ("run", {"nodes": 0}, "nodes"),
         ("data", {"clip": (1.0, 0.0)}, "clip"),
         ("data", {"clip": object()}, "spec"),

@@ -119,7 +119,7 @@ def _of_run(spec: Spec, place: Path) -> Iterator[tuple[str, str]]:
     yield "ledgers", _folder(place)
     yield "verify", _attempt(lambda: p2pdp.verify(place).to_json())
     yield "views", _attempt(lambda: list(p2pdp.views(place)))
-    yield "colluders", _attempt(lambda: p2pdp.auditor(place, [1], 1e-3).to_json())
+    yield "colluders", _attempt(lambda: p2pdp.audit(place, [1], 1e-3).to_json())
     for observer in (0, "curator"):
         yield f"attack {observer}", _attempt(lambda: p2pdp.attack(place, observer).to_json())  # noqa: B023
     for words in (["audit", str(place)], ["verify", str(place)], ["attack", str(place), "--observer", "1"]):
@@ -130,7 +130,7 @@ def _of_faulty(spec: Spec, place: Path) -> Any:
     faults = Faults(loss=0.05, duplication=0.05, crashes=(Crash(1, at_s=0.2, down_s=None), Crash(2, 0.2, 0.5)))
     result = p2pdp.simulate(spec, place, faults=faults).to_json()
     del result["folder"]
-    return result, p2pdp.auditor(place, allow_missing=True).to_json(), _folder(place)
+    return result, p2pdp.audit(place, allow_missing=True).to_json(), _folder(place)
 
 
 def _written(spec: Spec, place: Path) -> Path:

@@ -43,7 +43,7 @@ def judged(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Any]:
         p2pdp.simulate(spec, place)
         return place
 
-    return lambda name, *overrides, **terms: p2pdp.auditor(run(name, *overrides), **terms)
+    return lambda name, *overrides, **terms: p2pdp.audit(run(name, *overrides), **terms)
 
 
 @pytest.fixture(params=SPECS)

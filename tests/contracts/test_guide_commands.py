@@ -95,7 +95,7 @@ def test_fields_of_documents_are_described(tmp_path: Path) -> None:
     spec = p2pdp.load_spec(TOP / "deploy" / "samples" / "ring_sum.toml")
     result = p2pdp.simulate(spec, tmp_path / "run", trace_wire=True).to_json()
     assert set(result) - described("result.json") == {"folder"} - described("result.json")
-    audit = p2pdp.auditor(tmp_path / "run").to_json()
+    audit = p2pdp.audit(tmp_path / "run").to_json()
     assert set(audit) <= described("audit.json")
     assert set(audit["claims"][0]) | set(audit["refusals"][0]) <= described("audit.json")
     others = set(re.findall(r"`(\w+)`", COMMANDS.partition("## Other documents")[2]))

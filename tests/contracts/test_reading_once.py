@@ -61,7 +61,7 @@ def test_a_simulation_and_its_audit(name: str, tmp_path: Path, counted: Counter[
 def test_an_audit(name: str, tmp_path: Path, counted: Counter[str]) -> None:
     place = small.recorded(tmp_path, SPECS[name])
     counted.clear()
-    audited = p2pdp.auditor(place)
+    audited = p2pdp.audit(place)
     audited.save(place)
     both = audited.nodes + 2
     assert counted["parse_spec"] == counted["roster"] == counted["replay"] == 1

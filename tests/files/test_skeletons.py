@@ -36,10 +36,10 @@ def sealed_run(tmp_path: Path) -> tuple[Path, Path, bytes]:
 
 def test_with_the_key_the_audit_has_the_same_bytes(tmp_path: Path) -> None:
     place, key, before = sealed_run(tmp_path)
-    assert to_json(p2pdp.auditor(place, key=key).to_json()).encode() + b"\n" == before
+    assert to_json(p2pdp.audit(place, key=key).to_json()).encode() + b"\n" == before
     assert p2pdp.verify(place, key=key).verified == "complete"
     assert p2pdp.export(place, tmp_path / "file", key=key) == 6
-    assert to_json(p2pdp.auditor(tmp_path / "file").to_json()).encode() + b"\n" == before
+    assert to_json(p2pdp.audit(tmp_path / "file").to_json()).encode() + b"\n" == before
     assert p2pdp.verify(tmp_path / "file", key=key).verified == "complete"
 
 
@@ -47,7 +47,7 @@ def test_without_the_key_or_with_another_it_is_the_callers_mistake(tmp_path: Pat
     place, _, _ = sealed_run(tmp_path)
     p2pdp.keygen(tmp_path / "other", auditor=True)
     other = tmp_path / "other" / "auditor.key"
-    for call in (p2pdp.auditor, p2pdp.verify, lambda where, **more: p2pdp.export(where, tmp_path / "file", **more)):
+    for call in (p2pdp.audit, p2pdp.verify, lambda where, **more: p2pdp.export(where, tmp_path / "file", **more)):
         with pytest.raises(UsageError, match="--key"):
             call(place)
         with pytest.raises(UsageError, match="--key"):
@@ -57,7 +57,7 @@ def test_without_the_key_or_with_another_it_is_the_callers_mistake(tmp_path: Pat
     assert not (tmp_path / "file").exists()
     assert {line["node"] for line in p2pdp.views(place)} == {"bootstrap", "curator"}
     with pytest.raises(Refused, match="not at hand"):
-        p2pdp.auditor(place, allow_missing=True)
+        p2pdp.audit(place, allow_missing=True)
 
 
 def test_a_key_of_a_spec_that_names_none_is_refused(tmp_path: Path) -> None:
@@ -78,11 +78,11 @@ def test_an_altered_one_and_one_of_the_wrong_kind_fail_verification(tmp_path: Pa
     whole = file.read_bytes()
     file.write_bytes(whole[:99] + bytes([whole[99] ^ 1]) + whole[100:])
     with pytest.raises(VerificationFailed, match=r"0002\.sealed"):
-        p2pdp.auditor(place, key=key)
+        p2pdp.audit(place, key=key)
     file.write_bytes(whole)
     file.with_suffix(".skeleton").write_bytes(b"p2pdp skelet 01\n")
     with pytest.raises(VerificationFailed, match=r"0002\.skeleton"):
-        p2pdp.auditor(place, key=key)
+        p2pdp.audit(place, key=key)
 
 
 def test_sealed_files_of_a_spec_without_a_key_fail_verification(tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ def test_no_value_is_needed_for_any_claim(name: str, tmp_path: Path) -> None:
     assert export(folder, file) == len(list(folder.rglob("view.ledger")))
 
     def assert_all_the_same(place: Path) -> None:
-        assert to_json(p2pdp.auditor(place).to_json()).encode() + b"\n" == before
+        assert to_json(p2pdp.audit(place).to_json()).encode() + b"\n" == before
         assert verify(place).verified == verdict
 
     assert_all_the_same(folder)

@@ -143,7 +143,7 @@ def test_names_that_cannot_be_written_are_refused_before_the_work(tmp_path: Path
 def test_the_graph_is_the_signed_one_where_all_ledgers_tell_it(tmp_path: Path) -> None:
     place = recorded(tmp_path, COMPLETE)
     roster = read_evidence(place).roster
-    graph = p2pdp.auditor(place).graph
+    graph = p2pdp.audit(place).graph
     assert graph is not None
     assert graph.digest.hex() == dict(roster.facts)["graph"]
     found = {peer: records.read(view) for peer, view in read_evidence(place).views.items()}
@@ -151,12 +151,12 @@ def test_the_graph_is_the_signed_one_where_all_ledgers_tell_it(tmp_path: Path) -
     facts = tuple((name, "00" * 32 if name == "graph" else value) for name, value in roster.facts)
     assert _signed_graph(replace(roster, facts=facts), found) is None
     (place / "nodes" / "0000" / "view.ledger").unlink()
-    assert p2pdp.auditor(place, allow_missing=True).graph is None
+    assert p2pdp.audit(place, allow_missing=True).graph is None
 
 
 def test_the_audit_is_saved_in_a_folder_only(tmp_path: Path) -> None:
     place = recorded(tmp_path)
-    found = p2pdp.auditor(place, delta=1e-3)
+    found = p2pdp.audit(place, delta=1e-3)
     found.save(place)
     assert b"0.001" in (place / "audit.json").read_bytes()
     export(place, tmp_path / "file")
@@ -209,9 +209,9 @@ def test_the_same_seed_gives_the_same_page_and_an_audit_makes_it_again(tmp_path:
     made = report(place)
     (tmp_path / "again").mkdir()
     assert report(recorded(tmp_path / "again", COMPLETE)) == made
-    p2pdp.auditor(place).save(place)
+    p2pdp.audit(place).save(place)
     assert report(place) == made
-    p2pdp.auditor(place, delta=1e-3, colluders=[1, 2]).save(place)
+    p2pdp.audit(place, delta=1e-3, colluders=[1, 2]).save(place)
     assert "colluding users: 1, 2" in read(report(place)).said
 
 
@@ -226,7 +226,7 @@ def test_nothing_is_written_beside_an_exported_file(tmp_path: Path) -> None:
     place = recorded(tmp_path, RING)
     p2pdp.export(place, tmp_path / "file")
     before = contents(tmp_path)
-    p2pdp.auditor(tmp_path / "file").save(tmp_path / "file")
+    p2pdp.audit(tmp_path / "file").save(tmp_path / "file")
     assert contents(tmp_path) == before
 
 
@@ -254,7 +254,7 @@ def test_a_result_that_is_gone_or_foreign_is_missed_and_nothing_else(
         (place / "result.json").unlink()
     else:
         (place / "result.json").write_text(text)
-    p2pdp.auditor(place).save(place)
+    p2pdp.audit(place).save(place)
     page = read(report(place))
     assert said in page.said
     assert "worst pair" in page.said
@@ -264,13 +264,13 @@ def test_a_damaged_result_is_named(tmp_path: Path) -> None:
     place = recorded(tmp_path)
     result = json.loads((place / "result.json").read_text())
     (place / "result.json").write_text(json.dumps(result | {"estimate": {"<b>": 1}}))
-    p2pdp.auditor(place).save(place)
+    p2pdp.audit(place).save(place)
     assert "cannot be used" in read(report(place)).said
 
 
 def test_distances_are_those_of_the_graph_that_was_signed(tmp_path: Path) -> None:
     place = recorded(tmp_path, SPARSE)
-    found = p2pdp.auditor(place)
+    found = p2pdp.audit(place)
     facts = page_facts(place, found)
     assert facts.distances is not None
     assert set(np.unique(facts.distances)) == {0.0, 1.0, 2.0}
@@ -287,10 +287,10 @@ def test_the_edge_list_that_the_spec_names_is_never_opened_again(tmp_path: Path)
     assert "edges between the two users" in read(report(place)).said
     before = report(place)
     edges.unlink()
-    p2pdp.auditor(place).save(place)
+    p2pdp.audit(place).save(place)
     assert report(place) == before
     os.mkfifo(edges)  # whoever opened it would wait for ever
-    p2pdp.auditor(place).save(place)
+    p2pdp.audit(place).save(place)
     assert report(place) == before
 
 
@@ -307,7 +307,7 @@ def test_distances_on_known_graphs() -> None:
 
 def test_curves_pass_through_the_claims_they_belong_to(tmp_path: Path) -> None:
     place = recorded(tmp_path)
-    found = p2pdp.auditor(place)
+    found = p2pdp.audit(place)
     facts = page_facts(place, found)
     bounds = [claim for claim in found.claims if claim.bound]
     for claim, curve in zip(bounds, facts.curves, strict=True):
@@ -321,7 +321,7 @@ def test_curves_pass_through_the_claims_they_belong_to(tmp_path: Path) -> None:
 
 def test_a_claim_without_mu_is_one_point_and_a_published_one_has_no_curve(tmp_path: Path) -> None:
     place = recorded(tmp_path, HISTOGRAM)
-    found = p2pdp.auditor(place)
+    found = p2pdp.audit(place)
     facts = page_facts(place, found)
     assert [len(curve.points) for curve in facts.curves] == [1] * len(found.claims)
     printed = replace(found.claims[0], bound=False)
@@ -330,7 +330,7 @@ def test_a_claim_without_mu_is_one_point_and_a_published_one_has_no_curve(tmp_pa
 
 def test_leaks_of_another_conditioning_are_not_mixed_in(tmp_path: Path) -> None:
     place = recorded(tmp_path)
-    found = p2pdp.auditor(place)
+    found = p2pdp.audit(place)
     assert page_facts(place, found).mu is not None
     view = replace(found, epsilon_conditioning="view")
     facts = page_facts(place, view)
@@ -341,7 +341,7 @@ def test_leaks_of_another_conditioning_are_not_mixed_in(tmp_path: Path) -> None:
 
 def test_colluders_have_an_epsilon_for_each_user_but_themselves(tmp_path: Path) -> None:
     place = recorded(tmp_path)
-    found = p2pdp.auditor(place, colluders=[1, 3])
+    found = p2pdp.audit(place, colluders=[1, 3])
     coalition = page_facts(place, found).coalition
     assert coalition is not None
     assert [math.isnan(value) for value in coalition] == [False, True, False, True]
@@ -353,7 +353,7 @@ def test_estimates_that_cost_epsilon_are_in_the_numbers_for_pairs_and_colluders(
     """Mu alone knows nothing of that cost, so no guess rests on it."""
     place = tmp_path / "run"
     p2pdp.simulate(prepared(PRIVATE)[0].spec, place)
-    found = p2pdp.auditor(place, colluders=[1])
+    found = p2pdp.audit(place, colluders=[1])
     facts = page_facts(place, found)
     assert facts.mu is None
     assert facts.coalition is not None

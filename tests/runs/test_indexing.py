@@ -94,7 +94,7 @@ def place_index_facts(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_folder_tells_all_that_the_index_holds(place_index_facts: Path) -> None:
     facts = facts_of(place_index_facts)
-    result, audited = p2pdp.auditor(place_index_facts), facts.claims
+    result, audited = p2pdp.audit(place_index_facts), facts.claims
     assert (facts.run_id, facts.protocol, facts.nodes, facts.n, facts.state) == (
         result.run_id, "walk.sum", 4, 4, "done",
     )  # fmt: skip

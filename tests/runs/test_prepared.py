@@ -92,7 +92,7 @@ def test_it_is_simulated_audited_and_planned(tmp_path: Path) -> None:
     assert len(result.estimate) == 2
     assert result.scores is not None
     assert result.scores["loss"] < 0.6
-    claims = p2pdp.auditor(tmp_path / "run").claims
+    claims = p2pdp.audit(tmp_path / "run").claims
     assert claims[0].method == "iteration"
     assert any("promises" in text for text in claims[0].assumptions)
     assert p2pdp.plan(own(), task=Smooth()).claims[0].method == "iteration"

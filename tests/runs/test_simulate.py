@@ -63,7 +63,7 @@ def test_categories_without_randomization_are_counted_and_claimed_infinite(tmp_p
     text = HISTOGRAM.replace('"randomized_response"\nepsilon = 1.0', '"none"')
     result = p2pdp.simulate(spec_file(tmp_path, text), tmp_path / "run")
     assert result.estimate == result.truth
-    assert p2pdp.auditor(tmp_path / "run").claims[0].epsilon_max == math.inf
+    assert p2pdp.audit(tmp_path / "run").claims[0].epsilon_max == math.inf
 
 
 def test_a_mean_is_the_sum_over_the_number_of_contributions(tmp_path: Path) -> None:
@@ -116,7 +116,7 @@ def test_data_of_a_file_is_used_and_truth_follows(tmp_path: Path) -> None:
     fast = p2pdp.simulate(spec_file(tmp_path, text), trials=200, fast=True)
     assert fast.truth == result.truth
     assert np.std(errors(fast), axis=0) == pytest.approx(np.array(result.standard_error), rel=0.3)
-    assert p2pdp.auditor(tmp_path / "run").verified == "complete"
+    assert p2pdp.audit(tmp_path / "run").verified == "complete"
 
 
 def test_without_audit_there_is_no_audit_and_no_baseline(tmp_path: Path) -> None:
@@ -152,7 +152,7 @@ def test_the_transport_makes_no_difference_to_a_simulation(tmp_path: Path) -> No
 
 def test_the_headline_is_that_of_the_audit_and_of_the_fast_path_a_priori(tmp_path: Path) -> None:
     path = spec_file(tmp_path, COMPLETE)
-    result, document = p2pdp.simulate(path, tmp_path / "run"), p2pdp.auditor(tmp_path / "run").to_json()
+    result, document = p2pdp.simulate(path, tmp_path / "run"), p2pdp.audit(tmp_path / "run").to_json()
     assert (result.headline, result.worst) == (document["headline"], document["worst"])
     assert result.headline is not None
     assert (result.headline["observer"], result.headline["conditioning"]) == ("node", "view")

@@ -36,7 +36,7 @@ def test_owners_learn_together_from_their_own_tables(tmp_path: Path) -> None:
     assert result["truth"] is None
     assert "scores" not in result
     assert result["baselines"]["local"]["sigma"] > result["baselines"]["central"]["sigma"]
-    claims = p2pdp.auditor(tmp_path / "boot").claims
+    claims = p2pdp.audit(tmp_path / "boot").claims
     assert claims[0].method == "iteration"
     with np.load(tmp_path / "boot" / MODEL_FILE) as model:
         assert model["model"].tolist() == pytest.approx(result["estimate"])

@@ -27,7 +27,7 @@ def test_owners_report_what_is_in_their_own_files_within_their_budgets(tmp_path:
     assert {tuple(one["estimate"]) for one in told} == {tuple(result["estimate"])}
     assert result["truth"] is None
     assert "traffic" not in result, "only the auditor can read how much each user passed on"
-    found = p2pdp.auditor(tmp_path / "boot", key=key)
+    found = p2pdp.audit(tmp_path / "boot", key=key)
     assert ("curator", "shuffle") in {(claim.observer, claim.method) for claim in found.claims}
     assert found.verified == "complete"
     assert all((tmp_path / f"budget{number}").exists() for number in range(4))

@@ -29,7 +29,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A ring without closing noise and with colluders has finite and infinite leaks."""
     place = tmp_path_factory.mktemp("page") / "run"
     p2pdp.simulate(parse_spec(ring(6, 2, "closing = false\n"), None), place)
-    p2pdp.auditor(place, colluders=[1, 4]).save(place)
+    p2pdp.audit(place, colluders=[1, 4]).save(place)
     return place / "report.html"
 
 
