@@ -28,7 +28,7 @@ from p2pdp.privacy.hidden_path.curves import Part, law_cut
 from p2pdp.privacy.hidden_path.losses import upper_losses
 from p2pdp.privacy.hidden_path.moves import HIDDEN, OTHER, Slots, most_told
 from p2pdp.privacy.pld.losses import Losses
-from p2pdp.privacy.pld.sums import Moments, power, spectrum, upper_ends
+from p2pdp.privacy.pld.sums import Moments, power, spectrum
 
 STEPS_MAX: Final = 50_000
 _STEP: Final = 0.1
@@ -194,9 +194,7 @@ class _Walk:
         beyond = max((losses.infinite for losses in self._losses.values()), default=0.0) + self._cut
         missed = (1.0 - 1.0 / self._n) ** self._longest if self._longest < self._steps else 0.0
         lost = np.full(len(cases), self._gaps * (beyond + missed))
-        tails = np.exp(np.minimum(moments.log_tail(logs, np.full(len(cases), size / 2 * self._step)), 0.0))
-        by_window = upper_ends(spectra, self._step, self._delta, lost, tails, math.ceil(4 * self._gaps)).epsilons
-        return np.minimum(by_window, moments.epsilon(logs, self._delta - lost))
+        return moments.upper(spectra, logs, self._step, self._delta, lost, math.ceil(4 * self._gaps)).epsilons
 
     def _walked(self, cases: Sequence[_Case], transform: Callable[[Losses], Complexes]) -> Complexes:
         """Return the transform of all that an observer sees of one token, for each case."""

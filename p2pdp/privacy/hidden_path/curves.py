@@ -22,8 +22,6 @@ from p2pdp.privacy.pld.sums import (
     SIZE_MAX,
     Moments,
     log_spectrum,
-    lower_epsilons,
-    upper_ends,
 )
 
 _STEP: Final = 0.1  # of the typical loss of one gap: upper ends are then some tenths of a percent high
@@ -108,18 +106,14 @@ class Curves:
         for size in np.unique(sizes):
             rows = np.nonzero(sizes == size)[0]
             spectra = np.exp(_totals(_Lookup(self, int(size)), common, [changes[int(row)] for row in rows]))
-            ends = np.full(len(rows), size / 2 * self._step)
             count = sum(common.values()) + 1
-            given = [
-                (spectra[:, way], self._step, self._delta, beyond[rows, way], tail, count)
+            of = [
+                (spectra[:, way], moments[rows, way], self._step, self._delta, beyond[rows, way], count)
                 for way in range(len(self._signs))
-                for tail in (np.exp(np.minimum(self._moments.log_tail(moments[rows, way], ends), 0.0)),)
             ]
-            by_window, found.variation[rows] = upper_ends(*given[0])
-            by_moments = self._moments.epsilon(moments[rows, 0], self._delta - beyond[rows, 0])
-            found.upper[rows] = np.minimum(by_window, by_moments)
-            if len(given) > 1:
-                found.lower[rows] = np.maximum(*(lower_epsilons(*one) for one in given[1:]))
+            found.upper[rows], found.variation[rows] = self._moments.upper(*of[0])
+            if len(of) > 1:
+                found.lower[rows] = np.maximum(*(self._moments.lower(*one) for one in of[1:]))
         return found
 
     def spectrum(self, part: int, size: int) -> Complexes:

@@ -40,7 +40,7 @@ from p2pdp.privacy.hidden_path.curves import Curves, Ends, Part, law_cut
 from p2pdp.privacy.hidden_path.gaps import Gap, Stretch
 from p2pdp.privacy.hidden_path.losses import upper_losses
 from p2pdp.privacy.pld.losses import Losses
-from p2pdp.privacy.pld.sums import Moments, Upper, power, spectrum, upper_ends
+from p2pdp.privacy.pld.sums import Moments, Upper, power, spectrum
 
 GRAPH_USERS_MAX: Final = 300  # the work grows with the third power
 _SPREADER: Final = 0
@@ -135,7 +135,8 @@ class _Sums:
                 logs += count * np.logaddexp.reduce(np.log(law[users])[:, :, None] + each, axis=1)
             beyond += count * (law[users] @ np.array([one.infinite for one in losses]))
         sizes = moments.size(logs, self._delta, step)
-        found = Upper(moments.epsilon(logs, self._delta - beyond), np.ones(len(users)))
+        found = Upper(np.zeros(len(users)), np.zeros(len(users)))
+        total = sum(count for _, _, count in weights)
         for size in np.unique(sizes):
             rows = np.nonzero(sizes == size)[0]
             summed = np.ones((len(rows), int(size) // 2 + 1), dtype=np.complex128)
@@ -143,10 +144,8 @@ class _Sums:
                 parts = np.array([self._spectrum(length, times, level, int(size)) for times in range(law.shape[1])])
                 mixed = (law[users[rows]] @ parts.view(np.float64)).view(np.complex128)
                 summed *= power(mixed, count)
-            tail = np.exp(np.minimum(moments.log_tail(logs[rows], np.full(len(rows), size / 2 * step)), 0.0))
-            count = sum(count for _, _, count in weights)
-            by_window, found.variation[rows] = upper_ends(summed, step, self._delta, beyond[rows], tail, count)
-            found.epsilons[rows] = np.minimum(found.epsilons[rows], by_window)
+            ends = moments.upper(summed, logs[rows], step, self._delta, beyond[rows], total)
+            found.epsilons[rows], found.variation[rows] = ends
         return found
 
     def _moments_of(self, level: int) -> Moments:

@@ -104,6 +104,24 @@ class Moments:
         epsilons: Floats = np.maximum(found.min(axis=1), 0.0)
         return epsilons
 
+    def upper(
+        self, spectra: Complexes, moments: Floats, step: float, delta: float, beyond: Floats, count: int
+    ) -> Upper:
+        """Return the upper ends of sums in their windows, or those of the moments alone where these are less."""
+        by_window, variation = upper_ends(spectra, step, delta, beyond, self._outside(spectra, moments, step), count)
+        return Upper(np.minimum(by_window, self.epsilon(moments, delta - beyond)), variation)
+
+    def lower(
+        self, spectra: Complexes, moments: Floats, step: float, delta: float, beyond: Floats, count: int
+    ) -> Floats:
+        """Return the lower ends of sums in their windows."""
+        return lower_epsilons(spectra, step, delta, beyond, self._outside(spectra, moments, step), count)
+
+    def _outside(self, spectra: Complexes, moments: Floats, step: float) -> Floats:
+        """Return a bound of the mass outside the spectra's window."""
+        end = (spectra.shape[1] - 1) * step
+        return np.asarray(np.exp(np.minimum(self.log_tail(moments, np.full(len(moments), end)), 0.0)))
+
 
 class Tails:
     """The curves of several sums, from their masses at all losses above 0: the largest loss first, the last at `step`.

@@ -147,20 +147,18 @@ class _Curves:
             spectra = {kind: sums.log_spectrum(one, int(size)) for kind, one in self._losses.items()}
             for start in range(0, len(rows), _ROWS_MAX):
                 chunk = rows[start : start + _ROWS_MAX]
-                found[chunk] = self._chunk(chunk.tolist(), int(size), spectra, moments[chunk])
+                found[chunk] = self._chunk(chunk.tolist(), spectra, moments[chunk])
         return found
 
-    def _chunk(self, rows: list[int], size: int, spectra: Mapping[Kind, Complexes], moments: Floats) -> Floats:
+    def _chunk(self, rows: list[int], spectra: Mapping[Kind, Complexes], moments: Floats) -> Floats:
         users = [self._users[row] for row in rows]
         used = sorted({kind for kinds in users for kind in kinds})
         counts = np.array([[float(kinds.get(kind, 0)) for kind in used] for kinds in users])
         logs = (counts @ np.stack([spectra[kind] for kind in used]).view(np.float64)).view(np.complex128)
         beyond = counts @ np.array([self._losses[kind].infinite for kind in used])
-        tail = np.exp(np.minimum(self._moments.log_tail(moments, np.full(len(rows), size / 2 * self._step)), 0.0))
         most = counts.sum(axis=1)
-        by_window = sums.upper_ends(np.exp(logs), self._step, self._delta, beyond, tail, int(most.max())).epsilons
-        by_moments = self._moments.epsilon(moments, self._delta - beyond)
-        found: Floats = np.minimum(np.minimum(by_window, by_moments) + self._off, most * self._epsilon_0 * _UP)
+        upper = self._moments.upper(np.exp(logs), moments, self._step, self._delta, beyond, int(most.max())).epsilons
+        found: Floats = np.minimum(upper + self._off, most * self._epsilon_0 * _UP)
         return found
 
     @staticmethod
