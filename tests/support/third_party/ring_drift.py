@@ -19,7 +19,8 @@ from p2pdp.core.step import NOTHING, Fault, Message, Send, Step
 from p2pdp.mechanisms.clipping import Bounds
 from p2pdp.mechanisms.grid import Grid, choose_grid
 from p2pdp.privacy.contract import Accountant, Answer, number, whole
-from p2pdp.protocols.contract import Estimate, Options, PlanDefaults, Quiet
+from p2pdp.protocols.contract import Estimate, PlanDefaults, Quiet
+from p2pdp.protocols.options import Options, Rules
 from p2pdp.tasks.inputs import NumberInputs
 
 DRIFT = "drift"
@@ -116,7 +117,14 @@ class RingDrift(Quiet):
     name = "drift.ring"
     tasks: ClassVar = {"mean": ("gaussian",)}
     default_task = "mean"
-    options = Options("drift", DriftPart, {"rounds": Whole(1, 20)})
+    options = Options(
+        "drift",
+        DriftPart,
+        {"rounds": Whole(1, 20)},
+        rules=Rules(
+            possible=(("graph.kind", lambda s: s.graph.kind == "ring", lambda _: "values drift round a ring."),)
+        ),
+    )
     messages = COMMON.plus(
         MessageType(
             name=DRIFT,
