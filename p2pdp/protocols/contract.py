@@ -1,4 +1,7 @@
-"""What a protocol is to the rest of the program."""
+"""The contract between a protocol and the rest of the program: its plan, its machine, and what a node needs of it.
+
+What launcher, planner and auditor need besides is in `defaults.py`.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +42,7 @@ class Start:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """`actual` of something, named by a key of the spec and in words, of which at most `most` are accounted for."""
+    """One cost of accounting for a run: `actual` units of `what`, set by the spec key `key`; the limit is `most`."""
 
     key: str
     what: str
@@ -49,7 +52,7 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What was to be computed, in data units, with the standard deviation of its error."""
+    """The estimate of the computed quantity, in data units, with the standard deviation of its error."""
 
     value: float | list[float] | None
     standard_error: float | list[float] | None
@@ -69,54 +72,54 @@ class Plan(Interface):
 
     @property
     def noise(self) -> Mechanism:
-        """The noise that a contribution is meant to have; audits believe the recorded draws only."""
+        """Return the noise that a contribution is meant to have; audits believe the recorded draws only."""
 
     @property
     def shape(self) -> Shape:
-        """Of a value: () for a number, (d,) for d of them."""
+        """Return the shape of a value: () for a number, (d,) for d of them."""
 
     @property
     def grid_exponent(self) -> int:
-        """Noise is drawn in steps of two to this power, in data units."""
+        """Return the exponent of the noise grid: noise is drawn in steps of two to this power, in data units."""
 
     @property
     def unit(self) -> float:
-        """What one step of the grid, in which draws are counted, is in units of what users contribute."""
+        """Return the size of one step of the grid in which draws are counted, in units of the users' contributions."""
 
     @property
     def draws_expected(self) -> Expected:
-        """Of kinds of noise that a user draws often, about how often: it may draw them while nothing happens yet."""
+        """Return the expected number of draws of each (mechanism, shape); hosts may draw them in advance while idle."""
 
     @property
     def length(self) -> int:
-        """Hops of all tokens, rounds, or activations."""
+        """Return the number of hops of all tokens, of rounds, or of activations."""
 
     def exchanges(self, edges: int) -> int:
-        """About how many messages between users that takes on a graph of so many edges."""
+        """Estimate the number of messages between users on a graph with `edges` edges."""
 
     @property
     def reroutes(self) -> bool:
-        """Whether an item can go round a user that is gone."""
+        """Return whether an item can be routed around a user that is gone."""
 
     @property
     def protection(self) -> tuple[Mechanism, ...]:
-        """What protects each contribution, if everybody draws what the plan says."""
+        """Return the mechanisms that protect each contribution if everybody draws as planned."""
 
     @property
     def other_draws(self) -> frozenset[Mechanism] | None:
-        """Of what kinds all other draws are that reach anybody; None where none are ever looked at."""
+        """Return the mechanisms of all other draws that may reach anybody; None if the audit does not check them."""
 
     @property
     def sensitivity(self) -> float | None:
-        """How far one contribution moves, in grid units, if not as far as the bounds of the data say."""
+        """Return how far one contribution moves, in grid units; None if the bounds of the data decide that."""
 
     @property
     def enforced_max(self) -> int | None:
-        """How often a user's own node contributes its value at most; None where the plan fixes that."""
+        """Return how often a user's own node contributes its value at most; None if the plan fixes that."""
 
 
 class PlanDefaults:
-    """What holds of most plans."""
+    """Defaults of a plan, which hold for most protocols."""
 
     __slots__ = ()
 
@@ -147,12 +150,12 @@ class Protocol(Interface):
     messages: MessageTable  # that its runs have, with their forms
 
     def graph_facts(self, spec: Spec, graph: Graph) -> Mapping[str, Fact]:
-        """What of the graph the plan rests on: made where the graph is known, signed, and public from then on."""
+        """Compute the facts about the graph that the plan rests on; bootstrap signs them, and they become public."""
 
     def plan(self, spec: Spec, n: int, dimensions: int, facts: Mapping[str, Fact] = NO_FACTS) -> Plan: ...
 
     def opening(self, plan: Any, graph: Graph, draws: Draws) -> Sequence[Send]:
-        """What bootstrap tells the users when they go, beside which items to begin."""
+        """Return the messages that bootstrap sends to the users at the start, besides the items to begin."""
 
     def machine(self, plan: Any, user: Peer, neighbours: Sequence[Peer], inputs: Inputs) -> Machine: ...
 
@@ -160,10 +163,10 @@ class Protocol(Interface):
         """Return the machine's usual step of a token in one piece; None where this plan has none."""
 
     def inputs(self, plan: Any, rows: Any) -> tuple[Inputs, list[Any]]:
-        """A user's inputs from its bounded rows, and the values that its private ledger keeps."""
+        """Return a user's inputs, made from its bounded rows, and the values that its private ledger keeps."""
 
     def inputs_again(self, plan: Any, values: list[Any]) -> Inputs:
-        """The same inputs from what the private ledger kept."""
+        """Return the same inputs, made from the values that the private ledger kept."""
 
     def check(self, plan: Any, message: Message) -> str | None:
         """Return what is wrong with a message of the form that `messages` says, as the kind of a fault, or None.
@@ -172,43 +175,43 @@ class Protocol(Interface):
         """
 
     def sigma(self, spec: Spec, dimensions: int) -> float | None:
-        """The deviation of the least draw of noise for a contribution in data units; None for noise without one.
+        """Return the least standard deviation among a contribution's draws, in data units; None if the noise has none.
 
         Noise on messages is not counted: it protects no single contribution.
         """
 
     def sizes(self, spec: Spec) -> Mapping[str, int | None]:
-        """What `[accept]` of a node may limit, by its keys; None where the spec leaves it to the graph."""
+        """Return the sizes that a node's `[accept]` may limit, by key; None for a size that depends on the graph."""
 
     def rounds(self, plan: Any) -> int:
-        """The rounds that a node may limit, where they follow from the graph; 0 where they do not."""
+        """Return the number of rounds that a node may limit if it follows from the graph, else 0."""
 
     def work(self, spec: Spec, plan: Any) -> Sequence[Work]:
-        """What decides how long it takes to work out what a run costs; `plan` is None where it is not known yet."""
+        """Return what determines the time needed to compute a run's costs; `plan` is None if it is not known yet."""
 
     def records_bytes(self, run: RunPlan, degree: int) -> int:
-        """Room for those records of a user with so many neighbours whose number tells of a hidden route."""
+        """Return the space for a user's records whose number would reveal a hidden route, given its degree."""
 
     def report_bytes(self, plan: Any) -> int | None:
-        """How long the reports are that users seal to the curator; None where there are none."""
+        """Return the length of the reports that users seal to the curator; None if there are none."""
 
     def is_report(self, plan: Any, report: bytes) -> bool:
-        """Whether an opened report is one that a user of this run could have made."""
+        """Return whether a user of this run could have made this opened report."""
 
     def publish(self, plan: Any, totals: Sequence[Any]) -> Any:
-        """What the curator publishes; only adds and scales, so that the auditor can run it too."""
+        """Return the value that the curator publishes; it only adds and scales, so that the auditor can run it too."""
 
     def estimate(self, plan: Any, published: Any, contributions: int) -> Estimate: ...
 
     def own_scores(self, plan: Any, rows: Callable[[], Any], published: Any) -> dict[str, float | None] | None:
-        """How good a published model is on a user's own rows, which are read then; None of what is no model."""
+        """Score a published model on a user's own rows, which are read only then; return None if it is not a model."""
 
     def analysis(self) -> Analysis:
-        """What launcher, planner and auditor need beside that; imported when it is asked for."""
+        """Return what launcher, planner and auditor need besides; it is imported on request only."""
 
 
 class Quiet:
-    """What most protocols leave unsaid."""
+    """Default implementations of the optional hooks of a protocol."""
 
     default_task: str | None = None
     options: Options | None = None

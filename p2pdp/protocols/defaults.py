@@ -1,4 +1,4 @@
-"""What launcher, planner and auditor need of a protocol beside its machine, with defaults that work for linear ones.
+"""The capabilities that launcher, planner and auditor need of a protocol, with defaults that work for linear ones.
 
 A protocol's `analysis()` returns an `Analysis`, or an object of a subclass that overrides what the protocol knows
 better. This is the heavy half of the contract (`contract.py` has the light one): a node never imports it.
@@ -49,7 +49,7 @@ Sigmas = dict[str, float | None]
 
 @dataclass(frozen=True)
 class Learning:
-    """How one family of learning is compared; its noise along the given paths, or in advance."""
+    """The comparison of a learned model with its baselines; `sigmas` holds for the given paths, or in advance."""
 
     sigmas: Callable[[RunPlan, Sequence[Path] | None, float | None, float], Sigmas]
     baselines: Callable[[RunPlan, Sigmas], Baselines]
@@ -57,10 +57,10 @@ class Learning:
 
 
 class Analysis:
-    """The defaults. Methods get the run's plan and what they are about; none of them keeps anything."""
+    """The default analysis of a protocol. Methods take the run's plan and their subject; none keeps any state."""
 
     headline_observer = Observer.NODE
-    """Whose claims come first in a plan."""
+    """The observer whose claims come first in a plan."""
 
     def gather(self, run: RunPlan, recorded: Recorded, found: Outcome) -> None:
         """Add to an outcome what the ledgers say of it beside what was published."""

@@ -1,21 +1,21 @@
-"""What leaves a user of gossip or of a walk that learns: its state on a public grid, with fresh noise on top.
+"""Dithered states of gossip and of walks that learn: each is put on a public grid, with fresh noise on top.
 
 States are kept on the *fine grid*, whose step is so small that every state that can occur is a float of its own and
-differences of states are exact. To what is sent the noise of `mechanisms/dither.py` is added, a whole number of
-steps, so nothing below the grid travels and the last bits of a state are never seen. A user's messages of one round
-carry one state, so they share one dither: users who pool their views have nothing to average. Where the spec adds
-noise to messages (`message_sigma`), which is fresh for each message and much larger, each has a dither of its own
-besides: noise drawn in steps of its own, coarser grid would let the last bits through. What is published gets a dither
-too. The user's own state stays clean.
+differences of states are exact. Every state that is sent gets noise of `mechanisms/dither.py`, a whole number of
+steps, so nothing below the grid is sent and the last bits of a state are never seen. A user's messages of one round
+carry one state, so they share one dither: users who pool their views have nothing to average. If the spec adds
+noise to messages (`message_sigma`), which is fresh for each message and much larger, each message also has a dither
+of its own: noise drawn in steps of its own, coarser grid would let the last bits through. Published states are
+dithered too. The user's own state stays clean.
 
-A model that walks (`walk/sgd.py`) gets a dither at every step, also where it stays with its user: the next step starts
-from what would have been sent, so errors of rounding do not add up from step to step, no clean model is kept anywhere,
-and whether a model stayed changes nothing about it.
+A model that walks (`walk/sgd.py`) gets a dither at every step, even if it stays with its user: the next step starts
+from the value that would have been sent, so rounding errors do not add up over the steps, no clean model is kept
+anywhere, and staying changes nothing about a model.
 
-A run without noise of the users' own (`mechanism = "none"`) has no dither: whatever reaches anybody is taken to be
-told there, and sums stay exact to the last bit.
+A run without noise of the users' own (`mechanism = "none"`) has no dither: whatever is sent counts as disclosed,
+and sums stay exact to the last bit.
 
-A user draws one seed, once, and unfolds from it what it needs; it is recorded like any draw.
+A user draws one seed, once, and expands it into all dithers that it needs; the seed is recorded like any draw.
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ _BLOCK_DRAWS: Final = 128
 
 @dataclass(frozen=True)
 class Reach:
-    """How far states go, but for a chance that counts for nothing.
+    """The range of states, which they leave with negligible probability only.
 
-    A plain state is a weighted mean of what users put in: within `values` but for noise, whose deviation is `sigma` at
-    most; noise on messages adds up over `rounds`. Accelerated states are polynomials of symmetric weights that are
-    nowhere above 1 on the spectrum: rows of length 1 at most, whose entries add up to sqrt(n) at most. What comes in
-    later, as noise on messages does, grows by up to 1 / (2 - gamma).
+    A plain state is a weighted mean of the users' values: within `values` except for noise, whose deviation is `sigma`
+    at most; noise on messages adds up over `rounds`. Accelerated states are polynomials of symmetric weights that are
+    nowhere above 1 on the spectrum: rows of length 1 at most, whose entries add up to sqrt(n) at most. Terms that enter
+    later, such as noise on messages, grow by up to 1 / (2 - gamma).
     """
 
     values: float
@@ -78,7 +78,7 @@ def dithers(reach: float, bits: int) -> dict[str, Any]:
 
 
 class Dithered(Protocol):
-    """What a plan says of dithers: which, in steps of a grid of `fine`, for states of `shape`; None for no dither."""
+    """The dithers of a plan, in steps of the grid `fine`, for states of `shape`; None stands for no dither."""
 
     @property
     def dither(self) -> Mechanism | None: ...
@@ -91,7 +91,7 @@ class Dithered(Protocol):
 
 
 class Dithers:
-    """One user's dithers; to each number of them `offset` is added."""
+    """The dithers of one user; `offset` is added to each of their numbers."""
 
     def __init__(self, plan: Dithered, offset: float = 0.0) -> None:
         self._public = plan
@@ -115,7 +115,7 @@ class Dithers:
         return state if dithers is None else state + dithers
 
     def _next(self, draws: Draws, is_form: bool) -> Any:
-        """The dithers of one state; None for a form, since independent noise only takes away from what it tells."""
+        """Return the dithers of one state; None for a form, since independent noise can only reduce its leak."""
         if self._seed is None:
             assert self._public.dither is not None
             self._seed = draws.noise(self._public.dither, dither.SEED_SHAPE)
@@ -133,9 +133,10 @@ class Dithers:
 
 
 class Leaving(Dithers):
-    """One user's models on a walk: onto the grid and dithered in one, since each of them leaves its step so.
+    """The dithers of one user's models on a walk: each is put on the grid and dithered at once, at the end of its step.
 
-    What is added to a model and taken away again, with the dither, is so large that floats beside it are whole steps.
+    The number that is added to a model together with the dither, and then subtracted, is so large that floats next to
+    it are whole steps.
     """
 
     def __init__(self, plan: Dithered) -> None:

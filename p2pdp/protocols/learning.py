@@ -1,7 +1,7 @@
-"""What protocols that learn by descent have in common: objective, noise, steps, and what bootstrap signs of them.
+"""The common part of protocols that learn by descent: objective, noise, steps, and the facts that bootstrap signs.
 
 `descent_of` and `noise_of` follow from the spec, the model's length and the signed facts, so every peer and every
-auditor has the same. An objective of the caller's own is in the caller's process only; what it guarantees is signed,
+auditor has the same. A caller's own objective exists in the caller's process only; its guarantees are signed,
 and that is all an auditor needs.
 
 Sigma is the standard deviation of the noise of each number of one clipped gradient, before the rate is applied.
@@ -47,19 +47,19 @@ _EXACT_BITS: Final = 8  # sums of gradient and noise stay below 2**53 steps, so 
 
 
 def has_intercept(spec: Spec) -> bool:
-    """Whether features get a 1 as their last number."""
+    """Return whether features get a 1 as their last number."""
     return spec.task.intercept and spec.task.kind in _MARGINS
 
 
 def objective_of(spec: Spec) -> Objective:
-    """The objective; of an own one whose code is not in this process nothing but its name."""
+    """Return the objective; for a custom one whose code is not in this process, only its name."""
     if spec.task.kind != OWN:
         return _OBJECTIVES[spec.task.kind]
     return Objective() if spec.task.own is None else spec.task.own
 
 
 def norm_bound(data: DataPart, columns: int | None, *, intercept: bool) -> float | None:
-    """How long a row of features can be by what is public; None where that has no bound."""
+    """Return the public bound on the norm of a row of features; None if there is none."""
     bound: float | None = None
     if data.unit_norm:
         bound = 1.0
@@ -76,7 +76,7 @@ def norm_bound(data: DataPart, columns: int | None, *, intercept: bool) -> float
 
 
 def apart_bound(data: DataPart, columns: int) -> float | None:
-    """How far apart two rows of features can be by what is public; None where that has no bound."""
+    """Return the public bound on the distance between two rows of features; None if there is none."""
     reach = norm_bound(data, columns, intercept=False)
     if reach is None:
         return None
@@ -98,7 +98,7 @@ def _columns(spec: Spec, dimension: int) -> int | None:
 
 
 def facts_of(spec: Spec) -> dict[str, Fact]:
-    """What bootstrap signs of an objective of the caller's own; of others the spec says all."""
+    """Return the facts that bootstrap signs of a custom objective; for all others the spec is enough."""
     if spec.task.kind != OWN:
         return {}
     if spec.task.own is None:
@@ -133,7 +133,7 @@ def guarantees_of(spec: Spec, dimension: int, facts: Mapping[str, Fact]) -> Guar
 
 
 def sigma_of(spec: Spec) -> float:
-    """The standard deviation of one contribution's noise, in data units; 0 for `none`."""
+    """Return the standard deviation of one contribution's noise, in data units; 0 for `none`."""
     noise = spec.noise
     if noise.mechanism == "none":
         return 0.0
@@ -145,7 +145,7 @@ def sigma_of(spec: Spec) -> float:
 
 
 def sensitivity_of(spec: Spec) -> float:
-    """How far a replaced user can move one contribution: twice the clip."""
+    """Return how far a replaced user can move one contribution: twice the clip."""
     assert spec.task.clip is not None
     return 2.0 * spec.task.clip
 
@@ -175,7 +175,10 @@ def noise_of(sigma: float, descent: Descent) -> Mechanism:
 
 
 def rate_of(spec: Spec, descent: Descent, steps: int) -> float:
-    """The first step's rate: as given, else one that surely contracts. One that surely diverges is refused."""
+    """Return the first step's rate: the given one, or one that provably contracts.
+
+    A rate that must diverge is refused.
+    """
     rate = spec.task.rate
     if rate is None:
         if descent.guarantees.smoothness is None:
@@ -192,14 +195,14 @@ def rate_of(spec: Spec, descent: Descent, steps: int) -> float:
 
 
 def rate_at(rate: float, schedule: str, step: int) -> float:
-    """Of a step, counted from 1."""
+    """Return the rate of a step, counted from 1."""
     if schedule == "constant":
         return rate
     return rate / math.sqrt(step) if schedule == "inverse_sqrt" else rate / step
 
 
 def rate_sums(rate: float, schedule: str, steps: int) -> tuple[float, float]:
-    """The sum of all rates, and the root of the sum of their squares."""
+    """Return the sum of all rates, and the root of the sum of their squares."""
     if schedule == "constant":
         return rate * steps, rate * math.sqrt(steps)
     rates = [rate_at(rate, schedule, step) for step in range(1, steps + 1)]
@@ -207,14 +210,14 @@ def rate_sums(rate: float, schedule: str, steps: int) -> tuple[float, float]:
 
 
 def check_model(shape: tuple[int, ...], value: Any, most: float = MODEL_MAX) -> str | None:
-    """What is wrong with a model that arrives, as the kind of a fault."""
+    """Return the kind of fault of a received model, or None if it is valid."""
     if getattr(value, "shape", None) != shape or value.dtype != np.float64:
         return "bad_value"
     return None if abs(value).max() <= most else "bad_value"
 
 
 def inputs_of(descent: Descent, rows: Examples) -> tuple[GradientInputs, list[Any]]:
-    """A user's inputs, and what its private ledger keeps: each row with its target last."""
+    """Return a user's inputs, and the rows that its private ledger keeps, each with its target last."""
     if min(len(rows), descent.batch or len(rows)) > ROWS_MAX:
         raise UsageError(f"A gradient is over {ROWS_MAX} rows at most; [task] batch takes fewer of them at a time.")
     kept = list(np.column_stack([rows.features, rows.targets]))
@@ -227,9 +230,9 @@ def inputs_again(descent: Descent, values: list[Any]) -> GradientInputs:
 
 
 def noise_bound(descent: Descent, noise: Mechanism, rates: list[float]) -> float | None:
-    """At most the root mean square, over the model's numbers, of what noise did to it; None where steps may expand.
+    """Return an upper bound on the root mean square effect of noise on the model's numbers; None if steps may expand.
 
-    A step that contracts by r takes the distance to the model without noise to at most r^2 of its square, and noise
+    A step that contracts by r reduces the squared distance to the model without noise to at most r^2 of it, and noise
     that does not depend on it adds (rate sigma)^2 for each number.
     """
     if descent.why_not_contracting(max(rates)) is not None:
@@ -245,7 +248,7 @@ def noise_bound(descent: Descent, noise: Mechanism, rates: list[float]) -> float
 
 
 def warnings_of(descent: Descent, rate: float) -> list[str]:
-    """What a user should know of a rate that may be too high; a rate that surely is was refused."""
+    """Return warnings about a rate that may be too high; a rate that certainly is was refused before."""
     if descent.guarantees.smoothness is None:
         return []
     most = 2.0 / (descent.guarantees.smoothness + descent.regularization)

@@ -10,7 +10,7 @@ from p2pdp.mechanisms.clipping import Bounds, sensitivity
 
 
 def sigma_of(noise: NoisePart, bounds: Bounds, dimensions: int) -> float:
-    """The standard deviation of one contribution's noise, in data units; 0 for `none`."""
+    """Return the standard deviation of one contribution's noise, in data units; 0 for `none`."""
     if noise.mechanism == "none":
         return 0.0
     if noise.sigma is not None:

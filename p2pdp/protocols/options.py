@@ -18,10 +18,10 @@ Test = Callable[[Spec], bool]
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """Which keys go together, and the reason that an error gives.
+    """Rules on which keys go together, with the reason that an error states.
 
-    `only` says where a key has a meaning: given anywhere else it is refused, and the effective spec leaves it out.
-    `needed` says where a key without a default must be given. `possible` holds what must be true of all values.
+    `only` says under which condition a key has a meaning: otherwise it is refused, and the effective spec omits it.
+    `needed` says under which condition a key without a default is required. `possible` holds conditions on all values.
     """
 
     only: Mapping[str, tuple[Test, str]] = field(default_factory=dict)
@@ -31,7 +31,7 @@ class Rules:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """A section and its values, which are in `spec.options` as the frozen dataclass `part`.
+    """A section of the spec and its values, which are in `spec.options` as the frozen dataclass `part`.
 
     A field of `part` without a default is required. `renamed` maps keys that cannot be names of fields. `meaning` and
     `meanings` describe the section and each key in the guide's reference; `examples` are values that differ in what

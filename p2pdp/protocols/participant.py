@@ -1,9 +1,9 @@
-"""A user's part in what all protocols share: readiness, exclusions, the end.
+"""The part of a user's machine that all protocols share: readiness, exclusions, and the end of the run.
 
-Wraps a protocol's machine and is a machine itself. It keeps, per item, what decides whether an item
+Wraps a protocol's machine and is a machine itself. It keeps, per item, the facts that decide whether an item
 is lost when somebody is excluded (`services/settlement.py`): the highest step at which each peer passed it to
-us, and to whom we passed it last. Both follow from recorded events alone, so a restart knows them. Nobody is told
-of either before an exclusion, and then bootstrap only.
+this user, and the peer to which this user passed it last. Both follow from recorded events alone, so they survive a
+restart. They are reported only after an exclusion, and only to bootstrap.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class Participant:
                 passed[item] = (to, at)
 
     def _from_role(self, sender: Peer, message: Message, now_s: float, draws: Draws) -> Step | None:
-        """Act on a message of bootstrap or curator; None for those that the machine gets."""
+        """Handle a message of bootstrap or curator; return None for those that the machine gets."""
         if sender == BOOTSTRAP and message.type not in self._for_the_machine:
             return self._from_bootstrap(message, now_s, draws)
         if sender == BOOTSTRAP and message.type == messages.GO:

@@ -1,17 +1,16 @@
-"""Everything public that follows from a spec and the number of nodes that really take part.
+"""The plan of a run: everything public that follows from a spec and the number of nodes that really take part.
 
-The size to which a user's skeleton is padded before it is sealed to the auditor.
-
-The number of records of a skeleton tells how often its user was visited, or how many reports it passed on, which the
-curator is not to know. So the size follows from what bootstrap knows anyway: the plan and the user's number of
-neighbours. It has room for a count that all users together exceed with a probability of at most `EXCESS`:
+This includes the size to which a user's skeleton is padded before it is sealed to the auditor. The number of records
+of a skeleton reveals how often its user was visited, or how many reports it passed on, which the curator must not
+learn. So the size depends only on what bootstrap knows anyway: the plan and the user's number of neighbours. It has
+room for a count that all users together exceed with a probability of at most `EXCESS`:
 
 * on a ring the schedule fixes the count, and gossip follows a schedule that bootstrap knows;
 * visits of a random walk on the complete graph are independent draws, each with probability 1/n;
 * in each round of shuffling reports are at independent places, and the mean of those at one user is 1 on a regular
   graph and at most its number of neighbours on any other. Chernoff's bound serves both.
 
-On other graphs the visits of a walk depend on each other, so there the bound is a rule only. Where a skeleton does not
+On other graphs the visits of a walk depend on each other, so there the bound is a heuristic. If a skeleton does not
 fit, its size doubles; the auditor sees that, and then refuses claims that rest on a hidden count.
 """
 
@@ -38,7 +37,10 @@ OF_EVERY_RUN: Final = ("n", "graph", "dimensions", "sampler")  # facts that do n
 
 @dataclass(frozen=True)
 class RunPlan:
-    """`graph` is None for auditors: a replay needs each user's own neighbours only, from its ledger."""
+    """The plan of one run.
+
+    `graph` is None for auditors: a replay needs only each user's neighbours, from its ledger.
+    """
 
     spec: Spec
     n: int
@@ -51,7 +53,7 @@ class RunPlan:
 
     @property
     def facts(self) -> Mapping[str, int | str | float]:
-        """What bootstrap signs beside the keys: claims may rest on these."""
+        """Return the facts that bootstrap signs besides the keys: claims may rest on these."""
         assert self.graph is not None
         digest = "changing" if self.spec.graph.changing else self.graph.digest.hex()
         named: dict[str, Fact] = {"n": self.n, "graph": digest, "dimensions": self.dimensions, "sampler": self.sampler}
@@ -59,12 +61,12 @@ class RunPlan:
 
     @property
     def finishes_one_by_one(self) -> bool:
-        """Whether each user says when it has finished; else items do, when their totals reach the curator."""
+        """Return whether each user reports its own end; otherwise an item ends when its total reaches the curator."""
         return not self.plan.starts
 
     @property
     def exchanges(self) -> int:
-        """About how many messages between users this takes."""
+        """Estimate the number of messages between users."""
         assert self.graph is not None
         return int(self.plan.exchanges(self.graph.edge_count))
 
@@ -73,7 +75,7 @@ class RunPlan:
         return self.protocol.opening(self.plan, self.graph, draws)
 
     def machine(self, user: Peer, neighbours: Sequence[Peer] | None, inputs: Inputs) -> Machine:
-        """A user's machine; None stands for everybody, on a complete graph."""
+        """Return a user's machine; `neighbours` is None for everybody, on a complete graph."""
         known = complete_graph(self.n).neighbours[user] if neighbours is None else neighbours
         return self.protocol.machine(self.plan, user, known, inputs)
 
@@ -82,7 +84,7 @@ class RunPlan:
         return self.protocol.messages.problem(message) or self.protocol.check(self.plan, message)
 
     def neighbours(self, user: Peer) -> Sequence[Peer] | None:
-        """None stands for everybody, on a complete graph."""
+        """Return a user's neighbours; None stands for everybody, on a complete graph."""
         assert self.graph is not None
         everybody = self.spec.graph.kind == "complete" or self.spec.graph.changing
         return None if everybody else self.graph.neighbours[user]
@@ -91,7 +93,7 @@ class RunPlan:
 def plan_run(
     spec: Spec, n: int, dimensions: int, edges: EdgeList | None = None, *, sampler: str | None = None
 ) -> RunPlan:
-    """May raise `RunFailed` where the graph's kind has none for this n."""
+    """Plan a run; raise `RunFailed` if the kind of graph has none for this n."""
     found = find_protocol(spec.run.protocol)
     changing = spec.graph.changing  # then everybody may meet everybody, and nobody knows the graphs
     graph = complete_graph(n) if changing else make_graph(spec.graph, n, spec.run.seed or 0, edges)
@@ -101,7 +103,7 @@ def plan_run(
 
 
 def plan_of_facts(spec: Spec, facts: Mapping[str, int | str | float]) -> RunPlan:
-    """The plan that an auditor needs, from the facts that bootstrap signed."""
+    """Return the plan that an auditor needs, from the facts that bootstrap signed."""
     n, dimensions, sampler = facts.get("n"), facts.get("dimensions"), facts.get("sampler")
     if not (isinstance(n, int) and isinstance(dimensions, int) and isinstance(sampler, str)):
         raise VerificationFailed("the roster lacks the facts n, dimensions and sampler")
@@ -117,12 +119,12 @@ MARK_BYTES: Final = 80
 
 
 def skeleton_size(run: RunPlan, degree: int) -> int:
-    """Bytes for a user with this many neighbours."""
+    """Return the padded size in bytes for a user with this many neighbours."""
     return -(-(_LIFE_BYTES + run.protocol.records_bytes(run, degree)) // _UNIT) * _UNIT
 
 
 def at_most(mean: float, probability: float) -> int:
-    """A count that a sum of independent indicators with this mean exceeds with at most this probability."""
+    """Return a count that a sum of independent indicators with this mean exceeds with at most this probability."""
     count = math.ceil(mean) + 1
     while count - mean - count * math.log(count / mean) > math.log(probability):
         count += 1

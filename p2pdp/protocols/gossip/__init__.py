@@ -1,4 +1,4 @@
-"""Gossip: users average what they hold with their neighbours."""
+"""Gossip: users average their states with their neighbours."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The section `[gossip]`: its keys, what they mean, and which of them go together."""
+"""The section `[gossip]`: its keys, their meaning, and which of them go together."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Network shuffling: reports walk from user to user until nobody can tell whose they are."""
+"""Network shuffling: reports walk from user to user until their owners cannot be told."""
 
 from __future__ import annotations
 

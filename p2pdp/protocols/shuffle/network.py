@@ -1,23 +1,15 @@
-"""What `shuffle.all` and `shuffle.single` have in common: the randomizer, the rounds, and what is published.
+"""Network shuffling, `shuffle.all` and `shuffle.single`: the randomizer, the rounds, and the published estimate.
 
-The graph tells how many rounds there are, how alike the laws of two users' reports are in the end (the overlap on which
-the claim rests), and how many users are expected to hold nothing: facts that bootstrap signs, so that a claim can
-be made of them before the run, and by auditors who do not know the graph.
+`shuffle.all` [LTT22, Algorithm 1]: every report that a user holds in the end goes to the curator. `shuffle.single`
+[LTT22, Algorithm 2]: each user hands in one of the reports that it holds, or a dummy. The machine is in
+`shuffling.py`.
 
-The result is the estimate with its standard errors, and how many reports it is made of. A user contributes its
-first row.
+From the graph follow the number of rounds, the overlap of the laws of two users' reports in the end (on which the claim
+rests), and the expected number of users who hold nothing: facts that bootstrap signs, so that a claim can be made
+before the run, and by auditors who do not know the graph.
 
-Which local randomizer a spec of network shuffling asks for, and the value that a user's rows stand for.
-
-A user reports the first of its rows: a category, bounded numbers, or with PrivUnit that row scaled to length 1.
-
-`shuffle.all`: every report that a user holds in the end goes to the curator.
-
-[LTT22, Algorithm 1]; the machine is in `shuffling.py`.
-
-`shuffle.single`: each user hands in one of the reports that it holds, or a dummy.
-
-[LTT22, Algorithm 2]; the machine is in `shuffling.py`.
+The result is the estimate with its standard errors, and the number of reports in it. A user contributes its first
+row: a category, bounded numbers, or with PrivUnit that row scaled to length 1.
 """
 
 from __future__ import annotations
@@ -118,7 +110,7 @@ class NetworkShuffle(Quiet):
         return check_shuffle(plan, message)
 
     def publish(self, plan: ShufflePlan, totals: Sequence[bytes]) -> Any:
-        """How many reports, the estimate, its standard errors; None where no report arrived."""
+        """Return the number of reports, the estimate and its standard errors; None if no report arrived."""
         if not totals:
             return None
         return result_of(plan, np.stack([plan.randomizer.decoded(report) for report in totals]))
@@ -163,7 +155,7 @@ class NetworkShuffle(Quiet):
 
 
 def result_of(plan: ShufflePlan, numbers: Any) -> Any:
-    """What the curator publishes of reports, whose numbers are a row each: how many, the estimate, its errors."""
+    """Return the curator's result for reports with one row of numbers each: their count, the estimate, its errors."""
     if plan.single:
         found = of_single(plan.randomizer, numbers, *dummies_in(plan, len(numbers)))
     else:
@@ -172,7 +164,7 @@ def result_of(plan: ShufflePlan, numbers: Any) -> Any:
 
 
 def dummies_in(plan: ShufflePlan, reports: int) -> tuple[float, float]:
-    """How many of so many reports are expected to be dummies, and the variance."""
+    """Return the expected number of dummies among the reports, and its variance."""
     mean, variance = plan.dummies
     return mean * reports / plan.n, variance
 
@@ -186,11 +178,11 @@ def is_report(plan: ShufflePlan, report: bytes) -> bool:
 
 
 def slots_for(n: int, rounds: int, degree_min: int) -> int:
-    """How many reports have room on an edge in a round, such that one in a million runs keeps a report back.
+    """Return the number of slots per edge and round at which one run in a million delays a report for lack of room.
 
     A report takes a given edge of a place with a probability of pi / d, about 1/2|E|, at most 1/(n d_min) of it for
     each of n: loads of an edge are dominated by Poisson(1 / d_min) after mixing, and all n d_min edges times rounds
-    have their chance. What comes before mixing has one report a place.
+    have their chance. Before mixing there is one report per place.
     """
     mean, target = 1.0 / max(1, degree_min), 1e-6 / (max(1, n * degree_min) * rounds)
     term = np.exp(-mean)

@@ -1,4 +1,4 @@
-"""The section `[shuffle]`: its keys, what they mean, and which of them are needed."""
+"""The section `[shuffle]`: its keys, their meaning, and which of them are needed."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""What is public about network shuffling, and the form of its messages.
-
-The messages that users of network shuffling pass on: sealed reports, cover for them, and marks that end rounds.
-"""
+"""The public plan of network shuffling, and its messages: sealed reports, cover for them, and marks that end rounds."""
 
 from __future__ import annotations
 
@@ -24,7 +21,7 @@ STAY_OPTIONS: Final = 1 << 32
 
 
 class Reports(Protocol):
-    """A user's inputs: what it seals is bytes in a run and a symbol in the auditor."""
+    """A user's inputs; a sealed report is bytes in a run and a symbol in the auditor."""
 
     def sealed(self, name: int, randomness: Any, seed: Any) -> Any: ...
 
@@ -33,7 +30,7 @@ class Reports(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ShufflePlan(PlanDefaults):
-    """`sealed_bytes` is the length of a report as relays see it; `slots` that of a round's cover on an edge."""
+    """The plan. `sealed_bytes` is the length of a report as relays see it; `slots` is the cover per edge and round."""
 
     n: int
     rounds: int
@@ -72,17 +69,17 @@ class ShufflePlan(PlanDefaults):
 
     @property
     def noise(self) -> Mechanism:
-        """The first that a report draws from."""
+        """Return the first mechanism that a report draws from."""
         return self.randomizer.mechanisms[0] if self.randomizer.mechanisms else NO_NOISE
 
     @property
     def grid_exponent(self) -> int:
-        """What a number of a report is worth."""
+        """Return the exponent of the grid of a report's numbers."""
         return self.randomizer.exponent
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Of the estimate: one number, or several."""
+        """Return the shape of the estimate: one number, or several."""
         randomizer = self.randomizer
         return (randomizer.outputs,) if randomizer.counted or randomizer.outputs > 1 else ()
 
@@ -92,27 +89,27 @@ class ShufflePlan(PlanDefaults):
 
     @property
     def stay_below(self) -> int:
-        """A choice of `STAY_OPTIONS` below this keeps a report where it is."""
+        """Return the bound on a choice among `STAY_OPTIONS` below which a report stays where it is."""
         return round(self.stay * STAY_OPTIONS)
 
     def marks(self, edges: int) -> int:
-        """Every end of every edge marks every round."""
+        """Return the number of marks: one per round in each direction of each edge."""
         return 2 * edges * self.rounds
 
     def exchanges(self, edges: int) -> int:
-        """Reports or cover go along with the marks."""
+        """Estimate the number of messages: reports or cover, and the marks."""
         marks = self.marks(edges)
         moved = round(self.n * self.rounds * (1.0 - self.stay)) if self.slots is None else marks * self.slots
         return marks + moved
 
 
 def draw_hop(draws: Draws) -> int:
-    """A number for one hop of one report."""
+    """Draw a number for one hop of one report."""
     return _HOP_LEAST + draws.choice(COVER_HOP - _HOP_LEAST)
 
 
 def check_shuffle(plan: ShufflePlan, message: Message) -> str | None:
-    """What is wrong with the form of a message, as the kind of a fault."""
+    """Return the kind of fault of a message of the wrong form, or None if it is valid."""
     kind, fields, value = message
     if kind == COVER and plan.slots is None:
         return "malformed"

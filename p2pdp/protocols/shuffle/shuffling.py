@@ -1,21 +1,21 @@
 """Network shuffling: reports that walk from user to user, sealed to the curator, until their origin is lost.
 
 Algorithms 1 (`all`) and 2 (`single`) of [LTT22]: every user randomizes its value into a report; in each round every
-report moves to a uniform neighbour of its holder; after the last round holders hand in all that they hold, or one of it
-chosen uniformly, and a dummy where there is none. A report is sealed once, by its user, and has a name drawn at random
-inside the seal; every hop has a channel and so a ciphertext of its own. Outside the seal a report goes by a number that
-its sender draws afresh for each hop, beside the number of the hop before: so it can be settled who has it after an
-exclusion, and no name that the curator opens is ever told to anybody.
+report moves to a uniform neighbour of its holder; after the last round holders hand in all that they hold, or one
+report chosen uniformly, or a dummy if there is none. A report is sealed once, by its user, and has a name drawn at
+random inside the seal; every hop has a channel and so a ciphertext of its own. Outside the seal a report is identified
+by a number that its sender draws afresh for each hop, sent together with the number of the hop before: so its holder
+can be determined after an exclusion, and no name that the curator opens is ever told to anybody.
 
-There is no barrier. A user that has sent what it had marks the end of the round to each neighbour, and goes on when
-it has all their marks; without those who are `patience_s` late, or were late before and have not caught up. What
-comes late has stayed where it was: it joins what is held now; and so has what was meant for somebody who is late,
-else whoever is gone would draw in all reports before it is put out. Before it hands in, a user waits for the last
-marks of all neighbours that are not out, so nothing comes later.
+There is no barrier. A user that has sent its reports marks the end of the round to each neighbour, and goes on when it
+has all their marks, except those of neighbours that are `patience_s` late, or were late before and have not caught up.
+A report that comes late has stayed where it was: it joins the reports held now. The same holds for reports meant for a
+neighbour that is late; otherwise a neighbour that is gone would draw in all reports before it is excluded. Before it
+hands in, a user waits for the last marks of all neighbours that are not excluded, so nothing comes later.
 
 Departures from the paper: late, absent and gone users, of whom it has none; with `stay` a report stays for a round
-with that probability; a holder permutes what it holds before it sends; with `slots` each neighbour gets as many
-frames in each round, reports first and cover for the rest, and what has no room stays.
+with that probability; a holder permutes its reports before it sends them; with `slots` each neighbour gets the same
+number of frames in each round, reports first and cover for the rest, and reports without a slot stay.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ class Shuffle:
     # What comes
 
     def _take(self, neighbour: _Neighbour, message: Message) -> bool:
-        """Whether the message belongs here. A neighbour's reports of a round come before its mark."""
+        """Return whether the message is accepted here. A neighbour's reports of a round come before its mark."""
         if message.type == RELAY:
             _, hop, number = message.fields
             if number != neighbour.marked + 1:
@@ -145,7 +145,7 @@ class Shuffle:
         return message.type == COVER and neighbour.marked < self._plan.rounds
 
     def _hold(self, neighbour: _Neighbour, number: int) -> None:
-        """Keep what it sent in a round for the one after, or for the next that opens here if that is over."""
+        """Keep reports sent in a round for the one after, or for the next round that opens here if that is over."""
         came, neighbour.unmarked = neighbour.unmarked, []
         if number >= self._round:
             self._ahead.setdefault(number, []).extend(came)
@@ -153,9 +153,9 @@ class Shuffle:
             self._held.extend(came)
 
     def _take_back(self, order: Message) -> Step:
-        """Keep a report that nobody has: the receiver is gone, and passed it on to nobody.
+        """Keep a report whose receiver is gone without having passed it on.
 
-        The curator is told, since it waits for what is handed in late.
+        The curator is told, since it waits for reports that are handed in late.
         """
         hop, step = Item(*order.fields)
         to, number, held = self._passed.get(hop, (None, 0, (0, None)))
@@ -202,7 +202,7 @@ class Shuffle:
         return there[draws.choice(len(there))]
 
     def _is_late(self, peer: Peer) -> bool:
-        """Whether the round before this one ended here without its mark."""
+        """Return whether the round before this one ended here without the neighbour's mark."""
         return self._neighbours[peer].marked < self._round - 1
 
     def _frames(self, peer: Peer, reports: Sequence[Held], draws: Draws) -> list[Send]:
@@ -220,7 +220,7 @@ class Shuffle:
         return [*sends, Send(peer, Message(MARK, (number,)))]
 
     def _advance(self, now_s: float, draws: Draws) -> Step:
-        """Go on as far as what is here allows."""
+        """Complete as many rounds as the received messages allow."""
         if self._phase in (Phase.WAITING, Phase.ENDED):
             return NOTHING
         sends: list[Send] = []
@@ -238,7 +238,10 @@ class Shuffle:
         return [one.peer for one in self._neighbours.values() if not one.out and one.marked < number]
 
     def _may_go_on(self, now_s: float) -> bool:
-        """Whether the round may end. Neighbours that were late before are not waited for in every round again."""
+        """Return whether the round may end.
+
+        Neighbours that were late before are not waited for in every round again.
+        """
         lacking = [self._neighbours[peer] for peer in self._lacking(self._round)]
         return now_s >= self._waiting_since_s + self._plan.patience_s or all(
             one.marked < self._round - 1 for one in lacking

@@ -1,4 +1,4 @@
-"""Walks: a token goes from user to user, each of whom adds to it."""
+"""Walks: a token is passed from user to user, and each adds its contribution."""
 
 from __future__ import annotations
 

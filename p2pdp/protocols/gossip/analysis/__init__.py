@@ -1,1 +1,1 @@
-"""What launcher, planner and auditor know of the gossip family; nodes do not import it."""
+"""The analysis of the gossip family, for launcher, planner and auditor; nodes do not import it."""

@@ -1,13 +1,13 @@
-"""What network shuffling will tell each kind of observer, from what bootstrap signed: users, rounds, overlap.
+"""A-priori claims about network shuffling for each kind of observer, from the facts that bootstrap signed.
 
 The curator's bound is that of `privacy/shuffle/overlap.py` with the least overlap for every pair, if nobody
 is late: lateness changes the laws, and an audit works with those that the run had. Everybody else sees the published
-estimate. Of `all` it is made of every user's report. Of `single` it is made of those that were chosen; which ones does
-not depend on data, so given them u's report is one of N, or not there at all. N is n less the users who hold nothing in
-the end; each of n independent walks changes their number by one at most, so it exceeds its mean by s with a
-probability of exp(-2 s^2 / n) at most (McDiarmid 1989), which is taken off delta.
+estimate. For `all` it is made of every user's report. For `single` it is made of the chosen reports; the choice does
+not depend on data, so given it u's report is one of N, or not there at all. N is n minus the number of users who hold
+nothing in the end; each of n independent walks changes that number by one at most, so it exceeds its mean by s with a
+probability of exp(-2 s^2 / n) at most (McDiarmid 1989), which is subtracted from delta.
 
-The local ceiling of reports: each seen alone, without the others that hide whose it is.
+The local ceiling of reports holds for each report seen alone, without the others among which it is hidden.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _CUT: Final = 1e-2  # of delta
 
 
 def shuffle_beforehand(run: RunPlan, delta: float, colluders: Sequence[Peer], nobody_out: str) -> AccountResult:
-    """Claims for each kind of observer; `nobody_out` is what all but the local ceiling assume."""
+    """Return claims for each kind of observer; all but the local ceiling assume `nobody_out`."""
     plan: ShufflePlan = run.plan
     own = {user: Noise([plan.randomizer.mechanisms]) for user in range(run.n)}
     context = AuditContext(run, {}, Transcript(find_noise=lambda: own), (), delta, colluders)
@@ -82,7 +82,7 @@ def _curator(context: AuditContext, plan: ShufflePlan, nobody_out: str) -> Claim
 
 
 def _others(context: AuditContext, plan: ShufflePlan, nobody_out: str) -> list[Claim]:
-    """Who sees nothing but the published estimate, and its own reports."""
+    """Return the claims for observers of the published estimate, who know only their own reports besides."""
     reports, delta = reports_least(plan, context.delta)
     outside = next((user for user in range(plan.n) if user not in context.colluders), 0)
     kinds: list[tuple[Observer, int, Name]] = [(Observer.PUBLIC, 0, Observer.PUBLIC)]
@@ -110,7 +110,7 @@ def _others(context: AuditContext, plan: ShufflePlan, nobody_out: str) -> list[C
 
 
 def _least(claim: Claim, curator: Claim) -> Claim:
-    """What is published follows from what the curator sees."""
+    """Return the claim of smaller epsilon: the published estimate is a function of the curator's view."""
     if claim.observer != Observer.PUBLIC or claim.epsilon_max is None or curator.epsilon_max is None:
         return claim
     if claim.epsilon_max <= curator.epsilon_max:
@@ -119,7 +119,7 @@ def _least(claim: Claim, curator: Claim) -> Claim:
 
 
 def reports_least(plan: ShufflePlan, delta: float) -> tuple[int, float]:
-    """How many reports of users are in the result, but for a part of delta, and what is left of it.
+    """Return a lower bound on the number of users' reports in the result, and the part of delta that is left.
 
     For many users the expected number of dummies is that of mixed walks. With an overlap of kappa every place is
     reached with kappa times its chance at rest, which leaves (1 - kappa) n more of them empty at most.
@@ -147,7 +147,7 @@ def local_account_of_reports(context: AuditContext) -> AccountResult:
 
 
 def epsilon_of_report(randomizer: Randomizer, delta: float) -> float:
-    """Of one report that everybody sees."""
+    """Return the local epsilon of one report, as seen by an observer of that report alone."""
     if isinstance(randomizer, RealReports) and randomizer.epsilon is None:
         return gaussian.epsilon_of(delta, randomizer.mu)
     assert randomizer.epsilon is not None

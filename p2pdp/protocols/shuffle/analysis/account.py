@@ -1,21 +1,17 @@
-"""Claims about network shuffling: what walks hide of whose report is whose (`privacy/shuffle/overlap.py`).
+"""Claims about network shuffling: how well walks hide the owner of a report (`privacy/shuffle/overlap.py`).
 
-The curator sees which reports each user handed in, the graph, and when users were late, and knows no route: that is its
-view. By how much the laws of two users' reports overlap is worked out for the timing that the run had, never for
-the routes: given these nothing is hidden. Everybody else sees the published estimate, which is made of all reports
-alike, as after a perfect shuffle; a relay sees sealed reports besides, which tell it nothing that the seal does not.
+The view of the curator consists of the reports that each user handed in, the graph, and the times at which users were
+late, but no route. The overlap of the laws of two users' reports is computed for the timing that the run had, never
+for the routes: given these nothing is hidden. Everybody else sees the published estimate, which is made of all
+reports alike, as after a perfect shuffle; a relay also sees sealed reports, which reveal nothing beyond the seal.
 `single` hands over a part of what `all` does, so the curator's bound holds for it as it is.
 
-The theorems of [LTT22] need the same law for every user; they are shown beside this, and bound nothing.
+The theorems of [LTT22] need the same law for every user; they are shown for comparison, and bound nothing.
 
-What claims about network shuffling are made of, before a run and after it.
-
-When reports moved in a run of network shuffling: what the law of a report's place follows from.
-
-A report that is sent in round r is passed on in round r + 1, or, where it came late, in the round after the one that
-its holder had reached by then. When that is depends on clocks and links, not on data, so claims may rest on it. It
-is read from marks: what a neighbour sent in a round is held from its mark on, all together. What is meant for somebody
-whose mark of the round before is missing stays.
+The timing of a run follows from its marks. A report that is sent in round r is passed on in round r + 1, or, if it came
+late, in the round after the one that its holder had reached by then. That time depends on clocks and links, not on
+data, so claims may rest on it. All that a neighbour sent in a round is held together, from its mark on. Reports for a
+user whose mark of the round before is missing stay with their holder.
 """
 
 from __future__ import annotations
@@ -86,7 +82,7 @@ def _curator(context: AuditContext, plan: ShufflePlan, found: AccountResult) -> 
 
 
 def _hidden(context: AuditContext, plan: ShufflePlan) -> tuple[str | None, Graph | None, Timing]:
-    """Why routes cannot be taken to be what the walk's law says; the graph and the timing where they can."""
+    """Return the graph and the timing, or the reason why routes do not follow the law of the walk."""
     graph = graph_of(context.views, context.run.n)
     timing = timing_of(context.views, plan.rounds)
     missing = {user for user in context.incomplete if is_user(user)}
@@ -101,7 +97,7 @@ def _hidden(context: AuditContext, plan: ShufflePlan) -> tuple[str | None, Graph
 
 
 def _overlaps(graph: Graph, plan: ShufflePlan, timing: Timing) -> tuple[list[Floats], str]:
-    """For each user its overlaps with the others, or one row for all of them."""
+    """Return the overlaps of each user with the others, or one row for all users."""
     n = graph.n
     if n > _LAWS_N or (graph.edge_count == n * (n - 1) // 2 and not timing.times):
         kappa, how = overlap_least(graph, plan.stay, plan.rounds)
@@ -118,7 +114,7 @@ def _overlaps(graph: Graph, plan: ShufflePlan, timing: Timing) -> tuple[list[Flo
 
 
 def _others(context: AuditContext, plan: ShufflePlan, found: AccountResult) -> None:
-    """Who sees nothing but the published estimate, and its own reports."""
+    """Add the claims for observers of the published estimate, who know only their own reports besides."""
     arrived = _arrived(context)
     if arrived is None:
         for observer in (Observer.NODE, Observer.PUBLIC):
@@ -152,7 +148,7 @@ def _others(context: AuditContext, plan: ShufflePlan, found: AccountResult) -> N
 
 
 def _arrived(context: AuditContext) -> int | None:
-    """How many of the users' own reports were handed in; dummies are none."""
+    """Return how many of the users' own reports were handed in; dummies do not count."""
     if CURATOR not in context.views:
         return None
     records = (record for record in context.views[CURATOR].records if record.kind == OWN)
@@ -175,7 +171,7 @@ _ONE_LAW: Final = "it takes all users' reports to have the same law, which a wal
 
 
 def not_hidden(plan: ShufflePlan) -> list[Refusal]:
-    """Why nothing is claimed of hidden reports, by observer; empty where something can be."""
+    """Return by observer the reason why nothing is claimed of hidden reports; empty if claims are possible."""
     epsilon_0 = plan.randomizer.epsilon
     if epsilon_0 is not None and math.isfinite(epsilon_0):
         return []
@@ -186,24 +182,24 @@ def not_hidden(plan: ShufflePlan) -> list[Refusal]:
 
 
 def categories_of(plan: ShufflePlan) -> int | None:
-    """Of randomized response, which has bounds of its own."""
+    """Return the number of categories of randomized response, which has bounds of its own; else None."""
     return plan.randomizer.outputs if isinstance(plan.randomizer, KaryReports) else None
 
 
 def enclosed(plan: ShufflePlan, kappas: Floats, delta: float) -> tuple[float, float]:
-    """[lower, upper] epsilon of one report, by its overlap with each of the others; the lower end if all arrive."""
+    """Return [lower, upper] epsilon of one report by its overlap with each other; the lower end holds if all arrive."""
     assert plan.randomizer.epsilon is not None
     return overlapped(plan.randomizer.epsilon, kappas, delta, categories_of(plan))
 
 
 def among(plan: ShufflePlan, others: int, delta: float) -> float:
-    """The upper end for one report among so many others that nobody can tell apart."""
+    """Return the upper epsilon for one report among `others` reports that are indistinguishable from it."""
     assert plan.randomizer.epsilon is not None
     return enclosed(plan, np.ones(others), delta)[1] if others > 0 else plan.randomizer.epsilon
 
 
 def printed(context: AuditContext, plan: ShufflePlan, graph: Graph, conditioning: Conditioning) -> Claim:
-    """Theorem 5.3 or 5.5, with half of delta for the loads, and S that of mixed walks."""
+    """Return the epsilon of Theorem 5.3 or 5.5, with half of delta for the loads, and S that of mixed walks."""
     assert plan.randomizer.epsilon is not None
     half = context.delta / 2.0
     degrees = np.array([graph.degree(user) for user in range(graph.n)], dtype=np.float64)
@@ -237,7 +233,7 @@ def claim_of_reports(
     *,
     bound: bool = True,
 ) -> Claim:
-    """`epsilons` are those of all users, or one that holds for each."""
+    """Return a claim; `epsilons` has one value per user, or one that holds for each."""
     assumptions = (*context.assumptions, *said)
     epsilon = spread_of(epsilons)
     return claim_of(observer, method, conditioning, context.delta, worst, assumptions, epsilon=epsilon, bound=bound)
@@ -245,7 +241,7 @@ def claim_of_reports(
 
 @dataclass
 class Timing:
-    """When reports moved otherwise than the walk says.
+    """The deviations of a run's reports from the timing of the plan.
 
     `late[v, w, r]` is the round in which w passes on what v sent it in round r, where that is not r + 1.
     """
@@ -256,7 +252,7 @@ class Timing:
 
     @property
     def times(self) -> int:
-        """How often somebody was late."""
+        """Return how often users were late."""
         return len(self.late) + len(self.passed_over)
 
 
@@ -291,7 +287,7 @@ def _read(found: Timing, user: Peer, contents: Contents, rounds: int) -> None:
 
 
 def laws_with(graph: Graph, stay: float, rounds: int, timing: Timing) -> Floats:
-    """Row j is the law of report j's place in the end, for the timing that the run had."""
+    """Return the laws of the reports' final places for the timing of the run; row j is that of report j."""
     users = np.eye(graph.n)
     due = {1: users}  # round -> [place, report] of what is sent on in it
     for number in range(1, rounds + 1):

@@ -1,15 +1,12 @@
-"""What the curator of network shuffling can guess of each user: it has all reports, and no route.
+"""The curator's attack on network shuffling: a guess of each user's value from all reports, without any route.
 
-It takes the chances of each report to be a user's, given the graph and who handed in how many, and from
-them the mean of what these reports weigh, which is the estimate that is off least on the average. With few rounds
-that is nearly the user's own report; once walks are mixed, nearly the mean of all. It takes nobody to have been late
-or put out.
+It takes the probability that each report is a user's, given the graph and the number of reports per holder, and from
+it the mean of the weights of these reports, which is the estimate of least mean squared error. With few rounds
+that is nearly the user's own report; once walks are mixed, nearly the mean of all. It assumes that nobody was late
+or excluded. The curator is assumed to know the graph, as bootstrap does.
 
-A user who relays holds sealed reports and nothing that it could read.
-
-What the curator of network shuffling guesses of each user, and how near that comes.
-
-The curator is taken to know the graph, as bootstrap does.
+Documents of guesses score each of them against the users' values. A user who relays holds sealed reports that it
+cannot read, and guesses nothing.
 """
 
 from __future__ import annotations
@@ -41,7 +38,7 @@ SEALED: Final = "a user of network shuffling holds sealed reports only, which no
 
 @dataclass(frozen=True)
 class Opened:
-    """Reports as the curator has them: names and numbers, and a row each of who handed it in and what it weighs."""
+    """The reports that the curator opened: names and numbers, and one row each with its holder and its weight."""
 
     names: list[int]
     numbers: Any
@@ -54,7 +51,7 @@ class Opened:
 
 @dataclass(frozen=True)
 class Guess:
-    """Of one user's value; `name` is that of the report which is likeliest its own, with that probability."""
+    """A guess of one user's value; `name` is the report most likely to be its own, with that probability."""
 
     user: Peer
     estimate: Floats
@@ -66,7 +63,7 @@ class Guess:
 
 
 def opened_by(run: RunPlan, contents: Contents) -> Opened:
-    """From the curator's own ledger."""
+    """Return the reports opened by the curator, from its own ledger."""
     senders: dict[int, Peer] = {}
     handed_in_by: Peer = 0  # the report that is opened next
     reports: dict[int, bytes] = {}
@@ -91,7 +88,7 @@ def opened_by(run: RunPlan, contents: Contents) -> Opened:
 
 
 def guesses_of(run: RunPlan, graph: Graph, opened: Opened) -> list[Guess]:
-    """One for each user, in order."""
+    """Return one guess for each user, in order."""
     plan: ShufflePlan = run.plan
     if run.n > USERS_MAX:
         raise Refused(f"the laws of {run.n} reports do not fit side by side: this attack is for {USERS_MAX} users")
@@ -112,7 +109,7 @@ def guesses_of(run: RunPlan, graph: Graph, opened: Opened) -> list[Guess]:
 
 
 def value_as_weight(plan: ShufflePlan, value: Any) -> Floats:
-    """A user's value in the form of an estimate: counts have a single 1."""
+    """Return a user's value in the form of an estimate: a category becomes counts with a single 1."""
     if plan.randomizer.counted:
         return np.asarray(np.arange(plan.randomizer.outputs) == int(value), dtype=np.float64)
     return np.atleast_1d(np.asarray(value, dtype=np.float64))
@@ -121,7 +118,7 @@ def value_as_weight(plan: ShufflePlan, value: Any) -> Floats:
 def guesses_by_curator(
     run: RunPlan, contents: Contents, evidence: Evidence, graph: Callable[[], Graph]
 ) -> list[dict[str, Any]]:
-    """One document for each user; the users' ledgers are read afterwards, to score."""
+    """Return one document for each user; the users' ledgers are read afterwards, to score."""
     opened = opened_by(run, contents)
     return [_document(run, guess, opened, evidence) for guess in guesses_of(run, graph(), opened)]
 

@@ -1,19 +1,15 @@
-"""Network shuffling by its law (`walks.py`), with the result that the machines' curator would publish.
-
-Guarantee: on the same reports the estimate is that of the curator, to the last bit. `messages` counts what users send
-each other, reports and marks, and what they tell the curator; those of the life cycle are not made. Lateness, absence
-and edges on which cover leaves no room are unknown here: a report that finds none stays in a real run, which one in a
-million runs sees (`protocols/shuffles.slots_for`).
-
-Network shuffling drawn straight from its law: no peers, frames, channels or ledgers [LTT22, Algorithms 1, 2].
+"""Network shuffling sampled from its distribution: no peers, frames, channels or ledgers [LTT22, Algorithms 1, 2].
 
 All reports are moved at once, round by round. Guarantee: places, loads, dummies and estimates have the distribution
-that they have in the simulated world when nobody is late or gone and nothing is lost. The draws are others, so a
-single result differs from that of the world on the same seed. `away` says who is away in a round, counted from 0: what
-such a user holds stays, and so does what was meant for it.
+that they have in the simulated world when nobody is late or gone and nothing is lost; on the same reports the estimate
+is that of the curator, to the last bit. The draws are others, so a single result differs from that of the world on the
+same seed. `away` says who is away in a round, counted from 0: the reports that such a user holds stay, and so do the
+reports for it. Edges without room for a report are unknown here: such a report stays in a real run, which one in a
+million runs sees (`network.slots_for`).
 
-The order of the reports that the curator gets is uniform within each user's batch, as holders permute theirs; what
-stands in its way is only who handed it in.
+`messages` counts what users send each other, reports and marks, and their messages to the curator; messages of the
+life cycle are not made. The order of the reports that the curator gets is uniform within each user's batch, as holders
+permute theirs; only the holder of each report is kept.
 """
 
 from __future__ import annotations
@@ -49,7 +45,7 @@ def fast_shuffles(trials: Trials) -> Iterator[Outcome]:
 
 
 def fast_shuffle(run: RunPlan, rows: Callable[[Peer], Any], seed: int) -> Outcome:
-    """One trial. `rows(user)` gives a user's bounded data."""
+    """Run one trial. `rows(user)` gives a user's bounded data."""
     plan: ShufflePlan = run.plan
     assert run.graph is not None
     values = np.array([reported_value(plan.randomizer, rows(user).rows) for user in range(run.n)])
@@ -76,10 +72,10 @@ NOBODY_AWAY: Final[Mapping[int, Collection[int]]] = {}
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Shuffled:
-    """`holders` and `reports` have a row for each report that the curator gets; `owners` is -1 for a dummy.
+    """The result of one run: `holders` and `reports` have a row per handed-in report; `owners` is -1 for a dummy.
 
-    `loads` is how many reports each user holds in the end, `moves` how often each passed one on, and `held` the most
-    that anybody held at once.
+    `loads` is the number of reports that each user holds in the end, `moves` how often each passed one on, and `held`
+    the most reports held by one user at once.
     """
 
     holders: Ints
@@ -105,7 +101,7 @@ def walked(
     generator: np.random.Generator,
     away: Mapping[int, Collection[int]] = NOBODY_AWAY,
 ) -> tuple[Ints, Ints, int]:
-    """Where the report of each user ends, how often each user passed one on, and the most that anybody held."""
+    """Return where each user's report ends, how often each user passed one on, and the largest load at any time."""
     check_stay(stay)
     degrees, _, neighbours = ends_of(graph)
     begins = np.concatenate(([0], np.cumsum(degrees)[:-1]))
@@ -144,7 +140,7 @@ def shuffled(
     away: Mapping[int, Collection[int]] = NOBODY_AWAY,
     dummies: tuple[float, float] | None = None,
 ) -> Shuffled:
-    """One run: `values` has one value for each user; `dummies` are the expected ones where these are known already."""
+    """Run once: `values` has one value per user; `dummies` is the expected number of dummies if it is known already."""
     if len(values) != graph.n:
         raise UsageError(f"{graph.n} users report one value each, not {len(values)}.")
     key = int.from_bytes(SeededEntropy(seed, "shuffling").salt(), "big")

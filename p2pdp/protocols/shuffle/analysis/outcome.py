@@ -1,14 +1,12 @@
-"""What a run of network shuffling came to, read from its ledgers: whose reports arrived, and what they are worth.
+"""The outcome of a run of network shuffling, read from its ledgers: the reports that arrived, their values, traffic.
 
-Nobody who sees the curator's ledger alone can tell whose report is whose. An auditor who has all ledgers can: inside
-its seal a report has the name that its user chose, and that choice is in the user's own ledger.
+The curator's ledger alone does not reveal the owner of a report. An auditor with all ledgers can tell: inside its seal
+a report has the name that its user chose, and that choice is in the user's own ledger.
 
-How much each user of network shuffling sent and held, beside what [LTT22, Table 3] says of it.
-
-The table counts the reports that a user sends: one a round on the average, hence as many as there are rounds, which
-grow as log n over the spectral gap where walks shall mix; and what a user holds at once, which does not grow with n.
-Marks and cover are not in it, for there rounds are told by a clock. Bytes are those of padded frames, without
-acknowledgements that travel alone.
+The traffic is compared with [LTT22, Table 3], which counts the reports that a user sends: one a round on the average,
+hence as many as there are rounds, which grow as log n over the spectral gap if walks are to mix; and the reports that a
+user holds at once, whose number does not grow with n. Marks and cover are not in the table, whose rounds are told by a
+clock. Bytes are those of padded frames, without acknowledgements that are sent alone.
 """
 
 from __future__ import annotations
@@ -34,7 +32,7 @@ from p2pdp.wire.padding import frame_size
 
 
 def gather(run: RunPlan, recorded: Recorded, found: Outcome) -> None:
-    """Adds to an outcome whose reports are in the result, and what everybody sent.
+    """Add the users whose reports are in the result, and what everybody sent, to an outcome.
 
     A user chooses its report's name before anything else.
     """
@@ -48,13 +46,13 @@ def gather(run: RunPlan, recorded: Recorded, found: Outcome) -> None:
 
 
 def names_at(curator: Contents) -> set[int]:
-    """The names of all reports that were handed in and opened."""
+    """Return the names of all reports that were handed in and opened."""
     messages = (public_message(record) for record in curator.records if record.kind == OWN)
     return {OpenedReport(*message.fields).name for message in messages if message.type == OPENED_REPORT}
 
 
 def name_of(contents: Contents) -> int | None:
-    """Of a user's own report."""
+    """Return the name of a user's own report."""
     for record in contents.records:
         if record.kind == CHOSEN and record.body.options == NAMES:
             return int(record.body.picked)
@@ -62,7 +60,7 @@ def name_of(contents: Contents) -> int | None:
 
 
 def truth_of(run: RunPlan, found: Outcome, rows: Callable[[Peer], Any]) -> Number:
-    """What the same reports would have told without randomization; of `single`, scaled up to all users."""
+    """Return the value of the same reports without randomization; for `single`, scaled up to all users."""
     plan: ShufflePlan = run.plan
     users = sorted(found.counted)
     if not users:
@@ -79,9 +77,9 @@ def truth_of(run: RunPlan, found: Outcome, rows: Callable[[Peer], Any]) -> Numbe
 def baselines_of(
     run: RunPlan, found: Outcome, estimate: Number, epsilon: float | None, delta: float
 ) -> dict[str, dict[str, Number]]:
-    """Standard errors of the same task at the headline's epsilon, of reports that nobody hides and of one noise.
+    """Return the standard errors of local and of central privacy for the same task, at the headline's epsilon.
 
-    Local: a report of the best kind we have for the task. Central: the better of Laplace's noise and Gauss's.
+    Local: a report of the best kind available for the task. Central: the better of Laplace and Gaussian noise.
     """
     local: Number = None
     central: Number = None
@@ -121,7 +119,7 @@ def _each(randomizer: Randomizer, error: float) -> Number:
 
 
 def _sensitivities(run: RunPlan, randomizer: Randomizer) -> tuple[float, float]:
-    """How far (L1, L2) a replaced user moves the sum of the values."""
+    """Return how far (L1, L2) a replaced user moves the sum of the values."""
     if randomizer.counted:
         return 2.0, math.sqrt(2.0)
     if run.spec.noise.mechanism == "privunit":
@@ -137,7 +135,7 @@ _ENVELOPE_BYTES: Final = 192  # of a frame around a sealed report
 
 @dataclass(frozen=True)
 class Sent:
-    """Of each user; `held` is the most reports that anybody held at once, as far as they were passed on."""
+    """The traffic of each user; `held` is the most reports held by one user at once, as far as they were passed on."""
 
     relayed: Ints
     handed_in: Ints
@@ -147,12 +145,12 @@ class Sent:
 
 
 def report_frame_bytes(plan: ShufflePlan) -> int:
-    """Of a report, or cover, on its way."""
+    """Return the frame size of a report, or of cover, in transit."""
     return frame_size(_ENVELOPE_BYTES + plan.sealed_bytes)
 
 
 def sent_in(views: Mapping[Peer, Contents], n: int) -> Sent:
-    """From the users' own ledgers."""
+    """Read the traffic from the users' own ledgers."""
     kinds = (RELAY, REPORT, COVER, MARK)
     counts = np.zeros((len(kinds), n), dtype=np.int64)
     held = 0
@@ -175,7 +173,7 @@ def sent_in(views: Mapping[Peer, Contents], n: int) -> Sent:
 
 
 def traffic_of(plan: ShufflePlan, sent: Sent) -> dict[str, Any]:
-    """Numbers by name, as `result.json` has them; a user's part ends with one message that says so."""
+    """Return the numbers of `result.json` by name; a user's part ends with one message that says so."""
     reports = sent.relayed + sent.handed_in
     messages = reports + sent.cover + sent.marks + 1
     frames = (reports + sent.cover) * report_frame_bytes(plan) + (sent.marks + 1) * MARK_BYTES

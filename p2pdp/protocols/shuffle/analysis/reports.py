@@ -1,4 +1,4 @@
-"""What is known of network shuffling: `shuffle.all` and `shuffle.single`."""
+"""The analysis of network shuffling: `shuffle.all` and `shuffle.single`."""
 
 from __future__ import annotations
 
