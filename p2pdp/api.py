@@ -31,14 +31,14 @@ OnEvent = Callable[[dict[str, Any]], None]
 
 
 def load_spec(path: str | Path, overrides: Sequence[str] = ()) -> Spec:
-    """The spec in a TOML file, checked; `overrides` are `section.key=value` texts."""
+    """Return the spec in a TOML file, checked; `overrides` are `section.key=value` texts."""
     from p2pdp.files.spec import load_spec as load
 
     return load(path, overrides)
 
 
 def _checked(spec: Spec | str | Path, task: Objective | None) -> Spec:
-    """The spec, checked as that of a file is, with the objective in place of its own."""
+    """Return the spec, checked as that of a file is, with the objective in place of its own."""
     from p2pdp.files.spec import validated
     from p2pdp.runs.prepared import with_task
 
@@ -56,7 +56,7 @@ def simulate(
     task: Objective | None = None,
     trace_wire: bool = False,
 ) -> Result:
-    """Runs a spec in the simulated world.
+    """Run a spec in the simulated world.
 
     `out` is the folder to be filled; without one nothing is written and nothing audited. Trial i runs on
     seed + i, synthetic data and random graphs included, and trial 0 leaves the ledgers. `progress` is told
@@ -87,7 +87,7 @@ def run(
     task: Objective | None = None,
     trace_wire: bool = False,
 ) -> Result:
-    """Runs a spec on this machine, one operating-system process a user, and audits it.
+    """Run a spec on this machine, one operating-system process a user, and audits it.
 
     For more users than one machine has room for processes, `nodes_per_process` of them share one. With `spawn`
     each process is a fresh interpreter, instead of one forked from this, with which it would share memory.
@@ -116,7 +116,7 @@ def resume(
     on_event: OnEvent | None = None,
     task: Objective | None = None,
 ) -> Result:
-    """Goes on with an interrupted run; a finished one just gives its result again.
+    """Continue an interrupted run; of a finished one return the result again.
 
     Uses the process layout of the original run unless overridden.
     """
@@ -140,14 +140,14 @@ async def simulate_async(
     task: Objective | None = None,
     trace_wire: bool = False,
 ) -> Result:
-    """`simulate` where a loop is already running, such as in a notebook; `progress` is told from another thread."""
+    """Run `simulate` where a loop is running, such as in a notebook; `progress` is called from another thread."""
     return await asyncio.to_thread(
         simulate, spec, out, trials, fast=fast, faults=faults, progress=progress, task=task, trace_wire=trace_wire
     )
 
 
 def verify(folder: str | Path, *, key: str | Path | None = None) -> Verified:
-    """Whether the ledgers or skeletons of a folder or exported file are complete, unaltered and consistent.
+    """Check whether the ledgers or skeletons of a folder or exported file are complete, unaltered and consistent.
 
     `key` is the file of the auditor's key, where skeletons are sealed to it.
     """
@@ -164,7 +164,7 @@ def audit(
     allow_missing: bool = False,
     key: str | Path | None = None,
 ) -> Audited:
-    """How much every observer of a run could have learned, from skeletons alone. Nothing is written.
+    """Return how much every observer of a run could have learned, from skeletons alone. Nothing is written.
 
     `folder` is a run's folder or a file made by `export`.
     Raises `VerificationFailed` where ledgers are altered, missing or never closed; with `allow_missing`, where
@@ -185,12 +185,12 @@ async def audit_async(
     allow_missing: bool = False,
     key: str | Path | None = None,
 ) -> Audited:
-    """`audit` where a loop is already running, such as in a notebook."""
+    """Run `audit` where a loop is already running, such as in a notebook."""
     return await asyncio.to_thread(audit, folder, colluders, delta, allow_missing=allow_missing, key=key)
 
 
 def plan(spec: Spec | str | Path, target_epsilon: float | None = None, *, task: Objective | None = None) -> Plan:
-    """What a run of this spec would cost, before anything starts: privacy, error, messages, time.
+    """Return what a run of this spec would cost, before anything starts: privacy, error, messages, time.
 
     Claims hold a priori, over all that chance decides. With `target_epsilon` the result has a `target`: the sigma (for
     randomized response the epsilon of one report) with which one other user learns no more than that at the spec's
@@ -204,12 +204,12 @@ def plan(spec: Spec | str | Path, target_epsilon: float | None = None, *, task: 
 async def plan_async(
     spec: Spec | str | Path, target_epsilon: float | None = None, *, task: Objective | None = None
 ) -> Plan:
-    """`plan` where a loop is already running, such as in a notebook."""
+    """Run `plan` where a loop is already running, such as in a notebook."""
     return await asyncio.to_thread(plan, spec, target_epsilon, task=task)
 
 
 def account(name: str, /, **inputs: float | str) -> Accounted:
-    """The answer of one published theorem or accountant, such as `account("gaussian", mu=1, delta=1e-5)`.
+    """Return the answer of one published theorem or accountant, such as `account("gaussian", mu=1, delta=1e-5)`.
 
     `p2pdp account --list` names them. Raises `UsageError` for inputs that it does not take, and `Refused` where an
     assumption of the theorem does not hold.
@@ -220,14 +220,14 @@ def account(name: str, /, **inputs: float | str) -> Accounted:
 
 
 def views(folder: str | Path) -> Iterator[dict[str, Any]]:
-    """Every record of every view at hand, as `p2pdp views` prints them."""
+    """Yield every record of every view at hand, as `p2pdp views` prints them."""
     from p2pdp.runs.audit import views as lines
 
     return lines(folder)
 
 
 def export(folder: str | Path, out: str | Path, *, key: str | Path | None = None) -> int:
-    """Writes spec, roster and skeletons to one file: enough for an audit, no values. Gives their number.
+    """Write spec, roster and skeletons to one file, enough for an audit and without values; return their number.
 
     `key` is the file of the auditor's key, where skeletons are sealed to it; in the file they are open.
     """
@@ -237,7 +237,7 @@ def export(folder: str | Path, out: str | Path, *, key: str | Path | None = None
 
 
 def attack(folder: str | Path, observer: int | str, target: int | None = None) -> Attacked:
-    """What one user can read about others out of its own view.ledger, or of network shuffling the "curator".
+    """Return what one user can read about others in its own view.ledger, or in network shuffling the "curator".
 
     Private ledgers are read afterwards, and only to say how far off the estimates are.
     """
@@ -247,7 +247,7 @@ def attack(folder: str | Path, observer: int | str, target: int | None = None) -
 
 
 def keygen(out: str | Path, *, auditor: bool = False) -> str:
-    """Makes an identity in a folder (identity.key 0600, identity.pub); gives the public key in hex.
+    """Make an identity in a folder (identity.key 0600, identity.pub), and return the public key in hexadecimal.
 
     With `auditor` it is an auditor's key instead (auditor.key 0600, auditor.pub), for `[audit] key` of a spec.
     """

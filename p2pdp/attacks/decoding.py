@@ -29,12 +29,12 @@ class Reading:
 
     @property
     def times(self) -> int:
-        """How many contributions of each user are in it."""
+        """Return how many contributions of each user the total holds."""
         return len(self.places) // len(self.users)
 
 
 def readings_of(run: RunPlan, observer: Peer, contents: Contents) -> list[Reading]:
-    """All that the observer can read, in the order of the users' numbers; whoever can be told alone comes first."""
+    """Return all that the observer can read, in the order of the users' numbers; single users come before sums."""
     found: dict[tuple[Peer, ...], Reading] = {}
     for users, total, places in run.protocol.analysis().read(run, observer, contents):
         reading = found.setdefault(users, Reading(users))

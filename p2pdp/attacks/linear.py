@@ -52,7 +52,7 @@ def read_linear(run: RunPlan, observer: Peer, contents: Contents, foreseen: Fore
 
 
 def _told(observer: Peer, contents: Contents, links: Mapping[Link, list[Message]]) -> Told:
-    """The forms and values of all that the observer exchanged with users."""
+    """Return the forms and values of all that the observer exchanged with users."""
     taken: dict[Link, int] = {}
     forms, values = [], []
     for record in contents.records:
@@ -75,7 +75,7 @@ def _told(observer: Peer, contents: Contents, links: Mapping[Link, list[Message]
 def _add_result(
     run: RunPlan, contents: Contents, foreseen: Foreseen, forms: list[LinearForm], values: list[Any]
 ) -> None:
-    """What was published, where that is one number or vector that the curator made by adding and scaling."""
+    """Add what was published, where it is one number or vector that the curator made by adding and scaling."""
     told = foreseen.transcript.published or ()
     if len(told) != 1:
         return
@@ -98,13 +98,13 @@ def _rows(forms: list[LinearForm]) -> tuple[Floats, list[Source]]:
 
 
 def _basis(rows: Floats) -> Floats:
-    """An orthonormal basis of what the rows span."""
+    """Return an orthonormal basis of what the rows span."""
     _, sizes, turned = np.linalg.svd(rows, full_matrices=False)
     return np.asarray(turned[sizes > _READ_WITHIN * sizes.max(initial=0.0)].T)
 
 
 def _wanted(user: Peer, sources: list[Source], rows: Floats) -> Floats | None:
-    """The user's only value with its noise, in the ratios in which the first message that holds them has them."""
+    """Return the user's only value with its noise, in the ratios of the first message that holds them."""
     own = [column for column, source in enumerate(sources) if source.peer == user]
     inputs = [column for column in own if sources[column].kind == "input"]
     if len(inputs) != 1:
@@ -116,5 +116,5 @@ def _wanted(user: Peer, sources: list[Source], rows: Floats) -> Floats | None:
 
 
 def readings(found: Mapping[Peer, Any]) -> list[tuple[tuple[Peer, ...], Any, list[tuple[int, int]]]]:
-    """The same as the readings of an analysis, of users who contribute once."""
+    """Return the values as readings of an analysis, for users who contribute once."""
     return [((user,), value, [ONLY_PLACE]) for user, value in sorted(found.items())]

@@ -25,13 +25,13 @@ _CLOSE: Final = 1e-9
 
 
 def owners_of_all(laws: Floats, loads: Ints) -> Floats:
-    """Row h is the chance of each user's report to be at holder h; rows add up to loads, columns to 1."""
+    """Return the chance that holder h (row) has user u's report (column); rows add up to loads, columns to 1."""
     likelihood = laws.T
     return by_sets(likelihood, loads) if len(laws) <= EXACT_MAX else by_scaling(likelihood, loads)
 
 
 def by_sets(likelihood: Floats, loads: Ints) -> Floats:
-    """Exact: of each set of users, how likely it fills the first places, and how likely the rest fills the others."""
+    """Compute the chances exactly, by the likelihood that each set of users fills the first places."""
     n = likelihood.shape[1]
     places = np.repeat(np.arange(len(loads)), loads)
     sets = np.arange(1 << n)
@@ -58,7 +58,7 @@ def by_sets(likelihood: Floats, loads: Ints) -> Floats:
 
 
 def by_scaling(likelihood: Floats, loads: Ints) -> Floats:
-    """Rows and columns in turns, until both add up to what they must."""
+    """Scale rows and columns in turns, until both add up to what they must."""
     found = likelihood * (loads > 0)[:, None]
     for _ in range(_SCALINGS_MAX):
         found = found / np.array([_whole(total) for total in found.sum(axis=0)])
@@ -70,7 +70,7 @@ def by_scaling(likelihood: Floats, loads: Ints) -> Floats:
 
 
 def owners_of_single(laws: Floats) -> Floats:
-    """Row h is the chance of each user's report to be the one that holder h hands in; the rest of 1 is a dummy's.
+    """Return the chance that holder h (row) hands in user u's report; the rest of 1 is a dummy's.
 
     E[1 / (1 + N)] is the integral over z from 0 to 1 of E z^N, the product over the others of 1 - P + P z: a
     polynomial, which Gauss's rule integrates exactly.

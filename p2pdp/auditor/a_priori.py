@@ -34,7 +34,7 @@ NO_SKELETON: Final = "no user hands in a skeleton that the curator can read ([au
 
 
 def claims_a_priori(run: RunPlan, delta: float, colluders: Sequence[Peer], *, one_value: bool) -> AccountResult:
-    """Claims and refusals by observer, those about one other node first."""
+    """Return claims and refusals by observer, those about one other node first."""
     if not 0.0 < delta < 1.0:
         raise UsageError("delta must be between 0 and 1")
     cost = cost_of(run.spec)
@@ -51,14 +51,14 @@ def claims_a_priori(run: RunPlan, delta: float, colluders: Sequence[Peer], *, on
 
 
 def _unread(claim: Claim) -> Claim:
-    """The claim with the assumption that no skeleton tells the curator routes, where it rests on these."""
+    """Add the assumption that no skeleton tells the curator routes to a claim that rests on these."""
     if claim.observer != Observer.CURATOR or claim.method not in (Method.HIDDEN_PATH, Method.SHUFFLE):
         return claim
     return replace(claim, assumptions=(*claim.assumptions, NO_SKELETON))
 
 
 def epsilon_against(observers: Sequence[Observer], run: RunPlan, delta: float, *, one_value: bool) -> float:
-    """The best bound of each of these observers, and of these the largest."""
+    """Return the largest of the best bounds of these observers."""
     claims = claims_a_priori(run, delta, (), one_value=one_value).claims
     most = delta * (1.0 + 1e-12)  # parts of delta that were taken off and put on again
     sound = [one for one in claims if one.delta <= most and one.epsilon_max is not None]
@@ -69,7 +69,7 @@ def epsilon_against(observers: Sequence[Observer], run: RunPlan, delta: float, *
 
 
 def covers(claim: Claim, observer: Observer) -> bool:
-    """Whether a claim bounds what this observer learns: it is about it, or about whoever sees all contents.
+    """Return whether a claim bounds what this observer learns: it is about it, or about an observer of all contents.
 
     Whoever watches wires under cover sees no contents, and a claim about that covers nobody else.
     """
@@ -78,7 +78,7 @@ def covers(claim: Claim, observer: Observer) -> bool:
 
 
 def enforced_limit(run: RunPlan, delta: float) -> Claim | None:
-    """The claim about an observer of all messages of a random walk; None where the plan fixes all contributions."""
+    """Return the claim about an observer of all messages of a walk; None where the plan fixes all contributions."""
     plan = run.plan
     if plan.enforced_max is None:
         return None
@@ -89,7 +89,7 @@ def enforced_limit(run: RunPlan, delta: float) -> Claim | None:
 
 
 def spent_in(run: RunPlan, user: Peer, made: Sequence[Recorded], delta: float) -> Claim | None:
-    """The claim about an observer of all messages, from the recorded draws that protect each of a user's contributions.
+    """Return the claim about an observer of all messages, from the recorded draws of each of a user's contributions.
 
     None where the records do not agree with a plan that has to be relied on.
     """

@@ -62,7 +62,7 @@ def audit_run(
 
 
 def _pairs(findings: Sequence[AccountResult]) -> tuple[AccountResult, Conditioning]:
-    """Whose epsilons of pairs count: those given the view where an account has them, else given the public route."""
+    """Return the account whose epsilons of pairs count: given the view if there is one, else given the public route."""
     for conditioning in (Conditioning.VIEW, Conditioning.PUBLIC):
         for finding in findings:
             if finding.epsilon is not None and any(claim.conditioning == conditioning for claim in finding.claims):

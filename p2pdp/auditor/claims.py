@@ -113,26 +113,26 @@ def gaussian_claim(
 
 
 def worst_of(values: Floats, names: Sequence[Name]) -> tuple[int, Name]:
-    """The user (row) and the observer (column, by name) of the largest value; NaN is no pair."""
+    """Return the user (row) and the observer (column, by name) of the largest value; NaN is no pair."""
     user, column = np.unravel_index(int(np.argmax(np.where(np.isnan(values), -1.0, values))), values.shape)
     return int(user), names[int(column)]
 
 
 def spread_of(values: Floats) -> Spread:
-    """The largest value and the mean of all pairs; NaN is no pair."""
+    """Return the largest value and the mean of all pairs; NaN is no pair."""
     pairs = values[~np.isnan(values)]
     return float(pairs.max()), float(np.mean(pairs))
 
 
 def kind_of(name: Name) -> Observer:
-    """Users who pool their views are a coalition, one user is a node."""
+    """Return the kind of an observer: users who pool their views are a coalition, one user is a node."""
     if isinstance(name, Observer):
         return name
     return Observer.COALITION if isinstance(name, tuple) else Observer.NODE
 
 
 def members_of(name: Name) -> tuple[Peer, ...]:
-    """The users about whom an observer cannot learn anything, since it is made of them."""
+    """Return the users about whom an observer cannot learn anything, since it is made of them."""
     if isinstance(name, Observer):
         return ()
     return name if isinstance(name, tuple) else (name,)
@@ -144,7 +144,7 @@ def views_of(
     users: Callable[[Sequence[Peer]], View | None],
     roles: Mapping[Observer, Callable[[], View | None]],
 ) -> tuple[dict[Observer, list[tuple[Name, View]]], list[Refusal]]:
-    """What each user, the colluders and each of these roles saw, by observer; refusals where that is not known.
+    """Return what each user, the colluders and each of these roles saw, by observer; refuse where that is unknown.
 
     `users` and `roles` give None for what passed through users whose ledgers are not at hand.
     """
@@ -173,7 +173,7 @@ def views_of(
 
 
 def _missing(context: AuditContext, role: Observer) -> str | None:
-    """Why a role's view is not known; None where all that it saw is at hand."""
+    """Return why a role's view is not known; None where all that it saw is at hand."""
     if role == Observer.CURATOR and CURATOR in context.incomplete:
         return NOT_AT_HAND
     return _NOT_ALL if role == Observer.NETWORK and context.incomplete else None
@@ -185,7 +185,7 @@ def has_broker(spec: Spec) -> bool:
 
 
 def claims_with_broker(spec: Spec, claims: Sequence[Claim]) -> list[Claim]:
-    """Each claim about the network is followed by the one about the broker."""
+    """Return the claims, each about the network followed by the one about the broker."""
     if not has_broker(spec):
         return list(claims)
     return [
@@ -219,13 +219,13 @@ class Cost(NamedTuple):
 
 
 def cost_of(spec: Spec) -> Cost | None:
-    """None where everything that data are standardized by is public."""
+    """Return what standardizing cost; None where everything that data are standardized by is public."""
     told = spec.data.standardize
     return None if told is None or "epsilon" not in told else Cost(told["epsilon"], told["delta"])
 
 
 def left_of(delta: float, cost: Cost | None) -> float:
-    """The delta at which the run itself is accounted for."""
+    """Return the delta at which the run itself is accounted for."""
     if cost is None:
         return delta
     if cost.delta >= delta:
@@ -255,7 +255,7 @@ READABLE: Final = "users handed in skeletons that the curator can read, and thes
 
 
 def told_by_skeletons(context: AuditContext) -> str | None:
-    """Why the curator knows more than its claims assume; None where it does not."""
+    """Return why the curator knows more than its claims assume; None where it does not."""
     sizes = _sizes(context)
     if sizes and context.run.spec.audit.key is None:
         return READABLE
@@ -269,7 +269,7 @@ def told_by_skeletons(context: AuditContext) -> str | None:
 
 
 def _sizes(context: AuditContext) -> dict[Peer, int]:
-    """Lengths of the skeletons that the curator received, by user."""
+    """Return the lengths of the skeletons that the curator received, by user."""
     contents = context.views.get(CURATOR)
     found: dict[Peer, int] = {}
     for record in contents.records if contents is not None else ():

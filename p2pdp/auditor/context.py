@@ -33,7 +33,7 @@ _FAST = "the fast sampler's floating-point noise is treated as ideal"
 
 
 def sensitivity_of(run: RunPlan) -> float:
-    """How far replacing one value of a user can move a contribution, in grid units, rounded up."""
+    """Return how far replacing one value of a user can move a contribution, in grid units, rounded up."""
     own: float | None = run.plan.sensitivity
     if own is not None:
         return own
@@ -59,7 +59,7 @@ class AuditContext:
 
     @cached_property
     def assumptions(self) -> tuple[str, ...]:
-        """What every claim of this run rests on, whatever its method."""
+        """Return what every claim of this run rests on, whatever its method."""
         listed = []
         if self.run.plan.noise.name in ("gaussian", "laplace"):
             bits = math.log2(self.run.plan.noise.scale)
@@ -73,7 +73,7 @@ class AuditContext:
         return tuple(listed)
 
     def is_at_hand(self, user: Peer) -> bool:
-        """Whether all that a user saw is here."""
+        """Return whether all that a user saw is here."""
         return user not in self.incomplete and user in self.transcript.received
 
 
@@ -104,7 +104,7 @@ UNLIKE_PLAN: Final = "user {}: the recorded draws are not those of the plan, and
 
 
 def unlike_plan(context: AuditContext) -> str | None:
-    """Why accounts that take all noise to be as planned are refused; None where the records agree with the plan.
+    """Return why accounts that rely on the planned noise are refused; None where the records agree with the plan.
 
     Every contribution must be protected by the noise that the plan gives a contribution, and all other draws that were
     seen must be of the kinds that it names.
@@ -118,12 +118,12 @@ def unlike_plan(context: AuditContext) -> str | None:
 
 
 def refused(observers: Sequence[Observer], method: str, reason: str) -> AccountResult:
-    """A finding that is nothing but one reason, for some observers."""
+    """Return a result that holds one refusal for each of these observers, with the same reason."""
     return AccountResult(refusals=[Refusal(observer, method, reason) for observer in observers])
 
 
 def graph_of(views: Mapping[Peer, Contents], n: int) -> Graph | None:
-    """As the users' ledgers have it; None where one is not at hand, or names users that there are not."""
+    """Return the graph that the users' ledgers hold; None where one is absent, or names unknown users."""
     edges = []
     for user in range(n):
         if user not in views or not views[user].records or views[user].records[0].kind != OPENED:

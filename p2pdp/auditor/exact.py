@@ -37,7 +37,7 @@ _INPUT, _DRAW, _UNKNOWN = range(3)
 
 
 def ceiling(own: Sequence[Recorded]) -> float:
-    """The leak of a user whose contributions are all seen, each with the Gaussian noise that protects it alone."""
+    """Return the leak of a user if all its contributions are seen, each with the Gaussian noise of its own."""
     total = 0.0
     for recorded in own:
         variance = sum(mechanism.scale**2 for mechanism in recorded if mechanism.name == "gaussian")
@@ -75,7 +75,7 @@ class ExactAuditor:
             self._ceiling[user] = ceiling(own)
 
     def _tabulate(self) -> None:
-        """One table of the terms of all chains, in order."""
+        """Put the terms of all chains, in order, into one table."""
         kinds, owners, numbers, variances, weights, offsets = [], [], [], [], [], [0]
         for chain in range(self._layout.chains):
             arrays = self._layout.chain(chain)
@@ -98,7 +98,7 @@ class ExactAuditor:
         self._last = np.zeros(len(self._kind), dtype=np.int64)
 
     def nodes(self, members: Sequence[Peer]) -> Leaks:
-        """A user, or users who pool what they saw, know and drew."""
+        """Return the leaks for a user, or for users who pool what they saw, know and drew."""
         placed = [form for member in members for form in self._received[member]]
         return self._leaks([*placed, *self._published], members)
 
@@ -109,7 +109,7 @@ class ExactAuditor:
         return self._leaks(self._published, ())
 
     def network(self) -> Leaks:
-        """Whoever holds all views, but nobody's inputs and draws."""
+        """Return the leaks for an observer of all views, who knows nobody's inputs and draws."""
         placed = [form for forms in self._received.values() for form in forms]
         return self._leaks([*placed, *self._totals, *self._published], ())
 
@@ -152,13 +152,13 @@ class ExactAuditor:
         return Leaks(leaks)
 
     def _are_distinct(self, at: Ints) -> bool:
-        """Of two equal places the later one overwrites what the other wrote there."""
+        """Return whether no two places are equal: the later of two would overwrite the earlier one."""
         order = np.arange(len(at))
         self._last[at] = order
         return bool(np.array_equal(self._last[at], order))
 
     def _sources(self, at: Ints | Bools) -> Ints:
-        """A number for each draw."""
+        """Return a number for each draw."""
         names: Ints = self._owner[at] * (self._number.max(initial=0) + 1) + self._number[at]
         return names
 
@@ -183,7 +183,7 @@ def account_of_pairs(
     rounding: float = 0.0,
     ceilings: Floats | None = None,
 ) -> AccountResult:
-    """Every pair, a coalition, curator, public and network.
+    """Return claims about every pair, a coalition, curator, public and network.
 
     Claims add to mu what `rounding` of floats may tell, up to the ceiling of each user where these are known.
     """
@@ -241,22 +241,22 @@ class PairClaims:
         return epsilons_of(self._delta, self._in_all(mu))
 
     def epsilon_of_each(self, mu: Floats) -> Floats:
-        """Of each user, for one observer."""
+        """Return the epsilon of each user, for one observer."""
         return epsilon_of_each(self._delta, self._in_all(mu[:, None])[:, 0])
 
     def _in_all(self, mu: Floats) -> Floats:
-        """`mu` has a row per user."""
+        """Return the mu that leaks and rounding have together; `mu` has a row per user."""
         most = self._ceilings[:, None] * ROUNDED_UP
         with np.errstate(invalid="ignore"):
             return np.where(mu > 0.0, np.maximum(mu, np.minimum(mu + self._rounding, most)), mu)
 
     def claim(self, observer: Observer, mu: Floats, names: Sequence[Name]) -> Claim:
-        """`mu` has a column per observer, named by `names`; the claim adds what rounding may tell."""
+        """Return the claim, with what rounding may tell; `mu` has a column for each observer in `names`."""
         return gaussian_claim(observer, self._method, self._delta, self._in_all(mu), names, self._assumptions)
 
 
 def _in_sigmas(run: RunPlan, leaks: Floats) -> Floats:
-    """The leak in units of one contribution's own noise, as the papers state it: all or nothing without any."""
+    """Return the leak in units of one contribution's own noise, as the papers state it: all or nothing without any."""
     unit = math.inf if run.plan.noise.name == "none" else run.plan.noise.scale**2
     with np.errstate(invalid="ignore"):
         return np.where(leaks == 0.0, 0.0, leaks * unit)

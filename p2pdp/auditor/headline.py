@@ -32,7 +32,7 @@ DELTA_MAX: Final = 1e-3
 
 
 def reading_of(epsilon: float, delta: float) -> str:
-    """An epsilon in one word. With a larger delta it says little: with that chance anything may be told."""
+    """Describe an epsilon in one word. With a larger delta it says little: with that chance anything may be told."""
     if epsilon == math.inf or delta > DELTA_MAX:
         return "none"
     return "strong" if epsilon < _MODERATE else "moderate" if epsilon <= _WEAK else "weak"
@@ -78,7 +78,7 @@ class Verdict(NamedTuple):
 
 
 def bounds_of(claims: Sequence[Claim], refusals: Sequence[Refusal], nodes: int, delta: float) -> list[Bound]:
-    """The best bound of each observer, those who need not be trusted first; others where there is a word about them."""
+    """Return the best bound of each observer, untrusted ones first; others where there is a claim or refusal."""
     named = {one.observer for one in claims} | {one.observer for one in refusals}
     own = [one for one in NOT_TRUSTED if nodes > 1 or one != Observer.NODE]
     more = [one for one in SEES_MORE if one in named]
@@ -86,7 +86,7 @@ def bounds_of(claims: Sequence[Claim], refusals: Sequence[Refusal], nodes: int, 
 
 
 def verdict_of(claims: Sequence[Claim], refusals: Sequence[Refusal], nodes: int, delta: float) -> Verdict:
-    """Headline and worst bound. Where several are equally bad, the worst is that of whoever sees most."""
+    """Return headline and worst bound. Of equally bad ones the worst is that of the observer who sees most."""
     found = bounds_of(claims, refusals, nodes, delta)
     first = [one for one in found if one.observer in NOT_TRUSTED]
     rest = [one for one in found if one.observer not in NOT_TRUSTED]
@@ -95,7 +95,7 @@ def verdict_of(claims: Sequence[Claim], refusals: Sequence[Refusal], nodes: int,
 
 
 def verdict_in_advance(run: RunPlan, delta: float, colluders: Sequence[Peer] = (), *, one_value: bool) -> Verdict:
-    """What can be said before a run, and given to participants after it: it depends on no route that was taken."""
+    """Return what holds before a run, and may be told participants after it: it depends on no route that was taken."""
     found = claims_a_priori(run, delta, colluders, one_value=one_value)
     return verdict_of(found.claims, found.refusals, run.n, delta)
 
@@ -111,7 +111,7 @@ def _bound(observer: Observer, claims: Sequence[Claim], refusals: Sequence[Refus
 
 
 def _is_about_some(claim: Claim, refusal: Refusal) -> bool:
-    """Whether the claim leaves out observers of its kind who know too much for it."""
+    """Return whether the claim leaves out observers of its kind who know too much for it."""
     if (claim.observer, claim.method) != (refusal.observer, refusal.method):
         return False
     return not refusal.reason.endswith((NOT_AT_HAND, PASSED_THROUGH))

@@ -32,7 +32,7 @@ _OBSERVER = Observer.NETWORK
 
 
 def local_account(context: AuditContext) -> AccountResult:
-    """Gaussian contributions compose as mu = sqrt(sum mu_i^2); pure ones add their epsilons.
+    """Compose Gaussian contributions as mu = sqrt(sum mu_i^2), and add the epsilons of pure ones.
 
     A ledger that ends early counts as far as it goes, and whatever others had from its owner beyond that: what
     was sent was recorded before, so contributions in neither have reached nobody. The claim says so.
@@ -83,7 +83,7 @@ def ceiling_of(context: AuditContext, epsilons: Sequence[float], mus: Sequence[f
 
 
 def _is_gaussian(own_noise: Mapping[Peer, Sequence[Recorded]]) -> bool:
-    """Whether no contribution is protected by anything but Gaussian noise."""
+    """Return whether all contributions are protected by Gaussian noise only."""
     every = (mechanism for own in own_noise.values() for drawn in own for mechanism in drawn)
     return all(mechanism.name == "gaussian" for mechanism in every)
 
@@ -93,7 +93,7 @@ def _mu(sensitivity: float, own: list[tuple[Mechanism, ...]]) -> float:
 
 
 def pure_epsilon_of(run: RunPlan, drawn: tuple[Mechanism, ...]) -> float:
-    """Epsilon of one contribution; the strongest of several draws counts alone."""
+    """Return the epsilon of one contribution; the strongest of several draws counts alone."""
     best = math.inf
     for mechanism in drawn:
         if mechanism.name == "laplace":

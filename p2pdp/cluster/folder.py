@@ -109,7 +109,7 @@ class RunFolder:
 
     @property
     def is_done(self) -> bool:
-        """Whether the run is over and only its results are left to read."""
+        """Return whether the run is over and only its results are left to read."""
         return (self.path / RESULT_FILE).is_file() or roles.have_finished(self.path / "curator")
 
     def run_keys(self) -> list[Path]:

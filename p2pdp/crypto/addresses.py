@@ -52,7 +52,7 @@ def statement_frame(statement: Statement) -> bytes:
 
 
 def read_statement(data: bytes, roster: Roster) -> Statement:
-    """The statement in a frame, once it is verified."""
+    """Verify the statement in a frame, and return it."""
     try:
         frame = decode_frame(data)
         parts = unpack(unpad(frame.body, FRAME_HEADER_BYTES))

@@ -43,7 +43,7 @@ class Authority:
         return _pem(self._certificate, self._key)
 
     def server(self, names: Sequence[str], now: datetime, days: int = END_DAYS) -> Pair:
-        """For a broker that is called by these names or addresses, which may be longer than a common name."""
+        """Make the pair of a broker with these names or addresses, which may be longer than a common name."""
         key = _fresh_key()
         return _pem(_sign(_named("p2pdp broker"), key, self._name, self._key, now, days, names), key)
 
@@ -74,7 +74,7 @@ def _sign(
     days: int,
     names: Sequence[str] | None,
 ) -> x509.Certificate:
-    """`names` are a server's; an authority has an empty list of them, and a client has none."""
+    """Sign a certificate; `names` are a server's, an empty list for an authority, and None for a client."""
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes
     from cryptography.x509.oid import ExtendedKeyUsageOID

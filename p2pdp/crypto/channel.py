@@ -113,7 +113,7 @@ class Channel:
 
     @property
     def pair_secret(self) -> bytes:
-        """What both ends know and nobody else, for whatever they have to agree on in this run."""
+        """Return what only both ends know, for whatever they have to agree on in this run."""
         context = self._header[:CONTEXT_BYTES]
         return blake2b(context, key=self._shared or self.agree(), person=b"p2pdp pair").digest()
 
@@ -125,7 +125,7 @@ class Channel:
         return nonce + boxed
 
     def open_smallest(self, frame: bytes) -> bytes | None:
-        """Of a whole frame of the smallest size: the payload, or None where `open` says what is wrong.
+        """Return the payload of a whole frame of the smallest size, or None where `open` says what is wrong.
 
         For what comes often. The secret must have been computed.
         """

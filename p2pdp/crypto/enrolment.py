@@ -155,7 +155,7 @@ def _users(listed: Sequence[Any]) -> tuple[Peer, ...]:
 
 
 def check_seat(answer: Answer, bootstrap_public: bytes, mine: RosterEntry, spec_digest: bytes, run_id: bytes) -> Roster:
-    """The roster of a seat, once it is that of the accepted run and spec, and holds us."""
+    """Return the roster of a seat, after checking that it is that of the accepted run and spec, and holds us."""
     try:
         roster = Roster.from_bytes(answer.roster)
         roster.check(bootstrap_public)

@@ -35,7 +35,7 @@ class Entropy(Protocol):
     def nonce(self) -> bytes: ...
 
     def salt_and_nonce(self) -> tuple[bytes, bytes]:
-        """The same bytes in one call, for where both are drawn for each message."""
+        """Return a salt and a nonce, the same bytes as in two calls, where both are drawn for each message."""
 
     def seed(self) -> bytes: ...
 
@@ -83,7 +83,7 @@ class SystemEntropy:
         return block[at:between], block[between:end]
 
     def forget(self) -> None:
-        """In a child, after a fork: what is left of the block is its parent's."""
+        """Drop what is left of the block in a child, after a fork: it is the parent's."""
         self._at = _BLOCK_BYTES
 
     def salt(self) -> bytes:

@@ -28,7 +28,7 @@ class PairCoins:
         self._tossed: list[bytes] = []  # for each peer the coins of the rounds of one block
 
     def neighbours_in(self, number: int, probability: float) -> list[Peer]:
-        """Whom this end meets in a round."""
+        """Return the peers that this end meets in a round."""
         block, place = divmod(number, _COINS)
         if block != self._block:
             what = block.to_bytes(8, "big")

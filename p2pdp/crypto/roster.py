@@ -72,7 +72,7 @@ class RosterEntry:
         return self.is_signed(run_id)
 
     def is_signed(self, run_id: bytes) -> bool:
-        """The first half: whoever agrees on a secret with this key finds out about the second."""
+        """Check the signature only; agreeing on a secret with this key checks the key itself."""
         return verify_labelled(self.identity, self.signature, _ENTRY_LABEL, run_id, self.box)
 
 
@@ -146,12 +146,12 @@ class Roster:
 
     @property
     def body(self) -> bytes:
-        """The signed bytes, made when they are asked for: every node has a roster, and a large one is large twice."""
+        """Return the signed bytes, made on demand: storing them would double the size of a large roster."""
         return _encoded(self)
 
     @property
     def n(self) -> int:
-        """The number of users, the n of every claim."""
+        """Return the number of users, the n of every claim."""
         return len(self.entries)
 
     def check(self, bootstrap_public: bytes) -> None:

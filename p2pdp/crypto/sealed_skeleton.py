@@ -23,7 +23,7 @@ _PERSON: Final = b"p2pdp skeleton"
 
 
 def sealed_bytes(size: int) -> int:
-    """Length of a sealed skeleton that was padded to this size."""
+    """Return the length of a sealed skeleton that was padded to this size."""
     return len(MAGIC) + SEAL_BYTES + size
 
 
@@ -32,7 +32,7 @@ def is_sealed(data: bytes) -> bool:
 
 
 def seal_skeleton(skeleton: bytes, auditor_public: bytes, secret: bytes, size: int) -> bytes:
-    """Pads the skeleton to `size`, or the first doubling of it that fits, and seals it to the auditor."""
+    """Pad the skeleton to `size`, or the first doubling of it that fits, and seals it to the auditor."""
     while size < len(skeleton) + len(_MARKER):
         size *= 2
     padded = (skeleton + _MARKER).ljust(size, b"\0")

@@ -61,7 +61,7 @@ class Case:
 
 
 def quick(case: Case) -> Case:
-    """The same with a tenth of the users and steps, for a stand-in or a glance."""
+    """Return a smaller case with a twentieth of the users and steps, for a stand-in or a glance."""
     return Case(case.data, case.n // 20, case.steps // 20, case.epsilon, case.updates, case.lipschitz, 2, 10)
 
 

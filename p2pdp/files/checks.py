@@ -64,7 +64,7 @@ def has_target(spec: Spec) -> bool:
 
 
 def numeric_target(spec: Spec) -> bool:
-    """Whether the target may be any number, and not one of two classes."""
+    """Return whether the target may be any number, and not one of two classes."""
     return has_target(spec) and spec.data.rule is None and spec.task.kind != "logistic_regression"
 
 
@@ -77,7 +77,7 @@ def numbers(spec: Spec) -> bool:
 
 
 def unit_vectors(spec: Spec) -> bool:
-    """Whether values are directions, which need no bounds."""
+    """Return whether values are directions, which need no bounds."""
     return spec.noise.mechanism == "privunit"
 
 
@@ -94,7 +94,7 @@ def mechanism(*names: str) -> Test:
 
 
 def exact_pair(spec: Spec) -> bool:
-    """Whether epsilon is met together with a delta."""
+    """Return whether epsilon is met together with a delta."""
     return spec.noise.mechanism == "gaussian" and spec.noise.sigma is None
 
 

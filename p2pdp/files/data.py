@@ -85,7 +85,7 @@ class DataSet:
 
 
 def load_data(spec: Spec, n: int) -> DataSet:
-    """The data of this spec for n users."""
+    """Load the data of this spec for n users."""
     data = spec.data
     if spec.run.protocol.endswith(".sgd"):
         from p2pdp.files.data import examples_of_users
@@ -132,14 +132,14 @@ def _checked_categories(categories: int | None) -> int:
 
 
 def _uniforms(spec: Spec, i: int, shape: tuple[int, ...]) -> Any:
-    """User i's own random numbers."""
+    """Return user i's own random numbers."""
     name = f"{spec.data.kind} {spec.run.seed or 0} {i}"
     key = hashlib.blake2b(name.encode(), digest_size=16, person=b"p2pdp data").digest()
     return np.random.Generator(np.random.Philox(key=int.from_bytes(key, "big"))).random(shape)
 
 
 def _synthetic(spec: Spec, i: int) -> Bounded | Categories:
-    """User i's one value; category k is drawn with a probability proportional to 1/(k + 1)."""
+    """Return user i's one value; category k is drawn with a probability proportional to 1/(k + 1)."""
     first, second = _uniforms(spec, i, (2,)).tolist()
     if spec.data.kind == "categories":
         categories = _checked_categories(spec.task.categories)
@@ -197,7 +197,7 @@ _COMPARISONS: Final = {
 def examples_of_users(
     spec: Spec, n: int, synthetic: Callable[[int], Any]
 ) -> tuple[int, Callable[[int], Examples], tuple[Moved, ...]]:
-    """The length of a model, each user's examples, and what was moved into its bounds.
+    """Return the length of a model, each user's examples, and what was moved into its bounds.
 
     No rule looks at the rows of several users together: an answer to that would tell something of all of them.
     """
@@ -240,7 +240,7 @@ def examples_of_users(
 
 
 def _read(data: DataPart) -> tuple[Table, bool]:
-    """The features, and the target last if there is one."""
+    """Read the features, and the target last if there is one."""
 
     def choose(names: Sequence[str | int]) -> tuple[int, ...]:
         path = data.path or ""
@@ -257,7 +257,7 @@ def _read(data: DataPart) -> tuple[Table, bool]:
 
 
 def _owners(table: Table, n: int) -> list[Ints]:
-    """The rows of each user."""
+    """Return the rows of each user."""
     rows = len(table.rows)
     if table.groups is None:
         if rows < n:
@@ -271,7 +271,7 @@ def _owners(table: Table, n: int) -> list[Ints]:
 
 
 def _in_order(kind: str | float) -> tuple[int, float, str]:
-    """Numbers by their size, and then all else by the alphabet."""
+    """Return a sorting key: numbers come first by size, then all else by the alphabet."""
     try:
         return 0, float(kind), ""
     except ValueError:
@@ -298,7 +298,7 @@ def _targets(spec: Spec, table: Table) -> Floats:
 
 
 def _features(data: DataPart, table: Table, columns: int) -> tuple[Floats, Ints]:
-    """The features as they are learned from, and how often each number was moved into bounds."""
+    """Return the features as they are learned from, and how often each number was moved into bounds."""
     features = np.array(table.rows[:, :columns])
     clipped = np.zeros(features.shape, dtype=np.int64)
     if data.standardize is not None:

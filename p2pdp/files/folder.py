@@ -53,7 +53,7 @@ _DISK_FAULTS: Final = frozenset(
 
 
 def disk_error(place: str | Path, error: OSError) -> P2pdpError:
-    """What to raise where a file or folder could not be written."""
+    """Return what to raise where a file or folder could not be written."""
     kind = NotReady if error.errno in _DISK_FAULTS else UsageError
     return kind(f"{place}: {error.strerror}")
 
@@ -67,7 +67,7 @@ def peer_folder(folder: Path, peer: Peer) -> Path:
 
 
 def make_folder(folder: Path) -> Path:
-    """Makes an empty folder for a run; one that holds something is not touched."""
+    """Make an empty folder for a run, and leave one that holds something as it is."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         empty = not any(folder.iterdir())
@@ -81,7 +81,7 @@ def make_folder(folder: Path) -> Path:
 
 
 def check_new_file(file: Path, option: str) -> None:
-    """Refuses before long work what could not be written after it."""
+    """Refuse before long work what could not be written after it."""
     if file.is_dir():
         raise UsageError(f"{option} {file}: is a folder, and a file is needed")
     if not file.parent.is_dir():
@@ -115,7 +115,7 @@ def write_json(path: Path, document: Mapping[str, Any], *, secret: bool = False)
 
 
 def write_into_folder(place: Path, name: str, document: Mapping[str, Any]) -> bool:
-    """Writes a secret document if the place is a folder, and returns whether it is; not beside an exported file."""
+    """Write a secret document if the place is a folder, and return whether it is; leave exported files alone."""
     if not place.is_dir():
         return False
     write_json(place / name, document, secret=True)
@@ -123,7 +123,7 @@ def write_into_folder(place: Path, name: str, document: Mapping[str, Any]) -> bo
 
 
 def write_text(path: Path, text: str, *, secret: bool = False) -> None:
-    """Replaces the file as a whole: a reader sees the old text or the new one. A `secret` one is its owner's only."""
+    """Replace the file as a whole: a reader sees the old text or the new one. A `secret` one is its owner's only."""
     part = path.with_name(f"{path.name}.part")
     try:
         if secret:
@@ -142,7 +142,7 @@ def _secret(path: str, flags: int) -> int:
 
 
 def write_arrays(path: Path, arrays: Mapping[str, Any]) -> None:
-    """Writes an npz file that loads without pickle; what it holds is for its owner only."""
+    """Write an npz file that loads without pickle; what it holds is for its owner only."""
     import numpy as np
 
     try:
@@ -153,7 +153,7 @@ def write_arrays(path: Path, arrays: Mapping[str, Any]) -> None:
 
 
 def to_json(document: Mapping[str, Any]) -> str:
-    """The one form in which p2pdp writes JSON: strict, so infinities must have become "inf" before."""
+    """Encode JSON in the one form that p2pdp writes: strict, so infinities must have become "inf" before."""
     return json.dumps(document, indent=1, allow_nan=False)
 
 
@@ -192,7 +192,7 @@ def read_evidence(
     spec: Spec | None = None,
     roster: Roster | None = None,
 ) -> Evidence:
-    """The evidence in a run's folder, a node's folder or an exported file.
+    """Read the evidence in a run's folder, a node's folder or an exported file.
 
     `key` opens skeletons that are sealed to the auditor. Without it these are refused, or left out if not `sealed_too`.
     With `cut_torn`, what a process that never came back has torn is cut off its ledgers, in the files too. `spec` and
@@ -232,7 +232,7 @@ def _skeleton_of(folder: Path, peer: Peer, spec: Spec, reading: _Reading) -> byt
 
 
 def _users(folder: Path, n: int) -> list[Peer]:
-    """All users of the roster and whoever else has a folder here: `verify` says that the roster knows no such peer."""
+    """Return all users of the roster and others with a folder here; `verify` says that the roster lacks these."""
     found = set(range(n))
     for place in (folder / "nodes").glob("*"):
         if not place.is_dir():
@@ -244,7 +244,7 @@ def _users(folder: Path, n: int) -> list[Peer]:
 
 
 def _owner(folder: Path, views: Mapping[Peer, bytes], roster: Roster) -> Peer | None:
-    """Whose folder it is, where it is one node's: no run is written without its curator's folder."""
+    """Return the node whose folder it is, if it is one: no run is written without its curator's folder."""
     alone = len(views) == 1 and roster.n > 1 and not (folder / _CURATOR_FOLDER).exists()
     return max(views) if alone else None
 
@@ -283,7 +283,7 @@ def _parsed(text: str) -> Spec:
 
 
 def export(place: Path, file: Path, key: RunKey | None = None) -> int:
-    """Writes spec, roster and skeletons to one file; gives the number of skeletons."""
+    """Write spec, roster and skeletons to one file, and return the number of skeletons."""
     evidence = read_evidence(place, key)
     check_new_file(file, "--out")
     text = _spec_text(place) if place.is_dir() else _unpack_export(place)[0]

@@ -30,7 +30,7 @@ class Page:
 
 
 def page(topic: str) -> Page:
-    """The page on this topic; an unknown topic is a `UsageError` that names all topics."""
+    """Return the page on this topic; an unknown topic is a `UsageError` that names all topics."""
     if topic not in TOPICS:
         raise UsageError(f"{topic}: the guide has no such topic; topics are {', '.join(TOPICS)}.")
     text = (FOLDER / f"{topic}.md").read_text("utf-8")
@@ -38,5 +38,5 @@ def page(topic: str) -> Page:
 
 
 def titles() -> dict[str, str]:
-    """The title of each topic's page, in reading order."""
+    """Return the title of each topic's page, in reading order."""
     return {topic: page(topic).title for topic in TOPICS}

@@ -40,7 +40,7 @@ AUDITOR_PUBLIC_FILE: Final = "auditor.pub"
 
 
 def write_identity(folder: Path, seed: bytes) -> str:
-    """Makes both files of an identity and returns its public half in hexadecimal."""
+    """Make both files of an identity and return its public half in hexadecimal."""
     identity = Identity(seed)
     halves = ((SECRET_FILE, 0o600, identity.to_bytes()), (PUBLIC_FILE, 0o644, identity.public))
     _write_halves(folder, halves, "an identity")
@@ -48,7 +48,7 @@ def write_identity(folder: Path, seed: bytes) -> str:
 
 
 def write_auditor_key(folder: Path, secret: bytes) -> str:
-    """Makes both files of an auditor's key and returns its public half in hexadecimal."""
+    """Make both files of an auditor's key and return its public half in hexadecimal."""
     key = RunKey(secret)
     halves = ((AUDITOR_SECRET_FILE, 0o600, key.to_bytes()), (AUDITOR_PUBLIC_FILE, 0o644, key.public))
     _write_halves(folder, halves, "an auditor's key")
@@ -56,7 +56,7 @@ def write_auditor_key(folder: Path, secret: bytes) -> str:
 
 
 def _write_halves(folder: Path, halves: Sequence[tuple[str, int, bytes]], what: str) -> None:
-    """Writes the files of a key; one that exists already, or half of one, is never overwritten."""
+    """Write the files of a key; one that exists already, or half of one, is never overwritten."""
     written: list[Path] = []
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -203,6 +203,6 @@ def _is_address(name: str) -> bool:
 
 
 def make_secret_file(path: Path) -> None:
-    """An empty file with mode 0600, if there is none. Where that fails, whoever opens the file says why."""
+    """Make an empty file with mode 0600, if there is none. If that fails, opening the file gives the reason."""
     with suppress(OSError, ValueError):
         path.touch(0o600)

@@ -225,7 +225,7 @@ def _transport(base: Path, table: Any) -> TransportPart:
 
 
 def _section(name: str, table: Any) -> dict[str, Any]:
-    """As `files.schema.read_section` reads those of a spec."""
+    """Read a section as `files.schema.read_section` reads those of a spec."""
     if not isinstance(table, dict):
         raise UsageError(f"[{name}] must be a section, with its keys on lines of their own.")
     readers, values = NODE_SECTIONS[name], {}

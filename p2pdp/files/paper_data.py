@@ -69,7 +69,7 @@ def check_folder(folder: Path) -> None:
 
 
 def place_in(folder: Path, file: str) -> Path:
-    """Where the file of that name is in a data folder, plain or as `.gz`."""
+    """Return the path of this file in a data folder, plain or as `.gz`."""
     for place in (folder / file, folder / f"{file}.gz"):
         if place.is_file():
             return place
@@ -77,12 +77,12 @@ def place_in(folder: Path, file: str) -> Path:
 
 
 def content_digest(folder: Path, file: str) -> str:
-    """The sha256 of a file's content, unpacked."""
+    """Return the sha256 of a file's content, unpacked."""
     return hashlib.sha256(read_bytes(place_in(folder, file))).hexdigest()
 
 
 def read_graph(folder: Path, name: str) -> EdgeList:
-    """The largest component of one of `GRAPHS`."""
+    """Read the largest component of one of `GRAPHS`."""
     expected = GRAPHS[name]
     place = place_in(folder, expected.file)
     found = read_edge_list(place)
@@ -95,7 +95,7 @@ def read_graph(folder: Path, name: str) -> EdgeList:
 
 
 def read_numbers(folder: Path, name: str) -> Floats:
-    """One of `TABLES`, without its header, columns in the file's order."""
+    """Read one of `TABLES`, without its header, columns in the file's order."""
     expected = TABLES[name]
     place = place_in(folder, expected.file)
     table = read_table(DataPart(kind="csv", path=str(place), separator=expected.separator))
@@ -110,7 +110,7 @@ def read_numbers(folder: Path, name: str) -> Floats:
 
 
 def read_egos(folder: Path) -> dict[int, EdgeList]:
-    """The ten ego networks: the largest component of each one's friends, without the ego, as filed."""
+    """Read the ten ego networks: the largest component of each one's friends, without the ego, as filed."""
     place = place_in(folder, EGOS)
     whole: dict[int, EdgeList] = {}
     try:

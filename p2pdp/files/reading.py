@@ -17,7 +17,7 @@ UNPACKED_BYTES_MAX: Final = 1 << 30  # a few packed bytes can stand for any numb
 
 
 def read_plain(path: Path) -> bytes:
-    """The bytes of a file as they are."""
+    """Read the bytes of a file as they are."""
     try:
         return path.read_bytes()
     except OSError as error:
@@ -39,7 +39,7 @@ def read_bytes(path: Path) -> bytes:
 
 
 def read_text(path: Path) -> str:
-    """The text of a file in UTF-8, with or without a byte-order mark; line ends stay as they are."""
+    """Read the text of a file in UTF-8, with or without a byte-order mark; line ends stay as they are."""
     try:
         return read_bytes(path).decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -52,7 +52,7 @@ UNPACKED_BYTES_LEAST: Final = 1 << 24
 
 
 def inside(folder: Path, path: Path) -> Path:
-    """The path, unless links lead from it out of the folder."""
+    """Return the path, unless links lead from it out of the folder."""
     try:
         leads_out = not path.resolve(strict=False).is_relative_to(folder.resolve())
     except (OSError, RuntimeError):  # links that lead in a circle
@@ -63,7 +63,7 @@ def inside(folder: Path, path: Path) -> Path:
 
 
 def unpacked(data: bytes) -> bytes:
-    """What was packed with zlib, up to a limit; may raise `zlib.error`."""
+    """Unpack bytes packed with zlib, up to a limit; may raise `zlib.error`."""
     limit = max(UNPACKED_BYTES_LEAST, PACKED_TIMES_MAX * len(data))
     unpacker = zlib.decompressobj()
     content = unpacker.decompress(data, limit)

@@ -52,7 +52,7 @@ The configuration of a node (`p2pdp node CONFIG`) has the sections `[node]`, `[a
 
 
 def write() -> None:
-    """Writes the page into the package's folder."""
+    """Write the page into the package's folder."""
     (FOLDER / "spec.md").write_text(reference(), "utf-8")
 
 
@@ -117,7 +117,7 @@ def _meaning(name: str, key: str) -> str:
 
 
 def _sentence(text: str) -> str:
-    """The text with a capital first, unless it begins with a protocol's name."""
+    """Return the text with a capital first, unless it begins with a protocol's name."""
     return text if "." in text.split(maxsplit=1)[0] else text[:1].upper() + text[1:]
 
 
@@ -149,7 +149,7 @@ def _shown(value: Any) -> str:
 
 
 def _together() -> str:
-    """Which tasks, mechanisms and data go together."""
+    """Describe which tasks, mechanisms and data go together."""
     kinds = [(f"`{task}`", ", ".join(f"`{kind}`" for kind in DATA[task])) for task in DATA]
     noises = [
         (f"`{name}`", f"`{task}`", ", ".join(f"`{mechanism}`" for mechanism in mechanisms))

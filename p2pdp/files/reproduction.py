@@ -20,7 +20,7 @@ from p2pdp.files.folder import disk_error, write_json, write_text
 
 
 def open_folder(folder: Path) -> None:
-    """Makes the folder, or takes one that is there: what it holds of an earlier `reproduce` is used and replaced."""
+    """Make the folder, or take an existing one: what it holds of an earlier `reproduce` is used and replaced."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError):
@@ -34,7 +34,7 @@ def _piece(folder: Path, group: str, key: str) -> Path:
 
 
 def read_piece(folder: Path, group: str, key: str, digest: str) -> dict[str, Any] | None:
-    """The answer that was kept of a piece, if it is there, whole and of these facts."""
+    """Return the kept answer of a piece, if it is there, whole and of these facts."""
     try:
         document = json.loads(_piece(folder, group, key).read_bytes())
     except (OSError, ValueError, RecursionError):
@@ -55,7 +55,7 @@ def write_piece(folder: Path, group: str, key: str, digest: str, answer: dict[st
 
 
 def write_table(path: Path, columns: Sequence[str], rows: Sequence[Sequence[float | str]]) -> None:
-    """A csv; numbers are written so that they read back as they were."""
+    """Write a csv, with numbers that read back as they were."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)
@@ -74,6 +74,6 @@ def write_picture(path: Path, data: bytes) -> None:
 
 @contextmanager
 def scratch_folder() -> Iterator[Path]:
-    """An empty folder for runs that an experiment makes; it is gone afterwards, with all that is in it."""
+    """Provide an empty folder for an experiment's runs, and remove it with its content afterwards."""
     with tempfile.TemporaryDirectory(prefix="p2pdp-") as place:
         yield Path(place)

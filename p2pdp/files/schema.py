@@ -161,7 +161,7 @@ def _brings(name: str, section: str) -> bool:
 
 
 def read_section(name: str, table: Any, sections: Mapping[str, Section] = SECTIONS) -> dict[str, Any]:
-    """The section's values by key, each read; nothing is filled in and nothing required is looked for."""
+    """Return the section's values by key, each read; nothing is filled in and no required key is looked for."""
     if not isinstance(table, dict):
         raise UsageError(f"[{name}] must be a section, with its keys on lines of their own.")
     readers = sections[name].readers
@@ -177,7 +177,7 @@ def read_section(name: str, table: Any, sections: Mapping[str, Section] = SECTIO
 
 
 def build_part(name: str, values: Mapping[str, Any], sections: Mapping[str, Section] = SECTIONS) -> Any:
-    """The section as its frozen value; a missing key is named."""
+    """Return the section as its frozen value; refuse a missing key by name."""
     section = sections[name]
     for key in section.required:
         if key not in values:

@@ -30,7 +30,7 @@ def skeletons_folder(run: Path) -> Path:
 
 
 def holds_sealed(run: Path) -> bool:
-    """Whether an audit of this folder needs the auditor's key."""
+    """Return whether an audit of this folder needs the auditor's key."""
     return any(skeletons_folder(run).glob(f"*{SEALED}"))
 
 
@@ -50,7 +50,7 @@ def handed_in_skeletons(curator: Contents) -> dict[Peer, bytes]:
 
 
 def check_key(spec: Spec, key: RunKey | None) -> None:
-    """A key that is given must be the one that the spec names."""
+    """Check that a given key is the one that the spec names."""
     if key is None:
         return
     if spec.audit.key is None:
@@ -60,7 +60,7 @@ def check_key(spec: Spec, key: RunKey | None) -> None:
 
 
 def read_skeleton(run: Path, user: Peer, spec: Spec, key: RunKey | None, *, sealed_too: bool) -> bytes | None:
-    """The skeleton of this user in the folder of a run, opened; None where there is none.
+    """Read the skeleton of this user in the folder of a run, opened; None where there is none.
 
     Without a key a sealed one is refused, or left out if not `sealed_too`.
     """

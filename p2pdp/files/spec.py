@@ -44,7 +44,7 @@ _DEFAULT_DELTA: Final = 1e-6
 
 
 def load_spec(path: str | Path, overrides: Sequence[str] = ()) -> Spec:
-    """The spec in this file, with `section.key=value` overrides applied before anything is checked."""
+    """Read the spec in this file, with `section.key=value` overrides applied before anything is checked."""
     place = Path(path)
     text = read_text(place)
     try:
@@ -54,7 +54,7 @@ def load_spec(path: str | Path, overrides: Sequence[str] = ()) -> Spec:
 
 
 def parse_spec(text: str, base: Path | None, overrides: Sequence[str] = ()) -> Spec:
-    """The spec in this text; relative paths are relative to the folder `base`."""
+    """Read the spec in this text; relative paths are relative to the folder `base`."""
     try:
         document = tomllib.loads(text)
     except (ValueError, RecursionError) as error:  # ValueError also for numbers of thousands of digits
@@ -92,7 +92,7 @@ def _sections_for(document: Mapping[str, Any]) -> dict[str, Section]:
 
 
 def _protocol_in(document: Mapping[str, Any]) -> Any:
-    """What a document names as its protocol, whatever that is."""
+    """Return what a document names as its protocol, of any type."""
     run = document.get("run")
     return run.get("protocol") if isinstance(run, dict) else None
 
@@ -124,7 +124,7 @@ def _resolve_paths(values: Mapping[str, dict[str, Any]], base: Path) -> None:
 
 
 def auditor_public(key: str, base: Path | None) -> str:
-    """The auditor's public key in hexadecimal, given as such or as the file that holds it."""
+    """Return the auditor's public key in hexadecimal, given as such or as the file that holds it."""
     if re.fullmatch(r"[0-9a-fA-F]{64}", key) is None and base is not None:
         key = read_text(base / key).strip()
     if re.fullmatch(r"[0-9a-fA-F]{64}", key) is None:
@@ -140,7 +140,7 @@ def auditor_public(key: str, base: Path | None) -> str:
 
 
 def _fill(values: dict[str, dict[str, Any]], *, read_files: bool) -> None:
-    """Puts in what has a default that depends on other keys."""
+    """Fill in what has a default that depends on other keys."""
     run, graph = values["run"], values["graph"]
     for name in _FILLED:
         values.setdefault(name, {})
@@ -162,12 +162,12 @@ def _fill(values: dict[str, dict[str, Any]], *, read_files: bool) -> None:
 
 
 def demo_spec() -> Spec:
-    """The spec of `p2pdp demo`, which comes with the package."""
+    """Return the spec of `p2pdp demo`, which comes with the package."""
     return load_spec(Path(__file__).with_name("demo.toml"))
 
 
 def spec_to_toml(spec: Spec) -> str:
-    """The effective spec: every key that has a meaning and a value, always in the same order."""
+    """Return the effective spec: every key that has a meaning and a value, always in the same order."""
     lines = []
     for name, section in sections_of(spec.run.protocol).items():
         named = {key: value_of(spec, f"{name}.{key}") for key in section.readers if applies(spec, f"{name}.{key}")}
@@ -194,7 +194,7 @@ def _toml(value: object) -> str:
 
 
 def validated(spec: Spec) -> Spec:
-    """The spec as a file that says the same gives it, with its defaults, or refused as that file is.
+    """Return the spec with the defaults that a file would give it, or refuse it as that file is refused.
 
     A spec that was changed in code may hold None where a key has a default, or a value without a meaning.
     """
@@ -211,7 +211,7 @@ def without_own(spec: Spec) -> Spec:
 
 
 def spec_digest(spec: Spec) -> bytes:
-    """32 bytes that name everything of a spec but the places of files."""
+    """Return 32 bytes that name everything of a spec but the places of files."""
     parts = {name: dataclasses.replace(getattr(spec, name), **dict.fromkeys(keys)) for name, keys in _PATHS.items()}
     text = spec_to_toml(dataclasses.replace(spec, **parts))
     return hashlib.blake2b(text.encode(), digest_size=32, person=b"p2pdp spec 1").digest()

@@ -46,7 +46,7 @@ class Moved:
 
 
 def moved_in(columns: Sequence[str | int], outside: Any) -> tuple[Moved, ...]:
-    """The columns in which some number was; `outside` has a column for each, of truths or of counts."""
+    """Return the columns with moved numbers; `outside` has a column for each, of truths or of counts."""
     counts = (outside > 0).sum(axis=0).tolist()
     found = zip(columns, counts, strict=False)  # a target comes last, and is looked at by itself
     return tuple(Moved(column, count, len(outside)) for column, count in found if count)
@@ -71,7 +71,7 @@ Choose = Callable[[Sequence[str | int]], tuple[int, ...]]  # the places of colum
 
 
 def read_table(data: DataPart, choose: Choose | None = None) -> Table:
-    """The columns that are chosen, in that order; by default those that the spec names."""
+    """Read the columns that are chosen, in that order; by default those that the spec names."""
     choose = choose or (lambda names: chosen_columns(data, names))
     return _read_csv(data, choose) if data.kind == "csv" else _read_npy(data, choose)
 
@@ -101,7 +101,7 @@ def _read_npy(data: DataPart, choose: Choose) -> Table:
 
 
 def _split_lines(data: DataPart, path: str) -> tuple[list[int], list[list[str]]]:
-    """The numbers of all lines that are not empty, and their cells."""
+    """Return the numbers of all lines that are not empty, and their cells."""
     reader = csv.reader(io.StringIO(read_text(Path(path)), newline=""), delimiter=data.separator or ",", strict=True)
     lines: list[int] = []
     cells: list[list[str]] = []
@@ -143,7 +143,7 @@ def _read_csv(data: DataPart, choose: Choose) -> Table:
 
 
 def _has_header(data: DataPart, first: Sequence[str]) -> bool:
-    """As given; else the first line is a header if it holds a name or more, and neither numbers nor gaps."""
+    """Return whether the first line is a header: as given, else if it holds a name, and neither numbers nor gaps."""
     return data.header if data.header is not None else all(c.strip() and _number(c) is None for c in first)
 
 
@@ -160,14 +160,14 @@ def _number(cell: str) -> float | None:
 
 
 def chosen_columns(data: DataPart, names: Sequence[str | int]) -> tuple[int, ...]:
-    """The places of the columns that the spec names, by name or counted from 0; all of them by default."""
+    """Return the positions of the columns that the spec names, by name or counted from 0; all of them by default."""
     if data.columns is None:
         return tuple(range(len(names)))
     return tuple(place_of(column, names, data.path or "", "columns") for column in data.columns)
 
 
 def place_of(column: str | int, names: Sequence[str | int], path: str, key: str) -> int:
-    """Where the column is that a key of `[data]` names, or gives the number of, counted from 0."""
+    """Return the position, counted from 0, of the column that a key of `[data]` names or numbers."""
     if isinstance(column, int):
         if column >= len(names):
             raise UsageError(f"[data] {key}: {path} has {len(names)} columns, counted from 0; there is no {column}.")
@@ -185,7 +185,7 @@ _ENDINGS: Final = (".csv", ".txt", ".csv.gz", ".txt.gz")
 
 
 def read_edge_list(path: Path) -> EdgeList:
-    """The largest component of the edge list in this file."""
+    """Read the largest component of the edge list in this file."""
     if not path.name.endswith(_ENDINGS):
         raise UsageError(f"{path}: an edge list is a .csv or .txt file, or one of these with .gz after it.")
     pairs = list(_pairs(path))
@@ -207,7 +207,7 @@ def read_edge_list(path: Path) -> EdgeList:
 
 
 def read_loops(path: Path, of: EdgeList) -> Ints:
-    """The numbers of the nodes of this file's largest component that have a loop in it, which edge lists leave out."""
+    """Return the nodes of this file's largest component that have a loop in it, which edge lists leave out."""
     looped = {a for a, b in _pairs(path) if a == b}
     return np.array([place for place, label in enumerate(of.labels) if label in looped], dtype=np.int64)
 
@@ -235,7 +235,7 @@ def _is_header(pairs: list[tuple[str, str]]) -> bool:
 
 
 def _in_order(labels: set[str]) -> list[str]:
-    """Sorted as numbers where all are whole numbers (equal ones as texts), else as texts."""
+    """Sort as numbers where all are whole numbers (equal ones as texts), else as texts."""
     return sorted(labels, key=(lambda label: (int(label), label)) if all(map(_is_whole, labels)) else None)
 
 

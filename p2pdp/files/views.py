@@ -30,7 +30,7 @@ Opened = Callable[[bytes], Any]  # a report without its seal -> its numbers, in 
 
 
 def view_lines(evidence: Evidence, grid_step: float, opened: Opened | None = None) -> Iterator[dict[str, Any]]:
-    """One entry a record, of the kinds received, sent, own, published and drawn.
+    """Yield an entry for each record, of the kinds received, sent, own, published and drawn.
 
     Values are in data units, and null where there are none: draws, skeletons, messages without a value. Sealed
     reports are told by their digests; `opened` reads those that the curator opened.
@@ -84,7 +84,7 @@ def _line(
 
 
 def _values(value: Any, grid_step: float) -> list[float] | None:
-    """Whole numbers are steps of the grid; floats, which gossip exchanges, are in data units already."""
+    """Convert to data units: whole numbers are steps of the grid, and floats, which gossip exchanges, stay."""
     if value is None or isinstance(value, bytes):
         return None
     parts = [value] if isinstance(value, int | float) else value.tolist() if hasattr(value, "tolist") else value

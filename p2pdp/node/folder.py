@@ -77,7 +77,7 @@ class NodeFolder:
 
     @property
     def has_begun(self) -> bool:
-        """Whether the node took its seat and has recorded anything."""
+        """Return whether the node took its seat and has recorded anything."""
         return (self.path / ROSTER_FILE).is_file() and whole_length(self.view()) > 0
 
     @property

@@ -203,7 +203,7 @@ class RolesNode:
 
     def _watcher_of(self, me: Peer) -> Callable[[Peer, bool], None]:
         def on_connection(peer: Peer, there: bool) -> None:
-            """With remote users: send what one that is back may have missed, and note who left the curator."""
+            """Send a remote user that is back what it may have missed, and note who left the curator."""
             if self._directory is None or self._roster is None or not is_user(peer):
                 return
             if me == BOOTSTRAP and there:

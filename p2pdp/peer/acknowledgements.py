@@ -158,7 +158,7 @@ class Acknowledgements:
 
     @property
     def wake_at_s(self) -> float | None:
-        """When `due` or `overdue` is to be asked next."""
+        """Return when `due` or `overdue` is to be asked next."""
         ack_at_s, check_at_s = self.ack_at_s, self.check_at_s
         return ack_at_s if check_at_s is None or (ack_at_s is not None and ack_at_s < check_at_s) else check_at_s
 

@@ -75,7 +75,7 @@ class _Pool:
 
     @property
     def lacks(self) -> bool:
-        """Whether one more pool of full size in reserve would be used."""
+        """Return whether one more pool of full size in reserve would be used."""
         drawn = self.used + self.size - self.left
         wanted = min(self._expected - drawn, AHEAD_NUMBERS_MAX // math.prod(self.shape))
         return self.left + (len(self.ahead) + 1) * self.pool_max <= wanted

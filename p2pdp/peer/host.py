@@ -175,7 +175,7 @@ class Host:
 
     @property
     def stopped(self) -> bool:
-        """Whether its disk was rolled back: it must never draw again."""
+        """Return whether its disk was rolled back: it must never draw again."""
         return self._peers.rolled_back
 
     @property
@@ -193,7 +193,7 @@ class Host:
 
     @property
     def done(self) -> bool:
-        """Whether it is closed and the curator has its head: the process may end."""
+        """Return whether it is closed and the curator has its head: the process may end."""
         return self.closed and self._ending.handed_in and not self._peers.link(CURATOR).in_flight
 
     # Events

@@ -101,7 +101,7 @@ class Link(PacketSpace):
         return Hello(self.received, digests[0], self.sent, digests[1], self.acknowledged, question, answer)
 
     def answers(self, theirs: Hello) -> bool:
-        """Whether a hello was sent after we asked, and so is neither late nor repeated."""
+        """Return whether a hello was sent after we asked, and so is neither late nor repeated."""
         return self.asked is not None and theirs.answer == self.asked.question
 
     def compare(self, theirs: Hello) -> Verdict:

@@ -42,7 +42,7 @@ class Watch:
         return self._look_at_s
 
     def was_away(self, now_s: float) -> bool:
-        """Whether a look is overdue by so much that silence may be our own; then patience begins anew."""
+        """Return whether a look is overdue by so much that silence may be our own; then patience begins anew."""
         away = self._look_at_s is not None and now_s >= self._look_at_s + self._patience_s / 2
         if away:
             self.begin_anew()

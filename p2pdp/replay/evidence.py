@@ -35,7 +35,7 @@ class Recorded:
 
     @cached_property
     def transcript(self) -> Transcript:
-        """What the machines do again over linear forms."""
+        """Replay the machines over linear forms."""
         from p2pdp.replay.transcript import replay  # which processes that only read folders do not need
 
         return replay(self.played, dict(self.views))

@@ -103,7 +103,7 @@ class Edition:
 def sayable(
     run: RunPlan, claims: Sequence[Claim], refusals: Sequence[Refusal], missing: Sequence[Peer], *, readable: bool
 ) -> tuple[list[Claim], list[Refusal]]:
-    """Those of the claims a priori that hold for a run that happened, and why the others do not.
+    """Return the a-priori claims that hold for a run that happened, and refusals for the others.
 
     `readable`: some user handed in a skeleton that the curator can read.
     """
@@ -121,7 +121,7 @@ def sayable(
 
 
 def page(edition: Edition) -> str:
-    """The same, for a browser."""
+    """Return the document as a page for a browser."""
     facts = _facts(edition)
     protocol, n = facts.protocol, facts.nodes
     opening = paragraph(protocol, f", {n} users, run ", tag("code", edition.run_id, class_="any"), soft=True)

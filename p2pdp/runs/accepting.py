@@ -32,7 +32,7 @@ _SHARED: Final = ("rule", "target_range", "standardize", "clip", "unit_norm")  #
 
 
 def spec_dimensions(spec: Spec) -> int | None:
-    """How many numbers a value of this spec has; None where only a data file could tell."""
+    """Return how many numbers a value of this spec has; None where only a data file could tell."""
     if spec.data.kind == "unit_mixture":
         return DIMENSIONS
     if spec.task.kind == "histogram" or spec.data.kind not in ("csv", "npy"):
@@ -43,7 +43,7 @@ def spec_dimensions(spec: Spec) -> int | None:
 
 
 def check_can_run(spec: Spec) -> None:
-    """Refuses what this version does not run across machines."""
+    """Refuse what this version does not run across machines."""
     protocol(spec.run.protocol)
     if spec.task.kind == OWN:
         raise UsageError('[task] kind: an objective of one\'s own ("own") is known on the machine of its owner only')
@@ -62,7 +62,7 @@ def offered_spec(text: str) -> Spec:
 
 
 def bounds_of(spec: Spec) -> tuple[float, float] | None:
-    """What contributions are kept within: numbers between two bounds, gradients within a length."""
+    """Return the bounds of contributions: two numbers, or for gradients a length on both sides of 0."""
     if learns(spec):
         assert spec.task.clip is not None
         return -spec.task.clip, spec.task.clip
@@ -70,7 +70,7 @@ def bounds_of(spec: Spec) -> tuple[float, float] | None:
 
 
 def describe(spec: Spec, dimensions: int, bootstrap: str) -> list[str]:
-    """The terms of a run, for its owner to read."""
+    """Return the terms of a run, for its owner to read."""
     noise, graph = spec.noise, spec.graph
     sigma = protocol(spec.run.protocol).sigma(spec, dimensions)
     if noise.mechanism == "none":
@@ -91,7 +91,7 @@ def describe(spec: Spec, dimensions: int, bootstrap: str) -> list[str]:
 
 
 def who_reads(spec: Spec) -> str:
-    """What handing in a skeleton tells, for the node's owner to read before its node joins."""
+    """Say what handing in a skeleton tells, for the node's owner to read before its node joins."""
     if spec.audit.key is not None:
         return f"this node's skeleton will be sealed to the auditor's key {spec.audit.key}; the curator cannot open it"
     return (
@@ -101,7 +101,7 @@ def who_reads(spec: Spec) -> str:
 
 
 def check_accepted(spec: Spec, dimensions: int, config: NodeConfig) -> None:
-    """What does not fit is refused by the name of its entry, with what the run has and what is allowed."""
+    """Refuse what does not fit by the name of its entry, with what the run has and what is allowed."""
     accept, name = config.accept, f"{config.path} [accept]"
     if accept.protocols is not None and spec.run.protocol not in accept.protocols:
         allowed = ", ".join(accept.protocols) or "none"
@@ -153,7 +153,7 @@ def _check_noise(spec: Spec, accept: Accept, name: str) -> None:
 
 
 def _pure_epsilon(spec: Spec) -> float | None:
-    """What one contribution costs where no delta is needed; of a vector with Laplace noise each number by itself."""
+    """Return what one contribution costs at delta 0; in a vector with Laplace noise, each number by itself."""
     noise = spec.noise
     if noise.mechanism == "gaussian":
         return None
@@ -165,7 +165,7 @@ def _pure_epsilon(spec: Spec) -> float | None:
 
 
 def check_rounds(rounds: int, config: NodeConfig) -> None:
-    """The rounds that follow from the graph, where the spec leaves them open."""
+    """Check the rounds that follow from the graph, where the spec leaves them open."""
     most = config.accept.rounds
     if most is not None and rounds > most:
         raise Refused(f"{config.path} [accept] rounds: the run has {rounds}, and this node allows {most}")
@@ -181,7 +181,7 @@ class OwnData:
 
 
 def own_data(spec: Spec, config: NodeConfig) -> OwnData:
-    """Reads the node's own `[data]`, with the bounds of the spec."""
+    """Read the node's own `[data]`, with the bounds of the spec."""
     name = f"{config.path} [data]"
     clip = spec.data.clip
     if config.data.clip is not None and config.data.clip != clip:
@@ -205,7 +205,7 @@ def own_data(spec: Spec, config: NodeConfig) -> OwnData:
 
 
 def _as_all(spec: Spec, config: NodeConfig, name: str) -> DataPart:
-    """The node's own file, made into features and targets as everybody's is; its owner may name its columns itself."""
+    """Return the node's own file with features and targets as the spec makes them; column names may be its own."""
     shared = {key: getattr(spec.data, key) for key in _SHARED}
     for key, value in shared.items():
         if key in config.given and getattr(config.data, key) != value:
@@ -221,7 +221,7 @@ def _check_dimensions(run: int | None, mine: int, name: str) -> None:
 
 
 def check_seat(credentials: Credentials, spec: Spec, data: OwnData, config: NodeConfig) -> None:
-    """The facts that bootstrap signed fit the spec, and neighbours are those that the owner pinned."""
+    """Check that the signed facts fit the spec, and that neighbours are those that the owner pinned."""
     roster = credentials.roster
     facts = dict(roster.facts)
     _check_dimensions(int(facts.get("dimensions", 0)), data.dimensions, f"{config.path} [data]")
@@ -235,7 +235,7 @@ def check_seat(credentials: Credentials, spec: Spec, data: OwnData, config: Node
 
 
 def check_neighbours(credentials: Credentials, run: RunPlan) -> None:
-    """Where the signed graph is known here, neighbours are those of that graph: claims rest on it."""
+    """Check that neighbours are those of the signed graph, where it is known here: claims rest on it."""
     named = {peer for peer in credentials.peers() if is_user(peer)}
     if run.graph is not None and named != set(run.graph.neighbours[credentials.me]):
         raise Refused("the neighbours that bootstrap names are not those of the graph that it signed")

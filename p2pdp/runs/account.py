@@ -34,12 +34,12 @@ def account(name: str, inputs: Mapping[str, Any]) -> Accounted:
 
 
 def accountants() -> list[dict[str, str]]:
-    """Every name with its one line."""
+    """Return every name with its one line."""
     return [{"name": name, "help": accountant(name).help} for name in names()]
 
 
 def inputs_of(name: str) -> list[dict[str, Any]]:
-    """What one accountant asks for."""
+    """Return what one accountant asks for."""
     return [
         {"name": one.name, "help": one.help, "range": one.range, "required": one.required, "default": one.default}
         for one in accountant(name).inputs

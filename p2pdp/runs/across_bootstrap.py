@@ -86,7 +86,7 @@ def bootstrap(
     *,
     trace_wire: bool = False,
 ) -> Result:
-    """Until the run is over; the folder of the same spec is gone on with, and a finished one gives its result.
+    """Run bootstrap and curator until the run is over; continue a folder of the same spec, or return its result.
 
     `show` gets the result as soon as it is there; HTTP may stay after that. A folder stays traced, or not, as it began.
     """
@@ -101,7 +101,7 @@ def bootstrap(
 
 
 def resume(place: Path, notify: Notify) -> Result:
-    """Goes on where a bootstrap was interrupted, at the address that it had."""
+    """Continue where a bootstrap was interrupted, at the address that it had."""
     folder = BootstrapFolder(place)
     spec = folder.spec
     return _go_on(spec, folder, _listening_again(folder), _planner(spec), notify, UNWATCHED, _unseen)
@@ -235,7 +235,7 @@ def _live(node: RolesNode, watch: Watch) -> Awaitable[None]:
 
 
 def _for_others(spec: Spec) -> Spec:
-    """Where this machine keeps its files is nobody else's business; the digest leaves paths out anyway."""
+    """Return the spec without this machine's paths, which concern nobody else; the digest leaves them out anyway."""
 
     def name(path: str | None) -> str | None:
         return None if path is None else Path(path).name
@@ -264,7 +264,7 @@ def _on_output(output: Output, watch: Watch) -> None:
 
 
 def _collect(spec: Spec, folder: BootstrapFolder, plan: Plan, notify: Notify) -> Result:
-    """Lays out the skeletons that were handed in, audits what is there, and writes the result last."""
+    """Lay out the skeletons that were handed in, audits what is there, and writes the result last."""
     roster = folder.roster()
     run, evidence = plan(roster.n), folder.evidence(roster)
     skeletons = handed_in_skeletons(evidence.contents(CURATOR))
@@ -347,7 +347,7 @@ def save_edition(folder: Path, edition: Edition) -> None:
 
 
 def _in_advance(run: RunPlan) -> AccountResult:
-    """Claims that hold before a run; how many values a user has is taken to be unknown unless they are made up.
+    """Return claims that hold before a run; users have an unknown number of values, unless data are made up.
 
     Of long walks hidden paths are left out: they would keep bootstrap from ending for minutes.
     """

@@ -94,7 +94,7 @@ def take_part(
     http: HttpOptions | None = None,
     trace_wire: bool = False,
 ) -> TookPart:
-    """Until the node's part is done; one that has done it before just tells of it again."""
+    """Run until the node's part is done; one that has finished before only reports again."""
     config = load_node_config(config_file)
     token = config.token
     facts = {
@@ -220,7 +220,7 @@ def _told(config: NodeConfig, folder: NodeFolder, *, share_skeleton: bool, priva
 
 
 def _spent_so_far(folder: NodeFolder, *, shares: bool) -> list[Cost]:
-    """What a node that is refused when it comes back has spent; nothing where it had not begun."""
+    """Return what a node that is refused when it comes back has spent; nothing where it had not begun."""
     contents = read(folder.view()) if folder.has_begun else None
     if contents is None or not contents.records:
         return []
@@ -231,7 +231,7 @@ def _spent_so_far(folder: NodeFolder, *, shares: bool) -> list[Cost]:
 
 
 def _what_came(contents: Contents) -> tuple[Peer, Any, bool]:
-    """Who the node was, what the curator told it, and whether bootstrap put it out, from its own ledger."""
+    """Return the node's user, the published result and whether it was excluded, from its own ledger."""
     records = contents.records
     me: Peer = records[0].body.peer
     published, excluded = None, False
@@ -263,7 +263,7 @@ class Member:
             check_accepted(self.spec, self._data.dimensions, config)
 
     def accept(self, text: str) -> bytes:
-        """Shows the offered spec and checks it, before anybody hears of this node."""
+        """Show the offered spec and checks it, before anybody hears of this node."""
         spec = offered_spec(text)
         self._data = own_data(spec, self._config)
         for line in describe(spec, self._data.dimensions, self._config.token.bootstrap_public.hex()):
@@ -295,7 +295,7 @@ class Member:
             self._notify(happening("offer", text=f"  its budget would be charged with {charge}"))
 
     def _show(self, spec: Spec, costs: Sequence[Cost], title: str) -> None:
-        """Shows them to the owner, then refuses what is above the owner's limits."""
+        """Show costs to the owner, then refuse what is above the owner's limits."""
         self._notify(happening("offer", text=title))
         for cost in costs:
             self._notify(happening("cost", text=cost.text, **cost.to_json()))
@@ -304,7 +304,7 @@ class Member:
         check_epsilon(costs, self._config)
 
     def admit(self, credentials: Credentials) -> None:
-        """Also of a node that comes back: its limits may have changed, and what it has contributed is less than all."""
+        """Apply the owner's limits to the signed run, also when a node comes back: they may have changed."""
         assert self.spec is not None
         assert self._data is not None
         spec, facts = self.spec, dict(credentials.roster.facts)
@@ -337,7 +337,7 @@ class Member:
 
 
 def signed_costs(folder: NodeFolder, run: RunPlan, facts: Mapping[str, Any], reckoner: Reckoner) -> list[Cost]:
-    """What the run of these signed facts costs; facts for which costs are kept were checked then."""
+    """Return what the run of these signed facts costs; facts with kept costs were checked when these were computed."""
 
     def computed() -> list[Cost]:
         reckoner.sign(run.spec, facts)
@@ -351,7 +351,7 @@ def _terms(terms: str, reckoner: Reckoner) -> str:
 
 
 def kept_costs(folder: NodeFolder, terms: str, computed: Callable[[], list[Cost]]) -> list[Cost]:
-    """From the folder if they were computed before, which may take seconds."""
+    """Return costs from the folder if they were computed before, which may take seconds."""
     kept = folder.kept_costs(terms)
     if kept is not None:
         return [Cost.from_json(one) for one in kept]

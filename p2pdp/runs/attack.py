@@ -41,7 +41,7 @@ class Attacked:
 
 @undisturbed()
 def attack(place: str | Path, observer: int | str, target: Peer | None = None) -> Attacked:
-    """`observer` is a user, or "curator"."""
+    """Attack others from the view of `observer`, which is a user, or "curator"."""
     evidence = read_evidence(Path(place), sealed_too=False)
     n = evidence.roster.n
     curator = observer == Observer.CURATOR
@@ -70,7 +70,7 @@ def attack(place: str | Path, observer: int | str, target: Peer | None = None) -
 
 
 def _with_public_graph(run: RunPlan) -> RunPlan:
-    """A graph that came from a file and is public, if that file is where the spec says."""
+    """Add a public graph that came from a file, if that file is where the spec says."""
     part = run.spec.graph
     if part.kind != "file" or not is_public(part) or part.path is None:
         return run
@@ -116,7 +116,7 @@ def _document(run: RunPlan, reading: Reading, evidence: Evidence) -> dict[str, A
 
 
 def _in_sigmas(noise: Mechanism, error: Any) -> Any:
-    """None where contributions carry no noise that has a standard deviation."""
+    """Return the error in standard deviations; None where contributions carry no noise that has one."""
     deviation = {"gaussian": noise.scale, "laplace": noise.scale * 2.0**0.5}.get(noise.name)
     return error / deviation if deviation else None
 
@@ -126,7 +126,7 @@ def _number(value: Any) -> float | list[float]:
 
 
 def _truths(run: RunPlan, user: Peer, evidence: Evidence) -> Truths | None:
-    """A user's contributions by item and step, without noise and with it; None where its ledgers are not both here."""
+    """Return a user's contributions by item and step, without and with noise; None without both its ledgers."""
     contents, private = evidence.chained(user), evidence.private.get(user)
     if contents is None or contents.skeleton or not private:
         return None

@@ -115,7 +115,7 @@ class Audited:
         }
 
     def save_pairs(self, file: str | Path) -> None:
-        """Writes `--pairs`: arrays [user, observer] with NaN on the diagonal, and coalitions [user]."""
+        """Write `--pairs`: arrays [user, observer] with NaN on the diagonal, and coalitions [user]."""
         check_pairs_file(file)
         if self.mu is None:
             raise Refused("--pairs: no leak of this run is exact, so there is none to list for each pair")
@@ -128,7 +128,7 @@ class Audited:
         write_arrays(Path(file), arrays)
 
     def save(self, place: str | Path, result: dict[str, Any] | None = None) -> None:
-        """Writes audit.json and report.html into the folder of the run; beside an exported file nothing is written.
+        """Write audit.json and report.html into the folder of the run; beside an exported file nothing is written.
 
         The report shows this result, by default the one in the folder.
         """
@@ -137,7 +137,7 @@ class Audited:
 
 
 def check_pairs_file(file: str | Path) -> None:
-    """Refuses a name that `--pairs` cannot write, before any work is done."""
+    """Refuse a name that `--pairs` cannot write, before any work is done."""
     path = Path(file)
     if path.suffix != ".npz":
         raise UsageError(f"--pairs {file}: the name must end in .npz")
@@ -166,7 +166,7 @@ def audit(
     allow_missing: bool,
     key: str | Path | None = None,
 ) -> Audited:
-    """`key` is the auditor's key file; without it, and with `allow_missing`, sealed skeletons count as missing."""
+    """Audit a run. Without `key`, the auditor's key file, sealed skeletons count as missing if that is allowed."""
     if delta is not None and not 0.0 < delta < 1.0:
         raise UsageError("--delta: must be strictly between 0 and 1")
     evidence = read_evidence(Path(place), _opened(key), sealed_too=not allow_missing)
@@ -243,7 +243,7 @@ _NO_GRAPH: Final = "The ledgers at hand do not tell the graph of this run, so di
 
 
 def write_page(place: Path, audited: Audited, result: dict[str, Any] | None = None) -> None:
-    """Writes report.html into the folder of an audited run, from where the result is read if none is given."""
+    """Write report.html into the folder of an audited run, from where the result is read if none is given."""
     write_text(place / REPORT_FILE, html_page(page_facts(place, audited, result)), secret=True)
 
 
@@ -281,7 +281,7 @@ def page_facts(place: Path, audited: Audited, result: dict[str, Any] | None = No
 
 
 def _outcome(place: Path, result: dict[str, Any] | None, run_id: str) -> tuple[Outcome | None, str]:
-    """What came out, or why the page cannot say it."""
+    """Return the outcome, or why the page cannot show it."""
     try:
         document = read_json(inside(place, place / RESULT_FILE)) if result is None else result
         if document.get("run_id") != run_id:
@@ -300,7 +300,7 @@ def _distances(audited: Audited) -> tuple[Floats | None, str]:
 
 
 def distances_in(graph: Graph) -> Floats:
-    """Edges on the shortest way between any two nodes; infinite where there is none."""
+    """Return the number of edges between any two nodes; infinite where nothing connects them."""
     if graph.edge_count == graph.n * (graph.n - 1) // 2:
         return 1.0 - np.eye(graph.n)
     from scipy.sparse import coo_array

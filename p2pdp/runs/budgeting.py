@@ -47,7 +47,7 @@ _ROUNDED_DOWN: Final = 1.0 - 1e-12
 
 
 def charge_of(run: RunPlan, observer: str, delta: float | None = None) -> tuple[Charge, str]:
-    """What is charged for a run, at the spec's delta if no other is given, and against whom, in words.
+    """Return the charge of a run, by default at the spec's delta, and in words against whom.
 
     `Refused` where nothing finite can be.
     """
@@ -70,7 +70,7 @@ def charge_of(run: RunPlan, observer: str, delta: float | None = None) -> tuple[
 
 
 def _lasting(run: RunPlan, delta: float) -> list[Claim]:
-    """The claims that hold whoever is late or excluded."""
+    """Return the claims that hold whoever is late or excluded."""
     limit = enforced_limit(run, delta)
     if limit is not None:
         return [limit]
@@ -95,7 +95,7 @@ def _epsilon(claim: Claim | None) -> float:
 
 
 def _delta(run: RunPlan, claim: Claim) -> float:
-    """What of a claim's delta is needed: of pure mechanisms only what estimates from the data took before."""
+    """Return the delta that a claim needs: for pure mechanisms only what estimates from the data took before."""
     if claim.method != Method.LOCAL or run.plan.noise.name not in _PURE:
         return claim.delta
     cost = cost_of(run.spec)
@@ -103,7 +103,7 @@ def _delta(run: RunPlan, claim: Claim) -> float:
 
 
 def limits_of(spec: Spec) -> list[Limit]:
-    """What the spec itself allows."""
+    """Return what the spec itself allows."""
     if spec.privacy.budget is None:
         return []
     assert spec.privacy.delta is not None
@@ -111,7 +111,7 @@ def limits_of(spec: Spec) -> list[Limit]:
 
 
 def check_local(run: RunPlan) -> None:
-    """For runs all of whose users are here: nothing but the spec limits them."""
+    """Check a run all of whose users are here: nothing but the spec limits them."""
     limits = limits_of(run.spec)
     if limits:
         try:
@@ -132,7 +132,7 @@ class NodeBudget:
         self._own = config.budget
 
     def consider(self, spec: Spec, reckoner: Reckoner) -> Charge | None:
-        """Before the node enrols: whether the offered run fits. Gives what it would cost, if there is a limit."""
+        """Check before the node enrols that the offered run fits. Return what it would cost, if there is a limit."""
         limits = self._limits(spec)
         if not limits:
             return None
@@ -143,7 +143,7 @@ class NodeBudget:
         return BudgetLedger(self._own.ledger).check(data_names(self._config.data), offers, limits, against)
 
     def reserve(self, spec: Spec, roster: Roster, reckoner: Reckoner) -> None:
-        """Once the roster is checked, before the node is ready: charges the claim for who really takes part.
+        """Charge the claim for the signed participants, once the roster is checked and before the node is ready.
 
         A run that was charged before, to which this node comes back, is neither charged nor computed again.
         """
@@ -169,7 +169,7 @@ class NodeBudget:
         return charge
 
     def _offers(self, reckoner: Reckoner, at_spec: Charge) -> Offers:
-        """Charges in order, of which the first that fits is taken; a smaller delta goes with a larger epsilon.
+        """Return charges in order, of which the first that fits is taken; a smaller delta goes with a larger epsilon.
 
         The spec's delta comes first if it is at most a tenth of the owner's, so that there is some left for other runs.
         Then come a tenth, larger shares, and all that is left.
@@ -190,7 +190,7 @@ class NodeBudget:
         return offers
 
     def _at(self, reckoner: Reckoner, observer: str, delta: float) -> Charge:
-        """At this delta; infinite where the run has no finite charge at it."""
+        """Return the charge at this delta; infinite where the run has no finite one."""
         try:
             return self._charge(reckoner, observer, delta)[0]
         except (Refused, UsageError):
@@ -210,7 +210,7 @@ class NodeBudget:
 
 
 def data_names(data: DataPart) -> tuple[str, ...]:
-    """What a data set is known by: what is in the file, and where it is. Made-up data is one set for each kind."""
+    """Return the names of a data set: its content, and where it is. Made-up data is one set for each kind."""
     if data.path is None:
         return (f"made up: {data.kind}",)
     content = blake2b(read_bytes(Path(data.path)), digest_size=32, person=b"p2pdp data set").hexdigest()
@@ -292,31 +292,31 @@ class Reckoner:
         self._ask, self.shares = ask, shares
 
     def offer(self, spec: Spec, dimensions: int) -> Offered | None:
-        """Names the run of all `nodes`; None where its graph is not known yet, and nothing can be asked."""
+        """Name the run of all `nodes`; None where its graph is not known yet, and nothing can be asked."""
         found = self._ask({"do": "offer", "spec": spec_to_toml(spec), "dimensions": dimensions})
         return None if found is None else Offered(**found)
 
     def sign(self, spec: Spec, facts: Mapping[str, Any]) -> None:
-        """Names the run of a signed roster; `Refused` where facts that follow from its graph are not those signed."""
+        """Name the run of a signed roster; `Refused` where facts that follow from its graph are not those signed."""
         self._ask({"do": "sign", "spec": spec_to_toml(spec), "facts": dict(facts)})
 
     def costs(self) -> list[Cost]:
         return [Cost.from_json(one) for one in self._ask({"do": "costs", "shares": self.shares})]
 
     def charge(self, observer: str, delta: float | None = None) -> tuple[Charge, str]:
-        """As `budgeting.charge_of`."""
+        """Ask for the answer of `budgeting.charge_of`."""
         *charge, against = self._ask({"do": "charge", "observer": observer, "delta": delta})
         return Charge(*charge), against
 
     def spent(self, user: int, ledger: Path, costs: Sequence[Cost] | None = None) -> list[Cost]:
-        """As `costing.spent_of`."""
+        """Ask for the answer of `costing.spent_of`."""
         before = None if costs is None else [one.to_json() for one in costs]
         asked = {"do": "spent", "user": user, "ledger": str(ledger.absolute()), "costs": before, "shares": self.shares}
         return [Cost.from_json(one) for one in self._ask(asked)]
 
 
 def reckoning() -> Helper:
-    """The process, which starts with the first question; to be closed."""
+    """Return the process, which starts with the first question; the caller closes it."""
     return Helper(_MODULE, "what this run costs")
 
 

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def undisturbed() -> Iterator[None]:
-    """Without automatic collection of cycles; as it was afterwards."""
+    """Suspend the automatic collection of cycles, and restore it afterwards."""
     enabled = gc.isenabled()
     gc.disable()
     try:

@@ -69,7 +69,7 @@ class Cost:
 
     @property
     def text(self) -> str:
-        """One line of the table."""
+        """Return one line of the table."""
         if self.epsilon == math.inf:
             return (
                 f"{observer_name(self.observer)}: epsilon is infinite, no protection: nothing limits what it may learn"
@@ -88,7 +88,7 @@ class Cost:
 
 
 def offered_run(spec: Spec, dimensions: int) -> RunPlan | None:
-    """The plan for all `nodes`, before any roster; None where it rests on what bootstrap will sign of the graph."""
+    """Return the plan for all `nodes`, before any roster; None where it rests on signed facts about the graph."""
     n = spec.run.nodes
     try:
         if spec.graph.kind != "file":
@@ -99,7 +99,7 @@ def offered_run(spec: Spec, dimensions: int) -> RunPlan | None:
 
 
 def signed_plan(spec: Spec, facts: Mapping[str, Any]) -> RunPlan:
-    """The plan from the signed facts, with the graph if it can be made again and is the one that was signed.
+    """Return the plan from the signed facts, with the graph if it can be made again and is the one that was signed.
 
     Facts that follow from that graph are taken as they are signed.
     """
@@ -116,7 +116,7 @@ def signed_plan(spec: Spec, facts: Mapping[str, Any]) -> RunPlan:
 
 
 def signed_run(spec: Spec, facts: Mapping[str, Any]) -> RunPlan:
-    """The same, where facts that follow from the graph are computed again, and refused if others were signed."""
+    """Return `signed_plan`, and refuse signed facts that the graph, where it can be made here, contradicts."""
     run = signed_plan(spec, facts)
     if run.graph is not None:
         for name, own in run.protocol.graph_facts(spec, run.graph).items():
@@ -126,14 +126,14 @@ def signed_run(spec: Spec, facts: Mapping[str, Any]) -> RunPlan:
 
 
 def _is_alike(signed: object, own: object) -> bool:
-    """Numbers that another machine worked out may differ in their last digits."""
+    """Compare facts; numbers that another machine worked out may differ in their last digits."""
     if not (isinstance(signed, int | float) and isinstance(own, int | float)):
         return signed == own
     return math.isclose(signed, own, rel_tol=_FACTS_ALIKE, abs_tol=_FACTS_ALIKE)
 
 
 def terms_of(run: RunPlan) -> str:
-    """A digest of all that the costs of a run follow from."""
+    """Return a digest of all that the costs of a run follow from."""
     graph = None if run.graph is None else run.graph.digest.hex()
     facts = sorted(run.graph_facts.items())
     terms = [spec_digest(run.spec).hex(), run.n, run.dimensions, run.sampler, graph, facts]
@@ -141,7 +141,7 @@ def terms_of(run: RunPlan) -> str:
 
 
 def costs_of(run: RunPlan, *, shares: bool = False) -> list[Cost]:
-    """A row for each observer, those whom nobody has to trust first.
+    """Return a row for each observer, those whom nobody has to trust first.
 
     With `shares` the node hands in its skeleton: where the curator can read that, no claim rests on its ignorance.
     """
@@ -149,7 +149,7 @@ def costs_of(run: RunPlan, *, shares: bool = False) -> list[Cost]:
 
 
 def rests_on_others(spec: Spec, costs: Sequence[Cost]) -> bool:
-    """Whether the curator's row holds only if no other user hands in a skeleton that the curator can read."""
+    """Return whether the curator's row holds only if no other user hands in a skeleton that the curator can read."""
     hidden = (Method.HIDDEN_PATH, Method.SHUFFLE)
     return spec.audit.key is None and any(
         one.observer == Observer.CURATOR and one.method in hidden and one.epsilon > 0.0 for one in costs
@@ -178,7 +178,7 @@ def _row(bound: Bound) -> Cost:
 
 
 def check_epsilon(costs: Sequence[Cost], config: NodeConfig) -> None:
-    """Refuses what would cost more than `[accept] epsilon_max` against the observers that it names."""
+    """Refuse what would cost more than `[accept] epsilon_max` against the observers that it names."""
     accept, name = config.accept, f"{config.path} [accept]"
     if accept.epsilon_max is None:
         return
@@ -195,7 +195,7 @@ def check_epsilon(costs: Sequence[Cost], config: NodeConfig) -> None:
 def spent_of(
     run: RunPlan, user: int, contents: Contents, costs: Sequence[Cost] | None = None, *, shares: bool = False
 ) -> list[Cost]:
-    """The same rows after the run, with what this user's own ledger says for an observer of all decrypted messages.
+    """Return the rows after the run, with what this user's own ledger says for an observer of all decrypted messages.
 
     `costs` are the rows from before, which stand where nobody was put out; without them they are computed again.
     """
@@ -218,7 +218,7 @@ def _spent(bound: Bound, recorded: Claim | None, *, put_out: bool) -> Cost:
 
 
 def _is_from_ledger(before: Cost, recorded: Claim | None) -> bool:
-    """Whether the ledger says more than the row from before: of all messages, and of a node that told nothing."""
+    """Return whether the ledger says more than the earlier row: for all messages, and if the node told nothing."""
     return before.observer == Observer.NETWORK or (recorded is not None and recorded.epsilon_max == 0.0)
 
 

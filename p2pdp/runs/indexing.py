@@ -41,7 +41,7 @@ _SQLITE_FILE: Final = "sqlite:///"
 
 
 def index_url(given: str, folder: Path) -> str | Path:
-    """`sqlite` means the file in this folder; a path and no address, in which a `?` would end the file's name.
+    """Return the database; `sqlite` means the file in this folder, as a path, where a `?` would end its name.
 
     A file of SQLite's that is not there is made, for its owner only: it tells results without noise, and routes.
     """
@@ -81,7 +81,7 @@ class Refresher:
 def index_folders(
     folders: Sequence[Path], url: str | None, *, rebuild: bool, open_index: Callable[[str | Path], Index] = Index
 ) -> dict[str, Any]:
-    """`p2pdp index`: writes the rows of these folders' runs and lists all runs there are."""
+    """Run `p2pdp index`: write the rows of these folders' runs and list all runs there are."""
     if url is None and not folders:
         raise UsageError("p2pdp index: name a run's folder, or with --index a database")
     given = SQLITE if url is None else url
@@ -239,7 +239,7 @@ def _document(folder: Path, name: str) -> dict[str, Any] | None:
 
 
 def _maybe(folder: Path, name: str) -> str | None:
-    """The text of a file; None if it is not there."""
+    """Return the text of a file; None if it is not there."""
     try:
         return read_text(folder / name)
     except UsageError:

@@ -35,7 +35,7 @@ OnEvent = Callable[[dict[str, Any]], None]
 
 
 def run_spec(spec: Spec, out: Path | None, on_event: OnEvent, packing: Packing = ONE_EACH) -> Result:
-    """A fresh run in a folder that is empty or not there yet."""
+    """Make a fresh run in a folder that is empty or not there yet."""
     _check(spec, packing)
     check_expires(spec.run)
     return _go(RunFolder.make(out, spec_to_toml(spec), packing), packing, on_event, spec.task.own)
@@ -49,7 +49,7 @@ def resume(
     spawn: bool | None = None,
     task: Any = None,
 ) -> Result:
-    """Goes on with an interrupted run, with processes as they were unless told otherwise.
+    """Continue an interrupted run, with the same layout of processes unless told otherwise.
 
     One that is done just gives its result again.
     """
@@ -107,7 +107,7 @@ def _start(job: Job, folder: RunFolder, packing: Packing, on_event: OnEvent) -> 
 
 
 def _collect(job: Job, folder: RunFolder) -> Result:
-    """Audits what the processes left, and writes the result last."""
+    """Audit what the processes left, and writes the result last."""
     roster = folder.roster()
     folder.name_after_users(roster, job.slots)
     evidence = folder.evidence(roster)

@@ -67,7 +67,7 @@ class Costs:
 
 
 def costs_of(run: RunPlan, epsilon: float | None, delta: float) -> Costs:
-    """`epsilon` is the headline's, at which local and central differential privacy are compared."""
+    """Return the costs; local and central differential privacy are compared at the headline's `epsilon`."""
     analysis = run.protocol.analysis()
     outcome = analysis.typical(run)
     estimate = analysis.expected(run, outcome)
@@ -134,7 +134,7 @@ class Plan(Costs):
 
 
 def plan_spec(spec: Spec, target_epsilon: float | None) -> Plan:
-    """Reads data and edge list for their sizes only."""
+    """Plan a run; read data and edge list for their sizes only."""
     check_accountable(spec)
     planned = planned_of(spec)
     run = planned.run
@@ -176,7 +176,7 @@ USERS_MAX: Final = 200_000
 
 
 def check_accountable(spec: Spec, plan: Any = None) -> None:
-    """`Refused` where computing costs would take too long; with the plan also by what follows from the graph."""
+    """Refuse what takes too long to compute; with the plan, also by what follows from the graph."""
     _check("[run] nodes", "users", spec.run.nodes, USERS_MAX)
     for work in protocol(spec.run.protocol).work(spec, plan):
         _check(work.key, work.what, work.actual, work.most)
@@ -268,7 +268,7 @@ class _Search:
         return 1.0 / strength if self._reports else strength * self._unit
 
     def local(self, each: int) -> float:
-        """What it takes if every contribution is seen with its own noise, of users who contribute so often."""
+        """Return the noise needed if every contribution is seen with its own noise, and users make `each` of them."""
         spec = self._planned.run.spec
         if self._reports:
             return each / self._left
@@ -279,7 +279,7 @@ class _Search:
         return math.sqrt(2.0) * laplace.scale_of_epsilon(self._left, each * span) / self._unit
 
     def _bound(self, strength: float) -> float:
-        """The best bound of one other node with so much noise; infinite where that cannot be run."""
+        """Return the best bound of one other node with so much noise; infinite where that cannot be run."""
         planned, run = self._planned, self._planned.run
         value = self.value(strength)
         sigma, epsilon = (None, value) if self._reports else (value, None)
@@ -297,7 +297,7 @@ class _Search:
         return bound
 
     def _again(self, spec: Spec) -> RunPlan:
-        """The same run with other noise. How reports walk does not depend on it, and is worked out once."""
+        """Plan the same run with other noise. How reports walk does not depend on it, and is worked out once."""
         run = self._planned.run
         if run.protocol.analysis().facts_follow_noise:
             return plan_run(spec, run.n, run.dimensions, self._planned.edges)
@@ -328,7 +328,7 @@ class _Search:
         return high, reached
 
     def _guess(self, strength: float, bound: float, low: float, high: float) -> float:
-        """Proportional, a little beyond; halfway (of the logarithm) where that leaves the interval."""
+        """Guess in proportion, a little beyond; halfway (of the logarithm) where that leaves the interval."""
         if bound < math.inf:
             guess = strength * self._size(bound) / self._size(self._epsilon) * (1.0 + (_FINE - 1.0) / 2.0)
             if low < guess < high:
@@ -338,7 +338,7 @@ class _Search:
         return math.sqrt(low * high) if low > 0.0 else high / 2.0
 
     def _size(self, epsilon: float) -> float:
-        """What is about proportional to 1 / strength."""
+        """Return a number that is about proportional to 1 / strength."""
         left = epsilon - self._floor.epsilon
         if self._reports or left <= 0.0:
             return max(left, self._left / 8.0)

@@ -72,7 +72,7 @@ class Prepared:
 
     @property
     def is_same_on_every_seed(self) -> bool:
-        """Whether neither data nor graph follow from the seed."""
+        """Return whether neither data nor graph follow from the seed."""
         random = self.spec.graph.kind in ("regular", "erdos_renyi", "geometric")
         return self.spec.data.kind in ("csv", "npy") and not random
 
@@ -110,13 +110,13 @@ def on_seed(spec: Spec, seed: int) -> Spec:
 
 
 def run_id(spec: Spec, *, fast: bool) -> bytes:
-    """A simulated run is named after its spec and seed; the fast path's result is another, and so is its name."""
+    """Name a simulated run after its spec and seed; the fast path's result is another and has another name."""
     named = run_id_of(spec.run.seed or 0, spec_digest(spec))
     return blake2b(named, digest_size=16, person=b"p2pdp fast").digest() if fast else named
 
 
 def prepare(spec: Spec, *, fast: bool = False) -> Prepared:
-    """Reads data and edge list and makes the graph. What cannot be run is refused before anything is read."""
+    """Read data and edge list and make the graph. What cannot be run is refused before anything is read."""
     protocol(spec.run.protocol)
     n = spec.run.nodes
     edges = read_edge_list(Path(spec.graph.path)) if spec.graph.kind == "file" and spec.graph.path else None
@@ -126,7 +126,7 @@ def prepare(spec: Spec, *, fast: bool = False) -> Prepared:
 
 
 def sensitivity(run: RunPlan) -> float | None:
-    """That of one contribution in data units, where contributions are numbers."""
+    """Return the sensitivity of one contribution in data units, where contributions are numbers."""
     if run.spec.data.clip is None and run.plan.sensitivity is None:
         return None
     return math.ldexp(sensitivity_of(run), run.plan.grid_exponent)
@@ -152,7 +152,7 @@ MODEL_FILE: Final = "model.npz"
 
 
 def save_model(place: Path, run: RunPlan, result: Result) -> None:
-    """Does nothing where no model was learned, or there is none at hand."""
+    """Save the model, if one was learned and is at hand."""
     if not run.protocol.name.endswith(".sgd"):
         return
     if isinstance(result.estimate, list):

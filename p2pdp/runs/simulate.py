@@ -67,12 +67,12 @@ def simulate_spec(
 
 
 def default_folder(spec: Spec, *, fast: bool) -> Path:
-    """Where a run goes that was given no place: named after its run id."""
+    """Return the default folder of a run, named after its run id."""
     return Path(f"p2pdp-{run_id(on_seed(spec, spec.run.seed or 0), fast=fast).hex()}")
 
 
 def _seeds(first: Prepared, trials: int) -> Iterator[tuple[int, Prepared]]:
-    """Trial i is on seed + i."""
+    """Yield each trial's number and preparation; trial i is on seed + i."""
     yield 0, first
     for number in range(1, trials):
         yield number, prepare(on_seed(first.spec, first.seed + number))
@@ -103,7 +103,7 @@ def _fast_results(first: Prepared, trials: int, progress: Progress | None) -> It
 
 
 def _in_advance(prepared: Prepared) -> Verdict:
-    """What the fast path compares with the baselines in place of an audit."""
+    """Return the verdict that the fast path compares with the baselines in place of an audit."""
     delta = prepared.spec.privacy.delta
     assert delta is not None
     return verdict_in_advance(prepared.run, delta, prepared.spec.privacy.colluders, one_value=False)
@@ -129,7 +129,7 @@ def _world_results(
 
 
 def _part_of(progress: Progress | None, number: int, trials: int) -> Progress | None:
-    """Progress of one trial as a part of all."""
+    """Report the progress of one trial as a part of all."""
     if progress is None:
         return None
     told = progress
@@ -172,7 +172,7 @@ class _Simulated:
         )
 
     def write(self, place: Path) -> Audited | None:
-        """Fills the folder and audits it if the spec says so; None where there is no claim."""
+        """Fill the folder and audits it if the spec says so; None where there is no claim."""
         folders.write_text(place / folders.SPEC_FILE, self._prepared.text)
         folders.write_json(place / folders.ROSTER_FILE, self._world.roster.to_json())
         for peer, process in self._world.processes.items():

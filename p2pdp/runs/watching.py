@@ -130,7 +130,7 @@ class _Shown:
 def watched(
     options: Watching, status: Callable[[float], Status], folder: Path | None, notify: Notify
 ) -> Iterator[Watch]:
-    """For the time of a run; `status` makes the first one, given the time. Refuses wrong options at once."""
+    """Watch a run while it lasts; `status` makes the first one, given the time. Wrong options are refused at once."""
     clock = Clock()
     with ExitStack() as stack:
         serve = None if options.http is None else _server(options.http, stack, notify)
@@ -145,7 +145,7 @@ def watched(
 
 
 def _index(options: Watching, folder: Path, notify: Notify) -> Index | None:
-    """The one that was asked for; beside HTTP one in the folder, if that is installed."""
+    """Open the index that was asked for; beside HTTP one in the folder, if that is installed."""
     from p2pdp.index.store import Index
 
     if options.index is not None:
@@ -160,7 +160,7 @@ def _index(options: Watching, folder: Path, notify: Notify) -> Index | None:
 
 
 def _server(options: HttpOptions, stack: ExitStack, notify: Notify) -> Callable[[_Shown], None]:
-    """Takes the socket and gives what begins to answer on it."""
+    """Take the socket and return what begins to answer on it."""
     from p2pdp.web.responder import Responder
     from p2pdp.web.server import server_tls, serving
 

@@ -101,7 +101,7 @@ class EnrolmentService:
 
     @property
     def enrolled(self) -> int:
-        """How many nodes are enrolled."""
+        """Return how many nodes are enrolled."""
         return len(self._enrolled)
 
     def begin(self, now_s: float) -> Replies:
@@ -133,7 +133,7 @@ class EnrolmentService:
         return self._close_roster(now_s) if self._complete(now_s) else self._replies((), now_s)
 
     def _complete(self, now_s: float) -> bool:
-        """Whether to close the roster now: all are enrolled, or enough of them after the time to enrol."""
+        """Return whether to close the roster: all are enrolled, or enough of them after the time to enrol."""
         here, quorum = len(self._enrolled), self._quorum
         late = now_s >= self._deadline_s and here >= quorum.min_nodes
         return self.roster is None and (here == quorum.nodes or late)

@@ -120,7 +120,7 @@ class World:
         return dict(sorted(counts.items()))
 
     def _finished(self) -> bool:
-        """Whether the curator has closed: it closes last, so whoever is gone then is out or has handed in its head."""
+        """Return whether the curator, which closes last, has closed: peers gone by then are out or handed in heads."""
         curator = self.processes[CURATOR].host
         if curator is None or not curator.done:
             return False
@@ -133,7 +133,7 @@ class World:
         return True
 
     def _may_go_on(self, peer: Peer) -> bool:
-        """Whether the peer that the run is waiting for is there, or will be."""
+        """Return whether the peer that the run is waiting for is there, or will be."""
         process = self.processes[peer]
         return process.returns and not (process.host is not None and process.host.stopped)
 

@@ -81,7 +81,7 @@ class Status:
         return changed
 
     def counted(self, ready: int, faults: Mapping[str, int]) -> Status:
-        """With what is counted and not told one by one."""
+        """Return the status with these numbers, which are counted and not told one by one."""
         if self.ready == ready and self.faults == faults:
             return self
         return replace(self, ready=ready, faults=dict(faults))

@@ -100,7 +100,7 @@ class FrameReader:
 
     @property
     def pending_bytes(self) -> int:
-        """How many bytes of an unfinished frame are held; not 0 at the end of a stream means it was cut."""
+        """Return how many bytes of an unfinished frame are held; not 0 at the end of a stream means it was cut."""
         return len(self._buffer)
 
     def feed(self, chunk: bytes) -> list[bytes]:
