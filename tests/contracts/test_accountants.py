@@ -1,9 +1,9 @@
 """What every accountant of exact leaks owes to whoever relies on its numbers.
 
 A public function of the modules in `MODULES` is one, unless it answers with a delta for an epsilon. It is called by
-the names of its parameters, whose meaning stands once in `TERMS`: a new accountant made of known terms needs no line here, and a new term one line.
-What the auditor makes of their answers is judged in `test_claims.py`; the accountants that `p2pdp account` names,
-in `test_theorems.py`.
+the names of its parameters, whose meaning stands once in `TERMS`: a new accountant made of known terms needs no line
+here, and a new term one line. What the auditor makes of their answers is judged in `test_claims.py`; the accountants
+that `p2pdp account` names, in `test_theorems.py`.
 """
 
 from __future__ import annotations
