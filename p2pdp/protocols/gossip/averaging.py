@@ -1,19 +1,17 @@
-"""What both ways of averaging by gossip have in common: inputs, noise, and what is published.
+"""Averaging by gossip, `gossip.average` and `gossip.randomized`: inputs, noise, and published results.
 
 States are floats in data units. Noise is drawn in whole steps of a grid, by the same exact samplers as for
-walks, and multiplied by the step, a power of two. What is noised is brought onto that grid first, or its lowest
-bits would be seen beside the noise. The sums of gossip are then floats on a finer grid, and what is sent of them is
+walks, and multiplied by the step, a power of two. The noised value is rounded to that grid first, or its lowest
+bits would be seen beside the noise. The sums of gossip are then floats on a finer grid, and messages of them are
 dithered (`dithering.py`).
 
 `gossip.average`: every user comes near the mean of all values, by synchronous gossip (`gossiping.py`).
-
 `rounds = "auto"` takes the paper's stopping time from public numbers only (`topology/gossip_rounds.py`). Who
 publishes is in the spec: nobody, user 0 or all; a user's own result stays with it otherwise.
 
 `gossip.randomized`: every user comes near the mean of all values, by pairs that meet at random (`pairing.py`).
-
 Bootstrap draws the activations when the run begins, in proportion to the weights of the edges, and tells each
-user its own. So it knows who meets whom and when, as it knows the graph, and no value.
+user its own. So it knows all meetings and their order, as it knows the graph, and no value.
 """
 
 from __future__ import annotations
@@ -59,7 +57,7 @@ TASKS: Final = {"mean": ("gaussian", "laplace", "none")}
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """Noise and shape of an averaging run."""
+    """The noise and shape of an averaging run."""
 
     noise: Mechanism
     message_noise: Mechanism | None
@@ -71,7 +69,7 @@ class Setting:
     reach: float  # of values
 
     def dithering(self, n: int, rounds: int, gamma: float = 1.0) -> dict[str, Any]:
-        """The plan's fields that say what dither there is."""
+        """Return the plan's fields that describe its dither."""
         return Reach(self.reach, self.sigma, self.message_sigma, rounds, n, gamma).dithering(self.noise)
 
 
@@ -107,9 +105,9 @@ def weights_of(spec: Spec) -> str:
 
 
 def facts_of(spec: Spec, graph: Graph) -> dict[str, Fact]:
-    """What of the graph is public and signed: its largest degree and the spectral gap of its weights.
+    """Return the public facts of the graph, which are signed: its largest degree and the spectral gap of its weights.
 
-    Of a graph that changes nobody knows them: any degree may come, and the spec says which gap is assumed.
+    They are unknown for a graph that changes: any degree may come, and the spec gives the gap to assume.
     """
     weights = weights_of(spec)
     if spec.graph.changing:
@@ -120,7 +118,7 @@ def facts_of(spec: Spec, graph: Graph) -> dict[str, Fact]:
 
 
 def fact(facts: Mapping[str, Fact], name: str) -> float:
-    """A number that bootstrap signed."""
+    """Return a number that bootstrap signed."""
     found = facts.get(name)
     if not isinstance(found, int | float):
         raise VerificationFailed(f"the roster lacks the fact {name}")
@@ -128,14 +126,14 @@ def fact(facts: Mapping[str, Fact], name: str) -> float:
 
 
 def inputs_of(shape: Shape, rows: Bounded, grid: Grid) -> tuple[Inputs, list[Any]]:
-    """A user averages its first row, brought onto the grid of the noise: what lies between would show through."""
+    """Return a user's inputs: its first row, rounded to the grid of the noise, since lower bits would show through."""
     first = grid.from_grid(grid.to_grid(rows.rows[:1]))
     values: list[Any] = [float(first.reshape(-1)[0])] if shape == () else [first.reshape(shape)]
     return RealInputs(values), values
 
 
 def publish(values: Sequence[Any]) -> Any:
-    """Everything that was sent to be published, one after another in the users' order; None if nothing was."""
+    """Return all results sent for publication, joined in the users' order; None if there was none."""
     if not values:
         return None
     import numpy as np
@@ -144,7 +142,7 @@ def publish(values: Sequence[Any]) -> Any:
 
 
 def estimate_of(shape: Shape, published: Any) -> Estimate:
-    """The mean of the published results; its error is told by the run's forms."""
+    """Return the mean of the published results; its error follows from the run's forms."""
     if published is None:
         return Estimate(None, None)
     rows = published.reshape(-1, *shape)

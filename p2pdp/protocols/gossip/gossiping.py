@@ -4,25 +4,24 @@ Muffliato [CEBM22, Algorithm 1]: a user's state starts as its value
 with noise of its own, and in each round moves by the flows W_vw (s_w - s_v) of its edges, s being what was *sent*
 in that round. Flows are equal and opposite at both ends, so the sum of all states never changes, whatever was
 sent. With gamma above 1 a round is accelerated: x' = gamma (x + flows) + (1 - gamma) x_before, from the second on.
-Learning (`sgd.py`) is the same in blocks of rounds, each of which begins with a step of descent.
+Learning (`sgd.py`) is the same in blocks of rounds, each of which begins with a step of descent. `Sending` adds to
+every message a dither, and noise on messages if the spec asks for it.
 
 On a graph that changes, each pair tosses a coin for each round that both ends see and nobody else (`Draws.meet`). A
-node learns its own edges only, as they come; who meets nobody keeps its state for that round.
+node learns its own edges only, as they come; a user without a meeting keeps its state for that round.
 
-Nobody waits for everybody. The lower-numbered end of an edge decides in each round whether the edge counts: it
+There is no barrier over all users. The lower-numbered end of an edge decides in each round whether the edge counts: it
 does if the other's state is there in time. If it is not, `patience_s` after nothing else was missing, or at once
-for somebody who is behind by more than this round, the decider goes on without and says so (`SKIPPED`). The other
+for a peer that is behind by more than this round, the decider goes on without it and sends `SKIPPED`. The other
 end, which cannot pass their next meeting without the decider's state, has used the edge or will come to it later;
-when it hears of it, it takes its own flow back out of its state, grown by what acceleration has made of it since
-(`_undo`), and what it has sent since stays as it was. `SETTLED` says that no such word will follow. A decider that
-is silent is waited for until it is out, which bootstrap sees to. What a decider that is out left
-undecided stays as it is: that is bias, and a replay shows it.
+on `SKIPPED` it takes its own flow back out of its state, scaled by the acceleration since then (`_undo`), and the
+messages that it has sent since stay as they were. `SETTLED` says that no `SKIPPED` will follow. A silent decider
+is waited for until it is excluded, which bootstrap sees to. Rounds that an excluded decider left undecided stay as
+they are: that is bias, and a replay shows it.
 
 Departures from the paper: late and gone users, of whom it has none; a message carries its sender's degree, so
-that each end knows the weight of the edge without asking first; noise is added to what is sent only, as
+that each end knows the weight of the edge without asking first; noise is added to messages only, as
 `dithering.py` says, and the sum is kept up to that noise.
-
-What a user of gossip sends of its state: with a dither, and with noise on messages where the spec asks for it.
 """
 
 from __future__ import annotations
@@ -133,7 +132,7 @@ class Gossip:
     # What comes
 
     def _take(self, neighbour: _Neighbour, message: Message) -> bool:
-        """Whether the message belongs here; one that is too late to count is taken and dropped."""
+        """Return whether the message is accepted here; one that is too late to count is accepted and dropped."""
         if message.type == EXCHANGE:
             number, degree = message.fields
             changing = self._plan.coin is not None
@@ -157,7 +156,7 @@ class Gossip:
         return True
 
     def _take_skip(self, neighbour: _Neighbour, number: int) -> bool:
-        """A decider's next state comes after this word, so we have not passed our next meeting, if we are that far."""
+        """Undo a flow. A decider's next state follows this message, so we cannot have passed our next meeting."""
         if neighbour.flow is not None and neighbour.flow[0] == number:
             self._undo(neighbour.flow[1], number)
             neighbour.flow = None
@@ -211,7 +210,7 @@ class Gossip:
         return value if plan.noise.name == "none" else value + draws.noise(plan.noise, plan.shape) * plan.step
 
     def _meet(self, draws: Draws) -> None:
-        """Find whom this round is with. On a graph that stays, degrees and weights stay too, whoever is out."""
+        """Find the peers of this round. On a fixed graph degrees and weights stay the same, whoever is excluded."""
         coin = self._plan.coin
         if coin is None:
             self._met = [one for one in self._neighbours.values() if not one.out]
@@ -222,7 +221,7 @@ class Gossip:
             self._degree = len(self._met)
 
     def _advance(self, now_s: float, draws: Draws) -> Step:
-        """Go on as far as what is here allows."""
+        """Complete as many rounds as the received messages allow."""
         if self._phase in (Phase.WAITING, Phase.ENDED):
             return NOTHING
         sends: list[Send] = []
@@ -285,7 +284,7 @@ class Gossip:
 
 
 class Sending(Dithers):
-    """One user's messages of gossip."""
+    """The messages of one user of gossip."""
 
     def __init__(self, plan: AveragingPlan) -> None:
         super().__init__(plan)

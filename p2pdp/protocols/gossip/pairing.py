@@ -1,12 +1,11 @@
 """Randomized gossip: one edge at a time, its two ends take the mean of their states.
 
-[CEBM22, Algorithm 2], with the activations drawn beforehand by
-bootstrap from the edges' intensities and told to each user as far as they concern it, with numbers that count
-all activations of the run. A user takes its own in their order: it sends its state for the first one left and
-waits for the neighbour's of the same number. The activation of the lowest number that is left anywhere waits for
-nobody, so there is no circle of waiting, and no vote.
+[CEBM22, Algorithm 2], with the activations drawn in advance by bootstrap from the edges' intensities. Bootstrap sends
+each user those that concern it, with numbers that count all activations of the run. A user takes its own in their
+order: it sends its state for the first one left and waits for the neighbour's of the same number. The activation of
+the lowest number that is left anywhere waits for nobody, so there is no circle of waiting, and no vote.
 
-An activation with somebody who is out is void. Noise is added to what is sent only, as `dithering.py` says.
+An activation with an excluded user is void. Noise is added to messages only, as `dithering.py` says.
 """
 
 from __future__ import annotations
@@ -140,7 +139,7 @@ class Pairing:
         return True
 
     def _take(self, sender: Peer, message: Message) -> bool:
-        """Keep a state, which may come before we were told of the activation."""
+        """Keep a state, which may come before bootstrap's message about the activation."""
         (number,) = message.fields
         announced = self._phase in (Phase.COMPLETING, Phase.ENDED)
         if sender in self._out or number in self._came or (announced and self._known.get(number) != sender):

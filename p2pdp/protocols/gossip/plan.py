@@ -1,7 +1,4 @@
-"""What is public about gossip, and the form of its messages.
-
-The messages that users of gossip exchange: states along the edges, and who decided not to count one.
-"""
+"""The public plan of gossip, and its messages: states along the edges, and decisions not to count one."""
 
 from __future__ import annotations
 
@@ -25,10 +22,10 @@ _STATE_BITS_MAX: Final = 1000
 
 @dataclass(frozen=True, slots=True)
 class AveragingPlan(PlanDefaults):
-    """What is public about any gossip. Scales of mechanisms are in grid units; states are in data units.
+    """The plan of any gossip. Scales of mechanisms are in grid units; states are in data units.
 
-    `dither` is what every message carries where users have noise of their own, in steps of the fine grid on which
-    states are kept (`dithering.py`); None where they have none.
+    `dither` is that of every message if users have noise of their own, in steps of the fine grid on which
+    states are kept (`dithering.py`); None if they have none.
     """
 
     n: int
@@ -63,13 +60,13 @@ class AveragingPlan(PlanDefaults):
 
     @property
     def other_draws(self) -> frozenset[Mechanism]:
-        """Noise of messages and dithers."""
+        """Return the mechanisms of noise on messages and dithers."""
         found = frozenset(self.mechanisms) - {self.noise}
         return found | {self.noise} if self.message_noise == self.noise else found
 
     @property
     def step(self) -> float:
-        """One step of the grid on which noise is drawn, in data units."""
+        """Return one step of the grid on which noise is drawn, in data units."""
         return math.ldexp(1.0, self.grid_exponent)
 
     @property
@@ -78,12 +75,12 @@ class AveragingPlan(PlanDefaults):
 
     @property
     def fine(self) -> float:
-        """One step of the grid on which states are kept, in data units."""
+        """Return one step of the grid on which states are kept, in data units."""
         return math.ldexp(1.0, self.fine_exponent)
 
     @property
     def state_max(self) -> float:
-        """More than any state can be, and so little that no whole number of steps is beyond the range of floats."""
+        """Return a bound on any state, small enough that every whole number of steps is a float."""
         exponent = self.grid_exponent if self.dither is None else min(self.grid_exponent, self.fine_exponent)
         return math.ldexp(1.0, min(exponent + _STEPS_BITS_MAX, _STATE_BITS_MAX))
 
@@ -101,7 +98,7 @@ def _weight(weights: str, degree: int, other_degree: int, degree_max: int) -> fl
 
 @dataclass(frozen=True, slots=True)
 class GossipPlan(AveragingPlan):
-    """Of synchronous gossip."""
+    """The plan of synchronous gossip."""
 
     rounds: int
     gamma: float  # 1 without acceleration
@@ -116,7 +113,7 @@ class GossipPlan(AveragingPlan):
         return number == 1 or (self.block > 0 and (number - 1) % self.block == 0)
 
     def gamma_at(self, number: int) -> float:
-        """Acceleration begins anew with each contribution."""
+        """Return the acceleration of a round; it begins anew with each contribution."""
         return 1.0 if self.begins_block(number) else self.gamma
 
     def exchanges(self, edges: int) -> int:
@@ -124,7 +121,7 @@ class GossipPlan(AveragingPlan):
 
 
 def check_gossip(plan: GossipPlan, message: Message) -> str | None:
-    """What is wrong with the form of a message of gossip, as the kind of a fault."""
+    """Return the kind of fault of a message of gossip, or None if it is valid."""
     if message.type == EXCHANGE:
         number, degree = message.fields
         if number > plan.rounds or degree > plan.degree_max:
@@ -136,14 +133,14 @@ def check_gossip(plan: GossipPlan, message: Message) -> str | None:
 
 
 def check_finished(plan: AveragingPlan, message: Message) -> str | None:
-    """The same of what every user of gossip ends with; what is no message of gossip is not judged."""
+    """Return the kind of fault of a user's final message, or None; other messages are not judged."""
     if message.type != messages.FINISHED or message.value is None:
         return None
     return None if is_state(message.value, plan) else "bad_value"
 
 
 def is_state(value: Any, plan: AveragingPlan) -> bool:
-    """A float, or an array of them, with which all arithmetic stays finite."""
+    """Return whether a value is a float, or an array of them, with which all arithmetic stays finite."""
     most = plan.state_max
     if plan.shape == ():
         return type(value) is float and -most <= value <= most

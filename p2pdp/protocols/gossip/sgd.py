@@ -3,7 +3,7 @@
 Muffliato-GD and -SGD [CEBM22, Algorithm 3]: every user takes the clipped gradient over its own rows (or over a
 batch of them), noised, moves its model against it, and `[gossip] rounds` rounds of gossip bring the models together
 before the next. Rounds are those of `gossiping.py`, so late and gone users, graphs that change, acceleration (which
-begins anew with each gradient) and noise on messages are as there. `[task] averaging` says what a user's result is:
+begins anew with each gradient) and noise on messages are as there. `[task] averaging` defines a user's result:
 its last model, or the mean of its models, all alike or later ones more (weights 1, 2, 3, ...).
 
 Each gradient is a source of its own to the auditor, so everything between them is linear: there is no projection.
@@ -11,14 +11,11 @@ Each gradient is a source of its own to the auditor, so everything between them 
 Departures from the paper: gradients are clipped; regularization is not part of what is clipped; the paper averages
 the mean of all models over time, which nobody has, so a user averages its own.
 
-Learning by gossip for all users at once: what the machines of `sgd.py` come to, as products of matrices.
-
-Guarantee: with the same weights in each round and the same noise the models are the machines' own but for the rounding
-of sums and the dithers of messages, in rounds in which every message arrived. One in ten million contributions may so
-land on the next step of the grid, which is less than a millionth of the noise. Columns are runs that know nothing of
-each other, on the same weights: trials, or replays of one run.
-
-The caller owes a matrix of weights for each round: symmetric, sparse, its diagonal included.
+`learn` computes the same for all users at once, as products of matrices. Guarantee: with the same weights in each round
+and the same noise the models are the machines' own except for the rounding of sums and the dithers of messages, in
+rounds in which every message arrived. One in ten million contributions may so land on the next step of the grid,
+which is less than a millionth of the noise. Columns are independent runs on the same weights: trials, or replays of
+one run. The caller owes a matrix of weights for each round: symmetric, sparse, its diagonal included.
 """
 
 from __future__ import annotations
@@ -65,7 +62,7 @@ LEARNING_MAX: Final = 5_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GossipSgdPlan(GossipPlan):
-    """`gradients` blocks of `block` rounds each; `rate` is that of the first step."""
+    """The plan: `gradients` blocks of `block` rounds each; `rate` is that of the first step."""
 
     gradients: int
     descent: Descent
@@ -75,7 +72,7 @@ class GossipSgdPlan(GossipPlan):
 
     @property
     def sensitivity(self) -> float:
-        """Of a clipped gradient."""
+        """Return the sensitivity of a clipped gradient."""
         return self.descent.sensitivity
 
     def rate_at(self, step: int) -> float:
@@ -83,7 +80,7 @@ class GossipSgdPlan(GossipPlan):
 
 
 class GossipLearner(Gossip):
-    """One user's part: its state is its model."""
+    """The machine of one user: its state is its model."""
 
     _plan: GossipSgdPlan
 
@@ -101,7 +98,7 @@ class GossipLearner(Gossip):
         self._state = self._state * (1.0 - rate * plan.descent.regularization) - direction * rate
 
     def _add_up(self, gradients: int) -> None:
-        """The model after so many gradients, and the gossip that followed them."""
+        """Add the model after these gradients, and after the gossip that followed them, to the result."""
         if gradients == 0 or self._plan.averaging == LAST:
             return
         weighted = self._state * float(gradients if self._plan.averaging == LINEAR else 1)
@@ -198,7 +195,7 @@ class GossipSgd(Quiet):
         return learning.sigma_of(spec)
 
     def sizes(self, spec: Spec) -> Mapping[str, int | None]:
-        """Rounds are those of gradients."""
+        """Return the sizes that a node may limit; rounds are those of gradients."""
         return {"rounds": spec.task.rounds}
 
     def work(self, spec: Spec, plan: GossipSgdPlan | None) -> Sequence[Work]:
@@ -240,7 +237,7 @@ def learn(
     extra: Extra | None = None,
     watch: Watch | None = None,
 ) -> Floats:
-    """Each user's result, [user, column, number]."""
+    """Return each user's result, [user, column, number]."""
     shape = (plan.n, columns, plan.shape[0])
     now = before = np.zeros(shape)
     total = np.zeros(shape)
@@ -267,7 +264,7 @@ def learn(
 
 
 def weight_of(plan: GossipSgdPlan, gradients: int) -> float:
-    """Of the model after so many gradients and the gossip that followed them, in a user's result; up to a factor."""
+    """Return the relative weight, in a user's result, of the model after these gradients and their gossip."""
     if plan.averaging == LAST:
         return float(gradients == plan.gradients)
     return float(gradients if plan.averaging == LINEAR else gradients > 0)

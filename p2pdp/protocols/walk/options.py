@@ -1,15 +1,14 @@
-"""The section `[walk]`, and what all walks have in common: order, length, limits and their costs.
+"""The section `[walk]`, and the common parts of all walks: order, length, limits and their costs.
 
-How often a user contributes to a random walk at most: the limit that its node enforces, whatever its peers send.
-
-Guarantee: a user of a run in which everybody follows the protocol, and nobody is excluded, is visited more often than
-that with probability `CHANCE` at most. So results do not change, and what a user contributes is bounded although peers
-may send it tokens as often as they like.
+The limit on a user's contributions to a random walk is enforced by its own node, whatever its peers send. Guarantee: a
+user of a run in which everybody follows the protocol, and nobody is excluded, is visited more often than that with
+probability `CHANCE` at most. So results do not change, and a user's contribution is bounded although peers may send it
+tokens as often as they like.
 
 On the complete graph visits are binomial; beyond the mean the terms of that law fall at least as fast as a geometric
 series from the first one on. On another graph the returns to a user take independent times R. For any z in (0, 1),
 P(R_1 + ... + R_m <= t) <= z^-t E[z^R]^m (Markov), where E[z^R] = 1 - 1/G(z), and G(z) generates the chances to be at
-the user again after 0, 1, 2, ... moves; it follows from the eigenvalues of the walk. Of several tokens, each way in
+the user again after 0, 1, 2, ... moves; it follows from the eigenvalues of the walk. For several tokens, each way in
 which m returns can be spread over them is counted on its own.
 """
 
@@ -124,7 +123,7 @@ OPTIONS: Final = Options(
 
 @dataclass(frozen=True, slots=True)
 class Course:
-    """The order of a walk on `n` users, its steps and tokens, and how often a user contributes at most."""
+    """The order of a walk on `n` users, its steps and tokens, and the limit on a user's contributions."""
 
     order: str  # ring, complete or graph
     n: int
@@ -153,7 +152,7 @@ def course_of(spec: Spec, n: int, facts: Mapping[str, Fact]) -> Course:
 
 
 class WalkDefaults(Quiet):
-    """What is the same for all walks."""
+    """The hooks that all walks share."""
 
     options = OPTIONS
 
@@ -189,7 +188,7 @@ _RATES: Final = 400
 
 
 def complete_limit(n: int, steps: int, tokens: int) -> int:
-    """For each step's holder drawn uniformly from all n; a single token starts at user 0, who may be any."""
+    """Return the limit if each step's holder is uniform over all n; a single token starts at user 0, who may be any."""
     sure = 1 if tokens == 1 else 0
     trials = steps * tokens - sure
     if n == 1:
@@ -205,7 +204,7 @@ def complete_limit(n: int, steps: int, tokens: int) -> int:
 
 
 def _log_tail(trials: int, chance: float, count: int) -> float:
-    """At least the logarithm of the chance of so many successes or more; 0 up to the mean."""
+    """Return an upper bound on the logarithm of the chance of at least `count` successes; 0 up to the mean."""
     if count <= (trials + 1) * chance:
         return 0.0
     if count > trials:
@@ -217,7 +216,7 @@ def _log_tail(trials: int, chance: float, count: int) -> float:
 
 
 def graph_limit(neighbours: Sequence[Sequence[int]], steps: int, tokens: int) -> int:
-    """For each next holder drawn uniformly from the neighbours; the same limit for all users."""
+    """Return the limit, the same for all users, if each next holder is uniform over the neighbours."""
     n, most = len(neighbours), steps * tokens
     if n == 1 or n > USERS_MAX or steps == 1:
         return most

@@ -6,12 +6,13 @@ the next one on a ring. The steps of each token follow one schedule of rates. Se
 each of `hops` steps, and the curator publishes their mean; a user's batches go on from one token to the other.
 
 This is not linear: a step depends on the model by the gradient and by the projection. Over symbols a token is a
-trace of what went into it (`tasks/inputs.py`), which tells who contributed when, and that is what accounts of
-this protocol rest on; those for linear views refuse it.
+trace of its contributions in order (`tasks/inputs.py`), and the accounts of this protocol rest on that; those for
+linear views refuse it.
 
-Models live on a public fine grid, and each one carries a dither from the step that made it on (`dithering.py`): the
-rounding of floats would tell more about the steps between two visits than the models do. What is left of rounding is
-bounded in `privacy/descent_rounding.py`. A user whose message has to go elsewhere sends the same model again.
+Models live on a public fine grid, and each carries a dither from its own step on (`dithering.py`): the
+rounding of floats would disclose more about the steps between two visits than the models do. The remaining effect of
+rounding is bounded in `privacy/descent_rounding.py`. A user whose message has to go elsewhere sends the same model
+again.
 
 Departures from the paper ([CB22], Algorithm 4 as [ABR23] prints it): gradients are
 clipped before noise is added, also where the loss is Lipschitz; user 0 starts a single token; regularization is not
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SgdPlan(WalkPlan):
-    """A walk whose token is a model. `rate` is that of the first step."""
+    """The plan of a walk whose token is a model. `rate` is that of the first step."""
 
     descent: Descent
     rate: float
@@ -65,7 +66,7 @@ class SgdPlan(WalkPlan):
 
     @property
     def sensitivity(self) -> float:
-        """Of a clipped gradient."""
+        """Return the sensitivity of a clipped gradient."""
         return self.descent.sensitivity
 
     @property
@@ -74,12 +75,12 @@ class SgdPlan(WalkPlan):
 
     @property
     def fine(self) -> float:
-        """One step of the grid on which models live, in data units."""
+        """Return one step of the grid on which models live, in data units."""
         return math.ldexp(1.0, self.fine_exponent)
 
     @property
     def model_range(self) -> float:
-        """More than any number of a model is, but for a chance that counts for nothing."""
+        """Return a bound that a model's numbers exceed with negligible probability only."""
         return math.ldexp(1.0, self.fine_exponent + MODEL_BITS + 1)
 
     @property
@@ -88,7 +89,7 @@ class SgdPlan(WalkPlan):
 
 
 class Learner(Walk):
-    """One user's part: a step of descent at each visit."""
+    """The machine of one user: a step of descent at each visit."""
 
     _plan: SgdPlan
 
@@ -151,11 +152,11 @@ class WalkSgd(WalkDefaults):
         return check_fields(plan, message) or learning.check_model(plan.shape, message.value, plan.model_max)
 
     def publish(self, plan: SgdPlan, totals: Sequence[Any]) -> Any:
-        """The mean of the models."""
+        """Return the mean of the models."""
         return sum(totals[1:], start=totals[0]) * (1.0 / len(totals))
 
     def estimate(self, plan: SgdPlan, published: Any, contributions: int) -> Estimate:
-        """The model; its standard error is an upper end, where one is known."""
+        """Return the model; its standard error is an upper bound, if one is known."""
         bound = learning.noise_bound(plan.descent, plan.noise, plan.rates)
         error = None if bound is None else [bound] * plan.descent.dimension
         return Estimate([float(part) for part in published], error)

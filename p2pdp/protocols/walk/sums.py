@@ -1,16 +1,14 @@
-"""`walk.sum`: the noised sum (or mean) of numbers or vectors, by a token on a ring or a random walk.
+"""Walks that add up: `walk.sum` and `walk.histogram`, by a token as `walking.py` says.
 
-Exactly as `walking.py` says, with Gaussian or Laplace noise on a grid, so that additions are exact.
-`sigma` is the standard deviation of the noise of one contribution; epsilon and delta are those of one
-contribution by the exact Gaussian curve [BW18], or of one Laplace release.
+`walk.sum` is the noised sum (or mean) of numbers or vectors, on a ring or a random walk, with Gaussian or Laplace noise
+on a grid, so that additions are exact. `sigma` is the standard deviation of the noise of one contribution; epsilon and
+delta are those of one contribution by the exact Gaussian curve [BW18], or of one Laplace release.
 
-`walk.histogram`: unbiased counts of categories, by a token on a ring or a random walk on the complete graph.
-
-[CB20, Algorithm 2] with two corrections: the estimator is applied once, at the
-end, and the uniform elements that hide the first contributions are a fixed number, put in once by the first
-holder and once more by the last, who would otherwise be the only cover of the last contributions. The ring
-takes ceil(gamma n) of them unless randomization is switched off; on the complete graph (section 4.2) each
-report stands on its own randomization and there are none.
+`walk.histogram` gives unbiased counts of categories, on a ring or a random walk on the complete graph:
+[CB20, Algorithm 2] with two corrections. The estimator is applied once, at the end, and the uniform elements that hide
+the first contributions are a fixed number, put in once by the first holder and once more by the last, who would
+otherwise be the only cover of the last contributions. The ring takes ceil(gamma n) of them unless randomization is
+switched off; on the complete graph (section 4.2) each report stands on its own randomization and there are none.
 """
 
 from __future__ import annotations
@@ -40,7 +38,7 @@ TASKS: Final = {"sum": ("gaussian", "laplace", "none"), "mean": ("gaussian", "la
 
 
 def shared_sigma(sigma: float, n: int) -> float:
-    """The standard deviation of each draw of Remark 1, of which the n - 1 others make one together."""
+    """Return the standard deviation of each draw of Remark 1; the n - 1 others' together make one whole draw."""
     return sigma / math.sqrt(max(1, n - 1))
 
 
@@ -102,7 +100,7 @@ class WalkSum(WalkDefaults):
         return Estimate(float(value), error)
 
     def sigma(self, spec: Spec, dimensions: int) -> float | None:
-        """Where users of a ring share a draw, each draws less than `[noise] sigma`."""
+        """Return the smallest deviation: users of a ring who share a draw each draw less than `[noise] sigma`."""
         sigma = super().sigma(spec, dimensions)
         return shared_sigma(sigma, spec.run.nodes) if sigma is not None and spec.noise.share else sigma
 
@@ -113,7 +111,7 @@ class WalkSum(WalkDefaults):
 
 
 def noise_deviation(plan: WalkPlan) -> float:
-    """The standard deviation of all noise in the published sum, in data units."""
+    """Return the standard deviation of all noise in the published sum, in data units."""
     variance = 0.0
     for step in range(1, plan.steps + 1):
         variance += sum(_variance(mechanism) for mechanism in plan.draws_at(step))

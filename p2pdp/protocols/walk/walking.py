@@ -2,21 +2,21 @@
 
 One machine serves Algorithm 1 (ring sum, with Remark 1), Algorithm 2 (ring histogram, as corrected in
 guide/accounting.md, section 2) and Algorithm 3 (random walk on the complete graph) of [CB20], and the same walk on any
-connected graph. What differs is data: a `WalkPlan`.
+connected graph. They differ in data only: a `WalkPlan`.
 
 Steps are numbered from 1 to `steps`, at each of which one user contributes; a token message carries the
 step at which its receiver contributes. On a ring the token moves to the next user; on a random walk to a
 uniform user (complete graph: the present holder included) or a uniform neighbour (other graphs).
 
-Departures from the paper: a closing draw protects the ring's last contributions from whoever sees the total
+Departures from the paper: a closing draw protects the ring's last contributions from observers of the total
 (the paper has none); histogram dummies are a fixed number, put in at the start and again before publishing;
-a user who is gone is gone round (random walks only), which repeats the same noised value elsewhere.
+a user who is gone is bypassed (random walks only), which repeats the same noised value elsewhere.
 
 Limit: a user contributes its value at most `contributions_max` times, in all tokens, whatever it is sent: on a ring
-once in each lap of each token, on a random walk no more often than it is visited by chance, but for a probability of
-1e-9 (`protocols/walk/options.py`). From then on it adds noise only, and each further visit is a fault of the kind
-`too_many_visits`. Estimates count such visits as contributions of nothing; they occur where somebody breaks the
-protocol, or where so many users are excluded that those who are left are visited far more often.
+once in each lap of each token, on a random walk a number that chance visits exceed with a probability of at most 1e-9
+(`protocols/walk/options.py`). From then on it adds noise only, and each further visit is a fault of the kind
+`too_many_visits`. Estimates count such visits as contributions of nothing; they occur if somebody breaks the
+protocol, or if so many users are excluded that the remaining ones are visited far more often.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class WalkPlan(PlanDefaults):
 
     @property
     def contributions_max(self) -> int:
-        """How many values a user contributes at most, which its node enforces."""
+        """Return the limit on the number of values that a user contributes, which its node enforces."""
         if self.order == "ring":
             return self.length // self.n
         return self.length if self.visits_max is None else min(self.visits_max, self.length)
@@ -94,7 +94,7 @@ class WalkPlan(PlanDefaults):
 
     @property
     def mechanisms(self) -> tuple[Mechanism, ...]:
-        """All mechanisms that noise is drawn from."""
+        """Return all mechanisms that noise is drawn from."""
         return (self.noise,) if self.share is None else (self.noise, self.share)
 
     @property
@@ -105,7 +105,7 @@ class WalkPlan(PlanDefaults):
 
     @property
     def hops_alike(self) -> bool:
-        """Whether all steps but the last draw once, add one number, and choose the next holder."""
+        """Return whether all steps but the last draw once, add one number, and choose the next holder."""
         once = self.noise.name in _ADDED_NOISE and self.share is None and not self.dummies
         return once and self.order != "ring" and self.shape == ()
 
@@ -167,7 +167,7 @@ class Walk:
         return Step(faults=(Fault("unexpected_message", sender),))
 
     def hop(self, sender: Peer, item: int, step: int, value: int, draws: Draws) -> tuple[Peer, int] | None:
-        """Pass a token on in one piece, by a plan whose `hops_alike`; `_token` is the long way."""
+        """Pass a token on in one piece, by a plan whose `hops_alike`; `_token` is the general way."""
         plan, options, held_at = self._plan, self._options, self._held_at
         if (
             self._out or self._visits >= self._visits_max
@@ -246,7 +246,7 @@ class Walk:
         return options[draws.choice(len(options))] if options else self._user  # nobody else is left: it stays
 
     def _is_mine(self, item: int, step: int) -> bool:
-        """Whether this user may hold the token at this step; on a ring each step has one holder."""
+        """Return whether this user may hold the token at this step; on a ring each step has one holder."""
         plan = self._plan
         return plan.order != "ring" or (plan.starts[item].user + step - 1) % plan.n == self._user
 
@@ -269,14 +269,14 @@ class Walk:
 
 
 def check_token(plan: WalkPlan, message: Message) -> str | None:
-    """Return what is wrong with the form of a token or total of grid integers, as the kind of a fault."""
+    """Return the kind of fault of a token or total of grid integers, or None if it is valid."""
     if message.type not in (TOKEN, TOTAL):
         return None
     return check_fields(plan, message) or _check_value(plan, message.value)
 
 
 def check_fields(plan: WalkPlan, message: Message) -> str | None:
-    """Return what is wrong with its fields, whatever it carries."""
+    """Return the kind of fault of a message's fields, whatever its value, or None if they are valid."""
     item, step = message.fields
     last = plan.steps + 1
     if not 0 <= item < plan.tokens or (step != last if message.type == TOTAL else not 1 <= step < last):
@@ -293,7 +293,7 @@ def _check_value(plan: WalkPlan, value: Any) -> str | None:
 
 
 def visits_bytes(plan: WalkPlan) -> int:
-    """Return room for the records of more visits than any user has, but for a chance that counts for nothing."""
+    """Return room for the records of a number of visits that a user exceeds with negligible probability only."""
     mean = plan.length / plan.n
     visits = math.ceil(mean) if plan.order == "ring" else at_most(mean, EXCESS / plan.n)
     return VISIT_BYTES * (visits + plan.tokens)

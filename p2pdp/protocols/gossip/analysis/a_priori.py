@@ -1,27 +1,25 @@
-"""What gossip will tell each kind of observer, whatever arrives late, is lost or whoever is put out.
+"""A-priori claims about gossip, which hold whatever arrives late, is lost, or whoever is excluded.
 
-Which rounds count is not known in advance, and a round that is skipped may tell more of some user than one that
-counts. So nothing below the local ceiling is promised for a single pair that is near enough. What holds always:
+Which rounds count is not known in advance, and a skipped round may disclose more about some user than one that
+counts. So nothing below the local ceiling is promised for a single pair that is near enough. Three facts always hold:
 
-* a user learns nothing of users from whom there are more edges to it than rounds;
-* what a user learns of all others together is at most as many times the local leak as messages come to it (leaks
+* a user learns nothing of users that are more edges away than there are rounds;
+* the leaks of all others to one user add up to at most the local leak times the number of messages it receives (leaks
   are squared lengths of the unit vectors' projections on the span of what it saw, which add up to its dimension);
-* the curator and the public see values only where results are published.
+* the curator and the public see values only if results are published.
 
-Leaks L_i in units of the local one add up to M at most, over K pairs that are near enough. Their roots, which mu is in
-proportion to, then add up to sqrt(K min(M, K)) at most (Cauchy and Schwarz); and epsilon is a convex function of mu
+Leaks L_i in units of the local one add up to M at most, over K pairs that are near enough. Their roots, which mu is
+proportional to, then add up to sqrt(K min(M, K)) at most (Cauchy and Schwarz); and epsilon is a convex function of mu
 that is 0 at 0 (its slope is the hazard rate of a normal variable at epsilon/mu + mu/2, which grows with mu), so its
-mean is at most the same share of the local one. What rounding adds to each mu (`rounding.py`) is added to the
-share. `forecast.py` says what a run without any delay will tell.
+mean is at most the same share of the local one. The effect of rounding on each mu (`rounding.py`) is added to the
+share. `forecast.py` gives the leaks of a run without any delay.
 
-Claims about gossip on a random graph of which users know their own edges only: [CEBM22, Theorem 4].
-
-It averages over the graph, given v's own edges: all whom v never met are alike to it, and share what its messages
-tell. That is a bound where pairs toss for each round's edges by secrets of their own. A random graph that stays is
-drawn from the seed in the spec, which every user has: the formula is shown then, and bounds nothing.
-
-The theorem holds up to an order of about sqrt(2) sigma / Delta only, where small deltas cost more than it saves: at
-usual deltas the local ceiling is the lesser of the two, and taken.
+For random graphs of which users know their own edges only, [CEBM22, Theorem 4] averages over the graph, given v's
+own edges: all users that v never met are alike to it, and share the leak of its messages. That is a bound if pairs
+toss for each round's edges by secrets of their own. A fixed random graph is drawn from the seed in the spec, which
+every user has: the formula is shown then, and bounds nothing. The theorem holds up to an order of about
+sqrt(2) sigma / Delta only, where small deltas cost more than it saves: at usual deltas the local ceiling is the
+smaller of the two, and is used.
 """
 
 from __future__ import annotations
@@ -62,7 +60,7 @@ _ALL: Final = "all results are published, which together tell every user's noise
 
 
 def gossip_beforehand(run: RunPlan, delta: float, colluders: Sequence[Peer]) -> AccountResult:
-    """Claims for each kind of observer."""
+    """Return claims for each kind of observer."""
     found = local_beforehand(run, delta, _contributions(run))
     if not found.claims:
         return found
@@ -115,7 +113,7 @@ def _claim(
     worst: tuple[int, Name] | None,
     said: tuple[str, ...],
 ) -> Claim:
-    """`share` of the ceiling is the most that it is on average."""
+    """Return a claim whose mean is at most `share` of the ceiling."""
 
     def mean(most: float | None) -> float | None:
         if most is None:
@@ -134,7 +132,7 @@ def _claim(
 
 
 def _share(run: RunPlan, near: int, messages: int, pairs: int) -> float:
-    """Of the local mu; of other noise, and of several contributions of a user, only distances are counted."""
+    """Return the share of the local mu; for other noise, or several contributions of a user, only distances count."""
     if not _means(run):
         return near / pairs
     added = 2.0 * at_most(run).nu * run.plan.noise.scale / sensitivity_of(run)  # of the local mu, for each that is near
@@ -143,26 +141,26 @@ def _share(run: RunPlan, near: int, messages: int, pairs: int) -> float:
 
 
 def _means(run: RunPlan) -> tuple[str, ...]:
-    """What means rest on, where leaks add up: one Gaussian contribution a user."""
+    """Return the assumptions of means if leaks add up, that is for one Gaussian contribution per user."""
     known = run.plan.noise.name == "gaussian" and _contributions(run) == 1
     return (_MEAN, *at_most(run).said) if known else ()
 
 
 def _contributions(run: RunPlan) -> int:
-    """How many values each user puts in."""
+    """Return the number of values that each user contributes."""
     block = run.plan.block if isinstance(run.plan, GossipPlan) else 0
     return math.ceil(run.plan.rounds / block) if block else 1
 
 
 def _fixed(run: RunPlan) -> Graph | None:
-    """The graph where it is known and stays, so that distances on it limit what rounds carry."""
+    """Return the graph if it is known and fixed, so that distances on it limit what rounds carry."""
     stays = isinstance(run.plan, GossipPlan) and run.plan.coin is None
     return run.graph if stays and run.n > 1 else None
 
 
 @lru_cache(maxsize=8)
 def _pairs_within(graph: Graph, edges: int) -> int:
-    """Ordered pairs at that distance at most; sets of users are bits of a number."""
+    """Count the ordered pairs at most `edges` apart; sets of users are bits of a number."""
     if edges and graph.edge_count == graph.n * (graph.n - 1) // 2:
         return graph.n * (graph.n - 1)
     reached = [1 << user for user in range(graph.n)]
@@ -178,7 +176,7 @@ def _pairs_within(graph: Graph, edges: int) -> int:
 
 
 def _reached(graph: Graph, members: Sequence[Peer], edges: int) -> set[Peer]:
-    """Users at that distance from the nearest member at most, members included."""
+    """Return the users at most `edges` away from the nearest member, members included."""
     reached = fresh = set(members)
     for _ in range(edges):
         fresh = {far for near in fresh for far in graph.neighbours[near]} - reached
@@ -189,7 +187,7 @@ def _reached(graph: Graph, members: Sequence[Peer], edges: int) -> set[Peer]:
 
 
 def refusals_in_advance(observers: Sequence[Observer], method: str) -> list[Refusal]:
-    """Why there is nothing of this method before the run."""
+    """Return the refusals of a method that has no claims before the run."""
     reason = "what gossip tells a single user of another depends on which messages arrive in time: an audit says it"
     return [Refusal(observer, method, reason) for observer in observers]
 
@@ -238,7 +236,7 @@ def hidden_graph_account(context: AuditContext) -> AccountResult:
 
 
 def _epsilons(context: AuditContext, observer: Peer, nu: float) -> np.ndarray:
-    """Of each user: local noise for those whom the observer met, else what the theorem says if that is less."""
+    """Return epsilon of each user: the local one for users that the observer met, else the theorem's if smaller."""
     n, mu = context.run.n, context.sensitivity / context.run.plan.noise.scale
     local = gaussian.epsilon_of(context.delta, mu)
     met = [

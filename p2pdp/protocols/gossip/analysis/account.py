@@ -1,14 +1,12 @@
-"""Claims about gossip: exact leaks of all pairs and coalitions, and what the paper prints, set against them.
+"""Claims about gossip: exact leaks of all pairs and coalitions, and the paper's formulas for comparison.
 
-The exact leak of a pair is a number between 0 and 1 in units of what a user's own noised value tells; times the local
-mu^2 it is that of one Gaussian, to which claims add what rounding may (`rounding.py`). Printed formulas are
-shown with the pairs in which they say less than is told. They are claims that prove nothing, but for Theorem 4 where
-its conditions hold (`a_priori.py`).
+The exact leak of a pair is a number between 0 and 1 in units of the leak of a user's own noised value; times the local
+mu^2 it is that of one Gaussian, to which claims add the effect of rounding (`rounding.py`).
 
-The formulas of [CEBM22] for a run that happened, as claims beside the exact ones.
-
-Theorem 1 and Corollary 1 (for users who pool: Theorem 12 and Corollary 3) are printed as bounds for each pair and
-are none: `violated_pairs` counts where more is told. Epsilon is what their Rényi divergences convert to at best.
+The formulas of [CEBM22] are evaluated for the run that happened, and are shown with the number of pairs whose leak
+exceeds them (`violated_pairs`). Theorem 1 and Corollary 1 (for users who pool: Theorem 12 and Corollary 3) are printed
+as bounds for each pair and are none, so these claims prove nothing; Theorem 4 does where its conditions hold
+(`a_priori.py`). Epsilon is the best conversion of their Rényi divergences.
 """
 
 from __future__ import annotations
@@ -42,7 +40,7 @@ _NO_NOISE: Final = "without noise of a user's own whatever reaches an observer i
 
 
 def is_gossip(context: AuditContext) -> bool:
-    """Whether each user's one value was averaged; learning has an account of its own (`descent_account.py`)."""
+    """Return whether each user's single value was averaged; learning has its own account (`descent_account.py`)."""
     return isinstance(context.run.plan, GossipPlan | PairPlan) and not isinstance(context.run.plan, GossipSgdPlan)
 
 
@@ -61,7 +59,7 @@ def gossip_account(context: AuditContext) -> AccountResult:
 
 
 class _Account:
-    """Gathers the views that are at hand, and turns their spans into claims."""
+    """Gathers the available views, and turns their spans into claims."""
 
     def __init__(self, context: AuditContext) -> None:
         self._context = context
@@ -115,11 +113,11 @@ class _Account:
             return np.where(leak == 0.0, 0.0, self._mu_local * np.sqrt(leak)) * ROUNDED_UP
 
     def _in_all(self, mu: Floats) -> Floats:
-        """With what rounding adds, which `leak` and `mu` of pairs leave out."""
+        """Return mu with the effect of rounding, which `leak` and `mu` of pairs leave out."""
         return self._rounding.added_to(mu, self._mu_local * ROUNDED_UP)
 
     def _of(self, spans: Spans) -> tuple[str, ...]:
-        """What the numbers rest on, beside what all claims of the run do."""
+        """Return the assumptions of these numbers, besides those of all claims of the run."""
         said = [*self._rounding.said]
         if self._mu_local == math.inf:
             said.append(_NO_NOISE)
@@ -143,7 +141,7 @@ class _Account:
         return tuple(said)
 
     def _add(self, observer: Observer, mu: Floats, names: Sequence[Name], said: tuple[str, ...]) -> None:
-        """`mu` has a column per observer, named by `names`."""
+        """Add a claim; `mu` has a column per observer, named by `names`."""
         assumptions = (PUBLIC_ROUTE, *said, *self._context.assumptions)
         self._claims.append(
             gaussian_claim(observer, Method.EXACT, self._context.delta, self._in_all(mu), names, assumptions)
@@ -157,7 +155,7 @@ _SUM: Final = "added up over all users the formula is a bound, which the mean ov
 
 @dataclass(frozen=True, slots=True)
 class Printed:
-    """Some observers, by name, the exact leak of each user (row) for each of them, and what they saw."""
+    """Observers by name, the exact leak of each user (row) for each of them, and what they saw."""
 
     names: Sequence[int | tuple[int, ...]]
     exact: Floats
@@ -167,7 +165,7 @@ class Printed:
 def printed_claims(
     context: AuditContext, views: GossipViews, of: Printed, mu_local: float
 ) -> tuple[list[Claim], Floats | None]:
-    """Claims, and the leak of each pair by Theorem 1, indexed like all matrices; nothing without noise."""
+    """Return claims, and the leak of each pair by Theorem 1, indexed like all matrices; nothing without noise."""
     if mu_local == math.inf:
         return [], None
     pooled = isinstance(of.names[0], tuple)

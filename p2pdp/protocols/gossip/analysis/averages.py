@@ -1,6 +1,7 @@
-"""What is known of gossip that averages values: `gossip.average` and `gossip.randomized`.
+"""The analysis of gossip that averages values: `gossip.average` and `gossip.randomized`.
 
-The linear account of gossip whose recorded draws are not those of its plan; its own account relies on these.
+If the recorded draws are not those of the plan, the linear account applies, since the account of gossip relies on
+the plan's draws.
 """
 
 from __future__ import annotations

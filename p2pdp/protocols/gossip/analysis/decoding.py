@@ -1,20 +1,19 @@
-"""What one user of gossip reads out of the states that others sent it, from its own view and what is public.
+"""The attack of one user of gossip: noised values of others, read from its own view and public facts.
 
 In a round of synchronous gossip the observer hears (W^t y)_w of each neighbour w, y being the users' noised values.
-It keeps, beside an orthonormal basis of what it heard, how each vector of the basis is made of messages; a user whose
-unit vector lies in the span is read off as the same combination of the values that came. Floats are precise enough
-for that. It takes every message of every round to have been delivered to everybody: where rounds were skipped it reads
-wrong values, as anybody would who trusts a schedule that did not happen. Where messages carry noise of their own the
-same combination adds noise up, and nothing is read but what neighbours sent first, which is as far off as that noise.
-Nor is anything else where the graph changes: of each round a
-user knows its own edges only.
+It keeps an orthonormal basis of what it heard, and how each vector of the basis is made of messages; a user whose
+unit vector lies in the span is read off as the same combination of the received values. Floats are precise enough
+for that. The attack assumes that every message of every round was delivered to everybody: where rounds were skipped
+it reads wrong values. Where messages carry noise of their own the combination adds noise up, so only the neighbours'
+first messages are read, which are as far off as that noise. The same holds if the graph changes: a user knows its own
+edges of each round only.
 
-Of randomized gossip a user knows its own activations with their numbers, and nobody else's. Whom it meets for the
-first time tells it a noised value if that user has met nobody before: that is certain where the observer was in
-all activations before this one, or is the only neighbour on a graph that is known. Later states hold others' values
-in parts that only the order of their activations tells.
+In randomized gossip a user knows its own activations with their numbers, and nobody else's. A peer that it meets for
+the first time sends its noised value if that peer has met nobody before: that is certain if the observer was in
+all activations before this one, or is the peer's only neighbour on a known graph. Later states mix others' values
+in shares that depend on the unknown order of their activations.
 
-Of learners whom the observer meets in the first round it reads the first noised gradient: models begin empty.
+From learners that the observer meets in the first round it reads the first noised gradient: models begin empty.
 
 Values are in steps of the grid, as for walks.
 """
@@ -48,7 +47,7 @@ _BLURRED_FROM: Final = 0.1  # of a user's noise: what dithers make of a reading 
 def read_gossip(
     run: RunPlan, observer: Peer, contents: Contents
 ) -> list[tuple[tuple[Peer, ...], Any, list[tuple[int, int]]]]:
-    """The noised values that can be told one by one."""
+    """Return the noised values that can be read one by one."""
     plan = run.plan
     if isinstance(plan, PairPlan):
         first = met_alone(run, contents)
@@ -67,7 +66,7 @@ def read_gossip(
 
 
 def graph_of(run: RunPlan) -> Graph:
-    """The graph that everybody can make who knows the spec, or who has it because it is public."""
+    """Return the graph if it is public or follows from the spec."""
     if run.graph is not None:
         return run.graph
     if run.spec.graph.kind == "file":
@@ -79,7 +78,7 @@ def graph_of(run: RunPlan) -> Graph:
 
 
 def met_alone(run: RunPlan, contents: Contents) -> dict[Peer, Any]:
-    """What came from users who had certainly met nobody before."""
+    """Return the states of users who had certainly met nobody before."""
     graph = None if run.graph is None and run.spec.graph.kind == "file" else graph_of(run)
     heard = states_heard(contents)
     mine = sorted(
@@ -99,7 +98,7 @@ def met_alone(run: RunPlan, contents: Contents) -> dict[Peer, Any]:
 
 
 def states_heard(contents: Contents) -> dict[tuple[int, Peer], Any]:
-    """The values that came, by round and sender."""
+    """Return the received values, by round and sender."""
     found: dict[tuple[int, Peer], Any] = {}
     for record in contents.records:
         if record.kind == RECEIVED and is_user(record.body.sender) and public_message(record).type == EXCHANGE:
@@ -110,7 +109,7 @@ def states_heard(contents: Contents) -> dict[tuple[int, Peer], Any]:
 
 
 def first_sent(contents: Contents) -> Any:
-    """A user's noised value, from its own ledger, where messages carry no noise of their own; None if it sent none."""
+    """Return a user's noised value from its own ledger, if messages have no noise; None if it sent none."""
     sent = (record for record in contents.records if record.kind == SENT and carries_message(record))
     return next((whole_message(one).value for one in sent if public_message(one).type == EXCHANGE), None)
 
@@ -118,9 +117,9 @@ def first_sent(contents: Contents) -> Any:
 def decoded(
     graph: Graph, plan: GossipPlan, observer: Peer, own: Any, heard: Mapping[tuple[int, Peer], Any]
 ) -> dict[Peer, Any]:
-    """The noised values that can be told, by user; `own` is the observer's.
+    """Return the noised values that can be read, by user; `own` is the observer's.
 
-    A value that many rounds carry in small shares is told by large multiples of messages, and of their dithers.
+    A value that many rounds carry in small shares is read as large multiples of messages, and of their dithers.
     """
     near = graph.neighbours[observer]
     rounds = next(at for at in count() if any((at + 1, one) not in heard for one in near)) if near else 0
@@ -137,7 +136,7 @@ def decoded(
 
 
 class _Heard:
-    """The span of what an observer heard: its own value is column 0 of the messages, then round by round."""
+    """The span of what an observer heard: its own value is column 0 of the messages, followed by round after round."""
 
     def __init__(self, graph: Graph, plan: GossipPlan, observer: Peer, rounds: int) -> None:
         self._weights = sparse_weights(graph, plan.weights)
@@ -148,7 +147,7 @@ class _Heard:
         self._messages = 1 + rounds * len(self._near)
 
     def space(self) -> tuple[Floats, Floats]:
-        """An orthonormal basis (columns), and of which messages each vector is made (rows)."""
+        """Return an orthonormal basis (columns), and the combination of messages that makes each vector (rows)."""
         from scipy.linalg import qr, solve_triangular
 
         begin = [self._observer, *(self._near if self._rounds else ())]
@@ -171,7 +170,7 @@ class _Heard:
         return basis, made_of
 
     def _a_round_later(self, made: Floats) -> Floats:
-        """Of which messages W times a vector is made that is made of these.
+        """Return the combinations of messages that make W times the vectors that `made` makes.
 
         A state s_t is P_t(W) y with P_1 = W P_0 and P_(t+1) = gamma W P_t + (1 - gamma) P_(t-1).
         """

@@ -1,22 +1,21 @@
 """Claims about learning by gossip, given all meetings: exact where gradients are affine, else of a model of the run.
 
-What a gradient is depends on all that was sent before, in ways that no linear account covers; so what holds for any
+A gradient depends on all that was sent before, in ways that no linear account covers; so the claim that holds for any
 loss is composition over a user's gradients, each under its own noise (`auditor/local.py`), and that is the headline. If
-gradients had been fixed beforehand, what an observer saw would be linear in them: the leak of that model is told as
+gradients had been fixed in advance, an observer's view would be linear in them: the leak of that model is shown as
 `model:non-adaptive`, which bounds nothing.
 
-Of the mean of vectors a gradient is the state minus the user's own mean. The state is what the observer accounts for
+For the mean of vectors a gradient is the state minus the user's own mean. The state is what the observer accounts for
 anyway, so the exact leak is that of the users' means as inputs that do not depend on anything sent, and a bound. It
-takes gradients that are not clipped: the chance that one is must be too small to matter (`unclipped` in the room next
-door, `privacy/linear/descent.py`).
+needs gradients that are not clipped: the probability that one is must be negligible (`unclipped` in
+`privacy/linear/descent.py`).
 
-The formulas of [CEBM22] for learning by gossip on a run that happened, as claims beside what was told.
-
-[CEBM22, Theorem 6] (of graphs that stay) and [CEBM22, Theorem 11] (of graphs that change) add up, over blocks and
-messages, how much of a user's weight is in each message of a block; colluders are one node, as in the paper's section
-G. Proposition 1 is for random graphs of each round. None is a bound: messages share their noise, and what a block
-leaves in the states of others is sent on in later blocks, which the proofs leave out. With one round a block nothing
-at all is printed for users who are no neighbours.
+The formulas of [CEBM22] for learning are evaluated for the run that happened, for comparison. [CEBM22, Theorem 6] (of
+graphs that stay) and [CEBM22, Theorem 11] (of graphs that change) add up, over blocks and messages, how much of a
+user's weight is in each message of a block; colluders are one node, as in the paper's section G. Proposition 1 is for
+random graphs of each round. None is a bound: messages share their noise, and the effect of a block on the states of
+others is sent on in later blocks, which the proofs leave out. With one round a block nothing at all is printed for
+users who are no neighbours.
 """
 
 from __future__ import annotations
@@ -65,14 +64,14 @@ _APART: Final = 1e3  # times that pivots which count are above those that do not
 
 @dataclass(frozen=True)
 class Affine:
-    """Where gradients are affine: how far a replaced user moves one, in units of the noise; the chance of clipping."""
+    """Affine gradients: `ratio` is how far a replaced user moves one, in noise deviations; `chance` is of clipping."""
 
     ratio: float
     chance: float
 
 
 def gossip_descent_account(context: AuditContext) -> AccountResult:
-    """Stands after the local ceiling: an exact leak is about one other user, the ceiling about whoever sees all."""
+    """Return claims about single observers; they follow the local ceiling, which is about all messages."""
     if not isinstance(context.run.plan, GossipSgdPlan) or context.run.plan.noise.name not in ("gaussian", "none"):
         return AccountResult()
     reason = unlike_plan(context)
@@ -84,7 +83,7 @@ def gossip_descent_account(context: AuditContext) -> AccountResult:
 
 
 def affine_of(run: RunPlan, views: DescentViews, delta: float) -> Affine | str:
-    """Or why gradients cannot be taken to be affine."""
+    """Return how gradients are affine, or the reason why they cannot be taken to be."""
     plan: GossipSgdPlan = run.plan
     if run.spec.task.kind != "mean":
         return "gradients depend on what was sent in ways that no linear account covers: the local ceiling stands"
@@ -107,7 +106,7 @@ def affine_of(run: RunPlan, views: DescentViews, delta: float) -> Affine | str:
 
 
 class _Account:
-    """Gathers what observers were told, and turns it into claims."""
+    """Gathers what observers learned, and turns it into claims."""
 
     def __init__(self, context: AuditContext) -> None:
         self._context = context
@@ -204,7 +203,7 @@ class _Account:
                 self._found.published = matrix
 
     def _roles(self) -> None:
-        """Curator and public: nothing at all where nothing is published."""
+        """Add claims about curator and public, who learn nothing if nothing is published."""
         for name in (Observer.CURATOR, Observer.PUBLIC):
             if name == Observer.CURATOR and CURATOR in self._context.incomplete:
                 self._found.refusals.append(Refusal(name, Method.EXACT, NOT_AT_HAND))
@@ -216,7 +215,7 @@ class _Account:
                 self._add(name, self._leak(told)[:, None], [name], [told], (), model=True)
 
     def _leak(self, told: Told) -> Floats:
-        """In units of one gradient. Of affine ones whose rows stay the same all move alike."""
+        """Return leaks in units of one gradient. Affine gradients over the same rows all move alike."""
         if self._affine is not None and self._plan.descent.batch is None:
             return np.asarray(np.maximum(0.0, told.grams.sum(axis=(1, 2))))
         return worst(told.grams)
@@ -235,7 +234,7 @@ class _Account:
         *,
         model: bool = False,
     ) -> bool:
-        """False, and a refusal, where an exact claim would rest on a rank that rounding leaves open."""
+        """Add a claim; add a refusal and return False if an exact claim rests on a rank that rounding leaves open."""
         kept, dropped = min(one.kept for one in of_each), max(one.dropped for one in of_each)
         if not model and dropped * _APART > kept:
             self._found.refusals.append(
@@ -277,14 +276,14 @@ _MESSAGE_NOISE: Final = "the formula knows of no noise on messages and leaves it
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """Some observers by name, and the exact leak of each user (row) for each, in gradients; None where unknown."""
+    """Observers by name, and the exact leak of each user (row) for each, in gradients; None if unknown."""
 
     names: Sequence[int | tuple[int, ...]]
     exact: Floats | None
 
 
 def published_claims(context: AuditContext, matrices: Sequence[Any], seen: Seen) -> tuple[list[Claim], Floats | None]:
-    """Claims, and the leak of each pair by the theorem, indexed like all matrices; None of colluders."""
+    """Return claims, and the leak of each pair by the theorem, indexed like all matrices; None for colluders."""
     plan: GossipSgdPlan = context.run.plan
     groups = [name if isinstance(name, tuple) else (name,) for name in seen.names]
     leak = printed_leaks(plan, matrices, groups)
@@ -306,7 +305,7 @@ def published_claims(context: AuditContext, matrices: Sequence[Any], seen: Seen)
 
 
 def printed_leaks(plan: GossipSgdPlan, matrices: Sequence[Any], groups: Sequence[Sequence[int]]) -> Floats:
-    """Equations (8) and (12), of each user (row) for users who pool (column)."""
+    """Return Equations (8) and (12), for each user (row) and each group of users who pool (column)."""
     found = np.zeros((plan.n, len(groups)))
     nothing = np.zeros(0, dtype=np.int64)
     fixed = all(matrix is matrices[0] for matrix in matrices)
@@ -319,7 +318,7 @@ def printed_leaks(plan: GossipSgdPlan, matrices: Sequence[Any], groups: Sequence
 
 
 def _proposition_1(context: AuditContext, matrices: Sequence[Any], groups: Sequence[Sequence[int]]) -> Floats:
-    """Epsilon of each user (row): whoever was met in a block tells all of its gradient, all others share the rest."""
+    """Return epsilon of each user (row): users met in a block leak all of its gradient, all others share the rest."""
     plan: GossipSgdPlan = context.run.plan
     mu = context.sensitivity / plan.noise.scale
     most = theorem_4_alpha_most(mu) - 1.0

@@ -1,12 +1,12 @@
-"""What users saw of a run of learning by gossip: its course where all arrived, else the rows of what came.
+"""The views of users of learning by gossip: the course of the run if all arrived, else the rows of what came.
 
-Where every message of every round arrived and nothing was published, what a user saw follows from the weights of each
-round and from what a step does to a state (`privacy/linear/descent.py`). That a run is of this kind is not taken on
-trust: what each user received is compared, at random values of all gradients, with what the weights say. Otherwise
-the forms of the replay are written out, a row for each thing that was seen, with one column for each user's gradient
+If every message of every round arrived and nothing was published, a user's view follows from the weights of each
+round and from the effect of a step on a state (`privacy/linear/descent.py`). That a run is of this kind is verified:
+what each user received is compared, at random values of all gradients, with the prediction of the weights. Otherwise
+the forms of the replay are written out, one row for each thing that was seen, with one column for each user's gradient
 of each step; that is done for runs that are small enough.
 
-`decay` is what a step takes away of a state beside its noised gradient, per unit of the rate: regularization, and
+`decay` is what a step takes away of a state besides its noised gradient, per unit of the rate: regularization, and
 where gradients are affine in the state their slope too, so that what is left of them does not depend on it.
 """
 
@@ -42,7 +42,7 @@ def course_of(plan: GossipSgdPlan, matrices: Sequence[Any], decay: float) -> Cou
 
 
 class DescentViews:
-    """A run's views; `reason` says why there are none."""
+    """The views of a run; `reason` says why there are none."""
 
     def __init__(self, context: AuditContext) -> None:
         self._context = context
@@ -66,7 +66,7 @@ class DescentViews:
         return rows
 
     def told(self, members: Sequence[Peer], decay: float) -> Told:
-        """What members who pool learned of everybody."""
+        """Return what members who pool learned of everybody."""
         if self.regular:
             assert self.matrices is not None
             return told(course_of(self._plan, self.matrices, decay), members)
@@ -75,7 +75,7 @@ class DescentViews:
 
     @property
     def work(self) -> float:
-        """About how many multiplications one observer takes."""
+        """Estimate the number of multiplications for one observer."""
         users, count = self._context.run.n, self._plan.gradients
         if self._rows is not None:
             return float(self._rows.count) / users * self._rows.width * min(self._rows.count, self._rows.width)
@@ -83,14 +83,14 @@ class DescentViews:
 
 
 def work_of(users: int, gradients: int, block: int, *, noised: bool) -> float:
-    """Of one observer whose view follows from the weights."""
+    """Estimate the number of multiplications for one observer whose view follows from the weights."""
     heard = min(users, 8 * block)
     filters = (block if noised else 1) * (8 if noised else 4) * gradients * users**3
     return float(filters + gradients**2 * heard * users**2 + users * gradients**3 * heard)
 
 
 def _matrices(context: AuditContext) -> list[Any] | None:
-    """The weights of each round, by graph or meetings; None where they cannot be told."""
+    """Return the weights of each round, by graph or meetings; None if they are unknown."""
     plan: GossipSgdPlan = context.run.plan
     n = context.run.n
     if any(not context.is_at_hand(user) for user in range(n)):
@@ -110,7 +110,7 @@ def _matrices(context: AuditContext) -> list[Any] | None:
 
 
 def _as_the_weights_say(context: AuditContext, matrices: Sequence[Any]) -> bool:
-    """Whether each user received what it would have if nothing was late, lost or published."""
+    """Return whether each user received exactly the messages of a run without delay, loss or publication."""
     plan: GossipSgdPlan = context.run.plan
     transcript, n = context.transcript, context.run.n
     if transcript.published or transcript.seen_by_roles or len(transcript.received) != n:
@@ -142,7 +142,7 @@ def _as_the_weights_say(context: AuditContext, matrices: Sequence[Any]) -> bool:
 
 
 def _evaluated(forms: Sequence[LinearForm], ordered: Sequence[LinearForm], values: Floats) -> Floats:
-    """What forms come to at these values of the gradients and without noise; `ordered` has parents first."""
+    """Return the values of forms at these gradients and without noise; `ordered` has parents first."""
     known: dict[int, float] = {}
     for form in ordered:
         total = 0.0
@@ -156,7 +156,7 @@ def _evaluated(forms: Sequence[LinearForm], ordered: Sequence[LinearForm], value
 
 
 class _Rows:
-    """All that was seen, written out over noised gradients and draws on messages, each in units of its noise."""
+    """All that was seen, as rows over noised gradients and draws on messages, each in units of its noise."""
 
     def __init__(self, context: AuditContext) -> None:
         self._context = context
@@ -252,7 +252,7 @@ def _whitened(rows: Floats, noise: Floats) -> tuple[Floats, float, float]:
 
 
 def _own_draws(forms: Sequence[LinearForm]) -> set[tuple[Peer, int]]:
-    """Draws that noise a gradient: each stands beside it in the form in which it was added to it."""
+    """Return the draws that noise a gradient: each is in the form in which it was added to the gradient."""
     found = set()
     for form in in_order(forms):
         if len(form.parents) == 1 and len(form.terms) == 1 and form.terms[0][0].kind == "draw":

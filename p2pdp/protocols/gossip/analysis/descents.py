@@ -1,16 +1,14 @@
-"""What is known of models learned by gossip: `gossip.sgd`.
+"""The analysis of models learned by gossip: `gossip.sgd`.
 
-How much noise local and central privacy would need in place of a run of learning by gossip, at the same epsilon.
+`gossip_sigmas_of` compares a run with local and central privacy at the same epsilon. Local: everybody sees every noised
+gradient, and each step takes the mean of them all. Central: a trusted curator takes the same steps, adds noise to the
+mean gradient, and all of its models may be seen. Both are accounted for as the run's own headline is, by composition
+over the gradients. Sigma is None if no amount is known to be enough.
 
-Local: everybody sees every noised gradient, and a mean of them all is what each step takes. Central: a trusted curator
-takes the same steps, adds noise to the mean gradient, and all of its models may be seen. Both are accounted for as
-the run's own headline is, by composition over the gradients. Sigma is None where no amount is known to be enough.
-
-What learning by gossip will tell in the model of gradients that are fixed beforehand: a forecast, and no bound.
-
-Twice over: gradients depend on what is sent, and it takes every message to arrive in time. Of a graph that changes the
-meetings of each round are drawn once, for nobody knows them beforehand; those of a run will be others. The headline
-in advance is the local ceiling (`a_priori.py`).
+`descent_forecast` computes leaks in the model of gradients that are fixed in advance. It is a forecast and no bound,
+for two reasons: gradients depend on what is sent, and every message has to arrive in time. For a graph that changes,
+the meetings of each round are drawn once; those of a run will be others. The headline in advance is the local ceiling
+(`a_priori.py`).
 """
 
 from __future__ import annotations
@@ -97,7 +95,7 @@ class GossipDescentAnalysis(GossipAnalysis):
 
 
 def gossip_sigmas_of(run: RunPlan, epsilon: float | None, delta: float) -> dict[str, float | None]:
-    """In data units: of each number of a user's gradient, and of each number of the mean gradient."""
+    """Return sigma in data units: of each number of a user's gradient, and of each number of the mean gradient."""
     plan: GossipSgdPlan = run.plan
     if epsilon is None or not 0.0 < epsilon < math.inf or plan.noise.name == "none":
         return {LOCAL: None, CENTRAL: None}

@@ -1,22 +1,16 @@
-"""Gossip without peers, frames and ledgers: rounds are products with the sparse weights, activations come in matchings.
+"""Gossip and learning by gossip without peers, frames and ledgers: products with sparse weights, matchings of pairs.
 
-Guarantee: on the same draws results are those of the machines but for rounding and the dithers of messages, in runs in
-which nobody is gone or late. Users' noise and the activations are drawn from the streams that the simulated world
-draws them from, so a seed gives here what it gives there; noise on messages and the coins of a changing graph have
-streams of their own.
+Guarantee: on the same draws results and models are those of the machines except for rounding and the dithers of
+messages (`protocols/gossip/sgd.py`), in runs in which nobody is gone or late. Users' noise, noise of gradients and the
+activations are drawn from the streams that the simulated world draws them from, so a seed gives the same here as
+there; noise on messages and the coins of a changing graph have streams of their own.
 
-The standard error is exact. Where nothing is published it is that of a user's own result, which takes the spectrum of
-the weights (of pairs: all users' weights in all results), more work than everything else together: trials whose
-standard error nobody reads leave it out, and so do runs of more than `SPECTRUM_MAX` users, or of more pairs than that
-would take as long. `messages` counts exchanges and what is published.
+The standard error of an average is exact. If nothing is published it is that of a user's own result, which takes the
+spectrum of the weights (of pairs: all users' weights in all results), more work than everything else together: trials
+whose standard error nobody reads leave it out, and so do runs of more than `SPECTRUM_MAX` users, or of more pairs than
+would take as long. The truth of a learned model is the result of the same rounds without any noise.
 
-Learning by gossip without peers, frames and ledgers: a product with sparse weights a round.
-
-Guarantee: on the same draws models are those of the machines but for rounding and the dithers of messages
-(`protocols/gossip/sgd.py`), in runs in which nobody is gone or late. Noise of gradients is drawn from the
-streams that the simulated world draws it from; noise on messages and the coins of a changing graph have streams of
-their own. The truth is what the same rounds come to without any noise. `messages` counts exchanges and what is
-published.
+`messages` counts exchanges and published results.
 """
 
 from __future__ import annotations
@@ -51,7 +45,7 @@ _COLUMNS: Final = 256  # of a dense matrix that are worked on at a time
 
 
 def fast_averages(trials: Trials) -> Iterator[Outcome]:
-    """The standard error of the first trial stands for all."""
+    """Run the trials; the standard error of the first one stands for all."""
     for number in range(trials.count):
         trials.started(number)
         run, rows = trials.again(number)
@@ -59,7 +53,7 @@ def fast_averages(trials: Trials) -> Iterator[Outcome]:
 
 
 def fast_average(run: RunPlan, rows: Callable[[Peer], Any], seed: int, *, with_error: bool = True) -> Outcome:
-    """One trial; `with_error` asks for its standard error too."""
+    """Run one trial; `with_error` asks for its standard error too."""
     plan: AveragingPlan = run.plan
     states = np.array([_begin(run, rows, user, seed) for user in range(run.n)], dtype=np.float64)
     way = _way(run, seed)
@@ -75,7 +69,7 @@ def fast_average(run: RunPlan, rows: Callable[[Peer], Any], seed: int, *, with_e
 
 
 def standard_error_of(run: RunPlan) -> float | None:
-    """Of a run's estimate, or of a user's own result if nothing is published; for activations drawn from seed 0."""
+    """Return the standard error of a run's estimate, or of a user's own result; activations are drawn from seed 0."""
     return _made_of(run, _way(run, 0))[1]
 
 
@@ -94,7 +88,7 @@ def fixed_rounds(run: RunPlan) -> Rounds:
 
 
 def changing_rounds(plan: GossipPlan, coin: float, seed: int) -> Iterator[Any]:
-    """The weights of each round, whose pairs toss coins of a stream of their own."""
+    """Yield the weights of each round, whose pairs toss coins of a stream of their own."""
     key = int.from_bytes(SeededEntropy(seed, "fast").salt(), "big")
     generator = np.random.Generator(np.random.Philox(key=key))
     for _ in range(plan.rounds):
@@ -106,7 +100,7 @@ def _publishers(run: RunPlan) -> list[Peer]:
 
 
 def _made_of(run: RunPlan, way: Rounds | Pairs) -> tuple[Floats | None, float | None]:
-    """Shares of the users' values in the mean of what is published, if anything is, and the standard error."""
+    """Return the users' shares in the mean of the published results, if there are any, and the standard error."""
     plan, told = run.plan, _publishers(run)
     shares = None
     if told:
@@ -125,7 +119,7 @@ def _made_of(run: RunPlan, way: Rounds | Pairs) -> tuple[Floats | None, float | 
 
 
 def _begin(run: RunPlan, rows: Callable[[Peer], Any], user: Peer, seed: int) -> Any:
-    """A user's value with its first draw, as its machine begins in the simulated world."""
+    """Return a user's value with its first draw, as its machine begins in the simulated world."""
     value = run.protocol.inputs(run.plan, rows(user))[1][0]
     if run.plan.noise.name == "none":
         return value
@@ -141,12 +135,12 @@ def _message_noise(plan: AveragingPlan, sampler: SeededSampler) -> Noise | None:
 
 
 def _deviation(mechanism: Mechanism, step: float) -> float:
-    """Of one draw, in data units."""
+    """Return the standard deviation of one draw, in data units."""
     return mechanism.scale * step * (math.sqrt(2.0) if mechanism.name == "laplace" else 1.0)
 
 
 def _activations(run: RunPlan, seed: int) -> list[tuple[Peer, Peer]]:
-    """Who meets whom, in order, as bootstrap draws it; the stream of its choices is all that is asked of it."""
+    """Return the pairs that meet, in order, from the stream from which bootstrap draws them."""
     chance = cast("Draws", SeededSampler(seed, f"draws/{BOOTSTRAP}/1"))
     pairs: dict[int, tuple[Peer, Peer]] = {}
     for send in run.opening(chance):
@@ -157,7 +151,7 @@ def _activations(run: RunPlan, seed: int) -> list[tuple[Peer, Peer]]:
 
 
 class Rounds:
-    """Synchronous gossip with the weights of each round; of fixed weights it is the same matrix again and again."""
+    """Synchronous gossip with the weights of each round; fixed weights are the same matrix in every round."""
 
     def __init__(self, plan: GossipPlan, matrices: Sequence[Any]) -> None:
         self._plan = plan
@@ -167,7 +161,7 @@ class Rounds:
 
     @property
     def is_small(self) -> bool:
-        """Whether there is time for `of_one_user`."""
+        """Return whether there is time for `of_one_user`."""
         size = self._plan.n
         return size <= SPECTRUM_MAX and (self._fixed or size * sum(one.nnz for one in self._matrices) <= _WORK_MAX)
 
@@ -177,7 +171,10 @@ class Rounds:
         return sum(len(edges_of(one)[0]) for one in different) * (self._plan.rounds if self._fixed else 1)
 
     def results(self, states: Floats, noise: Noise | None) -> Floats:
-        """What users come to. Draws on messages are taken round by round, ordered by receiver, then by sender."""
+        """Return the users' results.
+
+        Draws on messages are taken round by round, ordered by receiver, then by sender.
+        """
         plan = self._plan
         before = now = states
         for number, matrix in enumerate(self._matrices, start=1):
@@ -191,13 +188,13 @@ class Rounds:
         return now
 
     def shares(self, columns: Floats) -> tuple[Floats, float, float]:
-        """Weights of the users' noised values in weighted sums of results, squared; and those of draws on messages."""
+        """Return the users' weights in weighted sums of results, and sums of squares for values and message noise."""
         received = [one[:, None] for one in self._received] * (self._plan.rounds if self._fixed else 1)
         shares, fresh = self._backwards(columns, [one.__matmul__ for one in self._matrices], received)
         return shares, float(np.sum(shares**2)), fresh
 
     def of_one_user(self) -> tuple[float, float]:
-        """Both sums of squares for one result, averaged over all users: of fixed weights by their spectrum."""
+        """Return both sums of squares for one result, averaged over all users; fixed weights use their spectrum."""
         size, rounds = self._plan.n, self._plan.rounds
         if not self._fixed:
             return _of_all(size, self.shares)
@@ -213,7 +210,7 @@ class Rounds:
     def _backwards(
         self, columns: Floats, times: Sequence[Callable[[Floats], Floats]], received: Sequence[Floats]
     ) -> tuple[Floats, float]:
-        """How much of each state goes into weighted sums of results, from the last to the first; and of fresh draws.
+        """Return the weights of states in weighted sums of results, going backwards, and the sum of squares of noise.
 
         `received` is the variance that draws of variance 1 on all messages of a round give to each user.
         """
@@ -227,7 +224,7 @@ class Rounds:
 
 
 def edges_of(matrix: Any) -> tuple[Any, Any, Any]:
-    """Receiver, sender and weight of each message of a round, by receiver."""
+    """Return receiver, sender and weight of each message of a round, by receiver."""
     entries = matrix.tocoo()
     across = entries.row != entries.col
     return entries.row[across], entries.col[across], entries.data[across]
@@ -239,7 +236,7 @@ def _received(matrix: Any) -> Floats:
 
 
 def _of_all(users: int, shares: Callable[[Floats], tuple[Floats, float, float]]) -> tuple[float, float]:
-    """Sums of squares of all results, one by one, over their number."""
+    """Return the mean of the sums of squares over all results."""
     own = fresh = 0.0
     for start in range(0, users, _COLUMNS):
         width = min(_COLUMNS, users - start)
@@ -258,7 +255,7 @@ class Pairs:
         self.exchanges = 2 * len(activations)
 
     def results(self, states: Floats, noise: Noise | None) -> Floats:
-        """What users come to. Draws on messages are taken matching by matching: of the first users, of the others."""
+        """Return the users' results. Draws on messages are taken matching by matching: first users, then the others."""
         now = states.copy()
         for pairs in self._matchings:
             sent = now[pairs]
@@ -269,7 +266,7 @@ class Pairs:
         return now
 
     def shares(self, columns: Floats) -> tuple[Floats, float, float]:
-        """Weights of the users' noised values in weighted sums of results, squared; and those of draws on messages."""
+        """Return the users' weights in weighted sums of results, and sums of squares for values and message noise."""
         now, fresh = columns.copy(), 0.0
         for pairs in reversed(self._matchings):
             met = now[pairs]
@@ -278,12 +275,12 @@ class Pairs:
         return now, float(np.sum(now**2)), fresh
 
     def of_one_user(self) -> tuple[float, float]:
-        """Both sums of squares for one result, averaged over all users."""
+        """Return both sums of squares for one result, averaged over all users."""
         return _of_all(self._users, self.shares)
 
 
 def _matchings(users: int, activations: Sequence[tuple[Peer, Peer]]) -> Iterator[Matching]:
-    """Activations in an order that gives the same: each as early as those before it with the same users allow."""
+    """Group activations into matchings with the same result, each as early as its users' earlier ones allow."""
     met = [0] * users
     times = []
     for one, other in activations:
@@ -296,7 +293,7 @@ def _matchings(users: int, activations: Sequence[tuple[Peer, Peer]]) -> Iterator
 
 
 def fast_gossip_descents(trials: Trials) -> Iterator[Outcome]:
-    """Learners' examples come from files, so all trials share them; a graph that changes is in no seed's plan."""
+    """Run the trials. All trials share the learners' examples; a changing graph is drawn anew in each."""
     population = Population(trials.run.plan.descent, [trials.rows(user) for user in range(trials.run.n)])
     for number in range(trials.count):
         trials.started(number)
@@ -305,7 +302,7 @@ def fast_gossip_descents(trials: Trials) -> Iterator[Outcome]:
 
 
 def fast_gossip_descent(run: RunPlan, population: Population, seed: int) -> Outcome:
-    """One trial; `population` are the users' examples, for trials to share."""
+    """Run one trial; `population` is the users' examples, for trials to share."""
     plan: GossipSgdPlan = run.plan
     noise = _drawn(plan, seed)
     extra = _noise_of_models(plan, SeededSampler(seed, "fast/messages"))
@@ -328,7 +325,7 @@ def fast_gossip_descent(run: RunPlan, population: Population, seed: int) -> Outc
 
 
 def matrices_of(run: RunPlan, seed: int) -> Iterator[Any]:
-    """The weights of each round."""
+    """Return the weights of each round."""
     plan: GossipSgdPlan = run.plan
     if plan.coin is not None:
         yield from changing_rounds(plan, plan.coin, seed)
@@ -340,7 +337,7 @@ def matrices_of(run: RunPlan, seed: int) -> Iterator[Any]:
 
 
 def _drawn(plan: GossipSgdPlan, seed: int) -> Floats:
-    """Of each user's gradients, in data units: [user, gradient, column, number]."""
+    """Return the noise of each user's gradients, in data units: [user, gradient, column, number]."""
     found = np.zeros((plan.n, plan.gradients, 2, plan.shape[0]))
     if plan.noise.name != "none":
         for user in range(plan.n):
@@ -355,7 +352,7 @@ def _noise_of_models(plan: GossipSgdPlan, sampler: SeededSampler) -> Extra | Non
         return None
 
     def extra(matrix: Any, sent: Floats) -> Floats:
-        """Draws are taken ordered by receiver, then by sender."""
+        """Return the noise on messages; draws are taken ordered by receiver, then by sender."""
         to, sender, weights = edges_of(matrix)
         drawn = np.array(sampler.batch(mechanism, plan.shape, len(to))) if len(to) else np.zeros((0, *plan.shape))
         off = snapped(sent, plan.step)[sender, 0] - sent[sender, 0] + drawn * plan.step

@@ -1,18 +1,15 @@
-"""What synchronous gossip will tell if every message of every round arrives in time: a forecast, and no promise.
+"""Forecasts of synchronous gossip: its leaks if every message of every round arrives in time, which is no promise.
 
 Weights and schedule are known before the run, and with them the exact leak of each pair, as an audit will find it
-where nothing is late. Somebody who is late changes what is seen, and may so tell a single user more: hence these
+if nothing is late. A late user changes what is seen, and may so disclose more of a single user: hence these
 figures are claims that do not bound anything (`a_priori.py` has those that do). Noise on messages enters by
-a bound (`privacy/linear/krylov.py`); a little below it lies what an audit finds.
+a bound (`privacy/linear/krylov.py`); the audit's result is slightly below it. On large graphs some users are taken as
+observers, evenly spread over their numbers.
 
-On large graphs some users are looked at as observers, evenly spread over their numbers.
-
-What noise on the messages of gossip would buy, and at what price: the trade-off as `plan` shows it.
-
-For a handful of ratios of `message_sigma` to sigma: how much of local differential privacy the worst and the average
-pair would lose if nothing were late (`forecast.py`), the worst of those who are no neighbours, and
-the standard error of a user's own result. Neighbours always learn most, for a user's first message is
-its noised value.
+`tradeoff_of` shows benefit and cost of noise on messages, for `plan`: for a few ratios of `message_sigma` to sigma,
+which share of local differential privacy the worst and the average pair would lose if nothing were late, the worst of
+those who are no neighbours, and the standard error of a user's own result. Neighbours always learn most, for a user's
+first message is its noised value.
 """
 
 from __future__ import annotations
@@ -47,14 +44,14 @@ _WORK_MAX: Final = 6e9  # multiplications, a few seconds
 
 @dataclass(frozen=True)
 class Forecast:
-    """`leaks` has a matrix for each ratio of message noise to own noise: of each user (row) for each observer."""
+    """Leaks of each user (row) for each observer (column), one matrix per ratio of message noise to own noise."""
 
     observers: list[Peer]
     leaks: list[Floats]
 
 
 def forecast(run: RunPlan, ratios: Sequence[float]) -> Forecast | str:
-    """Or the reason why there is none. A user's leak to itself is NaN."""
+    """Return a forecast, or the reason why there is none. A user's leak to itself is NaN."""
     reason = _why_not(run)
     if reason is not None:
         return reason
@@ -82,7 +79,7 @@ def forecast(run: RunPlan, ratios: Sequence[float]) -> Forecast | str:
 
 
 def forecast_claim(run: RunPlan, delta: float) -> Claim | Refusal:
-    """What one other user will learn of each, where nothing is late."""
+    """Return the claim about what one other user learns of each, if nothing is late."""
     ratio = 0.0 if run.plan.message_noise is None else run.plan.message_noise.scale / (run.plan.noise.scale or math.inf)
     found = forecast(run, [ratio])
     if isinstance(found, str):
@@ -117,7 +114,7 @@ def _why_not(run: RunPlan) -> str | None:
 
 
 def _observers(run: RunPlan) -> list[Peer]:
-    """All users, or as many as there is time for; none if there is not even time for one."""
+    """Return all users, or as many as there is time for; none if there is not even time for one."""
     heard, size = run.plan.rounds * run.plan.degree_max, run.n
     most = min(size, heard)
     work = size * most * (most + (heard if heard >= size else 0))
@@ -129,7 +126,7 @@ RATIOS: Final = (0.0, 0.01, 0.03, 0.1, 0.3, 1.0)
 
 
 def tradeoff_of(run: RunPlan, delta: float) -> list[Tradeoff] | None:
-    """Rising in noise, that of the spec included; None where nothing can be forecast."""
+    """Return trade-offs of increasing noise, including that of the spec; None if nothing can be forecast."""
     plan = run.plan
     if run.graph is None or plan.noise.name != "gaussian":
         return None

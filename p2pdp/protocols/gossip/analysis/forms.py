@@ -1,16 +1,14 @@
-"""Linear forms of gossip, each a weighted sum of forms before it, as numbers or as a smaller graph of the same kind.
+"""Linear forms of gossip, each a weighted sum of forms before it, as numbers, as a smaller graph, or in layers.
 
 A machine of gossip makes some forms for each edge and round; only those that somebody received, or that are used
 more than once and are sums of several others, are kept as `Node`s, the others are written out. Weights come with
 their residues (`privacy/linear/modular.py`), so that ranks can be had exactly.
 
-A user's input and its first draw go together everywhere, as y = input + noise. Where they do not, or where what a
-user sent is not known, the node is `unknown`, and so is whatever depends on it.
+A user's input and its first draw go together everywhere, as y = input + noise. Where they do not, or where a user's
+message is not known, the node is `unknown`, and so is every node that depends on it.
 
-The nodes of a run of gossip as layers, on which `privacy/linear/layers.py` can compute.
-
-A node lies one layer above the highest that it is made of, users' y being layer 0; what a later layer needs is
-carried on through those between.
+A `Stack` lays the nodes of a run out in layers, on which `privacy/linear/layers.py` can compute. A node lies one layer
+above the highest of its parents, users' y being layer 0; what a later layer needs is carried on through those between.
 """
 
 from __future__ import annotations
@@ -87,9 +85,9 @@ def _add(mine: dict[int, Weight], theirs: Mapping[int, Weight], scale: Weight) -
 def evaluated(
     forms: Sequence[LinearForm], ordered: Sequence[LinearForm], values: Mapping[Source, int]
 ) -> list[int | None]:
-    """What forms come to modulo all primes; None where they depend on a source that has no value.
+    """Return the values of forms modulo all primes; None for a form that depends on a source without a value.
 
-    `ordered` has these forms and all that they are made of, each after its parents.
+    `ordered` has these forms and all their ancestors, each after its parents.
     """
     known: dict[int, int | None] = {}
     for form in ordered:
@@ -109,9 +107,9 @@ def _plus(total: int | None, value: int | None, weight: float) -> int | None:
 
 
 def collapsed(forms: Sequence[LinearForm], step: float, *, noised: bool) -> tuple[list[Node], list[int]]:
-    """Nodes, parents first, and which of them each form is. Draws are in units of their steps of the grid.
+    """Return nodes, parents first, and the node of each form. Draws are in units of their steps of the grid.
 
-    `noised` is whether each user's first draw is the noise of its input.
+    `noised` says that each user's first draw is the noise of its input.
     """
     ordered = in_order(forms)
     uses = {id(form): 0 for form in ordered}
@@ -158,7 +156,7 @@ Place = tuple[int, int]  # layer, and which of its values
 
 
 class Stack:
-    """Nodes laid out; `place` says where one lies, `draws` the number of each fresh draw."""
+    """Nodes in layers; `place` returns the position of a node, `draws` the number of each fresh draw."""
 
     def __init__(self, users: int, nodes: Sequence[Node], deviation: float) -> None:
         self._users = users
@@ -180,7 +178,7 @@ class Stack:
         return depth, self._columns[depth][node]
 
     def _laid_out(self, depths: Sequence[int]) -> list[dict[int, int]]:
-        """Of each layer, which column holds which node; users' y are numbered from -1 downwards."""
+        """Return the column of each node in each layer; users' y are numbered from -1 downwards."""
         last_use = list(depths)
         for node, depth in zip(self._nodes, depths, strict=True):
             for parent in node.nodes:

@@ -1,6 +1,6 @@
-"""What a run of gossip came to: each user's own result, how much of whose value is in it, and its noise.
+"""The outcome of a run of gossip: each user's own result, the users' shares in it, and its noise.
 
-The rows say which weighted sum of the users' noised values each result is. Where nobody is gone, nothing was
+The rows say which weighted sum of the users' noised values each result is. If nobody is gone, nothing was
 skipped and messages carry no noise of their own, they follow from the graph and the schedule; otherwise from a
 replay over linear forms. Both give standard errors that are exact for what happened.
 """
@@ -28,7 +28,7 @@ _REPLAYED_MAX: Final = 300  # users up to whom standard errors of irregular runs
 
 
 def gather(run: RunPlan, recorded: Recorded, found: Outcome) -> None:
-    """Adds to an outcome what users came to, and what that is made of."""
+    """Add the users' results, and the users' shares in them, to an outcome."""
     found.finals = finals_of(recorded.views)
     found.counted = {user: {0: 1} for user in range(run.n)}
     users = sorted(found.finals)
@@ -44,14 +44,14 @@ def gather(run: RunPlan, recorded: Recorded, found: Outcome) -> None:
 
 
 def truth_of(run: RunPlan, found: Outcome, rows: Callable[[Peer], Any]) -> Number:
-    """The same mean of the values themselves: by what was exchanged if results are published, plainly if not."""
+    """Return the same mean of the values themselves: weighted by shares if results are published, else plain."""
     values = np.array([np.asarray(rows(user).rows[0], dtype=np.float64).reshape(-1) for user in range(run.n)])
     mean = (np.full(run.n, 1.0 / run.n) if found.shares is None else found.shares) @ values
     return [float(part) for part in mean] if run.plan.shape else float(mean[0])
 
 
 def error_of(run: RunPlan, found: Outcome, estimate: Number, truth: Number) -> Number:
-    """Estimate minus truth; where nothing is published the root mean square of that over the users."""
+    """Return estimate minus truth; if nothing is published, its root mean square over the users."""
     if truth is None:
         return None
     if estimate is not None:
@@ -65,7 +65,7 @@ def error_of(run: RunPlan, found: Outcome, estimate: Number, truth: Number) -> N
 
 
 def _rows(run: RunPlan, recorded: Recorded, users: Sequence[Peer]) -> tuple[Floats | None, Floats | None]:
-    """Weights of all users' values in each result, and the covariance of the results' noise in data units."""
+    """Return the weights of all users' values in each result, and the covariance of the noise in data units."""
     unit = (run.plan.noise.scale * run.plan.step * (math.sqrt(2.0) if run.plan.noise.name == "laplace" else 1.0)) ** 2
     regular = len(users) == run.n and run.graph is not None and run.plan.message_noise is None
     if regular and not was_skipped(recorded.views):
@@ -118,7 +118,7 @@ def _synchronous(run: RunPlan, views: Mapping[Peer, Contents]) -> Floats:
 
 
 def matrices_of(run: RunPlan, views: Mapping[Peer, Contents]) -> list[Any]:
-    """The weights of each round: on a graph that changes by who met whom, as the lower number's ledger has it."""
+    """Return the weights of each round; on a changing graph from meetings in the lower-numbered user's ledger."""
     plan: GossipPlan = run.plan
     if plan.coin is None:
         assert run.graph is not None
@@ -133,7 +133,7 @@ def matrices_of(run: RunPlan, views: Mapping[Peer, Contents]) -> list[Any]:
 
 
 def _pairwise(run: RunPlan, views: Mapping[Peer, Contents]) -> Floats:
-    """Activation by activation, as bootstrap told them."""
+    """Return the rows of pairs, activation by activation as bootstrap drew them."""
     pairs: dict[int, tuple[Peer, Peer]] = {}
     for record in views[BOOTSTRAP].records if BOOTSTRAP in views else ():
         if record.kind == SENT and public_message(record).type == ACTIVATIONS:

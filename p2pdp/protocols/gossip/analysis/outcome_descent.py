@@ -1,15 +1,13 @@
-"""What a run of learning by gossip came to, read from its ledgers: each user's model, and the same without noise.
+"""The outcome of learning by gossip, read from its ledgers: each user's model, the same without noise, and scores.
 
-Where every message arrived, the weights of each round follow from graph and meetings, and the models without noise are
-worked out by them. Where somebody was late or gone, a replay over linear forms tells of which gradients the model was
-made at which each gradient was taken, and those without noise are worked out one after the other in that order.
+If every message arrived, the weights of each round follow from graph and meetings, and the models without noise are
+computed from them. If somebody was late or gone, a replay over linear forms determines the gradients in the model at
+which each gradient was taken, and those without noise are computed one after the other in that order.
 
-How good models are that were learned by gossip, and what local, central and no privacy would have come to.
-
-The baselines take the same number of steps, with the same rates and rows, along the mean of all users' gradients: local
-privacy with every gradient noised, central privacy with noise on the mean. Scores are told only where the launcher has
-the data. Where nothing is published they are the mean of the scores of users' own models, of which on large runs
-some are looked at, evenly spread over the users' numbers.
+Models are scored beside local, central and no privacy. The baselines take the same number of steps, with the same rates
+and rows, along the mean of all users' gradients: local privacy with every gradient noised, central privacy with noise
+on the mean. Scores are given only where the launcher has the data. If nothing is published they are the mean of the
+scores of users' own models, of which on large runs some are scored, evenly spread over the users' numbers.
 """
 
 from __future__ import annotations
@@ -43,7 +41,7 @@ _REPLAYED_MAX: Final = 300  # users up to whom the truth of irregular runs is wo
 
 
 def gather(run: RunPlan, recorded: Recorded, found: Outcome) -> None:
-    """Adds to an outcome what users came to, and how its course can be gone again without noise."""
+    """Add the users' models to an outcome, and the course from which the same without noise can be computed."""
     found.finals = finals_of(recorded.views)
     found.counted = {user: {0: run.plan.gradients} for user in range(run.n)}
     if len(found.finals) == run.n and run.graph is not None and not was_skipped(recorded.views):
@@ -53,18 +51,18 @@ def gather(run: RunPlan, recorded: Recorded, found: Outcome) -> None:
 
 
 def estimate_of(run: RunPlan, found: Outcome) -> Estimate:
-    """The mean of the published models; its error is an upper end, where one is known."""
+    """Return the mean of the published models; its error is an upper bound, if one is known."""
     told = run.protocol.estimate(run.plan, found.published, len(found.finals))
     bound = None if isinstance(found.course, Transcript) else noise_end(run)
     return Estimate(told.value, None if bound is None else [bound] * run.plan.shape[0])
 
 
 def noise_end(run: RunPlan, sigma: float | None = None) -> float | None:
-    """At most the root mean square, over users and numbers, of what noise did to the models.
+    """Return an upper bound on the root mean square effect of noise on the models, over users and numbers.
 
     The models of all users together are one point. A step that contracts at each user contracts that point; a round of
     gossip does, for weights are symmetric, and acceleration keeps to polynomials of them that are nowhere above 1.
-    None where that is not so, as for accelerated gossip on graphs that change, or where messages carry noise.
+    Return None where that is not so, as for accelerated gossip on graphs that change, or if messages carry noise.
     """
     plan: GossipSgdPlan = run.plan
     if plan.message_noise is not None or (plan.gamma != 1.0 and plan.coin is not None):
@@ -81,14 +79,14 @@ def noise_end(run: RunPlan, sigma: float | None = None) -> float | None:
 
 
 def truth_of(run: RunPlan, found: Outcome, rows: Callable[[Peer], Any]) -> Number:
-    """The mean of the models that the same exchanges would have come to without noise; None where that is unknown."""
+    """Return the mean of the models of the same exchanges without noise; None if that is unknown."""
     if found.truth is None and found.course is not None:
         found.truth = truth_of_finals(run, _without_noise(run, found.course, rows))
     return found.truth
 
 
 def truth_of_finals(run: RunPlan, finals: Mapping[Peer, Floats]) -> Number:
-    """The mean of the published ones, if results are published, else of all."""
+    """Return the mean of the published models, if results are published, else of all."""
     told = [value for user, value in sorted(finals.items()) if run.plan.publishes(user) or run.plan.publish == "none"]
     return [float(part) for part in np.mean(told, axis=0)] if told else None
 
@@ -112,7 +110,7 @@ def _without_noise(run: RunPlan, course: Any, rows: Callable[[Peer], Any]) -> di
 
 
 class _Values:
-    """What forms come to without noise, each worked out once."""
+    """The values of forms without noise, each computed once."""
 
     def __init__(self, dimension: int) -> None:
         self.gradients: dict[tuple[Peer, int], Floats] = {}
@@ -121,7 +119,7 @@ class _Values:
         self._kept: list[LinearForm] = []  # so that no id is used again
 
     def of(self, form: LinearForm) -> Floats | None:
-        """None where it depends on what nobody at hand can tell."""
+        """Return a form's value; None if it depends on an unknown one."""
         pending = [form]
         while pending:
             top = pending[-1]
@@ -157,7 +155,7 @@ Sigmas = Mapping[str, float | None]
 
 
 def gossip_baselines_of(run: RunPlan, sigmas: Sigmas) -> dict[str, dict[str, Any]]:
-    """What is known of them without any data: noise, and how far that moves a model at most."""
+    """Return the baselines that are known without any data: noise, and its largest effect on a model."""
     told: dict[str, dict[str, Any]] = {}
     for name, sigma in [*sigmas.items(), (NONE, 0.0)]:
         told[name] = {"standard_error": None if sigma is None else _error(run, name, sigma), "sigma": sigma}
@@ -167,7 +165,7 @@ def gossip_baselines_of(run: RunPlan, sigmas: Sigmas) -> dict[str, dict[str, Any
 def gossip_scored(
     run: RunPlan, found: Outcome, rows: Rows, truth: Number, sigmas: Sigmas, seed: int
 ) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
-    """The scores of what was learned, and baselines with theirs."""
+    """Return the scores of the learned models, and baselines with theirs."""
     users = [rows(user) for user in range(run.n)]
     pool, population = Pool(run, users), Population(run.plan.descent, users)
     told = gossip_baselines_of(run, sigmas)
@@ -198,12 +196,12 @@ def _own(run: RunPlan, found: Outcome, pool: Pool) -> dict[str, float | None]:
 
 
 def _of_mean(run: RunPlan, name: str, sigma: float) -> float:
-    """The standard deviation of the noise on the mean gradient."""
+    """Return the standard deviation of the noise on the mean gradient."""
     return sigma / math.sqrt(run.n) if name == _LOCAL else sigma
 
 
 def _together(run: RunPlan, population: Population, sigma: float, seed: int) -> Floats:
-    """The model that steps along the mean of all users' gradients come to."""
+    """Return the model that steps along the mean of all users' gradients lead to."""
     plan: GossipSgdPlan = run.plan
     sampler, unit = SeededSampler(seed, "baselines"), Mechanism("gaussian", 2.0**30)
     drawn = np.array(sampler.batch(unit, plan.shape, plan.gradients)) / unit.scale * sigma

@@ -1,17 +1,16 @@
-"""What the rounding of a run's states adds to its claims: `privacy/rounding.py` for what really happened.
+"""The effect of the rounding of a run's states on its claims: `privacy/rounding.py` for what really happened.
 
 The scale of a user's dithers is that of its recorded draw, and so is the scale of noise on messages. Gradients that
 are affine in the state, as those of a mean, are released under the noise of the plan, which the caller compares with
 the records.
 
-How far rounding can have moved what one user sent, given all that came to it: its own machine, run over errors.
-
-Where messages were late, lost or skipped, or the graph changed, no formula says how an error in a state goes on. So
-the user's machine is run again as in `player.py`, with `Blur`s in place of values: what came in errs by half a step of
-its grid, every operation of floats adds its rounding, and every return to the fine grid makes one error of it all,
-which goes on linearly from there, with its sign. An upper end for the error of a message is the sum of their sizes.
-Old errors of which next to nothing is left are counted into the one that the next return makes, without their signs,
-so a replay takes time in proportion to the rounds: a message counts the errors of its last rounds only.
+Where messages were late, lost or skipped, or the graph changed, no formula gives the course of an error in a state.
+So the user's machine is run again as in `player.py`, with `Blur`s in place of values: an upper bound for how far
+rounding moved each message, given all that came to the user. What came in errs by half a step of its grid, every
+operation of floats adds its rounding, and every return to the fine grid makes one error of it all, which goes on
+linearly from there, with its sign. An upper bound for the error of a message is the sum of their sizes. Old errors of
+which next to nothing is left are counted into the one that the next return makes, without their signs, so a replay
+takes time in proportion to the rounds: a message counts the errors of its last rounds only.
 """
 
 from __future__ import annotations
@@ -62,19 +61,19 @@ _NO_DITHER: Final = "some user's messages carry no dither, so that their last bi
 
 @dataclass(frozen=True)
 class Rounding:
-    """`nu` as in the accounting; what it adds to claims, and what that rests on."""
+    """The effect of rounding: `nu` as in the accounting, and the assumptions `said` that it rests on."""
 
     nu: float
     said: tuple[str, ...]
 
     def added_to(self, mu: Floats, mu_local: float) -> Floats:
-        """Of pairs of which anything is told; nobody learns more than the user's noised value tells."""
+        """Return mu with rounding, for pairs with a leak; the leak of the user's noised value is the most."""
         with np.errstate(invalid="ignore"):
             return np.where(mu > 0.0, np.maximum(mu, np.minimum(mu + 2.0 * self.nu, mu_local)), mu)
 
 
 def rounding_of(context: AuditContext, graph: Graph | None) -> Rounding:
-    """Of a run of gossip; `graph` is the one on which all of its rounds were, if there is one."""
+    """Return the rounding of a run of gossip; `graph` is the one on which all of its rounds were, if there is one."""
     plan: AveragingPlan = context.run.plan
     if plan.noise.name == "none":
         return Rounding(0.0, ())
@@ -103,7 +102,7 @@ def rounding_of(context: AuditContext, graph: Graph | None) -> Rounding:
 
 
 def foreseen(run: RunPlan, graph: Graph) -> Rounding:
-    """The same for a run in which nothing is late, on a graph that stays, from what its plan says of all draws."""
+    """Return the rounding of a run without delay, on a fixed graph, from the draws of its plan."""
     plan: GossipPlan = run.plan
     if plan.noise.name == "none" or plan.dither is None:
         return Rounding(0.0, ())
@@ -151,10 +150,10 @@ def _growing(rounds: int, gamma: float, degree: int) -> tuple[float, float]:
 
 
 def _of_gradient(plan: GossipSgdPlan, error: float) -> float:
-    """What comes in with each gradient that is affine in a state with at most this error, in its own noise.
+    """Return the squared error of each gradient that is affine in a state with at most this error, in its own noise.
 
     A gradient goes to the nearest step of the grid, after the floats of a mean over rows. Of gradients that are not
-    affine nothing is claimed beyond what all of them tell under their own noise, whatever floats do.
+    affine nothing is claimed beyond what all of them disclose under their own noise, whatever floats do.
     """
     descent = plan.descent
     rows = min(descent.batch or ROWS_MAX, ROWS_MAX)
@@ -168,14 +167,14 @@ def _rounding(plan: AveragingPlan, squares: float, *said: str) -> Rounding:
 
 
 def _scales(plan: AveragingPlan, drawn: Sequence[Mechanism]) -> tuple[float, float]:
-    """The deviations of a user's dithers and of its noise on messages, in data units, at least."""
+    """Return lower bounds on the deviations of a user's dithers and of its noise on messages, in data units."""
     dithers = [one.scale for one in drawn if one.name == DITHER]
     others = [one.scale for one in drawn if one.name != DITHER] if plan.message_noise is not None else []
     return min(dithers, default=0.0) * plan.fine, min(others, default=0.0) * plan.step
 
 
 def _is_regular(context: AuditContext, graph: Graph | None) -> bool:
-    """Whether every user took part in every round with all of its neighbours."""
+    """Return whether every user took part in every round with all of its neighbours."""
     plan = context.run.plan
     if graph is None or not isinstance(plan, GossipPlan) or plan.coin is not None or context.transcript.unknown:
         return False
@@ -184,7 +183,7 @@ def _is_regular(context: AuditContext, graph: Graph | None) -> bool:
 
 
 def _is_told(contents: Contents) -> bool:
-    """Whether a message says that somebody was left out; they are unpacked only where one of them holds such a word."""
+    """Return whether a message says that somebody was left out; messages are unpacked only if one may say so."""
     seen = [one for one in contents.records if carries_message(one)]
     packed = b"".join([packed_message(one) for one in seen])
     return any(word.encode() in packed for word in _LEFT_OUT) and any(
@@ -203,7 +202,7 @@ def _publishes(contents: Contents) -> bool:
 
 
 def _of_graph(plan: GossipPlan, graph: Graph, user: Peer, *, published: bool) -> tuple[float, float]:
-    """Sums of squares of errors, in steps, of what has a dither only and of what has noise on messages."""
+    """Return sums of squares of errors, in steps, of messages with a dither only and of those with message noise."""
     degree = graph.degree(user)
     near = graph.neighbours[user]
     kappa = sum(plan.weight(degree, graph.degree(other)) for other in near)
@@ -250,7 +249,7 @@ class _Errors:
 
 
 class Blur:
-    """Errors from number `first` on, each with what became of it, and those since the last return to the grid."""
+    """The present sizes of errors from number `first` on, and of those since the last return to the grid."""
 
     __slots__ = ("errors", "first", "fresh", "parts")
     __array_ufunc__ = None
@@ -320,7 +319,7 @@ class _Steps:
 
 
 class _Inputs:
-    """Values and gradients are the same in both worlds, once states are given."""
+    """Inputs without errors: values and gradients are the same in both worlds, once states are given."""
 
     def __init__(self, errors: _Errors) -> None:
         self._errors = errors

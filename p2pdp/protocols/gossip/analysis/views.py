@@ -1,11 +1,11 @@
 """Exact leaks of a run of gossip, from what was really exchanged.
 
-Two ways to them agree: where every message of every round arrived, nothing was noised on its way or published and
+Two computations agree: if every message of every round arrived, none was noised or published and
 the graph stayed as it was, the view of a user follows from the weights (`privacy/linear/krylov.py`); else the
-forms of the replay are laid out in layers (`privacy/linear/layers.py`). That a run is of the first kind is not
-taken on trust: what each user received is compared, at random values modulo primes, with what the weights say.
+forms of the replay are laid out in layers (`privacy/linear/layers.py`). That a run is of the first kind is
+verified: what each user received is compared, at random values modulo primes, with the prediction of the weights.
 
-Leaks are in units of what a user's own noised value tells, so they lie between 0 and 1, where 1 is the local
+Leaks are in units of the leak of a user's own noised value, so they lie between 0 and 1, where 1 is the local
 ceiling. A user's own result is nobody else's view unless it was published.
 """
 
@@ -49,7 +49,7 @@ _BELOW: Final = (1e-9, 1e-7, 1e-11, 1e-5)  # pivots that are taken for rounding,
 
 @dataclass(frozen=True, slots=True)
 class Spans:
-    """What some observers learned, rounded up, and how their ranks came about."""
+    """The spans of some observers' views, with leaks rounded up, and how their ranks were determined."""
 
     spans: list[Span]
     proved: int  # views whose rank is proved
@@ -70,7 +70,7 @@ class Spans:
 
 
 class GossipViews:
-    """A run's views, laid out once, to answer for any observers."""
+    """The views of a run, laid out once, to answer for any observers."""
 
     def __init__(self, context: AuditContext) -> None:
         run, transcript = context.run, context.transcript
@@ -91,7 +91,7 @@ class GossipViews:
             self._lay_out()
 
     def view(self, members: Sequence[Peer]) -> View | None:
-        """None where it depends on what users without ledgers sent."""
+        """Return the members' view; None if it depends on messages of users without ledgers."""
         if self.regular:
             assert self.graph is not None
             heard = sorted({near for member in members for near in self.graph.neighbours[member]})
@@ -101,14 +101,14 @@ class GossipViews:
         return self._view_of([*forms, *self._published], members, drawn)
 
     def curator(self) -> View | None:
-        """What was told to the curator, and what it published."""
+        """Return what was sent to the curator, and what it published."""
         return View({}) if self.regular else self._view_of([*self._totals, *self._published], (), ())
 
     def public(self) -> View | None:
         return View({}) if self.regular else self._view_of(self._published, (), ())
 
     def spans(self, views: Sequence[View]) -> Spans:
-        """Spans of views with leaks rounded up."""
+        """Return the spans of views with leaks rounded up."""
         if self.all_is_published:
             whole = Span(np.ones(self._users), self._users, self._users, 1.0, 0.0)
             return Spans([whole] * len(views), len(views), 0, 0)
@@ -135,7 +135,7 @@ class GossipViews:
         which: Sequence[int],
         primes: Sequence[int],
     ) -> None:
-        """Sets the ranks of these views to the largest modulo the primes and, for the first prime, to just that."""
+        """Set the ranks of these views to the largest modulo the primes; the first prime replaces earlier ranks."""
         most = max((span.rank for span in spans), default=0)
         for prime in primes if which else ():
             found = modular_ranks(self.layers, [views[at] for at in which], most, prime)
@@ -144,7 +144,7 @@ class GossipViews:
 
     @cached_property
     def all_is_published(self) -> bool:
-        """Whether each user's noised value follows from what was published: proved by its rank."""
+        """Return whether each user's noised value follows from the published ones: proved by their rank."""
         if self.regular or self.layers.noises or len(self._published) < self._users:
             return False
         view = self.public()
@@ -163,7 +163,7 @@ class GossipViews:
         return layered_span(self.layers, view)
 
     def _agreed(self, view: View, span: Span, rank: int) -> Span:
-        """Where floats take rounding for a row, or a row for rounding: in shorter strides, until both ranks agree."""
+        """Repeat in shorter strides until both ranks agree, if floats mistook rounding for a row or the reverse."""
         if span.rank == rank or self.regular or self.layers.noises:
             return span
         for below in _BELOW:
@@ -175,7 +175,7 @@ class GossipViews:
         return span
 
     def _as_the_weights_say(self, transcript: Transcript) -> bool:
-        """Whether each user received all that it would have if nothing was late, lost, noised or published.
+        """Return whether each user received exactly the messages of a run without delay, loss, noise or publication.
 
         Forms are compared modulo primes, at values that are random for each input and each user's noise.
         """
@@ -196,7 +196,7 @@ class GossipViews:
         return all(Counter(next(told) for _ in forms) == expected[user] for user, forms in self._received.items())
 
     def _expected(self, values: Sequence[int]) -> list[Counter[int | None]]:
-        """What each user would have received, by the weights alone."""
+        """Return what each user would have received, by the weights alone."""
         assert self.graph is not None
         plan, weights = self._plan, self.weights
         rests = stochastic_residues(weights).tolist()
@@ -238,7 +238,7 @@ class GossipViews:
 
 
 def graph_of(context: AuditContext) -> Graph | None:
-    """The graph of a run of fixed weights, as all ledgers have it; None where there is none."""
+    """Return the graph of a run of fixed weights, on which all ledgers agree; None if there is none."""
     plan, n = context.run.plan, context.run.n
     if not isinstance(plan, GossipPlan) or plan.coin is not None:
         return None

@@ -1,20 +1,15 @@
-"""Claims about a walk that has not taken place yet.
+"""A-priori claims about walks: sums and histograms on a ring or at random, and descent by a random walk.
 
 On a ring the schedule is public and leaves nothing to chance, so the claims are those that an audit will make. On a
-random walk they rest on the law of the visits, which do not depend on data; what an audit says afterwards, given
-what was seen or the route that was taken, may be more or less.
+random walk they rest on the distribution of the number of visits to each user (`Visits`), which does not depend on
+data; the claims of an audit, given what was seen or the route that was taken, may be larger or smaller.
 
-How often a random walk will come to each user, before it has taken place.
-
-What random walks will tell each kind of observer, from the law of how often they come to each user.
-
-What descent by a random walk will tell each kind of observer: by iteration on the complete graph, else local only.
-
-Guarantee: each claim holds a priori, over the law of the walk, for whichever user is worse off; user 0 starts a single
-token, and is counted with that. On other graphs than the complete one the law of the parts between visits is not worked
-out, nor for rates that change. There, and where steps may expand, what is left is the local ceiling. That nobody is
-told who takes a step does not help: when messages arrive shows how often a token moved, and with two others, one of
-whom is known to begin, that tells the whole path. Claims by iteration do not mind, for they average over known paths.
+For descent each claim holds a priori, over the law of the walk, for the user who is worst off; user 0 starts a single
+token, and is counted with that. On the complete graph claims use amplification by iteration. On other graphs the law of
+the parts between visits is not computed, nor for changing rates. There, and where steps may expand, only the local
+ceiling is left. Hiding who takes a step does not help: the timing of messages shows how often a token moved, and
+with two others, one of whom is known to begin, that reveals the whole path. Claims by iteration are not affected, for
+they average over known paths.
 """
 
 from __future__ import annotations
@@ -97,7 +92,7 @@ def a_priori_of_walk(run: RunPlan, delta: float, colluders: Sequence[Peer], *, o
 
 @dataclass(frozen=True)
 class Visits:
-    """How often a random walk comes to each user; `basis` says what that rests on."""
+    """The distribution of a random walk's visits to each user; `basis` is the assumption that it rests on."""
 
     run: RunPlan
     delta: float
@@ -112,12 +107,12 @@ class Visits:
 
     @cached_property
     def all_tokens(self) -> list[Law]:
-        """For each user, in all tokens together."""
+        """Return the law of visits for each user, in all tokens together."""
         return self._laws(self.run.plan.tokens)
 
     @cached_property
     def one_token(self) -> list[Law]:
-        """For each user, in each of the tokens."""
+        """Return the law of visits for each user, in each of the tokens."""
         return self._laws(1)
 
     @property
@@ -147,7 +142,7 @@ Epsilons = Callable[[Law], float]
 
 
 class Walks:
-    """Makes the claims; each rests on `assumed` too."""
+    """Makes the claims about random walks; each rests on `assumed` too."""
 
     def __init__(self, context: AuditContext, visits: Visits, assumed: str) -> None:
         self._context = context
@@ -158,7 +153,7 @@ class Walks:
         self._mu = context.sensitivity / scale * ROUNDED_UP if scale else math.inf
 
     def node(self, *, one_value: bool) -> Claim | Refusal:
-        """One other user, who sees the walk only when it comes to it."""
+        """Claim about one other user, who sees the walk at its own visits only."""
         reason = self._path_is_no_help(one_value=one_value)
         if reason is not None:
             return Refusal(Observer.NODE, Method.HIDDEN_PATH, reason)
@@ -180,21 +175,21 @@ class Walks:
         return None
 
     def curator(self) -> Claim:
-        """Sees the total of each token, and who sent it."""
+        """Claim about the curator, who sees the total of each token, and its sender."""
         plan = self._plan
         laws = {law: sum_of(law.squared(), plan.tokens) for law in dict.fromkeys(self._visits.one_token)}
         laws_of_users = [laws[law] for law in self._visits.one_token]
         return self._averaged(Observer.CURATOR, Method.HIDDEN_PATH, laws_of_users, self._gaussian(plan.steps), _TOTALS)
 
     def public(self) -> Claim:
-        """Sees the sum of all totals."""
+        """Claim about the public, who see the sum of all totals."""
         laws = {law: law.squared() for law in dict.fromkeys(self._visits.all_tokens)}
         noises = self._plan.steps * self._plan.tokens
         laws_of_users = [laws[law] for law in self._visits.all_tokens]
         return self._averaged(Observer.PUBLIC, Method.HIDDEN_PATH, laws_of_users, self._gaussian(noises), _SUM)
 
     def network(self) -> Claim:
-        """Sees all, each contribution under its own noise."""
+        """Claim about an observer of all messages, who sees each contribution under its own noise."""
         delta = self._context.delta
         if self._plan.noise.name in ("gaussian", "none"):
             one: Epsilons = self._gaussian(1)
@@ -235,7 +230,7 @@ _RESULT: Final = "the observer sees the model of each token"
 
 
 def walk_of_descent(run: RunPlan, delta: float, colluders: Sequence[Peer], nobody_out: str) -> AccountResult:
-    """Claims and refusals; the caller owes a random walk."""
+    """Return claims and refusals about descent; the caller owes a random walk."""
     context = AuditContext(run, {}, Transcript(), (), delta, colluders)
     found = AccountResult()
     observers = (Observer.NODE, Observer.CURATOR, Observer.PUBLIC)[run.n == 1 :]
@@ -261,7 +256,7 @@ def walk_of_descent(run: RunPlan, delta: float, colluders: Sequence[Peer], nobod
 
 
 def why_not_in_advance(plan: SgdPlan) -> str | None:
-    """Why nothing is claimed by iteration before the path is known."""
+    """Return the reason why nothing is claimed by iteration before the path is known, or None."""
     if plan.order != "complete":
         return "on graphs that are not complete amplification by iteration is worked out for a known path only"
     if plan.schedule != "constant":

@@ -1,21 +1,16 @@
-"""What users whose ledgers end early, or are absent, must have sent: from the ledgers of everybody else.
+"""Walks without their ledgers: the messages of absent users, and the transcript of a ring before it runs.
 
-A walk's token is contributions and draws, in the order of its steps, and the plan says what is added at each.
-So if it is known with which form a token came to a user and at which step it left, its form then is known too,
-given that the user followed the protocol. Claims that rest on this say so.
+A walk's token is contributions and draws, in the order of its steps, and the plan fixes what is added at each.
+So if the form with which a token came to a user is known, and the step at which it left, its form then is known too,
+given that the user followed the protocol. Claims that rest on this say so. A token that left at the step after it came
+was held there for exactly that step. One that left later stayed meanwhile with users whose ledgers are missing: with
+this one, if it is the only one; otherwise the contributors are unknown, and so is the message.
 
-A token that left at the step after it came was held there for exactly that step. One that left later stayed
-meanwhile with users whose ledgers are not at hand: with this one, if it is the only one; otherwise who
-contributed cannot be told, and the message stays unknown.
+The schedule of a ring is public, and only its noise is left to chance, so its machines run over symbols: the transcript
+of a run in which nothing is lost is known in advance, to the last term.
 
-Which of its values such a user contributed is not known either, so every contribution counts as a value of
-its own: letting them vary one by one can only raise a leak.
-
-A walk on a ring before it has taken place: its machines run over symbols, along a schedule that is public.
-
-Nothing about a ring's walk is left to chance but its noise, so the transcript of a run in which nothing is lost is
-known beforehand, to the last term. Every contribution counts as a value of its own, whatever the users' data: letting
-them vary one by one can only raise a leak, and on a ring, where no weight is negative, does not.
+In both cases it is unknown which of its values a user contributed, so every contribution counts as a value of its own:
+letting them vary one by one can only raise a leak, and on a ring, where no weight is negative, does not.
 """
 
 from __future__ import annotations
@@ -41,7 +36,7 @@ _RANDOMIZED: Final = "randomized_response"
 
 
 class AbsentFromWalk(Absent):
-    """Rebuilds what absent users sent, as far as it follows."""
+    """Rebuilds the messages of absent users, as far as they follow."""
 
     def __init__(self, run: RunPlan, views: dict[Peer, Contents]) -> None:
         super().__init__(run, views)
@@ -72,7 +67,7 @@ class AbsentFromWalk(Absent):
             self._handovers.setdefault((user, item), []).append(handover)
 
     def origin(self, user: Peer, message: Message) -> Handover | None:
-        """How the token that an absent user sends in this message had come to it; None if that cannot be told."""
+        """Return how the token that an absent user sends in this message had come to it; None if unknown."""
         item, step = Item(*message.fields)
         if step == 1:  # a token that is sent to its first holder is empty
             return Handover(1, None, 0)
@@ -82,7 +77,7 @@ class AbsentFromWalk(Absent):
         return last if certain else None
 
     def form(self, user: Peer, message: Message, came: Handover, before: LinearForm) -> LinearForm:
-        """The token as it left the user, having come to it as `before`; the same however often it was sent."""
+        """Return the token as it left the user, having come to it as `before`; the same however often it was sent."""
         item, left = Item(*message.fields)
         self.rebuilt.add(user)
         form = ZERO_FORM if came.sender is None else before
@@ -94,7 +89,7 @@ class AbsentFromWalk(Absent):
         return form
 
     def _added(self, user: Peer, step: int) -> LinearForm:
-        """One contribution with its draws, all under names that nothing else has."""
+        """Return one contribution with its draws, all under new names."""
         plan: WalkPlan = self.plan
         drawn = list(plan.draws_at(step))
         drawn += [plan.dummy_mechanism] * (plan.dummies > 0) * ((step == 1) + (step == plan.steps))
@@ -115,19 +110,19 @@ class AbsentFromWalk(Absent):
 
 
 class AbsentFromDescent(AbsentFromWalk):
-    """The same where contributions are gradients."""
+    """Rebuilds the messages of absent users whose contributions are gradients."""
 
     def _source(self, user: Peer, visits: int) -> Source:
         return Source(GRADIENT, user, visits)
 
 
 def is_scheduled(run: RunPlan) -> bool:
-    """Whether the plan alone says who has a token at which step."""
+    """Return whether the plan alone determines the holder of a token at each step."""
     return isinstance(run.plan, WalkPlan) and run.plan.order == "ring"
 
 
 def scheduled(run: RunPlan) -> Transcript:
-    """What everybody will see; the caller owes a plan that `is_scheduled`."""
+    """Return the transcript of a ring before it runs; the caller owes a plan that `is_scheduled`."""
     plan: WalkPlan = run.plan
     visits = plan.steps * plan.tokens // plan.n
     draws = [Symbols(user) for user in range(run.n)]

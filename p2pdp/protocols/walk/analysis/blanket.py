@@ -1,14 +1,14 @@
-"""Claims about histograms: what each user's randomized reports told whoever saw only sums of many.
+"""Claims about histograms: the leak of each user's randomized reports to observers of sums of many.
 
-Between two of its visits an observer sees how often each category was reported, not by whom: a shuffle of the reports
-in that gap and of the uniform elements put in there. `Reports` finds who was in which gap of a view,
-`privacy.shuffle.several` what a user's gaps tell together; the ends hold for any data of the others.
+Between two of its visits an observer sees how often each category was reported, but not by whom: a shuffle of the
+reports in that gap and of the uniform elements put in there. `Reports` finds the users in each gap of a view,
+`privacy.shuffle.several` the joint leak of a user's gaps; the ends hold for any data of the others.
 
-Where something lost was sent again and both copies went on, what the copies share is a gap of its own: that tells an
-observer of both at least as much. A published sum of several totals is one gap. What the members of a view reported and
-drew themselves they know, so it protects nobody and is left out.
+If something lost was sent again and both copies went on, the common part of the copies is a gap of its own: that
+discloses at least as much to an observer of both. A published sum of several totals is one gap. The members of a view
+know what they reported and drew themselves, so it protects nobody and is left out.
 
-All is given the realised path. That is public on a ring; on a random walk the observer is taken to know it.
+Everything is given the realised path. That is public on a ring; on a random walk the observer is assumed to know it.
 An observer of all messages sees every report by itself: against the network the local ceiling stands.
 """
 
@@ -39,7 +39,7 @@ _ALL_SEEN: Final = "whoever sees all messages sees each report by itself: the lo
 
 
 class _Pair(NamedTuple):
-    """How often a user has which kind of gap for an observer; in `exact` those for which a lower end is known."""
+    """The numbers of a user's gaps of each kind for an observer; `exact` counts those with a known lower end."""
 
     user: int
     observer: Name
@@ -118,7 +118,7 @@ _DUMMIES: Final = "uniform_counts"
 
 @dataclass(frozen=True, slots=True)
 class ReportGap:
-    """`reports` of each user in this gap, and uniform elements that nobody in the view knows."""
+    """The reports of each user in this gap, and the uniform elements that no member of the view knows."""
 
     reports: Ints
     dummies: int
@@ -126,14 +126,14 @@ class ReportGap:
 
 @dataclass(frozen=True, slots=True)
 class ReportView:
-    """`exact` where the gaps are no more than what is seen."""
+    """The gaps of a view; `exact` if they disclose no more than what is seen."""
 
     gaps: list[ReportGap]
     exact: bool
 
 
 class Reports:
-    """Lays a transcript out once and then answers for any set of observers."""
+    """The reports of a transcript, laid out once to answer for any set of observers."""
 
     def __init__(self, transcript: Transcript, users: int) -> None:
         self._transcript = transcript
@@ -148,7 +148,7 @@ class Reports:
         return [self._layout.place(form) for form in forms]
 
     def _tabulate(self) -> None:
-        """Of all terms of all chains, in order: a number for their source, who it is, and what it is worth."""
+        """Tabulate all terms of all chains, in order: number and owner of their source, and its weight."""
         owners, reports, dummies, names, offsets = [], [], [], [], [0]
         numbers: dict[Source, int] = {}
         for chain in range(self._layout.chains):
@@ -167,7 +167,7 @@ class Reports:
         self._offset = np.array(offsets, dtype=np.int64)
 
     def nodes(self, members: Sequence[Peer]) -> ReportView | None:
-        """What a user sees, or users who pool what they saw, know and drew. None where it cannot be told."""
+        """Return the view of a user, or of users who pool what they saw, know and drew; None if it is unknown."""
         placed = [form for member in members for form in self._received[member]]
         return self._view([*placed, *self._published], members)
 
@@ -195,7 +195,7 @@ class Reports:
         return ReportView([ReportGap(reports[one], int(dummies[one])) for one in range(count)], exact)
 
     def _gaps(self, terms: RowTerms, row: Ints, at: Ints) -> tuple[Ints, Ints, bool]:
-        """The gap of each source, and where it stands: rows, or what is in the same rows where these overlap."""
+        """Return the gap of each source, and its place: rows, or the set of rows that it is in where these overlap."""
         names, first, times = np.unique(self._name[at], return_index=True, return_counts=True)
         if np.all(times == 1):
             return row, at, True

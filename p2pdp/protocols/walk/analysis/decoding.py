@@ -1,13 +1,11 @@
-"""A walk as one user saw it: the gaps between its visits, and who must have held the token in them.
+"""The attack of one user of a walk: the gaps between its visits, who must have held the token in them, and gradients.
 
-On a ring everybody knows who holds the token at which step. On a random walk the user knows to whom it passed
+On a ring everybody knows the holder of the token at each step. On a random walk the user knows to whom it passed
 the token and from whom it came back, so a gap of one contribution has one known holder, a gap of two has two.
 
-What one user can read of others' gradients from a walk of descent.
-
-A step that lies alone between two looks at the model tells the noised gradient that took it, once regularization is
-taken off and the rate divided out; whoever took it is known as for any walk. Where the model was put back into its
-radius the reading is off by that.
+On a walk of descent, a single step between two models that the user saw reveals the noised gradient of that step, once
+regularization is subtracted and the rate divided out; its holder is known as for any walk. If the model was projected
+back into its radius the reading is off by that.
 """
 
 from __future__ import annotations
@@ -28,7 +26,7 @@ from p2pdp.protocols.walk.walking import WalkPlan
 
 @dataclass(frozen=True)
 class Visit:
-    """A token came with `before` at `step` and left with `after`; step 0 is the start, before anybody contributed."""
+    """A token came with `before` at `step` and left with `after`; step 0 is the start, before any contribution."""
 
     item: int
     step: int
@@ -40,7 +38,7 @@ class Visit:
 
 @dataclass(frozen=True)
 class Gap:
-    """What others added while a token was away; `holders` step by step, None where they are not known."""
+    """The sum of others' additions while a token was away; `holders` step by step, None if they are unknown."""
 
     total: Any
     places: list[tuple[int, int]]
@@ -48,7 +46,10 @@ class Gap:
 
 
 def visits_of(observer: Peer, contents: Contents) -> list[Visit]:
-    """In the order of its records. What was sent again elsewhere counts once, for the last receiver."""
+    """Return the visits in the order of their records.
+
+    A token sent again elsewhere counts once, for the last receiver.
+    """
     came: dict[int, tuple[int, Any, Peer | None]] = {}
     found: dict[tuple[int, int], Visit] = {}
     for record in contents.records:
@@ -67,7 +68,7 @@ def visits_of(observer: Peer, contents: Contents) -> list[Visit]:
 
 
 def contributions_of(contents: Contents) -> list[tuple[int, int]]:
-    """The item and step of each contribution that a user made, in the order in which it made them."""
+    """Return item and step of each contribution of a user, in the order in which it made them."""
     return [
         tuple(public_message(record).fields)
         for record in contents.records
@@ -116,7 +117,7 @@ def _holders(plan: WalkPlan, places: list[tuple[int, int]], known: dict[int, Pee
 
 
 def _after(plan: WalkPlan, lasts: list[Visit], published: Any) -> Gap:
-    """What was added to all tokens after the last visits: of their totals only the sum is published."""
+    """Return the additions to all tokens after the last visits: of their totals only the sum is published."""
     total = published - sum((visit.after for visit in lasts[1:]), start=lasts[0].after)
     places = [(visit.item, step) for visit in lasts for step in range(visit.step + 1, plan.steps + 1)]
     holders: list[Peer] | None = []
@@ -160,7 +161,7 @@ Read = tuple[tuple[Peer, ...], Any, list[tuple[int, int]]]
 
 
 def noised_gradient(plan: SgdPlan, before: Any, after: Any, step: int) -> Any:
-    """Of the step that led from one model to the other, in steps of the grid."""
+    """Return the gradient of the step from one model to the other, in steps of the grid."""
     pull = plan.descent.regularization * before
     return ((before - after) / plan.rate_at(step) - pull) / plan.descent.step
 
@@ -180,7 +181,7 @@ def read_descent(run: RunPlan, observer: Peer, contents: Contents) -> list[Read]
 
 
 def _alone(plan: SgdPlan, mine: list[Visit], published: Any) -> Iterator[tuple[int, Any, Any, Peer | None]]:
-    """Steps that stand alone between two looks: number, model before and after, and who must have taken it."""
+    """Yield single steps between two models that the user saw: number, both models, and the user who took it."""
     first, last = mine[0], mine[-1]
     if first.step == 2:
         starter = 0 if plan.tokens == 1 else first.came_from

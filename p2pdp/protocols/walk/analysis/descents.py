@@ -1,4 +1,4 @@
-"""What is known of models learned by walks: `walk.sgd`."""
+"""The analysis of models learned by walks: `walk.sgd`."""
 
 from __future__ import annotations
 

@@ -1,19 +1,17 @@
-"""What a walk publishes, drawn straight from its law: no peers, no frames, no ledgers.
+"""Walks sampled from their distribution, for sums and for descents: no peers, no frames, no ledgers.
 
 Guarantee: estimate, truth and visits of a trial have the distribution that they have in the simulated world
 when nobody is gone and nothing is lost. The draws are others, so a single result differs from that of the
-world on the same seed. `messages` counts what carries a token or a total from one peer to another; the
+world on the same seed. `messages` counts the messages that carry a token or a total from one peer to another; the
 messages of the life cycle are not made, and no bytes are counted.
 
 Noise is summed draw by draw, as it is rounded to the grid draw by draw. Randomized answers are drawn as
 counts: of c answers of one category a binomial number is kept, and all others are uniform together.
 
-Descents of many trials at once, without peers, frames or ledgers (`fast.py` has the walks that sum).
-
-Guarantee: paths and models have the law that they have in the simulated world when nobody is gone and nothing is
-lost, but for the dithers of models, less than a millionth of how far they go, and given path and noise a model is the
-machines' own but for these and rounding (`tasks/descending.py`). Tokens go on side by side, a step each, which decides
-whose batches are used when; in a world they may overtake each other.
+Descents of many trials are computed at once. Paths and models have the same guarantee, but for the dithers of models,
+less than a millionth of the distance that they move; given path and noise a model is the machines' own except for these
+and rounding (`tasks/descending.py`). Tokens advance side by side, a step each, which decides whose batches are used
+when; in a world they may overtake each other.
 """
 
 from __future__ import annotations
@@ -48,7 +46,7 @@ def fast_walks(trials: Trials) -> Iterator[Outcome]:
 
 
 def fast_outcome(run: RunPlan, rows: Callable[[Peer], Any], seed: int) -> Outcome:
-    """One trial. `rows(user)` gives a user's bounded data."""
+    """Run one trial. `rows(user)` gives a user's bounded data."""
     plan: WalkPlan = run.plan
     key = int.from_bytes(SeededEntropy(seed, "fast").salt(), "big")
     generator = np.random.Generator(np.random.Philox(key=key))
@@ -73,13 +71,13 @@ def fast_outcome(run: RunPlan, rows: Callable[[Peer], Any], seed: int) -> Outcom
 
 
 def _times(visits: int, values: int) -> dict[int, int]:
-    """How often each value is contributed: they are used cyclically."""
+    """Return how often each value is contributed: they are used cyclically."""
     laps, rest = divmod(visits, values)
     return {number: laps + (number < rest) for number in range(min(visits, values))}
 
 
 def path_of(run: RunPlan, user: Peer, generator: np.random.Generator) -> tuple[Ints, int]:
-    """Who contributes at steps 1 to T, and how many messages that takes with the total for the curator."""
+    """Return the contributors of steps 1 to T, and the number of messages, with the total for the curator."""
     plan: WalkPlan = run.plan
     if plan.order == "ring":
         path = (user + np.arange(plan.steps)) % plan.n
@@ -95,7 +93,7 @@ def path_of(run: RunPlan, user: Peer, generator: np.random.Generator) -> tuple[I
 
 
 def _wander(neighbours: Sequence[Sequence[Peer]], user: Peer, uniforms: Floats) -> Ints:
-    """A uniform neighbour at each move; who has none keeps the token."""
+    """Return the path of uniform moves to neighbours; a user without neighbours keeps the token."""
     path = []
     for uniform in uniforms.tolist():
         options = neighbours[user]
@@ -114,7 +112,7 @@ def _randomized(plan: WalkPlan, counts: Ints, generator: np.random.Generator) ->
 
 @lru_cache(maxsize=8)
 def _draws(plan: WalkPlan) -> dict[Mechanism, int]:
-    """How many draws of each kind all tokens carry in the end."""
+    """Return how many draws of each kind all tokens carry in the end."""
     once = Counter(mechanism for step in range(1, plan.steps + 1) for mechanism in plan.draws_at(step))
     return {mechanism: count * plan.tokens for mechanism, count in once.items()}
 
@@ -135,7 +133,7 @@ LANES_MAX: Final = 256
 
 
 def fast_trials_of_descents(trials: Trials) -> Iterator[Outcome]:
-    """As many trials at once as there is room for, if all are of one plan and the same data."""
+    """Run the trials, many at once if all are of one plan and the same data."""
     at_once = max(1, LANES_MAX // trials.run.plan.tokens) if trials.same else 1
     for begin in range(0, trials.count, at_once):
         end = min(begin + at_once, trials.count)
@@ -146,7 +144,7 @@ def fast_trials_of_descents(trials: Trials) -> Iterator[Outcome]:
 
 
 def fast_descents(run: RunPlan, rows: Callable[[Peer], Any], seeds: Sequence[int]) -> list[Outcome]:
-    """One trial for each seed. `rows(user)` gives a user's examples."""
+    """Run one trial for each seed. `rows(user)` gives a user's examples."""
     plan: SgdPlan = run.plan
     trials = [_paths(run, seed) for seed in seeds]
     path = np.concatenate([found for found, _ in trials], axis=1)
@@ -172,7 +170,7 @@ def fast_descents(run: RunPlan, rows: Callable[[Peer], Any], seeds: Sequence[int
 
 
 def _paths(run: RunPlan, seed: int) -> tuple[Ints, int]:
-    """Who contributes at each step of each token, and how many messages that takes."""
+    """Return the contributor at each step of each token, and the number of messages."""
     key = int.from_bytes(SeededEntropy(seed, "fast").salt(), "big")
     generator = np.random.Generator(np.random.Philox(key=key))
     found = [path_of(run, start.user, generator) for start in run.plan.starts]
@@ -180,7 +178,7 @@ def _paths(run: RunPlan, seed: int) -> tuple[Ints, int]:
 
 
 class _Noise:
-    """The noise of each lane, some steps ahead."""
+    """The noise of each lane, drawn some steps ahead."""
 
     def __init__(self, plan: SgdPlan, seeds: Sequence[int]) -> None:
         self._plan = plan

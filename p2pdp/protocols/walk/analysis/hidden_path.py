@@ -1,10 +1,11 @@
-"""Claims about what users learned who saw a random walk only when it came to them: the curve of a hidden path.
+"""Claims about users who saw a random walk only at their own visits: the curve of a hidden path.
 
 Given the observer's own visits, and how often the token moved between them, the path there follows the law of the
-walk, and that hides who contributed where. This holds against one user alone. Whoever sees more of the path, or knows
-it, is refused here and finds the claims for a public route: coalitions, the network, brokers, everybody on a ring.
+walk, and that hides the place of each contribution. This holds against one user alone. Observers who see more of the
+path, or know it, are refused here and get the claims for a public route: coalitions, the network, brokers, and
+everybody on a ring.
 
-The claim's epsilon is the upper end for any values of the others; how low the truth may be is said beside it.
+The claim's epsilon is the upper end for any values of the others; its assumptions state a lower end for the truth.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ def hidden_path_account(context: AuditContext) -> AccountResult:
 
 
 def _unfit(context: AuditContext) -> str | None:
-    """Why nothing can be claimed about anybody."""
+    """Return the reason why nothing can be claimed about anybody, or None."""
     run, plan = context.run, context.run.plan
     if plan.order == "ring":
         return "on a ring everybody knows the path: none of it is hidden"
@@ -80,7 +81,7 @@ def _unfit(context: AuditContext) -> str | None:
 
 
 def _untold(context: AuditContext) -> str | None:
-    """What the ledgers leave open, or say, so that the law of the path does not hold."""
+    """Return the reason why the law of the path cannot be verified from the ledgers, or None."""
     values = context.transcript.values
     if context.transcript.published is None:
         return "what was published cannot be told, and it belongs to every view"
@@ -130,7 +131,7 @@ def _ends(context: AuditContext, observers: Sequence[Peer]) -> Ends:
 
 
 def _larger(one: Ends, other: Ends) -> Ends:
-    """For each pair the larger upper end, with its lower end."""
+    """Return the larger upper end of each pair, with its lower end."""
     lower = np.where(one.upper >= other.upper, one.lower, other.lower)
     return Ends(np.maximum(one.upper, other.upper), lower, np.maximum(one.variation, other.variation))
 
@@ -138,9 +139,10 @@ def _larger(one: Ends, other: Ends) -> Ends:
 def _gaps(
     context: AuditContext, observer: Peer, moves: Sequence[Sequence[int]] | None, *, ends_seen: bool = True
 ) -> list[Gap]:
-    """User 0 starts a single token itself, and sends each of several to somebody whom only it knows.
+    """Return the gaps of an observer, given that user 0 sends each of several tokens to a user that only it knows.
 
-    When the result comes tells how often the last of several tokens moved; of the others it may tell nothing, or all.
+    User 0 starts a single token itself. The time of the result shows how often the last of several tokens moved; of the
+    others it may show nothing, or all.
     """
     plan: WalkPlan = context.run.plan
     seen = token_routes(observer, context.views[observer], plan.tokens)
@@ -150,7 +152,7 @@ def _gaps(
 
 
 def _holders(context: AuditContext) -> Ints:
-    """Who had each token at each step, -1 where no ledger tells; before the first step it is user 0's."""
+    """Return the holder of each token at each step, -1 if no ledger tells; before the first step it is user 0."""
     plan: WalkPlan = context.run.plan
     found = np.full((plan.tokens, plan.steps + 1), -1, dtype=np.int64)
     found[:, 0] = 0
@@ -161,14 +163,14 @@ def _holders(context: AuditContext) -> Ints:
 
 
 def _span(run: RunPlan) -> float:
-    """How far apart on the grid two values of a user can really be, in each of their numbers."""
+    """Return how far apart on the grid two values of a user can really be, in each of their numbers."""
     assert run.spec.data.clip is not None
     grid, bounds = Grid(run.plan.grid_exponent), Bounds(*run.spec.data.clip)
     return float(grid.to_grid(bounds.high) - grid.to_grid(bounds.low))
 
 
 def neighbours_of(context: AuditContext, user: Peer) -> tuple[Peer, ...]:
-    """As bootstrap told them to a user."""
+    """Return a user's neighbours as it was told by bootstrap."""
     opening = next(record for record in context.views[user].records if record.kind == OPENED)
     return tuple(int(peer) for peer in opening.body.neighbours)
 

@@ -1,18 +1,14 @@
 """Claims about descent by a walk, given the realised path: amplification by iteration, where steps contract.
 
-Every condition is checked; where one does not hold the account refuses, and the local ceiling stands. What the rounding
-of floats may tell beside is added to each claim (`privacy/descent_rounding.py`).
+Every condition is checked; if one does not hold the account refuses, and the local ceiling stands.
 
-What descent along the realised path tells each observer, from traces: who took which step between two looks.
+A token's form in a replay of `walk.sgd` is a trace of its contributions (`tasks/inputs.py`), so an observer received
+moments of a path that is known step by step (`TraceAuditor`). A published mean of several models counts as if each of
+them were published.
 
-A token's form in a replay of `walk.sgd` is a trace of what went into it (`tasks/inputs.py`), so what an observer
-received are moments of a path that is known step by step. A published mean of several models counts as if each of them
-were published.
-
-What the rounding of models adds to claims about a walk that learns: `privacy/descent_rounding.py` for a run.
-
-The scale of a user's dithers is that of its recorded draw. Whoever sent a model and drew no dither may have told
-anything by its last bits, so claims by iteration are refused then.
+The effect of rounding (`privacy/descent_rounding.py`) is added to each claim. The scale of a user's dithers is that of
+its recorded draw. If a user sent a model and drew no dither, its last bits may disclose anything, so claims by
+iteration are refused.
 """
 
 from __future__ import annotations
@@ -73,18 +69,18 @@ def iteration_account(context: AuditContext) -> AccountResult:
 
 
 def why_not(plan: SgdPlan) -> str | None:
-    """Why nothing is claimed by iteration of a run of this plan."""
+    """Return the reason why nothing is claimed by iteration of a run of this plan, or None."""
     return plan.descent.why_not_contracting(plan.rate)  # no later step is larger
 
 
 def terms(run: RunPlan) -> tuple[str, ...]:
-    """What such claims rest on beside the noise."""
+    """Return the assumptions of such claims besides the noise."""
     return (CONTRACTS, *([PROMISED] if run.spec.task.kind == "own" else ()))
 
 
 @dataclass(frozen=True)
 class _Chain:
-    """Steps along one chain: who took them, each user's how manieth it was, and how many of both are in a prefix."""
+    """The steps of one chain: user, per-user index, and prefix counts of known and unknown steps."""
 
     users: Ints
     numbers: Ints
@@ -93,7 +89,7 @@ class _Chain:
 
 
 class TraceAuditor:
-    """Lays a transcript out once and then answers for any set of observers; see `pair_claims.PairLeaks`."""
+    """A transcript, laid out once to answer for any set of observers; see `pair_claims.PairLeaks`."""
 
     def __init__(self, transcript: Transcript, plan: SgdPlan) -> None:
         self._plan = plan
@@ -123,7 +119,7 @@ class TraceAuditor:
         return self._leaks([], ())
 
     def network(self) -> Leaks:
-        """Whoever sees all messages sees all steps but those of users who pass a token to themselves."""
+        """Return the leaks of all messages: of all steps but those of users who pass a token to themselves."""
         return self._leaks([*self._totals, *(prefix for seen in self._received.values() for prefix in seen)], ())
 
     def _leaks(self, seen: Iterable[Prefix], members: Sequence[Peer]) -> Leaks:
@@ -184,7 +180,7 @@ _OWN: Final = (
 
 @dataclass(frozen=True)
 class Rounding:
-    """`nu` as in the accounting, what it rests on, and mu of all of a user's noised gradients, for each user."""
+    """The effect of rounding: `nu` as in the accounting, its assumptions, and mu of all of a user's gradients."""
 
     nu: float
     said: tuple[str, ...]
@@ -192,7 +188,7 @@ class Rounding:
 
 
 def rounding_of(context: AuditContext) -> Rounding | str:
-    """Of what is recorded or, of a schedule, foreseen; or why there is no bound."""
+    """Return the rounding of what is recorded or, of a schedule, foreseen; or the reason why there is no bound."""
     run, transcript = context.run, context.transcript
     plan: SgdPlan = run.plan
     ceilings = np.full(run.n, math.inf)
@@ -217,7 +213,7 @@ def rounding_of(context: AuditContext) -> Rounding | str:
 
 
 def foreseen(run: RunPlan) -> Rounding:
-    """Of a run in which nobody is put out."""
+    """Return the rounding of a run in which nobody is excluded."""
     plan: SgdPlan = run.plan
     unlimited = np.full(run.n, math.inf)
     if plan.dither is None:
@@ -226,13 +222,13 @@ def foreseen(run: RunPlan) -> Rounding:
 
 
 def ratio_of(run: RunPlan) -> float:
-    """How far one contribution can be moved, in standard deviations of its noise; infinite without any."""
+    """Return how far one contribution can be moved, in standard deviations of its noise; infinite without any."""
     plan = run.plan
     return sensitivity_of(run) / plan.noise.scale if plan.noise.name == "gaussian" else math.inf
 
 
 def steps_of(run: RunPlan) -> Steps:
-    """The caller owes a plan with noise, and an objective whose slope has a bound."""
+    """Return the parameters of a step; the caller owes a plan with noise, and an objective of bounded slope."""
     plan: SgdPlan = run.plan
     descent = plan.descent
     return Steps(

@@ -1,20 +1,17 @@
-"""What a run of descent came to, read from its ledgers: who took which step, and the model without noise.
+"""The outcome of a run of descent, read from its ledgers: the paths, the model without noise, baselines and scores.
 
-A path says for each step of a token whose contribution it is, and that user's how manieth. Where nobody was gone
-round it stands in the users' own ledgers; otherwise a replay tells which contributions are in the totals.
+A path gives for each step of a token the contributing user and the index of that contribution. If nobody was bypassed
+it is in the users' own ledgers; otherwise a replay determines the contributions in the totals.
 
-How much noise local and central privacy would need in place of a run of descent, at the same epsilon and delta.
+`sigmas_of` gives the noise of local and of central privacy at the same epsilon and delta. Local: everybody sees every
+noised gradient; accounted for as the run itself is, given the path if it is known, else over the law of the walk.
+Central: a trusted curator takes as many steps with users that it draws in secret, and publishes the model. That has the
+better of two accounts: by iteration, as of the run, where steps contract, and by the secret
+(`privacy/iteration/sampled.py`), which holds for any loss. Sigma is None if no amount is known to be enough.
 
-Local: everybody sees every noised gradient; accounted for as the run itself is, given the path where that is known,
-else over the law of the walk. Central: a trusted curator takes as many steps with users that it draws in secret, and
-publishes the model. That has the better of two accounts: by iteration, as of the run, where steps contract, and by the
-secret (`privacy/iteration/sampled.py`), which holds for any loss. Sigma is None where no amount is known to be
-enough.
-
-How good a learned model is, and what local, central and no privacy would have come to on the same path.
-
-Scores are told only where the launcher has the data, as it has the truth; nothing here is ever shown while a run
-goes on. Noise of the baselines is drawn from a stream of its own, named after the run.
+Models are scored beside local, central and no privacy on the same path. Scores are given only where the launcher has
+the data, as it has the truth; nothing here is ever shown while a run goes on. Noise of the baselines is drawn from
+a stream of its own, named after the run.
 """
 
 from __future__ import annotations
@@ -53,7 +50,7 @@ from p2pdp.tasks.descending import Noise, Population
 
 
 def gather(run: RunPlan, recorded: Recorded, found: Outcome) -> None:
-    """Adds the paths to an outcome, and how often each user contributed."""
+    """Add the paths, and the number of contributions of each user, to an outcome."""
     if found.excluded:
         found.paths = _paths_of_forms(run.plan, recorded.transcript)
     else:
@@ -82,7 +79,7 @@ def _paths_of_records(plan: SgdPlan, views: Mapping[Peer, Contents]) -> list[Pat
 
 
 def _paths_of_forms(plan: SgdPlan, transcript: Transcript) -> list[Path] | None:
-    """From traces: what went into each total, in order."""
+    """Return the contributions to each total, in order, from traces."""
     layout = Layout()
     paths = []
     for total in transcript.totals:
@@ -94,7 +91,7 @@ def _paths_of_forms(plan: SgdPlan, transcript: Transcript) -> list[Path] | None:
 
 
 def trace_of(layout: Layout, form: LinearForm) -> Path | None:
-    """The contributions in a form, in order; None where it has none or is no trace."""
+    """Return the contributions in a form, in order; None if it has none or is no trace."""
     placed = layout.place(form)
     if len(placed) != 1:
         return None
@@ -103,13 +100,13 @@ def trace_of(layout: Layout, form: LinearForm) -> Path | None:
 
 
 def lanes(paths: Sequence[Path]) -> tuple[Any, Any]:
-    """Users and visits, [step, token]."""
+    """Return users and visits, [step, token]."""
     table = np.array(paths, dtype=np.int64)
     return table[:, :, 0].T, table[:, :, 1].T
 
 
 def model_along(run: RunPlan, paths: Sequence[Path], rows: Callable[[Peer], Any], noise: Noise) -> Floats:
-    """The mean of the tokens' models along these paths."""
+    """Return the mean of the tokens' models along these paths."""
     plan: SgdPlan = run.plan
     population = Population(plan.descent, [rows(user) for user in range(run.n)])
     path, visits = lanes(paths)
@@ -117,7 +114,7 @@ def model_along(run: RunPlan, paths: Sequence[Path], rows: Callable[[Peer], Any]
 
 
 def truth_of(run: RunPlan, found: Outcome, rows: Callable[[Peer], Any]) -> Number:
-    """The model that the same visits would have come to without noise; None where they cannot be told."""
+    """Return the model of the same visits without noise; None if they are unknown."""
     if found.truth is not None:
         return found.truth
     if found.paths is None or found.published is None:
@@ -134,7 +131,7 @@ _RATIOS: Final = (1e-9, 1e6)
 def sigmas_of(
     run: RunPlan, paths: Sequence[Sequence[tuple[Peer, int]]] | None, epsilon: float | None, delta: float
 ) -> dict[str, float | None]:
-    """In data units, at the headline's epsilon: given the paths where they are known, else in advance."""
+    """Return sigmas in data units, at the headline's epsilon: given the paths if they are known, else in advance."""
     if epsilon is None or not 0.0 < epsilon < math.inf or run.plan.noise.name == "none":
         return {LOCAL: None, CENTRAL: None}
     return sigmas_in_advance(run, epsilon, delta) if paths is None else sigmas_along(run, paths, epsilon, delta)
@@ -143,7 +140,7 @@ def sigmas_of(
 def sigmas_along(
     run: RunPlan, paths: Sequence[Sequence[tuple[Peer, int]]], epsilon: float, delta: float
 ) -> dict[str, float | None]:
-    """In data units, for whoever is worst off on these paths."""
+    """Return sigmas in data units, for the user who is worst off on these paths."""
     plan: SgdPlan = run.plan
     users = np.array([[user for user, _ in path] for path in paths], dtype=np.int64)
     gap = np.repeat(np.arange(len(paths)), plan.steps)
@@ -157,7 +154,7 @@ def sigmas_along(
 
 
 def sigmas_in_advance(run: RunPlan, epsilon: float, delta: float) -> dict[str, float | None]:
-    """In data units, for whoever is worst off in the law of a random walk."""
+    """Return sigmas in data units, for the user who is worst off in the law of a random walk."""
     plan: SgdPlan = run.plan
     laws = dict.fromkeys(Visits(run, delta).all_tokens)
 
@@ -180,7 +177,7 @@ def _least(one: float | None, other: float) -> float:
 
 
 def _secret_sigma(run: RunPlan, epsilon: float, delta: float) -> float | None:
-    """Guesses follow from each other, for epsilon's mu is nearly proportional to the ratio; the last that is enough."""
+    """Search the least sigma of secret users; each guess takes epsilon's mu as proportional to the ratio."""
     wanted = gaussian.mu_of_curve(epsilon, delta)
     low, high, best = 0.0, RATIO_MAX, 0.0
     ratio = min(wanted / math.sqrt(1.0 + run.plan.length / run.n), high)
@@ -198,7 +195,7 @@ def _secret_sigma(run: RunPlan, epsilon: float, delta: float) -> float | None:
 
 
 def _sigma(run: RunPlan, epsilon_of: Callable[[float], float], epsilon: float) -> float:
-    """With the largest ratio of sensitivity to noise that stays within epsilon."""
+    """Return sigma at the largest ratio of sensitivity to noise that stays within epsilon."""
     low, high = _RATIOS
     if epsilon_of(high) <= epsilon:
         return _unit(run) / high
@@ -218,7 +215,7 @@ _AHEAD: Final = 4096  # steps for which noise is drawn at once
 
 
 def baselines_of(run: RunPlan, sigmas: dict[str, float | None]) -> dict[str, dict[str, Any]]:
-    """What is known of them without any data: noise, and how far that moves a model at most."""
+    """Return the baselines that are known without any data: noise, and its largest effect on a model."""
     told: dict[str, dict[str, Any]] = {}
     for name, sigma in [*sigmas.items(), (NONE, 0.0)]:
         told[name] = {"standard_error": None if sigma is None else _error(run, sigma), "sigma": sigma}
@@ -228,7 +225,7 @@ def baselines_of(run: RunPlan, sigmas: dict[str, float | None]) -> dict[str, dic
 def scored(
     run: RunPlan, found: Outcome, rows: Rows, truth: Number, sigmas: dict[str, float | None], seed: int
 ) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
-    """The scores of the model, and baselines with theirs."""
+    """Return the scores of the model, and baselines with theirs."""
     pool = Pool(run, [rows(user) for user in range(run.n)])
     told = baselines_of(run, sigmas)
     models = _models(run, found, rows, sigmas, seed)
@@ -241,7 +238,7 @@ def scored(
 
 
 def _models(run: RunPlan, found: Outcome, rows: Rows, sigmas: dict[str, float | None], seed: int) -> dict[str, Floats]:
-    """The same steps with other noise, all levels side by side."""
+    """Return the models of the same steps with other noise, all levels side by side."""
     plan: SgdPlan = run.plan
     levels = {name: sigma for name, sigma in sigmas.items() if sigma is not None}
     if not levels or found.paths is None:

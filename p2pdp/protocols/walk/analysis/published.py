@@ -1,14 +1,12 @@
-"""What the published theorems say of a run that has not taken place yet, beside our own claims.
+"""The published theorems as claims beside our own: in advance (`published`), and about a run (`walk_formulas`).
 
 A theorem asks for epsilon and delta of one contribution and for parts of delta that it adds itself. For noise of a
-given sigma these can be chosen: here delta is split evenly among what the theorem adds up, and epsilon of one
-contribution is that of its exact Gaussian curve. Where delta adds up to more than was asked for, the claim has that.
+given sigma these can be chosen: here delta is split evenly among the terms that the theorem adds up, and epsilon of one
+contribution is that of its exact Gaussian curve. If delta adds up to more than was asked for, the claim has that.
 
-Published theorems beside the claims about a walk that took place.
-
-They are what `plan` shows: they hold, if at all, over all paths that the walk may take, and take each draw to be what
-the plan says. So here none of them bounds anything, and `violated_pairs` counts the ordered pairs of users between
-whom the realised path told more than the formula says. That is known where the exact leak is: for Gaussian sums.
+After a run the same claims are shown. They hold, if at all, over all paths that the walk may take, and assume each draw
+to be as planned. So then none of them bounds anything, and `violated_pairs` counts the ordered pairs of users whose
+leak on the realised path exceeds the formula. That is known where the exact leak is: for Gaussian sums.
 """
 
 from __future__ import annotations
@@ -108,7 +106,7 @@ def _complete(run: RunPlan, delta: float, name: str) -> Claim | Refusal:
 
 
 def _descent(run: RunPlan, delta: float) -> list[Claim | Refusal]:
-    """What the paper's account says, which misses repeated visits and is no bound."""
+    """Return the claim of the paper's account, which misses repeated visits and is no bound."""
     plan = run.plan
     if run.n == 1 or plan.order == "ring" or plan.noise.name == "none":
         return []
@@ -123,7 +121,7 @@ def _descent(run: RunPlan, delta: float) -> list[Claim | Refusal]:
 
 
 def _any_graph(run: RunPlan, delta: float) -> list[Claim | Refusal]:
-    """Of each pair a Rényi divergence of alpha times a number, converted at the best order."""
+    """Claim a Rényi divergence of alpha times a number for each pair, converted at the best order."""
     plan = run.plan
     if run.graph is None or run.n > _USERS_MAX:
         return [_refused("walk_any_graph", f"it takes the graph, of up to {_USERS_MAX} users")]
@@ -172,7 +170,7 @@ _ROUNDING: Final = 1.0 + 1e-9
 
 
 def walk_formulas(context: AuditContext, findings: Sequence[AccountResult]) -> AccountResult:
-    """`findings` are those of the accounts; nothing is worked out twice."""
+    """Return the formulas beside a run; `findings` are those of the accounts, so that nothing is computed twice."""
     run = context.run
     if not isinstance(run.plan, WalkPlan):
         return AccountResult()
@@ -197,7 +195,7 @@ def _beside(claim: Claim, context: AuditContext, findings: Sequence[AccountResul
 
 
 def _graph(context: AuditContext) -> Graph | None:
-    """From the ledgers of all users, for formulas that ask for it."""
+    """Return the graph, if need be from the ledgers of all users, for formulas that ask for it."""
     run = context.run
     if run.plan.order != "graph" or run.graph is not None or any(user not in context.views for user in range(run.n)):
         return run.graph

@@ -1,4 +1,4 @@
-"""What is known of walks that add up: `walk.sum` and `walk.histogram`."""
+"""The analysis of walks that add up: `walk.sum` and `walk.histogram`."""
 
 from __future__ import annotations
 
