@@ -1,1 +1,1 @@
-"""What an observer can read out of what it saw; used to test claims, so it relies on no accountant."""
+"""Attacks: read what an observer can out of its own view. They test claims, so they rely on no accountant."""

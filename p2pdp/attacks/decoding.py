@@ -1,8 +1,8 @@
 """What one user can read about others from its own `view.ledger` alone.
 
-A `Reading` is the sum of what one user contributed, noised by that user alone, or of what several users
-contributed without any noise; the reader knows from the public schedule and from whom it dealt with whose it
-is. A protocol's analysis has its decoder.
+A `Reading` is the sum of one user's contributions with that user's noise, or of several users' contributions without
+any noise. The reader knows whose it is from the public schedule and from whom it dealt with. A protocol's analysis has
+its decoder.
 
 Values are in the units of the machines (grid units). The caller owes records that it trusts, with values.
 """
@@ -21,7 +21,7 @@ Place = tuple[int, int]  # item and step at which a contribution was made
 
 @dataclass
 class Reading:
-    """`total` of the contributions at `places`; each of the `users` made as many of them as the others."""
+    """A sum, `total`, of the contributions at `places`; each of the `users` made equally many of them."""
 
     users: tuple[Peer, ...]
     total: Any = 0
@@ -35,9 +35,9 @@ class Reading:
 
 def readings_of(run: RunPlan, observer: Peer, contents: Contents) -> list[Reading]:
     """Return all that the observer can read, in the order of the users' numbers; single users come before sums."""
-    found: dict[tuple[Peer, ...], Reading] = {}
+    readings: dict[tuple[Peer, ...], Reading] = {}
     for users, total, places in run.protocol.analysis().read(run, observer, contents):
-        reading = found.setdefault(users, Reading(users))
+        reading = readings.setdefault(users, Reading(users))
         reading.total = reading.total + total
         reading.places += places
-    return sorted(found.values(), key=lambda reading: (len(reading.users), reading.users))
+    return sorted(readings.values(), key=lambda reading: (len(reading.users), reading.users))

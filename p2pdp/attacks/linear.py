@@ -1,6 +1,6 @@
-"""What one user reads out of the messages of a linear protocol: the noised values that they can be solved for.
+"""The noised values of others that one user can solve the messages of a linear protocol for.
 
-What each message is made of follows from the plan and the public graph (`replay/foreseen.py`), as long as everything
+The composition of each message follows from the plan and the public graph (`replay/foreseen.py`), as long as everything
 went as planned. A user's noised value is read where some combination of all that the observer received and sent has
 that user's value in it with weight 1 and nothing else but that user's own noise. Messages whose public parts are not
 those foreseen show that something was late or lost, and then nothing is read.
@@ -40,15 +40,15 @@ def read_linear(run: RunPlan, observer: Peer, contents: Contents, foreseen: Fore
     rows, sources = _rows(forms)
     flat = np.array([np.asarray(value, dtype=np.float64).reshape(-1) for value in values])
     spanned = _basis(rows)
-    found: dict[Peer, Any] = {}
+    values_by_user: dict[Peer, Any] = {}
     for user in range(run.n):
         wanted = _wanted(user, sources, rows)
         if user == observer or wanted is None or np.linalg.norm(wanted - spanned @ (spanned.T @ wanted)) > _READ_WITHIN:
             continue
         shares = np.linalg.lstsq(rows.T, wanted, rcond=None)[0]
         value = shares @ flat / run.plan.unit
-        found[user] = value if run.plan.shape else float(value[0])
-    return found
+        values_by_user[user] = value if run.plan.shape else float(value[0])
+    return values_by_user
 
 
 def _told(observer: Peer, contents: Contents, links: Mapping[Link, list[Message]]) -> Told:
@@ -115,6 +115,6 @@ def _wanted(user: Peer, sources: list[Source], rows: Floats) -> Floats | None:
     return wanted
 
 
-def readings(found: Mapping[Peer, Any]) -> list[tuple[tuple[Peer, ...], Any, list[tuple[int, int]]]]:
+def readings(values_by_user: Mapping[Peer, Any]) -> list[tuple[tuple[Peer, ...], Any, list[tuple[int, int]]]]:
     """Return the values as readings of an analysis, for users who contribute once."""
-    return [((user,), value, [ONLY_PLACE]) for user, value in sorted(found.items())]
+    return [((user,), value, [ONLY_PLACE]) for user, value in sorted(values_by_user.items())]

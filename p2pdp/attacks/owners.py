@@ -1,11 +1,11 @@
-"""Whose reports a holder handed in, as far as loads tell: the joint likelihood over all routes that nobody saw.
+"""The owners of the reports that holders handed in: the joint likelihood over all routes, given only the loads.
 
 Reports walk independently, P_u(h) being the chance that u's ends at holder h. An observer who knows how many each
 holder had in the end (`all`), and no route, finds an assignment of users to places as likely as the product of their
-P_u(h). How likely u is at h is a ratio of permanents. For up to `EXACT_MAX` users it is summed over all sets of users;
-for more it is approximated by scaling P to what its rows and columns must add up to (Sinkhorn). Of `single`
+P_u(h). The likelihood that u is at h is a ratio of permanents. For up to `EXACT_MAX` users it is summed over all sets
+of users; for more it is approximated by scaling P to what its rows and columns must add up to (Sinkhorn). With `single`
 each holder hands in one, so loads tell nothing: u's report is the one of h with the probability P_u(h) E[1 / (1 + N)],
-N being how many of the others are there, which is exact.
+where N is the number of other reports there, which is exact.
 
 The caller owes laws that the run had; row u is that of user u's report.
 """
@@ -44,7 +44,7 @@ def by_sets(likelihood: Floats, loads: Ints) -> Floats:
         first[at + 1] /= _whole(first[at + 1].sum())
     rest = np.zeros(1 << n)
     rest[-1] = 1.0
-    found = np.zeros(likelihood.shape)
+    chances = np.zeros(likelihood.shape)
     for at in range(n - 1, -1, -1):
         before, holder = np.zeros(1 << n), places[at]
         share = np.zeros(n)
@@ -52,21 +52,21 @@ def by_sets(likelihood: Floats, loads: Ints) -> Floats:
             both = likelihood[holder, user] * rest[fitting | (1 << user)]
             before[fitting] += both
             share[user] = first[at, fitting] @ both
-        found[holder] += share / _whole(share.sum())
+        chances[holder] += share / _whole(share.sum())
         rest = before / _whole(before.sum())
-    return found
+    return chances
 
 
 def by_scaling(likelihood: Floats, loads: Ints) -> Floats:
     """Scale rows and columns in turns, until both add up to what they must."""
-    found = likelihood * (loads > 0)[:, None]
+    chances = likelihood * (loads > 0)[:, None]
     for _ in range(_SCALINGS_MAX):
-        found = found / np.array([_whole(total) for total in found.sum(axis=0)])
-        rows = found.sum(axis=1)
+        chances = chances / np.array([_whole(total) for total in chances.sum(axis=0)])
+        rows = chances.sum(axis=1)
         if np.all(np.abs(rows - loads) <= _CLOSE * np.maximum(loads, 1)):
             break
-        found = found * (loads / np.where(rows > 0.0, rows, 1.0))[:, None]
-    return np.asarray(found / found.sum(axis=0))
+        chances = chances * (loads / np.where(rows > 0.0, rows, 1.0))[:, None]
+    return np.asarray(chances / chances.sum(axis=0))
 
 
 def owners_of_single(laws: Floats) -> Floats:
@@ -77,11 +77,11 @@ def owners_of_single(laws: Floats) -> Floats:
     """
     n = len(laws)
     nodes, weights = np.polynomial.legendre.leggauss(n // 2 + 1)
-    found = np.zeros(laws.shape)
+    chances = np.zeros(laws.shape)
     for z, weight in zip((nodes + 1.0) / 2.0, weights / 2.0, strict=True):
         here = 1.0 - laws * (1.0 - z)
-        found += weight * np.exp(np.log(here).sum(axis=0)) / here
-    return (found * laws).T
+        chances += weight * np.exp(np.log(here).sum(axis=0)) / here
+    return (chances * laws).T
 
 
 def _whole(total: float) -> float:

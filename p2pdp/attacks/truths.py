@@ -1,4 +1,4 @@
-"""What a user really contributed, from its own ledgers: read after an attack, and only to say how far off it was."""
+"""The true contributions of a user, from its own ledgers: read after an attack, and only to measure its error."""
 
 from __future__ import annotations
 

@@ -1,17 +1,16 @@
 """Claims about a run that has not taken place yet, conditioning `a-priori`: averaged over all that chance decides.
 
-Guarantee: each claim with `bound` holds for a run of this plan, with exactly these users, in which nobody is put out.
-What holds of a protocol its own `Analysis.a_priori` says.
+Guarantee: each claim with `bound` holds for a run of this plan, with exactly these users, in which nobody is excluded.
+A protocol's own `Analysis.a_priori` makes the claims that are particular to it.
 
 The caller owes a plan with its graph, and says whether every user has one value only.
 
-What holds of one user whatever other peers do: all that its own node contributes, each value under its own noise.
+`enforced_limit` and `spent_in` hold for one user whatever other peers do: they cover all that its own node contributes,
+each value under its own noise. On a random walk that is as many contributions as the node makes at most
+(`walk/walking.py`), elsewhere as many as the plan says. The behaviour of others only post-processes these, so lateness,
+exclusions and peers that break the protocol are covered; claims by a hidden path, by iteration or by shuffling are not.
 
-On a random walk that is as many contributions as the node makes at most (`walk/walking.py`), elsewhere as many as
-the plan says. Everybody else's behaviour only post-processes these, so lateness, exclusions and peers that break the
-protocol are covered; claims by a hidden path, by iteration or by shuffling are not.
-
-What noise on messages would buy, and which amount of it is recommended.
+`Tradeoff` states what one amount of noise on messages would buy, and `recommended` chooses one of several.
 """
 
 from __future__ import annotations
@@ -40,14 +39,14 @@ def claims_a_priori(run: RunPlan, delta: float, colluders: Sequence[Peer], *, on
     cost = cost_of(run.spec)
     delta = left_of(delta, cost)
     analysis = run.protocol.analysis()
-    found = analysis.a_priori(run, delta, colluders, one_value=one_value)
-    found.claims = claims_with_broker(run.spec, [added(claim, cost) for claim in found.claims])
+    result = analysis.a_priori(run, delta, colluders, one_value=one_value)
+    result.claims = claims_with_broker(run.spec, [added(claim, cost) for claim in result.claims])
     if run.spec.audit.key is None:
-        found.claims = [_unread(claim) for claim in found.claims]
-    found.refusals = refusals_with_broker(run.spec, found.refusals)
+        result.claims = [_unread(claim) for claim in result.claims]
+    result.refusals = refusals_with_broker(run.spec, result.refusals)
     first, order = analysis.headline_observer, list(Observer)
-    found.claims.sort(key=lambda claim: (claim.observer != first, order.index(claim.observer)))
-    return found
+    result.claims.sort(key=lambda claim: (claim.observer != first, order.index(claim.observer)))
+    return result
 
 
 def _unread(claim: Claim) -> Claim:
@@ -82,10 +81,10 @@ def enforced_limit(run: RunPlan, delta: float) -> Claim | None:
     plan = run.plan
     if plan.enforced_max is None:
         return None
-    found = spent_in(run, 0, [plan.protection] * plan.enforced_max, delta)
-    assert found is not None
+    claim = spent_in(run, 0, [plan.protection] * plan.enforced_max, delta)
+    assert claim is not None
     limit = f"the user's own node adds its value at most {plan.enforced_max} times, whatever it is sent"
-    return replace(found, conditioning=Conditioning.A_PRIORI, assumptions=(limit, *found.assumptions))
+    return replace(claim, conditioning=Conditioning.A_PRIORI, assumptions=(limit, *claim.assumptions))
 
 
 def spent_in(run: RunPlan, user: Peer, made: Sequence[Recorded], delta: float) -> Claim | None:
@@ -108,7 +107,7 @@ NEXT_TO_NOTHING: Final = 0.01
 
 @dataclass(frozen=True)
 class Tradeoff:
-    """Of one amount of noise on messages; leaks in units of what a user's own noised value tells."""
+    """The effects of one amount of noise on messages; leaks in units of what a user's own noised value tells."""
 
     ratio: float
     message_sigma: float

@@ -17,7 +17,7 @@ from p2pdp.replay.evidence import Recorded
 
 @dataclass(frozen=True)
 class Audit:
-    """The claims, and for those who want them all pairs; `mu` and `epsilon` are indexed [user, observer]."""
+    """The claims, and for callers who want them all pairs; `mu` and `epsilon` are indexed [user, observer]."""
 
     claims: list[Claim]
     refusals: list[Refusal]

@@ -2,24 +2,18 @@
 
 What all claims have in common is filled in here: the unit, the relation, and means that never exceed the largest value.
 
-What can be claimed about the broker of a run that has one: what can be claimed about whoever watches the network.
+A broker, in a run that has one, passes on every frame. So it sees who sends to whom, when and how much, and opens none:
+a claim about an observer of the network's wires, and a refusal, holds for it in the same words. What rests on a hidden
+route is refused, unless cover hides the route from the wires too.
 
-A broker passes on every frame and so sees who sends to whom, when and how much, and opens none: a claim about
-whoever watches the network, and a refusal, holds for it in the same words. What rests on a hidden route is refused,
-unless cover hides the route from the wires too.
+A spec whose `[data] standardize` holds means and deviations says at which epsilon and delta these were estimated from
+the users' data. That was another mechanism on the same data, so by basic composition epsilons and deltas add up: the
+run itself is accounted for at what is left of delta, and the claims are at all of it. They are no longer those of one
+Gaussian, so they have no mu.
 
-What it cost to estimate how columns are standardized, added to every claim of a run that takes such estimates.
-
-A spec whose `[data] standardize` holds means and deviations says at which epsilon and delta somebody made them from
-the users' data before. That was another mechanism on the same data, so by basic composition epsilons and deltas
-add up: the run itself is accounted for at what is left of delta, and the claims are at all of it. They are no
-longer those of one Gaussian, so they have no mu.
-
-What the curator learned from the skeletons that were handed in to it.
-
-Skeletons that it can read tell every route, so claims about the curator that rest on hidden routes are refused. Sealed
-ones tell their sizes only, which follow from public facts (`protocols/run_plan.py`); one that did not fit and
-was lengthened tells how much its user passed on, and such claims are refused as well.
+Skeletons that the curator can read tell every route, so claims about the curator that rest on hidden routes are
+refused. Sealed ones tell their sizes only, which follow from public facts (`protocols/run_plan.py`); one that did not
+fit and was lengthened tells how much its user passed on, and such claims are refused as well.
 """
 
 from __future__ import annotations
@@ -148,14 +142,14 @@ def views_of(
 
     `users` and `roles` give None for what passed through users whose ledgers are not at hand.
     """
-    found: dict[Observer, list[tuple[Name, View]]] = {}
+    views: dict[Observer, list[tuple[Name, View]]] = {}
     refusals: list[Refusal] = []
 
     def add(observer: Observer, name: Name, view: View | None, reason: str) -> None:
         if view is None:
             refusals.append(Refusal(observer, method, reason))
         else:
-            found.setdefault(observer, []).append((name, view))
+            views.setdefault(observer, []).append((name, view))
 
     for user in range(context.run.n):
         at_hand = context.is_at_hand(user)
@@ -169,7 +163,7 @@ def views_of(
     for role, view_of in roles.items():
         missing = _missing(context, role)
         add(role, role, view_of() if missing is None else None, missing or PASSED_THROUGH)
-    return found, refusals
+    return views, refusals
 
 
 def _missing(context: AuditContext, role: Observer) -> str | None:
@@ -220,8 +214,8 @@ class Cost(NamedTuple):
 
 def cost_of(spec: Spec) -> Cost | None:
     """Return what standardizing cost; None where everything that data are standardized by is public."""
-    told = spec.data.standardize
-    return None if told is None or "epsilon" not in told else Cost(told["epsilon"], told["delta"])
+    estimates = spec.data.standardize
+    return None if estimates is None or "epsilon" not in estimates else Cost(estimates["epsilon"], estimates["delta"])
 
 
 def left_of(delta: float, cost: Cost | None) -> float:
@@ -271,15 +265,15 @@ def told_by_skeletons(context: AuditContext) -> str | None:
 def _sizes(context: AuditContext) -> dict[Peer, int]:
     """Return the lengths of the skeletons that the curator received, by user."""
     contents = context.views.get(CURATOR)
-    found: dict[Peer, int] = {}
+    lengths: dict[Peer, int] = {}
     for record in contents.records if contents is not None else ():
         if (
             record.kind == RECEIVED
             and is_user(record.body.sender)
             and (message := public_message(record)).type == SKELETON
         ):
-            found[record.body.sender] = SkeletonPiece(*message.fields).length
-    return found
+            lengths[record.body.sender] = SkeletonPiece(*message.fields).length
+    return lengths
 
 
 def _degree(context: AuditContext, user: Peer) -> int | None:

@@ -1,9 +1,9 @@
-"""What the accounts of a run are given, and what they return.
+"""The input and the output of the accounts of a run.
 
 An account is a function of an `AuditContext` that returns an `AccountResult`: claims of one method and one
 conditioning, or the reasons why there are none. Accounts of different conditioning stand beside each other and are
-never minimized across. `auditor/audit.py` runs them. Which noise a run had is read from its recorded draws, and never
-from its plan.
+never minimized across. `auditor/audit.py` runs them. The noise of a run is read from its recorded draws, and never from
+its plan.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class AuditContext:
 
 @dataclass
 class AccountResult:
-    """What one account says. The matrices are [user, observer], NaN where nothing is said; coalitions [user]."""
+    """The result of one account. The matrices are [user, observer], NaN where nothing is known; coalitions [user]."""
 
     claims: list[Claim] = field(default_factory=list)
     refusals: list[Refusal] = field(default_factory=list)
@@ -92,8 +92,8 @@ class AccountResult:
     published: Floats | None = None  # the leak of each pair as a paper prints it
     variation: Floats | None = None  # total variation of each pair, beside `epsilon`
 
-    def add(self, said: Iterable[Claim | Refusal]) -> None:
-        for one in said:
+    def add(self, answers: Iterable[Claim | Refusal]) -> None:
+        for one in answers:
             if isinstance(one, Claim):
                 self.claims.append(one)
             else:

@@ -1,14 +1,12 @@
-"""The linear account: exact leaks of every pair from each observer's rows, for any linear protocol with Gaussian draws.
+"""The linear account: the exact leak of each pair from each observer's rows, in linear protocols with Gaussian draws.
 
-Rows over sources are expanded from the transcript, and each draw has the scale of its record. Nothing here knows a
-protocol. Leaks never exceed the local ceiling, for all that anybody sees is made of the noised contributions.
+Rows over sources are expanded from the transcript, and each draw has the scale of its record; nothing depends on a
+particular protocol. Leaks never exceed the local ceiling, for all that any observer sees is made of the noised
+contributions.
 
-Claims from what each pair leaks as a Gaussian, given the realised route: the worst pair and the mean of all.
-
-Claims by the linear account: every pair, a coalition, curator, public and network, given the realised route.
-
-It is the account of every linear protocol with Gaussian noise that has none of its own, and the oracle of those that
-have one.
+Claims follow from what each pair leaks as a Gaussian, given the realised route: the worst pair and the mean of all, for
+one node, a coalition, curator, public and network. This is the account of every linear protocol with Gaussian noise
+that has none of its own, and the oracle of those that have one.
 """
 
 from __future__ import annotations
@@ -47,7 +45,7 @@ def ceiling(own: Sequence[Recorded]) -> float:
 
 @dataclass(frozen=True)
 class Leaks:
-    """mu^2 / sensitivity^2 of each user for one observer; NaN for members. None where it cannot be told."""
+    """The mu^2 / sensitivity^2 of each user for one observer; NaN for members. None where it is not known."""
 
     values: Floats | None
 
@@ -164,7 +162,7 @@ class ExactAuditor:
 
 
 class PairLeaks(Protocol):
-    """mu^2 / sensitivity^2 of each user, for any observer."""
+    """The mu^2 / sensitivity^2 of each user, for any observer."""
 
     def nodes(self, members: Sequence[Peer]) -> Leaks: ...
 
@@ -194,10 +192,10 @@ def account_of_pairs(
         Observer.PUBLIC: lambda: leaks_of.public().values,
         Observer.NETWORK: lambda: leaks_of.network().values,
     }
-    told, refusals = views_of(context, method, lambda members: leaks_of.nodes(members).values, roles)
+    views, refusals = views_of(context, method, lambda members: leaks_of.nodes(members).values, roles)
     leaks = np.full((run.n, run.n), np.nan)
     observers: list[int] = []
-    for (user,), values in ((members_of(name), values) for name, values in told.get(Observer.NODE, ())):
+    for (user,), values in ((members_of(name), values) for name, values in views.get(Observer.NODE, ())):
         leaks[:, user] = values
         observers.append(user)
     mu = claims.mu(leaks)
@@ -205,9 +203,9 @@ def account_of_pairs(
     if run.n > 1 and observers:
         made.append(claims.claim(Observer.NODE, mu[:, observers], observers))
     for observer in (Observer.COALITION, *roles):
-        for name, values in told.get(observer, ()):
+        for name, values in views.get(observer, ()):
             made.append(claims.claim(observer, claims.mu(values)[:, None], [name]))
-    coalition = next((values for _, values in told.get(Observer.COALITION, ())), None)
+    coalition = next((values for _, values in views.get(Observer.COALITION, ())), None)
     coalition_mu = None if coalition is None else claims.mu(coalition)
     scaled, scaled_coalition = _in_sigmas(run, leaks), None if coalition is None else _in_sigmas(run, coalition)
     finding = AccountResult(made, refusals, mu, scaled, claims.epsilons(mu), coalition_mu, scaled_coalition)
@@ -284,6 +282,6 @@ def exact_account(context: AuditContext, rounding: Callable[[], Rounded] | None 
     except TooLarge:
         return refused(OBSERVERS, Method.EXACT, _TOO_LARGE)
     if rounding is not None:
-        nu, said = rounding()
-        return account_of_pairs(context, leaks, Method.EXACT, *said, rounding=2.0 * nu)
+        nu, beside = rounding()
+        return account_of_pairs(context, leaks, Method.EXACT, *beside, rounding=2.0 * nu)
     return account_of_pairs(context, leaks, Method.EXACT, *((_FLOATS,) if run.plan.unit != 1.0 else ()))

@@ -1,8 +1,8 @@
-"""The headline of a run: one bound for everybody who need not be trusted, and beside it the worst bound of all.
+"""The headline of a run: one bound for all observers who need not be trusted, and beside it the worst bound of all.
 
-Nobody has to trust other users (they only have to follow the protocol), the curator (who gets nothing but what the spec
-publishes) or the public (who reads what was published). The headline is the worst of their bounds. Colluding users, an
-observer of all decrypted messages and a broker see more: `worst` is the worst bound of all observers.
+Other users (who only have to follow the protocol), the curator (who gets nothing but what the spec publishes) and the
+public (who reads what was published) need not be trusted. The headline is the worst of their bounds. Colluding users,
+an observer of all decrypted messages and a broker see more: `worst` is the worst bound of all observers.
 
 An observer's bound is its smallest valid one, among claims about it and about an observer of all contents, which sees
 no less. Claims of different conditioning are never minimized across. One conditioning is chosen for each observer: what
@@ -40,9 +40,9 @@ def reading_of(epsilon: float, delta: float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """The best bound of one observer. Without claims there is none: then epsilon is infinite.
+    """The best bound of one observer. Epsilon is infinite where there is no claim.
 
-    `claims` are those that hold at this conditioning, the one that gives epsilon first.
+    `claims` are those of the chosen conditioning; the first gives epsilon.
     """
 
     observer: Observer
@@ -71,7 +71,7 @@ class Bound:
 
 
 class Verdict(NamedTuple):
-    """Of the observers whom nobody has to trust, and of all observers."""
+    """The headline, which is about the observers who need not be trusted, and the worst bound of all observers."""
 
     headline: Bound
     worst: Bound
@@ -87,17 +87,17 @@ def bounds_of(claims: Sequence[Claim], refusals: Sequence[Refusal], nodes: int, 
 
 def verdict_of(claims: Sequence[Claim], refusals: Sequence[Refusal], nodes: int, delta: float) -> Verdict:
     """Return headline and worst bound. Of equally bad ones the worst is that of the observer who sees most."""
-    found = bounds_of(claims, refusals, nodes, delta)
-    first = [one for one in found if one.observer in NOT_TRUSTED]
-    rest = [one for one in found if one.observer not in NOT_TRUSTED]
+    bounds = bounds_of(claims, refusals, nodes, delta)
+    first = [one for one in bounds if one.observer in NOT_TRUSTED]
+    rest = [one for one in bounds if one.observer not in NOT_TRUSTED]
     rest.sort(key=lambda one: one.observer != Observer.NETWORK)
     return Verdict(max(first, key=lambda one: one.epsilon), max((*rest, *first), key=lambda one: one.epsilon))
 
 
 def verdict_in_advance(run: RunPlan, delta: float, colluders: Sequence[Peer] = (), *, one_value: bool) -> Verdict:
     """Return what holds before a run, and may be told participants after it: it depends on no route that was taken."""
-    found = claims_a_priori(run, delta, colluders, one_value=one_value)
-    return verdict_of(found.claims, found.refusals, run.n, delta)
+    account = claims_a_priori(run, delta, colluders, one_value=one_value)
+    return verdict_of(account.claims, account.refusals, run.n, delta)
 
 
 def _bound(observer: Observer, claims: Sequence[Claim], refusals: Sequence[Refusal], delta: float) -> Bound:

@@ -73,18 +73,18 @@ def _after_close(record: Record) -> bool:
 
 def meeting_problems(views: Mapping[Peer, Contents]) -> Iterator[Found]:
     """Yield meetings that only one of the two recorded, where both recorded the round."""
-    told: dict[Peer, dict[int, tuple[Record, frozenset[Peer]]]] = {}
+    meetings: dict[Peer, dict[int, tuple[Record, frozenset[Peer]]]] = {}
     for user in filter(is_user, views):
-        rounds = told[user] = {}
+        rounds = meetings[user] = {}
         for record in views[user].records:
             if record.kind == MET:
                 number, peers = record.body
                 if number in rounds or user in peers:
                     yield user, record.index, "is a meeting that the coins of pairs cannot give"
                 rounds[number] = record, frozenset(peers)
-    for user, rounds in told.items():
+    for user, rounds in meetings.items():
         for number, (record, peers) in rounds.items():
             for peer in peers:
-                other = told.get(peer, {}).get(number)
+                other = meetings.get(peer, {}).get(number)
                 if other is not None and user not in other[1]:
                     yield user, record.index, f"meets user {peer}, whose ledger does not meet it in that round"

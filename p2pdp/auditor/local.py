@@ -1,9 +1,8 @@
 """The local ceiling: all contributions of a user seen one by one, each with only its user's own noise.
 
-It holds against everybody, whatever the route and whoever colludes, because everything else is post-processing
-of these. Where some contribution carries no noise of its own it is infinite, and shown as such.
-
-The local ceiling before a run: what holds against everybody, whoever is late or put out and whatever the route.
+It holds against every observer, whatever the route and whoever colludes, is late or is excluded, because everything
+else is post-processing of these contributions. It is infinite, and shown as such, where some contribution carries no
+noise of its own. `local_account` takes the draws that a run recorded, `local_a_priori` those of a plan.
 """
 
 from __future__ import annotations
@@ -105,9 +104,9 @@ def pure_epsilon_of(run: RunPlan, drawn: tuple[Mechanism, ...]) -> float:
     return best
 
 
-def local_beforehand(run: RunPlan, delta: float, contributions: int) -> AccountResult:
+def local_a_priori(run: RunPlan, delta: float, contributions: int) -> AccountResult:
     """Return the claim of users who contribute so often, each time under the noise that the plan says."""
     own = {user: Noise([run.plan.protection] * contributions) for user in range(run.n)}
-    found = local_account(AuditContext(run, {}, Transcript(find_noise=lambda: own), (), delta, ()))
-    found.claims = [replace(claim, conditioning=Conditioning.A_PRIORI) for claim in found.claims]
-    return found
+    result = local_account(AuditContext(run, {}, Transcript(find_noise=lambda: own), (), delta, ()))
+    result.claims = [replace(claim, conditioning=Conditioning.A_PRIORI) for claim in result.claims]
+    return result

@@ -90,69 +90,69 @@ class Verification:
 
 def verify(evidence: Evidence) -> Verification:
     """Check all evidence, and return what is wrong with it and the ledgers that are in order."""
-    found = Verification()
-    everybody = _everybody(evidence, found)
+    verification = Verification()
+    everybody = _everybody(evidence, verification)
     for peer in everybody:  # bootstrap first: it says who is out
         if peer in evidence.views:
-            contents = _read(evidence, found, peer, VIEW)
+            contents = _read(evidence, verification, peer, VIEW)
             if contents is not None:
-                found.views[peer] = contents
+                verification.views[peer] = contents
         if peer == BOOTSTRAP:
-            found.excluded = _excluded(evidence, found)
+            verification.excluded = _excluded(evidence, verification)
     for peer in everybody:
-        _completeness(evidence, found, peer)
-        _draws(found, peer)
+        _completeness(evidence, verification, peer)
+        _draws(verification, peer)
         if peer in evidence.private:
-            _private(evidence, found, peer)
+            _private(evidence, verification, peer)
     if evidence.own is None:
-        _heads(found)
-        _links(evidence, found, everybody)
-    found.problems.sort(key=lambda problem: (problem.peer, problem.index if problem.index is not None else -1))
-    return found
+        _heads(verification)
+        _links(evidence, verification, everybody)
+    verification.problems.sort(key=lambda problem: (problem.peer, problem.index if problem.index is not None else -1))
+    return verification
 
 
-def _everybody(evidence: Evidence, found: Verification) -> tuple[Peer, ...]:
+def _everybody(evidence: Evidence, verification: Verification) -> tuple[Peer, ...]:
     """Return whose ledgers there should be, and check that the roster is bootstrap's and names this spec."""
     roster = evidence.roster
     try:
         roster.check(roster.bootstrap.identity)
     except RosterError as error:
-        found.say(BOOTSTRAP, None, str(error))
+        verification.say(BOOTSTRAP, None, str(error))
     if roster.spec_digest != evidence.spec_digest:
-        found.say(BOOTSTRAP, None, "the spec is not the one whose digest the roster holds")
+        verification.say(BOOTSTRAP, None, "the spec is not the one whose digest the roster holds")
     everybody = (BOOTSTRAP, CURATOR, *range(roster.n)) if evidence.own is None else (evidence.own,)
     for peer in (*evidence.views, *evidence.private):
         if peer not in everybody:
-            found.say(peer, None, "the roster knows no such peer")
+            verification.say(peer, None, "the roster knows no such peer")
     return everybody
 
 
-def _read(evidence: Evidence, found: Verification, peer: Peer, role: str) -> Contents | None:
+def _read(evidence: Evidence, verification: Verification, peer: Peer, role: str) -> Contents | None:
     """Parse one ledger, count its records, and check chain, records and opening; return None if it is broken."""
     data = (evidence.views if role == VIEW else evidence.private)[peer]
-    if peer in found.excluded and data in _EMPTY:
+    if peer in verification.excluded and data in _EMPTY:
         return None  # it was gone before there was anything in it
     try:
         contents = evidence.contents(peer, role)
     except records.LedgerError as error:
-        found.say(peer, None, f"the {role} ledger: {error}")
+        verification.say(peer, None, f"the {role} ledger: {error}")
         return None
-    found.records += len(contents.records)
+    verification.records += len(contents.records)
     problem = records.chain_problem(contents)
     at = malformed(contents, _table(evidence), peer, view=role == VIEW)
     opening = contents.records[0] if contents.records else None
     if contents.torn_bytes:  # of a ledger that was never closed, as a crash leaves it
         never_closed = opening is not None and contents.records[-1].kind != CLOSED
         what = f"the {role} ledger ends in the middle of a record"
-        found.say(peer, len(contents.records), what, lacking=never_closed)
+        verification.say(peer, len(contents.records), what, lacking=never_closed)
     if problem is None and at is not None:
         problem = at, "lacks what its kind asks for"
     if problem is not None:
-        found.say(peer, problem[0], f"the {role} ledger: record {problem[0]} {problem[1]}")
+        verification.say(peer, problem[0], f"the {role} ledger: record {problem[0]} {problem[1]}")
     elif opening is None or opening.kind != OPENED or not _opens(opening.body, role, evidence.roster.run_id, peer):
-        found.say(peer, 0, f"the {role} ledger does not begin as one of this peer in this run")
+        verification.say(peer, 0, f"the {role} ledger does not begin as one of this peer in this run")
     elif role == VIEW and is_user(peer) and opening.body.roster_digest != evidence.roster.digest:
-        found.say(peer, 0, "the ledger was begun under another roster")
+        verification.say(peer, 0, "the ledger was begun under another roster")
     else:
         return contents
     return None
@@ -175,35 +175,35 @@ def _closing_problem(evidence: Evidence, peer: Peer, role: str, contents: Conten
     return None
 
 
-def _completeness(evidence: Evidence, found: Verification, peer: Peer) -> None:
-    out = peer in found.excluded
-    contents = found.views.get(peer)
+def _completeness(evidence: Evidence, verification: Verification, peer: Peer) -> None:
+    out = peer in verification.excluded
+    contents = verification.views.get(peer)
     if contents is None:
         if out:
-            found.cut_short.append(peer)
+            verification.cut_short.append(peer)
         elif peer not in evidence.views:
-            found.missing.append(peer)
-            found.say(peer, None, "the ledger is missing", lacking=True)
+            verification.missing.append(peer)
+            verification.say(peer, None, "the ledger is missing", lacking=True)
         return
     early = next((record for record in contents.records[:-1] if record.kind == CLOSED), None)
     if early is not None:
-        found.say(peer, early.index + 1, "the ledger goes on after it was closed")
+        verification.say(peer, early.index + 1, "the ledger goes on after it was closed")
     problem = _closing_problem(evidence, peer, VIEW, contents)
     if problem is None:
         return
     if contents.records[-1].kind == CLOSED:
-        found.say(peer, contents.records[-1].index, problem)
+        verification.say(peer, contents.records[-1].index, problem)
     elif out:
-        found.cut_short.append(peer)
+        verification.cut_short.append(peer)
     else:
-        found.missing.append(peer)
-        found.say(peer, len(contents.records), problem, lacking=True)
+        verification.missing.append(peer)
+        verification.say(peer, len(contents.records), problem, lacking=True)
 
 
-def _excluded(evidence: Evidence, found: Verification) -> list[Peer]:
+def _excluded(evidence: Evidence, verification: Verification) -> list[Peer]:
     """Return whom bootstrap excluded, by its signed decisions."""
     out: list[Peer] = []
-    contents = found.views.get(BOOTSTRAP)
+    contents = verification.views.get(BOOTSTRAP)
     for record in contents.records if contents is not None else ():
         if record.kind != PUBLISHED:
             continue
@@ -216,7 +216,7 @@ def _excluded(evidence: Evidence, found: Verification) -> list[Peer]:
         if known and verify_labelled(evidence.roster.bootstrap.identity, signature, EXCLUSION_LABEL, *parts):
             out.append(peer)
         else:
-            found.say(BOOTSTRAP, record.index, "an exclusion is not signed by bootstrap")
+            verification.say(BOOTSTRAP, record.index, "an exclusion is not signed by bootstrap")
     return sorted(set(out))
 
 
@@ -226,39 +226,39 @@ def excluded_in(bootstrap: Contents) -> list[Peer]:
     return sorted({Exclusion(*message.fields).peer for message in published if message.type == EXCLUDED})
 
 
-def _private(evidence: Evidence, found: Verification, peer: Peer) -> None:
-    contents = _read(evidence, found, peer, PRIVATE)
+def _private(evidence: Evidence, verification: Verification, peer: Peer) -> None:
+    contents = _read(evidence, verification, peer, PRIVATE)
     if contents is None:
         return
     problem = _closing_problem(evidence, peer, PRIVATE, contents)
-    if problem is not None and peer not in found.excluded and peer not in found.missing:
-        found.say(peer, len(contents.records) - 1, problem)
+    if problem is not None and peer not in verification.excluded and peer not in verification.missing:
+        verification.say(peer, len(contents.records) - 1, problem)
     sizes: dict[int, tuple[tuple[Any, ...], int]] = {}
     for record in contents.records:
         if record.kind == POOL:
             sizes[record.body.number] = (record.body.terms, record.body.size)
-    for record in found.views[peer].records if peer in found.views else ():
+    for record in verification.views[peer].records if peer in verification.views else ():
         if record.kind == DRAWN:
             terms, pool, offset = record.body.terms, record.body.pool, record.body.offset
             if pool not in sizes or sizes[pool][0] != terms or not 0 <= offset < sizes[pool][1]:
-                found.say(peer, record.index, "names a draw that the private ledger does not hold")
+                verification.say(peer, record.index, "names a draw that the private ledger does not hold")
 
 
-def _draws(found: Verification, peer: Peer) -> None:
+def _draws(verification: Verification, peer: Peer) -> None:
     """Check that no draw is used twice: the auditor takes every draw for a new one."""
     used: set[tuple[int, int]] = set()
-    for record in found.views[peer].records if peer in found.views else ():
+    for record in verification.views[peer].records if peer in verification.views else ():
         if record.kind == DRAWN:
             place = (record.body.pool, record.body.offset)
             if place in used:
-                found.say(peer, record.index, "uses a draw for the second time")
+                verification.say(peer, record.index, "uses a draw for the second time")
             used.add(place)
 
 
-def _heads(found: Verification) -> None:
+def _heads(verification: Verification) -> None:
     """Compare each ledger with the head that its owner handed to the curator."""
-    contents = found.views.get(CURATOR)
-    if contents is None or any(problem.peer == CURATOR and not problem.lacking for problem in found.problems):
+    contents = verification.views.get(CURATOR)
+    if contents is None or any(problem.peer == CURATOR and not problem.lacking for problem in verification.problems):
         return
     handed_in: dict[Peer, bytes] = {}
     for record in contents.records:
@@ -266,25 +266,25 @@ def _heads(found: Verification) -> None:
             message = public_message(record)
             if message.type == HEAD:
                 handed_in[record.body.sender] = LedgerHead(*message.fields).hash
-    for peer, view in found.views.items():
+    for peer, view in verification.views.items():
         if peer == CURATOR:
             continue
         last = view.records[-1]
         if peer not in handed_in:
-            if peer not in found.excluded and not {peer, CURATOR} & set(found.missing):
-                found.say(peer, last.index, "the curator was never given this ledger's head")
+            if peer not in verification.excluded and not {peer, CURATOR} & set(verification.missing):
+                verification.say(peer, last.index, "the curator was never given this ledger's head")
         elif handed_in[peer] != last.hash:
-            found.say(peer, last.index, "is not the ledger whose head the curator was given")
+            verification.say(peer, last.index, "is not the ledger whose head the curator was given")
 
 
-def _links(evidence: Evidence, found: Verification, everybody: tuple[Peer, ...]) -> None:
+def _links(evidence: Evidence, verification: Verification, everybody: tuple[Peer, ...]) -> None:
     """Compare both ends of each link, except where one of them is known to be wrong: the other is not to blame."""
-    suspects = {problem.peer for problem in found.problems if not problem.lacking}
-    views = {peer: contents for peer, contents in found.views.items() if peer not in suspects}
-    silent = (set(everybody) - views.keys()) | set(found.missing) | set(found.cut_short)
-    links = link_problems(views, silent, set(found.excluded), _table(evidence).droppable)
+    suspects = {problem.peer for problem in verification.problems if not problem.lacking}
+    views = {peer: contents for peer, contents in verification.views.items() if peer not in suspects}
+    silent = (set(everybody) - views.keys()) | set(verification.missing) | set(verification.cut_short)
+    links = link_problems(views, silent, set(verification.excluded), _table(evidence).droppable)
     for peer, index, what in (*links, *meeting_problems(views)):
-        found.say(peer, index, what)
+        verification.say(peer, index, what)
 
 
 def _table(evidence: Evidence) -> MessageTable:

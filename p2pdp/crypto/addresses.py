@@ -1,11 +1,11 @@
-"""Where a node can be reached: statements that only its own identity can make, each newer than the one before.
+"""Statements of where a node can be reached, which only its own identity can make, each newer than the one before.
 
 Addresses are in no roster, since a machine may come back at another one. A statement names the run, the user's
-identity, a counter that rises, and an address, all of it signed; the frame that carries it says whose it is.
+identity, a counter that rises, and an address, all of it signed; the frame that carries it names the user.
 
-Guarantee: `read_statement` gives what the user of the roster signed for this run, or raises `AddressError`.
-Whoever passes a statement on can withhold it or show an older one, and change nothing in it. An address is a
-hint, as everywhere: who answers there still has to prove who it is.
+Guarantee: `read_statement` returns what the user of the roster signed for this run, or raises `AddressError`. A peer
+that passes a statement on can withhold it or show an older one, and change nothing in it. An address is a hint: the
+node that answers there still has to prove its identity.
 
 The caller owes: of two statements it believes the one with the higher counter.
 """

@@ -1,4 +1,4 @@
-"""A private certificate authority, and certificates by it for a broker and for those who come there.
+"""A private certificate authority, and the certificates that it makes for a broker and its clients.
 
 Keys are on P-256, signatures with SHA-256. The authority can sign end certificates and nothing below another
 authority; a server's certificate is good for its names only, a client's for being a client under its one name.

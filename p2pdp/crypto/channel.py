@@ -1,17 +1,17 @@
-"""What two peers say to each other and nobody else reads: a NaCl box between their keys of this run.
+"""The encrypted channel between two peers: a NaCl box between their keys of this run.
 
-A body is a random 24-byte nonce and the box of: context ‖ sender ‖ receiver ‖ payload ‖ padding. The
-context holds, literally, the format version, the run id and the digests of the roster and of the spec,
-so two nodes that bootstrap told different stories find out with their first frame. Both directions use
-one shared key; that the sender and the receiver are inside is what refuses a frame sent back.
+A body is a random 24-byte nonce and the box of: context ‖ sender ‖ receiver ‖ payload ‖ padding. The context holds,
+literally, the format version, the run id and the digests of the roster and of the spec, so two nodes that bootstrap
+gave different rosters or specs find out with their first frame. Both directions use one shared key; the sender and the
+receiver are inside, so a frame that is sent back is refused.
 
-Guarantee: `open` returns what the other end sealed for us in this run, or raises `ChannelError` whose
-kind says what was wrong. A frame with one of our bodies has one of `FRAME_SIZES`. Which part of the
-context differs is said only of authentic frames, so an outsider learns nothing by trying.
+Guarantee: `open` returns what the other end sealed for us in this run, or raises `ChannelError` whose kind says what
+was wrong. A frame with one of our bodies has one of `FRAME_SIZES`. The part of the context that differs is named only
+for authentic frames, so an outsider learns nothing by trying.
 
-The caller owes: nonces that never repeat (`crypto.entropy`), and everything about order. A channel
-accepts the same frame as often as it comes: the sequence number is the first part of the payload and
-belongs to the link. Sealing what no frame can hold raises `wire.padding.FrameTooLarge`.
+The caller owes: nonces that never repeat (`crypto.entropy`), and everything about order. A channel accepts the same
+frame as often as it comes: the sequence number is the first part of the payload and belongs to the link. Sealing what
+no frame can hold raises `wire.padding.FrameTooLarge`.
 """
 
 from __future__ import annotations
@@ -59,9 +59,9 @@ _BODY_SIZES: Final = frozenset(size - FRAME_HEADER_BYTES for size in FRAME_SIZES
 class ChannelError(Exception):
     """A body of a peer that cannot be accepted; `kind` becomes that of the fault.
 
-    truncated (not of the size of any frame), not_authentic, foreign_version, foreign_run,
+    The kinds are truncated (not of the size of any frame), not_authentic, foreign_version, foreign_run,
     foreign_roster, foreign_spec, foreign_sender, foreign_receiver, bad_padding, and weak_key (the
-    peer's key of this run gives no secret; `crypto.roster` refuses such entries beforehand).
+    peer's key of this run gives no secret; `crypto.roster` refuses such entries before).
     """
 
     def __init__(self, kind: str) -> None:

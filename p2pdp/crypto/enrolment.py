@@ -35,7 +35,7 @@ REFUSED: Final = "refused"
 
 
 class EnrolmentError(Exception):
-    """A document of a stranger that does not follow the format, or is not who it says."""
+    """A document of a stranger that is malformed, or not signed or sealed as it must be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class Application:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """`user`, `neighbours` and `roster` belong to a seat; neighbours None means everybody."""
+    """Bootstrap's answer; `user`, `neighbours` and `roster` belong to a seat; neighbours None means all users."""
 
     kind: str
     reason: str = ""

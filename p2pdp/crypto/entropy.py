@@ -28,7 +28,7 @@ def random_bytes(count: int) -> bytes:
 
 
 class Entropy(Protocol):
-    """What a live node and the simulator have in common here."""
+    """The common interface of a live node's and the simulator's entropy."""
 
     def salt(self) -> bytes: ...
 

@@ -1,12 +1,12 @@
-"""Who a node is, for good (Ed25519), and the key pair it uses in one run (X25519).
+"""The permanent identity of a node (Ed25519), and the key pair it uses in one run (X25519).
 
-Guarantee: a labelled signature counts for its label and its parts only. What is signed is a BLAKE2b
-digest of the label and of each part, all with their lengths before them, so no two lists of parts have
-the same digest and a signature made for one purpose proves nothing for another. `verify` answers False
-for anything that is not a valid signature, whatever its length. Secrets are in no `repr`.
+Guarantee: a labelled signature counts for its label and its parts only. What is signed is a BLAKE2b digest of the label
+and of each part, all with their lengths before them, so no two lists of parts have the same digest and a signature made
+for one purpose proves nothing for another. `verify` returns False for anything that is not a valid signature, whatever
+its length. Secrets are in no `repr`.
 
-The caller owes: seeds are 32 secret bytes that were used for nothing else, and everything in p2pdp signs
-with `sign_labelled`; the bare `sign` is what it is made of.
+The caller owes: seeds are 32 secret bytes that were used for nothing else, and everything in p2pdp signs with
+`sign_labelled`, which is made of the bare `sign`.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """A fresh random graph each round that nobody knows: both ends of a pair toss the same coin.
 
-Each pair of users shares a secret that nobody else has, made from the key of their channel. Whether they are
-neighbours in a round is a keyed hash of the round below a threshold, so both know it and a third one cannot tell
-it from chance. A node tosses one coin for everybody else in each round: O(n) work a node and round, eight rounds
-by one hash.
+Each pair of users shares a secret that nobody else has, made from the key of their channel. A keyed hash of the round,
+compared with a threshold, decides whether they are neighbours in it, so both know it and a third party cannot tell it
+from chance. A node tosses one coin for every other user in each round: O(n) work a node and round, eight rounds by one
+hash.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Who takes part in a run, under which keys, and on which public facts: signed by bootstrap.
+"""The participants of a run, their keys, and the public facts of the run, signed by bootstrap.
 
-Guarantee: a roster has one encoding. `from_bytes` and `from_json` refuse every other, so a digest names
-one roster and a round trip through either form keeps digest and signature. After `check` the roster is
-what this bootstrap signed. `entry` gives an entry only after its own signature is verified: the node's
-identity signed the key of this run, so not even bootstrap can put a key of its own in its place. It is
-verified when first asked for, since a node talks to few of the others.
+Guarantee: a roster has one encoding. `from_bytes` and `from_json` refuse every other, so a digest names one roster and
+a round trip through either form keeps digest and signature. After `check` the roster is what this bootstrap signed.
+`entry` returns an entry only after its own signature is verified: the node's identity signed the key of this run, so
+not even bootstrap can replace it with a key of its own. It is verified when first asked for, since a node talks to few
+of the others.
 
 The caller owes: `check` with the key of the join token before anything of a roster is believed.
 """
@@ -40,7 +40,7 @@ Fact = int | str | float
 
 
 class RosterError(VerificationFailed):
-    """A roster, or an entry of one, is malformed, altered or of somebody else."""
+    """A roster, or an entry of one, that is malformed, altered or of another peer."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,14 +1,14 @@
 """A box that only one key opens and that does not say who closed it: shuffle reports, enrolment.
 
-It is the sealed box of libsodium: an ephemeral public key, then the box between it and the receiver's
-key, with the BLAKE2b digest of both public keys for a nonce. The only departure is that the ephemeral
-key is an argument, so that a seeded simulation has the same bytes each time.
+It is the sealed box of libsodium: an ephemeral public key, then the box between it and the receiver's key, with the
+BLAKE2b digest of both public keys for a nonce. The only departure is that the ephemeral key is an argument, so that a
+seeded simulation has the same bytes each time.
 
-Guarantee: `open_sealed` returns what was sealed to this key, or raises `SealError`. Who sealed it is
-not authenticated, and lengths are not hidden.
+Guarantee: `open_sealed` returns what was sealed to this key, or raises `SealError`. The sender is not authenticated,
+and lengths are not hidden.
 
-The caller owes: an ephemeral seed is 32 secret fresh bytes and serves once, since two texts sealed with
-one seed to one key share key and nonce.
+The caller owes: an ephemeral seed is 32 secret fresh bytes and serves once, since two texts sealed with one seed to one
+key share key and nonce.
 """
 
 from __future__ import annotations

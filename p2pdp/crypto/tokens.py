@@ -1,11 +1,10 @@
 """A join token: the one line that a user gets from whoever runs bootstrap.
 
-It reads `p2pdp1:` address `#` and 88 characters of base32: bootstrap's public key (so the fingerprint
-is the key itself), a secret that serves one enrolment, the token's number, and a checksum over all of
-it, address included.
+It reads `p2pdp1:` address `#` and 88 characters of base32: bootstrap's public key (so the fingerprint is the key
+itself), a secret that serves one enrolment, the token's number, and a checksum over all of it, address included.
 
-Guarantee: a mistyped token is refused with one sentence, before anything is sent anywhere. The checksum
-finds mistakes, not forgeries: what a token is worth is decided by bootstrap, which knows the secrets.
+Guarantee: a mistyped token is refused with one sentence, before anything is sent anywhere. The checksum finds mistakes,
+not forgeries: bootstrap, which knows the secrets, decides whether a token is valid.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ def _is_address(address: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class JoinToken:
-    """Where bootstrap is, which key it must have, and the right to enrol once."""
+    """The address and key of bootstrap, and the right to enrol once."""
 
     address: str
     bootstrap_public: bytes

@@ -1,13 +1,9 @@
-"""Which keys of a spec go together: the rules of common sections, those of the protocol, and the loop over them.
+"""The rules for which keys and values of a spec go together, and the check of a spec by all of them.
 
 `TAKEN` lists the keys of common sections that only some protocols take; each protocol names its own in `keys`.
-`COMMON` holds the rules among common sections, and a protocol's `Options` those of its own section. Each rule names
-the key to change and the reason. Sizes for which a graph kind has no graph are found when the graph is made for the
-real number of nodes, except sides of a grid that are given.
-
-What must be true of the values of common sections together, and the predicates that the rules are made of.
-
-Each entry of `POSSIBLE` names the key to change and the reason. Rules of a protocol's own section are in its `Options`.
+`COMMON` holds the rules among common sections, of which `POSSIBLE` are those about their values together; a protocol's
+`Options` hold the rules of its own section. Each rule names the key to change and the reason. Sizes for which a graph
+kind has no graph are found when the graph is made for the real number of nodes, except sides of a grid that are given.
 """
 
 from __future__ import annotations

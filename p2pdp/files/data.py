@@ -1,32 +1,28 @@
 """The users' data: made up from the seed, or read from a csv or npy file.
 
-`load_data(spec, n)` gives a `DataSet`; `DataSet.user(i)` gives what user i contributes: `Bounded`
-rows for numbers, `Categories` for histograms, `Examples` (`files/data.py`) for learning.
-Everything is checked when it is read: a cell that is missing, no number, not finite or no category
-is an error that names file, line (of an npy file: row) and column, never the value.
+`load_data(spec, n)` returns a `DataSet`; `DataSet.user(i)` returns what user i contributes: `Bounded` rows for numbers,
+`Categories` for histograms, `Examples` for learning. Everything is checked when it is read: a cell that is missing, no
+number, not finite or no category is an error that names file, line (of an npy file: row) and column, never the value.
 
-Where directions are reported (privunit), rows are scaled to length 1; one of zeros has none and is refused.
+Synthetic users have one value each, from a random stream of their own, so that user i's value does not depend on how
+many users there are. A spec without a seed has the data of seed 0: the values are made up and protect nobody, so that
+is no secret.
 
-Synthetic users have one value each, from a random stream of their own, so that user i's value does
-not depend on how many users there are. A spec without a seed has the data of seed 0: the values are
-made up and protect nobody, so that is no secret. Of a file with R rows user i of n has the rows
-⌊iR/n⌋ to ⌊(i+1)R/n⌋ − 1. A value is one row, or a number where there is one column.
+Of a file with R rows user i of n has the rows ⌊iR/n⌋ to ⌊(i+1)R/n⌋ − 1. A value is one row, or a number where there is
+one column. Where directions are reported (privunit), rows are scaled to length 1; a row of zeros is refused.
 
-What users learn from: rows of features with a target, from a file, in the order in which that is done.
-
-Columns are chosen (without `target` and `split_by`, unless they are named), standardized, clipped number by number
-and scaled to unit length, as far as the spec says; then a 1 is added for the intercept. Standardizing goes by what is
-in the spec alone: declared public ranges, `{ low, high }`, are mapped to -1 and 1, with what lies outside
-moved to the ends; or `{ mean, deviation, epsilon, delta }` takes estimates that somebody made privately, and their cost
-is added to every claim. Nothing is ever taken from the pooled data.
+Rows to learn from have features and a target. Columns are chosen (without `target` and `split_by`, unless they are
+named), standardized, clipped number by number and scaled to unit length, in this order and as far as the spec says;
+then a 1 is added for the intercept. Standardizing follows from the spec alone: declared public ranges, `{ low, high }`,
+are mapped to -1 and 1, with what lies outside moved to the ends; `{ mean, deviation, epsilon, delta }` holds estimates
+that were made privately, and their cost is added to every claim. Nothing is ever taken from the pooled data.
 
 The target is a number, or with `rule`, a comparison with a public threshold, 1 where it holds and -1 elsewhere; for
 logistic regression it may be 0 and 1, or -1 and 1. `target_range` maps a numeric target to -1 and 1.
 
-User i of n has the rows that it would have of any table; with `split_by` all rows that are alike in that column are
-one user's, and if there are more kinds than users, kinds that follow each other in order share one. `[task] test`
-keeps a share of each user's own rows out of learning: row j of a user if the whole part of (j + 1) share is above that
-of j share.
+With `split_by` all rows that are alike in that column are one user's, and if there are more kinds than users,
+consecutive kinds share one. `[task] test` keeps a share of each user's own rows out of learning: row j of a user if the
+whole part of (j + 1) share is above that of j share.
 """
 
 from __future__ import annotations
@@ -68,9 +64,9 @@ class Categories:
 
 @dataclass(frozen=True, slots=True)
 class DataSet:
-    """What n users hold; `dimensions` is the number of numbers in one value.
+    """The data of n users; `dimensions` is the number of numbers in one value.
 
-    `moved` says of a file how many of its numbers are clipped, for whoever owns all of it and for nobody else.
+    `moved` tells the owner of a whole file, and nobody else, how many of its numbers are clipped.
     """
 
     n: int

@@ -174,7 +174,7 @@ def read_json(path: Path) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Reading:
-    """How a folder is read, and what its reader has read of it already."""
+    """The options for reading a folder, and what the caller has read of it already."""
 
     key: RunKey | None
     sealed_too: bool
@@ -233,14 +233,14 @@ def _skeleton_of(folder: Path, peer: Peer, spec: Spec, reading: _Reading) -> byt
 
 def _users(folder: Path, n: int) -> list[Peer]:
     """Return all users of the roster and others with a folder here; `verify` says that the roster lacks these."""
-    found = set(range(n))
+    peers = set(range(n))
     for place in (folder / "nodes").glob("*"):
         if not place.is_dir():
             continue
         if re.fullmatch(r"[0-9]{4,9}", place.name) is None or f"{int(place.name):04d}" != place.name:
             raise VerificationFailed(f"{place}: is not the folder of a node")
-        found.add(int(place.name))
-    return sorted(found)
+        peers.add(int(place.name))
+    return sorted(peers)
 
 
 def _owner(folder: Path, views: Mapping[Peer, bytes], roster: Roster) -> Peer | None:
@@ -256,10 +256,10 @@ def _spec_text(folder: Path) -> str:
         raise VerificationFailed(str(error)) from None
 
 
-def _take(found: dict[Peer, bytes], peer: Peer, folder: Path, name: str, *, cut_torn: bool) -> None:
+def _take(ledgers: dict[Peer, bytes], peer: Peer, folder: Path, name: str, *, cut_torn: bool) -> None:
     place = inside(folder, peer_folder(folder, peer) / f"{name}.ledger")
     if place.is_file():
-        found[peer] = _whole(place) if cut_torn else read_plain(place)
+        ledgers[peer] = _whole(place) if cut_torn else read_plain(place)
 
 
 def _whole(path: Path) -> bytes:

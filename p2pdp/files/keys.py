@@ -1,6 +1,7 @@
-"""Key files of identities and auditors: the secret half (mode 0600) and the public half.
+"""Files with secrets: key files of identities and auditors, and the folders that `p2pdp keygen --tls` writes.
 
-What `p2pdp keygen --tls` leaves: all that a broker needs, and a folder for each user to be given.
+An identity or an auditor's key has two files, the secret half (mode 0600) and the public half. `keygen --tls` leaves
+all that a broker needs, and a folder to be given to each user:
 
     ca.pem, ca.key                          the private authority; its key signs further certificates, and stays here
     broker/server.pem, server.key, ca.pem   what the broker shows, and what it takes clients by
@@ -9,9 +10,8 @@ What `p2pdp keygen --tls` leaves: all that a broker needs, and a folder for each
     users/NAME/password                     or client.pem and client.key
     passwords                               of all users, for a run on one machine
 
-Keys and passwords are readable by their owner only, and what is there already is never overwritten.
-
-Files that others fill, made so that only their owner can read them.
+Keys and passwords are readable by their owner only, and existing files are never overwritten. `make_secret_file` makes
+a file for others to fill that only its owner can read.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ _HOST: Final = re.compile(r"(?=.{1,253}\Z)[A-Za-z0-9_-]{1,63}(\.[A-Za-z0-9_-]{1,
 
 @dataclass(frozen=True)
 class BrokerWishes:
-    """`names` are those by which the broker is called.
+    """The names, place and users of a broker; `names` are those by which it is called.
 
     `place` is where it will find its files, with a folder `data` beside it; None for where they are written.
     Users come with passwords, or with `certificates`.

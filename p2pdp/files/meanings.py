@@ -1,4 +1,4 @@
-"""What each key of a spec and of a node's configuration means, a sentence each, for the guide's reference.
+"""The meaning of each key of a spec and of a node's configuration, a sentence each, for the guide's reference.
 
 Types, defaults, and which keys go together are not repeated here: `files.reference` takes them from the schema.
 """

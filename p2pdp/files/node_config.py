@@ -76,7 +76,7 @@ _LEDGER: Final = "~/.local/state/p2pdp/budget"
 
 @dataclass(frozen=True, slots=True)
 class Accept:
-    """What the run must be like; None where the owner does not mind."""
+    """The owner's demands on a run; None where there is none."""
 
     protocols: tuple[str, ...] | None = None
     mechanisms: tuple[str, ...] | None = None  # None: any that adds noise
@@ -96,7 +96,7 @@ class Accept:
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """What the owner's data set may lose in all."""
+    """The most that the owner's data set may lose in all runs."""
 
     epsilon: float
     delta: float
@@ -106,7 +106,7 @@ class Budget:
 
 @dataclass(frozen=True)
 class NodeConfig:
-    """`given` holds the keys of `[data]` that the file itself has."""
+    """The configuration of a node; `given` holds the keys of `[data]` that the file itself has."""
 
     path: Path
     identity: Identity

@@ -1,6 +1,6 @@
 """The bytes and texts of input files, unpacked where a name ends in `.gz`; each error names the file.
 
-Files of a folder that somebody else made: nothing outside of it is opened, and nothing is unpacked without limit.
+For files of a folder that somebody else made, `inside` opens nothing outside of it, and `unpacked` has a limit.
 """
 
 from __future__ import annotations

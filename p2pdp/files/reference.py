@@ -82,8 +82,8 @@ def reference() -> str:
 
 def _owned() -> dict[str, Options]:
     """Return the options of our families by their sections."""
-    found = [protocol(name).options for name in ours()]
-    return {options.section: options for options in found if options is not None}
+    declared = [protocol(name).options for name in ours()]
+    return {options.section: options for options in declared if options is not None}
 
 
 def _rules(section: str) -> Iterator[Rules]:
@@ -110,10 +110,10 @@ def table(headings: Sequence[str], rows: Iterable[Iterable[str]]) -> str:
 
 def _meaning(name: str, key: str) -> str:
     full, owned = f"{name}.{key}", _owned()
-    said = [owned[name].meanings[key] if name in owned else MEANINGS[full]]
-    said += [_sentence(rules.only[full][1]) for rules in _rules(name) if full in rules.only]
-    said += [_sentence(rules.needed[full][1]) for rules in _rules(name) if full in rules.needed]
-    return " ".join(said)
+    sentences = [owned[name].meanings[key] if name in owned else MEANINGS[full]]
+    sentences += [_sentence(rules.only[full][1]) for rules in _rules(name) if full in rules.only]
+    sentences += [_sentence(rules.needed[full][1]) for rules in _rules(name) if full in rules.needed]
+    return " ".join(sentences)
 
 
 def _sentence(text: str) -> str:
@@ -165,13 +165,13 @@ def _together() -> str:
 
 def _taking() -> dict[str, list[str]]:
     """Return the protocols that take each key: those that have a possible spec in which it has a meaning."""
-    found: dict[str, set[str]] = {f"{name}.{key}": set() for name, one in all_sections().items() for key in one.readers}
+    keys: dict[str, set[str]] = {f"{name}.{key}": set() for name, one in all_sections().items() for key in one.readers}
     for spec in _possible():
         sections = sections_of(spec.run.protocol)
-        for name, protocols in found.items():
+        for name, protocols in keys.items():
             if name.partition(".")[0] in sections and applies(spec, name):
                 protocols.add(spec.run.protocol)
-    return {name: [one for one in ours() if one in protocols] for name, protocols in found.items()}
+    return {name: [one for one in ours() if one in protocols] for name, protocols in keys.items()}
 
 
 def _possible() -> Iterator[Spec]:

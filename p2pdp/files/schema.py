@@ -1,4 +1,4 @@
-"""What each key of a spec may hold, as one table; which keys go together is in `files.checks`.
+"""The table of what each key of a spec may hold; `files.checks` has the rules for which keys go together.
 
 The table holds the sections that all specs have. A protocol family declares its own section as its `Options`, and
 `sections_of` puts both together. Required keys and defaults are not repeated here: a field of `core.spec` without a

@@ -1,15 +1,13 @@
 """Reads, checks, writes and names specs: the TOML files that say what a run does.
 
-`load_spec` and `parse_spec` return a spec that `files.checks` found possible, with everything
-filled in that has a default: `[task] kind`, `min_nodes`, `public`, and delta 1e-6. Loading is not
-running: a protocol may still refuse a spec that is sound. `spec_to_toml` writes the effective spec,
-which parses back to an equal one, and `spec_digest` names it by 32 bytes.
+`load_spec` and `parse_spec` return a spec that passed `files.checks`, with everything filled in that has a default:
+`[task] kind`, `min_nodes`, `public`, and delta 1e-6. A protocol may still refuse a sound spec when it is run.
+`spec_to_toml` writes the effective spec, which parses back to an equal one, and `spec_digest` names it by 32 bytes.
 
-A spec that comes with a folder has its relative paths made absolute, and the edge list of graph
-kind `file` is read, because the number of nodes is its size. A text without a folder (base None),
-such as bootstrap hands to nodes on other machines, keeps its paths as written and no file is opened.
-The digest leaves out all paths of files, also that of the edge list: they differ from one machine to
-the next, and the graph has a digest of its own in the roster.
+A spec that comes with a folder has its relative paths made absolute, and the edge list of graph kind `file` is read,
+because the number of nodes is its size. A text without a folder (base None), such as bootstrap hands to nodes on other
+machines, keeps its paths as written and no file is opened. The digest leaves out all paths of files, also that of the
+edge list: they differ from one machine to the next, and the graph has a digest of its own in the roster.
 """
 
 from __future__ import annotations

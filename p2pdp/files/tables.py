@@ -1,20 +1,17 @@
-"""Tables of numbers from csv and npy files, plain or packed as `.gz`.
+"""Tables of numbers from csv and npy files, and edge lists, all plain or packed as `.gz`.
 
-Guarantee: a cell that is missing or no number is an error that names file, line (of an npy file: row) and column,
-never the value; NaN and infinity are read, and refused by whoever takes the table.
+Guarantee: a cell of a table that is missing or no number is an error that names file, line (of an npy file: row) and
+column, never the value; NaN and infinity are read, and the caller refuses them with `refuse_cells`.
 
-Reads edge lists: two labels a line, `.csv` or `.txt`, plain or `.gz`.
-
-The result is the largest connected component of the undirected graph in the file, without loops
-and repeated edges. Its nodes are numbered in the order of their labels (as numbers where all labels
-of the file are whole numbers, else as texts), so the order of the lines does not matter. Of several
+An edge list, `.csv` or `.txt`, has two labels a line. The result is the largest connected component of the undirected
+graph in the file, without loops and repeated edges. Its nodes are numbered in the order of their labels (as numbers
+where all labels of the file are whole numbers, else as texts), so the order of the lines does not matter. Of several
 largest components it is the one with the first label.
 
-Labels may be any texts. Lines that are empty or open with `#` are skipped. The first line decides
-what separates the labels: a comma, else a tab, else spaces. In a `.csv` the first line is a header
-where its two entries are not both numbers and neither of them is a label further down; an edge that
-looks like that joins no other node, so it could only matter in a graph whose components are all
-single edges.
+Labels may be any texts. Lines that are empty or open with `#` are skipped. The first line decides what separates the
+labels: a comma, else a tab, else spaces. In a `.csv` the first line is a header where its two entries are not both
+numbers and neither of them is a label further down; an edge that looks like that joins no other node, so it could only
+matter in a graph whose components are all single edges.
 """
 
 from __future__ import annotations
@@ -38,7 +35,7 @@ from p2pdp.topology.graphs import EdgeList, graph_of_edges
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """How many numbers of a column were moved into their bounds. It depends on the data: for their owner only."""
+    """The count of numbers of a column that were moved into bounds. It depends on the data: for their owner only."""
 
     column: str | int
     clipped: int
@@ -48,13 +45,13 @@ class Moved:
 def moved_in(columns: Sequence[str | int], outside: Any) -> tuple[Moved, ...]:
     """Return the columns with moved numbers; `outside` has a column for each, of truths or of counts."""
     counts = (outside > 0).sum(axis=0).tolist()
-    found = zip(columns, counts, strict=False)  # a target comes last, and is looked at by itself
-    return tuple(Moved(column, count, len(outside)) for column, count in found if count)
+    counted = zip(columns, counts, strict=False)  # a target comes last, and is looked at by itself
+    return tuple(Moved(column, count, len(outside)) for column, count in counted if count)
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Numbers, one row a line, and how to name the places they came from."""
+    """Numbers, one row a line, and the names of the places that they came from."""
 
     path: str
     rows: Any = field(repr=False)

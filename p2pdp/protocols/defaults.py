@@ -18,7 +18,7 @@ from p2pdp.attacks.linear import read_linear, readings
 from p2pdp.attacks.truths import Truths, only_contribution
 from p2pdp.auditor.context import AccountResult, AuditContext, refused
 from p2pdp.auditor.exact import exact_account
-from p2pdp.auditor.local import local_account, local_beforehand
+from p2pdp.auditor.local import local_a_priori, local_account
 from p2pdp.core.claims import Claim, Method, Observer, Refusal
 from p2pdp.core.errors import Refused, UsageError
 from p2pdp.core.ids import Peer
@@ -217,7 +217,7 @@ class Analysis:
         most = run.plan.enforced_max
         if most is None and not run.finishes_one_by_one:
             return refused((Observer.NETWORK,), Method.LOCAL, HOW_OFTEN)
-        found = local_beforehand(run, delta, 1 if most is None else most)
+        found = local_a_priori(run, delta, 1 if most is None else most)
         try:
             seen = self.ceiling(AuditContext(run, {}, foresee(run).transcript, (), delta, ()))
         except Refused as why_not:

@@ -1,1 +1,1 @@
-"""What the commands do, behind `api.py`: simulate, verify, audit, views, export."""
+"""The work of the commands, behind `api.py`: running, planning, verifying, auditing, attacking, indexing."""

@@ -1,7 +1,7 @@
-"""What a node's owner wants to know of a spec before the node enrols, and what it refuses.
+"""Checks of a spec before a node enrols: what its owner has to know, and what the node refuses.
 
-Guarantee: a spec that `check_accepted` lets pass asks for no more than `[accept]` allows, and `OwnData` holds rows
-that fit it, read from the owner's own file as a whole. Nothing here has told anybody anything.
+Guarantee: a spec that passes `check_accepted` asks for no more than `[accept]` allows, and `OwnData` holds rows that
+fit it, read as a whole from the owner's own file. Nothing is sent to anybody from here.
 """
 
 from __future__ import annotations

@@ -1,13 +1,11 @@
 """`bootstrap`: bootstrap and curator of a run whose users are on other machines.
 
-They have no data, so the result has neither truth nor error. `messages` and the baselines are there where all
-users handed in their skeletons; `bytes` is never known, since nobody says what it sent. The audit claims what the
+Bootstrap has no data, so the result has neither truth nor error. `messages` and the baselines are there where all users
+handed in their skeletons; `bytes` is never known, since no node reports what it sent. The audit claims what the
 skeletons at hand allow, as `p2pdp audit --allow-missing` does.
 
-The participants' edition beside the results of a run across machines: `participants.json` and `participants.html`.
-
-It is made of the plan and of what the curator published, never of users' ledgers. The rule is that of
-`report/participants.py`.
+Beside the results stands the participants' edition, `participants.json` and `participants.html`. It is made of the plan
+and of what the curator published, never of users' ledgers, by the rule of `report/participants.py`.
 """
 
 from __future__ import annotations
@@ -272,8 +270,8 @@ def _collect(spec: Spec, folder: BootstrapFolder, plan: Plan, notify: Notify) ->
     evidence = evidence.having({user: skeleton for user, skeleton in skeletons.items() if not is_sealed(skeleton)})
     missing = excluded_in(evidence.contents(BOOTSTRAP))
     whole = not missing and all(user in evidence.views for user in range(roster.n))
-    found = outcome(run, evidence.recorded(evidence.begun, run), []) if whole else published_only(run, evidence)
-    if not found.over:
+    collected = outcome(run, evidence.recorded(evidence.begun, run), []) if whole else published_only(run, evidence)
+    if not collected.over:
         raise RunFailed(f"nothing was published; p2pdp resume {folder.path} goes on with the run")
     audited = _audited(folder.path, evidence, skeletons.values(), notify) if spec.run.audit else None
     around = Circumstances(
@@ -289,9 +287,9 @@ def _collect(spec: Spec, folder: BootstrapFolder, plan: Plan, notify: Notify) ->
     )
     verdict = None if audited is None else audited.verdict
     # Without all skeletons it is not known how often each user contributed, which local noise depends on.
-    result = make_result(run, found, around, None, sensitivity(run), verdict if whole else None)
+    result = make_result(run, collected, around, None, sensitivity(run), verdict if whole else None)
     result = replace(result, **verdict_document(verdict))
-    startup_s = max(0.0, found.go_s - folder.started_s)
+    startup_s = max(0.0, collected.go_s - folder.started_s)
     result = replace(result, startup_seconds=startup_s, messages=result.messages if whole else None)
     if audited is not None:
         audited.save(folder.path, result.to_json())
@@ -318,16 +316,16 @@ STEPS_MAX: Final = 5_000
 
 def published_only(run: RunPlan, evidence: Evidence) -> Outcome:
     """Return what the curator's ledger says: each total holds a contribution of every step, whoever made it."""
-    found = outcome(run, evidence.recorded([CURATOR], run), [])
-    found.counted = {CURATOR: {0: run.plan.length}}
-    return found
+    published = outcome(run, evidence.recorded([CURATOR], run), [])
+    published.counted = {CURATOR: {0: run.plan.length}}
+    return published
 
 
 def edition_of(run: RunPlan, evidence: Evidence, around: Circumstances) -> Edition:
     estimate = estimate_of(run, published_only(run, evidence))
-    found = _in_advance(run)
+    result = _in_advance(run)
     readable = run.spec.audit.key is None and bool(handed_in_skeletons(evidence.contents(CURATOR)))
-    claims, refusals = sayable(run, found.claims, found.refusals, around.missing, readable=readable)
+    claims, refusals = sayable(run, result.claims, result.refusals, around.missing, readable=readable)
     return Edition(
         run_id=around.run_id,
         seeded=around.seeded,
@@ -355,12 +353,12 @@ def _in_advance(run: RunPlan) -> AccountResult:
     assert delta is not None
     made_up, short = _made_up(run.spec), run.plan.length <= STEPS_MAX
     try:
-        found = claims_a_priori(run, delta, run.spec.privacy.colluders, one_value=made_up and short)
+        result = claims_a_priori(run, delta, run.spec.privacy.colluders, one_value=made_up and short)
     except P2pdpError as error:  # the run is done all the same
         return AccountResult(refusals=[Refusal(Observer.NETWORK, Conditioning.A_PRIORI, str(error))])
     if made_up and not short:
-        found.refusals = [_left_out(one) if one.method == Method.HIDDEN_PATH else one for one in found.refusals]
-    return found
+        result.refusals = [_left_out(one) if one.method == Method.HIDDEN_PATH else one for one in result.refusals]
+    return result
 
 
 def _left_out(refusal: Refusal) -> Refusal:

@@ -1,10 +1,10 @@
 """`node`: one user's part of a run whose other users are on other machines.
 
-What a node decides on behalf of its owner: which data it contributes, which runs it accepts, what these may cost.
+`Member` decides on behalf of the node's owner which data it contributes, which runs it accepts and what these may cost.
 
-Guarantee: the owner sees what a run costs, and `[accept]` and `[budget]` are applied, before anybody hears of the node
-and again with the signed roster before the node is ready. A node that comes back to a run applies the limits that its
-configuration has now. Costs are kept in its folder with a digest of all that they follow from, so that a node that
+Guarantee: the owner sees what a run costs, and `[accept]` and `[budget]` are applied, before the node contacts anybody
+else, and again with the signed roster before the node is ready. A node that comes back to a run applies the limits that
+its configuration has now. Costs are kept in its folder with a digest of all that they follow from, so that a node that
 comes back, for which others wait, does not compute them again.
 """
 
@@ -58,7 +58,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TookPart:
-    """What a node's owner wants to know afterwards. `excluded`: bootstrap put the node out, and it saw no result."""
+    """The report to a node's owner after the run. `excluded`: bootstrap put the node out, and it saw no result."""
 
     run_id: str
     user: int
@@ -247,7 +247,7 @@ def _what_came(contents: Contents) -> tuple[Peer, Any, bool]:
 
 
 class Member:
-    """The node's decisions, on behalf of its owner."""
+    """The node that decides on behalf of its owner."""
 
     def __init__(self, config: NodeConfig, folder: NodeFolder, notify: Notify, *, shares: bool) -> None:
         self._shares = shares

@@ -1,7 +1,7 @@
-"""`attack`: what an observer can read out of its own `view.ledger`, and how near that comes to the truth.
+"""`attack`: read what an observer can out of its own `view.ledger`, and compare it with the truth.
 
-The attack is given the observer's view and what is public. Only afterwards the targets' own ledgers are
-opened, if they are at hand, and only to say how far off it was.
+The attack is given the observer's view and what is public. Only afterwards the targets' own ledgers are opened, if they
+are at hand, and only to say how far off it was.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from p2pdp.topology.graphs import Graph, is_public, make_graph
 
 @dataclass(frozen=True)
 class Attacked:
-    """`targets` are documents: user (a list where only a sum can be told), estimate, and how far off it is.
+    """The result of an attack. Each of `targets` has user (a list where only a sum is known), estimate, and its error.
 
-    The curator's have two more: how probable the report that is likeliest the user's is to be that, and whether it is.
+    For the curator each has two more: how probably the likeliest report is the user's, and whether it is.
     """
 
     observer: int | str

@@ -1,11 +1,9 @@
-"""Judging a run that happened: `verify`, `audit`, `views`, `export`, from a folder or an exported file alike.
+"""`verify`, `audit`, `views` and `export`, each from a run's folder or an exported file, and the page `report.html`.
 
-`report.html`: gathers what the page shows from a run's folder and an audit of it, and writes it there.
-
-Where a run is not just ending, its result is read from the folder, so that `audit` makes the same page again that `run`
-and `simulate` left. The graph is the one that the ledgers tell, if bootstrap signed its digest: no file is
-opened that the spec names. A part that cannot be read is missing from the page, which says so; the claims do not depend
-on it.
+The page is gathered from a run's folder and an audit of it. Unless a run is just ending, its result is read from the
+folder, so that `audit` makes the same page again that `run` and `simulate` left. The graph is the one in the ledgers,
+if bootstrap signed its digest: no file that the spec names is opened. The page says which part of it could not be read
+and is missing; the claims do not depend on any of these.
 """
 
 from __future__ import annotations
@@ -150,11 +148,11 @@ def verify(place: str | Path, key: str | Path | None = None) -> Verified:
         evidence = read_evidence(Path(place), _opened(key))
     except VerificationFailed as error:
         return Verified(None, None, 0, [{"node": peer_name(BOOTSTRAP), "index": None, "what": str(error)}])
-    found = judge(evidence)
+    checked = judge(evidence)
     problems = [
-        {"node": peer_name(problem.peer), "index": problem.index, "what": problem.what} for problem in found.problems
+        {"node": peer_name(problem.peer), "index": problem.index, "what": problem.what} for problem in checked.problems
     ]
-    return Verified(evidence.roster.run_id.hex(), found.verified, found.records, problems)
+    return Verified(evidence.roster.run_id.hex(), checked.verified, checked.records, problems)
 
 
 @undisturbed()
@@ -183,14 +181,14 @@ def audit_evidence(
     allow_missing: bool = False,
 ) -> Audited:
     """Return the claims of a run whose evidence is at hand; by default with the spec's colluders and delta."""
-    found = judge(evidence)
-    if found.verified is None and not (allow_missing and found.only_missing):
-        raise VerificationFailed(_first_problem(found))
+    checked = judge(evidence)
+    if checked.verified is None and not (allow_missing and checked.only_missing):
+        raise VerificationFailed(_first_problem(checked))
     roster, privacy = evidence.roster, evidence.spec.privacy
     at_delta = privacy.delta if delta is None else delta
     assert at_delta is not None
-    incomplete = sorted({*found.missing, *found.cut_short})
-    views = {peer: contents for peer, contents in found.views.items() if peer not in found.missing}
+    incomplete = sorted({*checked.missing, *checked.cut_short})
+    views = {peer: contents for peer, contents in checked.views.items() if peer not in checked.missing}
     coalition = privacy.colluders if colluders is None else tuple(colluders)
     made = audit_run(evidence.run, evidence.recorded(views), incomplete, at_delta, coalition)
     return Audited(
@@ -198,7 +196,7 @@ def audit_evidence(
         roster.protocol,
         roster.n,
         at_delta,
-        found.verified or INCOMPLETE,
+        checked.verified or INCOMPLETE,
         made.claims,
         made.refusals,
         *(made.mu, made.leak, made.epsilon, made.epsilon_conditioning, made.mu_coalition, made.leak_coalition),
@@ -216,10 +214,10 @@ def _signed_graph(roster: Roster, views: Mapping[Peer, Contents]) -> Graph | Non
     return graph if graph is not None and graph.digest.hex() == signed else None
 
 
-def _first_problem(found: Verification) -> str:
-    first = found.problems[0]
+def _first_problem(checked: Verification) -> str:
+    first = checked.problems[0]
     place = peer_name(first.peer) if first.index is None else f"{peer_name(first.peer)}, record {first.index}"
-    more = f" (and {len(found.problems) - 1} more: p2pdp verify lists them)" if len(found.problems) > 1 else ""
+    more = f" (and {len(checked.problems) - 1} more: p2pdp verify lists them)" if len(checked.problems) > 1 else ""
     return f"node {place}: {first.what}{more}"
 
 
@@ -308,8 +306,8 @@ def distances_in(graph: Graph) -> Floats:
 
     heads, tails = np.array(list(graph.edges()), dtype=np.int64).reshape(-1, 2).T
     matrix = coo_array((np.ones(len(heads)), (heads, tails)), shape=(graph.n,) * 2).tocsr()
-    found: Floats = shortest_path(matrix, method="D", directed=False, unweighted=True)
-    return found
+    distances: Floats = shortest_path(matrix, method="D", directed=False, unweighted=True)
+    return distances
 
 
 def _curve(claim: Claim, delta: float) -> Curve:
@@ -324,13 +322,13 @@ def _curve(claim: Claim, delta: float) -> Curve:
 
 def _setting(spec: Spec, n: int) -> dict[str, str]:
     """Return each section of the spec as one line, without what was left as it is by default."""
-    found = {"protocol": spec.run.protocol, "users": str(n)}
+    lines = {"protocol": spec.run.protocol, "users": str(n)}
     for name in sections_of(spec.run.protocol):
         if name not in _UNSHOWN:
             part = getattr(spec, name) if name in SECTIONS else spec.options
             given = {item.name: (getattr(part, item.name), item.default) for item in fields(part)}
-            found[name] = ", ".join(f"{key} {_value(now)}" for key, (now, default) in given.items() if now != default)
-    return found
+            lines[name] = ", ".join(f"{key} {_value(now)}" for key, (now, default) in given.items() if now != default)
+    return lines
 
 
 def _value(value: object) -> str:

@@ -1,18 +1,18 @@
-"""What a run is charged with to those who take part, and whether it fits what they allow.
+"""The charge of a run to those who take part, and the check that it fits what they allow.
 
 A run is charged before it takes place, by the best sound claim a priori (`auditor.a_priori`) for each observer that the
 owner has in mind, and of these observers the one who learns most. Such a claim rests on facts that bootstrap signed:
 the number of users, the graph's digest, and the spec. A charge has to hold whatever happens afterwards. On random walks
-and for shuffling what others do, are late with, or leave undone by being excluded, changes how much is hidden, so there
-a charge is what the node itself enforces (`auditor.a_priori`) or the local ceiling, whoever the observer is. Models and
-published formulas that are no bound are never charged by.
+and in shuffling, the behaviour, lateness and exclusion of others change how much is hidden. There a charge is what the
+node itself enforces (`auditor.a_priori`) or the local ceiling, whoever the observer is. Models and published formulas
+that are no bound are never charged.
 
-Computes what a run costs its owner, in a process of its own (`node.helper`), since that takes scipy and memory.
+The computation takes scipy and memory, so a node leaves it to a process of its own (`node.helper`):
 
     python -m p2pdp.runs.budgeting
 
-`Reckoning` is what that process does, `Reckoner` is how the node asks for it. First the node names the run, as it is
-offered or as it is signed; then come questions about it.
+`Reckoning` answers in that process, and `Reckoner` asks for the node, which first names the run, as it is offered or
+signed, and then puts its questions.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ def check_local(run: RunPlan) -> None:
 
 
 class NodeBudget:
-    """What one node's owner allows. Where the configuration has no `[budget]`, the spec alone sets a limit."""
+    """The limits of one node's owner. Where the configuration has no `[budget]`, the spec alone sets a limit."""
 
     def __init__(self, config: NodeConfig) -> None:
         self._config = config
@@ -279,14 +279,14 @@ def rounds_of(run: RunPlan) -> int:
 
 @dataclass(frozen=True)
 class Offered:
-    """What of an offered run can be known before any roster; `terms` is the digest that its costs follow from."""
+    """The facts of an offered run before any roster; `terms` is the digest that its costs follow from."""
 
     terms: str
     rounds: int
 
 
 class Reckoner:
-    """Asks; `ask` is that of a `Helper`, or of a `Reckoning` in the same process. `shares`: see `costing.costs_of`."""
+    """Asks a `Reckoning` with `ask`, by a `Helper` or in the same process. `shares`: see `costing.costs_of`."""
 
     def __init__(self, ask: Callable[[Mapping[str, Any]], Any], *, shares: bool = False) -> None:
         self._ask, self.shares = ask, shares

@@ -1,14 +1,14 @@
-"""What a run costs the owner of a node, for each observer: before it takes part, and what was spent in the end.
+"""The cost of a run to the owner of a node, for each observer, before it takes part and afterwards.
 
 Before: the bounds a priori that `plan` shows (`auditor.a_priori`), from the spec that is offered, and again from the
-facts of the signed roster. What of these follows from the graph is worked out again; where the graph cannot be made
-here, no claim rests on how bootstrap says that reports mix. How many values other users have is in neither, so claims
+facts of the signed roster. What of these follows from the graph is computed again; where the graph cannot be made here,
+no claim rests on bootstrap's statement of how reports mix. How many values other users have is in neither, so claims
 that need it are not used. What an observer of all decrypted messages learns is bounded by what the node itself enforces
 (`auditor.a_priori`).
 
 After: from the node's own ledger, what its recorded contributions and draws tell an observer of all decrypted messages.
 The other observers' rows stay a priori, since what they really saw depends on a route that a node does not know. Where
-the ledger tells of an exclusion, rows that assumed there would be none fall back to what the ledger says.
+the ledger records an exclusion, rows that assumed there would be none fall back to what the ledger says.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _FACTOR_MAX: Final = 100.0
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """A bound of what one observer learns about this node's data. Without any, epsilon is infinite."""
+    """A bound on what one observer learns about this node's data. Epsilon is infinite where there is none."""
 
     observer: str
     epsilon: float
@@ -74,16 +74,16 @@ class Cost:
             return (
                 f"{observer_name(self.observer)}: epsilon is infinite, no protection: nothing limits what it may learn"
             )
-        said = f"{observer_name(self.observer)}: epsilon {self.epsilon:.4g} at delta {self.delta:g} ({self.method})"
+        bound = f"{observer_name(self.observer)}: epsilon {self.epsilon:.4g} at delta {self.delta:g} ({self.method})"
         if self.delta > DELTA_MAX:
-            return f"{said}, no protection: with a chance of {self.delta:g} it may learn anything"
+            return f"{bound}, no protection: with a chance of {self.delta:g} it may learn anything"
         if self.epsilon == 0.0:
-            return f"{said}, it learns nothing"
+            return f"{bound}, it learns nothing"
         times = f"{math.exp(self.epsilon):.3g}" if self.epsilon < _FACTOR_MAX else f"e^{self.epsilon:.4g}"
         reading = PROTECTIONS[reading_of(self.epsilon, self.delta)]
         return (
-            f"{said}, {reading}: what it sees is at most {times} times as likely under one value of your data as under "
-            "another"
+            f"{bound}, {reading}: what it sees is at most {times} times as likely under one value of your data "
+            "as under another"
         )
 
 
@@ -159,13 +159,13 @@ def rests_on_others(spec: Spec, costs: Sequence[Cost]) -> bool:
 def _bounds(run: RunPlan, *, shares: bool) -> list[Bound]:
     delta = run.spec.privacy.delta
     assert delta is not None
-    found = claims_a_priori(run, delta, run.spec.privacy.colluders, one_value=False)
+    result = claims_a_priori(run, delta, run.spec.privacy.colluders, one_value=False)
     if run.graph is None:
-        found.claims = run.protocol.analysis().without_graph(found.claims)
+        result.claims = run.protocol.analysis().without_graph(result.claims)
     if shares:
-        found.claims = [claim for claim in found.claims if NO_SKELETON not in claim.assumptions]
+        result.claims = [claim for claim in result.claims if NO_SKELETON not in claim.assumptions]
     limit = enforced_limit(run, delta)
-    bounds = bounds_of(found.claims, found.refusals, run.n, delta)
+    bounds = bounds_of(result.claims, result.refusals, run.n, delta)
     if limit is None:
         return bounds
     return [

@@ -1,14 +1,13 @@
-"""Keeping the index of runs: while a run lives, and from folders at any time.
+"""Keeping the index of runs, while a run lives and from folders at any time.
 
-Guarantee: what a run does never waits for its index and never fails with it. Whenever something happened in the run's
-life, its rows are made anew from its folder in a thread of its own, at most once in `REFRESH_S`. So the index follows
-from ledgers and folders in one way only, and a database that was away or deleted is whole again at the next event.
+Guarantee: a run never waits for its index and never fails with it. After each event in the run's life its rows are made
+anew from its folder, in a separate thread and at most once in `REFRESH_S`. The index follows from ledgers and folders
+alone, and a database that was away or deleted is whole again at the next event.
 
-What the index holds of a run, read from its folder: spec, bootstrap's ledger, roster, result and audit.
-
-Of bootstrap's ledger only the life cycle is taken: who enrolled and was ready, that they went, who was put out, that
-the result came and all ledgers are closed. Who suspected whom, and for which token, is a piece of a route and stays
-where it is. A part of the folder that cannot be read raises what reading it raises: half of the facts are none.
+The index holds spec, roster, result and audit of a run, and of bootstrap's ledger the life cycle only: who enrolled and
+was ready, that they went, who was excluded, that the result came and that all ledgers are closed. Who suspected whom,
+and for which token, is a piece of a route and stays where it is. A part of the folder that cannot be read raises what
+reading it raises, so the index never has half of the facts.
 """
 
 from __future__ import annotations
@@ -45,14 +44,14 @@ def index_url(given: str, folder: Path) -> str | Path:
 
     A file of SQLite's that is not there is made, for its owner only: it tells results without noise, and routes.
     """
-    found = folder.resolve() / INDEX_FILE if given == SQLITE else given
-    if isinstance(found, Path) or found.startswith(_SQLITE_FILE):
-        make_secret_file(Path(str(found).removeprefix(_SQLITE_FILE)))
-    return found
+    database = folder.resolve() / INDEX_FILE if given == SQLITE else given
+    if isinstance(database, Path) or database.startswith(_SQLITE_FILE):
+        make_secret_file(Path(str(database).removeprefix(_SQLITE_FILE)))
+    return database
 
 
 class Refresher:
-    """Makes a run's rows anew; says once when that fails, and once when it works again."""
+    """Makes a run's rows anew; reports once when that fails, and once when it works again."""
 
     def __init__(self, index: Index, folder: Path, notify: Notify) -> None:
         self._index = index
@@ -106,7 +105,7 @@ _COLUMNS: Final = ("observer", "method", "conditioning", "delta", "bound")
 
 @dataclass
 class _Life:
-    """Bootstrap's ledger, as far as it is the life cycle."""
+    """The life cycle of a run, from bootstrap's ledger."""
 
     tokens: dict[str, int] = field(default_factory=dict)  # by identity
     events: list[LifeEvent] = field(default_factory=list)
@@ -156,9 +155,9 @@ class _Life:
 
 
 def facts_of(folder: Path) -> RunFacts:
-    if not (found := _maybe(folder, SPEC_FILE)):
+    if not (text := _maybe(folder, SPEC_FILE)):
         raise UsageError(f"{folder}: is not the folder of a run; it lacks {SPEC_FILE}")
-    spec = parse_spec(found, None)
+    spec = parse_spec(text, None)
     result, audit, begun = (_document(folder, name) for name in (RESULT_FILE, AUDIT_FILE, _RUN_FILE))
     try:
         life = _life(folder)
@@ -195,7 +194,7 @@ def facts_of(folder: Path) -> RunFacts:
 
 def _participants(life: _Life, roster: Roster | None, *, over: bool) -> list[Participant]:
     users = {} if roster is None else {entry.identity.hex(): user for user, entry in enumerate(roster.entries)}
-    found = []
+    participants = []
     for identity in sorted(users.keys() | life.tokens.keys()):
         user = users.get(identity)
         state = "enrolled"
@@ -207,8 +206,8 @@ def _participants(life: _Life, roster: Roster | None, *, over: bool) -> list[Par
             state = "finished"
         elif user in life.ready:
             state = "ready"
-        found.append(Participant(life.tokens.get(identity), user, identity, state))
-    return found
+        participants.append(Participant(life.tokens.get(identity), user, identity, state))
+    return participants
 
 
 def _life(folder: Path) -> _Life:

@@ -112,8 +112,8 @@ def _collect(job: Job, folder: RunFolder) -> Result:
     folder.name_after_users(roster, job.slots)
     evidence = folder.evidence(roster)
     run, missing = job.plan(roster.n), excluded_in(evidence.contents(BOOTSTRAP))
-    found = outcome(run, evidence.recorded(evidence.begun, run), missing)
-    if not found.over:
+    collected = outcome(run, evidence.recorded(evidence.begun, run), missing)
+    if not collected.over:
         raise RunFailed(f"nothing was published; p2pdp resume {folder.path} goes on with the run")
     audited = _audited(evidence) if job.spec.run.audit else None
     verdict = None if audited is None else audited.verdict
@@ -134,8 +134,8 @@ def _collect(job: Job, folder: RunFolder) -> Result:
     def rows(user: Peer) -> Any:
         return job.rows(roster.n, user)
 
-    result = make_result(run, found, around, rows, sensitivity(run), verdict)
-    result = replace(result, startup_seconds=max(0.0, found.go_s - folder.started_s))
+    result = make_result(run, collected, around, rows, sensitivity(run), verdict)
+    result = replace(result, startup_seconds=max(0.0, collected.go_s - folder.started_s))
     if audited is not None:
         audited.save(folder.path, result.to_json())
     save_model(folder.path, run, result)

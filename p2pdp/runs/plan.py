@@ -1,4 +1,4 @@
-"""`plan`: what a run would cost, before anything starts: privacy a priori, error, messages, bytes and time.
+"""`plan`: the cost of a run before anything starts: privacy a priori, error, messages, bytes and time.
 
 The costs follow from the plan alone. The error does not depend on data (for histograms: as if all categories were
 equally frequent), users contribute equally often, and nothing is lost. The protocol's analysis says how the error
@@ -9,16 +9,14 @@ follows from the plan, and how many messages users send.
 * `bytes` counts the frames of these and of enrolment; acknowledgements that travel alone come on top.
 * `seconds` is `HOP_S` a hop or exchange, as among processes of one machine. Across machines, add the network's delay.
 
-`plan` and a node refuse runs whose costs would take too long to compute in advance. What is allowed takes minutes at
-most on one machine. These are no limits of runs: a local run may be larger.
+`plan` and a node refuse runs whose costs would take too long to compute in advance; those that they allow take minutes
+at most on one machine. These are no limits of runs: a local run may be larger.
 
-How much noise it takes that one other user learns no more than a wanted epsilon: `plan --target-epsilon`.
-
-The bound is the best sound a-priori claim that covers one other node; of network shuffling, which hides users from the
-curator above all, the larger one of that and of the best that covers the curator. It falls as noise grows, and for
-Gaussian noise the mu that belongs to it is nearly proportional to 1/sigma: so each guess follows from the one before,
-between ends of which one was found to be enough and the other not. The answer is the last amount of noise that was
-found enough.
+`plan --target-epsilon` searches for the least noise at which one other user learns no more than this epsilon. The bound
+is the best sound a-priori claim that covers one other node. In network shuffling, which mainly hides users from the
+curator, it is the larger one of that and of the best claim that covers the curator. It falls as noise grows, and for
+Gaussian noise its mu is nearly proportional to 1/sigma, so each guess follows from the one before, inside an interval
+of which one end is known to be enough and the other not. The answer is the least amount known to be enough.
 """
 
 from __future__ import annotations
@@ -55,7 +53,7 @@ _ROSTER_BYTES: Final = 128  # of each user, and of five more for the rest
 
 @dataclass(frozen=True, kw_only=True)
 class Costs:
-    """Named as in `plan --json`; a run has hops or rounds."""
+    """The costs of a run, named as in `plan --json`; a run has hops or rounds."""
 
     standard_error: Number
     baselines: dict[str, dict[str, Any]]
@@ -95,9 +93,9 @@ def _bytes(run: RunPlan, moves: float) -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class Plan(Costs):
-    """Fields are named as in `plan --json`; `target` is there only where it was asked for.
+    """The plan of a run, with fields named as in `plan --json`; `target` is there only where it was asked for.
 
-    `message_noise` is what noise on messages would buy (`gossip/analysis/forecast.py`), of synchronous gossip;
+    `message_noise` states what noise on messages would buy (`gossip/analysis/forecast.py`) in synchronous gossip;
     `message_sigma_recommended` is the most of it that costs next to nothing.
     """
 
@@ -129,8 +127,8 @@ class Plan(Costs):
         document["warnings"] = self.warnings
         if self.target is not None:
             document["target"] = vars(self.target)
-        found: dict[str, Any] = plain(document)
-        return found
+        flat: dict[str, Any] = plain(document)
+        return flat
 
 
 def plan_spec(spec: Spec, target_epsilon: float | None) -> Plan:
@@ -142,18 +140,18 @@ def plan_spec(spec: Spec, target_epsilon: float | None) -> Plan:
     delta = spec.privacy.delta
     assert delta is not None
     target = None if target_epsilon is None else target_of(planned, target_epsilon)
-    found = claims_a_priori(run, delta, spec.privacy.colluders, one_value=planned.one_value)
+    result = claims_a_priori(run, delta, spec.privacy.colluders, one_value=planned.one_value)
     analysis = run.protocol.analysis()
-    found.add(analysis.forecast(run, delta))
-    verdict = verdict_of(found.claims, found.refusals, run.n, delta)
+    result.add(analysis.forecast(run, delta))
+    verdict = verdict_of(result.claims, result.refusals, run.n, delta)
     tradeoff = analysis.message_noise(run, delta)
     advised = recommended(tradeoff) if tradeoff else None
     return Plan(
         protocol=spec.run.protocol,
         nodes=run.n,
         delta=delta,
-        claims=found.claims,
-        refusals=found.refusals,
+        claims=result.claims,
+        refusals=result.refusals,
         **verdict_document(verdict),
         message_noise=tradeoff,
         message_sigma_recommended=None if advised is None else advised.message_sigma,
@@ -199,7 +197,7 @@ _REPORTS: Final = (1.0 / 700.0, 1e9)  # 1/epsilon of a report
 
 @dataclass(frozen=True)
 class Planned:
-    """A run as it would be; `one_value` if every user has one value only."""
+    """A run before it takes place; `one_value` if every user has one value only."""
 
     run: RunPlan
     edges: EdgeList | None
@@ -208,9 +206,9 @@ class Planned:
 
 @dataclass(frozen=True)
 class Target:
-    """`parameter` of `[noise]` has to be `value`; then `reached` is the bound. Local DP would need `local_value`.
+    """The noise that meets a target: `parameter` of `[noise]` has to be `value`, which gives the bound `reached`.
 
-    `observers` are those whom the bound is about.
+    Local differential privacy would need `local_value`. The bound is about `observers`.
     """
 
     epsilon: float
@@ -235,7 +233,7 @@ def target_of(planned: Planned, epsilon: float) -> Target:
     if mechanism == "none":
         raise Refused('--target-epsilon: [noise] mechanism = "none" protects nobody, however little is asked for')
     search = _Search(planned, epsilon, delta)
-    strength, reached = search.found()
+    strength, reached = search.least()
     run = planned.run
     each = run.protocol.analysis().contributions_each(run)
     value, local = search.value(strength), search.value(search.local(each))
@@ -251,7 +249,7 @@ def observers_of(run: RunPlan) -> tuple[Observer, ...]:
 
 
 class _Search:
-    """`strength` grows with the noise: sigma over the sensitivity, or 1 over the epsilon of a report."""
+    """A search over `strength`, which grows with noise: sigma over the sensitivity, or 1 over a report's epsilon."""
 
     def __init__(self, planned: Planned, epsilon: float, delta: float) -> None:
         self._planned, self._epsilon, self._delta = planned, epsilon, delta
@@ -303,7 +301,7 @@ class _Search:
             return plan_run(spec, run.n, run.dimensions, self._planned.edges)
         return replace(run, spec=spec, plan=run.protocol.plan(spec, run.n, run.dimensions, run.graph_facts))
 
-    def found(self) -> tuple[float, float]:
+    def least(self) -> tuple[float, float]:
         least, most = self._ends
         if self._epsilon < self._floor.epsilon:
             raise Refused(

@@ -1,8 +1,8 @@
-"""A spec with everything that a simulation of it needs: data, plan, effective text, and the name of the run.
+"""A spec with all that a simulation of it needs (data, plan, effective text, run id), and the model that a run learned.
 
-The caller's own objective, from Python only and only where all users are on this machine.
+An objective of the caller's own comes from Python only, and only where all users are on this machine.
 
-`model.npz`: the model that a run learned, beside `result.json`, for numpy to load.
+`model.npz` stands beside `result.json`, for numpy to load:
 
     model          all numbers, as `estimate` in result.json has them
     weights        those that are multiplied with the features, in the order of the columns
@@ -12,11 +12,11 @@ The caller's own objective, from Python only and only where all users are on thi
     clip           the bounds into which features are moved after that; absent if they are not
     unit_norm      whether features are scaled to length 1 after that
     task           what was learned
-    users          of models learned by gossip of which none was published: whose they are. `model`, `weights` and
-                   `intercept` have a row for each then; the launcher has them, for the users' folders are its own
+    users          the users whose models these are, if gossip learned them and none was published. `model`, `weights`
+                   and `intercept` have a row for each then; the launcher has them, for the users' folders are its own
 
-A row of features that went through all that is told by `features @ weights + intercept`, of logistic regression by the
-sign of that.
+The prediction for a row of features that went through all that is `features @ weights + intercept`, in logistic
+regression its sign.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _SEEDS: Final = 2**128  # the name of a run has room for as many
 
 @dataclass(frozen=True)
 class Prepared:
-    """`spec` has its seed, 0 where it came without one; `rows` gives a user's bounded data, read once."""
+    """A spec ready to run, with its seed (0 where it came without one); `rows` returns a user's bounded data."""
 
     spec: Spec
     rows: Callable[[Peer], Any] = field(repr=False)
@@ -78,7 +78,7 @@ class Prepared:
 
     def result(
         self,
-        found: Outcome,
+        outcome: Outcome,
         verdict: Verdict | None = None,
         *,
         sent_bytes: int = 0,
@@ -100,7 +100,7 @@ class Prepared:
             traced=traced,
             audited=audited,
         )
-        return make_result(self.run, found, around, self.rows, sensitivity(self.run), verdict)
+        return make_result(self.run, outcome, around, self.rows, sensitivity(self.run), verdict)
 
 
 def on_seed(spec: Spec, seed: int) -> Spec:

@@ -1,6 +1,6 @@
-"""`simulate`: a spec in, a simulated world, and the same folder out that a live run leaves.
+"""`simulate`: run a spec in a simulated world, and leave the same folder as a live run.
 
-The fast path (`fast`) draws results from their law instead: it leaves spec and result and nothing to audit.
+The fast path (`fast`) draws results from their distribution instead: it leaves spec and result and nothing to audit.
 """
 
 from __future__ import annotations
@@ -97,9 +97,9 @@ def _fast_results(first: Prepared, trials: int, progress: Progress | None) -> It
     if outcomes is None:
         yield from _world_results(first, trials, None, None, progress, trace_wire=False)
         return
-    for number, found in enumerate(outcomes):
+    for number, drawn in enumerate(outcomes):
         verdict = _in_advance(first) if analysis.fast_in_advance and not number else None
-        yield made.pop(number, first).result(found, verdict, audited=False)
+        yield made.pop(number, first).result(drawn, verdict, audited=False)
 
 
 def _in_advance(prepared: Prepared) -> Verdict:
@@ -137,7 +137,7 @@ def _part_of(progress: Progress | None, number: int, trials: int) -> Progress | 
 
 
 class _Simulated:
-    """One world that came to its end."""
+    """One simulated world, run to its end."""
 
     def __init__(self, prepared: Prepared, faults: Faults, progress: Progress | None, *, traced: bool) -> None:
         self._prepared, self._traced = prepared, traced

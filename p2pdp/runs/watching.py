@@ -1,6 +1,6 @@
-"""Watching a run, or a node: what happens goes to the log and into the status that HTTP shows, and renews the index.
+"""Watching a run, or a node: each event goes to the log and into the status that HTTP shows, and renews the index.
 
-Status and metrics are a fold over what the log is told, so that neither can hold what may be in no log. HTTP has a
+Status and metrics are a fold over the events of the log, so that neither can hold what may be in no log. HTTP has a
 thread of its own, and so has the index: neither readers nor databases delay a run.
 """
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class HttpOptions:
-    """As the command line has them. `stays`: goes on after the run is over."""
+    """The options of the HTTP server on the command line. `stays`: it goes on after the run is over."""
 
     listen: str
     version: str
@@ -55,7 +55,7 @@ UNWATCHED: Final = Watching()
 
 
 class Watch:
-    """What a run tells of itself; to be used from one thread, and `status` read from any."""
+    """The events of one run; called from one thread, while any thread may read `status`."""
 
     def __init__(self, status: Status, notify: Notify, clock: Clock, nudge: Callable[[], None]) -> None:
         self.status = status
@@ -83,7 +83,7 @@ class Watch:
 
 @dataclass(frozen=True)
 class _Shown:
-    """What HTTP shows (`web.responder.Content`)."""
+    """The content that HTTP shows (`web.responder.Content`)."""
 
     watch: Watch
     folder: Path | None

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from p2pdp.auditor.context import AuditContext, sensitivity_of
-from p2pdp.auditor.local import local_account, local_beforehand
+from p2pdp.auditor.local import local_a_priori, local_account
 from p2pdp.core.claims import Claim, Refusal
 from p2pdp.core.messages import TOKEN
 from p2pdp.ledger.records import OWN, RECEIVED, public_message
@@ -135,7 +135,7 @@ def test_what_cannot_be_told_is_not_claimed() -> None:
 @pytest.mark.parametrize("times", [1, 4])
 def test_gaussian_contributions_compose(times: int) -> None:
     run = run_of(gossip(3, "ring", "rounds = 1")).plan
-    (claim,) = local_beforehand(run, DELTA, times).claims
+    (claim,) = local_a_priori(run, DELTA, times).claims
     mu = math.sqrt(times) * sensitivity_of(run) / run.plan.noise.scale
     assert (claim.observer, claim.conditioning, claim.bound) == ("network", "a-priori", True)
     assert claim.mu_max == pytest.approx(mu)
@@ -144,11 +144,11 @@ def test_gaussian_contributions_compose(times: int) -> None:
 
 def test_laplace_contributions_add_up() -> None:
     run = run_of(gossip(3, "ring", "rounds = 1", noise='mechanism = "laplace"\nsigma = 2.0')).plan
-    (claim,) = local_beforehand(run, DELTA, 3).claims
+    (claim,) = local_a_priori(run, DELTA, 3).claims
     assert claim.epsilon_max == pytest.approx(3.0 * laplace.epsilon_of(math.sqrt(2.0), 1.0), rel=1e-6)
 
 
 def test_no_noise_promises_nothing() -> None:
     run = run_of(gossip(3, "ring", "rounds = 1", noise='mechanism = "none"')).plan
-    (claim,) = local_beforehand(run, DELTA, 1).claims
+    (claim,) = local_a_priori(run, DELTA, 1).claims
     assert claim.epsilon_max == math.inf

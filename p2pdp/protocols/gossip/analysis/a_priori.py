@@ -35,7 +35,7 @@ import numpy as np
 
 from p2pdp.auditor.claims import claim_of, spread_of, worst_of
 from p2pdp.auditor.context import NOT_AT_HAND, AccountResult, AuditContext, refused, sensitivity_of, unlike_plan
-from p2pdp.auditor.local import local_beforehand
+from p2pdp.auditor.local import local_a_priori
 from p2pdp.core.claims import Claim, Conditioning, Method, Name, Observer, Refusal
 from p2pdp.core.ids import Peer, is_user
 from p2pdp.ledger.records import RECEIVED, public_message
@@ -61,7 +61,7 @@ _ALL: Final = "all results are published, which together tell every user's noise
 
 def gossip_beforehand(run: RunPlan, delta: float, colluders: Sequence[Peer]) -> AccountResult:
     """Return claims for each kind of observer."""
-    found = local_beforehand(run, delta, _contributions(run))
+    found = local_a_priori(run, delta, _contributions(run))
     if not found.claims:
         return found
     (local,) = found.claims
