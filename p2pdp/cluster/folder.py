@@ -123,7 +123,7 @@ class RunFolder:
 
     @cached_property
     def spec(self) -> Spec:
-        """The spec as whoever reads the folder has it."""
+        """Return the spec as every reader of the folder has it."""
         return parse_spec(self.spec_text, None)
 
     def evidence(self, roster: Roster) -> Evidence:
@@ -227,12 +227,12 @@ class BootstrapFolder(RunFolder):
 
     @property
     def listen(self) -> str | None:
-        """The address it listened on before; None on a first start."""
+        """Return the address it listened on before; None on a first start."""
         return self._facts.get("listen")
 
     @property
     def address(self) -> str | None:
-        """The address in its tokens; None before there are any."""
+        """Return the address in its tokens; None before there are any."""
         return self._facts.get("address")
 
     def identity(self, name: str = "curator/bootstrap") -> Identity:

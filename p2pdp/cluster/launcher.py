@@ -115,7 +115,7 @@ class Cluster:
 
     @property
     def processes(self) -> dict[int, int]:
-        """The processes that run now: their numbers in the layout, by process id."""
+        """Return the processes that run now: their numbers in the layout, by process id."""
         return dict(self._processes)
 
     def _interrupt(self, *_: object) -> None:

@@ -54,7 +54,7 @@ class Layout:
 
     @property
     def processes(self) -> tuple[int, ...]:
-        """All processes, first the one that the others wait for."""
+        """Return all processes, first the one that the others wait for."""
         count = 0 if self.in_one_process else -(-self.slots // self.nodes_per_process)
         return (ROLES, *range(count))
 

@@ -89,7 +89,7 @@ class Happening:
 
     @property
     def text(self) -> str:
-        """One sentence for people."""
+        """Return one sentence for people."""
         return KINDS[self.event][1].format_map(self.facts)
 
     def to_json(self) -> dict[str, Any]:

@@ -25,7 +25,7 @@ Reader = Callable[[Any], Any]
 
 
 def suggestion(word: str, known: Iterable[str]) -> str:
-    """`; did you mean "…"?` where a known word is near, else the list of the known ones."""
+    """Return `; did you mean "…"?` where a known word is near, else the list of the known ones."""
     names = list(known)
     near = difflib.get_close_matches(word, names, n=1, cutoff=0.5)
     return f'; did you mean "{near[0]}"?' if near else f"; known are {', '.join(names)}."

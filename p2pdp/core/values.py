@@ -88,7 +88,7 @@ class LinearForm:
         return NotImplemented
 
     def expand(self) -> dict[Source, float]:
-        """All sources with their weights; sources whose weights cancel are left out."""
+        """Return all sources with their weights, without sources whose weights cancel."""
         return expand(((self, 1.0),))
 
     def _refuse(self, *_: object) -> NoReturn:
@@ -106,7 +106,7 @@ ZERO_FORM: Final = LinearForm()
 
 
 def in_order(forms: Iterable[LinearForm]) -> list[LinearForm]:
-    """Returns all forms that these are made of, each once and after its parents."""
+    """Return all forms that these are made of, each once and after its parents."""
     found: dict[int, LinearForm] = {}
     pending = list(forms)
     while pending:
@@ -119,7 +119,7 @@ def in_order(forms: Iterable[LinearForm]) -> list[LinearForm]:
 
 
 def snapped(value: Any, step: float) -> Any:
-    """A float, or an array of them, moved to the nearest whole multiple of the step; a form stays as it is.
+    """Move a float, or an array of them, to the nearest whole multiple of the step; leave a form as it is.
 
     For what is going to be noised on a grid: whatever lies between the steps would be seen beside the noise.
     """
@@ -132,7 +132,7 @@ def snapped(value: Any, step: float) -> Any:
 
 
 def expand(weighted: Iterable[tuple[LinearForm, float]]) -> dict[Source, float]:
-    """Return the sources of a weighted sum of forms, deepest forms first, so that shared history cancels early.
+    """Return all sources with their weights, without sources whose weights cancel.
 
     Forms of one depth come in the order in which they were met: the last bits of sums do not depend on addresses.
     """

@@ -47,7 +47,7 @@ PROTECTIONS: Final[Mapping[str, str]] = {  # by the reading of an epsilon, `audi
 
 
 def observer_name(observer: str) -> str:
-    """An observer that has no words of its own is called as it is written."""
+    """Return an observer's words; one that has none is called as it is written."""
     return OBSERVERS.get(observer, (observer, ""))[0]
 
 

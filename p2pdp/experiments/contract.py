@@ -107,7 +107,7 @@ class Experiment:
 
     @property
     def paper(self) -> str:
-        """The paper and what of it is made again, by the name: 003-table1 is Table 1 of paper 003."""
+        """Return the paper and what of it is made again, by the name: 003-table1 is Table 1 of paper 003."""
         number, _, what = self.name.partition("-")
         if number not in _PAPERS:
             return "ours"
@@ -116,7 +116,7 @@ class Experiment:
 
 
 def compared(what: str, ours: float, paper: float, why: str, *, relative: float = 0.0, absolute: float = 0.0) -> Line:
-    """A line whose verdict follows from the two numbers and the tolerance, which it states."""
+    """Return a line whose verdict follows from the two numbers and the tolerance, which it states."""
     allowed = max(absolute, relative * abs(paper))
     tolerance = (
         f"within {100 * relative:.2g} % of it" if relative * abs(paper) >= absolute else f"within {absolute:.2g}"
@@ -126,10 +126,10 @@ def compared(what: str, ours: float, paper: float, why: str, *, relative: float 
 
 
 def holds(what: str, ours: float | str, paper: str, *, true: bool, why: str) -> Line:
-    """A line for a statement of the paper without a number, such as "below local DP from n = 20 on"."""
+    """Return a line for a statement of the paper without a number, such as "below local DP from n = 20 on"."""
     return Line(what, ours, paper, "agrees" if true else "differs", why)
 
 
 def unknown(what: str, ours: float | str, why: str) -> Line:
-    """A line for what the paper shows in a picture only, or for what is missing here."""
+    """Return a line for what the paper shows in a picture only, or for what is missing here."""
     return Line(what, ours, None, "cannot be known", why)

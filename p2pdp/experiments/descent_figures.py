@@ -34,7 +34,7 @@ _MEASURES: Final = (("accuracy", "accuracy on test rows"), ("loss", "logistic lo
 
 
 def curves_table(answers: Answers, name: str, keys: Mapping[str, str]) -> Table:
-    """All points of the curves; `keys` are pieces and what tells them apart."""
+    """Return all points of the curves; `keys` are pieces and what tells them apart."""
     rows: Cells = [
         (
             shown,
@@ -59,7 +59,7 @@ def noise_table(answers: Answers, name: str, keys: Mapping[str, str]) -> Table:
 
 
 def curves_picture(answers: Answers, keys: Mapping[str, str], title: str) -> Picture:
-    """A column of two panels for each piece; of a single one they stand side by side."""
+    """Draw a column of two panels for each piece; those of a single one stand side by side."""
     height_in = 5.4 if len(keys) > 1 else 3.6
     return Picture("", 3.6 * max(len(keys), 2) + 0.4, height_in, partial(_draw_curves, answers, keys, title))
 
@@ -123,7 +123,7 @@ def listed(answers: Answers, keys: Sequence[str], method: str) -> str:
 
 
 def says(what: str, ours: str, quoted: str, section: str, *, true: bool, why: str) -> Line:
-    """A line about what the paper says in so many words."""
+    """Return a line about what the paper says in words."""
     return holds(what, ours, f'"{quoted}" (section {section})', true=true, why=why)
 
 
@@ -154,7 +154,7 @@ def near(answers: Answers, what: str, quoted: tuple[str, str], points: tuple[Poi
 
 
 def _gap(answers: Answers, first: Point, second: Point) -> tuple[float, float]:
-    """The first mean less the second, and the standard error of that; trials of two curves are independent."""
+    """Return the first mean less the second, and its standard error; trials of two curves are independent."""
     means, variances = [], []
     for key, method, place in (first, second):
         means.append(answers[key][method]["accuracy"][place])

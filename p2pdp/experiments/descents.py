@@ -70,7 +70,7 @@ def case_in(setting: Setting, case: Case) -> Case:
 
 
 def named(setting: Setting, case: Case, *, epsilon: bool = True) -> str:
-    """The case in a picture, as it is really run."""
+    """Return the case in a picture, as it is really run."""
     case = case_in(setting, case)
     sizes = f"n = {case.n:,} users, T = {case.steps:,} steps"
     return f"{sizes}, ε = {case.epsilon:g}" if epsilon else sizes
@@ -82,7 +82,7 @@ def piece(setting: Setting, key: str, case: Case) -> Piece:
 
 
 def learned(setting: Setting, case: Case) -> dict[str, Any]:
-    """Steps looked at; and of each method accuracy on test rows, loss on learned rows, each with its deviation."""
+    """Return the steps, and for each method accuracy on test rows and loss on learned rows, with deviations."""
     users, train, test = dealt(table(setting, case.data), case.n)
     columns = train.features.shape[1] - 1
     found: dict[str, Any] = {"columns": columns, "noise": noise_levels(case)}
@@ -100,7 +100,7 @@ def learned(setting: Setting, case: Case) -> dict[str, Any]:
 
 
 def dealt(data: Labelled, n: int) -> tuple[list[Examples], Examples, Examples]:
-    """Each user's rows, all that are learned from, and the test rows; as many of each class as in the table."""
+    """Return each user's rows, all learned rows, and the test rows, with as many of each class as in the table."""
     spread = data.features.std(axis=0)
     features = (data.features - data.features.mean(axis=0)) / np.where(spread > 0.0, spread, 1.0)
     lengths = np.sqrt((features * features).sum(axis=1, keepdims=True))
@@ -138,7 +138,7 @@ def noise_levels(case: Case) -> dict[str, float]:
 
 
 def our_plan(case: Case, columns: int) -> tuple[SgdPlan, float]:
-    """`walk.sgd` with the noise that keeps what one other user learns within epsilon, soundly."""
+    """Plan `walk.sgd` with the noise that keeps what one other user learns within epsilon, soundly."""
     return _sound_plan(case.n, case.steps, case.epsilon, case.lipschitz, columns)
 
 
@@ -195,7 +195,7 @@ def _paths(case: Case, lanes: int, number: int) -> tuple[Ints, np.random.Generat
 
 
 def _blocks(random: np.random.Generator, lanes: int, numbers: int) -> Callable[[int], Floats]:
-    """Standard normal numbers of a step, counted from 1 and asked for in turn."""
+    """Yield the standard normal numbers of a step, counted from 1 and asked for in turn."""
     drawn = np.empty(0)
 
     def of(step: int) -> Floats:
@@ -209,7 +209,7 @@ def _blocks(random: np.random.Generator, lanes: int, numbers: int) -> Callable[[
 
 
 def _published(case: Case, users: list[Examples], noise: dict[str, float], watched: Watched) -> None:
-    """All trials of the three methods side by side: lanes of central, then of local, then of network."""
+    """Run all trials of the three methods side by side: lanes of central, then of local, then of network."""
     lanes = len(METHODS) * case.trials
     method = np.repeat(np.arange(len(METHODS)), case.trials)
     sigma = np.array([noise.get(name, 0.0) for name in METHODS])[method][:, None]
@@ -235,7 +235,7 @@ def _published(case: Case, users: list[Examples], noise: dict[str, float], watch
 
 
 def _unclipped(numbers: int) -> Descent:
-    """Gradients of rows no longer than sqrt(2) are never longer than that: this clips nothing."""
+    """Clip nothing: gradients of rows no longer than sqrt(2) are never longer than that."""
     objective = LogisticRegression()
     return Descent(objective, objective.guarantees(2.0), numbers, 2.0, -40)
 

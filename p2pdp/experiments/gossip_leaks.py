@@ -66,7 +66,7 @@ def spans(on: Gossip, observers: Sequence[int]) -> list[Span]:
 
 
 def proved_ranks(on: Gossip, observers: Sequence[int], of: Sequence[Span]) -> list[int]:
-    """The ranks of these views modulo a prime: never above the truth, and below it by bad luck only.
+    """Return the ranks of these views modulo a prime: never above the truth, and below it by bad luck only.
 
     Where they are below those of `of`, floats took rounding for rows, and the leaks there are too high.
     """
@@ -75,7 +75,7 @@ def proved_ranks(on: Gossip, observers: Sequence[int], of: Sequence[Span]) -> li
 
 
 def printed_leaks(on: Gossip, observers: Sequence[int]) -> Floats:
-    """Equation (6), of each user (row) for each observer (column); it may exceed 1."""
+    """Return equation (6), of each user (row) for each observer (column); it may exceed 1."""
     return theorem_1(fixed_layers(on.weights, on.rounds), [_view(on, observer) for observer in observers])
 
 
@@ -84,7 +84,7 @@ def _view(on: Gossip, observer: int) -> View:
 
 
 def by_distance(on: Gossip, observers: Sequence[int], exact: Floats, printed: Floats) -> dict[str, JSON]:
-    """Least, mean and largest leak of all pairs at each distance, and how many pairs; columns are observers."""
+    """Return least, mean and largest leak at each distance, and the number of pairs; columns are observers."""
     away = np.array([distances_from(on.graph, observer) for observer in observers]).T
     groups = range(1, int(away.max()) + 1)
     found: dict[str, JSON] = {"distances": list(groups), "pairs": [int(np.sum(away == k)) for k in groups]}
@@ -118,7 +118,7 @@ _SMALL: Final = 0.1
 
 
 def ego_pieces(setting: Setting, egos: Sequence[int]) -> list[Piece]:
-    """Each graph's observers in parts, and where its users are drawn."""
+    """Return each graph's observers in parts, and where its users are drawn."""
     pieces = []
     for ego, edges in inputs.egos(setting).items():
         if ego not in egos:
@@ -165,7 +165,7 @@ def _places(n: int, edges: Any) -> list[list[float]]:
 
 
 def joined(answers: Answers) -> dict[int, dict[str, Any]]:
-    """The parts of each graph as one, with leaks indexed by observer."""
+    """Return the parts of each graph as one, with leaks indexed by observer."""
     found: dict[int, dict[str, Any]] = {}
     for key, part in answers.items():
         one = found.setdefault(int(key.split("-")[1]), {"checked": [], "proved": []})

@@ -48,7 +48,7 @@ def check_data(experiments: Sequence[Experiment], setting: Setting) -> None:
 
 
 def digests(experiment: Experiment, setting: Setting) -> dict[str, str]:
-    """The sha256 of each data file, or the words for a stand-in."""
+    """Return the sha256 of each data file, or the words for a stand-in."""
     folder = setting.data
     return {
         file: "stand-in" if folder is None else paper_data.content_digest(folder, file) for file in experiment.needs
@@ -56,7 +56,7 @@ def digests(experiment: Experiment, setting: Setting) -> dict[str, str]:
 
 
 def graph_file(name: str) -> str:
-    """The file to name in `needs` for a graph."""
+    """Return the file to name in `needs` for a graph."""
     return GRAPHS[name].file
 
 
@@ -65,14 +65,14 @@ def table_file(name: str) -> str:
 
 
 def graph(setting: Setting, name: str) -> EdgeList:
-    """The largest component of one of the papers' graphs: facebook, twitch, deezer, enron, ego_facebook."""
+    """Return the largest component of one of the papers' graphs: facebook, twitch, deezer, enron, ego_facebook."""
     if setting.data is not None:
         return paper_data.read_graph(setting.data, name)
     return _social(_GRAPH_NODES, 5, list(GRAPHS).index(name))
 
 
 def egos(setting: Setting) -> dict[int, EdgeList]:
-    """The ten Facebook ego networks by number; as a stand-in three."""
+    """Return the ten Facebook ego networks by number; as a stand-in three."""
     if setting.data is not None:
         return paper_data.read_egos(setting.data)
     return {ego: _social(n, 4, 100 + ego) for ego, n in _EGO_NODES.items()}
@@ -95,7 +95,7 @@ def table(setting: Setting, name: str) -> Labelled:
 
 
 def _social(n: int, links: int, number: int) -> EdgeList:
-    """Everybody comes with a few links, mostly to those who have many."""
+    """Make a graph in which each node comes with a few links, mostly to nodes that have many."""
     import networkx as nx
 
     drawn = nx.barabasi_albert_graph(n, links, seed=_SEED + number)

@@ -42,7 +42,7 @@ KAPPA_AUTO: Final = (1.0 - ETA) / (1.0 + ETA)
 
 
 def printed_all(epsilon_0: float, n: int, sum_p2: float, rho: float = 1.0, *, corrected: bool = False) -> float:
-    """Theorem 5.3, or 5.4 where rho is given; `corrected` adds the term that Lemma 5.1 misses."""
+    """Return Theorem 5.3, or 5.4 where rho is given; `corrected` adds the term that Lemma 5.1 misses."""
     return epsilon_all(epsilon_0, load(n, sum_p2, DELTA / 2.0, rho, corrected=corrected), DELTA / 2.0)
 
 
@@ -93,7 +93,7 @@ def rested(graph: Graph) -> Rested:
 
 
 def spread_bound(walk: WalkMatrix, alpha: float, rounds: int) -> tuple[float, float]:
-    """The upper end for any start after so many rounds, and the paper's equation (7), which misses d_max / d_min.
+    """Return the upper end for any start after these rounds, and the paper's equation (7) without d_max / d_min.
 
     ||r_j(t)|| is at most sqrt(d_max / d_j) (1 - alpha)^t, and S = ||pi||^2 + 2 <pi, r_j> + ||r_j||^2.
     """
@@ -104,7 +104,7 @@ def spread_bound(walk: WalkMatrix, alpha: float, rounds: int) -> tuple[float, fl
 
 
 def gamma(graph: Graph) -> float:
-    """The number of users times the sum of the squared stationary chances."""
+    """Return the number of users times the sum of the squared stationary chances."""
     degrees = np.array([graph.degree(node) for node in range(graph.n)], dtype=np.float64)
     return _gamma(degrees)
 

@@ -67,7 +67,7 @@ class Curve:
 
 
 def look(index: int) -> dict[str, Any]:
-    """Marker, line style and colour number `index`, for what is drawn without `draw_curves`."""
+    """Return marker, line style and colour number `index`, for what is drawn without `draw_curves`."""
     return {
         "color": COLOURS[index % len(COLOURS)],
         "marker": MARKERS[index % len(MARKERS)],
@@ -99,7 +99,7 @@ def name_axes(axes: Axes, title: str, x: str, y: str) -> None:
 
 
 def legend_below(figure: Figure, axes: Axes, columns: int = 2) -> None:
-    """One legend for the whole figure, of what these axes show, below all of them."""
+    """Draw one legend for the whole figure, of what these axes show, below all of them."""
     handles, labels = axes.get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=columns)
 
@@ -158,7 +158,7 @@ def _draw_panels(shown: Sequence[Panel], y: str, title: str, columns: int, share
 
 
 def rendered(picture: Picture, *, stand_in: bool) -> dict[str, bytes]:
-    """The picture as `png` and `svg`; the second is drawn anew, so that neither depends on the other."""
+    """Render the picture as `png` and `svg`; the second is drawn anew, so that neither depends on the other."""
     import matplotlib as mpl
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure

@@ -72,7 +72,7 @@ class WorstSpread:
 
 
 def worst_spread(graph: Graph, rounds: int, stay: float = 0.0, starts_max: int = STARTS_MAX) -> WorstSpread:
-    """The largest S(t) over all starts, for t = 0 … rounds."""
+    """Return the largest S(t) over all starts, for t = 0 … rounds."""
     if starts_max < 1:
         raise UsageError("the search for the worst start has to compute one start at least.")
     search = _Search(graph, walk_matrix(graph, stay), checked_rounds(rounds), starts_max)
@@ -123,7 +123,7 @@ class _Search:
         return np.asarray(2.0 * mean - self._rest)
 
     def _begin(self) -> Floats:
-        """All starts exactly for the first rounds."""
+        """Compute all starts exactly for the first rounds."""
         walk, spread = self._walk, np.ones(self._walk.n)
         best, self.lower[: self.round + 1] = np.zeros(self.round + 1), 0.0
         for first in range(0, walk.n, _BLOCK):
@@ -145,7 +145,7 @@ class _Search:
         return spread
 
     def window(self) -> None:
-        """The next rounds, with as many more starts as it takes."""
+        """Compute the next rounds, with as many more starts as it takes."""
         rounds = min(_WINDOW, len(self.lower) - 1 - self.round)
         means = [self._mean]
         for _ in range(rounds):
@@ -175,7 +175,7 @@ class _Search:
             self._active, self._laws = self._active[kept], np.ascontiguousarray(self._laws[:, kept])
 
     def _carry(self, laws: Floats, rounds: int) -> tuple[Floats, Floats]:
-        """S of these laws in each of the next rounds, and the laws after them."""
+        """Return S of these laws in each of the next rounds, and the laws after them."""
         found = np.empty((rounds, laws.shape[1]))
         ended = np.empty_like(laws)
         for first in range(0, laws.shape[1], _BLOCK):
@@ -221,7 +221,7 @@ class _Search:
         return True
 
     def _most_open(self, open_ones: Ints, excess: Floats) -> Ints:
-        """The starts that exceed the best most, no two of them alike."""
+        """Return the starts that exceed the best most, no two of them alike."""
         order = open_ones[np.argsort(-excess[open_ones], kind="stable")]
         firsts = self._alike[order]
         unique = firsts[np.sort(np.unique(firsts, return_index=True)[1])]
@@ -249,7 +249,7 @@ class SlowModes:
     rest: Floats  # ||N^s w_j|| at s = begun
 
     def lengths(self, rounds: int) -> Floats:
-        """Upper ends of the length of r_j(t), for every start j."""
+        """Return upper ends of the length of r_j(t), for every start j."""
         parts = self.vectors * self.values**rounds
         slow = np.sqrt(np.maximum(np.einsum("jk,jk->j", parts @ self.gram, parts), 0.0) / self.weights)
         reach = np.sqrt(self.weights.max() / self.weights)

@@ -61,7 +61,7 @@ def walks(setting: Setting) -> int:
 
 
 def ratio(epsilon_0: float) -> float:
-    """The mu of a contribution that is (epsilon_0, 1e-7)-DP by itself: sensitivity over deviation of its noise."""
+    """Return the mu of a contribution that is (epsilon_0, 1e-7)-DP by itself: sensitivity over deviation."""
     return 1.0 / gaussian.sigma_of(epsilon_0, DELTA)
 
 
@@ -98,7 +98,7 @@ def seen_by(steps: Ints, observer: int) -> tuple[Ints, Ints]:
 
 
 def spread(losses: Floats) -> dict[str, float]:
-    """Mean, least and largest over pairs; NaN marks what is no pair."""
+    """Return mean, least and largest over pairs; NaN marks what is no pair."""
     return {
         "mean": float(np.nanmean(losses)),
         "best": float(np.nanmin(losses)),
@@ -107,7 +107,7 @@ def spread(losses: Floats) -> dict[str, float]:
 
 
 def gathered(answers: Sequence[Mapping[str, Any]], name: str) -> tuple[float, float, float] | None:
-    """Mean, best and worst over all walks of one kind of loss; None where no walk has it."""
+    """Return mean, best and worst over all walks of one kind of loss; None where no walk has it."""
     found = [answer[name] for answer in answers if name in answer]
     if not found:
         return None
@@ -116,7 +116,7 @@ def gathered(answers: Sequence[Mapping[str, Any]], name: str) -> tuple[float, fl
 
 
 def pair_losses(path: Ints, n: int, together: Callable[[int], float], delta_prime: float) -> Floats:
-    """[user, observer], NaN on the diagonal; `together(m)` is what one of m contributions seen as one costs.
+    """Return losses [user, observer], NaN on the diagonal; `together(m)` is the loss of one of m joined contributions.
 
     The token begins at `path[0]`; gaps end at visits, so nothing is said of what follows an observer's last one. As in
     the authors' code the delta of composition is `delta_prime` for each gap.
@@ -178,7 +178,7 @@ class Account:
 
 
 def pieces(setting: Setting, losses: Losses, facts: Mapping[str, Any]) -> list[Piece]:
-    """The largest first: they take longest."""
+    """Return the pieces, the largest first: they take longest."""
     found = []
     for n in sorted(nodes(setting), reverse=True):
         for epsilon_0 in EPSILONS:

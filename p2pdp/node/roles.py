@@ -160,7 +160,7 @@ class RolesNode:
             shell.fail(error)
 
     async def _linger(self) -> None:
-        """The curator acknowledges heads that are handed in again, until nobody is left or for a while."""
+        """Acknowledge heads that are handed in again, until no user is left or for a while."""
         try:
             linger_s = self._settings.linger_s
             await asyncio.wait_for(self.nobody_left.wait(), LINGER_S if linger_s is None else linger_s)

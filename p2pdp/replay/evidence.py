@@ -85,7 +85,7 @@ class Evidence:
 
     @cached_property
     def run(self) -> RunPlan:
-        """The plan of the run that took place, from the spec and the facts that bootstrap signed."""
+        """Return the plan of the run that took place, from the spec and the facts that bootstrap signed."""
         try:
             return plan_of_facts(self.spec, dict(self.roster.facts))
         except UsageError as error:  # which is no mistake of the caller
@@ -93,7 +93,7 @@ class Evidence:
 
     @property
     def begun(self) -> list[Peer]:
-        """The peers whose view has a whole record at least."""
+        """Return the peers whose view has a whole record at least."""
         return [peer for peer, data in self.views.items() if whole_length(data)]
 
     def recorded(self, peers: Collection[Peer], run: RunPlan | None = None) -> Recorded:

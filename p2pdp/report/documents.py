@@ -47,13 +47,13 @@ def claim_document(claim: Claim) -> dict[str, Any]:
 
 
 def bound_document(bound: Bound) -> dict[str, Any]:
-    """Headline or worst bound; without any claim about the observer, method and conditioning are null."""
+    """Return headline or worst bound; without any claim about the observer, method and conditioning are null."""
     names = ("observer", "method", "conditioning", "epsilon", "delta", "reading")
     return {name: plain(getattr(bound, name)) for name in names}
 
 
 def verdict_document(verdict: Verdict | None) -> dict[str, Any]:
-    """`headline` and `worst` of a document; both null where nothing was audited or planned."""
+    """Return `headline` and `worst` of a document; both null where nothing was audited or planned."""
     if verdict is None:
         return dict.fromkeys(_VERDICT)
     return {name: bound_document(bound) for name, bound in zip(_VERDICT, verdict, strict=True)}

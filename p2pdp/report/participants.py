@@ -160,7 +160,7 @@ def _listed(value: Number) -> list[float]:
 
 
 def _facts(edition: Edition) -> PageFacts:
-    """The facts of the whole page, as far as participants may read them."""
+    """Return the facts of the whole page, as far as participants may read them."""
     return PageFacts(
         run_id=edition.run_id,
         protocol=edition.run.spec.run.protocol,

@@ -68,7 +68,7 @@ class Result:
     trials: list[Trial] | None = field(default=None)
 
     def to_json(self) -> dict[str, Any]:
-        """The document of `result.json`; with the folder, that of the commands."""
+        """Return the document of `result.json`; with the folder, that of the commands."""
         document = {item.name: getattr(self, item.name) for item in fields(self)}
         if self.trials is None:
             del document["trials"]
@@ -105,7 +105,7 @@ def make_result(
     sensitivity: float | None,
     verdict: Verdict | None,
 ) -> Result:
-    """`rows` where the launcher has the data; `verdict` is None where there is no claim."""
+    """Make the result; `rows` where the launcher has the data; `verdict` is None where there is no claim."""
     estimate = estimate_of(run, found)
     truth = None if rows is None else truth_of(run, found, rows)
     length = run.plan.length
@@ -166,7 +166,7 @@ def of_users(outputs: Sequence[Mapping[str, Any]]) -> OfUsers | None:
 
 
 def plain_value(value: Any) -> Number:
-    """A float, or the floats of a vector."""
+    """Return a float, or the floats of a vector."""
     return [float(part) for part in value] if hasattr(value, "__len__") else float(value)
 
 
@@ -203,7 +203,7 @@ class Comparison:
 
 
 def compared(run: RunPlan, found: Outcome, estimate: Estimate, level: Level, sight: Sight | None = None) -> Comparison:
-    """The alternatives to a run, or to a planned one, at the same privacy."""
+    """Return the alternatives to a run, or to a planned one, at the same privacy."""
     analysis = run.protocol.analysis()
     learning = analysis.learning
     if learning is None:

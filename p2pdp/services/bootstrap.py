@@ -98,7 +98,7 @@ class Bootstrap:
 
     @property
     def watched(self) -> AbstractSet[Peer]:
-        """All who take part, from the go until the result is published."""
+        """Return all who take part, from the go until the result is published."""
         return self._watched
 
     def start(self, now_s: float, draws: Draws) -> Step:
@@ -229,7 +229,7 @@ class Bootstrap:
         return self._decide(draws)
 
     def _decide(self, draws: Draws) -> Step:
-        """Once everybody has answered, have what is lost sent again."""
+        """Have what is lost sent again, once all peers that were asked have answered."""
         if self._published or any(self._unanswered.values()):
             return NOTHING
         sends: list[Send] = []

@@ -105,7 +105,7 @@ class World:
 
     @property
     def roster(self) -> Roster:
-        """The signed roster; there is one as soon as any process has credentials."""
+        """Return the signed roster; there is one as soon as any process has credentials."""
         for process in self.processes.values():
             if process.credentials is not None:
                 return process.credentials.roster

@@ -24,7 +24,7 @@ def acceleration(gap: float) -> float:
 
 
 def rounds_needed(gap: float, n: int, sigma: float, span: float, dimensions: int, *, accelerated: bool) -> int:
-    """Rounds after which the mean square error is at most 3 sigma^2 / n [CEBM22, Theorem 2], 2 sigma^2 / n where plain.
+    """Return the rounds to a mean square error of 3 sigma^2 / n [CEBM22, Theorem 2], or 2 sigma^2 / n where plain.
 
     1/sqrt(lambda) ln(n/sigma^2 max(sigma^2, V)) with acceleration, 1/lambda times that without. Without any noise
     the accuracy asked for is 1/n of the largest spread.

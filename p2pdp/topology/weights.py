@@ -69,7 +69,7 @@ def sparse_weights(graph: Graph, weights: str) -> Any:
 
 
 def check_convergence(graph: Graph, weights: str) -> None:
-    """Refuses what would never come to an average."""
+    """Refuse what would never come to an average."""
     if graph.n > 1 and not graph.connected:
         raise UsageError("[graph] kind: the graph is not connected, so no gossip on it comes to one average.")
     regular = len({graph.degree(node) for node in range(graph.n)}) == 1

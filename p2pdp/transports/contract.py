@@ -54,7 +54,7 @@ class Transport(Protocol):
 
     @property
     def strangers(self) -> Collection[Origin]:
-        """The origins that belong to nobody yet, which are those that `belongs` is for."""
+        """Return the origins that belong to nobody yet, which are those that `belongs` is for."""
 
     def send(self, peer: Peer, frame: bytes) -> None:
         """Send when there is a connection; drop what a bounded queue cannot hold."""
@@ -83,7 +83,7 @@ class Network(Protocol):
 
     @property
     def faults(self) -> Mapping[str, int]:
-        """Counts of faults of strangers, which no host hears of, by kind."""
+        """Return counts of faults of strangers, which no host hears of, by kind."""
 
     def place(self, text: str) -> Place | None:
         """Read where a peer of another machine says that it is; None for what is no place here."""
@@ -134,7 +134,7 @@ class Provision(Protocol):
 
     @property
     def known(self) -> Mapping[str, Any]:
-        """The facts that processes have to know, as JSON can hold them."""
+        """Return the facts that processes have to know, as JSON can hold them."""
 
     def check(self) -> None:
         """Raise `NotReady` if it ended."""

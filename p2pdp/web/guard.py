@@ -77,7 +77,7 @@ def _has(header: Header, token: str | None) -> bool:
 
 
 def check_token(text: str, file: str, option: str = "--http-token-file") -> str:
-    """The token in the text of a file, or `UsageError`; what is wrong with it is said without it."""
+    """Return the token in a file's text, or raise `UsageError`, which says what is wrong without quoting it."""
     token = text.strip()
     if not TOKEN_CHARS_MIN <= len(token) <= TOKEN_CHARS_MAX or not all("!" <= letter <= "~" for letter in token):
         raise UsageError(
@@ -100,7 +100,7 @@ def _token_in(value: str) -> bytes:
 
 
 def _name_of(host: str) -> str:
-    """The host without its port, in small letters; an IPv6 address without its brackets."""
+    """Return the host without its port, in small letters; an IPv6 address without its brackets."""
     if host.startswith("["):
         return host[1:].partition("]")[0].lower()
     return host.partition(":")[0].lower().rstrip(".")

@@ -25,7 +25,7 @@ _NUMBERS: Final[Schema] = {"type": ["number", "null", "array", "string"]}  # inf
 
 
 def _object(properties: dict[str, Schema]) -> Schema:
-    """All of these are there, and more may come."""
+    """Describe an object with all of these properties, and possibly more."""
     return {"type": "object", "properties": properties, "required": sorted(properties)}
 
 

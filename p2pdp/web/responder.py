@@ -190,7 +190,7 @@ def _html(text: str) -> Answer:
 
 
 def _numbers(query: str, known: tuple[str, ...]) -> dict[str, int]:
-    """The parameters of a query, each a number in its range and given once; `ValueError` otherwise."""
+    """Return the parameters of a query, each a number in its range and given once; raise `ValueError` otherwise."""
     found: dict[str, int] = {}
     for name, text in parse_qsl(query, keep_blank_values=True, max_num_fields=8):
         if name not in known or name in found:

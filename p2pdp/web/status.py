@@ -118,7 +118,7 @@ _ESCAPED: Final = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
 
 
 def metrics_text(status: Status, version: str, now_s: float, resident_bytes: int | None, *, full: bool) -> str:
-    """`full` adds durations, faults and memory, which follow how much was received: they are for the auditor only."""
+    """Format metrics; `full`, for the auditor only, adds durations, faults and memory: they tell what was received."""
     lines = [*_lines(status, version, now_s)]
     if full:
         lines += _full_lines(status, now_s, resident_bytes)

@@ -245,7 +245,7 @@ def _keys_6(setting: Setting) -> dict[str, float]:
 
 
 def _pieces_6(setting: Setting) -> list[Piece]:
-    """The longest first."""
+    """Return the pieces, the longest first."""
     return [piece(setting, key, replace(Case(), steps=int(value))) for key, value in reversed(_keys_6(setting).items())]
 
 

@@ -79,7 +79,7 @@ def _run(case: str, n: int) -> RunPlan:
 
 
 def claims(case: str, n: int) -> dict[str, float]:
-    """Epsilon by each kind of account; infinity is left out."""
+    """Return epsilon by each kind of account, without infinite ones."""
     run = _run(case, n)
     if case == "ring-histogram":
         found, said = {"sound": _next_to_the_first(run), "local": 0.4}, published(run, _DELTA)
@@ -99,7 +99,7 @@ def claims(case: str, n: int) -> dict[str, float]:
 
 
 def _next_to_the_first(run: RunPlan) -> float:
-    """User 0's report among the first uniform elements alone: whoever comes later sees more others with it."""
+    """Return user 0's epsilon among the first uniform elements alone: later observers see more reports with it."""
     plan = run.plan
     epsilon_0 = randomized_response.epsilon_of(plan.noise.scale, plan.noise.categories)
     kind = Kind(0, plan.dummies)

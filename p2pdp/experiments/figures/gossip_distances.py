@@ -81,7 +81,7 @@ def _pieces_1a(setting: Setting) -> list[Piece]:
 
 
 def joined(parts: list[Answers]) -> dict[str, JSON]:
-    """Several pieces of one kind as one; a distance that only some of them have counts as far as it is there."""
+    """Join several pieces of one kind; a distance that only some of them have counts as far as it is there."""
     distances = sorted({k for part in parts for k in part["distances"]})
     found: dict[str, JSON] = {"distances": distances}
     at = [{k: place for place, k in enumerate(part["distances"])} for part in parts]
@@ -212,7 +212,7 @@ def _draw_1a(figure: Figure, kinds: dict[str, Answers], n: int) -> None:
 
 
 def draw_by_distance(axes: Axes, found: Answers) -> None:
-    """Mean leaks with bars from the least to the largest; what is below the axis stands at its lower end."""
+    """Draw mean leaks with bars from the least to the largest; what is below the axis stands at its lower end."""
     labels = {"exact": "exact (mean, least to most)", "printed": "equation (6), no bound for pairs"}
     for at, (name, label) in enumerate(labels.items()):
         mean, least, most = (np.maximum(found[f"{name}_{end}"], _LEAST) for end in ("mean", "least", "most"))

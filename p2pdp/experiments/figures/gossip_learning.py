@@ -103,7 +103,7 @@ def _noise(random: np.random.Generator, shape: tuple[int, ...], _visit: int) -> 
 
 
 def _trusted(plan: GossipSgdPlan, population: Population, n: int, trials: int, test: Examples) -> list[list[float]]:
-    """Accuracy of each trial after each step along the noised mean gradient."""
+    """Return the accuracy of each trial after each step along the noised mean gradient."""
     random = np.random.Generator(np.random.Philox(key=[_SEED + 1, n]))
     models, who, seen = np.zeros((trials, plan.shape[0])), np.arange(n), []
     for visit in range(plan.gradients):

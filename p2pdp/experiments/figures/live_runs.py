@@ -85,7 +85,7 @@ def measured(case: str, count: int, *, live: bool) -> dict[str, Any]:
 
 
 def _claim(folder: Path) -> dict[str, Any]:
-    """The first bound about one other user that the audit of a run made."""
+    """Return the first bound about one other user that the audit of a run made."""
     from p2pdp.files.folder import AUDIT_FILE, read_json
 
     found: Sequence[dict[str, Any]] = read_json(folder / AUDIT_FILE)["claims"]

@@ -80,7 +80,7 @@ def _errors(setting: Setting, epsilon_0: float, trials: int) -> dict[str, JSON]:
 
 
 def _plain(randomizer: UnitReports, made: Shuffled, seed: int) -> Any:
-    """The plain mean of what users hand in, where who holds nothing reports a vector of N(5, 1)."""
+    """Return the plain mean of what users hand in, where who holds nothing reports a vector of N(5, 1)."""
     empty = np.nonzero(made.owners < 0)[0]
     generator = np.random.Generator(np.random.Philox(key=[seed, _SEED]))
     vectors = generator.normal(_DUMMY_MEAN, 1.0, (len(empty), DIMENSIONS))

@@ -213,7 +213,7 @@ def _pieces_5(setting: Setting) -> list[Piece]:
 
 
 def _converged(found: Answers) -> int | None:
-    """The first round from which on the theorem's epsilon stays near its limit."""
+    """Return the first round from which on the theorem's epsilon stays near its limit."""
     far = [t for t, epsilon in enumerate(found["printed"], 1) if epsilon > _NEAR * found["at_rest"]]
     first = (far[-1] if far else 0) + 1
     return first if first <= len(found["printed"]) else None

@@ -81,7 +81,7 @@ def formulas(n: int, epsilon_0: float) -> dict[str, float]:
 
 
 def sound(n: int, epsilon_0: float) -> dict[str, float]:
-    """A priori: what another user learns at most, and whoever sees every message; at the sound curves' delta."""
+    """Bound a priori what another user and an observer of every message learn, at the sound curves' delta."""
     mu = walks.ratio(epsilon_0)
     hops = walks.VISITS * n
     law = binomial_visits(hops, 1.0 / n, 1, walks.SOUND_DELTA)
@@ -104,7 +104,7 @@ def _pieces_2a(setting: Setting) -> list[Piece]:
 
 
 def first_gain(name: str, fixed: str = "") -> int:
-    """The least n from which on a theorem is below local privacy, as far as 10,000."""
+    """Return the least n from which on a theorem is below local privacy, as far as 10,000."""
     return next(
         n + 1 for n in range(10_000, 1, -1)
         if (now := formulas(n, _EPSILON_0))[f"{name}{fixed}"] >= now[f"local{fixed}"]

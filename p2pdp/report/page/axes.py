@@ -85,7 +85,7 @@ def key(labels: Sequence[str], *, dots: Sequence[bool] = ()) -> Markup:
 
 
 def drawing(title: str, description: str, *parts: object, height: float = HEIGHT) -> Markup:
-    """An image with a name and a description for those who cannot see it."""
+    """Return an image with a name and a description for those who cannot see it."""
     names = tag("title", title), tag("desc", description)
     return tag("svg", *names, *parts, class_="chart", viewBox=f"0 0 {WIDTH} {height:g}", role="img", aria_label=title)
 
@@ -98,7 +98,7 @@ _STEPS: Final = (1.0, 2.0, 2.5, 5.0, 10.0)
 
 
 def round_step(span: float, parts: int) -> float:
-    """The smallest of 1, 2, 2.5 and 5 times a power of ten that covers the span in so many parts."""
+    """Return the smallest of 1, 2, 2.5 and 5 times a power of ten that covers the span in so many parts."""
     rough = span / parts
     power = 10.0 ** math.floor(math.log10(rough))
     return next(step * power for step in _STEPS if step * power >= rough * (1 - 1e-9))
@@ -122,7 +122,7 @@ class Scale:
 
 
 def scale_of(values: Iterable[float], parts: int = 5) -> Scale:
-    """A scale that holds all these finite values of at least 0.
+    """Return a scale that holds all these finite values of at least 0.
 
     Whether it is logarithmic, the lowest tenth of the values does not decide: a few small ones may lie close to 0.
     """
@@ -148,12 +148,12 @@ def _powers(low: float, high: float, parts: int) -> list[float]:
 
 
 def levels_of(values: Iterable[float]) -> Scale:
-    """A scale whose steps are colours; the lowest level of a logarithmic one reaches down to 0."""
+    """Return a scale whose steps are colours; the lowest level of a logarithmic one reaches down to 0."""
     return scale_of(values, _LEVELS_MAX)
 
 
 def steps(scale: Scale) -> list[tuple[float, float]]:
-    """The levels from bottom to top as (above, up to)."""
+    """Return the levels from bottom to top as (above, up to)."""
     found = list(pairwise(scale.edges))
     if scale.logarithmic:
         found[0] = (0.0, found[0][1])

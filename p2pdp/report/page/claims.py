@@ -105,7 +105,7 @@ def _numbered(listed: Sequence[str], letter: str) -> Markup:
 
 
 def _legend(claims: Sequence[Claim]) -> Markup:
-    """Only what stands in the table is explained."""
+    """Explain only what stands in the table."""
     shown = {claim.observer for claim in claims}
     given = {claim.conditioning for claim in claims}
     first = claims[0]

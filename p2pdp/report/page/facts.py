@@ -92,7 +92,7 @@ class PageFacts:
 
     @property
     def observed(self) -> list[Bound]:
-        """The best bound of each observer."""
+        """Return the best bound of each observer."""
         return bounds_of(self.claims, self.refusals, self.nodes, self.delta)
 
     @property

@@ -31,7 +31,7 @@ _TICKS_MAX: Final = 8
 
 
 def heat_map(epsilon: Floats, what: str) -> tuple[Markup, str]:
-    """The figure, and how many users a side of a square stands for, in words ("" if it is one)."""
+    """Return the figure, and how many users a side of a square stands for, in words ("" if it is one)."""
     shown, side = blocks_of(epsilon, SIDE_MAX)
     scale = levels_of(finite(shown))
     classes = _classes(shown, scale)

@@ -98,7 +98,7 @@ _UNIT: Final = (
 
 
 def against_printed(facts: PageFacts) -> list[Markup]:
-    """Nothing where there are no such numbers; the caller has looked that distances are known."""
+    """Compare leaks with printed ones by distance, if both are known; the caller has checked that distances are."""
     if not known(facts.leak) or not known(facts.printed):
         return []
     assert facts.leak is not None
@@ -138,7 +138,7 @@ _POWER_MIN: Final = -300
 
 
 def distance_chart(found: Sequence[Step]) -> Markup:
-    """Worst, mean and best epsilon at each distance; for one distance alone a sentence says it better."""
+    """Draw worst, mean and best epsilon at each distance; for one distance alone write a sentence."""
     series = {
         "worst pair": [(step.distance, step.worst) for step in found],
         "mean of all pairs": [(step.distance, step.mean) for step in found],
@@ -175,7 +175,7 @@ def _distances(title: str, unit: str, series: Mapping[str, Sequence[tuple[int, f
 
 
 def curve_chart(curves: Sequence[Curve], delta: float) -> Markup:
-    """Epsilon against delta. Equal curves are drawn once; infinite ones are for a sentence, not for a drawing."""
+    """Draw epsilon against delta. Equal curves are drawn once; infinite ones are described in a sentence."""
     together: dict[tuple[tuple[float, float], ...], list[str]] = {}
     for curve in curves:
         together.setdefault(tuple(curve.points), []).append(curve.label)

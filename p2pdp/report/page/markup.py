@@ -20,7 +20,7 @@ class Markup(str):
 
 
 def text(value: object) -> Markup:
-    """A value as text that a browser shows and never obeys."""
+    """Return a value as text that a browser shows and never obeys."""
     if isinstance(value, Markup):
         return value
     shown = f"{value:.6g}" if isinstance(value, float) else str(value)
@@ -33,7 +33,7 @@ def join(parts: Iterable[object], between: str = "") -> Markup:
 
 
 def tag(name: str, /, *children: object, **attributes: object) -> Markup:
-    """An element; `class_` is written class and `stroke_width` stroke-width; what is None is left out."""
+    """Return an element; `class_` is written class and `stroke_width` stroke-width; what is None is left out."""
     given = "".join(
         f' {key.rstrip("_").replace("_", "-")}="{text(value)}"'
         for key, value in attributes.items()
@@ -60,7 +60,7 @@ class Section:
 
 
 def document(title: str, heading: str, opening: Iterable[object], sections: Sequence[Section], closing: object) -> str:
-    """A whole page that needs nothing from anywhere else: no script, no font, no image, no connection."""
+    """Return a whole page that needs nothing from anywhere else: no script, no font, no image, no connection."""
     head = tag(
         "head",
         tag("meta", charset="utf-8"),
@@ -89,7 +89,7 @@ def paragraph(*parts: object, soft: bool = False) -> Markup:
 
 
 def note(first: str, *rest: object) -> Markup:
-    """Something that a reader must not overlook."""
+    """Return a note that a reader must not overlook."""
     return tag("p", tag("strong", first), " ", *rest, class_="note", role="note")
 
 
@@ -98,7 +98,7 @@ def card(title: str, big: str, *lines: object) -> Markup:
 
 
 def table(headings: Sequence[str], rows: Iterable[Sequence[object]], *, numbers: Sequence[int] = ()) -> Markup:
-    """The first cell of a row names it; the columns in `numbers` stand flush right."""
+    """Return a table; the first cell of a row names it, and the columns in `numbers` stand flush right."""
 
     def kind(place: int) -> str | None:
         return "n" if place in numbers else None

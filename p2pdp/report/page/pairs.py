@@ -63,7 +63,7 @@ class Row:
 
 
 def rows(epsilon: Floats) -> list[Row]:
-    """All users of whom something can be said."""
+    """Return all users about whom something is known."""
     found = []
     for user, values in enumerate(epsilon):
         given = values[~np.isnan(values)]
@@ -95,7 +95,7 @@ def by_distance(epsilon: Floats, distances: Floats) -> list[Step]:
 
 
 def blocks_of(matrix: Floats, most: int) -> tuple[Floats, int]:
-    """The matrix with square blocks in place of pairs, so that no side has more than `most`; and a block's side.
+    """Return the matrix with square blocks for pairs, so that no side has more than `most`, and a block's side.
 
     Each block shows the largest value in it, so that nothing bad is averaged away; it is NaN where it holds no pair.
     """

@@ -280,7 +280,7 @@ def counts_chart(outcome: Outcome) -> Markup:
 
 
 def _both_ways(values: Sequence[float]) -> Scale:
-    """A linear scale that holds values on both sides of 0."""
+    """Return a linear scale that holds values on both sides of 0."""
     low, high = min(values), max(values)
     step = round_step(high - low, 6) if high > low else 1.0
     first, last = math.floor(low / step), math.ceil(high / step)

@@ -32,7 +32,7 @@ def summary(facts: PageFacts) -> list[Markup]:
 
 
 def _verdict(facts: PageFacts) -> list[Markup]:
-    """Headline and worst bound, then what holds for each observer. Nothing reassuring stands above that."""
+    """Return headline and worst bound, then what holds for each observer. Nothing reassuring stands above that."""
     headline, worst = facts.verdict
     said = in_words(bound_document(headline), bound_document(worst))
     rows = [_row(bound, facts) for bound in facts.observed]
@@ -45,7 +45,7 @@ def _verdict(facts: PageFacts) -> list[Markup]:
 
 
 def _row(bound: Bound, facts: PageFacts) -> tuple[object, ...]:
-    """The guess is by the claim that says most about it; all of them hold, and assume the same."""
+    """Return a row; the guess is by the claim that says most about it. All of them hold, and assume the same."""
     badge = tag("span", f"{_SIGNS[bound.reading]} {bound.reading}", class_=f"badge {bound.reading}")
     if bound.claim is None:
         return observer(bound), badge, "unknown", "unknown", "", ""
@@ -57,7 +57,7 @@ def _row(bound: Bound, facts: PageFacts) -> tuple[object, ...]:
 
 
 def _variation(claim: Claim, facts: PageFacts) -> float | None:
-    """The largest of all pairs, where it is known for those whom the claim is about."""
+    """Return the largest variation of all pairs, where it is known for the observers of the claim."""
     if facts.variation is None or (claim.observer, claim.conditioning) != (Observer.NODE, facts.conditioning):
         return None
     return float(np.nanmax(facts.variation))

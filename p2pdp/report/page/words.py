@@ -29,7 +29,7 @@ FAULTS: Final[Mapping[str, str]] = {
 
 
 def number(value: object) -> str:
-    """Up to four significant digits; long vectors are cut."""
+    """Format a number with up to four significant digits, and cut long vectors."""
     if value is None:
         return "unknown"
     if isinstance(value, list):
@@ -57,7 +57,7 @@ def guess(epsilon: float, delta: float, mu: float | None = None, variation: floa
 
 
 def factor(epsilon: float) -> str:
-    """e^epsilon to three digits; "" from where on it says nothing more to anybody."""
+    """Format e^epsilon to three digits; "" where it is too large to mean anything."""
     if epsilon >= _READABLE:
         return ""
     value = math.exp(epsilon)
@@ -91,7 +91,7 @@ _ALL: Final = "other users, the curator and the public"
 
 
 def in_words(headline: Mapping[str, Any], worst: Mapping[str, Any]) -> list[str]:
-    """Two sentences or three, from the documents `headline` and `worst`."""
+    """Return two sentences or three, from the documents `headline` and `worst`."""
     return [*_of_headline(headline), _of_worst(headline, worst)]
 
 

@@ -56,7 +56,7 @@ class Mixing:
 
 
 def check_mixing(graph: Graph, stay: float) -> None:
-    """Refuses graphs on which walks never come to one law, and says why."""
+    """Refuse graphs on which walks never come to one law, and say why."""
     check_stay(stay)
     if not graph.connected:
         raise UsageError(

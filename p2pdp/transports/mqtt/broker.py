@@ -205,7 +205,7 @@ def mosquitto_settings(
     persistence: str | None = None,
     user: str | None = None,
 ) -> str:
-    """`listeners` are Mosquitto's own lines for where it listens, and with which certificate; one listener alone."""
+    """Return settings with `listeners`, Mosquitto's own lines for where it listens, and with which certificate."""
     lines = [
         "# A session is its user's: nobody takes over another's by coming under its name.",
         "use_username_as_clientid true",
