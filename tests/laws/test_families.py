@@ -52,6 +52,12 @@ def test_nothing_outside_a_family_names_it() -> None:
     assert [text for one in bound for text in named(one)] == []
 
 
+def test_nothing_asks_for_the_type_of_a_plan() -> None:
+    """Not even its own family: a plan says by its properties what it is."""
+    said = [text for one in sources("p2pdp") for text in named(one)]
+    assert [text for text in said if "asks for" in text and text.endswith("Plan")] == []
+
+
 def test_a_family_names_no_other() -> None:
     said = []
     for family in FAMILIES:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Annotated, Any, Final, NamedTuple
+from typing import Annotated, Any, ClassVar, Final, NamedTuple
 
 from p2pdp.core import messages
 from p2pdp.core.draws import Expected, Mechanism, Shape
@@ -27,6 +27,11 @@ class AveragingPlan(PlanDefaults):
     `dither` is that of every message if users have noise of their own, in steps of the fine grid on which
     states are kept (`dithering.py`); None if they have none.
     """
+
+    in_rounds: ClassVar[bool] = False
+    """Whether all users exchange states round by round; else pairs meet one by one."""
+    learns: ClassVar[bool] = False
+    """Whether users contribute gradients of a model, again and again."""
 
     n: int
     weights: str
@@ -99,6 +104,8 @@ def _weight(weights: str, degree: int, other_degree: int, degree_max: int) -> fl
 @dataclass(frozen=True, slots=True)
 class GossipPlan(AveragingPlan):
     """The plan of synchronous gossip."""
+
+    in_rounds: ClassVar[bool] = True
 
     rounds: int
     gamma: float  # 1 without acceleration

@@ -23,7 +23,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import numpy as np
 
@@ -63,6 +63,8 @@ LEARNING_MAX: Final = 5_000
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GossipSgdPlan(GossipPlan):
     """The plan: `gradients` blocks of `block` rounds each; `rate` is that of the first step."""
+
+    learns: ClassVar[bool] = True
 
     gradients: int
     descent: Descent

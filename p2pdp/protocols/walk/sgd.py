@@ -24,7 +24,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from p2pdp.core.draws import Draws, Mechanism
 from p2pdp.core.ids import Peer
@@ -49,6 +49,8 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SgdPlan(WalkPlan):
     """The plan of a walk whose token is a model. `rate` is that of the first step."""
+
+    learns: ClassVar[bool] = True
 
     descent: Descent
     rate: float

@@ -24,7 +24,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from p2pdp.core import messages
 from p2pdp.core.draws import Draws, Expected, Mechanism, Shape
@@ -45,6 +45,9 @@ VALUE_MIN: Final = -VALUE_MAX
 @dataclass(frozen=True, slots=True)
 class WalkPlan(PlanDefaults):
     """The public parameters of a walk. Scales of mechanisms are in grid units."""
+
+    learns: ClassVar[bool] = False
+    """Whether the token is a model and contributions are gradients."""
 
     order: str  # ring, complete or graph
     n: int

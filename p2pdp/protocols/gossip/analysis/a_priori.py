@@ -45,8 +45,7 @@ from p2pdp.privacy.renyi import best_epsilon
 from p2pdp.privacy.rounding import beside
 from p2pdp.protocols.gossip.analysis.rounding import at_most, rounding_of
 from p2pdp.protocols.gossip.analysis.views import graph_of
-from p2pdp.protocols.gossip.pairing import PairPlan
-from p2pdp.protocols.gossip.plan import EXCHANGE, GossipPlan, RoundState
+from p2pdp.protocols.gossip.plan import EXCHANGE, RoundState
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.topology.graphs import Graph
 
@@ -76,7 +75,7 @@ def _node(run: RunPlan, local: Claim) -> Claim:
     pairs = run.n * (run.n - 1)
     graph = _fixed(run)
     near = pairs if graph is None else _pairs_within(graph, run.plan.rounds)
-    known = graph is not None or isinstance(run.plan, PairPlan)
+    known = graph is not None or not run.plan.in_rounds
     messages = run.exchanges if known and run.graph is not None else pairs
     if run.plan.publish != "none":
         near, messages = pairs, messages + run.n * (run.n if run.plan.publish == "all" else 1)
@@ -148,13 +147,13 @@ def _means(run: RunPlan) -> tuple[str, ...]:
 
 def _contributions(run: RunPlan) -> int:
     """Return the number of values that each user contributes."""
-    block = run.plan.block if isinstance(run.plan, GossipPlan) else 0
+    block = run.plan.block if run.plan.in_rounds else 0
     return math.ceil(run.plan.rounds / block) if block else 1
 
 
 def _fixed(run: RunPlan) -> Graph | None:
     """Return the graph if it is known and fixed, so that distances on it limit what rounds carry."""
-    stays = isinstance(run.plan, GossipPlan) and run.plan.coin is None
+    stays = run.plan.in_rounds and run.plan.coin is None
     return run.graph if stays and run.n > 1 else None
 
 
@@ -204,7 +203,7 @@ _TOLD: Final = "values were published, and the theorem knows of none"
 
 def hidden_graph_account(context: AuditContext) -> AccountResult:
     run, plan = context.run, context.run.plan
-    if not isinstance(plan, GossipPlan) or plan.block or plan.noise.name != "gaussian":
+    if not plan.in_rounds or plan.block or plan.noise.name != "gaussian":
         return AccountResult()
     graph = run.spec.graph
     if plan.coin is None and (graph.kind not in _ALIKE or graph.public):

@@ -29,9 +29,6 @@ from p2pdp.privacy.linear.view import ROUNDED_UP
 from p2pdp.privacy.renyi import renyi_epsilons
 from p2pdp.protocols.gossip.analysis.rounding import rounding_of
 from p2pdp.protocols.gossip.analysis.views import GossipViews, Spans
-from p2pdp.protocols.gossip.pairing import PairPlan
-from p2pdp.protocols.gossip.plan import GossipPlan
-from p2pdp.protocols.gossip.sgd import GossipSgdPlan
 
 _SLACK_TOLD: Final = 1e-9
 _ALL_PUBLISHED: Final = "these results tell every user's noised value, so everybody learns all that local noise allows"
@@ -41,7 +38,7 @@ _NO_NOISE: Final = "without noise of a user's own whatever reaches an observer i
 
 def is_gossip(context: AuditContext) -> bool:
     """Return whether each user's single value was averaged; learning has its own account (`descent_account.py`)."""
-    return isinstance(context.run.plan, GossipPlan | PairPlan) and not isinstance(context.run.plan, GossipSgdPlan)
+    return not context.run.plan.learns
 
 
 def gossip_account(context: AuditContext) -> AccountResult:

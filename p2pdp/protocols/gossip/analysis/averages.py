@@ -27,7 +27,6 @@ from p2pdp.protocols.gossip.analysis.fast import fast_averages, standard_error_o
 from p2pdp.protocols.gossip.analysis.forecast import forecast_claim, tradeoff_of
 from p2pdp.protocols.gossip.analysis.rounding import rounding_of
 from p2pdp.protocols.gossip.analysis.views import graph_of
-from p2pdp.protocols.gossip.plan import GossipPlan
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.replay.evidence import Recorded
 from p2pdp.sim.trials import Trials
@@ -51,10 +50,10 @@ class GossipAnalysis(Analysis):
         return fast_averages(trials)
 
     def forecast(self, run: RunPlan, delta: float) -> list[Claim | Refusal]:
-        return [forecast_claim(run, delta)] if isinstance(run.plan, GossipPlan) else []
+        return [forecast_claim(run, delta)] if run.plan.in_rounds else []
 
     def message_noise(self, run: RunPlan, delta: float) -> list[Tradeoff] | None:
-        return tradeoff_of(run, delta) if isinstance(run.plan, GossipPlan) else None
+        return tradeoff_of(run, delta) if run.plan.in_rounds else None
 
     def expected(self, run: RunPlan, typical: Outcome) -> Estimate:
         """Return the error of a user's own result, or of what is published.

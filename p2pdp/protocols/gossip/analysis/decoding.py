@@ -32,9 +32,7 @@ from p2pdp.core.errors import Refused
 from p2pdp.core.ids import Peer, is_user
 from p2pdp.ledger.records import RECEIVED, SENT, Contents, carries_message, public_message, whole_message
 from p2pdp.mechanisms import dither
-from p2pdp.protocols.gossip.pairing import PairPlan
 from p2pdp.protocols.gossip.plan import ACTIVATIONS, EXCHANGE, Activations, GossipPlan
-from p2pdp.protocols.gossip.sgd import GossipSgdPlan
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.topology.graphs import Graph, make_graph
 from p2pdp.topology.weights import sparse_weights
@@ -49,12 +47,12 @@ def read_gossip(
 ) -> list[tuple[tuple[Peer, ...], Any, list[tuple[int, int]]]]:
     """Return the noised values that can be read one by one."""
     plan = run.plan
-    if isinstance(plan, PairPlan):
+    if not plan.in_rounds:
         first = met_alone(run, contents)
-    elif isinstance(plan, GossipSgdPlan):
+    elif plan.learns:
         told = {peer: value for (number, peer), value in states_heard(contents).items() if number == 1}
         first = {peer: value / -plan.rate_at(1) for peer, value in told.items()}
-    elif isinstance(plan, GossipPlan) and not plan.block:
+    elif not plan.block:
         heard = states_heard(contents)
         if plan.message_noise is not None or plan.coin is not None:
             first = {peer: value for (number, peer), value in heard.items() if number == 1}

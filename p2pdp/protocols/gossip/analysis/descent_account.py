@@ -72,7 +72,7 @@ class Affine:
 
 def gossip_descent_account(context: AuditContext) -> AccountResult:
     """Return claims about single observers; they follow the local ceiling, which is about all messages."""
-    if not isinstance(context.run.plan, GossipSgdPlan) or context.run.plan.noise.name not in ("gaussian", "none"):
+    if not context.run.plan.learns or context.run.plan.noise.name not in ("gaussian", "none"):
         return AccountResult()
     reason = unlike_plan(context)
     return (

@@ -75,7 +75,7 @@ def standard_error_of(run: RunPlan) -> float | None:
 
 def _way(run: RunPlan, seed: int) -> Rounds | Pairs:
     plan = run.plan
-    if not isinstance(plan, GossipPlan):
+    if not plan.in_rounds:
         return Pairs(run, _activations(run, seed))
     if plan.coin is not None:
         return Rounds(plan, list(changing_rounds(plan, plan.coin, seed)))

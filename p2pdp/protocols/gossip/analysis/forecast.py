@@ -98,7 +98,7 @@ def forecast_claim(run: RunPlan, delta: float) -> Claim | Refusal:
 
 def _why_not(run: RunPlan) -> str | None:
     plan: Any = run.plan
-    if not isinstance(plan, GossipPlan):
+    if not plan.in_rounds:
         return "which pairs meet is drawn when the run begins"
     if plan.block:
         return "users contribute again and again, and each time what came before decides what"

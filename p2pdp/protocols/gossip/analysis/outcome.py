@@ -69,7 +69,7 @@ def _rows(run: RunPlan, recorded: Recorded, users: Sequence[Peer]) -> tuple[Floa
     unit = (run.plan.noise.scale * run.plan.step * (math.sqrt(2.0) if run.plan.noise.name == "laplace" else 1.0)) ** 2
     regular = len(users) == run.n and run.graph is not None and run.plan.message_noise is None
     if regular and not was_skipped(recorded.views):
-        rows = _synchronous(run, recorded.views) if isinstance(run.plan, GossipPlan) else _pairwise(run, recorded.views)
+        rows = _synchronous(run, recorded.views) if run.plan.in_rounds else _pairwise(run, recorded.views)
         return rows, unit * rows @ rows.T
     if run.n > _REPLAYED_MAX:
         return None, None

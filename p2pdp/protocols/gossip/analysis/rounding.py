@@ -42,7 +42,6 @@ from p2pdp.ledger.records import (
 from p2pdp.mechanisms import dither
 from p2pdp.privacy.descent_rounding import floats_of_mean
 from p2pdp.privacy.rounding import PAIR_ERROR, errors, shift
-from p2pdp.protocols.gossip.pairing import PairPlan
 from p2pdp.protocols.gossip.plan import EXCHANGE, SKIPPED, AveragingPlan, GossipPlan
 from p2pdp.protocols.gossip.sgd import GossipSgdPlan
 from p2pdp.protocols.learning import ROWS_MAX
@@ -74,7 +73,7 @@ class Rounding:
 
 def rounding_of(context: AuditContext, graph: Graph | None) -> Rounding:
     """Return the rounding of a run of gossip; `graph` is the one on which all of its rounds were, if there is one."""
-    plan: AveragingPlan = context.run.plan
+    plan: Any = context.run.plan
     if plan.noise.name == "none":
         return Rounding(0.0, ())
     squares = 0.0
@@ -84,10 +83,10 @@ def rounding_of(context: AuditContext, graph: Graph | None) -> Rounding:
         if not is_user(user) or contents is None:
             continue
         dithered, noised = (
-            _of_graph(plan, graph, user, published=_publishes(contents))  # type: ignore[arg-type]
+            _of_graph(plan, graph, user, published=_publishes(contents))
             if regular and graph is not None
             else _of_pairs(context, contents)
-            if isinstance(plan, PairPlan)
+            if not plan.in_rounds
             else _of_machine(context, user, contents)
         )
         scales = _scales(plan, drawn)
@@ -95,9 +94,9 @@ def rounding_of(context: AuditContext, graph: Graph | None) -> Rounding:
             if square and scale == 0.0:
                 return Rounding(math.inf, (_NO_DITHER,))
             squares += square / scale**2 if square else 0.0
-        if isinstance(plan, GossipSgdPlan):
+        if plan.learns:
             squares += plan.gradients * _of_gradient(plan, math.sqrt(dithered + noised))
-    late = () if regular or isinstance(plan, PairPlan) or plan.gamma == 1.0 else (_IN_RANGE,)  # type: ignore[attr-defined]
+    late = () if regular or not plan.in_rounds or plan.gamma == 1.0 else (_IN_RANGE,)
     return _rounding(plan, squares, *late)
 
 
@@ -120,12 +119,12 @@ def at_most(run: RunPlan) -> Rounding:
     Weights that are used add up to between 0 and 1, whichever messages come, so an error is multiplied by at most 1
     before acceleration. What each round adds is at most what `protocols/gossip/analysis/rounding.py` counts.
     """
-    plan: AveragingPlan = run.plan
+    plan: Any = run.plan
     if plan.noise.name == "none" or plan.dither is None:
         return Rounding(0.0, ())
     scales = _scales(plan, [one for one in plan.mechanisms if one is not plan.noise])
     said: tuple[str, ...] = ()
-    if isinstance(plan, GossipPlan):
+    if plan.in_rounds:
         sent, last = _growing(plan.rounds, plan.gamma, plan.degree_max)
         sent *= run.n * (1 if plan.message_noise is None else plan.degree_max)
         said = () if plan.gamma == 1.0 else (_IN_RANGE,)
@@ -176,7 +175,7 @@ def _scales(plan: AveragingPlan, drawn: Sequence[Mechanism]) -> tuple[float, flo
 def _is_regular(context: AuditContext, graph: Graph | None) -> bool:
     """Return whether every user took part in every round with all of its neighbours."""
     plan = context.run.plan
-    if graph is None or not isinstance(plan, GossipPlan) or plan.coin is not None or context.transcript.unknown:
+    if graph is None or not plan.in_rounds or plan.coin is not None or context.transcript.unknown:
         return False
     whole = all(context.is_at_hand(user) for user in range(context.run.n))
     return whole and not any(_is_told(contents) for contents in context.views.values())
@@ -201,12 +200,12 @@ def _publishes(contents: Contents) -> bool:
     return any(one.body.receiver == CURATOR and carries_value(one) for one in _sent(contents, FINISHED))
 
 
-def _of_graph(plan: GossipPlan, graph: Graph, user: Peer, *, published: bool) -> tuple[float, float]:
+def _of_graph(plan: Any, graph: Graph, user: Peer, *, published: bool) -> tuple[float, float]:
     """Return sums of squares of errors, in steps, of messages with a dither only and of those with message noise."""
     degree = graph.degree(user)
     near = graph.neighbours[user]
     kappa = sum(plan.weight(degree, graph.degree(other)) for other in near)
-    blocks = plan.gradients if isinstance(plan, GossipSgdPlan) else 1
+    blocks = plan.gradients if plan.learns else 1
     found = errors(kappa, degree, plan.gamma, plan.block or plan.rounds, blocks)
     squares = float(np.sum(found[:-1] ** 2)) if degree else 0.0
     # The mean of a learner's models errs by as much as they do, and by its own sums.
@@ -337,7 +336,7 @@ class _Inputs:
 
 class _Blurring(Player):
     def __init__(self, run: RunPlan, user: Peer, contents: Contents) -> None:
-        plan: AveragingPlan = run.plan
+        plan: Any = run.plan
         self._errors = _Errors(plan.fine / 2.0)  # everything stays below 2^52 steps
         super().__init__(run, user, contents)
 

@@ -37,7 +37,6 @@ from p2pdp.privacy.linear.layers import (
 )
 from p2pdp.privacy.linear.modular import MODULUS, PRIMES, residue
 from p2pdp.protocols.gossip.analysis.forms import OWN_NOISE, Stack, collapsed, evaluated
-from p2pdp.protocols.gossip.plan import GossipPlan
 from p2pdp.replay.transcript import Transcript
 from p2pdp.topology.graphs import Graph, graph_of_edges
 from p2pdp.topology.weights import sparse_weights
@@ -240,7 +239,7 @@ class GossipViews:
 def graph_of(context: AuditContext) -> Graph | None:
     """Return the graph of a run of fixed weights, on which all ledgers agree; None if there is none."""
     plan, n = context.run.plan, context.run.n
-    if not isinstance(plan, GossipPlan) or plan.coin is not None:
+    if not plan.in_rounds or plan.coin is not None:
         return None
     rows: list[tuple[int, ...]] = []
     for user in range(n):

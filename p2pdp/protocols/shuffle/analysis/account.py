@@ -45,8 +45,6 @@ _EACH_N: Final = 128  # users for whom the others' overlaps are counted one by o
 
 def shuffle_account(context: AuditContext) -> AccountResult:
     plan = context.run.plan
-    if not isinstance(plan, ShufflePlan):
-        return AccountResult()
     reason = unlike_plan(context)
     if reason is not None:
         return refused((Observer.CURATOR, Observer.PUBLIC, Observer.NODE), Method.SHUFFLE, reason)

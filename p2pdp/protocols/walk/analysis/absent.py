@@ -118,7 +118,7 @@ class AbsentFromDescent(AbsentFromWalk):
 
 def is_scheduled(run: RunPlan) -> bool:
     """Return whether the plan alone determines the holder of a token at each step."""
-    return isinstance(run.plan, WalkPlan) and run.plan.order == "ring"
+    return bool(run.plan.order == "ring")
 
 
 def scheduled(run: RunPlan) -> Transcript:

@@ -30,7 +30,6 @@ from p2pdp.core.values import LinearForm, Source
 from p2pdp.mechanisms import randomized_response
 from p2pdp.privacy.linear.view import ROUNDED_UP
 from p2pdp.privacy.shuffle.several import Kind, kinds_of, lower_epsilon, upper_epsilons
-from p2pdp.protocols.walk.walking import WalkPlan
 from p2pdp.replay.rows import Layout, RowTerms, stretches
 from p2pdp.replay.transcript import Transcript
 
@@ -49,7 +48,7 @@ class _Pair(NamedTuple):
 
 def blanket_account(context: AuditContext) -> AccountResult:
     run = context.run
-    if not isinstance(run.plan, WalkPlan) or run.plan.noise.name != "randomized_response":
+    if run.plan.noise.name != "randomized_response":
         return AccountResult()
     reason = unlike_plan(context)
     if reason is not None:

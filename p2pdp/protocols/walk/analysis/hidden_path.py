@@ -29,7 +29,6 @@ from p2pdp.privacy.hidden_path.curves import Ends
 from p2pdp.privacy.hidden_path.gaps import Gap, gaps_of
 from p2pdp.privacy.hidden_path.graph import GRAPH_USERS_MAX, general_graph
 from p2pdp.protocols.run_plan import RunPlan
-from p2pdp.protocols.walk.sgd import SgdPlan
 from p2pdp.protocols.walk.walking import WalkPlan
 from p2pdp.replay.visits import put_out, token_routes
 
@@ -45,7 +44,7 @@ _MU_MAX: Final = 64.0  # where noise is so small, epsilon is in the thousands on
 
 def hidden_path_account(context: AuditContext) -> AccountResult:
     run = context.run
-    if not isinstance(run.plan, WalkPlan) or isinstance(run.plan, SgdPlan) or run.n == 1:
+    if run.plan.learns or run.n == 1:
         return AccountResult()  # without a walk, or anybody else, there is no path to hide
     reason = _unfit(context)
     if reason is not None:

@@ -46,8 +46,6 @@ PROMISED: Final = (
 
 def iteration_account(context: AuditContext) -> AccountResult:
     plan = context.run.plan
-    if not isinstance(plan, SgdPlan):
-        return AccountResult()
     reason = why_not(plan) or unlike_plan(context)
     rounding = reason or rounding_of(context)
     if isinstance(rounding, str):

@@ -32,8 +32,6 @@ from p2pdp.privacy.theorems.walk_any_graph import per_order
 from p2pdp.privacy.visits import printed_visits
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.protocols.walk.analysis.hidden_path import neighbours_of
-from p2pdp.protocols.walk.sgd import SgdPlan
-from p2pdp.protocols.walk.walking import WalkPlan
 from p2pdp.topology.graphs import Graph
 
 _METHOD: Final = "published:{}"
@@ -42,7 +40,7 @@ _USERS_MAX: Final = 1000  # whose weights have eigenvalues within a second
 
 def published(run: RunPlan, delta: float) -> list[Claim | Refusal]:
     plan = run.plan
-    if isinstance(plan, SgdPlan):
+    if plan.learns:
         return _descent(run, delta)
     if run.n == 1 or plan.noise.name not in ("gaussian", "randomized_response") or plan.order == "graph":
         return []
@@ -172,19 +170,13 @@ _ROUNDING: Final = 1.0 + 1e-9
 def walk_formulas(context: AuditContext, findings: Sequence[AccountResult]) -> AccountResult:
     """Return the formulas beside a run; `findings` are those of the accounts, so that nothing is computed twice."""
     run = context.run
-    if not isinstance(run.plan, WalkPlan):
-        return AccountResult()
     said = published(replace(run, graph=_graph(context)), context.delta)
     claims = [_beside(one, context, findings) for one in said if isinstance(one, Claim)]
     return AccountResult(claims=claims, refusals=[one for one in said if isinstance(one, Refusal)])
 
 
 def _beside(claim: Claim, context: AuditContext, findings: Sequence[AccountResult]) -> Claim:
-    mu = (
-        None
-        if isinstance(context.run.plan, SgdPlan)
-        else next((one.mu for one in findings if one.mu is not None), None)
-    )
+    mu = None if context.run.plan.learns else next((one.mu for one in findings if one.mu is not None), None)
     assumptions: tuple[str, ...] = (*claim.assumptions, _PLANNED)
     violated = None
     if mu is not None and claim.epsilon_max is not None:
