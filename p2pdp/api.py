@@ -1,4 +1,4 @@
-"""What users import: typed functions behind the commands of the same names.
+"""The interface for users: typed functions behind the commands of the same names.
 
     >>> import p2pdp
     >>> spec = p2pdp.load_spec("ring_sum.toml")

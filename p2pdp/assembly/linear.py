@@ -1,4 +1,4 @@
-"""What a run of any linear protocol came to: estimate without noise, and its standard error, from linear forms.
+"""The outcome of a run of any linear protocol, from linear forms: estimate without noise, and its standard error.
 
 The forms say with which weights inputs and draws are in what was published, or in users' own results where nothing
 was. The estimate of a task is taken to be affine in what is published, and to treat all coordinates of a vector alike

@@ -1,4 +1,4 @@
-"""What a finished run computed, read from its ledgers: estimate, truth and baselines, by its protocol's analysis."""
+"""The outcome of a finished run, from its ledgers and by its protocol's analysis: estimate, truth and baselines."""
 
 from __future__ import annotations
 

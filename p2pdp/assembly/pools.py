@@ -1,4 +1,4 @@
-"""How good models are on the examples of several users together, and the names of what they are compared with."""
+"""The quality of models on the examples of several users together, and the names of what they are compared with."""
 
 from __future__ import annotations
 

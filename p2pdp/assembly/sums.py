@@ -1,4 +1,4 @@
-"""What a walk that adds up came to, read from its ledgers: how often each value is in the result, and the truth.
+"""The outcome of a walk that adds up, from its ledgers: how often each value is in the result, and the truth.
 
 Where nobody was gone round, visits stand in the users' own ledgers; otherwise a replay tells whose contributions are in
 what was published.

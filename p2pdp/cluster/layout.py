@@ -1,4 +1,4 @@
-"""Which process of a local run holds which peers, and the sockets on which peers listen.
+"""The assignment of peers to the processes of a local run, and the sockets on which peers listen.
 
 A process has a number. `ROLES` is that of bootstrap and curator, and of everybody where all share one process.
 
@@ -27,7 +27,7 @@ from p2pdp.transports.tcp.transport import BACKLOG
 
 @dataclass(frozen=True)
 class Packing:
-    """How users are packed into processes, which are forked from the launcher or `spawn`ed as fresh interpreters.
+    """The packing of users into processes, which are forked from the launcher or `spawn`ed as fresh interpreters.
 
     With `trace_wire` every peer logs what it receives (`wire.jsonl`).
     """

@@ -29,7 +29,7 @@ _READ_BYTES: Final = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """How one computation ended: with an answer, or with a sentence on why there is none.
+    """The end of one computation: an answer, or a sentence on why there is none.
 
     `exit_code` is that of the error, where it is one that p2pdp raises on purpose.
     """

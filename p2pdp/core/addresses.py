@@ -1,4 +1,4 @@
-"""Where a peer is found: at an `Address`, which a socket can dial, or at a `Station`, a name that a transport knows.
+"""The place of a peer: an `Address`, which a socket can dial, or a `Station`, a name that a transport knows.
 
 An address is written `host:port`; an IPv6 host stands in square brackets. A station is a plain name, fit to be a user
 at a broker, a client's name and a part of a topic.

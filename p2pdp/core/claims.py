@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class Observer(StrEnum):
-    """Whose view a claim is about; reports list them in this order."""
+    """The observer whose view a claim is about; reports list them in this order."""
 
     NODE = "node"
     COALITION = "coalition"
@@ -18,7 +18,7 @@ class Observer(StrEnum):
 
 
 class Conditioning(StrEnum):
-    """What the observer is taken to know of the route, the schedule and the graph."""
+    """The assumed knowledge of the observer about the route, the schedule and the graph."""
 
     A_PRIORI = "a-priori"
     VIEW = "view"
@@ -26,7 +26,7 @@ class Conditioning(StrEnum):
 
 
 class Method(StrEnum):
-    """How a claim was worked out; published formulas have `published:` and a name instead."""
+    """The method by which a claim was computed; published formulas have `published:` and a name instead."""
 
     EXACT = "exact"
     HIDDEN_PATH = "hidden-path"
@@ -40,7 +40,7 @@ Name = int | Observer | tuple[int, ...]  # one observer: a user, a role, or the 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """How much one kind of observer could have learned about one user's whole input.
+    """A statement of how much one kind of observer could have learned about one user's whole input.
 
     `epsilon_max` and `mu_max` are upper ends: every rounding on the way to them goes the
     pessimistic way. `bound` is False for published formulas that prove nothing.

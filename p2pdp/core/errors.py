@@ -1,4 +1,4 @@
-"""Whose mistake it was decides the exception, and the exception decides the exit code.
+"""The exceptions of the package: whose mistake it was decides the class, and the class decides the exit code.
 
 The command line prints the text of these errors as it stands, so each is one sentence
 that names the place and, where one is known, the remedy. A peer's mistake is never an

@@ -1,4 +1,4 @@
-"""When a run's time is over: `[run] expires`, a moment that is part of the signed spec, so everybody has the same.
+"""The end of a run's time: `[run] expires`, a moment that is part of the signed spec, so all peers have the same.
 
 A run that has not ended by then is given up by each of its processes, by the clock that it has: it draws, records
 and sends nothing more, and its run key is unlinked. So what was still under way can neither be gone on with nor be

@@ -1,9 +1,9 @@
-"""What happens in the life of a run, as logs, progress, status and metrics tell it.
+"""The events in the life of a run, for logs, progress, status and metrics.
 
-Guarantee: only what is listed here can be told, and none of it is a protocol message, a value, a key or a route. Facts
-are who (a user's number, `bootstrap`, `curator`), how many, and names that the run's owner gave. Of faults the kind is
-told with its count, once for the first and then each time that they are ten times as many: so the number of lines does
-not tell how many messages there were.
+Guarantee: only the events listed here can be reported, and none holds a protocol message, a value, a key or a route.
+Facts are peers (a user's number, `bootstrap`, `curator`), counts, and names that the run's owner gave. Faults are
+reported by kind with their count, at the first and then each time that they are ten times as many: so the number of
+lines does not depend on the number of messages.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Who is who: users are numbers from 0 on, the two roles are numbers below 0."""
+"""The numbers of peers: users have numbers from 0 on, the two roles have numbers below 0."""
 
 from __future__ import annotations
 

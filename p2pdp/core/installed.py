@@ -1,4 +1,4 @@
-"""What other installed packages add to this one, by entry points such as those of the group `p2pdp.protocols`."""
+"""Extensions of this package by other installed ones, by entry points such as those of the group `p2pdp.protocols`."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ _new: Final = tuple.__new__  # a named tuple takes its arguments through a funct
 
 
 class Value(Enum):
-    """When a type of messages carries a value."""
+    """The condition under which a type of messages carries a value."""
 
     NONE = "none"
     MAYBE = "if there is one"

@@ -1,4 +1,4 @@
-"""What a machine wants done, as one frozen value.
+"""The step of a machine: all that it wants done, as one frozen value.
 
 These are named tuples, like all that is made anew for each message: a frozen dataclass takes several times
 as long to make.

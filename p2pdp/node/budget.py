@@ -38,7 +38,7 @@ _IN_USE: Final = b"the budget beside this file is in use\n"
 
 @dataclass(frozen=True, slots=True)
 class Charge:
-    """What one or several runs cost."""
+    """The cost of one or several runs."""
 
     mu_squared: float = 0.0
     epsilon: float = 0.0

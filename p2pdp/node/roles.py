@@ -47,7 +47,7 @@ BOOTSTRAP_FOLDER: Final = "bootstrap"  # below the curator's
 
 @dataclass(frozen=True)
 class RolesSettings:
-    """`prepare(n)` makes the plan for the real number of users; `where` returns the place of a user.
+    """The settings of bootstrap and curator; `prepare(n)` makes the plan for n users; `where` returns a user's place.
 
     Where users are on machines of their own, `where` is None and they announce their addresses. Then bootstrap and
     curator wait up to `linger_s` for all users to leave: an excluded one that comes back is told so, and one whose last

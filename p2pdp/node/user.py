@@ -46,7 +46,7 @@ NOTE_S: Final = 3.0
 
 @dataclass(frozen=True)
 class UserSettings:
-    """What a node is started with; `prepare` returns the plan and the user's rows once it knows its number.
+    """The settings of a node; `prepare` returns the plan and the user's rows once the node knows its number.
 
     `run` returns the spec's run section, None before a spec was offered.
     With `remote` peers announce their addresses themselves, and `where` is not asked.

@@ -1,4 +1,4 @@
-"""What was sent, received and acknowledged on the links of one peer, and when to acknowledge or to send again.
+"""Messages sent, received and acknowledged on the links of one peer, and the times to acknowledge or to send again.
 
 A `PacketSpace` counts the messages of one link, in both directions. Messages carry numbers from 1 on; the receiver
 takes them in order, once, and its acknowledgement is cumulative. What is in flight stays until it is acknowledged.

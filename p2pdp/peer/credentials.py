@@ -1,4 +1,4 @@
-"""What a peer has from the signed roster: its number, its keys in this run, and whom it may talk to."""
+"""The credentials of a peer from the signed roster: its number, its keys in this run, and its possible partners."""
 
 from __future__ import annotations
 

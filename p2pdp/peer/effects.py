@@ -1,4 +1,4 @@
-"""What a host wants done by the shell around it, and what it is given: entropy and waits."""
+"""The effects that a host asks of the shell around it, and the entropy and waits that it is given."""
 
 from __future__ import annotations
 

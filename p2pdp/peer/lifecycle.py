@@ -1,4 +1,4 @@
-"""What a restart reads from stored records before it runs them again, and how a ledger ends.
+"""The restart of a peer from stored records, up to running them again, and the end of a ledger.
 
 A restart waits for its peers' numbers before it draws anything. It does not wait for those of whom it knows
 that they left or will not be talked to again, since what they might prove is in its ledger already: after a

@@ -1,4 +1,4 @@
-"""What a machine wants done, recorded and then sent; and the log of faults.
+"""The outbox of a machine: its steps are recorded and then carried out. Also the log of faults.
 
 Guarantee: whatever a step sends or publishes has its record before the link gets it. In a replay the records are there
 already, the links have counted their messages, and nothing is sent. Each fault is counted, and the first of them are

@@ -1,4 +1,4 @@
-"""What a frame says inside its channel: a message with its number, or control of the link.
+"""The payload of a frame inside its channel: a message with its number, or control of the link.
 
 A payload inside the channel is: flags (1), number (8), acknowledged number (8), then for data
 the length of the packed message (4), the packed message and its value part; for control a packed hello, or

@@ -1,4 +1,4 @@
-"""What a peer receives, one line of JSON a frame, for tests and reviewers (`--trace-wire`).
+"""A trace of all that a peer receives, one line of JSON a frame, for tests and reviewers (`--trace-wire`).
 
 Guarantee: a line holds everything that an opened frame says apart from the values of messages: who sent it, the number,
 type and fields of its message, and under `control` all the rest, whatever a payload has. So a control message that

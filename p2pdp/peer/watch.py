@@ -1,4 +1,4 @@
-"""Bootstrap's watch over everybody: whom to ask for a sign of life, and who has been silent for too long.
+"""Bootstrap's watch over all peers: which to ask for a sign of life, and which have been silent for too long.
 
 All peers are watched alike, whatever they hold, so neither who is asked nor who is excluded tells where a token or a
 report is. A peer that its link has not heard for half of the patience is asked by control frames, which no ledger

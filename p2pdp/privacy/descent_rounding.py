@@ -68,7 +68,7 @@ def floats_of_mean(dimension: int, clip: float, rows: int) -> float:
 
 @dataclass(frozen=True)
 class Steps:
-    """What is public about all steps of a run. `fine` and `coarse` are one step of the grids of models and of noise.
+    """The public facts about all steps of a run. `fine` and `coarse` are one step of the grids of models and of noise.
 
     `rate` is the largest, `sigma` the deviation of a gradient's noise in data units, `rows` at most how many a gradient
     is over, `radius` None where there is no projection. `own` is for an objective of the caller's own: it may project

@@ -1,4 +1,4 @@
-"""What is known of users whose ledgers end early or are absent, beyond what is in the ledgers of others.
+"""Knowledge about users whose ledgers end early or are absent, beyond what is in the ledgers of others.
 
 Some protocols can rebuild the forms of what such a user sent, assuming that it followed the protocol (see the analysis
 of walks). Claims that rest on this say so. In other protocols these forms stay unknown.
@@ -17,7 +17,7 @@ from p2pdp.protocols.run_plan import RunPlan
 
 
 class Handover(NamedTuple):
-    """How a token came to an absent user: its step, the sender (None: it began there), and the message on that link."""
+    """The arrival of a token at an absent user: its step, the sender (None: it began there), and its message."""
 
     step: int
     sender: Peer | None

@@ -1,4 +1,4 @@
-"""What is at hand of a run, read, parsed and replayed once: outcome, audit, attack and report share it.
+"""The evidence of a run, read, parsed and replayed once: outcome, audit, attack and report share it.
 
 `files/` makes it from a folder or an exported file, and `auditor/verify.py` judges it; nothing here is trusted before.
 Ledgers are parsed when they are first asked for. `Recorded` holds the ledgers that a judgement rests on, with the

@@ -1,4 +1,4 @@
-"""What one user saw of the routes of tokens, from the public parts of its own ledger: when, from whom, to whom.
+"""One user's view of the routes of tokens, from the public parts of its own ledger: when, from whom, to whom.
 
 Where a user's ledger is whole, nothing else that it received depends on a token's route. `put_out` says whom bootstrap
 excluded: while a user is gone, tokens do not move as if everybody could be chosen.

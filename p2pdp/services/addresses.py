@@ -1,4 +1,4 @@
-"""Who can be reached where: the newest statement of each user, and who is to hear of a new one.
+"""The addresses of users: the newest statement of each, and the users who are to receive a new one.
 
 A node keeps an `AddressBook` of its neighbours. Bootstrap's `Directory` keeps one of all users and passes a
 newer statement on to the user's neighbours (all users, on a complete graph) who said themselves where they are;

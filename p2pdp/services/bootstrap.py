@@ -1,4 +1,4 @@
-"""Bootstrap after enrolment: the barrier before the start, and who is out.
+"""Bootstrap after enrolment: the barrier before the start, and the exclusion of peers.
 
 Exclusion: the host watches over everybody (`watched`, `peer/watch.py`) and says who is silent, whatever that peer
 holds. Bootstrap probes it; if it does not answer within `patience_s`, "out" is recorded, signed and sent to its live

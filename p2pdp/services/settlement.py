@@ -1,4 +1,4 @@
-"""Who has an item whose holder was excluded: claims, receipts, and what follows from them.
+"""The search for items whose holder was excluded: claims, receipts, and what follows from them.
 
 A *claim* says: I passed this item, at this step, to a peer who is out. A *receipt* says: I got this item, at
 this step, from a peer who is out. From its last live claimant on, an item went from one holder to the next;

@@ -1,4 +1,4 @@
-"""What the simulated world may do to a run, and the network that does its part of it.
+"""The powers of the simulated world over a run, and the network that has a part of them.
 
 The network decides when, how often and whether a frame arrives. It may lose a frame, deliver it twice, delay it, let it
 overtake others on its way (`reordering`), and cut the world in two for a while (`Partition`). It may not read, change

@@ -1,4 +1,4 @@
-"""What the fast path of a protocol is given: trials on consecutive seeds."""
+"""The input of a protocol's fast path: trials on consecutive seeds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a node, its shell and a transport are to each other, and what a kind of transport tells everybody else.
+"""The interfaces between a node, its shell and a transport, and the interface of a kind of transport.
 
 A frame comes from an *origin*: a connection, a topic, whatever an answer can be sent back through. Who a
 frame claims to be from proves nothing, so a transport uses an origin for a peer only after the shell has
@@ -29,7 +29,7 @@ Where = Callable[[Peer], Place | None]  # None while nobody knows
 
 
 class Shell(Protocol):
-    """What a transport calls, always from its event loop and never while it is being called.
+    """The callbacks of a transport, always from its event loop and never while it is being called.
 
     None of these may raise: an event loop would report it and go on.
     """
@@ -73,7 +73,7 @@ class Transport(Protocol):
 
 
 class Network(Protocol):
-    """What the peers of one process reach others through. It is used once: `close` is final.
+    """The connection of the peers of one process to others. It is used once: `close` is final.
 
     Guarantee: nothing arrives before `listen`. Peers that one network serves reach each other through it, whatever
     `where` says of them. After `close` nobody is called in any more; each transport ends by its own `close`.
@@ -106,7 +106,7 @@ class Network(Protocol):
 
 @dataclass(frozen=True)
 class LocalProcess:
-    """What a process of a local run has from its launcher, as seen by its transport.
+    """The part of a local run that a launcher gives to one process, as seen by its transport.
 
     `users` are those in the process; bootstrap and curator may be in it too. For a kind that `opens_sockets`,
     `listening` holds the descriptors of the process's sockets by slot, and `addresses` where all slots listen.
@@ -130,7 +130,7 @@ class LocalNetworks:
 
 
 class Provision(Protocol):
-    """What a launcher keeps running for a local run, such as a broker."""
+    """A service that a launcher keeps running for a local run, such as a broker."""
 
     @property
     def known(self) -> Mapping[str, Any]:
@@ -145,7 +145,7 @@ class Provision(Protocol):
 
 @dataclass(frozen=True)
 class Listening:
-    """Where bootstrap is to listen, and what its tokens are to say, where that is something else."""
+    """The address at which bootstrap listens, and the one in its tokens, where that is another."""
 
     listen: str | None
     address: str | None = None
@@ -153,7 +153,7 @@ class Listening:
 
 @dataclass(frozen=True)
 class RolesEndpoint:
-    """How bootstrap is reached: `address` is what tokens name, `listen` what a second start is told to listen on.
+    """The endpoint of bootstrap: tokens name `address`, and a second start listens on `listen`.
 
     `description` is for a person.
     """
@@ -166,7 +166,7 @@ class RolesEndpoint:
 
 @dataclass(frozen=True)
 class NodeSettings:
-    """What a node's configuration says of how it is reached; `source` is its file, for errors."""
+    """The part of a node's configuration about how it is reached; `source` is its file, for errors."""
 
     source: str
     token: int
@@ -178,7 +178,7 @@ class NodeSettings:
 
 @dataclass(frozen=True)
 class NodeEndpoint:
-    """How a node is reached. `bootstrap` is where its token says that bootstrap is.
+    """The endpoint of a node. `bootstrap` is the place of bootstrap in its token.
 
     `own_address` returns what others are to be told of this node, None while nobody could reach it.
     """

@@ -19,7 +19,7 @@ from p2pdp.transports.pool import CONNECTIONS_MAX, Connection, ConnectionPool, F
 
 
 class Hub:
-    """Where the transports of one process find each other."""
+    """The meeting point of the transports of one process."""
 
     def __init__(self) -> None:
         self._listening: dict[Peer, MemoryTransport] = {}

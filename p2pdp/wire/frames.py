@@ -33,7 +33,7 @@ PREFIX_BYTES: Final[int] = _LENGTH.size
 
 
 class Kind(IntEnum):
-    """What the body of a frame is."""
+    """The kind of a frame's body."""
 
     BOXED = 1
     HELLO = 2

@@ -24,7 +24,7 @@ _MARKER: Final = b"\x80"
 
 
 class FrameTooLarge(UsageError):
-    """What is to be sent does not fit into the largest frame."""
+    """The content does not fit into the largest frame."""
 
 
 class PaddingError(Exception):

@@ -27,7 +27,7 @@ from p2pdp.core.ids import Peer
 
 
 class Until(IntEnum):
-    """What `moves` says of the stretches of a gap: how many there were, or the most there can have been.
+    """The meaning of `moves` for the stretches of a gap: how many there were, or the most there can have been.
 
     `REACHED`: in one of the stretches, or more, there were as many.
     """

@@ -30,7 +30,7 @@ from p2pdp.privacy.linear.layers import Layer, Layers, seen_rows
 
 @dataclass(frozen=True)
 class Course:
-    """How gradients are put in and mixed; `ratio` is the deviation of noise on messages in units of a gradient's.
+    """The mixing of gradients; `ratio` is the deviation of noise on messages in units of a gradient's.
 
     `matrices` has the weights of each round, symmetric and sparse; of a graph that stays the same object again.
     """

@@ -38,7 +38,7 @@ DROPPED_BELOW: Final = 1e-11
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """What an observer saw: the leak of each user, between 0 and 1, and how the rank came about.
+    """The span of what an observer saw: the leak of each user, between 0 and 1, and how the rank came about.
 
     `rank` counts what members know themselves. `rows` is how many rows, their own values included, they had.
     `doubt` is by how much a second way to the same leaks came to others.

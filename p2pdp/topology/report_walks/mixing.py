@@ -32,7 +32,7 @@ _ROUNDING: Final = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class Mixing:
-    """What is public about how a graph mixes; `degree_sum` is 2|E|."""
+    """Public facts about how a graph mixes; `degree_sum` is 2|E|."""
 
     n: int
     degree_sum: int

@@ -1,4 +1,4 @@
-"""Where a broker is and as whom stations come to it: tokens, passwords, certificates. Loads nothing of MQTT.
+"""The address of a broker and the logins of stations: tokens, passwords, certificates. Loads nothing of MQTT.
 
 Each station reads its own topic and writes to those of others, all below the run's:
 
@@ -38,7 +38,7 @@ SCHEMES: Final = {"mqtt": False, "mqtts": True}  # whether each asks for TLS
 
 @dataclass(frozen=True)
 class Broker:
-    """Where a broker is. `tls` verifies its certificate and its name; without it the connection is in clear.
+    """The place of a broker. `tls` verifies its certificate and its name; without it the connection is in clear.
 
     Without `version_5` it speaks MQTT 3.1.1: sessions have no end, and calls that wait in one do not expire.
     """
@@ -54,7 +54,7 @@ class Broker:
 
 @dataclass(frozen=True)
 class Login:
-    """As whom a client comes. Two clients of one name push each other out."""
+    """The name and secrets of a client. Two clients of one name push each other out."""
 
     client: str
     user: str | None = None
@@ -81,7 +81,7 @@ class StationSettings:
 
 @dataclass(frozen=True, slots=True)
 class BrokerAddress:
-    """Where bootstrap is found through a broker."""
+    """The place of bootstrap at a broker."""
 
     host: str
     port: int

@@ -63,7 +63,7 @@ pattern write p2pdp/+/+
 
 @dataclass(frozen=True)
 class OwnBroker:
-    """What the processes of a run have to know of its broker."""
+    """The facts about its broker that the processes of a run need."""
 
     port: int
     version_5: bool

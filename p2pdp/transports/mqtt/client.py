@@ -56,7 +56,7 @@ class BrokerError(Exception):
 
 
 class _LastReason(logging.Logger):
-    """What paho tells only to a log: the error that broke a connection."""
+    """The error that broke a connection, which paho writes only to a log."""
 
     def __init__(self) -> None:
         super().__init__("p2pdp.mqtt", logging.ERROR)

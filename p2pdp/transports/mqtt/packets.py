@@ -1,4 +1,4 @@
-"""What stations say to each other through a broker: one packet is the payload of one message.
+"""The packets that stations exchange through a broker: one packet is the payload of one message.
 
 A packet is its head, the name of the station that sends it, and, for `FRAME`, a frame as it is. The head is the
 format version, what the packet is about, which end of a call speaks, the call's number, whom it is for, and the
@@ -30,7 +30,7 @@ class PacketError(Exception):
 
 
 class Act(IntEnum):
-    """What a packet does: `LEAVE` asks for an `END`, before which everything under way still arrives.
+    """The purpose of a packet: `LEAVE` asks for an `END`, before which everything under way still arrives.
 
     `PROBE` wants no answer where the call is known, and gets an `END` where it is not.
     """
