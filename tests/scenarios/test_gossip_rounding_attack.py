@@ -31,7 +31,7 @@ class Tapped(GossipWorld):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.sent: dict[int, list[float]] = {user: [] for user in range(4)}
+        self.told: dict[int, list[float]] = {user: [] for user in range(4)}
         self.clean: dict[int, list[float]] = {user: [] for user in range(4)}
         for user, machine in enumerate(self.machines):
             self._tap(user, machine._sending)
@@ -42,7 +42,7 @@ class Tapped(GossipWorld):
         def kept(state: Any, count: int, draws: Any) -> Any:
             found = values(state, count, draws)
             self.clean[user].append(state)
-            self.sent[user].append(found[0])
+            self.told[user].append(found[0])
             return found
 
         sending.values = kept
@@ -51,7 +51,7 @@ class Tapped(GossipWorld):
 def run(*, dithered: bool, seed: int) -> Tapped:
     terms = Reach(1.0, 1.0, 0.0, ROUNDS, 4).dithering(GAUSSIAN) if dithered else {}
     plan = plan_of(STAR, ROUNDS, weights="lazy", noise=GAUSSIAN, grid_exponent=-30, **terms)
-    world = Tapped(plan, STAR, [0.25, 0.5, 0.75, 0.0], seed)
+    world = Tapped(plan, STAR, [0.25, 0.5, 0.75, 0.0], seed=seed)
     world.start()
     world.run()
     return world
@@ -72,12 +72,12 @@ def states_of_the_centre(world: Tapped, second: Any, third: Any) -> Any:
     found = []
     for number in range(ROUNDS):
         found.append(centre)
-        added = [world.sent[leaf][number] - world.clean[leaf][number] for leaf in (2, 3)]
-        came = [world.sent[1][number], *(leaf + more for leaf, more in zip(leaves, added, strict=True))]
+        added = [world.told[leaf][number] - world.clean[leaf][number] for leaf in (2, 3)]
+        came = [world.told[1][number], *(leaf + more for leaf, more in zip(leaves, added, strict=True))]
         moved = centre
         for value in came:
             moved = moved + (value - centre) * weight
-        leaves = [settled(leaf + (world.sent[0][number] - leaf) * weight) for leaf in leaves]
+        leaves = [settled(leaf + (world.told[0][number] - leaf) * weight) for leaf in leaves]
         centre = settled(moved)
     return np.array(found)
 
@@ -92,7 +92,7 @@ def candidates(world: Tapped) -> tuple[Any, Any]:
 def test_without_dither_the_rounding_of_states_leaves_one_candidate(seed: int) -> None:
     world = run(dithered=False, seed=seed)
     states = states_of_the_centre(world, *candidates(world))
-    left = np.all(states == np.array(world.sent[0])[:, None], axis=0)
+    left = np.all(states == np.array(world.told[0])[:, None], axis=0)
     assert np.flatnonzero(left).tolist() == [WINDOW], "one of 65,537: which noised value the other leaf has"
 
 
@@ -103,7 +103,7 @@ def test_with_dither_all_candidates_stay_equally_likely(seed: int) -> None:
     states = states_of_the_centre(world, *candidates(world))
     assert np.all(states[:, WINDOW] == world.clean[0]), "the attacker's arithmetic is the machine's"
     assert np.ptp(states, axis=1).max() > 0.0, "states still depend on the candidate"
-    off = (np.array(world.sent[0])[:, None] - states) / deviation
+    off = (np.array(world.told[0])[:, None] - states) / deviation
     likelihood = -0.5 * (off**2).sum(axis=0)
     assert np.ptp(likelihood) < 1e-4
     assert np.all(np.abs(states - states[:, WINDOW : WINDOW + 1]) < 2**4 * world.plan.fine)

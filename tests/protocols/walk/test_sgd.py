@@ -110,19 +110,18 @@ def test_over_symbols_a_token_is_the_trace_of_its_path() -> None:
 
 
 def test_only_models_and_counts_that_can_be_pass() -> None:
-    plan, check = prepared(SPECS["tokens"])[0].plan, prepared(SPECS["tokens"])[0].protocol.check
-    good = np.zeros(3)
-    assert check(plan, Message(TOKEN, (2, 20), good)) is None
-    assert check(plan, Message(TOTAL, (2, 21), good)) is None
-    assert check(plan, Message("hello")) is None
+    check, good = prepared(SPECS["tokens"])[0].check, np.zeros(3)
+    assert check(Message(TOKEN, (2, 20), good)) is None
+    assert check(Message(TOTAL, (2, 21), good)) is None
     for message in (
         Message(TOKEN, (3, 20), good),
         Message(TOKEN, (0, 21), good),
         Message(TOTAL, (0, 20), good),
         Message(TOKEN, (0,), good),
+        Message("hello"),
     ):
-        assert check(plan, message) == "malformed"
-    assert check(plan, Message(TOKEN, (0, 1), np.zeros(3, dtype=np.int64))) == "bad_value"
+        assert check(message) == "malformed"
+    assert check(Message(TOKEN, (0, 1), np.zeros(3, dtype=np.int64))) == "bad_value"
 
 
 def test_the_estimate_is_the_model_with_an_upper_end_of_its_error() -> None:
