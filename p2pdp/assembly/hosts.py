@@ -124,7 +124,7 @@ def bootstrap_host(
 def curator_host(
     run: RunPlan, credentials: Credentials, journal: Journal, sampler: Sampler, entropy: Entropy, tap: Tap | None = None
 ) -> Host:
-    items = None if run.finishes_one_by_one else len(run.plan.starts)
+    items = None if run.completes_per_user else len(run.plan.starts)
     reports = None
     size = run.protocol.report_bytes(run.plan)
     if size is not None:

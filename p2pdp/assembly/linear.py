@@ -47,7 +47,7 @@ def add_forms(run: RunPlan, transcript: Transcript, found: Outcome) -> None:
     published: Sequence[LinearForm] = transcript.published or ()
     finals = [form for _, form in sorted(transcript.finals.items())]
     found.forms = [[form.expand() for form in published]] if published else [[form.expand()] for form in finals]
-    if run.finishes_one_by_one:
+    if run.completes_per_user:
         found.counted = {user: {0: 1} for user in range(run.n)}
     else:
         found.counted = counted_in(found.forms[0][0]) if published else {}
@@ -100,7 +100,7 @@ def _constant(run: RunPlan, number: float) -> Any:
 
 
 def _estimated(run: RunPlan, values: Sequence[Any], contributions: int) -> Number:
-    published = run.protocol.publish(run.plan, values) if run.finishes_one_by_one else values[0]
+    published = run.protocol.publish(run.plan, values) if run.completes_per_user else values[0]
     return run.protocol.estimate(run.plan, published, contributions).value
 
 

@@ -79,7 +79,7 @@ def _add_result(
     told = foreseen.transcript.published or ()
     if len(told) != 1:
         return
-    form = run.protocol.publish(run.plan, told) if run.finishes_one_by_one else told[0]
+    form = run.protocol.publish(run.plan, told) if run.completes_per_user else told[0]
     for record in contents.records if isinstance(form, LinearForm) else ():
         if record.kind == RECEIVED and record.body.sender == CURATOR and public_message(record).type == RESULT:
             forms.append(form)

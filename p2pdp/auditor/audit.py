@@ -72,6 +72,6 @@ def _pairs(findings: Sequence[AccountResult]) -> tuple[AccountResult, Conditioni
 
 def _check_colluders(run: RunPlan, colluders: Sequence[Peer]) -> None:
     if len(set(colluders)) != len(colluders) or any(not 0 <= user < run.n for user in colluders):
-        raise UsageError(f"colluders must be distinct user numbers from 0 to {run.n - 1}")
+        raise UsageError(f"colluders: must be distinct user numbers from 0 to {run.n - 1}")
     if colluders and len(colluders) >= run.n:
-        raise UsageError("somebody must be left whom the colluders could learn about")
+        raise UsageError("colluders: at least one user must not be among them; name fewer")

@@ -63,11 +63,11 @@ def read_statement(data: bytes, roster: Roster) -> Statement:
         raise AddressError("malformed statement")
     counter, address, signature = parts
     if not 0 <= frame.sender < roster.n or split_address(address)[1] == 0:
-        raise AddressError("a statement of nobody, or of no address")
+        raise AddressError("the statement names no user of the roster, or no address")
     try:
         public = roster.entry(frame.sender).identity
     except RosterError as error:
-        raise AddressError("a statement of somebody whose roster entry is not valid") from error
+        raise AddressError("the statement is of a user whose roster entry is not valid") from error
     if not verify_labelled(public, signature, _LABEL, *_signed_parts(roster.run_id, public, counter, address)):
-        raise AddressError("a statement that is not signed by the user it names")
+        raise AddressError("the statement is not signed by the user that it names")
     return Statement(frame.sender, counter, address, signature)

@@ -184,11 +184,11 @@ class Roster:
             version, run_id, spec_digest, protocol, pairs, bootstrap, curator, entries = parts
             facts = tuple((name, value) for name, value in pairs)
         except (CodecError, TypeError, ValueError) as error:
-            raise RosterError("these bytes are no roster") from error
+            raise RosterError("the roster is malformed") from error
         roles = RosterEntry.from_bytes(bootstrap), RosterEntry.from_bytes(curator)
         roster = cls(version, run_id, spec_digest, protocol, facts, *roles, Entries(entries), signature)
         if roster.to_bytes() != data:
-            raise RosterError("the roster is not encoded the one way that rosters are")
+            raise RosterError("the roster is not in the one encoding that rosters have")
         return roster
 
     def to_json(self) -> dict[str, Any]:

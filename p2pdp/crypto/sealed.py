@@ -39,7 +39,7 @@ def seal_to(box_public: bytes, plaintext: bytes, ephemeral_seed: bytes) -> bytes
     try:
         shared = crypto_box_beforenm(box_public, ephemeral.secret)
     except CryptoError as error:
-        raise SealError("this is no key that a text could be sealed to") from error
+        raise SealError("the public key is not valid: nothing can be sealed to it") from error
     sealed: bytes = crypto_box_easy_afternm(plaintext, _nonce(ephemeral.public, box_public), shared)
     return ephemeral.public + sealed
 
@@ -51,5 +51,5 @@ def open_sealed(run_key: RunKey, ciphertext: bytes) -> bytes:
         shared = crypto_box_beforenm(ephemeral, run_key.secret)
         text: bytes = crypto_box_open_easy_afternm(boxed, _nonce(ephemeral, run_key.public), shared)
     except CryptoError as error:
-        raise SealError("this was not sealed to this key") from error
+        raise SealError("the text was not sealed to this key") from error
     return text

@@ -43,7 +43,7 @@ def seal_skeleton(skeleton: bytes, auditor_public: bytes, secret: bytes, size: i
 
 def open_skeleton(sealed: bytes, key: RunKey) -> bytes:
     if not is_sealed(sealed):
-        raise SealError("this is no sealed skeleton")
+        raise SealError("not a sealed skeleton")
     content = open_sealed(key, sealed[len(MAGIC) :])
     end = content_end(content)
     if end is None:

@@ -69,7 +69,7 @@ class JoinToken:
         address, _, code = line.removeprefix(_START).partition("#")
         if not line.startswith(_START) or not _is_address(address):
             raise UsageError(
-                f"this is no join token: it reads {_START}ADDRESS#CODE, copied whole from bootstrap's token file"
+                f"not a join token, which reads {_START}ADDRESS#CODE: copy it whole from bootstrap's token file"
             )
         if len(code) != _CODE_CHARS:
             raise UsageError(
@@ -89,5 +89,5 @@ def _decode(code: str) -> tuple[bytes, bytes]:
     except ValueError:
         decoded = b""
     if b32encode(decoded).decode().lower() != code:  # also where base32 took a capital: a token has one spelling
-        raise UsageError("this join token has a character that no token has: copy it again from bootstrap's token file")
+        raise UsageError("this join token has an invalid character: copy it again from bootstrap's token file")
     return decoded[: _BODY.size], decoded[_BODY.size :]

@@ -204,7 +204,7 @@ def examples_of_users(
     table, with_target = _read(data)
     columns = len(table.columns) - with_target
     if columns == 0:
-        raise UsageError(f"{table.path}: has no column but the target, and nothing to tell it by.")
+        raise UsageError(f"{table.path}: has no column but the target; add a column of features.")
     owners = _owners(table, n)
     refuse_cells(table, ~np.isfinite(table.rows), "is not a finite number")
     targets = _targets(spec, table) if with_target else np.zeros(len(table.rows))
@@ -220,7 +220,7 @@ def examples_of_users(
     bound = norm_bound(data, columns, intercept=intercept)
     share = spec.task.test or 0.0
     if share and all(len(own) * share < 1.0 for own in owners):
-        raise UsageError(f"[task] test: no user has so many rows that {share:g} of them makes one.")
+        raise UsageError(f"[task] test: no user has so many rows that {share:g} of them makes one; raise the share.")
 
     def user(i: int) -> Examples:
         own = owners[i]

@@ -258,7 +258,7 @@ def _accept(base: Path, values: Mapping[str, Any]) -> Accept:
         peers = [words[0] for words in lines if words and not words[0].startswith("#")]
     known = None if peers is None else frozenset(map(_public, peers))
     if "observer" in values and "epsilon_max" not in values:
-        raise UsageError("[accept] observer: says against whom epsilon_max counts, and there is none; add it.")
+        raise UsageError("[accept] observer: names the observer of epsilon_max, which is missing; add epsilon_max.")
     limited = {"delta": _DELTA_MAX} if "epsilon_max" in values else {}
     return Accept(**(limited | dict(values) | {"peers": known}))
 

@@ -116,7 +116,7 @@ class Analysis:
 
     def typical(self, run: RunPlan) -> Outcome:
         """Return a result in which every user contributed as often as any other."""
-        if run.finishes_one_by_one:
+        if run.completes_per_user:
             return Outcome(counted={user: {0: 1} for user in range(run.n)})
         total = run.plan.length
         return Outcome(None, {user: {0: total // run.n + (user < total % run.n)} for user in range(run.n)})
@@ -155,7 +155,7 @@ class Analysis:
 
     def contributions_each(self, run: RunPlan) -> int:
         """Return how many contributions a user makes, about, if all make equally many."""
-        return 1 if run.finishes_one_by_one else math.ceil(run.plan.length / run.n)
+        return 1 if run.completes_per_user else math.ceil(run.plan.length / run.n)
 
     def lasting(self, claims: Sequence[Claim]) -> list[Claim]:
         """Return those of the a priori claims that hold whoever is late or put out, on which budgets may rest."""
@@ -215,7 +215,7 @@ class Analysis:
         `one_value` says that every user has one value only. Claims with `bound` hold for every run of the plan.
         """
         most = run.plan.enforced_max
-        if most is None and not run.finishes_one_by_one:
+        if most is None and not run.completes_per_user:
             return refused((Observer.NETWORK,), Method.LOCAL, HOW_OFTEN)
         found = local_a_priori(run, delta, 1 if most is None else most)
         try:

@@ -60,7 +60,7 @@ class RunPlan:
         return named | dict(self.graph_facts)
 
     @property
-    def finishes_one_by_one(self) -> bool:
+    def completes_per_user(self) -> bool:
         """Return whether each user reports its own end; otherwise an item ends when its total reaches the curator."""
         return not self.plan.starts
 

@@ -109,7 +109,7 @@ class _Ahead:
     def transcript(self) -> Transcript:
         handed_in = [message for sender in range(self._run.n) for message in self.links.get((sender, CURATOR), ())]
         handed_in = [message for message in handed_in if message.type in (TOTAL, FINISHED)]
-        one_by_one = self._run.finishes_one_by_one
+        one_by_one = self._run.completes_per_user
         if len(handed_in) != (self._run.n if one_by_one else len(self._run.plan.starts)):
             raise Refused("the run does not end by messages alone, so they do not follow from the plan")
         if not one_by_one:

@@ -300,7 +300,7 @@ def with_curator(
         elif record.kind == OWN and public_message(record).type == OPENED_REPORT and totals:
             first.setdefault(OpenedReport(*public_message(record).fields).name, totals[-1])
         elif record.kind == PUBLISHED:
-            early = not run.finishes_one_by_one and len(first) != len(run.plan.starts)
+            early = not run.completes_per_user and len(first) != len(run.plan.starts)
             if published is not None or early:
                 raise VerificationFailed(f"node curator, record {record.index}: is not published by the protocol here")
             published = _publish(run, first)
@@ -317,7 +317,7 @@ def without_curator(run: RunPlan, outbox: Mapping[tuple[Peer, Peer], Sequence[Me
                 first.setdefault(_of(message, sender), message.value)
             if to == CURATOR and message.type in (TOTAL, FINISHED):
                 ended.add(_of(message, sender))
-    if len(ended) == (run.n if run.finishes_one_by_one else len(run.plan.starts)):
+    if len(ended) == (run.n if run.completes_per_user else len(run.plan.starts)):
         return _publish(run, first)
     return None
 
@@ -331,4 +331,4 @@ def _of(message: Message, sender: Peer) -> int:
 def _publish(run: RunPlan, first: dict[int, Any]) -> tuple[LinearForm, ...]:
     """Return one result of all totals; results of users who finish one by one are published side by side."""
     told: Sequence[LinearForm] = [first[item] for item in sorted(first) if first[item] is not None]
-    return tuple(told) if run.finishes_one_by_one else (run.protocol.publish(run.plan, told),)
+    return tuple(told) if run.completes_per_user else (run.protocol.publish(run.plan, told),)

@@ -87,7 +87,7 @@ class Edition:
                 "graph": spec.graph.kind if spec.graph.public else None,
                 "seeded": self.seeded,
                 "started": self.started,
-                "rounds" if self.run.finishes_one_by_one else "hops": length,
+                "rounds" if self.run.completes_per_user else "hops": length,
                 "estimate": self.estimate,
                 "standard_error": self.standard_error,
                 "missing": sorted(self.missing),

@@ -46,7 +46,9 @@ def check_can_run(spec: Spec) -> None:
     """Refuse what this version does not run across machines."""
     protocol(spec.run.protocol)
     if spec.task.kind == OWN:
-        raise UsageError('[task] kind: an objective of one\'s own ("own") is known on the machine of its owner only')
+        raise UsageError(
+            '[task] kind: "own" runs on one machine only, where its objective is known; choose another kind'
+        )
     if not transport_kind(spec.run.transport).crosses_machines:
         others = " or ".join(machine_names())
         raise UsageError(f"[run] transport: machines talk over {others}, not over {spec.run.transport}")

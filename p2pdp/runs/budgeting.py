@@ -57,9 +57,7 @@ def charge_of(run: RunPlan, observer: str, delta: float | None = None) -> tuple[
     best = {one: _best(claims, one) for one in CLASSES[observer]}
     worst = max(best, key=lambda one: _epsilon(best[one]))
     if _epsilon(best[worst]) == math.inf:
-        raise Refused(
-            f"no budget allows that {observer_name(worst)} could learn everything about some user, as in this run"
-        )
+        raise Refused(f"no finite budget covers this run: {observer_name(worst)} could learn a user's value exactly")
     against = _against(worst, best[worst])
     chosen = [claim for claim in best.values() if claim is not None]
     mus = [claim.mu_max for claim in chosen if claim.mu_max is not None]

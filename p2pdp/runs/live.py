@@ -74,7 +74,7 @@ def _check(spec: Spec, packing: Packing) -> None:
     if spec.data.kind in ("csv", "npy") and spec.run.seed is not None:
         raise UsageError("[run] seed: real data is never run on a seed; leave it out")
     if spec.task.own is not None and packing.spawn:
-        raise UsageError("--spawn: an interpreter of its own knows nothing of your objective; leave it out")
+        raise UsageError("--spawn: a fresh interpreter cannot receive your objective; leave --spawn out")
     transport_kind(spec.run.transport).check(spec)
     layout_of(spec, packing)
     if spec.privacy.budget is not None:

@@ -75,11 +75,11 @@ def costs_of(run: RunPlan, epsilon: float | None, delta: float) -> Costs:
     return Costs(
         standard_error=estimate.standard_error,
         baselines=compared(run, outcome, estimate, level).baselines,
-        hops=None if run.finishes_one_by_one else length,
-        rounds=length if run.finishes_one_by_one else None,
+        hops=None if run.completes_per_user else length,
+        rounds=length if run.completes_per_user else None,
         messages=round(moves) + analysis.handed_in(run) + 3 * run.n + 4 + len(run.plan.starts),
         bytes=_bytes(run, moves),
-        seconds=(moves if run.finishes_one_by_one else length) * HOP_S,
+        seconds=(moves if run.completes_per_user else length) * HOP_S,
     )
 
 
@@ -231,7 +231,7 @@ def target_of(planned: Planned, epsilon: float) -> Target:
     delta, mechanism = spec.privacy.delta, spec.noise.mechanism
     assert delta is not None
     if mechanism == "none":
-        raise Refused('--target-epsilon: [noise] mechanism = "none" protects nobody, however little is asked for')
+        raise Refused('--target-epsilon: [noise] mechanism = "none" protects nobody; choose another mechanism')
     search = _Search(planned, epsilon, delta)
     strength, reached = search.least()
     run = planned.run

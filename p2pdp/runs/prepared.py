@@ -137,7 +137,7 @@ def with_task(spec: Spec, task: Any) -> Spec:
     if task is None:
         if spec.task.kind == OWN:
             raise UsageError(
-                '[task] kind: "own" is an objective of yours: p2pdp.run(spec, task=...) takes it from Python'
+                '[task] kind: "own" stands for an objective of yours; pass it from Python: p2pdp.run(spec, task=...)'
             )
         return spec
     if not learns(spec):

@@ -232,7 +232,7 @@ def test_a_seat_is_checked_against_what_was_accepted() -> None:
         (replace(ANSWER, user=-1), "own entry"),
         (replace(ANSWER, neighbours=(0, 3)), "neighbours"),
         (replace(ANSWER, neighbours=(1,)), "neighbours"),
-        (replace(ANSWER, roster=b""), "no roster"),
+        (replace(ANSWER, roster=b""), "malformed"),
         (replace(ANSWER, roster=roster_bytes((elsewhere,) * 3)), "own entry"),
         (replace(ANSWER, roster=roster_bytes(spec_digest=bytes(32))), "another spec"),
         (replace(ANSWER, roster=roster_bytes(run_id=bytes(16))), "another run"),

@@ -87,7 +87,7 @@ def test_no_secret_is_shown(place: Path) -> None:
         (NODE + 'address = "here:0"\n' + DATA, "[node] address"),
         (NODE.replace("own.token", "no.token") + DATA, "no.token"),
         (NODE.replace("own.token", "p2pdp1:here:1#aa") + DATA, "[node] token: this join token"),
-        (NODE.replace("own.token", "node.toml") + DATA, "[node] token: this is no join token"),
+        (NODE.replace("own.token", "node.toml") + DATA, "[node] token: not a join token"),
         (NODE.replace("id/identity.key", "id/other.key") + DATA, "other.key"),
         (NODE + "[data]\npath = 'x'\n", "[data] kind: missing"),
         (NODE + DATA + "[accept]\nsigma_min = inf\n", "[accept] sigma_min: must be finite"),

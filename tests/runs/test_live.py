@@ -15,7 +15,7 @@ from tests.support.local import SPEC
 
 def test_what_cannot_run_live_is_refused_before_anything_is_made(tmp_path: Path) -> None:
     mqtt = parse_spec(SPEC.replace("seed = 1", 'seed = 1\ntransport = "mqtt"') + "[transport]\nport = 1\n", tmp_path)
-    with pytest.raises(UsageError, match=r"\[transport\] port: .* name its host"):
+    with pytest.raises(UsageError, match=r"\[transport\] port: .* add host"):
         run_spec(mqtt, tmp_path / "run", lambda _event: None)
     csv = SPEC.replace('kind = "uniform"', 'kind = "csv"\npath = "d.csv"')
     with pytest.raises(UsageError, match="seed"):

@@ -115,7 +115,7 @@ def test_processes_get_it_by_being_forked(tmp_path: Path) -> None:
     assert result.missing == []
     assert result.scores is not None
     assert p2pdp.resume(tmp_path / "run", task=Smooth()).estimate == result.estimate
-    with pytest.raises(p2pdp.UsageError, match="takes it from Python"):
+    with pytest.raises(p2pdp.UsageError, match=r"\[task\] kind: .* task="):
         p2pdp.resume(tmp_path / "run")
     with pytest.raises(p2pdp.UsageError, match="--spawn"):
         p2pdp.run(spec, tmp_path / "other", spawn=True, task=Smooth())
@@ -129,7 +129,7 @@ def test_it_takes_the_place_of_what_the_spec_learns(tmp_path: Path) -> None:
 
 
 def test_what_does_not_fit_is_refused() -> None:
-    with pytest.raises(p2pdp.UsageError, match="takes it from Python"):
+    with pytest.raises(p2pdp.UsageError, match=r"\[task\] kind: .* task="):
         p2pdp.simulate(replace(own(), task=replace(own().task, own=None)))
     with pytest.raises(p2pdp.UsageError, match="derived from"):
         p2pdp.simulate(own(), task=3)  # type: ignore[arg-type]

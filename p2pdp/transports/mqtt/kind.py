@@ -58,7 +58,7 @@ class Mqtt(TransportKind):
         if part.host is None:
             for name in sorted(self.keys):
                 if getattr(part, name) is not None:
-                    raise UsageError(f"[transport] {name}: says something of a broker; name its host as well")
+                    raise UsageError(f"[transport] {name}: configures a broker without an address; add host")
             return
         settings = settings_of(spec, b"", None)
         for slot in (ROLES, spec.run.nodes - 1):

@@ -57,7 +57,7 @@ def test_at_a_broker_of_somebody_they_come_as_the_spec_says(tmp_path: Path) -> N
 def test_what_makes_no_sense_is_refused_beforehand(tmp_path: Path) -> None:
     KIND.check(spec())
     KIND.check(spec('[transport]\nhost = "broker"\n'))
-    with pytest.raises(UsageError, match=r"\[transport\] user: .* name its host"):
+    with pytest.raises(UsageError, match=r"\[transport\] user: .* add host"):
         KIND.check(spec('[transport]\nuser = "me"\n'))
     with pytest.raises(UsageError, match="no line for"):
         KIND.check(spec(secrets(tmp_path, "bootstrap:b\n")))
