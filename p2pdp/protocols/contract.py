@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from p2pdp.protocols.defaults import Analysis
     from p2pdp.protocols.run_plan import RunPlan
 
-Fact = int | str | float  # what bootstrap signs of a run
+Fact = int | str | float  # a fact about a run that bootstrap signs
 NO_FACTS: Final[Mapping[str, Fact]] = MappingProxyType({})
 
 
@@ -143,11 +143,11 @@ class PlanDefaults:
 
 class Protocol(Interface):
     name: str
-    tasks: Mapping[str, tuple[str, ...]]  # what it computes, each with the mechanisms that it takes then
+    tasks: Mapping[str, tuple[str, ...]]  # each computation, with the mechanisms that it accepts
     default_task: str | None
-    options: Options | None  # the section that it owns, beside those which all specs have
+    options: Options | None  # the section that it owns, besides those of all specs
     keys: frozenset[str]  # keys of common sections that only some protocols take, as `section.key`
-    messages: MessageTable  # that its runs have, with their forms
+    messages: MessageTable  # the messages of its runs, with their forms
 
     def graph_facts(self, spec: Spec, graph: Graph) -> Mapping[str, Fact]:
         """Compute the facts about the graph that the plan rests on; bootstrap signs them, and they become public."""
@@ -210,7 +210,7 @@ class Protocol(Interface):
         """Return what launcher, planner and auditor need besides; it is imported on request only."""
 
 
-class Quiet:
+class ProtocolDefaults:
     """Default implementations of the optional hooks of a protocol."""
 
     default_task: str | None = None

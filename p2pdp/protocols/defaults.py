@@ -63,22 +63,22 @@ class Analysis:
     """The observer whose claims come first in a plan."""
 
     def gather(self, run: RunPlan, recorded: Recorded, found: Outcome) -> None:
-        """Add to an outcome what the ledgers say of it beside what was published."""
+        """Add what the ledgers show besides the published result to an outcome."""
         linear.gather(run, recorded, found)
 
     def estimate(self, run: RunPlan, found: Outcome) -> Estimate:
         """Return the estimate of the spec's task, with its standard error."""
-        told = run.protocol.estimate(run.plan, found.published, found.contributions)
+        estimate = run.protocol.estimate(run.plan, found.published, found.contributions)
         if found.deviation is None:
-            return told
-        return Estimate(told.value, [found.deviation] * run.plan.shape[0] if run.plan.shape else found.deviation)
+            return estimate
+        return Estimate(estimate.value, [found.deviation] * run.plan.shape[0] if run.plan.shape else found.deviation)
 
     def truth(self, run: RunPlan, found: Outcome, rows: Rows) -> Number:
-        """Return what the same contributions would have given without noise and randomization."""
+        """Return the result of the same contributions without noise and randomization."""
         return linear.truth_of(run, found, rows)
 
     def error(self, run: RunPlan, found: Outcome, estimate: Number, truth: Number) -> Number:
-        """Return how far the estimate is from the truth."""
+        """Return the difference between the estimate and the truth."""
         return linear.error_of(run, found, estimate, truth)
 
     def baselines(
@@ -94,10 +94,10 @@ class Analysis:
         return baselines_of(run, found, estimate, sensitivity, epsilon, delta)
 
     learning: Learning | None = None
-    """How models are compared with what local, central and no privacy would have come to; None of what is no model."""
+    """The comparison of models with local, central and no privacy; None if nothing is learned."""
 
     def forecast(self, run: RunPlan, delta: float) -> list[Claim | Refusal]:
-        """Return what a run would tell if nothing were late or lost; `plan` shows it beside what holds always."""
+        """Return claims about a run in which nothing is late or lost; `plan` shows them beside lasting ones."""
         try:
             transcript = foresee(run).transcript
         except Refused as refused:
@@ -107,15 +107,15 @@ class Analysis:
         return [*claims, *found.refusals]
 
     def message_noise(self, run: RunPlan, delta: float) -> list[Tradeoff] | None:
-        """Return what noise on messages would buy, and at what price; None where there is no such noise."""
+        """Return benefits and costs of noise on messages; None if there is no such noise."""
         return None
 
     def warnings(self, run: RunPlan) -> list[str]:
-        """Return what somebody who plans such a run should know."""
+        """Return warnings for planners of such a run."""
         return []
 
     def typical(self, run: RunPlan) -> Outcome:
-        """Return a result in which every user contributed as often as any other."""
+        """Return a result in which all users contributed equally often."""
         if run.completes_per_user:
             return Outcome(counted={user: {0: 1} for user in range(run.n)})
         total = run.plan.length
@@ -130,71 +130,71 @@ class Analysis:
         return Estimate(None, self.estimate(run, typical).standard_error)
 
     def moves(self, run: RunPlan) -> float:
-        """Return how many messages users send each other."""
+        """Return the number of messages that users send each other."""
         return float(run.exchanges)
 
     def handed_in(self, run: RunPlan) -> int:
-        """Return how many messages users send the curator at the end, beside totals."""
+        """Return the number of messages that users send the curator at the end, besides totals."""
         return 0
 
     def bytes_sent(self, run: RunPlan, moves: float) -> tuple[float, int]:
-        """Return the bytes of what users send each other, and those of a result."""
+        """Return the bytes of the users' messages to each other, and those of a result."""
         frame = numbers_frame(numbers_in(run.plan))
         return moves * frame, frame
 
     target_observers: tuple[Observer, ...] = (Observer.NODE,)
-    """Those against whom `plan --target-epsilon` looks for noise."""
+    """The observers against which `plan --target-epsilon` searches noise."""
 
     facts_follow_noise = True
-    """Whether what bootstrap signs of a graph may depend on the noise; if not, it is worked out once for a search."""
+    """If true, signed facts of the graph may depend on the noise; otherwise a search computes them once."""
 
     def reach(self, run: RunPlan) -> float:
-        """Return about how far a contribution moves in data units, by which amounts of noise are compared."""
+        """Estimate how far a contribution moves, in data units; amounts of noise are compared by it."""
         clip = run.spec.data.clip
         return 1.0 if clip is None else sensitivity(Bounds(*clip), run.dimensions)
 
     def contributions_each(self, run: RunPlan) -> int:
-        """Return how many contributions a user makes, about, if all make equally many."""
+        """Estimate the number of contributions of a user, if all make equally many."""
         return 1 if run.completes_per_user else math.ceil(run.plan.length / run.n)
 
     def lasting(self, claims: Sequence[Claim]) -> list[Claim]:
-        """Return those of the a priori claims that hold whoever is late or put out, on which budgets may rest."""
+        """Return the a priori claims that hold whoever is late or excluded; budgets may rest on them."""
         return [claim for claim in claims if claim.method == Method.LOCAL]
 
     def without_graph(self, claims: Sequence[Claim]) -> list[Claim]:
-        """Return those of the a priori claims that do not rest on what bootstrap alone says of a graph."""
+        """Return the a priori claims that do not rest on bootstrap's word about the graph alone."""
         return [claim for claim in claims if claim.method == Method.LOCAL]
 
     def fast(self, trials: Trials) -> Iterator[Outcome] | None:
-        """Return the outcome of each trial, drawn from its law without a world; None where only a world serves."""
+        """Return the outcome of each trial, sampled from its distribution; None if only a simulated world runs it."""
         return None
 
     fast_in_advance = False
-    """Whether the first outcome of the fast path is compared at the epsilon of the plan; else at none."""
+    """If true, the first outcome of the fast path is compared at the epsilon of the plan; otherwise at none."""
 
     def read(self, run: RunPlan, observer: Peer, contents: Contents) -> list[Read]:
-        """Return what an observer can decode out of its own view: whose it is, the total, and at which places."""
+        """Return the sums that an observer can decode from its own view: their users, the total, and the places."""
         return readings(read_linear(run, observer, contents, foresee(with_graph(run))))
 
     def guess(self, run: RunPlan, curator: Contents, evidence: Evidence, graph: Callable[[], Graph]) -> list[Any]:
-        """Return what the curator guesses of each user, as documents of `attack`; `graph` makes the public graph."""
-        raise UsageError(f"--observer curator: of {run.protocol.name} it gets only what is published; name a user")
+        """Return the curator's guesses of each user, as documents of `attack`; `graph` makes the public graph."""
+        raise UsageError(f"--observer curator: in {run.protocol.name} it receives only published results; name a user")
 
     def truths(self, run: RunPlan, user: Peer, inputs: Any, contents: Contents, private: bytes) -> Truths:
-        """Return what a user really contributed; attacks are told how far off they were."""
+        """Return a user's real contributions, by which attacks are scored."""
         return only_contribution(inputs.contribution(0) / run.plan.unit, contents, private)
 
     def decoded(self, run: RunPlan) -> Callable[[Any], Any] | None:
-        """Return how to show a value of a view that is no number; None where all are numbers."""
+        """Return a function that shows values of a view that are no numbers; None if all are numbers."""
         return None
 
     what_ran = ""
-    """What users did, in a sentence or two for readers who know none of the papers."""
+    """A sentence or two about the run for readers who know none of the papers."""
     counts_contributions = False
-    """Whether a histogram counts contributions, of which a user makes several, instead of users."""
+    """If true, a histogram counts contributions, several per user, instead of users."""
 
     def absent(self, run: RunPlan, views: dict[Peer, Contents]) -> Absent:
-        """Return what is known of users whose ledgers are not whole."""
+        """Return the reconstruction of users whose ledgers are incomplete."""
         return Absent(run, views)
 
     def accounts(self) -> Sequence[Account]:
@@ -202,15 +202,15 @@ class Analysis:
         return (exact_account, self.ceiling)
 
     def ceiling(self, context: AuditContext) -> AccountResult:
-        """Return what holds of a user whatever others do: its contributions seen one by one, each under its noise."""
+        """Return the claims that hold whatever others do: contributions seen one by one, each under its noise."""
         return local_account(context)
 
     def formulas(self, context: AuditContext, findings: Sequence[AccountResult]) -> AccountResult:
-        """Return what papers publish for such a run, to be shown beside the claims."""
+        """Return the formulas that papers publish for such a run, to be shown beside the claims."""
         return AccountResult()
 
     def a_priori(self, run: RunPlan, delta: float, colluders: Sequence[Peer], *, one_value: bool) -> AccountResult:
-        """Return claims about a run that has not taken place, over all that chance decides.
+        """Return claims about a run that has not taken place, over all random choices.
 
         `one_value` says that every user has one value only. Claims with `bound` hold for every run of the plan.
         """
@@ -221,7 +221,7 @@ class Analysis:
         try:
             seen = self.ceiling(AuditContext(run, {}, foresee(run).transcript, (), delta, ()))
         except Refused as why_not:
-            # What nobody could look at rests on a limit that nodes enforce, or is no bound.
+            # Values that could not be inspected rest on a limit that nodes enforce, or give no bound.
             return found if most is not None else refused((Observer.NETWORK,), Method.LOCAL, str(why_not))
         if _largest(seen) > _SAME * _largest(found):
             return refused((Observer.NETWORK,), Method.LOCAL, UNPROTECTED)
@@ -233,11 +233,9 @@ def _largest(found: AccountResult) -> float:
 
 
 def with_graph(run: RunPlan) -> RunPlan:
-    """Return the plan with the graph that everybody can make who knows the spec."""
+    """Return the plan with its graph, made from the spec if need be."""
     if run.graph is not None:
         return run
     if run.spec.graph.kind == "file":
-        raise Refused(
-            "the attack needs the graph, which is in a file that is not where the spec says, or is not public"
-        )
+        raise Refused("[graph] path: the attack needs the graph; its file is not where the spec says, or is not public")
     return replace(run, graph=make_graph(run.spec.graph, run.n, run.spec.run.seed or 0))

@@ -40,7 +40,7 @@ MODEL_BITS: Final = 46
 _HALFWAY: Final = 1.5 * 2.0**52
 """In steps: floats within 2^51 steps of it are the whole numbers of steps, and sums round to the nearest of them."""
 
-_BLOCK_NUMBERS: Final = 1024  # that are unfolded at a time
+_BLOCK_NUMBERS: Final = 1024  # expanded at a time
 _BLOCK_DRAWS: Final = 128
 
 
@@ -98,7 +98,7 @@ class Dithers:
         self._offset = offset
         self._seed: Any = None
         self._counter = 0
-        self._left: list[Any] = []  # unfolded and not used yet, in data units, the next one last
+        self._left: list[Any] = []  # expanded and not used yet, in data units, the next one last
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._counter} blocks)"
@@ -132,7 +132,7 @@ class Dithers:
         return self._left.pop()
 
 
-class Leaving(Dithers):
+class DitheredModels(Dithers):
     """The dithers of one user's models on a walk: each is put on the grid and dithered at once, at the end of its step.
 
     The number that is added to a model together with the dither, and then subtracted, is so large that floats next to

@@ -43,7 +43,7 @@ _OBJECTIVES: Final[dict[str, Objective]] = {
     "logistic_regression": LogisticRegression(),
 }
 _MARGINS: Final = ("linear_regression", "logistic_regression")
-_EXACT_BITS: Final = 8  # sums of gradient and noise stay below 2**53 steps, so floats hold them exactly
+_EXACT_BITS: Final = 8  # sums of gradient and noise stay below 2**53 steps, which floats represent exactly
 
 
 def has_intercept(spec: Spec) -> bool:
@@ -103,14 +103,14 @@ def facts_of(spec: Spec) -> dict[str, Fact]:
         return {}
     if spec.task.own is None:
         raise UsageError('[task] kind: "own" needs the objective itself: p2pdp.run(spec, task=...) from Python')
-    told = spec.task.own.guarantees(norm_bound(spec.data, _columns(spec, 0), intercept=False))
+    guarantees = spec.task.own.guarantees(norm_bound(spec.data, _columns(spec, 0), intercept=False))
     return {
         "objective": str(spec.task.own.name),
-        "convex": int(told.convex),
-        "lipschitz": -1.0 if told.lipschitz is None else float(told.lipschitz),
-        "smoothness": -1.0 if told.smoothness is None else float(told.smoothness),
-        "clipping": told.clipping,
-        "convex_projection": int(told.convex_projection or type(spec.task.own).project is Objective.project),
+        "convex": int(guarantees.convex),
+        "lipschitz": -1.0 if guarantees.lipschitz is None else float(guarantees.lipschitz),
+        "smoothness": -1.0 if guarantees.smoothness is None else float(guarantees.smoothness),
+        "clipping": guarantees.clipping,
+        "convex_projection": int(guarantees.convex_projection or type(spec.task.own).project is Objective.project),
     }
 
 
@@ -182,15 +182,15 @@ def rate_of(spec: Spec, descent: Descent, steps: int) -> float:
     rate = spec.task.rate
     if rate is None:
         if descent.guarantees.smoothness is None:
-            raise UsageError("[task] rate: missing; without a bound on the features none can be chosen for you.")
+            raise UsageError("[task] rate: missing, and features without a bound give no default; set it.")
         rate = 1.0 / (descent.guarantees.smoothness + descent.regularization)
     if rate * descent.regularization >= 2.0:
         raise UsageError(
-            f"[task] rate: diverges, for rate x regularization is {rate * descent.regularization:g}; keep it below 2."
+            f"[task] rate: diverges, since rate x regularization is {rate * descent.regularization:g}; keep it below 2."
         )
     reach = math.sqrt(descent.dimension) * (descent.clip + NOISE_TAIL * sigma_of(spec)) * rate * steps
     if not reach < MODEL_MAX:
-        raise UsageError(f"[task] rate: {steps} steps of it could carry the model beyond {MODEL_MAX:g}; take a lower.")
+        raise UsageError(f"[task] rate: {steps} steps of it could carry the model beyond {MODEL_MAX:g}; lower it.")
     return rate
 
 
@@ -219,7 +219,7 @@ def check_model(shape: tuple[int, ...], value: Any, most: float = MODEL_MAX) -> 
 def inputs_of(descent: Descent, rows: Examples) -> tuple[GradientInputs, list[Any]]:
     """Return a user's inputs, and the rows that its private ledger keeps, each with its target last."""
     if min(len(rows), descent.batch or len(rows)) > ROWS_MAX:
-        raise UsageError(f"A gradient is over {ROWS_MAX} rows at most; [task] batch takes fewer of them at a time.")
+        raise UsageError(f"[task] batch: a gradient is over {ROWS_MAX} rows at most; choose a smaller batch.")
     kept = list(np.column_stack([rows.features, rows.targets]))
     return GradientInputs(descent, rows), kept
 

@@ -18,7 +18,7 @@ from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer
 from p2pdp.core.messages import Exclusion, MessageTable
 from p2pdp.core.step import NOTHING, Fault, Message, Send, Step
 
-_HERE: Final = frozenset({messages.OUT, messages.PROBE})  # of bootstrap's messages, what no machine gets
+_HERE: Final = frozenset({messages.OUT, messages.PROBE})  # bootstrap's messages that no machine gets
 
 
 class Participant:
@@ -28,7 +28,7 @@ class Participant:
         self._for_the_machine = table.sent("bootstrap", "user") - _HERE
         self._machine = machine
         self._received_at: dict[Peer, dict[int, int]] = {}  # sender -> item -> highest step
-        self._before: dict[int, int] = {}  # item -> what the sender said it was a hop before, if that was another
+        self._before: dict[int, int] = {}  # item -> the sender's number of the hop before, if it was another
         self._passed: dict[int, tuple[Peer, int]] = {}  # item -> last receiver and its step
         self._out: set[Peer] = set()
         self.result: Message | None = None
@@ -59,7 +59,7 @@ class Participant:
         return self._noted(self._machine.receive(sender, message, now_s, draws))
 
     def hopped(self, hops: Iterable[Hop]) -> None:
-        """Take note of hops that the fast path made (`core.events.Passer`)."""
+        """Record hops that the fast path made (`core.events.Passer`)."""
         received_at, passed, me = self._received_at, self._passed, self._me
         for sender, item, step, to, at in hops:
             steps = received_at.get(sender)

@@ -47,7 +47,7 @@ class RunPlan:
     dimensions: int
     protocol: Protocol
     plan: Any
-    sampler: str  # where noise comes from: exact, fast, or seeded in a simulation
+    sampler: str  # the source of noise: exact, fast, or seeded in a simulation
     graph: Graph | None = None
     graph_facts: Mapping[str, Fact] = field(default_factory=dict)
 
@@ -113,7 +113,7 @@ def plan_of_facts(spec: Spec, facts: Mapping[str, int | str | float]) -> RunPlan
 
 EXCESS: Final = 1e-15
 _UNIT: Final = 4096  # sizes are multiples of this
-_LIFE_BYTES: Final = 8192  # what a ledger holds beside visits, reports and marks
+_LIFE_BYTES: Final = 8192  # records other than visits, reports and marks
 VISIT_BYTES: Final = 360
 MARK_BYTES: Final = 80
 

@@ -50,4 +50,6 @@ def _logarithm(n: int, sigma: float, span: float, dimensions: int) -> float:
 
 def _check_gap(gap: float) -> None:
     if not 0.0 < gap <= 1.0:
-        raise UsageError("the spectral gap of these weights is not above 0: gossip with them comes to no average.")
+        raise UsageError(
+            "[graph] weights: their spectral gap is 0, so gossip does not converge; choose others or another graph."
+        )

@@ -28,7 +28,7 @@ from p2pdp.ledger.records import OWN, RECEIVED, public_message
 from p2pdp.mechanisms.grid import Grid
 from p2pdp.privacy.linear import view as gaussian_view
 from p2pdp.protocols import protocol
-from p2pdp.protocols.contract import NO_FACTS, PlanDefaults, Quiet
+from p2pdp.protocols.contract import NO_FACTS, PlanDefaults, ProtocolDefaults
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.replay.evidence import Recorded
 from p2pdp.replay.transcript import Transcript
@@ -553,7 +553,7 @@ class ChainMachine:
         return NOTHING
 
 
-class Chain(Quiet):
+class Chain(ProtocolDefaults):
     """Plans and inputs of a walk, with another machine."""
 
     name = "walk.sum"

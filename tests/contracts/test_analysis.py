@@ -12,7 +12,7 @@ from p2pdp.core.claims import Observer
 from p2pdp.core.draws import Draws, Mechanism
 from p2pdp.core.step import Step
 from p2pdp.protocols import names, protocol
-from p2pdp.protocols.contract import Quiet, Start
+from p2pdp.protocols.contract import ProtocolDefaults, Start
 from p2pdp.protocols.defaults import HOW_OFTEN, UNPROTECTED, Analysis
 from p2pdp.protocols.gossip.analysis.averages import GossipAnalysis, PairAnalysis, linear_account
 from p2pdp.protocols.gossip.analysis.descents import GossipDescentAnalysis
@@ -53,7 +53,7 @@ def test_the_local_ceiling_is_always_among_the_accounts(name: str) -> None:
 
 
 def test_a_protocol_that_says_nothing_gets_the_defaults() -> None:
-    analysis = Quiet().analysis()
+    analysis = ProtocolDefaults().analysis()
     assert type(analysis) is Analysis
     assert analysis.ceiling in analysis.accounts()
 

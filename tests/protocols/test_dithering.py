@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from p2pdp.core.draws import DITHER, Mechanism
 from p2pdp.mechanisms import dither
-from p2pdp.protocols.dithering import REACH_BITS, Leaving, Reach
+from p2pdp.protocols.dithering import REACH_BITS, DitheredModels, Reach
 from p2pdp.protocols.gossip.gossiping import Sending
 from p2pdp.topology.graphs import complete_graph
 from tests.support.dithers import FORM, Draws, dithered
@@ -39,16 +39,16 @@ def test_another_life_sends_the_same_again() -> None:
 def test_what_walks_is_settled_and_dithered_in_one(state: float, half: int, exponent: int) -> None:
     """Bit for bit, halves of a step included; whatever was sent first, the next dither is another."""
     plan = dithered((3,), fine_exponent=exponent)
-    sending, leaving = Sending(plan), Leaving(plan)
+    sending, leaving = Sending(plan), DitheredModels(plan)
     for _ in range(2):
         whole = np.array([state * plan.fine * 2.0**40, half * plan.fine / 2.0, (half + 0.25) * plan.fine])
         np.testing.assert_array_equal(
             leaving.left(whole, Draws()), sending.dithered(sending.settled(whole), Draws()), strict=True
         )
     draws = Draws()
-    assert Leaving(plan).left(FORM, draws) is FORM
+    assert DitheredModels(plan).left(FORM, draws) is FORM
     assert draws.asked == [(DITHER, dither.SEED_SHAPE)]
-    assert Leaving(dithered((3,), dither=None)).left(whole, draws) is whole
+    assert DitheredModels(dithered((3,), dither=None)).left(whole, draws) is whole
 
 
 @given(values=st.floats(1e-6, 1e6), sigma=st.floats(1e-6, 1e6), share=st.floats(-1.0, 1.0), seed=st.integers(0, 10**6))

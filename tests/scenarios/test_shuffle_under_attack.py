@@ -18,7 +18,7 @@ from p2pdp.auditor.context import NOBODY_OUT
 from p2pdp.files.spec import parse_spec
 from p2pdp.mechanisms.reporting.categories import KaryReports
 from p2pdp.protocols.run_plan import RunPlan, plan_run
-from p2pdp.protocols.shuffle.analysis.a_priori import shuffle_beforehand
+from p2pdp.protocols.shuffle.analysis.a_priori import shuffle_a_priori
 from p2pdp.protocols.shuffle.analysis.fast import Shuffled, shuffled
 from p2pdp.topology.graphs import Graph, graph_of_edges
 from p2pdp.topology.report_walks.matrix import all_laws, walk_matrix
@@ -42,7 +42,7 @@ def reals(text: str) -> str:
 
 
 def claimed(run: RunPlan) -> float:
-    claims = shuffle_beforehand(run, DELTA, (), NOBODY_OUT).claims
+    claims = shuffle_a_priori(run, DELTA, (), NOBODY_OUT).claims
     found = next(claim for claim in claims if (claim.observer, claim.method) == ("curator", "shuffle"))
     assert found.epsilon_max is not None
     return found.epsilon_max

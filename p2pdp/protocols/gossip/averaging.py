@@ -29,7 +29,7 @@ from p2pdp.core.step import Message, Send
 from p2pdp.mechanisms import laplace
 from p2pdp.mechanisms.clipping import Bounded, Bounds
 from p2pdp.mechanisms.grid import NOISE_TAIL, Grid, choose_grid
-from p2pdp.protocols.contract import NO_FACTS, Estimate, Fact, Quiet, Work
+from p2pdp.protocols.contract import NO_FACTS, Estimate, Fact, ProtocolDefaults, Work
 from p2pdp.protocols.dithering import Reach
 from p2pdp.protocols.gossip.gossiping import Gossip
 from p2pdp.protocols.gossip.options import OPTIONS, GossipPart
@@ -66,7 +66,7 @@ class Setting:
     sigma: float
     message_sigma: float
     span: float
-    reach: float  # of values
+    reach: float  # the largest absolute value
 
     def dithering(self, n: int, rounds: int, gamma: float = 1.0) -> dict[str, Any]:
         """Return the plan's fields that describe its dither."""
@@ -153,7 +153,7 @@ def estimate_of(shape: Shape, published: Any) -> Estimate:
 ROUNDS_MAX: Final = 20_000
 
 
-class GossipAverage(Quiet):
+class GossipAverage(ProtocolDefaults):
     name = "gossip.average"
     tasks = TASKS
     messages = ROUNDS
@@ -229,7 +229,7 @@ AVERAGE = GossipAverage()
 ACTIVATIONS_MAX: Final = 200_000
 
 
-class GossipRandomized(Quiet):
+class GossipRandomized(ProtocolDefaults):
     name = "gossip.randomized"
     tasks = TASKS
     messages = PAIRS

@@ -68,7 +68,7 @@ class _Neighbour:
 
     peer: Peer
     decides: bool
-    heard: int = 0  # the last round of which its state came
+    heard: int = 0  # the last round whose state arrived
     meeting: int = 0  # the last round in which we meet, of those open here
     met_before: int = 0  # the one before that
     states: dict[int, tuple[int, Any]] = field(default_factory=dict)  # round -> degree and state, not used yet
@@ -85,21 +85,21 @@ class Gossip:
         self._plan = plan
         self._user = user
         self._neighbours = {peer: _Neighbour(peer, peer < user) for peer in neighbours}
-        self._met: list[_Neighbour] = []  # whom we meet in the round under way
+        self._met: list[_Neighbour] = []  # the neighbours that we meet in the present round
         self._degree = 0
         self._inputs = inputs
-        self._round = 0  # the one under way; 0 before the first, rounds + 1 after the last
-        self._lacking: set[Peer] = set()  # of those, whose state (after the last round: whose last word) is not here
+        self._round = 0  # the present one; 0 before the first, rounds + 1 after the last
+        self._lacking: set[Peer] = set()  # those of them whose state (after the last round: `SETTLED`) is missing
         self._state: Any = None
         self._before: Any = None
         self._sent: Any = None
         self._sending = Sending(plan)
-        self._held_up_since_s: float | None = None  # since when only the lateness of those we decide about holds us up
+        self._held_up_since_s: float | None = None  # since then only late neighbours that we decide about hold us up
         self._phase = Phase.WAITING
 
     @property
     def finished(self) -> bool:
-        return False  # others may still need to hear; the curator's result ends it
+        return False  # others may still need messages; the curator's result ends it
 
     def __repr__(self) -> str:
         return f"Gossip(user={self._user})"
@@ -167,7 +167,7 @@ class Gossip:
         return False
 
     def _undo(self, flow: Any, number: int) -> None:
-        """Take a flow of that round back, so that the sum of all states is as if it had never been."""
+        """Take a flow of that round back, so that the sum of all states is as if the flow had never been used."""
         before, grown = 0.0, 1.0
         for later in range(number + 1, self._round):
             gamma = self._plan.gamma_at(later)
@@ -244,7 +244,7 @@ class Gossip:
             return True  # they are behind by more than this round, and come back in step before they are waited for
         if self._held_up_since_s is None:
             self._held_up_since_s = now_s
-        return now_s >= self._held_up_since_s + self._plan.patience_s  # as the wake was reckoned
+        return now_s >= self._held_up_since_s + self._plan.patience_s  # computed like the wake
 
     def _is_behind(self, neighbour: _Neighbour) -> bool:
         return neighbour.heard < neighbour.met_before

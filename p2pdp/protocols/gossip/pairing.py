@@ -160,7 +160,7 @@ class Pairing:
                 if number not in self._came:
                     break
                 sender, value = self._came.pop(number)
-                if sender == peer:  # else somebody claimed what was not his
+                if sender == peer:  # otherwise the sender claimed an activation of others
                     self._state = self._sending.settled((self._state + value) * 0.5)
             self._mine.popleft()
             self._known.pop(number)
@@ -209,8 +209,8 @@ def activation_messages(activations: Sequence[tuple[Peer, Peer]], n: int) -> lis
     for number, (one, other) in enumerate(activations, start=1):
         mine[one].append([number, other])
         mine[other].append([number, one])
-    told = []
+    messages = []
     for pairs in mine:
         parts = [pairs[at : at + PART_MAX] for at in range(0, len(pairs), PART_MAX)] or [[]]
-        told.append([Message(ACTIVATIONS, (at, len(parts), part)) for at, part in enumerate(parts)])
-    return told
+        messages.append([Message(ACTIVATIONS, (at, len(parts), part)) for at, part in enumerate(parts)])
+    return messages

@@ -109,8 +109,8 @@ class GossipPlan(AveragingPlan):
 
     rounds: int
     gamma: float  # 1 without acceleration
-    coin: float | None = None  # with which probability a pair meets in a round, where the graph changes
-    block: int = 0  # rounds between two contributions; 0 where there is one only
+    coin: float | None = None  # the probability that a pair meets in a round, if the graph changes
+    block: int = 0  # rounds between two contributions; 0 if there is only one
 
     @property
     def length(self) -> int:
@@ -153,7 +153,7 @@ def is_state(value: Any, plan: AveragingPlan) -> bool:
         return type(value) is float and -most <= value <= most
     if getattr(value, "shape", None) != plan.shape or value.dtype.kind != "f":
         return False
-    return bool(-most <= value.min() and value.max() <= most)  # which is false where there is a NaN
+    return bool(-most <= value.min() and value.max() <= most)  # false if there is a NaN
 
 
 EXCHANGE: Final = "exchange"
@@ -164,7 +164,7 @@ ACTIVATIONS: Final = "activations"
 
 class RoundState(NamedTuple):
     round: Positive
-    degree: Positive  # of the sender in that round
+    degree: Positive  # the sender's degree in that round
 
 
 class Round(NamedTuple):

@@ -34,7 +34,7 @@ from p2pdp.core.ids import Peer
 from p2pdp.core.spec import Spec
 from p2pdp.core.step import Message, Send
 from p2pdp.protocols import learning
-from p2pdp.protocols.contract import NO_FACTS, Estimate, Fact, Quiet, Work
+from p2pdp.protocols.contract import NO_FACTS, Estimate, Fact, ProtocolDefaults, Work
 from p2pdp.protocols.dithering import Reach
 from p2pdp.protocols.gossip import averaging
 from p2pdp.protocols.gossip.gossiping import Gossip
@@ -90,7 +90,7 @@ class GossipLearner(Gossip):
         super().__init__(plan, user, neighbours, inputs)
         self._gradient = inputs.gradient
         self._state = inputs.zero()
-        self._sum: Any = None  # of the models between blocks, weighted
+        self._sum: Any = None  # the weighted sum of the models between blocks
 
     def _contribute(self, draws: Draws) -> None:
         plan, visit = self._plan, (self._round - 1) // self._plan.block
@@ -119,7 +119,7 @@ class GossipLearner(Gossip):
         return f"GossipLearner(user={self._user})"
 
 
-class GossipSgd(Quiet):
+class GossipSgd(ProtocolDefaults):
     name = "gossip.sgd"
     tasks = learning.TASKS
     options = OPTIONS
@@ -217,14 +217,16 @@ def rounds_between(gap: float, n: int, descent: Descent, sigma: float, *, accele
     Without noise the spread is brought down to 1/n of itself.
     """
     if gap <= 0.0:
-        raise UsageError("the spectral gap of these weights is not above 0: gossip with them comes to no average.")
+        raise UsageError(
+            "[graph] weights: their spectral gap is 0, so gossip does not converge; choose others or another graph."
+        )
     spread = descent.clip**2 / sigma**2 if sigma > 0.0 else float(n)
     return max(1, math.ceil(math.log(max(n, spread)) / (math.sqrt(gap) if accelerated else gap)))
 
 
 PROTOCOL = GossipSgd()
 
-Noise = Callable[[int], Floats | None]  # of a gradient, counted from 0: [user, column, number] in data units
+Noise = Callable[[int], Floats | None]  # gradient, counted from 0 -> its noise [user, column, number] in data units
 Extra = Callable[[Any, Floats], Floats]  # weights and what is sent -> what noise on messages adds to each state
 Watch = Callable[[int, Floats], None]  # round, and what users send in it
 

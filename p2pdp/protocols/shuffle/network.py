@@ -29,7 +29,7 @@ from p2pdp.mechanisms.reporting.contract import MalformedReport, Randomizer
 from p2pdp.mechanisms.reporting.estimates import of_all, of_single
 from p2pdp.mechanisms.reporting.privunit import UnitReports
 from p2pdp.mechanisms.reporting.reals import RealReports
-from p2pdp.protocols.contract import NO_FACTS, Estimate, Fact, Quiet, Work
+from p2pdp.protocols.contract import NO_FACTS, Estimate, Fact, ProtocolDefaults, Work
 from p2pdp.protocols.run_plan import EXCESS, MARK_BYTES, VISIT_BYTES, at_most
 from p2pdp.protocols.shuffle.options import OPTIONS, ShufflePart
 from p2pdp.protocols.shuffle.plan import MESSAGES, ShufflePlan, check_shuffle
@@ -51,8 +51,8 @@ _REGULAR: Final = frozenset({"complete", "ring", "torus", "hypercube", "exponent
 RELAYS_MAX: Final = 100_000
 
 
-class NetworkShuffle(Quiet):
-    """[LTT22, Algorithms 1 and 2]."""
+class NetworkShuffle(ProtocolDefaults):
+    """Network shuffling by [LTT22, Algorithms 1 and 2]."""
 
     options = OPTIONS
     messages = MESSAGES

@@ -12,10 +12,10 @@ from p2pdp.core.step import Message
 from p2pdp.mechanisms.reporting.contract import Randomizer
 from p2pdp.protocols.contract import PlanDefaults, Start
 
-NAMES: Final = 1 << 56  # names of reports are drawn below this, so that no name tells whose report it is
-COVER_HOP: Final = (1 << 32) - 1  # what cover has in place of hops
+NAMES: Final = 1 << 56  # names of reports are drawn below this, so that no name reveals the owner
+COVER_HOP: Final = (1 << 32) - 1  # the hop number of cover
 _HOP_LEAST: Final = 1 << 16  # all numbers of hops are of one length, also as they are packed
-SEED: Final = Mechanism("uniform_bits", 1.0)  # what a report is sealed with
+SEED: Final = Mechanism("uniform_bits", 1.0)  # the context string of a report's seal
 SEED_SHAPE: Final = (4,)
 STAY_OPTIONS: Final = 1 << 32
 
@@ -40,8 +40,8 @@ class ShufflePlan(PlanDefaults):
     randomizer: Randomizer = field(compare=False)  # it follows from the spec
     sealed_bytes: int
     patience_s: float
-    overlap: float  # of the laws of any two users' reports after the last round, at least
-    dummies: tuple[float, float]  # of `single`: how many users are expected to hold nothing, and the variance
+    overlap: float  # lower bound for the laws of any two users' reports after the last round
+    dummies: tuple[float, float]  # `single` only: expected number of users who hold nothing, and its variance
 
     @property
     def unit(self) -> float:
@@ -49,7 +49,7 @@ class ShufflePlan(PlanDefaults):
 
     @property
     def draws_expected(self) -> Expected:
-        return {}  # once a user
+        return {}  # once per user
 
     @property
     def starts(self) -> tuple[Start, ...]:

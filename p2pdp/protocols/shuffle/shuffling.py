@@ -46,7 +46,7 @@ from p2pdp.protocols.shuffle.plan import (
     draw_hop,
 )
 
-Held = tuple[int, Any]  # the hop by which a report came, and itself as it is sealed
+Held = tuple[int, Any]  # the hop by which a report came, and the sealed report
 
 
 class Phase(Enum):
@@ -74,7 +74,7 @@ class _Neighbour:
     peer: Peer
     marked: int = 0  # the last round whose end it has marked
     out: bool = False
-    unmarked: list[Held] = field(default_factory=list)  # what it has passed on since
+    unmarked: list[Held] = field(default_factory=list)  # reports that it has passed on since
 
 
 class Shuffle:
@@ -85,10 +85,10 @@ class Shuffle:
         self._user = user
         self._neighbours = {peer: _Neighbour(peer) for peer in neighbours if peer != user}
         self._inputs = inputs
-        self._round = 0  # the one whose marks are waited for; 0 before the first, rounds + 1 when all are over
-        self._held: list[Held] = []  # what is to be sent when the next round opens
-        self._ahead: dict[int, list[Held]] = {}  # what came for rounds that have not ended here
-        self._passed: dict[int, tuple[Peer, int, Held]] = {}  # hop -> to whom, in which round, what
+        self._round = 0  # the round whose marks are awaited; 0 before the first, rounds + 1 after the last
+        self._held: list[Held] = []  # reports to send when the next round opens
+        self._ahead: dict[int, list[Held]] = {}  # reports for rounds that have not ended here
+        self._passed: dict[int, tuple[Peer, int, Held]] = {}  # hop -> receiver, round, report
         self._waiting_since_s = 0.0
         self._phase = Phase.WAITING
 
@@ -125,7 +125,7 @@ class Shuffle:
         if neighbour is None:
             return NOTHING
         neighbour.out = True
-        self._hold(neighbour, neighbour.marked + 1)  # it came here, so nobody else has it
+        self._hold(neighbour, neighbour.marked + 1)  # it is held here, and nowhere else
         return self._advance(now_s, draws)
 
     # What comes
@@ -230,7 +230,7 @@ class Shuffle:
         if self._phase is Phase.COMPLETING and not self._lacking(self._plan.rounds):
             self._phase = after(TRANSITIONS, self._phase, Change.ALL_HERE)
             return Step((*sends, *self._hand_in(draws)))
-        if self._phase is Phase.COMPLETING:  # whoever is not out is waited for
+        if self._phase is Phase.COMPLETING:  # all neighbours that are not excluded are waited for
             return Step(tuple(sends))
         return Step(tuple(sends), self._waiting_since_s + self._plan.patience_s)
 

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Final
 from p2pdp.core.errors import UsageError
 from p2pdp.core.readers import HOPS, LAPS, TOKENS, one_of
 from p2pdp.core.spec import Spec
-from p2pdp.protocols.contract import NO_FACTS, Fact, Quiet, Work
+from p2pdp.protocols.contract import NO_FACTS, Fact, ProtocolDefaults, Work
 from p2pdp.protocols.options import Options, Rules
 from p2pdp.protocols.walk.walking import visits_bytes
 from p2pdp.topology.graphs import Graph
@@ -129,7 +129,7 @@ class Course:
     n: int
     steps: int
     tokens: int
-    visits_max: int | None  # None where only the number of steps is a limit
+    visits_max: int | None  # None if only the number of steps is a limit
 
     @property
     def fields(self) -> dict[str, Any]:
@@ -151,7 +151,7 @@ def course_of(spec: Spec, n: int, facts: Mapping[str, Fact]) -> Course:
     return Course("graph", n, hops, walk.tokens, signed if isinstance(signed, int) else None)
 
 
-class WalkDefaults(Quiet):
+class WalkDefaults(ProtocolDefaults):
     """The hooks that all walks share."""
 
     options = OPTIONS
@@ -182,7 +182,7 @@ class WalkDefaults(Quiet):
 
 
 CHANCE: Final = 1e-9
-USERS_MAX: Final = 1000  # beyond that there is no limit on other graphs than the complete one but the number of steps
+USERS_MAX: Final = 1000  # above it, graphs other than the complete one have no limit but the number of steps
 _DEMANDED: Final = -math.log(CHANCE) + 1e-3  # with room for rounding
 _RATES: Final = 400
 
@@ -229,10 +229,10 @@ def graph_limit(neighbours: Sequence[Sequence[int]], steps: int, tokens: int) ->
     values, vectors = np.linalg.eigh(walk)
     rates = np.geomspace(1e-3 / steps, 10.0, _RATES)  # z = exp(-rate)
     generated = vectors**2 @ (1.0 / (1.0 - np.clip(values, -1.0, 1.0)[:, None] * np.exp(-rates)))
-    costs = -np.log1p(-1.0 / np.maximum(generated, 1.0 + 1e-12)) * (1.0 - 1e-9)  # of one return, for each user
+    costs = -np.log1p(-1.0 / np.maximum(generated, 1.0 + 1e-12)) * (1.0 - 1e-9)  # the cost of one return, for each user
     returns = np.zeros(costs.shape)
     while True:  # more returns can be spread over the tokens in more ways, which takes more of them
-        ways = (tokens - 1) * (1.0 + np.log(1.0 + returns / max(1, tokens - 1)))  # at least the logarithm of how many
+        ways = (tokens - 1) * (1.0 + np.log(1.0 + returns / max(1, tokens - 1)))  # bounds the logarithm of their number
         more = np.minimum(np.ceil((_DEMANDED + tokens * (steps - 1) * rates + ways) / costs), most)
         if np.all(more <= returns):
             break

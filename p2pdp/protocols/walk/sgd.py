@@ -34,7 +34,7 @@ from p2pdp.core.step import Message
 from p2pdp.mechanisms import dither
 from p2pdp.protocols import learning
 from p2pdp.protocols.contract import NO_FACTS, Estimate, Fact
-from p2pdp.protocols.dithering import GAUSSIAN_TAIL, MODEL_BITS, Leaving, dithers
+from p2pdp.protocols.dithering import GAUSSIAN_TAIL, MODEL_BITS, DitheredModels, dithers
 from p2pdp.protocols.walk.options import WalkDefaults, course_of
 from p2pdp.protocols.walk.walking import Walk, WalkPlan, check_fields
 from p2pdp.tasks.descent import Descent
@@ -100,7 +100,7 @@ class Learner(Walk):
         self._gradient, self._moved = inputs.gradient, inputs.moved
         self._unit = plan.descent.step
         self._allowed = inputs.allowed if plan.dither is not None and plan.descent.projects else None
-        self._leaving = Leaving(plan)
+        self._leaving = DitheredModels(plan)
 
     def _contributed(self, value: Any, step: int, noise: Sequence[Mechanism], draws: Draws) -> Any:
         visit, self._visits = self._visits, self._visits + 1

@@ -53,14 +53,14 @@ class WalkPlan(PlanDefaults):
     n: int
     steps: int
     tokens: int
-    noise: Mechanism  # of one contribution
+    noise: Mechanism  # the noise of one contribution
     shape: Shape
     spacing: int = 1  # steps between noised contributions: n - 1 on a ring, 1 elsewhere
-    share: Mechanism | None = None  # Remark 1: drawn at every step but the first instead
+    share: Mechanism | None = None  # Remark 1: drawn instead at every step but the first
     closing: bool = False
     dummies: int = 0  # uniform elements at the start, and again before publishing
     grid_exponent: int = 0
-    visits_max: int | None = None  # at which a user contributes its value, at most; afterwards noise only
+    visits_max: int | None = None  # the limit on visits at which a user contributes its value; afterwards noise only
     mean: bool = False  # the sum is divided by the number of contributions when it is estimated
 
     @property
@@ -102,7 +102,7 @@ class WalkPlan(PlanDefaults):
 
     @property
     def draws_expected(self) -> Expected:
-        drawn = self.noise.name not in ("none", "privunit") and self.order != "ring"  # each user a few times there
+        drawn = self.noise.name not in ("none", "privunit") and self.order != "ring"  # few draws per user on a ring
         shape = () if self.noise.name == "randomized_response" else self.shape
         return {(self.noise, shape): -(-self.length // self.n)} if drawn else {}
 
@@ -140,7 +140,7 @@ class Walk:
         self._visits = 0
         self._visits_max = plan.contributions_max
         self._held_at: dict[int, int] = {}  # item -> last step held here
-        self._passed: dict[int, tuple[Peer, int, Any]] = {}  # item -> to whom, its step there, its value
+        self._passed: dict[int, tuple[Peer, int, Any]] = {}  # item -> receiver, its step there, its value
         self._options = None if plan.order == "complete" else neighbours
 
     @property
@@ -246,7 +246,7 @@ class Walk:
             options: Sequence[Peer] = [peer for peer in range(plan.n) if peer not in self._out]
         else:
             options = [peer for peer in self._neighbours if peer not in self._out] if self._out else self._neighbours
-        return options[draws.choice(len(options))] if options else self._user  # nobody else is left: it stays
+        return options[draws.choice(len(options))] if options else self._user  # without any other user the token stays
 
     def _is_mine(self, item: int, step: int) -> bool:
         """Return whether this user may hold the token at this step; on a ring each step has one holder."""

@@ -19,7 +19,7 @@ from p2pdp.core.step import NOTHING, Fault, Message, Send, Step
 from p2pdp.mechanisms.clipping import Bounds
 from p2pdp.mechanisms.grid import Grid, choose_grid
 from p2pdp.privacy.contract import Accountant, Answer, number, whole
-from p2pdp.protocols.contract import Estimate, PlanDefaults, Quiet
+from p2pdp.protocols.contract import Estimate, PlanDefaults, ProtocolDefaults
 from p2pdp.protocols.options import Options, Rules
 from p2pdp.tasks.inputs import NumberInputs
 
@@ -113,7 +113,7 @@ class Drifting:
         return Step(tuple(sends))
 
 
-class RingDrift(Quiet):
+class RingDrift(ProtocolDefaults):
     name = "drift.ring"
     tasks: ClassVar = {"mean": ("gaussian",)}
     default_task = "mean"

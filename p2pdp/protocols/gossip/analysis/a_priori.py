@@ -58,7 +58,7 @@ _ONE: Final = "it sees one published result, which may be hardly mixed"
 _ALL: Final = "all results are published, which together tell every user's noised value"
 
 
-def gossip_beforehand(run: RunPlan, delta: float, colluders: Sequence[Peer]) -> AccountResult:
+def gossip_a_priori(run: RunPlan, delta: float, colluders: Sequence[Peer]) -> AccountResult:
     """Return claims for each kind of observer."""
     found = local_a_priori(run, delta, _contributions(run))
     if not found.claims:
@@ -73,36 +73,38 @@ def gossip_beforehand(run: RunPlan, delta: float, colluders: Sequence[Peer]) -> 
 
 def _node(run: RunPlan, local: Claim) -> Claim:
     pairs = run.n * (run.n - 1)
-    graph = _fixed(run)
+    graph = _fixed_graph(run)
     near = pairs if graph is None else _pairs_within(graph, run.plan.rounds)
     known = graph is not None or not run.plan.in_rounds
     messages = run.exchanges if known and run.graph is not None else pairs
     if run.plan.publish != "none":
         near, messages = pairs, messages + run.n * (run.n if run.plan.publish == "all" else 1)
     worst = None if graph is None else (graph.neighbours[0][0], 0)
-    said = _ANY if near == pairs else _NEAR
-    return _claim(local, Observer.NODE, _share(run, near, messages, pairs), worst, (said, *_means(run)))
+    assumption = _ANY if near == pairs else _NEAR
+    return _claim(
+        local, Observer.NODE, _share(run, near, messages, pairs), worst, (assumption, *_mean_assumptions(run))
+    )
 
 
 def _coalition(run: RunPlan, local: Claim, members: Sequence[Peer]) -> Claim:
     outside = run.n - len(members)
-    graph = _fixed(run)
+    graph = _fixed_graph(run)
     near = messages = outside
     if graph is not None and run.plan.publish == "none":
         inside = set(members)
         near = len(_reached(graph, members, run.plan.rounds) - inside)
         messages = run.plan.rounds * sum(len(set(graph.neighbours[user]) - inside) for user in members)
-    said = _ANY if near == outside else _NEAR
+    assumption = _ANY if near == outside else _NEAR
     share = _share(run, near, messages, outside)
-    return _claim(local, Observer.COALITION, share, None, (said, *_means(run)))
+    return _claim(local, Observer.COALITION, share, None, (assumption, *_mean_assumptions(run)))
 
 
 def _role(run: RunPlan, local: Claim, name: Observer) -> Claim:
     if run.plan.publish == "none":
         nothing = replace(local, epsilon_max=0.0, mu_max=None if local.mu_max is None else 0.0)
         return _claim(nothing, name, 0.0, (0, name), (_NOTHING,))
-    seen, said = (run.n, _ALL) if run.plan.publish == "all" else (1, _ONE)
-    return _claim(local, name, _share(run, run.n, seen, run.n), (0, name), (said, *_means(run)))
+    seen, assumption = (run.n, _ALL) if run.plan.publish == "all" else (1, _ONE)
+    return _claim(local, name, _share(run, run.n, seen, run.n), (0, name), (assumption, *_mean_assumptions(run)))
 
 
 def _claim(
@@ -110,7 +112,7 @@ def _claim(
     observer: Observer,
     share: float,
     worst: tuple[int, Name] | None,
-    said: tuple[str, ...],
+    stated: tuple[str, ...],
 ) -> Claim:
     """Return a claim whose mean is at most `share` of the ceiling."""
 
@@ -126,23 +128,23 @@ def _claim(
         epsilon_mean=mean(ceiling.epsilon_max),
         mu_mean=mean(ceiling.mu_max),
         worst_pair=worst,
-        assumptions=(WHATEVER_HAPPENS, *said, *ceiling.assumptions),
+        assumptions=(WHATEVER_HAPPENS, *stated, *ceiling.assumptions),
     )
 
 
 def _share(run: RunPlan, near: int, messages: int, pairs: int) -> float:
     """Return the share of the local mu; for other noise, or several contributions of a user, only distances count."""
-    if not _means(run):
+    if not _mean_assumptions(run):
         return near / pairs
-    added = 2.0 * at_most(run).nu * run.plan.noise.scale / sensitivity_of(run)  # of the local mu, for each that is near
+    added = 2.0 * at_most(run).nu * run.plan.noise.scale / sensitivity_of(run)  # of the local mu, per pair
     share: float = min(near, math.sqrt(near * min(messages, near)) + added * near) / pairs
     return share
 
 
-def _means(run: RunPlan) -> tuple[str, ...]:
+def _mean_assumptions(run: RunPlan) -> tuple[str, ...]:
     """Return the assumptions of means if leaks add up, that is for one Gaussian contribution per user."""
     known = run.plan.noise.name == "gaussian" and _contributions(run) == 1
-    return (_MEAN, *at_most(run).said) if known else ()
+    return (_MEAN, *at_most(run).assumptions) if known else ()
 
 
 def _contributions(run: RunPlan) -> int:
@@ -151,7 +153,7 @@ def _contributions(run: RunPlan) -> int:
     return math.ceil(run.plan.rounds / block) if block else 1
 
 
-def _fixed(run: RunPlan) -> Graph | None:
+def _fixed_graph(run: RunPlan) -> Graph | None:
     """Return the graph if it is known and fixed, so that distances on it limit what rounds carry."""
     stays = run.plan.in_rounds and run.plan.coin is None
     return run.graph if stays and run.n > 1 else None
@@ -192,7 +194,7 @@ def refusals_in_advance(observers: Sequence[Observer], method: str) -> list[Refu
 
 
 THEOREM_4: Final = "published:theorem-4"
-_ALIKE: Final = ("erdos_renyi", "regular")  # random graphs in which all users whom one does not meet are alike
+_ALIKE: Final = ("erdos_renyi", "regular")  # random graphs in which all users that one does not meet are alike
 _OWN_EDGES: Final = (
     "the observer knows no edge but its own, and learns of none from when messages arrive; those whom it met tell it "
     "all that local noise allows"
@@ -227,7 +229,7 @@ def hidden_graph_account(context: AuditContext) -> AccountResult:
         Conditioning.VIEW,
         context.delta,
         worst_of(epsilons, range(run.n)),
-        (_OWN_EDGES, *((_KNOWN,) if plan.coin is None else ()), *rounding.said, *context.assumptions),
+        (_OWN_EDGES, *((_KNOWN,) if plan.coin is None else ()), *rounding.assumptions, *context.assumptions),
         epsilon=spread_of(epsilons),
         bound=plan.coin is not None,
     )
@@ -243,7 +245,7 @@ def _epsilons(context: AuditContext, observer: Peer, nu: float) -> np.ndarray:
         for record in context.views[observer].records
         if record.kind == RECEIVED and is_user(record.body.sender) and public_message(record).type == EXCHANGE
     ]
-    found = np.full(n, local)
+    epsilons = np.full(n, local)
     others = np.array(sorted(set(range(n)) - {peer for peer, _ in met} - {observer}), dtype=np.int64)
     if len(others):
         leak = theorem_4_leak(len(met), sum(number == 1 for _, number in met), len(others))
@@ -252,6 +254,6 @@ def _epsilons(context: AuditContext, observer: Peer, nu: float) -> np.ndarray:
         def linear(delta: float) -> float:
             return best_epsilon(lambda excess: (1.0 + excess) * mu**2 * leak / 2.0, delta, excess_most=most)
 
-        found[others] = min(local, beside(linear, context.delta, nu))
-    found[observer] = np.nan
-    return found
+        epsilons[others] = min(local, beside(linear, context.delta, nu))
+    epsilons[observer] = np.nan
+    return epsilons

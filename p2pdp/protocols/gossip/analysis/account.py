@@ -51,8 +51,8 @@ def gossip_account(context: AuditContext) -> AccountResult:
     if context.transcript.published is None:
         return AccountResult(refusals=[Refusal(one, Method.EXACT, PASSED_THROUGH) for one in who])
     if unlike_plan(context) is not None:
-        return AccountResult()  # the linear account speaks
-    return _Account(context).finding()
+        return AccountResult()  # the linear account applies
+    return _Account(context).result()
 
 
 class _Account:
@@ -67,7 +67,7 @@ class _Account:
         self._mu_local = math.inf if noise.name == "none" else context.sensitivity / noise.scale
         self._rounding = rounding_of(context, self._views.graph)
 
-    def finding(self) -> AccountResult:
+    def result(self) -> AccountResult:
         n = self._run.n
         roles = {Observer.CURATOR: self._views.curator, Observer.PUBLIC: self._views.public}
         seen, refusals = views_of(self._context, Method.EXACT, self._views.view, roles)
@@ -81,8 +81,8 @@ class _Account:
                 leak[:, user] = span.leaks
                 leak[user, user] = np.nan
             mu = self._mu(leak)
-            self._add(Observer.NODE, mu[:, columns], columns, self._of(spans))
-            found.epsilon = epsilons_of(self._context.delta, self._in_all(mu))
+            self._add(Observer.NODE, mu[:, columns], columns, self._assumptions(spans))
+            found.epsilon = epsilons_of(self._context.delta, self._with_rounding(mu))
             printed = Printed(columns, leak[:, columns], views)
             claims, found.published = printed_claims(self._context, self._views, printed, self._mu_local)
             self._claims += claims
@@ -92,7 +92,7 @@ class _Account:
         for role in roles:
             for name, view in seen.get(role, ()):
                 spans = self._views.spans([view])
-                self._add(role, self._mu(spans.spans[0].leaks)[:, None], [name], self._of(spans))
+                self._add(role, self._mu(spans.spans[0].leaks)[:, None], [name], self._assumptions(spans))
         return found
 
     def _coalition(self, found: AccountResult, members: Sequence[int], view: View) -> None:
@@ -100,8 +100,8 @@ class _Account:
         leak = np.array(spans.spans[0].leaks)
         leak[list(members)] = np.nan
         found.leak_coalition, found.mu_coalition = leak, self._mu(leak)
-        found.epsilon_coalition = epsilon_of_each(self._context.delta, self._in_all(found.mu_coalition))
-        self._add(Observer.COALITION, found.mu_coalition[:, None], [tuple(members)], self._of(spans))
+        found.epsilon_coalition = epsilon_of_each(self._context.delta, self._with_rounding(found.mu_coalition))
+        self._add(Observer.COALITION, found.mu_coalition[:, None], [tuple(members)], self._assumptions(spans))
         printed = Printed([tuple(members)], leak[:, None], [view])
         self._claims += printed_claims(self._context, self._views, printed, self._mu_local)[0]
 
@@ -109,39 +109,39 @@ class _Account:
         with np.errstate(invalid="ignore"):
             return np.where(leak == 0.0, 0.0, self._mu_local * np.sqrt(leak)) * ROUNDED_UP
 
-    def _in_all(self, mu: Floats) -> Floats:
+    def _with_rounding(self, mu: Floats) -> Floats:
         """Return mu with the effect of rounding, which `leak` and `mu` of pairs leave out."""
         return self._rounding.added_to(mu, self._mu_local * ROUNDED_UP)
 
-    def _of(self, spans: Spans) -> tuple[str, ...]:
+    def _assumptions(self, spans: Spans) -> tuple[str, ...]:
         """Return the assumptions of these numbers, besides those of all claims of the run."""
-        said = [*self._rounding.said]
+        assumptions = [*self._rounding.assumptions]
         if self._mu_local == math.inf:
-            said.append(_NO_NOISE)
+            assumptions.append(_NO_NOISE)
         published = len(self._context.transcript.published or ())
         if published:
-            said.append(f"the results that {published} users published are in every view")
+            assumptions.append(f"the results that {published} users published are in every view")
         if self._views.all_is_published:
-            said.append(_ALL_PUBLISHED)
+            assumptions.append(_ALL_PUBLISHED)
         elif spans.deflated:
-            said.append(
+            assumptions.append(
                 f"ranks are proved for {spans.proved} views; for {spans.deflated} of less than full rank they are "
                 f"probabilistic: three primes agree (least pivot kept {spans.kept:.1e}, "
                 f"largest dropped {spans.dropped:.1e})"
             )
         else:
-            said.append(f"ranks are proved for all {spans.proved} views (least pivot {spans.kept:.1e})")
+            assumptions.append(f"ranks are proved for all {spans.proved} views (least pivot {spans.kept:.1e})")
         if spans.slack > _SLACK_TOLD:
-            said.append(f"leaks are raised by up to {spans.slack:.1e} for what rounding may have hidden")
+            assumptions.append(f"leaks are raised by up to {spans.slack:.1e} for what rounding may have hidden")
         if spans.raised:
-            said.append(f"in {spans.raised} views rounding hides what was told: all is taken to be")
-        return tuple(said)
+            assumptions.append(f"in {spans.raised} views rounding hides what was told: all is taken to be")
+        return tuple(assumptions)
 
-    def _add(self, observer: Observer, mu: Floats, names: Sequence[Name], said: tuple[str, ...]) -> None:
+    def _add(self, observer: Observer, mu: Floats, names: Sequence[Name], stated: tuple[str, ...]) -> None:
         """Add a claim; `mu` has a column per observer, named by `names`."""
-        assumptions = (PUBLIC_ROUTE, *said, *self._context.assumptions)
+        assumptions = (PUBLIC_ROUTE, *stated, *self._context.assumptions)
         self._claims.append(
-            gaussian_claim(observer, Method.EXACT, self._context.delta, self._in_all(mu), names, assumptions)
+            gaussian_claim(observer, Method.EXACT, self._context.delta, self._with_rounding(mu), names, assumptions)
         )
 
 
@@ -184,16 +184,16 @@ def _claim(context: AuditContext, views: GossipViews, of: Printed, name: str, le
     pairs = ~np.isnan(of.exact)
     printed = np.where(pairs, leak, np.nan)
     epsilons = renyi_epsilons(mu_local**2 * printed[pairs], context.delta)
-    said = [PUBLIC_ROUTE, _SUM.format(float(np.mean(printed[pairs])))]
+    stated = [PUBLIC_ROUTE, _SUM.format(float(np.mean(printed[pairs])))]
     if views.layers.noises:
-        said.append(_MESSAGE_NOISE)
+        stated.append(_MESSAGE_NOISE)
     return claim_of(
         kind_of(of.names[0]),
         f"published:{name}",
         Conditioning.PUBLIC,
         context.delta,
         worst_of(printed, of.names),
-        (*said, *context.assumptions),
+        (*stated, *context.assumptions),
         epsilon=spread_of(epsilons),
         bound=False,
         violated_pairs=int(np.sum(of.exact[pairs] > printed[pairs] * (1.0 + _ROUNDING) + _ROUNDING)),

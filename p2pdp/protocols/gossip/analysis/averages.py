@@ -20,7 +20,7 @@ from p2pdp.ledger.records import Contents
 from p2pdp.protocols.contract import Estimate
 from p2pdp.protocols.defaults import Account, Analysis, Read, Rows
 from p2pdp.protocols.gossip.analysis import outcome as averages
-from p2pdp.protocols.gossip.analysis.a_priori import gossip_beforehand, hidden_graph_account, refusals_in_advance
+from p2pdp.protocols.gossip.analysis.a_priori import gossip_a_priori, hidden_graph_account, refusals_in_advance
 from p2pdp.protocols.gossip.analysis.account import gossip_account
 from p2pdp.protocols.gossip.analysis.decoding import read_gossip
 from p2pdp.protocols.gossip.analysis.fast import fast_averages, standard_error_of
@@ -81,7 +81,7 @@ class GossipAnalysis(Analysis):
         return (linear_account, gossip_account, hidden_graph_account, self.ceiling)
 
     def a_priori(self, run: RunPlan, delta: float, colluders: Sequence[Peer], *, one_value: bool) -> AccountResult:
-        found = gossip_beforehand(run, delta, colluders)
+        found = gossip_a_priori(run, delta, colluders)
         observers = (Observer.NODE, Observer.COALITION) if colluders else (Observer.NODE,)
         found.refusals += refusals_in_advance(observers, Method.EXACT)
         return found
@@ -97,6 +97,6 @@ def linear_account(context: AuditContext) -> AccountResult:
 
     def rounding() -> Rounded:
         found = rounding_of(context, graph_of(context))
-        return found.nu, found.said
+        return found.nu, found.assumptions
 
     return exact_account(context, rounding)

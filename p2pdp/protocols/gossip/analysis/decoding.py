@@ -32,14 +32,15 @@ from p2pdp.core.errors import Refused
 from p2pdp.core.ids import Peer, is_user
 from p2pdp.ledger.records import RECEIVED, SENT, Contents, carries_message, public_message, whole_message
 from p2pdp.mechanisms import dither
+from p2pdp.protocols.defaults import with_graph
 from p2pdp.protocols.gossip.plan import ACTIVATIONS, EXCHANGE, Activations, GossipPlan
 from p2pdp.protocols.run_plan import RunPlan
-from p2pdp.topology.graphs import Graph, make_graph
+from p2pdp.topology.graphs import Graph
 from p2pdp.topology.weights import sparse_weights
 
 _KEPT_FROM: Final = 1e-9
 _READ_WITHIN: Final = 1e-9
-_BLURRED_FROM: Final = 0.1  # of a user's noise: what dithers make of a reading that is no reading any more
+_BLURRED_FROM: Final = 0.1  # share of a user's noise above which a reading blurred by dithers is useless
 
 
 def read_gossip(
@@ -50,8 +51,8 @@ def read_gossip(
     if not plan.in_rounds:
         first = met_alone(run, contents)
     elif plan.learns:
-        told = {peer: value for (number, peer), value in states_heard(contents).items() if number == 1}
-        first = {peer: value / -plan.rate_at(1) for peer, value in told.items()}
+        gradients = {peer: value for (number, peer), value in states_heard(contents).items() if number == 1}
+        first = {peer: value / -plan.rate_at(1) for peer, value in gradients.items()}
     elif not plan.block:
         heard = states_heard(contents)
         if plan.message_noise is not None or plan.coin is not None:
@@ -59,20 +60,15 @@ def read_gossip(
         else:
             first = decoded(graph_of(run), plan, observer, first_sent(contents), heard)
     else:
-        raise Refused(f"nobody has written an attack on {run.protocol.name} yet")
+        raise Refused(f"no attack on {run.protocol.name} is implemented")
     return [((peer,), value / plan.step, [ONLY_PLACE]) for peer, value in sorted(first.items())]
 
 
 def graph_of(run: RunPlan) -> Graph:
     """Return the graph if it is public or follows from the spec."""
-    if run.graph is not None:
-        return run.graph
-    if run.spec.graph.kind == "file":
-        raise Refused(
-            "the attack on gossip needs the graph, and this one is in a file that is not where the spec says, or is "
-            "not public: then a user knows its own edges only"
-        )
-    return make_graph(run.spec.graph, run.n, run.spec.run.seed or 0)
+    graph = with_graph(run).graph
+    assert graph is not None
+    return graph
 
 
 def met_alone(run: RunPlan, contents: Contents) -> dict[Peer, Any]:
@@ -123,14 +119,14 @@ def decoded(
     rounds = next(at for at in count() if any((at + 1, one) not in heard for one in near)) if near else 0
     values = np.array([own, *(heard[at + 1, one] for at in range(rounds) for one in near)], dtype=np.float64)
     basis, made_of = _Heard(graph, plan, observer, rounds).space()
-    told = np.nonzero(np.einsum("ij,ij->i", basis, basis) > 1.0 - _READ_WITHIN)[0]
-    shares = basis[told] @ made_of
+    readable = np.nonzero(np.einsum("ij,ij->i", basis, basis) > 1.0 - _READ_WITHIN)[0]
+    shares = basis[readable] @ made_of
     if plan.dither is not None:
         blurs = np.sqrt((shares**2).sum(axis=1)) * (dither.SCALE * plan.fine)
         sharp = blurs < _BLURRED_FROM * plan.noise.scale * plan.step
-        told, shares = told[sharp], shares[sharp]
-    found = np.tensordot(shares, values, axes=1)
-    return {int(user): value for user, value in zip(told, found, strict=True) if user != observer}
+        readable, shares = readable[sharp], shares[sharp]
+    read = np.tensordot(shares, values, axes=1)
+    return {int(user): value for user, value in zip(readable, read, strict=True) if user != observer}
 
 
 class _Heard:
@@ -154,7 +150,7 @@ class _Heard:
         made_of = np.eye(len(begin), self._messages)
         block, made = basis[:, 1:], made_of[1:]
         for _ in range(1, self._rounds):
-            block, made = self._weights @ block, self._a_round_later(made)
+            block, made = self._weights @ block, self._one_round_later(made)
             for _ in range(2):
                 known = basis.T @ block
                 block, made = block - basis @ known, made - known.T @ made_of
@@ -167,7 +163,7 @@ class _Heard:
             basis, made_of = np.concatenate([basis, block], axis=1), np.concatenate([made_of, made])
         return basis, made_of
 
-    def _a_round_later(self, made: Floats) -> Floats:
+    def _one_round_later(self, made: Floats) -> Floats:
         """Return the combinations of messages that make W times the vectors that `made` makes.
 
         A state s_t is P_t(W) y with P_1 = W P_0 and P_(t+1) = gamma W P_t + (1 - gamma) P_(t-1).

@@ -58,8 +58,8 @@ _SOME: Final = "{} of the {} users were looked at as observers"
 _NOTHING: Final = "no value reaches it, for no result is published"
 _WORK_MAX: Final = 3e10  # multiplications, some ten seconds
 _ROUNDED: Final = 1.0 + 1e-9  # rows that were scaled to a length are no longer than this
-_SHARE: Final = 0.01  # of delta that clipping may take
-_APART: Final = 1e3  # times that pivots which count are above those that do not, for a rank to be trusted
+_SHARE: Final = 0.01  # the share of delta for clipping
+_APART: Final = 1e3  # least ratio of kept to dropped pivots for a rank to be trusted
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ def gossip_descent_account(context: AuditContext) -> AccountResult:
         return AccountResult()
     reason = unlike_plan(context)
     return (
-        _Account(context).finding()
+        _Account(context).result()
         if reason is None
         else refused((Observer.NODE, Observer.CURATOR, Observer.PUBLIC), Method.EXACT, reason)
     )
@@ -119,17 +119,17 @@ class _Account:
         self._rounding = Rounding(0.0, (_FLOATS,))
         if self._affine is not None:
             found = rounding_of(context, graph_of(context))
-            self._rounding = Rounding(found.nu, (*found.said, _GRADIENTS))
+            self._rounding = Rounding(found.nu, (*found.assumptions, _GRADIENTS))
         self._decay = self._plan.descent.regularization + (self._affine is not None)
         self._ratio = math.inf
         if self._affine is not None:
             self._ratio = self._affine.ratio
         elif self._plan.noise.name != "none":
             self._ratio = context.sensitivity / self._plan.noise.scale
-        self._most = self._ratio * math.sqrt(self._plan.gradients) * ROUNDED_UP  # all gradients, each on its own
+        self._most = self._ratio * math.sqrt(self._plan.gradients) * ROUNDED_UP  # mu of all gradients, each on its own
         self._found = AccountResult()
 
-    def finding(self) -> AccountResult:
+    def result(self) -> AccountResult:
         if self._affine is None:
             observers = (Observer.NODE, *((Observer.COALITION,) if self._context.colluders else ()))
             self._found.refusals += [Refusal(observer, Method.EXACT, self._why_not) for observer in observers]
@@ -230,7 +230,7 @@ class _Account:
         leak: Floats,
         names: Sequence[Name],
         of_each: Sequence[Told],
-        said: tuple[str, ...],
+        stated: tuple[str, ...],
         *,
         model: bool = False,
     ) -> bool:
@@ -241,13 +241,19 @@ class _Account:
                 Refusal(observer, Method.EXACT, "rounding leaves open how much some user was told")
             )
             return False
-        told = (_RANKS.format(kept, dropped), *(self._rounding.said if not model else (_FLOATS,)), *said)
+        assumptions = (
+            _RANKS.format(kept, dropped),
+            *(self._rounding.assumptions if not model else (_FLOATS,)),
+            *stated,
+        )
         if model:
-            told = (FIXED_BEFOREHAND, *told)
+            assumptions = (FIXED_BEFOREHAND, *assumptions)
         elif self._affine is not None:
-            told = (_AFFINE.format(self._affine.chance), *told)
+            assumptions = (_AFFINE.format(self._affine.chance), *assumptions)
         self._found.claims.append(
-            self._claim(observer, leak, names, MODEL if model else Method.EXACT, (PUBLIC_ROUTE, *told), bound=not model)
+            self._claim(
+                observer, leak, names, MODEL if model else Method.EXACT, (PUBLIC_ROUTE, *assumptions), bound=not model
+            )
         )
         return True
 
@@ -257,7 +263,7 @@ class _Account:
         leak: Floats,
         names: Sequence[Name],
         method: str,
-        said: tuple[str, ...],
+        stated: tuple[str, ...],
         *,
         bound: bool,
     ) -> Claim:
@@ -265,7 +271,7 @@ class _Account:
         if bound:
             mu = self._rounding.added_to(mu, self._most)
         at = delta * (1.0 - _SHARE) if bound and self._affine is not None else delta
-        assumptions = (*said, *self._context.assumptions)
+        assumptions = (*stated, *self._context.assumptions)
         return gaussian_claim(observer, method, delta, mu, names, assumptions, at=at, bound=bound)
 
 
@@ -349,7 +355,7 @@ def _near(matrix: Any, group: Sequence[int]) -> list[int]:
 
 
 def _claim(context: AuditContext, seen: Seen, name: str, epsilons: Floats, violated: Bools | None) -> Claim:
-    hidden = name == "proposition-1"  # which is about graphs that the observer does not know
+    hidden = name == "proposition-1"  # it is about graphs that the observer does not know
     noised = () if context.run.plan.message_noise is None else (_MESSAGE_NOISE,)
     return claim_of(
         kind_of(seen.names[0]),

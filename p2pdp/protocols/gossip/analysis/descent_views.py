@@ -29,8 +29,8 @@ from p2pdp.protocols.gossip.sgd import GossipSgdPlan
 from p2pdp.topology.weights import meeting_weights, sparse_weights
 
 _ALIKE: Final = 1e-9
-_NUMBERS_MAX: Final = 1 << 24  # in the rows of a run that is written out
-_DROPPED_VARIANCE: Final = 1e-12  # of the largest
+_NUMBERS_MAX: Final = 1 << 24  # numbers in the rows of a run that is written out
+_DROPPED_VARIANCE: Final = 1e-12  # as a share of the largest
 
 
 def course_of(plan: GossipSgdPlan, matrices: Sequence[Any], decay: float) -> Course:
@@ -49,7 +49,7 @@ class DescentViews:
         self._plan: GossipSgdPlan = context.run.plan
         self.reason: str | None = None
         self.matrices = _matrices(context)
-        self.regular = self.matrices is not None and _as_the_weights_say(context, self.matrices)
+        self.regular = self.matrices is not None and _follows_weights(context, self.matrices)
         self._rows: _Rows | None = None
         if not self.regular:
             self._rows = self._written_out()
@@ -109,7 +109,7 @@ def _matrices(context: AuditContext) -> list[Any] | None:
     return [meeting_weights(n, pairs, plan.weights, plan.degree_max) for pairs in met]
 
 
-def _as_the_weights_say(context: AuditContext, matrices: Sequence[Any]) -> bool:
+def _follows_weights(context: AuditContext, matrices: Sequence[Any]) -> bool:
     """Return whether each user received exactly the messages of a run without delay, loss or publication."""
     plan: GossipSgdPlan = context.run.plan
     transcript, n = context.transcript, context.run.n
@@ -212,7 +212,7 @@ class _Rows:
                 row[source.peer * count + source.number] += weight
             elif (source.peer, source.number) in self._columns:
                 assert extra is not None
-                # In units of a gradient's noise; without any, whatever is told is told wholly.
+                # In units of a gradient's noise; without any, every leak is total.
                 scale = extra.scale / self._plan.noise.scale if self._plan.noise.name != "none" else 0.0
                 column = self._context.run.n * count + self._columns[source.peer, source.number]
                 row[column] += weight / self._plan.step * scale

@@ -38,7 +38,7 @@ from p2pdp.protocols.gossip.analysis.descent_account import FIXED_BEFOREHAND, MO
 from p2pdp.protocols.gossip.analysis.descent_views import course_of, work_of
 from p2pdp.protocols.gossip.analysis.fast import fast_gossip_descents
 from p2pdp.protocols.gossip.analysis.forecast import FORECAST
-from p2pdp.protocols.gossip.analysis.outcome_descent import gossip_baselines_of, gossip_scored, noise_end
+from p2pdp.protocols.gossip.analysis.outcome_descent import gossip_baselines_of, gossip_scored, noise_upper
 from p2pdp.protocols.gossip.sgd import GossipSgdPlan
 from p2pdp.protocols.learning import warnings_of
 from p2pdp.protocols.run_plan import RunPlan
@@ -84,7 +84,7 @@ class GossipDescentAnalysis(GossipAnalysis):
         return int(run.plan.gradients)
 
     def expected(self, run: RunPlan, typical: Outcome) -> Estimate:
-        end = noise_end(run)
+        end = noise_upper(run)
         return Estimate(None, None if end is None else [end] * run.plan.shape[0])
 
     def truths(self, run: RunPlan, user: Peer, inputs: Any, contents: Contents, private: bytes) -> Truths:
@@ -122,10 +122,10 @@ def descent_forecast(run: RunPlan, delta: float) -> Claim | Refusal:
         leak[:, column] = worst(told(course, [observer]).grams)
         leak[observer, column] = np.nan
     mu = sensitivity_of(run) / plan.noise.scale * np.sqrt(leak) * ROUNDED_UP
-    said = [PUBLIC_ROUTE, FORECAST, FIXED_BEFOREHAND]
-    said += [_DRAWN] * (plan.coin is not None)
-    said += [_SOME.format(len(observers), run.n)] * (len(observers) < run.n)
-    return gaussian_claim(Observer.NODE, MODEL, delta, mu, observers, said, bound=False)
+    assumptions = [PUBLIC_ROUTE, FORECAST, FIXED_BEFOREHAND]
+    assumptions += [_DRAWN] * (plan.coin is not None)
+    assumptions += [_SOME.format(len(observers), run.n)] * (len(observers) < run.n)
+    return gaussian_claim(Observer.NODE, MODEL, delta, mu, observers, assumptions, bound=False)
 
 
 def _why_not(run: RunPlan, afforded: int) -> str | None:

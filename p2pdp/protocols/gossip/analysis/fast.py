@@ -36,12 +36,12 @@ from p2pdp.sim.trials import Trials
 from p2pdp.tasks.descending import Population
 from p2pdp.topology.weights import drawn_pairs, meeting_weights, sparse_weights
 
-Noise = Callable[[int], Floats]  # so many draws on messages, a row a message, in data units
-Matching = Ints  # pairs that meet at the same time, a row a pair
+Noise = Callable[[int], Floats]  # count -> draws on as many messages, one row per message, in data units
+Matching = Ints  # pairs that meet at the same time, one row per pair
 
 SPECTRUM_MAX: Final = 4096
 _WORK_MAX: Final = 2**31
-_COLUMNS: Final = 256  # of a dense matrix that are worked on at a time
+_COLUMNS: Final = 256  # columns of a dense matrix that are processed at a time
 
 
 def fast_averages(trials: Trials) -> Iterator[Outcome]:
@@ -56,24 +56,24 @@ def fast_average(run: RunPlan, rows: Callable[[Peer], Any], seed: int, *, with_e
     """Run one trial; `with_error` asks for its standard error too."""
     plan: AveragingPlan = run.plan
     states = np.array([_begin(run, rows, user, seed) for user in range(run.n)], dtype=np.float64)
-    way = _way(run, seed)
+    meetings = _exchanges_of(run, seed)
     noise = _message_noise(plan, SeededSampler(seed, "fast/messages"))
-    results = way.results(states.reshape(run.n, -1), noise).reshape(run.n, *plan.shape)
-    told = _publishers(run)
-    found = Outcome(counted={user: {0: 1} for user in range(run.n)}, messages=way.exchanges + len(told))
+    results = meetings.results(states.reshape(run.n, -1), noise).reshape(run.n, *plan.shape)
+    publishers = _publishers(run)
+    found = Outcome(counted={user: {0: 1} for user in range(run.n)}, messages=meetings.exchanges + len(publishers))
     found.finals = dict(enumerate(results if plan.shape else results.tolist()))
-    found.published = run.protocol.publish(plan, [found.finals[user] for user in told])
-    if told or with_error:
-        found.shares, found.deviation = _made_of(run, way)
+    found.published = run.protocol.publish(plan, [found.finals[user] for user in publishers])
+    if publishers or with_error:
+        found.shares, found.deviation = _shares_and_error(run, meetings)
     return found
 
 
 def standard_error_of(run: RunPlan) -> float | None:
     """Return the standard error of a run's estimate, or of a user's own result; activations are drawn from seed 0."""
-    return _made_of(run, _way(run, 0))[1]
+    return _shares_and_error(run, _exchanges_of(run, 0))[1]
 
 
-def _way(run: RunPlan, seed: int) -> Rounds | Pairs:
+def _exchanges_of(run: RunPlan, seed: int) -> Rounds | Pairs:
     plan = run.plan
     if not plan.in_rounds:
         return Pairs(run, _activations(run, seed))
@@ -99,17 +99,17 @@ def _publishers(run: RunPlan) -> list[Peer]:
     return [user for user in range(run.n) if run.plan.publishes(user)]
 
 
-def _made_of(run: RunPlan, way: Rounds | Pairs) -> tuple[Floats | None, float | None]:
+def _shares_and_error(run: RunPlan, meetings: Rounds | Pairs) -> tuple[Floats | None, float | None]:
     """Return the users' shares in the mean of the published results, if there are any, and the standard error."""
-    plan, told = run.plan, _publishers(run)
+    plan, publishers = run.plan, _publishers(run)
     shares = None
-    if told:
+    if publishers:
         of_mean = np.zeros((run.n, 1))
-        of_mean[told] = 1.0 / len(told)
-        shares, own, fresh = way.shares(of_mean)
+        of_mean[publishers] = 1.0 / len(publishers)
+        shares, own, fresh = meetings.shares(of_mean)
         shares = shares[:, 0]
-    elif way.is_small:
-        own, fresh = way.of_one_user()
+    elif meetings.is_small:
+        own, fresh = meetings.of_one_user()
     else:
         return None, None
     variance = own * _deviation(plan.noise, plan.step) ** 2
@@ -316,16 +316,16 @@ def fast_gossip_descent(run: RunPlan, population: Population, seed: int) -> Outc
 
     # The first column is noised, the second is not.
     models = learn(plan, population, counted(), lambda visit: noise[:, visit], columns=2, extra=extra)
-    told = [user for user in range(run.n) if plan.publishes(user)]
-    found = Outcome(counted={user: {0: plan.gradients} for user in range(run.n)}, messages=sent + len(told))
+    publishers = [user for user in range(run.n) if plan.publishes(user)]
+    found = Outcome(counted={user: {0: plan.gradients} for user in range(run.n)}, messages=sent + len(publishers))
     found.finals = dict(enumerate(models[:, 0]))
-    found.published = run.protocol.publish(plan, [found.finals[user] for user in told])
+    found.published = run.protocol.publish(plan, [found.finals[user] for user in publishers])
     found.truth = truth_of_finals(run, dict(enumerate(models[:, 1])))
     return found
 
 
 def matrices_of(run: RunPlan, seed: int) -> Iterator[Any]:
-    """Return the weights of each round."""
+    """Yield the weights of each round."""
     plan: GossipSgdPlan = run.plan
     if plan.coin is not None:
         yield from changing_rounds(plan, plan.coin, seed)

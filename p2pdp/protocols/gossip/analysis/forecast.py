@@ -88,12 +88,12 @@ def forecast_claim(run: RunPlan, delta: float) -> Claim | Refusal:
     assert run.graph is not None
     local = sensitivity_of(run) / run.plan.noise.scale * ROUNDED_UP
     mu = foreseen(run, run.graph).added_to(local * np.sqrt(leak), local)
-    said = [PUBLIC_ROUTE, FORECAST]
+    assumptions = [PUBLIC_ROUTE, FORECAST]
     if ratio:
-        said.append(_BOUND)
+        assumptions.append(_BOUND)
     if len(found.observers) < run.n:
-        said.append(f"{len(found.observers)} of the {run.n} users were looked at as observers")
-    return gaussian_claim(Observer.NODE, Method.EXACT, delta, mu, found.observers, said, bound=False)
+        assumptions.append(f"{len(found.observers)} of the {run.n} users were looked at as observers")
+    return gaussian_claim(Observer.NODE, Method.EXACT, delta, mu, found.observers, assumptions, bound=False)
 
 
 def _why_not(run: RunPlan) -> str | None:

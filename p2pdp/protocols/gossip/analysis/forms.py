@@ -25,7 +25,7 @@ from p2pdp.privacy.linear.layers import Layer, Layers
 from p2pdp.privacy.linear.modular import MODULUS, residue
 
 Weight = tuple[float, int]  # a number, and its residue modulo all primes
-Draw = tuple[int, int]  # whose, and which of its draws
+Draw = tuple[int, int]  # a user, and the number of its draw
 
 OWN_NOISE: Final = 0  # the number of the draw that goes with the input
 _TERMS_WRITTEN_OUT: Final = 2
@@ -152,7 +152,7 @@ def _terms(form: LinearForm, *, noised: bool) -> _Sum:
     return found
 
 
-Place = tuple[int, int]  # layer, and which of its values
+Place = tuple[int, int]  # a layer, and the position in it
 
 
 class Stack:

@@ -24,7 +24,7 @@ from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.replay.evidence import Recorded
 from p2pdp.topology.weights import meeting_weights, sparse_weights
 
-_REPLAYED_MAX: Final = 300  # users up to whom standard errors of irregular runs are worked out
+_REPLAYED_MAX: Final = 300  # most users for which standard errors of irregular runs are computed
 
 
 def gather(run: RunPlan, recorded: Recorded, found: Outcome) -> None:

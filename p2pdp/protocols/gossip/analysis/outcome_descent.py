@@ -37,7 +37,7 @@ from p2pdp.replay.evidence import Recorded
 from p2pdp.replay.transcript import Transcript
 from p2pdp.tasks.descending import Population
 
-_REPLAYED_MAX: Final = 300  # users up to whom the truth of irregular runs is worked out
+_REPLAYED_MAX: Final = 300  # most users for which the truth of irregular runs is computed
 
 
 def gather(run: RunPlan, recorded: Recorded, found: Outcome) -> None:
@@ -52,12 +52,12 @@ def gather(run: RunPlan, recorded: Recorded, found: Outcome) -> None:
 
 def estimate_of(run: RunPlan, found: Outcome) -> Estimate:
     """Return the mean of the published models; its error is an upper bound, if one is known."""
-    told = run.protocol.estimate(run.plan, found.published, len(found.finals))
-    bound = None if isinstance(found.course, Transcript) else noise_end(run)
-    return Estimate(told.value, None if bound is None else [bound] * run.plan.shape[0])
+    estimate = run.protocol.estimate(run.plan, found.published, len(found.finals))
+    bound = None if isinstance(found.course, Transcript) else noise_upper(run)
+    return Estimate(estimate.value, None if bound is None else [bound] * run.plan.shape[0])
 
 
-def noise_end(run: RunPlan, sigma: float | None = None) -> float | None:
+def noise_upper(run: RunPlan, sigma: float | None = None) -> float | None:
     """Return an upper bound on the root mean square effect of noise on the models, over users and numbers.
 
     The models of all users together are one point. A step that contracts at each user contracts that point; a round of
@@ -87,8 +87,8 @@ def truth_of(run: RunPlan, found: Outcome, rows: Callable[[Peer], Any]) -> Numbe
 
 def truth_of_finals(run: RunPlan, finals: Mapping[Peer, Floats]) -> Number:
     """Return the mean of the published models, if results are published, else of all."""
-    told = [value for user, value in sorted(finals.items()) if run.plan.publishes(user) or run.plan.publish == "none"]
-    return [float(part) for part in np.mean(told, axis=0)] if told else None
+    models = [value for user, value in sorted(finals.items()) if run.plan.publishes(user) or run.plan.publish == "none"]
+    return [float(part) for part in np.mean(models, axis=0)] if models else None
 
 
 def _without_noise(run: RunPlan, course: Any, rows: Callable[[Peer], Any]) -> dict[Peer, Floats]:
@@ -116,7 +116,7 @@ class _Values:
         self.gradients: dict[tuple[Peer, int], Floats] = {}
         self._zero = np.zeros(dimension)
         self._known: dict[int, Floats | None] = {}
-        self._kept: list[LinearForm] = []  # so that no id is used again
+        self._kept: list[LinearForm] = []  # keeps ids from being reused
 
     def of(self, form: LinearForm) -> Floats | None:
         """Return a form's value; None if it depends on an unknown one."""
@@ -156,10 +156,10 @@ Sigmas = Mapping[str, float | None]
 
 def gossip_baselines_of(run: RunPlan, sigmas: Sigmas) -> dict[str, dict[str, Any]]:
     """Return the baselines that are known without any data: noise, and its largest effect on a model."""
-    told: dict[str, dict[str, Any]] = {}
+    baselines: dict[str, dict[str, Any]] = {}
     for name, sigma in [*sigmas.items(), (NONE, 0.0)]:
-        told[name] = {"standard_error": None if sigma is None else _error(run, name, sigma), "sigma": sigma}
-    return told
+        baselines[name] = {"standard_error": None if sigma is None else _error(run, name, sigma), "sigma": sigma}
+    return baselines
 
 
 def gossip_scored(
@@ -168,16 +168,16 @@ def gossip_scored(
     """Return the scores of the learned models, and baselines with theirs."""
     users = [rows(user) for user in range(run.n)]
     pool, population = Pool(run, users), Population(run.plan.descent, users)
-    told = gossip_baselines_of(run, sigmas)
-    for name in told:
-        sigma = told[name]["sigma"]
+    baselines = gossip_baselines_of(run, sigmas)
+    for name in baselines:
+        sigma = baselines[name]["sigma"]
         if name == NONE and truth is not None:
-            told[name] |= pool.scores(np.array(truth))
+            baselines[name] |= pool.scores(np.array(truth))
         elif sigma is None:
-            told[name] |= dict.fromkeys(SCORES)
+            baselines[name] |= dict.fromkeys(SCORES)
         else:
-            told[name] |= pool.scores(_together(run, population, _of_mean(run, name, sigma), seed))
-    return {"score_name": pool.score_name, **_own(run, found, pool)}, told
+            baselines[name] |= pool.scores(_model_of_mean(run, population, _of_mean(run, name, sigma), seed))
+    return {"score_name": pool.score_name, **_own(run, found, pool)}, baselines
 
 
 def _own(run: RunPlan, found: Outcome, pool: Pool) -> dict[str, float | None]:
@@ -200,7 +200,7 @@ def _of_mean(run: RunPlan, name: str, sigma: float) -> float:
     return sigma / math.sqrt(run.n) if name == _LOCAL else sigma
 
 
-def _together(run: RunPlan, population: Population, sigma: float, seed: int) -> Floats:
+def _model_of_mean(run: RunPlan, population: Population, sigma: float, seed: int) -> Floats:
     """Return the model that steps along the mean of all users' gradients lead to."""
     plan: GossipSgdPlan = run.plan
     sampler, unit = SeededSampler(seed, "baselines"), Mechanism("gaussian", 2.0**30)

@@ -60,10 +60,10 @@ _NO_DITHER: Final = "some user's messages carry no dither, so that their last bi
 
 @dataclass(frozen=True)
 class Rounding:
-    """The effect of rounding: `nu` as in the accounting, and the assumptions `said` that it rests on."""
+    """The effect of rounding: `nu` as in the accounting, and the assumptions that it rests on."""
 
     nu: float
-    said: tuple[str, ...]
+    assumptions: tuple[str, ...]
 
     def added_to(self, mu: Floats, mu_local: float) -> Floats:
         """Return mu with rounding, for pairs with a leak; the leak of the user's noised value is the most."""
@@ -83,11 +83,11 @@ def rounding_of(context: AuditContext, graph: Graph | None) -> Rounding:
         if not is_user(user) or contents is None:
             continue
         dithered, noised = (
-            _of_graph(plan, graph, user, published=_publishes(contents))
+            _squares_on_graph(plan, graph, user, published=_publishes(contents))
             if regular and graph is not None
-            else _of_pairs(context, contents)
+            else _squares_of_pairs(context, contents)
             if not plan.in_rounds
-            else _of_machine(context, user, contents)
+            else _squares_of_machine(context, user, contents)
         )
         scales = _scales(plan, drawn)
         for square, scale in ((dithered, scales[0]), (noised, scales[1])):
@@ -95,7 +95,7 @@ def rounding_of(context: AuditContext, graph: Graph | None) -> Rounding:
                 return Rounding(math.inf, (_NO_DITHER,))
             squares += square / scale**2 if square else 0.0
         if plan.learns:
-            squares += plan.gradients * _of_gradient(plan, math.sqrt(dithered + noised))
+            squares += plan.gradients * _square_of_gradient(plan, math.sqrt(dithered + noised))
     late = () if regular or not plan.in_rounds or plan.gamma == 1.0 else (_IN_RANGE,)
     return _rounding(plan, squares, *late)
 
@@ -108,7 +108,7 @@ def foreseen(run: RunPlan, graph: Graph) -> Rounding:
     scales = _scales(plan, [one for one in plan.mechanisms if one is not plan.noise])
     squares = 0.0
     for user in range(run.n):
-        found = _of_graph(plan, graph, user, published=plan.publishes(user))
+        found = _squares_on_graph(plan, graph, user, published=plan.publishes(user))
         squares += sum(square / scale**2 for square, scale in zip(found, scales, strict=True) if square)
     return _rounding(plan, squares)
 
@@ -123,16 +123,16 @@ def at_most(run: RunPlan) -> Rounding:
     if plan.noise.name == "none" or plan.dither is None:
         return Rounding(0.0, ())
     scales = _scales(plan, [one for one in plan.mechanisms if one is not plan.noise])
-    said: tuple[str, ...] = ()
+    assumptions: tuple[str, ...] = ()
     if plan.in_rounds:
         sent, last = _growing(plan.rounds, plan.gamma, plan.degree_max)
         sent *= run.n * (1 if plan.message_noise is None else plan.degree_max)
-        said = () if plan.gamma == 1.0 else (_IN_RANGE,)
+        assumptions = () if plan.gamma == 1.0 else (_IN_RANGE,)
     else:
         sent, last = run.exchanges * PAIR_ERROR**2, PAIR_ERROR**2
-    told = run.n * last * (plan.publish != "none")
-    squares = sent / scales[plan.message_noise is not None] ** 2 + told / scales[0] ** 2
-    return Rounding(shift(squares, math.prod(plan.shape), plan.fine, 1.0), said)
+    results = run.n * last * (plan.publish != "none")
+    squares = sent / scales[plan.message_noise is not None] ** 2 + results / scales[0] ** 2
+    return Rounding(shift(squares, math.prod(plan.shape), plan.fine, 1.0), assumptions)
 
 
 @lru_cache(maxsize=64)
@@ -148,7 +148,7 @@ def _growing(rounds: int, gamma: float, degree: int) -> tuple[float, float]:
     return squares, error * error
 
 
-def _of_gradient(plan: GossipSgdPlan, error: float) -> float:
+def _square_of_gradient(plan: GossipSgdPlan, error: float) -> float:
     """Return the squared error of each gradient that is affine in a state with at most this error, in its own noise.
 
     A gradient goes to the nearest step of the grid, after the floats of a mean over rows. Of gradients that are not
@@ -160,9 +160,9 @@ def _of_gradient(plan: GossipSgdPlan, error: float) -> float:
     return (((plan.step / 2.0 + floats) / plan.fine + error) / (plan.noise.scale * plan.step)) ** 2
 
 
-def _rounding(plan: AveragingPlan, squares: float, *said: str) -> Rounding:
+def _rounding(plan: AveragingPlan, squares: float, *stated: str) -> Rounding:
     nu = shift(squares, math.prod(plan.shape), plan.fine, 1.0)
-    return Rounding(nu, (_SAID.format(nu), *said))
+    return Rounding(nu, (_SAID.format(nu), *stated))
 
 
 def _scales(plan: AveragingPlan, drawn: Sequence[Mechanism]) -> tuple[float, float]:
@@ -178,10 +178,10 @@ def _is_regular(context: AuditContext, graph: Graph | None) -> bool:
     if graph is None or not plan.in_rounds or plan.coin is not None or context.transcript.unknown:
         return False
     whole = all(context.is_at_hand(user) for user in range(context.run.n))
-    return whole and not any(_is_told(contents) for contents in context.views.values())
+    return whole and not any(_says_skipped(contents) for contents in context.views.values())
 
 
-def _is_told(contents: Contents) -> bool:
+def _says_skipped(contents: Contents) -> bool:
     """Return whether a message says that somebody was left out; messages are unpacked only if one may say so."""
     seen = [one for one in contents.records if carries_message(one)]
     packed = b"".join([packed_message(one) for one in seen])
@@ -200,36 +200,36 @@ def _publishes(contents: Contents) -> bool:
     return any(one.body.receiver == CURATOR and carries_value(one) for one in _sent(contents, FINISHED))
 
 
-def _of_graph(plan: Any, graph: Graph, user: Peer, *, published: bool) -> tuple[float, float]:
+def _squares_on_graph(plan: Any, graph: Graph, user: Peer, *, published: bool) -> tuple[float, float]:
     """Return sums of squares of errors, in steps, of messages with a dither only and of those with message noise."""
     degree = graph.degree(user)
     near = graph.neighbours[user]
     kappa = sum(plan.weight(degree, graph.degree(other)) for other in near)
     blocks = plan.gradients if plan.learns else 1
-    found = errors(kappa, degree, plan.gamma, plan.block or plan.rounds, blocks)
-    squares = float(np.sum(found[:-1] ** 2)) if degree else 0.0
+    sizes = errors(kappa, degree, plan.gamma, plan.block or plan.rounds, blocks)
+    squares = float(np.sum(sizes[:-1] ** 2)) if degree else 0.0
     # The mean of a learner's models errs by as much as they do, and by its own sums.
-    last = float(found.max()) + blocks / 4.0 + 2.0 if blocks > 1 else float(found[-1])
-    told = last**2 * published
-    return (told, squares * degree) if plan.message_noise is not None else (squares + told, 0.0)
+    last = float(sizes.max()) + blocks / 4.0 + 2.0 if blocks > 1 else float(sizes[-1])
+    last_squares = last**2 * published
+    return (last_squares, squares * degree) if plan.message_noise is not None else (squares + last_squares, 0.0)
 
 
-def _of_pairs(context: AuditContext, contents: Contents) -> tuple[float, float]:
+def _squares_of_pairs(context: AuditContext, contents: Contents) -> tuple[float, float]:
     square = PAIR_ERROR**2
     exchanged = square * sum(1 for _ in _sent(contents, EXCHANGE))
-    told = square * _publishes(contents)
-    return (told, exchanged) if context.run.plan.message_noise is not None else (exchanged + told, 0.0)
+    last = square * _publishes(contents)
+    return (last, exchanged) if context.run.plan.message_noise is not None else (exchanged + last, 0.0)
 
 
-def _of_machine(context: AuditContext, user: Peer, contents: Contents) -> tuple[float, float]:
+def _squares_of_machine(context: AuditContext, user: Peer, contents: Contents) -> tuple[float, float]:
     plan = context.run.plan
-    exchanged = told = 0.0
+    exchanged = last = 0.0
     for kind, error in errors_sent(context.run, user, contents):
         if kind == EXCHANGE:
             exchanged += (error / plan.fine) ** 2
         else:
-            told += (error / plan.fine) ** 2
-    return (told, exchanged) if plan.message_noise is not None else (exchanged + told, 0.0)
+            last += (error / plan.fine) ** 2
+    return (last, exchanged) if plan.message_noise is not None else (exchanged + last, 0.0)
 
 
 _LITTLE: Final = 2.0**-40
@@ -265,7 +265,7 @@ class Blur:
 
     def __add__(self, other: Any) -> Blur:
         if not isinstance(other, Blur):
-            return self  # a number that both worlds have alike
+            return self  # a number that is the same in both worlds
         first, parts = _sum(self, other)
         return Blur(self.errors, first, parts, self.fresh + other.fresh + self.errors.rounding)
 
@@ -349,8 +349,8 @@ class _Blurring(Player):
 
     def came(self) -> Any:
         record = self.records[self.cursor]
-        told = record.kind == RECEIVED and is_user(record.body.sender)
-        return self._errors.zero(self._errors.rounding) if told else None
+        from_user = record.kind == RECEIVED and is_user(record.body.sender)
+        return self._errors.zero(self._errors.rounding) if from_user else None
 
 
 def errors_sent(run: RunPlan, user: Peer, contents: Contents) -> Iterator[tuple[str, float]]:

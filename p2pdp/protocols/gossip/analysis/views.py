@@ -41,9 +41,9 @@ from p2pdp.replay.transcript import Transcript
 from p2pdp.topology.graphs import Graph, graph_of_edges
 from p2pdp.topology.weights import sparse_weights
 
-_ALIKE: Final = 1e-6  # leaks in two ways
+_ALIKE: Final = 1e-6  # largest difference of leaks computed in two ways
 _SHORT_STRIDES: Final = (2, 1)
-_BELOW: Final = (1e-9, 1e-7, 1e-11, 1e-5)  # pivots that are taken for rounding, in the order in which it is tried
+_BELOW: Final = (1e-9, 1e-7, 1e-11, 1e-5)  # pivots below it count as rounding; tried in this order
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class Spans:
     spans: list[Span]
     proved: int  # views whose rank is proved
     deflated: int  # views with less than full rank, on which all primes agree
-    raised: int  # views of which rounding lost rows, so that all is taken to be told
+    raised: int  # views that lost rows by rounding, so that everything counts as disclosed
 
     @property
     def kept(self) -> float:
@@ -82,7 +82,7 @@ class GossipViews:
         self._totals: Sequence[LinearForm] = transcript.seen_by_roles
         self.graph = graph_of(context)
         self.weights: Any = None if self.graph is None else sparse_weights(self.graph, run.plan.weights)
-        self.regular = self.graph is not None and self._as_the_weights_say(transcript)
+        self.regular = self.graph is not None and self._follows_weights(transcript)
         self._unknown: set[int] = set()
         if self.regular:
             self.layers: Layers = fixed_layers(self.weights, run.plan.rounds)
@@ -173,7 +173,7 @@ class GossipViews:
                     break
         return span
 
-    def _as_the_weights_say(self, transcript: Transcript) -> bool:
+    def _follows_weights(self, transcript: Transcript) -> bool:
         """Return whether each user received exactly the messages of a run without delay, loss, noise or publication.
 
         Forms are compared modulo primes, at values that are random for each input and each user's noise.
@@ -190,9 +190,9 @@ class GossipViews:
             values |= {Source("draw", user, OWN_NOISE): value * scale for user, value in enumerate(noises)}
             noised = [sum(pair) for pair in zip(inputs, noises, strict=True)]
         received = [form for forms in self._received.values() for form in forms]
-        told = iter(evaluated(received, transcript.ordered, values))
+        computed = iter(evaluated(received, transcript.ordered, values))
         expected = self._expected(noised)
-        return all(Counter(next(told) for _ in forms) == expected[user] for user, forms in self._received.items())
+        return all(Counter(next(computed) for _ in forms) == expected[user] for user, forms in self._received.items())
 
     def _expected(self, values: Sequence[int]) -> list[Counter[int | None]]:
         """Return what each user would have received, by the weights alone."""

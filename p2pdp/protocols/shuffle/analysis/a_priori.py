@@ -47,10 +47,10 @@ from p2pdp.topology.report_walks.matrix import LAWS_MAX
 
 NOBODY_LATE: Final = "nobody is so late that a round ends without its reports"
 _ROOM: Final = "no edge is asked to carry more reports in a round than cover leaves room for"
-_CUT: Final = 1e-2  # of delta
+_CUT: Final = 1e-2  # share of delta
 
 
-def shuffle_beforehand(run: RunPlan, delta: float, colluders: Sequence[Peer], nobody_out: str) -> AccountResult:
+def shuffle_a_priori(run: RunPlan, delta: float, colluders: Sequence[Peer], nobody_out: str) -> AccountResult:
     """Return claims for each kind of observer; all but the local ceiling assume `nobody_out`."""
     plan: ShufflePlan = run.plan
     own = {user: Noise([plan.randomizer.mechanisms]) for user in range(run.n)}
@@ -73,11 +73,17 @@ def shuffle_beforehand(run: RunPlan, delta: float, colluders: Sequence[Peer], no
 
 def _curator(context: AuditContext, plan: ShufflePlan, nobody_out: str) -> Claim:
     upper = enclosed(plan, np.full(plan.n - 1, plan.overlap), context.delta)[1]
-    said = [nobody_out, NOBODY_LATE, f"any two walks overlap by {plan.overlap:.4g} at least", PERMUTED, SEALED]
+    assumptions = [nobody_out, NOBODY_LATE, f"any two walks overlap by {plan.overlap:.4g} at least", PERMUTED, SEALED]
     if plan.slots is not None:
-        said.append(_ROOM)
+        assumptions.append(_ROOM)
     return claim_of_reports(
-        context, Observer.CURATOR, Method.SHUFFLE, Conditioning.A_PRIORI, np.array([upper]), (0, Observer.CURATOR), said
+        context,
+        Observer.CURATOR,
+        Method.SHUFFLE,
+        Conditioning.A_PRIORI,
+        np.array([upper]),
+        (0, Observer.CURATOR),
+        assumptions,
     )
 
 
@@ -92,9 +98,9 @@ def _others(context: AuditContext, plan: ShufflePlan, nobody_out: str) -> list[C
         kinds.append((Observer.COALITION, len(context.colluders), tuple(context.colluders)))
     if plan.slots is not None:
         kinds.append((Observer.NETWORK, 0, Observer.NETWORK))
-    said = [nobody_out, PUBLISHED, f"{reports} reports of users are in it at least", SEALED]
+    assumptions = [nobody_out, PUBLISHED, f"{reports} reports of users are in it at least", SEALED]
     if plan.single:
-        said.append(NOBODY_LATE)
+        assumptions.append(NOBODY_LATE)
     return [
         claim_of_reports(
             context,
@@ -103,7 +109,7 @@ def _others(context: AuditContext, plan: ShufflePlan, nobody_out: str) -> list[C
             Conditioning.A_PRIORI,
             np.array([among(plan, reports - 1 - known, delta)]),
             (outside, whom),
-            [*said, COVERED] if observer == Observer.NETWORK else said,
+            [*assumptions, COVERED] if observer == Observer.NETWORK else assumptions,
         )
         for observer, known, whom in kinds
     ]

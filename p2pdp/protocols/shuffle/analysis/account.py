@@ -39,8 +39,8 @@ from p2pdp.topology.graphs import Graph
 from p2pdp.topology.report_walks.matrix import all_laws, walk_matrix
 from p2pdp.topology.report_walks.overlap import overlap_least, overlaps_of_laws
 
-_LAWS_N: Final = 1024  # users for whom all laws are worked out
-_EACH_N: Final = 128  # users for whom the others' overlaps are counted one by one
+_LAWS_N: Final = 1024  # most users for which all laws are computed
+_EACH_N: Final = 128  # most users for which the others' overlaps are counted one by one
 
 
 def shuffle_account(context: AuditContext) -> AccountResult:
@@ -66,14 +66,14 @@ def _curator(context: AuditContext, plan: ShufflePlan, found: AccountResult) -> 
     rows, how = _overlaps(graph, plan, timing)
     lowers, uppers = np.array([enclosed(plan, row, context.delta) for row in rows]).T
     worst = int(np.argmax(uppers))
-    said = [how, PERMUTED, SEALED]
+    assumptions = [how, PERMUTED, SEALED]
     if not plan.single:
-        said.append(f"at least {lowers[worst]:.6g} for some data of the others, if walks were fully mixed")
+        assumptions.append(f"at least {lowers[worst]:.6g} for some data of the others, if walks were fully mixed")
     if timing.times:
-        said.append(f"{timing.times} times somebody was late, which the laws take into account")
+        assumptions.append(f"{timing.times} times somebody was late, which the laws take into account")
     found.claims.append(
         claim_of_reports(
-            context, Observer.CURATOR, Method.SHUFFLE, Conditioning.VIEW, uppers, (worst, Observer.CURATOR), said
+            context, Observer.CURATOR, Method.SHUFFLE, Conditioning.VIEW, uppers, (worst, Observer.CURATOR), assumptions
         )
     )
     found.claims.append(printed(context, plan, graph, Conditioning.VIEW))
@@ -106,7 +106,7 @@ def _overlaps(graph: Graph, plan: ShufflePlan, timing: Timing) -> tuple[list[Flo
     kappas = overlaps_of_laws(laws, plan.rounds)
     rows = [np.delete(kappas[user], user) for user in range(n)]
     least = min((float(row.min()) for row in rows if len(row)), default=1.0)
-    if n > _EACH_N or categories_of(plan) not in (None, 2):  # blankets of more values take their time
+    if n > _EACH_N or categories_of(plan) not in (None, 2):  # blankets of more values take long
         rows = [np.full(n - 1, float(row.min())) for row in rows]
     return rows, f"any two walks overlap by {least:.4g} at least (exact)"
 
@@ -133,13 +133,15 @@ def _others(context: AuditContext, plan: ShufflePlan, found: AccountResult) -> N
         Observer.NODE: (user + 1) % context.run.n,
         Observer.COALITION: tuple(context.colluders),
     }
-    said = [PUBLISHED, f"{arrived} reports of users are in it", SEALED]
+    assumptions = [PUBLISHED, f"{arrived} reports of users are in it", SEALED]
     for observer, known in (*kinds, (Observer.PUBLIC, 0)):
         upper = np.array([among(plan, arrived - 1 - known, context.delta)])
         worst = (user, names.get(observer, observer))
         covered = [COVERED] if observer == Observer.NETWORK else []
         found.claims.append(
-            claim_of_reports(context, observer, Method.SHUFFLE, Conditioning.PUBLIC, upper, worst, [*said, *covered])
+            claim_of_reports(
+                context, observer, Method.SHUFFLE, Conditioning.PUBLIC, upper, worst, [*assumptions, *covered]
+            )
         )
     if colluders:
         found.refusals.append(Refusal(Observer.COALITION, f"{Method.SHUFFLE} with the curator", WITH_CURATOR))
@@ -227,12 +229,12 @@ def claim_of_reports(
     conditioning: Conditioning,
     epsilons: Floats,
     worst: tuple[int, Name] | None,
-    said: Sequence[str],
+    stated: Sequence[str],
     *,
     bound: bool = True,
 ) -> Claim:
     """Return a claim; `epsilons` has one value per user, or one that holds for each."""
-    assumptions = (*context.assumptions, *said)
+    assumptions = (*context.assumptions, *stated)
     epsilon = spread_of(epsilons)
     return claim_of(observer, method, conditioning, context.delta, worst, assumptions, epsilon=epsilon, bound=bound)
 
@@ -245,7 +247,7 @@ class Timing:
     """
 
     late: dict[tuple[Peer, Peer, int], int] = field(default_factory=dict)
-    passed_over: set[tuple[Peer, Peer, int]] = field(default_factory=set)  # v keeps what it means for w in that round
+    passed_over: set[tuple[Peer, Peer, int]] = field(default_factory=set)  # v keeps its reports for w in that round
     most_on_edge: int = 0  # reports that one user sent another in one round
 
     @property
@@ -287,7 +289,7 @@ def _read(found: Timing, user: Peer, contents: Contents, rounds: int) -> None:
 def laws_with(graph: Graph, stay: float, rounds: int, timing: Timing) -> Floats:
     """Return the laws of the reports' final places for the timing of the run; row j is that of report j."""
     users = np.eye(graph.n)
-    due = {1: users}  # round -> [place, report] of what is sent on in it
+    due = {1: users}  # round -> [place, report] of the reports sent on in it
     for number in range(1, rounds + 1):
         here = due.pop(number, None)
         if here is None:

@@ -32,7 +32,7 @@ from p2pdp.replay.evidence import Evidence
 from p2pdp.topology.graphs import Graph
 from p2pdp.topology.report_walks.matrix import all_laws, walk_matrix
 
-USERS_MAX: Final = 2048  # whose laws are held at once, with what is made of them
+USERS_MAX: Final = 2048  # the laws of this many users are held at once
 SEALED: Final = "a user of network shuffling holds sealed reports only, which nobody but the curator can open"
 
 

@@ -83,7 +83,7 @@ def baselines_of(
     """
     local: Number = None
     central: Number = None
-    count = run.n if run.plan.single else found.contributions  # whose values the result is about
+    count = run.n if run.plan.single else found.contributions  # the users whose values are in the result
     if epsilon is not None and 0.0 < epsilon < math.inf and count and estimate is not None:
         randomizer = run.plan.randomizer
         local = _local_error(run, randomizer, estimate, count, epsilon, delta)
@@ -130,7 +130,7 @@ def _sensitivities(run: RunPlan, randomizer: Randomizer) -> tuple[float, float]:
 
 
 MARK_BYTES: Final = frame_size(0)
-_ENVELOPE_BYTES: Final = 192  # of a frame around a sealed report
+_ENVELOPE_BYTES: Final = 192  # bytes of a frame around a sealed report
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from p2pdp.protocols.contract import Estimate
 from p2pdp.protocols.defaults import Account, Analysis, Read, Rows
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.protocols.shuffle.analysis import outcome as relayed
-from p2pdp.protocols.shuffle.analysis.a_priori import local_account_of_reports, shuffle_beforehand
+from p2pdp.protocols.shuffle.analysis.a_priori import local_account_of_reports, shuffle_a_priori
 from p2pdp.protocols.shuffle.analysis.account import shuffle_account
 from p2pdp.protocols.shuffle.analysis.attack import SEALED, guesses_by_curator
 from p2pdp.protocols.shuffle.analysis.fast import fast_shuffles
@@ -61,8 +61,8 @@ class ShuffleAnalysis(Analysis):
 
     def expected(self, run: RunPlan, typical: Outcome) -> Estimate:
         plan = run.plan
-        told = expected(plan.randomizer, plan.n, plan.dummies if plan.single else None)
-        return run.protocol.estimate(plan, np.concatenate([[plan.n], told.value, told.standard_error]), plan.n)
+        forecast = expected(plan.randomizer, plan.n, plan.dummies if plan.single else None)
+        return run.protocol.estimate(plan, np.concatenate([[plan.n], forecast.value, forecast.standard_error]), plan.n)
 
     def handed_in(self, run: RunPlan) -> int:
         """Return how many reports there are, and marks that these are all."""
@@ -91,7 +91,7 @@ class ShuffleAnalysis(Analysis):
         return (shuffle_account, self.ceiling)
 
     def a_priori(self, run: RunPlan, delta: float, colluders: Sequence[Peer], *, one_value: bool) -> AccountResult:
-        return shuffle_beforehand(run, delta, colluders, NOBODY_OUT)
+        return shuffle_a_priori(run, delta, colluders, NOBODY_OUT)
 
 
 class SingleAnalysis(ShuffleAnalysis):

@@ -43,7 +43,7 @@ from p2pdp.privacy.visits import (
 )
 from p2pdp.protocols.defaults import Account
 from p2pdp.protocols.run_plan import RunPlan
-from p2pdp.protocols.walk.analysis.absent import scheduled
+from p2pdp.protocols.walk.analysis.absent import scheduled_transcript
 from p2pdp.protocols.walk.analysis.hidden_path import ONE_VALUE, OWN_VIEW
 from p2pdp.protocols.walk.analysis.iteration import foreseen, ratio_of, terms, why_not
 from p2pdp.protocols.walk.sgd import SgdPlan
@@ -55,7 +55,7 @@ _LAPLACE_SEEN: Final = "laplace noise has no exact Gaussian leak"
 
 def a_priori_of_ring(run: RunPlan, delta: float, colluders: Sequence[Peer], account: Account) -> AccountResult:
     """Return what an audit by this account will say, and the local ceiling."""
-    context = AuditContext(run, {}, scheduled(run), (), delta, colluders)
+    context = AuditContext(run, {}, scheduled_transcript(run), (), delta, colluders)
     parts = [account(context), local_account(context)]
     claims = [_in_advance(claim) for part in parts for claim in part.claims]
     refusals = [refusal for part in parts for refusal in part.refusals]
@@ -154,7 +154,7 @@ class Walks:
 
     def node(self, *, one_value: bool) -> Claim | Refusal:
         """Claim about one other user, who sees the walk at its own visits only."""
-        reason = self._path_is_no_help(one_value=one_value)
+        reason = self._why_path_hides_nothing(one_value=one_value)
         if reason is not None:
             return Refusal(Observer.NODE, Method.HIDDEN_PATH, reason)
         run, plan = self._context.run, self._plan
@@ -163,7 +163,7 @@ class Walks:
         epsilon = found.largest, found.mean
         return self._claim(Observer.NODE, Method.HIDDEN_PATH, epsilon, found.worst_pair, assumptions)
 
-    def _path_is_no_help(self, *, one_value: bool) -> str | None:
+    def _why_path_hides_nothing(self, *, one_value: bool) -> str | None:
         if self._plan.order != "complete":
             return "what a hidden path adds is computed in advance for the complete graph only"
         if self._plan.steps > HIDDEN_STEPS_MAX:
@@ -229,7 +229,7 @@ _NO_SECRET: Final = (
 _RESULT: Final = "the observer sees the model of each token"
 
 
-def walk_of_descent(run: RunPlan, delta: float, colluders: Sequence[Peer], nobody_out: str) -> AccountResult:
+def a_priori_of_descent(run: RunPlan, delta: float, colluders: Sequence[Peer], nobody_out: str) -> AccountResult:
     """Return claims and refusals about descent; the caller owes a random walk."""
     context = AuditContext(run, {}, Transcript(), (), delta, colluders)
     found = AccountResult()
@@ -285,6 +285,6 @@ def _claim(context: AuditContext, observer: Observer, *, watched: bool, assumed:
         Conditioning.A_PRIORI,
         context.delta,
         (worst, name),
-        (*assumed, *terms(run), *rounding.said, *context.assumptions),
+        (*assumed, *terms(run), *rounding.assumptions, *context.assumptions),
         epsilon=(everyone[worst], sum(everyone) / run.n),
     )

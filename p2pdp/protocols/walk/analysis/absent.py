@@ -121,7 +121,7 @@ def is_scheduled(run: RunPlan) -> bool:
     return bool(run.plan.order == "ring")
 
 
-def scheduled(run: RunPlan) -> Transcript:
+def scheduled_transcript(run: RunPlan) -> Transcript:
     """Return the transcript of a ring before it runs; the caller owes a plan that `is_scheduled`."""
     plan: WalkPlan = run.plan
     visits = plan.steps * plan.tokens // plan.n

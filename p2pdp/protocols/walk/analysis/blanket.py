@@ -177,7 +177,7 @@ class Reports:
         return self._view(self._published, ())
 
     def _view(self, placed: Iterable[dict[tuple[int, int], float]], members: Sequence[Peer]) -> ReportView | None:
-        if self._transcript.published is None:  # it belongs to every view, and what it was cannot be told
+        if self._transcript.published is None:  # it belongs to every view, and is unknown
             return None
         terms = stretches(placed)
         at = self._offset[terms.chain] + terms.place

@@ -139,7 +139,7 @@ def read_walk(
             continue
         steps = [step for _, step in gap.places]
         if plan.dummies and {1, plan.steps} & set(steps):
-            continue  # uniform elements that nobody contributed are in it
+            continue  # it contains uniform elements, which are nobody's contributions
         users = tuple(sorted(set(gap.holders)))
         noised = plan.noise.name == "randomized_response" or any(plan.draws_at(step) for step in steps)
         if len(users) == 1 or not noised:

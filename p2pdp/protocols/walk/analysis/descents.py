@@ -15,7 +15,7 @@ from p2pdp.protocols.defaults import Account, Learning, Read, Rows
 from p2pdp.protocols.learning import warnings_of
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.protocols.walk.analysis import outcome_descent as descents
-from p2pdp.protocols.walk.analysis.a_priori import a_priori_of_ring, walk_of_descent
+from p2pdp.protocols.walk.analysis.a_priori import a_priori_of_descent, a_priori_of_ring
 from p2pdp.protocols.walk.analysis.absent import AbsentFromDescent, is_scheduled
 from p2pdp.protocols.walk.analysis.decoding import gradients_of_visits, read_descent
 from p2pdp.protocols.walk.analysis.fast import fast_trials_of_descents
@@ -66,6 +66,6 @@ class WalkDescentAnalysis(WalkAnalysis):
         if is_scheduled(run):
             found = a_priori_of_ring(run, delta, colluders, iteration_account)
         else:
-            found = walk_of_descent(run, delta, colluders, NOBODY_OUT)
+            found = a_priori_of_descent(run, delta, colluders, NOBODY_OUT)
         found.add(published(run, delta))
         return found

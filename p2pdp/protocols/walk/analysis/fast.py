@@ -82,7 +82,7 @@ def path_of(run: RunPlan, user: Peer, generator: np.random.Generator) -> tuple[I
     if plan.order == "ring":
         path = (user + np.arange(plan.steps)) % plan.n
     else:
-        drawn = plan.steps - (plan.tokens == 1)  # of several tokens each is sent to the user of its step 1
+        drawn = plan.steps - (plan.tokens == 1)  # each of several tokens is first sent to the user of its step 1
         if plan.order == "complete":
             moves = generator.integers(plan.n, size=drawn)
         else:

@@ -60,7 +60,7 @@ def iteration_account(context: AuditContext) -> AccountResult:
         TraceAuditor(context.transcript, plan),
         Method.ITERATION,
         *terms(context.run),
-        *rounding.said,
+        *rounding.assumptions,
         rounding=2.0 * rounding.nu,
         ceilings=rounding.ceilings,
     )
@@ -121,7 +121,7 @@ class TraceAuditor:
         return self._leaks([*self._totals, *(prefix for seen in self._received.values() for prefix in seen)], ())
 
     def _leaks(self, seen: Iterable[Prefix], members: Sequence[Peer]) -> Leaks:
-        if not self._published_at_all:  # it belongs to every view, and what it was cannot be told
+        if not self._published_at_all:  # it belongs to every view, and is unknown
             return Leaks(None)
         ends: dict[int, set[int]] = {}
         for at, end in [*seen, *self._published]:
@@ -143,11 +143,11 @@ class TraceAuditor:
             return Leaks(None)  # two copies of a token share noise, which the account of one path does not cover
         gap = np.repeat(np.arange(len(sizes)), sizes)
         foreign = ~np.isin(who, np.array(members, dtype=np.int64))
-        found = exposures(gap[foreign], who[foreign], np.concatenate(rates)[foreign], self._plan.n)
-        return Leaks(self._values(found, members))
+        totals = exposures(gap[foreign], who[foreign], np.concatenate(rates)[foreign], self._plan.n)
+        return Leaks(self._values(totals, members))
 
-    def _values(self, found: Floats, members: Sequence[Peer]) -> Floats:
-        values = np.where(found > 0.0, np.inf, 0.0) if self._variance == 0.0 else found / self._variance
+    def _values(self, totals: Floats, members: Sequence[Peer]) -> Floats:
+        values = np.where(totals > 0.0, np.inf, 0.0) if self._variance == 0.0 else totals / self._variance
         values[list(members)] = np.nan
         return values
 
@@ -181,7 +181,7 @@ class Rounding:
     """The effect of rounding: `nu` as in the accounting, its assumptions, and mu of all of a user's gradients."""
 
     nu: float
-    said: tuple[str, ...]
+    assumptions: tuple[str, ...]
     ceilings: Floats
 
 
@@ -203,7 +203,7 @@ def rounding_of(context: AuditContext) -> Rounding | str:
         if scale == 0.0 and noise is not None and (noise.own or noise.others) and user not in transcript.rebuilt:
             return NO_DITHER.format(user)
         squares += taken * one.square((scale or plan.dither.scale) * plan.fine)
-    if transcript.unknown:  # of whom it cannot be told which steps they took
+    if transcript.unknown:  # users whose steps are unknown
         return _rounding(run, squares + plan.length * one.square(plan.dither.scale * plan.fine), ceilings)
     for user, noise in transcript.noise.items():
         ceilings[user] = ratio_of(run) * math.sqrt(len(noise.own))
@@ -247,8 +247,8 @@ def steps_of(run: RunPlan) -> Steps:
 
 def _rounding(run: RunPlan, squares: float, ceilings: Floats) -> Rounding:
     nu = math.sqrt(squares)
-    said = [_SAID.format(nu)]
+    assumptions = [_SAID.format(nu)]
     if run.spec.task.kind == OWN:
         one = steps_of(run)
-        said.append(_OWN.format(one.floats, one.received, one.range_))
-    return Rounding(nu, tuple(said), ceilings)
+        assumptions.append(_OWN.format(one.floats, one.received, one.range_))
+    return Rounding(nu, tuple(assumptions), ceilings)

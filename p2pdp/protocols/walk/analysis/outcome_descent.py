@@ -148,8 +148,8 @@ def sigmas_along(
     most = int(np.bincount(users.reshape(-1)).max())
     central = _secret_sigma(run, epsilon, delta)
     if why_not(plan) is None:
-        told = exposures(gap, users.reshape(-1), np.tile(plan.rates, len(paths)), run.n)
-        central = _least(central, math.sqrt(float(told.max())) * unit)
+        leaks = exposures(gap, users.reshape(-1), np.tile(plan.rates, len(paths)), run.n)
+        central = _least(central, math.sqrt(float(leaks.max())) * unit)
     return {LOCAL: math.sqrt(most) * unit, CENTRAL: central}
 
 
@@ -216,10 +216,10 @@ _AHEAD: Final = 4096  # steps for which noise is drawn at once
 
 def baselines_of(run: RunPlan, sigmas: dict[str, float | None]) -> dict[str, dict[str, Any]]:
     """Return the baselines that are known without any data: noise, and its largest effect on a model."""
-    told: dict[str, dict[str, Any]] = {}
+    baselines: dict[str, dict[str, Any]] = {}
     for name, sigma in [*sigmas.items(), (NONE, 0.0)]:
-        told[name] = {"standard_error": None if sigma is None else _error(run, sigma), "sigma": sigma}
-    return told
+        baselines[name] = {"standard_error": None if sigma is None else _error(run, sigma), "sigma": sigma}
+    return baselines
 
 
 def scored(
@@ -227,14 +227,14 @@ def scored(
 ) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
     """Return the scores of the model, and baselines with theirs."""
     pool = Pool(run, [rows(user) for user in range(run.n)])
-    told = baselines_of(run, sigmas)
+    baselines = baselines_of(run, sigmas)
     models = _models(run, found, rows, sigmas, seed)
     if truth is not None:
         models[NONE] = np.array(truth)
-    for name in told:
-        told[name] |= pool.scores(models[name]) if name in models else dict.fromkeys(SCORES)
+    for name in baselines:
+        baselines[name] |= pool.scores(models[name]) if name in models else dict.fromkeys(SCORES)
     own = dict.fromkeys(SCORES) if found.published is None else pool.scores(found.published)
-    return {"score_name": pool.score_name, **own}, told
+    return {"score_name": pool.score_name, **own}, baselines
 
 
 def _models(run: RunPlan, found: Outcome, rows: Rows, sigmas: dict[str, float | None], seed: int) -> dict[str, Floats]:

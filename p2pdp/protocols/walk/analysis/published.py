@@ -35,7 +35,7 @@ from p2pdp.protocols.walk.analysis.hidden_path import neighbours_of
 from p2pdp.topology.graphs import Graph
 
 _METHOD: Final = "published:{}"
-_USERS_MAX: Final = 1000  # whose weights have eigenvalues within a second
+_USERS_MAX: Final = 1000  # up to which eigenvalues of the weights take a second
 
 
 def published(run: RunPlan, delta: float) -> list[Claim | Refusal]:
@@ -170,9 +170,9 @@ _ROUNDING: Final = 1.0 + 1e-9
 def walk_formulas(context: AuditContext, findings: Sequence[AccountResult]) -> AccountResult:
     """Return the formulas beside a run; `findings` are those of the accounts, so that nothing is computed twice."""
     run = context.run
-    said = published(replace(run, graph=_graph(context)), context.delta)
-    claims = [_beside(one, context, findings) for one in said if isinstance(one, Claim)]
-    return AccountResult(claims=claims, refusals=[one for one in said if isinstance(one, Refusal)])
+    formulas = published(replace(run, graph=_graph(context)), context.delta)
+    claims = [_beside(one, context, findings) for one in formulas if isinstance(one, Claim)]
+    return AccountResult(claims=claims, refusals=[one for one in formulas if isinstance(one, Refusal)])
 
 
 def _beside(claim: Claim, context: AuditContext, findings: Sequence[AccountResult]) -> Claim:

@@ -18,7 +18,7 @@ from p2pdp.mechanisms import gaussian
 from p2pdp.privacy.linear.published import theorem_4_alpha_most
 from p2pdp.privacy.renyi import best_epsilon
 from p2pdp.protocols.gossip.analysis import a_priori
-from p2pdp.protocols.gossip.analysis.a_priori import WHATEVER_HAPPENS, gossip_beforehand, hidden_graph_account
+from p2pdp.protocols.gossip.analysis.a_priori import WHATEVER_HAPPENS, gossip_a_priori, hidden_graph_account
 from p2pdp.protocols.gossip.analysis.rounding import Rounding, at_most
 from p2pdp.protocols.run_plan import RunPlan, plan_run
 from p2pdp.sim.faults import Crash, Partition
@@ -35,7 +35,7 @@ def plan(text: str) -> RunPlan:
 
 
 def one(run: RunPlan, observer: str, colluders: tuple[int, ...] = ()) -> Claim:
-    return next(claim for claim in gossip_beforehand(run, DELTA, colluders).claims if claim.observer == observer)
+    return next(claim for claim in gossip_a_priori(run, DELTA, colluders).claims if claim.observer == observer)
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_no_audit_finds_more(text: str, faults: str) -> None:
     colluders = (0, 5)
     gone = [user for user in run.world.out if user >= 0]
     after = run.audit(colluders)
-    before = {claim.observer: claim for claim in gossip_beforehand(plan(text), DELTA, colluders).claims}
+    before = {claim.observer: claim for claim in gossip_a_priori(plan(text), DELTA, colluders).claims}
     compared = 0
     for claim in after.claims:
         if claim.method != "exact":
@@ -129,7 +129,7 @@ def test_other_noise_and_none_at_all() -> None:
 
 
 def test_a_single_user_has_no_other() -> None:
-    claims = gossip_beforehand(plan(gossip(1, "complete", "rounds = 2")), DELTA, ()).claims
+    claims = gossip_a_priori(plan(gossip(1, "complete", "rounds = 2")), DELTA, ()).claims
     assert [claim.observer for claim in claims] == ["curator", "public", "network"]
 
 

@@ -29,13 +29,13 @@ def test_weights_tell_what_forms_tell(name: str, members: list[int], monkeypatch
     assert views.regular
     decay = ground.run.plan.descent.regularization
     by_weights = views.told(members, decay)
-    monkeypatch.setattr(module, "_as_the_weights_say", lambda *_: False)
+    monkeypatch.setattr(module, "_follows_weights", lambda *_: False)
     written = DescentViews(ground)
     assert not written.regular
     np.testing.assert_allclose(written.told(members, decay).grams, by_weights.grams, rtol=0, atol=1e-9)
 
 
-def test_what_is_not_as_the_weights_say_is_found() -> None:
+def test_a_run_that_does_not_follow_the_weights_is_found() -> None:
     late = context_of(run_of(gossip_learning(4, "ring", patience_s=0.5), Crash(3, at_s=0.012, down_s=3.0)))
     assert not DescentViews(late).regular
     ground = context_of(quiet(SPECS["ring"]))

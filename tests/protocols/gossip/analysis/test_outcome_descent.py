@@ -15,7 +15,7 @@ from p2pdp.protocols.gossip.analysis.fast import fast_gossip_descent
 from p2pdp.protocols.gossip.analysis.outcome_descent import (
     gossip_baselines_of,
     gossip_scored,
-    noise_end,
+    noise_upper,
     truth_of_finals,
 )
 from p2pdp.replay.transcript import Transcript
@@ -84,16 +84,16 @@ def test_errors_are_those_of_the_contract() -> None:
 def test_the_end_of_what_noise_did_holds() -> None:
     for text in (gossip_learning(4, "ring"), gossip_learning(4, "star", "rounds = 3\naccelerated = true", task=LINEAR)):
         run, found, rows = found_of(text)
-        truth, end = truth_of(run, found, rows), noise_end(run)
+        truth, end = truth_of(run, found, rows), noise_upper(run)
         assert end is not None
         off = np.array(list(found.finals.values())) - np.array(truth)
         assert 0.1 * end < np.sqrt((off**2).mean()) < 2.0 * end
-        assert noise_end(run, 0.0) == 0.0
-        assert noise_end(run, 1.6) == pytest.approx(end * 1.6 / 0.8)
+        assert noise_upper(run, 0.0) == 0.0
+        assert noise_upper(run, 1.6) == pytest.approx(end * 1.6 / 0.8)
     for terms in ("rounds = 2\nmessage_sigma = 0.1", "rounds = 2"):
         steep = LOGISTIC.replace("rate = 0.5", "rate = 50.0") if "message" not in terms else LOGISTIC
-        assert noise_end(prepared(gossip_learning(4, "ring", terms, task=steep))[0]) is None
-    assert noise_end(prepared(gossip_learning(4, "changing", "rounds = 2\naccelerated = true"))[0]) is None
+        assert noise_upper(prepared(gossip_learning(4, "ring", terms, task=steep))[0]) is None
+    assert noise_upper(prepared(gossip_learning(4, "changing", "rounds = 2\naccelerated = true"))[0]) is None
 
 
 def test_a_mean_is_learned() -> None:

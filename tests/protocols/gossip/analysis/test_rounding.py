@@ -56,7 +56,7 @@ def test_other_runs_have_bounds_of_their_own() -> None:
     run = run_of(late, partitions=(Partition(0.6, 4.6, frozenset({3, -1, -2})),), delay_s=0.1)
     found = rounding_of(context_of(run), graph_of(context_of(run)))
     assert 1e-8 < found.nu < 1e-3
-    assert len(found.said) == 2, "that states stay in range is then an assumption"
+    assert len(found.assumptions) == 2, "that states stay in range is then an assumption"
     for text in (
         gossip(6, "ring", "activations = 40", protocol="randomized"),
         gossip(6, "erdos_renyi", "rounds = 5", extra="changing = true\nprobability = 0.6"),

@@ -11,7 +11,7 @@ from p2pdp.core.claims import Claim
 from p2pdp.files.spec import parse_spec
 from p2pdp.privacy.shuffle.overlap import overlapped
 from p2pdp.protocols.run_plan import RunPlan, plan_of_facts, plan_run
-from p2pdp.protocols.shuffle.analysis.a_priori import NOBODY_LATE, reports_least, shuffle_beforehand
+from p2pdp.protocols.shuffle.analysis.a_priori import NOBODY_LATE, reports_least, shuffle_a_priori
 from tests.support.runs import DELTA, quiet
 from tests.support.shuffle_specs import shuffle
 
@@ -39,7 +39,7 @@ def by_terms(claims: list[Claim]) -> dict[tuple[str, str], Claim]:
 @pytest.mark.parametrize("text", TEXTS)
 def test_no_audit_of_a_run_in_time_finds_more(text: str) -> None:
     colluders = (0, 3)
-    before = by_terms(shuffle_beforehand(plan(text), DELTA, colluders, NOBODY_OUT).claims)
+    before = by_terms(shuffle_a_priori(plan(text), DELTA, colluders, NOBODY_OUT).claims)
     after = by_terms(quiet(text).audit(colluders).claims)
     assert set(after) == set(before)
     for terms, claim in after.items():
@@ -55,14 +55,14 @@ def test_signed_facts_are_enough(text: str) -> None:
     """The node of a user who does not know the graph promises the same, but what needs all degrees."""
     run = plan(text)
     facts = plan_of_facts(run.spec, run.facts)
-    known = by_terms(shuffle_beforehand(run, DELTA, (), NOBODY_OUT).claims)
-    told = by_terms(shuffle_beforehand(facts, DELTA, (), NOBODY_OUT).claims)
+    known = by_terms(shuffle_a_priori(run, DELTA, (), NOBODY_OUT).claims)
+    told = by_terms(shuffle_a_priori(facts, DELTA, (), NOBODY_OUT).claims)
     assert told == {terms: claim for terms, claim in known.items() if claim.bound}
 
 
 def test_the_curator_has_what_the_least_overlap_leaves() -> None:
     run = plan(TEXTS[1])
-    claim = by_terms(shuffle_beforehand(run, DELTA, (), NOBODY_OUT).claims)["curator", "shuffle"]
+    claim = by_terms(shuffle_a_priori(run, DELTA, (), NOBODY_OUT).claims)["curator", "shuffle"]
     assert claim.epsilon_max == pytest.approx(overlapped(EPSILON, np.full(23, run.plan.overlap), DELTA, 3)[1])
     assert {NOBODY_OUT, NOBODY_LATE} <= set(claim.assumptions)
 
@@ -107,18 +107,18 @@ def test_of_single_all_but_a_few_runs_have_so_many_reports() -> None:
 
 
 def test_of_single_what_is_published_tells_no_more_than_the_curator_sees() -> None:
-    claims = by_terms(shuffle_beforehand(plan(TEXTS[3]), DELTA, (), NOBODY_OUT).claims)
+    claims = by_terms(shuffle_a_priori(plan(TEXTS[3]), DELTA, (), NOBODY_OUT).claims)
     assert claims["public", "shuffle"].epsilon_max <= claims["curator", "shuffle"].epsilon_max  # type: ignore[operator]
     assert claims["public", "shuffle"].worst_pair == (0, "public")
 
 
 def test_one_user_has_nobody_to_be_hidden_among() -> None:
-    claims = by_terms(shuffle_beforehand(plan(shuffle(1)), DELTA, (), NOBODY_OUT).claims)
+    claims = by_terms(shuffle_a_priori(plan(shuffle(1)), DELTA, (), NOBODY_OUT).claims)
     assert ("node", "shuffle") not in claims
     assert claims["curator", "shuffle"].epsilon_max == pytest.approx(EPSILON, rel=1e-4)
 
 
 def test_colluders_with_the_curator_are_refused() -> None:
-    found = shuffle_beforehand(plan(TEXTS[0]), DELTA, (2,), NOBODY_OUT)
+    found = shuffle_a_priori(plan(TEXTS[0]), DELTA, (2,), NOBODY_OUT)
     assert any("round 1" in refusal.reason for refusal in found.refusals)
     assert by_terms(found.claims)["coalition", "shuffle"].worst_pair == (0, (2,))

@@ -142,7 +142,7 @@ def test_a_relay_is_refused_in_one_sentence(tmp_path: Path) -> None:
 
 
 def test_elsewhere_the_curator_has_what_is_published(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"of walk\.sum it gets only what is published"):
+    with pytest.raises(UsageError, match=r"^--observer curator: .*walk\.sum"):
         attack(recorded(tmp_path, RING), "curator")
 
 

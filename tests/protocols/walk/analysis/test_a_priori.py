@@ -204,7 +204,7 @@ def test_rounding_is_added_and_costs_next_to_nothing(delta: float) -> None:
         told = found[observer].epsilon_max
         assert told is not None
         assert ideal + 2.0 * gaussian.epsilon_of(delta, nu) < told < 1.002 * ideal
-        assert set(foreseen(run).said) < set(found[observer].assumptions)
+        assert set(foreseen(run).assumptions) < set(found[observer].assumptions)
 
 
 def test_several_tokens_begin_with_a_uniform_user_so_all_are_alike() -> None:

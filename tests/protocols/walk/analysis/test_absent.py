@@ -16,7 +16,7 @@ from p2pdp.core.messages import TOKEN
 from p2pdp.core.step import Message
 from p2pdp.core.values import LinearForm, Source
 from p2pdp.ledger.records import Contents
-from p2pdp.protocols.walk.analysis.absent import AbsentFromWalk, is_scheduled, scheduled
+from p2pdp.protocols.walk.analysis.absent import AbsentFromWalk, is_scheduled, scheduled_transcript
 from p2pdp.replay.transcript import replay
 from p2pdp.sim.faults import Crash
 from tests.support import runs
@@ -174,7 +174,7 @@ def shape(form: LinearForm) -> list[tuple[str, int, float]]:
 )
 def test_the_schedule_gives_what_a_replay_of_the_run_gives(text: str) -> None:
     run = runs.quiet(text)
-    replayed, planned = run.transcript(), scheduled(run.plan)
+    replayed, planned = run.transcript(), scheduled_transcript(run.plan)
     assert planned.published is not None
     assert replayed.published is not None
     # In the run a user with one value contributes it again and again; beforehand each contribution is a value.
@@ -191,7 +191,7 @@ def test_the_schedule_gives_what_a_replay_of_the_run_gives(text: str) -> None:
 
 def test_every_contribution_is_a_value_of_its_own() -> None:
     run = runs.quiet(runs.ring(3, 2)).plan
-    published = scheduled(run).published
+    published = scheduled_transcript(run).published
     assert published is not None
     inputs = {source for source in published[0].expand() if source.kind == "input"}
     assert inputs == {Source("input", user, lap) for user in range(3) for lap in range(2)}
@@ -204,4 +204,4 @@ def test_only_rings_have_a_schedule() -> None:
 
 def test_a_walk_that_chooses_is_not_driven() -> None:
     with pytest.raises(Refused):
-        scheduled(runs.quiet(runs.walk(4, 8)).plan)
+        scheduled_transcript(runs.quiet(runs.walk(4, 8)).plan)

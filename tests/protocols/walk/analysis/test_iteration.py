@@ -262,7 +262,7 @@ def test_without_noise_there_is_no_dither_and_nothing_to_bound() -> None:
 def test_code_of_the_callers_own_is_named() -> None:
     run = quiet(TEXTS["complete"]).plan
     own = replace(run, spec=replace(run.spec, task=replace(run.spec.task, kind="own")))
-    (said,) = set(foreseen(own).said[1:])
+    (said,) = set(foreseen(own).assumptions[1:])
     assert f"{steps_of(own).floats:.1e}" in said
     assert foreseen(own).nu > foreseen(run).nu
 
