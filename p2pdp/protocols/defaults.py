@@ -178,7 +178,7 @@ class Analysis:
 
     def guess(self, run: RunPlan, curator: Contents, evidence: Evidence, graph: Callable[[], Graph]) -> list[Any]:
         """Return the curator's guesses of each user, as documents of `attack`; `graph` makes the public graph."""
-        raise UsageError(f"--observer curator: in {run.protocol.name} it receives only published results; name a user")
+        raise UsageError(f"--observer curator: of {run.protocol.name} it gets only what is published; name a user")
 
     def truths(self, run: RunPlan, user: Peer, inputs: Any, contents: Contents, private: bytes) -> Truths:
         """Return a user's real contributions, by which attacks are scored."""
