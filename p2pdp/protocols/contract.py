@@ -169,7 +169,7 @@ class Protocol(Interface):
         """Return the same inputs, made from the values that the private ledger kept."""
 
     def check(self, plan: Any, message: Message) -> str | None:
-        """Return what is wrong with a message of the form that `messages` says, as the kind of a fault, or None.
+        """Return the kind of fault of a message that has the form that `messages` declares, or None if it is valid.
 
         It may have a number that the plan excludes, or a value that no user of this run could send.
         """
@@ -187,7 +187,7 @@ class Protocol(Interface):
         """Return the number of rounds that a node may limit if it follows from the graph, else 0."""
 
     def work(self, spec: Spec, plan: Any) -> Sequence[Work]:
-        """Return what determines the time needed to compute a run's costs; `plan` is None if it is not known yet."""
+        """Return the sizes that determine the time to compute a run's costs; `plan` is None if it is not known yet."""
 
     def records_bytes(self, run: RunPlan, degree: int) -> int:
         """Return the space for a user's records whose number would reveal a hidden route, given its degree."""
@@ -207,7 +207,7 @@ class Protocol(Interface):
         """Score a published model on a user's own rows, which are read only then; return None if it is not a model."""
 
     def analysis(self) -> Analysis:
-        """Return what launcher, planner and auditor need besides; it is imported on request only."""
+        """Return the capabilities for launcher, planner and auditor; they are imported on request only."""
 
 
 class ProtocolDefaults:

@@ -260,7 +260,7 @@ def warnings_of(descent: Descent, rate: float) -> list[str]:
 def scores_of(
     objective: Objective, learned: Examples | None, tested: Examples | None, model: Floats
 ) -> dict[str, float | None]:
-    """Return how good a model is on the examples that it learned from, and on those that were kept out."""
+    """Return the scores of a model on the examples that it learned from, and on those that were kept out."""
     found: list[float | None] = []
     for part in (learned, tested):
         if part is None or not np.isfinite(model).all():

@@ -80,7 +80,7 @@ class RunPlan:
         return self.protocol.machine(self.plan, user, known, inputs)
 
     def check(self, message: Message) -> str | None:
-        """Return what is wrong with a message that a peer sent, as the kind of a fault; None if nothing is."""
+        """Return the kind of fault of a message that a peer sent, or None if it is valid."""
         return self.protocol.messages.problem(message) or self.protocol.check(self.plan, message)
 
     def neighbours(self, user: Peer) -> Sequence[Peer] | None:

@@ -291,7 +291,7 @@ class Sending(Dithers):
         self._plan = plan
 
     def values(self, state: Any, count: int, draws: Draws) -> list[Any]:
-        """Return what is sent of one settled state to so many neighbours."""
+        """Return the values to send for one settled state, one per neighbour."""
         if self._plan.message_noise is None:
             return [self.dithered(state, draws)] * count if count else []
         return [self._noised(state, draws) for _ in range(count)]

@@ -183,7 +183,7 @@ class Pairing:
 
 
 def check_pairing(plan: PairPlan, message: Message) -> str | None:
-    """Return what is wrong with the form of a message of randomized gossip, as the kind of a fault."""
+    """Return the kind of fault of a message of randomized gossip, or None if it is valid."""
     if message.type == EXCHANGE:
         if Activation(*message.fields).activation > plan.activations:
             return "malformed"

@@ -202,7 +202,7 @@ def _fact(facts: Mapping[str, Fact], name: str) -> float:
 
 
 def randomizer_of(spec: Spec, dimensions: int) -> Randomizer:
-    """Return what `[noise]`, `[task]` and `[data] clip` describe; `dimensions` is how many numbers a row has."""
+    """Return the randomizer that `[noise]`, `[task]` and `[data] clip` describe; a row has `dimensions` numbers."""
     noise = spec.noise
     if spec.task.kind == "histogram":
         assert spec.task.categories is not None
@@ -233,7 +233,7 @@ def _of_categories(noise: NoisePart, categories: int) -> Randomizer:
 
 
 def reported_value(randomizer: Randomizer, rows: Any) -> Any:
-    """Return what a user reports, from its rows, one a contribution."""
+    """Return the value that a user reports, from its rows, one a contribution."""
     first = np.asarray(rows)[0]
     if isinstance(randomizer, RealReports):
         return np.asarray(first, dtype=np.float64).reshape(-1)

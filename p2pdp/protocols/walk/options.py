@@ -157,7 +157,7 @@ class WalkDefaults(ProtocolDefaults):
     options = OPTIONS
 
     def graph_facts(self, spec: Spec, graph: Graph) -> Mapping[str, Fact]:
-        """Return how often a user contributes at most, where it takes the graph to know."""
+        """Return the limit on a user's contributions, if it takes the graph to know it."""
         walk: WalkPart = spec.options
         if walk.hops is None or spec.graph.kind == "complete":
             return NO_FACTS
@@ -168,7 +168,7 @@ class WalkDefaults(ProtocolDefaults):
         return {"hops": walk.hops, "laps": walk.laps, "tokens": walk.tokens}
 
     def work(self, spec: Spec, plan: Any) -> Sequence[Work]:
-        """Return what decides how long the costs of a walk take to compute: a ring's contributions are replayed."""
+        """Return the sizes that determine the time to compute a walk's costs: a ring's contributions are replayed."""
         made = contributions(spec)
         if on_ring(spec):
             return (Work("[walk] laps", "contributions on a ring", made, RING_MAX),)

@@ -224,7 +224,7 @@ class Walk:
         return self._inputs.contribution(visit)
 
     def _cover(self, draws: Draws) -> Any:
-        """Return what stands for a contribution beyond the limit: zero, or a random category."""
+        """Return the stand-in for a contribution beyond the limit: zero, or a random category."""
         if self._plan.noise.name == "randomized_response":
             return draws.noise(Mechanism("uniform_counts", 1.0, self._plan.noise.categories), self._plan.shape)
         return self._inputs.zero()

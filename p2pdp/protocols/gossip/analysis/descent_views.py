@@ -66,7 +66,7 @@ class DescentViews:
         return rows
 
     def told(self, members: Sequence[Peer], decay: float) -> Told:
-        """Return what members who pool learned of everybody."""
+        """Return what members who pool their views learned of everybody."""
         if self.regular:
             assert self.matrices is not None
             return told(course_of(self._plan, self.matrices, decay), members)

@@ -114,10 +114,10 @@ def foreseen(run: RunPlan, graph: Graph) -> Rounding:
 
 
 def at_most(run: RunPlan) -> Rounding:
-    """Return the same for any run of this plan, whatever is late or lost.
+    """Return a bound on the rounding of any run of this plan, whatever is late or lost.
 
     Weights that are used add up to between 0 and 1, whichever messages come, so an error is multiplied by at most 1
-    before acceleration. What each round adds is at most what `protocols/gossip/analysis/rounding.py` counts.
+    before acceleration. Each round adds at most the errors that `rounding_of` counts.
     """
     plan: Any = run.plan
     if plan.noise.name == "none" or plan.dither is None:

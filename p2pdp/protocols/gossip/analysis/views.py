@@ -100,7 +100,7 @@ class GossipViews:
         return self._view_of([*forms, *self._published], members, drawn)
 
     def curator(self) -> View | None:
-        """Return what was sent to the curator, and what it published."""
+        """Return the view of the curator: messages to it, and what it published."""
         return View({}) if self.regular else self._view_of([*self._totals, *self._published], (), ())
 
     def public(self) -> View | None:
@@ -195,7 +195,7 @@ class GossipViews:
         return all(Counter(next(computed) for _ in forms) == expected[user] for user, forms in self._received.items())
 
     def _expected(self, values: Sequence[int]) -> list[Counter[int | None]]:
-        """Return what each user would have received, by the weights alone."""
+        """Return the messages that each user would have received, by the weights alone."""
         assert self.graph is not None
         plan, weights = self._plan, self.weights
         rests = stochastic_residues(weights).tolist()

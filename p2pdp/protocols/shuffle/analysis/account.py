@@ -148,7 +148,7 @@ def _others(context: AuditContext, plan: ShufflePlan, found: AccountResult) -> N
 
 
 def _arrived(context: AuditContext) -> int | None:
-    """Return how many of the users' own reports were handed in; dummies do not count."""
+    """Return the number of the users' own reports that were handed in; dummies do not count."""
     if CURATOR not in context.views:
         return None
     records = (record for record in context.views[CURATOR].records if record.kind == OWN)

@@ -65,7 +65,7 @@ class ShuffleAnalysis(Analysis):
         return run.protocol.estimate(plan, np.concatenate([[plan.n], forecast.value, forecast.standard_error]), plan.n)
 
     def handed_in(self, run: RunPlan) -> int:
-        """Return how many reports there are, and marks that these are all."""
+        """Return the number of reports, and of the marks that end them."""
         return 2 * run.n
 
     def bytes_sent(self, run: RunPlan, moves: float) -> tuple[float, int]:

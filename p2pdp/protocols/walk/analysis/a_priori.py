@@ -54,7 +54,7 @@ _LAPLACE_SEEN: Final = "laplace noise has no exact Gaussian leak"
 
 
 def a_priori_of_ring(run: RunPlan, delta: float, colluders: Sequence[Peer], account: Account) -> AccountResult:
-    """Return what an audit by this account will say, and the local ceiling."""
+    """Return the claims that an audit by this account will make, and the local ceiling."""
     context = AuditContext(run, {}, scheduled_transcript(run), (), delta, colluders)
     parts = [account(context), local_account(context)]
     claims = [_in_advance(claim) for part in parts for claim in part.claims]

@@ -67,7 +67,7 @@ class AbsentFromWalk(Absent):
             self._handovers.setdefault((user, item), []).append(handover)
 
     def origin(self, user: Peer, message: Message) -> Handover | None:
-        """Return how the token that an absent user sends in this message had come to it; None if unknown."""
+        """Return the handover by which the token in this message of an absent user had come to it; None if unknown."""
         item, step = Item(*message.fields)
         if step == 1:  # a token that is sent to its first holder is empty
             return Handover(1, None, 0)

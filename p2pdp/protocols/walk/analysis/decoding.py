@@ -131,7 +131,7 @@ def _after(plan: WalkPlan, lasts: list[Visit], published: Any) -> Gap:
 def read_walk(
     run: RunPlan, observer: Peer, contents: Contents
 ) -> list[tuple[tuple[Peer, ...], Any, list[tuple[int, int]]]]:
-    """Return what was added between two visits of the observer, where it can be told who added it."""
+    """Return the sums added between two visits of the observer, if the users who added them are known."""
     plan: WalkPlan = run.plan
     found = []
     for gap in gaps_of(plan, observer, contents):
@@ -148,7 +148,7 @@ def read_walk(
 
 
 def contributions_of_visits(user: Peer, inputs: Any, contents: Contents) -> Truths:
-    """Return what a user added to tokens at its visits."""
+    """Return a user's additions to tokens at its visits."""
     order = {place: number for number, place in enumerate(contributions_of(contents))}
     return {
         (visit.item, visit.step): (inputs.contribution(order[visit.item, visit.step]), visit.after - visit.before)

@@ -112,7 +112,7 @@ def _randomized(plan: WalkPlan, counts: Ints, generator: np.random.Generator) ->
 
 @lru_cache(maxsize=8)
 def _draws(plan: WalkPlan) -> dict[Mechanism, int]:
-    """Return how many draws of each kind all tokens carry in the end."""
+    """Return the number of draws of each kind that all tokens carry in the end."""
     once = Counter(mechanism for step in range(1, plan.steps + 1) for mechanism in plan.draws_at(step))
     return {mechanism: count * plan.tokens for mechanism, count in once.items()}
 

@@ -66,7 +66,7 @@ class WalkAnalysis(Analysis):
         return self.estimate(run, typical)
 
     def moves(self, run: RunPlan) -> float:
-        """Return how many tokens and totals are sent: a token that stays with its holder is not."""
+        """Return the number of tokens and totals that are sent; a token that stays with its holder does not count."""
         plan = run.plan
         leaves = 1.0 - 1.0 / run.n if plan.order == "complete" or run.n == 1 else 1.0
         begins = leaves if plan.order != "ring" and plan.tokens > 1 else 0.0

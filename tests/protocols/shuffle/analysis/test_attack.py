@@ -137,7 +137,7 @@ def test_without_the_users_ledgers_nothing_is_scored(tmp_path: Path) -> None:
 
 
 def test_a_relay_is_refused_in_one_sentence(tmp_path: Path) -> None:
-    with pytest.raises(Refused, match=r"^a user of network shuffling holds sealed reports only"):
+    with pytest.raises(Refused, match="sealed reports only"):
         attack(recorded(tmp_path, PATH), 0)
 
 
