@@ -18,6 +18,7 @@ Messages are stored as the packed bytes that crossed the wire.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -34,8 +35,9 @@ from p2pdp.wire import codec
 from p2pdp.wire.codec import CodecError, pack_message, unpack_message
 
 FORMAT_VERSION: Final = 3
-LEDGER_MAGIC: Final = b"p2pdp ledger 03\n"
-SKELETON_MAGIC: Final = b"p2pdp skelet 03\n"
+LEDGER_MAGIC: Final = b"p2pdp ledger %02d\n" % FORMAT_VERSION
+SKELETON_MAGIC: Final = b"p2pdp skelet %02d\n" % FORMAT_VERSION
+_ANY_MAGIC: Final = re.compile(rb"p2pdp (?:ledger|skelet) (\d\d)\n")
 SALT_BYTES: Final = 16
 HASH_BYTES: Final = 32
 RECORD_BYTES_MAX: Final = 64 * 1024 * 1024
@@ -216,8 +218,12 @@ def records_in(entry: bytes) -> int:
 
 
 def _check_magic(data: bytes) -> None:
-    if not data.startswith((LEDGER_MAGIC, SKELETON_MAGIC)):
-        raise LedgerError("neither a ledger nor a skeleton of this format version")
+    if data.startswith((LEDGER_MAGIC, SKELETON_MAGIC)):
+        return
+    other = _ANY_MAGIC.match(data)
+    if other is not None:
+        raise LedgerError(f"has format version {int(other[1])}, and this program reads version {FORMAT_VERSION} only")
+    raise LedgerError("neither a ledger nor a skeleton")
 
 
 def whole_length(data: bytes) -> int:

@@ -422,10 +422,18 @@ def test_a_skeletons_digest_has_its_length_and_nothing_has_none(third: bytes) ->
         assert record.digest == (whole or NO_VALUE_DIGEST)
 
 
-@pytest.mark.parametrize("data", [b"p2pdp ledger 01\n", b"p2pdp skelet 02\n", b"PK\x03\x04" + bytes(60), b"{}" * 20])
-def test_foreign_files_and_versions_are_refused_and_never_cut(data: bytes) -> None:
+@pytest.mark.parametrize(
+    ("data", "error"),
+    [
+        (b"p2pdp ledger 01\n", r"version 1\b.* version 3\b"),
+        (b"p2pdp skelet 02\n" + bytes(40), r"version 2\b.* version 3\b"),
+        (b"PK\x03\x04" + bytes(60), "neither a ledger nor a skeleton"),
+        (b"{}" * 20, "neither a ledger nor a skeleton"),
+    ],
+)
+def test_foreign_files_and_versions_are_refused_and_never_cut(data: bytes, error: str) -> None:
     for parse in (read, to_skeleton, whole_length):
-        with pytest.raises(LedgerError, match="neither a ledger nor a skeleton"):
+        with pytest.raises(LedgerError, match=error):
             parse(data)
 
 
