@@ -83,7 +83,7 @@ def test_two_runs_draw_different_noise(spec: Path, tmp_path: Path) -> None:
     [
         (("run", "nowhere.toml"), 2, "nowhere.toml"),
         (("resume", "nowhere"), 2, "nowhere"),
-        (("run", "spec.toml", "--set", 'run.transport="mqtt"', "--set", "transport.port=1"), 2, "name its host"),
+        (("run", "spec.toml", "--set", 'run.transport="mqtt"', "--set", "transport.port=1"), 2, "add host"),
         (("run", "spec.toml", "--set", "run.nodes=0"), 2, "nodes"),
         (("run", "spec.toml", "--out", "."), 2, "not empty"),
         (("run", "spec.toml", "--nodes-per-process", "0"), 2, "at least 1"),
