@@ -8,7 +8,7 @@ from p2pdp.ledger import records
 from p2pdp.ledger.journal import Journal
 from p2pdp.ledger.records import Contents
 
-ONLY_PLACE: Final = (0, 0)  # of a user that contributes once
+ONLY_PLACE: Final = (0, 0)  # the place of a user's only contribution
 Truths = dict[tuple[int, int], tuple[Any, Any]]
 """By item and step: a contribution without noise and with it, in steps of the grid."""
 

@@ -112,10 +112,10 @@ class Tradeoff:
     ratio: float
     message_sigma: float
     leak_max: float
-    leak_far_max: float | None  # of users who are no neighbours; None if there are none
+    leak_far_max: float | None  # among users who are no neighbours; None if there are none
     leak_mean: float
     epsilon_max: float
-    epsilon_mean: float  # of a pair that is told the mean
+    epsilon_mean: float  # for a pair whose leak is the mean
     standard_error: float
 
 

@@ -98,7 +98,7 @@ def gaussian_claim(
     worst, pairs = worst_of(mu, names), ~np.isnan(mu)
     at = delta if at is None else at
     most = float(mu[pairs].max())
-    # Of many pairs epsilon is rounded up more coarsely than of the worst one alone.
+    # For many pairs epsilon is rounded up more coarsely than for the worst one alone.
     epsilon = gaussian.epsilon_of(at, most), float(np.mean(epsilons_of(at, mu[pairs])))
     spread = most, float(np.mean(mu[pairs]))
     return claim_of(

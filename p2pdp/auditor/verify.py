@@ -141,7 +141,7 @@ def _read(evidence: Evidence, verification: Verification, peer: Peer, role: str)
     problem = records.chain_problem(contents)
     at = malformed(contents, _table(evidence), peer, view=role == VIEW)
     opening = contents.records[0] if contents.records else None
-    if contents.torn_bytes:  # of a ledger that was never closed, as a crash leaves it
+    if contents.torn_bytes:  # a crash leaves a ledger so, and it was never closed
         never_closed = opening is not None and contents.records[-1].kind != CLOSED
         what = f"the {role} ledger ends in the middle of a record"
         verification.say(peer, len(contents.records), what, lacking=never_closed)

@@ -48,7 +48,7 @@ from p2pdp.tasks.examples import Examples, examples_of
 from p2pdp.tasks.unit_mixture import DIMENSIONS, mixed_direction
 
 _LEARNING_KEYS: Final = ("target", "rule", "target_range", "standardize", "unit_norm", "split_by")
-_UNIT_BALL: Final = Bounds(-1.0, 1.0)  # of each number of a direction
+_UNIT_BALL: Final = Bounds(-1.0, 1.0)  # bounds of each number of a direction
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +161,7 @@ def _directions_of(table: Table, n: int) -> DataSet:
     if np.any(largest == 0.0):
         row = int(np.argmin(largest))
         raise UsageError(f"{table.path} {table.unit} {table.lines[row]}: is all zeros, and so has no direction.")
-    scaled = table.rows / largest[:, None]  # whose squares neither vanish nor grow beyond all numbers
+    scaled = table.rows / largest[:, None]  # so that squares neither vanish nor overflow
     rows = scaled / np.linalg.norm(scaled, axis=1, keepdims=True)
     return DataSet(n, len(table.columns), lambda i: clip(rows[_own(i, n, len(rows))], _UNIT_BALL))
 

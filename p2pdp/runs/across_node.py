@@ -74,7 +74,7 @@ class TookPart:
     cost: list[Cost]  # before taking part, by observer
     spent: list[Cost]  # and after it
     traced: bool | None = None  # True where `wire.jsonl` tells what the node received
-    own_scores: dict[str, float | None] | None = None  # of a learned model, on the owner's own rows
+    own_scores: dict[str, float | None] | None = None  # scores of a learned model on the owner's own rows
 
     def to_json(self) -> dict[str, Any]:
         document: dict[str, Any] = plain(asdict(self))

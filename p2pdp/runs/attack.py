@@ -131,7 +131,7 @@ def _truths(run: RunPlan, user: Peer, evidence: Evidence) -> Truths | None:
     if contents is None or contents.skeleton or not private:
         return None
     values = evidence.inputs(user)
-    if values is None or run.spec.task.kind == OWN:  # whose gradients nobody can compute from a folder
+    if values is None or run.spec.task.kind == OWN:  # a folder does not hold the objective, so gradients are unknown
         return None
     inputs = run.protocol.inputs_again(run.plan, values)
     return run.protocol.analysis().truths(run, user, inputs, contents, private)

@@ -40,7 +40,7 @@ from p2pdp.topology.graphs import make_graph
 CLASSES: Final[Mapping[str, tuple[Observer, ...]]] = {
     Observer.NODE: (Observer.NODE, Observer.CURATOR, Observer.PUBLIC),
     Observer.COALITION: (Observer.NODE, Observer.COALITION, Observer.CURATOR, Observer.PUBLIC),
-    Observer.NETWORK: (Observer.NETWORK,),  # who sees what all others do
+    Observer.NETWORK: (Observer.NETWORK,),  # it sees what all others do
 }
 OTHERS_SKELETONS: Final = (
     "the curator's row holds if no user hands in a skeleton that the curator can read; the run names no auditor's key"

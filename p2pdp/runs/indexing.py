@@ -119,7 +119,7 @@ class _Life:
         if record.kind == ENROLLED:
             self.now_s, token, packed = record.body
             self.tokens[RosterEntry.from_bytes(packed).identity.hex()] = token
-            self._note("enrolled")  # who will be which user is known with the roster
+            self._note("enrolled")  # users get their numbers with the roster
         elif record.kind == ROSTER:
             self.roster = Roster.from_bytes(record.body.roster)
             self._reach("gathering", "roster")

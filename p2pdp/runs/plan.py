@@ -47,8 +47,8 @@ from p2pdp.topology.graphs import EdgeList
 from p2pdp.wire.padding import frame_size
 
 HOP_S: Final = 1e-4
-_SMALL_FRAMES: Final = 10  # of each user, until it is ready and after the result
-_ROSTER_BYTES: Final = 128  # of each user, and of five more for the rest
+_SMALL_FRAMES: Final = 10  # frames of each user, until it is ready and after the result
+_ROSTER_BYTES: Final = 128  # bytes of each user, and of five more for the rest
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -190,7 +190,7 @@ def _check(name: str, what: str, actual: int, most: int) -> None:
 _EPSILON_MAX: Final = 1e4
 _FINE: Final = 1.0 + 1e-3
 _TRIES_MAX: Final = 60
-_SIGMAS: Final = (1e-6, 1e9)  # that are thought of, in sensitivities
+_SIGMAS: Final = (1e-6, 1e9)  # the range of the search, in sensitivities
 _LEFT_MIN: Final = 1e-9
 _REPORTS: Final = (1.0 / 700.0, 1e9)  # 1/epsilon of a report
 
@@ -231,7 +231,7 @@ def target_of(planned: Planned, epsilon: float) -> Target:
     delta, mechanism = spec.privacy.delta, spec.noise.mechanism
     assert delta is not None
     if mechanism == "none":
-        raise Refused('--target-epsilon: [noise] mechanism = "none" protects nobody; choose another mechanism')
+        raise Refused('--target-epsilon: [noise] mechanism = "none" protects nobody, however little is asked for')
     search = _Search(planned, epsilon, delta)
     strength, reached = search.least()
     run = planned.run

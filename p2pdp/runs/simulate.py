@@ -146,7 +146,7 @@ class _Simulated:
             process.wire = []
         self._world.run_to_end(progress)
         for process in self._world.processes.values():
-            process.disk.cut_torn_tails()  # of whoever never came back to do it
+            process.disk.cut_torn_tails()  # a process that came back has cut its own
         disks = {peer: process.disk for peer, process in self._world.processes.items()}
         spec = without_own(prepared.spec)
         self._evidence = Evidence(
