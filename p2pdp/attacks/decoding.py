@@ -1,4 +1,4 @@
-"""What one user can read about others from its own `view.ledger` alone.
+"""The attack of one user: values of others that it can read from its own `view.ledger` alone.
 
 A `Reading` is the sum of one user's contributions with that user's noise, or of several users' contributions without
 any noise. The reader knows whose it is from the public schedule and from whom it dealt with. A protocol's analysis has

@@ -117,7 +117,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Maybe:
-    """None, or what fits `item`."""
+    """A value that fits `item`, or None."""
 
     item: Kind
 

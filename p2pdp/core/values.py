@@ -18,7 +18,7 @@ from typing import Any, Final, NamedTuple, NoReturn
 
 
 class Source(NamedTuple):
-    """Where a value came from: `input` (a user's k-th value) or `draw` (a peer's k-th draw)."""
+    """The origin of a value: `input` (a user's k-th value) or `draw` (a peer's k-th draw)."""
 
     kind: str
     peer: int

@@ -36,7 +36,7 @@ STAND_IN: Final = "generated stand-in, no real data"
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """How to run an experiment: small and quick or as in the paper, and the data folder, if any.
+    """The size of an experiment, small and quick or as in the paper, and the data folder, if any.
 
     `--quick` without a folder takes generated stand-ins; the full form needs the folder where `needs` is not empty.
     """

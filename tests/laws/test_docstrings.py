@@ -1,4 +1,4 @@
-"""Docstrings of functions are sentences: none begins as a relative clause or with a preposition."""
+"""Docstrings say what a thing is or does: none begins as a relative clause or with a preposition."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ FRAGMENT = re.compile(
 
 def fragments(source: Source) -> list[str]:
     return [
-        source.say(node, f"the docstring of {node.name} begins with {begun[0]!r}")
+        source.say(node, f"a docstring begins with {begun[0]!r}")
         for node in source.nodes
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
         and (begun := FRAGMENT.match(ast.get_docstring(node) or ""))
     ]
 
 
-def test_docstrings_of_functions_are_sentences() -> None:
+def test_no_docstring_is_a_fragment() -> None:
     assert [text for source in sources("p2pdp") for text in fragments(source)] == []
 
 
@@ -31,5 +31,6 @@ def test_a_fragment_is_seen() -> None:
 
     assert [seen(word) for word in ("Of", "Whether", "None", "What")] == [1, 1, 1, 1]
     assert seen("How", "async def") == 1
+    assert len(fragments(Source("p2pdp/core/x.py", '"""What x."""\n\n\nclass A:\n    """Where x."""\n'))) == 2
     assert [seen(word) for word in ("Return", "Format", "Informs", "Whatever")] == [0, 0, 0, 0]
     assert fragments(Source("p2pdp/core/x.py", "def f():\n    pass\n")) == []
