@@ -36,13 +36,8 @@ _ALL_SEEN: Final = "whoever sees all messages sees each user's noised value: the
 _NO_NOISE: Final = "without noise of a user's own whatever reaches an observer is taken to be told"
 
 
-def is_gossip(context: AuditContext) -> bool:
-    """Return whether each user's single value was averaged; learning has its own account (`descent_account.py`)."""
-    return not context.run.plan.learns
-
-
 def gossip_account(context: AuditContext) -> AccountResult:
-    if not is_gossip(context):
+    if context.run.plan.learns:  # which has an account of its own
         return AccountResult()
     run, who = context.run, (Observer.NODE, Observer.CURATOR, Observer.PUBLIC, Observer.NETWORK)
     if run.plan.noise.name not in ("gaussian", "none"):
