@@ -27,8 +27,8 @@ def bench_audit(nodes: int = 256, rounds: int = 16, graph: str = "hypercube") ->
     require(rounds >= 1, f"--rounds {rounds}", "at least 1")
     require_one_of("--graph", graph, GRAPHS)
     require(graph != "hypercube" or nodes & (nodes - 1) == 0, f"--nodes {nodes}", "a power of two in a hypercube")
-    run = {"protocol": "gossip.average", "nodes": nodes}
-    measured = measure_audit(spec_text(run, {"kind": graph}, gossip={"rounds": rounds}))
+    text = spec_text("gossip", run={"nodes": nodes}, graph={"kind": graph}, gossip={"rounds": rounds})
+    measured = measure_audit(text)
     return {"nodes": nodes, "pairs": nodes * (nodes - 1), **measured, "graph": graph, "rounds": rounds}
 
 

@@ -15,16 +15,16 @@ from p2pdp.cluster.launcher import Cluster
 from p2pdp.core import messages
 from p2pdp.core.errors import RunFailed
 from p2pdp.core.ids import is_user
-from p2pdp.ledger.records import OWN, RECEIVED, SENT, Record, carries_message, public_message
-from p2pdp.protocols.gossip.plan import EXCHANGE
+from p2pdp.ledger.records import OWN, RECEIVED, SENT, Record, carries_value, public_message
 
 
 def bench_gossip(nodes: int = 16, degree: int = 4, rounds: int = 2000, transport: str = "tcp") -> dict[str, Any]:
     require(rounds >= 1, f"--rounds {rounds}", "at least 1")
     require_degree(nodes, degree, 2)
     require_transport(transport)
-    run = {"protocol": "gossip.average", "nodes": nodes, "transport": transport, "patience_s": 60}
-    measured = measure_gossip(spec_text(run, {"kind": "regular", "degree": degree}, gossip={"rounds": rounds}))
+    run = {"nodes": nodes, "transport": transport, "patience_s": 60}
+    graph = {"kind": "regular", "degree": degree}
+    measured = measure_gossip(spec_text("gossip", run=run, graph=graph, gossip={"rounds": rounds}))
     seconds = measured["seconds"]
     return {
         "transport": transport,
@@ -75,4 +75,5 @@ def seconds_between(users: Sequence[Sequence[Record]]) -> float:
 
 
 def is_exchange(record: Record) -> bool:
-    return record.kind == SENT and carries_message(record) and public_message(record).type == EXCHANGE
+    """Return whether a user sent a value to another user."""
+    return record.kind == SENT and is_user(record.body.receiver) and carries_value(record)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 import resource
+import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,28 +20,18 @@ from p2pdp.transports.registry import names, transport_kind
 
 PROCESSES: Final = Path("/proc")
 _PRIVATE: Final = re.compile(r"^Private_(?:Clean|Dirty): +(\d+) kB$", re.MULTILINE)
-_REST: Final = """[noise]
-mechanism = "gaussian"
-sigma = 1.0
-[data]
-kind = "uniform"
-clip = [0.0, 1.0]
-[privacy]
-delta = 1e-6
-"""
 
 
-def spec_text(run: dict[str, Any], graph: dict[str, Any], **protocol: dict[str, Any]) -> str:
-    """Return a spec with unit Gaussian noise on uniform data; `protocol` holds the protocol's own section."""
-    sections = {"run": {"seed": 1, "enrol_timeout_s": 600, "audit": False} | run, "graph": graph} | protocol
-    return "".join(_section(name, keys) for name, keys in sections.items()) + _REST
+def spec_text(template: str, **sections: dict[str, Any]) -> str:
+    """Return the spec `template` of this folder, with the keys of `sections` set."""
+    document = tomllib.loads((Path(__file__).parent / f"{template}.toml").read_text("utf-8"))
+    for name, keys in sections.items():
+        document[name] = document.get(name, {}) | keys
+    return "".join(_section(name, keys) for name, keys in document.items())
 
 
 def _section(name: str, keys: dict[str, Any]) -> str:
-    values = {key: str(value).lower() if isinstance(value, bool) else value for key, value in keys.items()}
-    lines = [f'{key} = "{value}"' if keys[key] is value and isinstance(value, str) else f"{key} = {value}"
-             for key, value in values.items()]  # fmt: skip
-    return "\n".join([f"[{name}]", *lines, ""])
+    return "\n".join([f"[{name}]", *(f"{key} = {json.dumps(value)}" for key, value in keys.items()), ""])
 
 
 def require(condition: object, option: str, rule: str) -> None:

@@ -85,8 +85,8 @@ def planned(
     if graph == "regular":
         require_degree(nodes, degree, 1)
         shape["degree"] = degree
-    run = {"protocol": "walk.sum", "nodes": nodes, "transport": transport}
-    text = spec_text(run, shape, walk={"order": "random", "hops": hops, "tokens": tokens})
+    run = {"nodes": nodes, "transport": transport}
+    text = spec_text("walk", run=run, graph=shape, walk={"hops": hops, "tokens": tokens})
     return plan_run(parse_spec(text, None), nodes, 1)
 
 

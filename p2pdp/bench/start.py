@@ -33,8 +33,7 @@ def bench_start(
     require(nodes > DEGREE, f"--nodes {nodes}", f"more than {DEGREE}, the degree of the graph")
     packing = Packing(nodes_per_process, spawn)
     graph = {"kind": "regular", "degree": DEGREE}
-    run = {"protocol": "walk.sum", "nodes": nodes}
-    text = spec_text(run, graph, walk={"order": "random", "hops": _HOPS})
+    text = spec_text("walk", run={"nodes": nodes}, graph=graph, walk={"hops": _HOPS})
     measured = measure_start(text, packing, whole_process=whole_process)
     around = {"nodes_per_process": nodes_per_process, "spawn": spawn, "graph": "regular", "degree": DEGREE}
     return {"nodes": nodes, **measured, **around}

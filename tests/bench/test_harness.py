@@ -44,7 +44,7 @@ def test_memory_that_is_written_to_counts() -> None:
 
 def test_the_spec_is_one_that_runs() -> None:
     graph = {"kind": "regular", "degree": 4}
-    text = spec_text({"protocol": "walk.sum", "nodes": 9, "audit": True}, graph, walk={"order": "random", "hops": 30})
+    text = spec_text("walk", run={"nodes": 9, "audit": True}, graph=graph, walk={"hops": 30})
     spec = parse_spec(text, None)
     assert (spec.run.protocol, spec.run.nodes, spec.run.seed, spec.run.audit) == ("walk.sum", 9, 1, True)
     assert (spec.graph.kind, spec.graph.degree, spec.options.hops) == ("regular", 4, 30)
@@ -64,8 +64,8 @@ def test_an_option_is_refused_with_its_value() -> None:
 
 
 def test_the_folder_of_a_local_run_goes_with_it() -> None:
-    run = {"protocol": "walk.sum", "nodes": 5}
-    with local_run(spec_text(run, {"kind": "complete"}, walk={"order": "random", "hops": 9})) as (folder, job):
+    text = spec_text("walk", run={"nodes": 5}, graph={"kind": "complete"}, walk={"hops": 9})
+    with local_run(text) as (folder, job):
         assert (folder.path / "spec.toml").is_file()
         assert job.slots == 5
     assert not folder.path.parent.exists()

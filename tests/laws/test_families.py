@@ -12,8 +12,7 @@ from tests.support.sources import Source, sources
 
 FAMILIES = frozenset(name.partition(".")[0] for name in names())
 WITHIN = tuple(f"p2pdp/protocols/{family}/" for family in FAMILIES)
-# Experiments study families, and each bench runs a protocol.
-FREE = (*WITHIN, "p2pdp/experiments/", "p2pdp/bench/")
+FREE = (*WITHIN, "p2pdp/experiments/")
 
 
 def named(source: Source) -> list[str]:
