@@ -275,6 +275,7 @@ def applies(spec: Spec, name: str) -> bool:
 
 def check(spec: Spec, given: AbstractSet[str]) -> None:
     """Refuse the first impossible combination; `given` holds what the file itself said, as `section.key`."""
+    _refuse_untaken(spec, given)
     for rules in rules_of(spec):
         for name, possible, why in rules.possible:
             if not possible(spec):
@@ -287,6 +288,13 @@ def check(spec: Spec, given: AbstractSet[str]) -> None:
         for name, (when, reason) in rules.needed.items():
             if when(spec) and value_of(spec, name) is None:
                 raise _refusal(name, f"missing; {reason}")
+
+
+def _refuse_untaken(spec: Spec, given: AbstractSet[str]) -> None:
+    """Refuse a key that this protocol does not take, before rules about its value."""
+    for name in sorted(given & TAKEN):
+        if not takes(name)(spec):
+            raise _refusal(name, f"only {takers(name)} can take it.")
 
 
 def value_of(spec: Spec, name: str) -> object:

@@ -68,7 +68,7 @@ BAD = [
     (WALK, ['graph.path="e.csv"'], r"^\[graph\] path: only kind"),
     (WALK, ['graph.kind="file"'], r"^\[graph\] path: missing"),
     (WALK, ['graph.kind="regular"'], r"^\[graph\] degree: missing"),
-    (WALK, ["graph.changing=true"], r"^\[graph\] changing: pairs of users toss coins"),
+    (WALK, ["graph.changing=true"], r"^\[graph\] changing: only gossip\.average, "),
     (GOSSIP, ['graph.kind="regular"', "graph.degree=4", "graph.changing=true"], r'can change, not "regular"'),
     (GOSSIP, ["graph.changing=true", 'graph.weights="maxdegree"'], r"^\[graph\] weights: nobody knows"),
     (GOSSIP, ["graph.changing=true", "graph.public=true"], r"^\[graph\] public: of a graph that changes"),
