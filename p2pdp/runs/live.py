@@ -14,8 +14,8 @@ from p2pdp.cluster.folder import RunFolder, is_bootstrap_folder
 from p2pdp.cluster.jobs import Job, job_of
 from p2pdp.cluster.launcher import Cluster
 from p2pdp.cluster.layout import ONE_EACH, Packing, layout_of
-from p2pdp.core.errors import Refused, RunFailed, UsageError
-from p2pdp.core.ids import BOOTSTRAP, Peer
+from p2pdp.core.errors import Refused, RunFailed, UsageError, VerificationFailed
+from p2pdp.core.ids import BOOTSTRAP, Peer, peer_name
 from p2pdp.core.spec import Spec
 from p2pdp.files.folder import RESULT_FILE, write_json
 from p2pdp.files.spec import spec_to_toml
@@ -111,6 +111,8 @@ def _collect(job: Job, folder: RunFolder) -> Result:
     roster = folder.roster()
     folder.name_after_users(roster, job.slots)
     evidence = folder.evidence(roster)
+    if BOOTSTRAP not in evidence.begun:
+        raise VerificationFailed(f"{folder.path}: the ledger of {peer_name(BOOTSTRAP)} is missing")
     run, missing = job.plan(roster.n), excluded_in(evidence.contents(BOOTSTRAP))
     collected = outcome(run, evidence.recorded(evidence.begun, run), missing)
     if not collected.over:

@@ -20,6 +20,7 @@ from p2pdp.mechanisms.clipping import Bounds
 from p2pdp.mechanisms.grid import Grid, choose_grid
 from p2pdp.privacy.contract import Accountant, Answer, number, whole
 from p2pdp.protocols.contract import Estimate, PlanDefaults, ProtocolDefaults
+from p2pdp.protocols.noise import sigma_of
 from p2pdp.protocols.options import Options, Rules
 from p2pdp.tasks.inputs import NumberInputs
 
@@ -138,7 +139,8 @@ class RingDrift(ProtocolDefaults):
     )
 
     def plan(self, spec: Any, n: int, dimensions: int, facts: Any = None) -> Drift:
-        bounds, sigma = Bounds(*spec.data.clip), spec.noise.sigma
+        bounds = Bounds(*spec.data.clip)
+        sigma = sigma_of(spec.noise, bounds, dimensions)
         most = 2**spec.options.rounds * (max(abs(bounds.low), abs(bounds.high)) + 64 * sigma)
         grid = choose_grid(sigma, float(bounds.span), most)
         return Drift(n, Mechanism("gaussian", math.ldexp(sigma, -grid.exponent)), grid.exponent, spec.options.rounds)
