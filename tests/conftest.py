@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,13 @@ from hypothesis import settings
 from tests.support import netns
 from tests.support.missing import missing
 from tests.support.tiers import in_slow_room, is_fast, slow_tests
+
+# Hundreds of tests start processes: each would compile our modules again, and every worker would rewrite all tests.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+# Every worker and process would have as many threads for small matrices as there are cores, and they wait by spinning.
+for threads in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
+    os.environ.setdefault(threads, "1")
 
 settings.register_profile("default", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True, database=None)

@@ -4,9 +4,13 @@ import dataclasses
 import inspect
 import json
 import math
+import tomllib
 from pathlib import Path
 from typing import Any
 
+import networkx as nx
+import numpy as np
+import pandas as pd
 import pytest
 
 import p2pdp
@@ -83,6 +87,10 @@ def test_errors_of_the_caller_are_exceptions(tmp_path: Path) -> None:
         lambda: p2pdp.load_spec(tmp_path / "none.toml"),
         lambda: p2pdp.simulate(tmp_path / "spec.toml", place),
         lambda: p2pdp.simulate(tmp_path / "spec.toml", trials=0),
+        lambda: p2pdp.simulate(tmp_path / "spec.toml", 3),  # type: ignore[arg-type]
+        lambda: p2pdp.sweep(tmp_path / "spec.toml", out=3),  # type: ignore[arg-type]
+        lambda: p2pdp.run(tmp_path / "spec.toml", nodes_per_process="a"),  # type: ignore[arg-type]
+        lambda: p2pdp.simulate(tmp_path / "spec.toml", data=[1, 2, 10**400]),
         lambda: p2pdp.simulate(tmp_path / "spec.toml", fast=True, faults=Faults(loss=0.1)),
         lambda: p2pdp.audit(tmp_path / "none"),
         lambda: p2pdp.audit(place, colluders=[9]),
@@ -115,16 +123,17 @@ def test_a_ring_cannot_go_round(tmp_path: Path) -> None:
         p2pdp.simulate(spec, tmp_path / "run", faults=Faults(crashes=(Crash(2, at_record=9, down_s=None),)))
 
 
-def test_progress_is_told_up_to_the_end_of_all_trials(tmp_path: Path) -> None:
+@pytest.mark.parametrize("workers", [1, 2])
+def test_progress_is_told_up_to_the_end_of_all_trials(workers: int, tmp_path: Path) -> None:
     told: list[tuple[int, int]] = []
     spec = p2pdp.load_spec(spec_file(tmp_path, COMPLETE), ["walk.hops=600"])
-    p2pdp.simulate(spec, trials=3, progress=lambda done, total: told.append((done, total)))
+    p2pdp.simulate(spec, trials=3, workers=workers, progress=lambda done, total: told.append((done, total)))
     assert told == sorted(told)
     assert {total for _, total in told} == {3 * 2 * 600}
     assert told[-1][0] > 2 * 2 * 600
     fast: list[tuple[int, int]] = []
-    p2pdp.simulate(spec, trials=3, fast=True, progress=lambda done, total: fast.append((done, total)))
-    assert fast == [(0, 3), (1, 3), (2, 3)]
+    p2pdp.simulate(spec, trials=3, fast=True, workers=workers, progress=lambda done, total: fast.append((done, total)))
+    assert fast in ([(0, 3), (1, 3), (2, 3)], [(0, 3), (2, 3), (3, 3)])  # as they begin, or once they are done
 
 
 @pytest.mark.parametrize(
@@ -152,3 +161,72 @@ def test_a_spec_that_was_changed_in_code_is_refused_as_a_file_is(
     with pytest.raises(UsageError, match=key):
         getattr(p2pdp, what)(wrong, **options)
     assert not (tmp_path / "out").exists()
+
+
+def test_every_entry_point_takes_a_mapping_and_data_and_a_graph(tmp_path: Path) -> None:
+    spec = tomllib.loads(COMPLETE)
+    del spec["graph"], spec["run"]["nodes"]
+    given: dict[str, Any] = {"data": [[1.0, 0.0], [0.25], [1], [0], [1]], "graph": nx.cycle_graph(5)}
+    simulated = p2pdp.simulate(spec, tmp_path / "simulated", **given)
+    assert simulated.truth == pytest.approx(p2pdp.simulate(spec, fast=False, **given).truth)
+    assert p2pdp.plan(spec, **given).nodes == simulated.nodes == 5
+    del spec["run"]["seed"]
+    ran = p2pdp.run(spec, tmp_path / "ran", **given)
+    for place, result in ((tmp_path / "simulated", simulated), (tmp_path / "ran", ran)):
+        moved = place.rename(place.with_name(f"{place.name}-moved"))
+        assert p2pdp.verify(moved).verified == "complete"
+        assert p2pdp.audit(moved).run_id == result.run_id
+        assert p2pdp.attack(moved, 1).observer == 1
+        assert (moved / "graph.txt").read_text() == "".join(
+            f'"{u}","{v}"\n' for u, v in ((0, 1), (0, 4), (1, 2), (2, 3), (3, 4))
+        )
+    assert p2pdp.resume(tmp_path / "ran-moved", data=given["data"]).estimate == ran.estimate
+
+
+def test_given_data_are_real_data(tmp_path: Path) -> None:
+    spec = p2pdp.spec(tomllib.loads(RING))
+    with pytest.raises(UsageError, match=r"\[run\] seed"):
+        p2pdp.run(spec, tmp_path / "run", data=[1, 0, 1, 0])
+    live = p2pdp.spec(spec, **{"run.seed": None})
+    with pytest.raises(UsageError, match="spawn"):
+        p2pdp.run(live, tmp_path / "run", data=[1, 0, 1, 0], spawn=True)
+    with pytest.raises(UsageError, match="min_nodes"):
+        p2pdp.run(p2pdp.spec(live, **{"run.min_nodes": 3}), tmp_path / "run", data=[[1], [0], [1], [0]])
+    assert not (tmp_path / "run").exists()
+    for wrong, why in (([1, 0], "2 rows for 4 users"), ([[1]] * 3, "3 users"), ([1, math.nan, 0, 0], "row 1 column 0")):
+        with pytest.raises(UsageError, match=why):
+            p2pdp.plan(spec, data=wrong)
+    with pytest.raises(UsageError, match=r"of user 2 row 1 column 0"):
+        p2pdp.plan(spec, data=[[1], [0], [1, math.inf], [0]])
+    with pytest.raises(UsageError, match="of user 2: has no rows"):
+        p2pdp.plan(spec, data=[[1], [0], [], [0]])
+    changed = p2pdp.spec({**tomllib.loads(RING), "data": {"kind": "own", "clip": [0, 1], "columns": ["hour"]}})
+    with pytest.raises(UsageError, match=r'no column "hour"; did you mean "hours"'):
+        p2pdp.plan(changed, data=pd.DataFrame({"hours": [1] * 4, "b": 1}))
+
+
+@pytest.mark.parametrize("name", ["ring", "complete", "histogram"])
+def test_given_rows_are_split_as_those_of_a_file_are(name: str, tmp_path: Path) -> None:
+    spec = tomllib.loads(ALL[name])
+    rows = [0, 1, 1, 0, 1, 2, 0, 1, 1, 1, 0] if name == "histogram" else [0.1 * place for place in range(11)]
+    (tmp_path / "rows.csv").write_text("".join(f"{row}\n" for row in rows))
+    spec["data"] |= {"kind": "csv", "path": str(tmp_path / "rows.csv")}
+    from_file = p2pdp.simulate(spec)
+    given = p2pdp.simulate(spec, data=rows)
+    assert (given.truth, given.nodes) == (from_file.truth, from_file.nodes)
+
+
+def test_learning_takes_a_frame(tmp_path: Path) -> None:
+    columns = np.random.default_rng(1).uniform(-1, 1, (24, 3)).round(3)
+    frame = pd.DataFrame(columns, columns=["a", "b", "y"])
+    frame["site"] = [f"site {row % 3}" for row in range(24)]
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    spec: dict[str, Any] = {
+        "run": {"protocol": "gossip.sgd", "nodes": 3, "seed": 1},
+        "graph": {"kind": "complete"},
+        "gossip": {"rounds": 2, "publish": "all"},
+        "noise": {"mechanism": "gaussian", "sigma": 1.0},
+        "data": {"kind": "csv", "path": str(tmp_path / "rows.csv"), "target": "y", "split_by": "site", "clip": [-1, 1]},
+        "task": {"kind": "linear_regression", "clip": 1.0, "rate": 0.1, "rounds": 3},
+    }
+    assert p2pdp.simulate(spec, data=frame).truth == p2pdp.simulate(spec).truth

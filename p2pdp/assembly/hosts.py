@@ -2,45 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
 from p2pdp.core.draws import Sampler
-from p2pdp.core.errors import VerificationFailed
-from p2pdp.core.events import Passer
+from p2pdp.core.errors import Refused, VerificationFailed
+from p2pdp.core.events import Machine, Passer, Waiter
 from p2pdp.core.ids import CURATOR, Peer
 from p2pdp.crypto.identity import Identity, RunKey, sign_labelled
 from p2pdp.crypto.sealed import SealError, open_sealed, seal_to
 from p2pdp.ledger.bodies import Inputs, Opened
 from p2pdp.ledger.journal import PRIVATE, Journal
-from p2pdp.ledger.records import EXCLUSION_LABEL, INPUTS, OPENED
+from p2pdp.ledger.records import EXCLUSION_LABEL, INPUTS, OPENED, SURVIVORS_LABEL
 from p2pdp.peer.credentials import Credentials
 from p2pdp.peer.effects import Entropy, Timing
 from p2pdp.peer.host import Host
+from p2pdp.peer.standstill import GAPS_MIN, Standstill
 from p2pdp.peer.tap import Tap
+from p2pdp.protocols.decision import survivors_bytes
 from p2pdp.protocols.participant import Participant
 from p2pdp.protocols.run_plan import RunPlan
-from p2pdp.services.bootstrap import Bootstrap
+from p2pdp.services.bootstrap import Bootstrap, Deciding
 from p2pdp.services.curator import Curator, Reports
 from p2pdp.tasks.reports import ReportInputs, open_report
 from p2pdp.wire.codec import pack_value, unpack_value
 
 
 def timing_of(run: RunPlan) -> Timing:
-    """Return the waits: none is so long that a peer which restarts, or lost some frames, would be taken for gone."""
+    """Return the waits: none is so long that a peer which restarts, or lost some frames, would be taken for gone.
+
+    A message of which every copy gets lost looks as if it was withheld. In three patiences, after which whoever
+    withholds something is put out, each is sent eight times.
+    """
     patience_s = run.spec.run.patience_s
     return Timing(
         patience_s=patience_s,
         tick_s=min(1.0, patience_s / 10),
         resend_s=min(2.0, patience_s / 5),
-        resend_max_s=3 * patience_s,
+        resend_max_s=patience_s / 2,
         rejoin_s=min(5.0, patience_s / 2),
     )
 
 
 def exclusion_signer(identity: Identity, run_id: bytes) -> Callable[[Peer], bytes]:
     return lambda peer: sign_labelled(identity, EXCLUSION_LABEL, run_id, peer.to_bytes(4, "big"))
+
+
+def survivors_signer(identity: Identity, run_id: bytes) -> Callable[[Sequence[Peer]], bytes]:
+    return lambda absent: sign_labelled(identity, SURVIVORS_LABEL, run_id, survivors_bytes(absent))
 
 
 def user_host(
@@ -52,8 +62,12 @@ def user_host(
     rows: Any | None,
     skeleton: Callable[[], bytes] | None = None,
     tap: Tap | None = None,
+    *,
+    live_min: int = 0,
 ) -> Host:
     """Make a user's host. `rows` are its bounded data; a restart takes the inputs that its private ledger keeps."""
+    if rows is not None and run.rows is not None and len(rows) != run.rows[credentials.me]:
+        raise Refused(f"this node stated {run.rows[credentials.me]:,} rows when it enrolled, and has {len(rows):,} now")
     if journal.inputs is not None:
         values = unpack_value(journal.inputs)
         inputs: Any = run.protocol.inputs_again(run.plan, values)
@@ -70,7 +84,8 @@ def user_host(
         inputs = inputs.sealed_with(partial(seal_to, credentials.roster.entry(CURATOR).box))
     machine = run.machine(credentials.me, credentials.neighbours, inputs)
     neighbours = None if credentials.neighbours is None else list(credentials.neighbours)
-    participant = Participant(credentials.me, machine, run.protocol.messages)
+    out_max = run.n - max(live_min, run.spec.run.live_min)
+    participant = Participant(credentials.me, machine, run.protocol.messages, out_max)
     hop = None if tap is not None else run.protocol.fast_hop(run.plan, machine)
     return Host(
         credentials,
@@ -82,10 +97,22 @@ def user_host(
         check=run.check,
         facts=(len(values), neighbours),
         skeleton=skeleton,
-        expected=run.plan.draws_expected,
         passer=None if hop is None else Passer(hop, participant.hopped),
+        standstill=_standstill_of(run, participant, machine, neighbours),
         tap=tap,
     )
+
+
+def _standstill_of(
+    run: RunPlan, participant: Participant, machine: Machine, neighbours: list[Peer] | None
+) -> Standstill:
+    """Return a user's watch; on graphs that are not complete a walk may be elsewhere for longer."""
+    patience_s, waits_for = run.spec.run.patience_s, None
+    if isinstance(machine, Waiter):
+        waiter = machine
+        waits_for = lambda: waiter.waits_for  # noqa: E731
+    gaps = GAPS_MIN + (0 if neighbours is None else run.n)
+    return Standstill(patience_s, lambda: participant.going, waits_for, n=run.n, gaps=gaps)
 
 
 def bootstrap_host(
@@ -97,15 +124,24 @@ def bootstrap_host(
     tap: Tap | None = None,
 ) -> Host:
     assert run.graph is not None
+    neighbours = run.graph.neighbours.__getitem__
+    identity, run_id = credentials.identity, credentials.roster.run_id
+    deciding = None
+    if run.collector() is not None:
+        sign = survivors_signer(identity, run_id)
+        hides = partial(run.plan.hides, neighbours=neighbours)
+        deciding = Deciding(sign, hides, partial(run.plan.recoverable, neighbours=neighbours))
     machine = Bootstrap(
         run.n,
-        run.graph.neighbours.__getitem__,
+        neighbours,
         run.plan.starts,
-        reroutes=run.plan.reroutes,
+        needed=run.plan.needed,
         patience_s=run.spec.run.patience_s,
         ready_timeout_s=run.spec.run.enrol_timeout_s,
-        sign_exclusion=exclusion_signer(credentials.identity, credentials.roster.run_id),
+        sign_exclusion=exclusion_signer(identity, run_id),
         opening=run.opening,
+        deciding=deciding,
+        live_min=run.spec.run.live_min,
     )
     _open_private(journal, credentials)
     return Host(
@@ -130,7 +166,7 @@ def curator_host(
     if size is not None:
         reports = Reports(partial(_opened, credentials.run_key, run, size))
     publish = partial(run.protocol.publish, run.plan)
-    machine = Curator(run.n, items, publish, run.spec.run.patience_s, reports)
+    machine = Curator(run.n, items, publish, run.spec.run.patience_s, reports, run.collector())
     _open_private(journal, credentials)
     return Host(
         credentials,
@@ -140,6 +176,7 @@ def curator_host(
         entropy,
         timing=timing_of(run),
         check=run.check,
+        standstill=Standstill(run.spec.run.patience_s, lambda: bool(machine.waits_for), lambda: machine.waits_for),
         tap=tap,
     )
 

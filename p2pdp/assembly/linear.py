@@ -11,11 +11,10 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from p2pdp.assembly.outcome import Number, Outcome, difference
-from p2pdp.core.draws import Mechanism
+from p2pdp.assembly.outcome import Number, Outcome, counted_in, difference
 from p2pdp.core.ids import Peer, is_user
 from p2pdp.core.messages import FINAL
-from p2pdp.core.values import LinearForm, Source
+from p2pdp.core.values import PAIR, LinearForm, Source
 from p2pdp.ledger.records import OWN, Contents, public_message, whole_message
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.replay.evidence import Recorded
@@ -23,6 +22,7 @@ from p2pdp.replay.transcript import Transcript
 
 Form = dict[Source, float]
 
+_NOISE: Final = ("draw", PAIR)
 _PER_SCALE: Final = {"gaussian": 1.0, "laplace": math.sqrt(2.0)}  # standard deviations
 
 
@@ -33,11 +33,11 @@ def gather(run: RunPlan, recorded: Recorded, found: Outcome) -> None:
 
 
 def finals_of(views: Mapping[Peer, Contents]) -> dict[Peer, Any]:
-    """Return each user's own result, as its own ledger has it."""
+    """Return each user's own result, as its own ledger has it; a skeleton has none."""
     found = {}
     for peer, contents in views.items():
         for record in contents.records if is_user(peer) else ():
-            if record.kind == OWN and public_message(record).type == FINAL:
+            if record.kind == OWN and record.value is not None and public_message(record).type == FINAL:
                 found[peer] = whole_message(record).value
     return found
 
@@ -47,11 +47,11 @@ def add_forms(run: RunPlan, transcript: Transcript, found: Outcome) -> None:
     published: Sequence[LinearForm] = transcript.published or ()
     finals = [form for _, form in sorted(transcript.finals.items())]
     found.forms = [[form.expand() for form in published]] if published else [[form.expand()] for form in finals]
-    if run.completes_per_user:
+    if run.completes_per_user and run.collector() is None:
         found.counted = {user: {0: 1} for user in range(run.n)}
     else:
-        found.counted = counted_in(found.forms[0][0]) if published else {}
-    found.deviation = _deviation(run, found, transcript.draws)
+        found.counted = values_in(found.forms[0][0]) if published else {}
+    found.deviation = _deviation(run, found, transcript)
 
 
 def truth_of(run: RunPlan, found: Outcome, rows: Callable[[Peer], Any]) -> Number:
@@ -64,9 +64,11 @@ def truth_of(run: RunPlan, found: Outcome, rows: Callable[[Peer], Any]) -> Numbe
             if source.kind == "input":
                 inputs, _ = run.protocol.inputs(run.plan, rows(source.peer))
                 known[source] = inputs.contribution(source.number)
-            elif source.kind != "draw":
+            elif source.kind not in _NOISE:
                 return None
-    told = [_estimated(run, [_sum(run, form, known) for form in group], found.contributions) for group in found.forms]
+    told = [
+        _estimated(run, [_sum(run, form, known) for form in group], counted_in(run, found)) for group in found.forms
+    ]
     return _mean(told)
 
 
@@ -76,7 +78,7 @@ def error_of(run: RunPlan, found: Outcome, estimate: Number, truth: Number) -> N
         return difference(estimate, truth)
     import numpy as np
 
-    told = [_estimated(run, [value], found.contributions) for _, value in sorted(found.finals.items())]
+    told = [_estimated(run, [value], counted_in(run, found)) for _, value in sorted(found.finals.items())]
     if any(one is None for one in told):
         return None
     off = np.sqrt(((np.asarray(told) - np.asarray(truth)) ** 2).mean(axis=0))
@@ -113,21 +115,21 @@ def _mean(numbers: Sequence[Number]) -> Number:
     return [float(part) for part in mean] if mean.ndim else float(mean)
 
 
-def _deviation(run: RunPlan, found: Outcome, draws: Mapping[Peer, Sequence[Mechanism]]) -> float | None:
+def _deviation(run: RunPlan, found: Outcome, transcript: Transcript) -> float | None:
     """Return the standard deviation of each coordinate of the estimate; of users' own results the root mean square."""
     assert found.forms is not None
     variances = []
     for group in found.forms:
-        none = _first(_estimated(run, [_constant(run, 0.0) for _ in group], found.contributions))
+        none = _first(_estimated(run, [_constant(run, 0.0) for _ in group], counted_in(run, found)))
         variance = 0.0
         for source in {source: None for form in group for source in form}:
-            if source.kind not in ("input", "draw"):
+            if source.kind not in ("input", *_NOISE):
                 return None
             if source.kind == "input":
                 continue
-            drawn = draws[source.peer][source.number]
+            drawn = transcript.mechanism(source)
             values = [_constant(run, form.get(source, 0.0)) for form in group]
-            share = _first(_estimated(run, values, found.contributions))
+            share = _first(_estimated(run, values, counted_in(run, found)))
             if share is None or none is None or drawn.name not in _PER_SCALE:
                 return None
             variance += ((share - none) * _PER_SCALE[drawn.name] * drawn.scale) ** 2
@@ -139,7 +141,7 @@ def _first(number: Number) -> float | None:
     return number[0] if isinstance(number, list) else number
 
 
-def counted_in(form: Form) -> dict[Peer, dict[int, int]]:
+def values_in(form: Form) -> dict[Peer, dict[int, int]]:
     """Return how often each value is in a sum."""
     counted: dict[Peer, dict[int, int]] = {}
     for source, weight in form.items():

@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from p2pdp.core.ids import CURATOR, Peer
+from p2pdp.assembly.curves import Curve
+from p2pdp.core.ids import CURATOR, Peer, is_user
 from p2pdp.core.messages import GO
 from p2pdp.core.values import Source
 from p2pdp.ledger.records import PUBLISHED, RECEIVED, SENT, Record, public_message, whole_message
@@ -26,6 +27,8 @@ Path = list[tuple[Peer, int]]  # of a token: at each step the user, and how ofte
 class Outcome:
     """The computed values. `counted` maps users to how often each of their values (reports: visits) is published.
 
+    `messages` counts what users send each other by the protocol, each once, however often its frame was sent. What
+    goes to bootstrap or the curator, or comes from there, does not count; nor does a token that stays where it is.
     Of gossip: `finals` are the users' own results, `rows` what they are made of (`gossip/analysis/outcome.py`) and
     `variances` the covariance of their noise, `shares` what the mean of those published is made of, and
     `deviation` that of its noise, or of a user's own result if none is; None where that was not worked out.
@@ -46,8 +49,11 @@ class Outcome:
     paths: list[Path] | None = None  # of descent; None where they cannot be told
     course: Any = None  # of learning by gossip (`outcome_descent.py`); None where it cannot be told
     truth: Number = None  # where it is known already
+    curve: Curve | None = None  # of learning, where public rows are at hand
     traffic: dict[str, Any] | None = None  # of shuffling: what each user sent (`shuffle/analysis/outcome.py`)
     excluded: Sequence[Peer] = ()  # who was gone round
+    survivors: list[Peer] | None = None  # whose values are in the result, where that is decided
+    alone: bool = False  # nothing is known but what was published
 
     @property
     def contributions(self) -> int:
@@ -57,8 +63,10 @@ class Outcome:
 def outcome(run: RunPlan, recorded: Recorded, excluded: Sequence[Peer]) -> Outcome:
     """Read all ledgers of a run."""
     found = Outcome(excluded=excluded)
-    for contents in recorded.views.values():
-        found.messages += sum(record.kind == SENT for record in contents.records)
+    for peer, contents in recorded.views.items():
+        if is_user(peer):
+            sent = (record.body.receiver for record in contents.records if record.kind == SENT)
+            found.messages += sum(is_user(receiver) and receiver != peer for receiver in sent)
     if CURATOR in recorded.views:
         _published(recorded.views[CURATOR].records, found)
     run.protocol.analysis().gather(run, recorded, found)
@@ -76,6 +84,16 @@ def _published(records: Sequence[Record], found: Outcome) -> None:
             found.published = whole_message(record).value
             found.published_s = now_s
             found.over = True
+
+
+def counted_in(run: RunPlan, found: Outcome) -> int:
+    """Return how many contributions are in the result; how many rows where the unit is a record, 0 if not known."""
+    records = run.plan.records
+    if records is None:
+        return found.contributions
+    if records.rows is None or found.alone:
+        return 0
+    return sum(records.rows[user] * sum(values.values()) for user, values in found.counted.items())
 
 
 def estimate_of(run: RunPlan, found: Outcome) -> Estimate:
@@ -111,12 +129,12 @@ def difference(estimate: Number, truth: Number) -> Number:
 
 ENVELOPE_BYTES: Final = 120
 """Of a frame, at most, around its content."""
-_NUMBER_BYTES: Final = 9  # of a number, packed
+_AROUND_VECTOR_BYTES: Final = 80  # beside the envelope: salt, kind of message and value
 
 
-def numbers_frame(count: int) -> int:
+def numbers_frame(count: int, number_bytes: int = 8) -> int:
     """Return the size of a frame that carries so many numbers."""
-    return frame_size(ENVELOPE_BYTES + count * _NUMBER_BYTES)
+    return frame_size(ENVELOPE_BYTES + (_AROUND_VECTOR_BYTES if count > 1 else 0) + count * number_bytes)
 
 
 def numbers_in(plan: Any) -> int:

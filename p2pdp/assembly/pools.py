@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from p2pdp.assembly.curves import Curve
 from p2pdp.core.arrays import Floats
-from p2pdp.protocols.learning import scores_of
+from p2pdp.protocols.learning import PUBLIC_SCORES, SCORES, public_scores, scores_of
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.tasks.examples import Examples, examples_of
 from p2pdp.tasks.objectives import Objective
@@ -16,6 +17,15 @@ from p2pdp.tasks.objectives import Objective
 LOCAL: Final = "local"
 CENTRAL: Final = "central"
 NONE: Final = "none"
+RUN: Final = "run"
+
+
+class Scored(NamedTuple):
+    """The scores of what was learned, the baselines with theirs, and the curves of both, by name."""
+
+    scores: dict[str, Any]
+    baselines: dict[str, dict[str, Any]]
+    curves: Mapping[str, Curve | None] = {}
 
 
 class Pool:
@@ -25,9 +35,22 @@ class Pool:
         self._objective: Objective = run.plan.descent.objective
         self._learned = _together(users)
         self._tested = _together([user.test for user in users if user.test is not None])
+        self._public = run.public
 
     def scores(self, model: Floats) -> dict[str, float | None]:
-        return scores_of(self._objective, self._learned, self._tested, model)
+        """Return loss and score on the rows that were learned from, on test rows, and on public rows if there are any.
+
+        A model that is not known or not finite has none.
+        """
+        found = scores_of(self._objective, self._learned, self._tested, model)
+        if self._public is not None:
+            found |= public_scores(self._objective, self._public, model)
+        return found
+
+    @property
+    def unknown(self) -> dict[str, float | None]:
+        """Return the scores of a model that is not known."""
+        return dict.fromkeys(SCORES if self._public is None else (*SCORES, *PUBLIC_SCORES))
 
     @property
     def score_name(self) -> str | None:

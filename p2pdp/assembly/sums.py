@@ -10,13 +10,14 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from p2pdp.assembly.linear import counted_in
-from p2pdp.assembly.outcome import Number, Outcome
+from p2pdp.assembly.linear import values_in
+from p2pdp.assembly.outcome import Number, Outcome, counted_in
 from p2pdp.core.ids import Peer, is_user
 from p2pdp.core.messages import TOKEN
 from p2pdp.ledger.records import OWN, RECEIVED, Record, public_message
 from p2pdp.mechanisms import gaussian, laplace, randomized_response
 from p2pdp.protocols.contract import Estimate
+from p2pdp.protocols.records import counts_of
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.replay.evidence import Recorded
 
@@ -25,7 +26,7 @@ def gather(recorded: Recorded, found: Outcome) -> None:
     """Add to an outcome how often each user's values are in the result."""
     if found.excluded:
         published = recorded.transcript.published
-        found.counted = counted_in(published[0].expand()) if published else {}
+        found.counted = values_in(published[0].expand()) if published else {}
         return
     for peer, contents in recorded.views.items():
         if is_user(peer) and contents.records:
@@ -55,6 +56,10 @@ def truth_of(run: RunPlan, found: Outcome, rows: Callable[[Peer], Any]) -> Numbe
     total = np.zeros(run.plan.shape[0] if run.plan.shape else 1)
     for user, values in found.counted.items():
         own = rows(user).rows
+        if run.plan.records is not None:
+            added = counts_of(own, len(total)) if run.spec.task.kind == "histogram" else own.sum(axis=0)
+            total += sum(values.values()) * added
+            continue
         for number, times in values.items():
             value = own[number % len(own)]
             if run.spec.task.kind == "histogram":
@@ -62,7 +67,7 @@ def truth_of(run: RunPlan, found: Outcome, rows: Callable[[Peer], Any]) -> Numbe
             else:
                 total += times * value
     if run.spec.task.kind == "mean":
-        total /= max(1, found.contributions)
+        total /= max(1, counted_in(run, found))
     return [float(part) for part in total] if run.plan.shape else float(total[0])
 
 
@@ -71,7 +76,7 @@ def baselines_of(
 ) -> dict[str, dict[str, Number]]:
     """Return standard errors of the same task under local DP, and with a trusted curator, at the same privacy.
 
-    Privacy is that of a user's whole input: one who contributes k times has k noised values or k in the sum.
+    Privacy is that of the run's unit: a user who contributes k times has k noised values or k in the sum.
     `sensitivity` is that of one contribution, in data units.
     """
     per_user = max((sum(values.values()) for values in found.counted.values()), default=0)
@@ -91,10 +96,10 @@ def baselines_of(
             mu = gaussian.mu_of_curve(epsilon, delta)
             local = math.sqrt(total * per_user) * sensitivity / mu
             central = per_user * sensitivity / mu
-    shape = run.plan.shape
+    shape, divisor = run.plan.shape, counted_in(run, found)
     return {
-        "local": {"standard_error": _task_error(run, local, total, shape)},
-        "central": {"standard_error": _task_error(run, central, total, shape)},
+        "local": {"standard_error": _task_error(run, local, divisor, shape)},
+        "central": {"standard_error": _task_error(run, central, divisor, shape)},
     }
 
 
@@ -111,11 +116,11 @@ def _histogram(
     return local, [min(by_gaussian, by_laplace, error) for error in local]
 
 
-def _task_error(run: RunPlan, error: Number, contributions: int, shape: tuple[int, ...]) -> Number:
-    if error is None:
+def _task_error(run: RunPlan, error: Number, divisor: int, shape: tuple[int, ...]) -> Number:
+    if error is None or (run.spec.task.kind == "mean" and divisor == 0):
         return None
     if run.spec.task.kind == "mean":
-        error = scaled(error, contributions)
+        error = scaled(error, divisor)
     if error is None or isinstance(error, list) or not shape:
         return error
     return [error] * shape[0]

@@ -21,8 +21,8 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from p2pdp.auditor.claims import added, claims_with_broker, cost_of, left_of, refusals_with_broker
-from p2pdp.auditor.context import AccountResult, AuditContext
-from p2pdp.core.claims import Claim, Conditioning, Method, Observer
+from p2pdp.auditor.context import NO_KEYS, AccountResult, AuditContext
+from p2pdp.core.claims import Claim, Conditioning, Method, Observer, Relation
 from p2pdp.core.errors import UsageError
 from p2pdp.core.ids import Peer
 from p2pdp.protocols.run_plan import RunPlan
@@ -57,8 +57,9 @@ def _unread(claim: Claim) -> Claim:
 
 
 def epsilon_against(observers: Sequence[Observer], run: RunPlan, delta: float, *, one_value: bool) -> float:
-    """Return the largest of the best bounds of these observers."""
-    claims = claims_a_priori(run, delta, (), one_value=one_value).claims
+    """Return the largest of the best bounds of these observers; those that the spec names collude with the curator."""
+    colluders = run.spec.privacy.colluders if Observer.POOLED in observers else ()
+    claims = claims_a_priori(run, delta, colluders, one_value=one_value).claims
     most = delta * (1.0 + 1e-12)  # parts of delta that were taken off and put on again
     sound = [one for one in claims if one.delta <= most and one.epsilon_max is not None]
     return max(
@@ -70,10 +71,18 @@ def epsilon_against(observers: Sequence[Observer], run: RunPlan, delta: float, *
 def covers(claim: Claim, observer: Observer) -> bool:
     """Return whether a claim bounds what this observer learns: it is about it, or about an observer of all contents.
 
-    Whoever watches wires under cover sees no contents, and a claim about that covers nobody else.
+    Whoever watches wires under cover sees no contents, and a claim about that covers nobody. Whoever holds no key
+    knows nothing of what two users draw together, which both of them do: a claim about that covers nobody else.
     """
-    wires = claim.observer == Observer.NETWORK and claim.method == Method.SHUFFLE
-    return claim.bound and not wires and claim.observer in (observer, Observer.NETWORK)
+    if claim.relation != Relation.REPLACE:  # which is about less than what others are about
+        return False
+    if claim.observer == observer or not claim.bound:
+        return claim.bound and not _is_of_wires(claim)
+    return claim.observer == Observer.NETWORK and not _is_of_wires(claim) and NO_KEYS not in claim.assumptions
+
+
+def _is_of_wires(claim: Claim) -> bool:
+    return claim.observer == Observer.NETWORK and claim.method == Method.SHUFFLE
 
 
 def enforced_limit(run: RunPlan, delta: float) -> Claim | None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from p2pdp.auditor.claims import added, claims_with_broker, cost_of, left_of, refusals_with_broker
-from p2pdp.auditor.context import AccountResult, AuditContext
+from p2pdp.auditor.context import AccountResult, AuditContext, Progress, untold
 from p2pdp.core.arrays import Floats
 from p2pdp.core.claims import Claim, Conditioning, Refusal
 from p2pdp.core.errors import Refused, UsageError
@@ -33,14 +33,20 @@ class Audit:
 
 
 def audit_run(
-    run: RunPlan, recorded: Recorded, incomplete: Sequence[Peer], delta: float, colluders: Sequence[Peer]
+    run: RunPlan,
+    recorded: Recorded,
+    incomplete: Sequence[Peer],
+    delta: float,
+    colluders: Sequence[Peer],
+    progress: Progress = untold,
 ) -> Audit:
     """Return the claims of a verified run. Observers in `incomplete`, whose rows are not all here, are refused."""
     if not 0.0 < delta < 1.0:
         raise UsageError("delta must be between 0 and 1")
     _check_colluders(run, colluders)
     cost = cost_of(run.spec)
-    context = AuditContext(run, recorded.views, recorded.transcript, incomplete, left_of(delta, cost), colluders)
+    views, transcript = recorded.views, recorded.transcript
+    context = AuditContext(run, views, transcript, incomplete, left_of(delta, cost), colluders, progress)
     analysis = run.protocol.analysis()
     findings = [account(context) for account in analysis.accounts()]
     if any(finding.claims for finding in findings):

@@ -1,6 +1,6 @@
 """The one place where claims are made, and where the views that they are about are gathered.
 
-What all claims have in common is filled in here: the unit, the relation, and means that never exceed the largest value.
+What all claims have in common is filled in here: what they protect, and means that never exceed the largest value.
 
 A broker, in a run that has one, passes on every frame. So it sees who sends to whom, when and how much, and opens none:
 a claim about an observer of the network's wires, and a refusal, holds for it in the same words. What rests on a hidden
@@ -26,7 +26,7 @@ import numpy as np
 
 from p2pdp.auditor.context import NOT_AT_HAND, PASSED_THROUGH, AuditContext
 from p2pdp.core.arrays import Floats
-from p2pdp.core.claims import Claim, Conditioning, Name, Observer, Refusal
+from p2pdp.core.claims import Claim, Conditioning, Name, Observer, Protected, Refusal
 from p2pdp.core.errors import UsageError
 from p2pdp.core.ids import CURATOR, Peer, is_user
 from p2pdp.core.messages import SKELETON, SkeletonPiece
@@ -38,8 +38,6 @@ from p2pdp.privacy.gaussian_curve import epsilons_of
 from p2pdp.protocols.run_plan import skeleton_size
 from p2pdp.transports.registry import transport_kind
 
-UNIT: Final = "user"
-RELATION: Final = "replace"
 _NOT_ALL: Final = "not all views are at hand"
 
 Spread = tuple[float, float | None]  # the largest value, and the mean where one is known
@@ -47,6 +45,7 @@ View = TypeVar("View")
 
 
 def claim_of(
+    protected: Protected,
     observer: Observer,
     method: str,
     conditioning: Conditioning,
@@ -59,13 +58,13 @@ def claim_of(
     bound: bool = True,
     violated_pairs: int | None = None,
 ) -> Claim:
-    """Return a claim about the replacement of one user; `mu` where what is told is that of one Gaussian."""
+    """Return a claim about one such unit; `mu` where what is told is that of one Gaussian."""
     epsilon_max, epsilon_mean = epsilon
     mu_max, mu_mean = (None, None) if mu is None else mu
     return Claim(
         observer=observer,
-        unit=UNIT,
-        relation=RELATION,
+        unit=protected.unit,
+        relation=protected.relation,
         delta=delta,
         method=method,
         conditioning=conditioning,
@@ -81,6 +80,7 @@ def claim_of(
 
 
 def gaussian_claim(
+    protected: Protected,
     observer: Observer,
     method: str,
     delta: float,
@@ -102,7 +102,16 @@ def gaussian_claim(
     epsilon = gaussian.epsilon_of(at, most), float(np.mean(epsilons_of(at, mu[pairs])))
     spread = most, float(np.mean(mu[pairs]))
     return claim_of(
-        observer, method, Conditioning.PUBLIC, delta, worst, assumptions, epsilon=epsilon, mu=spread, bound=bound
+        protected,
+        observer,
+        method,
+        Conditioning.PUBLIC,
+        delta,
+        worst,
+        assumptions,
+        epsilon=epsilon,
+        mu=spread,
+        bound=bound,
     )
 
 
@@ -137,17 +146,19 @@ def views_of(
     method: str,
     users: Callable[[Sequence[Peer]], View | None],
     roles: Mapping[Observer, Callable[[], View | None]],
+    pooled: Callable[[Sequence[Peer]], View | None] | None = None,
 ) -> tuple[dict[Observer, list[tuple[Name, View]]], list[Refusal]]:
     """Return what each user, the colluders and each of these roles saw, by observer; refuse where that is unknown.
 
-    `users` and `roles` give None for what passed through users whose ledgers are not at hand.
+    `users` and `roles` give None for what passed through users whose ledgers are not at hand. `pooled` gives what the
+    curator and the colluders saw together, where that is worth a claim.
     """
     views: dict[Observer, list[tuple[Name, View]]] = {}
     refusals: list[Refusal] = []
 
     def add(observer: Observer, name: Name, view: View | None, reason: str) -> None:
         if view is None:
-            refusals.append(Refusal(observer, method, reason))
+            refusals.append(Refusal(observer, method, reason, name if isinstance(name, int) else None))
         else:
             views.setdefault(observer, []).append((name, view))
 
@@ -155,11 +166,20 @@ def views_of(
         at_hand = context.is_at_hand(user)
         reason = PASSED_THROUGH if at_hand else NOT_AT_HAND
         add(Observer.NODE, user, users([user]) if at_hand else None, f"user {user}: {reason}")
+        context.progress(user + 1, context.run.n)
     members = list(context.colluders)
     absent = [user for user in members if not context.is_at_hand(user)]
     if members:
         reason = f"user {absent[0]}: {NOT_AT_HAND}" if absent else PASSED_THROUGH
         add(Observer.COALITION, tuple(members), None if absent else users(members), reason)
+        if pooled is not None:
+            missing = reason if absent else _missing(context, Observer.CURATOR)
+            add(
+                Observer.POOLED,
+                Observer.POOLED,
+                pooled(members) if missing is None else None,
+                missing or PASSED_THROUGH,
+            )
     for role, view_of in roles.items():
         missing = _missing(context, role)
         add(role, role, view_of() if missing is None else None, missing or PASSED_THROUGH)

@@ -9,13 +9,14 @@ its plan.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final
 
 from p2pdp.core.arrays import Floats
 from p2pdp.core.claims import Claim, Observer, Refusal
+from p2pdp.core.draws import ROWS, Mechanism
 from p2pdp.core.ids import Peer
 from p2pdp.ledger.records import OPENED, Contents
 from p2pdp.mechanisms.clipping import Bounds
@@ -27,8 +28,13 @@ from p2pdp.topology.graphs import Graph, complete_graph, graph_of_edges
 NOBODY_OUT = "all users take part to the end"
 PUBLIC_ROUTE = "the observer knows the realised path, schedule and graph"
 NOT_AT_HAND = "its ledger is not whole or not at hand"
+COMPUTATIONAL = "computational: what pairs draw together is unfolded from keys by a cipher, which is taken for random"
+NO_KEYS = "it reads all messages and holds no user's key: whoever holds one knows all that this user shares with others"
 PASSED_THROUGH = "what it saw passed through users whose ledgers are not at hand"
 _HYPOTHETICAL = "hypothetical: noise and routing came from a seed"
+_DEALT_OUT = (
+    "rows are taken as they were dealt out: who has which, and how many, follows from all of them and is public"
+)
 _FAST = "the fast sampler's floating-point noise is treated as ideal"
 
 
@@ -42,6 +48,13 @@ def sensitivity_of(run: RunPlan) -> float:
     return Grid(run.plan.grid_exponent).sensitivity(Bounds(*run.spec.data.clip), run.dimensions)
 
 
+Progress = Callable[[int, int], None]
+
+
+def untold(_done: int, _total: int) -> None:
+    """Tell nobody how far an audit is."""
+
+
 @dataclass(frozen=True)
 class AuditContext:
     """A verified run. Observers in `incomplete` are refused by name, for their rows are not all here."""
@@ -52,6 +65,7 @@ class AuditContext:
     incomplete: Sequence[Peer]
     delta: float
     colluders: Sequence[Peer]
+    progress: Progress = untold  # is told how many users were looked at as observers, of how many
 
     @cached_property
     def sensitivity(self) -> float:
@@ -68,9 +82,17 @@ class AuditContext:
             listed.append(_HYPOTHETICAL)
         elif self.run.sampler == "fast":
             listed.append(_FAST)
+        if self.run.by_record and self.run.spec.data.is_divided:
+            listed.append(_DEALT_OUT)
         rebuilt = sorted(self.transcript.rebuilt)
         listed += [f"user {user}, whose ledger is not whole, followed the protocol" for user in rebuilt]
         return tuple(listed)
+
+    def shared(self, observer: Observer | None = None) -> tuple[str, ...]:
+        """Return what claims rest on where users draw noise together; one observer's claim may rest on more."""
+        if not self.transcript.pairs:
+            return ()
+        return (COMPUTATIONAL, NO_KEYS) if observer == Observer.NETWORK else (COMPUTATIONAL,)
 
     def is_at_hand(self, user: Peer) -> bool:
         """Return whether all that a user saw is here."""
@@ -112,9 +134,15 @@ def unlike_plan(context: AuditContext) -> str | None:
     transcript, plan = context.transcript, context.run.plan
     for user, noise in transcript.noise.items():
         beside = plan.other_draws is None or noise.others <= plan.other_draws
-        if any(recorded[: len(plan.protection)] != plan.protection for recorded in noise.own) or not beside:
+        if any(not _is_planned(recorded, plan.protection) for recorded in noise.own) or not beside:
             return UNLIKE_PLAN.format(user)
     return None
+
+
+def _is_planned(recorded: Sequence[Mechanism], planned: Sequence[Mechanism]) -> bool:
+    """Return whether a contribution has the noise that is planned; from how many rows it is drawn is for each user."""
+    noise = [one for one in planned if one.name != ROWS]
+    return [one for one in recorded if one.name != ROWS][: len(noise)] == noise
 
 
 def refused(observers: Sequence[Observer], method: str, reason: str) -> AccountResult:

@@ -4,6 +4,11 @@ Rows over sources are expanded from the transcript, and each draw has the scale 
 particular protocol. Leaks never exceed the local ceiling, for all that any observer sees is made of the noised
 contributions.
 
+A draw that two users share is known to an observer that holds one of its ends, and a secret draw to one that was sent
+enough parts of it. Uniform masks that an observer does not know hide all combinations of rows but those in which they
+cancel (`privacy/linear/masks.py`). Sources that a pair unfolds from its key, or a user from a seed, are pseudo-random:
+claims name that.
+
 Claims follow from what each pair leaks as a Gaussian, given the realised route: the worst pair and the mean of all, for
 one node, a coalition, curator, public and network. This is the account of every linear protocol with Gaussian noise
 that has none of its own, and the oracle of those that have one.
@@ -22,16 +27,20 @@ from p2pdp.auditor.claims import gaussian_claim, members_of, views_of
 from p2pdp.auditor.context import PUBLIC_ROUTE, AccountResult, AuditContext, refused
 from p2pdp.core.arrays import Bools, Floats, Ints
 from p2pdp.core.claims import Claim, Method, Name, Observer
-from p2pdp.core.draws import NO_NOISE
-from p2pdp.core.ids import Peer
+from p2pdp.core.draws import NO_NOISE, UNIFORM
+from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer
+from p2pdp.core.values import PAIR
 from p2pdp.privacy.gaussian_curve import epsilon_of_each, epsilons_of
+from p2pdp.privacy.linear.masks import combined
 from p2pdp.privacy.linear.view import ROUNDED_UP, disjoint_leaks, general_leaks
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.replay.contributions import Recorded
 from p2pdp.replay.rows import Layout, TooLarge, stretches
 from p2pdp.replay.transcript import Transcript
 
-_INPUT, _DRAW, _UNKNOWN = range(3)
+_INPUT, _DRAW, _UNKNOWN, _MASK = range(4)
+_KINDS: Final = {"input": _INPUT, "report": _INPUT, "draw": _DRAW, PAIR: _DRAW}
+_ROLES: Final = (BOOTSTRAP, CURATOR)
 
 
 def ceiling(own: Sequence[Recorded]) -> float:
@@ -74,25 +83,32 @@ class ExactAuditor:
 
     def _tabulate(self) -> None:
         """Put the terms of all chains, in order, into one table."""
-        kinds, owners, numbers, variances, weights, offsets = [], [], [], [], [], [0]
+        kinds, owners, others, numbers, variances, named, weights, offsets = [], [], [], [], [], [], [], [0]
         for chain in range(self._layout.chains):
             arrays = self._layout.chain(chain)
             for source in arrays.sources:
-                kinds.append({"input": _INPUT, "report": _INPUT, "draw": _DRAW}.get(source.kind, _UNKNOWN))
+                drawn = self._transcript.mechanism(source) if source.kind in ("draw", PAIR) else NO_NOISE
+                kinds.append(_MASK if drawn == UNIFORM else _KINDS.get(source.kind, _UNKNOWN))
                 owners.append(source.peer)
+                others.append(source.other)
                 numbers.append(source.number)
-                drawn = self._transcript.draws[source.peer][source.number] if source.kind == "draw" else NO_NOISE
+                named.append(drawn is not NO_NOISE)
                 variances.append((drawn.scale / self._unit) ** 2 if drawn.name == "gaussian" else 0.0)
             weights.append(arrays.weights)
             offsets.append(offsets[-1] + len(arrays.sources))
         self._kind = np.array(kinds, dtype=np.int8)
         self._owner = np.array(owners, dtype=np.int64)
+        self._other = np.array(others, dtype=np.int64)
         self._number = np.array(numbers, dtype=np.int64)
+        # Names of draws follow from what they are: the order of columns, hence the last digits, depend on nothing else.
+        self._numbers, self._others = int(self._number.max(initial=0)) + 1, int(self._other.max(initial=0)) + 4
+        names = (self._owner * self._numbers + self._number) * self._others + self._other + 3
+        self._name = np.where(np.array(named, dtype=np.bool_), names, -1)
         self._variance = np.array(variances, dtype=np.float64)
         self._weight = np.concatenate(weights) if weights else np.zeros(0)
         self._offset = np.array(offsets, dtype=np.int64)
         drawn_terms = self._kind == _DRAW
-        self._draws_once = len(np.unique(self._sources(drawn_terms))) == np.count_nonzero(drawn_terms)
+        self._draws_once = len(np.unique(self._name[drawn_terms])) == np.count_nonzero(drawn_terms)
         self._last = np.zeros(len(self._kind), dtype=np.int64)
 
     def nodes(self, members: Sequence[Peer]) -> Leaks:
@@ -100,8 +116,10 @@ class ExactAuditor:
         placed = [form for member in members for form in self._received[member]]
         return self._leaks([*placed, *self._published], members)
 
-    def curator(self) -> Leaks:
-        return self._leaks([*self._totals, *self._published], ())
+    def curator(self, members: Sequence[Peer] = ()) -> Leaks:
+        """Return the leaks for the curator, or for it and users who pool with it what they saw, know and drew."""
+        placed = [form for member in members for form in self._received[member]]
+        return self._leaks([*placed, *self._totals, *self._published], members, _ROLES)
 
     def public(self) -> Leaks:
         return self._leaks(self._published, ())
@@ -109,45 +127,61 @@ class ExactAuditor:
     def network(self) -> Leaks:
         """Return the leaks for an observer of all views, who knows nobody's inputs and draws."""
         placed = [form for forms in self._received.values() for form in forms]
-        return self._leaks([*placed, *self._totals, *self._published], ())
+        return self._leaks([*placed, *self._totals, *self._published], (), (*_ROLES, *range(self._users)))
 
-    def _leaks(self, placed: Iterable[dict[tuple[int, int], float]], members: Sequence[Peer]) -> Leaks:
+    def _leaks(
+        self, placed: Iterable[dict[tuple[int, int], float]], members: Sequence[Peer], beside: Sequence[Peer] = ()
+    ) -> Leaks:
+        """Return what rows tell members, who know their inputs and draws, and peers `beside` who only saw them."""
         if self._transcript.published is None:  # it belongs to every view, and what it was cannot be told
             return Leaks(None)
         forms = list(placed)
         mixed = sum(len(form) != 1 or next(iter(form.values())) != 1.0 for form in forms)
         terms = stretches(forms)
         at = self._offset[terms.chain] + terms.place
-        foreign = ~np.isin(self._owner[at], np.array(members, dtype=np.int64))
-        kind, weight = self._kind[at], self._weight[at] * terms.weight
+        foreign = ~np.isin(self._owner[at], members) & ~np.isin(self._other[at], members)
+        known = [
+            (one.peer * self._numbers + one.number) * self._others + one.other + 3
+            for one in self._transcript.known_to((*members, *beside))
+            if one.number < self._numbers and one.other + 3 < self._others
+        ]
+        foreign &= ~np.isin(self._name[at], known) if known else True
+        kind, row, weight = self._kind[at], terms.row, self._weight[at] * terms.weight
         if np.any(kind == _UNKNOWN):
             return Leaks(None)
-        drawn, inputs = (kind == _DRAW) & foreign, (kind == _INPUT) & foreign
-        if self._draws_once and mixed <= 1 and not np.any(weight < 0.0) and self._are_distinct(at):
+        drawn, inputs, masks = ((kind == one) & foreign for one in (_DRAW, _INPUT, _MASK))
+        if np.any(masks):
+            left = combined(terms.rows, row[masks], self._name[at[masks]], weight[masks])
+            row, weight = left.of_row[row], weight * left.sign[row]
+            leaks = self._general(left.rows, at, row, weight, drawn & (row >= 0), inputs & (row >= 0))
+        elif self._draws_once and mixed <= 1 and not np.any(weight < 0.0) and self._are_distinct(at):
             leaks = disjoint_leaks(
                 terms.rows,
                 self._users,
-                terms.row[drawn],
+                row[drawn],
                 self._variance[at[drawn]] * weight[drawn] ** 2,
-                terms.row[inputs],
+                row[inputs],
                 self._owner[at[inputs]],
                 weight[inputs],
             )
         else:
-            leaks = general_leaks(
-                terms.rows,
-                self._users,
-                terms.row[drawn],
-                self._sources(at[drawn]),
-                weight[drawn] * np.sqrt(self._variance[at[drawn]]),
-                terms.row[inputs],
-                self._owner[at[inputs]],
-                self._number[at[inputs]],
-                weight[inputs],
-            )
+            leaks = self._general(terms.rows, at, row, weight, drawn, inputs)
         leaks = np.minimum(leaks, self._ceiling)
         leaks[list(members)] = np.nan
         return Leaks(leaks)
+
+    def _general(self, rows: int, at: Ints, row: Ints, weight: Floats, drawn: Bools, inputs: Bools) -> Floats:
+        return general_leaks(
+            rows,
+            self._users,
+            row[drawn],
+            self._name[at[drawn]],
+            weight[drawn] * np.sqrt(self._variance[at[drawn]]),
+            row[inputs],
+            self._owner[at[inputs]],
+            self._number[at[inputs]],
+            weight[inputs],
+        )
 
     def _are_distinct(self, at: Ints) -> bool:
         """Return whether no two places are equal: the later of two would overwrite the earlier one."""
@@ -155,18 +189,13 @@ class ExactAuditor:
         self._last[at] = order
         return bool(np.array_equal(self._last[at], order))
 
-    def _sources(self, at: Ints | Bools) -> Ints:
-        """Return a number for each draw."""
-        names: Ints = self._owner[at] * (self._number.max(initial=0) + 1) + self._number[at]
-        return names
-
 
 class PairLeaks(Protocol):
     """The mu^2 / sensitivity^2 of each user, for any observer."""
 
     def nodes(self, members: Sequence[Peer]) -> Leaks: ...
 
-    def curator(self) -> Leaks: ...
+    def curator(self, members: Sequence[Peer] = ()) -> Leaks: ...
 
     def public(self) -> Leaks: ...
 
@@ -192,7 +221,13 @@ def account_of_pairs(
         Observer.PUBLIC: lambda: leaks_of.public().values,
         Observer.NETWORK: lambda: leaks_of.network().values,
     }
-    views, refusals = views_of(context, method, lambda members: leaks_of.nodes(members).values, roles)
+    views, refusals = views_of(
+        context,
+        method,
+        lambda members: leaks_of.nodes(members).values,
+        roles,
+        lambda members: leaks_of.curator(members).values,
+    )
     leaks = np.full((run.n, run.n), np.nan)
     observers: list[int] = []
     for (user,), values in ((members_of(name), values) for name, values in views.get(Observer.NODE, ())):
@@ -202,7 +237,7 @@ def account_of_pairs(
     made: list[Claim] = []
     if run.n > 1 and observers:
         made.append(claims.claim(Observer.NODE, mu[:, observers], observers))
-    for observer in (Observer.COALITION, *roles):
+    for observer in (Observer.COALITION, Observer.POOLED, *roles):
         for name, values in views.get(observer, ()):
             made.append(claims.claim(observer, claims.mu(values)[:, None], [name]))
     coalition = next((values for _, values in views.get(Observer.COALITION, ())), None)
@@ -225,6 +260,7 @@ class PairClaims:
         rounding: float = 0.0,
         ceilings: Floats | None = None,
     ) -> None:
+        self._context = context
         self._rounding = rounding
         self._ceilings = np.full(context.run.n, math.inf) if ceilings is None else ceilings
         self._method = method
@@ -250,7 +286,10 @@ class PairClaims:
 
     def claim(self, observer: Observer, mu: Floats, names: Sequence[Name]) -> Claim:
         """Return the claim, with what rounding may tell; `mu` has a column for each observer in `names`."""
-        return gaussian_claim(observer, self._method, self._delta, self._in_all(mu), names, self._assumptions)
+        stated = (*self._assumptions, *self._context.shared(observer))
+        return gaussian_claim(
+            self._context.run.protected, observer, self._method, self._delta, self._in_all(mu), names, stated
+        )
 
 
 def _in_sigmas(run: RunPlan, leaks: Floats) -> Floats:

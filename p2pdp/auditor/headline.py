@@ -15,17 +15,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
 from p2pdp.auditor.a_priori import claims_a_priori, covers
 from p2pdp.auditor.context import NOT_AT_HAND, PASSED_THROUGH
-from p2pdp.core.claims import Claim, Conditioning, Observer, Refusal
+from p2pdp.core.claims import NOT_TRUSTED, Claim, Conditioning, Observer, Refusal
 from p2pdp.core.ids import Peer
 from p2pdp.protocols.run_plan import RunPlan
 
-NOT_TRUSTED: Final = (Observer.NODE, Observer.CURATOR, Observer.PUBLIC)
-SEES_MORE: Final = (Observer.COALITION, Observer.NETWORK, Observer.BROKER)
+SEES_MORE: Final = (Observer.COALITION, Observer.POOLED, Observer.NETWORK, Observer.BROKER)
 _KINDS: Final = (Conditioning.VIEW, Conditioning.A_PRIORI, Conditioning.PUBLIC)
 _MODERATE, _WEAK = 1.0, 5.0
 DELTA_MAX: Final = 1e-3
@@ -48,6 +47,7 @@ class Bound:
     observer: Observer
     delta: float
     claims: tuple[Claim, ...]
+    left_out: tuple[Peer, ...] = ()  # users who are not covered as observers: their views are not known
 
     @property
     def claim(self) -> Claim | None:
@@ -91,7 +91,11 @@ def verdict_of(claims: Sequence[Claim], refusals: Sequence[Refusal], nodes: int,
     first = [one for one in bounds if one.observer in NOT_TRUSTED]
     rest = [one for one in bounds if one.observer not in NOT_TRUSTED]
     rest.sort(key=lambda one: one.observer != Observer.NETWORK)
-    return Verdict(max(first, key=lambda one: one.epsilon), max((*rest, *first), key=lambda one: one.epsilon))
+    headline = max(first, key=lambda one: one.epsilon)
+    worst = max((*rest, *first), key=lambda one: one.epsilon)
+    left_out = tuple(sorted({user for one in first for user in one.left_out}))
+    of_all = replace(headline, left_out=left_out)
+    return Verdict(of_all, of_all if worst is headline else worst)
 
 
 def verdict_in_advance(run: RunPlan, delta: float, colluders: Sequence[Peer] = (), *, one_value: bool) -> Verdict:
@@ -107,14 +111,16 @@ def _bound(observer: Observer, claims: Sequence[Claim], refusals: Sequence[Refus
     kinds = {one.conditioning for one in fitting if one.observer == observer} or {one.conditioning for one in fitting}
     kind = next((one for one in _KINDS if one in kinds), None)
     chosen = sorted((one for one in fitting if one.conditioning == kind), key=_epsilon)
-    return Bound(observer, chosen[0].delta if chosen else delta, tuple(chosen))
+    about = {(one.observer, one.method) for one in chosen[:1]}
+    left_out = {one.user for one in refusals if one.user is not None and (one.observer, one.method) in about}
+    return Bound(observer, chosen[0].delta if chosen else delta, tuple(chosen), tuple(sorted(left_out)))
 
 
 def _is_about_some(claim: Claim, refusal: Refusal) -> bool:
     """Return whether the claim leaves out observers of its kind who know too much for it."""
     if (claim.observer, claim.method) != (refusal.observer, refusal.method):
         return False
-    return not refusal.reason.endswith((NOT_AT_HAND, PASSED_THROUGH))
+    return refusal.user is None and not refusal.reason.endswith((NOT_AT_HAND, PASSED_THROUGH))
 
 
 def _epsilon(claim: Claim) -> float:

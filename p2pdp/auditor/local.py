@@ -12,10 +12,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
+from p2pdp.auditor import sampled
 from p2pdp.auditor.claims import claim_of
 from p2pdp.auditor.context import AccountResult, AuditContext, refused
 from p2pdp.auditor.exact import ceiling
-from p2pdp.core.claims import Conditioning, Method, Observer
+from p2pdp.core.claims import Conditioning, Method, Observer, Protected
 from p2pdp.core.draws import Mechanism
 from p2pdp.core.ids import Peer, is_user
 from p2pdp.mechanisms import gaussian, laplace, randomized_response
@@ -41,6 +42,13 @@ def local_account(context: AuditContext) -> AccountResult:
     if refusal is not None:
         return refusal
     own_noise = context.transcript.own_noise
+    if any(sampled.samples(own) for own in own_noise.values()):
+        parts = [sampled.steps_of(run, own) for own in own_noise.values()]
+        found = AccountResult()
+        for protected in sampled.relations(run):
+            epsilons = sampled.epsilons(parts, protected.relation, delta)
+            found.claims += ceiling_of(context, epsilons, None, protected, sampled.HIDDEN_ROWS).claims
+        return found
     mus: list[float] | None = None
     if _is_gaussian(own_noise):
         mus = [_mu(context.sensitivity, own) for own in own_noise.values()]
@@ -62,19 +70,26 @@ def not_told(context: AuditContext) -> AccountResult | None:
     return None
 
 
-def ceiling_of(context: AuditContext, epsilons: Sequence[float], mus: Sequence[float] | None) -> AccountResult:
+def ceiling_of(
+    context: AuditContext,
+    epsilons: Sequence[float],
+    mus: Sequence[float] | None,
+    protected: Protected | None = None,
+    *stated: str,
+) -> AccountResult:
     """Return the claim from what all contributions of each user tell; `mus` where that is Gaussian."""
     early = [
         f"what user {who} sent is in its ledger or in those of others" for who in context.incomplete if is_user(who)
     ]
     worst = max(range(len(epsilons)), key=lambda user: mus[user] if mus is not None else epsilons[user])
     claim = claim_of(
+        protected or context.run.protected,
         _OBSERVER,
         Method.LOCAL,
         Conditioning.PUBLIC,
         context.delta,
         (list(context.transcript.own_noise)[worst], _OBSERVER),
-        (*context.assumptions, *early, OWN_NOISE),
+        (*context.assumptions, *early, OWN_NOISE, *stated),
         epsilon=(epsilons[worst], sum(epsilons) / len(epsilons)),
         mu=None if mus is None else (mus[worst], sum(mus) / len(mus)),
     )

@@ -2,8 +2,11 @@
 
 Checked are: bootstrap's signature on the roster and the spec it names; each chain, from its opening record to its
 closing signature; that every record and message has the declared form; the heads that the curator received; that the
-k-th message sent on a link is the k-th received there, bit for bit; that both ends of a pair met in the same rounds;
-that no draw is used twice, and that draws name pools which exist. Private ledgers are checked where they are present.
+k-th message sent on a link is the k-th received there, bit for bit; that both ends of a pair met in the same rounds and
+share the same draws; that bootstrap decided once, with its signature, whose values count; that no draw is used twice,
+and that draws name pools which exist; that what users did follows from what they received (`following.py`), and that
+tokens, reports and values are there once (`once.py`). Private ledgers are checked where they are present.
+`Verification.unchecked` says what could not be checked.
 
 Whoever holds a node's key can sign anything. A ledger that passes has all fields that verification and replay read, so
 that neither fails otherwise than by saying what is wrong. A broken ledger is judged no further: what it would say about
@@ -15,16 +18,23 @@ from it need not be received: that is an incomplete run, not an altered one.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from itertools import groupby
 from typing import Any, Final
 
-from p2pdp.auditor.links import link_problems, meeting_problems
-from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer, is_user
-from p2pdp.core.messages import EXCLUDED, HEAD, Exclusion, LedgerHead, MessageTable
+from p2pdp.auditor.following import misvalued_in, unfollowed, wrongly_begun
+from p2pdp.auditor.links import decision_problems, link_problems, meeting_problems, pair_problems
+from p2pdp.auditor.once import doubled
+from p2pdp.auditor.rosters import roster_problems
+from p2pdp.core.errors import VerificationFailed
+from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer, is_user, peer_name
+from p2pdp.core.messages import EXCLUDED, HEAD, OPENED_REPORT, Exclusion, LedgerHead, MessageTable
 from p2pdp.crypto.identity import verify_labelled
-from p2pdp.crypto.roster import RosterError
+from p2pdp.crypto.roster import Roster
 from p2pdp.ledger import records
-from p2pdp.ledger.bodies import Opened, is_whole
+from p2pdp.ledger.bodies import Closed, Opened, is_whole
 from p2pdp.ledger.journal import PRIVATE, VIEW
 from p2pdp.ledger.records import (
     CLOSED,
@@ -33,23 +43,31 @@ from p2pdp.ledger.records import (
     HEAD_LABEL,
     NO_VALUE_DIGEST,
     OPENED,
+    OWN,
     POOL,
     PUBLISHED,
     RECEIVED,
+    SURVIVORS_LABEL,
     Contents,
     LedgerError,
     Record,
     carries_message,
     carries_value,
     head_parts,
+    packed_message,
+    packed_type,
     public_message,
 )
 from p2pdp.protocols import protocol
+from p2pdp.protocols.decision import Survivors, survivors_bytes
 from p2pdp.replay.evidence import Evidence
+from p2pdp.replay.published import stopped_in
+from p2pdp.replay.visits import put_out
 
 COMPLETE: Final = "complete"
 INCOMPLETE: Final = "incomplete"
 
+_OPENED: Final = packed_type(OPENED_REPORT)
 _EMPTY: Final = (b"", records.LEDGER_MAGIC, records.SKELETON_MAGIC)
 
 
@@ -71,6 +89,8 @@ class Verification:
     cut_short: list[Peer] = field(default_factory=list)  # excluded, with an absent or unclosed ledger
     records: int = 0
     views: dict[Peer, Contents] = field(default_factory=dict, repr=False)
+    private: dict[Peer, Contents] = field(default_factory=dict, repr=False)  # the private ledgers that are in order
+    unchecked: list[str] = field(default_factory=list)  # what nothing at hand can tell
 
     @property
     def verified(self) -> str | None:
@@ -88,10 +108,13 @@ class Verification:
         self.problems.append(Problem(peer, index, what, lacking))
 
 
-def verify(evidence: Evidence) -> Verification:
-    """Check all evidence, and return what is wrong with it and the ledgers that are in order."""
+def verify(evidence: Evidence, root: bytes | None = None) -> Verification:
+    """Check all evidence, and return what is wrong with it and the ledgers that are in order.
+
+    `root` is the public key of the bootstrap whose run it must be; without it the roster's own is believed.
+    """
     verification = Verification()
-    everybody = _everybody(evidence, verification)
+    everybody = _everybody(evidence, verification, root)
     for peer in everybody:  # bootstrap first: it says who is out
         if peer in evidence.views:
             contents = _read(evidence, verification, peer, VIEW)
@@ -104,20 +127,21 @@ def verify(evidence: Evidence) -> Verification:
         _draws(verification, peer)
         if peer in evidence.private:
             _private(evidence, verification, peer)
+    for peer, index, what in decision_problems(verification.views, partial(_is_decision, evidence.roster)):
+        verification.say(peer, index, what)
     if evidence.own is None:
         _heads(verification)
         _links(evidence, verification, everybody)
+    _replayed(evidence, verification)
     verification.problems.sort(key=lambda problem: (problem.peer, problem.index if problem.index is not None else -1))
     return verification
 
 
-def _everybody(evidence: Evidence, verification: Verification) -> tuple[Peer, ...]:
+def _everybody(evidence: Evidence, verification: Verification, root: bytes | None) -> tuple[Peer, ...]:
     """Return whose ledgers there should be, and check that the roster is bootstrap's and names this spec."""
     roster = evidence.roster
-    try:
-        roster.check(roster.bootstrap.identity)
-    except RosterError as error:
-        verification.say(BOOTSTRAP, None, str(error))
+    for what in roster_problems(roster, root):
+        verification.say(BOOTSTRAP, None, what)
     if roster.spec_digest != evidence.spec_digest:
         verification.say(BOOTSTRAP, None, "the spec is not the one whose digest the roster holds")
     everybody = (BOOTSTRAP, CURATOR, *range(roster.n)) if evidence.own is None else (evidence.own,)
@@ -168,9 +192,11 @@ def _closing_problem(evidence: Evidence, peer: Peer, role: str, contents: Conten
         return f"the {role} ledger was never closed"
     roster = evidence.roster
     identity = (roster.bootstrap if peer == BOOTSTRAP else roster.curator) if peer < 0 else roster.entries[peer]
-    parts = head_parts(role, roster.run_id, peer, last.index, last.previous)
+    closed: Closed = last.body
+    said = closed.voucher_key, *closed.acknowledged
+    parts = head_parts(role, roster.run_id, peer, last.index, last.previous, *said)
     bare = last.digest == NO_VALUE_DIGEST
-    if not bare or not verify_labelled(identity.identity, last.body.signature, HEAD_LABEL, *parts):
+    if not bare or not verify_labelled(identity.identity, closed.signature, HEAD_LABEL, *parts):
         return f"the {role} ledger's closing signature is not valid"
     return None
 
@@ -230,6 +256,7 @@ def _private(evidence: Evidence, verification: Verification, peer: Peer) -> None
     contents = _read(evidence, verification, peer, PRIVATE)
     if contents is None:
         return
+    verification.private[peer] = contents
     problem = _closing_problem(evidence, peer, PRIVATE, contents)
     if problem is not None and peer not in verification.excluded and peer not in verification.missing:
         verification.say(peer, len(contents.records) - 1, problem)
@@ -282,9 +309,72 @@ def _links(evidence: Evidence, verification: Verification, everybody: tuple[Peer
     suspects = {problem.peer for problem in verification.problems if not problem.lacking}
     views = {peer: contents for peer, contents in verification.views.items() if peer not in suspects}
     silent = (set(everybody) - views.keys()) | set(verification.missing) | set(verification.cut_short)
-    links = link_problems(views, silent, set(verification.excluded), _table(evidence).droppable)
-    for peer, index, what in (*links, *meeting_problems(views)):
+    droppable, sealed = _table(evidence).droppable, evidence.spec.audit.key is not None
+    links = link_problems(views, silent, set(verification.excluded), droppable, sealed=sealed)
+    ended = silent | set(verification.excluded)
+    if BOOTSTRAP in views and stopped_in(views[BOOTSTRAP]) is not None:  # then nobody need have come so far
+        ended |= views.keys()
+    for peer, index, what in (*links, *meeting_problems(views), *pair_problems(views, ended)):
         verification.say(peer, index, what)
+
+
+def _replayed(evidence: Evidence, verification: Verification) -> None:
+    """Check that all that was recorded follows from the protocol, and is there once."""
+    contradicted = evidence.own is not None or any(not problem.lacking for problem in verification.problems)
+    whole = verification.views.keys() - set(verification.missing)
+    try:
+        run = evidence.run
+    except VerificationFailed as error:
+        verification.say(BOOTSTRAP, None, str(error))
+        return
+    findings, untold = misvalued_in(evidence, run, whole, verification.private)
+    unjudged: list[Peer] = []
+    if untold:
+        more, unjudged = unfollowed(evidence, run, whole, alone=contradicted or bool(findings))
+        findings += [one for one in more if one.peer not in {finding.peer for finding in findings}]
+    if BOOTSTRAP in whole:
+        findings += wrongly_begun(verification.views[BOOTSTRAP], run.plan.starts, verification.excluded)
+    if evidence.own is None:
+        out = put_out(verification.views) | set(verification.excluded)
+        known = {finding.peer for finding in findings}
+        findings += [one for one in doubled(verification.views, _table(evidence), out) if one.peer not in known]
+    for peer, at, what in findings:
+        verification.say(peer, at, what)
+    verification.unchecked += [f"values of {_named(peers)}: {reason}" for reason, peers in sorted(untold.items())]
+    curator = verification.views.get(CURATOR)
+    if curator is not None and any(_is_opened(record) for record in curator.records):
+        verification.unchecked.append("what the curator opened: nothing compares it with what users sealed")
+    apart = [(unjudged, "rests on ledgers that fail"), (_gone(evidence, verification), "ledger not whole or not there")]
+    verification.unchecked += [f"what {_named(peers)} did: {reason}" for peers, reason in apart if peers]
+
+
+def _is_opened(record: Record) -> bool:
+    return record.kind == OWN and packed_message(record).startswith(_OPENED)
+
+
+def _gone(evidence: Evidence, verification: Verification) -> list[Peer]:
+    everybody = range(evidence.roster.n) if evidence.own is None else ()
+    short = {*verification.missing, *verification.cut_short}
+    return [user for user in everybody if user in short or user not in verification.views]
+
+
+def _named(peers: Sequence[Peer]) -> str:
+    """Return peers as people read them, consecutive users as a range."""
+    users = sorted(peer for peer in peers if is_user(peer))
+    runs = [list(run) for _, run in groupby(enumerate(users), lambda one: one[1] - one[0])]
+    ends = [(run[0][1], run[-1][1]) for run in runs]
+    shown = ", ".join(str(first) if first == last else f"{first}-{last}" for first, last in ends)
+    named = [f"user{'s' if len(users) > 1 else ''} {shown}"] if users else []
+    return " and ".join([*named, *(f"the {peer_name(peer)}" for peer in peers if not is_user(peer))])
+
+
+def _is_decision(roster: Roster, decision: Survivors) -> bool:
+    """Return whether bootstrap signed this decision, which names users in ascending order."""
+    absent, signature = decision
+    if absent != sorted(set(absent)) or not set(absent) <= set(range(roster.n)):
+        return False
+    parts = (roster.run_id, survivors_bytes(absent))
+    return verify_labelled(roster.bootstrap.identity, signature, SURVIVORS_LABEL, *parts)
 
 
 def _table(evidence: Evidence) -> MessageTable:

@@ -1,1 +1,1 @@
-"""Benchmarks of this machine: start, hops, gossip and audit. `p2pdp bench` shows them."""
+"""Benchmarks of this machine: start, hops, gossip, audit and noise. `p2pdp bench` shows them."""

@@ -197,13 +197,6 @@ class Conductor:
         await self._ask({"do": "dial"})
         return perf_counter() - began_s
 
-    async def rest(self) -> tuple[Stretch, int]:
-        """Let all users draw noise ahead; return the time and the number of draws."""
-        before_s, began_s = await self._cpu_s(), perf_counter()
-        said = await self._ask({"do": "rest"})
-        seconds = perf_counter() - began_s
-        return Stretch(seconds, await self._cpu_s() - before_s), sum(user["draws"] for user in said.values())
-
     async def growth(self) -> list[dict[str, Any]]:
         return list((await self._ask({"do": "growth"})).values())
 

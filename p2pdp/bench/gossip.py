@@ -1,41 +1,96 @@
-"""`bench gossip`: rounds of gossip a second, among real processes, with encryption and ledgers.
+"""`bench gossip` and `bench vectors`: rounds of gossip a second, among real processes, with encryption and ledgers.
 
 The graph is regular, so every user has the same work. Rounds last from the first user's GO until the last user's
-result, by the clock that all processes of one machine share; starting and ending the run is reported beside them.
+result, by the clock that all processes of one machine share; starting and ending the run is reported beside them. Real
+rounds and bare ones (`bare_gossip.py`) take turns; rates wander with the machine, so the median of the pairs' ratios is
+what counts.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
 from time import monotonic
 from typing import Any
 
+import numpy as np
+
+from p2pdp.assembly.outcome import numbers_frame
+from p2pdp.bench.bare_gossip import bare_rounds
 from p2pdp.bench.harness import cpu_s, local_run, require, require_degree, require_transport, spec_text
 from p2pdp.cluster.launcher import Cluster
 from p2pdp.core import messages
 from p2pdp.core.errors import RunFailed
 from p2pdp.core.ids import is_user
+from p2pdp.core.spec import GraphPart
+from p2pdp.files.spec import parse_spec
 from p2pdp.ledger.records import OWN, RECEIVED, SENT, Record, carries_value, public_message
+from p2pdp.topology.graphs import make_graph
 
 
-def bench_gossip(nodes: int = 16, degree: int = 4, rounds: int = 2000, transport: str = "tcp") -> dict[str, Any]:
-    require(rounds >= 1, f"--rounds {rounds}", "at least 1")
+def bench_gossip(
+    nodes: int = 16, degree: int = 4, rounds: int = 2000, pairs: int = 3, transport: str = "tcp"
+) -> dict[str, Any]:
+    """Measure gossip of one number."""
+    _check(nodes, degree, rounds, pairs, transport)
+    text = spec_text("gossip", **_sections(nodes, degree, rounds, transport))
+    return _measured(text, nodes, degree, rounds, pairs, 1)
+
+
+def bench_vectors(
+    nodes: int = 16, degree: int = 4, numbers: int = 10_000, rounds: int = 30, pairs: int = 3, transport: str = "tcp"
+) -> dict[str, Any]:
+    """Measure gossip of vectors; their values are zeros, since no step depends on values."""
+    _check(nodes, degree, rounds, pairs, transport)
+    require(numbers >= 1, f"--numbers {numbers}", "at least 1")
+    numbers_frame(numbers)  # refuses what fits into no frame
+    with TemporaryDirectory(prefix="p2pdp-bench-") as place:
+        file = Path(place) / "vectors.npy"
+        np.save(file, np.zeros((nodes, numbers)))
+        data = {"path": str(file)}
+        text = spec_text("vectors", data=data, **_sections(nodes, degree, rounds, transport))
+        return _measured(text, nodes, degree, rounds, pairs, numbers)
+
+
+def _check(nodes: int, degree: int, rounds: int, pairs: int, transport: str) -> None:
+    for name, value in (("rounds", rounds), ("pairs", pairs)):
+        require(value >= 1, f"--{name} {value}", "at least 1")
     require_degree(nodes, degree, 2)
     require_transport(transport)
+
+
+def _sections(nodes: int, degree: int, rounds: int, transport: str) -> dict[str, dict[str, Any]]:
     run = {"nodes": nodes, "transport": transport, "patience_s": 60}
-    graph = {"kind": "regular", "degree": degree}
-    measured = measure_gossip(spec_text("gossip", run=run, graph=graph, gossip={"rounds": rounds}))
-    seconds = measured["seconds"]
-    return {
-        "transport": transport,
-        "nodes": nodes,
-        "degree": degree,
-        "rounds": rounds,
-        "rounds_per_second": rounds / seconds,
-        "messages_per_second": measured["exchanges"] / seconds,
-        "cpu_us_per_message": 1e6 * measured["cpu_seconds"] / measured["exchanges"],
-        **{name: measured[name] for name in ("seconds", "seconds_until_enrolled", "seconds_in_all")},
-    }
+    return {"run": run, "graph": {"kind": "regular", "degree": degree}, "gossip": {"rounds": rounds}}
+
+
+def _measured(text: str, nodes: int, degree: int, rounds: int, pairs: int, numbers: int) -> dict[str, Any]:
+    """Return medians over pairs of a real run and a bare one, and the pairs themselves."""
+    graph = make_graph(GraphPart("regular", degree=degree), nodes, 1).neighbours
+    measured = []
+    for pair in range(pairs):
+        real: dict[str, Any] = {}
+        bare_s = 0.0
+        for kind in ("real", "bare") if pair % 2 else ("bare", "real"):  # neither always comes first
+            if kind == "real":
+                real = measure_gossip(text)
+            else:
+                bare_s = bare_rounds(graph, numbers_frame(numbers), rounds)
+        measured.append(
+            {
+                "rounds_per_second": rounds / real["seconds"],
+                "bare_rounds_per_second": rounds / bare_s,
+                "ratio": bare_s / real["seconds"],
+                "messages_per_second": real["exchanges"] / real["seconds"],
+                "cpu_us_per_message": 1e6 * real["cpu_seconds"] / real["exchanges"],
+                **{name: real[name] for name in ("seconds", "seconds_until_enrolled", "seconds_in_all")},
+            }
+        )
+    about = {"transport": parse_spec(text, None).run.transport, "nodes": nodes, "degree": degree, "rounds": rounds}
+    rates = {name: median(pair[name] for pair in measured) for name in measured[0]}
+    return about | {"numbers": numbers} | rates | {"pairs": measured}
 
 
 def measure_gossip(text: str) -> dict[str, Any]:
@@ -53,9 +108,9 @@ def measure_gossip(text: str) -> dict[str, Any]:
         measured["seconds_in_all"] = monotonic() - began_s
         measured["cpu_seconds"] = cpu_s() - before_s
         evidence = folder.evidence(folder.roster())
-    users = [evidence.contents(peer).records for peer in evidence.begun if is_user(peer)]
-    measured["seconds"] = seconds_between(users)
-    measured["exchanges"] = sum(is_exchange(record) for records in users for record in records)
+        users = [evidence.contents(peer).records for peer in evidence.begun if is_user(peer)]
+        measured["seconds"] = seconds_between(users)
+        measured["exchanges"] = sum(is_exchange(record) for records in users for record in records)
     return measured
 
 

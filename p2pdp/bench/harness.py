@@ -60,7 +60,7 @@ def local_run(text: str, packing: Packing = ONE_EACH) -> Iterator[tuple[RunFolde
     with TemporaryDirectory(prefix="p2pdp-bench-") as name:
         folder = RunFolder.make(Path(name) / "run", text, packing)
         job = job_of(folder)
-        job.plan(job.slots)
+        job.plan(job.slots, job.stated)
         if not packing.spawn:
             job.warm_up()
         yield folder, job

@@ -26,9 +26,9 @@ from p2pdp.bench.conductor import Conductor
 from p2pdp.bench.harness import require, require_degree, require_one_of, require_transport, spec_text
 from p2pdp.bench.user import BACKLOG, LOOPBACK, BenchSettings, BenchUser
 from p2pdp.cluster.layout import Sockets
-from p2pdp.cluster.processes import Main, fork, wait_for
+from p2pdp.cluster.processes import PEEKS, Main, fork, wait_for
 from p2pdp.core.addresses import Address
-from p2pdp.core.errors import RunFailed
+from p2pdp.core.errors import NotReady, RunFailed
 from p2pdp.core.ids import Peer
 from p2pdp.crypto.entropy import random_bytes
 from p2pdp.files.data import load_data
@@ -55,6 +55,8 @@ def bench_hops(
     """Measure; `hops` counts one stretch with all its tokens. A broker, where one is needed, is started."""
     for name, value, least in (("nodes", nodes, 2), ("tokens", tokens, 1), ("pairs", pairs, 1)):
         require(value >= least, f"--{name} {value}", f"at least {least}")
+    if not PEEKS:
+        raise NotReady("hops: this system tells the end of a process only once; macOS needs Python 3.13 for this")
     require(hops >= tokens, f"--hops {hops}", f"at least {tokens}: each token makes one")
     require_one_of("--graph", graph, GRAPHS)
     require_transport(transport)
@@ -91,29 +93,18 @@ def planned(
 
 
 def _rates(measured: dict[str, Any], hops: int) -> dict[str, Any]:
-    """Return medians over all pairs, and the pairs; the first of each kind was for warming up.
-
-    Before each stretch users draw noise ahead, as nodes on machines of their own do while it is quiet. The names with
-    `_with_draws` are for users who do not, as in a local run: one draw a hop is added, at the mean cost of those
-    drawn ahead.
-    """
-    rests = [rest for rest in measured["rest"] if rest["draws"]]
-    draws = max(1, sum(rest["draws"] for rest in rests))
-    draw_s, draw_cpu_s = (sum(rest[name] for rest in rests) / draws for name in ("seconds", "cpu_s"))
+    """Return medians over all pairs, and the pairs; the first of each kind was for warming up."""
     pairs = [
         {
             "hops_per_second": hops / real["seconds"],
             "bare_hops_per_second": hops / bare["seconds"],
             "ratio": bare["seconds"] / real["seconds"],
-            "hops_per_second_with_draws": hops / (real["seconds"] + hops * draw_s),
-            "ratio_with_draws": bare["seconds"] / (real["seconds"] + hops * draw_s),
             "cpu_us_per_hop": 1e6 * real["cpu_s"] / hops,
             "bare_cpu_us_per_hop": 1e6 * bare["cpu_s"] / hops,
         }
         for real, bare in zip(measured["real"][1:], measured["bare"][1:], strict=True)
     ]
-    medians = {name: median(pair[name] for pair in pairs) for name in pairs[0]}
-    return medians | {"cpu_us_per_draw": 1e6 * draw_cpu_s, "pairs": pairs}
+    return {name: median(pair[name] for pair in pairs) for name in pairs[0]} | {"pairs": pairs}
 
 
 def _dials(measured: dict[str, Any], links: int) -> dict[str, Any]:
@@ -229,13 +220,11 @@ async def _conduct(
 async def _measured(conductor: Conductor, tokens: int, hops: int, pairs: int) -> dict[str, Any]:
     await conductor.begin()
     dial_s = await conductor.dial()
-    rests, real, bare = [], [], []
+    real, bare = [], []
     for pair in range(pairs + 1):
         for kind in ("real", "bare") if pair % 2 else ("bare", "real"):  # neither always comes first
-            rest, draws = await conductor.rest()  # else they would draw ahead during a bare stretch
-            rests.append(asdict(rest) | {"draws": draws})
             if kind == "real":
                 real.append(asdict(await conductor.real(tokens)))
             else:
                 bare.append(asdict(await conductor.bare(tokens, hops)))
-    return {"dial_s": dial_s, "rest": rests, "real": real, "bare": bare, "growth": await conductor.growth()}
+    return {"dial_s": dial_s, "real": real, "bare": bare, "growth": await conductor.growth()}

@@ -30,11 +30,10 @@ from p2pdp.crypto.identity import Identity, RunKey
 from p2pdp.crypto.roster import Roster, sign_entry
 from p2pdp.ledger.journal import PRIVATE, VIEW, Journal
 from p2pdp.mechanisms.sampler import ExactSampler
-from p2pdp.node.clock import Clock
+from p2pdp.node.clock import LoopClock
 from p2pdp.node.disk import Disk
 from p2pdp.node.shell import HostShell
 from p2pdp.peer.credentials import Credentials
-from p2pdp.peer.draws import POOL_MAX
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.transports.contract import ROLES, LocalNetworks, Origin
 from p2pdp.wire.frames import FORMAT_VERSION
@@ -76,7 +75,7 @@ class BenchUser:
         self._users = range(settings.run.n) if neighbours is None else neighbours
         self._network = settings.networks.network(me)
         self._disk = Disk(settings.folder / f"{me:04d}", power=False)
-        self._clock = Clock()
+        self._clock = LoopClock.of_loop()
         self._shell = HostShell(self._disk, self._clock, self._bare_hop, lambda _output: None)
         self._transport = self._network.attach(self._shell, self._where)
         self._shell.transport = self._transport
@@ -116,7 +115,7 @@ class BenchUser:
     async def _obey(self, reader: asyncio.StreamReader) -> None:
         """Carry out orders until there are no more."""
         orders: dict[str, Callable[[dict[str, Any]], Any]] = {
-            "begin": self._begin, "dial": self._dial, "rest": self._rest, "bare": self._bare_hops,
+            "begin": self._begin, "dial": self._dial, "bare": self._bare_hops,
             "cpu": self._cpu, "growth": self._growth,
         }  # fmt: skip
         while line := await reader.readline():
@@ -149,16 +148,6 @@ class BenchUser:
         while self._transport.strangers or not all(map(host.heard, self._others())):  # noqa: ASYNC110  (nobody tells)
             await asyncio.sleep(LOOK_S)
         return {"user": self._me}
-
-    def _rest(self, _order: dict[str, Any]) -> dict[str, Any]:
-        """Draw noise ahead, as users do when it is quiet for a while."""
-        host = self._shell.host
-        assert host is not None
-        pools = 0
-        while host.wants_rest:
-            self._shell.carry_out(host.idle(self._clock.now_s(), at_rest=True))
-            pools += 1
-        return {"user": self._me, "draws": pools * POOL_MAX}
 
     def _bare_hops(self, order: dict[str, Any]) -> None:
         for _ in range(order["tokens"]):

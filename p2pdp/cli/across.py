@@ -3,20 +3,40 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from p2pdp.cli.options import AsJson, IndexUrl, Overrides, SpecFile, TraceWire, print_document, serves
-from p2pdp.cli.progress import LogAs, LogFormat, LogFrom, LogLevel, logged
+from p2pdp.cli.progress import INTERRUPTED, LogAs, LogFormat, LogFrom, LogLevel, logged
+from p2pdp.core.endings import RunStopped
+from p2pdp.core.errors import RunFailed
+from p2pdp.core.expiry import Expired
 from p2pdp.core.happenings import happening
 
 if TYPE_CHECKING:
     from p2pdp.report.result import Result
-    from p2pdp.runs.across_node import TookPart
+    from p2pdp.runs.own_part import TookPart
 
 NewFolder = Annotated[Path, typer.Option(metavar="DIR", help="Output folder; an unfinished one is continued.")]
+
+
+@contextmanager
+def _goes_on(out: Path, *, blocked: bool = False) -> Iterator[None]:
+    """Say how to go on with what is interrupted, or `blocked` by a user who is gone."""
+    try:
+        yield
+    except SystemExit as stop:
+        if stop.code == INTERRUPTED:
+            stop.text = f"interrupted; the same command with --out {out} goes on"  # type: ignore[attr-defined]
+        raise
+    except RunFailed as error:
+        if not blocked or isinstance(error, (Expired, RunStopped)):
+            raise
+        raise RunFailed(f"{error}; the same command with --out {out} goes on once it can") from None
 
 
 @serves(may_stay=True)
@@ -42,7 +62,7 @@ def bootstrap(
     served: Any,
 ) -> None:
     """Runs bootstrap and curator for users on other machines."""
-    from p2pdp.cli.live import show
+    from p2pdp.cli.live import check_verified, show
     from p2pdp.files.spec import load_spec
     from p2pdp.runs.across_bootstrap import bootstrap as serve
     from p2pdp.runs.watching import Watching
@@ -54,12 +74,14 @@ def bootstrap(
         show(result, as_json=as_json)
         sys.stdout.flush()
 
-    with logged(log_level or LogLevel.INFO, log_format) as log:
+    with logged(log_level or LogLevel.INFO, log_format) as log, _goes_on(out, blocked=True):
         watching = Watching(served, index)
-        serve(loaded, Listening(listen, address), tokens, out, log, watching, show_now, trace_wire=trace_wire)
+        where = Listening(listen, address)
+        result = serve(loaded, where, tokens, out, log, watching, show_now, trace_wire=trace_wire)
+    check_verified(result)
 
 
-@serves(may_stay=False)
+@serves(may_stay=True)
 def node(
     config: Annotated[Path, typer.Argument(metavar="CONFIG", help="The node's configuration: a TOML file.")],
     out: NewFolder,
@@ -79,8 +101,17 @@ def node(
     """Runs one user's node in a run across machines."""
     from p2pdp.runs.across_node import take_part
 
-    with logged(log_level or LogLevel.INFO, log_format) as log:
-        told = take_part(
+    def show(told: TookPart) -> None:
+        if told.excluded:
+            log(happening("put_out"))
+        if as_json:
+            print_document(told.to_json())
+        else:
+            _show(told)
+        sys.stdout.flush()
+
+    with logged(log_level or LogLevel.INFO, log_format, to_owner=sys.stderr.isatty()) as log, _goes_on(out):
+        take_part(
             config,
             out,
             share_skeleton=share_skeleton,
@@ -88,13 +119,8 @@ def node(
             notify=log,
             http=served,
             trace_wire=trace_wire,
+            show=show,
         )
-        if told.excluded:
-            log(happening("put_out"))
-    if as_json:
-        print_document(told.to_json())
-    else:
-        _show(told)
 
 
 def _show(told: TookPart) -> None:
@@ -104,11 +130,16 @@ def _show(told: TookPart) -> None:
 
     console = Console(highlight=False)
     lines = [f"{told.protocol}, run {told.run_id}, user {told.user} of {told.nodes}"]
-    if not told.excluded:
+    if not (told.excluded or told.stopped):
         lines.append(f"estimate {number(told.estimate)}, standard error {number(told.standard_error)}")
     if told.own_scores is not None:
         known = [f"{name} {number(value)}" for name, value in told.own_scores.items() if value is not None]
         lines.append(f"on your own rows: {', '.join(known)}")
+    lines += [
+        f"of your own data: {one['clipped']} of {one['rows']} numbers in column {one['column']} were outside the run's "
+        "bounds and were clipped to them"
+        for one in told.clipped
+    ]
     lines += [
         "What this run cost this node: an observer of all messages by its own ledger, others at most:",
         *(f"  {one.text}" for one in told.spent),

@@ -40,17 +40,18 @@ def _observer(text: str) -> int | str:
     try:
         return int(text)
     except ValueError:
-        raise UsageError(f'--observer {text}: must be a user number, or "curator" of network shuffling') from None
+        raise UsageError(f'--observer {text}: must be a user number, or "curator"') from None
 
 
 def _show(found: Attacked) -> None:
     from p2pdp.cli.tables import columns
 
-    if found.observer == Observer.CURATOR:
+    if any("report_probability" in target for target in found.targets):
         _show_curator(found.targets)
         return
     if not found.targets:
-        print(f"User {found.observer} can read no contribution alone: all it saw is mixed with others and their noise.")
+        who = "The curator" if found.observer == Observer.CURATOR else f"User {found.observer}"
+        print(f"{who} can read no contribution alone: all it saw is mixed with others and their noise.")
         return
     headings = ("user", "estimate", "off by", "off its noised value by (sigma)")
     columns([_row(target) for target in found.targets], headings)
@@ -74,8 +75,9 @@ def _show_curator(targets: list[dict[str, Any]]) -> None:
 
 def _row(target: dict[str, Any]) -> tuple[str, ...]:
     from p2pdp.cli.tables import number
+    from p2pdp.report.page.words import users
 
     user = target["user"]
-    name = str(user) if isinstance(user, int) else "sum of " + ", ".join(map(str, user))
+    name = str(user) if isinstance(user, int) else f"sum of {users(user)}"
     values = (target["estimate"], target["error"], target["noised_value_error_in_sigma"])
     return name, *("" if value is None else number(value) for value in values)

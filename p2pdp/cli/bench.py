@@ -46,18 +46,38 @@ def hops(
     _show(bench_hops(nodes, hops, tokens, pairs, graph, degree, transport), as_json=as_json)
 
 
+Pairs = Annotated[int, typer.Option(help="Measurements of each kind; real rounds and bare ones take turns.")]
+
+
 @app.command()
 def gossip(
     nodes: Annotated[int, typer.Option(help="Number of users, one process each.")] = 16,
     degree: Annotated[int, typer.Option(help="Neighbours of each user.")] = 4,
     rounds: Annotated[int, typer.Option(help="Number of rounds.")] = 2000,
+    pairs: Pairs = 3,
     transport: Transport = "tcp",
     as_json: AsJson = False,
 ) -> None:
-    """Measures rounds of gossip a second, with encryption and ledgers."""
+    """Measures rounds of gossip a second, with encryption and ledgers, beside rounds of bare encrypted exchanges."""
     from p2pdp.bench.gossip import bench_gossip
 
-    _show(bench_gossip(nodes, degree, rounds, transport), as_json=as_json)
+    _show(bench_gossip(nodes, degree, rounds, pairs, transport), as_json=as_json)
+
+
+@app.command()
+def vectors(
+    nodes: Annotated[int, typer.Option(help="Number of users, one process each.")] = 16,
+    degree: Annotated[int, typer.Option(help="Neighbours of each user.")] = 4,
+    numbers: Annotated[int, typer.Option(help="Numbers of each user's vector.")] = 10_000,
+    rounds: Annotated[int, typer.Option(help="Number of rounds.")] = 30,
+    pairs: Pairs = 3,
+    transport: Transport = "tcp",
+    as_json: AsJson = False,
+) -> None:
+    """Measures the same for vectors of many numbers."""
+    from p2pdp.bench.gossip import bench_vectors
+
+    _show(bench_vectors(nodes, degree, numbers, rounds, pairs, transport), as_json=as_json)
 
 
 @app.command()
@@ -71,6 +91,20 @@ def audit(
     from p2pdp.bench.audit import bench_audit
 
     _show(bench_audit(nodes, rounds, graph), as_json=as_json)
+
+
+@app.command()
+def noise(
+    mechanism: Annotated[
+        str, typer.Option(help="gaussian, laplace, randomized_response or uniform_bits.")
+    ] = "gaussian",
+    numbers: Annotated[int, typer.Option(help="Numbers in a batch.")] = 10_000,
+    as_json: AsJson = False,
+) -> None:
+    """Measures the time that a number of exact noise takes."""
+    from p2pdp.bench.noise import bench_noise
+
+    _show(bench_noise(mechanism, numbers), as_json=as_json)
 
 
 def _show(measured: dict[str, Any], *, as_json: bool) -> None:

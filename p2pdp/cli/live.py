@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from p2pdp.cli.options import AsJson, OutFolder, Overrides, RunFolder, SpecFile, TraceWire, print_document
+from p2pdp.cli.options import AsJson, OutFolder, Overrides, RunFolder, SpecFile, TraceWire, naming, print_document
 from p2pdp.cli.progress import Log, LogAs, LogFormat, LogFrom, LogLevel, logged, run_progress
+from p2pdp.core.errors import VerificationFailed
 from p2pdp.core.happenings import KINDS, happening
 from p2pdp.core.ids import BOOTSTRAP, peer_name
 
@@ -53,6 +54,7 @@ def demo(out: OutFolder = None, as_json: AsJson = False) -> None:
         result = api.run(demo_spec(), out, on_event=watched.on_event)
         watched.faults(result)
     show(result, as_json=as_json)
+    check_verified(result)
 
 
 def run(
@@ -71,7 +73,7 @@ def run(
 
     loaded = api.load_spec(spec, overrides or [])
     count = 1 if nodes_per_process is None else nodes_per_process
-    with _watched(log_level, log_format) as watched:
+    with _watched(log_level, log_format) as watched, naming(spec):
         result = api.run(
             loaded,
             out,
@@ -82,6 +84,7 @@ def run(
         )
         watched.faults(result)
     show(result, as_json=as_json)
+    check_verified(result)
 
 
 def resume(
@@ -104,6 +107,13 @@ def resume(
         result = api.resume(folder, nodes_per_process=nodes_per_process, spawn=spawn, on_event=watched.on_event)
         watched.faults(result)
     show(result, as_json=as_json)
+    check_verified(result)
+
+
+def check_verified(result: Result) -> None:
+    """End the command as failed where the ledgers of the run did not pass verification."""
+    if result.audit_problem is not None:
+        raise VerificationFailed(f"{result.folder}: verification failed, and the result may be false")
 
 
 def show(result: Result, *, as_json: bool) -> None:

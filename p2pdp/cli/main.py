@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
+import re
 import select
 import signal
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn
 
@@ -19,14 +22,32 @@ import typer
 
 from p2pdp.cli import across, bench, live
 from p2pdp.cli.account import account
+from p2pdp.cli.artifact import artifact
 from p2pdp.cli.attack import attack
+from p2pdp.cli.cite import cite
 from p2pdp.cli.guide import guide
 from p2pdp.cli.index import index
 from p2pdp.cli.keys import keygen
-from p2pdp.cli.options import AsJson, AuditorKey, OutFolder, Overrides, RunPlace, SpecFile, TraceWire, print_document
+from p2pdp.cli.options import (
+    AsJson,
+    AuditorKey,
+    BootstrapKey,
+    OutFolder,
+    Overrides,
+    RunPlace,
+    SpecFile,
+    TraceWire,
+    Unverified,
+    naming,
+    print_document,
+)
 from p2pdp.cli.plan import plan
 from p2pdp.cli.progress import printable
+from p2pdp.cli.report import report
 from p2pdp.cli.reproduce import reproduce
+from p2pdp.cli.samples import init, samples, schema
+from p2pdp.cli.status import status
+from p2pdp.cli.sweep import sweep
 from p2pdp.core.errors import NotReady, P2pdpError, UsageError, VerificationFailed
 from p2pdp.runs.collector import undisturbed
 
@@ -38,8 +59,11 @@ _READER_GONE: Final = 1  # with which typer and rich end where nobody reads stan
 # What typer raises for a wrong command line. Some of its releases bring click along, others import it.
 _WrongCommand: Final[type[Exception]] = typer.BadParameter.__bases__[0]
 
+_PLAIN: Final = re.compile(r"Input should be a valid (integer|number)\b.*")
+_KINDS: Final = {"integer": "whole number", "number": "number"}
+
 app = typer.Typer(
-    add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False,
+    rich_markup_mode=None, pretty_exceptions_enable=False, context_settings={"help_option_names": ["-h", "--help"]},
     help="Differential privacy among peers that trust nobody with their data.",
     epilog="Documentation: p2pdp guide",
 )  # fmt: skip
@@ -58,12 +82,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except _WrongCommand as error:
         return _complain(_command_problem(error), UsageError.exit_code)
     except OSError as error:
-        nobody_reads = _nobody_reads()
-        with contextlib.suppress(OSError):
-            sys.stdout.close()  # else the interpreter would try to write once more
-        if isinstance(error, BrokenPipeError) and nobody_reads:
-            return 0
-        return _complain(f"{error.filename or 'standard output'}: {error.strerror}", NotReady.exit_code)
+        return _after(error)
     except MemoryError:
         return _complain("there is not enough memory for this", NotReady.exit_code)
     except SystemExit as stop:
@@ -75,6 +94,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return code if isinstance(code, int) else 0
 
 
+def _after(error: OSError) -> int:
+    nobody_reads, at_output = _nobody_reads(), _was_printing(error)
+    if at_output:
+        with contextlib.suppress(OSError):
+            sys.stdout.close()  # else the interpreter would try to write once more
+    if isinstance(error, BrokenPipeError) and nobody_reads:
+        return 0
+    where = error.filename or ("standard output" if at_output else None)
+    return _complain(f"{where}: {error.strerror}" if where else str(error.strerror), NotReady.exit_code)
+
+
 def _nobody_reads() -> bool:
     """Return whether the reader of standard output is gone; another broken pipe is an error."""
     try:
@@ -83,6 +113,15 @@ def _nobody_reads() -> bool:
         return any(event & select.POLLERR for _, event in poll.poll(0))
     except (OSError, ValueError):  # it is no file, or closed
         return True
+
+
+def _was_printing(error: OSError) -> bool:
+    """Return whether it was raised by printing: this room and what draws its tables print, and open no files."""
+    place = error.__traceback__
+    while place is not None and place.tb_next is not None:
+        place = place.tb_next
+    name = "" if place is None else place.tb_frame.f_globals.get("__name__", "")
+    return name.startswith(("p2pdp.cli.", "rich."))
 
 
 def _interrupted(_number: int, _frame: object) -> NoReturn:
@@ -97,7 +136,8 @@ def _complain(text: str, code: int) -> int:
 
 def _command_problem(error: Any) -> str:
     command = getattr(getattr(error, "ctx", None), "command_path", "p2pdp")
-    return f"{error.format_message().rstrip('.')} ({command} --help lists what there is)"
+    said = _PLAIN.sub(lambda match: f"must be a {_KINDS[match[1]]}", error.format_message().rstrip("."))
+    return f"{said} ({command} --help lists what there is)"
 
 
 def _version(asked: bool) -> None:
@@ -122,8 +162,8 @@ def _root(
 
 
 for _command in (
-    live.demo, live.run, live.resume, account, attack, across.bootstrap, across.node, plan, reproduce, index, keygen,
-    guide,
+    live.demo, live.run, live.resume, account, attack, across.bootstrap, across.node, plan, sweep, report, reproduce,
+    index, artifact, status, keygen, init, samples, schema, guide, cite,
 ):  # fmt: skip
     app.command()(_command)
 app.add_typer(bench.app, name="bench")
@@ -142,6 +182,7 @@ def simulate(
             "--fast", help="Samples results from their exact distribution, without messages, ledgers or audit."
         ),
     ] = False,
+    workers: Annotated[int | None, typer.Option(help="Number of processes for trials; by default one a core.")] = None,
     trace_wire: TraceWire = False,
     overrides: Overrides = None,
     as_json: AsJson = False,
@@ -153,8 +194,11 @@ def simulate(
 
     loaded = api.load_spec(spec, overrides or [])
     folder = default_folder(loaded, fast=fast) if out is None else out
-    with progress_bar("simulating", loaded) as progress:
-        result = api.simulate(loaded, folder, trials, fast=fast, progress=progress, trace_wire=trace_wire)
+    with naming(spec), progress_bar("simulating", loaded) as progress:
+        result = api.simulate(
+            loaded, folder, trials, fast=fast, progress=progress, trace_wire=trace_wire,
+            workers=workers or os.cpu_count() or 1,
+        )  # fmt: skip
     if as_json:
         print_document(result.to_json())
         return
@@ -165,11 +209,11 @@ def simulate(
 
 @app.command()
 @undisturbed()  # imports and tables too: what a command leaves for the collector is gone when it ends
-def verify(place: RunPlace, key: AuditorKey = None, as_json: AsJson = False) -> None:
-    """Checks whether ledgers are complete, unaltered and consistent."""
+def verify(place: RunPlace, key: AuditorKey = None, bootstrap: BootstrapKey = None, as_json: AsJson = False) -> None:
+    """Checks that ledgers are whole, unaltered, and by the rules."""
     from p2pdp import api
 
-    found = api.verify(place, key=key)
+    found = api.verify(place, key=key, bootstrap=bootstrap)
     if as_json:
         print_document(found.to_json())
     else:
@@ -193,6 +237,7 @@ def audit(
         bool, typer.Option("--allow-missing", help="Reports what can be proven although ledgers are missing.")
     ] = False,
     key: AuditorKey = None,
+    bootstrap: BootstrapKey = None,
     save: Annotated[
         bool, typer.Option("--save", help="Writes audit.json and report.html, also with --colluders or --delta.")
     ] = False,
@@ -203,11 +248,22 @@ def audit(
     Without --colluders and --delta, audit.json and report.html in the folder are written anew where that is possible.
     """
     from p2pdp import api
+    from p2pdp.cli.progress import count_progress
     from p2pdp.runs.audit import check_pairs_file
 
     if pairs is not None:
         check_pairs_file(pairs)
-    found = api.audit(place, _users(colluders), delta, allow_missing=allow_missing, key=key)
+    with count_progress("auditing") as told:
+        progress = None if told is None else partial(told, "")
+        found = api.audit(
+            place,
+            _users(colluders),
+            delta,
+            allow_missing=allow_missing,
+            key=key,
+            progress=progress,
+            bootstrap=bootstrap,
+        )
     if pairs is not None:
         found.save_pairs(pairs)
     unwritten = _saved(found, place) if save or (colluders is None and delta is None) else None
@@ -242,11 +298,11 @@ def _users(text: str | None) -> list[int] | None:
 
 
 @app.command()
-def views(place: RunPlace) -> None:
+def views(place: RunPlace, unverified: Unverified = False) -> None:
     """Prints every record of every view, one JSON object a line."""
     from p2pdp import api
 
-    for line in api.views(place):
+    for line in api.views(place, unverified=unverified):
         print(json.dumps(line))
 
 
@@ -255,12 +311,13 @@ def export(
     place: RunPlace,
     out: Annotated[Path, typer.Option(metavar="FILE", help="The file to write.")],
     key: AuditorKey = None,
+    unverified: Unverified = False,
     as_json: AsJson = False,
 ) -> None:
     """Writes one file without values that is enough for an audit."""
     from p2pdp import api
 
-    count = api.export(place, out, key=key)
+    count = api.export(place, out, key=key, unverified=unverified)
     if as_json:
         print_document({"file": str(out), "skeletons": count})
     else:

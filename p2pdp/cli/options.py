@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from functools import wraps
 from inspect import Parameter, Signature, signature
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
-from p2pdp.core.errors import UsageError
+from p2pdp.core.errors import RunFailed, UsageError
 
 if TYPE_CHECKING:
     from p2pdp.runs.watching import HttpOptions
@@ -33,10 +34,23 @@ AuditorKey = Annotated[
 AsJson = Annotated[bool, typer.Option("--json", help="Prints one JSON document and nothing else on standard output.")]
 
 
-def print_document(document: Any) -> None:
-    from p2pdp.files.folder import to_json
+@contextmanager
+def naming(spec: Path) -> Iterator[None]:
+    """Name the spec where its graph turns out to be impossible, which is known when it is made."""
+    try:
+        yield
+    except (UsageError, RunFailed) as error:
+        if not str(error).startswith("[graph]"):
+            raise
+        raise type(error)(f"{spec}: {error}") from None
 
-    print(to_json(document))
+
+def print_document(document: Any) -> None:
+    from p2pdp.files.folder import json_pieces
+
+    for piece in json_pieces(document):
+        print(piece, end="")
+    print()
 
 
 def print_columns(rows: Iterable[tuple[str, str]]) -> None:
@@ -47,6 +61,17 @@ def print_columns(rows: Iterable[tuple[str, str]]) -> None:
         print(f"{name:<{width}}  {text}")
 
 
+Unverified = Annotated[
+    bool, typer.Option("--unverified", help="Takes ledgers that verify finds wrong too, to show what is wrong.")
+]
+BootstrapKey = Annotated[
+    str | None,
+    typer.Option(
+        "--bootstrap",
+        metavar="KEY",
+        help="Public key of the bootstrap whose run it must be: hexadecimal, a join token, or a file with either.",
+    ),
+]
 HttpPlace = Annotated[
     str | None,
     typer.Option("--http", metavar="HOST:PORT", help="Serves status, metrics, report, guide; port 0: a free one."),

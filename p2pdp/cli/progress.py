@@ -19,7 +19,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from p2pdp.core.errors import P2pdpError
-from p2pdp.core.happenings import Happening, Level, happening
+from p2pdp.core.happenings import OWNERS, Happening, Level, happening
 from p2pdp.core.spec import Spec
 
 _COUNTED: Final = {
@@ -124,11 +124,16 @@ LogAs = Annotated[LogFormat, typer.Option("--log-format", help="Format of the lo
 
 
 class Log:
-    def __init__(self, level: LogLevel, form: LogFormat) -> None:
+    """The lines on the error stream. What is for the owner of data is in no JSON and, unless `to_owner`, in no line."""
+
+    def __init__(self, level: LogLevel, form: LogFormat, *, to_owner: bool = True) -> None:
         self._level = level.level
         self._form = form
+        self._left_out = () if to_owner and form is LogFormat.TEXT else OWNERS
 
     def __call__(self, told: Happening) -> None:
+        if told.event in self._left_out:
+            return
         if told.level >= self._level:
             line = told.text if self._form is LogFormat.TEXT else self._document(told)
             with suppress(OSError):  # who reads the log may go, or its disk be full: the run goes on
@@ -143,9 +148,9 @@ class Log:
 
 
 @contextmanager
-def logged(level: LogLevel, form: LogFormat) -> Iterator[Log]:
+def logged(level: LogLevel, form: LogFormat, *, to_owner: bool = True) -> Iterator[Log]:
     """Yield a log; where lines are JSON, so is the last one, which says why a command ended early."""
-    log = Log(level, form)
+    log = Log(level, form, to_owner=to_owner)
     try:
         yield log
     except P2pdpError as error:

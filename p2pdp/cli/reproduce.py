@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, cast, get_args
 
 import typer
 
 from p2pdp.cli.options import AsJson, print_document
 from p2pdp.core.errors import UsageError
+from p2pdp.experiments.contract import Width
 
 _FOLDER: Final = Path("p2pdp-figures")
 
@@ -21,6 +22,9 @@ def reproduce(
     data: Annotated[Path | None, typer.Option(metavar="DIR", help="Folder of graphs and tables.")] = None,
     out: Annotated[Path, typer.Option(metavar="DIR", help="Output folder; an unfinished one is continued.")] = _FOLDER,
     quick: Annotated[bool, typer.Option("--quick", help="Makes small versions, in seconds each.")] = False,
+    width: Annotated[
+        str, typer.Option(metavar="WIDTH", help="Width of pictures: single (one column of a paper) or double.")
+    ] = "double",
     jobs: Annotated[int | None, typer.Option(help="Number of processes; by default one per core.", min=1)] = None,
     listed: Annotated[bool, typer.Option("--list", help="Lists what there is.")] = False,
     as_json: AsJson = False,
@@ -29,6 +33,8 @@ def reproduce(
     if listed:
         _list(as_json=as_json)
         return
+    if width not in get_args(Width):
+        raise UsageError(f"--width {width}: takes single or double")
     if not names:
         raise UsageError("reproduce: say what, or all; p2pdp reproduce --list names the figures and tables")
     from p2pdp.cli.progress import count_progress
@@ -37,7 +43,9 @@ def reproduce(
     from p2pdp.experiments.runner import reproduce as run
 
     with count_progress("reproducing") as told:
-        documents = run(named(names), Setting(quick, data), out, jobs or os.cpu_count() or 1, told)
+        documents = run(
+            named(names), Setting(quick, data), out, jobs or os.cpu_count() or 1, told, cast("Width", width)
+        )
     if as_json:
         print_document({"folder": str(out), "made": documents})
     else:
@@ -72,7 +80,9 @@ def _show(documents: list[dict[str, Any]], out: Path) -> None:
         console.print()
     verdicts = [line["verdict"] for made in documents for line in made["lines"]]
     counts = ", ".join(f"{kind} {verdicts.count(kind)}" for kind in ("agrees", "differs", "cannot be known"))
-    console.print(plain(f"{counts}; {out}: pictures, numbers and why, for each line, in the .json"), soft_wrap=True)
+    console.print(
+        plain(f"{counts}; {out}: pictures, and beside each in the .md what it shows, and why"), soft_wrap=True
+    )
 
 
 def _compared(line: dict[str, Any], against: str) -> str:

@@ -15,8 +15,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from p2pdp.files.folder import REPORT_FILE
-from p2pdp.files.skeletons import holds_sealed
+from p2pdp.files.folder import PARTICIPANTS_PAGE, REPORT_FILE
+from p2pdp.files.skeletons import holds_sealed, holds_skeletons
 
 if TYPE_CHECKING:
     from p2pdp.core.claims import Claim, Refusal
@@ -40,6 +40,10 @@ def number(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
+def people(count: int) -> str:
+    return "1 user" if count == 1 else f"{count} users"
+
+
 def plain(text: object) -> Text:
     """Return a text without markup and without control characters."""
     return Text("".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in str(text)))
@@ -51,7 +55,9 @@ def _say(console: Console, text: object, *, wrap: bool = True) -> None:
 
 def show_result(result: Result, folder: Path, *, fast: bool = False) -> None:
     console = Console(highlight=False)
-    _say(console, f"{result.protocol}, run {result.run_id}, {result.nodes} users")
+    _say(console, f"{result.protocol}, run {result.run_id}, {people(result.nodes)}")
+    if result.audit_problem is not None:
+        _say(console, f"VERIFICATION FAILED, the result may be false: {result.audit_problem}")
     columns(_result_rows(result), console=console)
     if isinstance(result.estimate, list) and result.scores is None:
         _show_side_by_side(console, result)
@@ -62,6 +68,11 @@ def show_result(result: Result, folder: Path, *, fast: bool = False) -> None:
     show_verdict(console, result.headline, result.worst)
     if fast:
         _say(console, f"{folder}: spec and result; --fast leaves no ledgers, so there is nothing to audit", wrap=False)
+    elif result.audit_problem is not None:
+        _say(console, f"What is wrong with the ledgers: p2pdp verify {folder}", wrap=False)
+    elif result.headline is None and result.messages is None:  # users are elsewhere, and kept their skeletons
+        _say(console, _unaudited(folder))
+        _say(console, f"What participants may read, for a browser: {folder / PARTICIPANTS_PAGE}", wrap=False)
     else:
         key = " --key FILE" if holds_sealed(folder) else ""
         _say(console, f"Privacy report: p2pdp audit {folder}{key}", wrap=False)
@@ -69,6 +80,17 @@ def show_result(result: Result, folder: Path, *, fast: bool = False) -> None:
         _say(console, f"The same for a browser: {folder / REPORT_FILE}", wrap=False)
     tells = "routes" if result.truth is None else "the result without noise, and routes"
     _say(console, f"Result, audit and report in the folder are for you only (mode 0600): they tell {tells}.")
+
+
+def _unaudited(folder: Path) -> str:
+    """Say why bootstrap has no claim: users are elsewhere, and keep their ledgers unless they hand in skeletons."""
+    if holds_sealed(folder):
+        return f"What users handed in is sealed to the auditor, who audits it: p2pdp audit {folder} --key FILE"
+    if holds_skeletons(folder):
+        return (
+            f"Not all users handed in ledgers without values: p2pdp audit {folder} --allow-missing claims what it can."
+        )
+    return "No user handed in its ledger without values, so there is nothing to audit here."
 
 
 def show_verdict(console: Console, headline: dict[str, Any] | None, worst: dict[str, Any] | None) -> None:
@@ -143,15 +165,31 @@ def _show_side_by_side(console: Console, result: Result) -> None:
 def _score_rows(result: Result) -> list[tuple[str, str]]:
     """Return the model's scores, on rows kept out of learning if there are any, beside its baselines."""
     scores = result.scores or {}
-    part = "test_" if scores["test_loss"] is not None else ""
-    what = "loss" if scores[f"{part}score"] is None else scores["score_name"]
-    key = f"{part}loss" if what == "loss" else f"{part}score"
-    rows = [(f"{what}{' on test rows' if part else ''}", number(scores[key]))]
+    parts = ["test_" if scores["test_loss"] is not None else "", *(["public_"] if "public_loss" in scores else [])]
     names = {"local": "… under local DP", "central": "… with a trusted curator", "none": "… without privacy"}
-    rows += [
-        (text, number(result.baselines[name][key])) for name, text in names.items() if key in result.baselines[name]
-    ]
+    rows = []
+    for part in parts:
+        what = "loss" if scores[f"{part}score"] is None else scores["score_name"]
+        key = f"{part}loss" if what == "loss" else f"{part}score"
+        rows.append((f"{what}{_ROWS_OF[part]}", _with_trials(scores, key)))
+        rows += [
+            (text, _with_trials(result.baselines[name], key))
+            for name, text in names.items()
+            if key in result.baselines[name]
+        ]
     return rows
+
+
+_ROWS_OF: Final = {"": "", "test_": " on test rows", "public_": " on public rows"}
+
+
+def _with_trials(scores: dict[str, Any], key: str) -> str:
+    """Return a score, and its mean over trials with the standard error of that."""
+    over = scores.get("over_trials")
+    if over is None or over["trials"] < 2 or over.get(key, {}).get("mean") is None:
+        return number(scores[key])
+    mean, error = (number(over[key][name]) for name in ("mean", "standard_error"))
+    return f"{number(scores[key])}; {mean} ± {error} over {over['trials']} trials"
 
 
 def _trial_rows(result: Result) -> list[tuple[str, str]]:
@@ -165,8 +203,10 @@ def _trial_rows(result: Result) -> list[tuple[str, str]]:
     return rows
 
 
-def columns(rows: Iterable[Sequence[str]], headings: Sequence[str] = (), console: Console | None = None) -> None:
-    table = Table(show_header=bool(headings), box=None, pad_edge=False, padding=(0, 2, 0, 0))
+def columns(
+    rows: Iterable[Sequence[str]], headings: Sequence[str] = (), console: Console | None = None, gap: int = 2
+) -> None:
+    table = Table(show_header=bool(headings), box=None, pad_edge=False, padding=(0, gap, 0, 0))
     for heading in headings:  # the last column gives way where room is short
         table.add_column(plain(heading), overflow="fold", no_wrap=heading != headings[-1])
     for row in rows:
@@ -177,30 +217,58 @@ def columns(rows: Iterable[Sequence[str]], headings: Sequence[str] = (), console
 def show_verified(found: Verified) -> None:
     console = Console(highlight=False)
     if found.verified is not None:
-        _say(console, f"{found.verified}: {found.records} records of run {found.run_id}, unaltered and consistent")
+        what = "unaltered, consistent, and as the protocol says"
+        _say(console, f"{found.verified}: {found.records} records of run {found.run_id}, {what}")
+        _show_digests(console, found)
     for problem in found.problems:
         where = "" if problem["index"] is None else f", record {problem['index']}"
         _say(console, f"node {problem['node']}{where}: {problem['what']}", wrap=False)
+    for what in found.not_checked:
+        _say(console, f"not checked: {what}", wrap=False)
+
+
+_DIGESTS: Final = {
+    "spec": "spec",
+    "roster": "roster",
+    "bootstrap": "bootstrap's key",
+    "signature": "its signature",
+    "ledgers": "all ledgers",
+}
+
+
+def _show_digests(console: Console, found: Verified) -> None:
+    """Show what the report's section on evidence shows, to be compared with it."""
+    digests = found.to_json()["digests"] or {}
+    for key, name in _DIGESTS.items():
+        if key in digests:
+            _say(console, f"{name:<16}{digests[key]}", wrap=False)
 
 
 def show_audit(found: Audited) -> None:
     console = Console(highlight=False)
-    heading = f"{found.protocol}, {found.nodes} users, delta {found.delta:g}, ledgers {found.verified}"
+    heading = f"{found.protocol}, {people(found.nodes)}, delta {found.delta:g}, ledgers {found.verified}"
     _say(console, heading)
     document = found.to_json()
     show_verdict(console, document["headline"], document["worst"])
     show_claims(console, found.claims, found.refusals)
+    for what in found.not_checked:
+        _say(console, f"not checked: {what}")
 
 
 def show_claims(console: Console, claims: Sequence[Claim], refusals: Iterable[Refusal]) -> None:
     console.print()
-    headings = ("observer", "method", "given", "epsilon", "mean", "mu", "worst pair")
-    columns([_row(claim) for claim in claims], headings, console)
+    headings = ("", "observer", "method", "given", "epsilon", "mean", "mu", "worst pair")
+    columns([(str(place), *_row(claim)) for place, claim in enumerate(claims, start=1)], headings, console, gap=1)
     console.print()
     _say(
         console,
         "epsilon = worst case over users; mean = average over pairs; given = what the observer is assumed to know.",
     )
+    from p2pdp.core.claims import Unit
+    from p2pdp.core.words import unit_words
+
+    for unit in dict.fromkeys(claim.unit for claim in claims if claim.unit != Unit.USER):
+        _say(console, f"unit: {unit_words(unit).one}.")
     if not all(claim.bound for claim in claims):
         _say(console, "*: a published formula, a model or a forecast, which is no bound.")
     refused: dict[tuple[str, str], list[str]] = {}
@@ -208,8 +276,33 @@ def show_claims(console: Console, claims: Sequence[Claim], refusals: Iterable[Re
         refused.setdefault((refusal.method, refusal.reason), []).append(refusal.observer)
     for (method, reason), observers in refused.items():
         _say(console, f"refused: {', '.join(observers)}, {method}: {reason}")
-    for assumption in sorted({text for claim in claims for text in claim.assumptions}):
-        _say(console, f"assumed: {assumption}")
+    for rows, texts in _assumed(claims).items():
+        _say(console, f"assumed in {'row' if len(rows) == 1 else 'rows'} {_ranges(rows)}:")
+        for text in texts:
+            _say(console, f"  {text}")
+
+
+def _assumed(claims: Sequence[Claim]) -> dict[tuple[int, ...], list[str]]:
+    """Return the assumptions by the rows that rest on them, those of most rows first."""
+    rows: dict[str, list[int]] = {}
+    for place, claim in enumerate(claims, start=1):
+        for text in dict.fromkeys(claim.assumptions):
+            rows.setdefault(text, []).append(place)
+    found: dict[tuple[int, ...], list[str]] = {}
+    for text, places in sorted(rows.items(), key=lambda one: (-len(one[1]), one[1])):
+        found.setdefault(tuple(places), []).append(text)
+    return found
+
+
+def _ranges(places: Sequence[int]) -> str:
+    """Return numbers in ascending order, consecutive ones as a range."""
+    parts: list[list[int]] = []
+    for place in places:
+        if parts and place == parts[-1][-1] + 1:
+            parts[-1].append(place)
+        else:
+            parts.append([place])
+    return ", ".join(str(part[0]) if len(part) == 1 else f"{part[0]}-{part[-1]}" for part in parts)
 
 
 def _row(claim: Claim) -> tuple[str, ...]:
@@ -217,7 +310,9 @@ def _row(claim: Claim) -> tuple[str, ...]:
     mean = "" if claim.epsilon_mean is None else number(claim.epsilon_mean)
     epsilons = number(claim.epsilon_max) + star, mean
     mu = "" if claim.mu_max is None else number(claim.mu_max)
-    return claim.observer, claim.method, claim.conditioning, *epsilons, mu, _pair(claim)
+    from p2pdp.core.words import method_name
+
+    return claim.observer, method_name(claim), claim.conditioning, *epsilons, mu, _pair(claim)
 
 
 def _pair(claim: Claim) -> str:

@@ -3,6 +3,7 @@
 A local run keeps beside its ledgers:
 
 run.json                              run id, when it was started, and how users get into processes
+model.json                            size and start of a model that the spec names
 curator/bootstrap/identity.{key,pub}  made in a process of its own, so that no user's process is born with it
 curator/tokens/secrets                one-use secrets, one a node
 nodes/0000/identity.{key,pub}, totals.json
@@ -48,6 +49,7 @@ from p2pdp.files.folder import (
     SPEC_FILE,
     disk_error,
     make_folder,
+    make_private,
     peer_folder,
     read_evidence,
     read_json,
@@ -150,7 +152,7 @@ class RunFolder:
         file = self.path / "curator" / "tokens" / "secrets"
         if not file.is_file():
             try:
-                file.parent.mkdir(parents=True, exist_ok=True)
+                make_private(file.parent)
             except OSError as error:
                 raise disk_error(file.parent, error) from None
             write_durably(file, random_bytes(SECRET_BYTES * count))
@@ -250,7 +252,7 @@ class BootstrapFolder(RunFolder):
         secrets = self.tokens(self.token_count)
         place = self.path / "tokens"
         try:
-            place.mkdir(mode=0o700, exist_ok=True)
+            make_private(place)
         except OSError as error:
             raise disk_error(place, error) from None
         for number, secret in enumerate(secrets):
@@ -262,7 +264,7 @@ class BootstrapFolder(RunFolder):
     def deposit(self, skeletons: Mapping[Peer, bytes]) -> None:
         place = skeletons_folder(self.path)
         try:
-            place.mkdir(exist_ok=True)
+            make_private(place)
         except OSError as error:
             raise disk_error(place, error) from None
         for user, skeleton in skeletons.items():

@@ -25,7 +25,7 @@ from typing import Any, Final
 from p2pdp.cluster.jobs import Job
 from p2pdp.cluster.layout import ONE_EACH, Packing, Sockets, allow_open_files, layout_of
 from p2pdp.cluster.peers import REFUSED, SEATED, process_main
-from p2pdp.cluster.processes import FAILED, INTERRUPTED, TRACE, Events, fork, send_event
+from p2pdp.cluster.processes import FAILED, INTERRUPTED, PEEKS, TRACE, Events, fork, send_event
 from p2pdp.cluster.spawned import brief, spawn
 from p2pdp.core.errors import NotReady, P2pdpError, Refused, RunFailed, UsageError, VerificationFailed
 from p2pdp.core.messages import EXCLUDED
@@ -248,16 +248,16 @@ class Cluster:
     def _reaped(self) -> Iterator[tuple[int, int]]:
         """Yield processes that have ended, with their exit codes; other children of this process are left alone."""
         while self._processes:
-            ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-            if ended is None:
+            first = _first_ended() if PEEKS else 0
+            if first is None:
                 return
-            ours = [ended.si_pid] if ended.si_pid in self._processes else list(self._processes)
+            ours = [first] if first in self._processes else list(self._processes)
             for child in ours:
                 found, status = os.waitpid(child, os.WNOHANG)
                 if found:
                     yield self._processes.pop(child), os.waitstatus_to_exitcode(status)
-            if len(ours) > 1:
-                return  # a stranger's is first in line, and stays there
+            if first not in ours:
+                return  # a stranger's is first in line, and stays there; or nobody can say whose is
 
     def _ended(self, who: int, code: int) -> None:
         self._read_events()  # what it said before it ended
@@ -287,6 +287,12 @@ class Cluster:
                 self._events.read()  # whoever is to end must not wait for somebody to listen
                 for _ in self._reaped():
                     pass
+
+
+def _first_ended() -> int | None:
+    """Return the first child of this process that has ended, ours or not, and leave it to be waited for."""
+    ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    return None if ended is None else ended.si_pid
 
 
 @contextmanager

@@ -37,6 +37,8 @@ class Packing:
     trace_wire: bool = False
 
     def __post_init__(self) -> None:
+        if not isinstance(self.nodes_per_process, int):  # callers from Python may give anything
+            raise UsageError(f"--nodes-per-process {self.nodes_per_process!r}: must be a whole number")
         if self.nodes_per_process < 1:
             raise UsageError(f"--nodes-per-process {self.nodes_per_process}: must be at least 1")
 

@@ -19,9 +19,11 @@ from p2pdp.cluster.jobs import Job
 from p2pdp.cluster.layout import Layout
 from p2pdp.cluster.processes import Main, give_memory_back, send_event
 from p2pdp.core.addresses import Address, Place
+from p2pdp.core.endings import STOPPED, Stopped, why_stopped
 from p2pdp.core.errors import Refused
 from p2pdp.core.ids import Peer, is_user, peer_name
 from p2pdp.core.messages import BLOCKED, EXCLUDED, RESULT
+from p2pdp.core.rows import ROWS_MAX
 from p2pdp.core.step import Output
 from p2pdp.crypto.identity import Identity
 from p2pdp.crypto.roster import Roster
@@ -85,7 +87,8 @@ def user_main(
 
     def prepare(roster: Roster, me: Peer) -> tuple[RunPlan, Any]:
         on_seat()
-        return plan_of_facts(job.spec, dict(roster.facts)), job.rows(roster.n, me)  # with what was signed of the graph
+        run = plan_of_facts(job.spec, dict(roster.facts))  # with what was signed of the graph
+        return run, job.own_rows(roster.n, me, slot)
 
     async def main() -> None:
         folder = node_folder(job, slot)
@@ -111,6 +114,7 @@ def user_main(
                 power=job.spec.run.durability == "power",
                 trace_wire=job.trace_wire,
                 share=share,
+                rows=lambda: len(job.rows(job.slots, slot)) if job.states_rows else None,
             )
         )
         await node.run()
@@ -139,6 +143,8 @@ def roles_main(job: Job, networks: LocalNetworks, pipe: int) -> Main:
     def on_output(_peer: Peer, output: Output) -> None:
         if output.type == RESULT:
             send_event(pipe, "published")
+        elif output.type == STOPPED:
+            send_event(pipe, "stopped", reason=why_stopped(Stopped(*output.fields).reason))
         elif output.type in (EXCLUDED, BLOCKED):
             who, *_ = output.fields
             slot = where.slot(seated[0], who) if is_user(who) else NOWHERE
@@ -169,6 +175,7 @@ def roles_main(job: Job, networks: LocalNetworks, pipe: int) -> Main:
                 on_enrolled=on_enrolled,
                 power=run_spec.durability == "power",
                 trace_wire=job.trace_wire,
+                rows_max=ROWS_MAX if job.states_rows else None,
             )
         )
         asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, node.nobody_left.set)

@@ -21,16 +21,17 @@ import os
 import signal
 import traceback
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
-import uvloop
-
 from p2pdp.core.errors import NotReady, P2pdpError
+from p2pdp.node.hardening import harden
+from p2pdp.node.loops import new_event_loop
 
 INTERRUPTED: Final = 130
 CRASHED: Final = 1
+PEEKS: Final = hasattr(os, "waitid")  # whether a child's end can be seen without taking it; on macOS from Python 3.13
 TRACE_LETTERS_MAX: Final = 1500
 _HELD: Final = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGCHLD, signal.SIGUSR1})
 
@@ -74,6 +75,7 @@ def signals_held() -> Iterator[None]:
 def live(main: Main, close: Callable[[], None], report: Report, lifeline: int | None) -> int:
     """Run a child from start to end; return its exit code."""
     try:
+        harden()
         signal.set_wakeup_fd(-1)
         for number in (signal.SIGCHLD, signal.SIGTERM):
             signal.signal(number, signal.SIG_DFL)
@@ -81,7 +83,7 @@ def live(main: Main, close: Callable[[], None], report: Report, lifeline: int | 
             signal.signal(number, signal.SIG_IGN)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _HELD)
         close()
-        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        with asyncio.Runner(loop_factory=new_event_loop) as runner:
             runner.get_loop().set_exception_handler(lambda _loop, context: _unheard(context, report))
             runner.run(_until_told(main, lifeline))
     except asyncio.CancelledError:
@@ -138,12 +140,14 @@ async def _until_told(main: Main, lifeline: int | None) -> None:
 def wait_for(child: int) -> int:
     """Return the exit code of a child, negative for a signal. An interruption meanwhile ends the child too."""
     try:
-        os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)
+        if PEEKS:
+            os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)
+        _, status = os.waitpid(child, 0)
     except BaseException:
-        os.kill(child, signal.SIGKILL)
-        os.waitpid(child, 0)
+        with suppress(ProcessLookupError, ChildProcessError):  # it ended just now
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
         raise
-    _, status = os.waitpid(child, 0)
     return os.waitstatus_to_exitcode(status)
 
 

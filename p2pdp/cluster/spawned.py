@@ -26,9 +26,9 @@ from p2pdp.cluster.peers import process_main
 from p2pdp.cluster.processes import live, send_event, signals_held
 from p2pdp.core.addresses import Address
 from p2pdp.core.errors import NotReady
+from p2pdp.node.helper import ONE_THREAD
 
 BRIEF_BYTES_MAX: Final = 1 << 26
-_ONE_THREAD: Final = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 
 
 @contextmanager
@@ -60,7 +60,7 @@ def spawn(process: int, open_brief: int, events: int, lifeline: int, listening: 
             for number in inherited:
                 os.set_inheritable(number, True)
             return os.posix_spawn(
-                sys.executable, command, {**os.environ, **_ONE_THREAD, "PYTHONPATH": paths}, file_actions=no_terminal
+                sys.executable, command, {**os.environ, **ONE_THREAD, "PYTHONPATH": paths}, file_actions=no_terminal
             )
         except OSError as error:
             raise NotReady(f"no further process can be started: {error.strerror}") from None

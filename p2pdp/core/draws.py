@@ -3,12 +3,12 @@
 A machine asks for noise and for routing choices through two separate streams, so that a
 change in one never shifts the other. Live, both come from the operating system; in the
 simulator from its seed; in a replay from the ledger; in the auditor they are symbols.
-Coins that a pair tosses together come from what the two share, and are recorded like choices.
+What two users draw together, coins and noise, comes from the secret that they share, and both record it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Final, NamedTuple, Protocol
 
 from p2pdp.core.ids import Peer
@@ -21,7 +21,8 @@ class Mechanism(NamedTuple):
     scale parameter b, for `randomized_response` the probability of a uniform answer,
     for `uniform_counts` the number of uniform elements. `categories` is 0 where there
     are none. A draw of `dither` is a seed of four words, from which noise of this standard
-    deviation, in steps of the fine grid of states, is unfolded for each message.
+    deviation, in steps of the fine grid of states, is unfolded for each message. A draw of `rows` says which of
+    `categories` rows enter a minibatch, each with the chance `scale`, as bits in words of 64.
     """
 
     name: str
@@ -30,11 +31,12 @@ class Mechanism(NamedTuple):
 
 
 DITHER: Final = "dither"
+ROWS: Final = "rows"
 NO_NOISE: Final = Mechanism("none", 0.0)
+UNIFORM: Final = Mechanism("uniform_bits", 1.0)
+"""64 uniform bits. Added modulo 2^64 they hide a number from all who do not know them."""
 
 Shape = tuple[int, ...]
-Expected = Mapping[tuple[Mechanism, Shape], int]
-"""The expected number of draws of each kind."""
 
 
 class Draws(Protocol):
@@ -51,6 +53,15 @@ class Draws(Protocol):
 
         Each pair tosses one coin, which both ends see and nobody else.
         """
+
+    def pair(self, peer: Peer, number: int, mechanism: Mechanism, shape: Shape) -> Any:
+        """Return the draw of this number that this peer shares with another: both ends get the same value.
+
+        It follows from what the two share, the run and the number, so that nothing can draw it again.
+        """
+
+    def pair_key(self, peer: Peer, number: int) -> Any:
+        """Return the secret from which that draw is unfolded, as a value to be sent to whoever is to know it."""
 
 
 class Sampler(Protocol):

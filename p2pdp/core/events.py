@@ -6,10 +6,10 @@ so an event means the same thing to each of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from p2pdp.core.draws import Draws
 from p2pdp.core.ids import Peer
@@ -59,6 +59,17 @@ class Machine(Protocol):
 
     @property
     def finished(self) -> bool: ...
+
+
+@runtime_checkable
+class Waiter(Protocol):
+    """An optional capability of a machine whose schedule is public: it says whom it waits for.
+
+    It must not name anybody where that would tell a hidden route.
+    """
+
+    @property
+    def waits_for(self) -> Collection[Peer]: ...
 
 
 class Watcher(Protocol):

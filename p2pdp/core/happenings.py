@@ -23,12 +23,15 @@ class Level(IntEnum):
     ERROR = 40
 
 
+OWNERS: Final = frozenset({"clipped"})
+"""Events that follow from data: for the terminal of their owner, and for no log that is kept."""
+
 KINDS: Final[dict[str, tuple[Level, str]]] = {
     # Bootstrap and curator, or all of a local run
     "folder": (Level.DEBUG, "the run's folder is {folder}"),
     "listening": (
         Level.INFO,
-        "{how}; {tokens} join tokens that name {address} are in {folder}",
+        "{how}; {tokens} join tokens that name {address} are in {folder}; bootstrap's key is {identity}",
     ),
     "started": (Level.DEBUG, "{count} of {of} processes are started"),
     "enrolling": (Level.INFO, "{count} of {of} nodes have enrolled"),
@@ -38,15 +41,20 @@ KINDS: Final[dict[str, tuple[Level, str]]] = {
     "begun": (Level.INFO, "all nodes of the roster are ready; the protocol runs"),
     "published": (Level.INFO, "the result is published; the nodes close their ledgers"),
     "collecting": (Level.INFO, "the ledgers are closed; the run is audited"),
+    "audit_failed": (Level.ERROR, "verification failed, and the result may be false: p2pdp verify {folder} says why"),
     "no_claim": (Level.WARNING, "no claim can be made from the skeletons here: {reason}"),
     "done": (Level.INFO, "the run is over; its result is in {folder}"),
     # Users that are away
     "excluded": (Level.WARNING, "user {user} is excluded; the others continue"),
-    "blocked": (Level.WARNING, "{user} is silent, and the protocol cannot route around it"),
+    "silent": (Level.WARNING, "user {user} does not answer"),
+    "back": (Level.INFO, "user {user} answers again"),
+    "blocked": (Level.WARNING, "user {user} is silent, and the protocol cannot route around it"),
+    "stopped": (Level.WARNING, "{reason}; the nodes close their ledgers"),
     "restarted": (Level.WARNING, "the process of {user} ended and is started again"),
     "stayed_away": (Level.WARNING, "node {user} did not come; the others began without it"),
     "fault": (Level.WARNING, "{count} of the fault {kind} so far"),
     # A node
+    "token_open": (Level.WARNING, "{file}: others on this machine may read this join token; run chmod 600 on it"),
     "reachable": (Level.DEBUG, "this node can be reached"),
     "offer": (Level.INFO, "{text}"),
     "clipped": (
@@ -66,7 +74,7 @@ KINDS: Final[dict[str, tuple[Level, str]]] = {
     "http_token": (Level.INFO, "wrote a new read token to {file}"),
     "http_auditor_token": (Level.INFO, "wrote a new auditor's token to {file}"),
     "http_clear": (Level.WARNING, "--http {listen}: without TLS anybody on the network path can read {what}"),
-    "http_stays": (Level.INFO, "the result is served until this process is stopped"),
+    "http_stays": (Level.INFO, "what is known of the run is served until this process is stopped"),
     "index_broken": (
         Level.WARNING,
         "the run index cannot be written ({reason}); the run is not affected, and p2pdp index writes it later",

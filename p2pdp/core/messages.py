@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Annotated, Any, Final, NamedTuple
 
+from p2pdp.core.endings import COMPLAINT, STALLED, STOP, STOPPED, Complaint, Stop, Stopped, Waiting
 from p2pdp.core.fields import Bytes, Check, Integer, ListOf, Natural, Row, check_of, fields_of
 from p2pdp.core.step import Custody, Message
 
@@ -227,9 +228,7 @@ _LIFE: Final = (
         value=Value.MAYBE,
         droppable=True,
     ),
-    MessageType(
-        name=DONE, routes="curator -> bootstrap", meaning="the result is published; nothing can get lost any more"
-    ),
+    MessageType(name=DONE, routes="curator -> bootstrap", meaning="the result is published; nothing can get lost now"),
     MessageType(
         name=HEAD,
         routes="user -> curator, bootstrap -> curator",
@@ -264,19 +263,14 @@ _EXCLUSION: Final = (
         fields=OnePeer,
         droppable=True,
     ),
-    MessageType(
-        name=PROBE,
-        routes="bootstrap -> user, bootstrap -> curator",
-        meaning="are you there",
-        droppable=True,
-    ),
+    MessageType(name=PROBE, routes="bootstrap -> user, bootstrap -> curator", meaning="are you there", droppable=True),
     MessageType(
         name=ALIVE, routes="user -> bootstrap, curator -> bootstrap", meaning="the answer to a probe", droppable=True
     ),
     MessageType(
         name=SPARED,
-        routes="bootstrap -> curator, curator -> bootstrap",
-        meaning="the peer lives, keep waiting; and back: its head is here",
+        routes="bootstrap -> curator, curator -> bootstrap, bootstrap -> itself",
+        meaning="the peer lives, keep waiting; and back: its head is here; to itself: it is heard again",
         fields=OnePeer,
         droppable=True,
     ),
@@ -321,6 +315,22 @@ _EXCLUSION: Final = (
         droppable=True,
     ),
 )
+
+_ENDINGS: Final = (
+    MessageType(
+        name=COMPLAINT, routes="user -> bootstrap, curator -> bootstrap", fields=Complaint, droppable=True,
+        meaning="the sender refused a message of this peer",
+    ),
+    MessageType(
+        name=STALLED, routes="user -> itself, user -> bootstrap, curator -> bootstrap", fields=Waiting, droppable=True,
+        meaning="nothing came to the sender for long; it waits for these",
+    ),
+    MessageType(
+        name=STOP, routes="bootstrap -> user, bootstrap -> curator", fields=Stop, droppable=True,
+        meaning="there will be no result",
+    ),
+    MessageType(name=STOPPED, routes="bootstrap publishes", fields=Stopped, meaning="why, and who is concerned"),
+)  # fmt: skip
 
 BEGIN: Final = "begin"
 TOKEN: Final = "token"
@@ -384,4 +394,4 @@ _ITEMS: Final = (
     ),
 )
 
-COMMON: Final = MessageTable(*_LIFE, *_EXCLUSION, *_ITEMS)
+COMMON: Final = MessageTable(*_LIFE, *_EXCLUSION, *_ENDINGS, *_ITEMS)

@@ -48,10 +48,16 @@ class Whole:
         return value
 
 
-def number(
-    above: float | None = None, below: float | None = None, least: float | None = None, most: float | None = None
-) -> Reader:
-    def read(value: Any) -> float:
+@dataclasses.dataclass(frozen=True, slots=True)
+class Number:
+    """A finite number within limits, of which None is none."""
+
+    above: float | None = None
+    below: float | None = None
+    least: float | None = None
+    most: float | None = None
+
+    def __call__(self, value: Any) -> float:
         if not isinstance(value, int | float) or isinstance(value, bool):
             raise Unfit("must be a number.")
         try:
@@ -60,19 +66,26 @@ def number(
             result = math.inf
         if not math.isfinite(result):
             raise Unfit("must be finite.")
-        if above is not None and result <= above:
-            raise Unfit(f"must be above {above:g}.")
-        if least is not None and result < least:
-            raise Unfit(f"must be at least {least:g}.")
-        if below is not None and result >= below:
-            raise Unfit(f"must be below {below:g}.")
-        if most is not None and result > most:
-            raise Unfit(f"must be at most {most:g}.")
+        if self.above is not None and result <= self.above:
+            raise Unfit(f"must be above {self.above:g}.")
+        if self.least is not None and result < self.least:
+            raise Unfit(f"must be at least {self.least:g}.")
+        if self.below is not None and result >= self.below:
+            raise Unfit(f"must be below {self.below:g}.")
+        if self.most is not None and result > self.most:
+            raise Unfit(f"must be at most {self.most:g}.")
         return result + 0.0  # so that -0.0 and 0.0 are one value
 
-    stated = {"above": above, "at least": least, "below": below, "at most": most}
-    read.__doc__ = ", ".join(["Number", *(f"{word} {limit:g}" for word, limit in stated.items() if limit is not None)])
-    return read
+    @property
+    def text(self) -> str:
+        stated = {"above": self.above, "at least": self.least, "below": self.below, "at most": self.most}
+        return ", ".join(["number", *(f"{word} {limit:g}" for word, limit in stated.items() if limit is not None)])
+
+
+def number(
+    above: float | None = None, below: float | None = None, least: float | None = None, most: float | None = None
+) -> Reader:
+    return Number(above, below, least, most)
 
 
 def truth(value: Any) -> bool:
@@ -91,14 +104,30 @@ def text(value: Any) -> str:
     return value
 
 
-def one_of(*names: str) -> Reader:
-    def read(value: Any) -> str:
-        if text(value) not in names:
-            raise Unfit(f'"{value}" is unknown{suggestion(value, names)}')
-        return str(value)
+SENTENCE_MAX: Final = 300
 
-    read.__doc__ = ", ".join(f'`"{name}"`' for name in names)
-    return read
+
+def sentence(value: Any) -> str:
+    """Text of one line, at most 300 characters."""
+    if len(text(value)) > SENTENCE_MAX or not value.isprintable() or not value.strip():
+        raise Unfit(f"must be one line of at most {SENTENCE_MAX} printable characters.")
+    return str(value.strip())
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class OneOf:
+    """One of these names."""
+
+    names: tuple[str, ...]
+
+    def __call__(self, value: Any) -> str:
+        if text(value) not in self.names:
+            raise Unfit(f'"{value}" is unknown{suggestion(value, self.names)}')
+        return self.names[self.names.index(value)]  # which may be the member of an enum
+
+
+def one_of(*names: str) -> Reader:
+    return OneOf(names)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -138,6 +167,10 @@ def described(reader: Reader) -> str:
     """Describe what a reader takes, for people."""
     if isinstance(reader, Whole):
         return f"whole number from {reader.least} to {reader.most:,}"
+    if isinstance(reader, Number):
+        return reader.text
+    if isinstance(reader, OneOf):
+        return ", ".join(f'`"{name}"`' for name in reader.names)
     if isinstance(reader, Either):
         return f"{described(reader.reader)}, or {described(reader.names)}"
     if isinstance(reader, Distinct):
@@ -184,9 +217,12 @@ def separator(value: Any) -> str:
     return str(value)
 
 
+RULE: Final = re.compile(r"^(<|<=|>|>=|==) *[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?$")
+
+
 def rule(value: Any) -> str:
     """Comparison with a number, such as `"< 3.5"`."""
-    if not re.fullmatch(r"(<|<=|>|>=|==) *[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?", text(value)):
+    if not RULE.fullmatch(text(value)):
         raise Unfit('must be a comparison with a number, such as "< 3.5".')
     return str(value)
 

@@ -7,7 +7,11 @@ of a protocol family is declared by the family (`protocols/options.py`) and held
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
+
+from p2pdp.core.claims import Unit
+
+REAL_DATA: Final = ("csv", "npy", "parquet", "own")  # kinds of data that somebody has: never run on a seed
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,9 +23,18 @@ class RunPart:
     durability: str = "process"
     patience_s: float = 10.0
     min_nodes: int | None = None
+    min_live: int | None = None
     enrol_timeout_s: float = 60.0
     expires: str | None = None
     audit: bool = True
+    purpose: str | None = None
+
+    @property
+    def live_min(self) -> int:
+        """Return how many users have to be left until the result is published, or the run is stopped."""
+        if self.min_live is not None:
+            return self.min_live
+        return self.min_nodes if self.min_nodes is not None and self.min_nodes < self.nodes else 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +60,7 @@ class GraphPart:
     weights: str | None = None
     changing: bool = False
     public: bool | None = None
+    own: Any = field(default=None, repr=False, compare=False)  # the caller's edges; a run's folder has a file
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +73,7 @@ class NoisePart:
     share: bool = False
     encoding: str | None = None
     sampler: str = "exact"
+    pair_sigma: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +90,24 @@ class DataPart:
     target_range: tuple[float, float] | None = None
     unit_norm: bool = False
     split_by: str | int | None = None
+    partition: str | None = None  # even
+    alpha: float | None = None
+    column: str | int | None = None
+    public: str | None = None
+    own: Any = field(default=None, repr=False, compare=False)  # the caller's rows: in no file, never sent
+    public_own: Any = field(default=None, repr=False, compare=False)  # the caller's public rows, likewise
+
+    @property
+    def is_divided(self) -> bool:
+        """Return whether rows become those of users in another way than in their order."""
+        return self.partition in ("by", "dirichlet")
+
+    @property
+    def groups(self) -> tuple[str, str | int] | None:
+        """Return the key that names the column whose values say whose a row is, and that column; None without one."""
+        if self.partition == "by" and self.column is not None:
+            return "column", self.column
+        return None if self.split_by is None else ("split_by", self.split_by)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,15 +124,19 @@ class TaskPart:
     schedule: str = "constant"
     averaging: str = "last"
     intercept: bool = True
+    model: str | None = None
+    loss: str | None = None
+    start: int | None = None
     own: Any = field(default=None, repr=False, compare=False)  # the caller's objective: in no file, never sent
 
 
 @dataclass(frozen=True, slots=True)
 class PrivacyPart:
     delta: float | None = None
-    unit: str = "user"
+    unit: Unit = Unit.USER
     colluders: tuple[int, ...] = ()
     budget: float | None = None
+    colluders_max: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,3 +155,7 @@ class Spec:
     transport: TransportPart = field(default_factory=TransportPart)
     audit: AuditPart = field(default_factory=AuditPart)
     options: Any = None  # the section that the protocol owns, if it owns one
+
+    def __repr__(self) -> str:
+        kinds = ", ".join(f"{name}={getattr(self, name).kind}" for name in ("graph", "data", "task"))
+        return f"Spec({self.run.protocol}, nodes={self.run.nodes}, {kinds}, noise={self.noise.mechanism})"

@@ -16,13 +16,36 @@ from itertools import count
 from operator import attrgetter
 from typing import Any, Final, NamedTuple, NoReturn
 
+NOBODY: Final = -3
+PAIR: Final = "pair"
+
 
 class Source(NamedTuple):
-    """The origin of a value: `input` (a user's k-th value) or `draw` (a peer's k-th draw)."""
+    """The origin of a value: `input` (a user's k-th value), `draw` (a peer's k-th draw) or `pair`.
+
+    A `pair` is the k-th draw that two users share: `peer` is the lower of their numbers and `other` the higher.
+    """
 
     kind: str
     peer: int
     number: int
+    other: int = NOBODY
+
+
+def pair_source(user: int, peer: int, number: int) -> Source:
+    """Return the source of a draw that two users share; it is the same for both."""
+    return Source(PAIR, min(user, peer), number, max(user, peer))
+
+
+class Share(NamedTuple):
+    """One part of a secret draw, which a message carries in a replay.
+
+    Whoever has `threshold` parts of different `place` knows the draw; fewer parts tell nothing.
+    """
+
+    source: Source
+    place: int = 0
+    threshold: int = 1
 
 
 GRADIENT: Final = "gradient"  # a contribution that depends on a model: the k-th of a user

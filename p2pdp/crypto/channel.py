@@ -28,7 +28,7 @@ from nacl.exceptions import CryptoError
 
 from p2pdp.crypto.entropy import NONCE_BYTES
 from p2pdp.wire.frames import FRAME_HEADER_BYTES
-from p2pdp.wire.padding import FRAME_SIZES, PaddingError, pad, unpad
+from p2pdp.wire.padding import FRAME_SIZES, PaddingError, end_of_text, pad, pad_all
 
 if TYPE_CHECKING:
     from p2pdp.core.ids import Peer
@@ -50,6 +50,7 @@ _SENDER_END: Final = CONTEXT_BYTES + _PEER_BYTES
 _HEADER_BYTES: Final = _SENDER_END + _PEER_BYTES
 # The smallest frame is by far the most frequent: what `pad` makes of what fits into it, in one step.
 _SMALLEST_BYTES: Final = FRAME_SIZES[0] - _OUTER_BYTES
+_LARGE_BYTES: Final = 4096  # from here on it pays to copy a value once only
 _MARKER: Final = 0x80
 _ROOM: Final = b"\x80" + bytes(_SMALLEST_BYTES)
 _BOX_AT: Final = FRAME_HEADER_BYTES + NONCE_BYTES
@@ -124,6 +125,14 @@ class Channel:
         boxed: bytes = crypto_box_easy_afternm(padded, nonce, self._shared or self.agree())
         return nonce + boxed
 
+    def sealed(self, before: bytes, nonce: bytes, payload: bytes, value: bytes) -> bytes:
+        """Return a whole frame that begins with these bytes; its payload goes on with a value, however large."""
+        if len(value) < _LARGE_BYTES:
+            return before + self.seal(payload + value, nonce)
+        padded = pad_all((self._header, payload, value), _OUTER_BYTES)
+        boxed: bytes = crypto_box_easy_afternm(padded, nonce, self._shared or self.agree())
+        return b"".join((before, nonce, boxed))
+
     def open_smallest(self, frame: bytes) -> bytes | None:
         """Return the payload of a whole frame of the smallest size, or None where `open` says what is wrong.
 
@@ -140,24 +149,24 @@ class Channel:
             return None
         return content[_HEADER_BYTES:-1]
 
-    def open(self, body: bytes) -> bytes:
-        """Return the payload of a body that the peer sealed for us."""
-        if len(body) not in _BODY_SIZES:
+    def open(self, body: bytes, at: int = 0) -> bytes:
+        """Return the payload of a body that the peer sealed for us, and that begins at this place of the bytes."""
+        if len(body) - at not in _BODY_SIZES:
             raise ChannelError("truncated")
-        shared = self._shared or self.agree()
+        shared, boxed_at = self._shared or self.agree(), at + NONCE_BYTES
         try:
-            padded: bytes = crypto_box_open_easy_afternm(body[NONCE_BYTES:], body[:NONCE_BYTES], shared)
+            padded: bytes = crypto_box_open_easy_afternm(body[boxed_at:], body[at:boxed_at], shared)
         except CryptoError as error:
             raise ChannelError("not_authentic") from error
         if not padded.startswith(self._expected):
             raise ChannelError(self._difference(padded))
         try:
-            content = unpad(padded, _OUTER_BYTES)
+            end = end_of_text(padded, _OUTER_BYTES)
         except PaddingError as error:
             raise ChannelError("bad_padding") from error
-        if len(content) < _HEADER_BYTES:  # the header itself ended like padding
+        if end < _HEADER_BYTES:  # the header itself ended like padding
             raise ChannelError("bad_padding")
-        return content[_HEADER_BYTES:]
+        return padded[_HEADER_BYTES:end]
 
     def _difference(self, padded: bytes) -> str:
         for end, kind in (*_CONTEXT_PARTS, (_SENDER_END, "foreign_sender")):

@@ -1,31 +1,39 @@
 """The documents by which a node gets its seat, before there is any channel.
 
-    HELLO   node -> bootstrap   who is there?
-    OFFER   bootstrap -> node   run id, the spec as text, bootstrap's key of this run; signed
+    HELLO   node -> bootstrap   version of these documents, number of the join token, a key for the offer, and a proof
+                                that whoever chose the key holds the token's secret
+    OFFER   bootstrap -> node   sealed to that key, signed: run id, the spec as text, bootstrap's key of this run; or
+                                why there is none
     ENROL   node -> bootstrap   sealed: token number and secret, roster entry, digest of the accepted spec
     ROSTER  bootstrap -> node   sealed: an answer, signed: a seat with the roster, `waiting`, or `refused`
 
 All of them may be repeated or lost: a node asks until it has a seat, and bootstrap gives the same
-identity the same seat each time. Bodies are padded like all frames.
+identity the same seat each time. Bodies are padded like all frames. The key of a HELLO follows from the node's run key,
+so that a node that was started again reads what was on its way to it. A HELLO of another version is answered with the
+version spoken here, in clear.
 
 Guarantee: reading a document that is malformed or not signed by the expected key raises `EnrolmentError`, and
-so does answering to a key that nothing can be sealed to.
+so does answering to a key that nothing can be sealed to. Whoever holds no join token learns from bootstrap whether a
+token's number and proof are valid, and nothing else; who listens learns numbers of tokens and sizes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
+from hmac import compare_digest
 from typing import Any, Final
 
 from p2pdp.core.ids import BOOTSTRAP, Peer
-from p2pdp.crypto.identity import Identity, RunKey, sign_labelled, verify_labelled
-from p2pdp.crypto.roster import ENTRY_BYTES, RUN_ID_BYTES, Roster, RosterEntry, RosterError
+from p2pdp.crypto.identity import KEY_BYTES, Identity, RunKey, sign_labelled, verify_labelled
+from p2pdp.crypto.roster import RUN_ID_BYTES, Roster, RosterEntry, RosterError
 from p2pdp.crypto.sealed import SEAL_BYTES, SealError, open_sealed, seal_to
 from p2pdp.wire.codec import CodecError, pack, unpack
 from p2pdp.wire.frames import FRAME_HEADER_BYTES, Kind, encode_frame
 from p2pdp.wire.padding import PaddingError, pad, unpad
 
+HANDSHAKE_VERSION: Final = 2
 _OFFER_LABEL: Final = "p2pdp offer"
 _ANSWER_LABEL: Final = "p2pdp answer"
 
@@ -33,16 +41,46 @@ SEAT: Final = "seat"
 WAITING: Final = "waiting"
 REFUSED: Final = "refused"
 
+BAD_ENROLMENT: Final = "bad_enrolment"  # a kind of fault: a document that is none, or of somebody else
+
 
 class EnrolmentError(Exception):
     """A document of a stranger that is malformed, or not signed or sealed as it must be."""
 
 
+class NotSealedToUs(EnrolmentError):
+    """A document that is sealed to another key, or damaged: anybody can send such a one."""
+
+
+class OtherVersion(EnrolmentError):
+    """The other end speaks another version of these documents."""
+
+    def __init__(self, version: int) -> None:
+        """Keep the version."""
+        super().__init__(f"it speaks version {version} of enrolment, and this program version {HANDSHAKE_VERSION}")
+        self.version = version
+
+
+@dataclass(frozen=True, slots=True)
+class Hello:
+    """A request for the offer; `proof` shows that the token's secret is known to whoever chose the key."""
+
+    token: int
+    key: bytes
+    proof: bytes
+
+    def knows(self, secret: bytes, bootstrap_public: bytes) -> bool:
+        return compare_digest(self.proof, _proof(self.token, secret, bootstrap_public, self.key))
+
+
 @dataclass(frozen=True, slots=True)
 class Offer:
+    """The run that is offered; `refusal` says why there is none."""
+
     run_id: bytes
     spec_text: str
     box: bytes
+    refusal: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,33 +125,82 @@ def _sealed_frame(kind: Kind, sender: Peer, document: bytes, box: bytes, seed: b
 
 def _opened(body: bytes, key: RunKey) -> Any:
     try:
-        return unpack(unpad(open_sealed(key, body), FRAME_HEADER_BYTES + SEAL_BYTES))
-    except (SealError, PaddingError, CodecError) as error:
-        raise EnrolmentError("not sealed to this key") from error
-
-
-def hello_frame() -> bytes:
-    return _plain_frame(Kind.HELLO, 0, b"")
-
-
-def offer_frame(identity: Identity, offer: Offer) -> bytes:
-    parts = (offer.run_id, offer.spec_text.encode(), offer.box)
-    document = pack([*parts, sign_labelled(identity, _OFFER_LABEL, *parts)])
-    return _plain_frame(Kind.OFFER, BOOTSTRAP, document)
-
-
-def read_offer(body: bytes, bootstrap_public: bytes) -> Offer:
+        document = open_sealed(key, body)
+    except SealError as error:
+        raise NotSealedToUs("not sealed to this key") from error
     try:
-        document = unpack(unpad(body, FRAME_HEADER_BYTES))
-        run_id, text, box, signature = _typed(document, bytes, bytes, bytes, bytes)
-        spec_text = text.decode()
-    except (PaddingError, CodecError, UnicodeDecodeError) as error:
+        return unpack(unpad(document, FRAME_HEADER_BYTES + SEAL_BYTES))
+    except (PaddingError, CodecError) as error:
+        raise EnrolmentError("malformed document") from error
+
+
+def hello_key(run_key: RunKey) -> RunKey:
+    """Return the key that offers to this node are sealed to; it is the same each time."""
+    return RunKey(blake2b(b"", digest_size=KEY_BYTES, key=run_key.secret, person=b"p2pdp hello key").digest())
+
+
+def _proof(token: int, secret: bytes, bootstrap_public: bytes, key: bytes) -> bytes:
+    content = pack([token, bootstrap_public, key])
+    return blake2b(content, digest_size=KEY_BYTES, key=secret, person=b"p2pdp hello").digest()
+
+
+def hello_frame(token: int, secret: bytes, bootstrap_public: bytes, key: bytes) -> bytes:
+    proof = _proof(token, secret, bootstrap_public, key)
+    return _plain_frame(Kind.HELLO, 0, pack([HANDSHAKE_VERSION, token, key, proof]))
+
+
+def read_hello(body: bytes) -> Hello:
+    try:
+        document = unpad(body, FRAME_HEADER_BYTES)
+        parts = unpack(document) if document else [1]  # what the first version said
+    except (PaddingError, CodecError) as error:
+        raise EnrolmentError("malformed greeting") from error
+    if type(parts) is list and parts and type(parts[0]) is int and parts[0] != HANDSHAKE_VERSION:
+        raise OtherVersion(parts[0])
+    _, token, key, proof = _typed(parts, int, int, bytes, bytes)
+    if (len(key), len(proof)) != (KEY_BYTES, KEY_BYTES):
+        raise EnrolmentError("malformed greeting")
+    return Hello(token, key, proof)
+
+
+def version_frame() -> bytes:
+    """Return the answer to a HELLO of another version."""
+    return _plain_frame(Kind.OFFER, BOOTSTRAP, pack([HANDSHAKE_VERSION]))
+
+
+def offer_frame(identity: Identity, offer: Offer, key: bytes, box_key: RunKey) -> bytes:
+    """Seal an offer; the seed follows from bootstrap's key of this run and from all that is sealed with it."""
+    content = pack([offer.run_id, offer.spec_text, offer.box, offer.refusal])
+    document = pack([content, sign_labelled(identity, _OFFER_LABEL, key, content)])
+    hashed = blake2b(key + document, digest_size=KEY_BYTES, key=box_key.secret, person=b"p2pdp offer seed")
+    return _sealed_frame(Kind.OFFER, BOOTSTRAP, document, key, hashed.digest())
+
+
+def read_offer(body: bytes, key: RunKey, bootstrap_public: bytes) -> Offer:
+    """Return an offer; raise `OtherVersion` where the body says nothing else."""
+    try:
+        document = _opened(body, key)
+    except NotSealedToUs:
+        _raise_version(body)
+        raise
+    content, signature = _typed(document, bytes, bytes)
+    if not verify_labelled(bootstrap_public, signature, _OFFER_LABEL, key.public, content):
+        raise EnrolmentError("the offer is not signed by the key in the join token")
+    try:
+        run_id, text, box, refusal = _typed(unpack(content), bytes, str, bytes, str)
+    except CodecError as error:
         raise EnrolmentError("malformed offer") from error
     if len(run_id) != RUN_ID_BYTES:
         raise EnrolmentError("malformed offer")
-    if not verify_labelled(bootstrap_public, signature, _OFFER_LABEL, run_id, text, box):
-        raise EnrolmentError("the offer is not signed by the key in the join token")
-    return Offer(run_id, spec_text, box)
+    return Offer(run_id, text, box, refusal)
+
+
+def _raise_version(body: bytes) -> None:
+    try:
+        (version,) = _typed(unpack(unpad(body, FRAME_HEADER_BYTES)), int)
+    except (PaddingError, CodecError, EnrolmentError):
+        return
+    raise OtherVersion(version)
 
 
 def application_frame(application: Application, box: bytes, seed: bytes) -> bytes:
@@ -123,9 +210,10 @@ def application_frame(application: Application, box: bytes, seed: bytes) -> byte
 
 def read_application(body: bytes, key: RunKey) -> Application:
     token, secret, entry, digest = _typed(_opened(body, key), int, bytes, bytes, bytes)
-    if len(entry) != ENTRY_BYTES:
-        raise EnrolmentError("malformed application")
-    return Application(token, secret, RosterEntry.from_bytes(entry), digest)
+    try:
+        return Application(token, secret, RosterEntry.from_bytes(entry), digest)
+    except RosterError:
+        raise EnrolmentError("malformed application") from None
 
 
 def answer_frame(identity: Identity, run_id: bytes, box: bytes, answer: Answer, seed: bytes) -> bytes:

@@ -1,9 +1,11 @@
-"""A fresh random graph each round that nobody knows: both ends of a pair toss the same coin.
+"""The coins and keys that a pair of users derives from its secret, which is made from the key of their channel.
 
-Each pair of users shares a secret that nobody else has, made from the key of their channel. A keyed hash of the round,
-compared with a threshold, decides whether they are neighbours in it, so both know it and a third party cannot tell it
-from chance. A node tosses one coin for every other user in each round: O(n) work a node and round, eight rounds by one
-hash.
+Coins make a fresh random graph each round that nobody knows. A keyed hash of the round, compared with a threshold,
+decides whether the two are neighbours in it, so both know it and a third party cannot tell it from chance. A node
+tosses one coin for every other user in each round: O(n) work a node and round, eight rounds by one hash.
+
+`noise_key` is the key from which both unfold the same noise. Whoever is given one learns that noise and nothing else
+about the secret.
 """
 
 from __future__ import annotations
@@ -14,9 +16,23 @@ from typing import Final
 
 from p2pdp.core.ids import Peer
 
+NOISE_KEY_BYTES: Final = 32
+_SALT_BYTES: Final = 16
 _COIN_BYTES: Final = 8
 _COINS: Final = blake2b.MAX_DIGEST_SIZE // _COIN_BYTES  # rounds that one hash is enough for
 _SCALE: Final = 1 << (8 * _COIN_BYTES)
+
+
+def noise_key(secret: bytes, number: int) -> bytes:
+    """Return the key of a pair's draw of this number."""
+    return blake2b(
+        number.to_bytes(8, "big"), digest_size=NOISE_KEY_BYTES, key=secret, person=b"p2pdp pair noise"
+    ).digest()
+
+
+def noise_salt(key: bytes) -> bytes:
+    """Return the salt with which both ends record a key, so that its digests can be compared and not guessed."""
+    return blake2b(b"", digest_size=_SALT_BYTES, key=key, person=b"p2pdp pair salt").digest()
 
 
 class PairCoins:

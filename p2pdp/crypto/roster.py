@@ -12,7 +12,7 @@ The caller owes: `check` with the key of the join token before anything of a ros
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from itertools import pairwise
 from math import isfinite
@@ -22,7 +22,8 @@ from nacl.bindings import crypto_scalarmult
 from nacl.exceptions import CryptoError
 
 from p2pdp.core.errors import VerificationFailed
-from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer, peer_name
+from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer, is_user, peer_name
+from p2pdp.core.rows import ROWS_BYTES, Rows, rows_in
 from p2pdp.crypto.identity import KEY_BYTES, SIGNATURE_BYTES, Identity, sign_labelled, verify_labelled
 from p2pdp.wire.codec import CodecError, pack, unpack
 
@@ -45,23 +46,28 @@ class RosterError(VerificationFailed):
 
 @dataclass(frozen=True, slots=True)
 class RosterEntry:
-    """One peer: its identity, its key in this run, and its identity's signature over that key."""
+    """One peer: its identity, its key in this run, and its identity's signature over that key.
+
+    Where the unit is a record, a user's entry states how many `rows` the user has, which is signed with the key.
+    """
 
     identity: bytes
     box: bytes
     signature: bytes
+    rows: int | None = None
 
     def __repr__(self) -> str:
         return f"RosterEntry({self.identity.hex()})"
 
     def to_bytes(self) -> bytes:
-        return self.identity + self.box + self.signature
+        return self.identity + self.box + self.signature + _rows_bytes(self.rows)
 
     @classmethod
     def from_bytes(cls, data: bytes) -> RosterEntry:
-        if len(data) != ENTRY_BYTES:
-            raise RosterError(f"a roster entry has {ENTRY_BYTES} bytes, not {len(data)}")
-        return cls(data[:KEY_BYTES], data[KEY_BYTES : 2 * KEY_BYTES], data[2 * KEY_BYTES :])
+        if len(data) not in (ENTRY_BYTES, ENTRY_BYTES + ROWS_BYTES):
+            raise RosterError(f"a roster entry has {ENTRY_BYTES} bytes, or {ROWS_BYTES} more, not {len(data)}")
+        rows = int.from_bytes(data[ENTRY_BYTES:], "big") if len(data) > ENTRY_BYTES else None
+        return cls(data[:KEY_BYTES], data[KEY_BYTES : 2 * KEY_BYTES], data[2 * KEY_BYTES : ENTRY_BYTES], rows)
 
     def is_valid(self, run_id: bytes) -> bool:
         """Tell whether the identity signed this key for this run, and whether the key is of any use."""
@@ -73,24 +79,36 @@ class RosterEntry:
 
     def is_signed(self, run_id: bytes) -> bool:
         """Check the signature only; agreeing on a secret with this key checks the key itself."""
-        return verify_labelled(self.identity, self.signature, _ENTRY_LABEL, run_id, self.box)
+        return verify_labelled(self.identity, self.signature, _ENTRY_LABEL, run_id, self.box, *_stated(self.rows))
 
 
-def sign_entry(identity: Identity, run_id: bytes, box: bytes) -> RosterEntry:
-    """Make the entry that a node enrols with."""
-    return RosterEntry(identity.public, box, sign_labelled(identity, _ENTRY_LABEL, run_id, box))
+def sign_entry(identity: Identity, run_id: bytes, box: bytes, rows: int | None = None) -> RosterEntry:
+    """Make the entry that a node enrols with; `rows` where the unit of the run is a record."""
+    return RosterEntry(identity.public, box, sign_labelled(identity, _ENTRY_LABEL, run_id, box, *_stated(rows)), rows)
+
+
+def _rows_bytes(rows: int | None) -> bytes:
+    return b"" if rows is None else rows.to_bytes(ROWS_BYTES, "big")
+
+
+def _stated(rows: int | None) -> tuple[bytes, ...]:
+    """Return what is signed of a number of rows."""
+    return () if rows is None else (_rows_bytes(rows),)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Entries(Sequence[RosterEntry]):
-    """The users' entries, taken out of one byte string as they are asked for."""
+    """The users' entries, taken out of one byte string as they are asked for, each with its number of rows."""
 
     flat: bytes
+    rows: Rows | None = None
 
     def __post_init__(self) -> None:
         """Refuse a piece of an entry."""
         if len(self.flat) % ENTRY_BYTES:
             raise RosterError(f"the roster's entries have {len(self.flat)} bytes, no multiple of {ENTRY_BYTES}")
+        if self.rows is not None and len(self.rows) != len(self):
+            raise RosterError(f"the roster has {len(self)} users, and says of {len(self.rows)} how many rows they have")
 
     def __repr__(self) -> str:
         return f"Entries({len(self)})"
@@ -110,7 +128,8 @@ class Entries(Sequence[RosterEntry]):
         if not -len(self) <= index < len(self):
             raise IndexError(f"a roster of {len(self)} has no entry {index}")
         start = index % len(self) * ENTRY_BYTES
-        return RosterEntry.from_bytes(self.flat[start : start + ENTRY_BYTES])
+        found = RosterEntry.from_bytes(self.flat[start : start + ENTRY_BYTES])
+        return found if self.rows is None else replace(found, rows=self.rows[index])
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +158,8 @@ class Roster:
         if lengths != (RUN_ID_BYTES, DIGEST_BYTES, SIGNATURE_BYTES) or type(self.protocol) is not str:
             raise RosterError("the roster's run id, spec digest, signature or protocol has a wrong length or type")
         _check_facts(self.facts)
+        if self.entries.rows != _rows_in(self.facts) or (self.bootstrap.rows, self.curator.rows) != (None, None):
+            raise RosterError("the roster's entries do not state the numbers of rows that are signed")
         object.__setattr__(self, "digest", blake2b(self.body, digest_size=DIGEST_BYTES).digest())
 
     def __repr__(self) -> str:
@@ -160,6 +181,18 @@ class Roster:
             raise RosterError("the roster names another bootstrap than the join token does")
         if not verify_labelled(bootstrap_public, self.signature, _ROSTER_LABEL, self.body):
             raise RosterError("bootstrap's signature on the roster is not valid: the roster was altered")
+        self._check_distinct()
+
+    def _check_distinct(self) -> None:
+        """Refuse a roster in which two peers are one, which claims against each of them leave out."""
+        flat, roles = self.entries.flat, (self.bootstrap, self.curator)
+        for what, first in (("identity", 0), ("run key", KEY_BYTES)):
+            known = [entry.to_bytes()[first : first + KEY_BYTES] for entry in roles]
+            known += [flat[at : at + KEY_BYTES] for at in range(first, len(flat), ENTRY_BYTES)]
+            if len(set(known)) < len(known):
+                twice = _first_twice(known)
+                names = " and ".join(f"user {peer}" if is_user(peer) else str(peer_name(peer)) for peer in twice)
+                raise RosterError(f"the roster gives {names} the same {what}: one party would count as two")
 
     def entry(self, peer: Peer) -> RosterEntry:
         """Return the entry of a user or a role, whose signature is valid."""
@@ -186,7 +219,8 @@ class Roster:
         except (CodecError, TypeError, ValueError) as error:
             raise RosterError("the roster is malformed") from error
         roles = RosterEntry.from_bytes(bootstrap), RosterEntry.from_bytes(curator)
-        roster = cls(version, run_id, spec_digest, protocol, facts, *roles, Entries(entries), signature)
+        users = Entries(entries, _rows_in(facts))
+        roster = cls(version, run_id, spec_digest, protocol, facts, *roles, users, signature)
         if roster.to_bytes() != data:
             raise RosterError("the roster is not in the one encoding that rosters have")
         return roster
@@ -216,6 +250,23 @@ class Roster:
         if roster.to_json() != document:
             raise RosterError("the roster file does not agree with itself: its digest or another part was altered")
         return roster
+
+
+def _rows_in(facts: Iterable[tuple[str, Fact]]) -> Rows | None:
+    try:
+        return rows_in(dict(facts))
+    except ValueError as error:
+        raise RosterError(f"the roster is malformed: {error}") from None
+
+
+def _first_twice(known: Sequence[bytes]) -> tuple[Peer, Peer]:
+    """Return the first two peers with the same key, of a list that begins with bootstrap and curator."""
+    places: dict[bytes, Peer] = {}
+    for peer, key in zip((BOOTSTRAP, CURATOR, *range(len(known))), known, strict=False):
+        if key in places:
+            return places[key], peer
+        places[key] = peer
+    raise ValueError("all keys differ")
 
 
 def _check_facts(facts: tuple[tuple[str, Fact], ...]) -> None:
@@ -248,15 +299,16 @@ def _entry_from_json(document: Any) -> RosterEntry:
 
 
 def _from_json(document: Any) -> Roster:
+    facts = tuple(sorted(document["facts"].items()))
     return Roster(
         version=document["version"],
         run_id=bytes.fromhex(document["run_id"]),
         spec_digest=bytes.fromhex(document["spec_digest"]),
         protocol=document["protocol"],
-        facts=tuple(sorted(document["facts"].items())),
+        facts=facts,
         bootstrap=_entry_from_json(document["bootstrap"]),
         curator=_entry_from_json(document["curator"]),
-        entries=Entries(b"".join(_entry_from_json(entry).to_bytes() for entry in document["entries"])),
+        entries=Entries(b"".join(_entry_from_json(entry).to_bytes() for entry in document["entries"]), _rows_in(facts)),
         signature=bytes.fromhex(document["signature"]),
     )
 
@@ -273,8 +325,8 @@ def sign_roster(
     entries: Iterable[RosterEntry],
 ) -> Roster:
     """Make the roster of a run and sign it as bootstrap; entry i is user i's."""
-    flat = Entries(b"".join(entry.to_bytes() for entry in entries))
     ordered = tuple(sorted(facts.items()))
+    flat = Entries(b"".join(replace(entry, rows=None).to_bytes() for entry in entries), _rows_in(ordered))
     parts = (ROSTER_VERSION, run_id, spec_digest, protocol, ordered, bootstrap, curator, flat)
     body = Roster(*parts, _UNSIGNED).body
     return Roster(*parts, sign_labelled(identity, _ROSTER_LABEL, body))

@@ -30,8 +30,16 @@ _PAPERS: Final = {
     "003": "Network Shuffling",
     "004": "Muffliato",
 }
+_NAMED: Final = {
+    "decor": "The Privacy Power of Correlated Noise in Decentralized Learning",
+    "mafalda": "Unified Privacy Guarantees for Decentralized Learning via Matrix Factorization",
+}
 STAND_IN: Final = "generated stand-in, no real data"
-"""What a picture says under its title when it was made without the data folder."""
+"""What a picture says at its edge when it was made without the data folder."""
+QUICK_NOTE: Final = "quick form, not the full one"
+"""What a picture says at its edge when it was made by `--quick`."""
+Width: TypeAlias = Literal["single", "double"]
+"""One column of a paper's page, or both."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,12 +85,34 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A figure of that size; drawn as `<experiment>.png` and `.svg`, or `<experiment>-<name>` as tables are."""
+    """A figure; drawn as `<experiment>.png`, `.svg` and `.pdf`, or `<experiment>-<name>` as tables are.
+
+    The size is that of the screen's form; a sheet keeps its height where it is two columns wide.
+    """
 
     name: str
     width_in: float
     height_in: float
     draw: Callable[[Figure], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Caption:
+    """The words beside a picture, for readers who have nothing else; `alt` is for those who cannot see it."""
+
+    shows: str
+    """The kind of picture, and what is on its axes."""
+    compares: str
+    see: str
+    """The things to see in it; true of the full form."""
+    paper: str
+    """The statement of the paper that it is about."""
+    no_bound: str = ""
+    """Which of the paper's numbers promise nothing, and why."""
+
+    @property
+    def alt(self) -> str:
+        return f"{self.shows} {self.see}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +132,7 @@ class Experiment:
     title: str
     pieces: Callable[[Setting], list[Piece]]
     make: Callable[[Setting, Answers], Made]
+    caption: Caption
     needs: tuple[str, ...] = ()
     seeds: tuple[int, ...] = ()
 
@@ -109,6 +140,8 @@ class Experiment:
     def paper(self) -> str:
         """Return the paper and what of it is made again, by the name: 003-table1 is Table 1 of paper 003."""
         number, _, what = self.name.partition("-")
+        if number in _NAMED:
+            return _NAMED[number]
         if number not in _PAPERS:
             return "ours"
         kind, place = ("Table", what[5:]) if what.startswith("table") else ("figure", what[3:])

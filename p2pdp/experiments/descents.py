@@ -30,7 +30,7 @@ from p2pdp.privacy.contract import account
 from p2pdp.protocols.run_plan import plan_run
 from p2pdp.protocols.walk.options import WalkPart
 from p2pdp.protocols.walk.sgd import SgdPlan
-from p2pdp.runs.plan import Planned, target_of
+from p2pdp.runs.target import Planned, target_of
 from p2pdp.tasks.descending import Population, visits_along
 from p2pdp.tasks.descent import Descent
 from p2pdp.tasks.examples import Examples, examples_of
@@ -99,10 +99,15 @@ def learned(setting: Setting, case: Case) -> dict[str, Any]:
     return found
 
 
-def dealt(data: Labelled, n: int) -> tuple[list[Examples], Examples, Examples]:
-    """Return each user's rows, all learned rows, and the test rows, with as many of each class as in the table."""
-    spread = data.features.std(axis=0)
-    features = (data.features - data.features.mean(axis=0)) / np.where(spread > 0.0, spread, 1.0)
+def dealt(data: Labelled, n: int, *, ranges: bool = False) -> tuple[list[Examples], Examples, Examples]:
+    """Return each user's rows, all learned rows, and the test rows, with as many of each class as in the table.
+
+    Columns are standardized by mean and deviation, or with `ranges` mapped from their ranges to -1 and 1.
+    """
+    low, high = data.features.min(axis=0), data.features.max(axis=0)
+    middle = (low + high) / 2.0 if ranges else data.features.mean(axis=0)
+    spread = (high - low) / 2.0 if ranges else data.features.std(axis=0)
+    features = (data.features - middle) / np.where(spread > 0.0, spread, 1.0)
     lengths = np.sqrt((features * features).sum(axis=1, keepdims=True))
     features = np.column_stack([features / np.where(lengths > 0.0, lengths, 1.0), np.ones(len(features))])
     random = np.random.Generator(np.random.Philox(key=SEED))

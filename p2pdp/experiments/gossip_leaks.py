@@ -27,6 +27,7 @@ import numpy as np
 from p2pdp.core.arrays import Floats
 from p2pdp.experiments import inputs
 from p2pdp.experiments.contract import JSON, Answers, Line, Piece, Setting, Table, holds, unknown
+from p2pdp.experiments.style import LEAK_COLOURS, LEAK_SHADES
 from p2pdp.privacy.linear.krylov import Span, fixed_span
 from p2pdp.privacy.linear.layers import View, fixed_layers, modular_ranks, raised
 from p2pdp.privacy.linear.modular import PRIMES
@@ -110,8 +111,12 @@ def evenly(n: int, count: int) -> list[int]:
     return chosen
 
 
+NO_BOUND: Final = (
+    "Equation (6) takes messages to have independent noise. They share it, so for single pairs it is no bound; "
+    "the exact leak of many pairs is above it."
+)
+"""Of equation (6), for captions."""
 SEED: Final = 4
-SHADES: Final = 1e-4, 1.0
 _AT_ONCE: Final = 260  # observers
 _CHECKED: Final = 2
 _SMALL: Final = 0.1
@@ -222,10 +227,10 @@ def draw_ego(axes: Axes, one: Mapping[str, Any], name: str, size: float) -> Any:
     axes.add_collection(lines)
     order = np.argsort(one[name])  # the most exposed on top
     others = order[order != one["user"]]
-    values = np.clip(one[name][others], *SHADES)
+    values = np.clip(one[name][others], *LEAK_SHADES)
     drawn = axes.scatter(
-        places[others, 0], places[others, 1], c=values, s=size, norm=LogNorm(*SHADES), cmap="viridis_r", linewidths=0.2,
-        edgecolors="0.4", zorder=2, rasterized=True
+        places[others, 0], places[others, 1], c=values, s=size, norm=LogNorm(*LEAK_SHADES), cmap=LEAK_COLOURS,
+        linewidths=0.15, edgecolors="0.5", zorder=2, rasterized=True
     )  # fmt: skip
     axes.scatter(x, y, marker="X", s=50, color="white", edgecolors="black", linewidths=0.9, zorder=3)
     axes.set(xticks=[], yticks=[])

@@ -94,6 +94,23 @@ def table(setting: Setting, name: str) -> Labelled:
     return Labelled(numbers[:, first:-1], np.where(numbers[:, -1] == 1.0, 1.0, -1.0))
 
 
+def prices(setting: Setting) -> Labelled:
+    """Return houses with another class: whether the price is above its mean, from the other eight columns."""
+    if setting.data is None:
+        return _two_classes(_TABLE_ROWS, _FEATURES["houses"], len(_FEATURES))
+    numbers = paper_data.read_numbers(setting.data, "houses")
+    price = numbers[:, -1]
+    return Labelled(numbers[:, :-1], np.where(price > price.mean(), 1.0, -1.0))
+
+
+def numbers_of(setting: Setting, name: str) -> Floats:
+    """Return all columns of a table as in the file; of a stand-in the last follows from the others, all positive."""
+    if setting.data is not None:
+        return paper_data.read_numbers(setting.data, name)
+    made = _two_classes(_TABLE_ROWS, _FEATURES[name], len(_FEATURES) + 1)
+    return np.column_stack([np.exp(0.3 * made.features), 1e5 * (2.0 + made.labels)])
+
+
 def _social(n: int, links: int, number: int) -> EdgeList:
     """Make a graph in which each node comes with a few links, mostly to nodes that have many."""
     import networkx as nx

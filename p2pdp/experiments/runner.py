@@ -1,4 +1,4 @@
-"""Runs experiments: pieces over all cores, answers kept as soon as they come, then tables, documents and pictures.
+"""Runs experiments: pieces over all cores, answers kept as soon as they come, then tables, pictures and captions.
 
 Guarantee: whatever interrupts it, the next call with the same folder takes up every answer that was kept and still
 fits: a piece's facts, the data files' content, quick or full, and the version of p2pdp all stand in its digest. What
@@ -22,10 +22,12 @@ from typing import Any, Final
 
 from p2pdp.cluster.pool import Done, Pool
 from p2pdp.core.errors import NotReady, P2pdpError, RunFailed, UsageError
-from p2pdp.experiments.contract import STAND_IN, Answers, Experiment, Line, Piece, Setting
+from p2pdp.core.version import VERSION
+from p2pdp.experiments.captions import alt_text, caption_page
+from p2pdp.experiments.contract import QUICK_NOTE, STAND_IN, Answers, Experiment, Line, Piece, Setting, Width
 from p2pdp.experiments.inputs import check_data, digests
 from p2pdp.files import reproduction
-from p2pdp.files.folder import write_json
+from p2pdp.files.folder import write_bytes, write_json, write_text
 
 _MAKE: Final = " make"  # no piece's key holds a space
 _LIBRARIES: Final = ("numpy", "scipy", "networkx", "matplotlib")
@@ -48,7 +50,12 @@ class _Under:
 
 
 def reproduce(
-    experiments: Sequence[Experiment], setting: Setting, out: Path, jobs: int, told: Told | None = None
+    experiments: Sequence[Experiment],
+    setting: Setting,
+    out: Path,
+    jobs: int,
+    told: Told | None = None,
+    width: Width = "double",
 ) -> list[dict[str, Any]]:
     """Run all experiments and return their documents, in the same order.
 
@@ -67,7 +74,7 @@ def reproduce(
             while left and pool.free:
                 name, key = left.pop(0)
                 if under[name].problem is None:
-                    pool.begin(f"{name} {key}", _work(under[name], key, setting, out))
+                    pool.begin(f"{name} {key}", _work(under[name], key, setting, (out, width)))
             if not pool.running:
                 continue
             done = pool.next_done()
@@ -102,7 +109,7 @@ def _begin(experiment: Experiment, setting: Setting, out: Path) -> _Under:
     under = _Under(experiment, {piece.key: piece for piece in pieces}, digests(experiment, setting), {})
     assert len(under.pieces) == len(pieces), f"{experiment.name}: two pieces of one key"
     for piece in pieces:
-        facts = [_version(), experiment.name, setting.quick, piece.key, dict(piece.facts), under.data]
+        facts = [VERSION, experiment.name, setting.quick, piece.key, dict(piece.facts), under.data]
         text = json.dumps(facts, sort_keys=True, allow_nan=False)
         under.digests[piece.key] = hashlib.sha256(text.encode()).hexdigest()
         kept = reproduction.read_piece(out, _group(experiment, setting), piece.key, under.digests[piece.key])
@@ -115,16 +122,10 @@ def _group(experiment: Experiment, setting: Setting) -> str:
     return f"{experiment.name}-quick" if setting.quick else experiment.name
 
 
-def _version() -> str:
-    from p2pdp import __version__
-
-    return __version__
-
-
-def _work(under: _Under, key: str, setting: Setting, out: Path) -> Callable[[], dict[str, Any]]:
+def _work(under: _Under, key: str, setting: Setting, how: tuple[Path, Width]) -> Callable[[], dict[str, Any]]:
     if key == _MAKE:
         in_order = {name: under.answers[name] for name in under.pieces}
-        return partial(_make, under.experiment, setting, in_order, under.data, out)
+        return partial(_make, under.experiment, setting, in_order, under.data, how)
     return under.pieces[key].work
 
 
@@ -143,21 +144,24 @@ def _take(
 
 
 def _make(
-    experiment: Experiment, setting: Setting, answers: Answers, data: dict[str, str], out: Path
+    experiment: Experiment, setting: Setting, answers: Answers, data: dict[str, str], how: tuple[Path, Width]
 ) -> dict[str, Any]:
     """Write all files of an experiment, and return the document that lists them."""
-    from p2pdp.experiments.style import rendered
+    from p2pdp.experiments.sheet import rendered
 
+    out, width = how
     made = experiment.make(setting, answers)
     stand_in = "stand-in" in data.values()
     files: list[str] = []
     for table in made.tables:
         files.append(f"{_file_name(experiment, table.name)}.csv")
         reproduction.write_table(out / files[-1], table.columns, table.rows)
+    note = "; ".join(said for said, true in ((QUICK_NOTE, setting.quick), (STAND_IN, stand_in)) if true)
+    alt = alt_text(experiment, note)
     for picture in made.pictures:
-        for kind, content in rendered(picture, stand_in=stand_in).items():
+        for kind, content in rendered(picture, note=note, title=experiment.title, alt=alt, width=width).items():
             files.append(f"{_file_name(experiment, picture.name)}.{kind}")
-            reproduction.write_picture(out / files[-1], content)
+            write_bytes(out / files[-1], content)
     document = {
         "name": experiment.name,
         "paper": experiment.paper,
@@ -168,9 +172,14 @@ def _make(
         "settings": {key: dict(piece.facts) for key, piece in _pieces(experiment, setting).items()},
         "data": data,
         "versions": _versions(),
+        "caption": {**asdict(experiment.caption), "alt": alt},
+        "width": width,
         "lines": [asdict(_of_stand_in(line) if stand_in else line) for line in made.lines],
         "files": files,
     }
+    for name, text in ((f"{experiment.name}.md", caption_page(document)), (f"{experiment.name}.alt.txt", f"{alt}\n")):
+        files.append(name)
+        write_text(out / name, text)
     write_json(out / f"{experiment.name}.json", document)
     return document
 
@@ -190,7 +199,7 @@ def _file_name(experiment: Experiment, part: str) -> str:
 
 def _versions() -> dict[str, str]:
     return {
-        "p2pdp": _version(),
+        "p2pdp": VERSION,
         "python": platform.python_version(),
         **{library: version(library) for library in _LIBRARIES},
     }

@@ -73,6 +73,13 @@ def looped_users(setting: Setting, name: str) -> Ints:
     return read_loops(place_in(setting.data, inputs.graph_file(name)), inputs.graph(setting, name))
 
 
+NO_BOUND: Final = (
+    "Theorems 5.3 and 5.5 as printed are no bound: their proofs take the reports of all users to follow one law, "
+    "which finitely many rounds do not give."
+)
+"""Of the printed theorems, for captions."""
+
+
 @dataclass(frozen=True, slots=True)
 class Rested:
     """A graph after the paper's mixing time: users, rounds, sum of P^2 by its equation (7), and what our rule asks."""

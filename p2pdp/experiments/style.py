@@ -1,52 +1,44 @@
 """One look for all pictures: readable in print and in grey, and the same bytes from the same numbers.
 
 Curves differ by marker and line style before they differ by colour, and the colours by lightness too. Legends stand
-below the axes and so never over data. Letters are outlines in the SVG, so that it looks alike everywhere.
+below the axes and so never over data. Letters are outlines in the SVG, so that it looks alike everywhere, and whole
+fonts in the PDF, so that publishers take it. `experiments/sheet.py` makes files of it.
 """
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from p2pdp.experiments.contract import STAND_IN, Picture
+from p2pdp.experiments.contract import Picture
+from p2pdp.report import look as shared
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-SETTINGS: Final[Any] = {
-    "font.family": "DejaVu Sans",  # comes with matplotlib, so it is everywhere the same
-    "font.size": 9.0,
-    "axes.titlesize": 9.5,
-    "axes.labelsize": 9.0,
-    "legend.fontsize": 8.0,
-    "legend.frameon": False,
-    "xtick.labelsize": 8.0,
-    "ytick.labelsize": 8.0,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "grid.color": "0.88",
-    "grid.linewidth": 0.6,
-    "axes.axisbelow": True,
-    "lines.linewidth": 1.4,
-    "lines.markersize": 4.5,
-    "errorbar.capsize": 2.0,
-    "svg.hashsalt": "p2pdp",
-    "svg.fonttype": "path",
-    "savefig.dpi": 200,
-    "figure.constrained_layout.use": True,
+
+SETTINGS: Final = {**shared.SETTINGS, "pdf.fonttype": 42}
+SINGLE_SETTINGS: Final[Any] = {
+    "font.size": 8.0,
+    "axes.titlesize": 8.0,
+    "axes.labelsize": 7.5,
+    "legend.fontsize": 7.0,
+    "xtick.labelsize": 7.0,
+    "ytick.labelsize": 7.0,
+    "lines.linewidth": 1.1,
+    "lines.markersize": 3.5,
 }
-# The first four, the most used, from dark to light in grey; all apart for people who see colours differently.
-COLOURS: Final = ("#000000", "#0b4f8a", "#c23b2e", "#2fa37a", "#7b5cb8", "#d99a2b", "#7cc0e8", "#8c8c8c")
-MARKERS: Final = ("o", "s", "^", "D", "v", "P", "X", "*")
-LINES: Final[tuple[Any, ...]] = (
-    "-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (7, 2)), (0, (1, 1)), (0, (3, 1, 1, 1)),
-)  # fmt: skip
+"""What differs in a single column."""
+LEAK_COLOURS: Final = "YlOrRd"
+"""Of leaks drawn on graphs: the more is told, the darker, also in grey."""
+LEAK_SHADES: Final = 0.01, 1.0
+"""Where these shades begin and end; less than a hundredth of local privacy is little, and more than all is all."""
+COLOURS: Final = shared.COLOURS
+MARKERS: Final = shared.MARKERS
+LINES: Final = shared.LINES
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,23 +147,3 @@ def _draw_panels(shown: Sequence[Panel], y: str, title: str, columns: int, share
     if y:
         grid[0][0].set_ylabel(y)
     legend_below(figure, grid[0][0], columns)
-
-
-def rendered(picture: Picture, *, stand_in: bool) -> dict[str, bytes]:
-    """Render the picture as `png` and `svg`; the second is drawn anew, so that neither depends on the other."""
-    import matplotlib as mpl
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    found = {}
-    for kind, metadata in (("png", {"Software": None}), ("svg", {"Date": None, "Creator": None})):
-        with mpl.rc_context(SETTINGS):
-            figure = Figure(figsize=(picture.width_in, picture.height_in))
-            FigureCanvasAgg(figure)
-            picture.draw(figure)
-            if stand_in:
-                figure.supylabel(STAND_IN, fontsize=8, style="italic")
-            data = io.BytesIO()
-            figure.savefig(data, format=kind, metadata=metadata)
-            found[kind] = data.getvalue()
-    return found

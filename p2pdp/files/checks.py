@@ -14,24 +14,29 @@ from collections.abc import Set as AbstractSet
 from typing import Final
 
 from p2pdp.core.errors import UsageError
-from p2pdp.core.spec import Spec
+from p2pdp.core.installed import installed
+from p2pdp.core.spec import REAL_DATA, Spec
 from p2pdp.files.schema import sections_of
 from p2pdp.protocols import ours, protocol
 from p2pdp.protocols.options import Rules, Test
+from p2pdp.tasks.named import OBJECTIVES
 
 DATA: Final = {
-    "sum": ("uniform", "normal", "csv", "npy"),
-    "mean": ("uniform", "normal", "unit_mixture", "csv", "npy"),
-    "histogram": ("categories", "csv", "npy"),
-    "linear_regression": ("csv", "npy"),
-    "logistic_regression": ("csv", "npy"),
-    "own": ("csv", "npy"),
+    "sum": ("uniform", "normal", *REAL_DATA),
+    "mean": ("uniform", "normal", "unit_mixture", *REAL_DATA),
+    "histogram": ("categories", *REAL_DATA),
+    "linear_regression": REAL_DATA,
+    "logistic_regression": REAL_DATA,
+    "torch": REAL_DATA,
+    "own": REAL_DATA,
 }
-_UNIT_DATA: Final = ("unit_mixture", "csv", "npy")
+_UNIT_DATA: Final = ("unit_mixture", *REAL_DATA)
 
 
 def mechanisms(spec: Spec) -> tuple[str, ...]:
-    return protocol(spec.run.protocol).tasks.get(spec.task.kind, ())
+    """Return the mechanisms that go with a task; an objective that is installed goes where the caller's own does."""
+    known = protocol(spec.run.protocol).tasks
+    return known.get(spec.task.kind, known.get("own", ()) if spec.task.kind in installed(OBJECTIVES) else ())
 
 
 def tasks(spec: Spec) -> tuple[str, ...]:
@@ -65,7 +70,12 @@ def numeric_target(spec: Spec) -> bool:
 
 
 def from_file(spec: Spec) -> bool:
-    return spec.data.kind in ("csv", "npy")
+    return spec.data.kind in ("csv", "npy", "parquet")
+
+
+def has_rows(spec: Spec) -> bool:
+    """Return whether the data are tables of rows that somebody has."""
+    return spec.data.kind in REAL_DATA
 
 
 def numbers(spec: Spec) -> bool:
@@ -79,6 +89,10 @@ def unit_vectors(spec: Spec) -> bool:
 
 def histogram(spec: Spec) -> bool:
     return spec.task.kind == "histogram"
+
+
+def torch(spec: Spec) -> bool:
+    return spec.task.kind == "torch"
 
 
 def graph_kind(*kinds: str) -> Test:
@@ -108,7 +122,7 @@ def _sides_fit(spec: Spec) -> bool:
 POSSIBLE: Final[tuple[tuple[str, Test, Callable[[Spec], str]], ...]] = (
     (
         "task.kind",
-        lambda s: s.task.kind in tasks(s),
+        lambda s: bool(mechanisms(s)),
         lambda s: f"{s.run.protocol} computes {_or(tasks(s))}, not {s.task.kind}.",
     ),
     (
@@ -117,9 +131,14 @@ POSSIBLE: Final[tuple[tuple[str, Test, Callable[[Spec], str]], ...]] = (
         lambda s: f"{s.run.protocol} with task {s.task.kind} takes {_or(mechanisms(s))}, not {s.noise.mechanism}.",
     ),
     (
+        "privacy.unit",
+        lambda s: s.privacy.unit in protocol(s.run.protocol).units,
+        lambda s: f'{s.run.protocol} cannot protect a {s.privacy.unit} alone; leave it out, or set unit = "user".',
+    ),
+    (
         "data.kind",
-        lambda s: s.data.kind in DATA[s.task.kind],
-        lambda s: f"task {s.task.kind} takes {_or(DATA[s.task.kind])} data, not {s.data.kind}.",
+        lambda s: s.data.kind in DATA.get(s.task.kind, REAL_DATA),
+        lambda s: f"task {s.task.kind} takes {_or(DATA.get(s.task.kind, REAL_DATA))} data, not {s.data.kind}.",
     ),
     (
         "data.kind",
@@ -133,7 +152,7 @@ POSSIBLE: Final[tuple[tuple[str, Test, Callable[[Spec], str]], ...]] = (
     ),
     (
         "data.unit_norm",
-        lambda s: not (unit_vectors(s) and from_file(s)) or s.data.unit_norm,
+        lambda s: not (unit_vectors(s) and has_rows(s)) or s.data.unit_norm,
         lambda _: "privunit reports directions; unit_norm = true scales rows to length 1.",
     ),
     (
@@ -167,6 +186,11 @@ POSSIBLE: Final[tuple[tuple[str, Test, Callable[[Spec], str]], ...]] = (
         lambda s: f"must not be above nodes, which is {s.run.nodes}.",
     ),
     (
+        "run.min_live",
+        lambda s: (s.run.min_live or 1) <= (s.run.min_nodes or s.run.nodes),
+        lambda s: f"must not be above the {s.run.min_nodes or s.run.nodes} users with whom the run may begin.",
+    ),
+    (
         "privacy.colluders",
         lambda s: all(user < s.run.nodes for user in s.privacy.colluders),
         lambda s: f"users are numbered from 0 to {s.run.nodes - 1}.",
@@ -175,6 +199,16 @@ POSSIBLE: Final[tuple[tuple[str, Test, Callable[[Spec], str]], ...]] = (
         "privacy.colluders",
         lambda s: len(s.privacy.colluders) < s.run.nodes,
         lambda _: "somebody has to be left who does not collude.",
+    ),
+    (
+        "data.partition",
+        lambda s: not s.data.is_divided or s.data.split_by is None,
+        lambda _: "split_by divides the rows already; leave one of them out.",
+    ),
+    (
+        "data.target",
+        lambda s: s.data.partition != "dirichlet" or s.data.target is not None,
+        lambda _: 'missing; partition "dirichlet" deals out the classes of a target.',
     ),
     (
         "data.columns",
@@ -190,8 +224,9 @@ POSSIBLE: Final[tuple[tuple[str, Test, Callable[[Spec], str]], ...]] = (
 
 TAKEN: Final = frozenset(
     {
-        "graph.changing", "noise.closing", "noise.share", "task.averaging", "task.batch", "task.clip", "task.radius",
-        "task.rate", "task.regularization", "task.rounds", "task.schedule", "task.test",
+        "graph.changing", "graph.weights", "noise.closing", "noise.pair_sigma", "noise.share", "privacy.colluders_max",
+        "task.averaging", "task.batch", "task.clip", "task.radius", "task.rate", "task.regularization", "task.rounds",
+        "task.schedule", "task.test",
     }
 )  # fmt: skip
 
@@ -205,24 +240,32 @@ _ONLY: Final[dict[str, tuple[Test, str]]] = {
     "noise.sigma": (mechanism("gaussian", "laplace"), "only gaussian and laplace noise have a standard deviation."),
     "noise.epsilon": (lambda s: s.noise.mechanism != "none", 'mechanism "none" protects nothing and has no epsilon.'),
     "noise.delta": (exact_pair, "only gaussian noise that is set by epsilon takes a delta."),
+    "noise.pair_sigma": (mechanism("gaussian"), "noise of pairs goes with gaussian noise of each user's own."),
     "noise.encoding": (mechanism("randomized_response"), "only randomized_response encodes categories."),
     "data.clip": (
         lambda s: not histogram(s) and not unit_vectors(s),
         "only numbers are clipped, neither categories nor the directions that privunit reports.",
     ),
-    "data.path": (from_file, 'only kinds "csv" and "npy" are read from a file.'),
-    "data.columns": (from_file, 'only kinds "csv" and "npy" have columns.'),
+    "data.path": (from_file, 'only kinds "csv", "npy" and "parquet" are read from a file.'),
+    "data.columns": (has_rows, 'only kinds "csv", "npy", "parquet" and "own" have columns.'),
     "data.header": (lambda s: s.data.kind == "csv", 'only kind "csv" has a header line.'),
     "data.separator": (lambda s: s.data.kind == "csv", 'only kind "csv" has a separator.'),
     "data.target": (has_target, "only learning has a target, and not that of a mean."),
     "data.rule": (has_target, "only learning has a target that a rule could make."),
     "data.target_range": (numeric_target, "only a numeric target has a range."),
-    "data.standardize": (lambda s: from_file(s) and learns(s), "only learning standardizes the columns of a file."),
+    "data.standardize": (lambda s: has_rows(s) and learns(s), "only learning standardizes the columns of a file."),
     "data.unit_norm": (
-        lambda s: from_file(s) and (learns(s) or unit_vectors(s)),
+        lambda s: has_rows(s) and (learns(s) or unit_vectors(s)),
         "only rows of files are scaled to unit length, for learning and for privunit.",
     ),
-    "data.split_by": (lambda s: from_file(s) and learns(s), "only learning splits the rows of a file by a column."),
+    "data.split_by": (lambda s: has_rows(s) and learns(s), "only learning splits the rows of a file by a column."),
+    "data.partition": (lambda s: has_rows(s) and learns(s), "only learning divides the rows of a file in other ways."),
+    "data.alpha": (lambda s: s.data.partition == "dirichlet", 'only partition "dirichlet" has an alpha.'),
+    "data.column": (lambda s: s.data.partition == "by", 'only partition "by" names a column.'),
+    "task.model": (torch, 'only kind "torch" has a model.'),
+    "task.loss": (torch, 'only kind "torch" has a loss.'),
+    "task.start": (torch, 'only kind "torch" starts at values that a seed decides.'),
+    "data.public": (lambda s: has_rows(s) and learns(s), "only models that learn from rows are scored on others."),
     "task.categories": (histogram, "only a histogram has categories."),
     "task.intercept": (regression, "only regressions have an intercept."),
 }
@@ -235,12 +278,15 @@ _NEEDED: Final[dict[str, tuple[Test, str]]] = {
         "noise needs it, or a sigma where the mechanism is gaussian or laplace.",
     ),
     "noise.delta": (exact_pair, "gaussian noise set by epsilon needs it; or give sigma instead of both."),
-    "data.path": (from_file, 'kinds "csv" and "npy" need it.'),
+    "data.path": (from_file, 'kinds "csv", "npy" and "parquet" need it.'),
     "data.clip": (
         lambda s: numbers(s) and not unit_vectors(s),
         "sums and means need bounds [low, high] that hold for every number.",
     ),
     "data.target": (regression, "a regression needs it."),
+    "data.alpha": (lambda s: s.data.partition == "dirichlet", 'partition "dirichlet" needs it.'),
+    "data.column": (lambda s: s.data.partition == "by", 'partition "by" needs it.'),
+    "task.model": (torch, 'kind "torch" needs it, as "module:factory".'),
     "task.categories": (histogram, "a histogram needs their number."),
     "task.clip": (learns, "learning needs the bound of a gradient's norm."),
     "task.rounds": (takes("task.rounds"), "the number of gradients is needed."),

@@ -1,4 +1,4 @@
-"""The users' data: made up from the seed, or read from a csv or npy file.
+"""The users' data: made up from the seed, read from a file, or given from Python (`files/given.py`).
 
 `load_data(spec, n)` returns a `DataSet`; `DataSet.user(i)` returns what user i contributes: `Bounded` rows for numbers,
 `Categories` for histograms, `Examples` for learning. Everything is checked when it is read: a cell that is missing, no
@@ -20,8 +20,9 @@ that were made privately, and their cost is added to every claim. Nothing is eve
 The target is a number, or with `rule`, a comparison with a public threshold, 1 where it holds and -1 elsewhere; for
 logistic regression it may be 0 and 1, or -1 and 1. `target_range` maps a numeric target to -1 and 1.
 
-With `split_by` all rows that are alike in that column are one user's, and if there are more kinds than users,
-consecutive kinds share one. `[task] test` keeps a share of each user's own rows out of learning: row j of a user if the
+With `split_by`, or `partition = "by"`, all rows that are alike in that column are one user's, and if there are more
+kinds than users, consecutive kinds share one. With `partition = "dirichlet"` rows are dealt out class by class
+(`files/partition.py`). `[task] test` keeps a share of each user's own rows out of learning: row j of a user if the
 whole part of (j + 1) share is above that of j share.
 """
 
@@ -32,18 +33,19 @@ import math
 import operator
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import numpy as np
 
 from p2pdp.core.arrays import Bools, Floats, Ints
 from p2pdp.core.errors import UsageError
-from p2pdp.core.spec import DataPart, Spec
+from p2pdp.core.spec import REAL_DATA, DataPart, Spec
 from p2pdp.files.checks import unit_vectors
-from p2pdp.files.tables import Moved, Table, chosen_columns, moved_in, place_of, read_table, refuse_cells
+from p2pdp.files.partition import dealt_out
+from p2pdp.files.tables import Moved, Table, chosen_columns, moved_in, place_of, read_table, refuse_cells, source_of
 from p2pdp.mechanisms.clipping import Bounded, Bounds, clip
-from p2pdp.protocols.learning import FEATURE_MAX, OWN, has_intercept, norm_bound
+from p2pdp.protocols.learning import FEATURE_MAX, dimension_of, has_intercept, norm_bound
 from p2pdp.tasks.examples import Examples, examples_of
 from p2pdp.tasks.unit_mixture import DIMENSIONS, mixed_direction
 
@@ -79,6 +81,11 @@ class DataSet:
             raise UsageError(f"There is no user {i}: users are numbered from 0 to {self.n - 1}.")
         return self.user_rows(i)
 
+    @property
+    def stated(self) -> tuple[int, ...]:
+        """Return how many rows each user has, which the users state where the unit is a record."""
+        return tuple(len(self.user(i)) for i in range(self.n))
+
 
 def load_data(spec: Spec, n: int) -> DataSet:
     """Load the data of this spec for n users."""
@@ -95,11 +102,10 @@ def load_data(spec: Spec, n: int) -> DataSet:
             raise UsageError(f"[data] {key}: comes with learning tasks; {spec.run.protocol} cannot use it.")
     if data.kind == "unit_mixture":
         return DataSet(n, DIMENSIONS, lambda i: _of_mixture(spec, i, n))
-    if data.kind not in ("csv", "npy"):
+    if data.kind not in REAL_DATA:
         return DataSet(n, 1, lambda i: _synthetic(spec, i))
     table = read_table(data)
-    if len(table.rows) < n:
-        raise UsageError(f"{table.path}: has {len(table.rows)} rows for {n} users; every user needs one at least.")
+    table.check_users(n)
     refuse_cells(table, ~np.isfinite(table.rows), "is not a finite number")
     if spec.task.kind == "histogram":
         return _categories_of(table, spec.task.categories, n)
@@ -108,11 +114,7 @@ def load_data(spec: Spec, n: int) -> DataSet:
     rows = table.rows[:, 0] if len(table.columns) == 1 else table.rows
     bounds = _bounds(data)
     moved = moved_in(table.columns, (table.rows < bounds.low) | (table.rows > bounds.high))
-    return DataSet(n, len(table.columns), lambda i: clip(rows[_own(i, n, len(rows))], bounds), moved)
-
-
-def _own(i: int, n: int, rows: int) -> slice:
-    return slice(i * rows // n, (i + 1) * rows // n)
+    return DataSet(n, len(table.columns), lambda i: clip(rows[table.own(i, n)], bounds), moved)
 
 
 def _bounds(data: DataPart) -> Bounds:
@@ -160,10 +162,10 @@ def _directions_of(table: Table, n: int) -> DataSet:
     largest = np.abs(table.rows).max(axis=1)
     if np.any(largest == 0.0):
         row = int(np.argmin(largest))
-        raise UsageError(f"{table.path} {table.unit} {table.lines[row]}: is all zeros, and so has no direction.")
+        raise UsageError(f"{table.row(row)}: is all zeros, and so has no direction.")
     scaled = table.rows / largest[:, None]  # so that squares neither vanish nor overflow
     rows = scaled / np.linalg.norm(scaled, axis=1, keepdims=True)
-    return DataSet(n, len(table.columns), lambda i: clip(rows[_own(i, n, len(rows))], _UNIT_BALL))
+    return DataSet(n, len(table.columns), lambda i: clip(rows[table.own(i, n)], _UNIT_BALL))
 
 
 def _categories_of(table: Table, given: int | None, n: int) -> DataSet:
@@ -176,7 +178,7 @@ def _categories_of(table: Table, given: int | None, n: int) -> DataSet:
     unfit = (rows < 0) | (rows >= categories) | (rows != np.floor(rows))
     refuse_cells(table, unfit, f"is not a whole number from 0 to {categories - 1}")
     whole = rows[:, 0].astype(np.int64)
-    return DataSet(n, 1, lambda i: _frozen_categories(whole[_own(i, n, len(whole))], categories))
+    return DataSet(n, 1, lambda i: _frozen_categories(whole[table.own(i, n)], categories))
 
 
 def _frozen_categories(values: Any, categories: int) -> Categories:
@@ -198,16 +200,20 @@ def examples_of_users(
     No rule looks at the rows of several users together: an answer to that would tell something of all of them.
     """
     data = spec.data
-    if data.kind not in ("csv", "npy"):  # one number each
+    if data.kind not in REAL_DATA:  # one number each
         bound = norm_bound(data, 1, intercept=False)
         return 1, lambda i: examples_of(np.reshape(synthetic(i).rows, (1, 1)), np.zeros(1), bound), ()
     table, with_target = _read(data)
     columns = len(table.columns) - with_target
     if columns == 0:
         raise UsageError(f"{table.path}: has no column but the target; add a column of features.")
-    owners = _owners(table, n)
+    owners = _owners(data, table, n) if data.partition != "dirichlet" else None
     refuse_cells(table, ~np.isfinite(table.rows), "is not a finite number")
     targets = _targets(spec, table) if with_target else np.zeros(len(table.rows))
+    if owners is None:
+        table.check_users(n)
+        assert data.alpha is not None
+        owners = dealt_out(targets, n, data.alpha, spec.run.seed or 0)
     features, clipped = _features(data, table, columns)
     moved = moved_in(table.columns, clipped)
     if with_target and data.target_range is not None:
@@ -229,19 +235,16 @@ def examples_of_users(
         test = examples_of(features[tested], targets[tested], bound) if len(tested) else None
         return examples_of(features[learned], targets[learned], bound, int(clipped[own].sum()), test)
 
-    dimension = features.shape[1]
-    if spec.task.kind == OWN and spec.task.own is not None:
-        dimension = int(spec.task.own.dimension(dimension))
-    return dimension, user, moved
+    return dimension_of(spec, features.shape[1]), user, moved
 
 
 def _read(data: DataPart) -> tuple[Table, bool]:
     """Read the features, and the target last if there is one."""
 
     def choose(names: Sequence[str | int]) -> tuple[int, ...]:
-        path = data.path or ""
+        path = source_of(data)
         target = None if data.target is None else place_of(data.target, names, path, "target")
-        split = None if data.split_by is None else place_of(data.split_by, names, path, "split_by")
+        split = None if data.groups is None else place_of(data.groups[1], names, path, data.groups[0])
         features = chosen_columns(data, names)
         if data.columns is None:
             features = tuple(place for place in features if place not in (target, split))
@@ -252,16 +255,15 @@ def _read(data: DataPart) -> tuple[Table, bool]:
     return read_table(data, choose), data.target is not None
 
 
-def _owners(table: Table, n: int) -> list[Ints]:
+def _owners(data: DataPart, table: Table, n: int) -> list[Ints]:
     """Return the rows of each user."""
-    rows = len(table.rows)
     if table.groups is None:
-        if rows < n:
-            raise UsageError(f"{table.path}: has {rows} rows for {n} users; every user needs one at least.")
-        return [np.arange(i * rows // n, (i + 1) * rows // n) for i in range(n)]
+        table.check_users(n)
+        return [np.arange(len(table.rows))[table.own(i, n)] for i in range(n)]
     kinds = {kind: number for number, kind in enumerate(sorted(set(table.groups), key=_in_order))}
     if len(kinds) < n:
-        raise UsageError(f"[data] split_by: {table.path} has {len(kinds)} kinds of rows for {n} users.")
+        assert data.groups is not None
+        raise UsageError(f"[data] {data.groups[0]}: {table.path} has {len(kinds)} kinds of rows for {n} users.")
     owner = np.array([kinds[kind] * n // len(kinds) for kind in table.groups])
     return [np.flatnonzero(owner == user) for user in range(n)]
 
@@ -324,3 +326,34 @@ def _features(data: DataPart, table: Table, columns: int) -> tuple[Floats, Ints]
 def _is_test(rows: int, share: float) -> Bools:
     whole = np.floor(np.arange(rows + 1) * share * (1.0 + 1e-12))
     return np.asarray(whole[1:] > whole[:-1])
+
+
+def _kind_of_file(path: str) -> str:
+    name = path.removesuffix(".gz")
+    return next((kind for kind in ("npy", "parquet") if name.endswith(f".{kind}")), "csv")
+
+
+def public_examples(spec: Spec, dimensions: int) -> Examples | None:
+    """Return the rows of `[data] public`, made as those to learn from are; None where the spec declares none.
+
+    Refuse rows on which models of `dimensions` numbers cannot be scored.
+    """
+    data = spec.data
+    if data.public is None and data.public_own is None:
+        return None
+    kind = "own" if data.public is None else _kind_of_file(data.public)
+    try:
+        table, with_target = _read(replace(data, kind=kind, path=data.public, own=data.public_own))
+        refuse_cells(table, ~np.isfinite(table.rows), "is not a finite number")
+        targets = _targets(spec, table) if with_target else np.zeros(len(table.rows))
+        features, _ = _features(data, table, len(table.columns) - with_target)
+    except UsageError as error:
+        raise UsageError(f"[data] public: {error}") from None
+    if not len(features):
+        raise UsageError(f"[data] public: {table.path} has no rows.")
+    if has_intercept(spec):
+        features = np.column_stack([features, np.ones(len(features))])
+    found = dimension_of(spec, features.shape[1])
+    if found != dimensions:
+        raise UsageError(f"[data] public: its rows make models of {found} numbers, and those of the data {dimensions}.")
+    return examples_of(features, targets, None)

@@ -18,8 +18,9 @@ import json
 import os
 import re
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Final
 
@@ -28,13 +29,17 @@ from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer, peer_name
 from p2pdp.core.spec import Spec
 from p2pdp.crypto.identity import RunKey
 from p2pdp.crypto.roster import Roster, RosterError
-from p2pdp.files.reading import inside, read_plain, read_text, unpacked
+from p2pdp.files.ledgers import cut_torn_tail, ledger_at
+from p2pdp.files.reading import in_folder, read_text, unpacked
 from p2pdp.files.skeletons import check_key, read_skeleton
 from p2pdp.files.spec import parse_spec, spec_digest
 from p2pdp.ledger import records
 from p2pdp.ledger.journal import PRIVATE, VIEW
+from p2pdp.ledger.stored import Ledger, skeleton_of
 from p2pdp.replay.evidence import Evidence
 
+_JSON: Final = json.JSONEncoder(indent=1, allow_nan=False)
+_PIECE_TOKENS: Final = 4096
 _MAGIC: Final = b"p2pdp export 01\n"
 SPEC_FILE: Final = "spec.toml"
 ROSTER_FILE: Final = "roster.json"
@@ -66,10 +71,18 @@ def peer_folder(folder: Path, peer: Peer) -> Path:
     return folder / "nodes" / f"{peer:04d}"
 
 
+def make_private(folder: Path) -> None:
+    """Make a folder, and those above it that are missing, for its owner only; one that is there stays as it is."""
+    missing = [place for place in (folder, *folder.parents) if not place.exists()]
+    for place in reversed(missing):
+        place.mkdir(mode=0o700, exist_ok=True)
+    folder.mkdir(exist_ok=True)  # raises where a file is in the way
+
+
 def make_folder(folder: Path) -> Path:
-    """Make an empty folder for a run, and leave one that holds something as it is."""
+    """Make an empty folder for a run, for its owner only, and leave one that holds something as it is."""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_private(folder)
         empty = not any(folder.iterdir())
     except (FileExistsError, NotADirectoryError):
         raise UsageError(f"--out {folder}: is not a folder") from None
@@ -88,10 +101,20 @@ def check_new_file(file: Path, option: str) -> None:
         raise UsageError(f"{option} {file}: there is no folder {file.parent}")
 
 
+def page_file(place: Path, out: Path | None, name: str) -> Path:
+    """Return the file for a page about a run: the one named by `--out`, or that of this name in the run's folder."""
+    if out is not None:
+        check_new_file(out, "--out")
+        return out
+    if place.is_file():
+        raise UsageError(f"{place}: is no folder to write into; name a file with --out")
+    return place / name
+
+
 def write_ledgers(folder: Path, peer: Peer, view: bytes, private: bytes, wire: bytes | None = None) -> None:
     place = peer_folder(folder, peer)
     try:
-        place.mkdir(parents=True, exist_ok=True)
+        make_private(place)
     except OSError as error:
         raise disk_error(place, error) from None
     for name, data in ((VIEW, view), (PRIVATE, private)):
@@ -111,7 +134,15 @@ def _write_secret(path: Path, data: bytes) -> None:
 
 
 def write_json(path: Path, document: Mapping[str, Any], *, secret: bool = False) -> None:
-    write_text(path, to_json(document) + "\n", secret=secret)
+    write_pieces(path, (piece.encode() for piece in chain(json_pieces(document), "\n")), secret=secret)
+
+
+def drop_file(path: Path) -> None:
+    """Remove a file that no longer holds, if it is there."""
+    try:
+        path.unlink(missing_ok=True)
+    except OSError as error:
+        raise disk_error(path, error) from None
 
 
 def write_into_folder(place: Path, name: str, document: Mapping[str, Any]) -> bool:
@@ -123,16 +154,29 @@ def write_into_folder(place: Path, name: str, document: Mapping[str, Any]) -> bo
 
 
 def write_text(path: Path, text: str, *, secret: bool = False) -> None:
-    """Replace the file as a whole: a reader sees the old text or the new one. A `secret` one is its owner's only."""
+    """Replace the file as `write_bytes` does."""
+    try:
+        data = text.encode()
+    except UnicodeEncodeError:
+        raise UsageError(f"{path}: a path in it is not UTF-8") from None
+    write_bytes(path, data, secret=secret)
+
+
+def write_bytes(path: Path, data: bytes, *, secret: bool = False) -> None:
+    """Replace the file as `write_pieces` does."""
+    write_pieces(path, [data], secret=secret)
+
+
+def write_pieces(path: Path, pieces: Iterable[bytes], *, secret: bool = False) -> None:
+    """Replace the file as a whole: a reader sees the old bytes or the new ones. A `secret` one is its owner's only."""
     part = path.with_name(f"{path.name}.part")
     try:
         if secret:
             part.unlink(missing_ok=True)
             part.touch(0o600)
-        part.write_text(text, encoding="utf-8", newline="\n")
+        with part.open("wb") as file:
+            file.writelines(pieces)
         part.replace(path)
-    except UnicodeEncodeError:
-        raise UsageError(f"{path}: a path in it is not UTF-8") from None
     except OSError as error:
         raise disk_error(path, error) from None
 
@@ -154,7 +198,14 @@ def write_arrays(path: Path, arrays: Mapping[str, Any]) -> None:
 
 def to_json(document: Mapping[str, Any]) -> str:
     """Encode JSON in the one form that p2pdp writes: strict, so infinities must have become "inf" before."""
-    return json.dumps(document, indent=1, allow_nan=False)
+    return "".join(json_pieces(document))
+
+
+def json_pieces(document: Mapping[str, Any]) -> Iterator[str]:
+    """Yield this text in pieces: with results of many numbers it takes more memory than they do."""
+    tokens = _JSON.iterencode(document)
+    while piece := "".join(islice(tokens, _PIECE_TOKENS)):
+        yield piece
 
 
 def read_json(path: Path) -> dict[str, Any]:
@@ -167,6 +218,16 @@ def read_json(path: Path) -> dict[str, Any]:
     if not isinstance(document, dict):
         raise VerificationFailed(f"{path}: is not a JSON object")
     return document
+
+
+def holds(folder: Path, name: str) -> bool:
+    """Return whether a folder holds a file of this name."""
+    return in_folder(folder, name).is_file()
+
+
+def read_document(folder: Path, name: str) -> dict[str, Any]:
+    """Read a JSON document of a folder, and nothing outside of it."""
+    return read_json(in_folder(folder, name))
 
 
 # Evidence
@@ -208,7 +269,7 @@ def read_evidence(
 
 def _read_folder(folder: Path, reading: _Reading) -> Evidence:
     for name in (SPEC_FILE, ROSTER_FILE):
-        if not inside(folder, folder / name).is_file():
+        if not in_folder(folder, name).is_file():
             why = "a run of simulate --fast leaves no ledgers" if (folder / RESULT_FILE).is_file() else ""
             raise UsageError(f"{folder}: is not the folder of a run with ledgers; it lacks {name}{why and f' ({why})'}")
     try:
@@ -217,8 +278,8 @@ def _read_folder(folder: Path, reading: _Reading) -> Evidence:
         raise VerificationFailed(f"{folder / ROSTER_FILE}: {error}") from None
     spec = reading.spec or _parsed(_spec_text(folder))
     check_key(spec, reading.key)
-    views: dict[Peer, bytes] = {}
-    private: dict[Peer, bytes] = {}
+    views: dict[Peer, Ledger] = {}
+    private: dict[Peer, Ledger] = {}
     for peer in (BOOTSTRAP, CURATOR, *_users(folder, roster.n)):
         _take(views, peer, folder, VIEW, cut_torn=reading.cut_torn)
         if peer not in views and (skeleton := _skeleton_of(folder, peer, spec, reading)):
@@ -243,7 +304,7 @@ def _users(folder: Path, n: int) -> list[Peer]:
     return sorted(peers)
 
 
-def _owner(folder: Path, views: Mapping[Peer, bytes], roster: Roster) -> Peer | None:
+def _owner(folder: Path, views: Mapping[Peer, Ledger], roster: Roster) -> Peer | None:
     """Return the node whose folder it is, if it is one: no run is written without its curator's folder."""
     alone = len(views) == 1 and roster.n > 1 and not (folder / _CURATOR_FOLDER).exists()
     return max(views) if alone else None
@@ -256,23 +317,12 @@ def _spec_text(folder: Path) -> str:
         raise VerificationFailed(str(error)) from None
 
 
-def _take(ledgers: dict[Peer, bytes], peer: Peer, folder: Path, name: str, *, cut_torn: bool) -> None:
-    place = inside(folder, peer_folder(folder, peer) / f"{name}.ledger")
+def _take(ledgers: dict[Peer, Ledger], peer: Peer, folder: Path, name: str, *, cut_torn: bool) -> None:
+    place = in_folder(folder, peer_folder(folder, peer).relative_to(folder) / f"{name}.ledger")
     if place.is_file():
-        ledgers[peer] = _whole(place) if cut_torn else read_plain(place)
-
-
-def _whole(path: Path) -> bytes:
-    """Return the whole records of a ledger, and cut off the rest."""
-    data = read_plain(path)
-    try:
-        whole = records.whole_length(data)
-    except records.LedgerError as error:
-        raise VerificationFailed(f"{path}: {error}; p2pdp verify says more") from None
-    if whole < len(data):
-        with path.open("r+b") as file:
-            file.truncate(whole)
-    return data[:whole]
+        if cut_torn:
+            cut_torn_tail(place)
+        ledgers[peer] = ledger_at(place)
 
 
 def _parsed(text: str) -> Spec:
@@ -282,26 +332,36 @@ def _parsed(text: str) -> Spec:
         raise VerificationFailed(f"{SPEC_FILE}: {error}") from None
 
 
-def export(place: Path, file: Path, key: RunKey | None = None) -> int:
-    """Write spec, roster and skeletons to one file, and return the number of skeletons."""
+def export(
+    place: Path, file: Path, key: RunKey | None = None, *, check: Callable[[Evidence], None] | None = None
+) -> int:
+    """Write spec, roster and skeletons to one file, and return the number of skeletons; `check` may refuse them."""
     evidence = read_evidence(place, key)
     check_new_file(file, "--out")
+    if check is not None:
+        check(evidence)
     text = _spec_text(place) if place.is_dir() else _unpack_export(place)[0]
-    skeletons = [[peer, _skeleton(peer, data)] for peer, data in sorted(evidence.views.items())]
-    content = records.pack([text, evidence.roster.to_bytes(), skeletons, evidence.own])
+    packed = packed_export(text, evidence)
     try:
         with open(file, "xb", opener=_secret) as target:
-            target.write(_MAGIC + zlib.compress(content, 6))
+            target.write(packed)
     except FileExistsError:
         raise UsageError(f"--out {file}: exists already; name another") from None
     except OSError as error:
         raise disk_error(f"--out {file}", error) from None
-    return len(skeletons)
+    return len(evidence.views)
 
 
-def _skeleton(peer: Peer, data: bytes) -> bytes:
+def packed_export(text: str, evidence: Evidence) -> bytes:
+    """Return what an exported file holds; `text` is that of a spec with the same digest as the evidence's."""
+    skeletons = [[peer, _skeleton(peer, ledger)] for peer, ledger in sorted(evidence.views.items())]
+    content = records.pack([text, evidence.roster.to_bytes(), skeletons, evidence.own])
+    return _MAGIC + zlib.compress(content, 6)
+
+
+def _skeleton(peer: Peer, ledger: Ledger) -> bytes:
     try:
-        return records.to_skeleton(data)
+        return skeleton_of(ledger)
     except records.LedgerError as error:
         raise VerificationFailed(f"the ledger of {peer_name(peer)}: {error}") from None
 
@@ -317,7 +377,7 @@ def _unpack_export(file: Path) -> tuple[str, bytes, dict[Peer, bytes], Peer | No
     try:
         text, roster, pairs, own = records.unpack(unpacked(data[len(_MAGIC) :]))
         skeletons = dict(pairs)
-    except (zlib.error, ValueError, TypeError):
+    except (records.LedgerError, zlib.error, ValueError, TypeError):
         raise damaged from None
     if not (isinstance(text, str) and isinstance(roster, bytes) and len(skeletons) == len(pairs)):
         raise damaged

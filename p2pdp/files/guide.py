@@ -13,9 +13,9 @@ from p2pdp.core.errors import UsageError
 
 FOLDER: Final = Path(__file__).parent.parent / "guide"
 TOPICS: Final = (
-    "epsilon", "trust", "views", "walks", "gossip", "shuffling", "learning", "running", "machines", "web", "spec",
-    "commands", "papers", "limits", "accounting", "protocols", "architecture", "messages", "states", "glossary",
-    "references",
+    "epsilon", "records", "trust", "security", "views", "walks", "gossip", "pairwise", "shuffling", "learning",
+    "python", "running", "machines", "sweep", "artifact", "web", "spec", "commands", "papers", "limits", "accounting",
+    "protocols", "architecture", "messages", "states", "glossary", "references", "changelog",
 )  # fmt: skip
 
 

@@ -30,7 +30,7 @@ from p2pdp.core.addresses import is_station
 from p2pdp.core.errors import UsageError
 from p2pdp.crypto.certificates import Authority, Pair
 from p2pdp.crypto.identity import KEY_BYTES, Identity, RunKey
-from p2pdp.files.folder import disk_error, make_folder
+from p2pdp.files.folder import disk_error, make_folder, make_private
 from p2pdp.transports.mqtt.broker import ACCESS_LIST, fresh_password, mosquitto_settings, password_lines
 
 SECRET_FILE: Final = "identity.key"
@@ -59,7 +59,7 @@ def _write_halves(folder: Path, halves: Sequence[tuple[str, int, bytes]], what: 
     """Write the files of a key; one that exists already, or half of one, is never overwritten."""
     written: list[Path] = []
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_private(folder)
         for name, mode, key in halves:
             descriptor = os.open(folder / name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
             written.append(folder / name)
@@ -135,7 +135,7 @@ def write_broker_folder(out: Path, wishes: BrokerWishes, now: datetime) -> None:
         _write(out / "broker" / "acl", ACCESS_LIST.encode(), SECRET)  # Mosquitto warns where others may read it
         _write(out / "broker" / "mosquitto.conf", _settings(wishes, place, data).encode(), OPEN)
         if wishes.place is None:
-            (out / "broker" / "data").mkdir(mode=0o700)
+            make_private(out / "broker" / "data")
         if not wishes.certificates:  # the settings name it, also where nobody has one yet
             _write(out / "broker" / "passwords", password_lines(passwords).encode(), SECRET)
         if passwords:
@@ -189,7 +189,7 @@ def _write_pair(folder: Path, name: str, pair: Pair) -> None:
 
 
 def _write(path: Path, content: bytes, mode: int) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_private(path.parent)
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
         file.write(content)
 

@@ -2,9 +2,9 @@
 
     [node]       identity, token, listen; address
     [data]       as in a spec; `clip` is the spec's, and one given here has to be the same
-    [accept]     protocols, mechanisms, sigma_min, sampler, clip, hops, laps, tokens, rounds, epsilon,
-                 epsilon_max, observer, delta, peers
-    [budget]     epsilon; delta, observer, ledger
+    [accept]     protocols, mechanisms, sigma_min, sampler, clip, hops, laps, tokens, rounds, min_live,
+                 epsilon, epsilon_max, observer, delta, peers, model
+    [budget]     epsilon; delta, observer, unit, ledger
     [transport]  as in a spec: as whom this node comes to the broker that its token names, if it names one
 
 `identity` is the file that `p2pdp keygen` made, `token` the file that bootstrap wrote or the token itself,
@@ -19,11 +19,15 @@ optional, and what is not given is not asked for, but that a run without noise i
     clip                the run's bounds have to lie within these
     hops, laps, tokens  the most of each that a walk may have
     rounds              the most rounds of gossip or shuffling; of learning by gossip, the most gradients
+    min_live            the fewest users that have to be left to the end: the run has to promise as many
     epsilon             the most that randomized response, PrivUnit or Laplace noise may cost for one contribution
     epsilon_max         the most that the run may cost, at the spec's delta, against `observer` (as in `[budget]`)
+    unit                what epsilon_max is about: "user" (all of this node's rows) or "record" (each row by itself)
     delta               the most that the spec's delta may be; 1e-3 where only `epsilon_max` is given
     peers               the identities that neighbours must have, in hexadecimal, as a list or a file with one a line
                         (text after it is a comment)
+    model               the digest of the code that `[task] model` or `kind` names; without it, a run that asks for such
+                        code is refused, and the digest of what is installed is told
 
 Guarantee: an unknown section or key is named with the one that was meant, and every error names the file.
 Relative paths are relative to the file. Secrets are in no `repr`.
@@ -38,7 +42,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from p2pdp.core.addresses import Address, AddressError, is_wildcard, split_address
-from p2pdp.core.claims import Observer
+from p2pdp.core.claims import Observer, Unit
 from p2pdp.core.errors import UsageError
 from p2pdp.core.readers import (
     HOPS,
@@ -60,10 +64,12 @@ from p2pdp.core.spec import DataPart, TransportPart
 from p2pdp.crypto.identity import KEY_BYTES, Identity
 from p2pdp.crypto.tokens import JoinToken
 from p2pdp.files.keys import read_identity
+from p2pdp.files.model_code import is_digest
 from p2pdp.files.reading import read_text
 from p2pdp.files.schema import (
     MECHANISMS,
     SAMPLERS,
+    USERS,
     build_part,
     protocol_name,
     read_section,
@@ -87,11 +93,14 @@ class Accept:
     laps: int | None = None
     tokens: int | None = None
     rounds: int | None = None
+    min_live: int | None = None
     epsilon: float | None = None
     epsilon_max: float | None = None
     observer: str = Observer.NETWORK
+    unit: Unit = Unit.USER
     delta: float | None = None
     peers: frozenset[bytes] | None = None
+    model: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +111,7 @@ class Budget:
     delta: float
     observer: str
     ledger: Path
+    unit: Unit = Unit.USER
 
 
 @dataclass(frozen=True)
@@ -118,9 +128,10 @@ class NodeConfig:
     accept: Accept
     budget: Budget | None
     transport: TransportPart = field(default_factory=TransportPart)
+    token_file: Path | None = None  # None where the configuration holds the token itself
 
 
-def _place(value: Any) -> Address:
+def listen_address(value: Any) -> Address:
     """Address, `HOST:PORT`."""
     try:
         return split_address(text(value))
@@ -128,18 +139,25 @@ def _place(value: Any) -> Address:
         raise Unfit(f"{error}.") from None
 
 
-def _told(value: Any) -> str:
+def told_address(value: Any) -> str:
     """Address that others can dial, `HOST:PORT`."""
-    host, port = _place(value)
+    host, port = listen_address(value)
     if port == 0 or is_wildcard(host):
         raise Unfit("must be an address that others can reach, with the port they find there.")
+    return str(value)
+
+
+def code_digest(value: Any) -> str:
+    """Digest, `"sha256:"` and 64 hexadecimal digits."""
+    if not is_digest(text(value)):
+        raise Unfit('must be "sha256:" and 64 hexadecimal digits in small letters.')
     return str(value)
 
 
 _OBSERVER: Final = one_of(Observer.NODE, Observer.COALITION, Observer.NETWORK)
 _DELTA_MAX: Final = 1e-3  # an epsilon_max at a larger delta would be no limit
 NODE_SECTIONS: Final[dict[str, dict[str, Reader]]] = {
-    "node": {"identity": text, "token": text, "listen": _place, "address": _told},
+    "node": {"identity": text, "token": text, "listen": listen_address, "address": told_address},
     "accept": {
         "protocols": Distinct(protocol_name),
         "mechanisms": Distinct(one_of(*MECHANISMS)),
@@ -150,16 +168,20 @@ NODE_SECTIONS: Final[dict[str, dict[str, Reader]]] = {
         "laps": LAPS,
         "tokens": TOKENS,
         "rounds": ROUNDS,
+        "min_live": USERS,
         "epsilon": POSITIVE,
         "epsilon_max": POSITIVE,
         "observer": _OBSERVER,
+        "unit": one_of(*Unit),
         "delta": SHARE,
         "peers": Either(text, Distinct(text)),
+        "model": code_digest,
     },
     "budget": {
         "epsilon": POSITIVE,
         "delta": SHARE,
         "observer": _OBSERVER,
+        "unit": one_of(*Unit),
         "ledger": text,
     },
 }
@@ -189,8 +211,9 @@ def _parsed(path: Path, content: str) -> NodeConfig:
     node = _section("node", document["node"])
     data = read_section("data", document["data"])
     base = path.resolve().parent
-    if "path" in data:
-        data["path"] = str(base / data["path"])
+    for key in ("path", "public"):
+        if key in data:
+            data[key] = str(base / data[key])
     token = _token(base, node["token"])
     _check_ways(node, document, token)
     return NodeConfig(
@@ -204,6 +227,7 @@ def _parsed(path: Path, content: str) -> NodeConfig:
         accept=_accept(base, _section("accept", document.get("accept", {}))),
         budget=_budget(base, _section("budget", document["budget"])) if "budget" in document else None,
         transport=_transport(base, document.get("transport", {})),
+        token_file=None if node["token"].startswith(_TOKEN_START) else base / node["token"],
     )
 
 
@@ -259,6 +283,8 @@ def _accept(base: Path, values: Mapping[str, Any]) -> Accept:
     known = None if peers is None else frozenset(map(_public, peers))
     if "observer" in values and "epsilon_max" not in values:
         raise UsageError("[accept] observer: names the observer of epsilon_max, which is missing; add epsilon_max.")
+    if "unit" in values and "epsilon_max" not in values:
+        raise UsageError("[accept] unit: names the unit of epsilon_max, which is missing; add epsilon_max.")
     limited = {"delta": _DELTA_MAX} if "epsilon_max" in values else {}
     return Accept(**(limited | dict(values) | {"peers": known}))
 
@@ -278,4 +304,5 @@ def _budget(base: Path, values: Mapping[str, Any]) -> Budget:
         ledger = base / Path(values.get("ledger", _LEDGER)).expanduser()
     except RuntimeError:
         raise UsageError("[budget] ledger: there is no home folder to keep it in; name a file.") from None
-    return Budget(values["epsilon"], values.get("delta", 1e-6), values.get("observer", Observer.NETWORK), ledger)
+    observer, unit = values.get("observer", Observer.NETWORK), values.get("unit", Unit.USER)
+    return Budget(values["epsilon"], values.get("delta", 1e-6), observer, ledger, unit)

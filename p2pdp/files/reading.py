@@ -1,12 +1,14 @@
 """The bytes and texts of input files, unpacked where a name ends in `.gz`; each error names the file.
 
-For files of a folder that somebody else made, `inside` opens nothing outside of it, and `unpacked` has a limit.
+For files of a folder that somebody else made, `inside` opens nothing outside of it, `in_folder` no pipe or device
+either, and `unpacked` has a limit.
 """
 
 from __future__ import annotations
 
 import gzip
 import io
+import os
 import zlib
 from pathlib import Path
 from typing import Final
@@ -62,6 +64,20 @@ def inside(folder: Path, path: Path) -> Path:
     return path
 
 
+def in_folder(folder: Path, name: str | Path) -> Path:
+    """Return the path of a file of a folder, which need not be there; refuse what is no plain file, or outside."""
+    path = inside(folder, folder / name)
+    if is_there(path) and not path.is_file():
+        raise VerificationFailed(f"{path}: is no file, and is not read")
+    return path
+
+
+def bytes_in_folder(folder: Path, name: str | Path) -> bytes:
+    """Return the bytes of a file of a folder; nothing where it is not there."""
+    path = in_folder(folder, name)
+    return read_plain(path) if path.is_file() else b""
+
+
 def unpacked(data: bytes) -> bytes:
     """Unpack bytes packed with zlib, up to a limit; may raise `zlib.error`."""
     limit = max(UNPACKED_BYTES_LEAST, PACKED_TIMES_MAX * len(data))
@@ -70,3 +86,16 @@ def unpacked(data: bytes) -> bytes:
     if not unpacker.eof or unpacker.unused_data:
         raise zlib.error("it is cut, holds more than one part, or unpacks to more than the limit")
     return content
+
+
+def others_may_read(path: Path) -> bool:
+    """Return whether other accounts of this machine may read or change this file."""
+    try:
+        return bool(path.stat().st_mode & 0o077)
+    except OSError:
+        return False
+
+
+def is_there(path: Path) -> bool:
+    """Return whether there is anything at this path, be it unreadable."""
+    return os.path.lexists(path)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 from typing import Any, Final
 
 from p2pdp.core.readers import described
@@ -22,6 +23,7 @@ from p2pdp.protocols.options import Options, Rules
 
 _FILLED: Final = {
     "run.min_nodes": "default: `nodes`",
+    "run.min_live": "default: `min_nodes` where that is below `nodes`, else 1",
     "graph.public": "default: by kind",
     "privacy.delta": "default `1e-6`",
 }
@@ -31,7 +33,9 @@ _REQUIRED: Final = {
 }
 _DEFAULTS: Final = {
     "accept.observer": 'default `"network"`',
+    "accept.unit": 'default `"user"`',
     "budget.observer": 'default `"network"`',
+    "budget.unit": 'default `"user"`',
     "budget.delta": "default `1e-6`",
     "budget.ledger": "default `~/.local/state/p2pdp/budget`",
 }
@@ -58,14 +62,14 @@ def write() -> None:
 
 def reference() -> str:
     """Return the page."""
-    taking = _taking()
+    takers = taking()
     parts = [_INTRODUCTION]
     for name, section in all_sections().items():
         entries = [
             _entry(
                 key,
-                [described(reader), _default(name, key, section), _protocols(taking[f"{name}.{key}"])],
-                _meaning(name, key),
+                [described(reader), default_text(name, key, section), _protocols(takers[f"{name}.{key}"])],
+                meaning(name, key),
             )
             for key, reader in section.readers.items()
         ]
@@ -73,7 +77,7 @@ def reference() -> str:
     parts.append(_together())
     for name, readers in NODE_SECTIONS.items():
         own = [
-            _entry(key, [described(reader), _node_default(name, key)], MEANINGS[f"{name}.{key}"])
+            _entry(key, [described(reader), node_default(name, key)], meaning(name, key))
             for key, reader in readers.items()
         ]
         parts.append(_section(name, own))
@@ -93,9 +97,13 @@ def _rules(section: str) -> Iterator[Rules]:
 
 
 def _section(name: str, entries: Sequence[str]) -> str:
+    return f"## `[{name}]`\n\n{section_meaning(name)}\n\n{''.join(entries)}"
+
+
+def section_meaning(name: str) -> str:
+    """Return what a section of specs or node configurations is for."""
     owned = _owned()
-    meaning = owned[name].meaning if name in owned else SECTION_MEANINGS[name]
-    return f"## `[{name}]`\n\n{meaning}\n\n{''.join(entries)}"
+    return owned[name].meaning if name in owned else SECTION_MEANINGS.get(name, "")
 
 
 def _entry(key: str, facts: Sequence[str], meaning: str) -> str:
@@ -108,9 +116,10 @@ def table(headings: Sequence[str], rows: Iterable[Iterable[str]]) -> str:
     return "".join(f"| {' | '.join(cell for cell in line)} |\n" for line in lines)
 
 
-def _meaning(name: str, key: str) -> str:
+def meaning(name: str, key: str) -> str:
+    """Return what a key is for, and when it has a meaning or is needed."""
     full, owned = f"{name}.{key}", _owned()
-    sentences = [owned[name].meanings[key] if name in owned else MEANINGS[full]]
+    sentences = [owned[name].meanings[key] if name in owned else MEANINGS.get(full, "")]
     sentences += [_sentence(rules.only[full][1]) for rules in _rules(name) if full in rules.only]
     sentences += [_sentence(rules.needed[full][1]) for rules in _rules(name) if full in rules.needed]
     return " ".join(sentences)
@@ -121,7 +130,8 @@ def _sentence(text: str) -> str:
     return text if "." in text.split(maxsplit=1)[0] else text[:1].upper() + text[1:]
 
 
-def _default(name: str, key: str, section: Section) -> str:
+def default_text(name: str, key: str, section: Section) -> str:
+    """Return the default of a key for people, or that it is required."""
     full = f"{name}.{key}"
     if full in _REQUIRED:
         return _REQUIRED[full]
@@ -134,7 +144,15 @@ def _default(name: str, key: str, section: Section) -> str:
     return "no default" if needed else _shown(values[section.field_of(key)])
 
 
-def _node_default(name: str, key: str) -> str:
+def default_value(name: str, key: str, section: Section) -> Any:
+    """Return the default of a key that has one; None otherwise."""
+    if key in section.required or any(f"{name}.{key}" in rules.needed for rules in _rules(name)):
+        return None
+    return {one.name: one.default for one in dataclasses.fields(section.part)}[section.field_of(key)]
+
+
+def node_default(name: str, key: str) -> str:
+    """Return the default of a key of a node's configuration for people, or that it is required."""
     return "required" if key in NODE_NEEDED.get(name, ()) else _DEFAULTS.get(f"{name}.{key}", "optional")
 
 
@@ -163,13 +181,15 @@ def _together() -> str:
     )
 
 
-def _taking() -> dict[str, list[str]]:
+@cache
+def taking() -> dict[str, list[str]]:
     """Return the protocols that take each key: those that have a possible spec in which it has a meaning."""
     keys: dict[str, set[str]] = {f"{name}.{key}": set() for name, one in all_sections().items() for key in one.readers}
     for spec in _possible():
         sections = sections_of(spec.run.protocol)
         for name, protocols in keys.items():
-            if name.partition(".")[0] in sections and applies(spec, name):
+            unknown = spec.run.protocol not in protocols
+            if unknown and name.partition(".")[0] in sections and applies(spec, name):
                 protocols.add(spec.run.protocol)
     return {name: [one for one in ours() if one in protocols] for name, protocols in keys.items()}
 
@@ -197,6 +217,9 @@ def _possible() -> Iterator[Spec]:
                 )
                 if all(possible(spec) for rules in rules_of(spec) for _, possible, _ in rules.possible):
                     yield spec
+                    if applies(spec, "data.partition") and kind == KINDS[0]:
+                        yield dataclasses.replace(spec, data=DataPart(data, partition="by"))
+                        yield dataclasses.replace(spec, data=DataPart(data, partition="dirichlet", target=0))
 
 
 def _protocols(names: list[str]) -> str:

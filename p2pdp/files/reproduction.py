@@ -63,15 +63,6 @@ def write_table(path: Path, columns: Sequence[str], rows: Sequence[Sequence[floa
     write_text(path, text.getvalue())
 
 
-def write_picture(path: Path, data: bytes) -> None:
-    part = path.with_name(f"{path.name}.part")
-    try:
-        part.write_bytes(data)
-        part.replace(path)
-    except OSError as error:
-        raise disk_error(path, error) from None
-
-
 @contextmanager
 def scratch_folder() -> Iterator[Path]:
     """Provide an empty folder for an experiment's runs, and remove it with its content afterwards."""

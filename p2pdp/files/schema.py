@@ -9,11 +9,14 @@ generated from these tables (`files/reference.py`). Errors never quote values, e
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Mapping
 from typing import Any, Final
 
 from p2pdp.core import spec as parts
+from p2pdp.core.claims import Unit
 from p2pdp.core.errors import UsageError
+from p2pdp.core.installed import installed
 from p2pdp.core.readers import (
     HOPS,
     POSITIVE,
@@ -30,6 +33,7 @@ from p2pdp.core.readers import (
     number,
     one_of,
     rule,
+    sentence,
     separator,
     standards,
     suggestion,
@@ -37,6 +41,7 @@ from p2pdp.core.readers import (
     truth,
 )
 from p2pdp.protocols import is_known, names, ours, protocol
+from p2pdp.tasks.named import LOSSES, OBJECTIVES
 from p2pdp.transports import registry
 
 KINDS: Final = (
@@ -46,6 +51,7 @@ KINDS: Final = (
 
 MECHANISMS: Final = ("gaussian", "laplace", "randomized_response", "privunit", "none")
 SAMPLERS: Final = ("exact", "fast")
+TASKS: Final = ("sum", "mean", "histogram", "linear_regression", "logistic_regression", "torch", "own")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -71,6 +77,11 @@ def protocol_name(value: Any) -> str:
     return str(value)
 
 
+def loss(value: Any) -> str:
+    """`"cross_entropy"`, `"mse"`, `"bce"`, or `"module:name"` of what is installed."""
+    return str(value) if value in LOSSES else place_in_code(value)
+
+
 def transport_name(value: Any) -> str:
     if not registry.is_known(text(value)):
         raise Unfit(f'"{value}" is unknown{suggestion(value, registry.names())}')
@@ -79,44 +90,68 @@ def transport_name(value: Any) -> str:
 
 transport_name.__doc__ = ", ".join(f'`"{name}"`' for name in registry.ours())  # for the reference of the spec
 
-_USERS: Final = Whole(1, 10_000_000)
+
+def task_kind(value: Any) -> str:
+    """The name of a task of this package, or of an objective that another installed one adds."""
+    if text(value) not in TASKS and value not in installed(OBJECTIVES):
+        raise Unfit(f'"{value}" is unknown{suggestion(value, (*TASKS, *installed(OBJECTIVES)))}')
+    return str(value)
+
+
+task_kind.__doc__ = ", ".join(f'`"{name}"`' for name in TASKS)  # for the reference of the spec
+
+
+def place_in_code(value: Any) -> str:
+    """`"module:name"`, of what is installed."""
+    if not re.fullmatch(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*", text(value)):
+        raise Unfit('must read "module:name", such as "ourmodels.digits:network".')
+    return str(value)
+
+
+USERS: Final = Whole(1, 10_000_000)
 _USER: Final = Whole(0, 10_000_000 - 1)
 _PORT: Final = Whole(0, 65535)
 
 SECTIONS: Final[dict[str, Section]] = {
     "run": Section(parts.RunPart, {
-        "protocol": protocol_name, "nodes": _USERS, "seed": Whole(0, 2**128 - 1),
+        "protocol": protocol_name, "nodes": USERS, "seed": Whole(0, 2**128 - 1),
         "transport": transport_name,
-        "durability": one_of("process", "power"), "patience_s": POSITIVE, "min_nodes": _USERS,
+        "durability": one_of("process", "power"), "patience_s": POSITIVE, "min_nodes": USERS,
+        "min_live": USERS,
         "enrol_timeout_s": POSITIVE, "expires": moment, "audit": truth,
+        "purpose": sentence,
     }),
     "transport": Section(parts.TransportPart, {
         "host": text, "port": _PORT, "user": text, "password_file": text, "ca": text, "certificate": text, "key": text,
     }),
     "graph": Section(parts.GraphPart, {
-        "kind": one_of(*KINDS), "degree": _USERS, "probability": number(above=0, most=1),
-        "radius": POSITIVE, "rows": _USERS, "columns": _USERS, "path": text,
+        "kind": one_of(*KINDS), "degree": USERS, "probability": number(above=0, most=1),
+        "radius": POSITIVE, "rows": USERS, "columns": USERS, "path": text,
         "weights": one_of("metropolis", "maxdegree", "lazy", "uniform"), "changing": truth, "public": truth,
     }),
     "noise": Section(parts.NoisePart, {
         "mechanism": one_of(*MECHANISMS), "sigma": POSITIVE,
         "epsilon": POSITIVE, "delta": SHARE, "closing": truth, "share": truth,
-        "encoding": one_of("binary", "unary"), "sampler": one_of(*SAMPLERS),
+        "encoding": one_of("binary", "unary"), "sampler": one_of(*SAMPLERS), "pair_sigma": POSITIVE,
     }),
     "data": Section(parts.DataPart, {
-        "kind": one_of("uniform", "normal", "unit_mixture", "categories", "csv", "npy"), "clip": bounds, "path": text,
-        "columns": columns, "header": truth, "separator": separator, "target": column, "rule": rule,
-        "target_range": bounds, "standardize": standards, "unit_norm": truth, "split_by": column,
+        "kind": one_of("uniform", "normal", "unit_mixture", "categories", "csv", "npy", "parquet", "own"),
+        "clip": bounds, "path": text, "columns": columns, "header": truth, "separator": separator,
+        "target": column, "rule": rule, "target_range": bounds,
+        "standardize": standards, "unit_norm": truth, "split_by": column, "public": text,
+        "partition": one_of("even", "dirichlet", "by"), "alpha": POSITIVE, "column": column,
     }),
     "task": Section(parts.TaskPart, {
-        "kind": one_of("sum", "mean", "histogram", "linear_regression", "logistic_regression", "own"),
+        "kind": task_kind,
         "categories": Whole(2, 100_000), "clip": POSITIVE, "rate": POSITIVE, "rounds": ROUNDS,
         "regularization": number(least=0), "batch": HOPS, "test": SHARE, "radius": POSITIVE,
         "schedule": one_of("constant", "inverse_sqrt", "inverse"), "intercept": truth,
         "averaging": one_of("last", "uniform", "linear"),
+        "model": place_in_code, "loss": loss, "start": Whole(0, 2**63 - 1),
     }),
     "privacy": Section(parts.PrivacyPart, {
-        "delta": SHARE, "unit": one_of("user"), "colluders": Distinct(_USER), "budget": POSITIVE,
+        "delta": SHARE, "unit": one_of(*Unit), "colluders": Distinct(_USER), "budget": POSITIVE,
+        "colluders_max": _USER,
     }),
     "audit": Section(parts.AuditPart, {"key": text}),
 }  # fmt: skip

@@ -18,7 +18,7 @@ from p2pdp.core.spec import Spec
 from p2pdp.crypto.identity import RunKey
 from p2pdp.crypto.sealed import SealError
 from p2pdp.crypto.sealed_skeleton import is_sealed, open_skeleton
-from p2pdp.files.reading import inside, read_plain
+from p2pdp.files.reading import in_folder, read_plain
 from p2pdp.ledger.records import RECEIVED, Contents, public_message, whole_message
 
 PLAIN: Final = ".skeleton"
@@ -32,6 +32,11 @@ def skeletons_folder(run: Path) -> Path:
 def holds_sealed(run: Path) -> bool:
     """Return whether an audit of this folder needs the auditor's key."""
     return any(skeletons_folder(run).glob(f"*{SEALED}"))
+
+
+def holds_skeletons(run: Path) -> bool:
+    """Return whether any user handed in a skeleton, sealed or not."""
+    return any(skeletons_folder(run).glob("*"))
 
 
 def skeleton_name(user: Peer, content: bytes) -> str:
@@ -64,7 +69,9 @@ def read_skeleton(run: Path, user: Peer, spec: Spec, key: RunKey | None, *, seal
 
     Without a key a sealed one is refused, or left out if not `sealed_too`.
     """
-    plain, sealed = (inside(run, skeletons_folder(run) / f"{user:04d}{ending}") for ending in (PLAIN, SEALED))
+    plain, sealed = (
+        in_folder(run, skeletons_folder(run).relative_to(run) / f"{user:04d}{ending}") for ending in (PLAIN, SEALED)
+    )
     wrong = sealed if spec.audit.key is None else plain
     if wrong.is_file():
         named = "names no auditor's key" if spec.audit.key is None else "asks for sealed ones ([audit] key)"

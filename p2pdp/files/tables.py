@@ -1,4 +1,4 @@
-"""Tables of numbers from csv and npy files, and edge lists, all plain or packed as `.gz`.
+"""Tables of numbers from csv, npy and parquet files, and edge lists, all plain or packed as `.gz`.
 
 Guarantee: a cell of a table that is missing or no number is an error that names file, line (of an npy file: row) and
 column, never the value; NaN and infinity are read, and the caller refuses them with `refuse_cells`.
@@ -18,6 +18,8 @@ from __future__ import annotations
 
 import csv
 import io
+import re
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,7 +30,8 @@ import numpy as np
 from p2pdp.core.arrays import Ints
 from p2pdp.core.errors import UsageError
 from p2pdp.core.readers import suggestion
-from p2pdp.core.spec import DataPart
+from p2pdp.core.spec import DataPart, GraphPart
+from p2pdp.files.given import GIVEN, Given
 from p2pdp.files.reading import read_bytes, read_text
 from p2pdp.topology.graphs import EdgeList, graph_of_edges
 
@@ -59,9 +62,36 @@ class Table:
     lines: Sequence[int]
     columns: tuple[str | int, ...]
     groups: tuple[str | float, ...] | None = field(default=None, repr=False)  # what each row is split by
+    starts: tuple[int, ...] | None = None  # the first row of each user and the end, where each has a table of its own
+
+    def row(self, row: int) -> str:
+        if self.starts is None:
+            return f"{self.path} {self.unit} {self.lines[row]}"
+        user = bisect_right(self.starts, row) - 1
+        return f"{self.path} of user {user} {self.unit} {row - self.starts[user]}"
 
     def place(self, row: int, column: int) -> str:
-        return f"{self.path} {self.unit} {self.lines[row]} column {self.columns[column]}"
+        return f"{self.row(row)} column {self.columns[column]}"
+
+    def own(self, user: int, n: int) -> slice:
+        """Return the rows of this user of n."""
+        if self.starts is not None:
+            return slice(self.starts[user], self.starts[user + 1])
+        rows = len(self.rows)
+        return slice(user * rows // n, (user + 1) * rows // n)
+
+    def check_users(self, n: int) -> None:
+        """Refuse a table that has not at least one row for each of n users."""
+        if self.starts is None:
+            rows = len(self.rows)
+            if rows < n:
+                raise UsageError(f"{self.path}: has {rows} rows for {n} users; every user needs one at least.")
+            return
+        if len(self.starts) != n + 1:
+            raise UsageError(f"{self.path}: holds {len(self.starts) - 1} users' tables for {n} users.")
+        for user in range(n):
+            if self.starts[user] == self.starts[user + 1]:
+                raise UsageError(f"{self.path} of user {user}: has no rows; every user needs one at least.")
 
 
 Choose = Callable[[Sequence[str | int]], tuple[int, ...]]  # the places of columns among all names
@@ -70,7 +100,47 @@ Choose = Callable[[Sequence[str | int]], tuple[int, ...]]  # the places of colum
 def read_table(data: DataPart, choose: Choose | None = None) -> Table:
     """Read the columns that are chosen, in that order; by default those that the spec names."""
     choose = choose or (lambda names: chosen_columns(data, names))
+    if data.kind == "own":
+        return _of_given(data, _given(data), GIVEN, choose)
+    if data.kind == "parquet":
+        from p2pdp.files.parquet import read_parquet
+
+        return _of_given(data, read_parquet(data.path or ""), data.path or "", choose)
     return _read_csv(data, choose) if data.kind == "csv" else _read_npy(data, choose)
+
+
+def source_of(data: DataPart) -> str:
+    """Name the table of a spec for error texts."""
+    return GIVEN if data.path is None else data.path
+
+
+def _given(data: DataPart) -> Given:
+    given = data.own
+    if not isinstance(given, Given):
+        raise UsageError(
+            f'[data] kind: "own" stands for {GIVEN} from Python; pass them again there: data=... of p2pdp.run, '
+            "resume, simulate or plan"
+        )
+    return given
+
+
+def _of_given(data: DataPart, given: Given, path: str, choose: Choose) -> Table:
+    chosen = choose(given.names)
+    columns = tuple(given.names[place] for place in chosen)
+    rows = np.empty((given.rows, len(chosen)))
+    groups = None
+    if given.starts is not None and (data.groups is not None or data.is_divided):
+        key = "partition" if data.groups is None else data.groups[0]
+        raise UsageError(f"[data] {key}: these data are given user by user, so nothing is left to split.")
+    if data.groups is not None:
+        groups = given.groups(_split_place(data, given.names, path))
+    table = Table(path, rows, "row", range(given.rows), columns, groups, given.starts)
+    for number, place in enumerate(chosen):
+        numbers, unfit = given.numbers(place)
+        if unfit is not None:
+            raise UsageError(f"{table.place(unfit, number)}: is missing or not a number.")
+        rows[:, number] = numbers
+    return table
 
 
 def refuse_cells(table: Table, unfit: Any, why: str) -> None:
@@ -91,9 +161,7 @@ def _read_npy(data: DataPart, choose: Choose) -> Table:
     rows = array.astype(np.float64).reshape(len(array), -1 if len(array) else 1)
     names = tuple(range(rows.shape[1]))
     chosen = choose(names)
-    groups = (
-        None if data.split_by is None else tuple(rows[:, place_of(data.split_by, names, path, "split_by")].tolist())
-    )
+    groups = None if data.groups is None else tuple(rows[:, _split_place(data, names, path)].tolist())
     return Table(path, rows[:, list(chosen)], "row", range(len(rows)), chosen, groups)
 
 
@@ -109,10 +177,29 @@ def _split_lines(data: DataPart, path: str) -> tuple[list[int], list[list[str]]]
                 cells.append(row)
     except csv.Error as error:
         raise UsageError(f"{path} line {reader.line_num}: cannot be split into columns: {error}.") from None
+    if data.separator is None and (mark := _other_separator(cells)):
+        named = "\\t" if mark == "\t" else mark
+        raise UsageError(
+            f'{path}: looks separated by {_MARKS[mark]} and not by commas; if it is, set [data] separator = "{named}".'
+        )
     for line, row in zip(lines, cells, strict=True):
         if len(row) != len(cells[0]):
             raise UsageError(f"{path} line {line}: has {len(row)} columns, the first line has {len(cells[0])}.")
     return lines, cells
+
+
+_MARKS: Final = {";": "semicolons", "\t": "tabs", "|": "bars"}
+
+
+def _other_separator(cells: Sequence[Sequence[str]]) -> str | None:
+    """Return what all lines hold equally often where commas do not make columns; None where commas do."""
+    if not cells or (len(cells[0]) > 1 and all(len(row) == len(cells[0]) for row in cells)):
+        return None
+    for mark in _MARKS:
+        counts = {sum(cell.count(mark) for cell in row) for row in cells}
+        if len(counts) == 1 and counts != {0}:
+            return mark
+    return None
 
 
 def _read_csv(data: DataPart, choose: Choose) -> Table:
@@ -124,8 +211,8 @@ def _read_csv(data: DataPart, choose: Choose) -> Table:
         del lines[0], cells[0]
     chosen = choose(names)
     groups = None
-    if data.split_by is not None:
-        split = place_of(data.split_by, names, path, "split_by")
+    if data.groups is not None:
+        split = _split_place(data, names, path)
         groups = tuple(row[split].strip() for row in cells)
     columns = tuple(names[place] for place in chosen)
     table = Table(path, np.empty((len(cells), len(chosen))), "line", lines, columns, groups)
@@ -134,6 +221,8 @@ def _read_csv(data: DataPart, choose: Choose) -> Table:
             value = _number(row[place])
             if value is None:
                 what = "is not a number" if row[place].strip() else "is missing"
+                if re.fullmatch(r"\s*[-+]?\d+,\d+\s*", row[place]):
+                    what += "; decimals take a point and no comma"
                 raise UsageError(f"{table.place(row_number, column)}: {what}{_header_hint(data, row_number, names)}.")
             table.rows[row_number, column] = value
     return table
@@ -160,7 +249,13 @@ def chosen_columns(data: DataPart, names: Sequence[str | int]) -> tuple[int, ...
     """Return the positions of the columns that the spec names, by name or counted from 0; all of them by default."""
     if data.columns is None:
         return tuple(range(len(names)))
-    return tuple(place_of(column, names, data.path or "", "columns") for column in data.columns)
+    return tuple(place_of(column, names, source_of(data), "columns") for column in data.columns)
+
+
+def _split_place(data: DataPart, names: Sequence[str | int], path: str) -> int:
+    assert data.groups is not None
+    key, column = data.groups
+    return place_of(column, names, path, key)
 
 
 def place_of(column: str | int, names: Sequence[str | int], path: str, key: str) -> int:
@@ -178,6 +273,16 @@ def place_of(column: str | int, names: Sequence[str | int], path: str, key: str)
     return names.index(column)
 
 
+def edges_of(graph: GraphPart, folder: Path = Path()) -> EdgeList | None:
+    """Return the edges of a graph of kind `file`, the caller's or a file's; `folder` holds the spec.
+
+    None for other kinds, and where no file is named.
+    """
+    if graph.kind != "file" or graph.own is not None:
+        return graph.own if graph.kind == "file" else None
+    return None if graph.path is None else read_edge_list(folder / graph.path)
+
+
 _ENDINGS: Final = (".csv", ".txt", ".csv.gz", ".txt.gz")
 
 
@@ -190,6 +295,11 @@ def read_edge_list(path: Path) -> EdgeList:
         del pairs[0]
     if not pairs:
         raise UsageError(f"{path}: holds no edges.")
+    return largest_component(pairs)
+
+
+def largest_component(pairs: Sequence[tuple[str, str]]) -> EdgeList:
+    """Return the largest component of these edges, with its nodes in the order of all labels."""
     labels = _in_order({label for pair in pairs for label in pair})
     numbers = {label: place for place, label in enumerate(labels)}
     whole = graph_of_edges(len(labels), np.array([(numbers[a], numbers[b]) for a, b in pairs]))
@@ -219,7 +329,10 @@ def _pairs(path: Path) -> Iterator[tuple[str, str]]:
         if not decided:
             separator = next((mark for mark in ",\t" if mark in text), None)
             decided = True
-        entries = text.split() if separator is None else next(csv.reader([text], delimiter=separator))
+        try:
+            entries = text.split() if separator is None else next(csv.reader([text], delimiter=separator))
+        except csv.Error as error:  # a label longer than any
+            raise UsageError(f"{path} line {number}: {error}.") from None
         labels = [entry.strip() for entry in entries]
         if len(labels) != 2 or not all(labels):
             raise UsageError(f"{path} line {number}: an edge is two labels, separated as in the first line.")

@@ -6,7 +6,7 @@ Nothing is verified here: a record that cannot be shown is a `VerificationFailed
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Final
 
 from p2pdp.core.errors import VerificationFailed
 from p2pdp.core.ids import Peer, peer_name
@@ -15,6 +15,7 @@ from p2pdp.ledger import records
 from p2pdp.ledger.records import (
     DRAWN,
     KIND_NAMES,
+    PAIRED,
     RECEIVED,
     SENT,
     Record,
@@ -26,14 +27,17 @@ from p2pdp.mechanisms.reporting.contract import MalformedReport
 from p2pdp.protocols import protocol
 from p2pdp.replay.evidence import Evidence
 
+_DRAWS: Final = (DRAWN, PAIRED)
+
 Opened = Callable[[bytes], Any]  # a report without its seal -> its numbers, in steps of the grid
 
 
 def view_lines(evidence: Evidence, grid_step: float, opened: Opened | None = None) -> Iterator[dict[str, Any]]:
     """Yield an entry for each record, of the kinds received, sent, own, published and drawn.
 
-    Values are in data units, and null where there are none: draws, skeletons, messages without a value. Sealed
-    reports are told by their digests; `opened` reads those that the curator opened.
+    A draw that two users share names the other user and the number of the draw. Values are in data units, and null
+    where there are none: draws, skeletons, keys and parts of keys, messages without a value. Sealed reports are told by
+    their digests; `opened` reads those that the curator opened.
     """
     table = protocol(evidence.spec.run.protocol).messages
     for peer in sorted(evidence.views):
@@ -42,7 +46,7 @@ def view_lines(evidence: Evidence, grid_step: float, opened: Opened | None = Non
         except records.LedgerError as error:
             raise VerificationFailed(f"the ledger of {peer_name(peer)}: {error}") from None
         for record in contents.records:
-            if record.kind != DRAWN and not carries_message(record):
+            if record.kind not in _DRAWS and not carries_message(record):
                 continue
             try:
                 line = _line(peer, record, table, grid_step, opened, skeleton=contents.skeleton)
@@ -57,8 +61,10 @@ def _line(
 ) -> dict[str, Any]:
     other: Peer | None = None
     token = step = values = None
-    if record.kind == DRAWN:
+    if record.kind in _DRAWS:
         kind = record.body.mechanism
+        if record.kind == PAIRED:
+            other, step = record.body.peer, record.body.number
     else:
         message = public_message(record) if skeleton else whole_message(record)
         kind, value = message.type, message.value
@@ -73,7 +79,7 @@ def _line(
     return {
         "node": peer_name(peer),
         "index": record.index,
-        "kind": KIND_NAMES[record.kind],
+        "kind": KIND_NAMES[DRAWN if record.kind == PAIRED else record.kind],
         "peer": None if other is None else peer_name(other),
         "type": kind,
         "token": token,
@@ -88,4 +94,6 @@ def _values(value: Any, grid_step: float) -> list[float] | None:
     if value is None or isinstance(value, bytes):
         return None
     parts = [value] if isinstance(value, int | float) else value.tolist() if hasattr(value, "tolist") else value
+    if any(isinstance(part, bytes) for part in parts):
+        return None
     return [part if isinstance(part, float) else part * grid_step for part in parts]

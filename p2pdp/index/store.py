@@ -30,7 +30,7 @@ STATEMENT_MS: Final = 10_000
 _ALIVE: Final = {"tcp_user_timeout": 10_000, "keepalives_idle": 5, "keepalives_interval": 2, "keepalives_count": 3}
 _SCHEMES: Final = {"sqlite": "sqlite", "postgresql": "postgresql+psycopg", "postgresql+psycopg": "postgresql+psycopg"}
 _BOUNDS: Final = ("headline", "worst")
-_LACKING: Final = 'lacks SQLAlchemy (for PostgreSQL psycopg too): pip install "p2pdp[index]"'
+_LACKING: Final = "lacks SQLAlchemy (for PostgreSQL psycopg too): pip install '.[index]'"
 
 
 class IndexBroken(Exception):

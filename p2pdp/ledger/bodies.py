@@ -14,6 +14,7 @@ from p2pdp.core.fields import (
     AnyInteger,
     AnyNumber,
     AnyText,
+    Bytes,
     Integer,
     ListOf,
     Maybe,
@@ -21,8 +22,12 @@ from p2pdp.core.fields import (
     Positive,
     check_of,
 )
+from p2pdp.crypto.vouchers import VOUCHER_BYTES
+
+_PEER_BYTES: Final = 4
 
 Integers = Annotated[list[int], ListOf(Integer())]
+Voucher = Annotated[bytes, Bytes(exactly=VOUCHER_BYTES)]
 Shape = Integers  # of a draw: empty for a number, and its length for a vector
 Index = Annotated[int | None, Maybe(Integer(0))]  # of the view record whose event this belongs to
 
@@ -54,6 +59,7 @@ class ReceivedMessage(NamedTuple):
     now_s: AnyNumber
     sender: AnyInteger
     message: AnyBytes  # packed, as it crossed the wire
+    voucher: Voucher  # of the sender, see `crypto/vouchers.py`
 
 
 class OwnMessage(NamedTuple):
@@ -109,7 +115,15 @@ class SignedRoster(NamedTuple):
 
 
 class Closed(NamedTuple):
+    """The end of any ledger. The signature covers all records before it, and the rest of this one.
+
+    In a view that is the key of the owner's vouchers, and which other peers had last acknowledged its messages without
+    a message of their own: the peer (4 bytes) and its voucher.
+    """
+
     signature: AnyBytes
+    voucher_key: AnyBytes
+    acknowledged: Annotated[list[bytes], ListOf(Bytes(exactly=_PEER_BYTES + VOUCHER_BYTES))]
 
 
 class Inputs(NamedTuple):
@@ -146,10 +160,36 @@ class Met(NamedTuple):
     users: Integers
 
 
+class Paired(NamedTuple):
+    """A draw that a user shares with a peer. The value part is the key from which both unfold it, with a salt."""
+
+    peer: Natural
+    number: Natural
+    mechanism: AnyText
+    scale: AnyNumber
+    categories: AnyInteger
+    shape: Shape
+
+    @property
+    def terms(self) -> tuple[Any, ...]:
+        """Return what was drawn: mechanism, scale, categories and shape."""
+        return self[2:6]
+
+
+class RefusedMessage(NamedTuple):
+    """A message that took its number and was refused: nobody was told what it says. Its bytes may be anything."""
+
+    now_s: AnyNumber
+    sender: AnyInteger
+    message: AnyBytes  # as it crossed the wire
+    voucher: Voucher
+    fault: AnyText
+
+
 # By kind, in the order of `records.KIND_NAMES`.
 BODIES: Final[tuple[type[Any], ...]] = (
     UserOpened, Started, ReceivedMessage, OwnMessage, Woken, Drawn, Chosen, SentMessage, PublishedMessage, Enrolled,
-    SignedRoster, Closed, Inputs, Pool, Note, Met,
+    SignedRoster, Closed, Inputs, Pool, Note, Met, Paired, RefusedMessage,
 )  # fmt: skip
 
 _new: Final = tuple.__new__  # makes a named tuple of any number of items

@@ -8,12 +8,15 @@ used up, even in the middle of a handler, the journal continues by writing. So a
 record ends in the same state, with the noise first drawn.
 
 `view` holds what happened without values of draws; `private` holds inputs and the values of
-draws, which are written first. Entropy is not drawn here: salts come in with the call.
+draws, which are written first. Entropy is not drawn here: salts come in with the call. Stored ledgers are read record
+by record, several times, and not kept in memory.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from array import array
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from p2pdp.core.errors import VerificationFailed
@@ -24,6 +27,7 @@ from p2pdp.ledger.records import (
     CLOSED,
     DRAWN,
     ENTRY_RECORDS_MAX,
+    FIRST_PREVIOUS,
     INPUTS,
     LEDGER_MAGIC,
     MET,
@@ -31,89 +35,121 @@ from p2pdp.ledger.records import (
     POOL,
     SALT_BYTES,
     Chain,
+    LedgerError,
     Record,
 )
-from p2pdp.wire.codec import pack_value, unpack_value
+from p2pdp.ledger.stored import InMemory, Source, StoredRecords, stream, whole_end
+from p2pdp.wire.codec import CodecError, pack_value, unpack_value
 
 VIEW: Final = "view"
 PRIVATE: Final = "private"
+POOLS_KEPT: Final = 16  # in memory in a replay: a machine draws from a few at a time
 
 
 class Journal:
-    def __init__(self, view: bytes = b"", private: bytes = b"") -> None:
+    def __init__(self, view: bytes | Source = b"", private: bytes | Source = b"") -> None:
         self.writes: list[tuple[str, bytes]] = []
         self.bodies: list[tuple[Any, ...]] = []  # view records that are not linked yet: kind and body
         self.parts: dict[int, bytes] = {}  # and by their places the value parts of those that have one
+        self._digests: dict[int, bytes] = {}  # and of those the digests that are known
         self._chains = {VIEW: Chain(), PRIVATE: Chain()}
-        self._stored: list[Record] = []
-        self._cursor = 0
-        self._pools: dict[int, list[Any]] = {}
+        self._stored = StoredRecords(InMemory(b""), 0, None)
+        self._coming: Iterator[Record] = iter(())
+        self._current: Record | None = None  # of a replay
+        self._private: Source = InMemory(b"")
+        self._pools_at = array("Q")  # where the entry of each pool of earlier lives begins
+        self._pools: OrderedDict[int, list[Any]] = OrderedDict()  # those that were used last
         self.inputs: bytes | None = None
         self.pools_drawn = 0
         self.closed = False
         self.private_closed = False
-        self._load(view, private)
-        self.replaying = bool(self._stored)
+        self._load(*(InMemory(given) if isinstance(given, bytes) else given for given in (view, private)))
+        self._advance()
+        self.replaying = self._current is not None
         self.view = self._chains[VIEW]
 
-    def _load(self, view: bytes, private: bytes) -> None:
-        if not view:
-            self.writes.append((VIEW, LEDGER_MAGIC))
+    def _load(self, view: Source, private: Source) -> None:
+        """Check both chains from end to end, and learn where each pool is."""
+        if view.size:
+            count, last = self._continue(VIEW, view, lambda _at, _record: None)
+            self._stored = StoredRecords(view, count, last)
+            self._coming = iter(self._stored)
         else:
-            self._stored = self._continue(VIEW, view)
-        if not private:
+            self.writes.append((VIEW, LEDGER_MAGIC))
+        if private.size:
+            self._private = private
+            self._continue(PRIVATE, private, self._learn)
+        else:
             self.writes.append((PRIVATE, LEDGER_MAGIC))
-            return
-        for record in self._continue(PRIVATE, private):
-            value = record.value or b""
-            if record.kind == INPUTS:
-                self.inputs = value[SALT_BYTES:]
-            elif record.kind == CLOSED:
-                self.private_closed = True
-            elif record.kind == POOL:
-                self.pools_drawn = record.body.number + 1
-                self._pools[record.body.number] = unpack_value(value[SALT_BYTES:])
 
-    def _continue(self, name: str, data: bytes) -> list[Record]:
+    def _learn(self, at: int, record: Record) -> None:
+        """Take note of a private record, whose entry begins here."""
+        if record.kind == INPUTS:
+            self.inputs = (record.value or b"")[SALT_BYTES:]
+        elif record.kind == CLOSED:
+            self.private_closed = True
+        elif record.kind == POOL:
+            _pool_in(record)
+            if record.body.number != self.pools_drawn:
+                raise VerificationFailed(
+                    f"the private ledger cannot be continued: record {record.index} is not the pool that belongs there"
+                )
+            self._pools_at.append(at)
+            self.pools_drawn += 1
+
+    def _continue(self, name: str, source: Source, learn: Callable[[int, Record], None]) -> tuple[int, Record | None]:
+        """Check the chain of a ledger, and return how many records it has, and the last of them."""
+        count, head = 0, FIRST_PREVIOUS
+        last: Record | None = None
         try:
-            contents = records.read(data)
-        except records.LedgerError as error:
+            if whole_end(source) < source.size:
+                raise LedgerError("it ends in the middle of an entry")
+            for at, found in stream(source):
+                for record in found:
+                    problem = records.record_problem(record, count, head)
+                    if problem is not None:
+                        raise LedgerError(f"record {count} {problem}")
+                    learn(at, record)
+                    last, count, head = record, count + 1, record.hash
+        except LedgerError as error:
             raise VerificationFailed(f"the {name} ledger cannot be continued: {error}") from None
-        problem = records.chain_problem(contents)
-        if contents.skeleton or problem is not None:
-            what = "it is a skeleton" if problem is None else f"record {problem[0]} {problem[1]}"
-            raise VerificationFailed(f"the {name} ledger cannot be continued: {what}")
-        if contents.records:
-            last = contents.records[-1]
-            self._chains[name] = Chain(last.index + 1, last.hash)
-        return contents.records
+        self._chains[name] = Chain(count, head)
+        return count, last
+
+    def _advance(self) -> None:
+        self._current = next(self._coming, None)
 
     @property
     def count(self) -> int:
         """Return the index of the next view record; in a replay, the index that it had then."""
         if self.replaying:
-            return self._stored[self._cursor].index
+            return self._now.index
         return self.view.count + len(self.bodies)
 
     @property
     def head(self) -> bytes:
         if self.replaying:
-            return self._stored[self._cursor].previous
+            return self._now.previous
         self._link()
         return self.view.head
 
-    def stored(self) -> list[Record]:
+    @property
+    def _now(self) -> Record:
+        assert self._current is not None, "only a replay has a current record"
+        return self._current
+
+    def stored(self) -> StoredRecords:
         """Return the stored view records, from which counts are rebuilt before the replay begins."""
         return self._stored
 
     def next_stored(self) -> Record | None:
-        return self._stored[self._cursor] if self.replaying else None
+        return self._current
 
     def take_stored(self) -> Record:
         """Return the current record of a replay, and go on to the next."""
-        record = self._stored[self._cursor]
-        self._cursor += 1
-        self.replaying = self._cursor < len(self._stored)
+        record = self._now
+        self._advance()
+        self.replaying = self._current is not None
         self.closed = self.closed or record.kind == CLOSED
         return record
 
@@ -123,27 +159,31 @@ class Journal:
         In a replay the record must be the one that stands there; its salt is the one first drawn.
         """
         if self.replaying:
-            record = self.take_stored()
-            stored = record.value or b""
-            known = records.pack((records.FORMAT_VERSION, kind, record.index, *body))
-            if known != records.pack((records.FORMAT_VERSION, record.kind, record.index, *record.body)) or (
-                stored[SALT_BYTES:] != value
-            ):
-                raise VerificationFailed(
-                    f"record {record.index} of the view ledger is not what its own events lead to: "
-                    f"{records.KIND_NAMES[record.kind]} stands there, {records.KIND_NAMES[kind]} was expected"
-                )
-            return stored
-        part = _salted(value, salt) if value else b""
+            return self.again(kind, body, value)
+        part = salted(value, salt) if value else b""
         self.add(part, kind, *body)
         if kind == CLOSED:
             self.closed = True
         return part
 
+    def again(self, kind: int, body: tuple[Any, ...], value: bytes) -> bytes:
+        """Return the value part of the current record of a replay, which must be this one."""
+        record = self.take_stored()
+        stored = record.value or b""
+        known = records.pack((records.FORMAT_VERSION, kind, record.index, *body))
+        if known != records.pack((records.FORMAT_VERSION, record.kind, record.index, *record.body)) or (
+            stored[SALT_BYTES:] != value
+        ):
+            raise VerificationFailed(
+                f"record {record.index} of the view ledger is not what its own events lead to: "
+                f"{records.KIND_NAMES[record.kind]} stands there, {records.KIND_NAMES[kind]} was expected"
+            )
+        return stored
+
     def append_private(self, kind: int, body: tuple[Any, ...], value: bytes, salt: bytes) -> None:
         """Write one private record. A replay never calls this: what it needs is stored already."""
         self._link()
-        self.writes.append((PRIVATE, self._chains[PRIVATE].append(kind, body, _salted(value, salt))))
+        self.writes.append((PRIVATE, self._chains[PRIVATE].append(kind, body, salted(value, salt))))
 
     def note(self, what: str, salt: bytes) -> None:
         """Write a fault, or a count that depends on data, to the private ledger; a replay repeats none."""
@@ -156,6 +196,7 @@ class Journal:
         self.append_private(POOL, Pool(None, number, *body), pack_value(values), salt)
         self.pools_drawn += 1
         self._pools.clear()  # a replay is over, and no draw of an earlier life is asked for any more
+        self._pools_at = array("Q")
         return number
 
     def drawn_before(self, body: tuple[Any, ...]) -> Any:
@@ -165,7 +206,7 @@ class Journal:
         if record.kind != DRAWN or len(draw) != len(Drawn._fields) or (draw.number, *draw.terms) != body:
             raise VerificationFailed(f"record {record.index} of the view ledger is not the draw that belongs there")
         pool, offset = draw.pool, draw.offset
-        values = self._pools.get(pool, []) if type(pool) is int else []
+        values = self._pool(pool) if type(pool) is int and 0 <= pool < len(self._pools_at) else []
         if type(offset) is not int or not 0 <= offset < len(values):
             raise VerificationFailed(
                 f"record {record.index} of the view ledger names a draw that the private ledger does not hold"
@@ -174,7 +215,19 @@ class Journal:
 
     def drawn(self, pool: int, offset: int) -> Any:
         """Return a value of a pool that the private ledger holds."""
-        return self._pools[pool][offset]
+        if not 0 <= pool < len(self._pools_at):
+            raise KeyError(pool)
+        return self._pool(pool)[offset]
+
+    def _pool(self, number: int) -> list[Any]:
+        """Return the draws of a pool of an earlier life, read anew unless it was used just now."""
+        if number not in self._pools:
+            _, found = next(stream(self._private, self._pools_at[number]))
+            pools = [record for record in found if record.kind == POOL and record.body.number == number]
+            self._pools[number] = _pool_in(pools[0])
+            if len(self._pools) > POOLS_KEPT:
+                self._pools.popitem(last=False)
+        return self._pools[number]
 
     def chosen_before(self, options: int) -> int:
         """Return the next choice of a replay, which must be among as many options."""
@@ -203,23 +256,27 @@ class Journal:
         chain = self._chains[PRIVATE]
         return chain.count, chain.head
 
-    def add(self, part: bytes, *record: Any) -> None:
-        """Add a view record, kind and fields of its body. A replay never calls this."""
+    def add(self, part: bytes, *record: Any, digest: bytes | None = None) -> None:
+        """Add a view record, kind and fields of its body, whose `digest` may be known. A replay never calls this."""
         if part:
             self.parts[len(self.bodies)] = part
+            if digest is not None:
+                self._digests[len(self.bodies)] = digest
         self.bodies.append(record)
 
     def _link(self) -> None:
         """Write what was added: one entry for all records of an event that have nothing private between them."""
-        bodies, parts = self.bodies, self.parts
+        bodies, parts, digests = self.bodies, self.parts, self._digests
         if not bodies:
             return
         values = [parts.get(place, b"") for place in range(len(bodies))] if parts else [b""] * len(bodies)
         for at in range(0, len(bodies), ENTRY_RECORDS_MAX):
             until = at + ENTRY_RECORDS_MAX
-            self.writes.append((VIEW, self.view.entry(bodies[at:until], values[at:until])))
+            known = {place - at: digest for place, digest in digests.items()} if at else digests
+            self.writes.append((VIEW, self.view.entry(bodies[at:until], values[at:until], known)))
         bodies.clear()
         parts.clear()
+        digests.clear()
 
     def take_writes(self) -> list[tuple[str, bytes]]:
         self._link()
@@ -227,7 +284,17 @@ class Journal:
         return writes
 
 
-def _salted(value: bytes, salt: bytes) -> bytes:
+def _pool_in(record: Record) -> list[Any]:
+    try:
+        values = unpack_value((record.value or b"")[SALT_BYTES:])
+    except CodecError:
+        values = None
+    if type(values) is not list or type(getattr(record.body, "number", None)) is not int:
+        raise VerificationFailed(f"the private ledger cannot be continued: record {record.index} holds no draws")
+    return values
+
+
+def salted(value: bytes, salt: bytes) -> bytes:
     """Return the value part of a record. Without salt, its digest in a skeleton would let the value be guessed."""
     if not value:
         return b""

@@ -1,9 +1,13 @@
 """Records of a ledger, the hash chain over them, skeletons, and the messages that records hold.
 
-A ledger file is a magic line and then entries. An entry is a MessagePack array of byte strings: hash of the entry
-before it, public part, and the value part of each of its records. Records of one event are one entry where that is
-possible, since each entry costs a hash and has to be written whole: what a crash tore is as if it had not happened.
-A skeleton is the same with each value part replaced by its BLAKE2b digest. The chain hashes
+A ledger file is a magic line and then entries. An entry is its length, a checksum, and a MessagePack array of byte
+strings: hash of the entry before it, public part, and the value part of each of its records. Records of one event are
+one entry where that is possible, since each entry costs a hash and has to be written whole: what a crash tore is as if
+it had not happened. The checksum tells what a crash or a disk did: bytes behind the last whole entry, whether they are
+a part of one, zeros or anything else, are a torn tail; but where a whole entry follows bytes that are none, the file is
+damaged, and nothing is cut off (`torn.py`). Where a large value part stands in an entry twice, as one vector that goes
+to several peers, the later place has a number in its stead: the place of the first among the entry's records. A
+skeleton is the same with each value part replaced by its BLAKE2b digest. The chain hashes
 
     previous hash || public part || BLAKE2b(value part) || BLAKE2b(value part) ...
 
@@ -19,38 +23,42 @@ Messages are stored as the packed bytes that crossed the wire.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from hashlib import blake2b
+from types import MappingProxyType
 from typing import Any, Final
 
 import msgpack
 
-from p2pdp.core.errors import VerificationFailed
 from p2pdp.core.ids import Peer
+from p2pdp.core.messages import HEAD, SKELETON
 from p2pdp.core.step import Message
+from p2pdp.ledger import entries
 from p2pdp.ledger.bodies import body_of
+from p2pdp.ledger.entries import LARGE_BYTES, content_at, large_entry, parts_of
+from p2pdp.ledger.torn import entry_follows
 from p2pdp.wire import codec
 from p2pdp.wire.codec import CodecError, pack_message, unpack_message
 
-FORMAT_VERSION: Final = 3
+FORMAT_VERSION: Final = 6
 LEDGER_MAGIC: Final = b"p2pdp ledger %02d\n" % FORMAT_VERSION
 SKELETON_MAGIC: Final = b"p2pdp skelet %02d\n" % FORMAT_VERSION
 _ANY_MAGIC: Final = re.compile(rb"p2pdp (?:ledger|skelet) (\d\d)\n")
+ENTRY_RECORDS_MAX: Final = entries.ENTRY_RECORDS_MAX
+ENVELOPE: Final = entries.ENVELOPE
 SALT_BYTES: Final = 16
 HASH_BYTES: Final = 32
-RECORD_BYTES_MAX: Final = 64 * 1024 * 1024
-ENTRY_RECORDS_MAX: Final = 64
-_ENTRY_PARTS_MAX: Final = 2 + ENTRY_RECORDS_MAX
 
 OPENED, STARTED, RECEIVED, OWN, WOKEN, DRAWN, CHOSEN, SENT, PUBLISHED, ENROLLED, ROSTER, CLOSED = range(12)
-INPUTS, POOL, NOTE, MET = range(12, 16)
+INPUTS, POOL, NOTE, MET, PAIRED, REFUSED = range(12, 18)
 KIND_NAMES: Final = (
     "opened", "started", "received", "own", "woken", "drawn", "chosen", "sent", "published", "enrolled", "roster",
-    "closed", "inputs", "pool", "note", "met",
+    "closed", "inputs", "pool", "note", "met", "paired", "refused",
 )  # fmt: skip
-EVENT_KINDS: Final = frozenset({STARTED, RECEIVED, OWN, WOKEN})
+EVENT_KINDS: Final = frozenset({STARTED, RECEIVED, OWN, WOKEN, REFUSED})
+ARRIVED: Final = frozenset({RECEIVED, REFUSED})  # what takes a number of a link
 
 _hash: Final = partial(blake2b, digest_size=HASH_BYTES)
 _new_hash: Final = _hash().copy
@@ -59,14 +67,14 @@ _NO_VALUE: Final = (b"",)
 FIRST_PREVIOUS: Final = bytes(HASH_BYTES)
 HEAD_LABEL: Final = "p2pdp ledger head"  # what a signature is for
 EXCLUSION_LABEL: Final = "p2pdp exclusion"
-_BYTES: Final = frozenset({bytes})
+SURVIVORS_LABEL: Final = "p2pdp survivors"
+_NOTHING: Final[Mapping[int, bytes]] = MappingProxyType({})
 _WITH_MESSAGE: Final = frozenset({RECEIVED, OWN, SENT, PUBLISHED})
 
-pack = msgpack.Packer(use_bin_type=True).pack
-
-
-class LedgerError(VerificationFailed):
-    """Bytes are not a ledger of this format. The text says where, and what is wrong."""
+pack = entries.pack
+enveloped = entries.enveloped
+LedgerError = entries.LedgerError
+DamagedLedger = entries.DamagedLedger
 
 
 @dataclass(slots=True)
@@ -85,6 +93,24 @@ class Record:
         return f"Record({KIND_NAMES[self.kind]}, index={self.index})"
 
 
+class LateRecord(Record):
+    """A record whose value part is read from its ledger when it is asked for: it was given what reads it."""
+
+    __slots__ = ()
+
+    @property
+    def value(self) -> bytes | None:
+        read: Callable[[], bytes] | bytes | None = _VALUE.__get__(self)
+        return read() if callable(read) else read
+
+    @value.setter
+    def value(self, value: Any) -> None:
+        _VALUE.__set__(self, value)
+
+
+_VALUE: Final[Any] = Record.__dict__["value"]
+
+
 class Chain:
     """Number records and link each entry to the one before it."""
 
@@ -94,33 +120,36 @@ class Chain:
         self.count = count
         self.head = head
 
-    def entry(self, records: Sequence[tuple[Any, ...]], values: Sequence[bytes]) -> bytes:
+    def entry(
+        self, records: Sequence[tuple[Any, ...]], values: Sequence[bytes], known: Mapping[int, bytes] = _NOTHING
+    ) -> bytes:
         """Return the stored bytes of one entry of up to `ENTRY_RECORDS_MAX` records.
 
-        Each record is its kind and the fields of its body; `values` are the value parts.
+        Each record is its kind and the fields of its body; `values` are the value parts, and `known` has by their
+        places the digests of those that were hashed before.
         """
         head, count = self.head, self.count
         public: bytes = pack((FORMAT_VERSION, count, *records))
-        hashed = head + public
-        for value in values:
-            hashed += _hash(value).digest() if value else NO_VALUE_DIGEST
-        self.head = _hash(hashed).digest()
+        digests = [
+            (known.get(place) or digest_of(value)) if value else NO_VALUE_DIGEST for place, value in enumerate(values)
+        ]
+        self.head = _hash(b"".join((head, public, *digests))).digest()
         self.count = count + len(records)
-        stored: bytes = pack((head, public, *values))
-        return stored
+        if max(map(len, values)) < LARGE_BYTES:
+            return enveloped(pack((head, public, *values)))
+        return large_entry(head, public, values, digests)
 
-    def hop_entry(self, records: Sequence[tuple[Any, ...]], first: bytes, last: bytes) -> bytes:
-        """Do the same faster where only the first and the last record have a value part."""
+    def hop_entry(
+        self, records: Sequence[tuple[Any, ...]], first: bytes, of_first: bytes, last: bytes, of_last: bytes
+    ) -> bytes:
+        """Do the same faster where only the first and the last record have a value part, whose digests are known."""
         head, count, between = self.head, self.count, len(records) - 2
         public: bytes = pack((FORMAT_VERSION, count, *records))
-        of_first, of_last, whole = _new_hash(), _new_hash(), _new_hash()  # a copy takes no arguments to be sorted out
-        of_first.update(first)
-        of_last.update(last)
-        whole.update(head + public + of_first.digest() + NO_VALUE_DIGEST * between + of_last.digest())
+        whole = _new_hash()
+        whole.update(head + public + of_first + NO_VALUE_DIGEST * between + of_last)
         self.head = whole.digest()
         self.count = count + between + 2
-        stored: bytes = pack((head, public, first, *(_NO_VALUE * between), last))
-        return stored
+        return enveloped(pack((head, public, first, *(_NO_VALUE * between), last)))
 
     def append(self, kind: int, body: tuple[Any, ...], value: bytes = b"") -> bytes:
         """Return the stored bytes of an entry of one record."""
@@ -138,45 +167,57 @@ class Contents:
 
 def _stored(data: bytes) -> tuple[list[list[bytes]], int]:
     """Return the byte strings of each whole entry, and where the last of them ends."""
-    start = len(LEDGER_MAGIC)
-    unpacker = msgpack.Unpacker(
-        max_buffer_size=0, raw=False, max_bin_len=RECORD_BYTES_MAX, max_array_len=_ENTRY_PARTS_MAX, max_map_len=0,
-        max_str_len=0,
-    )  # fmt: skip
-    unpacker.feed(memoryview(data)[start:])
+    at = len(LEDGER_MAGIC)
     items: list[list[bytes]] = []
-    unpack_one, tell, length = unpacker.unpack, unpacker.tell, 0
-    try:
-        while True:
-            items.append(unpack_one())
-            length = tell()
-    except msgpack.OutOfData:
-        pass  # at the end, or within a torn entry, which moves `tell` on too
-    except ValueError as error:
-        raise LedgerError(f"not a record: {error}") from None
-    for item in items:
-        if type(item) is not list or len(item) < 3 or not _BYTES.issuperset(map(type, item)):
-            raise LedgerError("not a record: expected at least three byte strings")
-    return items, start + length
+    while (content := content_at(data, at)) is not None:
+        items.append(parts_of(content))
+        at += ENVELOPE.size + len(content)
+    if at < len(data) and entry_follows(data, at, len(data)):
+        raise damaged_at(at)
+    return items, at
+
+
+def damaged_at(at: int) -> DamagedLedger:
+    return DamagedLedger(f"damaged at byte {at}: what stands there is no whole entry, and others follow it")
 
 
 def read(data: bytes) -> Contents:
     """Parse a ledger or skeleton. Its chain is not checked here (see `chain_problem`), nor are bodies of records."""
-    _check_magic(data)
+    check_magic(data)
     skeleton = data.startswith(SKELETON_MAGIC)
     stored, end = _stored(data)
     records: list[Record] = []
-    for previous, public, *values in stored:
-        bodies, index = _public(public, len(records), len(values))
-        digests = [_digest_in(value, len(records)) for value in values] if skeleton else list(map(digest_of, values))
-        linked = blake2b(previous + public + b"".join(digests), digest_size=HASH_BYTES).digest()
-        for body, value, digest in zip(bodies, values, digests, strict=True):
-            kind = body[0]
-            given = None if skeleton else value
-            records.append(Record(kind, index, body_of(kind, body[1:]), given, digest, previous, linked))
-            index += 1
-            previous = linked  # noqa: PLW2901  (of the next record of this entry)
+    for parts in stored:
+        records += records_of(parts, len(records), skeleton=skeleton)
     return Contents(records, skeleton, len(data) - end)
+
+
+def records_of(
+    parts: list[bytes], position: int, *, skeleton: bool, late: Callable[[int], Callable[[], bytes]] | None = None
+) -> list[Record]:
+    """Return the records of an entry; `position` counts those before it.
+
+    `late` returns what reads the value part of the record at a place in the entry: large ones are not kept then.
+    """
+    previous, public, *values = parts
+    bodies, index = _public(public, position, len(values))
+    if skeleton:
+        digests = [_digest_in(value, position) for value in values]
+    else:
+        once = {id(value): digest_of(value) for value in values if len(value) >= LARGE_BYTES}
+        digests = [once.get(id(value)) or digest_of(value) for value in values]
+    linked = blake2b(previous + public + b"".join(digests), digest_size=HASH_BYTES).digest()
+    records: list[Record] = []
+    for place, (body, value, digest) in enumerate(zip(bodies, values, digests, strict=True)):
+        kind = body[0]
+        given: Any = None if skeleton else value
+        made = Record
+        if late is not None and len(value) >= LARGE_BYTES:
+            made, given = LateRecord, late(place)
+        records.append(made(kind, index, body_of(kind, body[1:]), given, digest, previous, linked))
+        index += 1
+        previous = linked  # of the next record of this entry
+    return records
 
 
 def _public(public: bytes, position: int, count: int) -> tuple[list[list[Any]], int]:
@@ -200,7 +241,11 @@ def _public(public: bytes, position: int, count: int) -> tuple[list[list[Any]], 
 
 def digest_of(value: bytes) -> bytes:
     """Return the digest of a value part."""
-    return blake2b(value, digest_size=HASH_BYTES).digest() if value else NO_VALUE_DIGEST
+    if not value:
+        return NO_VALUE_DIGEST
+    state = _new_hash()  # a copy takes no arguments to be sorted out
+    state.update(value)
+    return state.digest()
 
 
 def _digest_in(third: bytes, position: int) -> bytes:
@@ -213,11 +258,11 @@ def _digest_in(third: bytes, position: int) -> bytes:
 def records_in(entry: bytes) -> int:
     """Return how many records an entry has."""
     unpacker = msgpack.Unpacker()
-    unpacker.feed(entry[:5])
+    unpacker.feed(entry[ENVELOPE.size : ENVELOPE.size + 5])
     return int(unpacker.read_array_header()) - 2
 
 
-def _check_magic(data: bytes) -> None:
+def check_magic(data: bytes) -> None:
     if data.startswith((LEDGER_MAGIC, SKELETON_MAGIC)):
         return
     other = _ANY_MAGIC.match(data)
@@ -228,46 +273,60 @@ def _check_magic(data: bytes) -> None:
 
 def whole_length(data: bytes) -> int:
     """Return how many leading bytes are whole entries; a crash tore what follows."""
-    if LEDGER_MAGIC.startswith(data):  # torn before there was anything in it, or just begun
-        return len(data) if data == LEDGER_MAGIC else 0
-    _check_magic(data)
+    if not data.startswith(LEDGER_MAGIC) and LEDGER_MAGIC.startswith(data.rstrip(b"\0")):
+        return 0  # torn before there was anything in it; file systems may leave zeros in place of data
+    check_magic(data)
     return _stored(data)[1]
 
 
 def to_skeleton(data: bytes) -> bytes:
     """Return the same chain without values and salts; a skeleton stays as it is."""
-    _check_magic(data)
+    check_magic(data)
     if data.startswith(SKELETON_MAGIC):
         return data
-    parts = [SKELETON_MAGIC]
-    for previous, public, *values in _stored(data)[0]:
-        parts.append(pack((previous, public, *(value and digest_of(value) for value in values))))
-    return b"".join(parts)
+    return b"".join((SKELETON_MAGIC, *map(bare_entry, _stored(data)[0])))
+
+
+def bare_entry(parts: list[bytes]) -> bytes:
+    """Return an entry of a skeleton: with digests in place of value parts."""
+    previous, public, *values = parts
+    once = {id(value): digest_of(value) for value in values if value}
+    return enveloped(pack((previous, public, *(value and once[id(value)] for value in values))))
 
 
 def chain_problem(contents: Contents) -> tuple[int, str] | None:
     """Return the position of the first record that does not continue the chain, and what is wrong with it."""
     previous = FIRST_PREVIOUS
     for position, record in enumerate(contents.records):
-        if record.previous != previous:
-            return position, "does not continue the record before it: one of them was altered, removed or moved"
-        if record.index != position:
-            return position, f"says that it is number {record.index}"
+        problem = record_problem(record, position, previous)
+        if problem is not None:
+            return position, problem
         previous = record.hash
     return None
 
 
+def record_problem(record: Record, position: int, previous: bytes) -> str | None:
+    """Return what is wrong with a record at this position, behind one with this hash."""
+    if record.previous != previous:
+        return "does not continue the record before it: one of them was altered, removed or moved"
+    return None if record.index == position else f"says that it is number {record.index}"
+
+
 def unpack(data: bytes) -> Any:
-    """Decode what `pack` made, with limits fit for files."""
-    return msgpack.unpackb(data, raw=False, max_map_len=0, max_ext_len=0)
+    """Decode what `pack` made, within the limits of the codec: a file of somebody else claims what it likes."""
+    try:
+        return codec.unpack(data)
+    except CodecError as error:
+        raise LedgerError(str(error)) from None
 
 
-def head_parts(role: str, run_id: bytes, peer: Peer, count: int, head: bytes) -> tuple[bytes, ...]:
+def head_parts(role: str, run_id: bytes, peer: Peer, count: int, head: bytes, *said: bytes) -> tuple[bytes, ...]:
     """Return what the signature at the end of a ledger covers.
 
-    `count` and `head` are the number and the hash of all records before the closing one.
+    `count` and `head` are the number and the hash of all records before the closing one; what this says besides is
+    `said`.
     """
-    return role.encode(), run_id, peer.to_bytes(4, "big", signed=True), count.to_bytes(8, "big"), head
+    return role.encode(), run_id, peer.to_bytes(4, "big", signed=True), count.to_bytes(8, "big"), head, *said
 
 
 def carries_message(record: Record) -> bool:
@@ -287,13 +346,21 @@ def packed_message(record: Record) -> bytes:
 
 def other_end(record: Record) -> Peer:
     """Return who sent a message that was received, or whom one that was sent goes to."""
-    other: Peer = record.body.sender if record.kind == RECEIVED else record.body.receiver
+    other: Peer = record.body.sender if record.kind in ARRIVED else record.body.receiver
     return other
 
 
 def packed_type(kind: str) -> bytes:
     """Return how `pack_message` begins every message of this type."""
     return pack_message(Message(kind))[:-1]  # without its fields, an empty list of one byte
+
+
+_HANDED_IN: Final = packed_type(HEAD), packed_type(SKELETON)
+
+
+def is_handed_in(record: Record) -> bool:
+    """Return whether a message came after its sender's ledger was closed, and so is not recorded there."""
+    return packed_message(record).startswith(_HANDED_IN)
 
 
 def public_message(record: Record) -> Message:
@@ -303,10 +370,11 @@ def public_message(record: Record) -> Message:
 
 def whole_message(record: Record) -> Message:
     """Return the message with its value; a skeleton has none."""
-    return _unpacked(record, (record.value or b"")[SALT_BYTES:])
+    part = record.value or b""
+    return _unpacked(record, memoryview(part)[SALT_BYTES:] if len(part) > LARGE_BYTES else part[SALT_BYTES:])
 
 
-def _unpacked(record: Record, value: bytes) -> Message:
+def _unpacked(record: Record, value: bytes | memoryview) -> Message:
     try:
         return unpack_message(packed_message(record), value)
     except (CodecError, IndexError, TypeError):

@@ -64,6 +64,9 @@ class Bounded:
         if not np.all((rows >= self.bounds.low) & (rows <= self.bounds.high)):
             raise UsageError("Bounded rows must lie within their bounds; use clip() to make them.")
 
+    def __len__(self) -> int:
+        return len(self.rows)
+
     def __repr__(self) -> str:
         return f"Bounded(shape={self.rows.shape})"
 

@@ -32,6 +32,7 @@ NOISE_TAIL: Final = 64.0  # deviations of room for noise, far beyond anything th
 
 _EXPONENT_MAX: Final = 1000  # steps beyond would meet the ends of the range of float64
 _SUM_BITS: Final = 61
+EXACT_BITS: Final = _SUM_BITS - 53  # of room that make all sums floats: those are exact below 2**53 steps
 _SCALE_BITS_MIN: Final = 20
 _SCALE_BITS_MAX: Final = 30
 _SPAN_BITS_MAX: Final = 32  # where no noise sets a scale
@@ -111,7 +112,7 @@ def choose_grid(scale_min: float | None, span: float, magnitude_max: float) -> G
     exponent = max(finest, fits_from)
     if exponent > coarsest:
         raise UsageError(
-            f"Sums on the grid would exceed 2**{_SUM_BITS} steps: take narrower clipping bounds, "
-            "fewer contributions or more noise."
+            f"[noise], [data] clip: sums would exceed 2**{_SUM_BITS} steps of a grid fine enough for the smallest "
+            "noise; bring clipping bounds and standard deviations closer together, or have fewer contributions."
         )
     return Grid(exponent)

@@ -1,16 +1,18 @@
-"""Three sources of independent draws, each marked by its name; see `core.draws.Sampler`.
+"""Four sources of independent draws, each marked by its name; see `core.draws.Sampler`.
 
-`exact` is what live nodes use: operating-system entropy, integer noise from OpenDP's
-samplers [CKS20], categories by exact rational arithmetic. `fast`
-rounds floating-point noise, seeded once from the operating system; its claims say so.
+`exact` is what live nodes use: entropy of the operating system, integer noise and categories by
+exact arithmetic (`discrete.py`). `fast` rounds floating-point noise, seeded once from the operating
+system; its claims say so.
 `seeded` is for the simulator only: the same seed, stream and numpy release give the same draws.
+`stream` unfolds a key of 32 bytes that two parties share, as `exact` does with its entropy.
 
 Guarantee: a draw for shape () is an int, for shape (d,) an int64 array of its own kind;
 the draws of a batch are independent; a parameter out of range is a `UsageError`, never a
 silent replacement. A draw of `randomized_response` is -1 for "keep the true value", with
 probability 1 - gamma, and else a uniform category; one of `uniform_counts` is the count
 vector, shape (categories,), of that many uniform elements; one of `uniform_bits` is 64 uniform bits,
-one of `dither` a seed of such words (`mechanisms/dither.py`).
+one of `dither` a seed of such words (`mechanisms/dither.py`), one of `rows` bits that say which rows enter a
+minibatch (`mechanisms/rows.py`).
 
 The caller makes the sampler after a fork. `ExactSampler` holds no random state, so a
 mistake there is harmless; `FastSampler` refuses to work in a second process, because two
@@ -23,63 +25,95 @@ import hashlib
 import math
 import os
 import secrets
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from p2pdp.core.arrays import Ints
-from p2pdp.core.draws import DITHER
+from p2pdp.core.draws import DITHER, ROWS
 from p2pdp.core.errors import UsageError
-from p2pdp.mechanisms import dither
+from p2pdp.mechanisms import discrete, dither
+from p2pdp.mechanisms import rows as batches
 from p2pdp.mechanisms.rounding import positive, whole
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from p2pdp.core.draws import Mechanism, Shape
 
-# An int64 has room for 128 of these: no noise reaches its ends, where OpenDP would saturate.
+# An int64 has room for 128 of these, and no noise reaches its ends.
 SCALE_MAX: Final = 2.0**56
 
-_PLAIN_NOISE: Final = ("gaussian", "laplace")
+_PLAIN_NOISE: Final = {"laplace": 1, "gaussian": 2}  # the power of x in the exponent
 _CATEGORICAL: Final = ("randomized_response", "uniform_counts")
 _BITS: Final = ("uniform_bits", DITHER)
 _OPTIONS_MAX: Final = 2**63 - 1
+_KEY_BYTES: Final = 32
 
 Draws64 = Ints
 
 
 class ExactSampler:
-    """Operating-system entropy and integer arithmetic throughout."""
+    """Operating-system entropy and integer arithmetic throughout.
+
+    Bytes are asked for as they are needed, a block for a whole batch. So there is no state that a fork could copy or
+    that could be found in memory afterwards.
+    """
 
     name = "exact"
 
     def batch(self, mechanism: Mechanism, shape: Shape, count: int) -> list[Any]:
-        size = _checked_size(mechanism, shape, count)
-        if mechanism.name in _PLAIN_NOISE:
-            noise = _opendp_noise(mechanism.name, float(mechanism.scale))
-            values: list[int] = noise(np.zeros(size, dtype=np.int64))  # a list would be checked item by item
-        elif mechanism.name == "randomized_response":
-            # A float is a whole number over a power of two, so this comparison is exact.
-            uniform, outcomes = float(mechanism.scale).as_integer_ratio()
-            values = [
-                secrets.randbelow(mechanism.categories) if secrets.randbelow(outcomes) < uniform else -1
-                for _ in range(size)
-            ]
-        elif mechanism.name in _BITS:
-            values = np.frombuffer(secrets.token_bytes(8 * size), dtype=np.int64).tolist()
-        else:
-            values = []
-            for _ in range(count):
-                counts = [0] * mechanism.categories
-                for _ in range(int(mechanism.scale)):
-                    counts[secrets.randbelow(mechanism.categories)] += 1
-                values += counts
-        return values if shape == () else list(np.array(values, dtype=np.int64).reshape(count, *shape))
+        return _whole_batch(os.urandom, mechanism, shape, count)
 
     def choice(self, options: int) -> int:
         return secrets.randbelow(_checked_options(options))
+
+
+class StreamSampler:
+    """Draws that follow from a key of 32 bytes, the same on every platform and with every release of numpy.
+
+    The key stream is that of ChaCha20. Draws go on in it, so they are a function of the key and of all calls so far.
+    Whoever has the key has the draws; a copy in another process gives the same ones again.
+    """
+
+    name = "stream"
+
+    def __init__(self, key: bytes) -> None:
+        if len(key) != _KEY_BYTES:
+            raise UsageError(f"A key of draws must have {_KEY_BYTES} bytes.")
+        self._read = _key_stream(key)
+
+    def __repr__(self) -> str:
+        return "StreamSampler()"
+
+    def batch(self, mechanism: Mechanism, shape: Shape, count: int) -> list[Any]:
+        return _whole_batch(self._read, mechanism, shape, count)
+
+    def choice(self, options: int) -> int:
+        return int(discrete.uniform(self._read, _checked_options(options), 1)[0])
+
+
+def _key_stream(key: bytes) -> discrete.Read:
+    """Return what reads on in the key stream, up to 2^38 bytes."""
+    from cryptography.hazmat.primitives.ciphers import Cipher, algorithms
+
+    encrypt = Cipher(algorithms.ChaCha20(key, bytes(16)), None).encryptor().update
+    return lambda size: encrypt(bytes(size))
+
+
+def _whole_batch(read: discrete.Read, mechanism: Mechanism, shape: Shape, count: int) -> list[Any]:
+    """Return a batch made of uniform bytes by arithmetic of whole numbers."""
+    size = _checked_size(mechanism, shape, count)
+    values: Draws64
+    if mechanism.name in _PLAIN_NOISE:
+        values = discrete.noise(_PLAIN_NOISE[mechanism.name], float(mechanism.scale)).drawn(size, read)
+    elif mechanism.name == "randomized_response":
+        values = discrete.randomized(read, float(mechanism.scale), mechanism.categories, size)
+    elif mechanism.name in _BITS:
+        values = np.frombuffer(read(8 * size), dtype="<i8").astype(np.int64)
+    elif mechanism.name == ROWS:
+        values = batches.drawn(read, mechanism, count)
+    else:
+        values = discrete.tallies(read, int(mechanism.scale), mechanism.categories, count)
+    return values.tolist() if shape == () else list(values.reshape(count, *shape))
 
 
 class FastSampler:
@@ -140,45 +174,34 @@ def _float_batch(generator: np.random.Generator, mechanism: Mechanism, shape: Sh
         values = np.where(uniform, generator.integers(categories, size=size), -1)
     elif mechanism.name in _BITS:
         values = generator.integers(-(2**63), 2**63 - 1, size=size, endpoint=True)
+    elif mechanism.name == ROWS:
+        values = batches.packed(generator.random((count, categories)) < mechanism.scale)
     else:
         values = generator.multinomial(int(mechanism.scale), np.full(categories, 1 / categories), size=count)
     return values.tolist() if shape == () else list(values.reshape(count, *shape))
 
 
 def warm(mechanism: Mechanism) -> None:
-    """Load what exact draws need and draw nothing: for a process that is going to fork."""
+    """Build the table that exact draws need and draw nothing: for a process that is going to fork."""
     if mechanism.name in _PLAIN_NOISE:
-        _opendp_noise(mechanism.name, float(mechanism.scale))
+        discrete.noise(_PLAIN_NOISE[mechanism.name], float(mechanism.scale))
     elif mechanism.name == DITHER:
         dither.warm()
-
-
-@lru_cache(maxsize=64)
-def _opendp_noise(name: str, scale: float) -> Callable[[Draws64], list[int]]:
-    """Return OpenDP's measurement for whole vectors; it holds no random state, so a fork may inherit it."""
-    import opendp.prelude as dp  # 25 MiB that a node without noise does not need
-
-    dp.enable_features("contrib")
-    domain = dp.vector_domain(dp.atom_domain(T="i64"))
-    if name == "gaussian":
-        return dp.m.make_gaussian(domain, dp.l2_distance(T="i64"), scale=scale)
-    return dp.m.make_laplace(domain, dp.l1_distance(T="i64"), scale=scale)
 
 
 def _checked_size(mechanism: Mechanism, shape: Shape, count: int) -> int:
     """Return how many numbers a batch is made of; whatever cannot be drawn is refused here."""
     name, scale, categories = mechanism.name, mechanism.scale, mechanism.categories
-    if name not in (*_PLAIN_NOISE, *_CATEGORICAL, *_BITS):
+    if name not in (*_PLAIN_NOISE, *_CATEGORICAL, *_BITS, ROWS):
         raise UsageError(f"No sampler knows a mechanism named {name!r}.")
     positive(f"The scale of {name}", scale)
     if scale > SCALE_MAX:
         raise UsageError(f"The scale of {name} must be at most 2**56 grid steps; choose a coarser grid.")
     if name in _CATEGORICAL:
-        whole(f"The number of categories of {name}", categories, 2)
-    elif categories != 0:
+        _checked_options(whole(f"The number of categories of {name}", categories, 2))
+    elif categories != 0 and name != ROWS:
         raise UsageError(f"The mechanism {name} has no categories.")
-    if name == DITHER and (mechanism, shape) != (dither.MECHANISM, dither.SEED_SHAPE):
-        raise UsageError("There is one kind of dither, and a draw of it is its seed.")
+    _check_kind(mechanism, shape)
     if name == "randomized_response" and scale > 1:
         raise UsageError("The scale of randomized_response is a probability and must be at most 1.")
     if name == "uniform_counts" and (scale != int(scale) or shape != (categories,)):
@@ -186,6 +209,14 @@ def _checked_size(mechanism: Mechanism, shape: Shape, count: int) -> int:
     for length in shape:
         whole("Each length of a shape", length, 1)
     return whole("The number of draws", count, 1) * math.prod(shape)
+
+
+def _check_kind(mechanism: Mechanism, shape: Shape) -> None:
+    """Refuse a mechanism that has one form only, and not this one."""
+    if mechanism.name == DITHER and (mechanism, shape) != (dither.MECHANISM, dither.SEED_SHAPE):
+        raise UsageError("There is one kind of dither, and a draw of it is its seed.")
+    if mechanism.name == ROWS and (mechanism, shape) != batches.mechanism_of(mechanism.scale, mechanism.categories):
+        raise UsageError("A draw of rows has a bit for each of them, in words of 64.")
 
 
 def _checked_options(options: int) -> int:

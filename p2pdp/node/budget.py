@@ -11,6 +11,10 @@ the Gaussian curve at delta_G, what the others leave of delta. That holds althou
 for what is compared with the limit are the sums themselves ([RRUV16] for the sums of
 epsilons, [KTH23] for mu^2).
 
+A charge is of a unit. What single records lost bounds nothing that a user's whole data lost, so a budget of whole users
+refuses data that were charged for records. What a user's data lost bounds what each of its rows did: it counts in a
+budget of records.
+
 A data set goes by several names, what is in its file and where that is; charges that share a name with it, or with
 another charge that does, count. So neither a copy nor a change of a file begins anew.
 """
@@ -28,7 +32,9 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Final
 
+from p2pdp.core.claims import Unit
 from p2pdp.core.errors import NotReady, Refused, VerificationFailed
+from p2pdp.files.folder import make_private
 from p2pdp.mechanisms import gaussian
 from p2pdp.node.disk import write_durably
 
@@ -105,6 +111,7 @@ class _Entry:
     run: str
     names: tuple[str, ...]
     charge: Charge
+    unit: Unit = Unit.USER
 
 
 class BudgetLedger:
@@ -114,14 +121,16 @@ class BudgetLedger:
     smaller delta goes with a larger epsilon.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, unit: Unit = Unit.USER) -> None:
+        """The budget is one of this unit."""
         self._path = path
+        self._unit = unit
         self._lock = path.with_name(path.name + ".lock")
 
     def check(self, names: Sequence[str], offers: Offers, limits: Sequence[Limit], against: str) -> Charge:
         """Return what a reservation would charge now, and charge nothing. Raise `Refused` if none would be granted."""
         with self._locked():
-            return _fitting(_charged(self._entries(), names), offers, limits, against)
+            return _fitting(self._alike(_charged(self._entries(), names)), offers, limits, against)
 
     def reserve(self, run: str, names: Sequence[str], offers: Offers, limits: Sequence[Limit], against: str) -> bool:
         """Charge a run to a data set unless that was done before; return whether it was now, or raise `Refused`."""
@@ -129,8 +138,8 @@ class BudgetLedger:
             entries = self._entries()
             if any(entry.run == run for entry in entries):
                 return False
-            charge = _fitting(_charged(entries, names), offers, limits, against)
-            self._write([*entries, _Entry(run, tuple(names), charge)])
+            charge = _fitting(self._alike(_charged(entries, names)), offers, limits, against)
+            self._write([*entries, _Entry(run, tuple(names), charge, self._unit)])
             return True
 
     def holds(self, run: str) -> bool:
@@ -140,12 +149,21 @@ class BudgetLedger:
 
     def spent(self, names: Sequence[str]) -> Charge:
         with self._locked():
-            return total(_charged(self._entries(), names))
+            return total([entry.charge for entry in _charged(self._entries(), names)])
+
+    def _alike(self, entries: Sequence[_Entry]) -> list[Charge]:
+        """Return what counts in a budget of this unit."""
+        if self._unit == Unit.USER and any(entry.unit == Unit.RECORD for entry in entries):
+            raise Refused(
+                f"{self._path}: these data were charged for single records, which does not say what a user's whole "
+                'data lost; with [budget] unit = "record" both kinds of runs count'
+            )
+        return [entry.charge for entry in entries]
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
         try:
-            self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_private(self._path.parent)
             descriptor = os.open(self._lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except OSError as error:
             raise NotReady(f"{self._lock}: {error.strerror}") from None
@@ -191,13 +209,13 @@ def _fitting(spent: Sequence[Charge], offers: Offers, limits: Sequence[Limit], a
     return offer
 
 
-def _charged(entries: Sequence[_Entry], names: Sequence[str]) -> list[Charge]:
+def _charged(entries: Sequence[_Entry], names: Sequence[str]) -> list[_Entry]:
     known: set[str] = set(names)
     while True:
         mine = [entry for entry in entries if known.intersection(entry.names)]
         wider = known.union(*(entry.names for entry in mine))
         if wider == known:
-            return [entry.charge for entry in mine]
+            return mine
         known = wider
 
 
@@ -209,6 +227,7 @@ def _packed(entries: Sequence[_Entry]) -> bytes:
             "mu_squared": entry.charge.mu_squared,
             "epsilon": entry.charge.epsilon,
             "delta": entry.charge.delta,
+            **({} if entry.unit == Unit.USER else {"unit": str(entry.unit)}),
         }
         for entry in entries
     ]
@@ -231,5 +250,5 @@ def _read(data: bytes) -> list[_Entry]:
         charge = Charge(one["mu_squared"], one["epsilon"], one["delta"])
         if not all(0.0 <= part < math.inf for part in (charge.mu_squared, charge.epsilon, charge.delta)):
             raise ValueError
-        entries.append(_Entry(one["run"], tuple(one["data"]), charge))
+        entries.append(_Entry(one["run"], tuple(one["data"]), charge, Unit(one.get("unit", Unit.USER))))
     return entries

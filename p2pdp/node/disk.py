@@ -1,16 +1,19 @@
 """A peer's files: two ledgers, a log of received frames if asked for, and small files that are replaced whole.
 
 Guarantee: what `Disk.append` was given is with the operating system when it returns, so it survives `kill -9`;
-with `power` it is on the disk. A torn last record is cut off when a ledger is opened again. Small files are whole or
-absent, and on the disk before they are used. All files have mode 0600. A full disk raises `NotReady`: the process
-ends, and can be resumed when there is space.
+with `power` it is on the disk. A torn tail is cut off when a ledger is opened again, and a damaged one is refused.
+Small files are whole or absent, and on the disk before they are used. All files have mode 0600. A full disk raises
+`NotReady`: the process ends, and can be resumed when there is space.
 
 The caller owes: after an error nothing more is appended, or a torn record would not be the last.
 """
 
 from __future__ import annotations
 
+import fcntl
 import os
+from collections.abc import Callable
+from contextlib import suppress
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
@@ -19,9 +22,11 @@ from p2pdp.core.errors import NotReady, UsageError, VerificationFailed
 from p2pdp.core.ids import Peer
 from p2pdp.crypto.entropy import random_bytes
 from p2pdp.crypto.identity import KEY_BYTES
-from p2pdp.files.folder import WIRE_FILE
+from p2pdp.files.folder import WIRE_FILE, make_private
+from p2pdp.files.ledgers import LedgerFile
 from p2pdp.ledger.journal import PRIVATE, VIEW
-from p2pdp.ledger.records import CLOSED, LedgerError, read, whole_length
+from p2pdp.ledger.records import CLOSED, DamagedLedger, LedgerError, Record
+from p2pdp.ledger.stored import stream, whole_end
 from p2pdp.peer.tap import wire_line
 
 
@@ -31,9 +36,9 @@ class Disk:
         self._power = power
         self._folder = folder
         self._descriptors: dict[str, int] = {}
-        self.stored: dict[str, bytes] = {}
+        self.stored: dict[str, LedgerFile] = {}
         try:
-            folder.mkdir(parents=True, exist_ok=True)
+            make_private(folder)
             for name in (VIEW, PRIVATE):
                 self._open(name)
             if power:
@@ -45,15 +50,15 @@ class Disk:
     def _open(self, name: str) -> None:
         path = self._folder / f"{name}.ledger"
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
-        data = path.read_bytes()
+        size = os.fstat(descriptor).st_size
         try:
-            whole = whole_length(data)
+            whole = whole_end(LedgerFile(path, size))
         except LedgerError as error:
-            raise VerificationFailed(f"{path}: {error}") from None
-        if whole < len(data):
+            raise _unusable(path, error) from None
+        if whole < size:
             os.ftruncate(descriptor, whole)
         self._descriptors[name] = descriptor
-        self.stored[name] = data[:whole]
+        self.stored[name] = LedgerFile(path, whole)
 
     def make_durable(self) -> None:
         """Behave from now on as if opened with `power`."""
@@ -66,14 +71,16 @@ class Disk:
             self.write(name, b"".join([data for _, data in neighbours]))
 
     def write(self, name: str, data: bytes) -> None:
+        descriptor, written = self._descriptors[name], 0
         try:
-            descriptor = self._descriptors[name]
             written = os.write(descriptor, data)
             while written < len(data):
                 written += os.write(descriptor, memoryview(data)[written:])
             if self._power:
-                os.fdatasync(descriptor)
+                _to_disk(descriptor, getattr(os, "fdatasync", os.fsync))
         except OSError as error:
+            with suppress(OSError):  # otherwise the next start cuts the part of an entry off
+                os.ftruncate(descriptor, os.fstat(descriptor).st_size - written)
             raise NotReady(f"{self._folder / name}.ledger: {error.strerror}") from None
 
     def read(self, name: str) -> bytes:
@@ -90,15 +97,27 @@ class Disk:
 def is_closed(folder: Path) -> bool:
     """Return whether the view ledger in this folder is closed: nothing is recorded in it any more."""
     path = folder / f"{VIEW}.ledger"
+    last: Record | None = None
     try:
-        data = path.read_bytes() if path.is_file() else b""
-        whole = whole_length(data)
-        records = read(data[:whole]).records if whole else []
+        file = LedgerFile(path, path.stat().st_size if path.is_file() else 0)
+        if file.size and (whole := whole_end(file)):
+            for _, records in stream(LedgerFile(path, whole)):
+                last = records[-1]
     except OSError as error:
         raise NotReady(f"{path}: {error.strerror}") from None
     except LedgerError as error:
-        raise VerificationFailed(f"{path}: {error}") from None
-    return bool(records) and records[-1].kind == CLOSED
+        raise _unusable(path, error) from None
+    return last is not None and last.kind == CLOSED
+
+
+def _unusable(path: Path, error: LedgerError) -> VerificationFailed:
+    what_now = ""
+    if isinstance(error, DamagedLedger):
+        what_now = (
+            ". The disk or another program changed this file, so this node takes no further part in the run, which "
+            "goes on without it where it can; an older copy of the file would not be accepted either"
+        )
+    return VerificationFailed(f"{path}: {error}{what_now}")
 
 
 class WireLog:
@@ -138,9 +157,12 @@ def durable_secret(path: Path) -> bytes:
         if path.exists():
             secret = path.read_bytes()
             if len(secret) != KEY_BYTES:
-                raise VerificationFailed(f"{path}: is no key of this node")
+                raise VerificationFailed(
+                    f"{path}: is damaged: a key has {KEY_BYTES} bytes, and this file {len(secret)}; "
+                    "put it back as it was, or leave the run without this node"
+                )
             return secret
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_private(path.parent)
     except OSError as error:
         raise NotReady(f"{path}: {error.strerror}") from None
     secret = random_bytes(KEY_BYTES)
@@ -172,11 +194,20 @@ def write_durably(path: Path, data: bytes) -> None:
         with os.fdopen(descriptor, "wb") as file:
             file.write(data)
             file.flush()
-            os.fsync(descriptor)
+            _to_disk(descriptor, os.fsync)
         half.replace(path)
         sync_folder(path.parent)
     except OSError as error:
         raise NotReady(f"{path}: {error.strerror}") from None
+
+
+def _to_disk(descriptor: int, sync: Callable[[int], None]) -> None:
+    """Wait until what was written is on the disk; on macOS `sync` would leave it in the disk's own memory."""
+    full = getattr(fcntl, "F_FULLFSYNC", None)
+    if full is None:
+        sync(descriptor)
+    else:
+        fcntl.fcntl(descriptor, full)
 
 
 def sync_folder(folder: Path) -> None:

@@ -31,7 +31,7 @@ from p2pdp.core.errors import NotReady, P2pdpError, Refused, RunFailed
 ANSWER_S: Final = 300.0
 _READ_BYTES: Final = 1 << 16
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
-_ONE_THREAD: Final = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+ONE_THREAD: Final = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 
 
 class Interrupted(P2pdpError):
@@ -48,6 +48,7 @@ class Helper:
         self._purpose = purpose
         self._answer_s = answer_s
         self._process: subprocess.Popen[bytes] | None = None
+        self._left = threading.Event()
         self._told: int | None = None  # the signal that came while we waited
 
     def __enter__(self) -> Self:
@@ -67,9 +68,19 @@ class Helper:
                 with suppress(OSError):
                     pipe.close()
 
+    def give_up(self) -> None:
+        """End the process from another thread than the one that asks; that one gets `RunFailed`, also later."""
+        self._left.set()
+        if self._process is not None:
+            self._process.kill()
+
     def ask(self, request: Mapping[str, Any]) -> Any:
+        if self._left.is_set():
+            raise RunFailed(f"{self._purpose} was not computed: nobody waits for it")
         if self._process is None:
             self._process = self._started()
+            if self._left.is_set():
+                self._process.kill()
         with self._taking_signals():
             line = self._exchange(self._process, json.dumps(request).encode() + b"\n")
         if self._told is not None:
@@ -89,7 +100,7 @@ class Helper:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
-                env={**os.environ, **_ONE_THREAD, "PYTHONPATH": paths},
+                env={**os.environ, **ONE_THREAD, "PYTHONPATH": paths},
                 start_new_session=True,  # Ctrl-C is for the node, which ends its helper
             )
         except OSError as error:
@@ -139,6 +150,43 @@ class Helper:
         finally:
             for number, handler in before.items():
                 signal.signal(number, handler)
+
+
+Ask = Callable[[Mapping[str, Any], Callable[[Any], None], Callable[[P2pdpError], None]], None]
+
+
+@contextmanager
+def asking_aside(module: str, purpose: str) -> Iterator[Ask]:
+    """Yield what asks a helper in another thread, one question after the other, and hands on answer or error there.
+
+    When the context is left, what is not answered is given up: its error is handed on.
+    """
+    helper = Helper(module, purpose)
+    threads: list[threading.Thread] = []
+
+    def ask(request: Mapping[str, Any], answered: Callable[[Any], None], failed: Callable[[P2pdpError], None]) -> None:
+        before = threads[-1] if threads else None
+
+        def work() -> None:
+            if before is not None:
+                before.join()
+            try:
+                found = helper.ask(request)
+            except P2pdpError as error:
+                failed(error)
+            else:
+                answered(found)
+
+        threads.append(threading.Thread(target=work, name="aside", daemon=True))
+        threads[-1].start()
+
+    try:
+        yield ask
+    finally:
+        helper.give_up()
+        for thread in threads:
+            thread.join()
+        helper.close()
 
 
 def serve(answer: Callable[[Mapping[str, Any]], Any]) -> None:

@@ -17,9 +17,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-import uvloop
-
 from p2pdp.core.errors import P2pdpError, RunFailed
+from p2pdp.node.hardening import harden
+from p2pdp.node.loops import new_event_loop
 
 INTERRUPTED: Final = 130
 PULSE_S: Final = 1.0
@@ -30,6 +30,7 @@ Outcome = TypeVar("Outcome")
 
 
 def run_in_foreground(body: Callable[[], Awaitable[Outcome]]) -> Outcome:
+    harden()
     unheard: list[BaseException] = []
 
     async def until_done() -> Outcome:
@@ -50,7 +51,7 @@ def run_in_foreground(body: Callable[[], Awaitable[Outcome]]) -> Outcome:
     early: list[int] = []  # a loop that is told to end while it is being made would lose its head
     _collect_signals(before, early)
     try:
-        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        with asyncio.Runner(loop_factory=new_event_loop) as runner:
             return runner.run(until_done())
     except asyncio.CancelledError:
         if unheard:

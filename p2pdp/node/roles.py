@@ -21,6 +21,7 @@ from p2pdp.core.errors import RunFailed
 from p2pdp.core.expiry import Expired
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer, is_user, peer_name
 from p2pdp.core.messages import BLOCKED, OnePeer
+from p2pdp.core.rows import Rows
 from p2pdp.core.spec import RunPart
 from p2pdp.core.step import Output
 from p2pdp.crypto.enrolment import Offer
@@ -29,11 +30,12 @@ from p2pdp.crypto.identity import Identity, RunKey
 from p2pdp.crypto.roster import Roster, sign_entry
 from p2pdp.ledger.journal import PRIVATE, VIEW, Journal
 from p2pdp.ledger.records import PUBLISHED
-from p2pdp.node.clock import Clock, Expiry
+from p2pdp.node.clock import Clock, Expiry, LoopClock, Turns
 from p2pdp.node.disk import Disk, durable_secret, is_closed
 from p2pdp.node.shell import KIND_AT, HostShell
 from p2pdp.peer.credentials import Credentials
-from p2pdp.protocols.run_plan import RunPlan
+from p2pdp.peer.link import STOPPED
+from p2pdp.protocols.run_plan import Planner, RunPlan
 from p2pdp.services.addresses import Directory
 from p2pdp.services.enrolment import EnrolmentService, Quorum, Replies
 from p2pdp.transports.contract import Network, Origin
@@ -47,7 +49,7 @@ BOOTSTRAP_FOLDER: Final = "bootstrap"  # below the curator's
 
 @dataclass(frozen=True)
 class RolesSettings:
-    """The settings of bootstrap and curator; `prepare(n)` makes the plan for n users; `where` returns a user's place.
+    """The settings of bootstrap and curator; `prepare(n, rows)` makes the plan, and `where` returns a user's place.
 
     Where users are on machines of their own, `where` is None and they announce their addresses. Then bootstrap and
     curator wait up to `linger_s` for all users to leave: an excluded one that comes back is told so, and one whose last
@@ -63,7 +65,7 @@ class RolesSettings:
     run: RunPart
     secrets: Sequence[bytes]
     quorum: Quorum
-    prepare: Callable[[int], RunPlan]
+    prepare: Planner
     network: Network
     where: Callable[[Roster, Peer], Place | None] | None
     sampler: Callable[[], Sampler]
@@ -73,6 +75,7 @@ class RolesSettings:
     on_enrolled: Callable[[int], None] = lambda _count: None
     linger_s: float | None = None
     trace_wire: bool = False
+    rows_max: int | None = None  # how many rows a user may state, where each has to
 
 
 def have_finished(folder: Path) -> bool:
@@ -90,7 +93,9 @@ class RolesNode:
 
     def __init__(self, settings: RolesSettings) -> None:
         self._settings = settings
-        self._clock = Clock()
+        self._clock = LoopClock.of_loop()
+        clocks = {BOOTSTRAP: self._clock, CURATOR: Clock()}  # the curator's times tell how long a run took
+        watches = {BOOTSTRAP: Turns().slowness, CURATOR: None}
         self._entropy = SystemEntropy()
         self._folders = {BOOTSTRAP: settings.folder / BOOTSTRAP_FOLDER, CURATOR: settings.folder}
         disk = partial(Disk, power=settings.power, trace_wire=settings.trace_wire)
@@ -98,7 +103,12 @@ class RolesNode:
         self._keys = {peer: RunKey(durable_secret(folder / RUN_KEY_FILE)) for peer, folder in self._folders.items()}
         self.shells = {
             peer: HostShell(
-                disk, self._clock, self._document, self._output_handler(peer), on_connection=self._watcher_of(peer)
+                disk,
+                clocks[peer],
+                self._document,
+                self._output_handler(peer),
+                on_connection=self._watcher_of(peer),
+                slowness=watches[peer],
             )
             for peer, disk in self._disks.items()
         }
@@ -113,7 +123,7 @@ class RolesNode:
         self._left: set[Peer] = set()
         self._enrolled = 0
         self._timers: list[asyncio.TimerHandle] = []
-        self._expiry = Expiry(self._clock.now_s, self._fail)
+        self._expiry = Expiry(Clock().now_s, self._fail)
         self.nobody_left = asyncio.Event()
         self._journals = {peer: Journal(disk.stored[VIEW], disk.stored[PRIVATE]) for peer, disk in self._disks.items()}
         self._journal = self._journals[BOOTSTRAP]
@@ -130,10 +140,8 @@ class RolesNode:
             bootstrap = self.shells[BOOTSTRAP]
             bootstrap.safely(lambda: self._replied(self._enrolment.begin(self._clock.now_s())))
             self._expiry.watch(self._settings.run)
-            await asyncio.gather(*(shell.ended for shell in self.shells.values()))
+            await self._ended()
             self._expiry.stop()  # the run has ended
-            if any(shell.host is not None and shell.host.stopped for shell in self.shells.values()):
-                raise RunFailed("the disk of bootstrap or of the curator was rolled back")
             await self._linger()
             self._add_faults()
             for peer, place in self._folders.items():
@@ -150,6 +158,18 @@ class RolesNode:
             for peer, shell in self.shells.items():
                 shell.stop()
                 await self._transports[peer].close()
+
+    async def _ended(self) -> None:
+        """Wait until both have ended. If one of them cannot go on, the other could only wait for it."""
+        waiting = {shell.ended for shell in self.shells.values()}
+        while waiting:
+            ended, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+            errors = [error for one in ended if (error := one.exception()) is not None]
+            if errors:
+                raise errors[0]
+            for peer, shell in self.shells.items():
+                if shell.host is not None and shell.host.stopped:
+                    raise RunFailed(f"{peer_name(peer)} cannot go on: {STOPPED}")
 
     def _drop_run_keys(self) -> None:
         for place in self._folders.values():
@@ -181,14 +201,15 @@ class RolesNode:
 
     def _blocked(self, who: Peer, *, old: bool) -> None:
         shell = self.shells[BOOTSTRAP]
+        assert self._run is not None
+        why = (self._run.plan.why_needed if is_user(who) else "") or "nobody can go round it"
         if not old:
-            raise RunFailed(f"{who_is(who)} is gone, and nobody can go round it")
+            raise RunFailed(f"{who_is(who)} is gone, and {why}")
 
         def still() -> None:
             if shell.host is not None and not shell.host.heard(who):
-                raise RunFailed(f"{who_is(who)} is still gone, and nobody can go round it")
+                raise RunFailed(f"{who_is(who)} is still gone, and {why}")
 
-        assert self._run is not None
         patience_s = self._run.spec.run.patience_s
         self._timers.append(asyncio.get_running_loop().call_later(2 * patience_s, shell.safely, still))
 
@@ -218,6 +239,7 @@ class RolesNode:
 
     def _add_faults(self) -> None:
         host, told = self.shells[BOOTSTRAP].host, {} if self._directory is None else self._directory.faults
+        told = {**told, **self._enrolment.fault_counts}
         for kind, count in (*told.items(), *self._settings.network.faults.items()):
             if host is not None:
                 host.fault_counts[kind] = host.fault_counts.get(kind, 0) + count
@@ -236,10 +258,11 @@ class RolesNode:
             self._prepare,
             self._journal,
             self._entropy,
+            rows_max=settings.rows_max,
         )
 
-    def _prepare(self, n: int) -> tuple[Callable[[Peer], Any], Any]:
-        self._run = self._settings.prepare(n)
+    def _prepare(self, n: int, rows: Rows | None) -> tuple[Callable[[Peer], Any], Any]:
+        self._run = self._settings.prepare(n, rows)
         return self._run.neighbours, self._run.facts
 
     def _document(self, origin: Origin, frame: bytes) -> None:

@@ -4,6 +4,10 @@ Guarantee: what a host wants written is with the operating system before any fra
 handed to the transport. Everything happens in callbacks of one event loop, so calls into the host never
 overlap. A call that fails, on a full disk say, ends everything: nothing is recorded or sent after it, and
 `ended` tells whoever runs the node. So a record that was half written stays the last one.
+
+A host is woken once all that arrived before was read, so that it misses nobody whose answer lies unread: after
+turns of the loop that brought nothing, or `READ_TURNS_MAX` of them where there is no end of frames. In each turn every
+connection is read.
 """
 
 from __future__ import annotations
@@ -11,6 +15,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -26,7 +31,8 @@ from p2pdp.wire.frames import Kind
 
 TOTALS_FILE: Final = "totals.json"
 TIMER_S: Final = 0.001  # what an event loop rounds its waits to
-QUIET_S: Final = 0.25  # who has sent nothing for so long has time to draw ahead
+READ_TURNS: Final = 2  # without any frame: a loop that looks at its timers first reads its sockets between the two
+READ_TURNS_MAX: Final = 16
 KIND_AT: Final = 1  # where a frame's kind stands
 _BOXED: Final = int(Kind.BOXED)
 
@@ -52,14 +58,12 @@ class HostShell:
         on_output: Callable[[Output], None],
         on_lost: Callable[[Peer], None] = _nobody,
         on_connection: Callable[[Peer, bool], None] = _unheeded,
-        *,
-        rests: bool = False,
+        slowness: Callable[[], float] | None = None,
     ) -> None:
-        """Frames that are not boxed go to `documents`.
+        """Frames that are not boxed go to `documents`. A host that watches others is told the machine's `slowness`.
 
         A lost connection is reported to `on_lost` while there is no host; afterwards `on_connection` is told when a
-        peer's connection is lost or restored. With `rests` noise is drawn ahead while it is quiet, which others who
-        share the machine would have to wait for.
+        peer's connection is lost or restored.
         """
         self._disk = disk
         self._clock = clock
@@ -67,13 +71,12 @@ class HostShell:
         self._on_output = on_output
         self._on_lost = on_lost
         self._on_connection = on_connection
+        self._slowness = slowness
+        self._arrivals = 0
         self._wake: asyncio.TimerHandle | None = None
         self._wake_at_s = 0.0
         self._stopped = False
         self._idles = False
-        self._may_rest = rests
-        self._rests: asyncio.TimerHandle | None = None
-        self._sent_before = 0
         self.transport: Transport | None = None
         self.host: Host | None = None
         self.ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -82,7 +85,6 @@ class HostShell:
     def begin(self, host: Host) -> None:
         self.host = host
         self.carry_out(host.begin(self._clock.now_s()))
-        self._rest_when_quiet()
 
     def fail(self, error: BaseException) -> None:
         """Stop; the error goes to whoever awaits `ended`."""
@@ -109,6 +111,7 @@ class HostShell:
             if len(frame) <= KIND_AT or frame[KIND_AT] != _BOXED:
                 self._documents(origin, frame)
             elif host is not None and transport is not None:  # else it will be sent again once there are both
+                self._arrivals += 1
                 now_s = self._clock.now_s()
                 stranger = origin in transport.strangers
                 fast = host.fast_frame
@@ -194,22 +197,6 @@ class HostShell:
         self._idles = False
         if self.host is not None:
             self.carry_out(self.host.idle(self._clock.now_s()))
-            self._rest_when_quiet()
-
-    def _rest_when_quiet(self, wait_s: float = QUIET_S) -> None:
-        if self._rests is not None or self._stopped or not self._may_rest:
-            return
-        if self.host is not None and self.host.wants_rest:
-            self._sent_before = self.bytes_sent
-            self._rests = asyncio.get_running_loop().call_later(wait_s, self.safely, self._rest)
-
-    def _rest(self) -> None:
-        """Draw one pool ahead; frames that arrived meanwhile come before the next."""
-        self._rests = None
-        quiet = self.bytes_sent == self._sent_before
-        if quiet and self.host is not None:
-            self.carry_out(self.host.idle(self._clock.now_s(), at_rest=True))
-        self._rest_when_quiet(0.0 if quiet else QUIET_S)
 
     def _schedule(self, at_s: float) -> None:
         """Set the only timer; one that is set for an earlier time stays, for a spurious wake does no harm."""
@@ -220,8 +207,20 @@ class HostShell:
         self._wake = asyncio.get_running_loop().call_later(delay_s, self.safely, self._woken)
 
     def _woken(self) -> None:
+        self._read_first(READ_TURNS, READ_TURNS_MAX, self._arrivals)
+
+    def _read_first(self, turns: int, turns_max: int, arrivals: int) -> None:
+        """Let the loop read what arrived, then wake the host."""
+        if arrivals != self._arrivals:
+            turns = READ_TURNS
+        if turns and turns_max:
+            again = partial(self._read_first, turns - 1, turns_max - 1, self._arrivals)
+            asyncio.get_running_loop().call_soon(self.safely, again)
+            return
         self._wake = None
         if self.host is not None:
+            if self._slowness is not None:
+                self.host.slowness = self._slowness()
             self.carry_out(self.host.wake(self._clock.now_s()))
 
     def write_totals(self, folder: Path) -> None:
@@ -231,7 +230,6 @@ class HostShell:
 
     def stop(self) -> None:
         self._stopped = True
-        for timer in (self._wake, self._rests):
-            if timer is not None:
-                timer.cancel()
+        if self._wake is not None:
+            self._wake.cancel()
         self._disk.close()

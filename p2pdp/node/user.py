@@ -16,22 +16,26 @@ from typing import Any, Final
 from p2pdp.assembly.hosts import user_host
 from p2pdp.core.addresses import Address, Place
 from p2pdp.core.draws import Sampler
-from p2pdp.core.errors import P2pdpError, Refused, RunFailed, VerificationFailed
+from p2pdp.core.endings import SetBack
+from p2pdp.core.errors import NotReady, P2pdpError, Refused, RunFailed, VerificationFailed
 from p2pdp.core.expiry import Expired
 from p2pdp.core.ids import BOOTSTRAP, Peer
 from p2pdp.core.spec import RunPart
+from p2pdp.crypto.enrolment import BAD_ENROLMENT, SEAT, Answer, EnrolmentError, check_seat
 from p2pdp.crypto.entropy import SystemEntropy
 from p2pdp.crypto.identity import Identity, RunKey
-from p2pdp.crypto.roster import Roster, RosterError
+from p2pdp.crypto.roster import Roster, RosterError, sign_entry
 from p2pdp.crypto.sealed_skeleton import seal_skeleton
 from p2pdp.ledger.journal import PRIVATE, VIEW, Journal
 from p2pdp.ledger.records import to_skeleton
 from p2pdp.node.addresses import AddressExchange, RemotePeersSettings
-from p2pdp.node.clock import Clock, Expiry, refuse_expired
+from p2pdp.node.ahead import AheadSampler
+from p2pdp.node.clock import Clock, Expiry, LoopClock, refuse_expired
 from p2pdp.node.disk import Disk, durable_secret, is_closed, write_durably
 from p2pdp.node.shell import KIND_AT, HostShell
 from p2pdp.peer.credentials import Credentials
 from p2pdp.peer.enrolment import NO_ANSWER, RETRY_S, EnrolmentClient
+from p2pdp.peer.link import STOPPED
 from p2pdp.protocols.run_plan import RunPlan, skeleton_size
 from p2pdp.transports.contract import Network, Origin
 from p2pdp.wire.codec import CodecError, pack, unpack
@@ -67,8 +71,10 @@ class UserSettings:
     power: bool = False
     share_skeleton: bool = False
     trace_wire: bool = False
+    live_min: int = 0  # the node's owner asks for so many users to the end
     share: Callable[[Roster], Roster] = lambda roster: roster  # nodes of one process need it in memory once
     remote: RemotePeersSettings | None = None
+    rows: Callable[[], int | None] = lambda: None  # how many rows it states, once it has accepted a spec that asks
 
 
 def has_finished(folder: Path, run: RunPart | None) -> bool:
@@ -81,7 +87,10 @@ def has_finished(folder: Path, run: RunPart | None) -> bool:
     if not is_closed(folder):
         if run is not None:
             refuse_expired(run, ())  # that is where its key went
-        raise VerificationFailed(f"{folder / RUN_KEY_FILE}: is gone, and without it this node cannot go on")
+        raise VerificationFailed(
+            f"{folder / RUN_KEY_FILE}: is gone, or the end of {folder / VIEW}.ledger is, and without the key this node "
+            "cannot go on: put it back as it was, or leave the run without this node"
+        )
     return True
 
 
@@ -90,13 +99,13 @@ class UserNode:
 
     def __init__(self, settings: UserSettings) -> None:
         self._settings = settings
-        self._clock = Clock()
+        self._clock = LoopClock.of_loop()
+        self._sampler: AheadSampler | None = None  # which one the run decides, that a node knows once it has accepted
         self._disk = Disk(settings.folder, power=settings.power, trace_wire=settings.trace_wire)
         self._entropy = SystemEntropy()
         self._run_key = RunKey(durable_secret(settings.folder / RUN_KEY_FILE))
         self._shell = HostShell(
             self._disk, self._clock, self._document, lambda _output: None, self._ask_again, self._on_connection,
-            rests=settings.remote is not None,
         )  # fmt: skip
         self._transport = settings.network.attach(self._shell, self._where)
         self._shell.transport = self._transport
@@ -107,13 +116,21 @@ class UserNode:
         self._addresses: AddressExchange | None = None
         self._announcer: asyncio.Task[None] | None = None
         self._connection_lost = False
-        self._expiry = Expiry(self._clock.now_s, self._shell.fail)
+        self._expiry = Expiry(Clock().now_s, self._shell.fail)
         self._waiting = Waiting(_silently if settings.remote is None else settings.remote.say)
 
     @property
     def faults(self) -> dict[str, int]:
         """Fault counts by kind since this process started."""
-        return {} if self._shell.host is None else self._shell.host.fault_counts
+        if self._shell.host is not None:
+            return self._shell.host.fault_counts
+        refused = 0 if self._enrolment_client is None else self._enrolment_client.fault_count
+        return {BAD_ENROLMENT: refused} if refused else {}
+
+    @property
+    def learned(self) -> Any:
+        """Return how far this node's own model is (`Host.learned`)."""
+        return None if self._shell.host is None else self._shell.host.learned
 
     async def run(self) -> None:
         """Run until the ledger is closed and the curator has its head; raise what refuses or stops it."""
@@ -122,26 +139,35 @@ class UserNode:
             self._watch_expiry()
             if self._shell.ended.done():
                 await self._shell.ended  # its time was over before
-            credentials = _stored_seat(self._settings.folder, self._settings.identity, self._run_key)
+            credentials = _stored_seat(self._settings, self._run_key)
             if credentials is None:
                 credentials = await self._enrol()
             self._begin(replace(credentials, roster=self._settings.share(credentials.roster)))
             await self._take_part()
             if self._shell.host is not None and self._shell.host.stopped:
-                raise RunFailed("this node's disk was rolled back: its peers hold more than it remembers")
+                raise SetBack(f"this node cannot go on: {STOPPED}")
             self._add_faults()
             self._shell.write_totals(self._settings.folder)
             (self._settings.folder / RUN_KEY_FILE).unlink(missing_ok=True)
         except Expired:
             (self._settings.folder / RUN_KEY_FILE).unlink(missing_ok=True)
             raise
+        except VerificationFailed as error:
+            raise _in_folder(self._settings.folder, error) from None
         finally:
             self._expiry.stop()
             if self._announcer is not None:
                 self._announcer.cancel()
             self._settings.network.close()
             self._shell.stop()
+            if self._sampler is not None:
+                self._sampler.close()
             await self._transport.close()
+
+    def _sampled(self) -> AheadSampler:
+        if self._sampler is None:
+            self._sampler = AheadSampler(self._settings.sampler())
+        return self._sampler
 
     def _watch_expiry(self) -> None:
         run = self._settings.run()
@@ -166,6 +192,7 @@ class UserNode:
             settings.bootstrap_public,
             settings.accept,
             self._entropy,
+            settings.rows,
         )
         retry_s, rounds = RETRY_S, 0
         while not self._answered.done():
@@ -175,8 +202,8 @@ class UserNode:
             rounds += 1
             futures = self._answered, self._shell.ended
             await asyncio.wait(futures, timeout=retry_s, return_when=asyncio.FIRST_COMPLETED)
-            reason = self._enrolment_client.waiting_for
-            self._waiting.note(self._no_answer() if reason == NO_ANSWER else reason, self._clock.now_s())
+            reason, waiting = self._enrolment_client.waiting_for, self._enrolment_client.waiting
+            self._waiting.note(waiting.replace(NO_ANSWER, self._no_answer()), self._clock.now_s())
             if settings.remote is None and reason != NO_ANSWER:  # thousands that ask each second would delay the answer
                 retry_s = min(2 * retry_s, RETRY_MAX_S)
             if self._shell.ended.done():
@@ -238,7 +265,15 @@ class UserNode:
         journal = Journal(self._disk.stored.pop(VIEW), self._disk.stored.pop(PRIVATE))
         skeleton = handed_in(self._disk.read, run, credentials) if self._settings.share_skeleton else None
         host = user_host(
-            run, credentials, journal, self._settings.sampler(), self._entropy, rows, skeleton, self._disk.tap
+            run,
+            credentials,
+            journal,
+            self._sampled(),
+            self._entropy,
+            rows,
+            skeleton,
+            self._disk.tap,
+            live_min=self._settings.live_min,
         )
         self._shell.begin(host)
         if remote is not None:
@@ -288,21 +323,41 @@ def _silently(_text: str) -> None:
     pass
 
 
+def _in_folder(folder: Path, error: VerificationFailed) -> VerificationFailed:
+    """Return the error, with what it is about: what a node that comes back finds wrong is in its own folder."""
+    if str(folder) in str(error):
+        return error
+    return VerificationFailed(
+        f"{folder}: its files do not belong together: {error}; put them back as they were when this node ended, never "
+        "older ones, or leave the run without it"
+    )
+
+
 def _store_seat(folder: Path, credentials: Credentials) -> None:
     neighbours = None if credentials.neighbours is None else list(credentials.neighbours)
     write_durably(folder / SEAT_FILE, pack([credentials.me, neighbours, credentials.roster.to_bytes()]))
 
 
-def _stored_seat(folder: Path, identity: Identity, run_key: RunKey) -> Credentials | None:
-    path = folder / SEAT_FILE
+def _stored_seat(settings: UserSettings, run_key: RunKey) -> Credentials | None:
+    """Return the credentials of a node that comes back, after checking that its files still belong together."""
+    path = settings.folder / SEAT_FILE
     if not path.exists():
         return None
     try:
         me, neighbours, packed = unpack(path.read_bytes())
-        roster = Roster.from_bytes(packed)
-    except (CodecError, RosterError, TypeError, ValueError) as error:
-        raise VerificationFailed(f"{path}: is damaged") from error
-    return Credentials(me, roster, identity, run_key, None if neighbours is None else tuple(neighbours))
+        known = Roster.from_bytes(packed)
+        seat = Answer(SEAT, user=me, neighbours=None if neighbours is None else tuple(neighbours), roster=packed)
+        mine = sign_entry(settings.identity, known.run_id, run_key.public, known.entries[me].rows)
+        roster = check_seat(seat, settings.bootstrap_public, mine, known.spec_digest, known.run_id)
+    except (CodecError, RosterError, EnrolmentError, TypeError, ValueError, IndexError) as error:
+        why = f" ({error})" if isinstance(error, RosterError | EnrolmentError) else ""
+        raise VerificationFailed(
+            f"{path}: is damaged, or {settings.folder / RUN_KEY_FILE} or this node's identity is{why}; put back the "
+            "files as they were when this node ended, never older ones, or leave the run without this node"
+        ) from None
+    except OSError as error:
+        raise NotReady(f"{path}: {error.strerror}") from None
+    return Credentials(me, roster, settings.identity, run_key, seat.neighbours)
 
 
 def handed_in(read: Callable[[str], bytes], run: RunPlan, credentials: Credentials) -> Callable[[], bytes]:

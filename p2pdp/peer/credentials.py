@@ -9,6 +9,7 @@ from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer
 from p2pdp.crypto.channel import Channel, context_bytes
 from p2pdp.crypto.identity import Identity, RunKey
 from p2pdp.crypto.roster import Roster
+from p2pdp.crypto.vouchers import Stamp, voucher_key
 from p2pdp.ledger.records import FORMAT_VERSION
 
 
@@ -24,6 +25,14 @@ class Credentials:
     def context(self) -> bytes:
         """Return what is bound into every message; any honest edge finds out a bootstrap that tells two stories."""
         return context_bytes(FORMAT_VERSION, self.roster.run_id, self.roster.digest, self.roster.spec_digest)
+
+    @cached_property
+    def voucher_key(self) -> bytes:
+        return voucher_key(self.identity, self.context)
+
+    def stamp(self, peer: Peer) -> Stamp:
+        """Return what makes our vouchers for a peer."""
+        return Stamp(self.voucher_key, peer)
 
     def peers(self) -> list[Peer]:
         users = range(self.roster.n) if self.neighbours is None else self.neighbours

@@ -56,5 +56,5 @@ class Timing:
     patience_s: float = 10.0  # silence after which bootstrap takes somebody for gone, if it stays silent when probed
     tick_s: float = 1.0  # an acknowledgement that no message takes along goes out within this
     resend_s: float = 2.0  # first wait before unacknowledged frames are sent again; doubles
-    resend_max_s: float = 30.0
+    resend_max_s: float = 5.0
     rejoin_s: float = 5.0  # after a restart: how long to wait for peers to compare numbers

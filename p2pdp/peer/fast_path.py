@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
+from hashlib import blake2b
 from typing import Final, NamedTuple
 
 import msgpack
@@ -27,12 +28,13 @@ from p2pdp.core.events import Hop, Passer, Received
 from p2pdp.core.ids import Peer
 from p2pdp.core.messages import TOKEN
 from p2pdp.core.step import Custody, Message, Send, Step
+from p2pdp.crypto.vouchers import DIGEST_BYTES, pack_numbers
 from p2pdp.ledger.journal import Journal
-from p2pdp.ledger.records import ENTRY_RECORDS_MAX, OWN, RECEIVED, SALT_BYTES, SENT, packed_type
+from p2pdp.ledger.records import ENTRY_RECORDS_MAX, HASH_BYTES, OWN, RECEIVED, SALT_BYTES, SENT, packed_type
 from p2pdp.peer.acknowledgements import SentMessage
 from p2pdp.peer.effects import Entropy, HopEffects
 from p2pdp.peer.link import Link
-from p2pdp.peer.payloads import DATA, DATA_HEAD, DATA_HEAD_BYTES
+from p2pdp.peer.payloads import DATA, DATA_HEAD_BYTES, VOUCHER_AT, VOUCHER_END
 from p2pdp.peer.peers import Peers
 from p2pdp.wire.codec import TAG_INT, TAGGED_INT, pack_public
 from p2pdp.wire.frames import BOXED_HEADER, BOXED_START
@@ -49,7 +51,11 @@ _ENOUGH: Final = 64  # gathered hops after which an idle moment is good for a re
 _WAITING_MAX: Final = 4 * _ENOUGH
 _STAYS_MAX: Final = ENTRY_RECORDS_MAX - 4  # records that are there already when another step here begins
 _read_outer = BOXED_HEADER.unpack_from
-_head, _read_head = DATA_HEAD.pack, DATA_HEAD.unpack_from
+_read_head: Final = struct.Struct(">BII12xI").unpack_from  # as `DATA_HEAD`, without the tag
+_DATA: Final = bytes((DATA,))
+_length: Final = struct.Struct(">I").pack
+_value_digest: Final = blake2b(digest_size=HASH_BYTES).copy  # as `digest_of` and `digest_after`, without their calls
+_running_digest: Final = blake2b(digest_size=DIGEST_BYTES).copy
 _pack_int, _read_int = TAGGED_INT.pack, TAGGED_INT.unpack_from
 
 
@@ -59,8 +65,10 @@ class _Arrived(NamedTuple):
     now_s: float
     link: Link
     acknowledged: int  # how many of our messages its sender has
+    voucher: bytes
     packed: bytes
     part: bytes
+    part_digest: bytes
     item: int
     step: int
 
@@ -74,6 +82,7 @@ class _Passed(NamedTuple):
     number: int
     packed: bytes
     part: bytes
+    digest: bytes  # the running one of what was sent
 
 
 class FastPath:
@@ -136,7 +145,8 @@ class FastPath:
         if tag != TAG_INT or not type(item) is type(step) is int:
             return self._leave(link, content)
         journal = self._journal
-        journal.bodies.append((RECEIVED, now_s, sender, packed))
+        voucher = content[VOUCHER_AT:VOUCHER_END]
+        journal.bodies.append((RECEIVED, now_s, sender, packed, voucher))
         journal.parts[0] = part
         moved = self._hop(sender, item, step, value, self._draws)
         if moved is None:
@@ -147,7 +157,9 @@ class FastPath:
         peers.proved = sender
         peers.fresh = True
         to, value = moved
-        came = _new(_Arrived, (now_s, link, acknowledged, packed, part, item, step))
+        of_part = _value_digest()
+        of_part.update(part)
+        came = _new(_Arrived, (now_s, link, acknowledged, voucher, packed, part, of_part.digest(), item, step))
         return self._keep(value, came) if to == self._me else self._pass_on(to, value, step + 1, came)
 
     def _leave(self, link: Link, content: bytes) -> HopEffects | None:
@@ -186,19 +198,28 @@ class FastPath:
         after = pack_public((TOKEN, (came.item, at)))
         salt, nonce = salt_and_nonce()
         passed = salt + _pack_int(TAG_INT, value)
+        hashed = _value_digest()
+        hashed.update(passed)
+        of_passed = hashed.digest()
         bodies.append((SENT, to, after))
         if len(parts) == 1:
-            entry = self._chain.hop_entry(bodies, came.part, passed)
+            entry = self._chain.hop_entry(bodies, came.part, came.part_digest, passed, of_passed)
             bodies.clear()
             parts.clear()
         else:  # it stayed here for a while
             parts[len(bodies) - 1] = passed
             ((_, entry),) = journal.take_writes()
         number = onward.sent = onward.sent + 1
-        payload = _head(DATA, number, onward.received, len(after)) + after + passed
+        length = _length(len(after))
+        running, tag = _running_digest(), onward.stamp.begin()
+        running.update(onward.sent_digest + length + after + of_passed)
+        digest = onward.sent_digest = running.digest()
+        numbers = pack_numbers(number, onward.received)
+        tag.update(numbers + digest)
+        payload = _DATA + numbers + tag.digest() + length + after + passed
         frame = peers.frame_header + channel.seal(payload, nonce)
         hops = self._hops
-        hops.append(_new(_Passed, (came, at, onward, number, after, passed)))
+        hops.append(_new(_Passed, (came, at, onward, number, after, passed, digest)))
         if self._up_to_date or len(hops) >= _WAITING_MAX:
             self.report()
         elif len(hops) == _ENOUGH:
@@ -216,11 +237,12 @@ class FastPath:
     def _take_in(self, came: _Arrived, to: Peer, at: int) -> None:
         """Do as `Peers.read` and `Peers.took` do, for a message that is counted already."""
         self.catch_up()
-        now_s, link, acknowledged, packed, part, item, step = came
+        now_s, link, acknowledged, voucher, packed, _, part_digest, item, step = came
         link.last_heard_s = now_s
         if acknowledged > link.acknowledged:
             self._peers.acknowledgements.learn(link, acknowledged, now_s)
-        link.remember(packed, part)
+        link.voucher = voucher
+        link.remember(packed, part_digest)
         self._peers.acknowledgements.owe(link.peer, now_s)
         self._hopped([(link.peer, item, step, to, at)])
 
@@ -249,15 +271,16 @@ class FastPath:
             return
         acknowledgements = peers.acknowledgements
         told: list[Hop] = []
-        for came, at, onward, number, after, passed in hops:
-            now_s, link, acknowledged, packed, part, item, step = came
+        for came, at, onward, number, after, passed, digest in hops:
+            now_s, link, acknowledged, voucher, packed, _, part_digest, item, step = came
             sender, to = link.peer, onward.peer
             link.last_heard_s = now_s
             if acknowledged > link.acknowledged:
                 acknowledgements.learn(link, acknowledged, now_s)
-            link.remember(packed, part)
+            link.voucher = voucher
+            link.remember(packed, part_digest)
             acknowledgements.owe(sender, now_s)
-            onward.in_flight.append(_new(SentMessage, (number, after, passed)))
+            onward.in_flight.append(_new(SentMessage, (number, after, passed, digest)))
             acknowledgements.sent(onward, now_s)
             acknowledgements.went_along(to)
             told.append((sender, item, step, to, at))

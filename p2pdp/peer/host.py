@@ -11,27 +11,33 @@ The caller owes: writes before frames (see `Effects`), one call at a time, `now_
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable
+from typing import Any, Final
 
 from p2pdp.core import messages
-from p2pdp.core.draws import Expected, Sampler
+from p2pdp.core.draws import Sampler
+from p2pdp.core.endings import COMPLAINT, STALLED, UNPROVEN, Complaint
 from p2pdp.core.events import Event, Machine, Passer, Received, Started, Watcher, Woken, tell
-from p2pdp.core.ids import CURATOR, Peer
+from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer
 from p2pdp.core.step import Fault, Message, Send, Step
+from p2pdp.ledger.bodies import RefusedMessage
 from p2pdp.ledger.journal import VIEW, Journal
-from p2pdp.ledger.records import CLOSED, OPENED, OWN, RECEIVED, SALT_BYTES, STARTED, WOKEN
+from p2pdp.ledger.records import CLOSED, OPENED, OWN, RECEIVED, REFUSED, STARTED, WOKEN
 from p2pdp.peer.credentials import Credentials
-from p2pdp.peer.draws import NOTHING_EXPECTED, Meetings, RecordedDraws
+from p2pdp.peer.draws import Meetings, RecordedDraws
 from p2pdp.peer.effects import Effects, Entropy, HopEffects, Timing, effects_of
 from p2pdp.peer.fast_path import FastPath
-from p2pdp.peer.lifecycle import Ending, prepare, run_again
+from p2pdp.peer.lifecycle import Ending, prepare, refused, run_again
 from p2pdp.peer.outbox import FaultLog, Outbox
 from p2pdp.peer.payloads import Arrival
 from p2pdp.peer.peers import Check, Peers, read_message
+from p2pdp.peer.standstill import Standstill
 from p2pdp.peer.tap import Tap
 from p2pdp.peer.watch import Watch
 from p2pdp.wire.codec import pack_message
+
+REFUSED_MAX: Final = 16  # messages of one peer that are recorded as refused; a link that has more stays where it is
 
 
 class Host:
@@ -47,16 +53,15 @@ class Host:
         check: Check,
         facts: tuple[object, ...] = (),
         skeleton: Callable[[], bytes] | None = None,
-        expected: Expected = NOTHING_EXPECTED,
         watcher: Watcher | None = None,
         passer: Passer | None = None,
+        standstill: Standstill | None = None,
         tap: Tap | None = None,
     ) -> None:
         """`facts` are public and open the ledger; `skeleton` returns this peer's own, once closed, to be handed in.
 
-        Draws that are `expected` may be made at rest, before there is any need of them. A `watcher` is a machine whose
-        host watches over peers, and a `passer` a machine for which tokens may take the fast path. A `tap` sees every
-        frame that does not take it.
+        A `watcher` is a machine whose host watches over peers, and a `passer` a machine for which tokens may take the
+        fast path. A `tap` sees every frame that does not take it. A `standstill` watches whether anything comes.
         """
         self._facts = facts
         self._credentials = credentials
@@ -67,8 +72,9 @@ class Host:
         self._peers = Peers(credentials, entropy, self._timing)
         self._peers.tap = tap
         self._watch = None if watcher is None else Watch(watcher, self._peers.link, self._timing.patience_s)
+        self._standstill = standstill
         meetings = Meetings(credentials, self._peers.channel)
-        self._draws = RecordedDraws(journal, sampler, entropy, meetings.toss, self._want_idle, expected)
+        self._draws = RecordedDraws(journal, sampler, entropy, meetings, self._want_idle)
         self._fault_log = FaultLog(journal, entropy)
         self._outbox = Outbox(credentials.me, journal, self._peers, self._fault_log, entropy)
         self._fast: FastPath | None = None
@@ -80,13 +86,17 @@ class Host:
         self._machine_wake_at_s: float | None = None
         self._machine_sleeps_until_s = 0.0
         self._rejoin_by_s: float | None = None
+        self._refused: Counter[Peer] = Counter()
+        self._unproven: set[Peer] = set()  # of whose unproven claims bootstrap was told
+        self._nothing = 0, 0  # records and sends of what was wrong, or told to itself: no sign that anything moves
         self.fault_counts = self._fault_log.counts
         self.wants_idle = False  # for `idle`, when there is nothing else to do
+        self.slowness = 1.0  # of this machine, as `Watch.look` takes it; what follows from it is recorded
         self.over = False  # its process need not go on
 
     def begin(self, now_s: float) -> Effects:
-        """Open a new ledger and start, or rejoin with a stored one."""
-        if self._journal.replaying:
+        """Open a new ledger and start, or rejoin with a stored one, even if it has no event of the machine."""
+        if self._journal.stored():
             prepare(self._journal, self._peers, self._credentials)
             self._rejoin_by_s = now_s + self._timing.rejoin_s
             if self._journal.stored()[-1].kind == CLOSED:
@@ -114,6 +124,7 @@ class Host:
             self._carry(begun, now_s)
         elif (link := begun or self._peers.open(data)) is not None:
             self._take(self._peers.read(link, now_s), now_s)
+            self._complain_of(link.peer, now_s)
         if self._peers.silent and not self._peers.expected_hellos:
             self._rejoin(now_s)
         return self._effects(now_s)
@@ -138,6 +149,8 @@ class Host:
             self._peers.tick(now_s)
             if self._watch is not None and not self._journal.closed:
                 self._watch_over(self._watch, now_s)
+            if self._standstill is not None and self._lives:
+                self._look_for_standstill(self._standstill, now_s)
             wake_at_s = self._machine_wake()
             if wake_at_s is not None and now_s >= wake_at_s:
                 self._event(WOKEN, (now_s,), Woken(), now_s)
@@ -145,13 +158,13 @@ class Host:
                 self._ending.hand_in(now_s)
         return self._effects(now_s)
 
-    def idle(self, now_s: float, *, at_rest: bool = False) -> Effects:
-        """Draw what is used up, when there is nothing else to do; at rest, when that lasts, also one pool ahead."""
+    def idle(self, now_s: float) -> Effects:
+        """Draw what is used up, when there is nothing else to do."""
         self.wants_idle = False
         if self._fast is not None:
             self._fast.report()
         if self._lives:
-            self._draws.prepare(ahead=at_rest)
+            self._draws.prepare()
         return self._effects(now_s)
 
     def _catch_up(self) -> None:
@@ -160,10 +173,6 @@ class Host:
 
     def _want_idle(self) -> None:
         self.wants_idle = True
-
-    @property
-    def wants_rest(self) -> bool:
-        return self._lives and self._draws.lack
 
     @property
     def _lives(self) -> bool:  # takes and sends messages, and records them
@@ -188,6 +197,16 @@ class Host:
         return self._peers.link(peer).last_heard_s > 0.0
 
     @property
+    def away(self) -> frozenset[Peer] | None:
+        """Return who does not answer its watch; None while it watches nobody."""
+        return None if self._watch is None else self._watch.away
+
+    @property
+    def learned(self) -> Any:
+        """Return how far the machine's own model is (`protocols.learning.Learned`); None where the machine has none."""
+        return getattr(self._machine, "learned", None)
+
+    @property
     def closed(self) -> bool:
         return self._journal.closed and not self._peers.silent
 
@@ -201,30 +220,75 @@ class Host:
     def _take(self, arrival: Arrival | None, now_s: float) -> None:
         if arrival is None or self._peers.rolled_back:
             return
-        peer, packed, part = arrival
-        salt, value = part[:SALT_BYTES], part[SALT_BYTES:]
-        message = read_message(packed, salt, value)
+        peer, packed, part, voucher = arrival
+        message = read_message(packed, part)
         wrong = messages.MALFORMED if message is None else self._check(message)
         if self._journal.closed:
             if message is not None and wrong is None:
                 self._peers.apply_after_close(peer, message, now_s)
             return
         if message is None or wrong is not None:
-            self._fault_log.add(Fault(wrong or messages.MALFORMED, peer))
+            self._refuse(arrival, wrong or messages.MALFORMED, now_s)
             return
-        self._peers.took(arrival, now_s)
-        self._event(RECEIVED, (now_s, peer, packed), Received(peer, message), now_s, value, salt)
+        digest = self._peers.took(arrival, now_s)
+        before = self._written
+        self._journal.add(part, RECEIVED, now_s, peer, packed, voucher, digest=digest)
+        self._tell(RECEIVED, Received(peer, message), now_s, before)
 
-    def _event(
-        self, kind: int, body: tuple[object, ...], event: Event, now_s: float, value: bytes = b"", salt: bytes = b""
-    ) -> None:
+    def _refuse(self, arrival: Arrival, fault: str, now_s: float) -> None:
+        """Record a message as refused, so that its number is taken, and tell the machine that, but not what it says."""
+        peer, packed, part, voucher = arrival
+        self._fault_log.add(Fault(fault, peer))
+        self._peers.limits.refused(peer, now_s)
+        if self._refused[peer] >= REFUSED_MAX:
+            return
+        self._refused[peer] += 1
+        before = self._written
+        self._peers.took(arrival, now_s)
+        self._journal.add(part, REFUSED, now_s, peer, packed, voucher, fault)
+        self._carry(tell(self._machine, refused(self._credentials.me, peer, fault), now_s, self._draws), now_s)
+        self._moved_nothing(before)
+
+    @property
+    def _written(self) -> tuple[int, int]:
+        return self._journal.count, self._peers.messages_sent
+
+    def _moved_nothing(self, since: tuple[int, int]) -> None:
+        """Leave out what was recorded and sent since then, where it is asked whether anything moves."""
+        records, sends = self._written
+        self._nothing = self._nothing[0] + records - since[0], self._nothing[1] + sends - since[1]
+
+    def _complain_of(self, peer: Peer, now_s: float) -> None:
+        """Have bootstrap told, once, of a peer that says without proof that we forgot something."""
+        if peer in self._unproven or not self._lives or Fault(UNPROVEN, peer) not in self._peers.faults:
+            return
+        told = refused(self._credentials.me, peer, UNPROVEN)
+        self._event(OWN, (now_s, pack_message(told.message)), told, now_s)
+
+    def _event(self, kind: int, body: tuple[object, ...], event: Event, now_s: float, value: bytes = b"") -> None:
         """Record an event, tell the machine, and act on all it wants, messages to itself included."""
         if kind == WOKEN:
             self._machine_wake_at_s = None
-        self._journal.append(kind, body, value, salt)
+        elif kind == REFUSED:  # in a replay
+            self._refused[RefusedMessage(*body).sender] += 1  # type: ignore[arg-type]
+        elif kind == OWN and isinstance(event, Received) and event.message.type == COMPLAINT:
+            self._unproven.add(Complaint(*event.message.fields).peer)
+        before = self._written
+        self._journal.append(kind, body, value)
+        self._tell(kind, event, now_s, before)
+
+    def _tell(self, kind: int, event: Event, now_s: float, before: tuple[int, int]) -> None:
+        """Tell the machine an event that is recorded; `before` says what was recorded and sent before it."""
         if isinstance(event, Received):
-            self._peers.apply(event.sender, event.message)
-        self._carry(tell(self._machine, event, now_s, self._draws), now_s)
+            self._peers.apply(event.sender, event.message, now_s)
+        step = tell(self._machine, event, now_s, self._draws)
+        wrong = False
+        if step.faults and isinstance(event, Received) and any(fault.peer == event.sender for fault in step.faults):
+            self._peers.limits.refused(event.sender, now_s)
+            wrong = True
+        self._carry(step, now_s)
+        if wrong or kind == OWN:
+            self._moved_nothing(before)
 
     def _carry(self, step: Step, now_s: float) -> None:
         """Act on all that the machine wants, and on what it wants when it gets its messages to itself."""
@@ -239,7 +303,7 @@ class Host:
                 self._outbox.to_itself(message, now_s)
                 told.append(Received(me, message))
             event = told.popleft()
-            self._peers.apply(me, event.message)
+            self._peers.apply(me, event.message, now_s)
             sends = self._carry_out(tell(self._machine, event, now_s, self._draws), now_s)
 
     def _carry_out(self, step: Step, now_s: float) -> list[Send]:
@@ -248,15 +312,25 @@ class Host:
         return self._outbox.carry_out(step, now_s)
 
     def _watch_over(self, watch: Watch, now_s: float) -> None:
-        """Poke peers that were not heard for a while, and tell the machine of those that stay silent."""
+        """Poke peers that were not heard for a while; tell the machine who stays silent, and who is heard again."""
         if watch.was_away(now_s):
             self._machine_sleeps_until_s = now_s + self._timing.patience_s
-        silent, quiet = watch.look(now_s)
-        for peer in silent:
-            complaint = Message(messages.SILENT, (peer,))
-            self._event(OWN, (now_s, pack_message(complaint)), Received(self._credentials.me, complaint), now_s)
-        for peer in quiet:
+        look = watch.look(now_s, self.slowness)
+        told = [(messages.SILENT, peer) for peer in look.silent] + [(messages.SPARED, peer) for peer in look.back]
+        for kind, peer in told:
+            message = Message(kind, (peer,))
+            self._event(OWN, (now_s, pack_message(message)), Received(self._credentials.me, message), now_s)
+        for peer in look.quiet:
             self._peers.poke(peer)
+
+    def _look_for_standstill(self, standstill: Standstill, now_s: float) -> None:
+        """Say that nothing comes any more, unless bootstrap has not even got what it was told before."""
+        records, sends = self._written
+        due = standstill.look(records - self._nothing[0], sends - self._nothing[1], now_s)
+        if not due or self._peers.link(BOOTSTRAP).in_flight:
+            return
+        told = Message(STALLED, (standstill.waits_for,))
+        self._event(OWN, (now_s, pack_message(told)), Received(self._credentials.me, told), now_s)
 
     def _rejoin(self, now_s: float) -> None:
         """Run the records again and go on where they end, since nobody disagrees."""
@@ -269,6 +343,8 @@ class Host:
         self._peers.resume(now_s)
         if self._watch is not None:
             self._watch.begin_anew()
+        if self._standstill is not None:
+            self._standstill.begin_anew()
         self._machine_sleeps_until_s = now_s + self._timing.patience_s
 
     def _effects(self, now_s: float) -> Effects:
@@ -299,5 +375,8 @@ class Host:
         watch_at_s = None if self._watch is None or self._journal.closed else self._watch.wake_at_s(now_s)
         if watch_at_s is not None:
             at_s = watch_at_s if at_s is None else min(at_s, watch_at_s)
+        if self._standstill is not None and self._lives:
+            look_at_s = self._standstill.wake_at_s(now_s)
+            at_s = look_at_s if at_s is None else min(at_s, look_at_s)
         machine_at_s = None if self._machine_wake_at_s is None else self._machine_wake()
         return machine_at_s if at_s is None or (machine_at_s is not None and machine_at_s < at_s) else at_s

@@ -9,22 +9,26 @@ A ledger ends with its signature. Its head, and the skeleton where its owner agr
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
+from p2pdp.core.endings import COMPLAINT
 from p2pdp.core.events import Event, Received, Started, Woken
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer, is_user
 from p2pdp.core.messages import DONE, HEAD, OUT, SKELETON, Exclusion
 from p2pdp.core.step import Message
 from p2pdp.crypto.identity import sign_labelled
+from p2pdp.crypto.vouchers import NO_VOUCHER
 from p2pdp.ledger.bodies import Closed
 from p2pdp.ledger.journal import PRIVATE, VIEW, Journal
 from p2pdp.ledger.records import (
+    ARRIVED,
     CLOSED,
     EVENT_KINDS,
     HEAD_LABEL,
     OWN,
     RECEIVED,
+    REFUSED,
     SALT_BYTES,
     SENT,
     STARTED,
@@ -48,8 +52,10 @@ def recount(journal: Journal, peers: Peers) -> None:
     for record in journal.stored():
         if record.kind == SENT:
             peers.link(record.body.receiver).push(record.body.message, record.value or b"")
-        elif record.kind == RECEIVED:
-            peers.link(record.body.sender).took(record.body.message, record.value or b"")
+        elif record.kind in ARRIVED:
+            link = peers.link(record.body.sender)
+            link.took(record.body.message, record.value or b"")
+            link.voucher = record.body.voucher
 
 
 def expected_to_answer(journal: Journal, credentials: Credentials) -> set[Peer]:
@@ -85,7 +91,14 @@ def event_of(record: Record, me: Peer) -> tuple[Event, bytes]:
         return Received(record.body.sender, unpack_message(record.body.message, value)), value
     if record.kind == OWN:
         return Received(me, unpack_message(record.body.message, value)), value
+    if record.kind == REFUSED:
+        return refused(me, record.body.sender, record.body.fault), value
     return (Started() if record.kind == STARTED else Woken()), value
+
+
+def refused(me: Peer, sender: Peer, fault: str) -> Received:
+    """Return what a machine is told, as of itself, when a message to it was refused."""
+    return Received(me, Message(COMPLAINT, (sender, fault)))
 
 
 def run_again(journal: Journal, me: Peer, happen: Callable[..., None]) -> bool:
@@ -117,7 +130,12 @@ class Ending:
         self.handed_in = False
 
     def close(self) -> None:
-        close(self._journal, self._credentials)
+        told = [
+            peer.to_bytes(4, "big", signed=True) + link.acknowledgement
+            for peer, link in sorted(self._peers.links.items())
+            if link.acknowledgement != NO_VOUCHER
+        ]
+        close(self._journal, self._credentials, told)
         self._peers.closed = True
         self._peers.flush()
 
@@ -131,16 +149,23 @@ class Ending:
         hand_in(head, self._peers, self._skeleton, now_s)
 
 
-def close(journal: Journal, credentials: Credentials) -> None:
-    """Sign both ledgers, the private one first; after this nothing is recorded any more."""
+def close(journal: Journal, credentials: Credentials, acknowledged: Sequence[bytes]) -> None:
+    """Sign both ledgers, the private one first; after this nothing is recorded any more.
+
+    The view names the key of the owner's vouchers, and which acknowledgements there are beside those in messages.
+    """
     if not journal.private_closed:
-        journal.append_private(CLOSED, Closed(_signature(credentials, PRIVATE, *journal.private_state())), b"", b"")
-    journal.append(CLOSED, Closed(_signature(credentials, VIEW, journal.count, journal.head)))
+        closed = _closed(credentials, PRIVATE, *journal.private_state(), b"", ())
+        journal.append_private(CLOSED, closed, b"", b"")
+    key = credentials.voucher_key
+    journal.append(CLOSED, _closed(credentials, VIEW, journal.count, journal.head, key, acknowledged))
 
 
-def _signature(credentials: Credentials, role: str, count: int, head: bytes) -> bytes:
-    parts = head_parts(role, credentials.roster.run_id, credentials.me, count, head)
-    return sign_labelled(credentials.identity, HEAD_LABEL, *parts)
+def _closed(
+    credentials: Credentials, role: str, count: int, head: bytes, key: bytes, acknowledged: Sequence[bytes]
+) -> Closed:
+    parts = head_parts(role, credentials.roster.run_id, credentials.me, count, head, key, *acknowledged)
+    return Closed(sign_labelled(credentials.identity, HEAD_LABEL, *parts), key, list(acknowledged))
 
 
 def hand_in(head: bytes, peers: Peers, skeleton: Callable[[], bytes] | None, now_s: float) -> None:

@@ -2,11 +2,15 @@
 
 On each (re)connection both ends exchange a `Hello` with their numbers and running digests
 (`acknowledgements.py`): an end that is shown to have sent or acknowledged more than it remembers has had its disk
-rolled back, and must stop (see `Verdict`).
+rolled back, or there is another copy of it, and it must stop (see `Verdict`).
 
-Whoever asks adds a number that was never used before, and an answer repeats it. What proves that we forgot something
-proves it however old it is; but that the *peer* forgot something is believed of an answer to our question only, since
-anything else may be an old hello, which came late or was repeated by somebody.
+That we forgot something is believed of nobody without our own voucher (`crypto/vouchers.py`), and with it of anybody,
+however old the hello is. A hello has the two vouchers that prove most: that of the last message that we took, which is
+in our ledger and so survives our restart, and that of the latest acknowledgement without a message.
+
+Whoever asks adds a number that was never used before, and an answer repeats it. That the *peer* forgot something is
+believed of an answer to our question only, since anything else may be an old hello, which came late or was repeated by
+somebody.
 
 A comparison of digests settles who forgot: what a peer proves it received of ours, and we would send otherwise,
 we have sent twice; what it would send otherwise than we received, it has.
@@ -16,12 +20,24 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, NamedTuple
+from struct import Struct
+from typing import Any, Final, NamedTuple
 
+from p2pdp.core.endings import UNPROVEN
 from p2pdp.core.ids import Peer
+from p2pdp.crypto.vouchers import DIGEST_BYTES, NO_VOUCHER, START, VOUCHER_BYTES, Stamp, pack_numbers, received_in
 from p2pdp.peer.acknowledgements import PacketSpace, SentMessage
-from p2pdp.peer.payloads import CONTROL, DATA, DATA_HEAD, HEAD
+from p2pdp.peer.payloads import CONTROL, DATA
 from p2pdp.wire.codec import CodecError, pack
+
+STOPPED: Final = (  # what people are told who run a peer that was rolled back
+    "a peer showed its own voucher for something that its ledger does not hold, so the ledger was set back to an "
+    "earlier state, or a copy of it runs elsewhere; noise would be drawn twice"
+)
+SETTLED: Final = 0.0  # a time that is over
+_DATA: Final = bytes((DATA,))
+_length: Final = Struct(">I").pack
+_MEMORY: Final = Struct(f">III{DIGEST_BYTES}s{DIGEST_BYTES}s{VOUCHER_BYTES}s{VOUCHER_BYTES}s")  # of one size always
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,27 +51,25 @@ class Hello:
     acknowledged: int  # of its own messages, by the other end, as far as it knows
     question: bytes = b""  # to be repeated in an answer; empty where none is wanted
     answer: bytes = b""  # the question that this answers, if it does
+    voucher: bytes = NO_VOUCHER  # the other end's, of the last message that was received
+    acknowledgement: bytes = NO_VOUCHER  # the other end's, of its last acknowledgement that came without a message
 
     def packed(self) -> list[Any]:
+        numbers = self.received, self.sent, self.acknowledged
         return [
-            self.received, self.received_digest, self.sent, self.sent_digest, self.acknowledged, self.question,
-            self.answer,
+            _MEMORY.pack(*numbers, self.received_digest, self.sent_digest, self.voucher, self.acknowledgement),
+            self.question, self.answer,
         ]  # fmt: skip
 
     @staticmethod
     def unpacked(item: Any) -> Hello:
-        types = [int, bytes, int, bytes, int, bytes, bytes]
-        if not isinstance(item, list) or [type(part) for part in item] != types:
+        if not isinstance(item, list) or [type(part) for part in item] != [bytes, bytes, bytes]:
             raise CodecError("malformed hello")
-        return Hello(*item)
-
-
-def question_in(item: Any) -> bytes:
-    """Return the question of a hello, which its answer repeats; empty if there is none."""
-    try:
-        return Hello.unpacked(item).question
-    except CodecError:
-        return b""
+        memory, question, answer = item
+        if len(memory) != _MEMORY.size:
+            raise CodecError("malformed hello")
+        received, sent, acknowledged, came, went, voucher, acknowledgement = _MEMORY.unpack(memory)
+        return Hello(received, came, sent, went, acknowledged, question, answer, voucher, acknowledgement)
 
 
 class Asked(NamedTuple):
@@ -70,35 +84,55 @@ class Verdict(Enum):
     AGREED = "agreed"
     I_WAS_ROLLED_BACK = "rolled_back"
     THEY_WERE_ROLLED_BACK = "peer_rolled_back"
+    UNPROVEN = UNPROVEN  # they say that we were, and do not prove it
 
 
 class Link(PacketSpace):
     """The packet space of one peer, and what comparisons of numbers with it have shown."""
 
-    __slots__ = ("asked", "gap_after", "last_heard_s", "passed_over")
+    __slots__ = (
+        "acknowledgement", "asked", "doubted_until_s", "gap_after", "last_heard_s", "passed_over", "stamp",
+        "voucher",
+    )  # fmt: skip
 
-    def __init__(self, peer: Peer) -> None:
+    def __init__(self, peer: Peer, stamp: Stamp) -> None:
         super().__init__(peer)
+        self.stamp = stamp
+        self.voucher = NO_VOUCHER  # of the last message that was taken
+        self.acknowledgement = NO_VOUCHER  # the voucher of the last acknowledgement that came without a message
+        self.doubted_until_s: float | None = None  # it is asked for proof until then; None if it never claimed any
         self.last_heard_s = 0.0
         self.gap_after: int | None = None  # what we had received when we last asked for a resend
         self.passed_over = False  # the peer has something for us that came before we could take it
         self.asked: Asked | None = None
 
     def data(self, item: SentMessage) -> bytes:
-        head = DATA_HEAD.pack(DATA, item.number, self.received, len(item.message))
-        return head + item.message + item.value
+        return self.head(item) + item.value
+
+    def head(self, item: SentMessage) -> bytes:
+        """Return all of a payload that comes before the value part."""
+        numbers, message = pack_numbers(item.number, self.received), item.message
+        tag = self.stamp.tag(numbers, item.digest)
+        return _DATA + numbers + tag + _length(len(message)) + message
 
     def control(self, flags: int, hello: Hello | None = None) -> bytes:
         body: bytes = pack(hello.packed() if hello else [])
-        return HEAD.pack(CONTROL | flags, 0, self.received) + body
+        numbers = pack_numbers(0, self.received)
+        return bytes((CONTROL | flags,)) + numbers + self.stamp.tag(numbers, START) + body
 
     def ask(self, question: bytes) -> None:
         """Wait for an answer to this question from now on, and to none that was asked before."""
         self.asked = Asked(question, self.acknowledged, self.received)
 
+    def settle(self) -> None:
+        """Wait for no proof any more."""
+        if self.doubted_until_s is not None:
+            self.doubted_until_s = SETTLED
+
     def hello(self, question: bytes = b"", answer: bytes = b"") -> Hello:
         digests = self.received_digest, self.sent_digest
-        return Hello(self.received, digests[0], self.sent, digests[1], self.acknowledged, question, answer)
+        numbers = self.received, digests[0], self.sent, digests[1], self.acknowledged
+        return Hello(*numbers, question, answer, self.voucher, self.acknowledgement)
 
     def answers(self, theirs: Hello) -> bool:
         """Return whether a hello was sent after we asked, and so is neither late nor repeated."""
@@ -109,15 +143,28 @@ class Link(PacketSpace):
 
         Of a hello that answers no question of ours, that the peer was rolled back is no more than a suspicion.
         """
-        if theirs.received > self.sent or theirs.acknowledged > self.received:
+        known = self.sent_digest_at(theirs.received)
+        otherwise = known is not None and known != theirs.received_digest
+        if self._proves(theirs, otherwise=otherwise):
             return Verdict.I_WAS_ROLLED_BACK
+        if theirs.received > self.sent or theirs.acknowledged > self.received:
+            return Verdict.UNPROVEN
         acknowledged, received = self.acknowledged, self.received
         if self.asked is not None and self.answers(theirs):  # later frames may have overtaken the answer
             _, acknowledged, received = self.asked
         if theirs.received < acknowledged or theirs.sent < received:
             return Verdict.THEY_WERE_ROLLED_BACK
-        if theirs.received >= self.acknowledged and self.sent_digest_at(theirs.received) != theirs.received_digest:
-            return Verdict.I_WAS_ROLLED_BACK
+        if otherwise:
+            return Verdict.UNPROVEN
         if theirs.sent == self.received and theirs.sent_digest != self.received_digest:
             return Verdict.THEY_WERE_ROLLED_BACK
         return Verdict.AGREED
+
+    def _proves(self, theirs: Hello, *, otherwise: bool) -> bool:
+        """Return whether vouchers of ours prove that we sent or received more than we remember, or otherwise."""
+        took, acknowledgement = theirs.voucher, theirs.acknowledgement
+        if self.stamp.fits(theirs.received, theirs.received_digest, took) and (
+            theirs.received > self.sent or otherwise or received_in(took) > self.received
+        ):
+            return True
+        return self.stamp.fits(0, START, acknowledgement) and received_in(acknowledgement) > self.received

@@ -7,16 +7,17 @@ noted in the private ledger: what others do wrong fills neither memory nor disk,
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 from p2pdp.core.ids import Peer
 from p2pdp.core.step import Fault, Message, Output, Send, Step
 from p2pdp.ledger.bodies import Note, PublishedMessage
+from p2pdp.ledger.entries import LARGE_BYTES
 from p2pdp.ledger.journal import Journal
-from p2pdp.ledger.records import NOTE, OWN, PUBLISHED, SENT
+from p2pdp.ledger.records import NOTE, OWN, PUBLISHED, SENT, digest_of
 from p2pdp.peer.effects import Entropy
 from p2pdp.peer.peers import Peers
-from p2pdp.wire.codec import pack_message, pack_value
+from p2pdp.wire.codec import pack_behind, pack_message, pack_value
 
 
 class Outbox:
@@ -27,9 +28,14 @@ class Outbox:
         self._fault_log = fault_log
         self._entropy = entropy
         self._outputs: list[Output] = []
+        self._vector: tuple[Any, bytes, bytes] | None = None  # the large vector that was sent last in this step
 
     def carry_out(self, step: Step, now_s: float) -> list[Send]:
-        """Carry out a step, but for when it wants to be woken, and return what it sends to itself."""
+        """Carry out a step, but for when it wants to be woken, and return what it sends to itself.
+
+        A large vector that goes to several peers has one salt, one digest, and one place in the ledger.
+        """
+        self._vector = None
         for output in step.outputs:
             if output.recorded:
                 value = pack_value(output.value)
@@ -39,6 +45,7 @@ class Outbox:
         for send in step.sends:
             if send.to != self._me:
                 self._send(send, now_s)
+        self._vector = None
         for fault in step.faults:
             self._fault_log.add(fault, again=self._journal.replaying)
         return [send for send in step.sends if send.to == self._me]
@@ -54,13 +61,27 @@ class Outbox:
 
     def _send(self, send: Send, now_s: float) -> None:
         to, message, _ = send
-        packed, value = pack_message(message), pack_value(message.value)
-        again = self._journal.replaying
-        part = self._journal.append(SENT, (to, packed), value, self._salt_for(value))
-        if again:  # its link counted it when the ledger was read
+        packed, value = pack_message(message), message.value
+        journal = self._journal
+        if journal.replaying:  # its link counted it when the ledger was read
+            journal.again(SENT, (to, packed), pack_value(value))
             return
-        self._peers.send(to, packed, part, now_s)
+        if value is None:
+            part, digest = b"", None
+        elif getattr(value, "nbytes", 0) < LARGE_BYTES:
+            part, digest = pack_behind(self._entropy.salt(), value), None
+        else:
+            part, digest = self._vector_part(value)
+        journal.add(part, SENT, to, packed, digest=digest)
+        self._peers.send(to, packed, part, now_s, digest)
         self._peers.messages_sent += 1
+
+    def _vector_part(self, value: Any) -> tuple[bytes, bytes]:
+        """Return the value part of a large vector, and its digest; for the same one as before they are the same."""
+        if self._vector is None or self._vector[0] is not value:
+            part = pack_behind(self._entropy.salt(), value)
+            self._vector = value, part, digest_of(part)
+        return self._vector[1:]
 
     def _salt_for(self, value: bytes) -> bytes:
         return self._entropy.salt() if value and not self._journal.replaying else b""

@@ -6,6 +6,13 @@ lost is asked for again.
 Guarantee: whatever a stranger, a broken network or a restarted peer does to the links becomes a fault, a repeated
 acknowledgement or a comparison of numbers, never an exception and never more memory than the bounds below. Nothing in
 this file is recorded; the numbers are those of the ledger.
+
+A peer that is shown its own voucher for more than it remembers stops for good. One that is told so without a voucher
+takes nothing of that frame, notes the fault `unproven_rollback`, and asks for proof, once on each link. Until the
+answer, or for `rejoin_s`, it sends no message on that link, since it might be a second value for what was sent before;
+a restart waits for the answer as it waits for those of others. Then it goes on, and what is claimed without proof is
+counted and not heeded any more: an honest peer that took a message has the voucher on record, and a dishonest one need
+not have told anything.
 """
 
 from __future__ import annotations
@@ -18,12 +25,14 @@ from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer, is_user
 from p2pdp.core.step import Fault, Message
 from p2pdp.crypto.channel import Channel, ChannelError
 from p2pdp.crypto.roster import RosterError
+from p2pdp.crypto.vouchers import received_in
 from p2pdp.ledger.records import SALT_BYTES
 from p2pdp.peer import payloads
 from p2pdp.peer.acknowledgements import Acknowledgements
 from p2pdp.peer.credentials import Credentials
 from p2pdp.peer.effects import Entropy, Timing
-from p2pdp.peer.link import Hello, Link, Verdict, question_in
+from p2pdp.peer.limits import QUESTIONS, REPEATS, RESENDS, TOO_MANY, Limits, Rate
+from p2pdp.peer.link import SETTLED, Hello, Link, Verdict
 from p2pdp.peer.payloads import Arrival, Payload, parse_payload
 from p2pdp.peer.tap import Tap
 from p2pdp.wire.codec import CodecError, unpack_message
@@ -32,6 +41,7 @@ from p2pdp.wire.padding import FRAME_BYTES_MAX
 
 _new: Final = tuple.__new__  # see `acknowledgements.py`
 BURST_MAX = 256  # messages sent again at once on one link
+_COPIED_BYTES: Final = 1024  # up to here a copy takes less time than a view
 QUESTION_BYTES: Final = 8  # as few as never come twice: a hello fits into the smallest frame
 
 
@@ -39,6 +49,7 @@ class Peers:
     def __init__(self, credentials: Credentials, entropy: Entropy, timing: Timing) -> None:
         self._credentials = credentials
         self._entropy = entropy
+        self._doubt_s = timing.rejoin_s
         self.tap: Tap | None = None  # sees what each authentic frame says
         self.frame_header = encode_frame(BOXED, credentials.me, b"")
         self.channels: dict[Peer, Channel] = {}
@@ -54,41 +65,52 @@ class Peers:
         self.closed = False  # the ledger is: messages are looked at, in any order, and none is counted any more
         self.silent = False  # while rejoining: compare numbers, send and take nothing
         self.expected_hellos: set[Peer] = set()
+        self.limits = Limits(credentials.me)
         self.acknowledgements = Acknowledgements(timing.tick_s, timing.resend_s, timing.resend_max_s)
 
     def link(self, peer: Peer) -> Link:
         found = self.links.get(peer)
         if found is None:
-            found = self.links[peer] = Link(peer)
+            found = self.links[peer] = Link(peer, self._credentials.stamp(peer))
         return found
 
-    def frame(self, peer: Peer, payload: bytes) -> None:
+    def frame(self, peer: Peer, payload: bytes, value: bytes = b"") -> None:
+        """Send a payload, behind which a `value` part may come that is not copied before."""
         try:
             way = self.ways.get(peer)
             channel = self._warm(peer) if way is None else way[1]
-            body = channel.seal(payload, self._entropy.nonce())
+            frame = channel.sealed(self.frame_header, self._entropy.nonce(), payload, value)
         except RosterError:
             self.fault("bad_roster_entry", peer)
         except ChannelError as error:
             self.fault(error.kind, peer)
         else:
-            self.frames.append((peer, self.frame_header + body))
+            self.frames.append((peer, frame))
 
-    def send(self, peer: Peer, message: bytes, value: bytes, now_s: float) -> None:
+    def send(self, peer: Peer, message: bytes, value: bytes, now_s: float, digest: bytes | None = None) -> None:
+        """Send a message; the `digest` of its value part may be known."""
         link = self.links.get(peer) or self.link(peer)
-        item = link.push(message, value)
+        item = link.push(message, value, digest)
         if link.refused:
             return
         self.acknowledgements.sent(link, now_s)
-        if not self.silent:
-            self.acknowledgements.went_along(peer)
-            self.frame(peer, link.data(item))
+        doubted = link.doubted_until_s not in (None, SETTLED)
+        if self.silent or self._in_doubt(link, now_s):
+            return
+        self.acknowledgements.went_along(peer)
+        if doubted:  # what was held back comes first
+            self.send_again(link, now_s)
+        else:
+            self.frame(peer, link.head(item), item.value)
 
     def send_again(self, link: Link, now_s: float) -> None:
         if self.silent or link.refused or not link.in_flight:
             return
-        for item in list(link.in_flight)[:BURST_MAX]:
-            self.frame(link.peer, link.data(item))
+        if self._in_doubt(link, now_s):
+            self.hello(link.peer, ask=True)
+        else:
+            for item in list(link.in_flight)[:BURST_MAX]:
+                self.frame(link.peer, link.head(item), item.value)
         self.acknowledgements.sent_again(link, now_s)
 
     def resume(self, now_s: float) -> None:
@@ -133,16 +155,24 @@ class Peers:
         self.acknowledgements.refuse(self.link(peer))
         self.ways.pop(peer, None)
 
-    def apply(self, sender: Peer, message: Message) -> None:
-        """Act on what links have to know of a message before the machine gets it: who is out."""
+    def apply(self, sender: Peer, message: Message, now_s: float) -> None:
+        """Act on what links have to know of a message before the machine does: who is out, and who lives after all."""
         if sender == BOOTSTRAP and message.type == messages.OUT:
             self._exclude(messages.Exclusion(*message.fields).peer)
+        elif sender == BOOTSTRAP and message.type == messages.SPARED:
+            self._hurry(messages.OnePeer(*message.fields).peer, now_s)
 
     def apply_after_close(self, sender: Peer, message: Message, now_s: float) -> None:
         """Act on a message when nothing is recorded any more: send the head that bootstrap misses once more."""
-        self.apply(sender, message)
+        self.apply(sender, message, now_s)
         if sender == BOOTSTRAP and message.type == messages.PROBE:
-            self.send_again(self.link(CURATOR), now_s)
+            self._hurry(CURATOR, now_s)
+
+    def _hurry(self, peer: Peer, now_s: float) -> None:
+        """Send again what somebody has not got who is known to be there, and begin with short waits."""
+        link = self.link(peer)
+        self.acknowledgements.hurry(link)
+        self.send_again(link, now_s)
 
     def _exclude(self, peer: Peer) -> None:
         """Let nothing pass between a user that is out and anybody but bootstrap, which has told it so."""
@@ -184,7 +214,7 @@ class Peers:
                     way = self.ways.get(sender)
                     if way is not None or self._credentials.knows(sender):
                         channel = self._warm(sender) if way is None else way[1]
-                        self.content = channel.open(data[FRAME_HEADER_BYTES:])
+                        self.content = channel.open(data, FRAME_HEADER_BYTES)
                         self.proved = sender  # until here it was a claim
                         if self.tap is not None:
                             self.tap(sender, self.content)
@@ -212,7 +242,7 @@ class Peers:
 
     def _warm(self, peer: Peer) -> Channel:
         channel, link = self.channel(peer), self.link(peer)
-        if peer >= 0 and not link.refused:
+        if peer >= 0 and not link.refused and link.doubted_until_s in (None, SETTLED):
             self.ways[peer] = link, channel
         return channel
 
@@ -226,30 +256,61 @@ class Peers:
         self.faults.append(Fault(kind, peer))
 
     def _payload(self, link: Link, payload: Payload, now_s: float) -> Arrival | None:
-        _, number, acknowledged, message, value, _ = payload
+        flags, number, acknowledged, voucher, message, value, hello = payload
         if acknowledged > link.sent:
-            self.roll_back(link.peer, question_in(payload.hello))
+            if not hello:
+                self._doubt(link, now_s)
+            elif self._grants(link, QUESTIONS, now_s):
+                self._compare(link, hello, now_s)
             return None
-        if acknowledged > link.acknowledged:
-            self.fresh = True
+        self.fresh = acknowledged > link.acknowledged
+        if flags & payloads.CONTROL and acknowledged >= link.acknowledged:
+            link.acknowledgement = voucher
+            self.acknowledgements.learn(link, acknowledged, now_s)
+        elif self.closed:
             self.acknowledgements.learn(link, acknowledged, now_s)
         if number == link.received + 1 and not self.silent:
             self.fresh = True
-            return _new(Arrival, (link.peer, message, value))
+            if not self.limits.takes(link.peer, len(message) + len(value), now_s):
+                self.fault(TOO_MANY, link.peer)
+                return None
+            return _new(Arrival, (link.peer, message, value, voucher))
         return self._out_of_order(link, payload, now_s)
 
-    def took(self, arrival: Arrival, now_s: float) -> None:
-        """Count a message that is recorded, and owe its acknowledgement."""
-        peer, message, value = arrival
+    def took(self, arrival: Arrival, now_s: float) -> bytes:
+        """Count a message that is recorded, owe its acknowledgement, and return the digest of its value part."""
+        peer, message, value, voucher = arrival
         link = self.links[peer]
-        link.took(message, value)
+        self.acknowledgements.learn(link, received_in(voucher), now_s)  # the voucher proves it, and it is recorded
+        digest = link.took(message, value)
+        link.voucher = voucher
         self.acknowledgements.owe(peer, now_s)
+        return digest
 
     def roll_back(self, peer: Peer, asked: bytes = b"") -> None:
-        """Stop, and tell the peer what we remember: it proves that we sent or acknowledged more than that."""
+        """Stop, and tell the peer what we remember: it has our voucher for more than that, or for something else."""
         self.hello(peer, ask=False, answer=asked)
         self.rolled_back = True
         self.fault("rolled_back", peer)
+
+    def _doubt(self, link: Link, now_s: float) -> None:
+        """Ask for proof that we forgot something, once on a link, and hold back our messages until the answer."""
+        self.fault(Verdict.UNPROVEN.value, link.peer)
+        if link.doubted_until_s is not None:
+            return
+        link.doubted_until_s = now_s + self._doubt_s
+        self.ways.pop(link.peer, None)
+        if self.silent:
+            self.expected_hellos.add(link.peer)
+        self.ask(link.peer)
+
+    def _in_doubt(self, link: Link, now_s: float) -> bool:
+        """Return whether a proof that we forgot something may still come."""
+        until_s = link.doubted_until_s
+        if until_s is None or now_s < until_s:
+            return until_s is not None
+        link.doubted_until_s = SETTLED
+        return False
 
     # What is not the next message
 
@@ -265,8 +326,9 @@ class Peers:
         elif number <= link.received:
             if link.repeats(number, payload.message, payload.value) is False:
                 self.fault("conflict", link.peer)
-                self.hello(link.peer, ask=False)
-            else:
+                if self._grants(link, QUESTIONS, now_s):
+                    self.hello(link.peer, ask=False)
+            elif self._grants(link, REPEATS, now_s):
                 self.frame(link.peer, link.control(0))
         elif link.gap_after != link.received:  # once for all frames behind the missing one
             link.gap_after = link.received
@@ -274,12 +336,19 @@ class Peers:
             self.frame(link.peer, link.control(payloads.RESEND))
         return None
 
+    def _grants(self, link: Link, rate: Rate, now_s: float) -> bool:
+        limits = self.limits
+        granted = (limits.grants if rate is RESENDS else limits.answers)(link.peer, rate, now_s)
+        if not granted:
+            self.fault(TOO_MANY, link.peer)
+        return granted
+
     def _control(self, link: Link, payload: Payload, now_s: float) -> None:
-        if payload.hello:
+        if payload.hello and self._grants(link, QUESTIONS, now_s):
             self._compare(link, payload.hello, now_s)
-        if payload.flags & payloads.RESEND:
+        if payload.flags & payloads.RESEND and self._grants(link, RESENDS, now_s):
             self.send_again(link, now_s)
-        if payload.flags & payloads.POKE:
+        if payload.flags & payloads.POKE and self._grants(link, QUESTIONS, now_s):
             self.frame(link.peer, link.control(0))
 
     def _compare(self, link: Link, packed: object, now_s: float) -> None:
@@ -296,6 +365,7 @@ class Peers:
         link.passed_over |= self.silent and theirs.sent > link.received
         if answers:
             link.asked = None
+            link.settle()
             self.fresh = True
             self.expected_hellos.discard(link.peer)
         if theirs.question or (forgot and not answers and link.asked is None):
@@ -303,19 +373,25 @@ class Peers:
         if forgot and answers:
             self.fault(verdict.value, link.peer)
         elif not forgot:
-            self.acknowledgements.learn(link, theirs.received, now_s)
+            self._judged(link, verdict, theirs.received, now_s)
             if answers and link.in_flight:
                 self.send_again(link, now_s)
+
+    def _judged(self, link: Link, verdict: Verdict, received: int, now_s: float) -> None:
+        if verdict is Verdict.AGREED:
+            self.acknowledgements.learn(link, received, now_s)
+        else:
+            self.fault(verdict.value, link.peer)
 
 
 Check = Callable[[Message], str | None]  # what is wrong with a message, as the kind of a fault
 
 
-def read_message(packed: bytes, salt: bytes, value: bytes) -> Message | None:
+def read_message(packed: bytes, part: bytes) -> Message | None:
     """Return a message as it arrived, or None if it is unreadable. There is a value and a salt, or neither."""
-    if len(salt) != (SALT_BYTES if value else 0):
+    if 0 < len(part) <= SALT_BYTES:
         return None
     try:
-        return unpack_message(packed, value)
+        return unpack_message(packed, memoryview(part)[SALT_BYTES:] if len(part) > _COPIED_BYTES else part[SALT_BYTES:])
     except CodecError:
         return None

@@ -2,7 +2,7 @@
 
 `mechanisms.gaussian` answers for one mu with care for every last digit; an auditor of 500 users has 250,000.
 Where a float no longer determines epsilon to nine digits (just above the mu at which it sets in), and for very
-small mu, `epsilons_of` takes that careful answer too: it is never below it.
+small and very large mu, `epsilons_of` takes that careful answer too: it is never below it.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ _STEPS_MAX: Final = 60
 _MARGIN: Final = 1e-9  # relative; covers the rounding of the logarithms below
 _EDGE: Final = 1e-6
 _CAREFUL_BELOW: Final = 1e-5  # where the difference of two nearly equal tails loses too many digits
+_CAREFUL_ABOVE: Final = 1e6  # where the difference of two large logarithms does, and squares overflow in the end
 
 
 def epsilon_of_each(delta: float, mu: Floats) -> Floats:
@@ -37,9 +38,10 @@ def epsilons_of(delta: float, mu: Floats) -> Floats:
     result = np.array(mu, dtype=np.float64)
     if np.any(result < 0.0):
         raise UsageError("mu must be a number of at least 0.")
-    plain = np.isfinite(result) & (result >= _CAREFUL_BELOW)
-    for place in zip(*np.nonzero(np.isfinite(result) & ~plain), strict=True):
-        result[place] = gaussian.epsilon_of(delta, float(result[place]))
+    plain = np.isfinite(result) & (result >= _CAREFUL_BELOW) & (result <= _CAREFUL_ABOVE)
+    careful = np.isfinite(result) & ~plain
+    values, back = np.unique(result[careful], return_inverse=True)
+    result[careful] = np.array([gaussian.epsilon_of(delta, float(value)) for value in values])[back]
     if np.any(plain):
         values, back = np.unique(result[plain], return_inverse=True)
         epsilons = _solve(delta, values)

@@ -6,20 +6,24 @@ What launcher, planner and auditor need besides is in `defaults.py`.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 from typing import Protocol as Interface
 
-from p2pdp.core.draws import Draws, Expected, Mechanism, Shape
+from p2pdp.core.claims import Unit
+from p2pdp.core.draws import Draws, Mechanism, Shape
 from p2pdp.core.events import FastHop, Machine
 from p2pdp.core.ids import Peer
 from p2pdp.core.messages import COMMON, MessageTable
 from p2pdp.core.spec import Spec
 from p2pdp.core.step import Message, Send
 from p2pdp.mechanisms.clipping import Bounds
+from p2pdp.protocols.decision import Collector
 from p2pdp.protocols.noise import sigma_of
 from p2pdp.protocols.options import Options
+from p2pdp.protocols.records import Records
 from p2pdp.tasks.inputs import Inputs
 from p2pdp.topology.graphs import Graph
 
@@ -27,8 +31,11 @@ if TYPE_CHECKING:
     from p2pdp.protocols.defaults import Analysis
     from p2pdp.protocols.run_plan import RunPlan
 
+Neighbours = Callable[[Peer], Sequence[Peer]]
 Fact = int | str | float  # a fact about a run that bootstrap signs
 NO_FACTS: Final[Mapping[str, Fact]] = MappingProxyType({})
+WHOLE_USERS: Final = frozenset({Unit.USER})
+USERS_AND_RECORDS: Final = frozenset(Unit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,10 +94,6 @@ class Plan(Interface):
         """Return the size of one step of the grid in which draws are counted, in units of the users' contributions."""
 
     @property
-    def draws_expected(self) -> Expected:
-        """Return the expected number of draws of each (mechanism, shape); hosts may draw them in advance while idle."""
-
-    @property
     def length(self) -> int:
         """Return the number of hops of all tokens, of rounds, or of activations."""
 
@@ -98,8 +101,18 @@ class Plan(Interface):
         """Estimate the number of messages between users on a graph with `edges` edges."""
 
     @property
-    def reroutes(self) -> bool:
-        """Return whether an item can be routed around a user that is gone."""
+    def needed(self) -> int:
+        """Return how many users the run cannot do without: if fewer would be left, it waits for those who are gone."""
+
+    @property
+    def why_needed(self) -> str:
+        """Return why it cannot, as the end of a sentence; empty where one user is enough."""
+
+    def hides(self, live: AbstractSet[Peer], neighbours: Neighbours) -> bool:
+        """Return whether these users, before the decision, hide each other as claims in advance say."""
+
+    def recoverable(self, survivors: AbstractSet[Peer], live: AbstractSet[Peer], neighbours: Neighbours) -> bool:
+        """Return whether there can still be a result, once survivors are decided, with those who are live."""
 
     @property
     def protection(self) -> tuple[Mechanism, ...]:
@@ -114,6 +127,14 @@ class Plan(Interface):
         """Return how far one contribution moves, in grid units; None if the bounds of the data decide that."""
 
     @property
+    def part(self) -> float | None:
+        """Return how far a row moves a contribution by being in it; None where this is as far as replacing it does."""
+
+    @property
+    def records(self) -> Records | None:
+        """Return the rows of users if each contribution is the sum of all rows of a user; None if it is of one row."""
+
+    @property
     def enforced_max(self) -> int | None:
         """Return how often a user's own node contributes its value at most; None if the plan fixes that."""
 
@@ -122,6 +143,25 @@ class PlanDefaults:
     """Defaults of a plan, which hold for most protocols."""
 
     __slots__ = ()
+
+    @property
+    def number_bytes(self) -> int:
+        """Return how many bytes a number of a vector takes that users send each other."""
+        return 8
+
+    @property
+    def needed(self) -> int:
+        return 1
+
+    @property
+    def why_needed(self) -> str:
+        return ""
+
+    def hides(self, live: AbstractSet[Peer], neighbours: Neighbours) -> bool:
+        return True
+
+    def recoverable(self, survivors: AbstractSet[Peer], live: AbstractSet[Peer], neighbours: Neighbours) -> bool:
+        return True
 
     @property
     def protection(self) -> tuple[Mechanism, ...]:
@@ -137,6 +177,14 @@ class PlanDefaults:
         return None
 
     @property
+    def part(self) -> float | None:
+        return None
+
+    @property
+    def records(self) -> Records | None:
+        return None
+
+    @property
     def enforced_max(self) -> int | None:
         return None
 
@@ -148,9 +196,13 @@ class Protocol(Interface):
     options: Options | None  # the section that it owns, besides those of all specs
     keys: frozenset[str]  # keys of common sections that only some protocols take, as `section.key`
     messages: MessageTable  # the messages of its runs, with their forms
+    units: frozenset[Unit]  # what its claims can be about
 
     def graph_facts(self, spec: Spec, graph: Graph) -> Mapping[str, Fact]:
         """Compute the facts about the graph that the plan rests on; bootstrap signs them, and they become public."""
+
+    def model_facts(self, spec: Spec, dimensions: int) -> Mapping[str, Fact]:
+        """Compute the facts about models that the plan rests on, where users learn; bootstrap signs them too."""
 
     def plan(self, spec: Spec, n: int, dimensions: int, facts: Mapping[str, Fact] = NO_FACTS) -> Plan: ...
 
@@ -198,10 +250,20 @@ class Protocol(Interface):
     def is_report(self, plan: Any, report: bytes) -> bool:
         """Return whether a user of this run could have made this opened report."""
 
+    def collector(self, plan: Any) -> Collector | None:
+        """Return the curator's part of a protocol with a decision (`decision.py`); None if totals are enough."""
+
     def publish(self, plan: Any, totals: Sequence[Any]) -> Any:
         """Return the value that the curator publishes; it only adds and scales, so that the auditor can run it too."""
 
-    def estimate(self, plan: Any, published: Any, contributions: int) -> Estimate: ...
+    def estimate(self, plan: Any, published: Any, contributions: int) -> Estimate:
+        """Return the estimate; where the unit is a record, `contributions` is how many rows are in what was published.
+
+        It is 0 where that is not known.
+        """
+
+    def estimate_alone(self, plan: Any, published: Any, survivors: Sequence[Peer] | None) -> Estimate:
+        """Return the estimate without the ledgers of others; `survivors` where it was decided whose values count."""
 
     def own_scores(self, plan: Any, rows: Callable[[], Any], published: Any) -> dict[str, float | None] | None:
         """Score a published model on a user's own rows, which are read only then; return None if it is not a model."""
@@ -217,8 +279,12 @@ class ProtocolDefaults:
     options: Options | None = None
     keys: frozenset[str] = frozenset()
     messages: MessageTable = COMMON
+    units: frozenset[Unit] = WHOLE_USERS
 
     def graph_facts(self, spec: Spec, graph: Graph) -> Mapping[str, Fact]:
+        return NO_FACTS
+
+    def model_facts(self, spec: Spec, dimensions: int) -> Mapping[str, Fact]:
         return NO_FACTS
 
     def opening(self, plan: Any, graph: Graph, draws: Draws) -> Sequence[Send]:
@@ -251,6 +317,15 @@ class ProtocolDefaults:
 
     def is_report(self, plan: Any, report: bytes) -> bool:
         return False
+
+    def collector(self, plan: Any) -> Collector | None:
+        return None
+
+    def estimate_alone(self, plan: Any, published: Any, survivors: Sequence[Peer] | None) -> Estimate:
+        # Each token's total holds a contribution of each of its steps, whoever made it.
+        contributions = plan.length if survivors is None else len(survivors)
+        found: Estimate = self.estimate(plan, published, contributions)  # type: ignore[attr-defined]
+        return found
 
     def own_scores(self, plan: Any, rows: Callable[[], Any], published: Any) -> dict[str, float | None] | None:
         return None

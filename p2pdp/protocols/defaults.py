@@ -9,10 +9,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from p2pdp.assembly import linear
-from p2pdp.assembly.outcome import Number, Outcome, Path, numbers_frame, numbers_in
+from p2pdp.assembly.outcome import Number, Outcome, Path, counted_in, numbers_frame, numbers_in
+from p2pdp.assembly.pools import Scored
 from p2pdp.assembly.sums import baselines_of
 from p2pdp.attacks.linear import read_linear, readings
 from p2pdp.attacks.truths import Truths, only_contribution
@@ -53,7 +54,17 @@ class Learning:
 
     sigmas: Callable[[RunPlan, Sequence[Path] | None, float | None, float], Sigmas]
     baselines: Callable[[RunPlan, Sigmas], Baselines]
-    scored: Callable[[RunPlan, Outcome, Rows, Number, Sigmas, int], tuple[dict[str, Any], Baselines]]
+    scored: Callable[[RunPlan, Outcome, Rows, Number, Sigmas, int], Scored]
+    step: str  # what steps are called in words
+    steps: Callable[[RunPlan], int]
+
+
+class Fact(NamedTuple):
+    """One number of a plan that is particular to a protocol, with its name in JSON and its words in a terminal."""
+
+    name: str
+    value: float
+    words: str
 
 
 class Analysis:
@@ -68,7 +79,9 @@ class Analysis:
 
     def estimate(self, run: RunPlan, found: Outcome) -> Estimate:
         """Return the estimate of the spec's task, with its standard error."""
-        estimate = run.protocol.estimate(run.plan, found.published, found.contributions)
+        if found.alone:
+            return run.protocol.estimate_alone(run.plan, found.published, found.survivors)
+        estimate = run.protocol.estimate(run.plan, found.published, counted_in(run, found))
         if found.deviation is None:
             return estimate
         return Estimate(estimate.value, [found.deviation] * run.plan.shape[0] if run.plan.shape else found.deviation)
@@ -114,6 +127,10 @@ class Analysis:
         """Return warnings for planners of such a run."""
         return []
 
+    def outlook(self, run: RunPlan, delta: float) -> list[Fact]:
+        """Return what a planner should know of such a run besides claims and costs."""
+        return []
+
     def typical(self, run: RunPlan) -> Outcome:
         """Return a result in which all users contributed equally often."""
         if run.completes_per_user:
@@ -130,20 +147,17 @@ class Analysis:
         return Estimate(None, self.estimate(run, typical).standard_error)
 
     def moves(self, run: RunPlan) -> float:
-        """Return the number of messages that users send each other."""
+        """Return the number of messages that users send each other; where chance decides, its expectation."""
         return float(run.exchanges)
-
-    def handed_in(self, run: RunPlan) -> int:
-        """Return the number of messages that users send the curator at the end, besides totals."""
-        return 0
 
     def bytes_sent(self, run: RunPlan, moves: float) -> tuple[float, int]:
         """Return the bytes of the users' messages to each other, and those of a result."""
-        frame = numbers_frame(numbers_in(run.plan))
-        return moves * frame, frame
+        numbers = numbers_in(run.plan)
+        return moves * numbers_frame(numbers, run.plan.number_bytes), numbers_frame(numbers)
 
-    target_observers: tuple[Observer, ...] = (Observer.NODE,)
-    """The observers against which `plan --target-epsilon` searches noise."""
+    def target_observers(self, run: RunPlan) -> tuple[Observer, ...]:
+        """Return the observers against which `plan --target-epsilon` searches noise."""
+        return (Observer.NODE,)
 
     facts_follow_noise = True
     """If true, signed facts of the graph may depend on the noise; otherwise a search computes them once."""
@@ -176,6 +190,9 @@ class Analysis:
         """Return the sums that an observer can decode from its own view: their users, the total, and the places."""
         return readings(read_linear(run, observer, contents, foresee(with_graph(run))))
 
+    curator_reads = False
+    """If true, `read` decodes the curator's view too; otherwise `guess` makes the best of it."""
+
     def guess(self, run: RunPlan, curator: Contents, evidence: Evidence, graph: Callable[[], Graph]) -> list[Any]:
         """Return the curator's guesses of each user, as documents of `attack`; `graph` makes the public graph."""
         raise UsageError(f"--observer curator: of {run.protocol.name} it gets only what is published; name a user")
@@ -190,6 +207,8 @@ class Analysis:
 
     what_ran = ""
     """A sentence or two about the run for readers who know none of the papers."""
+    what_ran_of_records = ""
+    """The same about runs that protect records, where it is something else."""
     counts_contributions = False
     """If true, a histogram counts contributions, several per user, instead of users."""
 

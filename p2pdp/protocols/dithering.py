@@ -32,6 +32,11 @@ from p2pdp.mechanisms.grid import NOISE_TAIL
 REACH_BITS: Final = 51
 """States are below 2^51 steps and their differences below 2^52; a float holds all whole numbers up to 2^53."""
 
+SHORT_BITS: Final = 39
+"""The same for states that are sent in five bytes a number. A dither is then 2^-17 of their range."""
+
+_SHORT_ROOM: Final = 1.0 + 2.0**-11  # so that a state with its dither, below 2^27 steps, stays below 2^39
+
 GAUSSIAN_TAIL: Final = 12.0
 """In deviations: what a normal variable exceeds with a chance below 4e-33."""
 MODEL_BITS: Final = 46
@@ -49,7 +54,8 @@ class Reach:
     """The range of states, which they leave with negligible probability only.
 
     A plain state is a weighted mean of the users' values: within `values` except for noise, whose deviation is `sigma`
-    at most; noise on messages adds up over `rounds`. Accelerated states are polynomials of symmetric weights that are
+    at most, with `shared` for noise of pairs; what of that is taken back comes in later. Noise on messages adds up over
+    `rounds`. Accelerated states are polynomials of symmetric weights that are
     nowhere above 1 on the spectrum: rows of length 1 at most, whose entries add up to sqrt(n) at most. Terms that enter
     later, such as noise on messages, grow by up to 1 / (2 - gamma).
     """
@@ -60,16 +66,18 @@ class Reach:
     rounds: int
     n: int
     gamma: float = 1.0
+    shared: float = 0.0
 
-    def dithering(self, noise: Mechanism) -> dict[str, Any]:
-        """Return the fields of a plan that say what dither there is."""
+    def dithering(self, noise: Mechanism, *, short: bool = False) -> dict[str, Any]:
+        """Return the fields of a plan that say what dither there is; states may be sent in fewer bytes."""
         if noise.name == "none":
             return {}
         tail = NOISE_TAIL if noise.name == "laplace" else GAUSSIAN_TAIL
         late = GAUSSIAN_TAIL * self.message_sigma * math.sqrt(self.rounds + 1.0) / (2.0 - self.gamma)
-        plain = self.values + tail * self.sigma + late
+        late += GAUSSIAN_TAIL * self.shared / (2.0 - self.gamma)
+        plain = self.values + tail * math.hypot(self.sigma, self.shared) + late
         reach = plain * (math.sqrt(self.n) if self.gamma != 1.0 else 1.0)
-        return dithers(reach, REACH_BITS)
+        return dithers(reach * _SHORT_ROOM, SHORT_BITS) if short else dithers(reach, REACH_BITS)
 
 
 def dithers(reach: float, bits: int) -> dict[str, Any]:

@@ -1,49 +1,69 @@
 """The common part of protocols that learn by descent: objective, noise, steps, and the facts that bootstrap signs.
 
 `descent_of` and `noise_of` follow from the spec, the model's length and the signed facts, so every peer and every
-auditor has the same. A caller's own objective exists in the caller's process only; its guarantees are signed,
-and that is all an auditor needs.
+auditor has the same. A caller's own objective exists in the caller's process only, and one that the spec names
+(`tasks/named.py`) is loaded where users learn; its guarantees and its start are signed, and that is all an auditor
+needs. `with_objective` gives a spec the objective that its task names, for whoever measures it.
 
-Sigma is the standard deviation of the noise of each number of one clipped gradient, before the rate is applied.
+Sigma is the standard deviation of the noise of each number of one contribution, before the rate is applied: of a user's
+clipped gradient, or where single records are protected of the sum of its rows' clipped gradients, divided by their
+number or by `[task] batch`.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Any, Final
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from p2pdp.core.arrays import Floats
-from p2pdp.core.draws import NO_NOISE, Mechanism
+from p2pdp.core.claims import Unit
+from p2pdp.core.draws import NO_NOISE, Draws, Mechanism, Shape
 from p2pdp.core.errors import UsageError, VerificationFailed
+from p2pdp.core.rows import rows_in
 from p2pdp.core.spec import DataPart, Spec
-from p2pdp.mechanisms import gaussian
-from p2pdp.mechanisms.grid import NOISE_TAIL, Grid, choose_grid
+from p2pdp.mechanisms.grid import EXACT_BITS, NOISE_TAIL, Grid, choose_grid
 from p2pdp.protocols.contract import Fact
-from p2pdp.tasks.descent import Descent, GradientInputs
+from p2pdp.protocols.noise import gaussian_sigma
+from p2pdp.protocols.run_plan import at_most
+from p2pdp.tasks.descent import Descent, GradientInputs, RowCounts
 from p2pdp.tasks.examples import Examples, examples_of
-from p2pdp.tasks.objectives import Guarantees, Objective
+from p2pdp.tasks.named import TORCH, Measure, NamedObjective
+from p2pdp.tasks.objectives import Guarantees, Objective, start_digest, start_of
 from p2pdp.tasks.regression import LinearRegression, LogisticRegression, MeanEstimation
 
 OWN: Final = "own"
-TASKS: Final = dict.fromkeys(("mean", "linear_regression", "logistic_regression", OWN), ("gaussian", "none"))
+TASKS: Final = dict.fromkeys(("mean", "linear_regression", "logistic_regression", TORCH, OWN), ("gaussian", "none"))
 KEYS: Final = frozenset({"task.clip", "task.rate", "task.regularization", "task.batch", "task.test", "task.schedule"})
 SCORES: Final = ("loss", "score", "test_loss", "test_score")
+PUBLIC_SCORES: Final = ("public_loss", "public_score")
 # Models stay within this, so that no product with features within it overflows.
 MODEL_MAX: Final = 2.0**40
 FEATURE_MAX: Final = 2.0**40
 ROWS_MAX: Final = 1 << 24
 """Of one gradient: what accounts take into the float errors of its sum."""
+ROWS_OF_RECORDS_MAX: Final = 1 << 20
+_BATCH_BEYOND: Final = 1e-18  # the chance that more rows enter a minibatch than is counted with
 
 _OBJECTIVES: Final[dict[str, Objective]] = {
     "mean": MeanEstimation(),
     "linear_regression": LinearRegression(),
     "logistic_regression": LogisticRegression(),
 }
+_SUMS: Final = ("sum", "histogram")
 _MARGINS: Final = ("linear_regression", "logistic_regression")
-_EXACT_BITS: Final = 8  # sums of gradient and noise stay below 2**53 steps, which floats represent exactly
+
+
+class Learned(NamedTuple):
+    """A user's own model after so many steps of all those planned, where these follow a schedule that all know."""
+
+    steps: int
+    of: int
+    unit: str
+    model: Any
 
 
 def has_intercept(spec: Spec) -> bool:
@@ -51,11 +71,41 @@ def has_intercept(spec: Spec) -> bool:
     return spec.task.intercept and spec.task.kind in _MARGINS
 
 
+def is_built_in(spec: Spec) -> bool:
+    """Return whether a spec says all about what is computed: it is a task of this package."""
+    return spec.task.kind in _OBJECTIVES or spec.task.kind in _SUMS
+
+
+def is_named(spec: Spec) -> bool:
+    """Return whether the task names an objective that is loaded where users learn."""
+    return spec.task.kind != OWN and not is_built_in(spec)
+
+
 def objective_of(spec: Spec) -> Objective:
     """Return the objective; for a custom one whose code is not in this process, only its name."""
-    if spec.task.kind != OWN:
+    if is_built_in(spec):
         return _OBJECTIVES[spec.task.kind]
-    return Objective() if spec.task.own is None else spec.task.own
+    if spec.task.own is not None:
+        own: Objective = spec.task.own
+        return own
+    return NamedObjective(spec.task) if is_named(spec) else Objective()
+
+
+def with_objective(spec: Spec, measure: Measure | None = None, code: str | None = None) -> Spec:
+    """Return the spec with the objective that it names, if any; `measure` and `code` are those of `NamedObjective`."""
+    if spec.task.own is not None or not is_named(spec):
+        return spec
+    return replace(spec, task=replace(spec.task, own=NamedObjective(spec.task, measure, code)))
+
+
+def dimension_of(spec: Spec, columns: int) -> int:
+    """Return the length of a model over so many features, the intercept's included."""
+    if is_built_in(spec) or spec.task.own is None:
+        return columns
+    own = spec.task.own
+    if isinstance(own, NamedObjective):
+        return own.measures(columns, norm_bound(spec.data, columns, intercept=False)).dimension
+    return int(own.dimension(columns))
 
 
 def norm_bound(data: DataPart, columns: int | None, *, intercept: bool) -> float | None:
@@ -90,7 +140,7 @@ def apart_bound(data: DataPart, columns: int) -> float | None:
 
 
 def _columns(spec: Spec, dimension: int) -> int | None:
-    if spec.task.kind != OWN:
+    if is_built_in(spec):
         return dimension - has_intercept(spec)
     if spec.data.standardize is not None:
         return len(next(value for value in spec.data.standardize.values() if isinstance(value, list)))
@@ -98,26 +148,50 @@ def _columns(spec: Spec, dimension: int) -> int | None:
 
 
 def facts_of(spec: Spec) -> dict[str, Fact]:
-    """Return the facts that bootstrap signs of a custom objective; for all others the spec is enough."""
+    """Return the facts that bootstrap signs of a caller's objective; for all others see `model_facts`."""
     if spec.task.kind != OWN:
         return {}
     if spec.task.own is None:
         raise UsageError('[task] kind: "own" needs the objective itself: p2pdp.run(spec, task=...) from Python')
     guarantees = spec.task.own.guarantees(norm_bound(spec.data, _columns(spec, 0), intercept=False))
+    return _promised(spec.task.own, guarantees)
+
+
+def _promised(own: Objective, guarantees: Guarantees) -> dict[str, Fact]:
     return {
-        "objective": str(spec.task.own.name),
+        "objective": str(own.name),
         "convex": int(guarantees.convex),
         "lipschitz": -1.0 if guarantees.lipschitz is None else float(guarantees.lipschitz),
         "smoothness": -1.0 if guarantees.smoothness is None else float(guarantees.smoothness),
         "clipping": guarantees.clipping,
-        "convex_projection": int(guarantees.convex_projection or type(spec.task.own).project is Objective.project),
+        "convex_projection": int(guarantees.convex_projection or type(own).project is Objective.project),
     }
 
 
+def model_facts(spec: Spec, dimension: int) -> dict[str, Fact]:
+    """Return the facts about models that bootstrap signs: where they start, and what a named objective is.
+
+    Nothing is said of a start at zeros, and nothing where the objective is not at hand: who only reads facts has them.
+    """
+    own = spec.task.own
+    if isinstance(own, NamedObjective) and own.known is not None:
+        code: dict[str, Fact] = {} if own.code is None else {"model": own.code}
+        start: dict[str, Fact] = {"start": own.known.start, "start_max": own.known.start_max}
+        return {**_promised(own, own.known.guarantees), **start, **code}
+    if spec.task.kind != OWN or own is None:
+        return {}
+    start_vector, constants = start_of(own, dimension), own.constants()
+    if not start_vector.any() and not constants:
+        return {}
+    return {"start": start_digest(start_vector, constants), "start_max": float(np.abs(start_vector).max())}
+
+
 def guarantees_of(spec: Spec, dimension: int, facts: Mapping[str, Fact]) -> Guarantees:
-    if spec.task.kind != OWN:
+    if is_built_in(spec):
         bound = norm_bound(spec.data, _columns(spec, dimension), intercept=has_intercept(spec))
         return objective_of(spec).guarantees(bound)
+    if is_named(spec) and "convex" not in facts:
+        return Guarantees()  # nothing is signed yet
     signed = facts if "convex" in facts else (facts_of(spec) if spec.task.own is not None else {})
     try:
         lipschitz, smoothness = float(signed["lipschitz"]), float(signed["smoothness"])
@@ -134,28 +208,45 @@ def guarantees_of(spec: Spec, dimension: int, facts: Mapping[str, Fact]) -> Guar
 
 def sigma_of(spec: Spec) -> float:
     """Return the standard deviation of one contribution's noise, in data units; 0 for `none`."""
-    noise = spec.noise
-    if noise.mechanism == "none":
-        return 0.0
-    if noise.sigma is not None:
-        return noise.sigma
-    assert noise.epsilon is not None  # the spec's checks ask for one of the two
-    assert noise.delta is not None
-    return gaussian.sigma_of(noise.epsilon, noise.delta, sensitivity_of(spec))
+    return gaussian_sigma(spec.noise, lambda: sensitivity_of(spec))
 
 
 def sensitivity_of(spec: Spec) -> float:
-    """Return how far a replaced user can move one contribution: twice the clip."""
+    """Return how far what is protected can move one contribution: twice the clip, divided as contributions are."""
     assert spec.task.clip is not None
-    return 2.0 * spec.task.clip
+    if spec.privacy.unit != Unit.RECORD:
+        return 2.0 * spec.task.clip
+    if spec.task.batch is None:
+        raise UsageError("[noise] epsilon: of gradients over all rows it would depend on their number; set sigma.")
+    return 2.0 * spec.task.clip / spec.task.batch
 
 
-def descent_of(spec: Spec, dimension: int, facts: Mapping[str, Fact], message_sigma: float = 0.0) -> Descent:
-    """Return the descent on a grid that suits the noise of contributions and that of messages."""
+def row_counts(spec: Spec, facts: Mapping[str, Fact]) -> RowCounts | None:
+    """Return what is public of the users' rows; None where whole users are protected."""
+    if spec.privacy.unit != Unit.RECORD:
+        return None
+    stated, batch = rows_in(facts), spec.task.batch
+    fewest, most = (1, ROWS_OF_RECORDS_MAX) if stated is None else (min(stated), max(stated))
+    if most > ROWS_OF_RECORDS_MAX:
+        raise UsageError(f"[privacy] unit: gradients that protect records are of {ROWS_OF_RECORDS_MAX:,} rows at most.")
+    if batch is None:
+        return RowCounts(fewest, most, fewest)
+    return RowCounts(batch, min(most, at_most(float(batch), _BATCH_BEYOND)), fewest)
+
+
+def descent_of(
+    spec: Spec, dimension: int, facts: Mapping[str, Fact], others: Sequence[float] = (), shared: float = 0.0
+) -> Descent:
+    """Return the descent on a grid that suits the noise of contributions, and other noise of these deviations.
+
+    `shared` is the deviation of all noise that a user shares with others.
+    """
     task, sigma = spec.task, sigma_of(spec)
     assert task.clip is not None
-    scales = [scale for scale in (sigma, message_sigma) if scale > 0.0]
-    magnitude = (task.clip + NOISE_TAIL * sum(scales)) * 2.0**_EXACT_BITS
+    scales = [scale for scale in (sigma, *others) if scale > 0.0]
+    records = row_counts(spec, facts)
+    reach = task.clip if records is None or task.batch is None else task.clip * records.most / task.batch
+    magnitude = (reach + NOISE_TAIL * (sum(scales) + shared)) * 2.0**EXACT_BITS
     grid = choose_grid(min(scales, default=None), 2.0 * task.clip, magnitude)
     return Descent(
         objective=objective_of(spec),
@@ -166,6 +257,9 @@ def descent_of(spec: Spec, dimension: int, facts: Mapping[str, Fact], message_si
         regularization=task.regularization or 0.0,
         radius=task.radius,
         batch=task.batch,
+        records=records,
+        start_digest=str(facts["start"]) if "start" in facts else "" if is_named(spec) else None,
+        start_max=float(facts.get("start_max", 0.0)),
     )
 
 
@@ -188,7 +282,7 @@ def rate_of(spec: Spec, descent: Descent, steps: int) -> float:
         raise UsageError(
             f"[task] rate: diverges, since rate x regularization is {rate * descent.regularization:g}; keep it below 2."
         )
-    reach = math.sqrt(descent.dimension) * (descent.clip + NOISE_TAIL * sigma_of(spec)) * rate * steps
+    reach = math.sqrt(descent.dimension) * (descent.reach + NOISE_TAIL * sigma_of(spec)) * rate * steps
     if not reach < MODEL_MAX:
         raise UsageError(f"[task] rate: {steps} steps of it could carry the model beyond {MODEL_MAX:g}; lower it.")
     return rate
@@ -229,13 +323,31 @@ def inputs_again(descent: Descent, values: list[Any]) -> GradientInputs:
     return GradientInputs(descent, examples_of(table[:, :-1], table[:, -1], None))
 
 
+def protection_of(noise: Mechanism, descent: Descent) -> tuple[Mechanism, ...]:
+    """Return what protects a contribution of the user whose rows enter it most often."""
+    drawn = None if descent.records is None else descent.drawn(descent.records.fewest)
+    own = () if noise.name == "none" else (noise,)
+    return own if drawn is None else (*own, drawn[0])
+
+
+class Batches:
+    """The minibatches of one user, drawn by its machine."""
+
+    def __init__(self, descent: Descent, inputs: Any) -> None:
+        self._drawn: tuple[Mechanism, Shape] | None = descent.drawn(inputs.count) if descent.samples else None
+
+    def draw(self, draws: Draws) -> Any:
+        """Return which rows the next gradient is over; None for all of them."""
+        return None if self._drawn is None else draws.noise(*self._drawn)
+
+
 def noise_bound(descent: Descent, noise: Mechanism, rates: list[float]) -> float | None:
     """Return an upper bound on the root mean square effect of noise on the model's numbers; None if steps may expand.
 
     A step that contracts by r reduces the squared distance to the model without noise to at most r^2 of it, and noise
     that does not depend on it adds (rate sigma)^2 for each number.
     """
-    if descent.why_not_contracting(max(rates)) is not None:
+    if descent.samples or descent.why_not_contracting(max(rates)) is not None:
         return None
     sigma = 0.0 if noise.name == "none" else Grid(descent.grid_exponent).step * noise.scale
     low, high = descent.regularization, (descent.guarantees.smoothness or 0.0) + descent.regularization
@@ -257,14 +369,23 @@ def warnings_of(descent: Descent, rate: float) -> list[str]:
     return [f"[task] rate: {rate:g} is above 2/smoothness = {most:.6g}: descent may diverge instead of settling down"]
 
 
+def loss_and_score(objective: Objective, examples: Examples | None, model: Floats) -> tuple[float | None, float | None]:
+    """Return loss and score of a model on these examples; None where there are none, or no finite model."""
+    if examples is None or not np.isfinite(model).all():
+        return None, None
+    return objective.loss(model, examples), objective.score(model, examples)
+
+
+def public_scores(objective: Objective, public: Examples, model: Floats) -> dict[str, float | None]:
+    """Return the scores of a model on public rows."""
+    return dict(zip(PUBLIC_SCORES, loss_and_score(objective, public, model), strict=True))
+
+
 def scores_of(
     objective: Objective, learned: Examples | None, tested: Examples | None, model: Floats
 ) -> dict[str, float | None]:
     """Return the scores of a model on the examples that it learned from, and on those that were kept out."""
     found: list[float | None] = []
     for part in (learned, tested):
-        if part is None or not np.isfinite(model).all():
-            found += [None, None]
-        else:
-            found += [objective.loss(model, part), objective.score(model, part)]
+        found += loss_and_score(objective, part, model)
     return dict(zip(SCORES, found, strict=True))

@@ -63,9 +63,9 @@ def noise_of(
     """Return the noise of each user who has draws or contributions in the forms `seen`.
 
     Each of these comes once; `ordered` has all that they are made of, as `in_order` sorts it. `randomized` names the
-    draws that a report was made with. Scales of added noise are those of the records, in steps of the grid, times the
-    ratio with which the draw accompanies its contribution; `unit` is the ratio of one grid step to one unit of a
-    contribution.
+    draws that a report was made with, or that chose the rows of a gradient. Scales of added noise are those of the
+    records, in steps of the grid, times the ratio with which the draw accompanies its contribution; `unit` is the ratio
+    of one grid step to one unit of a contribution.
     """
     contributed, drawn = _combined(seen, ordered)
     found: dict[Peer, Noise] = {}
@@ -81,7 +81,16 @@ def noise_of(
             added.setdefault(source.peer, []).append(one)
     for peer in linear.keys() | added.keys():
         _match(found.setdefault(peer, Noise()), linear.get(peer, []), added.get(peer, []), draws.get(peer, ()), unit)
+        if randomized and linear.get(peer):
+            _name_rows(found[peer], [one.source for one in linear[peer] if one.combined], randomized)
     return found
+
+
+def _name_rows(noise: Noise, sources: Sequence[Source], randomized: Mapping[Source, Recorded]) -> None:
+    """Add to the last contributions, which are of these sources, the draws that chose their rows."""
+    first = len(noise.own) - len(sources)
+    for at, source in enumerate(sources, start=first):
+        noise.own[at] += randomized.get(source, ())
 
 
 def _combined(seen: Sequence[LinearForm], ordered: Sequence[LinearForm]) -> tuple[list[_Seen], dict[Source, _Seen]]:

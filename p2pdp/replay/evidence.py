@@ -18,7 +18,8 @@ from p2pdp.core.spec import Spec
 from p2pdp.crypto.entropy import SALT_BYTES
 from p2pdp.crypto.roster import Roster
 from p2pdp.ledger.journal import PRIVATE, VIEW
-from p2pdp.ledger.records import INPUTS, Contents, LedgerError, chain_problem, read, whole_length
+from p2pdp.ledger.records import INPUTS, Contents, LedgerError, chain_problem
+from p2pdp.ledger.stored import Entries, Ledger, contents_of, has_begun
 from p2pdp.protocols.run_plan import RunPlan, plan_of_facts
 from p2pdp.wire.codec import unpack_value
 
@@ -48,10 +49,11 @@ class Evidence:
     spec: Spec
     spec_digest: bytes  # recomputed from the spec at hand, to be compared with the signed one
     roster: Roster
-    views: Mapping[Peer, bytes] = field(repr=False)  # ledger or skeleton bytes; absent where there is none
-    private: Mapping[Peer, bytes] = field(repr=False, default_factory=dict)
+    views: Mapping[Peer, Ledger] = field(repr=False)  # ledgers or skeletons; absent where there is none
+    private: Mapping[Peer, Ledger] = field(repr=False, default_factory=dict)
     own: Peer | None = None  # set where only this node's part of a run is at hand
     _parsed: dict[tuple[Peer, str], Contents] = field(init=False, repr=False, compare=False, default_factory=dict)
+    _entries: Entries = field(init=False, repr=False, compare=False, default_factory=Entries)
     _recorded: list[Recorded] = field(init=False, repr=False, compare=False, default_factory=list)
 
     def contents(self, peer: Peer, role: str = VIEW) -> Contents:
@@ -59,7 +61,7 @@ class Evidence:
         assert role in (VIEW, PRIVATE)
         place = (peer, role)
         if place not in self._parsed:
-            self._parsed[place] = read((self.views if role == VIEW else self.private)[peer])
+            self._parsed[place] = contents_of((self.views if role == VIEW else self.private)[peer], self._entries)
         return self._parsed[place]
 
     def chained(self, peer: Peer) -> Contents | None:
@@ -93,8 +95,8 @@ class Evidence:
 
     @property
     def begun(self) -> list[Peer]:
-        """Return the peers whose view has a whole record at least."""
-        return [peer for peer, data in self.views.items() if whole_length(data)]
+        """Return the peers whose view has a whole record at least, or is damaged: reading it tells where."""
+        return [peer for peer, ledger in self.views.items() if has_begun(ledger)]
 
     def recorded(self, peers: Collection[Peer], run: RunPlan | None = None) -> Recorded:
         """Return the views of these peers under a launcher's plan, or that of the roster.
@@ -106,11 +108,11 @@ class Evidence:
         for known in self._recorded:
             if known.views.keys() == wanted and known.played.plan == plan.plan:
                 return known
-        made = Recorded(plan, {peer: self.contents(peer) for peer in self.views if peer in wanted})
+        made = Recorded(plan, {peer: self.contents(peer) for peer in sorted(self.views) if peer in wanted})
         self._recorded.append(made)
         return made
 
-    def having(self, views: Mapping[Peer, bytes]) -> Evidence:
+    def having(self, views: Mapping[Peer, Ledger]) -> Evidence:
         """Return this evidence with more views, in place of those that it has of the same peers."""
         more = Evidence(self.spec, self.spec_digest, self.roster, {**self.views, **views}, self.private, self.own)
         same = {place: one for place, one in self._parsed.items() if place[1] == PRIVATE or place[0] not in views}

@@ -8,7 +8,6 @@ at random whom they send to are refused, since their messages do not follow from
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Final, NoReturn
@@ -19,12 +18,15 @@ from p2pdp.core.events import Event, Machine, Received, Started, tell
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer, is_user
 from p2pdp.core.messages import BEGIN, COMMON, FINAL, FINISHED, TOTAL
 from p2pdp.core.step import Message
-from p2pdp.core.values import LinearForm, Source
+from p2pdp.core.values import LinearForm, Share, Source, pair_source
+from p2pdp.protocols.decision import SURVIVORS, Collector
 from p2pdp.protocols.run_plan import RunPlan
-from p2pdp.replay.transcript import Transcript
+from p2pdp.replay.published import tells
+from p2pdp.replay.transcript import Transcript, shares_by_receiver
 from p2pdp.tasks.inputs import SymbolicInputs
 
 _EXCHANGES_MAX: Final = 20_000
+_UNFINISHED: Final = "the run does not end by messages alone, so they do not follow from the plan"
 _AT_RANDOM: Final = "messages go where chance decides, so they do not follow from the plan"
 
 
@@ -53,6 +55,7 @@ class Symbols:
     def __init__(self, user: Peer) -> None:
         self._user = user
         self.drawn: list[Mechanism] = []
+        self.pairs: dict[Source, Mechanism] = {}
 
     def noise(self, mechanism: Mechanism, shape: Shape) -> LinearForm:
         self.drawn.append(mechanism)
@@ -63,6 +66,14 @@ class Symbols:
 
     def meet(self, number: int, coin: float) -> NoReturn:
         raise Refused(_AT_RANDOM)
+
+    def pair(self, peer: Peer, number: int, mechanism: Mechanism, shape: Shape) -> LinearForm:
+        source = pair_source(self._user, peer, number)
+        self.pairs[source] = mechanism
+        return LinearForm.of(source)
+
+    def pair_key(self, peer: Peer, number: int) -> Share:
+        return Share(pair_source(self._user, peer, number))
 
 
 @dataclass
@@ -86,10 +97,27 @@ class _Ahead:
         for send in run.opening(Symbols(BOOTSTRAP)):
             self._queue.append((send.to, Received(BOOTSTRAP, send.message)))
         self.links: dict[tuple[Peer, Peer], list[Message]] = {}
+        self._collected: dict[Peer, int] = {}  # how many messages of each user the curator took
+        self._collector = run.collector()
 
     def run_all(self) -> None:
         while self._queue:
             self._tell(*self._queue.popleft())
+            if not self._queue and self._collector is not None:
+                self._collect(self._collector)
+
+    def _collect(self, collector: Collector) -> None:
+        """Do what curator and bootstrap do in a protocol with a decision, when users wait for that."""
+        for sender in range(self._run.n):
+            told = self.links.get((sender, CURATOR), [])
+            for message in told[self._collected.get(sender, 0) :]:
+                if collector.take(sender, message) is not None:
+                    raise Refused(_AT_RANDOM)
+            self._collected[sender] = len(told)
+        absent = collector.collected
+        if absent is not None and collector.decided(absent) is None:
+            decision = Message(SURVIVORS, (absent, b""))
+            self._queue.extend((user, Received(BOOTSTRAP, decision)) for user in range(self._run.n))
 
     def _tell(self, user: Peer, event: Event) -> None:
         state = self._users[user]
@@ -107,23 +135,37 @@ class _Ahead:
                     self._queue.append((to, Received(user, message)))
 
     def transcript(self) -> Transcript:
-        handed_in = [message for sender in range(self._run.n) for message in self.links.get((sender, CURATOR), ())]
-        handed_in = [message for message in handed_in if message.type in (TOTAL, FINISHED)]
-        one_by_one = self._run.completes_per_user
-        if len(handed_in) != (self._run.n if one_by_one else len(self._run.plan.starts)):
-            raise Refused("the run does not end by messages alone, so they do not follow from the plan")
-        if not one_by_one:
-            handed_in.sort(key=COMMON.item_of)
-        told: Sequence[LinearForm] = [message.value for message in handed_in if message.value is not None]
+        totals, published = self._results()
         found = Transcript(
             received={user: state.received for user, state in enumerate(self._users)},
             draws={user: state.draws.drawn for user, state in enumerate(self._users)},
             values=dict.fromkeys(range(self._run.n), 1),
-            totals=list(told),
-            published=tuple(told) if one_by_one else (self._run.protocol.publish(self._run.plan, told),),
+            totals=totals,
+            published=published,
             finals={user: state.final for user, state in enumerate(self._users) if state.final is not None},
         )
         sent = [message.value for messages in self.links.values() for message in messages]
         found.sent = [value for value in sent if isinstance(value, LinearForm)]
+        found.pairs = {source: drawn for state in self._users for source, drawn in state.draws.pairs.items()}
+        found.shares = shares_by_receiver(self.links)
         found.find_noise = partial(found.noise_among, {}, self._run.plan.unit)
         return found
+
+    def _results(self) -> tuple[list[LinearForm], tuple[LinearForm, ...]]:
+        """Return what of values the curator was told, and what it published."""
+        run = self._run
+        if self._collector is not None:
+            if not self._collector.complete:
+                raise Refused(_UNFINISHED)
+            told = [one.value for (_, to), sent in sorted(self.links.items()) if to == CURATOR for one in sent]
+            published = run.protocol.publish(run.plan, [self._collector.result()])
+            return [value for value in told if tells(value)], (published,)
+        handed_in = [message for sender in range(run.n) for message in self.links.get((sender, CURATOR), ())]
+        handed_in = [message for message in handed_in if message.type in (TOTAL, FINISHED)]
+        one_by_one = run.completes_per_user
+        if len(handed_in) != (run.n if one_by_one else len(run.plan.starts)):
+            raise Refused(_UNFINISHED)
+        if not one_by_one:
+            handed_in.sort(key=COMMON.item_of)
+        told = [message.value for message in handed_in if message.value is not None]
+        return told, tuple(told) if one_by_one else (run.protocol.publish(run.plan, told),)

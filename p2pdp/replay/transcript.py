@@ -1,8 +1,8 @@
 """Replay a recorded run over symbols instead of values.
 
 Every user's machine is made anew with symbolic inputs and gets the recorded events (`player.py`). The linear form of a
-message comes from its sender's replay, so users are replayed side by side, each as far as the messages it has allow. A
-ledger that does not follow from the protocol raises `VerificationFailed`.
+message comes from its sender's replay, so users are replayed side by side, each as far as the messages it has allow.
+Ledgers that do not follow from the protocol raise `NotFollowed`, which names the first such record of each of them.
 
 The result says for every message exactly which inputs and draws it contains, whatever was lost, sent again or sent
 elsewhere. Values are never read: skeletons are enough.
@@ -16,27 +16,22 @@ arrived when nothing could be recorded any more.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import Any, Final, TypeGuard
+from typing import Any, Final
 
 from p2pdp.core.draws import Mechanism
-from p2pdp.core.errors import VerificationFailed
 from p2pdp.core.events import Event
 from p2pdp.core.ids import CURATOR, Peer, is_user
-from p2pdp.core.messages import COMMON, FINISHED, OPENED_REPORT, REPORT, TOTAL, OpenedReport, Value
+from p2pdp.core.messages import Value
 from p2pdp.core.step import Message
-from p2pdp.core.values import ZERO_FORM, LinearForm, Source, in_order
+from p2pdp.core.values import PAIR, ZERO_FORM, LinearForm, Share, Source, in_order
 from p2pdp.ledger.records import (
     CLOSED,
-    KIND_NAMES,
     OPENED,
-    OWN,
-    PUBLISHED,
     RECEIVED,
-    STARTED,
-    WOKEN,
+    REFUSED,
     Contents,
     Record,
     carries_value,
@@ -45,12 +40,11 @@ from p2pdp.ledger.records import (
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.replay.absent import Absent
 from p2pdp.replay.contributions import Noise, Recorded, noise_of
+from p2pdp.replay.findings import Finding, NotFollowed, not_followed
 from p2pdp.replay.player import CutShort, Player
+from p2pdp.replay.published import Link, collected_by, tells, with_collector, with_curator, without_curator
 
 UNKNOWN: Final = "unknown"
-
-Forms = tuple[LinearForm, ...]
-FormOf = Callable[[Peer, Peer, int, Record], LinearForm | tuple[Peer, Peer] | None]
 
 
 @dataclass
@@ -65,6 +59,8 @@ class Transcript:
 
     received: dict[Peer, list[LinearForm]] = field(default_factory=dict)
     draws: dict[Peer, list[Mechanism]] = field(default_factory=dict)
+    pairs: dict[Source, Mechanism] = field(default_factory=dict)  # the draws that two users share
+    shares: dict[Peer, list[Share]] = field(default_factory=dict)  # the parts of secret draws sent to each peer
     values: dict[Peer, int] = field(default_factory=dict)  # how many values a user has
     totals: list[LinearForm] = field(default_factory=list)  # all that the curator recorded
     undelivered: list[LinearForm] = field(default_factory=list)  # sent to curator or bootstrap, and recorded by neither
@@ -75,6 +71,19 @@ class Transcript:
     unknown: set[Peer] = field(default_factory=set)
     sent: list[LinearForm] = field(default_factory=list)  # all that users sent of values, to whomever
     find_noise: Callable[[], dict[Peer, Noise]] = dict
+
+    def mechanism(self, source: Source) -> Mechanism:
+        """Return the mechanism of a draw, as it was recorded."""
+        return self.pairs[source] if source.kind == PAIR else self.draws[source.peer][source.number]
+
+    def known_to(self, peers: Iterable[Peer]) -> set[Source]:
+        """Return the secret draws of others that some peers together hold enough parts of."""
+        indices: dict[Source, set[int]] = {}
+        thresholds: dict[Source, int] = {}
+        for share in (one for peer in peers for one in self.shares.get(peer, ())):
+            indices.setdefault(share.source, set()).add(share.place)
+            thresholds[share.source] = min(share.threshold, thresholds.get(share.source, share.threshold))
+        return {source for source, held in indices.items() if len(held) >= thresholds[source]}
 
     @cached_property
     def told(self) -> list[LinearForm]:
@@ -100,7 +109,7 @@ class Transcript:
     @property
     def own_noise(self) -> dict[Peer, list[Recorded]]:
         """Return the draws that protect each contribution that was seen."""
-        return {user: noise.own for user, noise in self.noise.items()}
+        return {user: noise.own for user, noise in sorted(self.noise.items())}
 
     def noise_among(self, randomized: Mapping[Source, Recorded], unit: float) -> dict[Peer, Noise]:
         """Return the noise of all users, from all forms that were sent or seen."""
@@ -110,13 +119,20 @@ class Transcript:
 
 def replay(run: RunPlan, views: dict[Peer, Contents]) -> Transcript:
     """Return the transcript of a run from ledgers or skeletons that `auditor.verify` found consistent."""
-    whole = {peer: contents for peer, contents in views.items() if contents.records}
+    whole = {peer: contents for peer, contents in sorted(views.items()) if contents.records}  # in one order, always
     replayed = _Replay(run, whole)
     replayed.run_all()
     transcript = Transcript(rebuilt=replayed.absent.rebuilt, unknown=replayed.unknown)
     taken: dict[Peer, int] = {}
-    if CURATOR in whole:
+    collector = run.collector()
+    if collector is not None and CURATOR in whole:
+        taken, transcript.totals, transcript.published = with_collector(
+            run, collector, whole[CURATOR], replayed.form_of
+        )
+    elif CURATOR in whole:
         taken, transcript.totals, transcript.published = with_curator(run, whole[CURATOR], replayed.form_of)
+    elif collector is not None:
+        transcript.published = collected_by(run, collector, whole, replayed.outbox)
     else:
         transcript.published = without_curator(run, replayed.outbox)
     transcript.undelivered = replayed.undelivered(taken)
@@ -130,21 +146,34 @@ def replay(run: RunPlan, views: dict[Peer, Contents]) -> Transcript:
         if state.final is not None:
             transcript.finals[user] = state.final
     transcript.draws |= {user: drawn for user, drawn in replayed.absent.draws.items() if user not in transcript.draws}
+    transcript.shares = shares_by_receiver(replayed.outbox)
+    transcript.pairs = replayed.pairs()
     transcript.sent = [one.value for sent in replayed.outbox.values() for one in sent if tells(one.value)]
     transcript.find_noise = partial(transcript.noise_among, randomized, run.plan.unit)
     return transcript
 
 
-def tells(value: Any) -> TypeGuard[LinearForm]:
-    """Return whether a value is a form: what stands for no value is bytes in a replay too."""
-    return value is not None and not isinstance(value, bytes)
+def shares_by_receiver(links: Mapping[tuple[Peer, Peer], Sequence[Message]]) -> dict[Peer, list[Share]]:
+    """Return the parts of secret draws that were sent to each peer, whether or not they arrived."""
+    found: dict[Peer, list[Share]] = {}
+    for (_, to), messages in links.items():
+        for message in messages:
+            several = message.value if isinstance(message.value, list) else [message.value]
+            found.setdefault(to, []).extend(one for one in several if isinstance(one, Share))
+    return found
 
 
 class _Replay:
     """Replays of all users side by side: one that waits for a message goes on when its sender has sent it."""
 
     def __init__(self, run: RunPlan, views: dict[Peer, Contents]) -> None:
-        self.users = {peer: Player(run, peer, contents) for peer, contents in views.items() if is_user(peer)}
+        self.users: dict[Peer, Player] = {}
+        self._findings: list[Finding] = []
+        for peer in filter(is_user, views):
+            try:
+                self.users[peer] = Player(run, peer, views[peer])
+            except NotFollowed as error:
+                self._findings += error.findings
         self.absent: Absent = run.protocol.analysis().absent(run, views)
         self._messages = run.protocol.messages
         self.unknown: set[Peer] = set()
@@ -156,12 +185,28 @@ class _Replay:
         self._hops: dict[tuple[Peer, int], LinearForm] = {}  # reports by their holder and the hop that they came by
 
     def run_all(self) -> None:
+        failed: set[Peer] = set()
         while self._ready:
-            self._advance(self.users[self._ready.popleft()])
-        stuck = [user for user in self.users if user not in self._ended]
+            user = self._ready.popleft()
+            try:
+                self._advance(self.users[user])
+            except NotFollowed as error:  # whoever waits for more of it is not replayed further
+                self._findings += error.findings
+                failed.add(user)
+        stuck = [user for user in self.users if user not in self._ended and user not in failed]
+        if self._findings:
+            raise NotFollowed(self._findings, stuck)
         if stuck:
-            where = self.users[stuck[0]].cursor
-            raise VerificationFailed(f"node {stuck[0]}, record {where}: received before it was sent")
+            raise not_followed(stuck[0], self.users[stuck[0]].cursor, "received before it was sent")
+
+    def pairs(self) -> dict[Source, Mechanism]:
+        """Return the draws that two users share; both must have made the same."""
+        found: dict[Source, Mechanism] = {}
+        for user, state in self.users.items():
+            for source, drawn in state.pairs.items():
+                if found.setdefault(source, drawn) != drawn:
+                    raise not_followed(user, None, "a draw that it shares is not that of the other end")
+        return self.absent.pairs | found  # what an end at hand recorded counts, and not what is taken of an absent one
 
     def underway(self) -> dict[Peer, list[LinearForm]]:
         """Return by user what was sent to it beyond what its ledger says that it received."""
@@ -190,12 +235,13 @@ class _Replay:
                 if record.kind == RECEIVED:
                     if not self._receive(state, record):
                         return
-                elif record.kind in (STARTED, OWN, WOKEN):
-                    self._run(state, state.event(None))
+                elif record.kind == REFUSED:
+                    if not self._refused(state, record):
+                        return
                 elif record.kind in (OPENED, CLOSED):
                     state.cursor += 1
                 else:
-                    raise state.mismatch(record, f"{KIND_NAMES[record.kind]} does not follow from any event")
+                    self._run(state, state.event(None))
             except CutShort:
                 state.cursor = len(state.records)
         self._end(state)
@@ -215,8 +261,8 @@ class _Replay:
         value = None
         if is_user(sender):
             found = self.form_of(sender, state.user, state.taken.get(sender, 0), record)
-            if isinstance(found, tuple):
-                self._waiting.setdefault(found[0], {}).setdefault(found[1], set()).add(state.user)
+            if isinstance(found, Link):
+                self._waiting.setdefault(found.sender, {}).setdefault(found.receiver, set()).add(state.user)
                 return False
             value = found
             state.taken[sender] = state.taken.get(sender, 0) + 1
@@ -225,17 +271,33 @@ class _Replay:
         self._run(state, state.event(value))
         return True
 
-    def form_of(self, sender: Peer, to: Peer, number: int, record: Record) -> LinearForm | tuple[Peer, Peer] | None:
-        """Return the form of a link's message of that number, or the link that has to go on before it is known.
+    def _refused(self, state: Player, record: Record) -> bool:
+        """Replay a refusal; what was refused was seen all the same. Return False if its form is not known yet."""
+        sender = record.body.sender
+        if is_user(sender):
+            number, sent = state.taken.get(sender, 0), self.outbox.get((sender, state.user), ())
+            if number >= len(sent) and sender in self.users and sender not in self._ended:
+                self._waiting.setdefault(sender, {}).setdefault(state.user, set()).add(state.user)
+                return False
+            value = sent[number].value if number < len(sent) else None
+            if number >= len(sent) and carries_value(record):
+                value = self._unknown(sender)
+            state.taken[sender] = number + 1
+            if tells(value):
+                state.received.append(value)
+        self._run(state, state.event(None))
+        return True
+
+    def form_of(self, sender: Peer, to: Peer, number: int, record: Record) -> Any:
+        """Return the form or shares of a link's message of that number, or the `Link` to wait for; None without value.
 
         `record` is the receiver's, which tells of a sender whose ledger ends early whether there was a value.
         """
         sent = self.outbox.get((sender, to), ())
         if number < len(sent):
-            form: LinearForm | None = sent[number].value
-            return form
+            return sent[number].value
         if sender in self.users and sender not in self._ended:
-            return sender, to
+            return Link(sender, to)
         public = public_message(record)
         known = self._messages.get(public.type)
         if known is not None and known.before is not None:  # passed on as it came, by whoever it was
@@ -244,9 +306,15 @@ class _Replay:
         if known is not None and known.custody:
             return self._rebuilt(sender, public)
         filler = known is not None and known.value is Value.FILLER
-        return self._unknown(sender) if carries_value(record) and not filler else None
+        if not carries_value(record) or filler:
+            return None
+        value = self.absent.sent(sender, to, public) if sender in self.absent.users and number == len(sent) else None
+        if value is None:
+            return self._unknown(sender)
+        self.outbox.setdefault((sender, to), []).append(Message(public.type, public.fields, value))
+        return value
 
-    def _rebuilt(self, sender: Peer, public: Message) -> LinearForm | tuple[Peer, Peer]:
+    def _rebuilt(self, sender: Peer, public: Message) -> LinearForm | Link:
         """Return the form of what a user sent that its own records do not have."""
         came = self.absent.origin(sender, public) if sender in self.absent.users else None
         before = ZERO_FORM
@@ -255,7 +323,7 @@ class _Replay:
             if came.number < len(sent):
                 before = sent[came.number].value
             elif came.sender not in self._ended:
-                return came.sender, sender
+                return Link(came.sender, sender)
             else:
                 came = None
         if came is not None:
@@ -274,61 +342,3 @@ class _Replay:
             if known is not None and known.custody and known.before is not None:
                 self._hops[to, known.named(known.item, message)] = message.value
             self._ready.extend(sorted(self._waiting.get(state.user, {}).pop(to, ())))
-
-
-def with_curator(
-    run: RunPlan, contents: Contents, form_of: FormOf
-) -> tuple[dict[Peer, int], list[LinearForm], Forms | None]:
-    """Return how many messages the curator had from each user, the forms in them, and those that it published."""
-    totals: list[LinearForm] = []
-    published: Forms | None = None
-    taken: dict[Peer, int] = {}
-    first: dict[int, Any] = {}
-    for record in contents.records:
-        if record.kind == RECEIVED and is_user(record.body.sender):
-            sender = record.body.sender
-            number = taken.get(sender, 0)
-            taken[sender] = number + 1
-            message = public_message(record)
-            if message.type in (TOTAL, FINISHED, REPORT):
-                form = form_of(sender, CURATOR, number, record)
-                assert not isinstance(form, tuple)  # everybody has ended: none is waited for
-                if form is not None:
-                    totals.append(form)
-                if message.type != REPORT:
-                    first.setdefault(_of(message, sender), form)
-        elif record.kind == OWN and public_message(record).type == OPENED_REPORT and totals:
-            first.setdefault(OpenedReport(*public_message(record).fields).name, totals[-1])
-        elif record.kind == PUBLISHED:
-            early = not run.completes_per_user and len(first) != len(run.plan.starts)
-            if published is not None or early:
-                raise VerificationFailed(f"node curator, record {record.index}: is not published by the protocol here")
-            published = _publish(run, first)
-    return taken, totals, published
-
-
-def without_curator(run: RunPlan, outbox: Mapping[tuple[Peer, Peer], Sequence[Message]]) -> Forms | None:
-    """Return what was published, from the totals or results that users sent to the curator."""
-    first: dict[int, Any] = {}
-    ended: set[int] = set()  # items whose totals are there, or users who have finished
-    for (sender, to), messages in outbox.items():
-        for message in messages:
-            if to == CURATOR and message.type in (TOTAL, FINISHED, REPORT):
-                first.setdefault(_of(message, sender), message.value)
-            if to == CURATOR and message.type in (TOTAL, FINISHED):
-                ended.add(_of(message, sender))
-    if len(ended) == (run.n if run.completes_per_user else len(run.plan.starts)):
-        return _publish(run, first)
-    return None
-
-
-def _of(message: Message, sender: Peer) -> int:
-    """Return the item that a message to the curator names; of one that names none, its sender."""
-    item: int | None = COMMON.item_of(message)
-    return sender if item is None else item
-
-
-def _publish(run: RunPlan, first: dict[int, Any]) -> tuple[LinearForm, ...]:
-    """Return one result of all totals; results of users who finish one by one are published side by side."""
-    told: Sequence[LinearForm] = [first[item] for item in sorted(first) if first[item] is not None]
-    return tuple(told) if run.completes_per_user else (run.protocol.publish(run.plan, told),)

@@ -6,10 +6,11 @@ import math
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final
 
-from p2pdp.core.claims import Claim, Refusal
+from p2pdp.core.claims import Claim, Refusal, Unit
 
 if TYPE_CHECKING:  # accountants are heavy, and simple answers need none of them
     from p2pdp.auditor.headline import Bound, Verdict
+    from p2pdp.report.page.facts import Advice, Proof
 
 _VERDICT: Final = ("headline", "worst")
 
@@ -30,8 +31,8 @@ def plain(value: Any) -> Any:
 def claim_document(claim: Claim) -> dict[str, Any]:
     return {
         "observer": plain(claim.observer),
-        "unit": claim.unit,
-        "relation": claim.relation,
+        "unit": plain(claim.unit),
+        "relation": plain(claim.relation),
         "delta": claim.delta,
         "method": plain(claim.method),
         "conditioning": plain(claim.conditioning),
@@ -49,7 +50,10 @@ def claim_document(claim: Claim) -> dict[str, Any]:
 def bound_document(bound: Bound) -> dict[str, Any]:
     """Return headline or worst bound; without any claim about the observer, method and conditioning are null."""
     names = ("observer", "method", "conditioning", "epsilon", "delta", "reading")
-    return {name: plain(getattr(bound, name)) for name in names}
+    document = {name: plain(getattr(bound, name)) for name in names}
+    if bound.claim is not None and bound.claim.unit != Unit.USER:
+        document["unit"] = plain(bound.claim.unit)
+    return document | ({"left_out": list(bound.left_out)} if bound.left_out else {})
 
 
 def verdict_document(verdict: Verdict | None) -> dict[str, Any]:
@@ -59,5 +63,18 @@ def verdict_document(verdict: Verdict | None) -> dict[str, Any]:
     return {name: bound_document(bound) for name, bound in zip(_VERDICT, verdict, strict=True)}
 
 
+def proof_document(proof: Proof) -> dict[str, Any]:
+    """Return the digests by which a page or a copy of the evidence is recognized; ledgers where they are told."""
+    document: dict[str, Any] = {name: getattr(proof, name) for name in ("spec", "roster", "bootstrap", "signature")}
+    return document if proof.together is None else {**document, "ledgers": proof.together, "of": dict(proof.ledgers)}
+
+
+def advice_document(advice: Advice) -> dict[str, Any]:
+    prospects = [vars(prospect) for prospect in advice.prospects]
+    document: dict[str, Any] = plain({"set": advice.line or None, "prospects": prospects, "reason": advice.reason})
+    return document
+
+
 def refusal_document(refusal: Refusal) -> dict[str, Any]:
-    return {"observer": refusal.observer, "method": refusal.method, "reason": refusal.reason}
+    document: dict[str, Any] = {"observer": refusal.observer, "method": refusal.method, "reason": refusal.reason}
+    return document if refusal.user is None else {**document, "user": refusal.user}

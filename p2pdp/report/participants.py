@@ -13,7 +13,8 @@ For the auditor, or the launcher of a local run, are:
 * numbers of messages and bytes: a hop to oneself needs no message, so they tell how often the token stayed;
 * durations: such a hop takes no network time, so they tell the same;
 * faults by kind: their counts grow with messages, and whoever causes a fault could count on them;
-* the result without noise, the error, scores on the users' rows, and values of single users: they tell data;
+* the result without noise, the error, scores on the users' rows, and values of single users: they tell data. Scores of
+  a published model on declared public rows tell nothing more than the model, and are for everybody;
 * the seed of a simulated run, which tells everything, and paths on the launcher's machine.
 
 Where the graph is not public, the worst pairs of claims a priori are left out too: they tell who is central in it.
@@ -21,8 +22,8 @@ Where the graph is not public, the worst pairs of claims a priori are left out t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from p2pdp.assembly.outcome import Number
@@ -33,22 +34,38 @@ from p2pdp.auditor.headline import Verdict, verdict_of
 from p2pdp.core.claims import Claim, Conditioning, Refusal
 from p2pdp.core.ids import Peer
 from p2pdp.protocols.run_plan import RunPlan
-from p2pdp.report.documents import claim_document, plain, refusal_document, verdict_document
+from p2pdp.report.documents import (
+    advice_document,
+    claim_document,
+    plain,
+    proof_document,
+    refusal_document,
+    verdict_document,
+)
+from p2pdp.report.html import closing_sections, front_sections
 from p2pdp.report.page.claims import claims as claims_part
 from p2pdp.report.page.claims import refusals as refusals_part
-from p2pdp.report.page.facts import PageFacts
-from p2pdp.report.page.markup import Section, document, paragraph, table, tag, with_small
-from p2pdp.report.page.summary import summary
+from p2pdp.report.page.curves import public_rows
+from p2pdp.report.page.facts import OWNER, PARTICIPANTS, Advice, PageFacts, Proof
+from p2pdp.report.page.markup import Section, document, note, paragraph, table, tag, with_small
+from p2pdp.report.page.record import glossary
 from p2pdp.report.page.words import number, users
 
-EDITION: Final = "participants"
 _OUT: Final = "user {user} was put out, and claims a priori hold for runs in which all users take part to the end"
 _HEADING: Final = "What came out, and what taking part can have told"
 _ROWS_MAX: Final = 200
+FAILED: Final = (
+    "Verification failed: the ledgers of this run contradict each other or the protocol. The result may be false, and "
+    "no number on this page can be relied on. The auditor's files say which ledger is wrong."
+)
 _LEFT_OUT: Final = (
     "This is the participants' edition. It holds nothing that depends on the route that messages took: no number of "
     "messages, no duration, no claim given the route. Such numbers would tell their reader a part of the route, on "
     "whose being hidden the claims above rest. They are for the auditor, to whom nodes can hand in their records."
+)
+_OF_OWNER: Final = (
+    "This is the edition of one node's owner, made from the node's own folder alone: what other parties saw is not in "
+    "it. The bounds are those that hold before a run, or that the node's own ledger tells."
 )
 
 
@@ -65,6 +82,14 @@ class Edition:
     missing: Sequence[Peer]
     claims: Sequence[Claim]
     refusals: Sequence[Refusal]
+    about: Mapping[str, str] = field(default_factory=dict)
+    proof: Proof | None = None
+    advice: Advice | None = None
+    glossary: Mapping[str, str] = field(default_factory=dict)
+    reader: str = PARTICIPANTS
+    budget: str | None = None  # of the owner of a node, who is the reader then
+    failed: bool = False  # the ledgers did not pass verification
+    public_scores: Mapping[str, float | None] | None = None  # of the published model, on declared public rows
 
     @property
     def delta(self) -> float:
@@ -79,7 +104,7 @@ class Edition:
         spec, length = self.run.spec, self.run.plan.length
         found: dict[str, Any] = plain(
             {
-                "edition": EDITION,
+                "edition": PARTICIPANTS,
                 "run_id": self.run_id,
                 "protocol": spec.run.protocol,
                 "transport": spec.run.transport,
@@ -95,9 +120,15 @@ class Edition:
                 **verdict_document(self.verdict),
                 "claims": [claim_document(claim) for claim in self.claims],
                 "refusals": [refusal_document(refusal) for refusal in self.refusals],
+                "about": dict(self.about),
+                "digests": None if self.proof is None else proof_document(self.proof),
+                "version": None if self.proof is None else self.proof.version,
+                "more_noise": None if self.advice is None else advice_document(self.advice),
             }
         )
-        return found
+        if self.public_scores is not None:
+            found["public_scores"] = plain(dict(self.public_scores))
+        return {**found, "verification_failed": True} if self.failed else found
 
 
 def sayable(
@@ -124,21 +155,32 @@ def page(edition: Edition) -> str:
     """Return the document as a page for a browser."""
     facts = _facts(edition)
     protocol, n = facts.protocol, facts.nodes
-    opening = paragraph(protocol, f", {n} users, run ", tag("code", edition.run_id, class_="any"), soft=True)
+    opening = [paragraph(protocol, f", {n} users, run ", tag("code", edition.run_id, class_="any"), soft=True)]
+    if edition.failed:
+        opening.append(note(FAILED))
+    left_out = _OF_OWNER if edition.reader == OWNER else _LEFT_OUT
     sections = [
-        Section("summary", "in short", "In short", summary(facts)),
-        Section("result", "result", "What came out", _result(edition)),
+        *front_sections(facts, _result(edition)),
         Section("claims", "claims", "What each kind of observer can learn from such a run", claims_part(facts)),
         Section("refusals", "refused", "Not proven, and why", refusals_part(facts)),
-        Section("edition", "left out", "What is left out, and why", [paragraph(_LEFT_OUT)]),
+        Section(
+            "edition",
+            "left out",
+            "What is left out, and why",
+            [paragraph(left_out)],
+        ),
+        *closing_sections(facts),
     ]
-    closing = "Numbers are rounded to four digits; participants.json holds them in full. Users are counted from 0."
-    return document(f"{protocol}, {n} users: {_HEADING.lower()}", _HEADING, [opening], sections, closing)
+    sections.append(Section("glossary", "glossary", "Terms on this page", glossary(facts.glossary, sections)))
+    whole = "own.json" if edition.reader == OWNER else "participants.json, where bootstrap wrote it,"
+    closing = f"Numbers are rounded to four digits; {whole} holds them in full. Users are counted from 0."
+    return document(f"{protocol}, {n} users: {_HEADING.lower()}", _HEADING, opening, sections, closing)
 
 
 def _result(edition: Edition) -> list[Any]:
-    values, errors = _listed(edition.estimate), _listed(edition.standard_error)
-    errors = errors if len(errors) == len(values) else errors[:1] * len(values)
+    values = _listed(edition.estimate)
+    errors: list[float | None] = [*_listed(edition.standard_error)]
+    errors = errors if len(errors) == len(values) else [*errors, None][:1] * len(values)
     if len(values) == 1:
         rows = [
             (with_small("estimate", "what everybody learned"), number(values[0])),
@@ -150,6 +192,8 @@ def _result(edition: Edition) -> list[Any]:
         parts = [table(("place", "estimate", "standard error"), shown, numbers=(0, 1, 2))]
     else:
         parts = [paragraph("Nothing is published: each user has its own result.")]
+    if edition.public_scores is not None:
+        parts.append(table(("", ""), public_rows(edition.public_scores), numbers=(1,)))
     if edition.missing:
         parts.append(paragraph(f"Bootstrap put out user {users(sorted(edition.missing))}: no answer came any more."))
     return parts
@@ -180,4 +224,11 @@ def _facts(edition: Edition) -> PageFacts:
         unread="",
         setting={},
         spec_text="",
+        reader=edition.reader,
+        budget=edition.budget,
+        started=edition.started,
+        about=edition.about,
+        proof=edition.proof,
+        advice=edition.advice,
+        glossary=edition.glossary,
     )

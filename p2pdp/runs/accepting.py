@@ -10,21 +10,27 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
+from p2pdp.core.claims import Unit
 from p2pdp.core.errors import Refused, UsageError
 from p2pdp.core.ids import Peer, is_user
-from p2pdp.core.spec import DataPart, Spec
+from p2pdp.core.spec import REAL_DATA, DataPart, Spec
+from p2pdp.core.words import unit_words
 from p2pdp.crypto.roster import Roster
-from p2pdp.files.checks import check, from_file, learns, unit_vectors
-from p2pdp.files.data import load_data
+from p2pdp.files.checks import check, has_rows, learns, unit_vectors
+from p2pdp.files.data import load_data, public_examples
+from p2pdp.files.model_code import model_code
 from p2pdp.files.node_config import Accept, NodeConfig
 from p2pdp.files.spec import parse_spec, spec_digest
 from p2pdp.files.tables import Moved
 from p2pdp.mechanisms import laplace
 from p2pdp.mechanisms.clipping import Bounds
+from p2pdp.node.measuring import with_measures
 from p2pdp.peer.credentials import Credentials
 from p2pdp.protocols import protocol
-from p2pdp.protocols.learning import OWN, has_intercept
+from p2pdp.protocols.learning import OWN, dimension_of, has_intercept, is_built_in, is_named
 from p2pdp.protocols.run_plan import RunPlan
+from p2pdp.tasks.examples import Examples
+from p2pdp.tasks.named import NamedObjective
 from p2pdp.tasks.unit_mixture import DIMENSIONS
 from p2pdp.transports.registry import machine_names, transport_kind
 
@@ -35,10 +41,12 @@ def spec_dimensions(spec: Spec) -> int | None:
     """Return how many numbers a value of this spec has; None where only a data file could tell."""
     if spec.data.kind == "unit_mixture":
         return DIMENSIONS
-    if spec.task.kind == "histogram" or spec.data.kind not in ("csv", "npy"):
+    if spec.task.kind == "histogram" or spec.data.kind not in REAL_DATA:
         return 1
     if learns(spec):
-        return None if spec.data.columns is None else len(spec.data.columns) + has_intercept(spec)
+        if spec.data.columns is None or not (is_built_in(spec) or spec.task.own is not None):
+            return None
+        return dimension_of(spec, len(spec.data.columns) + has_intercept(spec))
     return None if spec.data.columns is None else len(spec.data.columns)
 
 
@@ -48,6 +56,10 @@ def check_can_run(spec: Spec) -> None:
     if spec.task.kind == OWN:
         raise UsageError(
             '[task] kind: "own" runs on one machine only, where its objective is known; choose another kind'
+        )
+    if spec.data.is_divided:
+        raise UsageError(
+            "[data] partition: divides one table, and across machines each owner has its own; leave it out"
         )
     if not transport_kind(spec.run.transport).crosses_machines:
         others = " or ".join(machine_names())
@@ -71,23 +83,32 @@ def bounds_of(spec: Spec) -> tuple[float, float] | None:
     return spec.data.clip
 
 
-def describe(spec: Spec, dimensions: int, bootstrap: str) -> list[str]:
-    """Return the terms of a run, for its owner to read."""
-    noise, graph = spec.noise, spec.graph
+def noise_words(spec: Spec, dimensions: int) -> str:
+    noise = spec.noise
     sigma = protocol(spec.run.protocol).sigma(spec, dimensions)
     if noise.mechanism == "none":
-        terms = "none at all"
-    else:
-        strength = f"epsilon {noise.epsilon:g} a contribution" if sigma is None else f"standard deviation {sigma:.6g}"
-        terms = f"{noise.mechanism}, {strength}, {noise.sampler} sampler"
-    bounds = bounds_of(spec)
+        return "none at all"
+    strength = f"epsilon {noise.epsilon:g} a contribution" if sigma is None else f"standard deviation {sigma:.6g}"
+    return f"{noise.mechanism}, {strength}, {noise.sampler} sampler"
+
+
+def describe(spec: Spec, dimensions: int, bootstrap: str) -> list[str]:
+    """Return the terms of a run, for its owner to read."""
+    graph, bounds = spec.graph, bounds_of(spec)
     clip = "" if bounds is None else f", clipped to [{bounds[0]:g}, {bounds[1]:g}]"
     expires = [] if spec.run.expires is None else [f"  expires {spec.run.expires}"]
+    purpose = [] if spec.run.purpose is None else [f"  purpose, as bootstrap states it: {spec.run.purpose}"]
     return [
         f"bootstrap with the key {bootstrap} offers this run:",
+        *purpose,
         f"  protocol {spec.run.protocol}, task {spec.task.kind}, {spec.run.min_nodes} to {spec.run.nodes} nodes",
         f"  graph {graph.kind}{'' if graph.public else ', not public'}",
-        f"  noise {terms}; delta {spec.privacy.delta:g}{clip}",
+        *(
+            []
+            if not is_named(spec)
+            else [f"  model of {dimensions} numbers, by code with the digest {model_code(spec.task)}"]
+        ),
+        f"  noise {noise_words(spec, dimensions)}; delta {spec.privacy.delta:g}{clip}",
         *expires,
     ]
 
@@ -119,12 +140,18 @@ def check_accepted(spec: Spec, dimensions: int, config: NodeConfig) -> None:
             raise Refused(
                 f"{name} sigma_min: the run's noise has sigma {sigma:.6g}, and this node asks for {accept.sigma_min:g}"
             )
+    _check_unit(spec, accept, name)
     _check_noise(spec, accept, name)
     sizes: dict[str, float | None] = {**protocol(spec.run.protocol).sizes(spec), "delta": spec.privacy.delta}
     for key, of_run in sizes.items():
         most = getattr(accept, key)
         if most is not None and of_run is not None and of_run > most:
             raise Refused(f"{name} {key}: the run has {of_run:g}, and this node allows {most:g}")
+    if accept.min_live is not None and spec.run.live_min < accept.min_live:
+        raise Refused(
+            f"{name} min_live: the run goes on with {spec.run.live_min} users left, "
+            f"and this node asks for {accept.min_live}"
+        )
     bounds = bounds_of(spec)
     if accept.clip is not None and bounds is not None:
         (low, high), (least, most) = bounds, accept.clip
@@ -132,6 +159,16 @@ def check_accepted(spec: Spec, dimensions: int, config: NodeConfig) -> None:
             raise Refused(
                 f"{name} clip: the run's bounds are [{low:g}, {high:g}], and this node allows [{least:g}, {most:g}]"
             )
+
+
+def _check_unit(spec: Spec, accept: Accept, name: str) -> None:
+    """Refuse a run whose costs are about less than the owner's limit is: a user's bound those of its rows."""
+    unit = spec.privacy.unit
+    if accept.epsilon_max is not None and unit != Unit.USER and accept.unit == Unit.USER:
+        raise Refused(
+            f"{name} unit: the run protects {unit_words(unit).data}, and epsilon_max is about all rows of this node; "
+            f'unit = "{unit}" makes it about each of them'
+        )
 
 
 def _check_noise(spec: Spec, accept: Accept, name: str) -> None:
@@ -175,16 +212,39 @@ def check_rounds(rounds: int, config: NodeConfig) -> None:
 
 @dataclass(frozen=True)
 class OwnData:
-    """The owner's rows; `user` gives them once the node knows its number among how many (made-up data needs it)."""
+    """The owner's rows; `user` gives them once the node knows its number among how many (made-up data needs it).
+
+    `start` is the digest of where a model that the spec names starts here.
+    """
 
     dimensions: int
+    rows: int
     moved: tuple[Moved, ...] = field(repr=False)
     user: Callable[[int, Peer], Any] = field(repr=False)
+    public: Examples | None = field(default=None, repr=False)
+    start: str | None = None
+
+
+def check_code(spec: Spec, config: NodeConfig) -> None:
+    """Refuse a run whose model's code the owner has not accepted, before any of it is imported."""
+    if not is_named(spec):
+        return
+    found, name = model_code(spec.task), f"{config.path} [accept] model"
+    what = " with ".join(filter(None, (spec.task.model or spec.task.kind, spec.task.loss)))
+    if config.accept.model is None:
+        raise Refused(
+            f'{name}: missing; the run would load {what}. Read that code, then accept it by model = "{found}"'
+        )
+    if config.accept.model != found:
+        raise Refused(f"{name}: the digest of {what} as it is installed here is {found}, and this node accepts another")
 
 
 def own_data(spec: Spec, config: NodeConfig) -> OwnData:
     """Read the node's own `[data]`, with the bounds of the spec."""
+    check_code(spec, config)
     name = f"{config.path} [data]"
+    if config.data.is_divided:
+        raise UsageError(f"{name} partition: all rows of this file are one user's; leave it out")
     clip = spec.data.clip
     if config.data.clip is not None and config.data.clip != clip:
         bounds = "none" if clip is None else f"[{clip[0]:g}, {clip[1]:g}]"
@@ -192,18 +252,28 @@ def own_data(spec: Spec, config: NodeConfig) -> OwnData:
         raise UsageError(f"{name} clip: is {own}, and the run's is {bounds}; leave it out, or keep out of this run")
     mine = replace(spec, data=replace(config.data, clip=clip))
     if learns(spec):
-        mine = replace(mine, data=_as_all(spec, config, name))
-    elif unit_vectors(spec) and from_file(mine) and "unit_norm" not in config.given:
+        mine = with_measures(replace(mine, data=_as_all(spec, config, name)))
+    elif unit_vectors(spec) and has_rows(mine) and "unit_norm" not in config.given:
         mine = replace(mine, data=replace(mine.data, unit_norm=True))
-    whole = config.data.kind in ("csv", "npy")
+    whole = config.data.kind in REAL_DATA
     try:
         check(mine, {f"data.{key}" for key in config.given})
         data = load_data(mine, 1 if whole else spec.run.nodes)
-        data.user(0)  # what cannot be read or bounded is refused now
+        first = data.user(0)  # what cannot be read or bounded is refused now
+        public = public_examples(mine, data.dimensions)
     except UsageError as error:
         raise UsageError(f"{config.path}: {error}") from None
-    _check_dimensions(spec_dimensions(spec), data.dimensions, name)
-    return OwnData(data.dimensions, data.moved, lambda n, me: data.user(0) if whole else load_data(mine, n).user(me))
+    if is_built_in(spec):
+        _check_dimensions(spec_dimensions(spec), data.dimensions, name)
+    own = mine.task.own
+    return OwnData(
+        data.dimensions,
+        len(first),
+        data.moved,
+        lambda n, me: data.user(0) if whole else load_data(mine, n).user(me),
+        public,
+        own.known.start if isinstance(own, NamedObjective) and own.known is not None else None,
+    )
 
 
 def _as_all(spec: Spec, config: NodeConfig, name: str) -> DataPart:
@@ -227,6 +297,13 @@ def check_seat(credentials: Credentials, spec: Spec, data: OwnData, config: Node
     roster = credentials.roster
     facts = dict(roster.facts)
     _check_dimensions(int(facts.get("dimensions", 0)), data.dimensions, f"{config.path} [data]")
+    if is_named(spec) and facts.get("model") != model_code(spec.task):
+        raise Refused("the code of the model that bootstrap signed is not the one that is installed here")
+    if data.start is not None and facts.get("start") != data.start:
+        raise Refused(
+            "the model that is installed here does not start with the values that bootstrap signed; the same versions "
+            "of it and of torch are needed on every machine"
+        )
     least = spec.run.min_nodes or spec.run.nodes
     expected = (roster.n, spec.noise.sampler, spec.run.protocol, spec_digest(spec))
     if (facts.get("n"), facts.get("sampler"), roster.protocol, roster.spec_digest) != expected:

@@ -8,11 +8,14 @@ from typing import Any
 
 from p2pdp.privacy.contract import account as ask
 from p2pdp.privacy.contract import accountant, checked, names
+from p2pdp.report.display import Shown, facts_markup
 from p2pdp.report.documents import plain
+from p2pdp.report.page.markup import Markup
+from p2pdp.report.page.words import number
 
 
-@dataclass(frozen=True, slots=True)
-class Accounted:
+@dataclass(frozen=True, slots=True, repr=False)
+class Accounted(Shown):
     """One answer, with defaults among its inputs. `bound` is False for published formulas that prove nothing."""
 
     name: str
@@ -25,6 +28,17 @@ class Accounted:
     def to_json(self) -> dict[str, Any]:
         document: dict[str, Any] = plain(asdict(self))
         return document
+
+    def _said(self) -> list[str]:
+        given = ", ".join(f"{name}={number(value)}" for name, value in self.inputs.items())
+        found = ", ".join(f"{name} {number(value)}" for name, value in self.outputs.items())
+        return [f"{self.name}, {given}: {found}{'' if self.bound else ', no bound'}"]
+
+    def _markup(self) -> list[Markup]:
+        return [facts_markup([*self.inputs.items(), *self.outputs.items(), ("source", self.source)])]
+
+    def _rows(self) -> tuple[list[dict[str, Any]], None]:
+        return [{**self.inputs, **self.outputs, "bound": self.bound}], None
 
 
 def account(name: str, inputs: Mapping[str, Any]) -> Accounted:

@@ -4,58 +4,55 @@ Bootstrap has no data, so the result has neither truth nor error. `messages` and
 handed in their skeletons; `bytes` is never known, since no node reports what it sent. The audit claims what the
 skeletons at hand allow, as `p2pdp audit --allow-missing` does.
 
-Beside the results stands the participants' edition, `participants.json` and `participants.html`. It is made of the plan
-and of what the curator published, never of users' ledgers, by the rule of `report/participants.py`.
+Beside the results stands the participants' edition, `participants.json` and `participants.html` (`runs/editions.py`).
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable
+from contextlib import nullcontext
 from dataclasses import replace
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from p2pdp.assembly.outcome import Outcome, estimate_of, outcome
-from p2pdp.auditor.a_priori import claims_a_priori
-from p2pdp.auditor.context import AccountResult
+from p2pdp.assembly.outcome import Outcome, outcome
 from p2pdp.auditor.verify import excluded_in
 from p2pdp.cluster.folder import BootstrapFolder, is_bootstrap_folder
-from p2pdp.core.claims import Conditioning, Method, Observer, Refusal
-from p2pdp.core.errors import P2pdpError, Refused, RunFailed, UsageError, VerificationFailed
+from p2pdp.core.claims import Unit
+from p2pdp.core.endings import STOPPED, RunStopped, Stopped, why_stopped
+from p2pdp.core.errors import Refused, RunFailed, UsageError, VerificationFailed
 from p2pdp.core.happenings import Notify, happening
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, peer_name
 from p2pdp.core.messages import BLOCKED, EXCLUDED, RESULT
-from p2pdp.core.spec import Spec
+from p2pdp.core.spec import REAL_DATA, Spec
 from p2pdp.core.step import Output
 from p2pdp.crypto.roster import Roster
 from p2pdp.crypto.sealed_skeleton import is_sealed
-from p2pdp.files.data import load_data
-from p2pdp.files.folder import (
-    PARTICIPANTS_FILE,
-    PARTICIPANTS_PAGE,
-    RESULT_FILE,
-    ROSTER_FILE,
-    to_json,
-    write_json,
-    write_text,
-)
+from p2pdp.files.data import public_examples
+from p2pdp.files.folder import RESULT_FILE, ROSTER_FILE, write_json
 from p2pdp.files.skeletons import handed_in_skeletons
 from p2pdp.files.spec import spec_digest, spec_to_toml
-from p2pdp.files.tables import read_edge_list
 from p2pdp.mechanisms.sampler import ExactSampler
 from p2pdp.node.clock import check_expires, refuse_expired
+from p2pdp.node.measuring import with_measures
 from p2pdp.node.process import run_in_foreground, until_ended, with_pulse
 from p2pdp.node.roles import LINGER_S, RolesNode, RolesSettings
-from p2pdp.protocols.run_plan import RunPlan, plan_run
+from p2pdp.protocols.run_plan import Planner, RunPlan, rows_limit
 from p2pdp.replay.evidence import Evidence
+from p2pdp.replay.published import stopped_in
 from p2pdp.report.documents import verdict_document
-from p2pdp.report.participants import Edition, page, sayable
-from p2pdp.report.result import Circumstances, Result, make_result
-from p2pdp.runs.accepting import check_can_run, spec_dimensions
+from p2pdp.report.result import Circumstances, Result, make_result, stopped_result
+from p2pdp.runs.accepting import check_can_run
 from p2pdp.runs.audit import Audited, audit_evidence
+from p2pdp.runs.comparing import published_only
+from p2pdp.runs.editions import edition_of, save_edition
+from p2pdp.runs.outlook import planner, told
+from p2pdp.runs.pages import save_failure
+from p2pdp.runs.plan import check_accountable
 from p2pdp.runs.prepared import save_model, sensitivity
+from p2pdp.runs.showing import known_of
 from p2pdp.runs.watching import UNWATCHED, Watch, Watching, watched
 from p2pdp.services.bootstrap import PROGRESS
 from p2pdp.services.enrolment import Quorum
@@ -65,11 +62,10 @@ from p2pdp.transports.registry import kind_of_address, transport_kind
 if TYPE_CHECKING:
     from p2pdp.web.status import Status
 
-Plan = Callable[[int], RunPlan]
 Show = Callable[[Result], None]
 
 
-def _unseen(_result: Result) -> None:
+def _unseen(_told: object) -> None:
     pass
 
 
@@ -92,8 +88,10 @@ def bootstrap(
     if not is_bootstrap_folder(out):
         check_expires(spec.run)
     transport_kind(spec.run.transport).check_listening(spec, listening)
-    plan = _planner(spec)
-    plan(min(spec.run.nodes, tokens))  # what cannot be run is refused before anything is written
+    plan = planner(spec)
+    first = plan(min(spec.run.nodes, tokens))  # what cannot be run is refused before anything is written
+    public_examples(with_measures(spec), first.dimensions)
+    check_accountable(spec, first.plan)  # every node would refuse it
     folder = BootstrapFolder.open(out, spec_to_toml(spec), tokens, trace_wire=trace_wire)
     return _go_on(spec, folder, listening, plan, notify, watching, show)
 
@@ -102,7 +100,7 @@ def resume(place: Path, notify: Notify) -> Result:
     """Continue where a bootstrap was interrupted, at the address that it had."""
     folder = BootstrapFolder(place)
     spec = folder.spec
-    return _go_on(spec, folder, _listening_again(folder), _planner(spec), notify, UNWATCHED, _unseen)
+    return _go_on(spec, folder, _listening_again(folder), planner(spec), notify, UNWATCHED, _unseen)
 
 
 def _listening_again(folder: BootstrapFolder) -> Listening:
@@ -114,7 +112,7 @@ def _listening_again(folder: BootstrapFolder) -> Listening:
 
 def _check(spec: Spec, tokens: int) -> None:
     check_can_run(spec)
-    if spec.data.kind in ("csv", "npy") and spec.run.seed is not None:
+    if spec.data.kind in REAL_DATA and spec.run.seed is not None:
         raise UsageError("[run] seed: real data is never run on a seed; leave it out")
     least = spec.run.min_nodes or spec.run.nodes
     if tokens < least:
@@ -123,40 +121,41 @@ def _check(spec: Spec, tokens: int) -> None:
         )
 
 
-def _planner(spec: Spec) -> Plan:
-    edges = read_edge_list(Path(spec.graph.path)) if spec.graph.kind == "file" and spec.graph.path else None
-    dimensions = spec_dimensions(spec)
-    if dimensions is None:
-        try:
-            dimensions = load_data(spec, 1).dimensions
-        except UsageError as error:
-            raise UsageError(
-                f"[data] columns: name them, for bootstrap has no data to count them in ({error})"
-            ) from None
-    return cache(lambda n: plan_run(spec, n, dimensions, edges))
-
-
 def _go_on(
     spec: Spec,
     folder: BootstrapFolder,
     listening: Listening,
-    plan: Plan,
+    plan: Planner,
     notify: Notify,
     watching: Watching,
     show: Show,
 ) -> Result:
     with folder.locked(), watched(watching, partial(_first_status, spec, folder), folder.path, notify) as watch:
+        if watch.known is not None:
+            roster = folder.roster() if folder.is_done else None
+            run = plan(spec.run.nodes) if roster is None else plan(roster.n, roster.entries.rows)
+            watch.about(**known_of(run, None if roster is None else roster.n))
         if not folder.is_done:
             refuse_expired(spec.run, folder.run_keys())
-            _serve(spec, folder, listening, plan, watch)
+            with told(spec, watch.about) if watch.known is not None else nullcontext(_unseen) as outlook:
+                outlook(spec.run.nodes)
+                _serve(spec, folder, listening, plan, watch, outlook)
         watch.notify(happening("collecting"))
-        result = _collect(spec, folder, plan, watch.notify)
+        try:
+            result = _collect(spec, folder, plan, watch.notify)
+        except RunStopped:  # it is over too
+            _stay(watching, notify)
+            raise
         watch.notify(happening("done", folder=str(folder.path)))
         show(result)
-        if watching.http is not None and watching.http.stays:
-            notify(happening("http_stays"))
-            until_ended()
+        _stay(watching, notify)
         return result
+
+
+def _stay(watching: Watching, notify: Notify) -> None:
+    if watching.http is not None and watching.http.stays:
+        notify(happening("http_stays"))
+        until_ended()
 
 
 def _first_status(spec: Spec, folder: BootstrapFolder, now_s: float) -> Status:
@@ -185,16 +184,30 @@ def _first_status(spec: Spec, folder: BootstrapFolder, now_s: float) -> Status:
     )
 
 
-def _serve(spec: Spec, folder: BootstrapFolder, listening: Listening, plan: Plan, watch: Watch) -> None:
+def _serve(
+    spec: Spec,
+    folder: BootstrapFolder,
+    listening: Listening,
+    plan: Planner,
+    watch: Watch,
+    outlook: Callable[[int], None],
+) -> None:
     def say(text: str) -> None:
         watch.notify(happening("told", text=text))
+
+    def on_roster(roster: Roster) -> None:
+        write_json(folder.path / ROSTER_FILE, roster.to_json())
+        watch.about(**known_of(plan(roster.n, roster.entries.rows), roster.n))
+        watch.notify(happening("roster", n=roster.n))
+        if roster.n != spec.run.nodes:
+            outlook(roster.n)
 
     kind = transport_kind(spec.run.transport)
     with kind.roles_endpoint(spec, folder.run_id, listening, folder.listen, say) as endpoint:
         identity = folder.identity()
         secrets = folder.write_tokens(endpoint.listen, endpoint.address, identity.public)
         where = {"how": endpoint.description, "address": endpoint.address, "folder": str(folder.path / "tokens")}
-        watch.notify(happening("listening", tokens=len(secrets), **where))
+        watch.notify(happening("listening", tokens=len(secrets), identity=identity.public.hex(), **where))
         quorum = Quorum(
             min(spec.run.nodes, len(secrets)), spec.run.min_nodes or spec.run.nodes, spec.run.enrol_timeout_s
         )
@@ -212,12 +225,13 @@ def _serve(spec: Spec, folder: BootstrapFolder, listening: Listening, plan: Plan
             network=endpoint.network,
             where=None,
             sampler=ExactSampler,
-            on_roster=lambda roster: _on_roster(roster, folder, watch.notify),
+            on_roster=on_roster,
             on_output=lambda _peer, output: _on_output(output, watch),
             power=spec.run.durability == "power",
             on_enrolled=lambda count: watch.notify(happening("enrolling", count=count, of=quorum.nodes)),
             linger_s=max(LINGER_S, 2 * spec.run.patience_s),
             trace_wire=folder.packing.trace_wire,
+            rows_max=rows_limit(plan, quorum.nodes) if spec.privacy.unit == Unit.RECORD else None,
         )
         run_in_foreground(lambda: _live(RolesNode(settings), watch))
 
@@ -227,7 +241,8 @@ def _live(node: RolesNode, watch: Watch) -> Awaitable[None]:
         counts: Counter[str] = Counter()
         for shell in node.shells.values():
             counts.update({} if shell.host is None else shell.host.fault_counts)
-        watch.beat(counts)
+        host = node.shells[BOOTSTRAP].host
+        watch.beat(counts, None if host is None else host.away)
 
     return with_pulse(node.run(), beat)
 
@@ -246,34 +261,43 @@ def _for_others(spec: Spec) -> Spec:
     )
 
 
-def _on_roster(roster: Roster, folder: BootstrapFolder, notify: Notify) -> None:
-    write_json(folder.path / ROSTER_FILE, roster.to_json())
-    notify(happening("roster", n=roster.n))
-
-
 def _on_output(output: Output, watch: Watch) -> None:
     if output.type == PROGRESS:
         watch.ready(*output.fields)
     elif output.type == RESULT:
         watch.notify(happening("published"))
+    elif output.type == STOPPED:
+        watch.notify(happening("stopped", reason=why_stopped(Stopped(*output.fields).reason)))
     elif output.type in (EXCLUDED, BLOCKED):
         who, *_ = output.fields
         watch.notify(happening(output.type, user=peer_name(who)))
 
 
-def _collect(spec: Spec, folder: BootstrapFolder, plan: Plan, notify: Notify) -> Result:
+def _needs_the_route(run: RunPlan, collected: Outcome) -> bool:
+    """Return whether only the route tells how many rows are in the result: then participants get no mean of them."""
+    if not run.by_record or run.completes_per_user or not collected.over:
+        return False
+    return run.protocol.estimate_alone(run.plan, collected.published, collected.survivors).value is None
+
+
+def _collect(spec: Spec, folder: BootstrapFolder, plan: Planner, notify: Notify) -> Result:
     """Lay out the skeletons that were handed in, audits what is there, and writes the result last."""
     roster = folder.roster()
-    run, evidence = plan(roster.n), folder.evidence(roster)
+    run, evidence = plan(roster.n, roster.entries.rows), folder.evidence(roster)
     skeletons = handed_in_skeletons(evidence.contents(CURATOR))
     folder.deposit(skeletons)
     evidence = evidence.having({user: skeleton for user, skeleton in skeletons.items() if not is_sealed(skeleton)})
     missing = excluded_in(evidence.contents(BOOTSTRAP))
-    whole = not missing and all(user in evidence.views for user in range(roster.n))
-    collected = outcome(run, evidence.recorded(evidence.begun, run), []) if whole else published_only(run, evidence)
-    if not collected.over:
+    audited, problem = (None, None)
+    published = published_only(run, evidence)
+    why = None if published.over else stopped_in(evidence.contents(BOOTSTRAP))
+    if spec.run.audit and why is None:
+        audited, problem = _audited(folder.path, evidence, skeletons.values(), notify)
+    whole = problem is None and not missing and all(user in evidence.views for user in range(roster.n))
+    collected = outcome(run, evidence.recorded(evidence.begun, run), []) if whole else published
+    collected.alone = _needs_the_route(run, collected)
+    if not collected.over and why is None:
         raise RunFailed(f"nothing was published; p2pdp resume {folder.path} goes on with the run")
-    audited = _audited(folder.path, evidence, skeletons.values(), notify) if spec.run.audit else None
     around = Circumstances(
         run_id=folder.run_id.hex(),
         seeded=False,
@@ -285,85 +309,37 @@ def _collect(spec: Spec, folder: BootstrapFolder, plan: Plan, notify: Notify) ->
         private_kept=False,
         traced=folder.packing.trace_wire,
     )
+    if why is not None:
+        write_json(folder.path / RESULT_FILE, stopped_result(run, collected, around, why).to_json(), secret=True)
+        raise RunStopped(why_stopped(*why))
     verdict = None if audited is None else audited.verdict
     # Without all skeletons it is not known how often each user contributed, which local noise depends on.
     result = make_result(run, collected, around, None, sensitivity(run), verdict if whole else None)
     result = replace(result, **verdict_document(verdict))
     startup_s = max(0.0, collected.go_s - folder.started_s)
-    result = replace(result, startup_seconds=startup_s, messages=result.messages if whole else None)
+    told_messages = result.messages if whole else None
+    result = replace(result, startup_seconds=startup_s, messages=told_messages, audit_problem=problem)
     if audited is not None:
         audited.save(folder.path, result.to_json())
+    elif problem is not None:
+        save_failure(folder.path, result)
     save_model(folder.path, run, result)
-    save_edition(folder.path, edition_of(run, evidence, around))
+    public = public_examples(with_measures(spec), run.dimensions)
+    save_edition(folder.path, edition_of(replace(run, public=public), evidence, around, failed=problem is not None))
     write_json(folder.path / RESULT_FILE, result.to_json(), secret=True)
     return replace(result, folder=str(folder.path))
 
 
-def _audited(place: Path, evidence: Evidence, skeletons: Iterable[bytes], notify: Notify) -> Audited | None:
+def _audited(
+    place: Path, evidence: Evidence, skeletons: Iterable[bytes], notify: Notify
+) -> tuple[Audited | None, str | None]:
+    """Return the audit of what is here, if there is a claim, and what is wrong with it."""
     try:
-        return audit_evidence(evidence, allow_missing=True)
-    except (Refused, VerificationFailed) as error:  # the run is done all the same
-        reason = str(error)
-        if isinstance(error, Refused) and any(map(is_sealed, skeletons)):
-            reason = f"they are sealed; the auditor has claims by p2pdp audit {place} --key FILE"
-        notify(happening("no_claim", reason=reason))
-        return None
-
-
-STEPS_MAX: Final = 5_000
-"""Of walks whose hidden path is accounted for in the edition: seconds, where 40,000 steps take a minute."""
-
-
-def published_only(run: RunPlan, evidence: Evidence) -> Outcome:
-    """Return what the curator's ledger says: each total holds a contribution of every step, whoever made it."""
-    published = outcome(run, evidence.recorded([CURATOR], run), [])
-    published.counted = {CURATOR: {0: run.plan.length}}
-    return published
-
-
-def edition_of(run: RunPlan, evidence: Evidence, around: Circumstances) -> Edition:
-    estimate = estimate_of(run, published_only(run, evidence))
-    result = _in_advance(run)
-    readable = run.spec.audit.key is None and bool(handed_in_skeletons(evidence.contents(CURATOR)))
-    claims, refusals = sayable(run, result.claims, result.refusals, around.missing, readable=readable)
-    return Edition(
-        run_id=around.run_id,
-        seeded=around.seeded,
-        started=around.started,
-        run=run,
-        estimate=estimate.value,
-        standard_error=estimate.standard_error,
-        missing=around.missing,
-        claims=claims,
-        refusals=refusals,
-    )
-
-
-def save_edition(folder: Path, edition: Edition) -> None:
-    write_text(folder / PARTICIPANTS_FILE, to_json(edition.to_json()) + "\n")
-    write_text(folder / PARTICIPANTS_PAGE, page(edition))
-
-
-def _in_advance(run: RunPlan) -> AccountResult:
-    """Return claims that hold before a run; users have an unknown number of values, unless data are made up.
-
-    Of long walks hidden paths are left out: they would keep bootstrap from ending for minutes.
-    """
-    delta = run.spec.privacy.delta
-    assert delta is not None
-    made_up, short = _made_up(run.spec), run.plan.length <= STEPS_MAX
-    try:
-        result = claims_a_priori(run, delta, run.spec.privacy.colluders, one_value=made_up and short)
-    except P2pdpError as error:  # the run is done all the same
-        return AccountResult(refusals=[Refusal(Observer.NETWORK, Conditioning.A_PRIORI, str(error))])
-    if made_up and not short:
-        result.refusals = [_left_out(one) if one.method == Method.HIDDEN_PATH else one for one in result.refusals]
-    return result
-
-
-def _left_out(refusal: Refusal) -> Refusal:
-    return replace(refusal, reason=f"it takes long to work out for more than {STEPS_MAX} steps; p2pdp plan does")
-
-
-def _made_up(spec: Spec) -> bool:
-    return spec.data.kind not in ("csv", "npy")
+        return audit_evidence(evidence, allow_missing=True), None
+    except Refused as error:  # the run is done all the same
+        sealed = f"they are sealed; the auditor has claims by p2pdp audit {place} --key FILE"
+        notify(happening("no_claim", reason=sealed if any(map(is_sealed, skeletons)) else str(error)))
+        return None, None
+    except VerificationFailed as error:
+        notify(happening("audit_failed", folder=str(place)))
+        return None, str(error)

@@ -10,23 +10,30 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from p2pdp.attacks.decoding import Reading, readings_of
 from p2pdp.attacks.truths import Truths
+from p2pdp.auditor.context import sensitivity_of
 from p2pdp.core.claims import Observer
 from p2pdp.core.draws import Mechanism
 from p2pdp.core.errors import Refused, UsageError
 from p2pdp.core.ids import CURATOR, Peer
 from p2pdp.files.folder import read_evidence
+from p2pdp.files.reading import in_folder
 from p2pdp.files.tables import read_edge_list
-from p2pdp.protocols.learning import OWN
+from p2pdp.ledger.stored import bytes_of
+from p2pdp.protocols.learning import is_built_in
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.replay.evidence import Evidence
+from p2pdp.report.display import Shown
+from p2pdp.runs.audit import check_in_order, signed_graph
 from p2pdp.runs.collector import undisturbed
 from p2pdp.topology.graphs import Graph, is_public, make_graph
 
 
-@dataclass(frozen=True)
-class Attacked:
+@dataclass(frozen=True, repr=False)
+class Attacked(Shown):
     """The result of an attack. Each of `targets` has user (a list where only a sum is known), estimate, and its error.
 
     For the curator each has two more: how probably the likeliest report is the user's, and whether it is.
@@ -37,6 +44,13 @@ class Attacked:
 
     def to_json(self) -> dict[str, Any]:
         return {"observer": self.observer, "targets": self.targets}
+
+    def _said(self) -> list[str]:
+        read = sum(one["estimate"] is not None for one in self.targets)
+        return [f"observer {self.observer}, {read} of {len(self.targets)} values or sums read; to_frame() lists them"]
+
+    def _rows(self) -> tuple[list[dict[str, Any]], None]:
+        return self.targets, None
 
 
 @undisturbed()
@@ -55,11 +69,12 @@ def attack(place: str | Path, observer: int | str, target: Peer | None = None) -
     if contents is None or contents.skeleton:
         who = "the curator" if curator else f"user {observer}"
         raise UsageError(f"{place}: the view.ledger of {who} is not there, and a skeleton holds no values")
+    check_in_order(evidence)
     run = evidence.run
-    if curator:
-        found = run.protocol.analysis().guess(run, contents, evidence, lambda: _graph(run, evidence))
+    if curator and not run.protocol.analysis().curator_reads:
+        found = run.protocol.analysis().guess(run, contents, evidence, lambda: _graph(run, evidence, Path(place)))
         return Attacked(observer, [one for one in found if target in (None, one["user"])])
-    run = _with_public_graph(run)
+    run = _with_public_graph(run, evidence, Path(place))
     readings = readings_of(run, peer, contents)
     if target is not None:
         readings = [reading for reading in readings if target in reading.users]
@@ -69,26 +84,30 @@ def attack(place: str | Path, observer: int | str, target: Peer | None = None) -
     return Attacked(observer, targets)
 
 
-def _with_public_graph(run: RunPlan) -> RunPlan:
-    """Add a public graph that came from a file, if that file is where the spec says."""
+def _with_public_graph(run: RunPlan, evidence: Evidence, place: Path) -> RunPlan:
+    """Add a public graph that came from a file, if it is at hand; an attack that needs it says so where it is not."""
     part = run.spec.graph
-    if part.kind != "file" or not is_public(part) or part.path is None:
+    if part.kind != "file" or not is_public(part):
         return run
-    try:
-        edges = read_edge_list(Path(part.path))
-    except UsageError:  # on another machine; an attack that needs the graph says so
-        return run
-    return replace(run, graph=make_graph(part, run.n, 0, edges))
+    graph = _from_file(run, evidence, place)
+    return run if graph is None else replace(run, graph=graph)
 
 
-def _graph(run: RunPlan, evidence: Evidence) -> Graph:
+def _from_file(run: RunPlan, evidence: Evidence, place: Path) -> Graph | None:
+    """Return the signed graph that came from a file: as ledgers have it, or from that file if the folder holds it."""
+    known = signed_graph(evidence.roster, {user: evidence.contents(user) for user in evidence.begun})
+    part = run.spec.graph
+    if known is not None or part.path is None:
+        return known
+    return make_graph(part, run.n, 0, read_edge_list(in_folder(place, part.path)))
+
+
+def _graph(run: RunPlan, evidence: Evidence, place: Path) -> Graph:
     """Return the graph made again from the spec, which has to be the one that was signed."""
     part = run.spec.graph
-    try:
-        edges = read_edge_list(Path(part.path)) if part.kind == "file" and part.path else None
-    except UsageError:
-        raise Refused("the attack of the curator needs the graph, whose file is not where the spec says") from None
-    graph = make_graph(part, run.n, run.spec.run.seed or 0, edges)
+    graph = _from_file(run, evidence, place) if part.kind == "file" else make_graph(part, run.n, run.spec.run.seed or 0)
+    if graph is None:
+        raise Refused("the attack of the curator needs the graph, which the folder does not hold")
     if graph.digest.hex() != dict(evidence.roster.facts).get("graph"):
         raise Refused("the graph made from the spec is not the one that this run took place on")
     return graph
@@ -112,7 +131,20 @@ def _document(run: RunPlan, reading: Reading, evidence: Evidence) -> dict[str, A
         "estimate": _number(reading.total / reading.times * step),
         "error": None if error is None else _number(error * step),
         "noised_value_error_in_sigma": None if noised_error is None else _number(noised_error),
+        **(_swapped(run, error) if run.by_record else {}),
     }
+
+
+def _swapped(run: RunPlan, error: Any) -> dict[str, Any]:
+    """Return what a likelihood test says of one row that may have been swapped, by an observer who knows all the rest.
+
+    It compares the data as they were with the same data in which one row was moved as far as a row can be, towards the
+    value that was read. `row_told` says whether the true ones are found likelier; for noise that is symmetric about 0
+    these are the nearer ones. It is None where the true value is not known.
+    """
+    moved = sensitivity_of(run)
+    told = None if error is None else bool(np.linalg.norm(np.atleast_1d(error)) < moved / 2.0)
+    return {"row_moved": moved * 2.0**run.plan.grid_exponent, "row_told": told}
 
 
 def _in_sigmas(noise: Mechanism, error: Any) -> Any:
@@ -131,7 +163,7 @@ def _truths(run: RunPlan, user: Peer, evidence: Evidence) -> Truths | None:
     if contents is None or contents.skeleton or not private:
         return None
     values = evidence.inputs(user)
-    if values is None or run.spec.task.kind == OWN:  # a folder does not hold the objective, so gradients are unknown
+    if values is None or not is_built_in(run.spec):  # its gradients are unknown: no code is here
         return None
     inputs = run.protocol.inputs_again(run.plan, values)
-    return run.protocol.analysis().truths(run, user, inputs, contents, private)
+    return run.protocol.analysis().truths(run, user, inputs, contents, bytes_of(private))

@@ -1,80 +1,82 @@
-"""`verify`, `audit`, `views` and `export`, each from a run's folder or an exported file, and the page `report.html`.
-
-The page is gathered from a run's folder and an audit of it. Unless a run is just ending, its result is read from the
-folder, so that `audit` makes the same page again that `run` and `simulate` left. The graph is the one in the ledgers,
-if bootstrap signed its digest: no file that the spec names is opened. The page says which part of it could not be read
-and is missing; the claims do not depend on any of these.
-"""
+"""`verify`, `audit`, `views` and `export`, each from a run's folder or an exported file."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from hashlib import blake2b
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
 from p2pdp.auditor.audit import audit_run
-from p2pdp.auditor.claims import cost_of
-from p2pdp.auditor.context import graph_of
+from p2pdp.auditor.context import Progress, graph_of, untold
 from p2pdp.auditor.headline import Verdict, verdict_of
 from p2pdp.auditor.verify import INCOMPLETE, Verification
 from p2pdp.auditor.verify import verify as judge
-from p2pdp.core.arrays import Floats
 from p2pdp.core.claims import Claim, Conditioning, Refusal
-from p2pdp.core.errors import P2pdpError, Refused, UsageError, VerificationFailed
-from p2pdp.core.ids import BOOTSTRAP, Peer, peer_name
-from p2pdp.core.spec import Spec
+from p2pdp.core.errors import Refused, UsageError, VerificationFailed
+from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer, peer_name
+from p2pdp.core.spec import PrivacyPart, Spec
+from p2pdp.core.values import PAIR
+from p2pdp.core.version import VERSION
 from p2pdp.crypto.identity import RunKey
 from p2pdp.crypto.roster import Roster
-from p2pdp.files.folder import (
-    AUDIT_FILE,
-    REPORT_FILE,
-    RESULT_FILE,
-    check_new_file,
-    read_evidence,
-    read_json,
-    write_arrays,
-    write_into_folder,
-    write_text,
-)
+from p2pdp.files.folder import AUDIT_FILE, check_new_file, read_evidence, write_arrays, write_into_folder
 from p2pdp.files.folder import export as write_export
 from p2pdp.files.keys import read_auditor_key
-from p2pdp.files.reading import inside
-from p2pdp.files.schema import SECTIONS, sections_of
-from p2pdp.files.spec import spec_to_toml
 from p2pdp.files.views import view_lines
-from p2pdp.ledger.records import Contents
-from p2pdp.mechanisms import gaussian
+from p2pdp.ledger.journal import PRIVATE
+from p2pdp.ledger.records import INPUTS, Contents
+from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.replay.evidence import Evidence
-from p2pdp.report.documents import claim_document, refusal_document, verdict_document
-from p2pdp.report.html import html_page
-from p2pdp.report.page.facts import Curve, Outcome, PageFacts, outcome_of
-from p2pdp.report.page.words import observer
+from p2pdp.replay.transcript import Transcript
+from p2pdp.report.display import Shown, WithClaims, bound_line, people
+from p2pdp.report.documents import claim_document, proof_document, refusal_document, verdict_document
+from p2pdp.report.page.facts import Proof, Sharing
+from p2pdp.report.page.markup import Markup, table
 from p2pdp.runs.collector import undisturbed
-from p2pdp.topology.graphs import Graph
+from p2pdp.runs.comparing import UNKNOWN, estimate_in
+from p2pdp.runs.trust import UNPINNED, pinned_key
+from p2pdp.topology.components import component_labels
+from p2pdp.topology.graphs import Graph, graph_of_edges
 
 
-@dataclass(frozen=True, slots=True)
-class Verified:
+@dataclass(frozen=True, slots=True, repr=False)
+class Verified(Shown):
     """`verified` is "complete", "incomplete", or None where there are `problems`.
 
-    `run_id` is None where not even spec and roster could be read.
+    `run_id` is None where not even spec and roster could be read. `not_checked` says what nothing at hand can tell.
     """
 
     run_id: str | None
     verified: str | None
     records: int
     problems: list[dict[str, Any]]
+    proof: Proof | None = None
+    not_checked: list[str] = field(default_factory=list)
 
     def to_json(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in ("run_id", "verified", "records", "problems")}
+        names = ("run_id", "verified", "records", "problems", "not_checked")
+        document = {name: getattr(self, name) for name in names}
+        return document | {"digests": None if self.proof is None else proof_document(self.proof)}
+
+    def _said(self) -> list[str]:
+        found = f"{len(self.problems)} problems" if self.problems else str(self.verified)
+        first = [f"node {one['node']}: {one['what']}" for one in self.problems[:1]]
+        return [f"run {self.run_id}, {self.records} records: {found}", *first]
+
+    def _markup(self) -> list[Markup]:
+        rows = [(one["node"], one["index"], one["what"]) for one in self.problems]
+        return [table(("node", "record", "what"), rows)] if rows else []
+
+    def _rows(self) -> tuple[list[dict[str, Any]], tuple[str, ...]]:
+        return self.problems, ("node", "index", "what")
 
 
-@dataclass(frozen=True, slots=True)
-class Audited:
+@dataclass(frozen=True, slots=True, repr=False)
+class Audited(WithClaims):
     """The claims of a run that happened. Arrays are indexed [user, observer]; None where nothing is exact."""
 
     run_id: str
@@ -95,10 +97,28 @@ class Audited:
     epsilon_coalition: Any = None
     spec: Spec | None = None
     graph: Graph | None = None  # the one that was signed, where the ledgers at hand tell it
+    sharing: Sharing | None = None
+    run: RunPlan | None = field(default=None, repr=False)  # by the signed facts, without a graph
+    proof: Proof | None = field(default=None, repr=False)
+    rows: tuple[int, ...] | None = None  # of each user, where the private ledgers of all are at hand
+    not_checked: tuple[str, ...] = ()  # what nothing at hand can tell
+    estimate: Any = UNKNOWN  # by the curator's ledger
 
     @property
     def verdict(self) -> Verdict:
         return verdict_of(self.claims, self.refusals, self.nodes, self.delta)
+
+    @property
+    def headline(self) -> dict[str, Any]:
+        """Return the headline as in `audit.json`."""
+        found: dict[str, Any] = verdict_document(self.verdict)["headline"]
+        return found
+
+    @property
+    def worst(self) -> dict[str, Any]:
+        """Return the same for the worst observer of all that are not trusted."""
+        found: dict[str, Any] = verdict_document(self.verdict)["worst"]
+        return found
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -111,6 +131,13 @@ class Audited:
             "claims": [claim_document(claim) for claim in self.claims],
             "refusals": [refusal_document(refusal) for refusal in self.refusals],
         }
+
+    def _said(self) -> list[str]:
+        what = f"{len(self.claims)} claims, {len(self.refusals)} refused, ledgers {self.verified}"
+        return [f"{self.protocol}, {people(self.nodes)}, {what}", *bound_line(self._bounds()["headline"])]
+
+    def _bounds(self) -> dict[str, Any]:
+        return verdict_document(self.verdict)
 
     def save_pairs(self, file: str | Path) -> None:
         """Write `--pairs`: arrays [user, observer] with NaN on the diagonal, and coalitions [user]."""
@@ -130,6 +157,8 @@ class Audited:
 
         The report shows this result, by default the one in the folder.
         """
+        from p2pdp.runs.pages import write_page
+
         if write_into_folder(Path(place), AUDIT_FILE, self.to_json()):
             write_page(Path(place), self, result)
 
@@ -143,16 +172,39 @@ def check_pairs_file(file: str | Path) -> None:
 
 
 @undisturbed()
-def verify(place: str | Path, key: str | Path | None = None) -> Verified:
+def verify(place: str | Path, key: str | Path | None = None, bootstrap: str | Path | None = None) -> Verified:
+    root = pinned_key(bootstrap, Path(place))
     try:
         evidence = read_evidence(Path(place), _opened(key))
     except VerificationFailed as error:
         return Verified(None, None, 0, [{"node": peer_name(BOOTSTRAP), "index": None, "what": str(error)}])
-    checked = judge(evidence)
+    checked = judge(evidence, root)
     problems = [
         {"node": peer_name(problem.peer), "index": problem.index, "what": problem.what} for problem in checked.problems
     ]
-    return Verified(evidence.roster.run_id.hex(), checked.verified, checked.records, problems)
+    proof = proof_of(evidence, checked.views)
+    untold = [*checked.unchecked, *([UNPINNED] if root is None else [])]
+    return Verified(evidence.roster.run_id.hex(), checked.verified, checked.records, problems, proof, untold)
+
+
+def proof_of(evidence: Evidence, views: Mapping[Peer, Contents]) -> Proof:
+    """Return what a page or another copy is compared by: digests, bootstrap's key and signature, ends of ledgers.
+
+    A ledger and its skeleton end in the same hash. That ledgers are in order is for `verify` to say.
+    """
+    roster = evidence.roster
+    ends = {str(peer_name(peer)): views[peer].records[-1].hash.hex() for peer in sorted(views) if views[peer].records}
+    lines = "".join(f"{name} {end}\n" for name, end in ends.items())
+    together = blake2b(lines.encode(), digest_size=32, person=b"p2pdp ledgers 1").hexdigest() if ends else None
+    return Proof(
+        VERSION,
+        evidence.spec_digest.hex(),
+        roster.digest.hex(),
+        roster.bootstrap.identity.hex(),
+        roster.signature.hex(),
+        ends,
+        together,
+    )
 
 
 @undisturbed()
@@ -163,14 +215,21 @@ def audit(
     *,
     allow_missing: bool,
     key: str | Path | None = None,
+    progress: Progress = untold,
+    bootstrap: str | Path | None = None,
 ) -> Audited:
     """Audit a run. Without `key`, the auditor's key file, sealed skeletons count as missing if that is allowed."""
-    if delta is not None and not 0.0 < delta < 1.0:
+    given: Any = delta  # callers of Python may hand in anything
+    if given is not None and not (isinstance(given, int | float) and 0.0 < given < 1.0):
         raise UsageError("--delta: must be strictly between 0 and 1")
+    users: Any = colluders
+    if users is not None and not (isinstance(users, Iterable) and all(type(one) is int for one in users)):
+        raise UsageError("--colluders: must be numbers of users")
     evidence = read_evidence(Path(place), _opened(key), sealed_too=not allow_missing)
     if evidence.own is not None:
         raise UsageError(f"{place}: holds one node's view only; an audit needs the skeletons of all")
-    return audit_evidence(evidence, colluders, delta, allow_missing=allow_missing)
+    root = pinned_key(bootstrap, Path(place))
+    return audit_evidence(evidence, colluders, delta, allow_missing=allow_missing, progress=progress, root=root)
 
 
 def audit_evidence(
@@ -179,18 +238,20 @@ def audit_evidence(
     delta: float | None = None,
     *,
     allow_missing: bool = False,
+    progress: Progress = untold,
+    root: bytes | None = None,
 ) -> Audited:
     """Return the claims of a run whose evidence is at hand; by default with the spec's colluders and delta."""
-    checked = judge(evidence)
+    checked = judge(evidence, root)
     if checked.verified is None and not (allow_missing and checked.only_missing):
-        raise VerificationFailed(_first_problem(checked))
+        raise VerificationFailed(first_problem(checked))
     roster, privacy = evidence.roster, evidence.spec.privacy
     at_delta = privacy.delta if delta is None else delta
     assert at_delta is not None
     incomplete = sorted({*checked.missing, *checked.cut_short})
     views = {peer: contents for peer, contents in checked.views.items() if peer not in checked.missing}
     coalition = privacy.colluders if colluders is None else tuple(colluders)
-    made = audit_run(evidence.run, evidence.recorded(views), incomplete, at_delta, coalition)
+    made = audit_run(evidence.run, evidence.recorded(views), incomplete, at_delta, coalition, progress)
     return Audited(
         roster.run_id.hex(),
         roster.protocol,
@@ -204,136 +265,100 @@ def audit_evidence(
         made.variation,
         made.epsilon_coalition,
         evidence.spec,
-        _signed_graph(roster, views),
+        signed_graph(roster, views),
+        sharing_in(roster.n, evidence.recorded(views).transcript, coalition),
+        evidence.run,
+        replace(proof_of(evidence, views), audit=_again(privacy, coalition, at_delta)),
+        _rows_of(evidence),
+        (*checked.unchecked, *([UNPINNED] if root is None else [])),
+        estimate_in(evidence),
     )
 
 
-def _signed_graph(roster: Roster, views: Mapping[Peer, Contents]) -> Graph | None:
+def _again(privacy: PrivacyPart, coalition: Sequence[int], delta: float) -> str:
+    """Return the command that makes these claims again."""
+    colluders = f" --colluders {','.join(map(str, coalition))}" if tuple(coalition) != privacy.colluders else ""
+    return f"p2pdp audit FILE{colluders}{f' --delta {delta!r}' if delta != privacy.delta else ''}"
+
+
+def _rows_of(evidence: Evidence) -> tuple[int, ...] | None:
+    """Return how many rows each user holds, which the roster says or private ledgers keep."""
+    if evidence.roster.entries.rows is not None:
+        return evidence.roster.entries.rows
+    found = []
+    for user in range(evidence.roster.n):
+        records = evidence.contents(user, PRIVATE).records if evidence.private.get(user) else []
+        counts = [record.body.values for record in records if record.kind == INPUTS]
+        if not counts:
+            return None
+        found.append(counts[0])
+    return tuple(found)
+
+
+def sharing_in(nodes: int, transcript: Transcript, colluders: Sequence[Peer]) -> Sharing | None:
+    """Return who draws noise together, and what curator and colluders know of that; None if nobody does."""
+    sources = [source for source in transcript.pairs if source.kind == PAIR]
+    if not sources:
+        return None
+    known_sources = transcript.known_to((BOOTSTRAP, CURATOR, *colluders))
+    ends = [(source.peer, source.other) for source in sources]
+    secret = {
+        edge
+        for edge, source in zip(ends, sources, strict=True)
+        if source not in known_sources and not set(edge) & set(colluders)
+    }
+    told = [source for form in transcript.published or () for source in form.expand()]
+    within = {source.peer for source in told if source.kind == "input"} or set(range(nodes))
+    away = set(range(nodes)) - within - set(colluders)
+    labels = component_labels(graph_of_edges(nodes, sorted(secret)), [*away, *colluders])
+    groups: dict[int, list[int]] = {}
+    for user in sorted(within - set(colluders)):
+        groups.setdefault(int(labels[user]), []).append(user)
+    return Sharing(
+        nodes,
+        sorted(set(ends)),
+        frozenset(set(ends) - secret),
+        frozenset(colluders),
+        frozenset(away),
+        sorted(map(tuple, groups.values()), key=lambda group: (-len(group), group)),
+    )
+
+
+def signed_graph(roster: Roster, views: Mapping[Peer, Contents]) -> Graph | None:
+    """Return the graph that the ledgers tell, if it is the one that bootstrap signed."""
     graph = graph_of(views, roster.n)
     signed = dict(roster.facts).get("graph")
     return graph if graph is not None and graph.digest.hex() == signed else None
 
 
-def _first_problem(checked: Verification) -> str:
+def first_problem(checked: Verification) -> str:
     first = checked.problems[0]
     place = peer_name(first.peer) if first.index is None else f"{peer_name(first.peer)}, record {first.index}"
     more = f" (and {len(checked.problems) - 1} more: p2pdp verify lists them)" if len(checked.problems) > 1 else ""
     return f"node {place}: {first.what}{more}"
 
 
-def views(place: str | Path) -> Iterator[dict[str, Any]]:
+def check_in_order(evidence: Evidence) -> None:
+    """Refuse ledgers that verification finds wrong; those that are absent or were never closed are no reason."""
+    checked = judge(evidence)
+    if not checked.only_missing:
+        raise VerificationFailed(first_problem(checked))
+
+
+def views(place: str | Path, *, unverified: bool = False) -> Iterator[dict[str, Any]]:
+    """Return every record at hand; `unverified`: also of ledgers that are not in order, to see what is wrong."""
     evidence = read_evidence(Path(place), sealed_too=False)
+    if not unverified:
+        check_in_order(evidence)
     run = evidence.run
     return view_lines(evidence, 2.0**run.plan.grid_exponent, run.protocol.analysis().decoded(run))
 
 
-def export(place: str | Path, out: str | Path, key: str | Path | None = None) -> int:
-    return write_export(Path(place), Path(out), _opened(key))
+def export(place: str | Path, out: str | Path, key: str | Path | None = None, *, unverified: bool = False) -> int:
+    """Write one file without values; `unverified`: also of ledgers that are not in order, to show what is wrong."""
+    opened = _opened(key)
+    return write_export(Path(place), Path(out), opened, check=None if unverified else check_in_order)
 
 
 def _opened(key: str | Path | None) -> RunKey | None:
     return None if key is None else read_auditor_key(Path(key))
-
-
-_UNSHOWN: Final = ("run", "transport", "privacy", "audit")
-_DELTAS: Final = tuple(10.0 ** (-quarter / 4) for quarter in range(48, 7, -1))  # 1e-12 to 1e-2
-_NO_GRAPH: Final = "The ledgers at hand do not tell the graph of this run, so distances in it are unknown."
-
-
-def write_page(place: Path, audited: Audited, result: dict[str, Any] | None = None) -> None:
-    """Write report.html into the folder of an audited run, from where the result is read if none is given."""
-    write_text(place / REPORT_FILE, html_page(page_facts(place, audited, result)), secret=True)
-
-
-def page_facts(place: Path, audited: Audited, result: dict[str, Any] | None = None) -> PageFacts:
-    spec = audited.spec
-    assert spec is not None
-    outcome, unread = _outcome(place, result, audited.run_id)
-    distances, no_distances = _distances(audited)
-    exact, cost = audited.epsilon_conditioning == Conditioning.PUBLIC, cost_of(spec)
-    return PageFacts(
-        run_id=audited.run_id,
-        protocol=audited.protocol,
-        nodes=audited.nodes,
-        delta=audited.delta,
-        verified=audited.verified,
-        claims=audited.claims,
-        refusals=audited.refusals,
-        conditioning=audited.epsilon_conditioning,
-        epsilon=audited.epsilon,
-        mu=audited.mu if exact and cost is None else None,
-        coalition=audited.epsilon_coalition,
-        distances=distances,
-        no_distances=no_distances,
-        curves=[
-            _curve(claim, audited.delta) for claim in audited.claims if claim.bound and claim.epsilon_max is not None
-        ],
-        outcome=outcome,
-        unread=unread,
-        setting=_setting(spec, audited.nodes),
-        spec_text=spec_to_toml(spec),
-        leak=audited.leak,
-        printed=audited.published,
-        variation=audited.variation,
-    )
-
-
-def _outcome(place: Path, result: dict[str, Any] | None, run_id: str) -> tuple[Outcome | None, str]:
-    """Return the outcome, or why the page cannot show it."""
-    try:
-        document = read_json(inside(place, place / RESULT_FILE)) if result is None else result
-        if document.get("run_id") != run_id:
-            return None, f"The {RESULT_FILE} in this folder is that of another run."
-        return outcome_of(document), ""
-    except P2pdpError:
-        return None, f"There is no readable {RESULT_FILE} in this folder."
-    except ValueError as error:
-        return None, f"The {RESULT_FILE} in this folder cannot be used: {error}."
-
-
-def _distances(audited: Audited) -> tuple[Floats | None, str]:
-    if audited.nodes < 2:
-        return None, ""
-    return (None, _NO_GRAPH) if audited.graph is None else (distances_in(audited.graph), "")
-
-
-def distances_in(graph: Graph) -> Floats:
-    """Return the number of edges between any two nodes; infinite where nothing connects them."""
-    if graph.edge_count == graph.n * (graph.n - 1) // 2:
-        return 1.0 - np.eye(graph.n)
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import shortest_path
-
-    heads, tails = np.array(list(graph.edges()), dtype=np.int64).reshape(-1, 2).T
-    matrix = coo_array((np.ones(len(heads)), (heads, tails)), shape=(graph.n,) * 2).tocsr()
-    distances: Floats = shortest_path(matrix, method="D", directed=False, unweighted=True)
-    return distances
-
-
-def _curve(claim: Claim, delta: float) -> Curve:
-    assert claim.epsilon_max is not None
-    label = f"{observer(claim)} ({claim.method}, {claim.conditioning})"
-    if claim.mu_max is None or claim.epsilon_max == math.inf:
-        return Curve(label, [(delta, claim.epsilon_max)])
-    mu = claim.mu_max
-    points = {at: gaussian.epsilon_of(at, mu) for at in _DELTAS}
-    return Curve(label, sorted((points | {delta: claim.epsilon_max}).items()))
-
-
-def _setting(spec: Spec, n: int) -> dict[str, str]:
-    """Return each section of the spec as one line, without what was left as it is by default."""
-    lines = {"protocol": spec.run.protocol, "users": str(n)}
-    for name in sections_of(spec.run.protocol):
-        if name not in _UNSHOWN:
-            part = getattr(spec, name) if name in SECTIONS else spec.options
-            given = {item.name: (getattr(part, item.name), item.default) for item in fields(part)}
-            lines[name] = ", ".join(f"{key} {_value(now)}" for key, (now, default) in given.items() if now != default)
-    return lines
-
-
-def _value(value: object) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, tuple):
-        return " to ".join(map(str, value)) if len(value) == 2 else ", ".join(map(str, value))
-    return str(value)

@@ -29,7 +29,7 @@ from p2pdp.auditor.claims import cost_of
 from p2pdp.core.claims import Claim, Method, Observer
 from p2pdp.core.errors import Refused, UsageError
 from p2pdp.core.spec import DataPart, Spec
-from p2pdp.core.words import observer_name
+from p2pdp.core.words import observer_name, unit_words
 from p2pdp.crypto.roster import Roster
 from p2pdp.files.node_config import NodeConfig
 from p2pdp.files.reading import read_bytes, read_plain
@@ -136,9 +136,12 @@ class NodeBudget:
             return None
         if self._own is None:
             return self._within(reckoner, limits)
+        self._check_unit(spec)
         found, against = self._charge(reckoner, self._own.observer)
         offers = self._offers(reckoner, found)
-        return BudgetLedger(self._own.ledger).check(data_names(self._config.data), offers, limits, against)
+        return BudgetLedger(self._own.ledger, self._own.unit).check(
+            data_names(self._config.data), offers, limits, against
+        )
 
     def reserve(self, spec: Spec, roster: Roster, reckoner: Reckoner) -> None:
         """Charge the claim for the signed participants, once the roster is checked and before the node is ready.
@@ -152,13 +155,23 @@ class NodeBudget:
             reckoner.sign(spec, dict(roster.facts))
             self._within(reckoner, limits)
             return
-        name = f"{roster.run_id.hex()} {self._config.identity.public.hex()}"
-        ledger = BudgetLedger(self._own.ledger)
+        name = charge_name(roster.run_id, self._config)
+        ledger = BudgetLedger(self._own.ledger, self._own.unit)
         if ledger.holds(name):
             return
+        self._check_unit(spec)
         reckoner.sign(spec, dict(roster.facts))
         found, against = self._charge(reckoner, self._own.observer)
         ledger.reserve(name, data_names(self._config.data), self._offers(reckoner, found), limits, against)
+
+    def _check_unit(self, spec: Spec) -> None:
+        """Refuse a run whose claims are not about what the budget is of."""
+        assert self._own is not None
+        if spec.privacy.unit != self._own.unit:
+            raise Refused(
+                f"{self._config.path} [budget] unit: this run protects {unit_words(spec.privacy.unit).data}, and the "
+                f'budget is of unit "{self._own.unit}"'
+            )
 
     def _within(self, reckoner: Reckoner, limits: Sequence[Limit]) -> Charge:
         charge, against = self._charge(reckoner, Observer.NETWORK)
@@ -207,6 +220,11 @@ class NodeBudget:
         return [Limit(f"{self._config.path} [budget] epsilon", own.epsilon, own.delta), *limits_of(spec)]
 
 
+def charge_name(run_id: bytes, config: NodeConfig) -> str:
+    """Return under which name this node's part of a run is charged."""
+    return f"{run_id.hex()} {config.identity.public.hex()}"
+
+
 def data_names(data: DataPart) -> tuple[str, ...]:
     """Return the names of a data set: its content, and where it is. Made-up data is one set for each kind."""
     if data.path is None:
@@ -236,11 +254,11 @@ class Reckoning:
         }
         return does[facts.pop("do")](**facts)
 
-    def _offer(self, spec: str, dimensions: int) -> dict[str, Any] | None:
+    def _offer(self, spec: str, dimensions: int, rows: int | None) -> dict[str, Any] | None:
         offered = parse_spec(spec, None)
         check_accountable(offered)
         self._signed = None
-        self._run = offered_run(offered, dimensions)
+        self._run = offered_run(offered, dimensions, rows)
         if self._run is not None:
             check_accountable(offered, self._run.plan)
         return None if self._run is None else {"terms": terms_of(self._run), "rounds": rounds_of(self._run)}
@@ -289,9 +307,9 @@ class Reckoner:
     def __init__(self, ask: Callable[[Mapping[str, Any]], Any], *, shares: bool = False) -> None:
         self._ask, self.shares = ask, shares
 
-    def offer(self, spec: Spec, dimensions: int) -> Offered | None:
-        """Name the run of all `nodes`; None where its graph is not known yet, and nothing can be asked."""
-        found = self._ask({"do": "offer", "spec": spec_to_toml(spec), "dimensions": dimensions})
+    def offer(self, spec: Spec, dimensions: int, rows: int | None = None) -> Offered | None:
+        """Name the run of all `nodes`, each with so many rows; None where its graph is not known yet."""
+        found = self._ask({"do": "offer", "spec": spec_to_toml(spec), "dimensions": dimensions, "rows": rows})
         return None if found is None else Offered(**found)
 
     def sign(self, spec: Spec, facts: Mapping[str, Any]) -> None:

@@ -23,10 +23,11 @@ from typing import Any, Final, Self
 from p2pdp.auditor.a_priori import NO_SKELETON, claims_a_priori, enforced_limit, spent_in
 from p2pdp.auditor.context import NOBODY_OUT
 from p2pdp.auditor.headline import DELTA_MAX, Bound, bounds_of, reading_of
-from p2pdp.core.claims import Claim, Method, Observer
+from p2pdp.core.claims import Claim, Method, Observer, Unit
 from p2pdp.core.errors import Refused, RunFailed, VerificationFailed
 from p2pdp.core.ids import BOOTSTRAP
 from p2pdp.core.messages import OUT
+from p2pdp.core.rows import ROWS, rows_text
 from p2pdp.core.spec import Spec
 from p2pdp.core.words import PROTECTIONS, observer_name
 from p2pdp.files.node_config import NodeConfig
@@ -47,6 +48,7 @@ OTHERS_SKELETONS: Final = (
 )
 _FACTS_ALIKE: Final = 1e-6
 _FACTOR_MAX: Final = 100.0
+_YOURS: Final[Mapping[str, str]] = {Unit.USER: "your data", Unit.RECORD: "one row of yours"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +60,12 @@ class Cost:
     delta: float
     conditioning: str | None
     method: str | None
+    unit: str = Unit.USER
 
     def to_json(self) -> dict[str, Any]:
         document: dict[str, Any] = plain(asdict(self))
+        if self.unit == Unit.USER:
+            del document["unit"]
         return document
 
     @classmethod
@@ -82,18 +87,23 @@ class Cost:
         times = f"{math.exp(self.epsilon):.3g}" if self.epsilon < _FACTOR_MAX else f"e^{self.epsilon:.4g}"
         reading = PROTECTIONS[reading_of(self.epsilon, self.delta)]
         return (
-            f"{bound}, {reading}: what it sees is at most {times} times as likely under one value of your data "
-            "as under another"
+            f"{bound}, {reading}: what it sees is at most {times} times as likely under one value of "
+            f"{_YOURS[self.unit]} as under another"
         )
 
 
-def offered_run(spec: Spec, dimensions: int) -> RunPlan | None:
-    """Return the plan for all `nodes`, before any roster; None where it rests on signed facts about the graph."""
+def offered_run(spec: Spec, dimensions: int, rows: int | None = None) -> RunPlan | None:
+    """Return the plan for all `nodes`, before any roster; None where it rests on signed facts about the graph.
+
+    Where records are protected all users are taken to have as many `rows` as this one.
+    """
     n = spec.run.nodes
+    stated = None if rows is None or spec.privacy.unit != Unit.RECORD else (rows,) * n
     try:
         if spec.graph.kind != "file":
-            return plan_run(spec, n, dimensions)
-        return plan_of_facts(spec, {"n": n, "dimensions": dimensions, "sampler": spec.noise.sampler})
+            return plan_run(spec, n, dimensions, rows=stated)
+        facts: dict[str, Any] = {"n": n, "dimensions": dimensions, "sampler": spec.noise.sampler}
+        return plan_of_facts(spec, facts if stated is None else {**facts, ROWS: rows_text(stated)})
     except (RunFailed, VerificationFailed):  # no such graph of n users, or its file is on bootstrap's machine
         return None
 
@@ -136,7 +146,9 @@ def terms_of(run: RunPlan) -> str:
     """Return a digest of all that the costs of a run follow from."""
     graph = None if run.graph is None else run.graph.digest.hex()
     facts = sorted(run.graph_facts.items())
-    terms = [spec_digest(run.spec).hex(), run.n, run.dimensions, run.sampler, graph, facts]
+    terms: list[Any] = [spec_digest(run.spec).hex(), run.n, run.dimensions, run.sampler, graph, facts]
+    if run.rows is not None:
+        terms.append(list(run.rows))
     return blake2b(json.dumps(terms).encode(), digest_size=32, person=b"p2pdp costs 1").hexdigest()
 
 
@@ -174,7 +186,8 @@ def _bounds(run: RunPlan, *, shares: bool) -> list[Bound]:
 
 
 def _row(bound: Bound) -> Cost:
-    return Cost(bound.observer, bound.epsilon, bound.delta, bound.conditioning, bound.method)
+    unit = Unit.USER if bound.claim is None else bound.claim.unit
+    return Cost(bound.observer, bound.epsilon, bound.delta, bound.conditioning, bound.method, unit)
 
 
 def check_epsilon(costs: Sequence[Cost], config: NodeConfig) -> None:
@@ -226,7 +239,7 @@ def _recorded(before: Cost, recorded: Claim | None) -> Cost:
     if recorded is None:
         return Cost(before.observer, math.inf, before.delta, None, None)
     epsilon = math.inf if recorded.epsilon_max is None else recorded.epsilon_max
-    return Cost(before.observer, epsilon, recorded.delta, recorded.conditioning, recorded.method)
+    return Cost(before.observer, epsilon, recorded.delta, recorded.conditioning, recorded.method, recorded.unit)
 
 
 def _received(contents: Contents) -> list[Any]:

@@ -24,9 +24,9 @@ from p2pdp.core.happenings import Notify, happening
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer, is_user
 from p2pdp.core.messages import BLOCKED, EXCLUDED
 from p2pdp.crypto.roster import Roster, RosterEntry, RosterError
-from p2pdp.files.folder import AUDIT_FILE, RESULT_FILE, ROSTER_FILE, SPEC_FILE, peer_folder, read_json
+from p2pdp.files.folder import AUDIT_FILE, RESULT_FILE, ROSTER_FILE, SPEC_FILE, peer_folder, read_document
 from p2pdp.files.keys import make_secret_file
-from p2pdp.files.reading import read_bytes, read_text
+from p2pdp.files.reading import in_folder, read_bytes, read_text
 from p2pdp.files.spec import parse_spec
 from p2pdp.index.facts import ClaimRow, LifeEvent, Participant, RunFacts
 from p2pdp.index.store import Index, IndexBroken
@@ -39,15 +39,17 @@ SQLITE: Final = "sqlite"
 _SQLITE_FILE: Final = "sqlite:///"
 
 
-def index_url(given: str, folder: Path) -> str | Path:
+def opened_index(given: str, folder: Path, make: Callable[[str | Path], Index] = Index) -> Index:
     """Return the database; `sqlite` means the file in this folder, as a path, where a `?` would end its name.
 
-    A file of SQLite's that is not there is made, for its owner only: it tells results without noise, and routes.
+    A file of SQLite's that is not there is made, for its owner only: it tells results without noise, and routes. Where
+    there is no driver nothing is made.
     """
     database = folder.resolve() / INDEX_FILE if given == SQLITE else given
+    index = make(database)
     if isinstance(database, Path) or database.startswith(_SQLITE_FILE):
         make_secret_file(Path(str(database).removeprefix(_SQLITE_FILE)))
-    return database
+    return index
 
 
 class Refresher:
@@ -86,7 +88,7 @@ def index_folders(
     given = SQLITE if url is None else url
     if given == SQLITE and not folders:
         raise UsageError("--index sqlite: is the file in a run's folder; name the folder, or sqlite:///FILE")
-    index = open_index(index_url(given, folders[0]) if folders else given)
+    index = opened_index(given, folders[0], open_index) if folders else open_index(given)
     facts = [facts_of(folder) for folder in folders]
     try:
         if rebuild:
@@ -212,7 +214,7 @@ def _participants(life: _Life, roster: Roster | None, *, over: bool) -> list[Par
 
 def _life(folder: Path) -> _Life:
     life = _Life()
-    ledger = peer_folder(folder, BOOTSTRAP) / f"{VIEW}.ledger"
+    ledger = in_folder(folder, peer_folder(folder, BOOTSTRAP).relative_to(folder) / f"{VIEW}.ledger")
     try:
         data = read_bytes(ledger)
     except UsageError:
@@ -234,12 +236,12 @@ def _row(claim: dict[str, Any]) -> ClaimRow:
 
 
 def _document(folder: Path, name: str) -> dict[str, Any] | None:
-    return None if _maybe(folder, name) is None else read_json(folder / name)
+    return None if _maybe(folder, name) is None else read_document(folder, name)
 
 
 def _maybe(folder: Path, name: str) -> str | None:
     """Return the text of a file; None if it is not there."""
     try:
-        return read_text(folder / name)
+        return read_text(in_folder(folder, name))
     except UsageError:
         return None

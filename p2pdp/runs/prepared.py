@@ -15,6 +15,9 @@ An objective of the caller's own comes from Python only, and only where all user
     users          the users whose models these are, if gossip learned them and none was published. `model`, `weights`
                    and `intercept` have a row for each then; the launcher has them, for the users' folders are its own
 
+`state_dict.npz` beside it has the same numbers as one array for each parameter, by its name in the module, where the
+model is a torch module; `users`, and a row for each, as above. `p2pdp.load_state_dict` reads it.
+
 The prediction for a row of features that went through all that is `features @ weights + intercept`, in logistic
 regression its sign.
 """
@@ -34,18 +37,21 @@ import numpy as np
 from p2pdp.assembly.outcome import Outcome
 from p2pdp.auditor.context import sensitivity_of
 from p2pdp.auditor.headline import Verdict
+from p2pdp.core.claims import Unit
+from p2pdp.core.endings import Stopped
 from p2pdp.core.errors import UsageError
 from p2pdp.core.ids import Peer
-from p2pdp.core.spec import Spec
+from p2pdp.core.spec import REAL_DATA, Spec
 from p2pdp.files.checks import learns, takers
-from p2pdp.files.data import load_data
+from p2pdp.files.data import load_data, public_examples
 from p2pdp.files.folder import write_arrays
+from p2pdp.files.models import STATE_FILE
 from p2pdp.files.spec import spec_digest, spec_to_toml
-from p2pdp.files.tables import read_edge_list
+from p2pdp.files.tables import edges_of
 from p2pdp.protocols import protocol
-from p2pdp.protocols.learning import OWN, has_intercept
+from p2pdp.protocols.learning import OWN, has_intercept, objective_of, with_objective
 from p2pdp.protocols.run_plan import RunPlan, plan_run
-from p2pdp.report.result import Circumstances, Result, make_result
+from p2pdp.report.result import FIRST, Again, Circumstances, Result, make_result, stopped_result
 from p2pdp.sim.world import run_id_of
 from p2pdp.tasks.objectives import Objective
 
@@ -74,7 +80,8 @@ class Prepared:
     def is_same_on_every_seed(self) -> bool:
         """Return whether neither data nor graph follow from the seed."""
         random = self.spec.graph.kind in ("regular", "erdos_renyi", "geometric")
-        return self.spec.data.kind in ("csv", "npy") and not random
+        random = random or self.spec.data.partition == "dirichlet"
+        return self.spec.data.kind in REAL_DATA and not random
 
     def result(
         self,
@@ -87,6 +94,8 @@ class Prepared:
         private_kept: bool = False,
         traced: bool = False,
         audited: bool = True,
+        stopped: Stopped | None = None,
+        again: Again = FIRST,
     ) -> Result:
         around = Circumstances(
             run_id=self.run_id.hex(),
@@ -100,7 +109,9 @@ class Prepared:
             traced=traced,
             audited=audited,
         )
-        return make_result(self.run, outcome, around, self.rows, sensitivity(self.run), verdict)
+        if stopped is not None and not outcome.over:
+            return stopped_result(self.run, outcome, around, stopped)
+        return make_result(self.run, outcome, around, self.rows, sensitivity(self.run), verdict, again)
 
 
 def on_seed(spec: Spec, seed: int) -> Spec:
@@ -118,10 +129,11 @@ def run_id(spec: Spec, *, fast: bool) -> bytes:
 def prepare(spec: Spec, *, fast: bool = False) -> Prepared:
     """Read data and edge list and make the graph. What cannot be run is refused before anything is read."""
     protocol(spec.run.protocol)
-    n = spec.run.nodes
-    edges = read_edge_list(Path(spec.graph.path)) if spec.graph.kind == "file" and spec.graph.path else None
+    n, spec = spec.run.nodes, with_objective(spec)
     data = load_data(spec, n)
-    run = plan_run(spec, n, data.dimensions, edges, sampler="seeded")
+    rows = data.stated if spec.privacy.unit == Unit.RECORD else None
+    run = plan_run(spec, n, data.dimensions, edges_of(spec.graph), rows=rows, sampler="seeded")
+    run = replace(run, public=public_examples(spec, data.dimensions))
     return Prepared(spec, cache(data.user), run, spec_to_toml(spec), run_id(spec, fast=fast))
 
 
@@ -176,3 +188,6 @@ def save_model(place: Path, run: RunPlan, result: Result) -> None:
     if data.clip is not None:
         arrays["clip"] = np.array(data.clip)
     write_arrays(place / MODEL_FILE, arrays)
+    named = objective_of(run.spec).arrays(model)
+    if named:
+        write_arrays(place / STATE_FILE, {**of_users, **named})

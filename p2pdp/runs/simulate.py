@@ -5,27 +5,33 @@ The fast path (`fast`) draws results from their distribution instead: it leaves 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any, Final, NamedTuple
 
 from p2pdp.assembly.outcome import Outcome, outcome
 from p2pdp.auditor.headline import Verdict, verdict_in_advance
-from p2pdp.core.errors import Refused, UsageError
+from p2pdp.cluster.blocks import in_blocks, worker_count
+from p2pdp.core.errors import Refused, RunFailed, UsageError
 from p2pdp.core.spec import Spec
 from p2pdp.files import folder as folders
+from p2pdp.files.given import GRAPH_FILE, edges_text
 from p2pdp.files.spec import spec_digest, without_own
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.replay.evidence import Evidence
-from p2pdp.report.result import Result, Trial
+from p2pdp.report.over_trials import sigmas_in, with_trials
+from p2pdp.report.result import FIRST, Again, Result, Sigmas, Trial
 from p2pdp.runs.audit import Audited, audit_evidence
 from p2pdp.runs.budgeting import check_local
 from p2pdp.runs.prepared import Prepared, on_seed, prepare, run_id, save_model
 from p2pdp.sim.faults import NO_FAULTS, Faults
-from p2pdp.sim.trials import Rows, Trials
+from p2pdp.sim.trials import COMPARED_MAX, Rows, Trials
 from p2pdp.sim.world import World
 
 Progress = Callable[[int, int], None]
+_OF_A_TRIAL: Final = ("estimate", "truth", "error", "scores", "baselines", "curves")
 
 
 def simulate_spec(
@@ -37,33 +43,65 @@ def simulate_spec(
     faults: Faults | None,
     progress: Progress | None,
     trace_wire: bool = False,
+    workers: int | None = None,
 ) -> Result:
-    if trials is not None and trials < 1:
-        raise UsageError("--trials: must be at least 1")
+    given: Any = trials  # callers of Python may hand in anything
+    if given is not None and (type(given) is not int or given < 1):
+        raise UsageError("--trials: must be a whole number, at least 1")
     if fast and faults is not None:
         raise UsageError("--fast: knows no faults; leave one of the two out")
     if trace_wire and (fast or out is None):
         raise UsageError("--trace-wire: needs a run with frames and a folder to write them to; --fast has no frames")
-    seed, count = spec.run.seed or 0, trials or 1
+    seed, processes = spec.run.seed or 0, min(worker_count(workers), trials or 1)
     first = prepare(on_seed(spec, seed), fast=fast)
     check_local(first.run)
     place = None if out is None else folders.make_folder(out)
-    if fast:
-        results = _fast_results(first, count, progress)
-    else:
-        results = _world_results(first, count, place, faults, progress, trace_wire=trace_wire)
-    result = next(results)
-    if trials is not None:
-        made = [Trial(result.estimate, result.truth, result.error)]
-        made += [Trial(one.estimate, one.truth, one.error) for one in results]
-        result = replace(result, trials=made)
+    if place is not None and spec.graph.own is not None:
+        folders.write_text(place / GRAPH_FILE, edges_text(spec.graph.own), secret=not spec.graph.public)
+    result = _repeated(first, trials, place, _How(faults, progress, fast, trace_wire), processes)
     if place is None:
+        _check_stopped(result)
         return result
     if fast:
         folders.write_text(place / folders.SPEC_FILE, first.text)
-    save_model(place, first.run, result)
+    if result.stopped is None:
+        save_model(place, first.run, result)
     folders.write_json(place / folders.RESULT_FILE, result.to_json(), secret=True)
+    _check_stopped(result)
     return replace(result, folder=str(place))
+
+
+def _save_again(kept: Sequence[Audited], place: Path | None, result: Result) -> None:
+    """Write the report of the first trial once more, with the means over all."""
+    for audited in kept if result.scores is not None else ():
+        if place is not None:
+            audited.save(place, result.to_json())
+
+
+def _with_trials(first: Result, others: Iterable[Result]) -> Result:
+    made, compared = [Trial(first.estimate, first.truth, first.error)], [first]
+    for one in others:
+        made.append(Trial(one.estimate, one.truth, one.error))
+        if len(compared) < COMPARED_MAX:
+            compared.append(one)
+    return replace(with_trials(first, compared), trials=made)
+
+
+def simulate_once(spec: Spec, *, fast: bool) -> Result:
+    """Run a spec once and audit it in memory; nothing is written. Results of the fast path are not audited."""
+    prepared = prepare(on_seed(spec, spec.run.seed or 0), fast=fast)
+    check_local(prepared.run)
+    if fast:
+        return next(_fast_results(_Block(prepared, 1), None))
+    simulated = _Simulated(prepared, NO_FAULTS, None, traced=False)
+    audited = simulated.audited()
+    return _check_stopped(simulated.result(None if audited is None else audited.verdict))
+
+
+def _check_stopped(result: Result) -> Result:
+    if result.stopped is not None:
+        raise RunFailed(result.stopped["text"])
+    return result
 
 
 def default_folder(spec: Spec, *, fast: bool) -> Path:
@@ -71,19 +109,97 @@ def default_folder(spec: Spec, *, fast: bool) -> Path:
     return Path(f"p2pdp-{run_id(on_seed(spec, spec.run.seed or 0), fast=fast).hex()}")
 
 
-def _seeds(first: Prepared, trials: int) -> Iterator[tuple[int, Prepared]]:
-    """Yield each trial's number and preparation; trial i is on seed + i."""
-    yield 0, first
-    for number in range(1, trials):
-        yield number, prepare(on_seed(first.spec, first.seed + number))
+class _How(NamedTuple):
+    """Settings that all trials have in common; the first one alone leaves a trace of its wires."""
+
+    faults: Faults | None
+    progress: Progress | None
+    fast: bool
+    traced: bool = False
 
 
-def _fast_results(first: Prepared, trials: int, progress: Progress | None) -> Iterator[Result]:
-    made = {0: first}
+class _Block(NamedTuple):
+    """So many trials from number `begin` on, where trial i is on the seed of `first`, which is trial 0, plus i.
+
+    The noise of the baselines is that of trial 0, and None before that is known.
+    """
+
+    first: Prepared
+    trials: int
+    begin: int = 0
+    sigmas: Sigmas | None = None
+
+    def prepared(self, number: int) -> Prepared:
+        """Return the preparation of a trial of this block."""
+        at = self.begin + number
+        return prepare(on_seed(self.first.spec, self.first.seed + at)) if at else self.first
+
+    def again(self, number: int, sigmas: Sigmas | None) -> Again:
+        """Return how a trial of this block is compared with the baselines."""
+        at = self.begin + number
+        return Again(at, sigmas, self.first.run_id.hex()) if 0 < at < COMPARED_MAX else FIRST
+
+    def noise(self, number: int, result: Result, sigmas: Sigmas | None) -> Sigmas | None:
+        """Return the noise of the baselines after this trial."""
+        return sigmas_in(result) if self.begin + number == 0 else sigmas
+
+
+def _repeated(first: Prepared, trials: int | None, place: Path | None, how: _How, processes: int) -> Result:
+    """Return the result of the first trial, with all trials where they were asked for."""
+    count, kept, shared = trials or 1, list[Audited](), None
+    if processes > 1:
+        shared = _Shared(how.progress, count)
+        how = how._replace(progress=shared.first)
+    here = _Block(first, count if shared is None else 1)
+    results = _fast_results(here, how.progress) if how.fast else _world_results(here, place, how, kept.append)
+    result = next(results)
+    if trials is None:
+        return result
+    others = results if shared is None else _on_cores(first, count, result, how, processes, shared.others)
+    result = _with_trials(result, others)
+    _save_again(kept, place, result)
+    return result
+
+
+class _Shared:
+    """The progress of trials of which the first tells its own, and the others that they are done."""
+
+    def __init__(self, progress: Progress | None, count: int) -> None:
+        self._progress, self._count, self._each = progress, count, 1
+
+    def first(self, done: int, total: int) -> None:
+        self._each = total
+        if self._progress is not None:
+            self._progress(min(done, total), total * self._count)
+
+    def others(self, done: int) -> None:
+        if self._progress is not None:
+            self._progress((1 + done) * self._each, self._count * self._each)
+
+
+def _on_cores(
+    first: Prepared, count: int, result: Result, how: _How, processes: int, told: Callable[[int], None]
+) -> list[Result]:
+    """Return all trials but the first, run in other processes; of a result they have what trials are compared by."""
+    sigmas, silent = sigmas_in(result), how._replace(progress=None, traced=False)
+
+    def block(start: int, size: int) -> Iterator[str]:
+        begin = _Block(first, size, start, sigmas)
+        for one in _fast_results(begin, None) if how.fast else _world_results(begin, None, silent):
+            yield json.dumps([getattr(one, name) for name in _OF_A_TRIAL])  # as text, which may hold infinite losses
+
+    size = -(-(count - 1) // processes) if how.fast else 1  # trials drawn together share what they have in common
+    answers = in_blocks(1, count - 1, block, processes, size, told)
+    return [replace(result, **dict(zip(_OF_A_TRIAL, json.loads(answer), strict=True))) for answer in answers]
+
+
+def _fast_results(block: _Block, progress: Progress | None) -> Iterator[Result]:
+    first, trials, same = block.first, block.trials, block.first.is_same_on_every_seed
+    made: dict[int, Prepared] = {}
 
     def again(number: int) -> tuple[RunPlan, Rows]:
-        if number and not first.is_same_on_every_seed:
-            made[number] = prepare(on_seed(first.spec, first.seed + number))
+        if not same and number not in made:
+            made[number] = block.prepared(number)
         prepared = made.get(number, first)
         return prepared.run, prepared.rows
 
@@ -92,39 +208,40 @@ def _fast_results(first: Prepared, trials: int, progress: Progress | None) -> It
             progress(number, trials)
 
     analysis = first.run.protocol.analysis()
-    same = first.is_same_on_every_seed
-    outcomes = analysis.fast(Trials(first.run, first.rows, first.seed, trials, same, again, started))
+    outcomes = analysis.fast(Trials(*again(0), first.seed + block.begin, trials, same, again, started))
     if outcomes is None:
-        yield from _world_results(first, trials, None, None, progress, trace_wire=False)
+        yield from _world_results(block, None, _How(None, progress, fast=True))
         return
+    sigmas = block.sigmas
     for number, drawn in enumerate(outcomes):
-        verdict = _in_advance(first) if analysis.fast_in_advance and not number else None
-        yield made.pop(number, first).result(drawn, verdict, audited=False)
+        verdict = _in_advance(first) if analysis.fast_in_advance and not block.begin + number else None
+        compared = block.again(number, sigmas)
+        result = made.pop(number, first).result(drawn, verdict, audited=False, again=compared)
+        sigmas = block.noise(number, result, sigmas)
+        yield result
 
 
 def _in_advance(prepared: Prepared) -> Verdict:
     """Return the verdict that the fast path compares with the baselines in place of an audit."""
     delta = prepared.spec.privacy.delta
     assert delta is not None
-    return verdict_in_advance(prepared.run, delta, prepared.spec.privacy.colluders, one_value=False)
+    return verdict_in_advance(prepared.run, delta, prepared.spec.privacy.colluders, one_value=prepared.run.by_record)
 
 
 def _world_results(
-    first: Prepared,
-    trials: int,
-    place: Path | None,
-    faults: Faults | None,
-    progress: Progress | None,
-    *,
-    trace_wire: bool,
+    block: _Block, place: Path | None, how: _How, keep: Callable[[Audited], None] = lambda _: None
 ) -> Iterator[Result]:
-    for number, trial in _seeds(first, trials):
-        traced = trace_wire and number == 0
-        simulated = _Simulated(trial, faults or NO_FAULTS, _part_of(progress, number, trials), traced=traced)
+    """Yield the result of each trial; `keep` is given the audit of the first, which is that of `place`."""
+    sigmas = block.sigmas
+    for number in range(block.trials):
+        traced, told = how.traced and number == 0, _part_of(how.progress, number, block.trials)
+        simulated = _Simulated(block.prepared(number), how.faults or NO_FAULTS, told, traced=traced)
         audited = None if place is None or number else simulated.write(place)
-        result = simulated.result(None if audited is None else audited.verdict)
+        result = simulated.result(None if audited is None else audited.verdict, block.again(number, sigmas))
+        sigmas = block.noise(number, result, sigmas)
         if place is not None and audited is not None:
             audited.save(place, result.to_json())
+            keep(audited)
         yield result
 
 
@@ -145,21 +262,25 @@ class _Simulated:
         for process in self._world.processes.values() if traced else ():
             process.wire = []
         self._world.run_to_end(progress)
-        for process in self._world.processes.values():
+        usable = {peer: one for peer, one in self._world.processes.items() if not one.faults["unusable_disk"]}
+        for process in usable.values():
             process.disk.cut_torn_tails()  # a process that came back has cut its own
-        disks = {peer: process.disk for peer, process in self._world.processes.items()}
+        disks = {peer: process.disk for peer, process in usable.items()}
         spec = without_own(prepared.spec)
+        views = {peer: bytes(disk.view) for peer, disk in disks.items() if disk.view}
+        private = {peer: bytes(disk.private) for peer, disk in disks.items() if disk.private}
+        self._ledgers = views, private
         self._evidence = Evidence(
             spec,
             spec_digest(spec),
             self._world.roster,
-            {peer: bytes(disk.view) for peer, disk in disks.items() if disk.view},
-            {peer: bytes(disk.private) for peer, disk in disks.items() if disk.private},
+            views,
+            private,
         )
         recorded = self._evidence.recorded(self._evidence.begun, prepared.run)
         self._found: Outcome = outcome(prepared.run, recorded, self._world.out)
 
-    def result(self, verdict: Verdict | None) -> Result:
+    def result(self, verdict: Verdict | None, again: Again = FIRST) -> Result:
         world = self._world
         return self._prepared.result(
             self._found,
@@ -169,6 +290,8 @@ class _Simulated:
             faults=world.fault_counts(),
             private_kept=True,
             traced=self._traced,
+            stopped=world.stopped,
+            again=again,
         )
 
     def write(self, place: Path) -> Audited | None:
@@ -177,9 +300,13 @@ class _Simulated:
         folders.write_json(place / folders.ROSTER_FILE, self._world.roster.to_json())
         for peer, process in self._world.processes.items():
             wire = None if process.wire is None else b"".join(process.wire)
-            views, private = self._evidence.views, self._evidence.private
+            views, private = self._ledgers
             folders.write_ledgers(place, peer, views.get(peer, b""), private.get(peer, b""), wire)
-        if not self._prepared.spec.run.audit:
+        return self.audited()
+
+    def audited(self) -> Audited | None:
+        """Audit the run if the spec says so; None where there is no claim."""
+        if not self._prepared.spec.run.audit or not self._found.over:
             return None
         try:
             return audit_evidence(self._evidence)

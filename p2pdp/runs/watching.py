@@ -6,27 +6,29 @@ thread of its own, and so has the index: neither readers nor databases delay a r
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from p2pdp.core.addresses import join_address, split_option
-from p2pdp.core.errors import UsageError
+from p2pdp.core.errors import UsageError, VerificationFailed
 from p2pdp.core.happenings import Happening, Notify, faults_to_tell, happening
+from p2pdp.core.ids import Peer, is_user
 from p2pdp.files.guide import page, titles
-from p2pdp.files.reading import read_bytes
+from p2pdp.files.reading import in_folder, read_bytes
 from p2pdp.node.clock import Clock
 from p2pdp.node.disk import durable_token
 from p2pdp.node.process import resident_bytes, working
-from p2pdp.runs.indexing import REFRESH_S, SQLITE, Refresher, index_url
+from p2pdp.runs.indexing import REFRESH_S, SQLITE, Refresher, opened_index
 from p2pdp.transports.tcp.kind import listen_at
 
 if TYPE_CHECKING:
     from p2pdp.index.store import Index
     from p2pdp.web.guard import Guard
+    from p2pdp.web.page import Known, Subject
     from p2pdp.web.status import Status
 
 
@@ -57,8 +59,13 @@ UNWATCHED: Final = Watching()
 class Watch:
     """The events of one run; called from one thread, while any thread may read `status`."""
 
-    def __init__(self, status: Status, notify: Notify, clock: Clock, nudge: Callable[[], None]) -> None:
+    def __init__(
+        self, status: Status, notify: Notify, clock: Clock, nudge: Callable[[], None], known: Known | None
+    ) -> None:
+        """`known` is there if somebody can look at a page."""
         self.status = status
+        self.known = known
+        self.readers: Callable[[], None] = lambda: None  # tells those who look on that there may be something new
         self._notify = notify
         self._clock = clock
         self._nudge = nudge
@@ -68,17 +75,32 @@ class Watch:
         self.status = self.status.after(told, self._clock.now_s())
         self._notify(told)
         self._nudge()
+        self.readers()
 
-    def ready(self, count: int, going: bool) -> None:
-        self.status = self.status.counted(count, self.status.faults)
+    def about(self, **known: Any) -> None:
+        """Take over what is known of the subject of the page by now; may be called from any thread."""
+        if self.known is not None:
+            self.known.take(**known)
+            self.readers()
+
+    def ready(self, count: int, going: bool, awaited: tuple[int, ...] = ()) -> None:
+        self.status = self.status.counted(count, self.status.faults, awaited)
         if going and self.status.state == "gathering":
             self.notify(happening("begun"))
         self._nudge()
+        self.readers()
 
-    def beat(self, faults: Mapping[str, int]) -> None:
-        self.status = self.status.counted(self.status.ready, faults)
+    def beat(self, faults: Mapping[str, int], away: Collection[Peer] | None = None) -> None:
+        """Take over what is counted, and tell who has fallen silent and who is back; None where nobody is watched."""
+        self.status = self.status.counted(self.status.ready, faults, self.status.awaited)
         for told in faults_to_tell(faults, self._told_faults):
             self.notify(told)
+        if away is None:
+            return
+        before, now = set(self.status.silent_s), set(filter(is_user, away))
+        for event, users in (("silent", now - before), ("back", before - now)):
+            for user in sorted(users):
+                self.notify(happening(event, user=user))
 
 
 @dataclass(frozen=True)
@@ -93,6 +115,10 @@ class _Shown:
     def status(self) -> Status:
         return self.watch.status
 
+    def subject(self) -> Subject:
+        assert self.watch.known is not None
+        return self.watch.known.subject
+
     def now_s(self) -> float:
         return self.clock.now_s()
 
@@ -101,8 +127,8 @@ class _Shown:
 
     def file(self, name: str) -> bytes | None:
         try:
-            return None if self.folder is None else read_bytes(self.folder / name)
-        except UsageError:
+            return None if self.folder is None else read_bytes(in_folder(self.folder, name))
+        except (UsageError, VerificationFailed):
             return None
 
     def runs(self, limit: int, offset: int) -> dict[str, Any]:
@@ -134,28 +160,31 @@ def watched(
     clock = Clock()
     with ExitStack() as stack:
         serve = None if options.http is None else _server(options.http, stack, notify)
-        index = None if folder is None else _index(options, folder, notify)
+        index = None if folder is None else _index(options, folder)
         nudge: Callable[[], None] = lambda: None  # noqa: E731
         if index is not None and folder is not None:
             nudge = stack.enter_context(working(Refresher(index, folder, notify).refresh, REFRESH_S))
-        watch = Watch(status(clock.now_s()), notify, clock, nudge)
+        watch = Watch(status(clock.now_s()), notify, clock, nudge, None if serve is None else _nothing_known())
         if serve is not None:
             serve(_Shown(watch, folder, index, Clock()))
         yield watch
 
 
-def _index(options: Watching, folder: Path, notify: Notify) -> Index | None:
-    """Open the index that was asked for; beside HTTP one in the folder, if that is installed."""
-    from p2pdp.index.store import Index
+def _nothing_known() -> Known:
+    from p2pdp.web.page import Known
 
+    return Known()
+
+
+def _index(options: Watching, folder: Path) -> Index | None:
+    """Open the index that was asked for; beside HTTP one in the folder, if what it needs is installed."""
     if options.index is not None:
-        return Index(index_url(options.index, folder))
+        return opened_index(options.index, folder)
     if options.http is None:
         return None
     try:
-        return Index(index_url(SQLITE, folder))
-    except UsageError as error:
-        notify(happening("index_broken", reason=str(error)))
+        return opened_index(SQLITE, folder)
+    except UsageError:  # nobody asked for it, and whoever asks the server for runs is told
         return None
 
 
@@ -176,7 +205,7 @@ def _server(options: HttpOptions, stack: ExitStack, notify: Notify) -> Callable[
             f"--http {options.listen}: is reachable from other machines; add --http-token-file FILE (created if "
             "missing), or --http-open to serve without authentication"
         )
-    guard = _guard(options, notify)
+    guard = replace(_guard(options, notify), inside=inside)
     url = f"{'http' if tls is None else 'https'}://{join_address(at.host, bound.getsockname()[1])}/"
     if not inside and tls is None:
         bare = guard.token is None and guard.auditor_token is None
@@ -184,7 +213,7 @@ def _server(options: HttpOptions, stack: ExitStack, notify: Notify) -> Callable[
         notify(happening("http_clear", listen=options.listen, what=what))
 
     def serve(shown: _Shown) -> None:
-        stack.enter_context(serving(Responder(shown, guard, options.version), bound, tls))
+        shown.watch.readers = stack.enter_context(serving(Responder(shown, guard, options.version), bound, tls))
         notify(happening("http", url=url))
 
     return serve

@@ -1,9 +1,10 @@
 """The curator: collects totals, publishes what the spec says, and keeps the heads of all ledgers.
 
-Guarantee: it publishes once, when every item's total is here (walks) or every user has finished (gossip, and
-shuffling once no report is still to come), and does not name who sent a total. It closes when the head of every
-user's ledger is here, except of those who are out, and bootstrap's too. Users that do not hand in their heads are
-reported to bootstrap `patience_s` after the result. Until then bootstrap itself watches over everybody.
+Guarantee: it publishes once, when every item's total is here (walks), every user has finished (gossip, and shuffling
+once no report is still to come), or the collector of a protocol with a decision (`protocols/decision.py`) has what the
+survivors' result takes; and it does not name who sent a total. It closes when the head of every user's ledger is here,
+except of those who are out, and bootstrap's too. Users that do not hand in their heads are reported to bootstrap
+`patience_s` after the result. Until then bootstrap itself watches over everybody.
 """
 
 from __future__ import annotations
@@ -15,30 +16,37 @@ from typing import Any, Final
 
 from p2pdp.core import messages
 from p2pdp.core.draws import Draws
+from p2pdp.core.endings import COMPLAINT, STALLED, STOP, UNEXPECTED, Complaint
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer
-from p2pdp.core.messages import HEAD, TOTAL, EndedReport, Exclusion, Item, OnePeer, Resolution
+from p2pdp.core.messages import HEAD, TOTAL, EndedReport, Exclusion, Item, OnePeer, Resolution, SkeletonPiece
 from p2pdp.core.states import Transitions, after
 from p2pdp.core.step import NOTHING, Fault, Message, Output, Send, Step
+from p2pdp.protocols.decision import COLLECTED, SURVIVORS, Collector, Survivors
 
 
 class Phase(Enum):
     COLLECTING = "totals, results or reports are still to come"
-    CLOSING = "the result is out; heads of users' ledgers are still to come"
+    CLOSING = "the result is out, or there will be none; heads of users' ledgers are still to come"
     OVER = "every user's head is here; bootstrap's is still to come"
     FINISHED = "every head is here"
 
 
 class Change(Enum):
     PUBLISHED = "all that the result is made of is here"
+    STOPPED = "bootstrap said that there will be none"
     USERS_CLOSED = "the last user that is not out handed in its head"
     BOOTSTRAP_CLOSED = "bootstrap handed in its head"
 
 
 TRANSITIONS: Final[Transitions[Phase, Change]] = {
     (Phase.COLLECTING, Change.PUBLISHED): Phase.CLOSING,
+    (Phase.COLLECTING, Change.STOPPED): Phase.CLOSING,
     (Phase.CLOSING, Change.USERS_CLOSED): Phase.OVER,
     (Phase.OVER, Change.BOOTSTRAP_CLOSED): Phase.FINISHED,
 }
+
+SKELETON_BYTES_MAX: Final = 2**32
+_AT_THE_END: Final = (HEAD, messages.SKELETON)
 
 Open = Callable[[bytes], tuple[int, Any] | None]  # sealed report -> its name and itself; None if it is none of this run
 
@@ -85,9 +93,12 @@ class Reports:
 
     @property
     def complete(self) -> bool:
-        return not self._unresolved and not any(
-            count > 0 for peer, count in self._orders.items() if peer not in self._out
-        )
+        return not self._unresolved and not self.unheeded
+
+    @property
+    def unheeded(self) -> list[Peer]:
+        """Return who was told to send again what is lost, and did not say yet that it has."""
+        return sorted(peer for peer, count in self._orders.items() if count > 0 and peer not in self._out)
 
     def report(self, name: int) -> Any:
         return self._held[name]
@@ -108,9 +119,15 @@ class Curator:
         publish: Callable[[Sequence[Any]], Any],
         patience_s: float,
         reports: Reports | None = None,
+        collector: Collector | None = None,
     ) -> None:
-        """`items` is the number of totals to come; None where each user says that it has finished instead."""
+        """`items` is the number of totals to come; None where each user says that it has finished instead.
+
+        With a `collector` nothing of both is waited for.
+        """
         self._reports = reports
+        self._collector = collector
+        self._asked: list[Peer] | None = None  # who was absent when the decision was last asked for
         self._users = set(range(n))
         self._items = items
         self._publish = publish
@@ -118,7 +135,10 @@ class Curator:
         self._totals: dict[int, tuple[Peer, int, Any]] = {}
         self._values: dict[Peer, Any] = {}  # of those who have finished, with their value if it is to be published
         self._heads: set[Peer] = set()  # of whom it has the head
-        self._complained: set[Peer] = set()
+        self._complained: set[Peer] = set()  # since their heads are missing
+        self._complaints: set[Complaint] = set()  # that bootstrap was told of
+        self._pieces: dict[Peer, int] = {}  # where the last piece of a skeleton began
+        self._advanced: Counter[Peer] = Counter()
         self.published: Any = None
         self._phase = Phase.COLLECTING
 
@@ -130,6 +150,42 @@ class Curator:
         return Step(sends=(Send(BOOTSTRAP, Message(messages.READY)),))
 
     def receive(self, sender: Peer, message: Message, now_s: float, draws: Draws) -> Step:
+        if sender == CURATOR and message.type == COMPLAINT:
+            return self._complain(*message.fields)
+        if sender == CURATOR and message.type == STALLED:
+            return Step((Send(BOOTSTRAP, message),))
+        step = self._receive(sender, message, now_s, draws)
+        kinds = {kind for kind, peer in step.faults if peer == sender}
+        if sender in self._users and kinds & {UNEXPECTED, messages.MALFORMED}:
+            step = step.then(self._complain(sender, min(kinds)))
+        return step
+
+    def _complain(self, peer: Peer, fault: str) -> Step:
+        """Tell bootstrap what was wrong, once of each fault of each peer: a harmless one must not hide another."""
+        complaint = Complaint(peer, fault)
+        if complaint in self._complaints or peer == BOOTSTRAP:
+            return NOTHING
+        self._complaints.add(complaint)
+        return Step((Send(BOOTSTRAP, Message(COMPLAINT, complaint)),))
+
+    @property
+    def waits_for(self) -> list[Peer]:
+        """Return who owes what the others have handed in, or has not heeded an order to send something again.
+
+        Nobody does where it is not a user's own, as a total is not.
+        """
+        if self._phase is not Phase.COLLECTING:
+            return []
+        if self._collector is not None:
+            return sorted(self._collector.waits_for)
+        owing = self._users - self._values.keys()
+        if not owing and self._reports is not None:
+            return self._reports.unheeded
+        return sorted(owing) if self._values else []
+
+    def _receive(self, sender: Peer, message: Message, now_s: float, draws: Draws) -> Step:
+        if self._collector is not None and sender in self._users and message.type not in _AT_THE_END:
+            return self._found(self._collector.take(sender, message), sender, now_s)
         if message.type == TOTAL:
             return self._total(sender, message, now_s)
         if message.type == messages.REPORT:
@@ -141,7 +197,7 @@ class Curator:
         if message.type == HEAD:
             return self._head(sender)
         if message.type == messages.SKELETON:
-            return NOTHING  # its pieces are in the ledger, from where the folder gets them
+            return self._piece(sender, SkeletonPiece(*message.fields).offset)
         if sender == BOOTSTRAP:
             return self._from_bootstrap(message, now_s, draws)
         if sender == CURATOR and message.type == messages.OPENED_REPORT:
@@ -158,6 +214,10 @@ class Curator:
             return Step(wake_at_s=now_s + self._patience_s)
         if message.type == messages.RESOLVED:
             return self._resolved(message, now_s)
+        if message.type == STOP:
+            return self._stop(now_s)
+        if message.type == SURVIVORS and self._collector is not None:
+            return self._found(self._collector.decided(Survivors(*message.fields).absent), BOOTSTRAP, now_s)
         return NOTHING if message.type == messages.GO else Step(faults=(Fault("unexpected_message", BOOTSTRAP),))
 
     def _resolved(self, message: Message, now_s: float) -> Step:
@@ -165,6 +225,23 @@ class Curator:
             return NOTHING
         self._reports.resolved(*Resolution(*message.fields))
         return self._published_if_complete(now_s) if self._values else NOTHING
+
+    def _found(self, fault: str | None, sender: Peer, now_s: float) -> Step:
+        """Go on with what the collector has got, unless it refused it."""
+        return self._collect(now_s) if fault is None else Step(faults=(Fault(fault, sender),))
+
+    def _collect(self, now_s: float) -> Step:
+        """Ask for the decision if all that it takes is here, or publish if all that the result takes is."""
+        collector = self._collector
+        if collector is None or self._phase is not Phase.COLLECTING:
+            return NOTHING
+        if collector.complete:
+            return self._publish_result(self._publish([collector.result()]), now_s)
+        absent = collector.collected
+        if absent is None or absent == self._asked:
+            return NOTHING
+        self._asked = absent
+        return Step(sends=(Send(BOOTSTRAP, Message(COLLECTED, (absent,))),))
 
     def _report(self, sender: Peer, message: Message) -> Step:
         """Open a report and send it to itself, so that its ledger holds what it came to know."""
@@ -208,7 +285,10 @@ class Curator:
         values = [] if self._reports is None else self._reports.values()
         values += [self._totals[key][2] for key in sorted(self._totals)]
         values += [value for _, value in sorted(self._values.items()) if value is not None]
-        self.published = self._publish(values)
+        return self._publish_result(self._publish(values), now_s)
+
+    def _publish_result(self, published: Any, now_s: float) -> Step:
+        self.published = published
         self._phase = after(TRANSITIONS, self._phase, Change.PUBLISHED)
         result = Message(messages.RESULT, (), self.published)
         sends = tuple(Send(user, result) for user in sorted(self._users))
@@ -217,6 +297,19 @@ class Curator:
             outputs=(Output(messages.RESULT, (), self.published),),
             wake_at_s=now_s + self._patience_s,
         ).then(self._over())
+
+    def _stop(self, now_s: float) -> Step:
+        if self._phase is not Phase.COLLECTING:
+            return NOTHING  # the result is out
+        self._phase = after(TRANSITIONS, self._phase, Change.STOPPED)
+        return Step(wake_at_s=now_s + self._patience_s).then(self._over())
+
+    def _piece(self, sender: Peer, offset: int) -> Step:
+        """Take note that a user hands in its skeleton; the piece is in the ledger, from where the folder gets it."""
+        if offset > self._pieces.get(sender, -1):
+            self._pieces[sender] = offset
+            self._advanced[sender] += 1
+        return NOTHING
 
     def _head(self, sender: Peer) -> Step:
         self._heads.add(sender)
@@ -238,10 +331,15 @@ class Curator:
         if self._phase is Phase.COLLECTING:
             return NOTHING
         owing = self._users - self._heads
-        missing = sorted(owing - self._complained)
+        missing = sorted(owing - self._complained - {user for user in owing if self._advances(user)})
         self._complained.update(missing)
         sends = tuple(Send(BOOTSTRAP, Message(messages.SILENT, (user,))) for user in missing)
         return Step(sends=sends, wake_at_s=now_s + self._patience_s if owing else None)
+
+    def _advances(self, user: Peer) -> bool:
+        """Return whether a user handed in more of its skeleton since this was asked last, as far as one may be long."""
+        told = self._advanced.pop(user, 0) > 0
+        return told and self._pieces[user] < SKELETON_BYTES_MAX
 
     def excluded(self, peer: Peer, now_s: float, draws: Draws) -> Step:
         self._users.discard(peer)
@@ -251,4 +349,7 @@ class Curator:
             receipts = self._reports.receipts_from(peer)
         answer = Send(BOOTSTRAP, Message(messages.SEEN, (peer, receipts, [])))
         published = self._published_if_complete(now_s) if self._values else NOTHING
+        if self._collector is not None:
+            self._collector.excluded(peer)
+            published = self._collect(now_s)
         return Step((answer,)).then(published, self._over())

@@ -5,19 +5,22 @@ record before the first place is given out. A secret serves one identity only; t
 key gets the same answer however often it asks. The roster closes when all expected nodes are enrolled, or
 after `enrol_timeout_s` with at least `min_nodes`; users are numbered in the order of their tokens.
 
-`prepare(n)` makes the graph for the real n and the facts that are signed; it may raise `RunFailed`.
+`prepare(n, rows)` makes the graph for the real n and the facts that are signed; it may raise `RunFailed`. `rows` is how
+many rows each user has stated, where the unit of the run is a record; None where no number was asked for.
 """
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hmac import compare_digest
 from typing import Any, Final
 
 from p2pdp.core.ids import BOOTSTRAP, Peer
+from p2pdp.core.rows import Rows, count_problem
 from p2pdp.crypto.enrolment import (
+    BAD_ENROLMENT,
     REFUSED,
     SEAT,
     WAITING,
@@ -25,14 +28,16 @@ from p2pdp.crypto.enrolment import (
     Application,
     EnrolmentError,
     Offer,
+    OtherVersion,
     answer_frame,
-    hello_frame,
     offer_frame,
     read_application,
+    read_hello,
+    version_frame,
 )
 from p2pdp.crypto.entropy import Entropy
 from p2pdp.crypto.identity import Identity, RunKey
-from p2pdp.crypto.roster import Roster, RosterEntry, sign_entry, sign_roster
+from p2pdp.crypto.roster import RUN_ID_BYTES, Roster, RosterEntry, sign_entry, sign_roster
 from p2pdp.ledger.bodies import Enrolled, Opened, SignedRoster
 from p2pdp.ledger.journal import VIEW, Journal
 from p2pdp.ledger.records import ENROLLED, OPENED, ROSTER
@@ -40,9 +45,11 @@ from p2pdp.wire.codec import CodecError
 from p2pdp.wire.frames import Kind, decode_frame
 
 FAULTS_KEPT: Final = 100
+REFUSED_ENROLMENT: Final = "refused_enrolment"
+INVALID_TOKEN: Final = "this join token is not valid here"
 
 Neighbours = Callable[[Peer], Sequence[Peer] | None]
-Prepare = Callable[[int], tuple[Neighbours, Mapping[str, int | str | float]]]
+Prepare = Callable[[int, Rows | None], tuple[Neighbours, Mapping[str, int | str | float]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +85,11 @@ class EnrolmentService:
         prepare: Prepare,
         journal: Journal,
         entropy: Entropy,
+        *,
+        rows_max: int | None = None,
     ) -> None:
+        """`rows_max` where each node has to say how many rows it has: at most so many."""
+        self._rows_max = rows_max
         self._identity = identity
         self._run_key = run_key
         self._offer = offer
@@ -92,12 +103,14 @@ class EnrolmentService:
         self._entropy = entropy
         self._enrolled: dict[int, RosterEntry] = {}
         self._tokens: dict[bytes, int] = {}  # of those who are enrolled, by identity
+        self._boxes = {run_key.public, curator.box}
         self._origins: dict[int, Any] = {}
         self._due: set[int] = set()  # tokens whose places are about to be sent
         self._neighbours: Neighbours = lambda _user: ()
         self._deadline_s = 0.0
         self.roster: Roster | None = None
         self.faults: deque[str] = deque(maxlen=FAULTS_KEPT)
+        self.fault_counts: Counter[str] = Counter()
 
     @property
     def enrolled(self) -> int:
@@ -119,15 +132,28 @@ class EnrolmentService:
 
     def frame(self, origin: Any, data: bytes, now_s: float) -> Replies:
         try:
-            if data == hello_frame():
-                return self._replies([(origin, offer_frame(self._identity, self._offer))], now_s)
             frame = decode_frame(data)
+            if frame.kind is Kind.HELLO:
+                return self._replies([(origin, self._offer_for(frame.body))], now_s)
             if frame.kind is not Kind.ENROL:
                 raise EnrolmentError("not an application")
             return self._apply(origin, read_application(frame.body, self._run_key), now_s)
         except (CodecError, EnrolmentError) as error:
-            self.faults.append(str(error))
-            return self._replies((), now_s)
+            self._fault(BAD_ENROLMENT, str(error))
+            return self._replies([(origin, version_frame())] if isinstance(error, OtherVersion) else (), now_s)
+
+    def _fault(self, kind: str, text: str) -> None:
+        self.faults.append(text)
+        self.fault_counts[kind] += 1
+
+    def _offer_for(self, body: bytes) -> bytes:
+        """Return what answers a HELLO: the offer for who holds a join token, a refusal for others."""
+        hello, offer = read_hello(body), self._offer
+        known = 0 <= hello.token < len(self._secrets)
+        if not known or not hello.knows(self._secrets[hello.token], self._identity.public):
+            self._fault(REFUSED_ENROLMENT, REFUSED_ENROLMENT)
+            offer = Offer(bytes(RUN_ID_BYTES), "", b"", INVALID_TOKEN)
+        return offer_frame(self._identity, offer, hello.key, self._run_key)
 
     def wake(self, now_s: float) -> Replies:
         return self._close_roster(now_s) if self._complete(now_s) else self._replies((), now_s)
@@ -141,7 +167,7 @@ class EnrolmentService:
     def _apply(self, origin: Any, application: Application, now_s: float) -> Replies:
         wrong = self._wrong_with(application)
         if wrong is not None:
-            self.faults.append("refused_enrolment")
+            self._fault(REFUSED_ENROLMENT, REFUSED_ENROLMENT)
             return self._replies([(origin, self._answer(application.entry, Answer(REFUSED, wrong)))], now_s)
         token = application.token
         self._origins[token] = origin
@@ -157,25 +183,33 @@ class EnrolmentService:
     def _enrol(self, token: int, entry: RosterEntry) -> None:
         self._enrolled[token] = entry
         self._tokens[entry.identity] = token
+        self._boxes.add(entry.box)
 
     def _wrong_with(self, application: Application) -> str | None:
         token = application.token
         if not 0 <= token < len(self._secrets) or not compare_digest(self._secrets[token], application.secret):
-            return "this join token is not valid here"
+            return INVALID_TOKEN
         if not application.entry.is_valid(self._offer.run_id):
             return "the node's run key is not signed by its identity"
         if application.spec_digest != self._spec_digest:
             return "the node accepted another spec than the one offered"
         known = self._enrolled.get(token)
-        if known is not None and known.identity != application.entry.identity:
-            return "this join token was used by another identity"
         if known is not None and known != application.entry:
-            return "this identity enrolled with another run key, which its folder has lost"
+            return _unlike(known, application.entry)
         if self._tokens.get(application.entry.identity, token) != token:
             return "this identity is enrolled already, with another join token"
+        if known is None and application.entry.box in self._boxes:
+            return "another node has enrolled with this run key; every node needs a folder of its own"
+        if application.entry.identity in (self._identity.public, self._curator.identity):
+            return "this identity is that of bootstrap or of the curator; a user needs one of its own"
         if known is None and self.roster is not None:
             return "the run has started without this node"
-        return None
+        return self._wrong_rows(application.entry.rows)
+
+    def _wrong_rows(self, rows: int | None) -> str | None:
+        if self._rows_max is None:
+            return None if rows is None else "this run does not ask how many rows a node has"
+        return "this run asks how many rows each node has" if rows is None else count_problem(rows, self._rows_max)
 
     def _answer_for(self, token: int) -> Answer:
         if self.roster is None:
@@ -194,7 +228,8 @@ class EnrolmentService:
 
     def _close_roster(self, now_s: float) -> Replies:
         entries = [self._enrolled[token] for token in sorted(self._enrolled)]
-        _, facts = self._prepare(len(entries))
+        stated = tuple(entry.rows for entry in entries if entry.rows is not None)
+        _, facts = self._prepare(len(entries), None if self._rows_max is None else stated)
         roster = sign_roster(
             self._identity,
             run_id=self._offer.run_id,
@@ -216,10 +251,19 @@ class EnrolmentService:
             yield self._origins[token], self._answer(self._enrolled[token], self._answer_for(token))
 
     def _seat_all(self, roster: Roster) -> None:
-        self._neighbours, _ = self._prepare(roster.n)
+        self._neighbours, _ = self._prepare(roster.n, roster.entries.rows)
         self.roster = roster
 
     def _replies(self, frames: Iterable[tuple[Any, bytes]], now_s: float) -> Replies:
         waiting = self.roster is None and now_s < self._deadline_s
         wake_at_s = self._deadline_s if waiting else None  # afterwards the next application decides
         return Replies(tuple(self._journal.take_writes()), frames, wake_at_s)
+
+
+def _unlike(known: RosterEntry, entry: RosterEntry) -> str:
+    """Return why a token that has served for one entry does not serve for another."""
+    if known.identity != entry.identity:
+        return "this join token was used by another identity"
+    if known.rows != entry.rows:
+        return "this identity enrolled with another number of rows"
+    return "this identity enrolled with another run key, which its folder has lost"

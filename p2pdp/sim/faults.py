@@ -6,7 +6,8 @@ or make up frames that a receiver accepts: the channel prevents that, and tests 
 
 A machine may stop at any moment, in particular between two records of one write, losing what it had not yet written and
 all frames of that call; come back with its disk, or never; come back with an earlier state of its disk
-(`rolled_back_to`). It may not lie: parties are honest but curious.
+(`rolled_back_to`), or with one that its medium has changed (`DiskFault`). It may not lie: parties are honest but
+curious.
 
 Everything follows from the seed of the world: the same seed is the same run, byte for byte.
 """
@@ -14,9 +15,48 @@ Everything follows from the seed of the world: the same seed is the same run, by
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum, auto
 
 from p2pdp.core.ids import Peer
 from p2pdp.crypto.entropy import SeededEntropy
+
+
+class Harm(Enum):
+    """The ways of a disk: zeros or garbage behind the end, a flipped bit, a write lost or gone to another place."""
+
+    ZEROS = auto()
+    GARBAGE = auto()
+    FLIPPED = auto()
+    LOST = auto()
+    MISDIRECTED = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class DiskFault:
+    """A harm to a ledger while its peer is down, at a share of its length and to so many bytes."""
+
+    ledger: str
+    harm: Harm
+    place: float = 0.5
+    size: int = 64
+
+    def strike(self, data: bytearray) -> None:
+        """Change a file; one that is empty stays so."""
+        at = min(int(self.place * len(data)), len(data) - 1)
+        until = min(at + self.size, len(data))
+        if not data:
+            return
+        if self.harm is Harm.ZEROS:
+            data += bytes(self.size)
+        elif self.harm is Harm.GARBAGE:
+            data += bytes((37 * place + 11) % 251 for place in range(self.size))
+        elif self.harm is Harm.FLIPPED:
+            data[at] ^= 1 << self.size % 8
+        elif self.harm is Harm.LOST:
+            data[at:until] = bytes(until - at)
+        else:
+            other = len(data) - until
+            data[at:until] = data[other : other + until - at]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +65,7 @@ class Crash:
 
     Records are counted from 1, over both ledgers and all lives of the peer; the line that opens a file counts
     as one. `torn_bytes`: only so many bytes of the last one arrive. `rolled_back_to` cuts both ledgers back to
-    the first so many records of the view.
+    the first so many records of the view, and `disk` changes one of them.
     """
 
     peer: Peer
@@ -34,6 +74,7 @@ class Crash:
     down_s: float | None = 1.0
     torn_bytes: int | None = None
     rolled_back_to: int | None = None
+    disk: DiskFault | None = None
 
 
 @dataclass(frozen=True, slots=True)

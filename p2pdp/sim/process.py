@@ -18,7 +18,7 @@ from p2pdp.peer.credentials import Credentials
 from p2pdp.peer.enrolment import EnrolmentClient
 from p2pdp.peer.host import Host
 from p2pdp.peer.tap import Tap, wire_line
-from p2pdp.sim.faults import Crash
+from p2pdp.sim.faults import Crash, DiskFault
 
 
 def lines_in(data: bytes) -> int:
@@ -59,6 +59,9 @@ class Disk:
         _, view, private = self._ends[-1]
         del self.view[view:], self.private[private:]
 
+    def suffer(self, fault: DiskFault) -> None:
+        fault.strike(self.view if fault.ledger == VIEW else self.private)
+
     def cut_torn_tails(self) -> None:
         for data in (self.view, self.private):
             del data[whole_length(bytes(data)) :]
@@ -96,6 +99,13 @@ class Process:
         self.enrolment_client = None
         if crash.rolled_back_to is not None:
             self.disk.roll_back(crash.rolled_back_to)
+        if crash.disk is not None:
+            self.disk.suffer(crash.disk)
+
+    def fail(self) -> None:
+        """End for good, as a node does that cannot go on with what is on its disk."""
+        self.stop(Crash(self.peer, down_s=None))
+        self.faults["unusable_disk"] += 1
 
     def write(self, name: str, data: bytes) -> Crash | None:
         """Store one entry; return the crash that strikes at one of its records, if there is one."""

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from p2pdp.core.ids import Peer
 from p2pdp.protocols.run_plan import RunPlan
 
 Rows = Callable[[Peer], Any]
+COMPARED_MAX: Final = 30
+"""Of the trials of a run so many are compared with baselines and looked at on the way, which takes longer."""
 
 
 @dataclass(frozen=True)

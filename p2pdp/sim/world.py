@@ -13,10 +13,12 @@ from heapq import heappop, heappush
 from typing import Any, Final
 
 from p2pdp.assembly.hosts import bootstrap_host, curator_host, user_host
-from p2pdp.core.errors import RunFailed
+from p2pdp.core.endings import STOPPED, Stopped
+from p2pdp.core.errors import RunFailed, VerificationFailed
 from p2pdp.core.expiry import expired, expires_s
-from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer, peer_name
+from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer, is_user, peer_name
 from p2pdp.core.messages import BLOCKED, EXCLUDED, Exclusion, OnePeer
+from p2pdp.core.rows import ROWS_MAX
 from p2pdp.core.step import Output
 from p2pdp.crypto.enrolment import Offer
 from p2pdp.crypto.entropy import SeededEntropy
@@ -25,6 +27,7 @@ from p2pdp.crypto.roster import Roster, sign_entry
 from p2pdp.peer.credentials import Credentials
 from p2pdp.peer.effects import Effects
 from p2pdp.peer.enrolment import RETRY_S, EnrolmentClient
+from p2pdp.peer.host import Host
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.services.enrolment import EnrolmentService, Quorum, Replies
 from p2pdp.sim.faults import NO_FAULTS, Crash, Faults, Network
@@ -75,6 +78,7 @@ class World:
         self.outputs: list[tuple[Peer, Output]] = []
         self.out: list[Peer] = []
         self.blocked: Peer | None = None
+        self.stopped: Stopped | None = None
 
     # The clock
 
@@ -96,7 +100,7 @@ class World:
                 progress(*self._progress())
             self._happen(kind, self.processes[peer], content)
         if not self._finished():
-            raise RunFailed(why_not(self.processes, self.out, self.blocked, self._enrolment, self.run.plan.reroutes))
+            raise RunFailed(why_not(self.processes, self.out, self.blocked, self._enrolment, self.run.plan.why_needed))
 
     def _progress(self) -> tuple[int, int]:
         """Return hops done and hops in all; messages of the life cycle make no difference worth counting."""
@@ -140,6 +144,12 @@ class World:
     # What happens
 
     def _happen(self, kind: int, process: Process, content: Any) -> None:
+        try:
+            self._act(kind, process, content)
+        except VerificationFailed:  # a node ends there, and comes back only if somebody mends its disk
+            process.fail()
+
+    def _act(self, kind: int, process: Process, content: Any) -> None:
         if kind == _BOOT:
             self._boot(process)
         elif kind == _CRASH:
@@ -172,9 +182,10 @@ class World:
             sign_entry(curator.identity, self.run_id, curator.run_key.public),
             self._secrets,
             Quorum(self.run.n, run_spec.min_nodes or self.run.n, run_spec.enrol_timeout_s),
-            lambda _n: (self.run.neighbours, self.run.facts),
+            lambda _n, _rows: (self.run.neighbours, self.run.facts),
             self._journal,
             process.entropy(self._seed),
+            rows_max=None if self.run.rows is None else ROWS_MAX,
         )
         self._replied(process, self._enrolment.begin(self.now_s))
 
@@ -205,6 +216,7 @@ class World:
             self.processes[BOOTSTRAP].identity.public,
             lambda _text: self._spec_digest,
             process.entropy(self._seed),
+            lambda: None if self.run.rows is None else self.run.rows[process.peer],
         )
         self._ask(process)
 
@@ -214,17 +226,20 @@ class World:
         self._wake_process(process, self.now_s + RETRY_S)
 
     def _take_seat(self, process: Process, credentials: Credentials) -> None:
-        process.credentials, process.enrolment_client, tap = credentials, None, process.tap
-        sampler, entropy = process.sampler(self._seed), process.entropy(self._seed)
-        if process.peer == BOOTSTRAP:
-            process.host = bootstrap_host(self.run, credentials, self._journal, sampler, entropy, tap=tap)
-        elif process.peer == CURATOR:
-            process.host = curator_host(self.run, credentials, process.journal(), sampler, entropy, tap)
-        else:
-            journal = process.journal()
-            rows = self._rows(process.peer) if journal.inputs is None else None
-            process.host = user_host(self.run, credentials, journal, sampler, entropy, rows, tap=tap)
+        process.credentials, process.enrolment_client = credentials, None
+        process.host = self._host_of(process, credentials)
         self._carry_out(process, process.host.begin(self.now_s))
+
+    def _host_of(self, process: Process, credentials: Credentials) -> Host:
+        """Make the host of a process in this life; it has not begun yet."""
+        sampler, entropy, tap = process.sampler(self._seed), process.entropy(self._seed), process.tap
+        if process.peer == BOOTSTRAP:
+            return bootstrap_host(self.run, credentials, self._journal, sampler, entropy, tap=tap)
+        if process.peer == CURATOR:
+            return curator_host(self.run, credentials, process.journal(), sampler, entropy, tap)
+        journal = process.journal()
+        rows = self._rows(process.peer) if journal.inputs is None else None
+        return user_host(self.run, credentials, journal, sampler, entropy, rows, tap=tap)
 
     def _frame(self, process: Process, sender: Peer, data: bytes) -> None:
         if process.enrolment_client is not None:
@@ -259,6 +274,8 @@ class World:
             self.outputs.append((process.peer, output))
             if output.type == BLOCKED:
                 self.blocked = OnePeer(*output.fields).peer
+            elif output.type == STOPPED:
+                self.stopped = Stopped(*output.fields)
             elif output.type == EXCLUDED and (peer := Exclusion(*output.fields).peer) not in self.out:
                 self.out.append(peer)
         for receiver, frame in effects.frames:
@@ -303,7 +320,7 @@ def why_not(
     out: Collection[Peer],
     blocked: Peer | None,
     enrolment: EnrolmentService | None,
-    reroutes: bool,
+    why_needed: str,
 ) -> str:
     """Return why a run came to no end. `blocked` is whom bootstrap waits for; who is `out` is missed by nobody."""
     stopped = [peer for peer, process in processes.items() if process.host is not None and process.host.stopped]
@@ -314,7 +331,7 @@ def why_not(
     gone = [peer for peer, process in processes.items() if not process.returns and peer not in out]
     if blocked is not None and blocked in gone:
         name = peer_name(blocked)
-        why = "" if reroutes else ", and a ring cannot go round"
+        why = f", and {why_needed}" if why_needed and is_user(blocked) else ""
         return f"the run is blocked: {name} is gone{why}; it goes on when {name} is back"
     return f"the run came to a standstill; gone: {_names(gone) or 'nobody'}"
 

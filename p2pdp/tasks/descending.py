@@ -39,7 +39,7 @@ class Population:
         self._users = users
         self._table: _Table | None = None
         self._inputs: dict[int, GradientInputs] = {}
-        if fits and isinstance(objective, MarginModel | MeanEstimation):
+        if fits and not descent.samples and isinstance(objective, MarginModel | MeanEstimation):
             self._table = _Table(descent, users, most)
 
     def descend(
@@ -49,7 +49,7 @@ class Population:
 
         `watch` is told of each step the models before and after it.
         """
-        models = np.zeros((path.shape[1], self._descent.dimension))
+        models = np.tile(self._descent.start(), (path.shape[1], 1))
         for step, rate in enumerate(rates):
             direction = self.contributions(models, path[step], visits[step])
             added = noise(step + 1)

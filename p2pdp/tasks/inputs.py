@@ -4,9 +4,9 @@ A user's k-th contribution is its k-th value, cyclically. Machines get inputs on
 and live inputs are made only from rows that were clipped (`mechanisms.clipping.Bounded`) or checked
 (`Categories`, `tasks.examples.Examples`), so nothing unbounded can reach a token.
 
-Learners (`descent.GradientInputs`) take steps: `gradient` gives a contribution that depends on the model, `moved` the
-model after it. Over symbols a gradient is a source of its own, and a model that moved is no longer linear in what it
-was made of: its form is then a *trace*, all that went into it, in order.
+Learners (`descent.GradientInputs`) begin at `start` and take steps: `gradient` gives a contribution that depends on the
+model, `moved` the model after it. Over symbols a gradient is a source of its own, and a model that moved is no longer
+linear in what it was made of: its form is then a *trace*, all that went into it, in order.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ DUMMY: Final = "dummy"  # the kind of source that a report is which says nothing
 
 class Inputs(Protocol):
     def zero(self) -> Any:
-        """Return the value a token starts with."""
+        """Return the value a token starts with, and what stands for a contribution that is withheld."""
 
     def contribution(self, visit: int) -> Any:
         """Return what this user adds at its visit number `visit`, counted from 0."""
@@ -105,10 +105,14 @@ class SymbolicInputs:
         self._user = user
         self._values = values
         self.made = 0  # contributions so far
-        self.randomized: dict[Source, tuple[Source, ...]] = {}  # the draws that each report was made with
+        self.randomized: dict[Source, tuple[Source, ...]] = {}  # the draws that each report or gradient was made with
         self.models: dict[int, LinearForm] = {}  # by visit, at which model a gradient was taken
 
     def zero(self) -> LinearForm:
+        return ZERO_FORM
+
+    def start(self) -> LinearForm:
+        """Return nothing: where learning starts is public."""
         return ZERO_FORM
 
     def contribution(self, visit: int) -> LinearForm:
@@ -122,11 +126,19 @@ class SymbolicInputs:
         self.randomized[report] = _draws_in(response)
         return LinearForm.of(report)
 
-    def gradient(self, model: LinearForm, visit: int) -> LinearForm:
+    @property
+    def count(self) -> int:
+        """Return the number of rows."""
+        return self._values
+
+    def gradient(self, model: LinearForm, visit: int, rows: LinearForm | None = None) -> LinearForm:
         """Return a source of its own: a gradient depends on the model in a way that no form tells."""
         self.made += 1
         self.models[visit] = model
-        return LinearForm.of(Source(GRADIENT, self._user, visit))
+        gradient = Source(GRADIENT, self._user, visit)
+        if rows is not None:
+            self.randomized[gradient] = _draws_in(rows)
+        return LinearForm.of(gradient)
 
     def allowed(self, model: LinearForm) -> LinearForm:
         """Return the model as it is: a projection only post-processes what went into it."""
@@ -136,9 +148,9 @@ class SymbolicInputs:
         """Return what went into the model before, and then the direction of this step."""
         return model + LinearForm((), tuple(direction.expand().items()))
 
-    def sealed(self, name: int, randomness: Any, seed: Any) -> LinearForm:
+    def sealed(self, name: int, randomness: Any, seed: Any, place: int = 0) -> LinearForm:
         """Return a report on its way as it is."""
-        return self.report(0, randomness)
+        return self.report(place, randomness)
 
     def sealed_dummy(self, name: int, randomness: Any, seed: Any) -> LinearForm:
         return LinearForm.of(Source(DUMMY, self._user, 0))

@@ -15,17 +15,23 @@ gradient is that of another convex loss of no more smoothness (Huber's), and the
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
-from p2pdp.core.arrays import Floats
+from p2pdp.core.arrays import Bools, Floats
 from p2pdp.core.errors import UsageError
-from p2pdp.tasks.examples import Examples
+from p2pdp.core.values import snapped
+from p2pdp.tasks.examples import Examples, examples_of
 
 PER_EXAMPLE: Final = "per-example"
 WHOLE: Final = "whole"
+START_STEP: Final = 2.0**-30
+"""Models begin on this grid, so that the digest of a start is of numbers that every peer has to the last bit."""
+START_MAX: Final = 2.0**20
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +60,14 @@ class Objective:
         """Return how many numbers the model has, for examples with so many features."""
         return columns
 
+    def start(self, dimension: int) -> Floats:
+        """Return the model that learning starts with, the same on every peer: zeros by default."""
+        return np.zeros(dimension)
+
+    def constants(self) -> bytes:
+        """Return what else losses depend on, such as weights that are not learned; the start's digest covers it."""
+        return b""
+
     def gradient(self, model: Floats, examples: Examples) -> Floats:
         """Return the mean of the examples' gradients at the model."""
         raise NotImplementedError
@@ -77,6 +91,27 @@ class Objective:
         """Return the gradient, if the objective knows a better way to keep it within `clip` than to shorten it."""
         return self.gradient(model, examples)
 
+    def clipped_sum(self, model: Floats, examples: Examples, clip: float, chosen: Bools | None = None) -> Floats:
+        """Return the sum of the gradients of the `chosen` examples, or of all, each by itself no longer than `clip`.
+
+        An example's own gradient does not depend on which others are chosen; their sum is rounded.
+        """
+        total = np.zeros(len(model))
+        for row in range(len(examples)) if chosen is None else np.flatnonzero(chosen).tolist():
+            one = examples_of(examples.features[row : row + 1], examples.targets[row : row + 1], examples.norm_max)
+            total += shortened(np.asarray(self.clipped_gradient(model, one, clip), dtype=np.float64), clip)
+        return total
+
+    def check(self, examples: Examples) -> None:
+        """Refuse a user's rows that the loss has no meaning for, before the user contributes."""
+
+    def arrays(self, model: Floats) -> Mapping[str, Floats]:
+        """Return the model's numbers as named arrays, where it consists of such; `model` may have a row for each user.
+
+        They are written to `state_dict.npz`.
+        """
+        return {}
+
     def guarantees(self, norm_max: float | None) -> Guarantees:
         """Return what is promised of the loss: nothing by default, and then only the local ceiling can be claimed."""
         return Guarantees()
@@ -99,14 +134,42 @@ def why_not_contracting(guarantees: Guarantees, clip: float, regularization: flo
     return None
 
 
+def clipped_sum(
+    objective: Objective, model: Floats, examples: Examples, clip: float, chosen: Bools | None = None
+) -> Floats:
+    """Return the sum of clipped gradients: row by row for objectives of others, which then need to promise nothing."""
+    ours = type(objective).__module__.partition(".")[0] == __name__.partition(".")[0]
+    return (type(objective) if ours else Objective).clipped_sum(objective, model, examples, clip, chosen)
+
+
 def shortened(vector: Floats, clip: float) -> Floats:
-    """Return the vector, no longer than `clip`; one that is not finite is refused."""
+    """Return the vector, no longer than `clip`; zeros for one that is not finite.
+
+    An error would tell everybody that a row with such a gradient took part.
+    """
     square = float(vector @ vector)
     if square <= clip * clip:
         return vector
     if not np.isfinite(square):
         largest = float(np.abs(vector).max())
         if not np.isfinite(largest):
-            raise UsageError("The objective gave a gradient that is not finite.")
+            return np.zeros_like(vector)
         return shortened(vector / largest, 1.0) * clip
     return np.asarray(vector * (clip / square**0.5))
+
+
+def start_of(objective: Objective, dimension: int) -> Floats:
+    """Return where learning starts, on the grid of starts."""
+    found = np.asarray(objective.start(dimension), dtype=np.float64)
+    if found.shape != (dimension,):
+        raise UsageError(f"The objective's start has the shape {found.shape}, and its models have {dimension} numbers.")
+    if not np.isfinite(found).all() or np.abs(found).max(initial=0.0) > START_MAX:
+        raise UsageError(f"The objective's start must be finite numbers within {START_MAX:g}.")
+    return np.asarray(snapped(found, START_STEP))
+
+
+def start_digest(start: Floats, constants: bytes) -> str:
+    """Return the digest of a start, for bootstrap to sign and for every learner to check."""
+    digest = hashlib.sha256(b"p2pdp start")
+    digest.update(len(start).to_bytes(8, "big") + (start + 0.0).astype("<f8").tobytes() + constants)
+    return f"sha256:{digest.hexdigest()}"

@@ -12,7 +12,7 @@ from typing import Final
 
 import numpy as np
 
-from p2pdp.core.arrays import Floats
+from p2pdp.core.arrays import Bools, Floats
 from p2pdp.tasks.examples import Examples
 from p2pdp.tasks.objectives import PER_EXAMPLE, Guarantees, Objective
 
@@ -31,11 +31,18 @@ class MeanEstimation(Objective):
     def clipped_gradient(self, model: Floats, examples: Examples, clip: float) -> Floats:
         return self.clipped(model, examples.features, examples.targets, clip)
 
+    def clipped_sum(self, model: Floats, examples: Examples, clip: float, chosen: Bools | None = None) -> Floats:
+        each = self._each(model, examples.features, clip)
+        return np.asarray((each if chosen is None else each[chosen]).sum(axis=0))
+
     def clipped(self, model: Floats, features: Floats, targets: Floats, clip: float) -> Floats:
         """Return clipped gradients for examples [..., row, column] and models [..., column] alike."""
+        return np.asarray(self._each(model, features, clip).mean(axis=-2))
+
+    def _each(self, model: Floats, features: Floats, clip: float) -> Floats:
         away = model[..., None, :] - features
         lengths = np.sqrt((away * away).sum(axis=-1))
-        return np.asarray((away * np.minimum(1.0, clip / np.maximum(lengths, 1e-300))[..., None]).mean(axis=-2))
+        return np.asarray(away * np.minimum(1.0, clip / np.maximum(lengths, 1e-300))[..., None])
 
     def loss(self, model: Floats, examples: Examples) -> float:
         return float(((model - examples.features) ** 2).sum(axis=1).mean() / 2.0)
@@ -67,9 +74,16 @@ class MarginModel(Objective):
         slopes = np.minimum(np.maximum(slopes, -most), most)
         return np.asarray(np.einsum("...i,...ij->...j", slopes, features) / features.shape[-2])
 
-    def clipped_with(self, model: Floats, features: Floats, targets: Floats, most: Floats, share: float) -> Floats:
-        """Return the same from what does not change from one gradient to the next: how steep each example may be."""
+    def clipped_with(
+        self, model: Floats, features: Floats, targets: Floats, most: Floats, share: float, chosen: Bools | None = None
+    ) -> Floats:
+        """Return the same from what does not change from one gradient to the next: how steep each example may be.
+
+        Of all but the `chosen` examples nothing counts, and which others are chosen changes no slope.
+        """
         slopes = self.slopes(features @ model, targets)
+        if chosen is not None:
+            slopes[~chosen] = 0.0
         np.minimum(slopes, most, out=slopes)
         np.maximum(slopes, -most, out=slopes)
         slopes *= share

@@ -1,4 +1,4 @@
-"""A user's input to network shuffling: one value, randomized and sealed to the curator at the same moment.
+"""A user's input to network shuffling: each value is randomized and sealed to the curator at the same moment.
 
 So no relay and no ledger of a relay ever holds anything but a sealed report. A report and a dummy have the same
 length. Both carry a name inside, which nobody but the curator can read and no message tells.
@@ -6,7 +6,7 @@ length. Both carry a name inside, which nobody but the curator can read and no m
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from p2pdp.mechanisms.reporting.contract import Randomizer
@@ -20,16 +20,17 @@ Seal = Callable[[bytes, bytes], bytes]  # text, 32 secret bytes that serve once 
 class ReportInputs:
     """`seal` is missing as long as nobody has said whose key to seal to."""
 
-    def __init__(self, value: Any, randomizer: Randomizer, seal: Seal | None = None) -> None:
-        self._value = value
+    def __init__(self, values: Sequence[Any], randomizer: Randomizer, seal: Seal | None = None) -> None:
+        self._values = values
         self._randomizer = randomizer
         self._seal = seal
 
     def sealed_with(self, seal: Seal) -> ReportInputs:
-        return ReportInputs(self._value, self._randomizer, seal)
+        return ReportInputs(self._values, self._randomizer, seal)
 
-    def sealed(self, name: int, randomness: Any, seed: Any) -> bytes:
-        return self._close(name, self._randomizer.report(self._value, randomness), seed)
+    def sealed(self, name: int, randomness: Any, seed: Any, place: int = 0) -> bytes:
+        """Return the report of the value at this place."""
+        return self._close(name, self._randomizer.report(self._values[place], randomness), seed)
 
     def sealed_dummy(self, name: int, randomness: Any, seed: Any) -> bytes:
         return self._close(name, self._randomizer.dummy(randomness), seed)

@@ -23,15 +23,18 @@ def acceleration(gap: float) -> float:
     return 2.0 * (1.0 - math.sqrt(gap * (1.0 - gap / 4.0))) / (1.0 - gap / 2.0) ** 2
 
 
-def rounds_needed(gap: float, n: int, sigma: float, span: float, dimensions: int, *, accelerated: bool) -> int:
+def rounds_needed(
+    gap: float, n: int, sigma: float, span: float, dimensions: int, *, accelerated: bool, shared: float = 0.0
+) -> int:
     """Return the rounds to a mean square error of 3 sigma^2 / n [CEBM22, Theorem 2], or 2 sigma^2 / n where plain.
 
     1/sqrt(lambda) ln(n/sigma^2 max(sigma^2, V)) with acceleration, 1/lambda times that without. Without any noise
-    the accuracy asked for is 1/n of the largest spread.
+    the accuracy asked for is 1/n of the largest spread. `shared` is the deviation of noise that a user shares with its
+    neighbours: it is part of V, and cancels in the mean.
     """
     _check_gap(gap)
     rate = math.sqrt(gap) if accelerated else gap
-    return max(1, math.ceil(_logarithm(n, sigma, span, dimensions) / rate))
+    return max(1, math.ceil(_logarithm(n, sigma, span, dimensions, shared) / rate))
 
 
 def activations_needed(gap: float, n: int, sigma: float, span: float, dimensions: int) -> int:
@@ -40,8 +43,8 @@ def activations_needed(gap: float, n: int, sigma: float, span: float, dimensions
     return max(1, math.ceil(_logarithm(n, sigma, span, dimensions) / gap))
 
 
-def _logarithm(n: int, sigma: float, span: float, dimensions: int) -> float:
-    spread = dimensions * span**2 / 4.0
+def _logarithm(n: int, sigma: float, span: float, dimensions: int, shared: float = 0.0) -> float:
+    spread = dimensions * (span**2 / 4.0 + shared**2)
     noise = sigma**2 if sigma > 0.0 else spread / n
     if noise == 0.0:  # nothing differs, so nothing is to be averaged
         return 0.0

@@ -1,7 +1,8 @@
 """Frames between nodes of one process: the same connections as over sockets, without the sockets.
 
 Guarantee: a frame is handed over by a later callback of the event loop, in the order of sending; what a
-node was sent and has not taken yet is bounded in frames and bytes, and what is above that is dropped.
+node was sent over one connection and has not taken yet is bounded in frames and bytes, and what is above that is
+dropped, so that one that sends much keeps nobody else out.
 
 The caller owes: all transports of a `Hub` live in one event loop. A node is reached from the moment it
 listens as a peer, and frames for a peer that nobody is yet wait with the sender.
@@ -52,6 +53,7 @@ class _End(Connection):
         self.owner = owner
         self.peer = peer
         self.other: _End | None = None
+        self.inbox = FrameQueue()  # what came over this connection and was not handed over yet
 
     def write(self, frame: bytes) -> None:
         if self.other is not None:
@@ -84,14 +86,13 @@ class MemoryTransport(ConnectionPool):
     def __init__(self, shell: Shell, hub: Hub, connections_max: int = CONNECTIONS_MAX) -> None:
         super().__init__(shell, connections_max)
         self._hub = hub
-        self._inbox = FrameQueue()
 
     def take(self, end: _End, frame: bytes) -> None:
-        if self._inbox.add(frame):
+        if end.inbox.add(frame):
             asyncio.get_running_loop().call_soon(self._hand_over, end)
 
     def _hand_over(self, end: _End) -> None:
-        self.arrived(end, self._inbox.take())
+        self.arrived(end, end.inbox.take())
 
     def found(self, peer: Peer, transport: MemoryTransport) -> None:
         if peer not in self._queues:

@@ -22,7 +22,6 @@ from typing import Final, Generic, TypeVar
 
 from p2pdp.core.ids import Peer
 from p2pdp.transports.contract import Origin, Shell
-from p2pdp.wire.padding import FRAME_SIZES
 
 CONNECTIONS_MAX: Final = 512
 QUEUE_FRAMES_MAX: Final = 4096
@@ -32,7 +31,7 @@ LEAVE_S: Final = 2.0
 DIAL_WAIT_S: Final = 0.02
 DIAL_WAIT_MAX_S: Final = 2.0
 STRANGERS_MAX: Final = 256
-STRANGER_FRAME_BYTES_MAX: Final = FRAME_SIZES[5]
+STRANGER_FRAME_BYTES_MAX: Final = 256 * 1024
 
 Place = TypeVar("Place")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any, Final
@@ -20,16 +20,22 @@ _ALWAYS: Final = {
     "Cross-Origin-Opener-Policy": "same-origin",
 }
 
+Feed = Callable[[], Mapping[str, str]]
+
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """`more` headers are pairs, for some stand there more than once."""
+    """`more` headers are pairs, for some stand there more than once.
+
+    A `feed` goes on after `body`: it returns the parts of a page as they are now, of which those that changed are sent.
+    """
 
     status: int
     body: bytes
     content_type: str
     policy: str = NOTHING_LOADED
     more: tuple[tuple[str, str], ...] = ()
+    feed: Feed | None = None
 
     @property
     def headers(self) -> list[tuple[str, str]]:

@@ -2,7 +2,8 @@
 
 There are two kinds of documents (`report/participants.py` says which is which). The participants' edition asks for the
 read token, where there is one. What only the auditor may read is served to the auditor's token alone, and to nobody
-where there is no such token. The auditor's token opens the participants' edition too.
+where there is no such token. The auditor's token opens the participants' edition too. A node's page is its owner's:
+for the auditor's token if the node has one, else for the read token; without any it is served on the loopback only.
 
 A page in a browser can be made to call any server under a name that its author controls (DNS rebinding). So a name has
 to be known; an address in figures and `localhost` cannot be rebound. A token is never taken from an address line, where
@@ -43,6 +44,7 @@ class Guard:
     names: Collection[str] = ()
     token: str | None = field(default=None, repr=False)
     auditor_token: str | None = field(default=None, repr=False)
+    inside: bool = True  # only this machine can reach the server
 
     def refuses_host(self, header: Header) -> Answer | None:
         hosts = header("Host")
@@ -66,6 +68,17 @@ class Guard:
             return None
         needed = "the auditor's token is needed, as Bearer or as password"
         return problem(HTTPStatus.UNAUTHORIZED, needed, *_challenges("auditor's token"))
+
+    def refuses_owner(self, header: Header) -> Answer | None:
+        """Refuse whoever is not the owner of a node: who has its token, or on the loopback, where there is none."""
+        if self.auditor_token is not None:
+            return self.refuses_auditor(header)
+        if self.token is not None:
+            return self.refuses_reader(header)
+        if self.inside:
+            return None
+        needed = "this is for the node's owner; --http-auditor-token-file or --http-token-file makes a token"
+        return problem(HTTPStatus.FORBIDDEN, needed)
 
 
 def _has(header: Header, token: str | None) -> bool:

@@ -84,7 +84,10 @@ _PUBLIC_STATUS: Final[dict[str, Schema]] = {
     "enrolled": _COUNT,
     "n": _MAYBE_COUNT,
     "ready": _COUNT,
+    "awaited": _list(_COUNT),
+    "silent": _list(_object({"user": _COUNT, "since": _TEXT})),
     "excluded": _list(_COUNT),
+    "blocked_by": {"type": ["integer", "string", "null"]},
     "started": _MAYBE_TEXT,
     "resumed": _FLAG,
 }
@@ -92,7 +95,7 @@ _PUBLIC_RUN: Final = _object(_PUBLIC_STATUS)
 _RUN: Final = _object(
     {
         **_PUBLIC_STATUS,
-        "blocked_by": {"type": ["integer", "string", "null"]},
+        "restarts": _COUNT,
         "seconds": {"type": "object", "additionalProperties": _SECONDS},
         "faults": _COUNTS,
     }
@@ -129,6 +132,7 @@ def description(version: str, *, whole: bool, topics: Iterable[str]) -> dict[str
         "/auditor/metrics": _get(
             "These, with durations, faults and memory.", {"200": _content("text/plain", _TEXT), **_auditors()}
         ),
+        "/live.js": _get("The script of live pages.", {"200": _content("text/javascript", _TEXT), **_guarded()}),
         "/openapi.json": _get("This description.", {"200": _json({"type": "object"}), **_guarded()}),
         "/guide": _get("The topics of the documentation.", {"200": _content("text/html", _TEXT), **_guarded()}),
         "/guide/{topic}": _get(
@@ -140,7 +144,10 @@ def description(version: str, *, whole: bool, topics: Iterable[str]) -> dict[str
     if whole:
         absent = {"404": _problem("It is not there yet, or never will be.")}
         paths |= {
-            "/": _get("Leads to the report.", {"302": {"description": "See /report.html."}, **_guarded()}),
+            "/": _get("The run, live.", {"200": _content("text/html", _TEXT), **_guarded()}),
+            "/events": _get("Parts of that page, as they change.", _events(_guarded())),
+            "/auditor": _get("The run, live, for the auditor.", {"200": _content("text/html", _TEXT), **_auditors()}),
+            "/auditor/events": _get("Parts of that page, as they change.", _events(_auditors())),
             "/report.html": _get(
                 "The participants' report.", {"200": _content("text/html", _TEXT), **absent, **_guarded()}
             ),
@@ -157,6 +164,12 @@ def description(version: str, *, whole: bool, topics: Iterable[str]) -> dict[str
                 {"200": _json(_RUNS), "503": _problem("There is no index, or it does not answer."), **_auditors()},
                 [_number("limit", 1, LIMIT_MAX, LIMIT), _number("offset", 0, OFFSET_MAX, 0)],
             ),
+        }
+    else:
+        owners = {**_guarded(), "403": _problem("Without a token a node's page is served on the loopback only.")}
+        paths |= {
+            "/": _get("The node, live, for its owner.", {"200": _content("text/html", _TEXT), **owners}),
+            "/events": _get("Parts of that page, as they change.", _events(owners)),
         }
     for path in ("/healthz", "/readyz"):
         paths[path]["get"]["security"] = []
@@ -179,6 +192,12 @@ def _get(summary: str, responses: dict[str, Any], parameters: list[Schema] | Non
     if parameters:
         operation["parameters"] = parameters
     return {"get": operation}
+
+
+def _events(refused: dict[str, Any]) -> dict[str, Any]:
+    """Describe a stream of events; each holds a JSON object of parts by their ids."""
+    full = {"503": _problem("All places for streams are taken.")}
+    return {"200": _content("text/event-stream", _object({"data": _TEXT})), **full, **refused}
 
 
 def _guarded() -> dict[str, Any]:

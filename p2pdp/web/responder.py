@@ -2,11 +2,12 @@
 
 Guarantee: no request changes anything; only GET and HEAD are answered; every path is one of a fixed table, so that none
 leads to a file that is not meant to be read. The probes are open. Participants' documents ask for the read token where
-there is one, the auditor's for the auditor's token always (`web/guard.py`).
+there is one, the auditor's for the auditor's token always, a node's page is its owner's (`web/guard.py`).
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum, auto
@@ -18,11 +19,15 @@ from p2pdp.report.page.style import POLICY
 from p2pdp.web.answers import JSON, Answer, document, problem
 from p2pdp.web.guard import Guard, Header
 from p2pdp.web.guide import PREFIX, guide_list, guide_page
+from p2pdp.web.live import EVENTS, LIVE_POLICY, SCRIPT, SCRIPT_PATH
 from p2pdp.web.openapi import LIMIT, LIMIT_MAX, OFFSET_MAX, description
+from p2pdp.web.page import AUDITOR, OWNER, PARTICIPANTS, Subject, View, live_page, pushed
 from p2pdp.web.status import CONTENT_TYPE, Status, metrics_text
 
 TARGET_CHARS_MAX: Final = 2048
-PAGE_POLICY: Final = f"{POLICY}; frame-ancestors 'none'"
+_NO_FRAME: Final = "frame-ancestors 'none'"
+PAGE_POLICY: Final = f"{POLICY}; {_NO_FRAME}"
+JAVASCRIPT: Final = "text/javascript; charset=utf-8"
 RESULT: Final = "result.json"
 AUDIT: Final = "audit.json"
 REPORT: Final = "report.html"
@@ -30,6 +35,7 @@ PARTICIPANTS_RESULT: Final = "participants.json"
 PARTICIPANTS_REPORT: Final = "participants.html"
 HTML: Final = "text/html; charset=utf-8"
 _METHODS: Final = ("GET", "HEAD")
+_PROBES: Final = frozenset(("/healthz", "/readyz", "/metrics", "/auditor/metrics"))
 
 
 class NoIndex(Exception):
@@ -40,6 +46,8 @@ class Content(Protocol):
     """The source of all that is shown; `file` and `runs` may block, and are called from threads of their own."""
 
     def status(self) -> Status: ...
+
+    def subject(self) -> Subject: ...
 
     def now_s(self) -> float: ...
 
@@ -69,6 +77,7 @@ class _Reader(Enum):
     ANYBODY = auto()
     PARTICIPANT = auto()
     AUDITOR = auto()
+    OWNER = auto()
 
 
 @dataclass(frozen=True)
@@ -93,12 +102,14 @@ class Responder:
             "/metrics": _Route(lambda _: self._metrics(full=False)),
             "/openapi.json": _Route(lambda _: document(self._description)),
             "/auditor/metrics": _Route(lambda _: self._metrics(full=True), _Reader.AUDITOR),
+            SCRIPT_PATH: _Route(lambda _: Answer(HTTPStatus.OK, SCRIPT.encode(), JAVASCRIPT)),
             PREFIX: _Route(lambda _: _html(guide_list(self._titles)), takes_time=True),
         }
         self._routes |= {f"{PREFIX}/{topic}": self._explains(topic) for topic in self._titles}
         if whole:
             self._routes |= {
-                "/": _Route(lambda _: Answer(HTTPStatus.FOUND, b"", JSON, more=(("Location", "/report.html"),))),
+                **self._page("/", "/events", PARTICIPANTS, _Reader.PARTICIPANT),
+                **self._page("/auditor", "/auditor/events", AUDITOR, _Reader.AUDITOR),
                 "/report.html": self._shows(PARTICIPANTS_REPORT, HTML),
                 "/api/v1/run": _Route(lambda _: document(self._status.for_participants())),
                 "/api/v1/result": self._shows(PARTICIPANTS_RESULT, JSON),
@@ -108,6 +119,25 @@ class Responder:
                 "/api/v1/audit": self._shows(AUDIT, JSON, _Reader.AUDITOR),
                 "/api/v1/runs": _Route(self._runs, _Reader.AUDITOR, takes_time=True, parameters=("limit", "offset")),
             }
+
+        else:
+            self._routes |= self._page("/", "/events", OWNER, _Reader.OWNER)
+
+    def _page(self, path: str, events: str, whose: str, reader: _Reader) -> dict[str, _Route]:
+        """Return the routes of one reader's page and of its events."""
+
+        def view() -> View:
+            document = self._content.file(PARTICIPANTS_RESULT) if whose != OWNER else None
+            result = None if document is None else json.loads(document)
+            return View(whose, self._status, self._content.subject(), result, events)
+
+        def page(_: Mapping[str, int]) -> Answer:
+            return Answer(HTTPStatus.OK, live_page(view()).encode(), HTML, f"{LIVE_POLICY}; {_NO_FRAME}")
+
+        def stream(_: Mapping[str, int]) -> Answer:
+            return Answer(HTTPStatus.OK, b"", EVENTS, feed=lambda: pushed(view()))
+
+        return {path: _Route(page, reader, takes_time=True), events: _Route(stream, reader)}
 
     def _shows(self, name: str, content_type: str, reader: _Reader = _Reader.PARTICIPANT) -> _Route:
         return _Route(lambda _: self._file(name, content_type), reader, takes_time=True)
@@ -123,6 +153,10 @@ class Responder:
         """Return whether the answer may wait for a disk or a database."""
         route = self._routes.get(request.target.partition("?")[0])
         return route is not None and route.takes_time
+
+    def is_probe(self, request: Request) -> bool:
+        """Return whether a machine asks how this process is."""
+        return request.target.partition("?")[0] in _PROBES
 
     def answer(self, request: Request) -> Answer:
         path, _, query = request.target.partition("?")
@@ -151,6 +185,8 @@ class Responder:
     def _refuses(self, reader: _Reader, header: Header) -> Answer | None:
         if reader is _Reader.ANYBODY:
             return None
+        if reader is _Reader.OWNER:
+            return self._guard.refuses_owner(header)
         return self._guard.refuses_auditor(header) if reader is _Reader.AUDITOR else self._guard.refuses_reader(header)
 
     def _whole_status(self) -> Answer:

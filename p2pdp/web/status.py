@@ -5,13 +5,15 @@ so it comes back to the state that it had; earlier durations are in its ledgers.
 
 Metrics count and time the life cycle and nothing for each message: how many messages a node had, or when, would be part
 of the token's route. What participants may read leaves out durations, faults and memory as well, since these depend
-on it (`report/participants.py`).
+on it (`report/participants.py`). Who is silent, whom the run waits for and who blocks it follow from what bootstrap
+asks all users alike, whatever they hold, so participants may read these.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from typing import Any, Final
 
 from p2pdp.core.happenings import Fact, Happening
@@ -46,8 +48,12 @@ class Status:
     ready: int = 0
     n: int | None = None
     user: int | None = None
+    awaited: tuple[int, ...] = ()  # the first of those in the roster who are not ready
+    silent_s: Mapping[int, float] = field(default_factory=dict)  # who does not answer: since when
+    restarts: int = 0  # of processes of a run on one machine
     excluded: tuple[int, ...] = ()
     blocked_by: Fact = None
+    failed: bool = False  # the ledgers did not pass verification at the end
     faults: Mapping[str, int] = field(default_factory=dict)
     entered_s: Mapping[str, float] = field(default_factory=dict)
 
@@ -72,19 +78,24 @@ class Status:
             return replace(changed, n=facts["n"])
         if told.event == "seat":
             return replace(changed, n=facts["n"], user=facts["user"])
-        if told.event == "excluded" and facts["user"] not in self.excluded:
-            return replace(changed, excluded=(*self.excluded, facts["user"]))
-        if told.event == "blocked":
-            return replace(changed, blocked_by=facts["user"])
-        if told.event in ("begun", "published"):
-            return replace(changed, ready=(self.n or 0) - len(self.excluded), blocked_by=None)
-        return changed
+        if told.event == "audit_failed":
+            return replace(changed, failed=True)
+        if told.event == "restarted":
+            return replace(changed, restarts=self.restarts + 1)
+        if told.event in ("begun", "published"):  # once the result is out nobody is watched
+            return replace(changed, ready=self.left, awaited=(), silent_s={}, blocked_by=None)
+        return _with_absence(changed, told, now_s)
 
-    def counted(self, ready: int, faults: Mapping[str, int]) -> Status:
+    @property
+    def left(self) -> int:
+        """Return how many of the roster are not out."""
+        return (self.n or 0) - len(self.excluded)
+
+    def counted(self, ready: int, faults: Mapping[str, int], awaited: tuple[int, ...] = ()) -> Status:
         """Return the status with these numbers, which are counted and not told one by one."""
-        if self.ready == ready and self.faults == faults:
+        if (self.ready, self.faults, self.awaited) == (ready, faults, awaited):
             return self
-        return replace(self, ready=ready, faults=dict(faults))
+        return replace(self, ready=ready, faults=dict(faults), awaited=awaited)
 
     def seconds_in(self, now_s: float) -> dict[str, float]:
         """Return how long each state that was entered lasted, or has lasted by now."""
@@ -102,14 +113,35 @@ class Status:
             "enrolled": self.enrolled,
             "n": self.n,
             "ready": self.ready,
+            "awaited": list(self.awaited),
+            "silent": [{"user": user, "since": moment(at_s)} for user, at_s in sorted(self.silent_s.items())],
             "excluded": list(self.excluded),
+            "blocked_by": self.blocked_by,
             "started": self.started,
             "resumed": self.resumed,
+            "verification_failed": self.failed,
         }
 
     def to_json(self, now_s: float) -> dict[str, Any]:
-        more = {"blocked_by": self.blocked_by, "seconds": self.seconds_in(now_s), "faults": dict(self.faults)}
+        more = {"restarts": self.restarts, "seconds": self.seconds_in(now_s), "faults": dict(self.faults)}
         return self.for_participants() | more
+
+
+def _with_absence(status: Status, told: Happening, now_s: float) -> Status:
+    user: Any = told.facts.get("user")
+    others_s = {one: since_s for one, since_s in status.silent_s.items() if one != user}
+    if told.event == "excluded" and user not in status.excluded:
+        return replace(status, excluded=(*status.excluded, user), silent_s=others_s)
+    if told.event == "silent":
+        return replace(status, silent_s={**status.silent_s, user: now_s})
+    if told.event == "back":
+        return replace(status, silent_s=others_s, blocked_by=None if status.blocked_by == user else status.blocked_by)
+    return replace(status, blocked_by=user) if told.event == "blocked" else status
+
+
+def moment(at_s: float) -> str:
+    """Return a time to the second, as ISO 8601 in UTC."""
+    return datetime.fromtimestamp(at_s, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
@@ -137,6 +169,9 @@ def _lines(status: Status, version: str, now_s: float) -> Iterator[str]:
         yield from _gauge("p2pdp_nodes_enrolled", "Nodes that have enrolled.", {"": status.enrolled})
         yield from _gauge("p2pdp_nodes_in_roster", "Nodes in the roster, 0 before there is one.", {"": status.n or 0})
         yield from _gauge("p2pdp_nodes_ready", "Nodes that said that they are ready.", {"": status.ready})
+        yield from _gauge("p2pdp_nodes_silent", "Nodes that do not answer bootstrap.", {"": len(status.silent_s)})
+        there = status.left - len(status.silent_s)
+        yield from _gauge("p2pdp_nodes_connected", "Nodes in the roster, neither silent nor out.", {"": there})
         yield from _gauge("p2pdp_nodes_excluded", "Nodes that were put out.", {"": len(status.excluded)})
     yield from _gauge("process_start_time_seconds", "When this process began, since 1970.", {"": status.began_s})
 

@@ -10,8 +10,10 @@ records a fault. What one packs oneself must be of the named types and within th
 raises `TypeError`, a number that is out of range or not finite `OverflowError` or `ValueError`.
 
 A value has one encoding only: nothing at all for None, otherwise a tag byte and little-endian 64-bit
-numbers. MessagePack proper allows several encodings of one number; bytes that are hashed or signed
-are therefore kept as received and never encoded again.
+numbers. Floats that their sender has on a grid (`core.arrays.Steps`) are sent as steps of it, in five
+bytes each: the exponent of the step, the low four bytes of each number, then the high ones. They come
+back as floats. MessagePack proper allows several encodings of one number; bytes that are hashed or
+signed are therefore kept as received and never encoded again.
 """
 
 from __future__ import annotations
@@ -42,13 +44,18 @@ _TAG_BYTES: Final = 3
 _TAG_INTS: Final = 4
 _TAG_FLOATS: Final = 5
 _TAG_LIST: Final = 6
+_TAG_STEPS: Final = 7
 
 TAGGED_INT: Final = Struct("<Bq")
 _TAGGED_FLOAT: Final = Struct("<Bd")
 _LISTED_INT: Final = Struct("<IBq")
 _LIST_HEAD: Final = Struct("<BI")
 _LENGTH: Final = Struct("<I")
+_STEPS_HEAD: Final = Struct("<Bh")  # tag, and exponent of the step
 _NUMBER_BYTES: Final = 8
+_STEP_BYTES: Final = 5
+_STEPS_MAX: Final = (1 << 39) - 1
+_EXPONENT_MAX: Final = 900  # with as many steps it is a float still
 INT_MIN: Final = -(1 << 63)
 INT_MAX: Final = (1 << 63) - 1
 _new: Final = tuple.__new__  # a named tuple takes its arguments through a function of Python
@@ -168,31 +175,61 @@ def pack_value(value: Any) -> bytes:
     return _pack_numpy(value)
 
 
+def pack_behind(before: bytes, value: Any) -> bytes:
+    """Encode a value that is not None behind other bytes; the numbers of a vector are copied once only."""
+    return _pack_numpy(value, before) if getattr(value, "ndim", 0) else before + pack_value(value)
+
+
 def _pack_int(value: int) -> bytes:
     if not INT_MIN <= value <= INT_MAX:
         raise OverflowError("a value does not fit into 64 bits")
     return TAGGED_INT.pack(TAG_INT, value)
 
 
-def _pack_numpy(value: Any) -> bytes:
+def _pack_numpy(value: Any, before: bytes = b"") -> bytes:
     import numpy as np  # a message without a vector does not need it
 
     if isinstance(value, np.integer):
-        return _pack_int(int(value))
+        return before + _pack_int(int(value))
+    if hasattr(value, "exponent"):
+        return _pack_steps(value, before)
     if isinstance(value, np.ndarray) and value.ndim == 1:
-        numbers: bytes
-        if value.dtype == np.int64:
-            numbers = value.astype("<i8", copy=False).tobytes()
-            return bytes((_TAG_INTS,)) + numbers
-        if value.dtype == np.float64:
-            if not np.isfinite(value).all():
-                raise ValueError("a value is not finite")
-            numbers = value.astype("<f8", copy=False).tobytes()
-            return bytes((_TAG_FLOATS,)) + numbers
+        tag, kind = (_TAG_INTS, "<i8") if value.dtype == np.int64 else (_TAG_FLOATS, "<f8")
+        if value.dtype == np.float64 and not np.isfinite(value).all():
+            raise ValueError("a value is not finite")
+        if value.dtype in (np.int64, np.float64):
+            return b"".join((before, bytes((tag,)), np.ascontiguousarray(value, kind).data))
     raise TypeError(f"a value of type {type(value).__name__} cannot be sent")
 
 
-def unpack_value(data: bytes) -> Any:
+def _pack_steps(value: Any, before: bytes) -> bytes:
+    """Encode floats in steps; what is beyond the largest number of steps is sent as that."""
+    import numpy as np
+
+    if not np.isfinite(value).all() or abs(value.exponent) > _EXPONENT_MAX:
+        raise ValueError("a value is not finite, or its step has no place in a message")
+    found = np.rint(value.view(np.ndarray) * 2.0**-value.exponent)
+    steps = np.clip(found, -_STEPS_MAX, _STEPS_MAX, out=found).astype(np.int64)
+    low, high = steps.astype("<u4"), (steps >> 32).astype(np.int8)
+    return b"".join((before, _STEPS_HEAD.pack(_TAG_STEPS, value.exponent), low.data, high.data))
+
+
+def _unpack_steps(data: bytes | memoryview) -> Any:
+    import numpy as np
+
+    _, exponent = _STEPS_HEAD.unpack_from(data)
+    count, odd = divmod(len(data) - _STEPS_HEAD.size, _STEP_BYTES)
+    if odd or abs(exponent) > _EXPONENT_MAX:
+        raise CodecError("malformed value")
+    steps = np.frombuffer(data, np.int8, count, offset=_STEPS_HEAD.size + 4 * count).astype(np.int64)
+    steps <<= 32
+    steps |= np.frombuffer(data, "<u4", count, offset=_STEPS_HEAD.size)
+    if count and steps.min() < -_STEPS_MAX:
+        raise CodecError("malformed value")
+    return steps * 2.0**exponent
+
+
+def unpack_value(data: bytes | memoryview) -> Any:
     """Decode what `pack_value` made; vectors come back as arrays of their own that may be written to."""
     if not data:
         return None
@@ -204,15 +241,17 @@ def unpack_value(data: bytes) -> Any:
         if isfinite(value):
             return value
     elif tag == _TAG_BYTES:
-        return data[1:]
+        return bytes(data[1:])
     elif tag in _VECTOR_TAGS and len(data) % _NUMBER_BYTES == 1:
         return _unpack_numpy(data)
     elif tag == _TAG_LIST and len(data) >= _LIST_HEAD.size:
         return _unpack_list(data)
+    elif tag == _TAG_STEPS and len(data) >= _STEPS_HEAD.size:
+        return _unpack_steps(data)
     raise CodecError("malformed value")
 
 
-def _unpack_numpy(data: bytes) -> Any:
+def _unpack_numpy(data: bytes | memoryview) -> Any:
     import numpy as np  # a message without a vector does not need it
 
     if data[0] == _TAG_INTS:
@@ -223,7 +262,7 @@ def _unpack_numpy(data: bytes) -> Any:
     return values
 
 
-def _unpack_list(data: bytes) -> list[Any]:
+def _unpack_list(data: bytes | memoryview) -> list[Any]:
     count = _LIST_HEAD.unpack_from(data)[1]
     at, end = _LIST_HEAD.size, len(data)
     if count > ITEMS_MAX or count * _LENGTH.size > end - at:
@@ -262,7 +301,7 @@ def pack_message(message: Message) -> bytes:
     return pack_public((message.type, message.fields))
 
 
-def unpack_message(public: bytes, value: bytes) -> Message:
+def unpack_message(public: bytes, value: bytes | memoryview) -> Message:
     """Decode a message from its public part and its value; inner sequences come back as lists."""
     if len(public) > _UNSCANNED_BYTES_MAX:
         _scan(public)

@@ -85,7 +85,12 @@ def decode_frame(data: bytes) -> Frame:
 
 def prefix(frame: bytes) -> bytes:
     """Put the length before a frame, for transports that are streams."""
-    return _LENGTH.pack(len(frame)) + frame
+    return length_of(frame) + frame
+
+
+def length_of(frame: bytes) -> bytes:
+    """Return what comes before a frame there."""
+    return _LENGTH.pack(len(frame))
 
 
 class FrameReader:
@@ -126,7 +131,8 @@ class FrameReader:
             self._needed_bytes = PREFIX_BYTES + frame_bytes
             if held - at < self._needed_bytes:
                 break
-            frames.append(bytes(data[at + PREFIX_BYTES : at + self._needed_bytes]))
+            with memoryview(data) as view:  # a slice of the buffer would be a copy of its own
+                frames.append(bytes(view[at + PREFIX_BYTES : at + self._needed_bytes]))
             at += self._needed_bytes
             self._needed_bytes = PREFIX_BYTES
         if data is self._buffer:

@@ -1,5 +1,9 @@
 """Frames come in a few sizes, so that their length says next to nothing about their content.
 
+Up to 16 KiB each size is four times the one before, which is where all messages of control are. Above it, where values
+of many numbers are, each is at most an eighth larger than the one before: what such a value takes follows from public
+numbers.
+
 Guarantee: whatever is padded here ends up, together with its overhead, in the smallest of `FRAME_SIZES`
 that holds it, and `unpad` accepts exactly what `pad` makes: the content, one byte 0x80, zeros. The
 marker byte makes it unambiguous for content that itself ends in zeros.
@@ -11,11 +15,18 @@ authenticator), and the same number on both sides. Padding goes inside the encry
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Sequence
 from typing import Final
 
 from p2pdp.core.errors import UsageError
 
-FRAME_SIZES: Final[tuple[int, ...]] = tuple(256 << (2 * step) for step in range(9))
+_LARGE: Final = 16 * 1024
+_OCTAVES: Final = 10  # of larger sizes, each in eight steps
+FRAME_SIZES: Final[tuple[int, ...]] = (
+    *(256 << (2 * step) for step in range(3)),
+    *(_LARGE // 8 * eighths << octave for octave in range(_OCTAVES) for eighths in range(8, 16)),
+    _LARGE << _OCTAVES,
+)
 FRAME_BYTES_MAX: Final[int] = FRAME_SIZES[-1]
 
 _SMALLEST: Final = FRAME_SIZES[0]
@@ -47,13 +58,24 @@ def pad(plaintext: bytes, overhead_bytes: int) -> bytes:
     return (plaintext + _MARKER).ljust(size - overhead_bytes, b"\0")
 
 
+def pad_all(pieces: Sequence[bytes], overhead_bytes: int) -> bytes:
+    """Put pieces of a text together and pad it, with a single copy of each."""
+    text_bytes = sum(map(len, pieces)) + 1 + overhead_bytes
+    return b"".join((*pieces, _MARKER, bytes(frame_size(text_bytes) - text_bytes)))
+
+
 def unpad(padded: bytes, overhead_bytes: int) -> bytes:
     """Return the text that was padded, or raise `PaddingError` if `pad` could not have made this."""
+    return padded[: end_of_text(padded, overhead_bytes)]
+
+
+def end_of_text(padded: bytes, overhead_bytes: int) -> int:
+    """Return where the text ends that was padded, or raise `PaddingError` if `pad` could not have made this."""
     end = content_end(padded)
     smaller = _NEXT_SMALLER.get(len(padded) + overhead_bytes)
     if end is None or smaller is None or end + 1 + overhead_bytes <= smaller:
         raise PaddingError("malformed padding")
-    return padded[:end]
+    return end
 
 
 def content_end(padded: bytes) -> int | None:

@@ -6,7 +6,14 @@ from typing import Any
 
 import pytest
 
-from p2pdp.assembly.hosts import bootstrap_host, curator_host, exclusion_signer, timing_of, user_host
+from p2pdp.assembly.hosts import (
+    bootstrap_host,
+    curator_host,
+    exclusion_signer,
+    survivors_signer,
+    timing_of,
+    user_host,
+)
 from p2pdp.core.errors import VerificationFailed
 from p2pdp.core.ids import BOOTSTRAP, CURATOR
 from p2pdp.core.step import Message
@@ -15,12 +22,14 @@ from p2pdp.crypto.identity import verify_labelled
 from p2pdp.files.spec import parse_spec
 from p2pdp.ledger import records
 from p2pdp.ledger.journal import PRIVATE, VIEW, Journal
-from p2pdp.ledger.records import EXCLUSION_LABEL
+from p2pdp.ledger.records import EXCLUSION_LABEL, SURVIVORS_LABEL
 from p2pdp.mechanisms.clipping import Bounds, clip
+from p2pdp.peer.acknowledgements import Acknowledgements, PacketSpace
 from p2pdp.peer.link import Link
+from p2pdp.protocols.decision import survivors_bytes
 from p2pdp.protocols.run_plan import RunPlan, plan_run
 from p2pdp.wire.codec import pack_message, pack_value
-from tests.support.toys import RUN_ID, UniqueDraws, credentials, forged, identity
+from tests.support.toys import RUN_ID, UniqueDraws, credentials, forged, identity, link_to
 
 SPEC = """
 [run]
@@ -65,7 +74,7 @@ class Disk:
         return effects
 
     def hear(self, sender: int, *told: Message) -> Any:
-        link = self.links.setdefault(sender, Link(self.me))
+        link = self.links.setdefault(sender, link_to(self.me))
         for message in told:
             value = b"" if message.value is None else bytes(16) + pack_value(message.value)
             payload = link.data(link.push(pack_message(message), value))
@@ -155,10 +164,10 @@ def test_tokens_of_a_wrong_form_are_refused_by_users_and_curator() -> None:
     for me, message in (*cases, (CURATOR, Message("total", (9, 7), 5))):
         disk = Disk(me)
         disk.boot(ROWS)
-        before = disk.files[VIEW]
+        before = len(disk.kinds(VIEW))
         effects = disk.hear(1, message)
         assert [fault.kind for fault in effects.faults] in (["malformed"], ["bad_value"])
-        assert disk.files[VIEW] == before
+        assert disk.kinds(VIEW)[before:] == ["refused", "sent"], "it is recorded as refused, and bootstrap is told"
 
 
 GARBAGE: list[tuple[Any, ...]] = [(), (1,), (-9,), ([],), (0, b""), (99, b"x"), (0, [], []), (0, [[1, 2]], [[3, 4]])]
@@ -195,9 +204,33 @@ def test_waits_follow_from_the_patience_of_the_spec() -> None:
         assert timing.rejoin_s < timing.patience_s
 
 
+@pytest.mark.parametrize("patience_s", [0.5, 1.0, 10.0])
+def test_before_anybody_is_put_out_for_silence_each_message_is_sent_eight_times(patience_s: float) -> None:
+    timing = timing_of(replace(RUN, spec=replace(RUN.spec, run=replace(RUN.spec.run, patience_s=patience_s))))
+    waits = Acknowledgements(timing.tick_s, timing.resend_s, timing.resend_max_s)
+    space = PacketSpace(0)
+    space.push(b"message", b"")
+    waits.sent(space, 0.0)
+    times, now_s = [0.0], 0.0
+    while waits.check_at_s is not None and (now_s := waits.check_at_s) < 3 * patience_s:
+        if waits.overdue(now_s):
+            waits.sent_again(space, now_s)
+            times.append(now_s)
+    assert len(times) >= 8
+
+
 def test_an_exclusion_is_signed_for_run_and_peer() -> None:
     signature = exclusion_signer(identity(BOOTSTRAP), RUN_ID)(3)
     public = identity(BOOTSTRAP).public
     assert verify_labelled(public, signature, EXCLUSION_LABEL, RUN_ID, (3).to_bytes(4, "big"))
     assert not verify_labelled(public, signature, EXCLUSION_LABEL, RUN_ID, (4).to_bytes(4, "big"))
     assert not verify_labelled(public, signature, EXCLUSION_LABEL, bytes(16), (3).to_bytes(4, "big"))
+
+
+def test_a_decision_is_signed_for_run_and_who_is_absent() -> None:
+    signature = survivors_signer(identity(BOOTSTRAP), RUN_ID)([1, 3])
+    public = identity(BOOTSTRAP).public
+    assert verify_labelled(public, signature, SURVIVORS_LABEL, RUN_ID, survivors_bytes([1, 3]))
+    assert not verify_labelled(public, signature, SURVIVORS_LABEL, RUN_ID, survivors_bytes([1]))
+    assert not verify_labelled(public, signature, SURVIVORS_LABEL, bytes(16), survivors_bytes([1, 3]))
+    assert not verify_labelled(public, signature, EXCLUSION_LABEL, RUN_ID, survivors_bytes([1, 3]))

@@ -9,6 +9,7 @@ import pytest
 from p2pdp.assembly import linear
 from p2pdp.assembly.outcome import Outcome, truth_of
 from p2pdp.files.data import load_data
+from p2pdp.ledger.records import read, to_skeleton
 from p2pdp.protocols.gossip.analysis.outcome import error_of
 from p2pdp.replay.evidence import Recorded
 from p2pdp.replay.transcript import Transcript
@@ -33,6 +34,14 @@ def test_sums_of_walks(text: str) -> None:
     assert linear.truth_of(run.plan, plain, rows) == pytest.approx(truth_of(run.plan, own, rows), abs=1e-6)
     error = run.plan.protocol.estimate(run.plan.plan, own.published, own.contributions).standard_error
     assert plain.deviation == pytest.approx(error)
+
+
+def test_skeletons_hold_no_results_of_users() -> None:
+    """Otherwise a run whose users hand in skeletons would have a result without values, which nothing can print."""
+    run = run_of(gossip(5, "ring", "rounds = 3"))
+    views = {peer: read(to_skeleton(data)) for peer, data in run.evidence.views.items()}
+    assert linear.finals_of(views) == {}
+    assert len(linear.finals_of(run.contents())) == 5
 
 
 @pytest.mark.parametrize("noise", ["gaussian", "laplace"])

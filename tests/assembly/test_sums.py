@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from p2pdp.assembly.outcome import Outcome, baselines, difference, estimate_of, truth_of
+from p2pdp.core.ids import is_user
 from p2pdp.core.messages import TOKEN
 from p2pdp.files.data import load_data
 from p2pdp.ledger.records import LEDGER_MAGIC, OWN, RECEIVED, SENT, public_message
@@ -43,7 +44,10 @@ def test_every_visit_is_counted() -> None:
     seen = found(run)
     assert seen.contributions == 80
     assert {user: sum(values.values()) for user, values in seen.counted.items() if values} == dict(visits(run))
-    assert seen.messages == sum(one.kind == SENT for view in run.contents().values() for one in view.records)
+    sent = [one.body for peer in range(5) for one in run.contents()[peer].records if one.kind == SENT]
+    assert (
+        seen.messages == sum(is_user(body.receiver) for body in sent) == len(sent) - 5 - 2
+    )  # who are ready, and totals
     assert 0 < seen.go_s < seen.published_s
 
 

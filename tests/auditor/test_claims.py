@@ -29,7 +29,7 @@ from p2pdp.auditor.claims import (
 )
 from p2pdp.auditor.context import NOT_AT_HAND, PASSED_THROUGH, AuditContext
 from p2pdp.auditor.verify import verify
-from p2pdp.core.claims import Claim, Conditioning, Method, Name, Observer, Refusal
+from p2pdp.core.claims import Claim, Conditioning, Method, Name, Observer, Protected, Refusal, Relation, Unit
 from p2pdp.core.errors import UsageError
 from p2pdp.core.ids import CURATOR
 from p2pdp.core.messages import SKELETON
@@ -48,6 +48,8 @@ from tests.support.plans import node_epsilon
 from tests.support.runs import DELTA, Run, Written, audited, quiet
 from tests.support.shuffle_specs import EARLY
 
+WHOLE = Protected(Unit.USER)
+
 
 def context(colluders: tuple[int, ...] = (), incomplete: tuple[int, ...] = ()) -> AuditContext:
     run = quiet(learning(3, 9))
@@ -57,7 +59,15 @@ def context(colluders: tuple[int, ...] = (), incomplete: tuple[int, ...] = ()) -
 @given(st.floats(0.0, math.inf), st.none() | st.floats(0.0, math.inf))
 def test_a_mean_never_exceeds_the_largest_value(most: float, mean: float | None) -> None:
     claim = claim_of(
-        Observer.NODE, Method.LOCAL, Conditioning.VIEW, DELTA, (0, 1), ["a"], epsilon=(most, mean), mu=(most, mean)
+        WHOLE,
+        Observer.NODE,
+        Method.LOCAL,
+        Conditioning.VIEW,
+        DELTA,
+        (0, 1),
+        ["a"],
+        epsilon=(most, mean),
+        mu=(most, mean),
     )
     for largest, known in ((claim.epsilon_max, claim.epsilon_mean), (claim.mu_max, claim.mu_mean)):
         assert largest == most
@@ -65,14 +75,24 @@ def test_a_mean_never_exceeds_the_largest_value(most: float, mean: float | None)
 
 
 def test_what_all_claims_have_in_common_is_filled_in() -> None:
-    claim = claim_of(Observer.PUBLIC, Method.LOCAL, Conditioning.PUBLIC, DELTA, None, ["a", "b"], epsilon=(1.0, None))
+    claim = claim_of(
+        WHOLE, Observer.PUBLIC, Method.LOCAL, Conditioning.PUBLIC, DELTA, None, ["a", "b"], epsilon=(1.0, None)
+    )
     assert (claim.unit, claim.relation, claim.bound, claim.violated_pairs) == ("user", "replace", True, None)
     assert (claim.mu_max, claim.mu_mean, claim.assumptions) == (None, None, ("a", "b"))
 
 
+def test_a_claim_says_what_it_protects() -> None:
+    for unit in Unit:
+        for relation in Relation:
+            made = Protected(unit, relation)
+            claim = gaussian_claim(made, Observer.NODE, Method.EXACT, DELTA, np.array([[1.0]]), [7], [])
+            assert (claim.unit, claim.relation) == (unit, relation)
+
+
 def test_a_gaussian_claim_is_that_of_its_worst_pair() -> None:
     mu = np.array([[np.nan, 0.5], [1.5, 0.0], [0.25, np.nan]])
-    claim = gaussian_claim(Observer.COALITION, Method.EXACT, DELTA, mu, [(4, 5), (6,)], ["a"])
+    claim = gaussian_claim(WHOLE, Observer.COALITION, Method.EXACT, DELTA, mu, [(4, 5), (6,)], ["a"])
     assert claim.worst_pair == (1, (4, 5))
     assert (claim.mu_max, claim.mu_mean) == (1.5, pytest.approx(2.25 / 4))
     assert claim.epsilon_max == gaussian.epsilon_of(DELTA, 1.5)
@@ -84,14 +104,14 @@ def test_a_gaussian_claim_is_that_of_its_worst_pair() -> None:
 
 def test_a_gaussian_claim_may_keep_a_part_of_delta_for_something_else() -> None:
     mu = np.array([[2.0], [1.0]])
-    claim = gaussian_claim(Observer.NODE, Method.EXACT, DELTA, mu, [7], [], at=DELTA / 2, bound=False)
+    claim = gaussian_claim(WHOLE, Observer.NODE, Method.EXACT, DELTA, mu, [7], [], at=DELTA / 2, bound=False)
     assert (claim.delta, claim.epsilon_max) == (DELTA, gaussian.epsilon_of(DELTA / 2, 2.0))
     assert not claim.bound
 
 
 def test_infinite_leaks_are_the_worst() -> None:
     mu = np.array([[1.0, math.inf], [math.inf, np.nan]])
-    claim = gaussian_claim(Observer.NODE, Method.EXACT, DELTA, mu, [0, 1], [])
+    claim = gaussian_claim(WHOLE, Observer.NODE, Method.EXACT, DELTA, mu, [0, 1], [])
     assert (claim.worst_pair, claim.mu_max, claim.epsilon_max) == ((0, 1), math.inf, math.inf)
 
 
@@ -250,7 +270,7 @@ KEY = AuditPart("09" * 32)
 
 def with_skeleton(run: Run, user: int, size: int, audit: AuditPart) -> Evidence:
     """The evidence had this user handed in so many bytes, under a spec with this section."""
-    piece = Written(RECEIVED, (0.0, user, pack_message(Message(SKELETON, (0, size)))), bytes(24))
+    piece = Written(RECEIVED, (0.0, user, pack_message(Message(SKELETON, (0, size))), bytes(16)), bytes(24))
     view = run.rewritten(CURATOR, lambda written: [*written[:-1], piece, *written[-1:]])
     return replace(run.having(CURATOR, view), spec=replace(run.evidence.spec, audit=audit))
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -417,7 +416,7 @@ class Fixed:
     def nodes(self, members: object) -> Leaks:
         return Leaks(np.array([4.0, 1.0, 1.0]) * 1e-20)
 
-    def curator(self) -> Leaks:
+    def curator(self, members: object = ()) -> Leaks:
         return Leaks(None)
 
     def public(self) -> Leaks:
@@ -441,12 +440,18 @@ def test_the_worst_pair_and_the_mean_are_told() -> None:
     assert claims["node"].mu_max == pytest.approx(2 * claims["node"].mu_mean * 3 / 4)  # type: ignore[operator]
     assert claims["public"].epsilon_max == 0.0
     assert "an assumption" in claims["node"].assumptions
-    assert [refusal.observer for refusal in found.refusals] == ["curator"]
+    assert [refusal.observer for refusal in found.refusals] == ["curator+coalition", "curator"]
 
 
 def test_who_is_not_at_hand_is_refused_by_name() -> None:
     found = account_of_pairs(context((1,), (1,)), Fixed(), "exact")
-    assert [refusal.observer for refusal in found.refusals] == ["node", "coalition", "curator", "network"]
+    assert [refusal.observer for refusal in found.refusals] == [
+        "node",
+        "coalition",
+        "curator+coalition",
+        "curator",
+        "network",
+    ]
     assert found.refusals[0].reason.startswith("user 1:")
     assert found.mu is not None
     assert np.isnan(found.mu[:, 1]).all()
@@ -474,7 +479,14 @@ def account(run: Run, *, incomplete: tuple[int, ...] = (), colluders: tuple[int,
 
 def test_one_claim_an_observer_and_a_column_a_user() -> None:
     found = account(quiet(ring(4, 2)), colluders=(0, 2))
-    assert [claim.observer for claim in found.claims] == ["node", "coalition", "curator", "public", "network"]
+    assert [claim.observer for claim in found.claims] == [
+        "node",
+        "coalition",
+        "curator+coalition",
+        "curator",
+        "public",
+        "network",
+    ]
     assert found.mu is not None
     assert found.mu_coalition is not None
     assert np.array_equal(np.isnan(found.mu), np.eye(4, dtype=bool))
@@ -485,7 +497,8 @@ def test_one_claim_an_observer_and_a_column_a_user() -> None:
 def test_a_node_that_is_not_at_hand_is_refused_by_name_and_the_network_too() -> None:
     found = account(quiet(ring(4, 2)), incomplete=(3,), colluders=(1, 3))
     assert {(one.observer, one.method) for one in found.refusals} == {
-        ("node", Method.EXACT), ("coalition", Method.EXACT), ("network", Method.EXACT),
+        ("node", Method.EXACT), ("coalition", Method.EXACT), ("curator+coalition", Method.EXACT),
+        ("network", Method.EXACT),
     }  # fmt: skip
     assert found.mu is not None
     assert np.all(np.isnan(found.mu[:, 3]))
@@ -511,9 +524,7 @@ class ChainPlan(PlanDefaults):
     mechanisms: tuple[Mechanism, ...]
     starts: tuple[Any, ...] = ()
     unit: float = 1.0
-    draws_expected: Mapping[Any, int] = field(default_factory=dict)
     length: int = 1
-    reroutes: bool = True
 
     def exchanges(self, edges: int) -> int:
         return self.n
@@ -592,7 +603,10 @@ def test_a_protocol_that_nobody_knows_gets_exact_claims_and_the_ceiling() -> Non
     audit = audit_run(plan, Recorded(plan, run.contents()), [], DELTA, (0, 1))
     claims = {(claim.observer, claim.method): claim for claim in audit.claims}
     assert claims.keys() == {
-        *((observer, Method.EXACT) for observer in ("node", "coalition", "curator", "public", "network")),
+        *(
+            (observer, Method.EXACT)
+            for observer in ("node", "coalition", "curator+coalition", "curator", "public", "network")
+        ),
         ("network", "local"),
     }
     sigma, value = plan.plan.noise.scale, AuditContext(plan, {}, Transcript(), (), DELTA, ()).sensitivity

@@ -10,10 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from p2pdp.auditor.a_priori import claims_a_priori, epsilon_against
-from p2pdp.auditor.context import NOT_AT_HAND
-from p2pdp.auditor.headline import NOT_TRUSTED, SEES_MORE, bounds_of, reading_of, verdict_in_advance, verdict_of
-from p2pdp.core.claims import Claim, Method, Refusal
+from p2pdp.auditor.context import NO_KEYS, NOT_AT_HAND
+from p2pdp.auditor.headline import SEES_MORE, bounds_of, reading_of, verdict_in_advance, verdict_of
+from p2pdp.core.claims import NOT_TRUSTED, Claim, Method, Refusal
 from p2pdp.core.ids import Peer
+from p2pdp.report.documents import bound_document
+from p2pdp.report.page.words import in_words
 from tests.support.plans import DELTA, plan
 from tests.support.small import COMPLETE, HISTOGRAM, RING
 
@@ -54,6 +56,15 @@ def test_conditionings_are_never_mixed_even_where_the_other_is_smaller() -> None
     assert bound([made("network", 4.0, "local"), made("network", 3.0, "x", "view")]) == (3.0, "view")
 
 
+def test_whoever_holds_no_key_bounds_nobody_who_holds_one() -> None:
+    """One end of a pair knows what the two drew together, and its own noise, which no message tells."""
+    claims = [made("network", 0.1, assumptions=("a", NO_KEYS)), made("network", 1.0, "local"), made("node", 0.2)]
+    assert bound(claims) == (0.2, "public")
+    assert bound(claims[:2]) == (1.0, "public")
+    assert bound(claims, "network") == (0.1, "public")
+    assert verdict_of(claims, (), 5, 1e-5).worst.epsilon == 1.0
+
+
 def test_whoever_only_watches_wires_bounds_nobody_else() -> None:
     claims = [made("network", 0.1, Method.SHUFFLE), made("network", 1.0, "local")]
     assert bound(claims) == (1.0, "public")
@@ -69,10 +80,10 @@ def test_a_claim_that_leaves_out_users_who_know_too_much_is_none_about_users() -
 
 
 def test_the_headline_is_the_worst_of_those_whom_nobody_trusts() -> None:
-    claims = [made(one, epsilon) for one, epsilon in zip((*NOT_TRUSTED, *SEES_MORE), range(6), strict=True)]
+    claims = [made(one, epsilon) for one, epsilon in zip((*NOT_TRUSTED, *SEES_MORE), range(7), strict=True)]
     verdict = verdict_of(claims, [], 5, 1e-5)
     assert (verdict.headline.observer, verdict.headline.epsilon) == ("public", 2.0)
-    assert (verdict.worst.observer, verdict.worst.epsilon) == ("network", 4.0), "which covers a broker"
+    assert (verdict.worst.observer, verdict.worst.epsilon) == ("network", 5.0), "which covers a broker"
     alone = verdict_of(claims[:1], [], 5, 1e-5)
     assert (alone.headline.observer, alone.headline.epsilon, alone.headline.method) == ("curator", math.inf, None)
     assert alone.worst == alone.headline
@@ -83,6 +94,18 @@ def test_a_refused_observer_counts_as_unbounded() -> None:
     verdict = verdict_of(claims, [Refusal("network", "local", "a ledger is missing")], 5, 1e-5)
     assert (verdict.headline.epsilon, verdict.headline.reading) == (1.0, "moderate")
     assert (verdict.worst.observer, verdict.worst.epsilon, verdict.worst.claim) == ("network", math.inf, None)
+
+
+def test_users_whose_views_are_not_known_are_named_beside_the_bound() -> None:
+    lacking = [Refusal("node", "exact", f"user {user}: {NOT_AT_HAND}", user) for user in (3, 1)]
+    claims = [made("node", 1.0, "exact"), made("curator", 2.0, "exact"), made("public", 0.5, "exact")]
+    verdict = verdict_of(claims, lacking, 5, 1e-5)
+    assert (verdict.headline.observer, verdict.headline.left_out) == ("curator", (1, 3))
+    assert bound_document(verdict.headline)["left_out"] == [1, 3]
+    assert "users 1, 3" in in_words(bound_document(verdict.headline), bound_document(verdict.worst))[0]
+    whole = verdict_of([made("network", 3.0, "local")], lacking, 5, 1e-5).headline
+    assert whole.left_out == (), "a bound on what everybody saw together covers them"
+    assert "left_out" not in bound_document(whole)
 
 
 def test_of_equals_the_worst_is_whoever_sees_most_and_the_headline_a_user() -> None:

@@ -6,11 +6,13 @@ from typing import Any
 
 import pytest
 
+from p2pdp.auditor.links import UNDECIDED
 from p2pdp.auditor.verify import COMPLETE, INCOMPLETE, Verification, malformed, verify
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer
 from p2pdp.core.messages import COMMON, READY, TOKEN
 from p2pdp.core.step import Message
 from p2pdp.ledger import records
+from p2pdp.ledger.entries import enveloped
 from p2pdp.ledger.records import (
     CHOSEN,
     CLOSED,
@@ -29,9 +31,11 @@ from p2pdp.ledger.records import (
     read,
     to_skeleton,
 )
+from p2pdp.protocols.decision import SURVIVORS
 from p2pdp.replay.evidence import Evidence
 from p2pdp.sim.faults import Crash
-from p2pdp.wire.codec import pack_message
+from p2pdp.wire.codec import pack_message, unpack_message
+from tests.support.pairwise_world import pairwise
 from tests.support.runs import HISTOGRAM, Run, Written, chained, quiet, ring, run_of, walk
 
 RING = ring(3, 1)
@@ -44,7 +48,7 @@ def stored(data: bytes) -> list[Parts]:
 
 
 def joined(parts: list[Parts]) -> bytes:
-    return b"".join([records.LEDGER_MAGIC, *(records.pack(part) for part in parts)])
+    return b"".join([records.LEDGER_MAGIC, *(enveloped(records.pack(part)) for part in parts)])
 
 
 def flipped(data: bytes) -> bytes:
@@ -167,7 +171,7 @@ def test_even_with_the_curator_s_help_the_other_end_of_a_link_differs(kind: int)
     run = quiet(RING)
     found = verify(run.forged(1, changed_value(kind, TOKEN)))
     assert found.verified is None
-    assert any("is not what record" in problem.what for problem in found.problems)
+    assert any("sender sent" in problem.what or "in place of" in problem.what for problem in found.problems)
 
 
 def dropped(kind: int, type_: str) -> Callable[[list[Written]], list[Written]]:
@@ -185,19 +189,23 @@ def dropped(kind: int, type_: str) -> Callable[[list[Written]], list[Written]]:
 
 def test_a_send_without_its_receive_is_found_at_its_sender() -> None:
     found = verify(quiet(RING).forged(1, dropped(RECEIVED, TOKEN)))
-    assert [(problem.peer, problem.what) for problem in found.problems] == [(0, "sends what was never received")]
+    assert [(problem.peer, problem.what) for problem in found.problems] == [
+        (0, f"sends what was never received{UNDECIDED}"),  # its acknowledgement came after user 0 had closed
+        (1, "sent does not follow from any event"),
+    ]
 
 
-def test_a_receive_without_its_send_is_found_at_its_receiver() -> None:
+def test_a_receive_without_its_send_is_found_at_the_sender_who_vouched_for_it() -> None:
     found = verify(quiet(RING).forged(1, dropped(SENT, TOKEN)))
     assert [(problem.peer, problem.what) for problem in found.problems] == [
-        (2, "receives what its sender's ledger does not send")
+        (1, "does not have message 1 to user 2, who holds this peer's own voucher for it"),
+        (1, "is received where the protocol has sent"),
     ]
 
 
 def test_messages_from_peers_that_the_roster_does_not_know_are_found() -> None:
     def change(written: list[Written]) -> list[Written]:
-        stray = Written(RECEIVED, (0.0, 7, pack_message(Message(TOKEN, (0, 1)))), bytes(25))
+        stray = Written(RECEIVED, (0.0, 7, pack_message(Message(TOKEN, (0, 1))), bytes(16)), bytes(25))
         return [*written[:2], stray, *written[2:]]
 
     assert 1 in blamed(verify(quiet(RING).forged(1, change)))
@@ -368,6 +376,33 @@ def test_an_exclusion_that_bootstrap_did_not_sign_excuses_nobody(gone: Run) -> N
     found = verify(replace(gone.forged(BOOTSTRAP, change), private={}))
     assert found.excluded == [2]
     assert any("not signed" in problem.what for problem in found.problems)
+
+
+MASKED = pairwise(5, terms="survivors_min = 3")
+
+
+@pytest.fixture(scope="module")
+def masked() -> Run:
+    return run_of(MASKED, Crash(peer=2, at_s=0.0075, down_s=None))
+
+
+def test_a_decision_on_survivors_is_consistent_with_what_everybody_was_told(masked: Run) -> None:
+    found = verify(masked.evidence)
+    assert (found.problems, found.excluded) == ([], [2])
+
+
+@pytest.mark.parametrize("absent", [[], [2], [2, 3], [2, 9]])
+def test_a_decision_that_bootstrap_did_not_sign_is_found(masked: Run, absent: list[int]) -> None:
+    def change(written: list[Written]) -> list[Written]:
+        message = pack_message(Message(SURVIVORS, (absent, bytes(64))))
+        return [Written(one.kind, (message,), b"") if _decides(one) else one for one in written]
+
+    found = verify(replace(masked.forged(BOOTSTRAP, change), private={}))
+    assert any("decision" in problem.what for problem in found.problems)
+
+
+def _decides(written: Written) -> bool:
+    return written.kind == PUBLISHED and unpack_message(written.body[0], b"").type == SURVIVORS
 
 
 def test_without_bootstrap_s_ledger_nobody_is_known_to_be_out(gone: Run) -> None:

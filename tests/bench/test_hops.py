@@ -28,8 +28,7 @@ def measured(**asked: Any) -> dict[str, Any]:
     growth = [{"ledger_bytes": 100.0, "private_mib": 4.0}, {"ledger_bytes": 300.0, "private_mib": None}]
     bare = [stretch(9.0), stretch(1.0), stretch(1.0), stretch(2.0)]
     real = [stretch(1.0), stretch(8.0), stretch(2.0), stretch(8.0)]
-    rest = [stretch(1.0) | {"draws": draws} for draws in (30, 0, 20)]
-    return {"dial_s": 0.5, "rest": rest, "real": real, "bare": bare, "growth": growth}
+    return {"dial_s": 0.5, "real": real, "bare": bare, "growth": growth}
 
 
 def test_what_counts_is_the_median_of_pairs_without_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -38,8 +37,6 @@ def test_what_counts_is_the_median_of_pairs_without_the_first(monkeypatch: pytes
     assert [pair["ratio"] for pair in found["pairs"]] == [0.125, 0.5, 0.25]
     assert (found["ratio"], found["hops_per_second"], found["bare_hops_per_second"]) == (0.25, 12.5, 100.0)
     assert (found["hops"], found["cpu_us_per_hop"], found["bare_cpu_us_per_hop"]) == (100, 160_000.0, 20_000.0)
-    assert (found["cpu_us_per_draw"], found["hops_per_second_with_draws"]) == (80_000.0, 100 / 12)
-    assert [pair["ratio_with_draws"] for pair in found["pairs"]] == [1 / 12, 1 / 6, 2 / 12]
     assert (found["dials"], found["dial_ms"], found["degree"]) == (9, 500 / 9, 3.0)
     assert (found["ledger_bytes_per_node"], found["private_mib_per_node"]) == (200.0, None)
 
@@ -81,18 +78,9 @@ def test_each_kind_is_measured_in_turn_and_once_more_for_warming_up() -> None:
     done = script("print(json.dumps(hops.measure_hops(run, rows, tokens=2, hops=40, pairs=2)))")
     assert (done.returncode, done.stderr) == (0, "")
     measured = json.loads(done.stdout)
-    assert [len(measured[name]) for name in ("real", "bare", "rest", "growth")] == [3, 3, 6, 4]
+    assert [len(measured[name]) for name in ("real", "bare", "growth")] == [3, 3, 4]
     assert all(stretch["seconds"] > 0 and stretch["cpu_s"] > 0 for stretch in measured["real"] + measured["bare"])
     assert all(user["ledger_bytes"] > 1000 for user in measured["growth"])
-
-
-def test_what_many_hops_need_of_noise_is_laid_in_before() -> None:
-    text = "print(json.dumps(hops.measure_hops(run, rows, tokens=1, hops=2000, pairs=1)))"
-    many = HEAD.replace("40, 6", "2000, 2") + text
-    done = subprocess.run([sys.executable, "-c", many], capture_output=True, text=True, timeout=60, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
-    draws = [rest["draws"] for rest in json.loads(done.stdout)["rest"]]
-    assert draws == [4 * 7 * 128, 0, 0, 0], "whole pools of the thousand draws that each of four users will make"
 
 
 def test_a_user_that_fails_ends_the_benchmark_with_the_reason() -> None:

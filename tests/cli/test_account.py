@@ -7,11 +7,11 @@ import sys
 import pytest
 
 from p2pdp.privacy.contract import names
+from tests.support.forked import run
 
 
 def p2pdp(*arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "p2pdp", "account", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    return run("account", *arguments)
 
 
 def test_a_document_and_nothing_else() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,9 @@ import pytest
 
 from p2pdp.cli.main import main
 from p2pdp.core.happenings import happening
-from p2pdp.runs import across_node
-from p2pdp.runs.across_node import TookPart
+from p2pdp.runs import across_bootstrap, across_node
 from p2pdp.runs.costing import Cost
+from p2pdp.runs.own_part import TookPart
 
 COST = [Cost("node", 2.5, 1e-6, "a-priori", "local"), Cost("network", math.inf, 1e-6, None, None)]
 TOLD = TookPart("ab" * 16, 3, 5, "walk.sum", 1.5, 0.25, False, True, False, {}, "mine", COST, COST)
@@ -23,8 +24,10 @@ def played(monkeypatch: pytest.MonkeyPatch, told: TookPart) -> list[dict[str, An
     calls: list[dict[str, Any]] = []
 
     def take_part(config: Path, out: Path, **options: Any) -> TookPart:
+        show = options.pop("show")
         calls.append({"config": config, "out": out, **options})
         options["notify"](happening("offer", text="bootstrap offers\nthis run"))
+        show(told)
         return told
 
     monkeypatch.setattr(across_node, "take_part", take_part)
@@ -118,3 +121,40 @@ def test_options_of_http_mean_nothing_without_it(
 ) -> None:
     assert main(["node", "n.toml", "--out", "x", *options]) == 2
     assert says in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", [["node", "n.toml"], ["bootstrap", "s.toml", "--tokens", "3"]])
+def test_who_is_interrupted_learns_how_to_go_on(
+    command: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def stopped(*_: object, **__: object) -> None:
+        raise SystemExit(130)
+
+    monkeypatch.setattr(across_node, "take_part", stopped)
+    monkeypatch.setattr(across_bootstrap, "bootstrap", stopped)
+    monkeypatch.setattr("p2pdp.files.spec.load_spec", lambda *_: None)
+    assert main([*command, "--out", "mine"]) == 130
+    assert capsys.readouterr().err == "p2pdp: interrupted; the same command with --out mine goes on\n"
+
+
+def test_what_was_clipped_is_for_the_owner_and_not_in_a_log_that_is_kept(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    moved = {"column": "hours", "clipped": 3, "rows": 5}
+
+    def take_part(*_: object, **options: Any) -> TookPart:
+        options["notify"](happening("clipped", **moved))
+        options["show"](replace(TOLD, clipped=[moved]))
+        return TOLD
+
+    monkeypatch.setattr(across_node, "take_part", take_part)
+    assert main(["node", "n.toml", "--out", "mine"]) == 0
+    printed = capsys.readouterr()
+    assert "3 of 5 numbers in column hours" in " ".join(printed.out.split())
+    assert printed.err == ""
+    assert main(["node", "n.toml", "--out", "mine", "--json", "--log-format", "json"]) == 0
+    printed = capsys.readouterr()
+    assert (json.loads(printed.out)["clipped"], printed.err) == ([moved], "")
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    assert main(["node", "n.toml", "--out", "mine"]) == 0
+    assert "3 of the 5 numbers in column hours" in capsys.readouterr().err

@@ -4,6 +4,7 @@ import json
 from typing import TYPE_CHECKING
 
 from p2pdp.cli.main import main
+from tests.support.pairwise_world import pairwise
 from tests.support.shuffle_specs import shuffle
 from tests.support.small import RING, recorded
 
@@ -63,3 +64,16 @@ def test_the_curator_of_shuffling_has_a_table_and_a_relay_one_sentence(
     assert (code, out) == (5, "")
     assert err.count("\n") == 1
     assert "sealed reports only" in err
+
+
+def test_the_curator_of_pairwise_sums_reads_their_sum(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It is off by the users' noise, and off what they sent by nothing."""
+    place = str(recorded(tmp_path, pairwise(5, privacy="delta = 1e-5")))
+    code, out, _ = said(capsys, "attack", place, "--observer", "curator", "--json")
+    (found,) = json.loads(out)["targets"]
+    assert (code, found["user"]) == (0, [0, 1, 2, 3, 4])
+    assert found["noised_value_error_in_sigma"] == 0.0
+    result = json.loads((tmp_path / "run" / "result.json").read_text())
+    assert abs(found["estimate"] - result["estimate"]) < 1e-9
+    assert abs(found["error"] - result["error"]) < 1e-6
+    assert "sum of 0, 1, 2" in said(capsys, "attack", place, "--observer", "curator")[1]

@@ -63,12 +63,15 @@ def test_hops_of_nobody_is_one_line() -> None:
     assert done.stderr.count("\n") == 1
 
 
-def test_gossip_tells_rounds_and_messages_a_second() -> None:
-    done = bench("gossip", "--nodes", "5", "--degree", "2", "--rounds", "20", "--json")
+@pytest.mark.parametrize(("name", "more", "numbers"), [("gossip", (), 1), ("vectors", ("--numbers", "500"), 500)])
+def test_gossip_tells_rounds_and_messages_a_second(name: str, more: tuple[str, ...], numbers: int) -> None:
+    done = bench(name, "--nodes", "5", "--degree", "2", "--rounds", "20", "--pairs", "1", *more, "--json")
     assert (done.returncode, done.stderr) == (0, "")
     measured = json.loads(done.stdout)
     assert (measured["nodes"], measured["degree"], measured["rounds"]) == (5, 2, 20)
+    assert (measured["numbers"], len(measured["pairs"])) == (numbers, 1)
     assert measured["messages_per_second"] == pytest.approx(10 * measured["rounds_per_second"])
+    assert measured["ratio"] == pytest.approx(measured["rounds_per_second"] / measured["bare_rounds_per_second"])
     assert measured["seconds_until_enrolled"] < measured["seconds_in_all"]
 
 
@@ -79,3 +82,11 @@ def test_audit_tells_seconds_and_memory() -> None:
     assert (measured["nodes"], measured["pairs"]) == (8, 56)
     assert measured["seconds"] > 0.0
     assert measured["peak_mib"] > 10.0
+
+
+def test_noise_tells_nanoseconds_a_number() -> None:
+    done = bench("noise", "--mechanism", "laplace", "--json")
+    assert (done.returncode, done.stderr) == (0, "")
+    measured = json.loads(done.stdout)
+    assert (measured["mechanism"], measured["numbers"]) == ("laplace", 10_000)
+    assert measured["nanoseconds_per_number"] > 0.0

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +10,7 @@ import pytest
 
 from p2pdp.api import load_spec
 from p2pdp.files.spec import demo_spec
+from tests.support.forked import run as p2pdp
 
 SPEC = """[run]
 protocol = "walk.sum"
@@ -30,11 +28,6 @@ sigma = 1.0
 kind = "uniform"
 clip = [0.0, 1.0]
 """
-
-
-def p2pdp(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "p2pdp", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
 
 
 @pytest.fixture
@@ -91,10 +84,7 @@ def test_two_runs_draw_different_noise(spec: Path, tmp_path: Path) -> None:
     ],
 )
 def test_what_cannot_be_done_is_one_line(spec: Path, arguments: tuple[str, ...], code: int, says: str) -> None:
-    command = [sys.executable, "-m", "p2pdp", *arguments]
-    done = subprocess.run(
-        command, capture_output=True, text=True, timeout=60, check=False, cwd=spec.parent, env=os.environ
-    )
+    done = p2pdp(*arguments, cwd=spec.parent)
     assert done.returncode == code
     assert says in done.stderr
     assert done.stderr.count("\n") == 1

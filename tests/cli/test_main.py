@@ -29,7 +29,7 @@ CLAIM_FIELDS = set(
 )
 LINE_FIELDS = set("node index kind peer type token step values digest".split())
 KINDS = {"received", "sent", "own", "published", "drawn"}
-COMMANDS = "attack simulate verify audit views export keygen".split()
+COMMANDS = "attack simulate verify audit views export keygen sweep".split()
 
 Ran = tuple[int, str, str]
 Command = Callable[..., Ran]
@@ -81,7 +81,7 @@ def test_version_and_help_work_everywhere(p2pdp_command: Command) -> None:
 def test_help_and_version_load_nothing_heavy() -> None:
     script = (
         "import sys\nfrom p2pdp.cli.main import main\nmain(['--help'])\nmain(['--version'])\n"
-        "assert not {'numpy', 'scipy', 'networkx', 'opendp', 'nacl', 'rich'} & set(sys.modules), sorted(sys.modules)"
+        "assert not {'numpy', 'scipy', 'networkx', 'nacl', 'rich'} & set(sys.modules), sorted(sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", script], cwd=TOP, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -253,7 +253,12 @@ def test_a_full_disk_is_exit_code_6(tmp_path: Path, p2pdp_command: Command, monk
         patch.setattr("p2pdp.files.folder.os.open", full)
         fails(p2pdp_command("simulate", spec, "--out", tmp_path / "run"), 6, "No space left")
         fails(p2pdp_command("keygen", "--out", tmp_path / "keys"), 6, "No space left")
-    monkeypatch.setattr(Path, "write_text", full)
+    opened = Path.open
+    monkeypatch.setattr(
+        Path,
+        "open",
+        lambda path, mode="r", *more, **named: (full if "w" in mode else opened)(path, mode, *more, **named),
+    )
     fails(p2pdp_command("simulate", spec, "--out", tmp_path / "other"), 6, "No space left")
 
 
@@ -276,6 +281,28 @@ def test_who_reads_the_output_may_stop_or_fail(command: str, tmp_path: Path) -> 
     fails((code, "", said), 6, "standard output")
 
 
+def test_what_failed_elsewhere_is_not_called_standard_output(
+    p2pdp_command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(api, "simulate", full)
+    code, _, said = p2pdp_command("simulate", spec_file(tmp_path), "--out", tmp_path / "run")
+    assert (code, said) == (6, "p2pdp: No space left on device\n")
+
+
+def test_numbers_that_are_none_are_refused_in_plain_words(p2pdp_command: Command, tmp_path: Path) -> None:
+    spec = spec_file(tmp_path)
+    fails(p2pdp_command("simulate", spec, "--trials", "many"), 2, "'--trials': must be a whole number (")
+    fails(p2pdp_command("plan", spec, "--target-epsilon", "small"), 2, "'--target-epsilon': must be a number (")
+
+
+def test_short_help_works_everywhere(p2pdp_command: Command) -> None:
+    for words in ((), ("plan",), ("bench",), ("bench", "hops")):
+        assert p2pdp_command(*words, "-h") == p2pdp_command(*words, "--help")
+
+
 # verify, audit, views, export
 
 
@@ -284,10 +311,19 @@ def test_verify_says_what_it_found(tmp_path: Path, p2pdp_command: Command) -> No
     code, out, _ = p2pdp_command("verify", place, "--json")
     document = json.loads(out)
     assert code == 0
-    assert set(document) == {"run_id", "verified", "records", "problems"}
+    assert set(document) == {"run_id", "verified", "records", "problems", "digests", "not_checked"}
     assert (document["verified"], document["problems"]) == ("complete", [])
     assert document["run_id"] == json.loads((place / "result.json").read_text())["run_id"]
-    assert p2pdp_command("verify", place)[1].startswith(f"complete: {document['records']} records")
+    shown = p2pdp_command("verify", place)[1]
+    assert shown.startswith(f"complete: {document['records']} records")
+    roster, digests = json.loads((place / "roster.json").read_text()), document["digests"]
+    assert (digests["spec"], digests["roster"]) == (roster["spec_digest"], roster["digest"])
+    assert (digests["bootstrap"], digests["signature"]) == (roster["bootstrap"]["identity"], roster["signature"])
+    page = (place / "report.html").read_text()
+    for name in ("spec", "roster", "bootstrap", "signature", "ledgers"):
+        assert digests[name] in shown
+        assert digests[name] in page
+    assert all(end in page for end in digests["of"].values())
 
 
 @pytest.mark.parametrize("file", ["nodes/0002/view.ledger", "curator/view.ledger", "nodes/0001/private.ledger"])

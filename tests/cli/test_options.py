@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from p2pdp import __version__
-from p2pdp.cli.options import http_options, print_columns, print_document, serves
-from p2pdp.core.errors import UsageError
+from p2pdp.cli.options import http_options, naming, print_columns, print_document, serves
+from p2pdp.core.errors import P2pdpError, RunFailed, UsageError
 
 
 def test_a_document_is_strict_json_and_all_there_is(capsys: pytest.CaptureFixture[str]) -> None:
@@ -63,3 +63,11 @@ def test_a_command_is_given_the_options_once_and_what_they_say(*, may_stay: bool
     defaults = {name: one.default for name, one in signature(command).parameters.items() if name != "name"}
     command(**(defaults | {"name": "me", "http": "a:1", "http_open": True}))
     assert (got[0], got[1].listen, got[1].is_open, got[1].stays) == ("me", "a:1", True, False)
+
+
+@pytest.mark.parametrize("kind", [UsageError, RunFailed])
+def test_an_impossible_graph_is_that_of_a_spec(kind: type[P2pdpError]) -> None:
+    with pytest.raises(kind, match=r"^a\.toml: \[graph\] degree"), naming(Path("a.toml")):
+        raise kind("[graph] degree: no such graph")
+    with pytest.raises(kind, match=r"^\[run\]"), naming(Path("a.toml")):
+        raise kind("[run] nodes: too many")

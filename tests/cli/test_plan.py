@@ -10,6 +10,7 @@ import pytest
 from p2pdp.cli.main import main
 from tests.support import small
 from tests.support.gossips import gossip
+from tests.support.pairwise_world import pairwise
 
 
 @pytest.mark.parametrize("name", sorted(small.ALL))
@@ -89,3 +90,15 @@ def test_the_plan_of_gossip_shows_what_noise_on_messages_would_buy(
     assert "a forecast" in shown
     assert main(["plan", str(small.spec_file(tmp_path, small.RING))]) == 0
     assert "Noise on messages" not in capsys.readouterr().out
+
+
+def test_the_plan_of_a_pairwise_sum_has_an_outlook(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = str(small.spec_file(tmp_path, pairwise(12, privacy="delta = 1e-5\ncolluders_max = 2")))
+    assert main(["plan", path, "--json"]) == 0
+    outlook = json.loads(capsys.readouterr().out)["outlook"]
+    assert outlook["hidden"] == 6
+    assert outlook["sigma"] == pytest.approx(1.0)
+    assert main(["plan", path]) == 0
+    assert "honest users who hide each other if 8 are left" in capsys.readouterr().out
+    assert main(["plan", path, "--target-epsilon", "0.5"]) == 0
+    assert "against the curator and its colluders" in " ".join(capsys.readouterr().out.split())

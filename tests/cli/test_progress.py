@@ -130,3 +130,12 @@ def test_other_ends_are_left_to_the_command_line(capsys: pytest.CaptureFixture[s
     with pytest.raises(SystemExit), logged(LogLevel.ERROR, LogFormat.JSON):
         raise SystemExit(1)
     assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("form", LogFormat)
+@pytest.mark.parametrize("to_owner", [True, False])
+def test_what_follows_from_data_is_for_their_owner_s_terminal_only(
+    form: LogFormat, to_owner: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Log(LogLevel.DEBUG, form, to_owner=to_owner)(happening("clipped", column="a", clipped=1, rows=2))
+    assert bool(capsys.readouterr().err) == (to_owner and form is LogFormat.TEXT)

@@ -52,6 +52,7 @@ def test_one_figure_as_a_document_and_as_verdicts(tmp_path: Path, capsys: pytest
         (["001-fig3"], "001-fig3: needs cal_housing.csv"),
         (["001-fig3", "--data", "nowhere"], "--data nowhere: "),
         (["000-fig2a", "--jobs", "0"], "--jobs"),
+        (["000-fig2a", "--width", "triple"], "takes single or double"),
     ],
 )
 def test_wrong_commands_are_one_line(

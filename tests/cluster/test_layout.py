@@ -49,6 +49,8 @@ def test_a_spec_says_whether_all_are_in_one_process(tmp_path: Path) -> None:
 def test_a_process_holds_at_least_one_node(count: int) -> None:
     with pytest.raises(UsageError, match=f"--nodes-per-process {count}: must be at least 1"):
         Packing(count)
+    with pytest.raises(UsageError, match="whole number"):
+        Packing("a")  # type: ignore[arg-type]
 
 
 def is_open(descriptor: int) -> bool:

@@ -39,6 +39,7 @@ FILE: Final = Path(__file__).with_name("frozen.json")
 SEEDS: Final = (1, 2, 3)
 SLOW: Final = ("faulty", "target")  # most of the time that samples take
 _GAUSSIAN: Final = 'mechanism = "gaussian"\nsigma = 2.0'
+_SHARED: Final = 'mechanism = "gaussian"\nsigma = 1.0\npair_sigma = 4.0'
 _LAPLACE: Final = 'mechanism = "laplace"\nepsilon = 1.0'
 _NUMBERS: Final = '[data]\nkind = "uniform"\nclip = [0.0, 1.0]'
 _CATEGORIES: Final = '[data]\nkind = "categories"\n[task]\nkind = "histogram"\ncategories = 3'
@@ -73,6 +74,8 @@ _SMALL: Final = {
     "message_noise": _spec("gossip.average", 6, '"path"', "[gossip]\nrounds = 4\nmessage_sigma = 0.5"),
     "changing": _spec("gossip.average", 6, '"erdos_renyi"\nchanging = true\nprobability = 0.6', "[gossip]\nrounds = 4"),
     "laplace_gossip": _spec("gossip.average", 5, '"ring"', "[gossip]\nrounds = 3", _LAPLACE),
+    "shared": _spec("gossip.average", 6, '"ring"', "[gossip]\nrounds = 5", _SHARED),
+    "shared_pairs": _spec("gossip.randomized", 5, '"ring"', "[gossip]\nactivations = 14", _SHARED),
     "randomized": _spec("gossip.randomized", 5, '"ring"', "[gossip]\nactivations = 14"),
     "reports": _spec("shuffle.all", 6, '"complete"', "[shuffle]\nrounds = 4", _ANSWERS, _CATEGORIES),
     "reports_lazy": _spec("shuffle.all", 6, '"ring"', "[shuffle]\nrounds = 5\nstay = 0.3", _ANSWERS, _CATEGORIES),
@@ -82,6 +85,7 @@ _SMALL: Final = {
 
 def specs() -> dict[str, Spec]:
     samples = {f"sample:{path.stem}": load_spec(path) for path in sorted((TOP / "deploy" / "samples").glob("*.toml"))}
+    samples = {name: spec for name, spec in samples.items() if spec.privacy.unit == "user"}  # as far as recorded
     return {**samples, **{f"small:{name}": parse_spec(text, None) for name, text in _SMALL.items()}}
 
 

@@ -16,6 +16,7 @@ from p2pdp.protocols.contract import ProtocolDefaults, Start
 from p2pdp.protocols.defaults import HOW_OFTEN, UNPROTECTED, Analysis
 from p2pdp.protocols.gossip.analysis.averages import GossipAnalysis, PairAnalysis, linear_account
 from p2pdp.protocols.gossip.analysis.descents import GossipDescentAnalysis
+from p2pdp.protocols.pairwise.analysis.sums import PairwiseAnalysis
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.protocols.shuffle.analysis.a_priori import epsilon_of_report, local_account_of_reports
 from p2pdp.protocols.shuffle.analysis.reports import ShuffleAnalysis, SingleAnalysis
@@ -31,6 +32,7 @@ OURS = {
     "gossip.average": GossipAnalysis,
     "gossip.randomized": PairAnalysis,
     "gossip.sgd": GossipDescentAnalysis,
+    "pairwise.sum": PairwiseAnalysis,
     "shuffle.all": ShuffleAnalysis,
     "shuffle.single": SingleAnalysis,
     "walk.histogram": HistogramAnalysis,

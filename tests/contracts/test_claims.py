@@ -67,7 +67,7 @@ def test_every_claim_names_its_terms_and_holds_no_nan(judged: Callable[..., Any]
     for claim in audited.claims:
         assert isinstance(claim.observer, Observer)
         assert isinstance(claim.method, Method) or claim.method.startswith(("model:", "published:"))
-        assert (claim.unit, claim.relation) == ("user", "replace")
+        assert (claim.unit, claim.relation) == (SPECS[name].privacy.unit, "replace")
         assert isinstance(claim.conditioning, Conditioning)
         assert claim.bound == isinstance(claim.method, Method)
         assert claim.assumptions
@@ -117,9 +117,11 @@ def rounding(claim: Claim) -> float:
 @pytest.mark.parametrize("name", [name for name, spec in SPECS.items() if spec.noise.sigma is not None])
 def test_twice_the_noise_halves_mu(judged: Callable[..., Any], name: str) -> None:
     """On the same route: it comes from a stream of its own. What rounding adds stays as it is."""
-    sigma = SPECS[name].noise.sigma
-    assert sigma is not None
-    before, after = by_terms(judged(name).claims), by_terms(judged(name, f"noise.sigma={2 * sigma}").claims)
+    noise = SPECS[name].noise
+    assert noise.sigma is not None
+    twice = [f"noise.sigma={2 * noise.sigma}"]
+    twice += [] if noise.pair_sigma is None else [f"noise.pair_sigma={2 * noise.pair_sigma}"]
+    before, after = by_terms(judged(name).claims), by_terms(judged(name, *twice).claims)
     assert before.keys() == after.keys()
     for terms, claim in before.items():
         assert claim.mu_max is not None or claim.method == "hidden-path" or not claim.bound  # whose curve is another

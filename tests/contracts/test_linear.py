@@ -18,6 +18,8 @@ from p2pdp.auditor.exact import ExactAuditor
 from p2pdp.core.spec import Spec
 from p2pdp.files.spec import load_spec, parse_spec
 from p2pdp.protocols.gossip.analysis.account import gossip_account
+from p2pdp.protocols.gossip.analysis.averages import linear_account
+from p2pdp.protocols.gossip.analysis.views import masks_hold
 from p2pdp.replay.evidence import Recorded
 from p2pdp.sim.faults import Crash, Partition
 from tests.support.gossips import context_of, gossip
@@ -36,8 +38,13 @@ class Case(NamedTuple):
 
 
 GONE = tuple(Crash(peer=2, at_record=at, down_s=None) for at in (13, 18, 23))
+EARLY = tuple(Crash(peer=2, at_record=at, down_s=None) for at in (7, 11, 16, 17, 18, 22, 27, 32))
 BACK = Crash(peer=1, at_record=15, down_s=1.5)
 CUT = ("partitions", (Partition(0.15, 9.0, frozenset({1, 2})),)), ("delay_s", 0.1)
+SHARED = 'mechanism = "gaussian"\nsigma = 1.0\npair_sigma = 3.0'
+SHARED_RING = gossip(6, "ring", "rounds = 5", noise=SHARED)
+SHARED_NOISED = gossip(6, "ring", "rounds = 4\nmessage_sigma = 0.4", noise=SHARED)
+SHARED_PAIRS = gossip(6, "ring", "activations = 25", protocol="randomized", noise=SHARED)
 RANDOMIZED = gossip(6, "ring", "activations = 25", protocol="randomized")
 GOSSIP = {
     "ring": Case(gossip(6, "ring", "rounds = 6")),
@@ -54,6 +61,21 @@ GOSSIP = {
     "back": Case(gossip(6, "ring", "rounds = 5"), (BACK,)),
     "randomized": Case(RANDOMIZED),
     "randomized, back": Case(RANDOMIZED, (BACK,)),
+    "shared": Case(SHARED_RING),
+    "shared, star": Case(gossip(5, "star", "rounds = 4", noise=SHARED)),
+    "shared, complete": Case(gossip(8, "complete", "rounds = 2", noise=SHARED)),
+    "shared, accelerated": Case(gossip(8, "hypercube", "rounds = 4\naccelerated = true", noise=SHARED)),
+    "shared, noise on messages": Case(SHARED_NOISED),
+    "shared, one publishes": Case(gossip(6, "path", 'rounds = 4\npublish = "one"', noise=SHARED)),
+    "shared, all publish": Case(gossip(5, "ring", 'rounds = 4\npublish = "all"', noise=SHARED)),
+    "shared, lossy": Case(SHARED_RING, network=(("loss", 0.2),)),
+    "shared, cut": Case(SHARED_RING, network=CUT),
+    "shared, back": Case(SHARED_RING, (BACK,)),
+    "shared, randomized": Case(SHARED_PAIRS),
+    "shared, randomized, back": Case(SHARED_PAIRS, (BACK,)),
+    **{f"shared, gone at {one.at_record}": Case(SHARED_RING, (one,)) for one in EARLY},
+    **{f"shared, noised, gone at {one.at_record}": Case(SHARED_NOISED, (one,)) for one in EARLY[1::3]},
+    **{f"shared, randomized, gone at {one.at_record}": Case(SHARED_PAIRS, (one,)) for one in EARLY[1::2]},
     **{f"gone at {one.at_record}": Case(gossip(6, "ring", "rounds = 5"), (one,)) for one in GONE},
     **{f"randomized, gone at {one.at_record}": Case(RANDOMIZED, (one,)) for one in GONE},
 }
@@ -127,6 +149,10 @@ def test_the_account_of_gossip_is_the_linear_one(case: Case, seed: int) -> None:
     context = context_of(run, (), run.world.out)
     plan = run.plan.plan
     found, linear = gossip_account(context), ExactAuditor(context.transcript, run.plan.n, plan.unit)
+    if not masks_hold(context):
+        assert (found.claims, found.refusals) == ([], [])
+        assert linear_account(context).claims
+        return
     assert found.leak is not None
     for user in set(range(run.plan.n)) - set(run.world.out):
         leak = linear.nodes([user]).values
@@ -134,3 +160,25 @@ def test_the_account_of_gossip_is_the_linear_one(case: Case, seed: int) -> None:
         leak = leak * plan.noise.scale**2
         np.testing.assert_allclose(found.leak[:, user], leak, rtol=1e-9, atol=1e-11)
         assert np.nanmax(leak - found.leak[:, user]) <= 1e-10
+
+
+def test_noise_of_pairs_is_taken_back_of_somebody_who_never_counted_and_then_tells_more() -> None:
+    """Whoever saw a state with that noise and one without it may know it; the linear account follows."""
+    held = {}
+    for one in EARLY:
+        run = run_with(Case(SHARED_RING, (one,)), 1)
+        context = context_of(run, (), run.world.out)
+        held[one.at_record] = masks_hold(context)
+        least = ExactAuditor(context.transcript, 6, run.plan.plan.unit).network().values
+        assert least is not None
+        if not held[one.at_record]:
+            left = [user for user in range(6) if user != 2]
+            path = np.zeros((5, 5))  # of those who are left, without both edges to the one who is gone
+            for low, high in ((0, 1), (0, 4), (2, 3), (3, 4)):
+                path[[low, high], [low, high]] += 1
+                path[[low, high], [high, low]] -= 1
+            known = np.linalg.inv(np.eye(5) + 9.0 * path).diagonal()
+            assert np.all(least[left] * run.plan.plan.noise.scale**2 <= known * (1 + 1e-9))
+            ring = np.mean([1.0, 1 / 10, 1 / 10, 1 / 28, 1 / 28, 1 / 37])  # of all six, with nothing taken back
+            assert run.plan.plan.noise.scale**2 * least.max() > 1.1 * ring
+    assert held == {7: True, 11: False, 16: False, 17: True, 18: True, 22: True, 27: True, 32: True}

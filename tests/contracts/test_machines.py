@@ -18,6 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from p2pdp.core import messages
+from p2pdp.core.endings import COMPLAINT, UNEXPECTED
 from p2pdp.core.events import Event, Excluded, Machine, Received, Started, Woken, tell
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer
 from p2pdp.core.spec import Spec
@@ -57,7 +58,8 @@ class Bench:
     def __init__(self, spec: Spec) -> None:
         n = spec.run.nodes
         self.data = load_data(spec, n)
-        self.run: RunPlan = plan_run(spec, n, self.data.dimensions)
+        rows = self.data.stated if spec.privacy.unit == "record" else None
+        self.run: RunPlan = plan_run(spec, n, self.data.dimensions, rows=rows)
         self.plan = self.run.plan
         self.protocol = self.run.protocol
         self.inputs = {user: self.protocol.inputs(self.plan, self.data.user(user)) for user in range(n)}
@@ -86,7 +88,7 @@ class Bench:
         """A world in which all have started, and the items are about to begin."""
         users = range(self.run.n)
         made = {user: self.machine(user, (inputs or self.live)(user), wrapped=wrapped) for user in users}
-        world = World(self.plan, made, {user: draws(user) for user in users})
+        world = World(self.plan, made, {user: draws(user) for user in users}, collector=self.run.collector())
         for user, coins in enumerate(coins_of(7, self.run.n)):
             world.draws[user].coins = coins
         for user in users:
@@ -99,13 +101,17 @@ class Bench:
         return world
 
     def ended(self, world: World) -> bool:
-        """All items have come to their totals, or all users have finished."""
+        """All items have come to their totals, or all users have finished, or the curator has what it needs."""
+        if world.collector is not None:
+            return bool(world.collector.complete)
         if self.plan.starts:
             return sorted(world.totals) == [start.item for start in self.plan.starts]
         done = [sender for sender, send in world.others if send.message.type == messages.FINISHED]
         return sorted(done) == list(range(self.run.n))
 
     def published(self, world: World) -> Any:
+        if world.collector is not None:
+            return self.protocol.publish(self.plan, [world.collector.result()])
         told = [opened(send.message.value) for _, send in sorted(world.others, key=lambda one: one[0])]
         told += [world.totals[item] for item in sorted(world.totals)]
         return self.protocol.publish(self.plan, [value for value in told if value is not None])
@@ -132,7 +138,7 @@ def test_each_protocol_has_a_sample() -> None:
 
 
 def test_plans_are_equal_hashable_and_frozen(bench: Bench) -> None:
-    facts = bench.run.graph_facts
+    facts = bench.run.facts
     again = bench.protocol.plan(bench.run.spec, bench.run.n, bench.data.dimensions, facts)
     assert again == bench.plan
     assert hash(again) == hash(bench.plan)
@@ -161,15 +167,6 @@ def test_a_run_ends_without_faults_and_can_be_estimated(bench: Bench, wrapped: b
         assert np.shape(estimate.value or 0) == np.shape(estimate.standard_error or 0)
         assert np.min(estimate.standard_error) > 0
     assert estimate.value is None or np.isfinite(estimate.value).all()
-
-
-def test_what_is_expected_of_draws_is_about_what_is_drawn(bench: Bench) -> None:
-    world = bench.world()
-    world.run()
-    for (mechanism, shape), times in bench.plan.draws_expected.items():
-        drawn = [value for drawn_from, value in world.drawn if drawn_from == mechanism]
-        assert {np.shape(value) for value in drawn} == {shape}
-        assert len(drawn) <= times * bench.run.n < len(drawn) + bench.run.n
 
 
 def test_the_same_events_and_draws_give_the_same_steps(bench: Bench) -> None:
@@ -227,7 +224,7 @@ def test_in_whatever_order_messages_come_a_machine_goes_forwards(bench: Bench, s
     for number, event in enumerate(events):
         step = tell(machine, event, float(number), draws)
         phases.append(order.index(machine._phase) if order else 0)  # type: ignore[attr-defined]
-        assert {fault.kind for fault in step.faults} <= {"unexpected_message", "too_many_visits"}
+        assert {fault.kind for fault in step.faults} <= {"unexpected_message", "too_many_visits", "contradiction"}
     assert phases == sorted(phases)
     assert phases[-1] > 0 or not order
 
@@ -360,6 +357,12 @@ def test_over_symbols_the_machine_does_the_same_without_looking(bench: Bench) ->
         assert sum(weight for source, weight in published.items() if source.kind != "draw") == len(live.visits)
 
 
+def told_bootstrap(step: Step) -> list[tuple[object, ...]]:
+    """Return the complaints in a step, which must send nothing else."""
+    assert all(send.to == BOOTSTRAP and send.message.type == COMPLAINT for send in step.sends)
+    return [tuple(send.message.fields) for send in step.sends]
+
+
 @pytest.mark.parametrize("wrapped", [False, True])
 @pytest.mark.parametrize("kind", ["", "hello", "token ", "TOKEN", messages.READY, messages.SEEN, messages.DONE])
 def test_unknown_messages_are_faults(bench: Bench, wrapped: bool, kind: str) -> None:
@@ -369,7 +372,8 @@ def test_unknown_messages_are_faults(bench: Bench, wrapped: bool, kind: str) -> 
             draws = SeededDraws(0)
             step = tell(world.machines[0], Received(sender, Message(kind, fields, 5)), 1.0, draws)
             assert [fault.peer for fault in step.faults] == [sender]
-            assert (step.sends, step.outputs) == ((), ())
+            assert step.outputs == ()
+            assert told_bootstrap(step) in ([], [(sender, UNEXPECTED)] if wrapped and sender != BOOTSTRAP else [])
             assert draws.drawn == draws.chosen == []
 
 
@@ -405,6 +409,8 @@ def test_texts_show_no_value_and_no_route(bench: Bench) -> None:
     values += [send.message.value for step in world.steps for send in step.sends if send.message.value is not None]
     values += [value for _, kept in bench.inputs.values() for value in kept]
     values = [opened(value)[0] if isinstance(value, bytes) and len(value) > SEAL_BYTES else value for value in values]
+    values = [one for value in values for one in (value if isinstance(value, list) else [value])]
+    values = [int.from_bytes(value[:8], "little") if isinstance(value, bytes) else value for value in values]
     assert values
     secret = {str(number) for value in values for number in np.ravel(value).tolist() if abs(number) > 10**4}
     numbers = set(re.findall(r"-?\d+", " ".join(shown)))
@@ -437,11 +443,12 @@ TYPES = st.one_of(st.sampled_from([messages.TOKEN, messages.TOTAL]), st.sampled_
 def test_nothing_that_a_user_sends_raises(name: str, kind: str, fields: list[Any], value: Any, sender: Peer) -> None:
     """The host asks for the check first; what it lets pass reaches the machine."""
     bench = _bench(name)
+    me, sender = (min(user, bench.run.n - 8 + user) for user in (7, sender))  # the last users of a small sample
     message = Message(kind, tuple(fields), value)
     wrong = bench.run.check(message)
     assert wrong is None or isinstance(wrong, str)
     if wrong is None:
-        step = tell(bench.machine(7, bench.live(7), wrapped=True), Received(sender, message), 1.0, SeededDraws(0))
+        step = tell(bench.machine(me, bench.live(me), wrapped=True), Received(sender, message), 1.0, SeededDraws(0))
         assert isinstance(step, Step)
         for send in step.sends:  # what was let pass can be passed on
             assert pack_message(send.message)

@@ -22,7 +22,7 @@ SAMPLERS: list[type[Any]] = [
     for name, kind in inspect.getmembers(sampler_module, inspect.isclass)
     if kind.__module__ == sampler_module.__name__ and not name.startswith("_")
 ]
-ARGUMENTS = {"seed": 3, "stream": "contract"}
+ARGUMENTS = {"key": bytes(range(32)), "seed": 3, "stream": "contract"}
 
 GAUSSIAN = Mechanism("gaussian", 2.0**40)
 GOOD: list[tuple[Mechanism, Shape]] = [

@@ -25,6 +25,8 @@ from p2pdp.files.guide import FOLDER, page
 from p2pdp.files.spec import load_spec
 from p2pdp.protocols.contract import Start
 from p2pdp.services import bootstrap, curator
+from p2pdp.sim.faults import Crash
+from tests.support.fault_worlds import walk, world_of
 from tests.support.service_steps import DRAWS
 from tests.support.sources import TOP, sources
 
@@ -34,10 +36,11 @@ NAMES: Final = {
     "p2pdp.protocols.gossip.gossiping": "A user of gossip in rounds",
     "p2pdp.protocols.gossip.pairing": "A user of randomized gossip",
     "p2pdp.protocols.shuffle.shuffling": "A user of network shuffling",
+    "p2pdp.protocols.pairwise.masking": "A user of pairwise sums",
 }
 MODULES: Final = {source.module: source for source in sources("p2pdp") if "TRANSITIONS" in source.text}
 MACHINES: Final = sorted(set(MODULES) & set(NAMES), key=list(NAMES).index)
-SAMPLES: Final = ("ring_sum", "gossip_average", "gossip_randomized", "gossip_sgd", "shuffle_all")
+SAMPLES: Final = ("ring_sum", "gossip_average", "gossip_randomized", "gossip_sgd", "shuffle_all", "pairwise_sum")
 
 Table = Mapping[tuple[Enum, Enum], Enum]
 Walked = dict[str, set[tuple[Enum, Enum]]]
@@ -137,6 +140,9 @@ def walked() -> Walked:
             patch.setattr(import_module(name), "after", watching(name))
         for sample in SAMPLES:
             p2pdp.simulate(load_spec(TOP / "deploy/samples" / f"{sample}.toml"))
+        for record in (3, 9):  # before it is ready, and after that
+            least = walk(4, 200).replace("nodes = 4", "nodes = 4\nmin_live = 4")
+            world_of(least, 1, Crash(1, at_record=record, down_s=None)).run_to_end()
     return found
 
 
@@ -170,7 +176,7 @@ def services() -> list[tuple[ModuleType, Any]]:
         3,
         lambda user: [other for other in range(3) if other != user],
         starts,
-        reroutes=True,
+        needed=1,
         patience_s=4.0,
         ready_timeout_s=10.0,
         sign_exclusion=lambda _: b"",

@@ -93,7 +93,7 @@ TELLS = {
     **dict.fromkeys("sigma delta delta_prime delta_hat delta2 kappa n".split(), -1),
 }
 EXCEPT = {
-    *(("gossip_table1", "n"), ("walk_any_graph", "n")),  # another n is another graph
+    *(("gossip_table1", "n"), ("pairwise", "n"), ("walk_any_graph", "n")),  # another n is another graph
     ("krr_shuffle", "n"),  # its upper end is rounded more coarsely where there are more reports
     ("network_shuffle_all", "n"),  # printed with (1 - 1/n) sum_p2, where sum_p2 does not fall with n
 }

@@ -7,7 +7,7 @@ import math
 import msgpack
 import pytest
 
-from p2pdp.core.claims import Claim, Conditioning, Method, Observer, Refusal
+from p2pdp.core.claims import Claim, Conditioning, Method, Observer, Refusal, Relation, Unit
 
 # guide/commands.md, `audit.json`: what a claim of `audit.json` names, in this order.
 NAMES = """observer unit relation delta method conditioning epsilon_max epsilon_mean mu_max mu_mean worst_pair bound
@@ -17,8 +17,8 @@ violated_pairs assumptions""".split()
 def claim() -> Claim:
     return Claim(
         observer=Observer.NODE,
-        unit="user",
-        relation="replace",
+        unit=Unit.USER,
+        relation=Relation.REPLACE,
         delta=1e-6,
         method=Method.EXACT,
         conditioning=Conditioning.PUBLIC,
@@ -47,7 +47,7 @@ def test_a_claim_is_a_frozen_value() -> None:
 
 
 def test_a_refusal_says_who_how_and_why() -> None:
-    assert [field.name for field in dataclasses.fields(Refusal)] == ["observer", "method", "reason"]
+    assert [field.name for field in dataclasses.fields(Refusal)] == ["observer", "method", "reason", "user"]
     assert Refusal(Observer.NETWORK, Method.EXACT, "nothing hides") != Refusal(
         Observer.NETWORK, Method.EXACT, "no noise"
     )

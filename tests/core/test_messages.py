@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from p2pdp.core import messages
+from p2pdp.core.endings import STALLED
 from p2pdp.core.messages import COMMON, MALFORMED, Exclusion, Item, MessageTable, MessageType, Value
 from p2pdp.core.step import Custody, Message
 
@@ -78,7 +79,7 @@ def test_fields_are_read_by_name_also_where_there_are_too_few() -> None:
 
 def test_routes_are_those_that_are_named() -> None:
     assert messages.SPARED in COMMON.sent("bootstrap", "curator") & COMMON.sent("curator", "bootstrap")
-    assert COMMON.sent("user", "itself") == {messages.TOKEN, messages.FINAL}
+    assert COMMON.sent("user", "itself") == {messages.TOKEN, messages.FINAL, STALLED}
     assert not COMMON.sent("user", "boot")
 
 

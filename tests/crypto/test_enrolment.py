@@ -11,21 +11,27 @@ from hypothesis import strategies as st
 from p2pdp.core.ids import BOOTSTRAP
 from p2pdp.crypto import enrolment
 from p2pdp.crypto.enrolment import (
+    HANDSHAKE_VERSION,
     REFUSED,
     SEAT,
     WAITING,
     Answer,
     Application,
     EnrolmentError,
+    NotSealedToUs,
     Offer,
+    OtherVersion,
     answer_frame,
     application_frame,
     check_seat,
     hello_frame,
+    hello_key,
     offer_frame,
     read_answer,
     read_application,
+    read_hello,
     read_offer,
+    version_frame,
 )
 from p2pdp.crypto.identity import Identity, RunKey, sign_labelled
 from p2pdp.crypto.roster import RosterEntry, sign_entry, sign_roster
@@ -41,6 +47,12 @@ OFFER = Offer(RUN_ID, "[run]\nnodes = 3\n", BOOT_KEY.public)
 ENTRY = sign_entry(NODE, RUN_ID, NODE_KEY.public)
 APPLICATION = Application(1, bytes([7] * 16), ENTRY, SPEC_DIGEST)
 SEED = bytes(range(32))
+SECRET = bytes([7] * 16)
+KEY = hello_key(NODE_KEY)
+
+
+def entry_of(number: int, run_id: bytes = RUN_ID) -> RosterEntry:
+    return sign_entry(Identity(bytes([number] * 32)), run_id, RunKey(bytes([10 + number] * 32)).public)
 
 
 def roster_bytes(
@@ -56,7 +68,7 @@ def roster_bytes(
         facts={"n": 3},
         bootstrap=role,
         curator=other,
-        entries=entries or (other, ENTRY, other),
+        entries=entries or (entry_of(13, run_id), ENTRY, entry_of(14, run_id)),
     ).to_bytes()
 
 
@@ -71,12 +83,20 @@ def opened_answer(frame: bytes, key: RunKey = NODE_KEY, run_id: bytes = RUN_ID) 
     return read_answer(body(frame), key, run_id, BOOT.public)
 
 
+HELLO = hello_frame(1, SECRET, BOOT.public, KEY.public)
+
+
+def offered(offer: Offer = OFFER, signer: Identity = BOOT) -> bytes:
+    return offer_frame(signer, offer, KEY.public, BOOT_KEY)
+
+
 def answered(answer: Answer) -> bytes:
     return answer_frame(BOOT, RUN_ID, NODE_KEY.public, answer, SEED)
 
 
 def test_documents_come_back_as_they_were() -> None:
-    assert read_offer(body(offer_frame(BOOT, OFFER)), BOOT.public) == OFFER
+    for offer in (OFFER, replace(OFFER, refusal="why")):
+        assert read_offer(body(offered(offer)), KEY, BOOT.public) == offer
     assert read_application(body(application_frame(APPLICATION, BOOT_KEY.public, SEED)), BOOT_KEY) == APPLICATION
     for answer in (
         ANSWER,
@@ -90,8 +110,8 @@ def test_documents_come_back_as_they_were() -> None:
 
 def test_kinds_senders_and_sizes_of_the_frames() -> None:
     frames = [
-        hello_frame(),
-        offer_frame(BOOT, OFFER),
+        HELLO,
+        offered(),
         application_frame(APPLICATION, BOOT_KEY.public, SEED),
         answered(ANSWER),
     ]
@@ -111,7 +131,7 @@ def test_the_secret_and_the_identity_are_sealed() -> None:
 
 
 READERS: dict[str, tuple[bytes, Callable[[bytes], Any]]] = {
-    "offer": (body(offer_frame(BOOT, OFFER)), lambda data: read_offer(data, BOOT.public)),
+    "offer": (body(offered()), lambda data: read_offer(data, KEY, BOOT.public)),
     "application": (
         body(application_frame(APPLICATION, BOOT_KEY.public, SEED)),
         lambda data: read_application(data, BOOT_KEY),
@@ -191,18 +211,93 @@ def test_an_answer_of_another_form_is_refused_even_when_it_is_signed(content: ob
 
 
 def test_an_offer_of_another_form_is_refused_even_when_it_is_signed() -> None:
-    def offer(*parts: bytes) -> bytes:
-        return pad(pack([*parts, sign_labelled(BOOT, "p2pdp offer", *parts)]), FRAME_HEADER_BYTES)
+    def offer(content: object) -> bytes:
+        packed = pack(content)
+        return sealed([packed, sign_labelled(BOOT, "p2pdp offer", KEY.public, packed)], KEY.public)
 
-    read_offer(offer(RUN_ID, b"text", BOOT_KEY.public), BOOT.public)
-    for parts in ((RUN_ID[1:], b"text", BOOT_KEY.public), (RUN_ID, b"\xff", BOOT_KEY.public), (RUN_ID, b"text")):
-        with pytest.raises(EnrolmentError):
-            read_offer(offer(*parts), BOOT.public)
+    read_offer(offer([RUN_ID, "text", BOOT_KEY.public, ""]), KEY, BOOT.public)
+    for content in (
+        [RUN_ID[1:], "text", BOOT_KEY.public, ""],
+        [RUN_ID, b"text", BOOT_KEY.public, ""],
+        [RUN_ID, "text", BOOT_KEY.public],
+        [RUN_ID, "text", BOOT_KEY.public, "", 1],
+        None,
+    ):
+        with pytest.raises(EnrolmentError) as raised:
+            read_offer(offer(content), KEY, BOOT.public)
+        assert not isinstance(raised.value, NotSealedToUs)
+
+
+def test_an_offer_is_for_one_key_and_shows_nothing_to_others() -> None:
+    text = "[data]\npath = '/srv/somebody/rows.csv'\n"
+    frame = offered(replace(OFFER, spec_text=text))
+    for secret in (b"somebody", b"[data]", RUN_ID, BOOT_KEY.public, BOOT.public):
+        assert secret not in frame
+    for key in (NODE_KEY, OTHER_KEY, hello_key(OTHER_KEY)):
+        with pytest.raises(NotSealedToUs):
+            read_offer(body(frame), key, BOOT.public)
+    other = hello_key(OTHER_KEY)
+    moved = offer_frame(BOOT, OFFER, KEY.public, BOOT_KEY)
+    content = enrolment._opened(body(moved), KEY)
+    with pytest.raises(EnrolmentError, match="not signed"):  # sealed anew by somebody who read it
+        read_offer(sealed(content, other.public), other, BOOT.public)
+
+
+def test_no_two_texts_are_sealed_with_the_same_seed() -> None:
+    ephemerals = {body(offered(replace(OFFER, spec_text=str(number))))[:32] for number in range(9)}
+    ephemerals |= {body(offer_frame(BOOT, OFFER, entry_of(n).box, BOOT_KEY))[:32] for n in range(9)}
+    assert len(ephemerals) == 18
+    assert offered() == offered()
+
+
+def test_a_greeting_proves_its_token_for_its_key_and_this_bootstrap() -> None:
+    hello = read_hello(body(HELLO))
+    assert (hello.token, hello.key) == (1, KEY.public)
+    assert hello.knows(SECRET, BOOT.public)
+    assert SECRET not in HELLO
+    for changed in (replace(hello, token=2), replace(hello, key=OTHER_KEY.public), replace(hello, proof=bytes(32))):
+        assert not changed.knows(SECRET, BOOT.public)
+    assert not hello.knows(SECRET, OTHER.public)
+    assert not hello.knows(bytes(16), BOOT.public)
+    assert hello_key(NODE_KEY).public == KEY.public != NODE_KEY.public
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        [],
+        [HANDSHAKE_VERSION],
+        [HANDSHAKE_VERSION, 1, bytes(31), bytes(32)],
+        [HANDSHAKE_VERSION, 1, bytes(32), bytes(33)],
+        [HANDSHAKE_VERSION, "1", bytes(32), bytes(32)],
+        [HANDSHAKE_VERSION, True, bytes(32), bytes(32)],
+        ["2", 1, bytes(32), bytes(32)],
+        None,
+        7,
+    ],
+)
+def test_a_greeting_of_another_form_is_refused(document: object) -> None:
+    with pytest.raises(EnrolmentError) as raised:
+        read_hello(pad(pack(document), FRAME_HEADER_BYTES))
+    assert not isinstance(raised.value, OtherVersion)
+
+
+def test_other_versions_are_told_apart_on_both_sides() -> None:
+    for document, version in ((b"", 1), (pack([3, "of", "a later form"]), 3)):
+        with pytest.raises(OtherVersion) as raised:
+            read_hello(pad(document, FRAME_HEADER_BYTES))
+        assert raised.value.version == version
+    with pytest.raises(OtherVersion) as raised:
+        read_offer(body(version_frame()), KEY, BOOT.public)
+    assert raised.value.version == HANDSHAKE_VERSION
+    for data in cuts(body(version_frame())):
+        with pytest.raises(NotSealedToUs):
+            read_offer(data, KEY, BOOT.public)
 
 
 def test_offers_and_answers_of_another_key_are_refused() -> None:
     with pytest.raises(EnrolmentError, match="not signed by the key in the join token"):
-        read_offer(body(offer_frame(OTHER, OFFER)), BOOT.public)
+        read_offer(body(offered(signer=OTHER)), KEY, BOOT.public)
     with pytest.raises(EnrolmentError, match="not signed by the key in the join token"):
         opened_answer(answer_frame(OTHER, RUN_ID, NODE_KEY.public, ANSWER, SEED))
 
@@ -225,7 +320,7 @@ def test_a_key_that_nothing_can_be_sealed_to_is_refused_and_not_raised_otherwise
 def test_a_seat_is_checked_against_what_was_accepted() -> None:
     roster = check_seat(ANSWER, BOOT.public, ENTRY, SPEC_DIGEST, RUN_ID)
     assert roster.to_bytes() == ANSWER.roster
-    elsewhere = sign_entry(NODE, RUN_ID, OTHER_KEY.public)
+    elsewhere = sign_entry(NODE, RUN_ID, RunKey(bytes([30] * 32)).public)
     for answer, words in (
         (replace(ANSWER, user=0), "own entry"),
         (replace(ANSWER, user=3), "own entry"),
@@ -233,7 +328,7 @@ def test_a_seat_is_checked_against_what_was_accepted() -> None:
         (replace(ANSWER, neighbours=(0, 3)), "neighbours"),
         (replace(ANSWER, neighbours=(1,)), "neighbours"),
         (replace(ANSWER, roster=b""), "malformed"),
-        (replace(ANSWER, roster=roster_bytes((elsewhere,) * 3)), "own entry"),
+        (replace(ANSWER, roster=roster_bytes((entry_of(13), elsewhere, entry_of(14)))), "own entry"),
         (replace(ANSWER, roster=roster_bytes(spec_digest=bytes(32))), "another spec"),
         (replace(ANSWER, roster=roster_bytes(run_id=bytes(16))), "another run"),
     ):

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 
 from p2pdp.core.errors import VerificationFailed
 from p2pdp.core.ids import BOOTSTRAP, CURATOR
+from p2pdp.core.rows import ROWS
 from p2pdp.crypto import roster as rosters
 from p2pdp.crypto.channel import CONTEXT_BYTES, Channel, ChannelError
 from p2pdp.crypto.identity import Identity, RunKey, verify_labelled
@@ -244,3 +246,57 @@ def test_a_repr_holds_public_identities_at_most() -> None:
     assert repr(roster) == f"Roster({RUN_ID.hex()}, 3 users)"
     assert repr(roster.entries) == "Entries(3)"
     assert repr(roster.entries[0]) == f"RosterEntry({IDENTITIES[2].public.hex()})"
+
+
+STATING = [
+    sign_entry(identity, RUN_ID, key.public, rows)
+    for identity, key, rows in zip(IDENTITIES, KEYS, (5, 2000, 1, 77, 3), strict=True)
+]
+
+
+def stated(entries: list[RosterEntry], text: str) -> Roster:
+    return sign_roster(
+        IDENTITIES[0],
+        run_id=RUN_ID,
+        spec_digest=SPEC_DIGEST,
+        protocol="toy",
+        facts={"n": len(entries) - 2, ROWS: text},
+        bootstrap=ENTRIES[0],
+        curator=ENTRIES[1],
+        entries=entries[2:],
+    )
+
+
+def rows_of(entries: list[RosterEntry]) -> str:
+    return ",".join(str(entry.rows) for entry in entries[2:])
+
+
+def test_an_entry_states_rows_that_its_user_signed() -> None:
+    for entry in STATING:
+        assert RosterEntry.from_bytes(entry.to_bytes()) == entry
+        assert entry.is_valid(RUN_ID)
+        for other in (None, (entry.rows or 0) + 1):
+            assert not replace(entry, rows=other).is_signed(RUN_ID)
+
+
+def test_a_roster_with_rows_round_trips_and_its_entries_are_signed() -> None:
+    roster = stated(STATING, rows_of(STATING))
+    roster.check(IDENTITIES[0].public)
+    assert Roster.from_bytes(roster.to_bytes()) == roster
+    assert Roster.from_json(json.loads(json.dumps(roster.to_json()))) == roster
+    for user in range(roster.n):
+        assert roster.entry(user) == STATING[user + 2]
+
+
+def test_bootstrap_cannot_change_what_a_user_stated() -> None:
+    first, *rest = rows_of(STATING).split(",")
+    roster = stated(STATING, ",".join([str(int(first) + 1), *rest]))
+    with pytest.raises(RosterError):
+        roster.entry(0)
+    roster.entry(1)
+
+
+@pytest.mark.parametrize("text", ["", "1", "1,2,3,4", "1,2,x", "0,1,2", "01,1,2", "1,2,3,", "1,2,9999999999"])
+def test_numbers_of_rows_have_one_form(text: str) -> None:
+    with pytest.raises(RosterError):
+        stated(STATING, text)

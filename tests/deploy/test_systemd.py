@@ -53,3 +53,9 @@ def test_what_another_start_cannot_mend_is_not_started_again(units: Path, name: 
     assert "Restart=on-failure\n" in text
     assert "RestartPreventExitStatus=2 4 5\n" in text
     assert "SuccessExitStatus=130\n" in text
+
+
+@pytest.mark.parametrize("name", UNITS)
+def test_it_leaves_no_core_dump_and_no_open_folder(units: Path, name: str) -> None:
+    lines = (units / name).read_text().splitlines()
+    assert {"LimitCORE=0", "UMask=0077", "StateDirectoryMode=0700"} <= set(lines)

@@ -5,7 +5,7 @@ from typing import Any
 from p2pdp.experiments import descent_figures
 from p2pdp.experiments.contract import Picture
 from p2pdp.experiments.descent_figures import ALL
-from p2pdp.experiments.style import rendered
+from p2pdp.experiments.sheet import rendered
 
 
 def _answer(height: float) -> dict[str, Any]:
@@ -21,7 +21,7 @@ ANSWERS = {"a": _answer(0.8), "b": _answer(0.9)}
 
 
 def _looks(picture: Picture) -> bool:
-    return rendered(picture, stand_in=False)["png"].startswith(b"\x89PNG")
+    return rendered(picture)["png"].startswith(b"\x89PNG")
 
 
 def test_curves_and_noise_as_tables() -> None:

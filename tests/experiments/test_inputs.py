@@ -7,15 +7,18 @@ import pytest
 
 from p2pdp.core.errors import UsageError
 from p2pdp.experiments import inputs
-from p2pdp.experiments.contract import Experiment, Made, Setting
+from p2pdp.experiments.contract import Caption, Experiment, Made, Setting
 from p2pdp.files.paper_data import GRAPHS
 from p2pdp.topology.graphs import graph_of_edges
 
 QUICK = Setting(quick=True)
 
 
+CAPTION = Caption("Curves.", "One with the other.", "A gap.", "None.")
+
+
 def _needing(*files: str) -> Experiment:
-    return Experiment("x-fig1", "t", lambda _setting: [], lambda _setting, _answers: Made((), (), ()), files)
+    return Experiment("x-fig1", "t", lambda _setting: [], lambda _setting, _answers: Made((), (), ()), CAPTION, files)
 
 
 @pytest.mark.parametrize("name", GRAPHS)

@@ -9,7 +9,19 @@ import pytest
 
 from p2pdp.core.errors import NotReady, RunFailed, UsageError
 from p2pdp.experiments import runner
-from p2pdp.experiments.contract import STAND_IN, Answers, Experiment, Made, Picture, Piece, Setting, Table, compared
+from p2pdp.experiments.contract import (
+    QUICK_NOTE,
+    STAND_IN,
+    Answers,
+    Caption,
+    Experiment,
+    Made,
+    Picture,
+    Piece,
+    Setting,
+    Table,
+    compared,
+)
 from p2pdp.experiments.runner import reproduce
 
 if TYPE_CHECKING:
@@ -18,6 +30,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 QUICK = Setting(quick=True)
+CAPTION = Caption("A curve of squares.", "One with the other.", "It rises.", "It falls.")
 
 
 def _squared(counted: Path, number: int) -> dict[str, Any]:
@@ -47,7 +60,7 @@ def _experiment(counted: Path, name: str = "x-fig1", scale: int = 1, needs: tupl
     def pieces(_setting: Setting) -> list[Piece]:
         return [Piece(f"n{n}", partial(_squared, counted, n * scale), {"n": n, "scale": scale}) for n in (2, 1)]
 
-    return Experiment(name, "squares", pieces, _make, needs, seeds=(7,))
+    return Experiment(name, "squares", pieces, _make, CAPTION, needs, seeds=(7,))
 
 
 def _times(counted: Path) -> dict[str, int]:
@@ -65,8 +78,14 @@ def test_files_and_document(tmp_path: Path, counted: Path) -> None:
     out = tmp_path / "out"
     (document,) = reproduce([_experiment(counted)], QUICK, out, 2, lambda *one: told.append(one))
     assert json.loads((out / "x-fig1.json").read_text()) == document
-    assert document["files"] == ["x-fig1.csv", "x-fig1-more.csv", "x-fig1.png", "x-fig1.svg"]
+    assert document["files"] == [
+        "x-fig1.csv", "x-fig1-more.csv", "x-fig1.png", "x-fig1.svg", "x-fig1.pdf", "x-fig1.md", "x-fig1.alt.txt",
+    ]  # fmt: skip
     assert all((out / name).is_file() for name in document["files"])
+    assert (document["width"], document["caption"]["alt"]) == ("double", f"{CAPTION.alt} ({QUICK_NOTE}.)")
+    assert (out / "x-fig1.alt.txt").read_text() == document["caption"]["alt"] + "\n"
+    assert document["caption"]["alt"].encode() in (out / "x-fig1.svg").read_bytes()
+    assert "It falls." in (out / "x-fig1.md").read_text()
     assert document["seeds"] == [7]
     assert document["settings"] == {"n2": {"n": 2, "scale": 1}, "n1": {"n": 1, "scale": 1}}
     assert document["lines"][0]["verdict"] == "agrees"

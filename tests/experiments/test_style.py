@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from p2pdp.experiments import style
 from p2pdp.experiments.contract import STAND_IN, Picture
+from p2pdp.experiments.sheet import rendered
 from p2pdp.experiments.style import (
     COLOURS,
     LINES,
@@ -14,7 +15,6 @@ from p2pdp.experiments.style import (
     legend_below,
     name_axes,
     panels,
-    rendered,
 )
 
 if TYPE_CHECKING:
@@ -30,15 +30,7 @@ def _draw(figure: Figure) -> None:
     legend_below(figure, axes)
 
 
-def test_the_same_numbers_give_the_same_bytes() -> None:
-    picture = Picture("", 4.0, 3.0, _draw)
-    first, second = rendered(picture, stand_in=False), rendered(picture, stand_in=False)
-    assert first == second
-    assert b"<dc:date>" not in first["svg"]
-    assert first["png"] != rendered(picture, stand_in=True)["png"]
-
-
-def test_a_stand_in_is_said_in_the_picture() -> None:
+def test_a_note_stands_in_the_picture() -> None:
     said: list[str] = []
 
     def draw(figure: Figure) -> None:
@@ -49,9 +41,10 @@ def test_a_stand_in_is_said_in_the_picture() -> None:
             return original(text, **terms)
 
         figure.supylabel = noted  # type: ignore[method-assign]
+        _draw(figure)
 
-    rendered(Picture("", 2.0, 2.0, draw), stand_in=True)
-    assert said == [STAND_IN] * 2
+    rendered(Picture("", 4.0, 3.0, draw), note=STAND_IN)
+    assert said == [STAND_IN] * 3
 
 
 def test_curves_differ_in_grey() -> None:
@@ -75,7 +68,7 @@ def test_panels_have_what_they_name() -> None:
         picture.draw(figure)
         seen.append(figure)
 
-    rendered(Picture("", 6.0, 3.0, draw), stand_in=False)
+    rendered(Picture("", 6.0, 3.0, draw))
     left, right = seen[0].axes
     assert (left.get_xscale(), left.get_yscale(), right.get_xscale(), right.get_yscale()) == (
         "log",

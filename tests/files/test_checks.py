@@ -84,7 +84,7 @@ BAD = [
     (RING.replace("sigma", "epsilon"), ['noise.mechanism="laplace"', "noise.delta=0.1"], r"^\[noise\] delta: only"),
     (RING, ['noise.mechanism="none"'], r"^\[noise\] sigma: only gaussian and laplace"),
     (RING, ['noise.mechanism="randomized_response"'], r"^\[noise\] mechanism: walk\.sum with task sum takes"),
-    (COUNTS, ['noise.mechanism="gaussian"'], r"^\[noise\] mechanism: walk\.histogram with task histogram takes"),
+    (COUNTS, ['noise.mechanism="gaussian"'], r"^\[noise\] mechanism: counts take gaussian noise with"),
     (COUNTS, ["noise.delta=0.1"], r"^\[noise\] delta: only"),
     (COUNTS, ["noise.sigma=1"], r"^\[noise\] epsilon: sigma and epsilon both"),
     (COUNTS, ['noise.mechanism="none"'], r"^\[noise\] epsilon: mechanism"),

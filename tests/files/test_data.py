@@ -404,6 +404,21 @@ def test_users_have_equal_parts_or_what_a_column_says(tmp_path: Path) -> None:
         load(tmp_path, "9,1,0\n10,2,1\n9,3,1\n", n=3, split_by="age")
 
 
+def test_rows_are_divided_by_a_column_or_by_classes(tmp_path: Path) -> None:
+    by = load(tmp_path, "9,1,0\n10,2,1\n9,3,1\n", n=2, partition="by", column="age", columns=("dose",))
+    assert [by.user(i).features[:, 0].tolist() for i in range(2)] == [[1, 3], [2]]
+    with pytest.raises(UsageError, match=r"\[data\] column: .* 2 kinds"):
+        load(tmp_path, "9,1,0\n10,2,1\n9,3,1\n", n=3, partition="by", column="age")
+    rows = "".join(f"{number},1,{number % 2}\n" for number in range(60))
+    dealt = load(tmp_path, rows, n=5, partition="dirichlet", alpha=0.1)
+    ages = [dealt.user(i).features[:, 0].tolist() for i in range(5)]
+    assert sorted(age for own in ages for age in own) == list(range(60))
+    again = load(tmp_path, rows, n=5, partition="dirichlet", alpha=0.1)
+    assert [again.user(i).features[:, 0].tolist() for i in range(5)] == ages
+    with pytest.raises(UsageError, match="3 rows for 5 users"):
+        load(tmp_path, "9,1,0\n10,2,1\n9,3,1\n", n=5, partition="dirichlet", alpha=0.1)
+
+
 def test_a_share_of_each_users_rows_is_kept_for_a_test(tmp_path: Path) -> None:
     rows = "".join(f"{number},{number % 7},{number % 2}\n" for number in range(20))
     data = load(tmp_path, rows, n=2, task={"test": 0.2})

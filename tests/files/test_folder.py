@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import errno
 import json
+import tracemalloc
 import zlib
 from collections.abc import Callable
 from pathlib import Path
@@ -78,7 +79,7 @@ def test_a_full_disk_is_the_worlds_mistake_and_a_wrong_place_the_callers(
         with pytest.raises(error):
             write_ledgers(tmp_path, 1, b"x", b"y")
     with monkeypatch.context() as patch:
-        patch.setattr(Path, "write_text", broken)
+        patch.setattr(Path, "open", broken)
         with pytest.raises(error):
             write_text(tmp_path / "text", "x")
     place = recorded(tmp_path)
@@ -286,6 +287,20 @@ def test_an_export_of_another_form_is_damaged(change: Callable[[Any], Any], tmp_
     (tmp_path / "other").write_bytes(data[:16] + zlib.compress(records.pack(change(parts))))
     with pytest.raises(VerificationFailed):
         read_evidence(tmp_path / "other")
+
+
+def test_an_export_that_claims_more_than_it_holds_is_refused_before_room_is_made(tmp_path: Path) -> None:
+    """Lists in lists, each of which claims to be as long as the file is."""
+    data = exported(tmp_path)
+    content = b"\xdd\x00\x80\x00\x00" * 600 + bytes(1 << 23)
+    (tmp_path / "other").write_bytes(data[:16] + zlib.compress(content))
+    tracemalloc.start()
+    try:
+        with pytest.raises(VerificationFailed, match="damaged"):
+            read_evidence(tmp_path / "other")
+        assert tracemalloc.get_traced_memory()[1] < 6 * len(content)
+    finally:
+        tracemalloc.stop()
 
 
 def test_a_ledger_that_is_none_cannot_be_exported(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ def owned() -> dict[str, Options]:
 
 
 def test_each_key_of_a_family_has_a_meaning_and_nothing_else_has() -> None:
-    assert len(owned()) == 3
+    assert len(owned()) == 4
     for options in owned().values():
         assert sorted(options.meanings) == sorted(options.readers)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 import zlib
 from contextlib import suppress
 from pathlib import Path
@@ -13,7 +14,7 @@ import p2pdp
 from p2pdp.core.errors import UsageError, VerificationFailed
 from p2pdp.files import reading
 from p2pdp.files.folder import read_evidence
-from p2pdp.files.reading import UNPACKED_BYTES_LEAST, inside, read_bytes, read_text, unpacked
+from p2pdp.files.reading import UNPACKED_BYTES_LEAST, in_folder, inside, read_bytes, read_text, unpacked
 from tests.support.small import recorded
 
 
@@ -104,3 +105,22 @@ def test_what_is_packed_has_a_limit(tmp_path: Path) -> None:
     file.write_bytes(b"?" + magic)
     with pytest.raises(UsageError):
         read_evidence(file)
+
+
+@pytest.mark.parametrize("kind", ["pipe", "device", "folder"])
+def test_what_is_no_file_is_not_read_from_a_folder(kind: str, tmp_path: Path) -> None:
+    path = tmp_path / "result.json"
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "device":
+        path.symlink_to("/dev/zero")
+    else:
+        path.mkdir()
+    with pytest.raises(VerificationFailed, match=r"result\.json"):
+        in_folder(tmp_path, "result.json")
+
+
+def test_what_is_not_there_may_be_asked_for(tmp_path: Path) -> None:
+    assert not in_folder(tmp_path, "result.json").exists()
+    (tmp_path / "result.json").write_text("{}")
+    assert in_folder(tmp_path, "result.json").read_text() == "{}"

@@ -34,13 +34,11 @@ def test_folders_and_files_that_cannot_be_written_are_named(tmp_path: Path) -> N
     (tmp_path / "file").write_text("")
     with pytest.raises(UsageError, match="is not a folder"):
         reproduction.open_folder(tmp_path / "file")
-    with pytest.raises(UsageError, match="Not a directory"):
-        reproduction.write_picture(tmp_path / "file" / "a.png", b"")
     with pytest.raises(UsageError, match="file"):
         reproduction.write_piece(tmp_path / "file", "g", "k", "d", {})
     reproduction.open_folder(tmp_path / "new" / "one")
-    reproduction.write_picture(tmp_path / "new" / "one" / "a.png", b"data")
-    assert (tmp_path / "new" / "one" / "a.png").read_bytes() == b"data"
+    reproduction.write_piece(tmp_path / "new" / "one", "g", "k", "d", {})
+    assert reproduction.read_piece(tmp_path / "new" / "one", "g", "k", "d") == {}
 
 
 def test_a_scratch_folder_is_gone_afterwards() -> None:

@@ -79,6 +79,7 @@ def test_numbers_are_finite(value: float) -> None:
         ("run", "seed", [0, 2**80], [-1]),
         ("run", "patience_s", [0.1, 5], [0, -1]),
         ("run", "expires", ["2030-01-31T12:00:00Z"], ["2030-01-31", "2030-01-31T12:00:00", "soon", "1", '"x"']),
+        ("run", "purpose", ["mean pay", "a" * 300], ["", " ", "a\nb", "\x1b[31m", "\u202e", "a" * 301, 3]),
         ("graph", "probability", [1e-9, 0.5, 1], [0, -0.1, 1.1]),
         ("graph", "degree", [1, 20], [0]),
         ("walk", "tokens", [1], [0]),
@@ -95,7 +96,7 @@ def test_numbers_are_finite(value: float) -> None:
         ("data", "standardize", [{"low": [0], "high": [1]}], [{}, {"low": [0]}, {"low": [0], "high": [0]}]),
         ("task", "categories", [2], [1]),
         ("task", "test", [0.2], [0, 1]),
-        ("privacy", "unit", ["user"], ["record"]),
+        ("privacy", "unit", ["user", "record"], ["row"]),
         ("privacy", "colluders", [[], [0, 3]], [[1, 1], [-1], [0.5], 3]),
         ("privacy", "budget", [0.5], [0]),
     ],
@@ -118,7 +119,8 @@ def test_every_misspelt_key_is_named_with_the_one_that_was_meant(name: str) -> N
     for word in set(wrong) - {"", "x"} - set(keys):
         with pytest.raises(UsageError) as caught:
             read_section(section, {word: 1}, all_sections())
-        assert str(caught.value) == f'[{section}] {word}: unknown key; did you mean "{key}"?'
+        meant = [key, *({"column", "columns"} - {key} if key in ("column", "columns") else ())]  # either is as near
+        assert str(caught.value) in [f'[{section}] {word}: unknown key; did you mean "{one}"?' for one in meant]
 
 
 def test_names_are_suggested_or_listed() -> None:

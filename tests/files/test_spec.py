@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 from p2pdp.core.errors import UsageError
 from p2pdp.core.spec import Spec
 from p2pdp.crypto.identity import RunKey
-from p2pdp.files.spec import load_spec, parse_spec, spec_digest, spec_to_toml, validated
+from p2pdp.files.making import make_spec
+from p2pdp.files.spec import elsewhere, load_spec, named_files, parse_spec, spec_digest, spec_to_toml
+from tests.support.small import RING
 
 SAMPLES = sorted((Path(__file__).parents[2] / "deploy" / "samples").glob("*.toml"))
 SUM = """
@@ -341,4 +343,15 @@ def test_a_spec_that_was_changed_in_code_has_the_defaults_of_a_file(part: str, c
     spec = load_spec(sample, ["run.patience_s=10"])
     odd = dataclasses.replace(spec, **{part: dataclasses.replace(getattr(spec, part), **changed)})
     assert odd != spec
-    assert validated(odd) == spec
+    assert make_spec(odd) == spec
+
+
+def test_a_spec_with_plain_names_has_the_same_digest_and_tells_no_place(tmp_path: Path) -> None:
+    text = RING.replace('kind = "uniform"', 'kind = "csv"\npath = "ward/of-seven.v2.csv.gz"')
+    spec = parse_spec(text, None)
+    plain = elsewhere(spec, "inputs/")
+    assert plain.data.path == "inputs/data.csv.gz"
+    assert spec_digest(plain) == spec_digest(spec)
+    assert named_files(spec) == {"data.csv.gz": Path("ward/of-seven.v2.csv.gz")}
+    assert named_files(parse_spec(RING, None)) == {}
+    assert elsewhere(parse_spec(RING, None), "inputs/") == parse_spec(RING, None)

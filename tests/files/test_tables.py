@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from p2pdp.core.errors import UsageError
 from p2pdp.core.spec import DataPart, GraphPart
+from p2pdp.files import reading
 from p2pdp.files.tables import place_of, read_edge_list, read_loops, read_table, refuse_cells
 from p2pdp.topology.graphs import EdgeList, Graph, make_graph
 
@@ -221,3 +222,46 @@ def test_loops_are_told_of_the_largest_component_only(tmp_path: Path) -> None:
     assert read_loops(tmp_path / "mess.csv", edges).dtype == np.int64
     plain = read(tmp_path, "comma.csv", FORMS["comma.csv"])
     assert read_loops(tmp_path / "comma.csv", plain).tolist() == []
+
+
+@pytest.mark.parametrize(
+    ("text", "mark"),
+    [
+        ("name;hours\nAnna;1\nBert;2\n", ";"),
+        ("1;2\n3;4\n", ";"),
+        ("a;b\n1,5;2,5\n3,5;4\n", ";"),
+        ("name\thours\nAnna\t1\n", "\\t"),
+        ("1|2\n3|4\n", "|"),
+    ],
+)
+def test_another_separator_is_seen_and_the_line_to_set_is_named(tmp_path: Path, text: str, mark: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        read_table(csv(tmp_path, text))
+    assert str(caught.value).endswith(f'set [data] separator = "{mark}".')
+    assert "Anna" not in str(caught.value)
+
+
+def test_where_commas_make_columns_other_marks_are_part_of_them(tmp_path: Path) -> None:
+    found = read_table(csv(tmp_path, "a,b\nx;y,1\nz;w,2\n", columns=("b",)))
+    assert found.rows.tolist() == [[1], [2]]
+
+
+def test_decimal_commas_are_named(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="decimals take a point and no comma"):
+        read_table(csv(tmp_path, "a;b\n1,5;2\n", separator=";"))
+
+
+def test_an_edge_list_with_a_label_beyond_all_bounds_is_refused_by_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "long.csv"
+    path.write_text("a,b\n" + "c" * 200_000 + ",d\n")
+    for read in (read_edge_list, lambda path: read_loops(path, EdgeList(("a", "b"), np.array([[0, 1]]), 1))):
+        with pytest.raises(UsageError, match="line 2"):
+            read(path)
+
+
+def test_an_edge_list_that_unpacks_to_too_much_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading, "UNPACKED_BYTES_MAX", 1000)
+    path = tmp_path / "edges.txt.gz"
+    path.write_bytes(gzip.compress(b"1 2\n" * 1000))
+    with pytest.raises(UsageError, match="more than"):
+        read_edge_list(path)

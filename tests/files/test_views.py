@@ -12,6 +12,7 @@ from p2pdp.files.views import view_lines
 from p2pdp.ledger import records
 from p2pdp.ledger.records import DRAWN, LEDGER_MAGIC, OPENED, PUBLISHED, RECEIVED, SENT, STARTED, Chain
 from p2pdp.mechanisms.reporting.contract import MalformedReport
+from tests.support.gossips import gossip
 from tests.support.shuffle_specs import shuffle
 from tests.support.small import COMPLETE, HISTOGRAM, RING, recorded
 
@@ -30,6 +31,17 @@ def test_every_record_of_the_five_kinds_has_its_line(tmp_path: Path) -> None:
     for line in lines:
         assert (line["peer"] is None) == (line["kind"] in ("own", "published", "drawn"))
         assert (line["values"] is None) == (line["digest"] is None or line["kind"] == "drawn")
+
+
+def test_a_draw_that_two_users_share_names_the_other_user_and_its_number(tmp_path: Path) -> None:
+    noise = 'mechanism = "gaussian"\nsigma = 2.0\npair_sigma = 4.0'
+    lines = list(view_lines(read_evidence(recorded(tmp_path, gossip(3, "path", noise=noise))), 1.0))
+    drawn = [line for line in lines if line["kind"] == "drawn" and line["peer"] is not None]
+    shared = {(line["node"], line["peer"]): line for line in drawn}
+    assert shared.keys() == {(0, 1), (1, 0), (1, 2), (2, 1)}
+    for (node, peer), line in shared.items():
+        assert (line["type"], line["step"], line["values"]) == ("gaussian", 0, None)
+        assert line["digest"] == shared[peer, node]["digest"]
 
 
 def test_numbers_are_in_data_units(tmp_path: Path) -> None:

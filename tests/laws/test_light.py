@@ -10,11 +10,11 @@ import pytest
 
 from tests.support.sources import TOP, Source, module_level, sources, within
 
-HEAVY = ("scipy", "networkx", "opendp", "typer", "rich", "aiohttp", "sqlalchemy", "matplotlib")
-LIGHT = ("peer", "protocols", "ledger", "crypto", "wire", "core")
+HEAVY = ("scipy", "networkx", "typer", "rich", "aiohttp", "sqlalchemy", "matplotlib", "torch")
+LIGHT = ("peer", "protocols", "tasks", "ledger", "crypto", "wire", "core")
 WITHOUT_NUMPY = ("core", "wire", "crypto", "ledger", "peer", "services")
 ARRAYS = "p2pdp/core/arrays.py"  # names types; who holds arrays has numpy anyway
-ALWAYS_LAZY = ("scipy", "networkx", "opendp")
+ALWAYS_LAZY = ("scipy", "networkx", "torch", "pyarrow")
 
 LOADED = """
 import sys

@@ -11,9 +11,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 # Tests of what no single module does.
-ACROSS = ("laws", "contracts", "vectors", "scenarios", "system", "deploy")
+ACROSS = ("laws", "contracts", "vectors", "scenarios", "system", "deploy", "campaigns")
 SCRIPT = "tests/contracts/frozen.py"  # is also run by hand
 THIRD_PARTY = "tests/system/third_party/"  # what a test installs
+CAMPAIGNS = "tests/campaigns/"  # a program of its own, with its tests
 
 
 def mirror(path: str) -> str:
@@ -71,7 +72,7 @@ def strays(tests: Iterable[Source]) -> list[str]:
     return [
         f"{test.path} belongs in tests/support/"
         for test in tests
-        if not test.path.startswith(("tests/support/", "tests/vectors/", THIRD_PARTY))
+        if not test.path.startswith(("tests/support/", "tests/vectors/", THIRD_PARTY, CAMPAIGNS))
         and not test.path.rpartition("/")[2].startswith(("test_", "__init__", "conftest"))
         and test.path != SCRIPT
     ]
@@ -80,13 +81,14 @@ def strays(tests: Iterable[Source]) -> list[str]:
 def borrowed(tests: Iterable[Source]) -> list[str]:
     """Tests import helpers that exist, and nothing from each other."""
     known = {test.module for test in tests if test.path.startswith("tests/support/") or test.path == SCRIPT}
+    program = {test.module for test in tests if test.path.startswith(CAMPAIGNS)}
     return [
         test.say(node, f"{name} is no helper in tests/support/")
         for test in tests
         for node, name in test.mentions
         if isinstance(node, ast.Import | ast.ImportFrom)
         and name.startswith("tests.")
-        and not any(within(name, one) for one in known)
+        and not any(within(name, one) for one in (known | program if test.path.startswith(CAMPAIGNS) else known))
     ]
 
 

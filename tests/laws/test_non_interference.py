@@ -250,7 +250,7 @@ def small(name: str) -> str:
     path = TOP / "deploy" / "samples" / f"{name}.toml"
     given = tomllib.loads(path.read_text())
     smaller = {"run.nodes": 4 if given["graph"]["kind"] == "hypercube" else 5, "walk.hops": 8, "walk.laps": 2}
-    smaller |= {"gossip.rounds": 2, "gossip.activations": 6, "shuffle.rounds": 2, "task.rounds": 2}
+    smaller |= {"graph.degree": 4, "gossip.rounds": 2, "gossip.activations": 6, "shuffle.rounds": 2, "task.rounds": 2}
     wanted = [f"{key}={value}" for key, value in smaller.items() if key.split(".")[1] in {"nodes", *_keys(given, key)}]
     return spec_to_toml(load_spec(path, wanted))
 
@@ -338,11 +338,11 @@ def count_to_bootstrap(honest: Any, self: Participant, sender: Peer, message: Me
     return step.then(Step((told,)))
 
 
-def flag_by_count(honest: Any, self: Peers, peer: Peer, payload: bytes) -> None:
+def flag_by_count(honest: Any, self: Peers, peer: Peer, payload: bytes, value: bytes = b"") -> None:
     """A flag of an acknowledgement is set where the number of messages sent so far is odd."""
     if payload[0] == CONTROL and self.messages_sent % 2:
         payload = bytes((CONTROL | POKE,)) + payload[1:]
-    honest(self, peer, payload)
+    honest(self, peer, payload, value)
 
 
 def frame_to_guardian(honest: Any, self: Peers, arrival: Any, *rest: Any) -> None:

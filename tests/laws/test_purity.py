@@ -51,7 +51,7 @@ RULES = (
     Rule(
         "os.urandom os.getrandom secrets uuid nacl.utils nacl.bindings.randombytes nacl.bindings.crypto_box_keypair "
         "nacl.bindings.crypto_sign_keypair nacl.bindings.crypto_box_seal nacl.signing.SigningKey.generate "
-        "nacl.public.PrivateKey.generate nacl.public.SealedBox opendp",
+        "nacl.public.PrivateKey.generate nacl.public.SealedBox",
         ENTROPY,
         "the operating system's entropy enters here only",
     ),
@@ -230,7 +230,6 @@ BAD = {
     "import secrets as s": "mechanisms",
     "import nacl.utils\nx = nacl.utils.random(3)": "peer",
     "from nacl.utils import random": "wire",
-    "def f():\n    from opendp.measurements import make_gaussian": "privacy",
     "import numpy as np\nx = np.random.default_rng()": "sim",
     "from numpy.random import default_rng\nx = default_rng(None)": "topology",
     "import numpy as np\nx = np.random.Generator(np.random.Philox())": "sim",

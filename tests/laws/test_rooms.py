@@ -26,7 +26,7 @@ ROOMS: dict[str, str] = {
     "analysis": "core wire crypto ledger replay auditor assembly attacks sim protocols mechanisms privacy topology "
     "tasks",
     "services": "core wire crypto ledger topology mechanisms tasks protocols",
-    "peer": "core wire crypto ledger",
+    "peer": "core wire crypto ledger mechanisms",
     "assembly": "core replay peer services wire crypto ledger protocols mechanisms tasks topology",
     "transports": "core wire crypto",
     "files": "core ledger crypto replay topology mechanisms tasks protocols transports",

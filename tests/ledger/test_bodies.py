@@ -12,7 +12,7 @@ from tests.support.runs import quiet, ring
 FITTING: dict[str, Any] = {
     "whole number": 7, "whole number from 0": 7, "whole number from 1": 7, "number": 0.5, "bytes": b"ab",
     "text": "view", "none or whole number from 0": None, "list of whole number": [1, 2],
-    "none or list of whole number": [0, 2],
+    "none or list of whole number": [0, 2], "16 bytes": bytes(16), "list of 20 bytes": [bytes(20)],
 }  # fmt: skip
 
 

@@ -114,7 +114,9 @@ class Process:
             if what == "woken":
                 journal.append(WOKEN, (float(number),))
             elif what == "received":
-                journal.append(RECEIVED, (0.5, number, b"message"), pack_value(number), bytes([number]) * SALT_BYTES)
+                journal.append(
+                    RECEIVED, (0.5, number, b"message", bytes(16)), pack_value(number), bytes([number]) * SALT_BYTES
+                )
             elif what == "drawn":
                 state += self.draw(SCALAR)
             elif what == "vector":

@@ -1,7 +1,10 @@
 from __future__ import annotations
 
 import itertools
+import struct
+import time
 import tracemalloc
+import zlib
 from contextlib import suppress
 from hashlib import blake2b
 from itertools import pairwise
@@ -15,6 +18,7 @@ from hypothesis import strategies as st
 from p2pdp.core.step import Message
 from p2pdp.crypto.identity import Identity, sign_labelled, verify_labelled
 from p2pdp.ledger import records
+from p2pdp.ledger.entries import enveloped
 from p2pdp.ledger.records import (
     CHOSEN,
     CLOSED,
@@ -22,6 +26,7 @@ from p2pdp.ledger.records import (
     EVENT_KINDS,
     EXCLUSION_LABEL,
     FIRST_PREVIOUS,
+    FORMAT_VERSION,
     HEAD_LABEL,
     KIND_NAMES,
     LEDGER_MAGIC,
@@ -37,6 +42,7 @@ from p2pdp.ledger.records import (
     WOKEN,
     Chain,
     Contents,
+    DamagedLedger,
     LedgerError,
     Record,
     carries_message,
@@ -58,12 +64,12 @@ TOKEN = b"\x92\xa5token\x92\x00\x07"
 SCRIPT: list[tuple[int, tuple[Any, ...], bytes]] = [
     (OPENED, ("view", b"r" * 16, 3, b"d" * 32, 1, [2, 4]), b""),
     (STARTED, (0.25,), b""),
-    (RECEIVED, (1.5, 2, TOKEN), SALT + SECRET),
+    (RECEIVED, (1.5, 2, TOKEN, b"v" * 16), SALT + SECRET),
     (DRAWN, (0, "gaussian", 1024.0, 0, [], 0, 0), b""),
     (CHOSEN, (5, 4), b""),
     (SENT, (4, TOKEN), SALT[::-1] + SECRET),
     (WOKEN, (2.0,), b""),
-    (CLOSED, (b"s" * 64,), b""),
+    (CLOSED, (b"s" * 64, b"k" * 32, [b"a" * 20]), b""),
 ]
 
 
@@ -108,16 +114,27 @@ def sound(data: bytes) -> Contents | None:
 # What the module's docstring promises
 
 
+def entries(data: bytes) -> list[list[bytes]]:
+    """What is stored behind the magic line: a length, a checksum that covers it, and an array, over and over."""
+    found, at = [], 16
+    while at < len(data):
+        length, checksum = struct.unpack_from(">II", data, at)
+        content = data[at + 8 : at + 8 + length]
+        assert zlib.crc32(content, length) == checksum
+        found.append(msgpack.unpackb(content))
+        at += 8 + length
+    assert at == len(data)
+    return found
+
+
 def test_a_ledger_is_a_magic_line_and_arrays_of_byte_strings_chained_by_hash() -> None:
-    assert LEDGER[:16] == b"p2pdp ledger 03\n"
-    unpacker = msgpack.Unpacker()
-    unpacker.feed(LEDGER[16:])
-    stored = list(unpacker)
+    assert LEDGER[:16] == b"p2pdp ledger 06\n"
+    stored = entries(LEDGER)
     assert len(stored) == len(SCRIPT)
     previous = bytes(32)
     for index, ((before, public, value), (kind, body, given_value)) in enumerate(zip(stored, SCRIPT, strict=True)):
         assert before == previous
-        assert msgpack.unpackb(public) == [3, index, [kind, *body]]
+        assert msgpack.unpackb(public) == [FORMAT_VERSION, index, [kind, *body]]
         assert value == given_value
         previous = digest(previous + public + digest(value))
     chain = Chain()
@@ -128,12 +145,10 @@ def test_a_ledger_is_a_magic_line_and_arrays_of_byte_strings_chained_by_hash() -
 
 
 def test_records_of_one_event_share_an_entry_with_one_hash() -> None:
-    unpacker = msgpack.Unpacker()
-    unpacker.feed(GROUPED[16:])
-    stored = list(unpacker)
+    stored = entries(GROUPED)
     assert [len(parts) - 2 for parts in stored] == [2, 4, 2]
     before, public, *values = stored[1]
-    assert msgpack.unpackb(public) == [3, 2, *([kind, *body] for kind, body, _ in SCRIPT[2:6])]
+    assert msgpack.unpackb(public) == [FORMAT_VERSION, 2, *([kind, *body] for kind, body, _ in SCRIPT[2:6])]
     assert values == [value for _, _, value in SCRIPT[2:6]]
     one, other = read(LEDGER), read(GROUPED)
     linked = digest(before + public + b"".join(map(digest, values)))
@@ -169,10 +184,10 @@ def test_an_entry_is_torn_whole() -> None:
 
 def test_an_entry_has_as_many_values_as_records() -> None:
     for count in (1, 3):
-        public = records.pack((3, 0, *[(STARTED, 1.0)] * count))
+        public = records.pack((FORMAT_VERSION, 0, *[(STARTED, 1.0)] * count))
         for values in ([b""] * (count + 1), [b""] * (count - 1)):
             with pytest.raises(LedgerError):
-                read(LEDGER_MAGIC + records.pack((FIRST_PREVIOUS, public, *values)))
+                read(LEDGER_MAGIC + enveloped(records.pack((FIRST_PREVIOUS, public, *values))))
 
 
 def test_reading_gives_back_what_was_appended() -> None:
@@ -188,7 +203,7 @@ def test_reading_gives_back_what_was_appended() -> None:
 
 def test_the_skeleton_has_the_same_hashes_and_no_value() -> None:
     skeleton = to_skeleton(LEDGER)
-    assert skeleton.startswith(b"p2pdp skelet 03\n")
+    assert skeleton.startswith(b"p2pdp skelet 06\n")
     whole, bare = read(LEDGER), read(skeleton)
     assert bare.skeleton
     assert chain_problem(bare) is None
@@ -202,7 +217,7 @@ def test_the_skeleton_has_the_same_hashes_and_no_value() -> None:
 
 
 def test_every_kind_has_a_name_and_events_are_what_machines_are_told() -> None:
-    assert len(KIND_NAMES) == 16
+    assert len(KIND_NAMES) == 18
     assert [KIND_NAMES[kind] for kind in (OPENED, DRAWN, CLOSED, records.INPUTS, records.NOTE, records.MET)] == [
         "opened",
         "drawn",
@@ -211,7 +226,8 @@ def test_every_kind_has_a_name_and_events_are_what_machines_are_told() -> None:
         "note",
         "met",
     ]
-    assert {STARTED, RECEIVED, OWN, WOKEN} == EVENT_KINDS
+    assert {STARTED, RECEIVED, OWN, WOKEN, records.REFUSED} == EVENT_KINDS
+    assert {RECEIVED, records.REFUSED} == records.ARRIVED
     assert digest(b"") == NO_VALUE_DIGEST
 
 
@@ -270,6 +286,60 @@ def test_a_torn_skeleton_is_seen_too() -> None:
         contents = read(cut)
         assert whole_length(cut) + contents.torn_bytes == len(cut)
         assert len(contents.records) < len(SCRIPT)
+
+
+@given(st.one_of(st.binary(max_size=200), st.integers(1, 5000).map(bytes)))
+def test_whatever_is_no_entry_behind_the_last_one_is_a_torn_tail(tail: bytes) -> None:
+    for data in (LEDGER_MAGIC, LEDGER, GROUPED, to_skeleton(LEDGER)):
+        contents = read(data + tail)
+        assert whole_length(data + tail) == len(data)
+        assert contents.records == read(data).records
+        assert contents.torn_bytes == len(tail)
+
+
+@pytest.mark.parametrize("zeros", [1, 16, 4096])
+def test_zeros_in_place_of_a_file_or_behind_a_part_of_its_first_line_are_nothing(zeros: int) -> None:
+    for length in range(len(LEDGER_MAGIC)):
+        assert whole_length(LEDGER_MAGIC[:length] + bytes(zeros)) == 0
+
+
+def damaged(data: bytes) -> bool:
+    try:
+        whole = whole_length(data)
+    except DamagedLedger:
+        return True
+    assert whole <= len(data)
+    return False
+
+
+def test_a_flipped_bit_in_any_entry_but_the_last_is_damage_and_in_the_last_a_torn_tail() -> None:
+    last = len(LEDGER) - len(pieces()[-1])
+    for at in range(16, len(LEDGER)):
+        for bit in range(8):
+            flipped = LEDGER[:at] + bytes([LEDGER[at] ^ 1 << bit]) + LEDGER[at + 1 :]
+            if at < last:
+                assert damaged(flipped)
+            else:
+                assert whole_length(flipped) == last
+
+
+@given(st.data())
+def test_a_lost_or_misdirected_write_before_the_last_entry_is_damage(data: st.DataObject) -> None:
+    parts = pieces()
+    place = data.draw(st.integers(0, len(parts) - 2))
+    start = 16 + sum(map(len, parts[:place]))
+    hole = bytes(len(parts[place]))
+    assert damaged(LEDGER[:start] + hole + LEDGER[start + len(hole) :])
+    other = data.draw(st.binary(min_size=1, max_size=len(hole)).filter(lambda one: one != LEDGER[start:][: len(one)]))
+    assert damaged(LEDGER[:start] + other + LEDGER[start + len(other) :])
+
+
+def test_a_file_full_of_false_beginnings_is_not_searched_for_ever() -> None:
+    start = struct.pack(">II", 1 << 20, 0) + b"\x93\xc4\x20"
+    hostile = LEDGER_MAGIC + start * 200_000
+    began_s = time.process_time()
+    assert damaged(hostile)
+    assert time.process_time() - began_s < 5.0  # a search without a limit would read 200 GB
 
 
 # Alterations
@@ -338,11 +408,11 @@ def test_the_border_between_public_part_and_digest_cannot_be_moved() -> None:
     """The chain hashes both without a border; MessagePack and the digest's fixed length supply it."""
     skeleton = read(to_skeleton(LEDGER))
     record = skeleton.records[2]
-    public = records.pack((2, record.index, (record.kind, *record.body)))
+    public = records.pack((FORMAT_VERSION, record.index, (record.kind, *record.body)))
     joined = public + record.digest
     for border in range(len(joined) + 1):
         if border != len(public):
-            moved = SKELETON_MAGIC + records.pack((record.previous, joined[:border], joined[border:]))
+            moved = SKELETON_MAGIC + enveloped(records.pack((record.previous, joined[:border], joined[border:])))
             with pytest.raises(LedgerError):
                 read(moved)
 
@@ -356,26 +426,26 @@ def test_the_border_between_public_part_and_digest_cannot_be_moved() -> None:
         b"",
         b"\xc1",
         b"\x05",
-        records.pack([3, 0]),
+        records.pack([FORMAT_VERSION, 0]),
         records.pack([1, 0, [STARTED, 1.0]]),
-        records.pack([2, 0, [STARTED, 1.0]]),
-        records.pack([3, 0, [16]]),
-        records.pack([3, 0, [-1]]),
-        records.pack([3, 0, []]),
-        records.pack([3, 0, STARTED]),
-        records.pack([3, 0, [STARTED, 1.0], [STARTED, 1.0]]),
-        records.pack([3.0, 0, [STARTED]]),
+        records.pack([3, 0, [STARTED, 1.0]]),
+        records.pack([FORMAT_VERSION, 0, [18]]),
+        records.pack([FORMAT_VERSION, 0, [-1]]),
+        records.pack([FORMAT_VERSION, 0, []]),
+        records.pack([FORMAT_VERSION, 0, STARTED]),
+        records.pack([FORMAT_VERSION, 0, [STARTED, 1.0], [STARTED, 1.0]]),
+        records.pack([float(FORMAT_VERSION), 0, [STARTED]]),
         records.pack([True, 0, [STARTED]]),
-        records.pack([3, 0, [True]]),
-        records.pack([3, 0.0, [STARTED]]),
-        records.pack([3, None, [STARTED]]),
-        records.pack(["3", 0, [STARTED]]),
+        records.pack([FORMAT_VERSION, 0, [True]]),
+        records.pack([FORMAT_VERSION, 0.0, [STARTED]]),
+        records.pack([FORMAT_VERSION, None, [STARTED]]),
+        records.pack(["4", 0, [STARTED]]),
         records.pack({1: 1, 2: 1, 3: 1}),
-        records.pack(bytes([3, 0, 1])),
-        records.pack([3, 0, [STARTED]]) + b"\x00",
-        records.pack([3, 0, [STARTED]])[:-1],
-        records.pack([3, 0, [STARTED, {"a": 1}]]),
-        records.pack([3, 0, [STARTED, msgpack.ExtType(1, b"x")]]),
+        records.pack(bytes([4, 0, 1])),
+        records.pack([FORMAT_VERSION, 0, [STARTED]]) + b"\x00",
+        records.pack([FORMAT_VERSION, 0, [STARTED]])[:-1],
+        records.pack([FORMAT_VERSION, 0, [STARTED, {"a": 1}]]),
+        records.pack([FORMAT_VERSION, 0, [STARTED, msgpack.ExtType(1, b"x")]]),
         b"\xdd\xff\xff\xff\xff\x01",
         b"\x93\x03\x01\xdd\xff\xff\xff\xff",
     ],
@@ -383,7 +453,7 @@ def test_the_border_between_public_part_and_digest_cannot_be_moved() -> None:
 @pytest.mark.parametrize(("magic", "third"), [(LEDGER_MAGIC, b""), (SKELETON_MAGIC, b"")])
 def test_a_public_part_that_is_not_ours_is_refused(public: bytes, magic: bytes, third: bytes) -> None:
     with pytest.raises(LedgerError, match="record 0"):
-        read(magic + records.pack((FIRST_PREVIOUS, public, third)))
+        read(magic + enveloped(records.pack((FIRST_PREVIOUS, public, third))))
 
 
 @pytest.mark.parametrize(
@@ -409,24 +479,24 @@ def test_a_public_part_that_is_not_ours_is_refused(public: bytes, magic: bytes, 
 def test_what_is_no_record_is_refused(stored: bytes, magic: bytes) -> None:
     for parse in (read, whole_length):
         with pytest.raises(LedgerError, match="not a record"):
-            parse(magic + stored)
+            parse(magic + enveloped(stored))
 
 
 @pytest.mark.parametrize("third", [bytes(31), bytes(33), bytes(64), NO_VALUE_DIGEST])
 def test_a_skeletons_digest_has_its_length_and_nothing_has_none(third: bytes) -> None:
-    public = records.pack((3, 0, (STARTED, 1.0)))
+    public = records.pack((FORMAT_VERSION, 0, (STARTED, 1.0)))
     with pytest.raises(LedgerError, match="record 0"):
-        read(SKELETON_MAGIC + records.pack((FIRST_PREVIOUS, public, third)))
+        read(SKELETON_MAGIC + enveloped(records.pack((FIRST_PREVIOUS, public, third))))
     for whole in (b"", digest(b"salted")):
-        (record,) = read(SKELETON_MAGIC + records.pack((FIRST_PREVIOUS, public, whole))).records
+        (record,) = read(SKELETON_MAGIC + enveloped(records.pack((FIRST_PREVIOUS, public, whole)))).records
         assert record.digest == (whole or NO_VALUE_DIGEST)
 
 
 @pytest.mark.parametrize(
     ("data", "error"),
     [
-        (b"p2pdp ledger 01\n", r"version 1\b.* version 3\b"),
-        (b"p2pdp skelet 02\n" + bytes(40), r"version 2\b.* version 3\b"),
+        (b"p2pdp ledger 01\n", r"version 1\b.* version 6\b"),
+        (b"p2pdp skelet 02\n" + bytes(40), r"version 2\b.* version 6\b"),
         (b"PK\x03\x04" + bytes(60), "neither a ledger nor a skeleton"),
         (b"{}" * 20, "neither a ledger nor a skeleton"),
     ],
@@ -474,6 +544,7 @@ HEAD = b"h" * 32
 
 def test_the_parts_are_laid_out_as_documented() -> None:
     assert head_parts("view", RUN, 3, 258, HEAD) == (b"view", RUN, b"\0\0\0\3", b"\0\0\0\0\0\0\1\2", HEAD)
+    assert head_parts("view", RUN, 3, 258, HEAD, b"key", b"more")[-3:] == (HEAD, b"key", b"more")
     assert head_parts("view", RUN, -2, 0, HEAD)[2] == b"\xff\xff\xff\xfe"
 
 
@@ -501,7 +572,7 @@ MESSAGE = Message("token", (3, 14), 271828)
 PACKED = pack_message(MESSAGE)
 PART = b"saltsaltsaltsalt" + pack_value(MESSAGE.value)
 BODIES = {
-    RECEIVED: (1.5, 7, PACKED),
+    RECEIVED: (1.5, 7, PACKED, bytes(16)),
     OWN: (1.5, PACKED),
     SENT: (7, PACKED),
     PUBLISHED: (PACKED,),

@@ -11,6 +11,7 @@ from scipy import special, stats
 
 from p2pdp.mechanisms import dither
 from p2pdp.mechanisms.dither import SCALE, unfolded
+from tests.support.chacha import chacha20
 
 SEED = np.array([3, -1, 4, 1], dtype=np.int64)
 
@@ -18,25 +19,6 @@ SEED = np.array([3, -1, 4, 1], dtype=np.int64)
 def discrete_gaussian(variance: float, end: int) -> np.ndarray:
     weights = np.exp(-(np.arange(-end, end + 1) ** 2) / (2.0 * variance))
     return np.asarray(weights / weights.sum())
-
-
-def chacha20(key: bytes, *, nonce: bytes, size: int) -> bytes:
-    """The cipher of RFC 8439, section 2.4, from its words."""
-    start = np.frombuffer(b"expand 32-byte k" + key + bytes(4) + nonce, dtype="<u4")
-    blocks = np.tile(start, (-(-size // 64), 1)).T.copy()
-    blocks[12] = np.arange(blocks.shape[1])
-    words = blocks.copy()
-
-    def turned(word: np.ndarray, bits: int) -> np.ndarray:
-        return np.asarray((word << np.uint32(bits)) | (word >> np.uint32(32 - bits)))
-
-    columns = [(at, 4 + at, 8 + at, 12 + at) for at in range(4)]
-    diagonals = [(at, 4 + (at + 1) % 4, 8 + (at + 2) % 4, 12 + (at + 3) % 4) for at in range(4)]
-    for a, b, c, d in 10 * (columns + diagonals):
-        for one, other, onto, bits in ((a, b, d, 16), (c, d, b, 12), (a, b, d, 8), (c, d, b, 7)):
-            words[one] += words[other]
-            words[onto] = turned(words[onto] ^ words[one], bits)
-    return (words + blocks).T.astype("<u4").tobytes()[:size]
 
 
 def test_the_stream_is_the_cipher_of_the_rfc() -> None:

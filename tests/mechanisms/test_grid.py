@@ -121,7 +121,7 @@ def test_the_grid_is_the_finest_allowed(scale_min: float | None, span: float, ma
     if exponents:
         assert choose_grid(scale_min, span, magnitude_max) == Grid(exponents[0])
     else:
-        with pytest.raises(UsageError, match="narrower clipping bounds"):
+        with pytest.raises(UsageError, match=r"\[noise\], \[data\] clip"):
             choose_grid(scale_min, span, magnitude_max)
 
 

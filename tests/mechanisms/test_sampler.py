@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-import secrets
 import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
@@ -15,8 +14,18 @@ from scipy import stats
 
 from p2pdp.core.draws import Mechanism, Sampler
 from p2pdp.core.errors import UsageError
+from p2pdp.mechanisms import discrete
 from p2pdp.mechanisms import sampler as sampler_module
-from p2pdp.mechanisms.sampler import SCALE_MAX, ExactSampler, FastSampler, SeededSampler
+from p2pdp.mechanisms.sampler import (
+    SCALE_MAX,
+    ExactSampler,
+    FastSampler,
+    SeededSampler,
+    StreamSampler,
+    _key_stream,
+)
+from tests.support.chacha import chacha20
+from tests.support.slow_draws import SlowNoise
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,6 +38,7 @@ MAKERS: dict[str, Callable[[], Sampler]] = {
     "exact": ExactSampler,
     "fast": FastSampler,
     "seeded": lambda: SeededSampler(11, "test"),
+    "stream": lambda: StreamSampler(bytes(range(32))),
 }
 
 
@@ -68,7 +78,7 @@ def small_scale_p(sampler: Sampler, name: str, scale: float) -> float:
     """How well draws at this scale fit the chances of the scale SMALL; rare steps are pooled at both ends."""
     count = 10**5
     steps = np.arange(-400, 401)
-    chances = chances_of_steps(name, sampler.name == "exact", steps)
+    chances = chances_of_steps(name, sampler.name in ("exact", "stream"), steps)
     draws = np.array(sampler.batch(Mechanism(name, scale), (), count))
     common = steps[chances * count >= 10]
     low, high = common[0], common[-1]
@@ -124,43 +134,80 @@ def test_uniform_counts_are_multinomial(sampler: Sampler) -> None:
         assert chi_square_p(tallies, chances) > P_MIN
 
 
-def test_the_exact_sampler_compares_with_gamma_as_a_fraction(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[int] = []
-
-    def just_below_gamma(end: int) -> int:
-        asked.append(end)
-        return min(end - 1, threshold - 1)
-
-    def at_gamma(end: int) -> int:
-        asked.append(end)
-        return min(end - 1, threshold)
-
-    threshold, outcomes = (0.1).as_integer_ratio()
-    mechanism = Mechanism("randomized_response", 0.1, 4)
-    monkeypatch.setattr(secrets, "randbelow", just_below_gamma)
-    assert ExactSampler().batch(mechanism, (), 1) == [3]
-    assert asked == [outcomes, 4]
-    monkeypatch.setattr(secrets, "randbelow", at_gamma)
-    assert ExactSampler().batch(mechanism, (), 1) == [-1]
+@pytest.mark.parametrize(("name", "power"), [("gaussian", 2), ("laplace", 1)])
+@pytest.mark.parametrize("scale", [0.75, 3.0, 2.0**24, 2.0**40 + 1])
+def test_a_stream_gives_what_exact_arithmetic_makes_of_the_cipher(name: str, power: int, scale: float) -> None:
+    key = bytes(range(100, 132))
+    mechanism, law = Mechanism(name, scale), discrete.noise(power, scale)
+    expected, size = SlowNoise(power, scale).drawn(42, law.spare, chacha20(key, nonce=bytes(12), size=4096))
+    stream = StreamSampler(key)
+    assert np.array(stream.batch(mechanism, (7,), 6)).ravel().tolist() == expected
+    (word,) = stream.batch(Mechanism("uniform_bits", 1.0), (), 1)
+    assert word.to_bytes(8, "little", signed=True) == chacha20(key, nonce=bytes(12), size=4096)[size : size + 8]
 
 
-def test_the_exact_sampler_asks_opendp_once_a_batch_and_builds_once_a_mechanism(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    sizes: list[int] = []
+def test_known_answers_of_a_stream() -> None:
+    """On every machine and with every release of numpy: users who differ here would not cancel each other's noise."""
 
-    def counting(zeros: list[int]) -> list[int]:
-        sizes.append(len(zeros))
-        return zeros
+    def drawn(mechanism: Mechanism, count: int, shape: tuple[int, ...] = ()) -> list[Any]:
+        return StreamSampler(bytes(range(32))).batch(mechanism, shape, count)
 
-    monkeypatch.setattr(sampler_module, "_opendp_noise", lambda name, scale: counting)
-    assert len(ExactSampler().batch(Mechanism("gaussian", 5.0), (3,), 7)) == 7
-    assert sizes == [21]
-    monkeypatch.undo()
-    built = sampler_module._opendp_noise.cache_info().misses
-    for _ in range(3):
-        ExactSampler().batch(Mechanism("gaussian", 12345.5), (), 2)
-    assert sampler_module._opendp_noise.cache_info().misses == built + 1
+    assert drawn(Mechanism("gaussian", 2.0**24), 4) == [-34273880, 35188231, 23650224, -4233468]
+    assert drawn(Mechanism("gaussian", 1e15), 3) == [-2076577626858284, 2137701489774143, 1415835603534373]
+    assert drawn(Mechanism("gaussian", 2.5), 8) == [-6, 5, 3, -1, 2, 0, 0, 2]
+    assert drawn(Mechanism("laplace", 2.0**24), 4) == [-56818264, 59305479, 30990256, -3184892]
+    assert drawn(Mechanism("randomized_response", 0.5, 5), 8) == [1, 4, -1, -1, -1, 4, 3, 4]
+    assert drawn(Mechanism("uniform_bits", 1.0), 2) == [7645359380336737593, 5281276197874154893]
+    assert [row.tolist() for row in drawn(Mechanism("uniform_counts", 100.0, 3), 2, (3,))] == [
+        [32, 29, 39],
+        [29, 37, 34],
+    ]
+    choices = [StreamSampler(bytes(range(32))).choice(options) for options in (10, 2**63 - 1)]
+    assert choices == [3, 7645359380336737593]
+
+
+def test_a_stream_is_the_same_however_it_is_split() -> None:
+    key = bytes(range(32))
+    whole = _key_stream(key)(300)
+    for at in range(301):
+        read = _key_stream(key)
+        assert read(at) + read(300 - at) == whole
+
+
+def test_streams_of_other_keys_are_others_and_no_key_is_shown() -> None:
+    keys = [bytes(32), bytes(31) + b"\1", b"\1" + bytes(31)]
+    drawn = [tuple(StreamSampler(key).batch(Mechanism("gaussian", 2.0**40), (), 4)) for key in keys]
+    assert len({value for values in drawn for value in values}) == 12
+    assert repr(StreamSampler(b"k" * 32)) == "StreamSampler()"
+    for size in (0, 16, 31, 33):
+        with pytest.raises(UsageError):
+            StreamSampler(bytes(size))
+
+
+def test_a_fork_shares_no_noise() -> None:
+    sampler, mechanism = ExactSampler(), Mechanism("gaussian", 2.0**50)
+    sampler.batch(mechanism, (), 3)
+    seen = []
+    for _ in range(2):
+        source, target = os.pipe()
+        child = os.fork()
+        if child == 0:
+            os.write(target, np.array(sampler.batch(mechanism, (), 8)).tobytes())
+            os._exit(0)
+        os.waitpid(child, 0)
+        seen += np.frombuffer(os.read(source, 64), dtype=np.int64).tolist()
+        os.close(source)
+        os.close(target)
+    seen += sampler.batch(mechanism, (), 8)
+    assert len(set(seen)) == 24
+
+
+def test_what_is_to_fork_has_its_table_beforehand() -> None:
+    mechanism = Mechanism("gaussian", 12345.625)
+    sampler_module.warm(mechanism)
+    built = discrete.noise.cache_info().misses
+    ExactSampler().batch(mechanism, (3,), 2)
+    assert discrete.noise.cache_info().misses == built
 
 
 def test_the_largest_scale_stays_inside_int64(sampler: Sampler) -> None:
@@ -213,9 +260,11 @@ def test_bad_seeds_are_refused(seed: int) -> None:
         SeededSampler(seed, "x")
 
 
-def test_importing_the_sampler_does_not_import_opendp() -> None:
+def test_importing_the_sampler_imports_nothing_heavy() -> None:
     code = (
-        "import sys, p2pdp.mechanisms.sampler; print([m for m in ('scipy', 'networkx', 'opendp') if m in sys.modules])"
+        "import sys, p2pdp.mechanisms.sampler as s; from p2pdp.core.draws import Mechanism; "
+        "s.ExactSampler().batch(Mechanism('gaussian', 1e9), (), 9); "
+        "print([m for m in ('scipy', 'networkx', 'cryptography') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

@@ -9,11 +9,12 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from queue import SimpleQueue
 
 import pytest
 
 from p2pdp.core.errors import P2pdpError, Refused, RunFailed, VerificationFailed
-from p2pdp.node.helper import Helper, Interrupted
+from p2pdp.node.helper import Helper, Interrupted, asking_aside
 from tests.support.launched import wait_for
 from tests.support.sources import TOP
 
@@ -114,3 +115,21 @@ def test_it_ends_with_a_node_that_is_killed_also_in_the_midst_of_an_answer() -> 
         process = int(node.stdout.readline())
         node.kill()
     wait_for(lambda: not is_there(process), "the helper is gone")
+
+
+def test_questions_asked_aside_are_answered_in_their_order_and_elsewhere() -> None:
+    told: SimpleQueue[object] = SimpleQueue()
+    with asking_aside(MODULE, "the sum") as ask:
+        for number in range(3):
+            ask({"do": "echo", "number": number}, told.put, told.put)
+        ask({"do": "refuse", "why": "no"}, told.put, told.put)
+        assert [told.get(timeout=60) for _ in range(3)] == [{"do": "echo", "number": number} for number in range(3)]
+        assert isinstance(told.get(timeout=60), Refused)
+
+
+def test_what_is_not_answered_when_nobody_waits_any_more_is_given_up() -> None:
+    told: list[object] = []
+    with asking_aside(MODULE, "the sum") as ask:
+        ask({"do": "sleep"}, told.append, told.append)
+        ask({"do": "echo"}, told.append, told.append)
+    assert [type(one) for one in told] == [RunFailed, RunFailed]

@@ -7,7 +7,6 @@ import threading
 from pathlib import Path
 
 import pytest
-import uvloop
 
 from p2pdp.core.errors import Refused, RunFailed
 from p2pdp.node import process as foreground
@@ -41,7 +40,7 @@ def test_a_signal_ends_it_in_good_order(number: int) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_while_the_loop_is_made_is_heard_when_it_runs(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    made = uvloop.new_event_loop
+    made = foreground.new_event_loop
     ended: list[str] = []
 
     def told() -> asyncio.AbstractEventLoop:
@@ -54,7 +53,7 @@ def test_a_signal_while_the_loop_is_made_is_heard_when_it_runs(number: int, monk
         finally:
             ended.append("in order")
 
-    monkeypatch.setattr(uvloop, "new_event_loop", told)
+    monkeypatch.setattr(foreground, "new_event_loop", told)
     with pytest.raises(SystemExit) as stopped:
         run_in_foreground(body)
     assert (stopped.value.code, ended) == (130, ["in order"])

@@ -16,6 +16,9 @@ from p2pdp.core.messages import BLOCKED, EXCLUDED
 from p2pdp.core.step import Output
 from p2pdp.crypto.roster import Roster
 from p2pdp.node.roles import RUN_KEY_FILE, RolesNode, have_finished, who_is
+from p2pdp.peer.payloads import CONTROL, HEAD
+from p2pdp.peer.peers import Peers
+from p2pdp.wire.codec import pack
 from tests.support.local import alone, bound, job_in, run_all, soon
 
 
@@ -31,6 +34,27 @@ async def test_roles_publish_sign_the_roster_and_say_what_happened(tmp_path: Pat
     totals = json.loads((job.folder / "curator" / "totals.json").read_text())
     assert totals["bytes"] > 0
     assert totals["faults"] == {}
+
+
+async def test_bombs_of_a_user_stop_nobody_in_a_live_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """User 1 tells everybody, time and again, that it has more messages of theirs than were ever sent."""
+    told: set[int] = set()
+    took = Peers.took
+
+    def bombing(self: Peers, *given: Any) -> None:
+        took(self, *given)
+        if self._credentials.me == 1:
+            for victim in self._credentials.peers():
+                self.frame(victim, HEAD.pack(CONTROL, 0, 10**6, bytes(16)) + pack([]))
+                told.add(victim)
+
+    monkeypatch.setattr(Peers, "took", bombing)
+    job = job_in(tmp_path / "run")
+    events = await run_all(job)
+    assert told == {BOOTSTRAP, CURATOR, 0, 2}
+    assert "published" in [event["event"] for event in events]
+    totals = json.loads((job.folder / "curator" / "totals.json").read_text())
+    assert totals["faults"]["unproven_rollback"] > 0
 
 
 async def test_roles_that_have_finished_are_not_started_again(tmp_path: Path) -> None:
@@ -67,7 +91,8 @@ class Blocked:
         self.told: list[Output] = []
         self._settings = SimpleNamespace(on_output=lambda _peer, output: self.told.append(output))
         self._old_outputs = {BOOTSTRAP: old}
-        self._run = SimpleNamespace(spec=SimpleNamespace(run=SimpleNamespace(patience_s=0.0)))
+        plan = SimpleNamespace(why_needed="a ring cannot go round")
+        self._run = SimpleNamespace(spec=SimpleNamespace(run=SimpleNamespace(patience_s=0.0)), plan=plan)
         self._timers: list[asyncio.TimerHandle] = []
         self.shells = {BOOTSTRAP: self}
         self.host = SimpleNamespace(heard=lambda peer: peer in heard)
@@ -91,7 +116,7 @@ class Blocked:
 
 async def test_a_blocked_run_fails_with_its_reason() -> None:
     roles = Blocked(0)
-    with pytest.raises(RunFailed, match="user 2 is gone, and nobody can go round it"):
+    with pytest.raises(RunFailed, match="user 2 is gone, and a ring cannot go round"):
         roles.hear(Output(EXCLUDED, (1, b"")), Output(BLOCKED, (2,)))
     assert len(roles.told) == 2
 
@@ -103,10 +128,53 @@ async def test_a_block_of_an_earlier_start_counts_if_who_caused_it_stays_away(he
     async with asyncio.timeout(60):
         await roles.asked.wait()
     assert [str(error) for error in roles.failed] == (
-        [] if heard else ["user 2 is still gone, and nobody can go round it"]
+        [] if heard else ["user 2 is still gone, and a ring cannot go round"]
     )
     with pytest.raises(RunFailed):
         roles.hear(Output(BLOCKED, (2,)))  # a new one
+
+
+class Ending:
+    """As much of a node as waits for its two shells."""
+
+    def __init__(self, *stopped: int) -> None:
+        make = asyncio.get_running_loop().create_future
+        self.shells = {
+            peer: SimpleNamespace(ended=make(), host=SimpleNamespace(stopped=peer in stopped))
+            for peer in (BOOTSTRAP, CURATOR)
+        }
+
+    def waiting(self) -> asyncio.Task[None]:
+        return asyncio.create_task(RolesNode._ended(self))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("peer", "name"), [(BOOTSTRAP, "bootstrap"), (CURATOR, "curator")])
+async def test_if_one_of_the_two_cannot_go_on_the_other_does_not_wait_for_it(peer: int, name: str) -> None:
+    node = Ending(peer)
+    waiting = node.waiting()
+    node.shells[peer].ended.set_result(None)
+    with pytest.raises(RunFailed, match=f"^{name} cannot go on"):
+        await asyncio.wait_for(waiting, 60)
+
+
+async def test_what_ended_one_of_them_ends_both() -> None:
+    node = Ending()
+    waiting = node.waiting()
+    for shell in node.shells.values():
+        shell.ended.set_exception(RunFailed("no space is left"))
+    with pytest.raises(RunFailed, match="no space"):
+        await asyncio.wait_for(waiting, 60)
+
+
+async def test_the_run_goes_on_until_both_have_ended() -> None:
+    node = Ending()
+    waiting = node.waiting()
+    node.shells[BOOTSTRAP].ended.set_result(None)
+    assert await asyncio.wait({waiting}, timeout=0) == (set(), {waiting})
+    await asyncio.wait({waiting}, timeout=0.01)
+    assert not waiting.done()
+    node.shells[CURATOR].ended.set_result(None)
+    await asyncio.wait_for(waiting, 60)
 
 
 def test_peers_are_named_for_people() -> None:

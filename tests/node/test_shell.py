@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
@@ -13,7 +15,8 @@ from p2pdp.ledger.journal import VIEW
 from p2pdp.ledger.records import LEDGER_MAGIC
 from p2pdp.node.clock import Clock
 from p2pdp.node.disk import Disk
-from p2pdp.node.shell import QUIET_S, TOTALS_FILE, HostShell
+from p2pdp.node.loops import new_event_loop
+from p2pdp.node.shell import READ_TURNS, READ_TURNS_MAX, TOTALS_FILE, HostShell
 from p2pdp.peer.effects import Effects, HopEffects
 from p2pdp.peer.host import Host
 from p2pdp.wire.frames import Kind
@@ -29,8 +32,8 @@ class Toy:
         self.usual: HopEffects | None = None
         self.proved: tuple[int | None, bool] = (3, True)
         self.done = self.stopped = self.wants_idle = False
-        self.lacks = 0  # pools that it would lay in
         self.fault_counts = {"gap": 2}
+        self.slowness = 1.0
 
     def _call(self, name: str) -> Effects:
         self.calls.append(name)
@@ -53,14 +56,9 @@ class Toy:
     def wake(self, _now_s: float) -> Effects:
         return self._call("wake")
 
-    def idle(self, _now_s: float, *, at_rest: bool = False) -> Effects:
+    def idle(self, _now_s: float) -> Effects:
         self.wants_idle = False
-        self.lacks -= at_rest
-        return self._call("rest" if at_rest else "idle")
-
-    @property
-    def wants_rest(self) -> bool:
-        return self.lacks > 0
+        return self._call("idle")
 
     @property
     def over(self) -> bool:
@@ -87,16 +85,16 @@ class Wire:
         self.proved.append((origin, peer))
 
 
-def shell_in(folder: Path, documents: Any = None, *, rests: bool = False) -> tuple[HostShell, Wire]:
+def shell_in(folder: Path, documents: Any = None) -> tuple[HostShell, Wire]:
     given = documents or (lambda *_: None)
-    shell = HostShell(Disk(folder, power=False), Clock(), given, lambda _output: None, rests=rests)
+    shell = HostShell(Disk(folder, power=False), Clock(), given, lambda _output: None)
     wire = Wire(folder / "view.ledger")
     shell.transport = wire  # type: ignore[assignment]
     return shell, wire
 
 
-def with_host(folder: Path, *, rests: bool = False) -> tuple[HostShell, Wire, Toy]:
-    shell, wire = shell_in(folder, rests=rests)
+def with_host(folder: Path) -> tuple[HostShell, Wire, Toy]:
+    shell, wire = shell_in(folder)
     toy = Toy()
     shell.begin(cast("Host", toy))
     return shell, wire, toy
@@ -146,39 +144,6 @@ async def test_a_fast_hop_is_written_before_it_is_sent_on_and_asks_for_no_more(t
     assert toy.calls == ["begin", "idle"]
     shell.arrived("somebody", BOXED)
     assert toy.calls == ["begin", "idle", "frame"], "a stranger's is never taken for one"
-    shell.stop()
-
-
-async def test_who_has_been_quiet_draws_ahead_one_thing_at_a_time(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    waits: list[float] = []
-    acts: list[Callable[[], None]] = []
-
-    def call_later(wait_s: float, safely: Callable[..., None], act: Callable[[], None]) -> Any:
-        waits.append(wait_s)
-        acts.append(lambda: safely(act))
-        return asyncio.get_running_loop().call_at(0.0, lambda: None)
-
-    monkeypatch.setattr(asyncio.get_running_loop(), "call_later", call_later)
-    busy, _, other = with_host(tmp_path / "busy")
-    other.lacks, other.wants_idle = 2, True
-    busy.carry_out(Effects())
-    await asyncio.sleep(0)
-    assert (other.calls, waits) == (["begin", "idle"], []), "who shares the machine does not rest"
-    busy.stop()
-    shell, _, toy = with_host(tmp_path, rests=True)
-    toy.lacks, toy.wants_idle = 2, True
-    shell.carry_out(Effects())
-    await asyncio.sleep(0)
-    assert (toy.calls, waits) == (["begin", "idle"], [QUIET_S])
-    shell.carry_out(Effects(frames=((1, b"frame"),)))
-    acts.pop()()
-    assert (toy.calls, waits) == (["begin", "idle"], [QUIET_S, QUIET_S]), "something was sent meanwhile"
-    acts.pop()()
-    assert (toy.calls, waits[2:]) == (["begin", "idle", "rest"], [0.0]), "and what arrived comes first"
-    acts.pop()()
-    assert (toy.calls, toy.lacks, acts) == (["begin", "idle", "rest", "rest"], 0, [])
     shell.stop()
 
 
@@ -258,7 +223,7 @@ async def test_a_call_that_fails_ends_everything(tmp_path: Path, call: str) -> N
         "arrived": lambda: shell.arrived("origin", BOXED),
         "lost": lambda: shell.lost(1),
         "connected": lambda: shell.connected(1),
-        "wake": lambda: shell.safely(shell._woken),
+        "wake": lambda: shell.safely(lambda: shell._read_first(0, 0, 0)),
     }
     calls[call]()
     assert shell.ended.done()
@@ -300,7 +265,65 @@ async def test_the_host_is_woken_when_it_asked_for_it(tmp_path: Path) -> None:
             await asyncio.sleep(0)
     shell.stop()
     shell.safely(shell._woken)
+    await turns_of_the_loop(2 * READ_TURNS_MAX)
     assert toy.calls.count("wake") == 1
+
+
+async def turns_of_the_loop(count: int) -> None:
+    for _ in range(count):
+        await asyncio.sleep(0)
+
+
+async def test_what_arrived_is_read_before_the_host_is_woken(tmp_path: Path) -> None:
+    shell, _, toy = with_host(tmp_path)
+    loop = asyncio.get_running_loop()
+    shell.safely(shell._woken)
+    for turn in range(1, 6):  # a frame in each of the next turns, as when much lies unread
+        loop.call_soon(shell.arrived, "known", BOXED)
+        await asyncio.sleep(0)
+        assert toy.calls == ["begin"] + turn * ["frame"]
+    await turns_of_the_loop(READ_TURNS + 1)
+    assert toy.calls == ["begin", *5 * ["frame"], "wake"]
+    shell.stop()
+
+
+async def test_who_never_stops_sending_keeps_no_host_from_being_woken(tmp_path: Path) -> None:
+    shell, _, toy = with_host(tmp_path)
+    shell._slowness = lambda: 3.0
+    shell.safely(shell._woken)
+    for _ in range(READ_TURNS_MAX + 2):
+        shell.arrived("known", BOXED)
+        await asyncio.sleep(0)
+    assert toy.calls.count("wake") == 1
+    assert toy.slowness == 3.0
+    shell.stop()
+
+
+async def test_sockets_are_read_before_a_host_is_woken_that_slept(tmp_path: Path) -> None:
+    """The loop of live processes looks at its timers first; an answer that lies in a socket comes before the wake."""
+    shell, _, toy = with_host(tmp_path)
+    loop = asyncio.get_running_loop()
+    ours, theirs = socket.socketpair()
+    ours.setblocking(False)
+    loop.add_reader(ours, lambda: (ours.recv(1), shell.arrived("known", BOXED)))
+    toy.effects = Effects(wake_at_s=0.0)
+    shell.carry_out(toy.effects)
+    toy.effects = Effects()
+    theirs.send(b"answer")
+    time.sleep(0.05)  # noqa: ASYNC251  (the loop stands still until the timer is due)
+    async with asyncio.timeout(20):
+        while "wake" not in toy.calls:  # noqa: ASYNC110  (the toy has no event to wait for)
+            await asyncio.sleep(0)
+    assert toy.calls == ["begin", *6 * ["frame"], "wake"]
+    loop.remove_reader(ours)
+    ours.close()
+    theirs.close()
+    shell.stop()
+
+
+def test_that_holds_in_the_loop_of_live_processes_too(tmp_path: Path) -> None:
+    with asyncio.Runner(loop_factory=new_event_loop) as runner:
+        runner.run(test_sockets_are_read_before_a_host_is_woken_that_slept(tmp_path))
 
 
 async def test_who_is_done_or_was_rolled_back_has_ended(tmp_path: Path) -> None:

@@ -1,7 +1,10 @@
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,12 +13,15 @@ from p2pdp.core.addresses import Address
 from p2pdp.core.errors import Refused, VerificationFailed
 from p2pdp.core.expiry import Expired
 from p2pdp.core.spec import AuditPart
-from p2pdp.crypto.identity import RunKey
+from p2pdp.crypto.enrolment import SEAT, Answer
+from p2pdp.crypto.identity import Identity, RunKey
+from p2pdp.crypto.roster import Roster, sign_roster
 from p2pdp.crypto.sealed_skeleton import open_skeleton, sealed_bytes
 from p2pdp.ledger.records import to_skeleton
 from p2pdp.node.user import NOTE_S, RUN_KEY_FILE, SEAT_FILE, Waiting, handed_in, has_finished
 from p2pdp.protocols.run_plan import skeleton_size
 from p2pdp.runs.audit import verify
+from p2pdp.services.enrolment import EnrolmentService
 from tests.support.local import SPEC, alone, bound, job_in, run_all, soon
 from tests.support.runs import quiet, walk
 from tests.support.toys import credentials
@@ -31,6 +37,21 @@ async def test_users_take_part_and_leave_closed_ledgers_and_no_run_key(tmp_path:
         assert not (place / RUN_KEY_FILE).exists()
         assert (place / SEAT_FILE).stat().st_mode & 0o777 == 0o600
         assert (place / "view.ledger").stat().st_mode & 0o777 == 0o600
+
+
+async def test_folders_are_for_their_owner_only_whatever_the_umask(tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        job = job_in(tmp_path / "run")
+        await run_all(job)
+    finally:
+        os.umask(before)
+    made = [path for path in job.folder.rglob("*") if path.is_dir()]
+    assert {"nodes", "0002", "curator", "bootstrap"} <= {path.name for path in made}
+    assert {path.stat().st_mode & 0o777 for path in made} == {0o700}
+    ledgers = [path for path in job.folder.rglob("*") if path.suffix in (".ledger", ".key") or path.name == "seat"]
+    assert len(ledgers) > 3 * job.slots
+    assert {path.stat().st_mode & 0o777 for path in ledgers} == {0o600}
 
 
 async def test_a_wrong_join_token_is_told(tmp_path: Path) -> None:
@@ -49,6 +70,62 @@ async def test_a_wrong_join_token_is_told(tmp_path: Path) -> None:
         patch.setattr(RolesNode, "__init__", with_true_secrets)
         with pytest.raises(Refused, match="not valid here"):
             await run_all(other)
+
+
+def another_seat(answer: Answer) -> Answer:
+    return replace(answer, user=(answer.user + 1) % 3)
+
+
+def a_roster_with(change: Callable[[Roster], dict[str, Any]]) -> Callable[[Answer], Answer]:
+    """What signs another roster as this run's bootstrap would."""
+
+    def changed(answer: Answer) -> Answer:
+        roster = Roster.from_bytes(answer.roster)
+        parts: dict[str, Any] = {
+            name: getattr(roster, name)
+            for name in ("run_id", "spec_digest", "protocol", "bootstrap", "curator", "entries")
+        }
+        again = sign_roster(SIGNER[0], facts=dict(roster.facts), **(parts | change(roster)))
+        return replace(answer, roster=again.to_bytes())
+
+    return changed
+
+
+SIGNER: list[Identity] = []
+STORIES: dict[str, tuple[Callable[[Answer], Answer], str]] = {
+    "another number": (another_seat, "own entry"),
+    "another run": (a_roster_with(lambda _: {"run_id": bytes(16)}), "another run"),
+    "another spec": (a_roster_with(lambda _: {"spec_digest": bytes(32)}), "another spec"),
+    "one user twice": (
+        a_roster_with(lambda known: {"entries": [*known.entries[:], known.entries[0]]}),
+        "user 0 and user 1 the same identity",
+    ),
+    "bootstrap is a user": (
+        a_roster_with(lambda known: {"entries": [*known.entries[:], known.bootstrap]}),
+        "bootstrap and user 1 the same identity",
+    ),
+    "a neighbour that is nobody": (lambda answer: replace(answer, neighbours=(7,)), "neighbours"),
+}
+
+
+@pytest.mark.parametrize("story", STORIES)
+async def test_a_bootstrap_that_gives_a_seat_that_does_not_fit_is_left(tmp_path: Path, story: str) -> None:
+    job = job_in(tmp_path / "run", SPEC.replace("nodes = 3", "nodes = 1"))
+    honest = EnrolmentService._answer_for
+    change, words = STORIES[story]
+
+    def lying(self: EnrolmentService, token: int) -> Answer:
+        SIGNER[:] = [self._identity]
+        answer = honest(self, token)
+        return change(answer) if answer.kind == SEAT else answer
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(EnrolmentService, "_answer_for", lying)
+        with pytest.raises(Refused, match=f"does not fit.*{words}") as raised:
+            await run_all(job)
+    assert raised.value.exit_code == 5
+    assert not list(job.folder.glob("nodes/*/seat"))
+    assert {ledger.read_bytes() for ledger in job.folder.glob("nodes/*/view.ledger")} == {b""}
 
 
 async def test_a_node_that_has_finished_is_not_started_again(tmp_path: Path) -> None:

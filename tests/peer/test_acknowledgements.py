@@ -5,7 +5,9 @@ import ast
 from hypothesis import given
 from hypothesis import strategies as st
 
-from p2pdp.peer.acknowledgements import Acknowledgements, PacketSpace, digest_after
+from p2pdp.crypto.vouchers import digest_after
+from p2pdp.ledger.records import digest_of
+from p2pdp.peer.acknowledgements import Acknowledgements, PacketSpace
 from tests.support.sources import sources
 
 MESSAGES = [(bytes([number]), bytes([number] * number)) for number in range(8)]
@@ -42,7 +44,7 @@ def test_both_ends_have_the_same_running_digest() -> None:
 
 @given(st.binary(max_size=5), st.binary(max_size=5), st.binary(max_size=5), st.binary(max_size=5))
 def test_a_digest_knows_where_a_message_ends(first: bytes, value: bytes, second: bytes, other: bytes) -> None:
-    same = digest_after(bytes(16), [(first, value)]) == digest_after(bytes(16), [(second, other)])
+    same = digest_after(bytes(16), first, digest_of(value)) == digest_after(bytes(16), second, digest_of(other))
     assert same == ((first, value) == (second, other))
 
 
@@ -69,7 +71,7 @@ def test_digests_are_the_same_whenever_they_are_asked_for(
     for message, value in messages:
         mine.push(message, value)
         theirs.took(message, value)
-        digest = digest_after(digest, [(message, value)])
+        digest = digest_after(digest, message, digest_of(value))
         if data.draw(st.booleans()):
             assert mine.sent_digest == theirs.received_digest == digest
         if data.draw(st.booleans()):
@@ -85,9 +87,8 @@ def test_what_is_remembered_of_the_past_is_bounded() -> None:
     assert link.repeats(1, bytes([0]), b"") is None
     assert link.repeats(1000, bytes([999 % 256]), b"") is True
     link.took(b"", bytes(1000))
-    assert len(link.recent) == 1, "a long one is not kept beside others"
-    assert link.repeats(1000, bytes([999 % 256]), b"") is None
     assert link.repeats(1001, b"", bytes(1000)) is True
+    assert sum(map(len, link.recent[-1])) == 32, "of a long value only its digest is kept"
 
 
 def test_a_refused_link_keeps_nothing() -> None:
@@ -206,6 +207,37 @@ def test_waits_double_up_to_the_longest_and_begin_anew_when_the_peer_answers() -
     assert space.resend_at_s == 202.0, "that is no news"
     timers.sent_again(space, 202.0)
     assert space.resend_at_s == 204.0
+
+
+def test_large_values_have_time_to_arrive_by_what_their_link_is_known_to_carry() -> None:
+    timers, space = timers_of(), PacketSpace(1)
+    assert space.rate == 128 * 1024
+    large = bytes(512 * 1024)
+    space.push(b"m", large)
+    timers.sent(space, 100.0)
+    assert space.resend_at_s == 100.0 + RESEND_S + 2 * 4.0
+    space.push(b"m", large)
+    timers.sent(space, 101.0)
+    assert space.resend_at_s == 100.0 + RESEND_S + 2 * 8.0, "the second waits behind the first"
+    timers.learn(space, 1, 102.0)
+    assert space.rate == (128 + 256) / 2 * 1024
+    assert space.resend_at_s == 102.0 + RESEND_S + 2 * 512 / 192
+    timers.sent_again(space, 200.0)
+    assert space.resend_at_s == 200.0 + RESEND_S + 2 * 512 / 192
+    timers.learn(space, 2, 202.0)
+    assert (space.large_bytes, space.resend_at_s) == (0, None)
+    space.push(b"m", b"small")
+    timers.sent(space, 300.0)
+    assert space.resend_at_s == 300.0 + RESEND_S
+
+
+def test_a_slow_link_is_given_more_time_and_not_for_ever() -> None:
+    timers, space = timers_of(), PacketSpace(1)
+    for number in range(30):
+        space.push(b"m", bytes(1 << 14))
+        timers.sent(space, 1e6 * number)
+        timers.learn(space, number + 1, 1e6 * (number + 1))
+    assert space.rate == 8 * 1024
 
 
 @given(st.integers(1, 10**6), st.floats(0.01, 10.0))

@@ -1,21 +1,22 @@
 from __future__ import annotations
 
-import math
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from p2pdp.core.draws import Mechanism
+from p2pdp.core.draws import UNIFORM, Mechanism
+from p2pdp.core.errors import VerificationFailed
 from p2pdp.crypto.entropy import SeededEntropy
+from p2pdp.crypto.pair_coins import noise_key
 from p2pdp.crypto.roster import Entries
 from p2pdp.ledger import records
 from p2pdp.ledger.journal import PRIVATE, VIEW, Journal
-from p2pdp.ledger.records import CHOSEN, DRAWN, POOL, SALT_BYTES, Record
+from p2pdp.ledger.records import CHOSEN, DRAWN, PAIRED, POOL, SALT_BYTES, Record, to_skeleton
 from p2pdp.peer.credentials import Credentials
-from p2pdp.peer.draws import AHEAD_NUMBERS_MAX, POOL_MAX, Meetings, RecordedDraws
+from p2pdp.peer.draws import POOL_MAX, POOL_NUMBERS_MAX, Meetings, RecordedDraws
 from p2pdp.wire.codec import unpack_value
 from tests.support.toys import UniqueDraws, credentials
 
@@ -63,6 +64,36 @@ def test_who_draws_once_draws_one_value() -> None:
     value = draws.noise(GAUSSIAN, ())
     disk.store(journal)
     assert disk.pools() == [[value]] == [sampler.drawn]
+
+
+def test_a_large_vector_is_drawn_ahead_from_its_second_use_on() -> None:
+    disk, journal, draws, sampler = fresh()
+    shape, drawn = (POOL_NUMBERS_MAX,), []
+    for uses in range(1, 5):
+        draws.noise(GAUSSIAN, shape)
+        draws.prepare()
+        draws.prepare()
+        drawn.append(len(sampler.drawn))
+        assert drawn[-1] == uses + (uses > 1)
+    disk.store(journal)
+    assert [len(pool) for pool in disk.pools()] == [1] * drawn[-1]
+
+
+def test_a_sampler_that_can_draws_a_large_vector_beside_other_work() -> None:
+    class Ahead(UniqueDraws):
+        asked: ClassVar[list[object]] = []
+
+        def ahead(self, *terms: object) -> None:
+            self.asked.append(terms)
+
+    journal, sampler = Journal(), Ahead()
+    draws = RecordedDraws(journal, sampler, ENTROPY)
+    shape = (POOL_NUMBERS_MAX,)
+    for uses in range(1, 4):
+        draws.noise(GAUSSIAN, shape)
+        draws.prepare()
+        assert len(sampler.drawn) == uses, "the pool is recorded when it is used"
+        assert sampler.asked == [(GAUSSIAN, shape, 1)] * (uses - 1)
 
 
 def test_a_draw_is_named_by_pool_and_offset_once_and_its_value_is_there() -> None:
@@ -154,65 +185,6 @@ def test_choices_are_recorded_and_repeated() -> None:
     assert [draws.choice(options) for options in (3, 1, 1000)] == first
 
 
-def expecting(times: int, shape: tuple[int, ...] = ()) -> tuple[Disk, Journal, RecordedDraws, UniqueDraws]:
-    journal, sampler = Journal(), UniqueDraws()
-    return Disk(), journal, RecordedDraws(journal, sampler, ENTROPY, expected={(GAUSSIAN, shape): times}), sampler
-
-
-def test_at_rest_what_is_expected_is_laid_in_one_pool_at_a_time_and_used_first() -> None:
-    disk, journal, draws, sampler = expecting(5 * POOL_MAX + 1)
-    draws.prepare()
-    assert sampler.drawn == [], "but not when there is only a moment"
-    for pools in range(1, 6):
-        assert draws.lack
-        draws.prepare(ahead=True)
-        assert len(sampler.drawn) == pools * POOL_MAX
-    assert not draws.lack, "of less than a pool there is none"
-    draws.prepare(ahead=True)
-    values = [draws.noise(GAUSSIAN, ()) for _ in range(5 * POOL_MAX)]
-    assert sampler.drawn == values
-    assert not draws.lack
-    disk.store(journal)
-    pools, drawn = disk.pools(), disk.records(VIEW, DRAWN)
-    assert [pools[record.body.pool][record.body.offset] for record in drawn] == values
-    assert disk.order[2:7] == [PRIVATE] * 5, "it was recorded before it was used"
-    assert set(disk.order[7:]) == {VIEW}
-
-
-def test_after_a_restart_what_was_drawn_before_is_not_expected_again() -> None:
-    disk, journal, draws, _ = expecting(5 * POOL_MAX)
-    for _ in range(3 * POOL_MAX):
-        draws.noise(GAUSSIAN, ())
-    disk.store(journal)
-    again, sampler = Journal(disk.files[VIEW], disk.files[PRIVATE]), UniqueDraws()
-    draws = RecordedDraws(again, sampler, ENTROPY, expected={(GAUSSIAN, ()): 5 * POOL_MAX})
-    while again.replaying:
-        draws.noise(GAUSSIAN, ())
-    while draws.lack:
-        draws.prepare(ahead=True)
-    assert len(sampler.drawn) == 2 * POOL_MAX
-
-
-def test_nobody_lays_in_what_is_not_expected() -> None:
-    _, _, draws, sampler = fresh()
-    for _ in range(1000):
-        draws.noise(GAUSSIAN, ())
-    before = len(sampler.drawn)
-    assert not draws.lack
-    draws.prepare(ahead=True)
-    assert len(sampler.drawn) == before
-
-
-@pytest.mark.parametrize(("shape", "pool"), [((), 128), ((100,), 10), ((5000,), 1)])
-def test_what_is_laid_in_is_bounded(shape: tuple[int, ...], pool: int) -> None:
-    _, _, draws, sampler = expecting(10**9, shape)
-    while draws.lack:
-        before = len(sampler.drawn)
-        draws.prepare(ahead=True)
-        assert len(sampler.drawn) == before + pool
-    assert len(sampler.drawn) * math.prod(shape) <= AHEAD_NUMBERS_MAX
-
-
 def test_who_ran_out_says_so() -> None:
     said: list[int] = []
     disk = Disk()
@@ -267,6 +239,44 @@ def test_keys_are_agreed_on_when_the_first_coin_is_tossed_and_with_users_only() 
     made.toss(1, 0.5)
     made.toss(2, 0.5)
     assert asked == [0, 1, 3, 4, 5]
+
+
+def test_both_ends_of_a_pair_draw_the_same_and_record_it_under_the_same_digest() -> None:
+    drawn, digests = [], []
+    for me, other in ((1, 4), (4, 1)):
+        disk, journal = Disk(), Journal()
+        draws = RecordedDraws(journal, UniqueDraws(), ENTROPY, meetings(credentials(me, N)))
+        drawn.append([draws.pair(other, number, UNIFORM, (3,)).tolist() for number in (0, 1)])
+        disk.store(journal)
+        paired = records.read(to_skeleton(disk.files[VIEW])).records
+        assert [record.kind for record in paired] == [PAIRED, PAIRED]
+        assert [tuple(record.body) for record in paired] == [(other, n, *UNIFORM, [3]) for n in (0, 1)]
+        digests.append([record.digest for record in paired])
+        assert draws.pair_key(other, 1) == noise_key(credentials(me, N).channel(other).pair_secret, 1)
+    assert drawn[0] == drawn[1]
+    assert digests[0] == digests[1]
+    assert len(set(digests[0])) == 2
+    assert drawn[0][0] != drawn[0][1]
+
+
+def test_a_restart_unfolds_the_same_pair_draw_and_refuses_another_key() -> None:
+    disk, journal = Disk(), Journal()
+    shared = meetings(credentials(1, N))
+    before = RecordedDraws(journal, UniqueDraws(), ENTROPY, shared).pair(4, 0, UNIFORM, (3,)).tolist()
+    disk.store(journal)
+    again = Journal(disk.files[VIEW], disk.files[PRIVATE])
+    assert RecordedDraws(again, UniqueDraws(), ENTROPY, shared).pair(4, 0, UNIFORM, (3,)).tolist() == before
+    assert again.take_writes() == []
+    for peer, number in ((3, 0), (4, 1)):
+        other = Journal(disk.files[VIEW], disk.files[PRIVATE])
+        with pytest.raises(VerificationFailed):
+            RecordedDraws(other, UniqueDraws(), ENTROPY, shared).pair(peer, number, UNIFORM, (3,))
+
+
+def test_a_peer_that_shares_nothing_has_no_pair_draws() -> None:
+    _, _, draws, _ = fresh()
+    with pytest.raises(LookupError):
+        draws.pair(1, 0, UNIFORM, ())
 
 
 def test_who_has_no_valid_entry_is_met_by_nobody() -> None:

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from p2pdp.core.draws import Draws, Mechanism
+from p2pdp.core.endings import COMPLAINT
 from p2pdp.core.events import Hop, Passer
 from p2pdp.core.ids import Peer
 from p2pdp.core.messages import TOKEN
@@ -44,7 +45,7 @@ class Hopper(Quiet):
 
     def receive(self, sender: Peer, message: Message, now_s: float, draws: Draws) -> Step:
         self.told.append((sender, message))
-        if len(message.fields) != 2:
+        if len(message.fields) != 2 or message.type == COMPLAINT:
             return NOTHING
         item, step = message.fields
         value = message.value if isinstance(message.value, int) else 0

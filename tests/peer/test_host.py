@@ -15,10 +15,10 @@ from p2pdp.ledger import records
 from p2pdp.ledger.journal import PRIVATE, VIEW
 from p2pdp.ledger.records import DRAWN, POOL, SENT
 from p2pdp.peer.effects import Timing
-from p2pdp.peer.link import Link
+from p2pdp.peer.limits import TOO_MANY, WRONG
 from p2pdp.peer.payloads import POKE
 from p2pdp.wire.codec import pack_message, pack_value
-from tests.support.toys import PingPong, Quiet, Toys, consistent, forged, opened, repacked, used_draws
+from tests.support.toys import PingPong, Quiet, Toys, consistent, forged, link_to, opened, repacked, used_draws
 
 TIMING = Timing(rejoin_s=1.0, resend_s=1.0, resend_max_s=2.0)
 
@@ -62,7 +62,7 @@ def quiet(n: int = 2, **options: Any) -> Toys:
 
 def from_peer(toys: Toys, sender: int, *sent: Message, receiver: int = 0) -> None:
     """Messages of a peer that a test plays itself, in one go."""
-    link = Link(receiver)
+    link = link_to(receiver)
     for message in sent:
         value = bytes(16) + pack_value(message.value) if message.value is not None else b""
         toys.give(receiver, forged(sender, receiver, link.data(link.push(pack_message(message), value)), toys.n))
@@ -187,18 +187,21 @@ def test_no_field_of_a_shared_message_raises(kind: str, sender: int) -> None:
     for fields in BAD_FIELDS:
         toys = quiet()
         from_peer(toys, sender, Message(kind, fields))
-        told = len(toys.machines[0].told) - 1
-        assert told + len(toys.notes(0)) == 1
+        (told,) = toys.machines[0].told[1:]
+        taken = told[:3] == (sender, kind, fields)
+        assert taken or told[:3] == (0, "complaint", (sender, "malformed"))
+        assert len(toys.notes(0)) == (0 if taken else 1)
         toys.run(30.0)
 
 
 def test_a_salt_without_a_value_or_a_value_without_a_salt_is_malformed() -> None:
     for size in (1, 15, 16):
         toys = quiet()
-        link = Link(0)
+        link = link_to(0)
         toys.give(0, forged(1, 0, link.data(link.push(pack_message(Message("m")), bytes(size)))))
         assert toys.notes(0) == ["malformed"]
-        assert toys.machines[0].told == ["start"]
+        assert toys.machines[0].told == ["start", (0, "complaint", (1, "malformed"), None)]
+        assert toys.records(0)[-1].value == bytes(size), "as it came, since digests of links cover it"
 
 
 def test_what_the_protocol_finds_wrong_is_a_fault_and_is_not_taken() -> None:
@@ -237,7 +240,7 @@ def test_after_the_end_nothing_is_recorded_taken_or_drawn() -> None:
     finish(toys)
     toys.machines[0].woken = Step(wake_at_s=1.0)
     before = bytes(toys.disks[0][VIEW]), bytes(toys.disks[0][PRIVATE])
-    link = Link(0)
+    link = link_to(0)
     link.push(b"", b"")
     late = link.data(link.push(pack_message(Message("late")), b""))
     toys.give(0, forged(1, 0, late))
@@ -289,7 +292,7 @@ def test_a_user_that_learns_it_is_out_needs_nobody_any_more() -> None:
     from_peer(toys, 1, Message("m"))
     toys.machines[0].finished = True
     toys.flight.clear()
-    link = Link(0)
+    link = link_to(0)
     order = link.data(link.push(pack_message(Message("out", (0, bytes(64)))), b""))
     toys.give(0, forged(BOOTSTRAP, 0, order))
     toys.run(100.0)
@@ -477,7 +480,7 @@ def pass_time(toys: Toys, until_s: float) -> None:
         asked = {to for to, frame in toys.flight if opened(BOOTSTRAP, to, frame, 4).flags & POKE}
         toys.flight.clear()
         for peer in asked - {1}:
-            toys.give(BOOTSTRAP, forged(peer, BOOTSTRAP, Link(BOOTSTRAP).control(0), 4))
+            toys.give(BOOTSTRAP, forged(peer, BOOTSTRAP, link_to(BOOTSTRAP).control(0), 4))
 
 
 def silent(toys: Toys) -> list[tuple[Any, ...]]:
@@ -495,6 +498,26 @@ def test_who_is_not_heard_is_poked_and_then_told_of_once() -> None:
         to for _, effects in toys.log for to, frame in effects.frames if opened(BOOTSTRAP, to, frame, 4).flags & POKE
     }
     assert poked == {1, 2, 3}
+
+
+def test_who_is_heard_again_is_spared_and_that_is_recorded() -> None:
+    toys = watching()
+    pass_time(toys, 30.0)
+    toys.give(BOOTSTRAP, forged(1, BOOTSTRAP, link_to(BOOTSTRAP).control(0), 4))
+    pass_time(toys, 32.0)
+    told = [(BOOTSTRAP, messages.SILENT, (1,)), (BOOTSTRAP, messages.SPARED, (1,))]
+    assert silent(toys) == told
+    pass_time(toys, 60.0)
+    assert silent(toys) == [*told, told[0]]
+
+
+def test_a_busy_machine_waits_longer() -> None:
+    toys = watching()
+    toys.hosts[BOOTSTRAP].slowness = 100.0
+    pass_time(toys, 24.0)
+    assert silent(toys) == []
+    pass_time(toys, 30.0)
+    assert silent(toys) == [(BOOTSTRAP, messages.SILENT, (1,))]
 
 
 def test_after_a_restart_patience_begins_anew() -> None:
@@ -516,7 +539,8 @@ def test_a_machine_is_not_woken_too_soon_after_its_host_was_held_up() -> None:
     toys.machines[BOOTSTRAP].woken = Step()
     toys.machines[BOOTSTRAP].answer = lambda *_: Step(wake_at_s=20.0)
     toys.give(
-        BOOTSTRAP, forged(2, BOOTSTRAP, Link(BOOTSTRAP).data(Link(BOOTSTRAP).push(pack_message(Message("m")), b"")), 4)
+        BOOTSTRAP,
+        forged(2, BOOTSTRAP, link_to(BOOTSTRAP).data(link_to(BOOTSTRAP).push(pack_message(Message("m")), b"")), 4),
     )
     toys.wake_up(BOOTSTRAP, 50.0)
     assert "wake" not in toys.machines[BOOTSTRAP].told
@@ -578,3 +602,21 @@ def test_each_message_is_delivered_once_and_in_order_whatever_happens(
     assert not any(host.stopped for host in toys.hosts.values())
     seen = {fault.kind for _, effects in toys.log for fault in effects.faults}
     assert seen <= {"gap", "peer_rolled_back"}  # the second where two old hellos arrive in a row
+
+
+def test_messages_that_the_machine_refuses_are_recorded_at_a_rate_and_others_as_ever() -> None:
+    """As a flood of questions about silence from somebody who has no say."""
+    toys = quiet(3)
+    machine = toys.machines[0]
+    machine.answer = lambda sender, *_: Step(faults=(Fault("unexpected_message", sender),) if sender == 1 else ())
+    flood, honest, packed = link_to(0), link_to(0), pack_message(Message(messages.SILENT, (2,)))
+    toys.now_s = 1.0
+    for _ in range(1000):
+        item = flood.push(packed, b"")
+        toys.give(0, forged(1, 0, flood.data(item), 3))
+        flood.sent -= toys.hosts[0]._peers.link(1).received < item.number  # it comes again until it is taken
+        toys.give(0, forged(2, 0, honest.data(honest.push(packed, b"")), 3))
+    told = [told[0] for told in machine.told if told != "start"]
+    assert (told.count(1), told.count(2)) == (WRONG.burst, 1000)
+    assert toys.hosts[0].fault_counts[TOO_MANY] == 1000 - WRONG.burst
+    assert not toys.hosts[0]._peers.link(1).refused

@@ -9,6 +9,7 @@ from p2pdp.core.step import Message
 from p2pdp.crypto.entropy import SeededEntropy
 from p2pdp.crypto.identity import verify_labelled
 from p2pdp.ledger import records
+from p2pdp.ledger.bodies import is_whole
 from p2pdp.ledger.journal import PRIVATE, VIEW, Journal
 from p2pdp.ledger.records import CLOSED, HEAD_LABEL, NOTE, OWN, RECEIVED, SALT_BYTES, SENT, STARTED, WOKEN, head_parts
 from p2pdp.peer.effects import Timing
@@ -25,7 +26,7 @@ def stored() -> Journal:
     packed, value = pack_message(Message("m", (4, 5))), pack_value(77)
     journal.append(STARTED, (1.0,))
     journal.append(SENT, (1, packed), value, SALT)
-    journal.append(RECEIVED, (2.0, 1, packed), value, SALT)
+    journal.append(RECEIVED, (2.0, 1, packed, bytes(16)), value, SALT)
     journal.append(OWN, (2.5, pack_message(Message("own", (6,)))))
     journal.append(WOKEN, (3.0,))
     journal.append(SENT, (1, packed), value, SALT)
@@ -44,6 +45,7 @@ def test_counts_and_digests_of_all_links_follow_from_the_view_alone() -> None:
     before.link(1).took(pack_message(Message("m", (4, 5))), part)
     before.send(1, pack_message(Message("m", (4, 5))), part, 0.0)
     before.send(2, pack_message(Message("m", (4, 5))), b"", 0.0)
+    before.link(1).voucher = bytes(16)
     for peer in (1, 2):
         assert again.link(peer).hello() == before.link(peer).hello()
         assert list(again.link(peer).in_flight) == list(before.link(peer).in_flight)
@@ -69,7 +71,7 @@ def journal_with(*records: tuple[int, tuple[object, ...]]) -> Journal:
 
 
 def received(sender: Peer, kind: str, *fields: object) -> tuple[int, tuple[object, ...]]:
-    return RECEIVED, (2.0, sender, pack_message(Message(kind, fields)))
+    return RECEIVED, (2.0, sender, pack_message(Message(kind, fields)), bytes(16))
 
 
 def sent(to: Peer, kind: str, *fields: object) -> tuple[int, tuple[object, ...]]:
@@ -102,13 +104,14 @@ def test_a_closed_ledger_draws_nothing_and_waits_for_nobody() -> None:
 
 
 SEAT = credentials(0)
+ACKNOWLEDGED = [bytes(20), bytes([1] * 20)]
 
 
 def closed_files(*, stop_between: bool = False) -> dict[str, bytes]:
     journal = Journal()
     journal.append(STARTED, (1.0,))
     journal.append_private(NOTE, (0,), b"x", bytes(16))
-    close(journal, SEAT)
+    close(journal, SEAT, ACKNOWLEDGED)
     files = {VIEW: b"", PRIVATE: b""}
     for name, data in journal.take_writes():
         if not (stop_between and name == VIEW and records.read(files[PRIVATE] or records.LEDGER_MAGIC).records[1:]):
@@ -120,11 +123,15 @@ def closed_files(*, stop_between: bool = False) -> dict[str, bytes]:
 def test_each_ledger_ends_with_a_signature_over_its_role_run_peer_and_head(role: str) -> None:
     *before, last = records.read(closed_files()[role]).records
     assert last.kind == CLOSED
-    (signature,) = last.body
-    parts = head_parts(role, RUN_ID, 0, last.index, before[-1].hash)
+    signature, *said = last.body
+    assert said == ([SEAT.voucher_key, ACKNOWLEDGED] if role == VIEW else [b"", []])
+    assert is_whole(CLOSED, last.body)
+    told = [said[0], *said[1]]
+    parts = head_parts(role, RUN_ID, 0, last.index, before[-1].hash, *told)
     assert verify_labelled(identity(0).public, signature, HEAD_LABEL, *parts)
-    other = head_parts(PRIVATE if role == VIEW else VIEW, RUN_ID, 0, last.index, before[-1].hash)
+    other = head_parts(PRIVATE if role == VIEW else VIEW, RUN_ID, 0, last.index, before[-1].hash, *told)
     assert not verify_labelled(identity(0).public, signature, HEAD_LABEL, *other)
+    assert not verify_labelled(identity(0).public, signature, HEAD_LABEL, *parts, b"more")
 
 
 def test_a_stop_between_the_two_ends_closes_the_view_only() -> None:
@@ -134,7 +141,7 @@ def test_a_stop_between_the_two_ends_closes_the_view_only() -> None:
     assert not journal.closed
     while journal.replaying:
         journal.take_stored()
-    close(journal, SEAT)
+    close(journal, SEAT, ACKNOWLEDGED)
     assert [name for name, _ in journal.take_writes()] == [VIEW]
     assert journal.closed
 

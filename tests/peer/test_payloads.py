@@ -4,16 +4,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from p2pdp.peer.link import Hello, Link
+from p2pdp.peer.link import Hello
 from p2pdp.peer.payloads import CONTROL, DATA, DATA_HEAD, HEAD, POKE, RESEND, parse_payload
 from p2pdp.wire.codec import CodecError, pack
 from tests.support.known import cuts
+from tests.support.toys import link_to
 
 MESSAGES = [(b"first", b""), (b"second", b"value")]
 
 
 def test_a_payload_comes_back_whole() -> None:
-    link = Link(1)
+    link = link_to(1)
     for message, value in MESSAGES:
         link.push(message, value)
     link.took(b"a", b"b")
@@ -26,7 +27,7 @@ def test_a_payload_comes_back_whole() -> None:
 
 
 def test_a_cut_payload_is_malformed_or_a_shorter_value() -> None:
-    link = Link(1)
+    link = link_to(1)
     item = link.push(b"message", b"value")
     for cut in cuts(link.data(item)):
         if len(cut) < DATA_HEAD.size + len(b"message"):
@@ -43,20 +44,20 @@ def test_a_cut_payload_is_malformed_or_a_shorter_value() -> None:
 def test_flags_that_no_host_sets_are_malformed(flags: int) -> None:
     for tail in (pack([]), bytes(4), b""):
         with pytest.raises(CodecError):
-            parse_payload(HEAD.pack(flags, 0, 0) + tail)
+            parse_payload(HEAD.pack(flags, 0, 0, bytes(16)) + tail)
 
 
 def test_data_has_a_number_and_control_has_none() -> None:
     with pytest.raises(CodecError):
-        parse_payload(DATA_HEAD.pack(DATA, 0, 0, 0))
+        parse_payload(DATA_HEAD.pack(DATA, 0, 0, bytes(16), 0))
     with pytest.raises(CodecError):
-        parse_payload(HEAD.pack(CONTROL, 1, 0) + pack([]))
+        parse_payload(HEAD.pack(CONTROL, 1, 0, bytes(16)) + pack([]))
 
 
 @pytest.mark.parametrize("control", [None, 3, "ab", b"", 1.5])
 def test_a_control_body_of_another_form_is_malformed(control: object) -> None:
     with pytest.raises(CodecError):
-        parse_payload(HEAD.pack(CONTROL, 0, 0) + pack(control))
+        parse_payload(HEAD.pack(CONTROL, 0, 0, bytes(16)) + pack(control))
 
 
 @given(st.binary(max_size=60))

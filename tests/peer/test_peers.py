@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,10 +11,12 @@ from p2pdp.core.ids import BOOTSTRAP, CURATOR
 from p2pdp.core.step import Fault, Message, Send, Step
 from p2pdp.crypto.entropy import SeededEntropy
 from p2pdp.crypto.roster import Entries, Roster, sign_entry
+from p2pdp.crypto.vouchers import NUMBER_BYTES, TAG_BYTES, pack_numbers
 from p2pdp.peer import payloads
 from p2pdp.peer.credentials import Credentials
 from p2pdp.peer.effects import Timing
-from p2pdp.peer.link import Hello, Link
+from p2pdp.peer.limits import QUESTIONS, REPEATS, RESENDS, TOO_MANY, WRONG, Rate
+from p2pdp.peer.link import Hello
 from p2pdp.peer.outbox import LOGGED_MAX
 from p2pdp.peer.payloads import Payload, parse_payload
 from p2pdp.peer.peers import BURST_MAX, Arrival, Peers, read_message
@@ -31,6 +34,7 @@ from tests.support.toys import (
     forged,
     identity,
     is_data,
+    link_to,
     opened,
     roster,
     run_key,
@@ -129,20 +133,20 @@ def test_the_same_number_with_another_digest_is_a_conflict() -> None:
     _, theirs, frames = exchange(2)
     for frame in frames:
         give(theirs, frame)
-    other = Link(1)
+    other = link_to(1)
     forged_first = other.data(other.push(pack_message(Message("m", (9,))), b""))
     assert give(theirs, forged(0, 1, forged_first)) is None
     assert kinds(theirs) == ["conflict"]
     (hello,) = out(theirs)  # which proves to the sender what it sent before
-    assert opened(1, 0, hello).hello[0] == 2
+    assert Hello.unpacked(opened(1, 0, hello).hello).received == 2
     assert theirs.link(0).received == 2
 
 
 def test_numbers_far_ahead_and_far_behind_change_nothing() -> None:
     _, theirs, frames = exchange(1)
     give(theirs, frames[0])
-    for number in (3, 1 << 40, (1 << 64) - 1):
-        payload = payloads.DATA_HEAD.pack(payloads.DATA, number, 0, len(HELLO)) + HELLO
+    for number in (3, 1 << 24, (1 << 32) - 1):
+        payload = payloads.DATA_HEAD.pack(payloads.DATA, number, 0, bytes(16), len(HELLO)) + HELLO
         assert give(theirs, forged(0, 1, payload)) is None
     assert theirs.link(0).received == 1
     assert kinds(theirs) == ["gap"]
@@ -226,7 +230,7 @@ def quiet(n: int = 2, **options: Any) -> Toys:
 
 
 def honest_frame(**signed: Any) -> bytes:
-    link = Link(1)
+    link = link_to(1)
     return forged(0, 1, link.data(link.push(HELLO, bytes(20))), **signed)
 
 
@@ -264,7 +268,7 @@ def test_a_frame_of_another_run_roster_or_spec_is_refused(signed: dict[str, Any]
 
 def test_a_frame_sent_back_to_its_sender_is_refused() -> None:
     toys = quiet()
-    link = Link(0)
+    link = link_to(0)
     mine = forged(1, 0, link.data(link.push(HELLO, b"")))
     assert refused(toys, mine) == "unknown_peer"  # it names the receiver itself as its sender
     body = decode_frame(mine).body
@@ -272,7 +276,7 @@ def test_a_frame_sent_back_to_its_sender_is_refused() -> None:
 
 
 def test_a_frame_for_somebody_else_is_refused() -> None:
-    link = Link(2)
+    link = link_to(2)
     frame = forged(0, 2, link.data(link.push(HELLO, b"")), 3)
     assert refused(quiet(3), frame) == "not_authentic"
 
@@ -297,19 +301,19 @@ def test_strangers_are_refused_and_cost_no_memory(sender: int) -> None:
 
 def test_who_is_no_neighbour_is_a_stranger() -> None:
     peers = peers_of(1, 3, its_seat=credentials(1, 3, (0,)))
-    link = Link(1)
+    link = link_to(1)
     assert arrive(peers, forged(2, 1, link.data(link.push(HELLO, b"")), 3), 1.0) is None
     assert kinds(peers) == ["unknown_peer"]
 
 
 def test_an_excluded_peer_is_refused_and_gets_no_answer() -> None:
     toys = quiet()
-    link = Link(1)
+    link = link_to(1)
     order = link.data(link.push(pack_message(Message("out", (0, bytes(64)))), b""))
     toys.give(1, forged(BOOTSTRAP, 1, order))
     toys.flight.clear()
     assert refused(toys, honest_frame()) == "excluded_peer"
-    assert refused(toys, forged(0, 1, Link(1).control(payloads.POKE | payloads.RESEND))) == "excluded_peer"
+    assert refused(toys, forged(0, 1, link_to(1).control(payloads.POKE | payloads.RESEND))) == "excluded_peer"
     toys.carry(1, toys.hosts[1].connected(0, 5.0))
     toys.run(100.0)
     assert [frame for receiver, frame in toys.flight if receiver == 0] == []
@@ -366,7 +370,7 @@ def test_a_signed_key_that_gives_no_secret_is_a_fault_in_both_directions() -> No
 )
 def test_malformed_control_of_a_true_peer_is_one_fault_that_names_it(control: object) -> None:
     toys = quiet()
-    frame = forged(0, 1, payloads.HEAD.pack(payloads.CONTROL, 0, 0) + pack(control))
+    frame = forged(0, 1, payloads.HEAD.pack(payloads.CONTROL, 0, 0, bytes(16)) + pack(control))
     assert refused(toys, frame) == "malformed"
     assert toys.faults(1) == [Fault("malformed", 0)]
 
@@ -390,7 +394,7 @@ def test_both_ends_compare_on_a_new_connection_and_send_what_is_missing() -> Non
     (hello,) = out(theirs)
     arrive(mine, hello, 1.0)
     (answer,) = out(mine)  # which asks in turn
-    assert opened(0, 1, answer).hello[:1] == [0]
+    assert Hello.unpacked(opened(0, 1, answer).hello).received == 0
     arrive(theirs, answer, 1.0)
     (fresh,) = out(theirs)
     arrive(mine, fresh, 1.0)
@@ -437,12 +441,17 @@ def test_who_forgot_stops_and_the_other_end_records_what_it_saw() -> None:
     assert not mine.rolled_back
 
 
-def test_an_acknowledgement_of_what_was_never_sent_stops_us_at_once() -> None:
+def test_an_acknowledgement_of_what_was_never_sent_is_asked_about_and_stops_us_once_it_is_proved() -> None:
     _, theirs, frames = exchange(1)
     give(theirs, frames[0])
     forgetful = peers_of(0)
     theirs.send(0, HELLO, b"", 1.0)
     assert arrive(forgetful, out(theirs)[0], 1.0) is None
+    assert not forgetful.rolled_back
+    assert kinds(forgetful) == ["unproven_rollback"]
+    (question,) = out(forgetful)
+    arrive(theirs, question, 1.0)
+    arrive(forgetful, out(theirs)[0], 1.0)
     assert forgetful.rolled_back
     assert arrive(forgetful, honest_frame(), 2.0) is None
     assert kinds(forgetful) == ["rolled_back"]
@@ -485,7 +494,7 @@ def test_what_a_hello_tells_of_while_silent_is_asked_for_afterwards() -> None:
 def test_a_burst_of_senders_is_acknowledged_in_one_tick() -> None:
     hub = peers_of(CURATOR, 5)
     for user in range(5):
-        link = Link(CURATOR)
+        link = link_to(CURATOR)
         give(hub, forged(user, CURATOR, link.data(link.push(HELLO, b"")), 5), 1.0)
     hub.tick(2.0)
     assert sorted(receiver for receiver, _ in hub.frames) == list(range(5))
@@ -494,7 +503,7 @@ def test_a_burst_of_senders_is_acknowledged_in_one_tick() -> None:
 def test_a_machine_hears_nothing_of_a_host_with_another_seat() -> None:
     toys = quiet()
     toys.machines[0].answer = lambda *_: Step(sends=(Send(1, Message("never")),))
-    assert parse_payload(Link(0).control(0)).hello == []
+    assert parse_payload(link_to(0).control(0)).hello == []
     toys.settle()
     assert toys.machines[1].told == ["start"]
 
@@ -511,7 +520,7 @@ def said(peers: Peers) -> list[Payload]:
 
 
 def control(flags: int, hello: Hello | None = None) -> Payload:
-    return Payload(payloads.CONTROL | flags, 0, 0, b"", b"", hello.packed() if hello else [])
+    return Payload(payloads.CONTROL | flags, 0, 0, bytes(16), b"", b"", hello.packed() if hello else [])
 
 
 def test_what_is_not_acknowledged_is_sent_again_on_request() -> None:
@@ -530,12 +539,13 @@ def test_a_poke_is_answered_with_what_came_of_the_peer_and_nothing_else() -> Non
     peers.send(2, b"message", b"", 1.0)
     peers.frames.clear()
     peers._out_of_order(peers.link(1), control(payloads.POKE), 2.0)
-    assert said(peers) == [Payload(payloads.CONTROL, 0, 4, b"", b"", [])]
+    voucher = peers.link(1).control(0)[payloads.VOUCHER_AT : payloads.VOUCHER_END]
+    assert said(peers) == [Payload(payloads.CONTROL, 0, 4, voucher, b"", b"", [])]
 
 
 def test_a_hello_that_is_none_is_a_fault_and_changes_nothing() -> None:
     peers = peers_of_control(0)
-    peers._out_of_order(peers.link(1), Payload(payloads.CONTROL, 0, 0, b"", b"", ["received"]), 2.0)
+    peers._out_of_order(peers.link(1), Payload(payloads.CONTROL, 0, 0, bytes(16), b"", b"", ["received"]), 2.0)
     assert (peers.faults, peers.frames) == ([Fault("malformed", 1)], [])
 
 
@@ -610,6 +620,10 @@ def test_who_is_shown_to_have_forgotten_says_so_and_stops() -> None:
     peers = peers_of_control(0)
     ahead = Hello(5, bytes(16), 0, bytes(16), 0)
     peers._out_of_order(peers.link(1), control(0, ahead), 2.0)
+    assert (peers.rolled_back, said(peers)) == (False, [])
+    numbers = pack_numbers(5, 0)
+    proved = replace(ahead, voucher=numbers[NUMBER_BYTES:] + peers.link(1).stamp.tag(numbers, bytes(16)))
+    peers._out_of_order(peers.link(1), control(0, proved), 2.0)
     assert peers.rolled_back
     assert [bool(payload.hello) for payload in said(peers)] == [True]
 
@@ -619,16 +633,16 @@ SALT = bytes(16)
 
 def test_a_value_comes_with_its_salt_and_a_salt_with_its_value() -> None:
     packed, value = pack_message(Message("m")), pack_value(5)
-    assert read_message(packed, SALT, value) == Message("m", (), 5)
-    assert read_message(packed, b"", b"") == Message("m")
-    for salt, content in ((b"", value), (SALT[1:], value), (SALT, b""), (SALT[1:], b"")):
-        assert read_message(packed, salt, content) is None
+    assert read_message(packed, SALT + value) == Message("m", (), 5)
+    assert read_message(packed, b"") == Message("m")
+    for part in (value, SALT[1:] + value, SALT, SALT[1:]):
+        assert read_message(packed, part) is None
 
 
 def test_cut_messages_and_values_are_none() -> None:
     packed, value = pack_message(Message("token", (1, 2))), pack_value(5)
-    assert all(read_message(cut, SALT, value) is None for cut in cuts(packed))
-    assert all(read_message(packed, SALT, cut) is None for cut in cuts(value) if cut)
+    assert all(read_message(cut, SALT + value) is None for cut in cuts(packed))
+    assert all(read_message(packed, SALT + cut) is None for cut in cuts(value))
 
 
 # What links learn
@@ -639,7 +653,7 @@ def user(me: int = 0, n: int = 4) -> Peers:
 
 
 def hear(peers: Peers, sender: int, kind: str, *fields: Any) -> None:
-    peers.apply(sender, Message(kind, fields))
+    peers.apply(sender, Message(kind, fields), 0.0)
 
 
 def refused_forms(peers: Peers) -> list[int]:
@@ -682,3 +696,63 @@ def test_after_the_end_only_bootstrap_is_heard_and_the_head_goes_out_again() -> 
     peers.apply_after_close(BOOTSTRAP, Message("out", (0, b"")), 50.0)
     assert refused_forms(peers) == [CURATOR, 1, 2]
     assert not peers.link(CURATOR).in_flight
+
+
+# Limits
+
+
+def floods() -> list[tuple[str, bytes, Rate, int]]:
+    """What user 1 may send again and again: its name, the frame, the limit that it meets, how many frames answer it."""
+    said = Hello(0, link_to(0).received_digest, 0, link_to(0).sent_digest, 0, b"question")
+    ahead = payloads.HEAD.pack(payloads.CONTROL, 0, 1 << 20, bytes(TAG_BYTES)) + pack(said.packed())
+    return [
+        ("hello", forged(1, 0, link_to(0).control(0, said), 3), QUESTIONS, 1),
+        ("hello that claims more", forged(1, 0, ahead, 3), QUESTIONS, 1),
+        ("poke", forged(1, 0, link_to(0).control(payloads.POKE), 3), QUESTIONS, 1),
+        ("resend", forged(1, 0, link_to(0).control(payloads.RESEND), 3), RESENDS, BURST_MAX),
+    ]
+
+
+@pytest.mark.parametrize("flood", floods(), ids=lambda flood: flood[0])
+def test_who_asks_without_end_is_answered_at_a_rate_and_others_as_ever(flood: tuple[str, bytes, Rate, int]) -> None:
+    _, frame, rate, answers = flood
+    mine = peers_of(0, 3)
+    for number in range(2 * BURST_MAX):
+        mine.send(1, pack_message(Message("m", (number,))), b"", 0.0)
+        mine.send(2, pack_message(Message("m", (number,))), b"", 0.0)
+    out(mine)
+    for step in range(2000):
+        arrive(mine, frame, 1.0 + step / 1000)
+    granted = rate.burst + 2.0 * rate.per_s
+    assert len(out(mine)) == pytest.approx(granted * answers, abs=2 * answers)
+    assert kinds(mine).count(TOO_MANY) == pytest.approx(2000 - granted, abs=2)
+    assert not mine.link(1).refused
+    arrive(mine, forged(2, 0, link_to(0).control(payloads.RESEND), 3), 3.0)
+    assert len(out(mine)) == BURST_MAX
+    arrive(mine, frame, 100.0)
+    assert len(out(mine)) == answers
+
+
+def test_pokes_of_bootstrap_are_always_answered_since_somebody_may_repeat_them() -> None:
+    mine = peers_of(0)
+    for _ in range(5000):
+        arrive(mine, forged(BOOTSTRAP, 0, link_to(0).control(payloads.POKE)), 1.0)
+    assert len(out(mine)) == 5000
+
+
+def test_messages_that_come_again_and_again_are_acknowledged_at_a_rate() -> None:
+    _, theirs, frames = exchange(1)
+    give(theirs, frames[0])
+    for _ in range(5000):
+        give(theirs, frames[0])
+    assert len(out(theirs)) == REPEATS.burst
+
+
+def test_what_is_not_taken_because_of_a_limit_comes_again() -> None:
+    _, theirs, frames = exchange(3)
+    for _ in range(int(WRONG.burst)):
+        theirs.limits.refused(0, 1.0)
+    assert [give(theirs, frame) for frame in frames] == [None] * 3
+    assert kinds(theirs) == [TOO_MANY, "gap"]
+    assert theirs.link(0).received == 0
+    assert all(give(theirs, frame, 2.0) for frame in frames)

@@ -10,11 +10,10 @@ from p2pdp.core.ids import BOOTSTRAP, CURATOR
 from p2pdp.core.step import Message
 from p2pdp.ledger import records
 from p2pdp.ledger.records import RECEIVED, SALT_BYTES, public_message
-from p2pdp.peer.link import Link
 from p2pdp.peer.payloads import DATA, DATA_HEAD, HEAD, POKE, RESEND, Payload
 from p2pdp.peer.tap import wire_line
 from p2pdp.wire.codec import pack_message, pack_value
-from tests.support.toys import PingPong, Toys, forged
+from tests.support.toys import PingPong, Toys, forged, link_to
 
 SALT = bytes(range(SALT_BYTES))
 
@@ -27,7 +26,7 @@ def line_of(sender: int, content: bytes) -> dict[str, Any]:
 
 
 def data(number: int, message: bytes, part: bytes = b"", acknowledged: int = 0) -> bytes:
-    return DATA_HEAD.pack(DATA, number, acknowledged, len(message)) + message + part
+    return DATA_HEAD.pack(DATA, number, acknowledged, bytes(16), len(message)) + message + part
 
 
 def test_of_a_message_everything_is_told_but_its_value() -> None:
@@ -38,7 +37,12 @@ def test_of_a_message_everything_is_told_but_its_value() -> None:
         "number": 5,
         "type": "token",
         "fields": [0, 7, "ab", "x", 0.5, [1, [2, "01"]]],
-        "control": {"flags": ["data"], "acknowledged": 4, "value_bytes": SALT_BYTES + 9},
+        "control": {
+            "flags": ["data"],
+            "acknowledged": 4,
+            "voucher": "04".zfill(8) + 24 * "0",
+            "value_bytes": SALT_BYTES + 9,
+        },
     }
 
 
@@ -52,10 +56,13 @@ def test_a_value_changes_nothing_but_its_length() -> None:
 
 @pytest.mark.parametrize(("flags", "names"), [(0, []), (RESEND, ["resend"]), (POKE, ["poke"])])
 def test_of_control_flags_and_numbers_are_told(flags: int, names: list[str]) -> None:
-    link = Link(1)
+    link = link_to(1)
     for number in range(3):
         link.took(b"message", bytes([number]))
-    assert line_of(CURATOR, link.control(flags)) == {
+    said = line_of(CURATOR, link.control(flags))
+    voucher = bytes.fromhex(said["control"].pop("voucher"))
+    assert link.stamp.fits(0, bytes(16), voucher)
+    assert said == {
         "from": "curator",
         "number": None,
         "type": None,
@@ -65,7 +72,7 @@ def test_of_control_flags_and_numbers_are_told(flags: int, names: list[str]) -> 
 
 
 def test_a_hello_is_told_by_name() -> None:
-    link = Link(1)
+    link = link_to(1)
     link.push(b"message", b"")
     told = line_of(BOOTSTRAP, link.control(0, link.hello(b"\x01question", b"\x02")))
     assert told["from"] == "bootstrap"
@@ -89,7 +96,13 @@ def test_whatever_a_payload_has_besides_is_told_too() -> None:
 
 @pytest.mark.parametrize(
     "content",
-    [b"", b"\x01", DATA_HEAD.pack(DATA, 0, 0, 0), DATA_HEAD.pack(DATA, 1, 0, 99) + b"short", HEAD.pack(64, 0, 0)],
+    [
+        b"",
+        b"\x01",
+        DATA_HEAD.pack(DATA, 0, 0, bytes(16), 0),
+        DATA_HEAD.pack(DATA, 1, 0, bytes(16), 99) + b"short",
+        HEAD.pack(64, 0, 0, bytes(16)),
+    ],
 )
 def test_what_cannot_be_read_is_told_by_its_length(content: bytes) -> None:
     line = line_of(1, content)

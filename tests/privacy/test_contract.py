@@ -40,7 +40,7 @@ GIVEN: dict[str, Any] = {"share": 0.5, "count": 3}
 def test_the_names_are_those_of_the_files_in_order() -> None:
     wanted = (
         "advanced_composition complete_sgd complete_sum complete_sum_v1 gaussian gaussian_sigma gossip_table1 "
-        "rdp_to_dp ring_histogram ring_sum walk_any_graph"
+        "pairwise rdp_to_dp ring_histogram ring_sum walk_any_graph"
     )
     assert set(names()) >= set(wanted.split())
     assert list(names()) == sorted(names())

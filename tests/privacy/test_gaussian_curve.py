@@ -48,6 +48,10 @@ def test_known_answers() -> None:
     np.testing.assert_allclose(found, [4.37717809568122, 1.0], rtol=3e-9)
 
 
+def test_next_to_no_noise_is_told_without_warnings() -> None:
+    assert_as_careful(1e-6, [1.1e6, 1e9, 1e30, 1e100, 1e150, 1e154, 1e160, 1.7e308])
+
+
 def test_nothing_infinity_and_what_is_not_there() -> None:
     found = epsilons_of(1e-5, np.array([[0.0, math.inf], [math.nan, 1.0]]))
     assert found[0, 0] == 0.0

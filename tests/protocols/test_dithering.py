@@ -76,6 +76,9 @@ def test_acceleration_and_noise_on_messages_take_room() -> None:
     ]
     assert exponents == [4 - 51, 6 - 51, 6 - 51, 9 - 51]
     assert plain.dithering(Mechanism("laplace", 1.0))["fine_exponent"] == 7 - 51
+    shared = replace(plain, shared=2.0)
+    assert shared.dithering(gaussian)["fine_exponent"] == 6 - 51, "1 + 12 sqrt(1 + 4), and 24 that is taken back"
+    assert replace(shared, gamma=1.5).dithering(gaussian)["fine_exponent"] == 9 - 51
 
 
 def plain_of(noise: Mechanism) -> dict[str, Any]:

@@ -1,19 +1,24 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
+import p2pdp
 from p2pdp.core.draws import Mechanism
 from p2pdp.core.errors import UsageError, VerificationFailed
 from p2pdp.core.spec import DataPart
+from p2pdp.files.spec import parse_spec
 from p2pdp.protocols import learning as rules
+from p2pdp.protocols.run_plan import plan_of_facts
 from p2pdp.tasks.examples import examples_of
 from p2pdp.tasks.objectives import WHOLE, Guarantees, Objective
 from p2pdp.tasks.regression import LogisticRegression
+from tests.support.gossip_learners import gossip_learning
 from tests.support.learners import LOGISTIC, RANGES, learning, prepared
 
 UNIT = f"{RANGES}\nunit_norm = true"
@@ -183,3 +188,73 @@ def test_how_far_apart_two_rows_are_follows_from_what_is_public(terms: dict[str,
         rows /= np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
     if found is not None:
         assert np.linalg.norm(rows[:, None] - rows[None], axis=2).max() <= found * (1 + 1e-12)
+
+
+class Elsewhere(Mine):
+    """Half the squared distance to each row, by a model that starts somewhere."""
+
+    def __init__(self, start: Sequence[float]) -> None:
+        self.begin = start
+
+    def start(self, dimension: int) -> Any:
+        return np.array(self.begin)
+
+    def gradient(self, model: Any, examples: Any) -> Any:
+        return model - examples.features.mean(axis=0)
+
+    def loss(self, model: Any, examples: Any) -> float:
+        return float(((model - examples.features) ** 2).mean())
+
+
+GRADIENTS = 'kind = "own"\nclip = 3.0\nrate = 0.1\nrounds = 3'
+STARTS = learning(3, 9, task='kind = "own"\nclip = 3.0\nrate = 0.1')
+
+
+def test_a_start_is_signed_and_models_have_room_for_it() -> None:
+    run, _ = prepared(STARTS, own=Elsewhere([300.0, -5.0]))
+    facts = rules.model_facts(run.spec, 2)
+    assert facts["start_max"] == 300.0
+    assert dict(run.graph_facts) == {**run.graph_facts, **facts}
+    assert run.plan.descent.start().tolist() == [300.0, -5.0]
+    again = plan_of_facts(replace(run.spec, task=replace(run.spec.task, own=None)), run.facts).plan
+    near = prepared(STARTS, own=Elsewhere([0.0, 0.0]))[0]
+    assert (again.fine_exponent, again.model_max) == (run.plan.fine_exponent, run.plan.model_max)
+    assert again.fine_exponent > near.plan.fine_exponent, "what an auditor plans has room for it too"
+    assert rules.model_facts(near.spec, 2) == {}
+    with pytest.raises(VerificationFailed, match="start"):
+        again.descent.start()
+
+
+@pytest.mark.parametrize("start", [[math.nan, 0.0], [2.0**21, 0.0], [1.0]])
+def test_a_start_that_cannot_be_is_refused(start: list[float]) -> None:
+    with pytest.raises(UsageError, match="start"):
+        prepared(STARTS, own=Elsewhere(start))
+
+
+@pytest.mark.parametrize("protocol", ["walk", "gossip"])
+@pytest.mark.parametrize("fast", [False, True])
+def test_learning_goes_on_from_where_it_starts(protocol: str, fast: bool) -> None:
+    """Descent on a quadratic from s is descent from zeros on what is shifted by s, in machines and all at once."""
+    start = np.array([0.5, -0.25])
+
+    class Shifted(Elsewhere):
+        def gradient(self, model: Any, examples: Any) -> Any:
+            return super().gradient(model + start, examples)
+
+    text = STARTS if protocol == "walk" else gossip_learning(4, "ring", 'rounds = 2\npublish = "all"', task=GRADIENTS)
+    spec = parse_spec(text, None)
+    there = p2pdp.simulate(spec, task=Elsewhere(start.tolist()), fast=fast)
+    shifted = p2pdp.simulate(spec, task=Shifted([0.0, 0.0]), fast=fast)
+    assert there.estimate == pytest.approx((np.array(shifted.estimate) + start).tolist(), abs=1e-6)
+
+
+def test_what_a_spec_names_is_not_loaded_by_who_reads_facts() -> None:
+    task = 'kind = "torch"\nmodel = "there_is_no.such:thing"\nclip = 1.0\nrate = 0.2'
+    spec = parse_spec(learning(3, 9, task=task), None)
+    assert rules.facts_of(spec) == rules.model_facts(spec, 7) == {}
+    assert rules.guarantees_of(spec, 7, {}) == Guarantees()
+    assert not rules.is_built_in(spec)
+    facts = {"start": "sha256:" + "0" * 64, "start_max": 2.0, "convex": 0, "lipschitz": -1.0, "smoothness": -1.0}
+    plan = rules.descent_of(spec, 7, {**facts, "clipping": "whole", "convex_projection": 1})
+    assert (plan.start_max, plan.projects, plan.starts_at_zero) == (2.0, False, False)
+    assert rules.descent_of(spec, 7, {}).start_digest == "", "nothing is signed yet, so nobody can begin"

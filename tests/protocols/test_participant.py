@@ -130,12 +130,22 @@ def test_nobody_can_speak_for_bootstrap_or_curator(kind: str) -> None:
     participant, inner = pair()
     inner.next = Step(faults=(Fault("unexpected_message", 4),))
     step = told(participant, 4, Message(kind, (5, b"signature")))
-    assert step == Step(faults=(Fault("unexpected_message", 4),))
-    assert inner.told == [("receive", 4, kind, 1.5)]
+    complaint = Send(BOOTSTRAP, Message("complaint", (4, "unexpected_message")))
+    assert step == Step((complaint,), faults=(Fault("unexpected_message", 4),))
+    assert told(participant, 4, Message(kind, (5, b"signature"))).sends == (), "bootstrap is told once"
+    assert inner.told == [("receive", 4, kind, 1.5)] * 2
     assert not participant.finished
     inner.next = NOTHING
     assert told(participant, 5, token(2)) == NOTHING  # not excluded by what another user says
     assert inner.told[-1] == ("receive", 5, "token", 1.5)
+
+
+def test_bootstrap_is_told_once_of_each_fault_of_each_peer() -> None:
+    participant, _ = pair()
+    unproven, malformed = (4, "unproven_rollback"), (4, "malformed")
+    for complaint, sends in ((unproven, 1), (malformed, 1), (malformed, 0), ((5, "malformed"), 1), ((-1, "x"), 0)):
+        message = Message("complaint", complaint)
+        assert told(participant, ME, message).sends == (Send(BOOTSTRAP, message),) * sends
 
 
 def test_the_result_ends_a_users_part() -> None:

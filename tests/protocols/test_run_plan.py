@@ -7,13 +7,15 @@ import pytest
 from scipy import stats
 
 from p2pdp.core.errors import RunFailed, UsageError, VerificationFailed
+from p2pdp.core.rows import ROWS_MAX
 from p2pdp.core.spec import GraphPart
 from p2pdp.files.spec import parse_spec
 from p2pdp.ledger.records import to_skeleton
-from p2pdp.protocols.run_plan import EXCESS, at_most, plan_of_facts, plan_run, skeleton_size
+from p2pdp.protocols.run_plan import EXCESS, at_most, plan_of_facts, plan_run, rows_limit, skeleton_size
 from tests.support.learners import learning
 from tests.support.runs import HISTOGRAM, quiet, ring, walk
 from tests.support.shuffle_specs import shuffle
+from tests.support.small import RING
 from tests.support.walk_world import histogram_spec, sum_spec
 
 
@@ -131,3 +133,17 @@ def test_it_grows_with_what_is_expected_and_not_with_what_happened() -> None:
     one, other = (quiet(walk(5, 20, seed=seed)).plan for seed in (1, 2))
     assert skeleton_size(one, 4) == skeleton_size(other, 4)
     assert 0.0 < EXCESS < 1e-12
+
+
+def test_nobody_may_state_so_many_rows_that_the_run_could_not_be_planned() -> None:
+    def most_of(*overrides: str) -> int:
+        spec = parse_spec(RING, None, ['privacy.unit="record"', *overrides])
+        return rows_limit(lambda n, rows=None: plan_run(spec, n, 1, rows=rows), 4)
+
+    assert most_of() == ROWS_MAX
+    most = most_of("noise.sigma=1e-4")
+    assert 1 < most < ROWS_MAX
+    spec = parse_spec(RING, None, ['privacy.unit="record"', "noise.sigma=1e-4"])
+    plan_run(spec, 4, 1, rows=(most, 1, 1, 1))
+    with pytest.raises(UsageError):
+        plan_run(spec, 4, 1, rows=(5 * most,) * 4)

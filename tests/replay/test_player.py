@@ -128,7 +128,7 @@ def test_a_choice_that_was_not_acted_on_is_refused() -> None:
 def test_a_skipped_draw_passes_no_verification_either_way() -> None:
     """The chain, the signature and the head are in order; only the replay knows what the protocol draws."""
     evidence = RING.forged(0, without(DRAWN))
-    assert verify(evidence).problems == []
+    assert {problem.peer for problem in verify(evidence).problems} == {0}
     with pytest.raises(VerificationFailed, match="node 0, record"):
         replay(RING.plan, {peer: read(data) for peer, data in evidence.views.items()})
 

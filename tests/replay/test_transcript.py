@@ -75,7 +75,9 @@ def test_a_message_received_before_it_was_sent_is_refused() -> None:
 
     views = run.contents()
     begin = read(
-        run.rewritten(0, lambda w: [*w[:3], Written(RECEIVED, (0.0, 2, pack_message(Message("x"))), b""), *w[3:]])
+        run.rewritten(
+            0, lambda w: [*w[:3], Written(RECEIVED, (0.0, 2, pack_message(Message("x")), bytes(16)), b""), *w[3:]]
+        )
     )
     with pytest.raises(VerificationFailed, match="received before it was sent"):
         replay(run.plan, views | {0: begin, 2: read(run.rewritten(2, early))})

@@ -15,6 +15,7 @@ from p2pdp.core.spec import Spec
 from p2pdp.crypto.roster import RosterEntry, sign_entry, sign_roster
 from p2pdp.crypto.tokens import JoinToken
 from p2pdp.files.keys import write_identity
+from p2pdp.files.model_code import model_code
 from p2pdp.files.node_config import NodeConfig, load_node_config
 from p2pdp.files.spec import parse_spec, spec_digest
 from p2pdp.peer.credentials import Credentials
@@ -23,6 +24,7 @@ from p2pdp.protocols.run_plan import RunPlan, plan_run
 from p2pdp.runs.accepting import (
     check_accepted,
     check_can_run,
+    check_code,
     check_neighbours,
     check_rounds,
     check_seat,
@@ -31,6 +33,7 @@ from p2pdp.runs.accepting import (
     own_data,
     spec_dimensions,
 )
+from tests.support.torches import torch_here
 from tests.support.toys import RUN_ID, identity, run_key
 
 SUM = """[run]
@@ -365,6 +368,45 @@ def test_an_objective_that_only_its_owner_knows_is_no_run_across_machines() -> N
         offered_spec(text)
 
 
+TORCH = LEARN.replace('"logistic_regression"', '"torch"\nmodel = "p2pdp.tasks.torch_models:two_features"\nloss = "bce"')
+
+
+def test_code_that_a_spec_names_is_accepted_by_its_digest_or_not_loaded(configured: Configure) -> None:
+    spec = offered_spec(TORCH)
+    digest, data = model_code(spec.task), 'kind = "csv"\npath = "own.csv"'
+    check_code(spec, configured(data, f'model = "{digest}"'))
+    check_code(offered_spec(LEARN), configured(data))
+    for accept, words in (("", f'missing; .* model = "{digest}"'), (f'model = "sha256:{"0" * 64}"', f"is {digest}")):
+        with pytest.raises(Refused, match=f"accept. model: .*{words}"):
+            own_data(spec, configured(data, accept))
+    assert digest in " ".join(describe(spec, 3, "00"))
+    with pytest.raises(UsageError, match=r"\[accept\] model: must be"):
+        configured(data, 'model = "sha256:12"')
+
+
+def test_the_signed_code_and_start_are_those_of_this_machine(configured: Configure) -> None:
+    torch_here()
+    spec = offered_spec(TORCH.replace('rule = "> 1"', 'rule = "> 1"\ncolumns = ["a", "b"]'))
+    digest = model_code(spec.task)
+    config = configured('kind = "csv"\npath = "three.csv"\ntarget = "y"', f'model = "{digest}"')
+    (config.path.parent / "three.csv").write_text("a,b,y\n1,2,3\n2,1,0\n")
+    data = own_data(spec, config)
+    assert data.dimensions == 3
+    assert data.start is not None
+    facts = {"dimensions": 3, "model": digest, "start": data.start}
+    for wrong, words in (({"model": "sha256:"}, "the code"), ({"start": "sha256:"}, "does not start")):
+        with pytest.raises(Refused, match=words):
+            check_seat(credentials(spec, **{**facts, **wrong}), spec, data, config)
+
+
+def test_nothing_is_divided_across_machines(configured: Configure) -> None:
+    text = LEARN.replace('rule = "> 1"', 'rule = "> 1"\npartition = "by"\ncolumn = "a"')
+    with pytest.raises(Refused, match=r"\[data\] partition: .* own"):
+        offered_spec(text)
+    with pytest.raises(UsageError, match="partition: all rows"):
+        own_data(spec_of(LEARN), configured('kind = "csv"\npath = "own.csv"\npartition = "by"\ncolumn = "a"'))
+
+
 def test_what_is_clipped_is_known_to_the_owner_by_column(configured: Configure) -> None:
     data = own_data(spec_of(TABLE), configured('kind = "csv"\npath = "own.csv"'))
     assert [(one.column, one.clipped, one.rows) for one in data.moved] == [("b", 1, 2)]
@@ -379,3 +421,9 @@ def test_neighbours_are_those_of_the_signed_graph() -> None:
     for named in ((0,), (0, 3), (0, 2, 3), None):
         with pytest.raises(Refused, match="neighbours"):
             check_neighbours(credentials(spec, neighbours=named), cast("RunPlan", path))
+
+
+def test_the_owner_reads_the_purpose_that_bootstrap_states() -> None:
+    purpose = spec_of(SUM.replace("[run]", '[run]\npurpose = "mean pay"'))
+    assert "mean pay" in "\n".join(describe(purpose, 1, "abcd"))
+    assert "purpose" not in "\n".join(describe(spec_of(SUM), 1, "abcd"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,65 +16,11 @@ from p2pdp.crypto.roster import Roster
 from p2pdp.crypto.tokens import JoinToken
 from p2pdp.files.folder import read_json
 from p2pdp.files.node_config import load_node_config
-from p2pdp.ledger.records import SKELETON_MAGIC
 from p2pdp.node.folder import NodeFolder
 from p2pdp.peer.credentials import Credentials
 from p2pdp.runs import across_node
-from p2pdp.runs.across_node import Member, TookPart, take_part
-from tests.support.across_specs import TEXT
+from p2pdp.runs.across_node import Member, take_part
 from tests.support.finished_nodes import ME, finished_node
-
-REST = ("curator", "public", "network")
-
-
-def told(tmp_path: Path, *, keep_private: bool = False) -> TookPart:
-    def silent(told: Happening) -> None:
-        raise AssertionError(told.text)
-
-    return take_part(
-        tmp_path / "node.toml", tmp_path / "mine", share_skeleton=True, keep_private=keep_private, notify=silent
-    )
-
-
-@pytest.mark.parametrize("task", ["", '[task]\nkind = "mean"\n'])
-def test_a_node_that_has_done_its_part_tells_what_was_published(tmp_path: Path, task: str) -> None:
-    result = finished_node(tmp_path, TEXT + task)
-    private = tmp_path / "mine" / "node" / "private.ledger"
-    before = private.read_bytes()
-    document = told(tmp_path, keep_private=True).to_json()
-    assert private.read_bytes() == before
-    roster = Roster.from_json(read_json(tmp_path / "mine" / "roster.json"))
-    cost, spent = document.pop("cost"), document.pop("spent")
-    assert [one["observer"] for one in cost] == [one["observer"] for one in spent] == ["node", *REST]
-    assert all(set(one) == {"observer", "epsilon", "delta", "conditioning", "method"} for one in (*cost, *spent))
-    assert spent[-1]["epsilon"] <= cost[-1]["epsilon"]
-    assert document == {
-        "run_id": roster.run_id.hex(),
-        "user": ME,
-        "nodes": 4,
-        "protocol": "walk.sum",
-        "estimate": result.estimate,
-        "standard_error": result.standard_error,
-        "excluded": False,
-        "skeleton_shared": True,
-        "private_kept": True,
-        "faults": {},
-        "folder": str(tmp_path / "mine"),
-    }
-    kept = tmp_path / "mine" / "own.json"
-    assert read_json(kept) == {**document, "cost": cost, "spent": spent}
-    assert kept.stat().st_mode & 0o777 == 0o600
-    assert not told(tmp_path).private_kept
-    assert private.read_bytes().startswith(SKELETON_MAGIC)
-    assert told(tmp_path).estimate == result.estimate
-
-
-def test_vectors_are_lists(tmp_path: Path) -> None:
-    (tmp_path / "rows.csv").write_text("0.1,0.2\n" * 4)
-    table = TEXT.replace('"uniform"', '"csv"\npath = "rows.csv"\ncolumns = [0, 1]')
-    result = finished_node(tmp_path, table)
-    assert told(tmp_path).estimate == result.estimate
-    assert isinstance(result.estimate, list)
 
 
 def test_a_folder_of_another_node_is_refused(tmp_path: Path) -> None:
@@ -83,7 +30,7 @@ def test_a_folder_of_another_node_is_refused(tmp_path: Path) -> None:
     lines = [f'token = "{other}"' if line.startswith("token") else line for line in config.read_text().splitlines()]
     config.write_text("\n".join(lines))
     with pytest.raises(UsageError, match="another token"):
-        told(tmp_path)
+        take_part(tmp_path / "node.toml", tmp_path / "mine", share_skeleton=True, keep_private=False, notify=print)
 
 
 class Told:
@@ -130,3 +77,16 @@ def test_what_costs_more_than_the_owner_allows_now_is_refused_for_a_new_node_and
     with pytest.raises(Refused, match="epsilon_max"):
         told.member.admit(told.credentials)
     assert len(told.costs()) == 4
+
+
+def test_the_owner_of_a_token_that_others_may_read_is_told(tmp_path: Path) -> None:
+    finished_node(tmp_path)
+    config, token = tmp_path / "node.toml", tmp_path / "own.token"
+    token.write_text(load_node_config(config).token.to_text())
+    config.write_text(re.sub(r'token = ".*"', 'token = "own.token"', config.read_text()))
+    for mode, expected in ((0o644, ["token_open"]), (0o600, [])):
+        token.chmod(mode)
+        happened: list[Happening] = []
+        take_part(config, tmp_path / "mine", share_skeleton=True, keep_private=True, notify=happened.append)
+        assert [one.event for one in happened] == expected
+        assert all(token.read_text() not in one.text for one in happened)

@@ -100,7 +100,7 @@ def test_on_a_ring_of_gossip_the_opposite_node_is_read_unless_messages_are_noise
         assert abs(target["error"]) > 1e-3, "the noise is what is left"
 
 
-def test_a_public_graph_from_a_file_is_read_where_the_spec_says(tmp_path: Path) -> None:
+def test_a_public_graph_is_that_of_the_ledgers_and_no_file_outside_is_opened(tmp_path: Path) -> None:
     edges = tmp_path / "edges.txt"
     edges.write_text("".join(f"{user} {(user + 1) % 8}\n" for user in range(8)))
     text = gossip(8, "file", "rounds = 4", extra=f"path = '{edges}'")
@@ -108,8 +108,11 @@ def test_a_public_graph_from_a_file_is_read_where_the_spec_says(tmp_path: Path) 
     (target,) = attack(place, 0, 4).targets
     assert abs(target["noised_value_error_in_sigma"]) < 1e-3
     edges.unlink()
-    with pytest.raises(Refused, match=r"\[graph\] path"):
-        attack(place, 0)
+    assert attack(place, 0, 4).targets == [target], "the ledgers tell it"
+    shutil.rmtree(place / "nodes" / "0007")
+    edges.write_text("0 1\n")
+    with pytest.raises(VerificationFailed, match="leads out"):
+        attack(place, 0, 4)
 
 
 def test_a_graph_from_a_file_that_is_not_public_is_not_known(tmp_path: Path) -> None:

@@ -66,7 +66,7 @@ def spent(run: Any, contributions: int) -> float:
 
 def test_on_a_ring_whoever_sees_the_whole_network_learns_everything() -> None:
     costs = by_observer(costs_of(plan(runs.ring(5, 2) + "colluders = [0, 2]\n")))
-    assert list(costs) == ["node", "curator", "public", "coalition", "network"]
+    assert list(costs) == ["node", "curator", "public", "coalition", "curator+coalition", "network"]
     assert 0.0 < costs["node"].epsilon < costs["coalition"].epsilon
     assert costs["network"].epsilon == math.inf
     assert costs["network"].to_json()["epsilon"] == "inf"

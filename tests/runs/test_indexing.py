@@ -10,7 +10,7 @@ from p2pdp.core.errors import NotReady, P2pdpError, UsageError
 from p2pdp.core.happenings import Happening
 from p2pdp.index.facts import RunFacts
 from p2pdp.index.store import Index, IndexBroken
-from p2pdp.runs.indexing import INDEX_FILE, Refresher, facts_of, index_folders, index_url
+from p2pdp.runs.indexing import INDEX_FILE, Refresher, facts_of, index_folders, opened_index
 from tests.support.across_specs import TEXT, spec_of
 
 
@@ -62,7 +62,7 @@ def test_a_folder_is_a_path_whatever_its_name_would_mean_in_an_address(place: Pa
     shutil.copytree(place, copied, ignore=shutil.ignore_patterns(INDEX_FILE))
     listed = index_folders([copied], "sqlite", rebuild=False)
     assert (listed["total"], (copied / INDEX_FILE).is_file()) == (1, True)
-    assert Index(index_url("sqlite", copied)).runs(9, 0)["runs"] == listed["runs"]
+    assert opened_index("sqlite", copied).runs(9, 0)["runs"] == listed["runs"]
     assert [path.name for path in tmp_path.iterdir()] == [copied.name]
 
 

@@ -9,6 +9,7 @@ from p2pdp.cluster.launcher import Cluster
 from p2pdp.core.errors import RunFailed, UsageError, VerificationFailed
 from p2pdp.files.spec import parse_spec
 from p2pdp.runs.live import resume, run_spec
+from p2pdp.runs.status import status_of
 from tests.support.finished_runs import finished
 from tests.support.local import SPEC
 
@@ -69,16 +70,24 @@ async def test_audit_false_leaves_the_audit_to_whoever_wants_it(tmp_path: Path) 
 
 @pytest.mark.usefixtures("no_processes")
 @pytest.mark.parametrize("place", range(-420, -20, 40))
-async def test_a_result_is_made_of_unaltered_ledgers_only(tmp_path: Path, place: int) -> None:
+async def test_a_result_of_altered_ledgers_says_so_if_there_is_one(tmp_path: Path, place: int) -> None:
     """Wherever the byte is: in a hash, in a length, in a record that then is none."""
     job = await finished(tmp_path / "run")
     ledger = job.folder / "nodes" / "0001" / "view.ledger"
     data = bytearray(ledger.read_bytes())
     data[place] ^= 1
     ledger.write_bytes(data)
-    with pytest.raises(VerificationFailed):
-        resume(job.folder, lambda _event: None)
-    assert not (job.folder / "result.json").exists()
+    try:
+        result = resume(job.folder, lambda _event: None)
+    except VerificationFailed:
+        assert not (job.folder / "result.json").exists()
+        return
+    assert "node 1" in str(result.audit_problem)
+    assert (result.headline, result.truth) == (None, None)
+    assert json.loads((job.folder / "result.json").read_text())["audit_problem"] == result.audit_problem
+    assert "Verification failed" in (job.folder / "report.html").read_text()
+    assert not (job.folder / "audit.json").exists()
+    assert status_of(str(job.folder)).problems[0].endswith(str(result.audit_problem))
 
 
 async def test_a_run_without_a_result_can_be_resumed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,7 +24,8 @@ from p2pdp.mechanisms import gaussian
 from p2pdp.protocols.run_plan import plan_run
 from p2pdp.protocols.walk.options import RING_MAX
 from p2pdp.runs.budgeting import Reckoner, Reckoning
-from p2pdp.runs.plan import HOP_S, Planned, Target, check_accountable, costs_of, plan_spec, planned_of, target_of
+from p2pdp.runs.plan import HOP_S, check_accountable, costs_of, plan_spec, planned_of
+from p2pdp.runs.target import Planned, Target, target_of
 from tests.support import readme, small
 from tests.support.gossip_learners import gossip_learning
 from tests.support.learners import learning, prepared
@@ -106,20 +107,46 @@ def test_the_readme_has_a_row_for_each_sample() -> None:
 
 
 def test_the_sample_across_machines_protects_its_users(tmp_path: Path) -> None:
-    """It is planned where the users' rows are not; as many stand in for them."""
+    """It is planned where the users' rows are not, and what was assumed of them is said."""
     spec = TOP / "deploy" / "samples" / "nodes" / "hours.toml"
-    (tmp_path / "hours.toml").write_text(spec.read_text())
-    (tmp_path / "own.csv").write_text("hours\n8.0\n7.5\n9.0\n")
     for users in ("run.nodes=3", "run.nodes=2"):
-        document = p2pdp.plan(p2pdp.load_spec(tmp_path / "hours.toml", [users])).to_json()
+        document = p2pdp.plan(p2pdp.load_spec(spec, [users])).to_json()
         assert document["headline"]["epsilon"] <= EPSILON_MOST
         assert document["worst"]["epsilon"] <= EPSILON_MOST
+        (assumed,) = document["assumed"]
+        assert assumed.startswith("own.csv is not on this machine")
+    (tmp_path / "hours.toml").write_text(spec.read_text())
+    (tmp_path / "own.csv").write_text("hours\n8.0\n7.5\n9.0\n")
+    assert p2pdp.plan(tmp_path / "hours.toml").assumed == []
+
+
+def test_data_that_are_not_here_have_to_be_described(tmp_path: Path) -> None:
+    sample = TOP / "deploy" / "samples" / "vector_sum.toml"
+    here = p2pdp.plan(sample)
+    away = p2pdp.plan(p2pdp.load_spec(sample, ['data.path="none.csv"', 'data.columns=["a", "b", "c"]']))
+    assert away.standard_error == here.standard_error
+    assert away.claims[-1].epsilon_max == here.claims[-1].epsilon_max
+    text = sample.read_text().replace("columns", "# columns").replace("vector_sum.csv", "none.csv")
+    (tmp_path / "spec.toml").write_text(text)
+    with pytest.raises(UsageError, match=r"none\.csv: is not here; name \[data\] columns"):
+        p2pdp.plan(tmp_path / "spec.toml")
+
+
+def test_what_a_run_would_refuse_is_a_warning(tmp_path: Path) -> None:
+    spec = small.spec_file(tmp_path, small.COMPLETE)
+    assert p2pdp.plan(spec).warnings == []
+    (budget,) = p2pdp.plan(p2pdp.load_spec(spec, ["privacy.budget=1.0"])).warnings
+    assert "[privacy] budget" in budget
+    (unused,) = p2pdp.plan(p2pdp.load_spec(spec, ['transport.host="boot"'])).warnings
+    assert unused.startswith("[transport] host: not used")
+    (expired,) = p2pdp.plan(p2pdp.load_spec(spec, ["run.expires=2020-01-01T00:00:00Z"])).warnings
+    assert "[run] expires" in expired
 
 
 def test_fields_are_those_of_the_document() -> None:
     plan = plan_spec(p2pdp.load_spec(SAMPLES[0]), 5.0)
     document = plan.to_json()
-    assert set(document) == set(vars(plan))
+    assert {*document} == {*vars(plan)} - {"outlook", "units"}  # which only some runs have
     assert document["target"]["epsilon"] == 5.0
     assert document["target"]["reached"] <= 5.0
 
@@ -208,7 +235,7 @@ def test_gossip_counts_rounds_and_exchanges(tmp_path: Path) -> None:
     costs = costs_of(planned_of(spec).run, 1.0, 1e-5)
     assert (costs.hops, costs.rounds) == (None, 4)
     assert costs.standard_error == pytest.approx(2.0 / 3**0.5)
-    assert costs.messages >= 4 * 6
+    assert costs.messages == 4 * 6 + 3
 
 
 @pytest.mark.parametrize("protocol", ["all", "single"])
@@ -230,9 +257,13 @@ def test_shuffling_has_the_error_the_messages_and_bytes_that_were_expected(
 
 SAMPLES_ACCOUNTABLE = TOP / "deploy" / "samples"
 GRID = "complete_sum", ('graph.kind="grid"',)
+DIVIDED = "walk_sgd", ('data.partition="by"', "data.column=0")
+NAMED = "walk_sgd", ('task.kind="torch"', 'task.model="nowhere_at_all:network"')
 CASES: list[tuple[str, tuple[str, ...]]] = [
     *((path.stem, ()) for path in sorted(SAMPLES_ACCOUNTABLE.glob("*.toml"))),
     GRID,
+    DIVIDED,
+    NAMED,
 ]
 SOON_S = 60  # on a machine that has other things to do; alone it takes a second or two
 

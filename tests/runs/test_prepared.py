@@ -115,8 +115,7 @@ def test_processes_get_it_by_being_forked(tmp_path: Path) -> None:
     assert result.missing == []
     assert result.scores is not None
     assert p2pdp.resume(tmp_path / "run", task=Smooth()).estimate == result.estimate
-    with pytest.raises(p2pdp.UsageError, match=r"\[task\] kind: .* task="):
-        p2pdp.resume(tmp_path / "run")
+    assert p2pdp.resume(tmp_path / "run").estimate == result.estimate, "a finished run asks for nothing"
     with pytest.raises(p2pdp.UsageError, match="--spawn"):
         p2pdp.run(spec, tmp_path / "other", spawn=True, task=Smooth())
 
@@ -137,9 +136,9 @@ def test_what_does_not_fit_is_refused() -> None:
         p2pdp.simulate(parse_spec(RING, None), task=Smooth())
 
 
-def test_a_gradient_that_is_not_finite_stops_it_with_one_sentence() -> None:
-    with pytest.raises(p2pdp.UsageError, match="finite"):
-        p2pdp.simulate(own(), task=Wrong())
+def test_a_gradient_that_is_not_finite_counts_as_zero_and_ends_no_run() -> None:
+    result = p2pdp.simulate(own(), task=Wrong())
+    assert np.isfinite(np.array(result.estimate, dtype=float)).all()
 
 
 def test_the_model_can_be_loaded_and_tells_the_classes(tmp_path: Path) -> None:

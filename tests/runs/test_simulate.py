@@ -13,7 +13,7 @@ from p2pdp.core.errors import Refused, UsageError
 from p2pdp.files.spec import parse_spec
 from p2pdp.runs import simulate as module
 from p2pdp.runs.simulate import default_folder, simulate_spec
-from p2pdp.sim.faults import Crash, Faults
+from p2pdp.sim.faults import Crash, DiskFault, Faults, Harm
 from tests.support.gossips import gossip
 from tests.support.small import ALL, BARE, COMPLETE, HISTOGRAM, RING, SPARSE, contents, spec_file
 
@@ -34,7 +34,8 @@ def test_a_result_is_consistent(name: str, tmp_path: Path) -> None:
     assert result.seconds > 0.0
     assert result.startup_seconds > 0.0
     assert result.messages <= result.bytes
-    assert result.messages == sum(line["kind"] == "sent" for line in p2pdp.views(tmp_path / "run"))
+    lines = [line for line in p2pdp.views(tmp_path / "run") if line["kind"] == "sent"]
+    assert result.messages == sum(type(line["node"]) is type(line["peer"]) is int for line in lines)
     pairs = zip(*(np.atleast_1d(value) for value in (result.estimate, result.truth, result.error)), strict=True)
     assert all(error == estimate - truth for estimate, truth, error in pairs)
     assert np.atleast_1d(result.standard_error).shape == np.atleast_1d(result.estimate).shape
@@ -178,6 +179,16 @@ def test_a_torn_tail_of_somebody_who_never_came_back_is_cut_off(tmp_path: Path) 
     result = p2pdp.simulate(parse_spec(COMPLETE, None), place, faults=torn)
     assert result.missing == [3]
     assert p2pdp.verify(place).verified == "incomplete"
+
+
+def test_a_user_whose_disk_has_changed_is_put_out_and_leaves_no_ledger(tmp_path: Path) -> None:
+    faults = Faults(crashes=(Crash(peer=3, at_record=14, disk=DiskFault("view", Harm.FLIPPED, place=0.3)),))
+    place = tmp_path / "run"
+    result = p2pdp.simulate(parse_spec(COMPLETE, None), place, faults=faults)
+    assert result.missing == [3]
+    assert result.faults["unusable_disk"] == 1
+    assert p2pdp.verify(place).verified == "incomplete"
+    assert not (place / "nodes" / "0003" / "view.ledger").exists()
 
 
 @pytest.mark.parametrize(

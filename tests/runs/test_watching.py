@@ -34,7 +34,7 @@ def asked(url: str, token: str | None = None) -> Any:
 def test_what_is_told_goes_to_the_log_and_into_the_status() -> None:
     told: list[Happening] = []
     with watched(UNWATCHED, first, None, told.append) as watch:
-        watch.notify(happening("listening", how="h", tokens=3, address="a", folder="f"))
+        watch.notify(happening("listening", how="h", tokens=3, address="a", folder="f", identity="k"))
         watch.notify(happening("roster", n=3))
         watch.ready(2, False)
         assert (watch.status.state, watch.status.ready) == ("gathering", 2)
@@ -46,6 +46,15 @@ def test_what_is_told_goes_to_the_log_and_into_the_status() -> None:
     assert (watch.status.state, watch.status.ready, watch.status.faults) == ("running", 3, {"garbage": 2})
 
 
+def test_who_falls_silent_and_who_is_back_is_told_once() -> None:
+    told: list[Happening] = []
+    with watched(UNWATCHED, first, None, told.append) as watch:
+        for away in (None, (), (2, 1), (1, 2), (2,), (2, -2), None):
+            watch.beat({}, away)
+        assert list(watch.status.silent_s) == [2]
+    assert [(each.event, each.facts["user"]) for each in told] == [("silent", 1), ("silent", 2), ("back", 1)]
+
+
 def test_http_shows_the_status_the_files_and_the_index_and_then_is_gone(tmp_path: Path) -> None:
     told: list[Happening] = []
     (tmp_path / "spec.toml").write_text("")
@@ -55,7 +64,7 @@ def test_http_shows_the_status_the_files_and_the_index_and_then_is_gone(tmp_path
         with pytest.raises(urllib.error.HTTPError, match="503") as early:
             asked(f"{url}readyz")
         early.value.close()
-        watch.notify(happening("listening", how="h", tokens=3, address="a", folder="f"))
+        watch.notify(happening("listening", how="h", tokens=3, address="a", folder="f", identity="k"))
         assert asked(f"{url}readyz") == {"ready": True, "state": "enrolling"}
         with pytest.raises(urllib.error.HTTPError, match="404") as absent:
             asked(f"{url}api/v1/result")

@@ -217,7 +217,7 @@ def test_nor_with_several_tokens_or_on_any_graph(text: str) -> None:
             kept = tuple(_visits(path, observer) for path in run.paths)
             views[kept, run.view((observer,))].append(run)
         hiding = [same for same in views.values() if len(same) > 1]
-        for same in hiding[:12]:
+        for same in hiding[:6]:
             truth = Truth([(run.paths, run.probability) for run in same], observer, 2.0)
             audit = audits.setdefault(id(same[0]), audit_of(same[0], DELTA))
             assert audit.epsilon is not None

@@ -14,9 +14,22 @@ import pytest
 
 from p2pdp.auditor.verify import COMPLETE, INCOMPLETE, verify
 from p2pdp.core import messages
-from p2pdp.core.draws import DITHER
+from p2pdp.core.draws import DITHER, Mechanism
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer, is_user
-from p2pdp.ledger.records import DRAWN, MET, OWN, SENT, carries_message, read, whole_message
+from p2pdp.core.values import Source, pair_source
+from p2pdp.ledger.records import (
+    DRAWN,
+    MET,
+    OWN,
+    PAIRED,
+    SALT_BYTES,
+    SENT,
+    Contents,
+    carries_message,
+    read,
+    whole_message,
+)
+from p2pdp.mechanisms.sampler import StreamSampler
 from p2pdp.protocols.gossip.plan import EXCHANGE, SKIPPED, GossipPlan
 from p2pdp.replay.evidence import Evidence
 from p2pdp.replay.transcript import replay
@@ -25,14 +38,15 @@ from p2pdp.sim.world import World
 from p2pdp.topology.graphs import Graph, graph_of_edges
 from p2pdp.topology.weights import sparse_weights
 from tests.support.fault_worlds import crashed_at_a_fourth, crashed_twice, record_counts, world_of
-from tests.support.gossip_specs import LOSSY, PAIRS, RING, evidence_of, gossip
+from tests.support.gossip_specs import LOSSY, PAIRS, RING, evidence_of, gossip, shared
 from tests.support.gossip_world import room
 from tests.support.outcomes import outcome
 
 FAST = gossip(4, "path", "rounds = 4\naccelerated = true")
 PUBLIC = gossip(3, "complete", 'rounds = 3\npublish = "all"')
 CHANGING = gossip(5, "erdos_renyi", "rounds = 5\naccelerated = true").replace("[gossip]", "changing = true\n[gossip]")
-ALL = (RING, FAST, PUBLIC, PAIRS, CHANGING)
+SHARED = (shared(RING), shared(FAST), shared(PUBLIC), shared(PAIRS))
+ALL = (RING, FAST, PUBLIC, PAIRS, CHANGING, *SHARED)
 
 
 def everybody(*texts: str) -> list[tuple[str, Peer]]:
@@ -58,6 +72,8 @@ def judged(world: World, text: str) -> dict[Peer, float]:
         records = read(data).records
         drawn = [record.body.mechanism for record in records if record.kind == DRAWN]
         assert sorted(drawn) in ([], ["gaussian"], [DITHER, "gaussian"]), "nothing is drawn twice"
+        paired = [(record.body.peer, record.body.number) for record in records if record.kind == PAIRED]
+        assert len(paired) == len(set(paired)), "not what is shared either"
         for record in records:
             if not carries_message(record):
                 continue
@@ -103,18 +119,40 @@ def graph_in(world: World, evidence: Evidence, number: int) -> Graph:
 
 
 def check_forms(world: World, evidence: Evidence, finals: dict[Peer, float], began: dict[Peer, float]) -> None:
-    """Replayed over symbols, each result is the weighted sum of noised values that it is in numbers."""
+    """Replayed over symbols, each result is the weighted sum of noised values that it is in numbers.
+
+    Noise of pairs is part of these values, but for what was taken back.
+    """
     contents = {peer: read(data) for peer, data in evidence.views.items()}
     transcript = replay(world.run, contents)
+    drawn = drawn_together(contents)
+    assert transcript.pairs.keys() == drawn.keys()
     for user, form in transcript.finals.items():
-        weights = {source.peer: weight for source, weight in form.expand().items() if source.kind == "input"}
+        expanded = form.expand()
+        weights = {source.peer: weight for source, weight in expanded.items() if source.kind == "input"}
         if weights.keys() <= began.keys():  # a user whose only neighbours were out before it began sent nothing
-            assert sum(weight * began[peer] for peer, weight in weights.items()) == pytest.approx(
-                finals[user], abs=room(world.run.plan)
-            )
+            step, total = world.run.plan.step, sum(weight * began[peer] for peer, weight in weights.items())
+            for one, value in drawn.items():
+                of_values = weights.get(one.peer, 0.0) - weights.get(one.other, 0.0)
+                total += (expanded.get(one, 0.0) - of_values * step) * value
+            assert total == pytest.approx(finals[user], abs=room(world.run.plan))
     found = outcome(world.run, evidence.views, world.out)
     assert found.over
     assert {user: found.finals[user] for user in finals} == finals
+
+
+def drawn_together(contents: dict[Peer, Contents]) -> dict[Source, int]:
+    """What pairs drew, from the keys in their ledgers: the same at both ends."""
+    found: dict[Source, int] = {}
+    for user, one in contents.items():
+        for record in one.records:
+            if record.kind == PAIRED:
+                assert record.value is not None
+                peer, number, name, scale, categories, shape = record.body
+                mechanism = Mechanism(name, scale, categories)
+                (value,) = StreamSampler(record.value[SALT_BYTES:]).batch(mechanism, tuple(shape), 1)
+                assert found.setdefault(pair_source(user, peer, number), value) == value
+    return found
 
 
 @pytest.mark.parametrize("text", ALL)
@@ -135,7 +173,7 @@ def test_two_crashes_on_a_bad_network(part: int) -> None:
         judged(world, text)
 
 
-@pytest.mark.parametrize("text", [RING, FAST, PAIRS, CHANGING, gossip(6, "complete", "rounds = 3")])
+@pytest.mark.parametrize("text", [RING, FAST, PAIRS, CHANGING, gossip(6, "complete", "rounds = 3"), *SHARED])
 def test_the_others_go_on_without_somebody_who_never_returns(text: str) -> None:
     counts = record_counts(text)
     for gone in (peer for peer in counts if is_user(peer)):

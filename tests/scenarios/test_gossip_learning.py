@@ -24,6 +24,8 @@ from tests.support.runs import judged, quiet
 ERROR = 1e-6 / 100
 DELTA = 1e-2
 RING, CHANGING = gossip_learning(4, "ring"), gossip_learning(4, "changing")
+OWN_NOISE, SHARED_NOISE = "sigma = 0.8", "sigma = 0.8\npair_sigma = 2.4"
+SHARED = RING.replace(OWN_NOISE, SHARED_NOISE)
 
 
 def ended(text: str, *crashes: Crash, **network: Any) -> tuple[Any, Any]:
@@ -35,7 +37,7 @@ def ended(text: str, *crashes: Crash, **network: Any) -> tuple[Any, Any]:
     return world, outcome(world.run, views, world.out)
 
 
-@pytest.mark.parametrize("text", [RING, CHANGING], ids=["ring", "changing"])
+@pytest.mark.parametrize("text", [RING, CHANGING, SHARED], ids=["ring", "changing", "shared"])
 def test_a_crash_at_every_seventh_record_changes_nothing(text: str) -> None:
     """Whoever is back before patience ends goes on where it was: every gradient is taken once, at the same models.
 
@@ -53,13 +55,16 @@ def test_a_crash_at_every_seventh_record_changes_nothing(text: str) -> None:
 
 
 def test_learning_goes_on_without_somebody_who_is_gone() -> None:
-    text = gossip_learning(5, "complete", patience_s=0.5)
-    for user in (1, 3):
-        world, found = ended(text, Crash(user, at_s=0.014, down_s=None))
-        assert world.out == [user]
-        assert sorted(found.finals) == sorted(set(range(5)) - {user})
-        truth = truth_of(world.run, found, prepared(text)[1].user)
-        assert truth is None or np.isfinite(truth).all()
+    alone = gossip_learning(5, "complete", patience_s=0.5)
+    truths: dict[int, Any] = {}
+    for text in (alone, alone.replace(OWN_NOISE, SHARED_NOISE)):
+        for user in (1, 3):
+            world, found = ended(text, Crash(user, at_s=0.014, down_s=None))
+            assert world.out == [user]
+            assert sorted(found.finals) == sorted(set(range(5)) - {user})
+            truth = truth_of(world.run, found, prepared(text)[1].user)
+            assert truth is None or np.isfinite(truth).all()
+            assert (truth is None) == (truths.setdefault(user, truth) is None)
 
 
 def test_everybody_down_and_back_on_a_bad_network() -> None:

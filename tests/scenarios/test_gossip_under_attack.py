@@ -14,11 +14,12 @@ import pytest
 from p2pdp.auditor.audit import audit_run
 from p2pdp.core.draws import DITHER, Mechanism
 from p2pdp.core.ids import BOOTSTRAP, CURATOR
-from p2pdp.ledger.records import DRAWN
+from p2pdp.core.values import pair_source
+from p2pdp.ledger.records import DRAWN, PAIRED
 from p2pdp.mechanisms import gaussian
 from p2pdp.replay import player
 from p2pdp.replay.evidence import Recorded
-from p2pdp.sim.faults import Partition
+from p2pdp.sim.faults import Crash, Partition
 from tests.support.gossips import gossip
 from tests.support.likelihood import epsilon_lower_end, mu_interval, statistic
 from tests.support.runs import Run, quiet, run_of
@@ -28,6 +29,7 @@ DELTA = 1e-2
 COUNT = 40_000
 CUT = Partition(0.6, 4.6, frozenset({3, BOOTSTRAP, CURATOR}))
 
+SHARED = 'mechanism = "gaussian"\nsigma = 2.0\npair_sigma = 5.0'
 RUNS = {
     "ring": gossip(7, "ring", "rounds = 2"),
     "hypercube": gossip(8, "hypercube", "rounds = 2"),
@@ -36,10 +38,16 @@ RUNS = {
     "one published": gossip(8, "hypercube", 'rounds = 2\npublish = "one"'),
     "randomized": gossip(5, "ring", "activations = 9", protocol="randomized"),
     "rounds skipped": gossip(8, "hypercube", "rounds = 2"),
+    "shared": gossip(7, "ring", "rounds = 3", noise=SHARED),
+    "shared, randomized": gossip(5, "ring", "activations = 9", protocol="randomized", noise=SHARED),
+    "shared, taken back": gossip(7, "ring", "rounds = 3", noise=SHARED),
 }
+GONE = Crash(peer=5, at_record=11, down_s=None)  # before it began, so both neighbours take their noise back
 
 
 def recorded(name: str) -> Run:
+    if name == "shared, taken back":
+        return run_of(RUNS[name], GONE)
     return run_of(RUNS[name], partitions=(CUT,), delay_s=0.1) if name == "rounds skipped" else quiet(RUNS[name])
 
 
@@ -73,7 +81,16 @@ class Replays:
             replays._drawn.setdefault(of.user, []).append(drawn)
             return drawn
 
+        def pair(of: player.Player, peer: int, number: int, mechanism: Mechanism, shape: tuple[int, ...]) -> Any:
+            of._take(PAIRED)
+            of.pairs[pair_source(of.user, peer, number)] = mechanism
+            random = np.random.default_rng([replays._seed, *sorted((of.user, peer)), number, 99])
+            drawn = random.standard_normal(COUNT) * mechanism.scale
+            replays._drawn.setdefault(of.user, []).append(drawn)  # whoever holds an end knows it
+            return drawn
+
         monkeypatch.setattr(player, "SymbolicInputs", Inputs)
+        monkeypatch.setattr(player.Player, "pair", pair)
         monkeypatch.setattr(player.Player, "noise", noise)
 
     def view(self, moved: int, observer: int, seed: int) -> np.ndarray:
@@ -87,7 +104,7 @@ class Replays:
 @pytest.mark.parametrize("name", RUNS)
 def test_exact_leaks_are_matched_from_both_sides(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     run = recorded(name)
-    audit = audit_run(run.plan, Recorded(run.plan, run.contents()), (), DELTA, ())
+    audit = audit_run(run.plan, Recorded(run.plan, run.contents()), run.world.out, DELTA, ())
     assert audit.mu is not None
     replays = Replays(run, monkeypatch)
     for user, observer in ((1, 0), (2, 0), (3, 0), (0, 4), (4, 2)):

@@ -63,18 +63,21 @@ def opposite(examples: Any, reach: float) -> Any:
     return examples_of(rows, -np.ones(len(examples)), None)
 
 
+@pytest.mark.parametrize("unit", ["user", "record"])
 @pytest.mark.parametrize("observer", [0, 2, None], ids=["user 0", "user 2", "everybody"])
-def test_no_membership_test_proves_more_than_was_claimed(observer: int | None) -> None:
-    """On the realised path, with one user's examples the one way and the opposite way; others as they are."""
+def test_no_membership_test_proves_more_than_was_claimed(observer: int | None, unit: str) -> None:
+    """On the realised path, with a user's examples, or one of 15, one way and the opposite way; others as they are."""
     delta, target = 1e-2, 1
-    run = quiet(learning(4, 24, sigma=1.6))
+    replaced = 15 if unit == "user" else 1
+    run = quiet(learning(4, 24, sigma=1.6 * replaced / 15) + f'unit = "{unit}"\n')
     plan, path = run.plan.plan, paths(run).T
     audit = run.audit(delta=delta)
     rows = prepared(learning(4, 24))[1].user
     visits = np.zeros_like(path)
     users = [[rows(user) for user in range(4)] for _ in range(2)]
-    users[0][target] = examples_of(-opposite(rows(target), 1.0).features, -np.ones(15), None)
+    turned = np.where(np.arange(15) < replaced, -1.0, 1.0)[:, None]
     users[1][target] = opposite(rows(target), 1.0)
+    users[0][target] = examples_of(users[1][target].features * turned, -np.ones(15), None)
     seen = [views(plan, people, path, visits, observer, 6000, seed) for seed, people in enumerate(users)]
     without, with_ = scores(*seen)
     if observer is None:

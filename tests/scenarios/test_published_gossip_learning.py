@@ -58,7 +58,7 @@ def accuracies(data_dir: Path, data: str, gradients: int) -> tuple[dict[str, Any
     population = Population(prepared.run.plan.descent, [prepared.rows(user) for user in range(USERS)])
     found = fast_gossip_descent(prepared.run, population, 1)
     sigmas = {"local": local, "central": local / USERS}
-    scores, told = gossip_scored(prepared.run, found, prepared.rows, found.truth, sigmas, 1)
+    scores, told, _ = gossip_scored(prepared.run, found, prepared.rows, found.truth, sigmas, 1)
     return {name: one["test_score"] for name, one in told.items()} | {"network": scores["test_score"]}, prepared
 
 

@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from p2pdp.core.ids import BOOTSTRAP, CURATOR
-from p2pdp.sim.faults import Crash
+from p2pdp.sim.faults import Crash, Partition
 from tests.support.crash_specs import COMPLETE, RING, everybody
 from tests.support.fault_worlds import WatchedWorld, ends, record_counts, world_of
 
@@ -35,6 +35,16 @@ def test_a_rolled_back_disk_at_any_point(text: str, peer: int) -> None:
     few = seen.total() <= 10  # a user who was visited once forgets hardly anything that somebody had heard of
     assert few or seen["stopped"] + seen["gone round"] > seen["harmless"] / 4
     assert (seen["gone round"] == 0) or peer >= 0
+
+
+def test_a_role_that_forgot_its_whole_part_of_the_run_asks_the_others_too() -> None:
+    """Nothing but the enrolment is left on the disk of bootstrap, which had acknowledged what two users sent."""
+    late = Partition(0.005, 20.0, frozenset({2}))
+    crash = Crash(BOOTSTRAP, at_s=10.0, rolled_back_to=1 + 3 + 1)
+    world = world_of(RING, 1, crash, partitions=(late,))
+    assert ends(world, ROLLED_BACK)
+    assert world.now_s < 20.0
+    assert world.out == []
 
 
 def test_the_reason_names_whose_disk_it_was() -> None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from p2pdp.core import messages
+from p2pdp.core.endings import COMPLAINT
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer
 from p2pdp.core.messages import RESULT
 from p2pdp.core.step import NOTHING, Fault, Message, Step
+from p2pdp.protocols.decision import COLLECTED, SURVIVORS
 from p2pdp.services.curator import Curator, Reports
 from tests.support.service_steps import DRAWS, PATIENCE_S, sent
 
@@ -49,6 +51,20 @@ def test_it_tells_what_it_has_from_who_is_out() -> None:
     curator = made()
     hears(curator, 0, messages.TOTAL, 1, 5, value=4)
     assert sent(hears(curator, BOOTSTRAP, messages.OUT, 0, b"")) == [(BOOTSTRAP, messages.SEEN, 0, [[1, 1, 5]], [])]
+
+
+def test_it_tells_bootstrap_once_of_each_fault_of_each_user() -> None:
+    curator = made()
+    told = [
+        hears(curator, CURATOR, COMPLAINT, peer, fault)
+        for peer, fault in ((1, "unproven_rollback"), (1, "malformed"), (1, "malformed"), (BOOTSTRAP, "malformed"))
+    ]
+    assert [[fields for _, _, *fields in sent(step)] for step in told] == [
+        [[1, "unproven_rollback"]],
+        [[1, "malformed"]],
+        [],
+        [],
+    ]
 
 
 def test_it_closes_after_all_heads_bootstraps_last() -> None:
@@ -164,6 +180,21 @@ def test_a_report_that_comes_again_is_waited_for() -> None:
     assert [output.value for output in hears(curator, 0, messages.HEEDED).outputs] == [[50, 10]]
 
 
+def test_who_does_not_heed_an_order_is_waited_for_by_name() -> None:
+    curator = shuffled()
+    for user in range(2):
+        hears(curator, user, messages.FINISHED)
+    assert curator.waits_for == [2]
+    hears(curator, BOOTSTRAP, messages.OUT, 2, bytes(64))
+    hears(curator, BOOTSTRAP, messages.RESOLVED, [2], [[0, 1], [1, 1]])
+    assert curator.waits_for == [0, 1]
+    hears(curator, 0, messages.HEEDED)
+    assert curator.waits_for == [1]
+    hears(curator, 1, messages.HEEDED)
+    assert curator.waits_for == []
+    assert curator.published is not None
+
+
 def test_what_its_sender_took_along_is_not_waited_for() -> None:
     curator = shuffled()
     hands_in(curator, 0, 3, 5)
@@ -243,3 +274,82 @@ def test_of_somebody_who_is_out_nothing_is_expected_any_more() -> None:
     reports.out(2)
     reports.resolved([2], [])
     assert reports.complete
+
+
+class Counting:
+    """A collector that needs one `part` of everybody who is in, and then one `key` of anybody."""
+
+    def __init__(self, n: int) -> None:
+        self.lacking, self.out, self.parts = set(range(n)), list[Peer](), list[int]()
+        self.key: int | None = None
+        self.survivors: bool = False
+
+    def take(self, sender: Peer, message: Message) -> str | None:
+        if message.type == "key":
+            self.key = message.value
+            return None
+        if message.type != "part" or sender not in self.lacking:
+            return "unexpected_message"
+        self.lacking.discard(sender)
+        self.parts.append(message.value)
+        return None
+
+    def excluded(self, user: Peer) -> None:
+        self.lacking.discard(user)
+        self.out.append(user)
+
+    @property
+    def collected(self) -> list[Peer] | None:
+        return None if self.lacking or self.survivors else sorted(self.out)
+
+    def decided(self, absent: Any) -> str | None:
+        if absent != self.collected:
+            return "contradiction"
+        self.survivors = True
+        return None
+
+    @property
+    def complete(self) -> bool:
+        return self.survivors and self.key is not None
+
+    def result(self) -> int:
+        return sum(self.parts) + (self.key or 0)
+
+
+def collecting(n: int = 3) -> Curator:
+    curator = Curator(n, None, lambda totals: totals[0], PATIENCE_S, collector=Counting(n))
+    assert sent(curator.start(0.0, DRAWS)) == [(BOOTSTRAP, messages.READY)]
+    return curator
+
+
+def test_a_collector_asks_once_for_the_same_decision_and_again_if_somebody_is_out() -> None:
+    curator = collecting()
+    for user in (0, 1):
+        assert hears(curator, user, "part", value=user + 1) == NOTHING
+    assert sent(hears(curator, 2, "part", value=3)) == [(BOOTSTRAP, COLLECTED, [])]
+    assert hears(curator, 1, "key", value=10) == NOTHING
+    assert sent(hears(curator, BOOTSTRAP, messages.OUT, 2, b"")) == [
+        (BOOTSTRAP, messages.SEEN, 2, [], []),
+        (BOOTSTRAP, COLLECTED, [2]),
+    ]
+
+
+def test_it_publishes_when_its_collector_has_what_the_decision_takes() -> None:
+    curator = collecting()
+    for user in range(3):
+        hears(curator, user, "part", value=user + 1)
+    assert [fault.peer for fault in hears(curator, BOOTSTRAP, SURVIVORS, [1], b"").faults] == [BOOTSTRAP]
+    assert hears(curator, BOOTSTRAP, SURVIVORS, [], b"") == NOTHING
+    step = hears(curator, 1, "key", value=10)
+    assert [(output.type, output.value) for output in step.outputs] == [(RESULT, 16)]
+    assert hears(curator, 1, "key", value=11) == NOTHING
+    assert curator.published == 16
+
+
+def test_whatever_else_users_say_to_a_collector_is_its_fault_to_find() -> None:
+    curator = collecting()
+    for kind, fields in ((messages.TOTAL, (0, 1)), (messages.FINISHED, ()), (messages.HEEDED, ())):
+        assert [fault.peer for fault in hears(curator, 1, kind, *fields, value=5).faults] == [1]
+    assert hears(curator, BOOTSTRAP, messages.OUT, 1, b"").sends
+    assert hears(curator, 1, "part", value=5).faults
+    assert hears(made(), 1, "part", value=5).faults

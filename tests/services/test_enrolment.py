@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -7,38 +8,53 @@ import pytest
 
 from p2pdp.core.errors import RunFailed
 from p2pdp.core.ids import BOOTSTRAP, CURATOR
+from p2pdp.core.rows import ROWS, ROWS_MAX, Rows, rows_text
 from p2pdp.crypto.enrolment import (
     REFUSED,
     SEAT,
     WAITING,
     Answer,
     Application,
+    NotSealedToUs,
     Offer,
     application_frame,
     check_seat,
     hello_frame,
+    hello_key,
     read_answer,
     read_offer,
+    version_frame,
 )
 from p2pdp.crypto.entropy import SeededEntropy
 from p2pdp.crypto.roster import Roster, RosterEntry, sign_entry
 from p2pdp.ledger import records
 from p2pdp.ledger.journal import PRIVATE, VIEW, Journal
 from p2pdp.ledger.records import LEDGER_MAGIC, Chain
-from p2pdp.services.enrolment import FAULTS_KEPT, EnrolmentService, Quorum, Replies
-from p2pdp.wire.frames import Kind, decode_frame, encode_frame
+from p2pdp.services.enrolment import (
+    FAULTS_KEPT,
+    INVALID_TOKEN,
+    REFUSED_ENROLMENT,
+    EnrolmentService,
+    Quorum,
+    Replies,
+)
+from p2pdp.wire.frames import FRAME_HEADER_BYTES, Kind, decode_frame, encode_frame
+from p2pdp.wire.padding import pad
 from tests.support.known import cuts, flips
 from tests.support.toys import RUN_ID, SPEC_DIGEST, identity, run_key
 
 SECRETS = [bytes([50 + token] * 16) for token in range(5)]
 OFFER = Offer(RUN_ID, "spec text", run_key(BOOTSTRAP).public)
+KEY = hello_key(run_key(0))
+HELLO = hello_frame(2, SECRETS[2], identity(BOOTSTRAP).public, KEY.public)
 ENTROPY = SeededEntropy(5, "enrolment")
 
 
 class Counter:
     """A desk with its disk; a node is known by the number of its identity."""
 
-    def __init__(self, nodes: int = 3, min_nodes: int | None = None) -> None:
+    def __init__(self, nodes: int = 3, min_nodes: int | None = None, *, rows_max: int | None = None) -> None:
+        self.rows_max = rows_max
         self.quorum = Quorum(nodes, nodes if min_nodes is None else min_nodes, 60.0)
         self.files = {VIEW: b"", PRIVATE: b""}
         self.lengths: list[int] = []
@@ -55,11 +71,17 @@ class Counter:
             sign_entry(identity(CURATOR), RUN_ID, run_key(CURATOR).public),
             SECRETS,
             self.quorum,
-            lambda n: (lambda user: [other for other in range(n) if other != user], {"n": n}),
+            self.prepare,
             Journal(self.files[VIEW], self.files[PRIVATE]),
             SeededEntropy(6, "desk"),
+            rows_max=self.rows_max,
         )
         return self.store(self.enrolment.begin(self.now_s))
+
+    @staticmethod
+    def prepare(n: int, rows: Rows | None) -> tuple[Callable[[int], list[int]], dict[str, int | str | float]]:
+        facts: dict[str, int | str | float] = {"n": n} if rows is None else {"n": n, ROWS: rows_text(rows)}
+        return lambda user: [other for other in range(n) if other != user], facts
 
     def store(self, replies: Replies) -> Replies:
         for name, data in replies.writes:
@@ -111,9 +133,9 @@ def kind_of(answer: Answer | None) -> str:
 def test_an_offer_answers_every_hello() -> None:
     counter = Counter()
     for origin in ("a", "b", "a"):
-        ((where, data),) = counter.give(hello_frame(), origin).frames
+        ((where, data),) = counter.give(HELLO, origin).frames
         assert where == origin
-        assert read_offer(decode_frame(data).body, identity(BOOTSTRAP).public) == OFFER
+        assert read_offer(decode_frame(data).body, KEY, identity(BOOTSTRAP).public) == OFFER
     assert counter.kinds() == ["opened"]
 
 
@@ -269,10 +291,56 @@ def test_documents_that_are_damaged_anywhere_change_nothing() -> None:
     good = frame(application(0, 0))
     damaged = [data for data in flips(good) if decode_sender(data) == 0]  # the outer sender protects nothing
     assert len(damaged) == 8 * (len(good) - 4)
-    for data in [*damaged, *cuts(good), good + b"\0", *cuts(hello_frame()), *flips(hello_frame())]:
+    for data in [*damaged, *cuts(good), good + b"\0", *cuts(HELLO)]:
         assert counter.give(data).frames == ()
         assert counter.replies.writes == ()
     assert len(counter.enrolment.faults) == FAULTS_KEPT
+    assert kind_of(counter.apply(0)) == WAITING
+
+
+def test_who_holds_no_join_token_is_refused_and_sees_no_offer() -> None:
+    counter = Counter()
+    public = identity(BOOTSTRAP).public
+    for token, secret, bootstrap in ((2, bytes(16), public), (2, SECRETS[3], public), (99, SECRETS[2], public),
+                                     (-1, SECRETS[2], public), (2, SECRETS[2], identity(0).public)):  # fmt: skip
+        ((_, data),) = counter.give(hello_frame(token, secret, bootstrap, KEY.public)).frames
+        offer = read_offer(decode_frame(data).body, KEY, public)
+        assert offer == Offer(bytes(16), "", b"", INVALID_TOKEN)
+    assert counter.enrolment.fault_counts == {REFUSED_ENROLMENT: 5}
+
+
+def test_a_greeting_that_is_damaged_shows_the_offer_to_nobody() -> None:
+    counter = Counter()
+    for damaged in flips(HELLO):
+        if damaged[2:6] == HELLO[2:6]:  # the outer sender protects nothing
+            for _, data in counter.give(damaged).frames:
+                assert data == version_frame() or unreadable(data)
+
+
+def unreadable(data: bytes) -> bool:
+    """Whether it is sealed to a key that nobody has."""
+    try:
+        return read_offer(decode_frame(data).body, KEY, identity(BOOTSTRAP).public).refusal == INVALID_TOKEN
+    except NotSealedToUs:
+        return True
+
+
+def test_a_node_of_another_version_is_told_so() -> None:
+    counter = Counter()
+    ((_, data),) = counter.give(encode_frame(Kind.HELLO, 0, pad(b"", FRAME_HEADER_BYTES))).frames
+    assert data == version_frame()
+
+
+def test_no_identity_or_run_key_enrols_twice_or_belongs_to_a_role() -> None:
+    counter = Counter(5)
+    assert kind_of(counter.apply(0)) == WAITING
+    for node, key in ((1, 0), (1, BOOTSTRAP), (1, CURATOR), (BOOTSTRAP, 1), (CURATOR, 1)):
+        entry = sign_entry(identity(node), RUN_ID, run_key(key).public)
+        replies = counter.give(frame(application(node, 1, entry=entry)), node)
+        ((_, data),) = replies.frames
+        answer = read_answer(decode_frame(data).body, run_key(key), RUN_ID, identity(BOOTSTRAP).public)
+        assert answer.kind == REFUSED
+    assert counter.enrolment.enrolled == 1
     assert kind_of(counter.apply(0)) == WAITING
 
 
@@ -316,7 +384,7 @@ def test_with_too_few_the_desk_waits_without_waking_and_closes_when_there_are_en
 def test_a_graph_that_does_not_exist_for_so_few_is_said_so() -> None:
     counter = Counter(3, 1)
 
-    def impossible(_n: int) -> Any:
+    def impossible(_n: int, _rows: Rows | None) -> Any:
         raise RunFailed("no graph")
 
     counter.enrolment._prepare = impossible
@@ -378,3 +446,61 @@ def test_the_roster_in_the_ledger_is_the_one_that_was_given_out() -> None:
     answer = answer_to(7, counter.replies) or counter.apply(7, 4)
     assert answer is not None
     assert Roster.from_bytes(last.body.roster).to_bytes() == answer.roster
+
+
+def stating(node: int, rows: int | None) -> RosterEntry:
+    return sign_entry(identity(node), RUN_ID, run_key(node).public, rows)
+
+
+def test_each_node_states_how_many_rows_it_has_and_the_roster_says_so_of_all() -> None:
+    counter = Counter(rows_max=5000)
+    for node, rows in enumerate((3, 2000, 1)):
+        counter.apply(node, entry=stating(node, rows))
+    roster = counter.enrolment.roster
+    assert roster is not None
+    assert roster.entries.rows == (3, 2000, 1)
+    assert dict(roster.facts)[ROWS] == "3,2000,1"
+    assert [roster.entry(user).rows for user in range(3)] == [3, 2000, 1]
+    again = Counter(rows_max=5000)
+    again.files = counter.files  # bootstrap starts again
+    again.open()
+    assert again.enrolment.roster is not None
+    assert again.enrolment.roster.to_bytes() == roster.to_bytes()
+
+
+def test_enrolments_before_the_roster_keep_what_was_stated_through_a_restart() -> None:
+    counter = Counter(rows_max=5000)
+    counter.apply(0, entry=stating(0, 7))
+    counter.open()
+    for node, rows in ((1, 8), (2, 9)):
+        counter.apply(node, entry=stating(node, rows))
+    assert counter.enrolment.roster is not None
+    assert counter.enrolment.roster.entries.rows == (7, 8, 9)
+
+
+@pytest.mark.parametrize("rows", [None, 0, 5001, ROWS_MAX + 1, 2**63])
+def test_a_number_of_rows_that_no_user_can_have_is_refused(rows: int | None) -> None:
+    answer = Counter(rows_max=5000).apply(0, entry=stating(0, rows))
+    assert answer is not None
+    assert answer.kind == REFUSED
+    assert "rows" in answer.reason
+
+
+def test_a_run_that_does_not_ask_takes_no_number_of_rows() -> None:
+    answer = Counter().apply(0, entry=stating(0, 5))
+    assert answer is not None
+    assert answer.kind == REFUSED
+
+
+def test_nobody_states_another_number_of_rows_later() -> None:
+    counter = Counter(rows_max=5000)
+    counter.apply(0, entry=stating(0, 5))
+    answer = counter.apply(0, entry=stating(0, 6))
+    assert answer is not None
+    assert (answer.kind, "rows" in answer.reason) == (REFUSED, True)
+
+
+def test_a_number_of_rows_that_its_user_has_not_signed_is_refused() -> None:
+    answer = Counter(rows_max=5000).apply(0, entry=replace(stating(0, 5), rows=6))
+    assert answer is not None
+    assert (answer.kind, "signed" in answer.reason) == (REFUSED, True)

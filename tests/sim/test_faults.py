@@ -4,7 +4,8 @@ import dataclasses
 
 import pytest
 
-from p2pdp.sim.faults import NO_FAULTS, Crash, Faults, Network, Partition
+from p2pdp.ledger.journal import VIEW
+from p2pdp.sim.faults import NO_FAULTS, Crash, DiskFault, Faults, Harm, Network, Partition
 
 
 def test_by_default_nothing_goes_wrong() -> None:
@@ -81,3 +82,25 @@ def test_it_counts_what_was_sent() -> None:
     network.arrivals(0, 1, 100, 0.0)
     network.arrivals(0, 1, 28, 0.0)
     assert (network.frames, network.bytes) == (2, 128)
+
+
+@pytest.mark.parametrize("harm", list(Harm))
+def test_each_harm_changes_a_file_where_it_says(harm: Harm) -> None:
+    before = bytes(range(1, 101))
+    data = bytearray(before)
+    DiskFault(VIEW, harm, place=0.25, size=10).strike(data)
+    changed = [at for at in range(100) if data[at] != before[at]]
+    if harm in (Harm.ZEROS, Harm.GARBAGE):
+        assert (changed, len(data)) == ([], 110)
+        assert any(data[100:]) == (harm is Harm.GARBAGE)
+    else:
+        assert len(data) == 100
+        assert changed == ([25] if harm is Harm.FLIPPED else list(range(25, 35)))
+        assert (bytes(data[25:35]) == before[65:75]) == (harm is Harm.MISDIRECTED)
+
+
+def test_an_empty_file_suffers_nothing() -> None:
+    for harm in Harm:
+        data = bytearray()
+        DiskFault(VIEW, harm).strike(data)
+        assert data == b""

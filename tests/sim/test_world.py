@@ -106,16 +106,16 @@ def processes(*gone: Peer) -> dict[Peer, Process]:
 
 
 def test_a_blocked_ring_names_who_is_gone_and_what_helps() -> None:
-    text = why_not(processes(1), [], 1, None, False)
+    text = why_not(processes(1), [], 1, None, "a ring cannot go round")
     assert text == "the run is blocked: 1 is gone, and a ring cannot go round; it goes on when 1 is back"
 
 
 def test_where_it_is_a_role_no_ring_is_mentioned() -> None:
-    text = why_not(processes(CURATOR), [], CURATOR, None, True)
+    text = why_not(processes(CURATOR), [], CURATOR, None, "a ring cannot go round")
     assert text == "the run is blocked: curator is gone; it goes on when curator is back"
 
 
 def test_a_standstill_names_all_who_are_gone_but_not_who_is_out() -> None:
-    text = why_not(processes(BOOTSTRAP, 0, 2), [2], None, None, True)
+    text = why_not(processes(BOOTSTRAP, 0, 2), [2], None, None, "")
     assert text == "the run came to a standstill; gone: bootstrap, 0"
-    assert why_not(processes(), [], 1, None, True) == "the run came to a standstill; gone: nobody"
+    assert why_not(processes(), [], 1, None, "") == "the run came to a standstill; gone: nobody"

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import signal
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any, Self
 
 from p2pdp.files.keys import write_identity
+from tests.support.forked import Forked
 from tests.support.launched import GUARD_S, wait_for
-from tests.support.sources import TOP
 
 SHARED = ("--share-skeleton", "--keep-private")
 
@@ -23,11 +20,8 @@ class Started:
 
     def __init__(self, place: Path, name: str, *arguments: str) -> None:
         self.out, self.err = place / f"{name}.out", place / f"{name}.err"
-        command = [sys.executable, "-m", "p2pdp", *arguments]
         with self.out.open("wb") as out, self.err.open("wb") as err:
-            self.process = subprocess.Popen(
-                command, cwd=place, env={**os.environ, "PYTHONPATH": str(TOP)}, stdout=out, stderr=err
-            )
+            self.process = Forked(arguments, cwd=place, stdout=out, stderr=err)
 
     @property
     def running(self) -> bool:

@@ -54,7 +54,7 @@ class BareWorld:
         if sender == user:
             journal.append(OWN, (0.0, packed), value, salt)
         else:
-            journal.append(RECEIVED, (0.0, sender, packed), value, salt)
+            journal.append(RECEIVED, (0.0, sender, packed, bytes(16)), value, salt)
         event = Received(sender, unpack_message(packed, value))
         for send in tell(self._machines[user], event, 0.0, self._draws[user]).sends:
             self._send(user, send, journal)

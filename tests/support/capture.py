@@ -68,8 +68,8 @@ class Capture:
     """Everything that arrives on a host's loopback interface from now on; read when all is over."""
 
     def __init__(self, host: Host) -> None:
-        with host.inside():
-            self._socket = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(ETH_P_ALL))
+        with host.inside():  # protocol 0: nothing is received, from any interface, before it is bound to one
+            self._socket = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, 0)
         self._socket.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, BUFFER_BYTES)
         self._socket.setsockopt(SOL_PACKET, PACKET_IGNORE_OUTGOING, 1)
         self._socket.bind(("lo", ETH_P_ALL))

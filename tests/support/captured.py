@@ -16,17 +16,18 @@ from p2pdp.ledger.records import (
     read,
     whole_message,
 )
+from p2pdp.ledger.stored import bytes_of
 from p2pdp.protocols import names, protocol
 from p2pdp.protocols.run_plan import plan_of_facts
 from p2pdp.replay.evidence import Evidence
 from p2pdp.wire.codec import unpack_value
-from p2pdp.wire.frames import HELLO, OFFER
+from p2pdp.wire.frames import HELLO
 from tests.support.capture import Seen, search, spellings
 from tests.support.launched import ROLES, Launched, wait_for
 
 NODES = 5
 TELLING_BYTES = 7  # shorter strings stand somewhere in a megabyte of noise by chance
-IN_CLEAR = (HELLO, OFFER)
+IN_CLEAR = (HELLO,)
 # Values of 40 bits and more on the grid, so that however they are written they are no padding and no prefix.
 LARGE = "clip = [0.0, 1.0]", "clip = [1e5, 1e6]"
 
@@ -66,7 +67,7 @@ def secrets_in(evidence: Evidence) -> dict[str, list[bytes]]:
     found: dict[str, list[bytes]] = {"salts": [], "values": [], "inputs": [], "draws": []}
     names = {INPUTS: "inputs", POOL: "draws"}
     for ledger in (*evidence.views.values(), *evidence.private.values()):
-        for record in read(ledger).records:
+        for record in read(bytes_of(ledger)).records:
             if record.value:
                 found["salts"] += [record.value[:SALT_BYTES], record.value[:SALT_BYTES].hex().encode()]
             for number in numbers_in(record):

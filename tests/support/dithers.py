@@ -12,11 +12,12 @@ from p2pdp.protocols.dithering import Reach
 from p2pdp.protocols.gossip.plan import GossipPlan
 from p2pdp.topology.graphs import complete_graph
 from tests.support.gossip_world import plan_of
+from tests.support.pairs import NoPairs
 
 FORM = LinearForm.of(Source("input", 0, 0))
 
 
-class Draws:
+class Draws(NoPairs):
     def __init__(self) -> None:
         self.asked: list[tuple[str, Shape]] = []
 

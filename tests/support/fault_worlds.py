@@ -17,11 +17,12 @@ from p2pdp.ledger.journal import VIEW
 from p2pdp.ledger.records import whole_message
 from p2pdp.peer.effects import Effects
 from p2pdp.protocols.run_plan import RunPlan, plan_run
-from p2pdp.sim.faults import NO_FAULTS, Crash, Faults
+from p2pdp.sim.faults import NO_FAULTS, Crash, Faults, Harm
 from p2pdp.sim.process import Process
 from p2pdp.sim.world import World
 from tests.support.run_oracle import Judged, judge, same
 
+TAILS = (Harm.ZEROS, Harm.GARBAGE)  # behind the end, which restarts cut off
 _UNIFORM = '[data]\nkind = "uniform"\nclip = [0.0, 1.0]'
 SUM = 'protocol = "walk.sum"', f'[noise]\nmechanism = "gaussian"\nsigma = 2.0\n{_UNIFORM}'
 _CATEGORIES = '[data]\nkind = "categories"\n[task]\nkind = "histogram"\ncategories = 3'
@@ -59,7 +60,9 @@ class WatchedWorld(World):
         super().__init__(run, data.user, text, digest, seed, faults)
         self.story = f"seed {seed}, {faults}, spec:\n{text}"
         self.left: dict[tuple[Peer, int, int], Any] = {}
-        self.forgotten: dict[Peer, tuple[bytes, bytes]] = {}  # disks as they were before they were rolled back
+        self.forgotten: dict[
+            Peer, tuple[bytes, bytes]
+        ] = {}  # disks as they were before they were rolled back or changed
 
     def _carry_out(self, process: Process, effects: Effects) -> None:
         stopped = process.host is not None and process.host.stopped
@@ -74,7 +77,8 @@ class WatchedWorld(World):
 
     def _crash(self, process: Process, crash: Crash) -> None:
         disk = process.disk
-        if process.up and crash.rolled_back_to is not None and crash.rolled_back_to < disk.view_records:
+        rolled_back = crash.rolled_back_to is not None and crash.rolled_back_to < disk.view_records
+        if process.up and (rolled_back or (crash.disk is not None and crash.disk.harm not in TAILS)):
             self.forgotten[process.peer] = bytes(disk.view), bytes(disk.private)
         super()._crash(process, crash)
 

@@ -19,6 +19,13 @@ def gossip(n: int, kind: str, terms: str = "rounds = 4", protocol: str = "averag
 
 RING = gossip(4, "ring")
 PAIRS = gossip(4, "ring", "activations = 10", "randomized")
+
+
+def shared(text: str) -> str:
+    """The same with noise that neighbours share."""
+    return text.replace("sigma = 1.0", "sigma = 1.0\npair_sigma = 4.0")
+
+
 LOSSY: dict[str, Any] = {"loss": 0.1, "duplication": 0.1, "jitter_s": 0.02}
 
 

@@ -20,6 +20,7 @@ from p2pdp.topology.graphs import Graph, graph_of_edges
 from p2pdp.topology.spectra import spectrum_ends
 from p2pdp.topology.weights import largest_degree, sparse_weights
 from tests.support.machine_links import MachineLinks
+from tests.support.pairs import PairDraws
 
 PATIENCE_S = 10.0
 NO_NOISE = Mechanism("none", 0.0)
@@ -61,10 +62,11 @@ class Value:
         return self._value
 
 
-class Noise:
+class Noise(PairDraws):
     """Draws that are known beforehand."""
 
-    def __init__(self, seed: int, coins: PairCoins | None = None) -> None:
+    def __init__(self, seed: int, coins: PairCoins | None = None, user: Peer = 0, pair_seed: int = 0) -> None:
+        super().__init__(pair_seed, user)
         self._random = np.random.default_rng(seed)
         self._coins = coins
         self.drawn: list[int] = []
@@ -103,7 +105,7 @@ class GossipWorld(MachineLinks):
     def __post_init__(self) -> None:
         super().__post_init__()
         coins = coins_of(self.seed, self.graph.n)
-        self.draws = [Noise(self.seed * 1000 + user, coins[user]) for user in range(self.graph.n)]
+        self.draws = [Noise(self.seed * 1000 + user, coins[user], user, self.seed) for user in range(self.graph.n)]
         self.machines = [
             Gossip(self.plan, user, self.graph.neighbours[user], Value(self.values[user]))
             for user in range(self.graph.n)
@@ -136,6 +138,17 @@ class GossipWorld(MachineLinks):
 def met_in(coins: list[PairCoins], number: int, coin: float) -> Graph:
     pairs = [(user, peer) for user, one in enumerate(coins) for peer in one.neighbours_in(number, coin)]
     return graph_of_edges(len(coins), pairs)
+
+
+def shared(plan: AveragingPlan, graph: Graph, seed: int, number: int = 0) -> Any:
+    """The noise of pairs in each user's contribution, in data units."""
+    found = np.zeros((graph.n, *plan.shape))
+    for low, high in graph.edges() if plan.pair_noise is not None else ():
+        assert plan.pair_noise is not None
+        drawn = PairDraws(seed, low).pair(high, number, plan.pair_noise, plan.shape) * plan.step
+        found[low] += drawn
+        found[high] -= drawn
+    return found
 
 
 def expected(plan: GossipPlan, graph: Graph, values: Any, seed: int = 0) -> Any:

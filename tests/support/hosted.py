@@ -10,8 +10,6 @@ import json
 import re
 import shutil
 import signal
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -32,9 +30,8 @@ class Command:
     def __init__(self, host: Host, log: Path, *arguments: str) -> None:
         self._expected: tuple[int, ...] = ()
         self._out, self._err = log.with_suffix(".out"), log.with_suffix(".err")
-        with self._out.open("w") as out, self._err.open("w") as err:
-            command = [sys.executable, "-m", "p2pdp", *arguments, "--json"]
-            self.process = host.start(command, cwd=TOP, stdout=out, stderr=err)
+        with self._out.open("wb") as out, self._err.open("wb") as err:
+            self.process = host.start_command(*arguments, "--json", cwd=TOP, stdout=out, stderr=err)
 
     @property
     def said(self) -> str:
@@ -63,8 +60,7 @@ class Command:
         self.process.wait()
 
     def end(self) -> int:
-        code: int = self.process.wait(GUARD_S)
-        return code
+        return self.process.wait(GUARD_S)
 
     def result(self) -> dict[str, Any]:
         assert self.end() == 0, self.said
@@ -160,8 +156,3 @@ def connections(host: Host) -> dict[tuple[str, str], int]:
         lines = Path("/proc/thread-self/net/tcp").read_text().splitlines()[1:]
     fields = [line.split() for line in lines]
     return {(local, remote): int(again, 16) for _, local, remote, state, _, _, again, *_ in fields if state == "01"}
-
-
-def run_here(*arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "p2pdp", *arguments]
-    return subprocess.run(command, cwd=TOP, capture_output=True, text=True, timeout=GUARD_S, check=False)

@@ -1,8 +1,9 @@
-"""A launcher in a process of its own, with what a test wants to go wrong.
+"""A launcher in a process of its own, with what a test wants to go wrong; `tests/support/launched.py` starts it.
 
-    python launch.py run SPEC FOLDER {"absent": [..], "mortal": [..], "crash": .., "file_bytes_max": ..}
+    main("run", SPEC, FOLDER, {"absent": [..], "mortal": [..], "crash": .., "file_bytes_max": ..,
+                               "flood": [user, kind, victim]}
                                      and "nodes_per_process", "spawn", "trace_wire" as `p2pdp.run` takes them
-    python launch.py resume FOLDER {..}
+    main("resume", FOLDER, {..})
 
 Prints the result as one line; events go to the error stream, one JSON document a line.
 """
@@ -23,6 +24,7 @@ from p2pdp.core.errors import P2pdpError
 from p2pdp.core.step import Step
 from p2pdp.protocols.participant import Participant
 from p2pdp.runs import live
+from tests.support.floods import flood_from
 
 
 def said(event: dict[str, Any]) -> None:
@@ -54,6 +56,8 @@ def main(verb: str, *given: str) -> int:
     setattr(live, "Cluster", cluster)  # noqa: B010 - the type checker knows it as a class
     if "file_bytes_max" in wrong:
         resource.setrlimit(resource.RLIMIT_FSIZE, (wrong["file_bytes_max"],) * 2)
+    if "flood" in wrong:
+        flood_from(*wrong["flood"])
     if "crash" in wrong:
         crash_at(wrong["crash"])
         launcher.RESTARTS_MAX = 3  # type: ignore[misc]
@@ -68,7 +72,3 @@ def main(verb: str, *given: str) -> int:
         return error.exit_code
     print(json.dumps(result.to_json()))
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:]))

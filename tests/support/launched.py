@@ -9,8 +9,8 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
+from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -22,8 +22,10 @@ from p2pdp.core.ids import BOOTSTRAP
 from p2pdp.files.data import load_data
 from p2pdp.files.folder import read_evidence
 from p2pdp.ledger.records import read
+from p2pdp.ledger.stored import bytes_of
 from p2pdp.protocols.run_plan import plan_run
 from p2pdp.sim.world import World
+from tests.support.forked import Forked
 from tests.support.run_oracle import Judged, judge
 from tests.support.sources import TOP
 
@@ -66,20 +68,20 @@ class Launched:
     def __init__(self, place: Path, text: str | None = None, **wrong: Any) -> None:
         """With a text it is a fresh run of that spec, in `place / "run"`; without one a resumption."""
         self.folder = place / "run"
-        script = [sys.executable, str(TOP / "tests" / "support" / "launch.py")]
         if text is None:
             verb = ["resume", str(self.folder)]
         else:
             (place / "spec.toml").write_text(text)
             verb = ["run", str(place / "spec.toml"), str(self.folder)]
-        self.process = subprocess.Popen(
-            [*script, *verb, json.dumps(wrong)],
+        self.process = Forked(
+            verb,
+            main="tests.support.launch:main",
+            arguments=[*verb, json.dumps(wrong)],
             cwd=TOP,
-            env={**os.environ, "PYTHONPATH": str(TOP), PLACE: str(place)},
+            environment={**os.environ, "PYTHONPATH": str(TOP), PLACE: str(place)},
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            text=True,
-            start_new_session=True,
+            session=True,
         )
         self.said: list[dict[str, Any]] = []
         self.other = ""
@@ -99,7 +101,7 @@ class Launched:
         found = []
         for place in Path("/proc").glob("[0-9]*"):
             fields = _stat(place)
-            if fields and fields[3] == str(self.process.pid) and (fields[0] != "Z" or fields[1] != str(os.getpid())):
+            if fields and fields[3] == str(self.process.pid) and (fields[0] != "Z" or place.name != fields[3]):
                 found.append(int(place.name))
         return found
 
@@ -151,7 +153,8 @@ class Launched:
     def wait_for_everybody(self) -> None:
         def all_are_there() -> bool:
             nodes = len(list((self.folder / "nodes").glob("*")))
-            return not self.running or (nodes > 0 and len(self.children()) == nodes + 1)
+            enrolled = (self.folder / "roster.json").exists()
+            return not self.running or (enrolled and len(self.children()) == nodes + 1)
 
         wait_for(all_are_there, "all processes have opened their ledgers")
 
@@ -164,6 +167,7 @@ class Launched:
             except ValueError:
                 self.other += line + "\n"
         assert self.members() == [], "no process is left"
+        assert self.process.returncode is not None
         return self.process.returncode
 
     def completes(self) -> dict[str, Any]:
@@ -210,11 +214,14 @@ def judge_folder(folder: Path) -> Judged:
         peer: SimpleNamespace(
             peer=peer,
             host=None,
-            disk=SimpleNamespace(view=view, private=evidence.private.get(peer, b""), cut_torn_tails=lambda: None),
+            faults=Counter(),
+            disk=SimpleNamespace(
+                view=bytes_of(view), private=bytes_of(evidence.private.get(peer, b"")), cut_torn_tails=lambda: None
+            ),
         )
         for peer, view in evidence.views.items()
     }
-    out = excluded_in(read(evidence.views[BOOTSTRAP]))
+    out = excluded_in(read(bytes_of(evidence.views[BOOTSTRAP])))
     world = SimpleNamespace(processes=processes, run=run, roster=evidence.roster, out=out)
     return judge(cast("World", world), {})
 

@@ -65,7 +65,7 @@ def job_in(folder: Path, text: str = SPEC) -> Job:
         digest=spec_digest(spec),
         bootstrap_public=identity.public,
         secrets=[bytes([number]) * 16 for number in range(spec.run.nodes)],
-        plan=lambda _n: plan,
+        plan=lambda _n, _rows=None: plan,
         rows=lambda _n, user: data.user(user),
     )
 
@@ -91,8 +91,14 @@ async def run_all(job: Job, guard_s: float = 60.0) -> list[dict[str, Any]]:
         bodies = [roles_main(job, networks, tell), *(user_main(job, user, networks) for user in range(job.slots))]
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(roles, "LINGER_S", 0.1)  # nobody crashes here who would hand in his head again
-            async with asyncio.timeout(guard_s):
-                await asyncio.gather(*(body() for body in bodies))
+            tasks = [asyncio.ensure_future(body()) for body in bodies]
+            try:
+                async with asyncio.timeout(guard_s):
+                    await asyncio.gather(*tasks)
+            finally:
+                for task in tasks:
+                    task.cancel()
+                await asyncio.gather(*tasks, return_exceptions=True)  # the others end before their sockets do
     finally:
         os.close(tell)
         with os.fdopen(events, "rb") as lines:

@@ -11,7 +11,7 @@ import numpy as np
 
 from p2pdp.auditor.headline import Verdict, verdict_of
 from p2pdp.core.claims import Claim, Refusal
-from p2pdp.report.page.facts import Curve, Outcome, PageFacts
+from p2pdp.report.page.facts import Advice, Curve, Outcome, PageFacts, Proof, Prospect
 
 CLAIM = Claim(
     "node", "user", "replace", 1e-5, "exact", "public", 1.5, 0.75, 0.5, 0.25, (0, 2), True, None, ("the sky is blue",)
@@ -49,6 +49,12 @@ FACTS = PageFacts(
     unread="",
     setting={"graph": "kind ring"},
     spec_text="[run]\n",
+)
+
+
+PROOF = Proof("1.2.3", "5p", "40", "b0", "51", {"bootstrap": "e0", "0": "e1"}, "70", "p2pdp audit FILE --colluders 1,2")
+ADVICE = Advice(
+    "--set noise.sigma=8.0", [Prospect("sigma = 4", 1.5, math.inf, 2.0), Prospect("sigma = 8", 0.75, math.inf, 4.0)]
 )
 
 

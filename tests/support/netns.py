@@ -1,7 +1,7 @@
 """Several machines on this one: network namespaces, each with a cable to a switch in one more of them.
 
     with Network(4) as network:
-        process = network.hosts[1].start([sys.executable, "-m", "p2pdp", ...])
+        process = network.hosts[1].start(["ping", ...])
         network.lose(0.2)                  # of the packets on every cable, in each direction
         network.cut(network.hosts[2])      # nothing gets through, and nobody is told; `heal` mends it
 
@@ -24,7 +24,10 @@ import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
-from typing import Any, Final, Self
+from pathlib import Path
+from typing import IO, Any, Final, Self
+
+from tests.support.forked import Forked
 
 CLONE_NEWNET: Final = 0x40000000
 SUBNET: Final = "10.66.0"  # nobody outside ever sees it
@@ -42,7 +45,7 @@ class Host:
     def __init__(self, number: int) -> None:
         self.number = number
         self.address = f"{SUBNET}.{number + 1}"
-        self.processes: list[subprocess.Popen[Any]] = []
+        self.processes: list[subprocess.Popen[Any] | Forked] = []
         self._holder = subprocess.Popen(["unshare", "--net", "cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         assert self._holder.stdin is not None
         assert self._holder.stdout is not None
@@ -80,6 +83,13 @@ class Host:
         with self.inside():
             mortal = ["setpriv", "--pdeathsig", "KILL", *command]
             process = subprocess.Popen(mortal, start_new_session=True, **settings)
+        self.processes.append(process)
+        return process
+
+    def start_command(self, *arguments: str, cwd: Path, stdout: IO[bytes], stderr: IO[bytes]) -> Forked:
+        """The command line, as `start` would start it."""
+        with self.inside():
+            process = Forked(arguments, cwd=cwd, stdout=stdout, stderr=stderr, session=True, mortal=True)
         self.processes.append(process)
         return process
 

@@ -6,8 +6,10 @@ import json
 import math
 from typing import TYPE_CHECKING, Any
 
+import matplotlib as mpl
+
 from p2pdp.experiments.contract import Experiment, Made, Setting
-from p2pdp.experiments.style import rendered
+from p2pdp.experiments.sheet import Sheet, rendered, settings_for
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -31,9 +33,14 @@ def quick(experiment: Experiment, data: Path | None = None) -> tuple[Made, dict[
         assert table.rows
         assert {len(row) for row in table.rows} == {len(table.columns)}
     for picture in made.pictures:
-        both = rendered(picture, stand_in=bool(experiment.needs) and data is None)
-        assert both["png"].startswith(b"\x89PNG")
-        assert b"<svg" in both["svg"][:2000]
+        files = rendered(picture, note="quick", title=experiment.title, alt=experiment.caption.alt)
+        assert files["png"].startswith(b"\x89PNG")
+        assert b"<svg" in files["svg"][:2000]
+        assert files["pdf"].startswith(b"%PDF")
+        with mpl.rc_context(settings_for("single")):
+            narrow = Sheet(picture, "single")
+            picture.draw(narrow)
+            narrow.fit()
     return made, answers
 
 

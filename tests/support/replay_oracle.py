@@ -11,6 +11,8 @@ from p2pdp.core.ids import Peer
 from p2pdp.core.values import LinearForm, Source
 from p2pdp.replay.transcript import Transcript
 
+INPUTS = ("input", "gradient")  # gradients as if they had been fixed in advance
+
 
 def seen_by(transcript: Transcript, observer: str, members: Sequence[Peer] = ()) -> list[LinearForm]:
     """The forms of a view; what is published is in all of them."""
@@ -26,14 +28,15 @@ def seen_by(transcript: Transcript, observer: str, members: Sequence[Peer] = ())
 def leaks(transcript: Transcript, users: int, forms: Sequence[LinearForm], members: Sequence[Peer] = ()) -> Any:
     """mu^2 / sensitivity^2 of each user; NaN for members."""
     rows = [form.expand() for form in forms]
-    foreign = sorted({source for row in rows for source in row if source.peer not in members})
-    draws = [source for source in foreign if source.kind == "draw"]
+    mine = set(members)
+    foreign = sorted({source for row in rows for source in row if not {source.peer, source.other} & mine})
+    draws = [source for source in foreign if source.kind in ("draw", "pair")]
     noise = _matrix(rows, draws)
-    covariance = noise @ np.diag([transcript.draws[one.peer][one.number].scale ** 2 for one in draws]) @ noise.T
+    covariance = noise @ np.diag([transcript.mechanism(one).scale ** 2 for one in draws]) @ noise.T
     inverse = np.linalg.pinv(covariance, rcond=1e-11, hermitian=True)
     found = np.zeros(users)
     for user in range(users):
-        inputs = _matrix(rows, [source for source in foreign if source.kind == "input" and source.peer == user])
+        inputs = _matrix(rows, [source for source in foreign if source.kind in INPUTS and source.peer == user])
         if user in members:
             found[user] = np.nan
         elif np.max(np.abs(inputs - covariance @ (inverse @ inputs)), initial=0.0) > 1e-7:

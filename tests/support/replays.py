@@ -27,6 +27,7 @@ from p2pdp.ledger.records import CHOSEN, OWN, RECEIVED, Contents, public_message
 from p2pdp.mechanisms.sampler import SeededSampler
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.tasks.inputs import CategoryInputs, NumberInputs
+from tests.support.pairs import NoPairs
 
 
 @dataclass
@@ -44,7 +45,7 @@ class Replayed:
         return np.concatenate([column.reshape(len(column), -1) for column in seen], axis=1)
 
 
-class _Draws:
+class _Draws(NoPairs):
     """New noise, and the choices that were made."""
 
     def __init__(self, noise: SeededSampler, choices: Iterator[int], count: int, drawn: list[Floats]) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -107,15 +108,20 @@ def _passed(diary: Diary, to: Peer, record: Record) -> None:
     sends.append((to, message.value))
 
 
+NOBODY: Mapping[Peer, tuple[bytes, bytes]] = MappingProxyType({})
+
+
 class Judged(NamedTuple):
     total: Any
     path: dict[int, list[Peer]]  # item -> the user at each step
     verification: Verification
 
 
-def evidence_of(world: World) -> Evidence:
-    """The disks as they would be collected: what a crash for good tore is cut off."""
+def evidence_of(world: World, forgotten: Mapping[Peer, tuple[bytes, bytes]] = NOBODY) -> Evidence:
+    """The disks as they would be collected: without what a crash tore for good, and as before a disk changed them."""
     for process in world.processes.values():
+        if process.faults["unusable_disk"]:
+            process.disk.view[:], process.disk.private[:] = forgotten[process.peer]
         before = len(process.disk.view) + len(process.disk.private)
         process.disk.cut_torn_tails()
         cut = before != len(process.disk.view) + len(process.disk.private)
@@ -128,9 +134,9 @@ def evidence_of(world: World) -> Evidence:
 def judge(world: World, forgotten: Mapping[Peer, tuple[bytes, bytes]]) -> Judged:
     """Everything that must hold after a run that came to its end.
 
-    `forgotten` are the disks of those who were stopped because theirs were rolled back, as they were before.
+    `forgotten` are the disks of those who were stopped because theirs were rolled back or changed, as they were before.
     """
-    evidence = evidence_of(world)
+    evidence = evidence_of(world, forgotten)
     verification = verify(evidence)
     assert verification.problems == []
     assert verification.excluded == sorted(world.out)
@@ -191,9 +197,9 @@ def _follow(world: World, diaries: dict[Peer, Diary], item: int, holder: Peer, t
         assert last_to == receiver, "the last one it was passed to is the one who had it"
         assert same(value, after), "a value arrives as it was sent"
         if isinstance(plan, SgdPlan):
-            expected = _learned(plan, diary, step, visit)
+            expected = learned(plan, diary, step, visit)
         else:
-            expected = visit.before + _contribution(world, diary, item, step, visit)
+            expected = visit.before + contribution(world, diary, item, step, visit)
         assert same(expected, after), "a value changes by the contribution and the draws recorded for it"
         path.append(holder)
         after, receiver, holder = visit.before, holder, visit.sender
@@ -201,7 +207,7 @@ def _follow(world: World, diaries: dict[Peer, Diary], item: int, holder: Peer, t
     return path[::-1]
 
 
-def _contribution(world: World, diary: Diary, item: int, step: int, visit: Visit) -> Any:
+def contribution(world: World, diary: Diary, item: int, step: int, visit: Visit) -> Any:
     plan = world.run.plan
     draws = [diary.pools[pool][offset] for pool, offset in visit.draws]
     value = diary.inputs[visit.number % len(diary.inputs)]
@@ -224,7 +230,7 @@ def _contribution(world: World, diary: Diary, item: int, step: int, visit: Visit
     return value + sum(draws)
 
 
-def _learned(plan: SgdPlan, diary: Diary, step: int, visit: Visit) -> Any:
+def learned(plan: SgdPlan, diary: Diary, step: int, visit: Visit) -> Any:
     """The model after one noised step from the one before, over the rows that the private ledger keeps."""
     inputs = inputs_again(plan.descent, diary.inputs)
     draws = [diary.pools[pool][offset] for pool, offset in visit.draws]

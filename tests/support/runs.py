@@ -9,6 +9,7 @@ from typing import Any
 
 from p2pdp.auditor.audit import Audit, audit_run
 from p2pdp.auditor.verify import Verification, verify
+from p2pdp.core.claims import Unit
 from p2pdp.core.ids import CURATOR, Peer
 from p2pdp.core.messages import HEAD
 from p2pdp.core.spec import Spec
@@ -17,7 +18,7 @@ from p2pdp.crypto.identity import Identity, sign_labelled
 from p2pdp.files.data import DataSet, load_data
 from p2pdp.files.spec import parse_spec, spec_digest
 from p2pdp.ledger import records
-from p2pdp.ledger.bodies import body_of
+from p2pdp.ledger.bodies import Closed, body_of
 from p2pdp.ledger.journal import VIEW
 from p2pdp.ledger.records import CLOSED, HEAD_LABEL, RECEIVED, Chain, Contents, Record, head_parts, public_message, read
 from p2pdp.protocols.run_plan import RunPlan, plan_of_facts, plan_run
@@ -95,8 +96,10 @@ class Run:
         head = pack_message(Message(HEAD, (last.hash,)))
 
         def vouch(written: list[Written]) -> list[Written]:
-            vouched = Written(RECEIVED, (0.0, peer, head), b"")
-            return [vouched if _is_head(one, peer) else one for one in written]
+            return [
+                Written(RECEIVED, (0.0, peer, head, one.body[-1]), b"") if _is_head(one, peer) else one
+                for one in written
+            ]
 
         views = {**self.evidence.views, peer: view}
         if peer != CURATOR:
@@ -134,8 +137,10 @@ def chained(written: Sequence[Written], key: Identity | None, run_id: bytes, pee
     chain, parts = Chain(), [records.LEDGER_MAGIC]
     for one in written:
         body = one.body
-        if one.kind == CLOSED and key is not None:
-            body = (sign_labelled(key, HEAD_LABEL, *head_parts(VIEW, run_id, peer, chain.count, chain.head)),)
+        if one.kind == CLOSED and key is not None and len(body) == len(Closed._fields):
+            _, voucher_key, told = body
+            signed = head_parts(VIEW, run_id, peer, chain.count, chain.head, voucher_key, *told)
+            body = (sign_labelled(key, HEAD_LABEL, *signed), voucher_key, told)
         parts.append(chain.append(one.kind, body, one.value))
     return b"".join(parts)
 
@@ -159,7 +164,8 @@ def run_of(
     """A world of this spec, run to its end; `changed` may change what the users run."""
     spec = parse_spec(spec_or_text, None) if isinstance(spec_or_text, str) else spec_or_text
     data: DataSet = load_data(spec, spec.run.nodes)
-    plan = changed(plan_run(spec, spec.run.nodes, data.dimensions, sampler="seeded"))
+    rows = data.stated if spec.privacy.unit == Unit.RECORD else None
+    plan = changed(plan_run(spec, spec.run.nodes, data.dimensions, rows=rows, sampler="seeded"))
     digest = spec_digest(spec)
     faults = Faults(crashes=crashes, **{"reordering": True, **network})
     world = World(

@@ -7,6 +7,7 @@ from typing import Any
 
 from p2pdp.core.happenings import happening
 from p2pdp.report.html import html_page
+from p2pdp.web.page import Subject
 from p2pdp.web.responder import NoIndex, Request
 from p2pdp.web.status import Status
 from tests.support.made import facts
@@ -35,6 +36,17 @@ LISTED = {
 }  # fmt: skip
 
 
+COSTS = (
+    {"observer": "node", "epsilon": 0.5, "delta": 1e-6, "method": "local", "conditioning": "a-priori",
+     "reading": "strong"},
+    {"observer": "network", "epsilon": "inf", "delta": 1e-6, "method": None, "conditioning": None, "reading": "none"},
+)  # fmt: skip
+SUBJECT = Subject(
+    title="walk.sum among 3 users", terms=[("protocol", "walk.sum"), ("users", "3")], edges=((0, 1), (0, 2), (1, 2)),
+    silent_after_s=60.0, costs=COSTS, costs_if_out=COSTS[1:], costs_note="",
+)  # fmt: skip
+
+
 def first(role: str = "bootstrap") -> Status:
     return Status(role=role, began_s=BEGAN_S, run_id="ab", protocol="walk.sum", nodes=3)
 
@@ -42,7 +54,7 @@ def first(role: str = "bootstrap") -> Status:
 def over() -> Status:
     status = first()
     for told in (
-        happening("listening", how="listening", tokens=3, address="a:1", folder="f"),
+        happening("listening", how="listening", tokens=3, address="a:1", folder="f", identity="k"),
         happening("enrolling", count=3, of=3),
         happening("roster", n=3),
         happening("begun"),
@@ -58,11 +70,15 @@ def over() -> Status:
 class Shown:
     def __init__(self, status: Status | None = None, *, index: bool = True, report: bytes | None = None) -> None:
         self.now = over() if status is None else status
+        self.about = SUBJECT
         self.index = index
         self.report = html_page(facts()).encode() if report is None else report
 
     def status(self) -> Status:
         return self.now
+
+    def subject(self) -> Subject:
+        return self.about
 
     def now_s(self) -> float:
         return NOW_S

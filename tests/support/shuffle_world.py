@@ -15,6 +15,7 @@ from p2pdp.protocols.shuffle.plan import MARK, RELAY, ShufflePlan, check_shuffle
 from p2pdp.protocols.shuffle.shuffling import Shuffle
 from p2pdp.topology.graphs import Graph
 from tests.support.machine_links import MachineLinks
+from tests.support.pairs import NoPairs
 
 PATIENCE_S = 10.0
 NAME_BYTES = 8
@@ -27,7 +28,7 @@ class Sealed:
         self._user = user
         self.made = 0
 
-    def sealed(self, name: int, randomness: Any, seed: Any) -> bytes:
+    def sealed(self, name: int, randomness: Any, seed: Any, place: int = 0) -> bytes:
         self.made += 1
         return name.to_bytes(NAME_BYTES, "big") + bytes([self._user])
 
@@ -35,7 +36,7 @@ class Sealed:
         return name.to_bytes(NAME_BYTES, "big") + bytes([255])
 
 
-class Dice:
+class Dice(NoPairs):
     def __init__(self, seed: int) -> None:
         self._random = Random(seed)  # noqa: S311 - nothing is kept secret with it
 

@@ -15,5 +15,5 @@ def curators_ledger(*pieces: tuple[int, int, bytes]) -> bytes:
     ledger = LEDGER_MAGIC + chain.append(OPENED, ("view", b"", CURATOR))
     for peer, offset, piece in pieces:
         packed = pack_message(Message(SKELETON, (offset, 6)))
-        ledger += chain.append(RECEIVED, (0.0, peer, packed), bytes(SALT_BYTES) + pack_value(piece))
+        ledger += chain.append(RECEIVED, (0.0, peer, packed, bytes(16)), bytes(SALT_BYTES) + pack_value(piece))
     return ledger

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-SLOW_ROOMS: Final = ("system", "scenarios", "experiments")
+SLOW_ROOMS: Final = ("system", "scenarios", "experiments", "campaigns")
 LIST: Final = Path(__file__).parents[1] / "slow.txt"
 
 

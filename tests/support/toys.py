@@ -20,6 +20,7 @@ from p2pdp.crypto.channel import Channel
 from p2pdp.crypto.entropy import SeededEntropy
 from p2pdp.crypto.identity import Identity, RunKey
 from p2pdp.crypto.roster import Roster, sign_entry, sign_roster
+from p2pdp.crypto.vouchers import Stamp
 from p2pdp.ledger import records
 from p2pdp.ledger.journal import PRIVATE, VIEW, Journal
 from p2pdp.ledger.records import LEDGER_MAGIC, Record, pack
@@ -27,6 +28,7 @@ from p2pdp.peer import payloads
 from p2pdp.peer.credentials import Credentials
 from p2pdp.peer.effects import Effects
 from p2pdp.peer.host import Host
+from p2pdp.peer.link import Link
 from p2pdp.peer.payloads import Payload, parse_payload
 from p2pdp.wire.frames import BOXED, decode_frame, encode_frame
 
@@ -66,6 +68,11 @@ def credentials(me: Peer, n: int = 2, neighbours: tuple[Peer, ...] | None = None
 def channel(sender: Peer, receiver: Peer, n: int = 2, **signed: Any) -> Channel:
     """The sender's end, with which a test makes frames that it would never send."""
     return credentials(sender, n, **signed).channel(receiver)
+
+
+def link_to(peer: Peer) -> Link:
+    """A link of somebody who makes frames by hand, and whose vouchers prove nothing."""
+    return Link(peer, Stamp(bytes(32), peer))
 
 
 def forged(sender: Peer, receiver: Peer, payload: bytes, n: int = 2, **signed: Any) -> bytes:

@@ -19,10 +19,12 @@ from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer
 from p2pdp.core.messages import BEGIN, TOKEN, TOTAL
 from p2pdp.core.spec import DataPart, GraphPart, NoisePart, RunPart, Spec, TaskPart
 from p2pdp.core.step import Fault, Message, Send, Step
-from p2pdp.core.values import LinearForm, Source
+from p2pdp.core.values import LinearForm, Share, Source, pair_source
 from p2pdp.crypto.pair_coins import PairCoins
+from p2pdp.protocols.decision import SURVIVORS
 from p2pdp.protocols.walk.options import WalkPart
 from p2pdp.tasks.inputs import Inputs
+from tests.support.pairs import PairDraws
 
 
 def sum_spec(
@@ -65,10 +67,11 @@ def walk_spec(
     )
 
 
-class SeededDraws:
+class SeededDraws(PairDraws):
     """Small seeded numbers for noise, uniform choices; everything drawn is kept in `drawn` and `chosen`."""
 
     def __init__(self, seed: int) -> None:
+        super().__init__(0, seed)
         self._noise, self._choices = (np.random.default_rng([seed, stream]) for stream in (0, 1))
         self.drawn: list[tuple[Mechanism, Any]] = []
         self.chosen: list[tuple[int, int]] = []
@@ -107,6 +110,12 @@ class SymbolDraws(SeededDraws):
         form = LinearForm.of(Source("draw", self._peer, len(self.drawn)))
         self.drawn.append((mechanism, form))
         return form
+
+    def pair(self, peer: Peer, number: int, mechanism: Mechanism, shape: Shape) -> LinearForm:
+        return LinearForm.of(pair_source(self._peer, peer, number))
+
+    def pair_key(self, peer: Peer, number: int) -> Any:
+        return Share(pair_source(self._peer, peer, number))
 
 
 class ScriptedDraws(SeededDraws):
@@ -147,6 +156,7 @@ class World:
     steps: list[Step] = field(default_factory=list)
     others: list[tuple[Peer, Send]] = field(default_factory=list)  # to bootstrap, or to users who are gone
     gone: set[Peer] = field(default_factory=set)
+    collector: Any = None  # of a protocol with a decision, which is made when it may be
     _waiting: deque[tuple[Peer, Event]] = field(default_factory=deque)
 
     def begin(self) -> None:
@@ -191,10 +201,21 @@ class World:
         if send.to == CURATOR and send.message.type == TOTAL:
             assert send.message.fields[0] not in self.totals
             self.totals[send.message.fields[0]] = send.message.value
+        elif send.to == CURATOR and self.collector is not None:
+            self._collect(sender, send.message)
         elif send.to in self.machines and send.to not in self.gone:
             self.post(send.to, sender, send.message)
         else:
             self.others.append((sender, send))
+
+    def _collect(self, sender: Peer, message: Message) -> None:
+        fault = self.collector.take(sender, message)
+        self.faults += [] if fault is None else [(CURATOR, Fault(fault, sender))]
+        absent = self.collector.collected
+        if absent is not None:
+            assert self.collector.decided(absent) is None
+            for user in sorted(self.machines.keys() - set(absent)):
+                self.post(user, BOOTSTRAP, Message(SURVIVORS, (absent, bytes(64))))
 
     @property
     def drawn(self) -> list[tuple[Mechanism, Any]]:

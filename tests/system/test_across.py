@@ -13,6 +13,7 @@ from p2pdp.crypto.tokens import JoinToken
 from p2pdp.ledger.records import LEDGER_MAGIC, SKELETON_MAGIC, to_skeleton
 from p2pdp.runs.audit import audit, verify
 from tests.support.across import SHARED, Across
+from tests.support.gossips import gossip
 from tests.support.launched import complete, judge_folder, ring, wait_for
 
 
@@ -105,7 +106,7 @@ def test_an_interrupted_node_goes_on_and_keeps_what_its_owner_wants(tmp_path: Pa
         nodes.append(run.node(2))
         run.wait_for_growth(1)
         nodes[1].interrupt()
-        assert nodes[1].said.endswith("p2pdp: interrupted\n")
+        assert nodes[1].said.splitlines()[-1].startswith("p2pdp: interrupted; the same command")
         nodes[1] = run.node(1, "--keep-private")
         result = bootstrap.document()
         for node in nodes:
@@ -223,3 +224,14 @@ def test_what_is_wrong_with_bootstrap_is_one_sentence(tmp_path: Path) -> None:
             process.fails(code, *words)
         assert not (tmp_path / "fresh").exists()
         assert sorted(path.name for path in (tmp_path / "boot").iterdir()) == before
+
+
+def test_where_nothing_is_published_each_user_has_a_result_of_its_own(tmp_path: Path) -> None:
+    text = gossip(3, "complete", "rounds = 4").replace("seed = 5\n", "")
+    with Across(tmp_path, text, 3) as run:
+        bootstrap = run.bootstrap()
+        nodes = run.all_nodes(*SHARED)
+        assert bootstrap.document()["estimate"] is None
+        told = [node.document() for node in nodes]
+    assert all(isinstance(one["estimate"], float) and "stopped" not in one for one in told)
+    assert max(one["estimate"] for one in told) - min(one["estimate"] for one in told) < 1e-6  # but for dithers

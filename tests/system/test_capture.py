@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 
 from p2pdp.crypto.entropy import NONCE_BYTES
 from p2pdp.files.folder import read_evidence
-from p2pdp.wire.frames import BOXED, ENROL, FRAME_HEADER_BYTES, ROSTER, encode_frame, prefix
+from p2pdp.wire.frames import BOXED, ENROL, FRAME_HEADER_BYTES, OFFER, ROSTER, encode_frame, prefix
 from p2pdp.wire.padding import FRAME_SIZES
 from tests.support.capture import ACK, CALLED_BYTES, SYN, TCP, Capture, cut, search, streams
 from tests.support.captured import (
@@ -71,6 +71,7 @@ def test_packets_hold_no_value_no_key_no_plaintext_and_frames_are_of_the_fixed_s
         frames = cut(capture.streams())
     secret |= secrets_in(read_evidence(run.folder))
     assert all(len(forms) >= NODES for forms in secret.values())
+    secret["spec"] = [b"patience_s", b"mechanism", str(tmp_path).encode()]
     assert found_in(frames, secret) == {}
 
     assert {frame.size for frame in frames} <= set(FRAME_SIZES)
@@ -79,7 +80,7 @@ def test_packets_hold_no_value_no_key_no_plaintext_and_frames_are_of_the_fixed_s
     assert sum(frame.size for frame in boxed) == result["bytes"]
     assert {frame.size for frame in boxed} == {FRAME_SIZES[0]}, "no message of a sum is longer than another"
     assert len({frame.body[:NONCE_BYTES] for frame in boxed}) == len(boxed), "no nonce serves twice"
-    assert {frame.kind for frame in frames} <= {None, BOXED, ENROL, ROSTER, *IN_CLEAR}
+    assert {frame.kind for frame in frames} <= {None, BOXED, OFFER, ENROL, ROSTER, *IN_CLEAR}
 
 
 def test_a_run_that_only_seems_to_encrypt_is_seen_through(tmp_path: Path, host: Host) -> None:

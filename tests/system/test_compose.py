@@ -17,6 +17,7 @@ from p2pdp.files.keys import write_identity
 from p2pdp.runs.audit import verify
 from tests.support.engine import BASE, IMAGE, MQTT, NODE, TCP, Container, Project, docker, ended, engine
 from tests.support.launched import GUARD_S, complete, wait_for
+from tests.support.pairwise_world import pairwise
 from tests.support.sources import TOP
 
 # One project at a time has its containers up: tests that wait for each other go to one worker.
@@ -176,6 +177,26 @@ def test_containers_come_back_from_whatever_happens_to_them(tmp_path: Path, file
             place = next((node.data / "run" / "nodes").iterdir())
             shutil.copytree(place, whole / "nodes" / place.name)
         assert verify(whole).verified == COMPLETE
+
+
+def test_a_pairwise_sum_goes_on_without_a_container_that_is_killed_for_good(tmp_path: Path) -> None:
+    """The others settle its masks; what it sent before it was gone may or may not be in the sum."""
+    text = pairwise(NODES, terms="survivors_min = 3").replace("seed = 3", "min_nodes = 3\npatience_s = 6")
+    with Project(tmp_path, MQTT, text, P2PDP_NODES=str(NODES)) as project:
+        project.up("--no-deps", "node")
+        nodes, bootstrap = project.nodes(NODES), project.container("bootstrap")
+        project.up("--no-recreate")
+        nodes[4].hear("this node is user")
+        docker("kill", nodes[4].name)
+        result = project.result()
+        assert ended(nodes[:4]) == [0] * 4
+        assert (result["protocol"], result["nodes"]) == ("pairwise.sum", NODES)
+        survivors, missing = set(result["survivors"]), set(result["missing"])
+        assert len(survivors) >= NODES - 1
+        assert len(missing) == 1
+        assert survivors | missing == set(range(NODES))
+        assert -8 * result["standard_error"] <= result["estimate"] <= len(survivors) + 8 * result["standard_error"]
+        assert verify(bootstrap.data / "run").problems == []
 
 
 def test_the_image_is_small_and_holds_no_secret() -> None:

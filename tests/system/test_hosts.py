@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from p2pdp.auditor.verify import COMPLETE, INCOMPLETE
-from tests.support.hosted import PORT, Command, Hosted, connections, run_here
+from tests.support.forked import run as run_here
+from tests.support.hosted import PORT, Command, Hosted, connections
 from tests.support.launched import complete, sparse
 from tests.support.netns import Network
 

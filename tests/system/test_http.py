@@ -93,7 +93,7 @@ def test_a_run_is_followed_over_http_from_enrolment_to_the_report(tmp_path: Path
         assert metrics["process_resident_memory_bytes"] > 1 << 20
         (listed,) = json.loads(get(f"{url}api/v1/runs", bearer)[1])["runs"]
         assert (listed["run_id"], "folder" in listed) == (result["run_id"], False)
-        see_the_report(browser, url, tmp_path)
+        see_the_report(browser, f"{url}report.html", tmp_path)
         bootstrap.process.send_signal(signal.SIGTERM)
         assert bootstrap.document()["run_id"] == result["run_id"]
     modes = {name: (tmp_path / "boot" / name).stat().st_mode & 0o777 for name in FILES}
@@ -141,6 +141,7 @@ def test_a_killed_bootstrap_comes_back_with_its_status_and_its_token(tmp_path: P
         wait_for(lambda: json.loads(get(f"{url}api/v1/run", bearer)[1])["state"] == "done", "it is served again")
         shown = json.loads(get(f"{url}api/v1/run", bearer)[1])
         assert (shown["n"], shown["enrolled"], shown["ready"], shown["excluded"]) == (3, 3, 3, [])
+        assert "<title>user 2 takes part</title>" in get(url, bearer)[1]
         again.process.send_signal(signal.SIGINT)
         again.document()
 

@@ -87,7 +87,8 @@ def test_a_finished_run_gives_its_result_again(tmp_path: Path) -> None:
             (run.folder / name).unlink()
         with Launched(tmp_path) as again:
             assert again.completes() == first
-            assert [said["event"] for said in again.said] == ["folder", "collecting"], "nothing was started"
+            said = [said["event"] for said in again.said]
+            assert said == (["folder", "collecting"] if missing else []), "nothing was started"
     with Launched(tmp_path, ring(3, 2)) as over:
         assert over.end() == 2
         assert "not empty" in over.error

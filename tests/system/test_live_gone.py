@@ -61,12 +61,12 @@ def test_a_node_that_is_out_comes_back_learns_it_and_leaves(tmp_path: Path) -> N
 
 
 def test_a_ring_cannot_go_round_says_so_and_goes_on_when_the_node_is_back(tmp_path: Path) -> None:
-    with Launched(tmp_path, ring(4, 500).replace(*QUICK), mortal=[2]) as run:
+    with Launched(tmp_path, ring(4, 2500).replace(*QUICK), mortal=[2]) as run:
         run.wait_for_everybody()
         run.wait_for_progress()
         run.kill(2)
         assert run.end() == 3
-        assert run.error == "user 2 is gone, and nobody can go round it"
+        assert run.error == "user 2 is gone, and a ring cannot go round"
     with Launched(tmp_path, absent=[2]) as run:  # it is still gone
         assert run.end() == 3
         assert "user 2 is" in run.error

@@ -9,7 +9,7 @@ import pytest
 
 from p2pdp.auditor.verify import COMPLETE
 from p2pdp.runs.audit import audit, verify
-from tests.support.gossip_specs import gossip
+from tests.support.gossip_specs import gossip, shared
 from tests.support.launched import ROLES, Launched
 
 
@@ -19,8 +19,9 @@ from tests.support.launched import ROLES, Launched
         gossip(6, "ring", "rounds = 400", patience_s=6),
         gossip(6, "erdos_renyi", "rounds = 300", patience_s=6).replace("[gossip]", "changing = true\n[gossip]"),
         gossip(6, "complete", "activations = 1500", "randomized", 6),
+        shared(gossip(6, "ring", "rounds = 400", patience_s=6)),
     ],
-    ids=["average", "changing", "randomized"],
+    ids=["average", "changing", "randomized", "shared"],
 )
 def test_users_and_bootstrap_are_killed(tmp_path: Path, text: str) -> None:
     with Launched(tmp_path, text) as run:

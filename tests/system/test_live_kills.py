@@ -65,7 +65,7 @@ def test_nodes_are_killed_before_they_have_enrolled(tmp_path: Path) -> None:
 
 
 def test_all_are_killed_at_once(tmp_path: Path) -> None:
-    with Launched(tmp_path, complete(6, 3000)) as run:
+    with Launched(tmp_path, complete(6, 20_000)) as run:
         for _ in range(3):
             run.wait_for_everybody()
             run.wait_for_progress()

@@ -15,6 +15,7 @@ from p2pdp.core import messages
 from p2pdp.core.ids import CURATOR, is_user
 from p2pdp.files.folder import read_evidence
 from p2pdp.ledger.records import OWN, RECEIVED, SENT, Contents, carries_message, read, whole_message
+from p2pdp.ledger.stored import bytes_of
 from p2pdp.protocols.run_plan import plan_of_facts
 from p2pdp.protocols.shuffle.analysis.outcome import name_of
 from p2pdp.protocols.shuffle.plan import COVER, RELAY
@@ -36,7 +37,7 @@ def lasting(protocol: str, rounds: int, nodes: int = 6) -> str:
 
 
 def views_of(folder: Path) -> dict[int, Contents]:
-    return {peer: read(data) for peer, data in read_evidence(folder).views.items() if data}
+    return {peer: read(bytes_of(data)) for peer, data in read_evidence(folder).views.items() if data}
 
 
 def messages_in(contents: Contents, *kinds: int) -> list[Any]:

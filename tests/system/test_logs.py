@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -14,8 +11,8 @@ import pytest
 
 import p2pdp
 from tests.support.across import Across
+from tests.support.forked import run
 from tests.support.launched import complete
-from tests.support.sources import TOP
 
 _GAUSS = '[noise]\nmechanism = "gaussian"\nsigma = 1.0\n[data]\nkind = "uniform"\nclip = [0.0, 1.0]\n'
 _REPORTS = (
@@ -35,11 +32,8 @@ def run_lines(place: Path, protocol: str, length: int) -> list[dict[str, Any]]:
     graph, rest = FAMILIES[protocol]
     spec = place / f"{length}.toml"
     spec.write_text(f'[run]\nprotocol = "{protocol}"\nnodes = 4\n[graph]\nkind = {graph}\n' + rest.format(length))
-    command = [sys.executable, "-m", "p2pdp", "run", str(spec), "--out", str(place / f"run{length}"), "--json"]
-    done = subprocess.run(
-        [*command, "--log-level", "debug", "--log-format", "json"],
-        capture_output=True, text=True, timeout=120, check=False, env={**os.environ, "PYTHONPATH": str(TOP)},
-    )  # fmt: skip
+    logged = ("--log-level", "debug", "--log-format", "json")
+    done = run("run", spec, "--out", place / f"run{length}", "--json", *logged)
     assert done.returncode == 0, done.stderr
     return [json.loads(line) for line in done.stderr.splitlines()]
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import p2pdp
+from p2pdp.cli.main import main
 from p2pdp.files.spec import parse_spec
 from tests.support.browser import browser as browser  # noqa: PLC0414 - a fixture
 from tests.support.browser import complaints
@@ -43,6 +44,15 @@ def look(browser: str, page: Path, *options: str) -> subprocess.CompletedProcess
     done = subprocess.run(command, capture_output=True, text=True, timeout=90, check=False)
     assert done.returncode == 0, done.stderr
     return done
+
+
+def test_the_page_of_a_sweep_is_read_without_complaint_too(browser: str, tmp_path: Path) -> None:
+    base = parse_spec(ring(6, 2, "closing = false\n"), None)
+    found = p2pdp.sweep({"base": base, "what": "plan", "grid": {"noise.sigma": [1.0, 2.0]}}, out=tmp_path)
+    assert found.page is not None
+    done = look(browser, Path(found.page), "--dump-dom")
+    assert complaints(done) == []
+    assert done.stdout.count("<circle") == Path(found.page).read_text().count("<circle") > 1
 
 
 def changed(page: Path, name: str, old: str, new: str) -> Path:
@@ -121,3 +131,75 @@ def test_the_page_fits_its_window_and_its_style_applies(browser: str, page: Path
     assert measured is not None
     assert (int(measured[1]), int(measured[2])) == (width, width)
     assert float(measured[3]) == pytest.approx(1.7 * 16, abs=0.1)
+
+
+# Rules for paper hold on the screen too, as if the medium were print; then what a reader would see is measured.
+ON_PAPER = """<script>
+for (const rule of document.styleSheets[0].cssRules)
+  if (rule.media && SWITCH) rule.media.mediaText = rule.media.mediaText === 'print' ? 'all' : 'not all';
+const seen = [...document.querySelectorAll('details > :not(summary)')].every(one => one.checkVisibility({
+  contentVisibilityAuto: true}) && one.getBoundingClientRect().height > 0);
+const scrolls = [...document.querySelectorAll('.wide, pre')].filter(
+  one => getComputedStyle(one).overflowX !== 'visible').length;
+const beyond = [...document.querySelectorAll('table, pre, svg.chart')].filter(
+  one => one.getBoundingClientRect().right > innerWidth + 1).length;
+const style = query => getComputedStyle(document.querySelector(query));
+parent.postMessage([seen, scrolls, beyond, style('.running').display, style('nav').display,
+  style('thead').display, style('h2').breakAfter].join(' '), '*')</script></body>"""
+NARROW = """<script>
+const many = document.querySelector('.many'), cell = many.querySelector('td');
+const style = (one, part) => getComputedStyle(one, part);
+const shadows = style(document.querySelector('.wide')).backgroundImage.split('linear-gradient').length - 1;
+const beyond = many.getBoundingClientRect().right > innerWidth;
+const label = style(cell, '::before').content;
+parent.postMessage([style(cell).display, label, shadows, beyond].join(' '), '*')</script></body>"""
+
+
+def measured(browser: str, page: Path, probe: str, width: int) -> list[str]:
+    """What a copy without the policy tells of itself in a frame of this width."""
+    free = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", page.read_text(encoding="utf-8"))
+    page.with_name("measured.html").write_text(free.replace("</body>", probe), encoding="utf-8")
+    frame = page.with_name("around.html")
+    frame.write_text(FRAME.format("measured.html", width), encoding="utf-8")
+    done = look(browser, frame, "--dump-dom", "--window-size=1100,950", "--virtual-time-budget=5000")
+    found = re.search(r"<title>(.*?)</title>", done.stdout)
+    assert found is not None
+    return found[1].split()
+
+
+@pytest.fixture(scope="module")
+def editions(page: Path) -> list[Path]:
+    """The auditor's and the participants'."""
+    assert main(["report", str(page.parent)]) == 0
+    return [page, page.with_name("participants.html")]
+
+
+PAPER = 680  # CSS pixels: 180 mm, between the margins of an A4 page
+
+
+def test_on_paper_everything_is_open_and_nothing_is_cut(browser: str, editions: list[Path]) -> None:
+    for page in editions:
+        found = measured(browser, page, ON_PAPER.replace("SWITCH", "true"), PAPER)
+        assert found == ["true", "0", "0", "table-header-group", "none", "table-header-group", "avoid"]
+    screen = measured(browser, editions[0], ON_PAPER.replace("SWITCH", "false"), PAPER)
+    assert screen[0] == "false", "on a screen details are closed"
+    assert int(screen[1]) > 0
+    assert screen[3:5] == ["none", "block"]
+
+
+def test_in_a_narrow_window_wide_tables_are_lists_and_others_show_that_they_scroll(
+    browser: str, editions: list[Path]
+) -> None:
+    for page in editions:
+        assert measured(browser, page, NARROW, 400) == ["grid", '"protection"', "4", "false"]
+        assert measured(browser, page, NARROW, 1000)[0] == "table-cell"
+
+
+def test_a_pdf_has_all_pages_and_no_complaint(browser: str, editions: list[Path]) -> None:
+    for page in editions:
+        made = page.with_suffix(".pdf")
+        done = look(browser, page, f"--print-to-pdf={made}")
+        assert complaints(done) == []
+        data = made.read_bytes()
+        assert data.startswith(b"%PDF-")
+        assert len(re.findall(rb"/Type\s*/Page\b", data)) >= 5

@@ -9,12 +9,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from p2pdp.tasks.descent import Descent, GradientInputs, batches
+from p2pdp.mechanisms.rows import packed
+from p2pdp.tasks.descent import Descent, GradientInputs, RowCounts, batches
 from p2pdp.tasks.examples import Examples, examples_of
 from p2pdp.tasks.objectives import Objective
 from p2pdp.tasks.regression import LinearRegression, LogisticRegression, MeanEstimation
 
 SECRET = 314159.25
+
+
+class Own(Objective):
+    """Whose gradient is shortened as a whole, unless it is that of one row."""
+
+    def gradient(self, model: Any, examples: Examples) -> Any:
+        return (model - examples.features).mean(axis=0) * 3.0
 
 
 def descent(objective: Objective | None = None, **terms: Any) -> Descent:
@@ -101,3 +109,60 @@ def test_learners_have_no_plain_contributions_and_show_no_values() -> None:
     with pytest.raises(TypeError):
         inputs.report(0, -1)
     assert repr(inputs) == "GradientInputs(1 examples)"
+
+
+def of_records(batch: int | None = None, **terms: Any) -> Descent:
+    return descent(batch=batch, records=RowCounts(batch or 5, 5, 5), **terms)
+
+
+@pytest.mark.parametrize("objective", [LogisticRegression(), LinearRegression(), MeanEstimation(), Own()])
+@given(st.integers(0, 1000), st.lists(st.booleans(), min_size=5, max_size=5))
+def test_a_contribution_over_drawn_rows_is_the_sum_of_their_gradients(
+    objective: Objective, seed: int, bits: list[bool]
+) -> None:
+    steps = of_records(2, objective=objective)
+    model, examples = np.random.default_rng(seed).normal(size=2), table(seed=seed)
+    found = GradientInputs(steps, examples).gradient(model, 0, packed(np.array([bits]))[0])
+    each = [objective.clipped_sum(model, examples_of(examples.features[[k]], examples.targets[[k]], None), 0.5)
+            for k in np.flatnonzero(bits)]  # fmt: skip
+    assert all(np.linalg.norm(one) <= 0.5 * (1.0 + 1e-12) for one in each)
+    assert found == pytest.approx(sum(each, start=np.zeros(2)) / 2, abs=2.0 * steps.step)
+    assert np.all(found / steps.step == np.rint(found / steps.step))
+
+
+@given(st.integers(0, 10_000), st.lists(st.booleans(), min_size=5, max_size=5), st.sampled_from([None, 2, 3]))
+def test_a_replaced_row_moves_a_contribution_by_the_sensitivity_and_one_that_leaves_by_its_part(
+    seed: int, bits: list[bool], batch: int | None
+) -> None:
+    steps = of_records(batch, grid_exponent=-4)  # so coarse that rounding shows
+    generator = np.random.default_rng(seed)
+    model, examples = generator.normal(size=2), table(seed=seed)
+    features, targets = examples.features.copy(), examples.targets.copy()
+    features[2], targets[2] = 10.0 ** generator.uniform(-1, 3) * generator.normal(size=2), -targets[2]
+    rows = None if batch is None else packed(np.array([bits]))[0]
+    one = GradientInputs(steps, examples).gradient(model, 0, rows)
+    other = GradientInputs(steps, examples_of(features, targets, None)).gradient(model, 0, rows)
+    features[2] = 0.0  # which makes its gradient 0
+    without = GradientInputs(steps, examples_of(features, targets, None)).gradient(model, 0, rows)
+    assert np.linalg.norm(one - other) <= steps.sensitivity * steps.step
+    assert np.linalg.norm(one - without) <= steps.part * steps.step
+    assert steps.part < steps.sensitivity
+
+
+def test_the_sensitivity_of_a_row_is_that_of_its_share() -> None:
+    assert of_records().sensitivity * 2.0**-30 == pytest.approx(2 * 0.5 / 5, rel=1e-6)
+    assert of_records(2).sensitivity * 2.0**-30 == pytest.approx(2 * 0.5 / 2, rel=1e-6)
+    assert of_records(2).part * 2.0**-30 == pytest.approx(0.5 / 2, rel=1e-6)
+    assert of_records(2).reach == pytest.approx(0.5 * 5 / 2)
+
+
+def test_where_no_rows_are_drawn_a_contribution_is_what_is_expected() -> None:
+    model, examples = np.array([0.3, -0.2]), table()
+    whole = GradientInputs(of_records(), examples).gradient(model, 0)
+    assert GradientInputs(of_records(2), examples).gradient(model, 0) == pytest.approx(whole, abs=2.0**-29)
+    assert GradientInputs(of_records(10), examples).gradient(model, 0) == pytest.approx(whole / 2.0, abs=2.0**-29)
+    assert of_records(2).drawn(5) is not None
+    assert of_records(10).drawn(5) is None
+    assert descent(batch=2).share(5) == 1.0
+    nobody = GradientInputs(of_records(2), examples).gradient(model, 0, packed(np.zeros((1, 5), dtype=np.bool_))[0])
+    assert not nobody.any()

@@ -1,15 +1,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from p2pdp.core.errors import UsageError
-from p2pdp.tasks.examples import examples_of
-from p2pdp.tasks.objectives import PER_EXAMPLE, Guarantees, Objective, shortened, why_not_contracting
+from p2pdp.core.arrays import Floats
+from p2pdp.tasks.examples import Examples, examples_of
+from p2pdp.tasks.objectives import PER_EXAMPLE, Guarantees, Objective, clipped_sum, shortened, why_not_contracting
 
 SOUND = Guarantees(convex=True, lipschitz=1.0, smoothness=0.5, clipping=PER_EXAMPLE, convex_projection=True)
 
@@ -59,6 +60,23 @@ def test_vectors_are_shortened_to_the_clip_and_keep_their_direction(numbers: lis
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
-def test_gradients_that_are_not_finite_are_refused(bad: float) -> None:
-    with pytest.raises(UsageError, match="not finite"):
-        shortened(np.array([1.0, bad]), 1.0)
+def test_gradients_that_are_not_finite_count_as_zero(bad: float) -> None:
+    assert shortened(np.array([1.0, bad]), 1.0).tolist() == [0.0, 0.0]
+
+
+class Boundless(Objective):
+    """Breaks the promise of `clipped_sum`."""
+
+    def gradient(self, model: Floats, examples: Examples) -> Floats:
+        return np.full(len(model), 1e9)
+
+    def clipped_sum(self, model: Floats, examples: Examples, clip: float, chosen: Any = None) -> Floats:
+        return np.full(len(model), 1e9)
+
+
+def test_objectives_of_others_are_clipped_row_by_row_whatever_they_promise() -> None:
+    examples = examples_of(np.zeros((3, 2)), np.zeros(3), None)
+    found = clipped_sum(Boundless(), np.zeros(2), examples, 1.0)
+    assert np.sqrt(found @ found) == pytest.approx(3.0)
+    some = clipped_sum(Boundless(), np.zeros(2), examples, 1.0, np.array([True, False, True]))
+    assert np.sqrt(some @ some) == pytest.approx(2.0)

@@ -22,7 +22,7 @@ def backwards(text: bytes, seed: bytes) -> bytes:
 
 @pytest.mark.parametrize(("randomizer", "drawn", "said"), [(TRUTH, (), 5), (ANSWER, (-1,), 5), (ANSWER, (7,), 7)])
 def test_report_and_dummy_carry_their_name_and_are_alike_in_length(randomizer: Any, drawn: Any, said: int) -> None:
-    inputs = ReportInputs(5, randomizer).sealed_with(backwards)
+    inputs = ReportInputs([5], randomizer).sealed_with(backwards)
     report, dummy = inputs.sealed(77, drawn, SEED), inputs.sealed_dummy(78, drawn, SEED)
     assert len(report) == len(dummy) == NAME_BYTES + 1
     assert open_report(report[::-1], 1) == (77, bytes([said]))
@@ -41,9 +41,9 @@ def test_a_seal_adds_what_it_is_said_to_add() -> None:
 
 
 def test_repr_holds_no_value() -> None:
-    assert repr(ReportInputs(5, TRUTH)) == "ReportInputs()"
+    assert repr(ReportInputs([5], TRUTH)) == "ReportInputs()"
 
 
 def test_nothing_leaves_before_it_is_known_whose_key_to_seal_to() -> None:
     with pytest.raises(AssertionError):
-        ReportInputs(5, TRUTH).sealed(1, (), SEED)
+        ReportInputs([5], TRUTH).sealed(1, (), SEED)

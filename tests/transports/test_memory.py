@@ -72,3 +72,20 @@ def test_what_was_not_taken_yet_is_bounded(monkeypatch: pytest.MonkeyPatch) -> N
         await two.until_frames(*frames[:10], b"\x01\x01on")
 
     play(flood, "asyncio", MemoryTransport)
+
+
+def test_who_sends_much_keeps_nobody_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pool, "QUEUE_FRAMES_MAX", 10)
+
+    async def flood(world: MemoryWorld) -> None:
+        one, two, three = world.node(1), await world.listening(2), world.node(3)
+        for node in (one, three):
+            node.send(2, bytes((1, 1, 99)))
+        await two.until_count(2)
+        for number in range(30):
+            one.send(2, bytes((1, 1, number)))
+        three.send(2, b"\x01\x03on")
+        await two.until_count(13)
+        assert two.frames[-1] == b"\x01\x03on"
+
+    play(flood, "asyncio", MemoryTransport)

@@ -87,3 +87,17 @@ def test_a_weak_token_is_refused_without_showing_it(text: str) -> None:
 
 def test_line_ends_are_no_part_of_a_token() -> None:
     assert check_token(f"{TOKEN}\n", "f") == TOKEN
+
+
+def test_an_owner_needs_the_best_token_there_is_or_to_be_on_the_machine() -> None:
+    def status(guard: Guard, **headers: str) -> int | None:
+        refused = guard.refuses_owner(asked("/", **headers).header)
+        return None if refused is None else refused.status
+
+    mine, read = "fedcba9876543210", f"Bearer {TOKEN}"
+    assert (status(Guard()), status(Guard(inside=False))) == (None, 403)
+    for inside in (True, False):
+        assert status(Guard((), TOKEN, None, inside)) == 401
+        assert status(Guard((), TOKEN, None, inside), authorization=read) is None
+        assert status(Guard((), TOKEN, mine, inside), authorization=read) == 401
+        assert status(Guard((), TOKEN, mine, inside), authorization=f"Bearer {mine}") is None

@@ -7,18 +7,20 @@ import pytest
 
 from p2pdp.report.page.style import POLICY
 from p2pdp.web.guard import Guard
+from p2pdp.web.live import LIVE_POLICY, SCRIPT, SCRIPT_PATH
 from p2pdp.web.responder import Responder
 from tests.support.shown import AUDIT, PARTICIPANTS, PARTICIPANTS_PAGE, RESULT, Shown, asked, first, over
 
 TOKEN = "0123456789abcdef"
 AUDITORS = "fedcba9876543210"
 FOR_AUDITOR = [
-    *("/auditor/metrics", "/auditor/report.html"),
+    *("/auditor", "/auditor/events", "/auditor/metrics", "/auditor/report.html"),
     *("/api/v1/auditor/run", "/api/v1/auditor/result", "/api/v1/audit", "/api/v1/runs"),
 ]
 GUIDE = ["/guide", "/guide/trust", "/guide/walks"]
 PATHS = [
-    *"/ /healthz /readyz /metrics /openapi.json /report.html /api/v1/run /api/v1/result".split(), *GUIDE, *FOR_AUDITOR,
+    *"/ /events /live.js /healthz /readyz /metrics /openapi.json /report.html /api/v1/run /api/v1/result".split(),
+    *GUIDE, *FOR_AUDITOR,
 ]  # fmt: skip
 PROBES = ("/healthz", "/readyz")
 BEARER = {"authorization": f"Bearer {AUDITORS}"}
@@ -40,7 +42,7 @@ def described_paths(description: dict[str, Any]) -> list[str]:
 @pytest.mark.parametrize("path", PATHS)
 def test_each_path_is_answered_and_described(path: str) -> None:
     answer = responder().answer(asked(path, **BEARER))
-    assert answer.status == (302 if path == "/" else 200)
+    assert answer.status == 200
     described = json.loads(responder().answer(asked("/openapi.json")).body)
     assert described_paths(described) == sorted(PATHS)
 
@@ -79,7 +81,7 @@ def test_what_participants_read_tells_no_duration_fault_or_memory() -> None:
     shown = Shown(over().counted(2, {"foreign_frame": 3}))
     status = json.loads(responder(shown).answer(asked("/api/v1/run")).body)
     whole = json.loads(responder(shown).answer(asked("/api/v1/auditor/run", **BEARER)).body)
-    assert whole.keys() - status.keys() == {"seconds", "faults", "blocked_by"}
+    assert whole.keys() - status.keys() == {"seconds", "faults", "restarts"}
     assert status.items() <= whole.items()
     metrics = responder(shown).answer(asked("/metrics")).body.decode()
     more = responder(shown).answer(asked("/auditor/metrics", **BEARER)).body.decode()
@@ -100,10 +102,20 @@ def test_readiness_follows_the_state() -> None:
     assert responder().answer(asked("/readyz")).status == 200
 
 
-def test_a_node_has_probes_metrics_and_the_guide_only() -> None:
+def test_a_node_has_its_page_probes_metrics_and_the_guide_only() -> None:
     node = responder(Shown(first("node")))
     found = [path for path in PATHS if node.answer(asked(path, **BEARER)).status != 404]
-    assert found == ["/healthz", "/readyz", "/metrics", "/openapi.json", *GUIDE, "/auditor/metrics"]
+    assert found == [
+        "/",
+        "/events",
+        "/live.js",
+        "/healthz",
+        "/readyz",
+        "/metrics",
+        "/openapi.json",
+        *GUIDE,
+        "/auditor/metrics",
+    ]
     assert described_paths(json.loads(node.answer(asked("/openapi.json")).body)) == sorted(found)
 
 
@@ -171,5 +183,43 @@ def test_without_an_index_that_is_said() -> None:
 
 def test_only_files_and_databases_take_time() -> None:
     slow = [path for path in PATHS if responder().takes_time(asked(f"{path}?a=b"))]
-    documents = ["/auditor/report.html", "/api/v1/auditor/result", "/api/v1/audit", "/api/v1/runs"]
-    assert slow == ["/report.html", "/api/v1/result", *GUIDE, *documents]
+    documents = ["/auditor", "/auditor/report.html", "/api/v1/auditor/result", "/api/v1/audit", "/api/v1/runs"]
+    assert slow == ["/", "/report.html", "/api/v1/result", *GUIDE, *documents]
+
+
+def test_a_page_may_use_its_own_script_and_nothing_else() -> None:
+    for path in ("/", "/auditor"):
+        answer = responder().answer(asked(path, **BEARER))
+        assert answer.policy == f"{LIVE_POLICY}; frame-ancestors 'none'"
+        assert f'src="{SCRIPT_PATH}"' in answer.body.decode()
+    script = responder().answer(asked(SCRIPT_PATH))
+    assert (script.body.decode(), script.content_type) == (SCRIPT, "text/javascript; charset=utf-8")
+
+
+def test_events_are_the_parts_of_the_page_and_end_with_the_result() -> None:
+    shown = Shown(first())
+    answer = responder(shown).answer(asked("/events"))
+    assert answer.feed is not None
+    assert "Nothing is published yet" in answer.feed()["result-part"]
+    shown.now = over()
+    found = answer.feed()
+    assert found["title"].startswith("done")
+    assert "standard error" in found["result-part"]
+    assert "auditor-part" not in found
+    page = responder(shown).answer(asked("/")).body.decode()
+    assert all(part in page for name, part in found.items())
+
+
+def test_the_page_of_a_node_is_for_its_owner_alone() -> None:
+    node = Shown(first("node"))
+    for path in ("/", "/events"):
+        assert responder(node, auditors=None).answer(asked(path)).status == 200, "on the loopback, without a token"
+        read = responder(node, token=TOKEN, auditors=None)
+        assert read.answer(asked(path)).status == 401
+        assert read.answer(asked(path, authorization=f"Bearer {TOKEN}")).status == 200
+        both = responder(node, token=TOKEN)
+        assert both.answer(asked(path, authorization=f"Bearer {TOKEN}")).status == 401
+        assert both.answer(asked(path, **BEARER)).status == 200
+        outside = Responder(node, Guard(inside=False), "1.2")
+        assert outside.answer(asked(path)).status == 403
+        assert outside.answer(asked("/metrics")).status == 200

@@ -8,7 +8,8 @@ import socket
 import ssl
 import struct
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -20,11 +21,15 @@ from schemathesis.checks import not_a_server_error
 from schemathesis.core.failures import FailureGroup
 
 from p2pdp.core.errors import UsageError
+from p2pdp.core.happenings import happening
+from p2pdp.report.page.markup import Markup
 from p2pdp.web import server
 from p2pdp.web.guard import Guard
 from p2pdp.web.openapi import description
+from p2pdp.web.page import Subject
 from p2pdp.web.responder import Responder
 from p2pdp.web.server import CONNECTIONS_MAX, server_tls, serving
+from p2pdp.web.status import Status
 from tests.support.certificates import write_pair
 from tests.support.shown import Shown, first
 
@@ -112,20 +117,91 @@ def test_endless_requests_and_slow_clients_are_cut_off(monkeypatch: pytest.Monke
         assert talk(where) == b"", "and who says nothing at all"
 
 
-def test_too_many_connections_do_not_keep_others_out_for_long() -> None:
+def test_connections_that_ask_nothing_keep_nobody_out() -> None:
+    """The oldest of them ends for each one too many."""
     with served() as where:
-        held = [socket.create_connection(where, WAIT_S) for _ in range(CONNECTIONS_MAX)]
-        for client in held[1:]:
+        held = [socket.create_connection(where, WAIT_S) for _ in range(2 * CONNECTIONS_MAX)]
+        for client in held[1::2]:
             client.sendall(b"GET ")
-        assert talk(where) == b"", "one too many is closed at once"
-        held[0].close()
-        for _ in range(100):
-            answer = talk(where, get("/healthz"))
-            if answer:
-                break
-        assert body_of(answer) == {"status": "ok"}
+        for _ in range(5):
+            assert body_of(talk(where, get("/healthz"))) == {"status": "ok"}
+        for client in held[:CONNECTIONS_MAX]:
+            assert read_all(client) == b""
         for client in held:
             client.close()
+
+
+def test_connections_from_one_address_keep_out_each_other_first() -> None:
+    with served() as where:
+        first = socket.create_connection(where, WAIT_S, ("127.0.0.2", 0))
+        first.sendall(get("/healthz")[:-2])
+        flood = [socket.create_connection(where, WAIT_S) for _ in range(2 * CONNECTIONS_MAX)]
+        for client in flood[:CONNECTIONS_MAX]:
+            assert read_all(client) == b""
+        first.sendall(b"\r\n")
+        assert body_of(read_all(first)) == {"status": "ok"}
+        for client in (first, *flood):
+            client.close()
+
+
+class Long(Shown):
+    """Its report is larger than what systems keep of what somebody does not read."""
+
+    def file(self, name: str) -> bytes | None:
+        return bytes(64 * 1024 * 1024)
+
+
+def asks_and_does_not_read(where: tuple[str, int]) -> socket.socket:
+    client = socket.socket()
+    client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    client.settimeout(WAIT_S)
+    client.connect(where)
+    client.sendall(get("/auditor/report.html", f"Authorization: Bearer {AUDITORS}"))
+    assert client.recv(12) == b"HTTP/1.1 200"
+    return client
+
+
+def test_probes_are_answered_while_slow_readers_have_all_other_places(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "ANSWERS_MAX", 3)
+    monkeypatch.setattr(server, "CONNECTIONS_MAX", 10)
+    with served(Long()) as where:
+        slow = [asks_and_does_not_read(where) for _ in range(3)]
+        for _ in range(3):
+            assert talk(where, get("/api/v1/run")).startswith(b"HTTP/1.1 503")
+            for probe in ("/healthz", "/readyz", "/metrics"):
+                assert re.match(rb"HTTP/1.1 (200|503)", talk(where, get(probe)))
+            assert body_of(talk(where, get("/healthz"))) == {"status": "ok"}
+        silent = [socket.create_connection(where, WAIT_S) for _ in range(20)]
+        assert body_of(talk(where, get("/healthz"))) == {"status": "ok"}
+        for client in (*slow, *silent):
+            client.close()
+
+
+def test_slow_readers_make_room_where_all_places_are_theirs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "CONNECTIONS_MAX", 3)
+    with served(Long()) as where:
+        slow = [asks_and_does_not_read(where) for _ in range(3)]
+        assert body_of(talk(where, get("/healthz"))) == {"status": "ok"}
+        assert len(read_all(slow[0])) < 64 * 1024 * 1024, "the first of them was ended"
+        for client in slow:
+            client.close()
+
+
+def test_who_does_not_read_an_answer_loses_the_connection_and_who_reads_slowly_does_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(server, "SLOW_S", 0.5)
+    with served(Long()) as where:
+        deaf, slow = asks_and_does_not_read(where), asks_and_does_not_read(where)
+        slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1024 * 1024)
+        began_s, read, pause = time.monotonic(), 0, threading.Event()
+        while piece := slow.recv(65536):
+            read += len(piece)
+            pause.wait(0.0 if time.monotonic() > began_s + 2.5 else 0.01)
+        assert read > 64 * 1024 * 1024
+        assert len(read_all(deaf)) < 64 * 1024 * 1024
+        deaf.close()
+        slow.close()
 
 
 def test_a_defect_is_answered_without_telling_what_it_was() -> None:
@@ -155,6 +231,117 @@ def test_whoever_waits_for_a_database_keeps_nobody_else_waiting() -> None:
         assert body_of(talk(where, get("/healthz"))) == {"status": "ok"}
         let_go.set()
         assert body_of(read_all(client)) == {"runs": [], "total": 0}
+
+
+class Stream:
+    """A reader of events."""
+
+    def __init__(self, where: tuple[str, int], path: str = "/events") -> None:
+        self.client = socket.create_connection(where, WAIT_S)
+        self.client.sendall(get(path))
+        self._file = self.client.makefile("rb")
+        self.status = self._file.readline()
+        while self._file.readline().strip():
+            pass
+
+    def event(self) -> dict[str, str]:
+        """The parts of the next event; beats and lengths of chunks are left out."""
+        for line in self._file:
+            if line.startswith(b"data: "):
+                parts: dict[str, str] = json.loads(line[6:])
+                return parts
+        return {}
+
+    def close(self) -> None:
+        self._file.close()
+        self.client.close()
+
+
+@contextmanager
+def fed(shown: Shown) -> Iterator[tuple[tuple[str, int], Callable[[Status], None]]]:
+    """Yield where a server is, and what changes the status that it shows."""
+    bound = socket.create_server(("127.0.0.1", 0))
+    with serving(Responder(shown, Guard(), "1.2"), bound, None) as nudge:
+
+        def change(status: Status) -> None:
+            shown.now = status
+            nudge()
+
+        yield bound.getsockname()[:2], change
+
+
+def test_parts_that_changed_are_pushed_and_nothing_where_none_did() -> None:
+    status = first()
+    shown = Shown(status)
+    with fed(shown) as (where, change):
+        stream = Stream(where)
+        assert stream.status.startswith(b"HTTP/1.1 200")
+        whole = stream.event()
+        assert {"title", "now", "state-part", "terms-part"} <= whole.keys()
+        change(status.counted(0, {"malformed": 7}))  # participants read nothing of faults
+        listening = happening("listening", how="h", tokens=3, address="a", folder="f", identity="k")
+        status = status.after(listening, 1.0)
+        change(status)
+        assert stream.event().keys() == {"title", "now", "state-part"}
+        change(status.after(happening("enrolling", count=2, of=3), 2.0))
+        assert "2 of 3" in stream.event()["now"]
+        stream.close()
+
+
+def test_streams_have_places_of_their_own_and_end_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "FEEDS_MAX", 2)
+    monkeypatch.setattr(server, "CONNECTIONS_MAX", 1)
+    monkeypatch.setattr(server, "CONNECTION_S", 0.5)
+    with fed(Shown(first())) as (where, change):
+        streams = [Stream(where) for _ in range(2)]
+        assert all(stream.event() for stream in streams)
+        assert talk(where, get("/events")).startswith(b"HTTP/1.1 503")
+        assert talk(where) == b"", "the time of other connections is over"
+        assert body_of(talk(where, get("/healthz"))) == {"status": "ok"}
+        change(first().after(happening("enrolling", count=1, of=3), 2.0))
+        assert all(stream.event() for stream in streams), "and that of streams is not"
+    assert [stream.event() for stream in streams] == [{}, {}], "with the server streams end"
+    for stream in streams:
+        stream.close()
+    monkeypatch.setattr(server, "FEED_S", 0.0)
+    with fed(Shown(first())) as (where, _):
+        assert talk(where, get("/events")).count(b"data: ") == 1
+
+
+def test_who_does_not_read_loses_the_place_and_delays_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "FEEDS_MAX", 1)
+    monkeypatch.setattr(server, "FEED_SLOW_S", 0.2)
+    shown = Shown(first())
+    shown.about = Subject(words=Markup("x" * 20_000_000))
+    with fed(shown) as (where, change):
+        slow = Stream(where)
+        change(first())
+        for _ in range(1000):
+            answer = talk(where, get("/healthz"))
+            assert body_of(answer) == {"status": "ok"}
+            shown.about = Subject()
+            again = Stream(where)
+            if again.status.startswith(b"HTTP/1.1 200"):
+                break
+            again.close()
+        assert again.event()
+        again.close()
+        slow.close()
+
+
+def test_a_reader_who_leaves_gives_back_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "FEEDS_MAX", 1)
+    with fed(Shown(first())) as (where, _):
+        gone = Stream(where)
+        assert gone.event()
+        gone.close()
+        for _ in range(1000):
+            again = Stream(where)
+            if again.status.startswith(b"HTTP/1.1 200"):
+                break
+            again.close()
+        assert again.event()
+        again.close()
 
 
 def test_no_thread_and_no_socket_is_left() -> None:
@@ -188,9 +375,9 @@ def test_a_handshake_that_never_ends_counts_as_a_connection(tmp_path: Path) -> N
     trusting = ssl.create_default_context(cafile=str(certificate))
     with served(tls=server_tls(str(certificate), str(key))) as where:
         bare = [socket.create_connection(where, WAIT_S) for _ in range(CONNECTIONS_MAX + 10)]
-        for surplus in bare[CONNECTIONS_MAX:]:
-            assert read_all(surplus) == b"", "closed at once"
-        for client in bare[:CONNECTIONS_MAX]:
+        for first in bare[:10]:
+            assert read_all(first) == b"", "those that came first make room"
+        for client in bare[10:]:
             client.setblocking(False)
             with pytest.raises(BlockingIOError):
                 client.recv(1)
@@ -247,12 +434,18 @@ def fuzz(where: tuple[str, int], role: str, examples: int) -> int:
 
 
 @pytest.mark.parametrize("shown", [Shown(), Shown(first()), Shown(index=False), Shown(first("node"))])
-def test_a_fuzzer_finds_that_the_server_does_what_its_description_says(shown: Shown) -> None:
+def test_a_fuzzer_finds_that_the_server_does_what_its_description_says(
+    shown: Shown, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server, "FEED_S", 0.0)  # a stream has one event then
+    monkeypatch.setattr(server, "FEED_LEAST_S", 0.0)
     with served(shown, TOKEN) as where:
         assert fuzz(where, shown.now.role, 15) >= 4
 
 
-def test_the_fuzzer_would_find_a_server_that_does_not() -> None:
+def test_the_fuzzer_would_find_a_server_that_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "FEED_S", 0.0)
+
     class Other(Shown):
         def runs(self, limit: int, offset: int) -> dict[str, object]:
             return {"runs": [{"run_id": 7}], "total": "many"}

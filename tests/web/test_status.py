@@ -19,7 +19,9 @@ def test_whoever_does_not_listen_yet_is_not_ready() -> None:
 
 
 def test_seconds_are_told_for_each_state_that_was_entered() -> None:
-    status = first().after(happening("listening", how="h", tokens=3, address="a", folder="f"), BEGAN_S + 5.0)
+    status = first().after(
+        happening("listening", how="h", tokens=3, address="a", folder="f", identity="k"), BEGAN_S + 5.0
+    )
     status = status.after(happening("roster", n=3), BEGAN_S + 25.0)
     assert status.seconds_in(BEGAN_S + 31.0) == {"starting": 5.0, "enrolling": 20.0, "gathering": 6.0}
     assert first().seconds_in(BEGAN_S - 3.0) == {"starting": 0.0}, "a clock that went back"
@@ -33,9 +35,37 @@ def test_an_exclusion_that_is_told_again_counts_once_and_a_block_ends_with_the_r
     assert blocked.after(happening("published"), NOW_S).blocked_by is None
 
 
-def test_participants_read_neither_durations_nor_faults_nor_who_blocks() -> None:
+def test_participants_read_neither_durations_nor_faults_nor_restarts() -> None:
     status = over().counted(2, {"a": 1})
-    assert status.to_json(NOW_S).keys() - status.for_participants().keys() == {"seconds", "faults", "blocked_by"}
+    assert status.to_json(NOW_S).keys() - status.for_participants().keys() == {"seconds", "faults", "restarts"}
+
+
+def test_who_is_silent_is_told_with_the_time_until_it_is_back_or_out_or_the_result_is_there() -> None:
+    status = first().after(happening("roster", n=3), BEGAN_S)
+    for user in (2, 1):
+        status = status.after(happening("silent", user=user), NOW_S + user)
+    assert status.for_participants()["silent"] == [
+        {"user": 1, "since": "2023-11-14T22:15:01Z"},
+        {"user": 2, "since": "2023-11-14T22:15:02Z"},
+    ]
+    found = samples(metrics_text(status, "1.2", NOW_S, None, full=False))
+    assert (found["p2pdp_nodes_silent"], found["p2pdp_nodes_connected"]) == (2, 1)
+    blocked = status.after(happening("blocked", user=1), NOW_S)
+    assert blocked.after(happening("back", user=2), NOW_S).blocked_by == 1
+    assert blocked.after(happening("back", user=1), NOW_S).blocked_by is None
+    out = status.after(happening("back", user=1), NOW_S).after(happening("excluded", user=2), NOW_S)
+    assert (out.silent_s, out.left) == ({}, 2)
+    assert status.after(happening("published"), NOW_S).silent_s == {}
+
+
+def test_whom_a_run_waits_for_is_counted_until_it_begins() -> None:
+    waiting = first().after(happening("roster", n=3), NOW_S).counted(1, {}, (0, 2))
+    assert waiting.for_participants()["awaited"] == [0, 2]
+    assert waiting.after(happening("begun"), NOW_S).awaited == ()
+
+
+def test_restarts_are_counted() -> None:
+    assert first().after(happening("restarted", user=1), NOW_S).to_json(NOW_S)["restarts"] == 1
 
 
 def test_counts_and_a_seat_are_taken_over() -> None:

@@ -11,12 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from p2pdp.core.arrays import in_steps
 from p2pdp.core.step import Message
 from p2pdp.wire.codec import (
     DEPTH_MAX,
     ITEMS_MAX,
     CodecError,
     pack,
+    pack_behind,
     pack_message,
     pack_value,
     unpack,
@@ -241,3 +243,47 @@ def test_scalars_do_not_need_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
         assert unpack_value(pack_value(value)) == value
     with pytest.raises(ImportError):
         unpack_value(b"\x04")
+
+
+# Floats in steps of a grid
+
+
+@pytest.mark.parametrize("exponent", [-900, -47, 0, 30, 900])
+def test_floats_in_steps_take_five_bytes_each_and_come_back(exponent: int) -> None:
+    steps = [0, 1, -1, 2**31, -(2**31), 2**32 - 1, -(2**32), 2**39 - 1, 1 - 2**39, 123456789012]
+    values = np.array(steps) * 2.0**exponent
+    for before in (b"", bytes(16)):
+        packed = pack_behind(before, in_steps(values.copy(), exponent))
+        assert packed.startswith(before)
+        assert len(packed) == len(before) + 3 + 5 * len(steps)
+        found = unpack_value(packed[len(before) :])
+        assert type(found) is np.ndarray
+        assert same(found, values)
+        assert same(unpack_value(memoryview(packed)[len(before) :]), values)
+
+
+def test_known_steps() -> None:
+    assert pack_value(in_steps(np.array([1.5, -0.5]), -1)).hex() == "07ffff" + "03000000ffffffff" + "00ff"
+    assert pack_value(in_steps(np.array([]), 3)).hex() == "070300"
+
+
+def test_what_is_beyond_the_last_step_is_sent_as_that() -> None:
+    found = unpack_value(pack_value(in_steps(np.array([1e30, -1e30, 2.0**38]), 0)))
+    assert found.tolist() == [2.0**39 - 1, 1 - 2.0**39, 2.0**38]
+
+
+@pytest.mark.parametrize("packed", ["07", "0700", "070000" + "00" * 4, "070000" + "00" * 6, "078503", "077bfc"])
+def test_steps_of_other_lengths_and_exponents_are_refused(packed: str) -> None:
+    with pytest.raises(CodecError):
+        unpack_value(bytes.fromhex(packed))
+
+
+def test_the_least_number_of_five_bytes_is_no_step() -> None:
+    with pytest.raises(CodecError):
+        unpack_value(bytes.fromhex("070000" + "00000000" + "80"))
+
+
+def test_steps_that_have_no_place_are_our_own_mistake() -> None:
+    for value, exponent in ((np.array([np.nan]), 0), (np.array([np.inf]), 0), (np.array([1.0]), 901)):
+        with pytest.raises(ValueError, match="place in a message"):
+            pack_value(in_steps(value, exponent))

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -23,8 +24,14 @@ MIB = 1 << 20
 
 
 def test_the_sizes_are_those_of_the_format() -> None:
-    assert FRAME_SIZES == (256, 1024, 4096, 16384, 65536, 262144, MIB, 4 * MIB, 16 * MIB)
+    assert FRAME_SIZES[:6] == (256, 1024, 4096, 16384, 18432, 20480)
+    assert {65536, 262144, MIB, 4 * MIB, 16 * MIB} < set(FRAME_SIZES)
     assert FRAME_BYTES_MAX == 16 * MIB
+
+
+def test_a_large_frame_is_at_most_an_eighth_larger_than_the_next_smaller_one() -> None:
+    large = [size for size in FRAME_SIZES if size >= 16384]
+    assert all(one < other <= one * 9 / 8 for one, other in pairwise(large))
 
 
 @pytest.mark.parametrize("row", known("wire_padding"), ids=names("wire_padding"))

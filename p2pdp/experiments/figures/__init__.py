@@ -27,7 +27,8 @@ def named(names: list[str]) -> list[Experiment]:
     known = experiments()
     for name in names:
         if name != "all" and name not in known:
-            close = difflib.get_close_matches(name, known, n=1)
+            alike = [one for one in known if one.partition("-")[0] == name.partition("-")[0]]  # of the same paper
+            close = difflib.get_close_matches(name, alike or known, n=1)
             hint = f"; did you mean {close[0]}?" if close else "; p2pdp reproduce --list names them"
             raise UsageError(f"reproduce {name}: there is no figure or table of that name{hint}")
     return list(known.values()) if "all" in names else [known[name] for name in dict.fromkeys(names)]

@@ -12,8 +12,8 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from p2pdp.experiments.contract import Answers, Experiment, Made, Picture, Piece, Setting
-from p2pdp.experiments.gossip_leaks import SEED, draw_ego, ego_lines, ego_pieces, ego_table, joined
+from p2pdp.experiments.contract import Answers, Caption, Experiment, Made, Picture, Piece, Setting
+from p2pdp.experiments.gossip_leaks import NO_BOUND, SEED, draw_ego, ego_lines, ego_pieces, ego_table, joined
 from p2pdp.experiments.inputs import EGO_FILE
 from p2pdp.files.paper_data import EGO_COUNTS
 
@@ -41,7 +41,7 @@ def _draw_1b(figure: Figure, one: dict[str, Any]) -> None:
     ):
         drawn = draw_ego(axes, one, name, 14.0)
         axes.set_title(title)
-    figure.colorbar(drawn, ax=panes, label="leak of the crossed user's value (1: local)", shrink=0.9)
+    figure.colorbar(drawn, ax=panes, label="leak of the crossed user's value (1: local)", extend="both", shrink=0.9)
     figure.suptitle(f"Who learns by gossip about one of {one['n']} friends (ego graph {SHOWN})?", fontsize=10)
 
 
@@ -50,6 +50,15 @@ FIGURE_1B: Final = Experiment(
     "Who learns about one user of a social graph",
     _pieces_1b,
     _make_1b,
+    caption=Caption(
+        shows="A social graph drawn twice; each user is shaded by what it learns of the user at the white "
+        "cross, from light, a hundredth of local privacy and less, to dark, all of it.",
+        compares="Left by equation (6), right exactly.",
+        see="Left the shade fades outside the crossed user's own community; right far users are darker, for "
+        "the exact leak is much larger there.",
+        paper="Leakage is limited outside the node's own community.",
+        no_bound=NO_BOUND,
+    ),
     needs=(EGO_FILE,),
     seeds=(SEED,),
 )
@@ -77,11 +86,11 @@ def _draw_5(figure: Figure, found: dict[int, dict[str, Any]]) -> None:
         row, column = divmod(at, _ACROSS)
         for side, name in enumerate(("printed", "exact")):
             axes = panes[row, 2 * column + side]
-            drawn = draw_ego(axes, one, name, 3.0)
-            axes.set_title(f"{ego}: {'equation (6)' if side == 0 else 'exact'}", fontsize=8)
+            drawn = draw_ego(axes, one, name, 6.0)
+            axes.set_title(f"{ego}: {'eq. (6)' if side == 0 else 'exact'}", fontsize=8)
     for axes in panes.flat[2 * len(found) :]:
         axes.set_visible(False)
-    figure.colorbar(drawn, ax=panes, label="leak of the crossed user's value (1: local)", shrink=0.7)
+    figure.colorbar(drawn, ax=panes, label="leak of the crossed user's value (1: local)", extend="both", shrink=0.7)
     figure.suptitle("Who learns by gossip about one user? Facebook ego graphs by number", fontsize=10)
 
 
@@ -90,6 +99,14 @@ FIGURE_5: Final = Experiment(
     "Who learns about one user of nine social graphs",
     _pieces_5,
     _make_5,
+    caption=Caption(
+        shows="Social graphs, each drawn twice; each user is shaded by what it learns of the user at the white "
+        "cross, from light, a hundredth of local privacy and less, to dark, all of it.",
+        compares="For each graph left by equation (6), right exactly.",
+        see="By equation (6) shades fade outside the crossed user's community; exactly they fade less.",
+        paper="Leakage is limited outside the node's own community.",
+        no_bound=NO_BOUND,
+    ),
     needs=(EGO_FILE,),
     seeds=(SEED,),
 )

@@ -26,13 +26,12 @@ from typing import Any, Final
 import numpy as np
 
 from p2pdp.core.arrays import Floats, Ints
-from p2pdp.core.draws import Mechanism
+from p2pdp.core.draws import UNIFORM, Mechanism
 from p2pdp.core.errors import UsageError
 from p2pdp.mechanisms import randomized_response
 from p2pdp.mechanisms.reporting.contract import MalformedReport, Randomizer, vectors
 from p2pdp.mechanisms.rounding import positive, whole
 
-_UNIFORM: Final = Mechanism("uniform_bits", 1.0)
 _DIRECTION: Final = 2.0**40  # the scale of the Gaussian vector, in steps
 _UNIT_BITS: Final = 30
 _UNIT: Final = 2**_UNIT_BITS
@@ -123,7 +122,7 @@ class UnitReports(Randomizer):
         self.epsilon = spent + epsilon * _MARGIN / 2.0
         self.needs = (
             (Mechanism("randomized_response", gamma, 2), ()),
-            (_UNIFORM, ()),
+            (UNIFORM, ()),
             (Mechanism("gaussian", _DIRECTION), (dimensions,)),
         )
 

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -72,15 +73,19 @@ class _Case(NamedTuple):
     origin: float | None = None  # whether the user sent the token to a first holder whom the observer does not know
 
 
-def a_priori(n: int, steps: int, tokens: int, mu: float, delta: float) -> Expected:
-    """Return the ends for walks of so many steps each; `mu` is a contribution's sensitivity over its noise's scale."""
+@lru_cache(maxsize=64)  # a run's page, edition and advice ask the same
+def a_priori(n: int, steps: int, tokens: int, mu: float, delta: float, *, alike: bool = True) -> Expected:
+    """Return the ends for walks of so many steps each; `mu` is a contribution's sensitivity over its noise's scale.
+
+    `alike` says that contributions of any two users are no farther apart than the sensitivity.
+    """
     check_terms(mu, mu, delta)
     if n < 2 or steps < 1 or tokens < 1:
         raise UsageError("A walk takes at least two users, one step and one token.")
     if steps > STEPS_MAX:
         raise UsageError(f"Hidden paths are accounted for in advance up to {STEPS_MAX} steps, not {steps}.")
     cases = [case for case in _cases(n, steps, tokens) if case.share > 0.0]
-    epsilons = _Walk(n, steps, tokens, mu, delta).epsilons(cases)
+    epsilons = _Walk(n, steps, tokens, mu, delta, alike=alike).epsilons(cases)
     worst = int(np.argmax(epsilons))
     mean = sum(case.share * float(epsilon) for case, epsilon in zip(cases, epsilons, strict=True))
     return Expected(float(epsilons[worst]), min(mean, float(epsilons[worst])), cases[worst].example)
@@ -108,7 +113,8 @@ def _cases(n: int, steps: int, tokens: int) -> list[_Case]:
 
 
 class _Walk:
-    def __init__(self, n: int, steps: int, tokens: int, mu: float, delta: float) -> None:
+    def __init__(self, n: int, steps: int, tokens: int, mu: float, delta: float, *, alike: bool) -> None:
+        self._alike = alike
         self._n, self._steps, self._tokens, self._mu, self._delta = n, steps, tokens, mu, delta
         self._gaps = tokens * (steps / n + 2.0)  # at most to be expected, for an observer
         self._cut = law_cut(delta, math.ceil(self._gaps))
@@ -141,7 +147,7 @@ class _Walk:
         law = self._counts(kind.owned, kind.longest - min(kind.ends, kind.longest))
         first, last = (OTHER if kind.ends + kind.origin > known else HIDDEN for known in (0, 1))
         slots = Slots(kind.longest + kind.origin, kind.longest + kind.origin, first, last, False, kind.origin)
-        share = 1.0 if kind.owned or kind.own_origin else most_told(self._n, [slots])
+        share = 1.0 if kind.owned or kind.own_origin or not self._alike else most_told(self._n, [slots])
         mu = self._mu / math.sqrt(kind.shortest)
         return Part(law, mu, mu, share)
 

@@ -38,12 +38,20 @@ class Kind(NamedTuple):
 
 
 def complete_graph(
-    n: int, gaps: Sequence[Sequence[Gap]], mu_upper: float, mu_lower: float, delta: float, *, all_lower: bool = False
+    n: int,
+    gaps: Sequence[Sequence[Gap]],
+    mu_upper: float,
+    mu_lower: float,
+    delta: float,
+    *,
+    all_lower: bool = False,
+    alike: bool = True,
 ) -> Ends:
     """Return upper ends for all pairs [user, observer], NaN for u = v; `gaps` has an entry for each observer.
 
     Lower ends take twice the time: without `all_lower` there is that of the pair with the largest upper end, else NaN.
     `mu_upper` and `mu_lower` enclose the sensitivity of one contribution over the standard deviation of its noise.
+    `alike` says that contributions of any two users are no farther apart than that; else hiding protects less.
     """
     check(n, len(gaps), mu_upper, mu_lower, delta)
     ends = Ends(*(np.full((n, n), np.nan) for _ in Ends._fields))
@@ -58,17 +66,17 @@ def complete_graph(
     sizes = [base.total() for base in bases if base]
     if not sizes:  # nobody saw anything, or there is nobody else
         return Ends(*(np.where(np.eye(n, dtype=bool), np.nan, 0.0) for _ in ends))
-    parts = [part(n, kind, mu_upper, mu_lower, law_cut(delta, max(sizes))) for kind in kinds]
+    parts = [part(n, kind, mu_upper, mu_lower, law_cut(delta, max(sizes)), alike=alike) for kind in kinds]
     times = np.array([float(count) for count in occurs.values()])
     curves = Curves(parts, times, min(sizes), max(sizes), delta, lower=all_lower)
     for observer, (base, changed) in enumerate(zip(bases, changes, strict=True)):
         others = [user for user in range(n) if user != observer]
-        alike: dict[frozenset[tuple[int, int]], list[int]] = {}
+        same: dict[frozenset[tuple[int, int]], list[int]] = {}
         for user in others:
             entries = frozenset((kinds[kind], count) for kind, count in changed.get(user, Counter()).items())
-            alike.setdefault(entries, []).append(user)
-        found = curves.epsilons({kinds[kind]: count for kind, count in base.items()}, list(alike))
-        for place, members in enumerate(alike.values()):
+            same.setdefault(entries, []).append(user)
+        found = curves.epsilons({kinds[kind]: count for kind, count in base.items()}, list(same))
+        for place, members in enumerate(same.values()):
             ends.upper[members, observer] = found.upper[place]
             ends.lower[members, observer] = found.lower[place]
             ends.variation[members, observer] = found.variation[place]
@@ -101,10 +109,10 @@ def check_terms(mu_upper: float, mu_lower: float, delta: float) -> None:
         raise UsageError("The two ends of mu must be finite numbers of at least 0, the lower one first.")
 
 
-def part(n: int, kind: Kind, mu_upper: float, mu_lower: float, cut: float) -> Part:
+def part(n: int, kind: Kind, mu_upper: float, mu_lower: float, cut: float, *, alike: bool = True) -> Part:
     root = math.sqrt(kind.length)
     counts = law(n, kind.stretches, cut)
-    return Part(counts, mu_upper / root, mu_lower / root, most_told(n, kind.stretches))
+    return Part(counts, mu_upper / root, mu_lower / root, most_told(n, kind.stretches) if alike else 1.0)
 
 
 def _kind(n: int, gap: Gap, user: Peer | None) -> Kind:

@@ -12,7 +12,8 @@ every path with u one without u at a distance of at most c Delta, equally likely
 replacing u in its slots by other users gives that, with a slightly larger share (`moves.py`). On other graphs
 a path round u may visit quite different users, whose values may be anything; there only joint convexity holds, a
 share of 1 and epsilon' = epsilon: the observer counts as told how often u came. The same holds where a slot is known
-to be u's, for then no path is without u.
+to be u's, for then no path is without u; and where users' contributions may be farther apart than c Delta, as sums of
+rows are of which one is replaced.
 
 *Lower end.* The pair (sum of law[c] N(c mu, 1), N(0, 1)), which is what the gap tells where all others hold the
 same value, an end of the allowed range.

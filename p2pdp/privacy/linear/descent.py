@@ -33,6 +33,8 @@ class Course:
     """The mixing of gradients; `ratio` is the deviation of noise on messages in units of a gradient's.
 
     `matrices` has the weights of each round, symmetric and sparse; of a graph that stays the same object again.
+    `shared` is what the variance of noise that users share adds to the covariance of noised gradients: the Laplacian of
+    those who share any, times its variance in units of a gradient's own noise.
     """
 
     matrices: Sequence[Any]
@@ -41,6 +43,7 @@ class Course:
     shrink: Sequence[float]
     gain: Sequence[float]
     ratio: float = 0.0
+    shared: Floats | None = None
 
     @property
     def users(self) -> int:
@@ -70,6 +73,7 @@ def told(course: Course, members: Sequence[int]) -> Told:
     inside = np.array(sorted(members), dtype=np.int64)
     outside = np.setdiff1d(np.arange(size), inside)
     spread = np.zeros((size, size))  # of what the members do not know of all states, in units of one gradient's noise
+    common = None if course.shared is None else without(course.shared, inside)
     moves: list[Floats] = []
     grams = np.zeros((size, count, count))
     kept, dropped = 1.0, 0.0
@@ -77,6 +81,8 @@ def told(course: Course, members: Sequence[int]) -> Told:
     for number in range(count):
         spread *= course.shrink[number] ** 2
         spread[outside, outside] += course.gain[number] ** 2
+        if common is not None:
+            spread += course.gain[number] ** 2 * common
         rounds = course.matrices[number * course.block : (number + 1) * course.block]
         if course.ratio:
             seen, move, spread = _noised_block(course, rounds, inside, spread)
@@ -89,6 +95,15 @@ def told(course: Course, members: Sequence[int]) -> Told:
         moves.append(move)
     grams[inside] = 0.0
     return Told(grams, kept, dropped)
+
+
+def without(laplacian: Floats, members: Any) -> Floats:
+    """Return a graph's Laplacian without the edges of these users."""
+    found = laplacian.copy()
+    found[members] = found[:, members] = 0.0
+    np.fill_diagonal(found, 0.0)
+    np.fill_diagonal(found, -found.sum(axis=1))
+    return found
 
 
 def worst(grams: Floats) -> Floats:
@@ -229,6 +244,7 @@ def unclipped(course: Course, reach: float, clip: float, sigma: float, dimension
     from scipy.special import chdtrc
 
     size = course.users
+    fresh = np.eye(size) if course.shared is None else np.eye(size) + course.shared
     spread, length, total = np.zeros((size, size)), np.zeros(size), 0.0
     nobody = np.zeros(0, dtype=np.int64)
     for number in range(course.gradients):
@@ -238,7 +254,7 @@ def unclipped(course: Course, reach: float, clip: float, sigma: float, dimension
         deviations = sigma * np.sqrt(np.maximum(np.diag(spread), 0.0))
         noised = deviations > 0.0
         total += float(chdtrc(dimension, (room[noised] / deviations[noised]) ** 2).sum())
-        spread = spread * course.shrink[number] ** 2 + course.gain[number] ** 2 * np.eye(size)
+        spread = spread * course.shrink[number] ** 2 + course.gain[number] ** 2 * fresh
         rounds = course.matrices[number * course.block : (number + 1) * course.block]
         if course.ratio:
             _, mixed, spread = _noised_block(course, rounds, nobody, spread)

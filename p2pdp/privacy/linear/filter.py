@@ -4,7 +4,8 @@ This is a square-root Kalman filter. Users' noised values, the values of the cur
 layer still needs are the rows of a matrix over independent unit sources, so that row products are covariances. A layer
 replaces the middle rows; each value that the observer saw is a direction that is known from then on and is projected
 out of all rows. What a direction adds to the leak of a user is the squared share of that user's row in it. These
-shares only add up, so a small leak keeps its relative accuracy.
+shares only add up, so a small leak keeps its relative accuracy. Where users' noised values have a covariance C of their
+own, the rows of values begin with a root A of it, C = A A', and those of users with C^-1 A.
 
 `layers.layered_span` whitens all rows that were seen at once, which takes the cube of their number; it is the
 oracle of this module, and quicker where few rows were seen.
@@ -47,14 +48,14 @@ class _Filter:
         self._members = sorted(view.members)
         self._known_draws = frozenset(view.drawn)
         self._last_use = _last_uses(layers)
-        users = np.eye(layers.users)
-        users[self._members] = 0.0
-        self._users: Floats = users
-        self._values: Floats = users.copy()
+        root: Any = np.eye(layers.users) if view.spread is None else np.linalg.cholesky(view.spread)
+        self._users: Floats = root.copy() if view.spread is None else np.linalg.inv(root).T.copy()
+        self._values: Floats = root.copy()
+        self._users[self._members] = self._values[self._members] = 0.0
         self._draws: dict[int, Floats] = {}
         self._leaks = np.zeros(layers.users)
         self._rank = 0
-        self._largest, self._kept, self._dropped = 1.0, 1.0, 0.0
+        self._largest, self._kept, self._dropped = float(np.linalg.norm(root, axis=1).max(initial=1.0)), 1.0, 0.0
 
     def span(self) -> Span:
         for number in range(1 + max(self._view.seen, default=0)):

@@ -11,6 +11,11 @@ the block. What adds nothing is dropped, and with it all its descendants, which 
 `dropped` are the smallest pivot that was kept and the largest that was not: as long as they are far apart the rank
 is that of W. `layers.modular_ranks` decides where it matters.
 
+Noise that users share with each other makes their noised values dependent: `spread` is the covariance of these values,
+in units of a user's own noise, given what the observer knows of it. On an orthonormal basis Q of the span the leak is
+
+    leak_u = (Q e_u)' (Q spread Q')^-1 (Q e_u).
+
 `noised_leaks` is what noise on messages leaves of these leaks: a bound that a plan can afford.
 
 The observer knows what it sent itself, so its own column and row are cut out of the weights, and what it hears in
@@ -52,13 +57,32 @@ class Span:
     doubt: float = 0.0
 
 
-def fixed_span(weights: Any, neighbours: Sequence[Sequence[int]], members: Sequence[int], rounds: int) -> Span:
+def leaks_of(basis: Floats, spread: Floats | None) -> Floats:
+    """Return the leak of each user from an orthonormal basis (columns) of what was seen.
+
+    `spread` is the covariance of the users' noised values; None where these are independent.
+    """
+    if spread is None:
+        return np.asarray(np.einsum("ij,ij->i", basis, basis))
+    if not basis.shape[1]:
+        return np.zeros(len(basis))
+    white = np.linalg.solve(np.linalg.cholesky(basis.T @ spread @ basis), basis.T)
+    return np.asarray(np.einsum("ij,ij->j", white, white))
+
+
+def fixed_span(
+    weights: Any,
+    neighbours: Sequence[Sequence[int]],
+    members: Sequence[int],
+    rounds: int,
+    spread: Floats | None = None,
+) -> Span:
     """Return what members saw who pool it; `weights` is symmetric and sparse, `neighbours` whom each user hears."""
     inside = set(members)
     heard = sorted({near for member in members for near in neighbours[member]} - inside)
     filled, kept, dropped = heard_basis(weights, sorted(inside), heard, rounds)
     rows = len(inside) + len(heard) * rounds
-    return Span(np.einsum("ij,ij->i", filled, filled), filled.shape[1], rows, kept, dropped)
+    return Span(leaks_of(filled, spread), filled.shape[1], rows, kept, dropped)
 
 
 def heard_basis(weights: Any, inside: Sequence[int], heard: Sequence[int], rounds: int) -> tuple[Floats, float, float]:
@@ -109,7 +133,13 @@ def extended(basis: Floats, block: Floats, below: float = DROPPED_BELOW) -> tupl
 
 
 def noised_leaks(
-    weights: Any, heard: Sequence[int], observer: int, rounds: int, gamma: float, ratios: Sequence[float]
+    weights: Any,
+    heard: Sequence[int],
+    observer: int,
+    rounds: int,
+    gamma: float,
+    ratios: Sequence[float],
+    spread: Floats | None = None,
 ) -> Floats:
     """Return a row for each ratio above 0; `heard` are the observer's neighbours, `gamma` is 1 if not accelerated.
 
@@ -120,6 +150,7 @@ def noised_leaks(
     now = before.copy()
     now[list(heard), np.arange(len(heard))] = 1.0
     wide = rounds * len(heard) < size
+    root = None if spread is None else np.linalg.cholesky(spread)
     rows = []
     square = np.zeros((0, 0) if wide else (size, size))
     for number in range(rounds):
@@ -132,9 +163,13 @@ def noised_leaks(
         before, now = now, moved if number == 0 else gamma * moved + (1.0 - gamma) * before
     if wide:
         every = np.concatenate(rows, axis=1) if rows else now[:, :0]
-        values, vectors = np.linalg.eigh(every.T @ every)
+        noised = every if root is None else root.T @ every
+        values, vectors = np.linalg.eigh(noised.T @ noised)
         parts = (every @ vectors) ** 2
         return np.stack([parts @ (1.0 / (np.maximum(values, 0.0) + ratio**2)) for ratio in ratios])
-    values, vectors = np.linalg.eigh(square)
+    values, vectors = np.linalg.eigh(square if root is None else root.T @ square @ root)
     values = np.maximum(values, 0.0)
+    if root is not None:
+        vectors = np.linalg.solve(root.T, vectors)
+        vectors[observer] = 0.0
     return np.stack([vectors**2 @ (values / (values + ratio**2)) for ratio in ratios])

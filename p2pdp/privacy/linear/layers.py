@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from p2pdp.core.arrays import Floats, Ints
-from p2pdp.privacy.linear.krylov import DROPPED_BELOW, Span, extended
+from p2pdp.privacy.linear.krylov import DROPPED_BELOW, Span, extended, leaks_of
 from p2pdp.privacy.linear.modular import MODULUS, modular_rank, reduced, residue
 
 Seen = Mapping[int, Sequence[int]]  # layer -> which of its values
@@ -59,11 +59,15 @@ class Layers:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """The values that an observer saw, the members whose y it knows, and the fresh draws that it knows."""
+    """The values that an observer saw, the members whose y it knows, and the fresh draws that it knows.
+
+    `spread` is the covariance of the y of all others, given what it knows; None where these are independent.
+    """
 
     seen: Seen
     members: Sequence[int] = ()
     drawn: Sequence[int] = ()
+    spread: Floats | None = None
 
 
 def fixed_layers(weights: Any, rounds: int) -> Layers:
@@ -97,10 +101,10 @@ def layered_span(layers: Layers, view: View, strides: tuple[int, int] = _STRIDES
         rows, noise, _, _ = _carried_down(layers, view.seen, None)
         rows[:, known] = 0.0
         noise[:, np.array(view.drawn, dtype=np.int64)] = 0.0
-        leaks, rank, kept, dropped = _whitened(rows, noise * layers.deviation)
+        leaks, rank, kept, dropped = _whitened(rows, noise * layers.deviation, view.spread)
         leaks[known] = 1.0
         return Span(leaks, rank + len(known), count, kept, dropped)
-    one, other = (_orthogonal_span(layers, view.seen, known, count, stride, below) for stride in strides)
+    one, other = (_orthogonal_span(layers, view, known, count, stride, below) for stride in strides)
     return replace(one, doubt=float(np.abs(one.leaks - other.leaks).max(initial=0.0)))
 
 
@@ -110,11 +114,11 @@ def seen_rows(layers: Layers, seen: Seen, below: float = DROPPED_BELOW) -> tuple
     return rows, kept, dropped
 
 
-def _orthogonal_span(layers: Layers, seen: Seen, known: Ints, count: int, stride: int, below: float) -> Span:
-    rows, _, kept, dropped = _carried_down(layers, seen, stride, below)
+def _orthogonal_span(layers: Layers, view: View, known: Ints, count: int, stride: int, below: float) -> Span:
+    rows, _, kept, dropped = _carried_down(layers, view.seen, stride, below)
     rows[:, known] = 0.0
     basis, smallest, largest = extended(np.zeros((layers.users, 0)), rows.T, below)
-    leaks = np.einsum("ij,ij->i", basis, basis)
+    leaks = leaks_of(basis, view.spread)
     leaks[known] = 1.0
     return Span(leaks, basis.shape[1] + len(known), count, min(kept, smallest), max(dropped, largest))
 
@@ -147,11 +151,12 @@ def _carried_down(
     return rows, noise, kept, dropped
 
 
-def _whitened(rows: Floats, noise: Floats) -> tuple[Floats, int, float, float]:
+def _whitened(rows: Floats, noise: Floats, spread: Floats | None) -> tuple[Floats, int, float, float]:
     """Return leaks, rank, and the smallest deviation kept and the largest dropped, relative to the largest."""
     if not len(rows):
         return np.zeros(rows.shape[1]), 0, 1.0, 0.0
-    values, vectors = np.linalg.eigh(rows @ rows.T + noise @ noise.T)
+    own = rows if spread is None else rows @ spread
+    values, vectors = np.linalg.eigh(own @ rows.T + noise @ noise.T)
     largest = float(values[-1])
     if largest <= 0.0:
         return np.zeros(rows.shape[1]), 0, 1.0, 0.0

@@ -65,8 +65,10 @@ def general_leaks(
     names, column = np.unique(np.stack([user, number]), axis=1, return_inverse=True)
     column = column.reshape(-1)
     owners: Ints = names[0]
-    own = [np.nonzero(owners == one)[0] for one in range(users)]
-    grams = [np.zeros((len(places), len(places))) for places in own]
+    counts = np.bincount(owners, minlength=users)
+    own = np.split(np.argsort(owners, kind="stable"), np.cumsum(counts)[:-1])
+    grams = [np.zeros((count, count)) for count in counts.tolist()]
+    singles = np.zeros(users) if counts.max(initial=0) <= 1 else None
     infinite = np.zeros(users, dtype=np.bool_)
     by_noise, by_input = _grouped(block[noise_row]), _grouped(block[input_row])
     for part, entries in by_input.items():
@@ -77,11 +79,15 @@ def general_leaks(
         noise = _dense(members, np.unique(draw[noisy]), noise_row[noisy], draw[noisy], deviation[noisy])
         whitened, outside = _whitened(noise, moved)
         infinite[owners[columns[outside]]] = True
+        if singles is not None and len(whitened) == 1:
+            singles[owners[columns]] += whitened[0] * whitened[0]
+            continue
         for one in np.unique(owners[columns]):
             mine = np.nonzero(owners[columns] == one)[0]
             place = np.searchsorted(own[one], columns[mine])
             grams[one][np.ix_(place, place)] += whitened[:, mine].T @ whitened[:, mine]
-    return np.where(infinite, np.inf, [_supremum(gram) for gram in grams])
+    leaks = np.array([_supremum(gram) for gram in grams])
+    return np.where(infinite, np.inf, leaks if singles is None else leaks + singles)
 
 
 def _check_finite(*numbers: Floats) -> None:

@@ -5,6 +5,9 @@ walks, and multiplied by the step, a power of two. The noised value is rounded t
 bits would be seen beside the noise. The sums of gossip are then floats on a finer grid, and messages of them are
 dithered (`dithering.py`).
 
+Where the unit is a record, a user's value is the sum of all of its rows, and noise is that of the sum, as everywhere.
+Gossip comes to the mean of the sums; multiplied by users over rows, both public, that is the mean of all rows.
+
 `gossip.average`: every user comes near the mean of all values, by synchronous gossip (`gossiping.py`).
 `rounds = "auto"` takes the paper's stopping time from public numbers only (`topology/gossip_rounds.py`). Who
 publishes is in the spec: nobody, user 0 or all; a user's own result stays with it otherwise.
@@ -22,17 +25,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from p2pdp.core.draws import NO_NOISE, Draws, Mechanism, Shape
-from p2pdp.core.errors import VerificationFailed
+from p2pdp.core.errors import UsageError, VerificationFailed
 from p2pdp.core.ids import Peer
 from p2pdp.core.spec import Spec
 from p2pdp.core.step import Message, Send
 from p2pdp.mechanisms import laplace
 from p2pdp.mechanisms.clipping import Bounded, Bounds
-from p2pdp.mechanisms.grid import NOISE_TAIL, Grid, choose_grid
-from p2pdp.protocols.contract import NO_FACTS, Estimate, Fact, ProtocolDefaults, Work
+from p2pdp.mechanisms.dither import SCALE
+from p2pdp.mechanisms.grid import EXACT_BITS, NOISE_TAIL, Grid, choose_grid
+from p2pdp.protocols.contract import NO_FACTS, USERS_AND_RECORDS, Estimate, Fact, ProtocolDefaults, Work
 from p2pdp.protocols.dithering import Reach
 from p2pdp.protocols.gossip.gossiping import Gossip
-from p2pdp.protocols.gossip.options import OPTIONS, GossipPart
+from p2pdp.protocols.gossip.options import OPTIONS, SHORT, GossipPart
 from p2pdp.protocols.gossip.pairing import (
     Pairing,
     PairPlan,
@@ -42,6 +46,7 @@ from p2pdp.protocols.gossip.pairing import (
 )
 from p2pdp.protocols.gossip.plan import PAIRS, ROUNDS, GossipPlan, check_gossip
 from p2pdp.protocols.noise import sigma_of
+from p2pdp.protocols.records import Records, records_of, sum_on_grid
 from p2pdp.tasks.inputs import Inputs, RealInputs
 from p2pdp.topology.gossip_rounds import acceleration, rounds_needed
 from p2pdp.topology.graphs import Graph
@@ -52,34 +57,64 @@ from p2pdp.topology.weights import METROPOLIS, check_convergence, edge_weight, l
 if TYPE_CHECKING:
     from p2pdp.protocols.gossip.analysis.averages import GossipAnalysis, PairAnalysis
 
+_SHARE: Final = math.sqrt(0.02)
+"""Dithers whose variance is this share squared of that of noise add 1 % to the standard error.
+
+What a user sends enters the results of others with weights whose squares add up to 1 at most, and to 1 / (2 - gamma)^2
+in accelerated rounds; the squares of a noised value's weights in a result add up to 1 / n at least.
+"""
+
 TASKS: Final = {"mean": ("gaussian", "laplace", "none")}
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """The noise and shape of an averaging run."""
+    """The noise and shape of an averaging run; `shared` is the deviation of all that a user shares with others."""
 
     noise: Mechanism
     message_noise: Mechanism | None
+    pair_noise: Mechanism | None
     shape: Shape
     grid_exponent: int
     sigma: float
     message_sigma: float
+    shared: float
     span: float
     reach: float  # the largest absolute value
+    records: Records | None
 
-    def dithering(self, n: int, rounds: int, gamma: float = 1.0) -> dict[str, Any]:
-        """Return the plan's fields that describe its dither."""
-        return Reach(self.reach, self.sigma, self.message_sigma, rounds, n, gamma).dithering(self.noise)
+    def dithering(self, n: int, rounds: int, gamma: float = 1.0, *, short: bool = False) -> dict[str, Any]:
+        """Return the plan's fields that describe its dither, and how states are sent."""
+        short = short and self.shape != ()
+        reach = Reach(self.reach, self.sigma, self.message_sigma, rounds, n, gamma, self.shared)
+        fields = reach.dithering(self.noise, short=short) | {"short": short}
+        added = math.ldexp(SCALE, fields.get("fine_exponent", 0)) * math.sqrt(rounds * n) / (2.0 - gamma)
+        too_coarse = added > _SHARE * self.sigma
+        if self.records is not None and self.sigma > 0.0 and too_coarse and not short:
+            raise UsageError(
+                "[noise] sigma: too little for sums of so many rows, whose rounding would show in the standard error; "
+                "raise it, or let users have fewer rows"
+            )
+        if short and too_coarse:
+            raise UsageError(
+                '[gossip] precision: "short" states could err by more than their standard error says: there is too '
+                'little noise for their range, or there are too many rounds; take "full"'
+            )
+        return fields
 
 
-def setting_of(spec: Spec, dimensions: int) -> Setting:
+def setting_of(spec: Spec, dimensions: int, degree_max: int, records: Records | None = None) -> Setting:
     assert spec.data.clip is not None
     bounds = Bounds(*spec.data.clip)
+    reach = max(abs(bounds.low), abs(bounds.high)) * (1 if records is None else records.most)
     sigma = sigma_of(spec.noise, bounds, dimensions)
     message_sigma = spec.options.message_sigma or 0.0
-    scales = [scale for scale in (sigma, message_sigma) if scale > 0.0]
-    magnitude = max(abs(bounds.low), abs(bounds.high)) + NOISE_TAIL * sum(scales)
+    pair_sigma = spec.noise.pair_sigma or 0.0
+    shared = pair_sigma * math.sqrt(degree_max)
+    scales = [scale for scale in (sigma, message_sigma, pair_sigma) if scale > 0.0]
+    magnitude = reach + NOISE_TAIL * (sigma + message_sigma + shared)
+    if pair_sigma or records is not None:  # then what a state begins with has to be exact, since claims rest on the sum
+        magnitude *= 2.0**EXACT_BITS
     grid = choose_grid(min(scales, default=None), float(bounds.span), magnitude)
 
     def mechanism(name: str, scale: float) -> Mechanism:
@@ -91,12 +126,15 @@ def setting_of(spec: Spec, dimensions: int) -> Setting:
     return Setting(
         noise=mechanism(spec.noise.mechanism, sigma),
         message_noise=mechanism("gaussian", message_sigma) if message_sigma else None,
+        pair_noise=mechanism("gaussian", pair_sigma) if pair_sigma else None,
         shape=() if dimensions == 1 else (dimensions,),
         grid_exponent=grid.exponent,
         sigma=sigma,
         message_sigma=message_sigma,
-        span=float(bounds.span),
-        reach=max(abs(bounds.low), abs(bounds.high)),
+        shared=shared,
+        span=float(bounds.span) if records is None else records.spread(*spec.data.clip),
+        reach=reach,
+        records=records,
     )
 
 
@@ -125,9 +163,13 @@ def fact(facts: Mapping[str, Fact], name: str) -> float:
     return float(found)
 
 
-def inputs_of(shape: Shape, rows: Bounded, grid: Grid) -> tuple[Inputs, list[Any]]:
-    """Return a user's inputs: its first row, rounded to the grid of the noise, since lower bits would show through."""
-    first = grid.from_grid(grid.to_grid(rows.rows[:1]))
+def inputs_of(shape: Shape, rows: Bounded, grid: Grid, *, summed: bool = False) -> tuple[Inputs, list[Any]]:
+    """Return a user's inputs: its first row, rounded to the grid of the noise, since lower bits would show through.
+
+    With `summed` it is the sum of all its rows.
+    """
+    on_grid = sum_on_grid(grid, rows.rows).reshape(1, -1) if summed else grid.to_grid(rows.rows[:1])
+    first = grid.from_grid(on_grid)
     values: list[Any] = [float(first.reshape(-1)[0])] if shape == () else [first.reshape(shape)]
     return RealInputs(values), values
 
@@ -141,12 +183,11 @@ def publish(values: Sequence[Any]) -> Any:
     return np.concatenate([np.atleast_1d(np.asarray(value, dtype=np.float64)) for value in values])
 
 
-def estimate_of(shape: Shape, published: Any) -> Estimate:
-    """Return the mean of the published results; its error follows from the run's forms."""
-    if published is None:
+def estimate_of(shape: Shape, published: Any, scale: float | None = 1.0) -> Estimate:
+    """Return the mean of the published results times `scale`; its error follows from the run's forms."""
+    if published is None or scale is None:
         return Estimate(None, None)
-    rows = published.reshape(-1, *shape)
-    mean = rows.mean(axis=0)
+    mean = published.reshape(-1, *shape).mean(axis=0) * scale
     return Estimate(float(mean) if shape == () else [float(part) for part in mean], None)
 
 
@@ -157,43 +198,49 @@ class GossipAverage(ProtocolDefaults):
     name = "gossip.average"
     tasks = TASKS
     messages = ROUNDS
+    units = USERS_AND_RECORDS
     default_task = "mean"
     options = OPTIONS
-    keys = frozenset({"graph.changing"})
+    keys = frozenset({"graph.changing", "graph.weights", "noise.pair_sigma"})
 
     def graph_facts(self, spec: Spec, graph: Graph) -> Mapping[str, Fact]:
         return facts_of(spec, graph)
 
     def plan(self, spec: Spec, n: int, dimensions: int, facts: Mapping[str, Fact] = NO_FACTS) -> GossipPlan:
         gossip: GossipPart = spec.options
-        setting = setting_of(spec, dimensions)
+        degree_max = int(fact(facts, "degree_max"))
+        setting = setting_of(spec, dimensions, degree_max, records_of(spec, facts))
         gap = fact(facts, "gap")
         rounds = gossip.rounds
         if not isinstance(rounds, int):
-            rounds = rounds_needed(gap, n, setting.sigma, setting.span, dimensions, accelerated=gossip.accelerated)
+            rounds = rounds_needed(
+                gap, n, setting.sigma, setting.span, dimensions, accelerated=gossip.accelerated, shared=setting.shared
+            )
         gamma = acceleration(gap) if gossip.accelerated else 1.0
         return GossipPlan(
             n=n,
             rounds=rounds,
             weights=weights_of(spec),
-            degree_max=int(fact(facts, "degree_max")),
+            degree_max=degree_max,
             gamma=gamma,
             coin=edge_probability(spec.graph, n) if spec.graph.changing else None,
             noise=setting.noise,
             message_noise=setting.message_noise,
+            pair_noise=setting.pair_noise,
             shape=setting.shape,
             grid_exponent=setting.grid_exponent,
             publish=gossip.publish,
             patience_s=spec.run.patience_s,
             gap=gap,
-            **setting.dithering(n, rounds, gamma),
+            records=setting.records,
+            **setting.dithering(n, rounds, gamma, short=gossip.precision == SHORT),
         )
 
     def machine(self, plan: GossipPlan, user: Peer, neighbours: Sequence[Peer], inputs: Inputs) -> Gossip:
         return Gossip(plan, user, neighbours, inputs)
 
     def inputs(self, plan: GossipPlan, rows: Bounded) -> tuple[Inputs, list[Any]]:
-        return inputs_of(plan.shape, rows, Grid(plan.grid_exponent))
+        return inputs_of(plan.shape, rows, Grid(plan.grid_exponent), summed=plan.records is not None)
 
     def inputs_again(self, plan: GossipPlan, values: list[Any]) -> RealInputs:
         return RealInputs(values)
@@ -205,7 +252,7 @@ class GossipAverage(ProtocolDefaults):
         return publish(totals)
 
     def estimate(self, plan: GossipPlan, published: Any, contributions: int) -> Estimate:
-        return estimate_of(plan.shape, published)
+        return estimate_of(plan.shape, published, plan.per_row)
 
     def sizes(self, spec: Spec) -> Mapping[str, int | None]:
         rounds = spec.options.rounds
@@ -233,9 +280,10 @@ class GossipRandomized(ProtocolDefaults):
     name = "gossip.randomized"
     tasks = TASKS
     messages = PAIRS
+    units = USERS_AND_RECORDS
     default_task = "mean"
     options = OPTIONS
-    keys = frozenset({"graph.changing"})
+    keys = frozenset({"graph.changing", "graph.weights", "noise.pair_sigma"})
 
     def graph_facts(self, spec: Spec, graph: Graph) -> Mapping[str, Fact]:
         return facts_of(spec, graph)
@@ -243,19 +291,22 @@ class GossipRandomized(ProtocolDefaults):
     def plan(self, spec: Spec, n: int, dimensions: int, facts: Mapping[str, Fact] = NO_FACTS) -> PairPlan:
         gossip: GossipPart = spec.options
         assert gossip.activations is not None
-        setting = setting_of(spec, dimensions)
+        degree_max = int(fact(facts, "degree_max"))
+        setting = setting_of(spec, dimensions, degree_max, records_of(spec, facts))
         return PairPlan(
             n=n,
             activations=gossip.activations,
             weights=weights_of(spec),
-            degree_max=int(fact(facts, "degree_max")),
+            degree_max=degree_max,
             noise=setting.noise,
             message_noise=setting.message_noise,
+            pair_noise=setting.pair_noise,
             shape=setting.shape,
             grid_exponent=setting.grid_exponent,
             publish=gossip.publish,
             patience_s=spec.run.patience_s,
             gap=fact(facts, "gap"),
+            records=setting.records,
             **setting.dithering(n, gossip.activations),
         )
 
@@ -273,7 +324,7 @@ class GossipRandomized(ProtocolDefaults):
         return Pairing(plan, user, neighbours, inputs)
 
     def inputs(self, plan: PairPlan, rows: Bounded) -> tuple[Inputs, list[Any]]:
-        return inputs_of(plan.shape, rows, Grid(plan.grid_exponent))
+        return inputs_of(plan.shape, rows, Grid(plan.grid_exponent), summed=plan.records is not None)
 
     def inputs_again(self, plan: PairPlan, values: list[Any]) -> RealInputs:
         return RealInputs(values)
@@ -285,7 +336,7 @@ class GossipRandomized(ProtocolDefaults):
         return publish(totals)
 
     def estimate(self, plan: PairPlan, published: Any, contributions: int) -> Estimate:
-        return estimate_of(plan.shape, published)
+        return estimate_of(plan.shape, published, plan.per_row)
 
     def work(self, spec: Spec, plan: PairPlan | None) -> Sequence[Work]:
         return (Work("[gossip] activations", "activations", spec.options.activations or 0, ACTIVATIONS_MAX),)

@@ -19,6 +19,11 @@ messages that it has sent since stay as they were. `SETTLED` says that no `SKIPP
 is waited for until it is excluded, which bootstrap sees to. Rounds that an excluded decider left undecided stay as
 they are: that is bias, and a replay shows it.
 
+If the plan has noise of pairs, a contribution carries what its user shares with each neighbour (`PairNoise`). What is
+shared with a neighbour that goes before any of its states counted here is taken out of the state, also out of the one
+before: all that was sent stays as it was, so whoever sees both messages may learn that noise, and a replay shows it.
+A neighbour that goes later leaves in the sum what it still held, noise of pairs included.
+
 Departures from the paper: late and gone users, of whom it has none; a message carries its sender's degree, so
 that each end knows the weight of the edge without asking first; noise is added to messages only, as
 `dithering.py` says, and the sum is kept up to that noise.
@@ -36,7 +41,7 @@ from p2pdp.core.draws import Draws
 from p2pdp.core.ids import CURATOR, Peer
 from p2pdp.core.states import Transitions, after
 from p2pdp.core.step import NOTHING, Fault, Message, Send, Step
-from p2pdp.core.values import snapped
+from p2pdp.core.values import LinearForm, snapped
 from p2pdp.protocols.dithering import Dithers
 from p2pdp.protocols.gossip.plan import EXCHANGE, SETTLED, SKIPPED, AveragingPlan, GossipPlan, Round
 from p2pdp.tasks.inputs import Inputs
@@ -94,8 +99,13 @@ class Gossip:
         self._before: Any = None
         self._sent: Any = None
         self._sending = Sending(plan)
+        self._pairs = PairNoise(plan, user)
         self._held_up_since_s: float | None = None  # since then only late neighbours that we decide about hold us up
         self._phase = Phase.WAITING
+
+    @property
+    def waits_for(self) -> set[Peer]:
+        return self._lacking
 
     @property
     def finished(self) -> bool:
@@ -127,6 +137,11 @@ class Gossip:
             return NOTHING
         neighbour.out = True
         self._lacking.discard(peer)
+        left_over = self._pairs.left_over(peer)
+        if left_over is not None and self._phase is not Phase.ENDED:
+            self._state = self._sending.settled(self._state - left_over)
+            if self._before is not None:
+                self._before = self._sending.settled(self._before - left_over)
         return self._advance(now_s, draws)
 
     # What comes
@@ -159,6 +174,7 @@ class Gossip:
         """Undo a flow. A decider's next state follows this message, so we cannot have passed our next meeting."""
         if neighbour.flow is not None and neighbour.flow[0] == number:
             self._undo(neighbour.flow[1], number)
+            self._pairs.uncounted(neighbour.peer)
             neighbour.flow = None
             return True
         if number in neighbour.states and number not in neighbour.skipped:
@@ -204,10 +220,15 @@ class Gossip:
     def _contribute(self, draws: Draws) -> None:
         """Begin a block of rounds: here with the value and its noise."""
         self._state = self._noised(self._inputs.contribution(0), draws)
+        self._state = self._pairs.added_to(self._state, self._present, 0, draws)
 
     def _noised(self, value: Any, draws: Draws) -> Any:
         plan = self._plan
         return value if plan.noise.name == "none" else value + draws.noise(plan.noise, plan.shape) * plan.step
+
+    @property
+    def _present(self) -> list[Peer]:
+        return [one.peer for one in self._neighbours.values() if not one.out]
 
     def _meet(self, draws: Draws) -> None:
         """Find the peers of this round. On a fixed graph degrees and weights stay the same, whoever is excluded."""
@@ -254,6 +275,7 @@ class Gossip:
         plan, number = self._plan, self._round
         gamma = plan.gamma_at(number)
         moved = self._state
+        is_new = False  # an array of its own, which is added to in place
         sends = []
         for neighbour in self._met:
             came, neighbour.flow = neighbour.states.pop(number, None), None
@@ -265,8 +287,13 @@ class Gossip:
             if number in neighbour.skipped:
                 neighbour.skipped.discard(number)
                 continue
-            flow = (came[1] - self._sent) * plan.weight(self._degree, came[0])
-            moved = moved + flow
+            flow = came[1] - self._sent
+            flow *= plan.weight(self._degree, came[0])
+            if is_new:
+                moved += flow
+            else:
+                moved, is_new = moved + flow, True
+            self._pairs.counted(neighbour.peer)
             if neighbour.decides:
                 neighbour.flow = (number, flow if gamma == 1.0 else flow * gamma)
         if gamma != 1.0:
@@ -283,6 +310,57 @@ class Gossip:
         )
 
 
+class PairNoise:
+    """The noise that one user shares with its neighbours: the lower-numbered end adds it, the other subtracts it.
+
+    In the sum of all states it cancels with what the neighbour put in. So it is left over if the neighbour is gone
+    before a state of its own counted here: then it is to be taken out of our state.
+    """
+
+    def __init__(self, plan: AveragingPlan, user: Peer) -> None:
+        self._plan = plan
+        self._user = user
+        self._alone: dict[Peer, Any] = {}  # what is in our state and nothing that counted has the other end of
+        self._before: dict[Peer, Any] = {}  # what that was before the last state that counted
+
+    def __repr__(self) -> str:
+        return f"PairNoise(user={self._user})"
+
+    def added_to(
+        self, value: Any, peers: Sequence[Peer], number: int, draws: Draws, *, weight: float = 1.0, kept: float = 1.0
+    ) -> Any:
+        """Return a contribution with the draws of this number with these peers.
+
+        It enters the state with a `weight`, and `kept` is what is left of what was there.
+        """
+        plan = self._plan
+        if plan.pair_noise is None:
+            return value
+        for peer in peers:
+            drawn = draws.pair(peer, number, plan.pair_noise, plan.shape)
+            drawn = drawn * (plan.step if self._user < peer else -plan.step)
+            value = value + drawn
+            for noise in (self._alone, self._before):
+                noise[peer] = noise[peer] * kept + drawn * weight if peer in noise else drawn * weight
+        return value
+
+    def counted(self, peer: Peer) -> None:
+        """Take note that a state counted that has the other end of all noise shared with this peer."""
+        self._before.pop(peer, None)
+        if peer in self._alone:
+            self._before[peer] = self._alone.pop(peer)
+
+    def uncounted(self, peer: Peer) -> None:
+        """Take note that the last state that counted does not count after all."""
+        if peer in self._before:
+            self._alone[peer] = self._before.pop(peer)
+
+    def left_over(self, peer: Peer) -> Any:
+        """Return what is to be taken out of the state of a peer that is gone; None if that is nothing."""
+        self._before.pop(peer, None)
+        return self._alone.pop(peer, None)
+
+
 class Sending(Dithers):
     """The messages of one user of gossip."""
 
@@ -293,8 +371,16 @@ class Sending(Dithers):
     def values(self, state: Any, count: int, draws: Draws) -> list[Any]:
         """Return the values to send for one settled state, one per neighbour."""
         if self._plan.message_noise is None:
-            return [self.dithered(state, draws)] * count if count else []
-        return [self._noised(state, draws) for _ in range(count)]
+            return [self._as_sent(self.dithered(state, draws))] * count if count else []
+        return [self._as_sent(self._noised(state, draws)) for _ in range(count)]
+
+    def _as_sent(self, value: Any) -> Any:
+        """Return a value on the fine grid as the plan has it sent."""
+        if not self._plan.short or isinstance(value, LinearForm):
+            return value
+        from p2pdp.core.arrays import in_steps  # a process without vectors does not need it
+
+        return in_steps(value, self._plan.fine_exponent)
 
     def _noised(self, state: Any, draws: Draws) -> Any:
         plan = self._plan

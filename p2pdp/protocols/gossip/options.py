@@ -9,6 +9,9 @@ from p2pdp.core.readers import HOPS, POSITIVE, ROUNDS, SHARE, Either, one_of, tr
 from p2pdp.core.spec import Spec
 from p2pdp.protocols.options import Options, Rules
 
+FULL: Final = "full"
+SHORT: Final = "short"
+
 
 @dataclass(frozen=True, slots=True)
 class GossipPart:
@@ -20,6 +23,11 @@ class GossipPart:
     publish: str = "none"
     spectral_gap: float = 0.5  # the key in the file is `lambda`
     activations: int | None = None
+    precision: str = FULL
+
+
+def averages_in_rounds(spec: Spec) -> bool:
+    return spec.run.protocol == "gossip.average"
 
 
 def randomized(spec: Spec) -> bool:
@@ -37,6 +45,7 @@ OPTIONS: Final = Options(
         "publish": one_of("none", "one", "all"),
         "lambda": SHARE,
         "activations": HOPS,
+        "precision": one_of(FULL, SHORT),
     },
     renamed={"lambda": "spectral_gap"},
     rules=Rules(
@@ -44,6 +53,7 @@ OPTIONS: Final = Options(
             "gossip.rounds": (lambda s: not randomized(s), "randomized gossip counts activations, not rounds."),
             "gossip.accelerated": (lambda s: not randomized(s), "only synchronous gossip can be accelerated."),
             "gossip.activations": (randomized, "only gossip.randomized counts activations."),
+            "gossip.precision": (averages_in_rounds, "only gossip.average can send states in fewer bytes."),
             "gossip.lambda": (lambda s: s.graph.changing, "it is assumed only where [graph] changing = true."),
         },
         needed={
@@ -52,9 +62,19 @@ OPTIONS: Final = Options(
         },
         possible=(
             (
+                "gossip.precision",
+                lambda s: s.options.precision == FULL or (s.noise.mechanism != "none" and not s.noise.pair_sigma),
+                lambda _: "states on a coarser grid need noise of the users' own, and none that neighbours share.",
+            ),
+            (
                 "graph.changing",
                 lambda s: not (s.graph.changing and randomized(s)),
                 lambda _: "bootstrap draws the activations of gossip.randomized on a graph that stays.",
+            ),
+            (
+                "noise.pair_sigma",
+                lambda s: not (s.graph.changing and s.noise.pair_sigma),
+                lambda _: "neighbours that share noise have to stay neighbours, so the graph cannot change.",
             ),
         ),
     ),
@@ -68,6 +88,11 @@ OPTIONS: Final = Options(
         "message_sigma": "Standard deviation of fresh noise on every message, in data units.",
         "publish": "Whose results are published: nobody's, user 0's, or everybody's.",
         "lambda": "Spectral gap that is assumed of changing graphs.",
+        "precision": (
+            'How vectors are sent: `"full"` as floats of 8 bytes, `"short"` as whole steps of a coarser grid, of 5 '
+            "bytes, in runs with noise of the users' own and none that they share. Claims count rounding and dither on "
+            "that grid as on the finer one. The dither, 2^-17 of the range of states, adds to their error."
+        ),
         "activations": "How many times a pair of neighbours meets, in all.",
     },
 )

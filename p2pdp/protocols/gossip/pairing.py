@@ -5,7 +5,9 @@ each user those that concern it, with numbers that count all activations of the 
 order: it sends its state for the first one left and waits for the neighbour's of the same number. The activation of
 the lowest number that is left anywhere waits for nobody, so there is no circle of waiting, and no vote.
 
-An activation with an excluded user is void. Noise is added to messages only, as `dithering.py` says.
+An activation with an excluded user is void. Noise that a user shares with a neighbour (`gossiping.PairNoise`) is taken
+out of its state if the neighbour is excluded before the two met; a state that is sent already counts at both ends of
+its activation as it was. Noise on messages is as `dithering.py` says.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ from p2pdp.core.draws import Draws
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer
 from p2pdp.core.states import Transitions, after
 from p2pdp.core.step import NOTHING, Fault, Message, Send, Step
-from p2pdp.protocols.gossip.gossiping import Sending
+from p2pdp.protocols.gossip.gossiping import PairNoise, Sending
 from p2pdp.protocols.gossip.plan import (
     ACTIVATIONS,
     EXCHANGE,
@@ -84,6 +86,8 @@ class Pairing:
         self._inputs = inputs
         self._state: Any = None
         self._sending = Sending(plan)
+        self._pairs = PairNoise(plan, user)
+        self._left_over: list[Any] = []  # to be taken out of the state when the present activation is over
         self._parts = 0
         self._mine: deque[tuple[int, Peer]] = deque()
         self._known: dict[int, Peer] = {}
@@ -91,6 +95,10 @@ class Pairing:
         self._sent = 0  # the number of the last activation for which our state was sent
         self._out: set[Peer] = set()
         self._phase = Phase.WAITING
+
+    @property
+    def waits_for(self) -> set[Peer]:
+        return {self._mine[0][1]} - self._out if self._mine else set()
 
     @property
     def finished(self) -> bool:
@@ -107,7 +115,8 @@ class Pairing:
         self._state = self._inputs.contribution(0)
         if plan.noise.name != "none":
             self._state = self._state + draws.noise(plan.noise, plan.shape) * plan.step
-        self._state = self._sending.settled(self._state)
+        present = sorted(self._neighbours - self._out)
+        self._state = self._sending.settled(self._pairs.added_to(self._state, present, 0, draws))
         return self._advance(draws)
 
     def receive(self, sender: Peer, message: Message, now_s: float, draws: Draws) -> Step:
@@ -124,6 +133,9 @@ class Pairing:
 
     def excluded(self, peer: Peer, now_s: float, draws: Draws) -> Step:
         self._out.add(peer)
+        left_over = self._pairs.left_over(peer)
+        if left_over is not None:
+            self._left_over.append(left_over)
         return self._advance(draws)
 
     def _told(self, message: Message) -> bool:
@@ -156,18 +168,25 @@ class Pairing:
             if peer not in self._out:
                 if self._sent < number:
                     self._sent = number
+                    self._take_out()
                     sends.append(self._exchange(number, peer, draws))
                 if number not in self._came:
                     break
                 sender, value = self._came.pop(number)
                 if sender == peer:  # otherwise the sender claimed an activation of others
                     self._state = self._sending.settled((self._state + value) * 0.5)
+                    self._pairs.counted(peer)
             self._mine.popleft()
             self._known.pop(number)
         if self._phase is Phase.COMPLETING and not self._mine:
             self._phase = after(TRANSITIONS, self._phase, Change.ALL_TAKEN)
+            self._take_out()
             sends += self._end(draws)
         return Step(tuple(sends))
+
+    def _take_out(self) -> None:
+        while self._left_over:
+            self._state = self._sending.settled(self._state - self._left_over.pop())
 
     def _exchange(self, number: int, peer: Peer, draws: Draws) -> Send:
         (value,) = self._sending.values(self._state, 1, draws)

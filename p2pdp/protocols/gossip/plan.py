@@ -8,12 +8,13 @@ from functools import lru_cache
 from typing import Annotated, Any, ClassVar, Final, NamedTuple
 
 from p2pdp.core import messages
-from p2pdp.core.draws import Expected, Mechanism, Shape
+from p2pdp.core.draws import Mechanism, Shape
 from p2pdp.core.fields import Integer, ListOf, Natural, Positive, Row
 from p2pdp.core.ids import Peer
 from p2pdp.core.messages import COMMON, MessageType, Value
 from p2pdp.core.step import Message
 from p2pdp.protocols.contract import PlanDefaults, Start
+from p2pdp.protocols.records import Records
 from p2pdp.topology.weights import edge_weight
 
 _STEPS_BITS_MAX: Final = 500
@@ -24,6 +25,7 @@ _STATE_BITS_MAX: Final = 1000
 class AveragingPlan(PlanDefaults):
     """The plan of any gossip. Scales of mechanisms are in grid units; states are in data units.
 
+    `pair_noise` is what neighbours share, if they do; one adds it to its contribution and the other subtracts it.
     `dither` is that of every message if users have noise of their own, in steps of the fine grid on which
     states are kept (`dithering.py`); None if they have none.
     """
@@ -43,20 +45,19 @@ class AveragingPlan(PlanDefaults):
     grid_exponent: int
     publish: str  # none, one, all
     patience_s: float
+    pair_noise: Mechanism | None = field(default=None, kw_only=True)
     dither: Mechanism | None = field(default=None, kw_only=True)
     fine_exponent: int = field(default=0, kw_only=True)
+    records: Records | None = field(default=None, kw_only=True)  # values are sums of rows, one of which may be replaced
+    short: bool = field(default=False, kw_only=True)  # whether vectors are sent as steps of the fine grid
 
     @property
-    def draws_expected(self) -> Expected:
-        return {}  # noise of messages is drawn while neighbours are waited for
+    def number_bytes(self) -> int:
+        return 5 if self.short else 8
 
     @property
     def starts(self) -> tuple[Start, ...]:
         return ()
-
-    @property
-    def reroutes(self) -> bool:
-        return True
 
     @property
     def mechanisms(self) -> tuple[Mechanism, ...]:
@@ -68,6 +69,11 @@ class AveragingPlan(PlanDefaults):
         """Return the mechanisms of noise on messages and dithers."""
         found = frozenset(self.mechanisms) - {self.noise}
         return found | {self.noise} if self.message_noise == self.noise else found
+
+    @property
+    def per_row(self) -> float | None:
+        """Return by what the mean of the users' values is multiplied; None if rows are not known yet."""
+        return 1.0 if self.records is None else self.records.per_row()
 
     @property
     def step(self) -> float:

@@ -28,13 +28,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 import numpy as np
 
 from p2pdp.core.arrays import Floats
-from p2pdp.core.draws import Draws
+from p2pdp.core.draws import Draws, Mechanism
 from p2pdp.core.errors import UsageError
 from p2pdp.core.ids import Peer
 from p2pdp.core.spec import Spec
 from p2pdp.core.step import Message, Send
 from p2pdp.protocols import learning
-from p2pdp.protocols.contract import NO_FACTS, Estimate, Fact, ProtocolDefaults, Work
+from p2pdp.protocols.contract import NO_FACTS, USERS_AND_RECORDS, Estimate, Fact, ProtocolDefaults, Work
 from p2pdp.protocols.dithering import Reach
 from p2pdp.protocols.gossip import averaging
 from p2pdp.protocols.gossip.gossiping import Gossip
@@ -52,6 +52,7 @@ from p2pdp.topology.kinds import edge_probability
 if TYPE_CHECKING:
     from p2pdp.protocols.gossip.analysis.descents import GossipDescentAnalysis
 
+STEP: Final = "gradients of each user"
 LAST: Final = "last"
 UNIFORM: Final = "uniform"
 LINEAR: Final = "linear"
@@ -74,8 +75,16 @@ class GossipSgdPlan(GossipPlan):
 
     @property
     def sensitivity(self) -> float:
-        """Return the sensitivity of a clipped gradient."""
+        """Return the sensitivity of a contribution."""
         return self.descent.sensitivity
+
+    @property
+    def part(self) -> float:
+        return self.descent.part
+
+    @property
+    def protection(self) -> tuple[Mechanism, ...]:
+        return learning.protection_of(self.noise, self.descent)
 
     def rate_at(self, step: int) -> float:
         return learning.rate_at(self.rate, self.schedule, step)
@@ -89,18 +98,24 @@ class GossipLearner(Gossip):
     def __init__(self, plan: GossipSgdPlan, user: Peer, neighbours: Sequence[Peer], inputs: Any) -> None:
         super().__init__(plan, user, neighbours, inputs)
         self._gradient = inputs.gradient
-        self._state = inputs.zero()
+        self._batches = learning.Batches(plan.descent, inputs)
+        self._state = self._sending.settled(inputs.start())
         self._sum: Any = None  # the weighted sum of the models between blocks
+        self.learned: learning.Learned | None = None  # after the gossip that followed the last gradient but the present
 
     def _contribute(self, draws: Draws) -> None:
         plan, visit = self._plan, (self._round - 1) // self._plan.block
         self._add_up(visit)
         rate = plan.rate_at(visit + 1)
-        direction = self._noised(self._gradient(self._state, visit), draws)
-        self._state = self._state * (1.0 - rate * plan.descent.regularization) - direction * rate
+        kept = 1.0 - rate * plan.descent.regularization
+        gradient = self._gradient(self._state, visit, self._batches.draw(draws))
+        direction = self._noised(gradient, draws)
+        direction = self._pairs.added_to(direction, self._present, visit, draws, weight=-rate, kept=kept)
+        self._state = self._state * kept - direction * rate
 
     def _add_up(self, gradients: int) -> None:
         """Add the model after these gradients, and after the gossip that followed them, to the result."""
+        self.learned = learning.Learned(gradients, self._plan.gradients, STEP, self._state)
         if gradients == 0 or self._plan.averaging == LAST:
             return
         weighted = self._state * float(gradients if self._plan.averaging == LINEAR else 1)
@@ -121,36 +136,44 @@ class GossipLearner(Gossip):
 
 class GossipSgd(ProtocolDefaults):
     name = "gossip.sgd"
+    units = USERS_AND_RECORDS
     tasks = learning.TASKS
     options = OPTIONS
-    keys = learning.KEYS | {"graph.changing", "task.rounds", "task.averaging"}
+    keys = learning.KEYS | {"graph.changing", "graph.weights", "noise.pair_sigma", "task.rounds", "task.averaging"}
     messages = ROUNDS
 
     def graph_facts(self, spec: Spec, graph: Graph) -> Mapping[str, Fact]:
         return {**averaging.facts_of(spec, graph), **learning.facts_of(spec)}
 
+    def model_facts(self, spec: Spec, dimensions: int) -> Mapping[str, Fact]:
+        return learning.model_facts(spec, dimensions)
+
     def plan(self, spec: Spec, n: int, dimensions: int, facts: Mapping[str, Fact] = NO_FACTS) -> GossipSgdPlan:
         gossip: GossipPart = spec.options
         assert spec.task.rounds is not None
         message_sigma = gossip.message_sigma or 0.0
-        descent = learning.descent_of(spec, dimensions, facts, message_sigma)
+        degree_max, pair_sigma = int(averaging.fact(facts, "degree_max")), spec.noise.pair_sigma or 0.0
+        shared = pair_sigma * math.sqrt(degree_max)
+        descent = learning.descent_of(spec, dimensions, facts, (message_sigma, pair_sigma), shared)
         if descent.radius is not None or type(descent.objective).project is not Objective.project:
             raise UsageError("[task]: gossip.sgd takes no projection; keep models small by regularization.")
         gap, gradients = averaging.fact(facts, "gap"), spec.task.rounds
         block = gossip.rounds
         if not isinstance(block, int):
-            block = rounds_between(gap, n, descent, learning.sigma_of(spec), accelerated=gossip.accelerated)
+            sigma = learning.sigma_of(spec)
+            block = rounds_between(gap, n, descent, sigma, accelerated=gossip.accelerated, shared=shared)
         gamma = acceleration(gap) if gossip.accelerated else 1.0
         rate = learning.rate_of(spec, descent, gradients)
         noise = learning.noise_of(learning.sigma_of(spec), descent)
         rates = [learning.rate_at(rate, spec.task.schedule, step) for step in range(1, gradients + 1)]
         reach = Reach(
-            values=sum(rates) * descent.clip,
+            values=descent.start_max + sum(rates) * descent.reach,
             sigma=math.hypot(*rates) * learning.sigma_of(spec),
             message_sigma=message_sigma,
             rounds=block * gradients,
             n=n,
             gamma=gamma,
+            shared=math.hypot(*rates) * shared,
         )
         return GossipSgdPlan(
             n=n,
@@ -158,11 +181,12 @@ class GossipSgd(ProtocolDefaults):
             block=block,
             gradients=gradients,
             weights=averaging.weights_of(spec),
-            degree_max=int(averaging.fact(facts, "degree_max")),
+            degree_max=degree_max,
             gamma=gamma,
             coin=edge_probability(spec.graph, n) if spec.graph.changing else None,
             noise=noise,
             message_noise=learning.noise_of(message_sigma, descent) if message_sigma else None,
+            pair_noise=learning.noise_of(pair_sigma, descent) if pair_sigma else None,
             shape=(dimensions,),
             grid_exponent=descent.grid_exponent,
             publish=gossip.publish,
@@ -211,16 +235,19 @@ class GossipSgd(ProtocolDefaults):
         return GossipDescentAnalysis()
 
 
-def rounds_between(gap: float, n: int, descent: Descent, sigma: float, *, accelerated: bool) -> int:
+def rounds_between(
+    gap: float, n: int, descent: Descent, sigma: float, *, accelerated: bool, shared: float = 0.0
+) -> int:
     """Return K of [CEBM22, Theorem 5], with the clip for the spread of the users' gradients, which nobody may know.
 
-    Without noise the spread is brought down to 1/n of itself.
+    Noise of pairs, `shared` in all of a user's, is part of the spread. Without noise the spread is brought down to 1/n
+    of itself.
     """
     if gap <= 0.0:
         raise UsageError(
             "[graph] weights: their spectral gap is 0, so gossip does not converge; choose others or another graph."
         )
-    spread = descent.clip**2 / sigma**2 if sigma > 0.0 else float(n)
+    spread = (descent.clip**2 + shared**2) / sigma**2 if sigma > 0.0 else float(n)
     return max(1, math.ceil(math.log(max(n, spread)) / (math.sqrt(gap) if accelerated else gap)))
 
 
@@ -229,6 +256,7 @@ PROTOCOL = GossipSgd()
 Noise = Callable[[int], Floats | None]  # gradient, counted from 0 -> its noise [user, column, number] in data units
 Extra = Callable[[Any, Floats], Floats]  # weights and what is sent -> what noise on messages adds to each state
 Watch = Callable[[int, Floats], None]  # round, and what users send in it
+Done = Callable[[int, Floats], None]  # gradients so far, and the models after the gossip that followed
 
 
 def learn(
@@ -240,10 +268,11 @@ def learn(
     columns: int = 1,
     extra: Extra | None = None,
     watch: Watch | None = None,
+    done: Done | None = None,
 ) -> Floats:
     """Return each user's result, [user, column, number]."""
     shape = (plan.n, columns, plan.shape[0])
-    now = before = np.zeros(shape)
+    now = before = np.tile(plan.descent.start(), (*shape[:2], 1))
     total = np.zeros(shape)
     who = np.repeat(np.arange(plan.n), columns)
     for number, matrix in enumerate(matrices, start=1):
@@ -261,6 +290,8 @@ def learn(
         if extra is not None:
             moved = moved + extra(matrix, now)
         before, now = now, moved if gamma == 1.0 else gamma * moved + (1.0 - gamma) * before
+        if done is not None and number % plan.block == 0:
+            done(number // plan.block, now)
     if plan.averaging == LAST:
         return now
     weights = [weight_of(plan, visit) for visit in range(1, plan.gradients + 1)]

@@ -9,7 +9,8 @@ rests), and the expected number of users who hold nothing: facts that bootstrap 
 before the run, and by auditors who do not know the graph.
 
 The result is the estimate with its standard errors, and the number of reports in it. A user contributes its first
-row: a category, bounded numbers, or with PrivUnit that row scaled to length 1.
+row, or each of its rows where the unit is a record: a category, bounded numbers, or with PrivUnit that row scaled to
+length 1.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ from p2pdp.mechanisms.reporting.contract import MalformedReport, Randomizer
 from p2pdp.mechanisms.reporting.estimates import of_all, of_single
 from p2pdp.mechanisms.reporting.privunit import UnitReports
 from p2pdp.mechanisms.reporting.reals import RealReports
-from p2pdp.protocols.contract import NO_FACTS, Estimate, Fact, ProtocolDefaults, Work
+from p2pdp.protocols.contract import NO_FACTS, USERS_AND_RECORDS, WHOLE_USERS, Estimate, Fact, ProtocolDefaults, Work
+from p2pdp.protocols.records import records_of
 from p2pdp.protocols.run_plan import EXCESS, MARK_BYTES, VISIT_BYTES, at_most
 from p2pdp.protocols.shuffle.options import OPTIONS, ShufflePart
 from p2pdp.protocols.shuffle.plan import MESSAGES, ShufflePlan, check_shuffle
@@ -49,6 +51,7 @@ TASKS: Final = {
 
 _REGULAR: Final = frozenset({"complete", "ring", "torus", "hypercube", "exponential", "regular"})
 RELAYS_MAX: Final = 100_000
+REPORTS_MAX: Final = 5_000  # of one user: the curator takes some four thousand at once (`peer/limits.py`)
 
 
 class NetworkShuffle(ProtocolDefaults):
@@ -60,6 +63,7 @@ class NetworkShuffle(ProtocolDefaults):
     def __init__(self, name: str, *, single: bool) -> None:
         self.name = name
         self.tasks = TASKS
+        self.units = WHOLE_USERS if single else USERS_AND_RECORDS
         self._single = single
 
     def graph_facts(self, spec: Spec, graph: Graph) -> Mapping[str, Fact]:
@@ -83,6 +87,12 @@ class NetworkShuffle(ProtocolDefaults):
         shuffle: ShufflePart = spec.options
         randomizer = randomizer_of(spec, dimensions)
         rounds = int(_fact(facts, "rounds"))
+        records = records_of(spec, facts)
+        if records is not None and records.most > REPORTS_MAX:
+            raise UsageError(
+                f"[privacy] unit: every row is a report, and a user has {records.most:,} rows; a user sends at most "
+                f"{REPORTS_MAX:,}."
+            )
         return ShufflePlan(
             n=n,
             rounds=rounds,
@@ -94,17 +104,18 @@ class NetworkShuffle(ProtocolDefaults):
             patience_s=spec.run.patience_s,
             overlap=_fact(facts, "overlap"),
             dummies=(_fact(facts, "dummies"), _fact(facts, "dummies_variance")) if self._single else (0.0, 0.0),
+            rows=None if records is None else records.rows,
         )
 
     def machine(self, plan: ShufflePlan, user: Peer, neighbours: Sequence[Peer], inputs: Any) -> Shuffle:
         return Shuffle(plan, user, neighbours, inputs)
 
     def inputs(self, plan: ShufflePlan, rows: Any) -> tuple[ReportInputs, list[Any]]:
-        values = [reported_value(plan.randomizer, rows.rows)]
+        values = reported_values(plan, len(rows.rows) if plan.rows is not None else 1, rows.rows)
         return self.inputs_again(plan, values), values
 
     def inputs_again(self, plan: ShufflePlan, values: list[Any]) -> ReportInputs:
-        return ReportInputs(values[0], plan.randomizer)
+        return ReportInputs(values, plan.randomizer)
 
     def check(self, plan: ShufflePlan, message: Message) -> str | None:
         return check_shuffle(plan, message)
@@ -144,9 +155,10 @@ class NetworkShuffle(ProtocolDefaults):
         plan: ShufflePlan = run.plan
         graph = run.spec.graph
         mean = 1.0 if graph.kind in _REGULAR and not graph.changing else float(max(1, degree))
+        mean *= max(plan.rows or (1,))
         in_round = at_most(mean, EXCESS / (plan.n * max(1, plan.rounds)))
         marks = 2 * degree * plan.rounds * (1 if plan.slots is None else 1 + plan.slots)
-        return VISIT_BYTES * plan.rounds * min(plan.n, in_round) + MARK_BYTES * marks
+        return VISIT_BYTES * plan.rounds * min(plan.reports, in_round) + MARK_BYTES * marks
 
     def analysis(self) -> ShuffleAnalysis:
         from p2pdp.protocols.shuffle.analysis.reports import ShuffleAnalysis, SingleAnalysis
@@ -232,8 +244,13 @@ def _of_categories(noise: NoisePart, categories: int) -> Randomizer:
     return KaryReports(categories, noise.epsilon)
 
 
+def reported_values(plan: ShufflePlan, count: int, rows: Any) -> list[Any]:
+    """Return the values that a user reports: of so many of its rows."""
+    return [reported_value(plan.randomizer, rows[place : place + 1]) for place in range(count)]
+
+
 def reported_value(randomizer: Randomizer, rows: Any) -> Any:
-    """Return the value that a user reports, from its rows, one a contribution."""
+    """Return the value that a user reports of the first of these rows."""
     first = np.asarray(rows)[0]
     if isinstance(randomizer, RealReports):
         return np.asarray(first, dtype=np.float64).reshape(-1)
@@ -242,7 +259,7 @@ def reported_value(randomizer: Randomizer, rows: Any) -> Any:
     row = np.asarray(first, dtype=np.float64).reshape(-1)
     length = float(np.linalg.norm(row))
     if not length > 0.0:
-        raise UsageError("[noise] mechanism: privunit reports directions, and a user's first row has none: it is 0.")
+        raise UsageError("[noise] mechanism: privunit reports directions, and this row of a user has none: it is 0.")
     return row / length
 
 

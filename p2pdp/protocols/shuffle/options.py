@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from p2pdp.core.claims import Unit
 from p2pdp.core.readers import ROUNDS, Either, number, one_of, truth
 from p2pdp.protocols.options import Options, Rules
 
@@ -26,7 +27,16 @@ OPTIONS: Final = Options(
         "stay": number(least=0, below=1),
         "cover": truth,
     },
-    rules=Rules(needed={"shuffle.rounds": (lambda _: True, 'give a number, "auto" or "mixing".')}),
+    rules=Rules(
+        needed={"shuffle.rounds": (lambda _: True, 'give a number, "auto" or "mixing".')},
+        possible=(
+            (
+                "shuffle.cover",
+                lambda s: not (s.options.cover and s.privacy.unit == Unit.RECORD),
+                lambda _: 'cover is for one report of each user; with [privacy] unit = "record" leave it out.',
+            ),
+        ),
+    ),
     meaning="Protocols `shuffle.*` only.",
     meanings={
         "rounds": (

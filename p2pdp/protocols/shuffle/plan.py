@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple, Protocol
 
-from p2pdp.core.draws import NO_NOISE, Draws, Expected, Mechanism
+from p2pdp.core.draws import NO_NOISE, UNIFORM, Draws, Mechanism
 from p2pdp.core.fields import Natural, Positive
 from p2pdp.core.messages import COMMON, FINISHED, REPORT, MessageType, Value
+from p2pdp.core.rows import Rows
 from p2pdp.core.step import Message
 from p2pdp.mechanisms.reporting.contract import Randomizer
 from p2pdp.protocols.contract import PlanDefaults, Start
@@ -15,7 +16,7 @@ from p2pdp.protocols.contract import PlanDefaults, Start
 NAMES: Final = 1 << 56  # names of reports are drawn below this, so that no name reveals the owner
 COVER_HOP: Final = (1 << 32) - 1  # the hop number of cover
 _HOP_LEAST: Final = 1 << 16  # all numbers of hops are of one length, also as they are packed
-SEED: Final = Mechanism("uniform_bits", 1.0)  # the context string of a report's seal
+SEED: Final = UNIFORM  # the context string of a report's seal
 SEED_SHAPE: Final = (4,)
 STAY_OPTIONS: Final = 1 << 32
 
@@ -23,7 +24,7 @@ STAY_OPTIONS: Final = 1 << 32
 class Reports(Protocol):
     """A user's inputs; a sealed report is bytes in a run and a symbol in the auditor."""
 
-    def sealed(self, name: int, randomness: Any, seed: Any) -> Any: ...
+    def sealed(self, name: int, randomness: Any, seed: Any, place: int = 0) -> Any: ...
 
     def sealed_dummy(self, name: int, randomness: Any, seed: Any) -> Any: ...
 
@@ -42,22 +43,23 @@ class ShufflePlan(PlanDefaults):
     patience_s: float
     overlap: float  # lower bound for the laws of any two users' reports after the last round
     dummies: tuple[float, float]  # `single` only: expected number of users who hold nothing, and its variance
+    rows: Rows | None = None  # how many reports each user sends, one for each of its rows; one for each user if None
+
+    @property
+    def reports(self) -> int:
+        """Return how many reports all users send together."""
+        return self.n if self.rows is None else sum(self.rows)
+
+    def reports_of(self, user: int) -> int:
+        return 1 if self.rows is None else self.rows[user]
 
     @property
     def unit(self) -> float:
         return 1.0
 
     @property
-    def draws_expected(self) -> Expected:
-        return {}  # once per user
-
-    @property
     def starts(self) -> tuple[Start, ...]:
         return ()
-
-    @property
-    def reroutes(self) -> bool:
-        return True
 
     @property
     def mechanisms(self) -> tuple[Mechanism, ...]:
@@ -99,7 +101,7 @@ class ShufflePlan(PlanDefaults):
     def exchanges(self, edges: int) -> int:
         """Estimate the number of messages: reports or cover, and the marks."""
         marks = self.marks(edges)
-        moved = round(self.n * self.rounds * (1.0 - self.stay)) if self.slots is None else marks * self.slots
+        moved = round(self.reports * self.rounds * (1.0 - self.stay)) if self.slots is None else marks * self.slots
         return marks + moved
 
 

@@ -13,6 +13,8 @@ A report that comes late has stayed where it was: it joins the reports held now.
 neighbour that is late; otherwise a neighbour that is gone would draw in all reports before it is excluded. Before it
 hands in, a user waits for the last marks of all neighbours that are not excluded, so nothing comes later.
 
+Where the unit is a record, every row of a user is a report, and all of them begin their walks at once.
+
 Departures from the paper: late, absent and gone users, of whom it has none; with `stay` a report stays for a round
 with that probability; a holder permutes its reports before it sends them; with `slots` each neighbour gets the same
 number of frames in each round, reports first and cover for the rest, and reports without a slot stay.
@@ -40,6 +42,7 @@ from p2pdp.protocols.shuffle.plan import (
     SEED,
     SEED_SHAPE,
     STAY_OPTIONS,
+    Hop,
     Reports,
     Round,
     ShufflePlan,
@@ -88,9 +91,14 @@ class Shuffle:
         self._round = 0  # the round whose marks are awaited; 0 before the first, rounds + 1 after the last
         self._held: list[Held] = []  # reports to send when the next round opens
         self._ahead: dict[int, list[Held]] = {}  # reports for rounds that have not ended here
+        self._came: set[int] = set()  # hops, each of which is passed on once
         self._passed: dict[int, tuple[Peer, int, Held]] = {}  # hop -> receiver, round, report
         self._waiting_since_s = 0.0
         self._phase = Phase.WAITING
+
+    @property
+    def waits_for(self) -> list[Peer]:
+        return self._lacking(min(self._round, self._plan.rounds)) if self._phase is not Phase.ENDED else []
 
     @property
     def finished(self) -> bool:
@@ -103,10 +111,16 @@ class Shuffle:
         if self._phase is not Phase.WAITING:
             return NOTHING
         self._phase = after(TRANSITIONS, self._phase, Change.BEGUN)
-        name = draws.choice(NAMES)
-        randomness = self._plan.randomizer.draw(draws)
-        sealed = self._inputs.sealed(name, randomness, draws.noise(SEED, SEED_SHAPE))
-        self._held.append((draw_hop(draws), sealed))  # not the name, which only the curator reads
+        hops: set[int] = set()
+        for place in range(self._plan.reports_of(self._user)):
+            name = draws.choice(NAMES)
+            randomness = self._plan.randomizer.draw(draws)
+            sealed = self._inputs.sealed(name, randomness, draws.noise(SEED, SEED_SHAPE), place)
+            hop = draw_hop(draws)  # not the name, which only the curator reads
+            while hop in hops:
+                hop = draw_hop(draws)
+            hops.add(hop)
+            self._held.append((hop, sealed))
         return Step(tuple(self._open_round(now_s, draws))).then(self._advance(now_s, draws))
 
     def receive(self, sender: Peer, message: Message, now_s: float, draws: Draws) -> Step:
@@ -134,15 +148,16 @@ class Shuffle:
         """Return whether the message is accepted here. A neighbour's reports of a round come before its mark."""
         if message.type == RELAY:
             _, hop, number = message.fields
-            if number != neighbour.marked + 1:
+            if number != neighbour.marked + 1 or hop in self._came:
                 return False
+            self._came.add(hop)
             neighbour.unmarked.append((hop, message.value))
             return True
         if message.type == MARK and Round(*message.fields).round == neighbour.marked + 1:
             neighbour.marked += 1
             self._hold(neighbour, neighbour.marked)
             return True
-        return message.type == COVER and neighbour.marked < self._plan.rounds
+        return message.type == COVER and Hop(*message.fields).round == neighbour.marked + 1 <= self._plan.rounds
 
     def _hold(self, neighbour: _Neighbour, number: int) -> None:
         """Keep reports sent in a round for the one after, or for the next round that opens here if that is over."""

@@ -19,10 +19,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from p2pdp.core.claims import Unit
 from p2pdp.core.errors import UsageError
+from p2pdp.core.ids import Peer
 from p2pdp.core.readers import HOPS, LAPS, TOKENS, one_of
 from p2pdp.core.spec import Spec
-from p2pdp.protocols.contract import NO_FACTS, Fact, ProtocolDefaults, Work
+from p2pdp.protocols.contract import NO_FACTS, Estimate, Fact, ProtocolDefaults, Work
 from p2pdp.protocols.options import Options, Rules
 from p2pdp.protocols.walk.walking import visits_bytes
 from p2pdp.topology.graphs import Graph
@@ -57,6 +59,11 @@ def at_random(spec: Spec) -> bool:
     return bool(spec.options.order == "random")
 
 
+def answers(spec: Spec) -> bool:
+    """Return whether users answer at random in which category they are."""
+    return spec.run.protocol == "walk.histogram" and spec.privacy.unit == Unit.USER
+
+
 def contributions(spec: Spec) -> int:
     """Return the number of contributions of all users to all tokens."""
     walk = spec.options
@@ -89,8 +96,23 @@ OPTIONS: Final = Options(
                 lambda s: f'[walk] order "ring" needs kind "ring", not "{s.graph.kind}".',
             ),
             (
+                "noise.mechanism",
+                lambda s: s.noise.mechanism != "randomized_response" or s.privacy.unit == Unit.USER,
+                lambda _: (
+                    'with [privacy] unit = "record" a user adds the counts of all its rows, which take "gaussian" '
+                    "noise: a randomized answer for each row would err far more."
+                ),
+            ),
+            (
+                "noise.mechanism",
+                lambda s: (
+                    s.task.kind != "histogram" or s.noise.mechanism != "gaussian" or s.privacy.unit == Unit.RECORD
+                ),
+                lambda _: 'counts take gaussian noise with [privacy] unit = "record"; else take "randomized_response".',
+            ),
+            (
                 "graph.kind",
-                lambda s: not (at_random(s) and s.run.protocol == "walk.histogram") or s.graph.kind == "complete",
+                lambda s: not (at_random(s) and answers(s)) or s.graph.kind == "complete",
                 lambda s: f'walk.histogram with [walk] order "random" needs kind "complete", not "{s.graph.kind}".',
             ),
             (
@@ -167,6 +189,13 @@ class WalkDefaults(ProtocolDefaults):
         walk: WalkPart = spec.options
         return {"hops": walk.hops, "laps": walk.laps, "tokens": walk.tokens}
 
+    def estimate_alone(self, plan: Any, published: Any, survivors: Sequence[Peer] | None) -> Estimate:
+        """Return the estimate; of means over rows only where it does not take the route to know how many count."""
+        if plan.records is None:
+            return super().estimate_alone(plan, published, survivors)
+        found: Estimate = self.estimate(plan, published, rows_counted(plan))  # type: ignore[attr-defined]
+        return found
+
     def work(self, spec: Spec, plan: Any) -> Sequence[Work]:
         """Return the sizes that determine the time to compute a walk's costs: a ring's contributions are replayed."""
         made = contributions(spec)
@@ -179,6 +208,13 @@ class WalkDefaults(ProtocolDefaults):
 
     def records_bytes(self, run: RunPlan, degree: int) -> int:
         return visits_bytes(run.plan)
+
+
+def rows_counted(plan: Any) -> int:
+    """Return how many rows all contributions are of; 0 where the route decides that."""
+    if plan.order == "ring":
+        return int(plan.length // plan.n * plan.records.total)
+    return int(plan.length * (plan.records.alike or 0))
 
 
 CHANCE: Final = 1e-9

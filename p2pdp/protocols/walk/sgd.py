@@ -33,7 +33,7 @@ from p2pdp.core.spec import Spec
 from p2pdp.core.step import Message
 from p2pdp.mechanisms import dither
 from p2pdp.protocols import learning
-from p2pdp.protocols.contract import NO_FACTS, Estimate, Fact
+from p2pdp.protocols.contract import NO_FACTS, USERS_AND_RECORDS, Estimate, Fact
 from p2pdp.protocols.dithering import GAUSSIAN_TAIL, MODEL_BITS, DitheredModels, dithers
 from p2pdp.protocols.walk.options import WalkDefaults, course_of
 from p2pdp.protocols.walk.walking import Walk, WalkPlan, check_fields
@@ -68,8 +68,16 @@ class SgdPlan(WalkPlan):
 
     @property
     def sensitivity(self) -> float:
-        """Return the sensitivity of a clipped gradient."""
+        """Return the sensitivity of a contribution."""
         return self.descent.sensitivity
+
+    @property
+    def part(self) -> float:
+        return self.descent.part
+
+    @property
+    def protection(self) -> tuple[Mechanism, ...]:
+        return learning.protection_of(self.noise, self.descent)
 
     @property
     def mechanisms(self) -> tuple[Mechanism, ...]:
@@ -98,6 +106,7 @@ class Learner(Walk):
     def __init__(self, plan: SgdPlan, user: Peer, neighbours: Sequence[Peer], inputs: Any) -> None:
         super().__init__(plan, user, neighbours, inputs)
         self._gradient, self._moved = inputs.gradient, inputs.moved
+        self._batches = learning.Batches(plan.descent, inputs)
         self._unit = plan.descent.step
         self._allowed = inputs.allowed if plan.dither is not None and plan.descent.projects else None
         self._leaving = DitheredModels(plan)
@@ -106,10 +115,16 @@ class Learner(Walk):
         visit, self._visits = self._visits, self._visits + 1
         if self._allowed is not None and step > 1:
             value = self._allowed(value)
-        direction = self._gradient(value, visit) if visit < self._visits_max else self._inputs.zero()
+        direction = self._inputs.zero()
+        if visit < self._visits_max:
+            direction = self._gradient(value, visit, self._batches.draw(draws))
         for mechanism in noise:
             direction = direction + draws.noise(mechanism, self._plan.shape) * self._unit
         return self._leaving.left(self._moved(value, direction, self._plan.rate_at(step)), draws)
+
+    def _start(self) -> Any:
+        inputs: Any = self._inputs
+        return inputs.start()
 
     def __repr__(self) -> str:
         return f"Learner(user={self._user})"
@@ -117,11 +132,15 @@ class Learner(Walk):
 
 class WalkSgd(WalkDefaults):
     name = "walk.sgd"
+    units = USERS_AND_RECORDS
     tasks = learning.TASKS
     keys = learning.KEYS | {"task.radius"}
 
     def graph_facts(self, spec: Spec, graph: Graph) -> Mapping[str, Fact]:
         return {**learning.facts_of(spec), **super().graph_facts(spec, graph)}
+
+    def model_facts(self, spec: Spec, dimensions: int) -> Mapping[str, Fact]:
+        return learning.model_facts(spec, dimensions)
 
     def plan(self, spec: Spec, n: int, dimensions: int, facts: Mapping[str, Fact] = NO_FACTS) -> SgdPlan:
         course = course_of(spec, n, facts)
@@ -179,15 +198,15 @@ class WalkSgd(WalkDefaults):
 def dithering(spec: Spec, descent: Descent, rate: float, noise: Mechanism, steps: int) -> dict[str, Any]:
     """Return the fields of a plan that say which dither models carry, and how far they go.
 
-    A number of a model goes as far as the radius, or as clips and noise of all steps add up to, but for a chance that
-    counts for nothing; dithers add up beside them, each below 2^-23 of the whole.
+    A number of a model goes as far as the radius, or as its start, clips and noise of all steps add up to, but for a
+    chance that counts for nothing; dithers add up beside them, each below 2^-23 of the whole.
     """
     if noise.name == "none":
         return {}
     straight, random = learning.rate_sums(rate, spec.task.schedule, steps)
-    reach = straight * descent.clip + GAUSSIAN_TAIL * random * learning.sigma_of(spec)
+    reach = descent.start_max + straight * descent.reach + GAUSSIAN_TAIL * random * learning.sigma_of(spec)
     if descent.radius is not None:
-        reach = min(reach, descent.radius)
+        reach = max(min(reach, descent.radius), descent.start_max)
     late = GAUSSIAN_TAIL * math.sqrt(steps + 1.0) * dither.SCALE * math.ldexp(2.0, -MODEL_BITS)
     fields = dithers(reach * (1.0 + late), MODEL_BITS)
     if not descent.projects:  # how far an objective's own projection goes is unknown

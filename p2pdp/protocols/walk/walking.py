@@ -27,11 +27,12 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
 from p2pdp.core import messages
-from p2pdp.core.draws import Draws, Expected, Mechanism, Shape
+from p2pdp.core.draws import Draws, Mechanism, Shape
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer, is_user
 from p2pdp.core.messages import TOKEN, TOTAL, Item
 from p2pdp.core.step import NOTHING, Custody, Fault, Message, Send, Step
 from p2pdp.protocols.contract import PlanDefaults, Start
+from p2pdp.protocols.records import Records
 from p2pdp.protocols.run_plan import EXCESS, VISIT_BYTES, at_most
 from p2pdp.tasks.inputs import Inputs
 
@@ -62,10 +63,19 @@ class WalkPlan(PlanDefaults):
     grid_exponent: int = 0
     visits_max: int | None = None  # the limit on visits at which a user contributes its value; afterwards noise only
     mean: bool = False  # the sum is divided by the number of contributions when it is estimated
+    counts: bool = False  # contributions count categories, in steps of the grid
+    records: Records | None = None  # contributions are sums of rows, one of which may be replaced
 
     @property
     def unit(self) -> float:
         return 1.0  # contributions are whole steps of the grid
+
+    @property
+    def sensitivity(self) -> float | None:
+        """Return how far a category moves two counts that are noised, in grid units."""
+        if not self.counts or self.noise.name != "gaussian":
+            return None
+        return math.ldexp(math.nextafter(math.sqrt(2.0), 2.0), -self.grid_exponent)
 
     @property
     def length(self) -> int:
@@ -75,12 +85,16 @@ class WalkPlan(PlanDefaults):
         return self.length
 
     @property
-    def reroutes(self) -> bool:
-        return self.order != "ring"
+    def needed(self) -> int:
+        return self.n if self.order == "ring" else 1
+
+    @property
+    def why_needed(self) -> str:
+        return "a ring cannot go round" if self.order == "ring" else ""
 
     @property
     def enforced_max(self) -> int | None:
-        return self.contributions_max if self.reroutes else None
+        return None if self.order == "ring" else self.contributions_max
 
     @property
     def contributions_max(self) -> int:
@@ -99,12 +113,6 @@ class WalkPlan(PlanDefaults):
     def mechanisms(self) -> tuple[Mechanism, ...]:
         """Return all mechanisms that noise is drawn from."""
         return (self.noise,) if self.share is None else (self.noise, self.share)
-
-    @property
-    def draws_expected(self) -> Expected:
-        drawn = self.noise.name not in ("none", "privunit") and self.order != "ring"  # few draws per user on a ring
-        shape = () if self.noise.name == "randomized_response" else self.shape
-        return {(self.noise, shape): -(-self.length // self.n)} if drawn else {}
 
     @property
     def hops_alike(self) -> bool:
@@ -190,10 +198,13 @@ class Walk:
     def _begin(self, item: int, draws: Draws) -> Step:
         if item in self._held_at or item in self._passed:
             return Step(faults=(Fault("unexpected_message", BOOTSTRAP),))
-        first = Message(TOKEN, (item, 1), self._inputs.zero())
+        first = Message(TOKEN, (item, 1), self._start())
         if self._plan.order == "ring" or self._plan.tokens == 1:
             return Step(sends=(Send(self._user, first),))
         return self._pass_on(item, 1, first, draws)
+
+    def _start(self) -> Any:
+        return self._inputs.zero()
 
     def _token(self, sender: Peer, message: Message, draws: Draws) -> Step:
         item, step = message.fields

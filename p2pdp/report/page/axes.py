@@ -92,6 +92,7 @@ def drawing(title: str, description: str, *parts: object, height: float = HEIGHT
 
 _SPREAD_MAX: Final = 100.0
 _LEVELS_MAX: Final = 9
+_CLOSE: Final = 0.5  # by how much of the least one values may differ that lie close together
 _SMALLEST: Final = 1e-300  # smaller ones count as 0, and larger ones than the next stand at the end of the scale
 _LARGEST: Final = 1e300
 _STEPS: Final = (1.0, 2.0, 2.5, 5.0, 10.0)
@@ -134,6 +135,14 @@ def scale_of(values: Iterable[float], parts: int = 5) -> Scale:
     return Scale(tuple(step * part for part in range(math.ceil(high / step * (1 - 1e-9)) + 1)), logarithmic=False)
 
 
+def both_ways(values: Sequence[float]) -> Scale:
+    """Return a linear scale that holds values on both sides of 0."""
+    low, high = min(values), max(values)
+    step = round_step(high - low, 6) if high > low else 1.0
+    first, last = math.floor(low / step), math.ceil(high / step)
+    return Scale(tuple(step * part for part in range(first, max(last, first + 1) + 1)), logarithmic=False)
+
+
 def _powers(low: float, high: float, parts: int) -> list[float]:
     """Return powers of ten, with 3 or with 2 and 5 times them in between where there is room."""
     first, last = math.floor(math.log10(low)), math.ceil(math.log10(high) - 1e-9)
@@ -148,8 +157,17 @@ def _powers(low: float, high: float, parts: int) -> list[float]:
 
 
 def levels_of(values: Iterable[float]) -> Scale:
-    """Return a scale whose steps are colours; the lowest level of a logarithmic one reaches down to 0."""
-    return scale_of(values, _LEVELS_MAX)
+    """Return a scale whose steps are colours; the lowest level of a logarithmic one reaches down to 0.
+
+    Values that lie close together have a scale of their own, which does not begin at 0.
+    """
+    given = list(values)
+    low, high = min(given, default=0.0), max(given, default=0.0)
+    if not _SMALLEST < high - low < _CLOSE * low < _LARGEST:
+        return scale_of(given, _LEVELS_MAX)
+    step = round_step(high - low, _LEVELS_MAX - 1)
+    first, last = math.floor(low / step * (1 + 1e-9)), math.ceil(high / step * (1 - 1e-9))
+    return Scale(tuple(step * part for part in range(first, max(last, first + 1) + 1)), logarithmic=False)
 
 
 def steps(scale: Scale) -> list[tuple[float, float]]:

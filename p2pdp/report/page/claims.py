@@ -5,16 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from p2pdp.core.claims import Claim, Conditioning
-from p2pdp.core.words import CONDITIONINGS, OBSERVERS, method_words, observer_name
+from p2pdp.core.claims import Claim
+from p2pdp.core.words import (
+    CONDITIONINGS,
+    OBSERVERS,
+    method_name,
+    method_words,
+    observer_name,
+    relation_words,
+    unit_words,
+)
 from p2pdp.report.page.facts import PageFacts
 from p2pdp.report.page.markup import Markup, join, more, note, paragraph, table, tag
 from p2pdp.report.page.words import number, observer, worst
 
-_UNIT: Final = (
-    "what is hidden is one user's whole input: however it is replaced by another, what observers see changes no more "
-    "than ε and δ allow"
-)
 _MU: Final = (
     "the same leak on another scale: telling two values apart is as hard as telling whether a normal random number of "
     "deviation 1 was moved by μ"
@@ -26,18 +30,17 @@ def claims(facts: PageFacts) -> list[Markup]:
     if not facts.bounds:
         return [note("None.", "No claim is left whose assumptions hold.")]
     listed = _assumptions(facts.bounds)
-    parts = [
+    return [
         paragraph(
-            "Each line is proven for this run, under the assumptions below. Lines that assume different knowledge of "
-            "the observer answer different questions: take the one that fits, never the smallest.",
+            "Each line is proven under the assumptions below. Lines that are given a-priori hold before the run, over "
+            "all routes that it may take: given the route that it took, a bound may be larger. Lines that assume "
+            "different knowledge of the observer answer different questions: take the one that fits, never the "
+            "smallest.",
         ),
         _table(facts.bounds, listed),
         _numbered(listed, "a"),
         _legend(facts.bounds),
     ]
-    if len({claim.conditioning for claim in facts.bounds}) > 1 or facts.conditioning == Conditioning.VIEW:
-        parts.append(_route_note())
-    return parts
 
 
 def published(facts: PageFacts) -> list[Markup]:
@@ -91,8 +94,8 @@ def _table(claims: Sequence[Claim], listed: Sequence[str], *, letter: str = "a")
         numbers = ", ".join(f"{letter}{listed.index(text) + 1}" for text in claim.assumptions)
         mu = "" if claim.mu_max is None else number(claim.mu_max)
         rows.append((
-            observer(claim), number(claim.epsilon_max), number(claim.epsilon_mean), mu, worst(claim), claim.method,
-            claim.conditioning, numbers,
+            observer(claim), number(claim.epsilon_max), number(claim.epsilon_mean), mu, worst(claim),
+            method_name(claim), claim.conditioning, numbers,
         ))  # fmt: skip
     return table(headings, rows, numbers=(1, 2, 3))
 
@@ -113,17 +116,12 @@ def _legend(claims: Sequence[Claim]) -> Markup:
         *(named for observer_kind, named in OBSERVERS.items() if observer_kind in shown),
         *((f"method {name}", method_words(name)) for name in dict.fromkeys(claim.method for claim in claims)),
         *((f"assumed to know: {name}", text) for name, text in CONDITIONINGS.items() if name in given),
-        (f"unit {first.unit}, relation {first.relation}", _UNIT),
+        *(
+            (f"unit {unit}, relation {relation}", f"{unit_words(unit).hidden}: {relation_words(relation)}")
+            for unit, relation in dict.fromkeys((claim.unit, claim.relation) for claim in claims)
+        ),
         ("worst and mean ε", f"over all users (and observers, where there are many), at δ = {number(first.delta)}"),
     ]
     if any(claim.mu_max is not None for claim in claims):
         terms.append(("μ", _MU))
     return more("What the columns mean", tag("dl", *(join([tag("dt", name), tag("dd", text)]) for name, text in terms)))
-
-
-def _route_note() -> Markup:
-    return note(
-        "Keep this page from participants",
-        "if you rely on what an observer does not know about the route: claims given the public route, and the map of "
-        "pairs, tell the route itself.",
-    )

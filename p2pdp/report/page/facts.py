@@ -5,13 +5,28 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from p2pdp.auditor.headline import Bound, Verdict, bounds_of, verdict_of
 from p2pdp.core.arrays import Floats
 from p2pdp.core.claims import Claim, Observer, Refusal
+from p2pdp.report.page.words import number
 
 Number = float | list[float] | None
+AUDITOR: Final = "auditor"  # the readers of an edition
+PARTICIPANTS: Final = "participants"
+OWNER: Final = "owner"  # of one node
+
+
+@dataclass(frozen=True)
+class LearningCurves:
+    """Loss and score on public rows after so many steps, of what learned by name; None where there is none."""
+
+    rows: int
+    step: str
+    at: Sequence[int]
+    score_name: str | None
+    lines: Mapping[str, Mapping[str, Sequence[float | None]]]
 
 
 @dataclass(frozen=True)
@@ -33,7 +48,12 @@ class Outcome:
     missing: Sequence[int]
     faults: Mapping[str, int]
     score: str = ""  # what models are measured by; empty where none was learned
-    scores: Mapping[str, Sequence[float | None]] = field(default_factory=dict)  # learned rows, test rows
+    scores: Mapping[str, Sequence[float | None]] = field(
+        default_factory=dict
+    )  # by what learned, on each of `scored_on`
+    scored_on: Sequence[str] = ("on the rows that were learned from", "on test rows")
+    over_trials: Mapping[str, Sequence[str]] = field(default_factory=dict)  # likewise, in words; empty where unknown
+    curves: LearningCurves | None = None
     traffic: Mapping[str, float] = field(default_factory=dict)  # of network shuffling
     users_mean: Number = None  # of users' own results, where nothing is published
     users_furthest: Number = None
@@ -45,6 +65,62 @@ class Curve:
 
     label: str
     points: Sequence[tuple[float, float]]
+
+
+@dataclass(frozen=True)
+class Sharing:
+    """The pairs of users who draw together, and which of these draws the curator and the colluders know.
+
+    `groups` are the honest users whom draws that are not known connect, largest group first; users who are `away` are
+    not in the result.
+    """
+
+    nodes: int
+    edges: Sequence[tuple[int, int]]
+    known: frozenset[tuple[int, int]]
+    colluders: frozenset[int]
+    away: frozenset[int]
+    groups: Sequence[tuple[int, ...]]
+
+
+@dataclass(frozen=True)
+class Proof:
+    """The ties of a page to a run: digests, keys and a signature in hexadecimal, as `p2pdp verify` prints them.
+
+    `ledgers` are the ends of the hash chains by peer, and `together` is the digest of them; an edition for readers who
+    may not have them leaves both out. `audit` is the command that makes the claims again.
+    """
+
+    version: str  # of the program that made the page
+    spec: str
+    roster: str
+    bootstrap: str
+    signature: str
+    ledgers: Mapping[str, str] = field(default_factory=dict)
+    together: str | None = None
+    audit: str = "p2pdp audit FILE"
+
+
+@dataclass(frozen=True)
+class Prospect:
+    """The cost of a run, a priori: the headline's epsilon, the worst observer's, and the standard error."""
+
+    noise: str
+    epsilon: float
+    worst: float
+    standard_error: Number
+
+
+@dataclass(frozen=True)
+class Advice:
+    """The same run with its noise as it is and with twice as much; without `prospects`, `reason` says why not.
+
+    `line` is the option to copy; "" where there is no noise that can be doubled.
+    """
+
+    line: str
+    prospects: Sequence[Prospect] = ()
+    reason: str = ""
 
 
 @dataclass(frozen=True)
@@ -78,6 +154,14 @@ class PageFacts:
     leak: Floats | None = None
     printed: Floats | None = None
     variation: Floats | None = None
+    sharing: Sharing | None = None  # where users draw noise together
+    reader: str = AUDITOR
+    started: str | None = None  # where there is no outcome that says so
+    budget: str | None = None  # the state of the owner's own, where the owner is the reader
+    about: Mapping[str, str] = field(default_factory=dict)  # who ran what on which data, and never a path
+    proof: Proof | None = None
+    advice: Advice | None = None
+    glossary: Mapping[str, str] = field(default_factory=dict)  # of the guide; the page shows the terms that it uses
 
     @property
     def colluders(self) -> tuple[int, ...]:
@@ -142,8 +226,40 @@ def _scores(document: Document) -> dict[str, Any]:
         return {}
     what = "score" if told["score"] is not None else "loss"
     models = {"run": told, **document["baselines"]}
-    scores = {str(name): [_score(one.get(key)) for key in (what, f"test_{what}")] for name, one in models.items()}
-    return {"score": str(told["score_name"]) if what == "score" else what, "scores": scores}
+    on = {words: f"{part}{what}" for part, words in _ROWS.items() if part != "public_" or "public_loss" in told}
+    scores = {str(name): [_score(one.get(key)) for key in on.values()] for name, one in models.items()}
+    trials = {str(name): [_over_trials(one, key) for key in on.values()] for name, one in models.items()}
+    return {
+        "score": str(told["score_name"]) if what == "score" else what,
+        "scores": scores,
+        "scored_on": tuple(on),
+        "over_trials": trials,
+        "curves": None if document.get("curves") is None else curves_of(document["curves"]),
+    }
+
+
+_ROWS: Final = {"": "on the rows that were learned from", "test_": "on test rows", "public_": "on public rows"}
+
+
+def _over_trials(told: Document, key: str) -> str:
+    over = (told.get("over_trials") or {}).get(key)
+    if over is None or over["standard_error"] is None:
+        return ""
+    mean, error = number(float(over["mean"])), number(float(over["standard_error"]))
+    return f"{mean} ± {error} over {int(told['over_trials']['trials'])} trials"
+
+
+def curves_of(document: Document) -> LearningCurves:
+    """Read the curves in a result; raise KeyError, TypeError or ValueError where they are none."""
+    at = tuple(int(place) for place in document["at"])
+    lines = {
+        str(name): {kind: tuple(_score(value) for value in one[kind]) for kind in ("loss", "score")}
+        for name, one in document["of"].items()
+    }
+    if any(len(line) != len(at) for one in lines.values() for line in one.values()):
+        raise ValueError("a curve has another length than its places")
+    name = document["score_name"]
+    return LearningCurves(int(document["rows"]), str(document["step"]), at, None if name is None else str(name), lines)
 
 
 def _users(document: Document) -> dict[str, Any]:

@@ -126,7 +126,7 @@ def _key(scale: Scale, shown: Floats, classes: Floats) -> Markup:
     bands = steps(scale) if finite(shown) else []
     entries: list[tuple[str, str]] = []
     for colour, (low, high) in zip(colours(len(bands)), bands, strict=True):
-        entries.append((f"h{colour}", f"up to {number(high)}" if not entries else f"{number(low)} to {number(high)}"))
+        entries.append((f"h{colour}", f"up to {number(high)}" if low == 0.0 else f"{number(low)} to {number(high)}"))
     if np.any(np.isinf(shown)):
         entries.append(("h9", "infinite: no protection"))
     if np.any(classes == 10):

@@ -46,7 +46,7 @@ def tag(name: str, /, *children: object, **attributes: object) -> Markup:
     return Markup(f"<{name}{given}>{join(children)}</{name}>")
 
 
-_FEW_COLUMNS: Final = 5  # more of them keep their width in a narrow window, which scrolls
+_FEW_COLUMNS: Final = 5  # with more of them, a narrow window shows each row as a list
 
 
 @dataclass(frozen=True)
@@ -59,16 +59,29 @@ class Section:
     parts: Sequence[object]
 
 
-def document(title: str, heading: str, opening: Iterable[object], sections: Sequence[Section], closing: object) -> str:
-    """Return a whole page that needs nothing from anywhere else: no script, no font, no image, no connection."""
-    head = tag(
+def document(
+    title: str,
+    heading: str,
+    opening: Iterable[object],
+    sections: Sequence[Section],
+    closing: object,
+    *,
+    policy: str = POLICY,
+    head: object = "",
+) -> str:
+    """Return a whole page that needs nothing from anywhere else: no script, no font, no image, no connection.
+
+    A live page has more in its `head`, and the policy that goes with it (`web/live.py`).
+    """
+    about = tag(
         "head",
         tag("meta", charset="utf-8"),
-        tag("meta", http_equiv="Content-Security-Policy", content=Markup(POLICY)),
+        tag("meta", http_equiv="Content-Security-Policy", content=Markup(policy)),
         tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
         tag("meta", name="referrer", content="no-referrer"),
         tag("title", title),
         tag("style", Markup(STYLE)),
+        head,
     )
     entries = [tag("li", tag("a", section.short, href=f"#{section.name}")) for section in sections]
     contents = tag("nav", tag("ul", *entries), aria_label="contents")
@@ -77,11 +90,12 @@ def document(title: str, heading: str, opening: Iterable[object], sections: Sequ
             id=section.name, aria_labelledby=f"{section.name}-title")
         for section in sections
     ]  # fmt: skip
+    running = tag("div", title, class_="running", aria_hidden="true")  # on paper, on top of every page
     body = tag(
-        "body", tag("header", tag("h1", heading), *opening, contents), "\n", tag("main", join(main, "\n")), "\n",
-        tag("footer", closing),
+        "body", running, tag("header", tag("h1", heading), *opening, contents), "\n", tag("main", join(main, "\n")),
+        "\n", tag("footer", closing),
     )  # fmt: skip
-    return f"<!DOCTYPE html>\n{tag('html', head, chr(10), body, lang='en')}\n"
+    return f"<!DOCTYPE html>\n{tag('html', about, chr(10), body, lang='en')}\n"
 
 
 def paragraph(*parts: object, soft: bool = False) -> Markup:
@@ -103,16 +117,19 @@ def table(headings: Sequence[str], rows: Iterable[Sequence[object]], *, numbers:
     def kind(place: int) -> str | None:
         return "n" if place in numbers else None
 
+    many = len(headings) > _FEW_COLUMNS
+    named = headings if many else [None] * len(headings)  # beside each cell, where a narrow window shows no head
     head = tag("tr", *(tag("th", text, scope="col", class_=kind(place)) for place, text in enumerate(headings)))
     body = [
         tag("tr", *(
-            tag("td", cell, class_=kind(place)) if place else tag("th", cell, scope="row", class_=kind(0))
+            tag("td", cell, class_=kind(place), data_label=named[place])
+            if place else tag("th", cell, scope="row", class_=kind(0))
             for place, cell in enumerate(row)
         ))
         for row in rows
     ]  # fmt: skip
     shown = tag("thead", head) if any(headings) else ""
-    return wide(tag("table", shown, tag("tbody", *body), class_="many" if len(headings) > _FEW_COLUMNS else None))
+    return wide(tag("table", shown, tag("tbody", *body), class_="many" if many else None))
 
 
 def wide(*parts: object) -> Markup:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Final
 
-from p2pdp.report.page.axes import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, Frame, Scale, drawing, round_step
+from p2pdp.report.page.axes import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, Frame, Scale, both_ways, drawing, round_step
+from p2pdp.report.page.curves import learning_curves
 from p2pdp.report.page.facts import Number, Outcome, PageFacts
 from p2pdp.report.page.markup import Markup, figure, join, more, note, paragraph, table, tag, with_small
-from p2pdp.report.page.words import FAULTS, number, users
+from p2pdp.report.page.words import FAULTS, number, users_named
 
 _ROWS_MAX = 200
 _BARS = "Bars hold about 95 of 100 results of each kind."
@@ -28,8 +28,6 @@ def result(facts: PageFacts) -> list[Markup]:
         rows.append((with_small("without noise it would be", "from the same contributions"), number(outcome.truth)))
         rows.append((with_small("error of this run", "estimate minus the above"), number(outcome.error)))
     parts = [table(("", ""), rows, numbers=(1,)), _verdict(outcome)]
-    if outcome.truth is not None:
-        parts.append(note("For the launcher only:", "this page holds the result without noise, which protects nobody."))
     if isinstance(outcome.estimate, list):
         parts += _list_figure(outcome)
     drawn = error_chart(outcome)
@@ -37,7 +35,10 @@ def result(facts: PageFacts) -> list[Markup]:
         parts.append(figure(drawn, _BARS + (_DOT if isinstance(outcome.error, float) else "")))
     if outcome.scores:
         parts.append(_scores(outcome))
-    parts.append(_rivals(outcome))
+    if outcome.curves is not None:
+        parts += learning_curves(outcome.curves)
+    if not outcome.scores:  # of models there is a table of scores beside those of the alternatives
+        parts.append(_rivals(outcome))
     parts.append(paragraph("These numbers are those of result.json; ledgers prove who saw what, not them.", soft=True))
     return parts
 
@@ -64,18 +65,21 @@ def _verdict(outcome: Outcome) -> Markup:
 
 
 def _scores(outcome: Outcome) -> Markup:
-    """Show the scores of the model; on rows that nobody learned from, if any were kept out."""
+    """Show the scores of the model; on rows that nobody learned from, if any were kept out, and on public rows."""
     names = {
         "run": with_small("this run", "nobody trusted"),
         "local": with_small("local DP", "everybody sees each noised step"),
         "central": with_small("a trusted curator", "who publishes the last model only"),
         "none": with_small("no privacy", "the same steps without noise"),
     }
-    rows = [
-        (names.get(name, name), *("unknown" if one is None else number(one) for one in scores))
-        for name, scores in outcome.scores.items()
-    ]
-    return table((outcome.score, "on the rows that were learned from", "on test rows"), rows, numbers=(1, 2))
+    rows = []
+    for name, scores in outcome.scores.items():
+        smalls = outcome.over_trials.get(name) or [""] * len(scores)
+        shown = [number(one) if one is not None else "unknown" for one in scores]
+        cells = [with_small(one, small) if small else one for one, small in zip(shown, smalls, strict=True)]
+        rows.append((names.get(name, name), *cells))
+    columns = (outcome.score, *outcome.scored_on)
+    return table(columns, rows, numbers=tuple(range(1, len(columns))))
 
 
 def _rivals(outcome: Outcome) -> Markup:
@@ -122,10 +126,10 @@ def faults(facts: PageFacts) -> list[Markup]:
     if outcome is None:
         return parts
     if outcome.missing:
-        out = users(list(outcome.missing))
+        out = users_named(list(outcome.missing))
         parts.append(note(
             "Missing:",
-            f"user {out}. Bootstrap put them out because they did not answer any more; what they had not passed on "
+            f"{out}. Bootstrap put them out because they did not answer any more; what they had not passed on "
             "by then is not in the result.",
         ))  # fmt: skip
     else:
@@ -256,7 +260,7 @@ def counts_chart(outcome: Outcome) -> Markup:
         *truth,
         0.0,
     ]
-    frame = Frame(Scale((-0.5, len(estimates) - 0.5), logarithmic=False), _both_ways(ends))
+    frame = Frame(Scale((-0.5, len(estimates) - 0.5), logarithmic=False), both_ways(ends))
     half = min(16.0, 0.3 * (WIDTH - LEFT - RIGHT) / len(estimates))
     parts = []
     for place, (value, part) in enumerate(zip(estimates, reach, strict=True)):
@@ -277,11 +281,3 @@ def counts_chart(outcome: Outcome) -> Markup:
         tag("line", class_="axis", x1=LEFT, x2=WIDTH - RIGHT, y1=zero, y2=zero) if TOP < zero < HEIGHT - BOTTOM else ""
     )
     return drawing("Estimates and true values", "The table below gives the same numbers.", axes, line, join(parts))
-
-
-def _both_ways(values: Sequence[float]) -> Scale:
-    """Return a linear scale that holds values on both sides of 0."""
-    low, high = min(values), max(values)
-    step = round_step(high - low, 6) if high > low else 1.0
-    first, last = math.floor(low / step), math.ceil(high / step)
-    return Scale(tuple(step * part for part in range(first, max(last, first + 1) + 1)), logarithmic=False)

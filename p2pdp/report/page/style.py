@@ -29,16 +29,16 @@ def _variables(place: int, levels: list[str]) -> str:
 
 _LIGHT: Final = (
     "--ground:#fdfdfb;--panel:#f3f4f1;--ink:#1d2630;--soft:#55606c;--line:#d4d8da;--link:#0b5fa5;"
-    "--warn:#8f2d00;--warn-ground:#fdeee4;--alarm:#d5440a;--alarm-stripe:#fff1e8;--void:#c9cdd1;--void-stripe:#eef0f1;"
+    "--warn:#8f2d00;--warn-ground:#fdeee4;--alarm:#d5440a;--alarm-stripe:#fff1e8;--void:#c9cdd1;--void-stripe:#eef0f1;--shade:#0003;"
 )
 _DARK: Final = (
     "--ground:#14191f;--panel:#1d242c;--ink:#e6e9ec;--soft:#a9b3bd;--line:#39434d;--link:#6cb6ff;"
-    "--warn:#ffb58a;--warn-ground:#3a2418;--alarm:#ff6a2b;--alarm-stripe:#3a1000;--void:#4b555f;--void-stripe:#2a323a;"
+    "--warn:#ffb58a;--warn-ground:#3a2418;--alarm:#ff6a2b;--alarm-stripe:#3a1000;--void:#4b555f;--void-stripe:#2a323a;--shade:#fff4;"
 )
 
 STYLE: Final = (
     f":root{{color-scheme:light dark;{_LIGHT}{_variables(0, _LEVELS)}}}"
-    f"@media(prefers-color-scheme:dark){{:root{{{_DARK}{_variables(1, _LEVELS[::-1])}}}}}"
+    f"@media screen and (prefers-color-scheme:dark){{:root{{{_DARK}{_variables(1, _LEVELS[::-1])}}}}}"
     """
 *{box-sizing:border-box}
 body{margin:0;background:var(--ground);color:var(--ink)}
@@ -70,9 +70,19 @@ nav ul{list-style:none;padding:0;display:flex;flex-wrap:wrap;gap:.2rem 1.1rem;fo
 .card h3{margin:0;font-size:.9rem;font-weight:600;color:var(--soft)}
 .card .big{font-size:1.75rem;font-weight:650;line-height:1.3;margin:0}
 .card p{margin:.2rem 0;font-size:.92rem}
-.wide{overflow-x:auto;margin:.8rem 0}
+.badge.refused{color:var(--soft)}
+.running{display:none}
+.wide{overflow-x:auto;margin:.8rem 0;background:
+linear-gradient(90deg,var(--ground) 30%,transparent) 0 0/3rem 100% no-repeat local,
+linear-gradient(270deg,var(--ground) 30%,transparent) 100% 0/3rem 100% no-repeat local,
+linear-gradient(90deg,var(--shade),transparent) 0 0/.9rem 100% no-repeat scroll,
+linear-gradient(270deg,var(--shade),transparent) 100% 0/.9rem 100% no-repeat scroll}
 table{border-collapse:collapse;font-size:.92rem;font-variant-numeric:tabular-nums}
-.many{min-width:46rem}
+.terms{columns:22rem 2;column-gap:2.5rem}
+.terms div{break-inside:avoid}
+.terms dt{margin-top:.2rem}
+td code{font-size:.85em}
+.sign th,.sign td{min-width:8rem;height:3rem}
 th,td{text-align:left;vertical-align:top;padding:.35rem 1rem .35rem 0;border-bottom:1px solid var(--line)}
 thead th{font-weight:600;border-bottom-width:2px;vertical-align:bottom}
 td.n,th.n{text-align:right;white-space:nowrap}
@@ -115,7 +125,40 @@ path.h9{fill:none;stroke:url(#infinite)}
 path.h10{fill:none;stroke:url(#refused)}
 footer{padding:2rem 1.1rem 3rem}
 @media(max-width:30rem){.chart,.chart .label{font-size:16px}th,td{padding-right:.7rem}}
-@media print{details:not([open])>*{display:block}}
+@media screen and (max-width:44rem){
+.many thead{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)}
+.many,.many tbody,.many tr,.many th,.many td{display:block}
+.many tr{border-bottom:2px solid var(--line);padding:.5rem 0}
+.many tbody th,.many td,.many td.n{border:0;padding:.1rem 0;text-align:left}
+.many td{display:grid;grid-template-columns:minmax(7rem,36%) 1fr;gap:.6rem;white-space:normal}
+.many td:empty{display:none}
+.many td::before{content:attr(data-label);color:var(--soft);font-size:.88em}
+}
+@page{size:A4;margin:18mm 15mm 16mm;
+@bottom-right{content:"page " counter(page) " of " counter(pages);font:8pt sans-serif}}
+@media print{
+*{print-color-adjust:exact}
+html{font-size:9.5pt}
+body{background:none;display:table;width:100%}
+.running{display:table-header-group;break-inside:avoid;font-size:8pt;color:var(--soft)}
+header,main,footer{max-width:none;padding:0}
+nav,.wide::-webkit-scrollbar{display:none}
+.wide{overflow:visible;background:none}
+table{font-size:.9rem;width:auto;max-width:100%}
+th,td{padding-right:.6rem;overflow-wrap:break-word}
+pre{white-space:pre-wrap;overflow-wrap:anywhere;overflow:visible}
+details{border:0;padding:0}
+details::details-content{content-visibility:visible;display:block;height:auto;overflow:visible}
+summary{list-style:none;break-after:avoid}
+h2,h3,p:has(+.cards),tbody tr:first-child{break-after:avoid}
+h2{margin-top:1.6rem}
+tr,.card,.note,.verdict,.key,figcaption,li,dd{break-inside:avoid}
+figure{break-inside:avoid}
+.chart{max-width:13.5cm}
+thead{display:table-header-group}
+p{orphans:3;widows:3}
+a{color:inherit;text-decoration:none}
+}
 """
     + "".join(
         f".h{level}{{fill:var(--h{level})}}path.h{level}{{fill:none;stroke:var(--h{level})}}" for level in range(9)

@@ -3,32 +3,34 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Final
 
 import numpy as np
 
 from p2pdp.auditor.headline import Bound
-from p2pdp.core.claims import Claim, Observer
-from p2pdp.core.words import conditioning_words
+from p2pdp.core.claims import Claim, Observer, Unit
+from p2pdp.core.words import SIGNS, conditioning_words, unit_words
 from p2pdp.protocols import names, protocol
 from p2pdp.report.documents import bound_document
 from p2pdp.report.page.facts import PageFacts
 from p2pdp.report.page.markup import Markup, card, note, paragraph, table, tag
 from p2pdp.report.page.pairs import Pair, known, spread
-from p2pdp.report.page.words import factor, guess, in_words, number, observer, users
-
-_SIGNS: Final[Mapping[str, str]] = {"strong": "●", "moderate": "◐", "weak": "○", "none": "✕"}
+from p2pdp.report.page.words import factor, guess, in_words, number, observer, users_named
 
 
 def summary(facts: PageFacts) -> list[Markup]:
     parts = [*_notes(facts), *_verdict(facts)]
-    what_ran = protocol(facts.protocol).analysis().what_ran if facts.protocol in names() else ""
+    what_ran = _what_ran(facts) if facts.protocol in names() else ""
     if what_ran:
         parts.append(paragraph(what_ran))
     if known(facts.epsilon):
         parts += _of_pairs(facts)
     return [*parts, _meaning(facts)]
+
+
+def _what_ran(facts: PageFacts) -> str:
+    analysis = protocol(facts.protocol).analysis()
+    of_records = analysis.what_ran_of_records if _unit(facts) == Unit.RECORD else ""
+    return of_records or analysis.what_ran
 
 
 def _verdict(facts: PageFacts) -> list[Markup]:
@@ -46,9 +48,11 @@ def _verdict(facts: PageFacts) -> list[Markup]:
 
 def _row(bound: Bound, facts: PageFacts) -> tuple[object, ...]:
     """Return a row; the guess is by the claim that says most about it. All of them hold, and assume the same."""
-    badge = tag("span", f"{_SIGNS[bound.reading]} {bound.reading}", class_=f"badge {bound.reading}")
+    word = "refused" if bound.claim is None else bound.reading
+    badge = tag("span", f"{SIGNS[word]} {word}", class_=f"badge {word}")
     if bound.claim is None:
-        return observer(bound), badge, "unknown", "unknown", "", ""
+        why = tag("a", "why", href="#refusals")
+        return observer(bound), badge, "no bound", "no bound", why, ""
     guesses = [
         guess(claim.epsilon_max or 0.0, claim.delta, claim.mu_max, _variation(claim, facts)) for claim in bound.claims
     ]
@@ -68,16 +72,16 @@ def _notes(facts: PageFacts) -> list[Markup]:
     found = []
     outcome = facts.outcome
     if any(text.startswith("hypothetical") for claim in facts.claims for text in claim.assumptions):
-        seed = "" if outcome is None or outcome.seed is None else f" {outcome.seed}"
+        seed = "a seed" if outcome is None or outcome.seed is None else f"seed {outcome.seed}"
         found.append(
             note(
                 "A simulation.",
-                f"All its randomness came from seed{seed}, which anybody can use again: the run itself protected "
+                f"All its randomness came from {seed}, which anybody can use again: the run itself protected "
                 "nobody. The numbers are those of a live run with the same course.",
             )
         )
     if facts.verified != "complete":
-        gone = "" if outcome is None or not outcome.missing else f" Out: user {users(list(outcome.missing))}."
+        gone = "" if outcome is None or not outcome.missing else f" Out: {users_named(list(outcome.missing))}."
         found.append(
             note(
                 "Not everybody's records are here.",
@@ -101,7 +105,7 @@ def _of_pairs(facts: PageFacts) -> list[Markup]:
                 "that user's data, its value or a sum with some others', that no noise covered.",
             )
         )
-    parts.append(paragraph("How much one user could have learned about another, over all pairs of users:"))
+    parts.append(paragraph(f"How much one user could have learned about {_other(facts)}, over all pairs of users:"))
     cards = [
         _pair_card("worst pair", found.worst, facts),
         _pair_card("typical pair", found.typical, facts, "half of all pairs are at or below this; one of them is"),
@@ -113,7 +117,8 @@ def _of_pairs(facts: PageFacts) -> list[Markup]:
 
 
 def _pair_card(title: str, pair: Pair, facts: PageFacts, before: str = "") -> Markup:
-    who = f"{before} the data of user {pair.user}, seen by user {pair.observer}".strip()
+    what = "one record" if _unit(facts) == Unit.RECORD else "the data"
+    who = f"{before} {what} of user {pair.user}, seen by user {pair.observer}".strip()
     return card(title, f"ε {_short(pair.epsilon)}", who, _guessing(pair, facts.delta))
 
 
@@ -128,14 +133,27 @@ def _guessing(pair: Pair, delta: float) -> str:
     return f"the best guess between two values is right at most {right} times of 100"
 
 
+def _unit(facts: PageFacts) -> str:
+    return next((claim.unit for claim in facts.claims), Unit.USER)
+
+
+def _data(facts: PageFacts) -> str:
+    """Say what is protected."""
+    return unit_words(_unit(facts)).data
+
+
+def _other(facts: PageFacts) -> str:
+    return "one record of another" if _unit(facts) == Unit.RECORD else "another"
+
+
 def _meaning(facts: PageFacts) -> Markup:
     """Explain epsilon by the headline's own number, and by one sentence that makes it tangible."""
     delta, epsilon = number(facts.delta), facts.verdict.headline.epsilon
     example = f" For ε = {number(epsilon)} the factor e^ε is {factor(epsilon)}." if factor(epsilon) else ""
     return paragraph(
         tag("strong", "How to read ε. "),
-        "Whatever an observer may see is at most e^ε times as probable under one value of a user's data as under any "
-        f"other, plus δ = {delta}.{example} Below 1: strong. From 1 to 5: moderate. Above 5: weak. Infinite: no "
+        f"Whatever an observer may see is at most e^ε times as probable under one value of {_data(facts)} as under "
+        f"any other, plus δ = {delta}.{example} Below 1: strong. From 1 to 5: moderate. Above 5: weak. Infinite: no "
         "protection. The “guess” makes it tangible: an observer who knows that a user holds one of two values, and "
         "finds both equally likely, is right 50 times of 100 without looking at anything.",
     )

@@ -5,16 +5,19 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from p2pdp.auditor.headline import NOT_TRUSTED, Bound
-from p2pdp.core.claims import Claim, Observer
-from p2pdp.core.words import PROTECTIONS, observer_name
+from p2pdp.core.claims import NOT_TRUSTED, Claim, Observer, Unit
+from p2pdp.core.words import PROTECTIONS, observer_name, unit_words
+
+if TYPE_CHECKING:  # accountants are heavy, and simple answers need none of them
+    from p2pdp.auditor.headline import Bound
 
 _LISTED_MAX: Final = 6
 _READABLE: Final = 12.0
 
 FAULTS: Final[Mapping[str, str]] = {
+    "bad_enrolment": "something came to where users enrol that is no request to enrol",
     "bad_roster_entry": "an entry of the list of users was not signed as it should be",
     "bad_value": "a value of impossible size or form",
     "conflict": "the same message number with different content",
@@ -22,7 +25,9 @@ FAULTS: Final[Mapping[str, str]] = {
     "gap": "a message came before one that should precede it; it was asked for again",
     "malformed": "bytes that are no message",
     "peer_rolled_back": "somebody's disk had been set back to an earlier state",
+    "refused_enrolment": "a request to enrol was refused: with a join token that is not valid, say",
     "rolled_back": "a user's own disk had been set back to an earlier state; it stopped",
+    "unproven_rollback": "somebody said without proof that a user had forgotten something; nothing came of it",
     "unexpected_message": "a message that the protocol does not foresee at that point",
     "unknown_peer": "something came from nobody on the list of users",
 }
@@ -67,11 +72,15 @@ def factor(epsilon: float) -> str:
 def observer(about: Claim | Bound) -> str:
     """Name the observer of a claim or bound; a coalition by its members."""
     name = observer_name(about.observer)
-    claim = about.claim if isinstance(about, Bound) else about
+    claim = about if isinstance(about, Claim) else about.claim
     if about.observer == Observer.COALITION and claim is not None and claim.worst_pair is not None:
         members = claim.worst_pair[1]
         return f"{name}: {users(members)}" if isinstance(members, tuple) else name
     return name
+
+
+def users_named(numbers: tuple[int, ...] | list[int]) -> str:
+    return f"user {numbers[0]}" if len(numbers) == 1 else f"users {users(numbers)}"
 
 
 def users(numbers: tuple[int, ...] | list[int]) -> str:
@@ -102,10 +111,12 @@ def _of_headline(headline: Mapping[str, Any]) -> list[str]:
     if epsilon == math.inf:
         return [f"No protection: nothing limits what {who} could learn about some user (epsilon is infinite)."]
     times = factor(epsilon) or f"e^{number(epsilon)}"
-    delta = number(headline["delta"])
+    delta, what = number(headline["delta"]), unit_words(headline.get("unit", Unit.USER)).data
     bound = f"{PROTECTIONS[headline['reading']].capitalize()} from {_ALL}: epsilon {number(epsilon)} at delta {delta}"
-    seen = f"Whatever these see is at most {times} times as likely under one value of a user's data as under another"
-    return [f"{bound}, the bound for {who}.", f"{seen}, except with probability {delta}."]
+    seen = f"Whatever these see is at most {times} times as likely under one value of {what} as under another"
+    beside = headline.get("left_out", ())
+    less = f", but for {users_named(beside)}, of whom it is not known what they saw" if beside else ""
+    return [f"{bound}, the bound for {who}{less}.", f"{seen}, except with probability {delta}."]
 
 
 def _of_worst(headline: Mapping[str, Any], worst: Mapping[str, Any]) -> str:

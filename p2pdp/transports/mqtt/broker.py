@@ -1,7 +1,7 @@
 """A local run's own broker, where its spec names none, and settings of a Mosquitto that is safe to use.
 
 A local run's broker lives as long as the run, on the loopback, at a free port. It is Mosquitto where that is installed.
-Else it is amqtt, which comes with `pip install 'p2pdp[broker]'`, speaks MQTT 3.1.1 only and is slower. Each start of a
+Else it is amqtt, which comes with `pip install '.[broker]'`, speaks MQTT 3.1.1 only and is slower. Each start of a
 run makes new passwords, one for each station, which no file holds once the broker listens. The broker ends with the
 launcher, however that comes about (on Linux; elsewhere a launcher that is killed leaves it behind).
 
@@ -127,7 +127,7 @@ def _command(folder: Path, port: int, passwords: Mapping[str, str]) -> tuple[lis
     if find_spec("amqtt") is None:
         raise NotReady(
             '[run] transport: "mqtt" needs a broker: install mosquitto (apt-get install mosquitto), '
-            "or pip install 'p2pdp[broker]', or name one by [transport] host"
+            "or pip install '.[broker]', or name one by [transport] host"
         )
     access = folder / "passwords"
     access.write_text("".join(f"{user}:{password}\n" for user, password in passwords.items()))

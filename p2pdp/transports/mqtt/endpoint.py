@@ -22,6 +22,7 @@ from contextlib import suppress
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from p2pdp.core.admission import Admission
 from p2pdp.core.errors import NotReady
 from p2pdp.core.ids import Peer
 from p2pdp.transports.mqtt.access import StationSettings
@@ -66,7 +67,7 @@ class Endpoint:
         self.served: dict[Peer, MqttTransport] = {}
         self.transports: set[MqttTransport] = set()
         self.calls: dict[tuple[str, bytes, bool], Call] = {}  # the last: whether we called
-        self.strangers: dict[Call, None] = {}  # who came first is first
+        self.strangers: Admission[Call] = Admission()
         self.faults: dict[str, int] = {}
         self.takes_calls = False
         self._say = say
@@ -110,11 +111,12 @@ class Endpoint:
         known = act is not Act.FRAME and call in self.calls
         return known and len(self._waiting) < WAITING_FRAMES_MAX + WAITING_SPARE_MAX
 
-    def came(self, stranger: Call) -> None:
-        self.strangers[stranger] = None
+    def came(self, stranger: Call, station: str) -> None:
+        self.strangers.add(stranger, station)
         if len(self.strangers) > self._strangers_max:
-            first = next(iter(self.strangers))
-            del self.strangers[first]
+            first = self.strangers.first_to_go()
+            assert first is not None
+            self.strangers.discard(first)
             first.drop()
 
     def _heard(self, payload: bytes) -> None:
@@ -141,7 +143,7 @@ class Endpoint:
             self._end(packet)
             return
         call = Call(self, transport, packet.station, packet.call, packet.called, None)
-        self.came(call)
+        self.came(call, packet.station)
         call.accept()
 
     def _end(self, packet: Packet) -> None:

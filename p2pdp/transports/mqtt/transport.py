@@ -125,7 +125,7 @@ class Call(Connection):
         """End the call, which may never have been taken."""
         if self._endpoint.calls.pop(self._key, None) is None:
             return
-        self._endpoint.strangers.pop(self, None)
+        self._endpoint.strangers.discard(self)
         for timer in (self._deadline, self._probe):
             if timer is not None:
                 timer.cancel()
@@ -142,7 +142,7 @@ class Call(Connection):
             self._post(Act.FRAME, frame)
 
     def proved(self) -> None:
-        self._endpoint.strangers.pop(self, None)
+        self._endpoint.strangers.discard(self)
         self._watch()
 
     def leave(self) -> None:

@@ -9,7 +9,11 @@ Guarantee: at most `connections_max` connections are in use, and one that was as
 its connection.
 
 Who called and proved nothing yet is a stranger: it has to say within `CALL_S` whom it calls, its frames
-are small, no more than `strangers_max` of them are there (the first goes), and they never displace a peer.
+are small, no more than `strangers_max` of them are there (of the address with most the first goes), and they never
+displace a peer.
+Reading is fair: a connection that brings more than `FRAMES_A_TURN` at once is not read on before every other one had
+its turn, so its other end is slowed down and nobody else.
+
 A peer whose very first frame is larger loses the connection by it, and is known once it dials again, since
 a link says hello after a loss.
 
@@ -26,6 +30,7 @@ from struct import Struct
 from typing import Final, cast
 
 from p2pdp.core.addresses import Address
+from p2pdp.core.admission import Admission, counted_address
 from p2pdp.core.ids import Peer
 from p2pdp.transports.contract import Shell
 from p2pdp.transports.pool import (
@@ -38,17 +43,19 @@ from p2pdp.transports.pool import (
     DiallingPool,
 )
 from p2pdp.wire.codec import CodecError
-from p2pdp.wire.frames import FrameReader, prefix
+from p2pdp.wire.frames import FrameReader, length_of, prefix
 from p2pdp.wire.padding import FRAME_SIZES
 
 BACKLOG: Final = 1024
 DIAL_S: Final = 5.0
 SILENCE_S: Final = 10.0  # what was sent and not acknowledged by the other machine for so long: the connection is dead
 CALL_S: Final = 5.0
+FRAMES_A_TURN: Final = 64
 LEAVE: Final = bytes(FRAME_SIZES[0])
 BUFFER_BYTES_MAX: Final = QUEUE_BYTES_MAX
 STRANGER_BUFFER_BYTES_MAX: Final = 1024 * 1024
 
+_LARGE_BYTES: Final = 16 * 1024  # from here on a frame is not copied to put its length before it
 _CALLED: Final = Struct(">i")  # whom a connection is for
 
 
@@ -64,6 +71,7 @@ class _TcpConnection(asyncio.Protocol, Connection):
         self._called = b""
         self._reader = FrameReader()
         self._deadline: asyncio.TimerHandle | None = None
+        self._unread: list[bytes] = []  # frames for the next turns of the loop, last first
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._stream = cast("asyncio.Transport", transport)
@@ -74,7 +82,7 @@ class _TcpConnection(asyncio.Protocol, Connection):
             self.owner.opened(self)
         elif self._listener is not None:
             self._drop_after(CALL_S)
-            self._listener.came(self)
+            self._listener.came(self, transport.get_extra_info("peername"))
 
     def data_received(self, data: bytes) -> None:
         if self.owner is None:
@@ -86,7 +94,30 @@ class _TcpConnection(asyncio.Protocol, Connection):
         except CodecError:
             self.drop()
             return
+        if self._unread:  # what the loop had read already
+            self._unread[:0] = reversed(frames)
+        elif len(frames) > FRAMES_A_TURN and self._stream is not None:
+            self._unread = frames[: FRAMES_A_TURN - 1 : -1]
+            self._stream.pause_reading()
+            asyncio.get_running_loop().call_soon(self._read_on)
+            self._take(frames[:FRAMES_A_TURN])
+        else:
+            self._take(frames)
+
+    def _read_on(self) -> None:
+        """Take what is left, some in each turn of the loop; read more only then."""
+        some = self._unread[: -FRAMES_A_TURN - 1 : -1]
+        del self._unread[-FRAMES_A_TURN:]
+        if self._unread:
+            asyncio.get_running_loop().call_soon(self._read_on)
+        elif self._stream is not None:
+            self._stream.resume_reading()
+        self._take(some)
+
+    def _take(self, frames: list[bytes]) -> None:
         for frame in frames:
+            if self.owner is None:
+                return
             if self.peer is None and len(frame) > STRANGER_FRAME_BYTES_MAX:
                 self.drop()
                 return
@@ -117,8 +148,10 @@ class _TcpConnection(asyncio.Protocol, Connection):
     def connection_lost(self, exc: Exception | None) -> None:
         self._stream = None
         self._cancel_deadline()
+        unread, self._unread = self._unread[::-1], []
+        self._take(unread)
         if self._listener is not None:
-            self._listener.strangers.pop(self, None)
+            self._listener.strangers.discard(self)
         if self.owner is not None:
             self.owner.closed(self)
 
@@ -145,12 +178,14 @@ class _TcpConnection(asyncio.Protocol, Connection):
         bytes_max = STRANGER_BUFFER_BYTES_MAX if self.peer is None else BUFFER_BYTES_MAX
         if stream.get_write_buffer_size() > bytes_max:
             self.drop()
-        else:
+        elif len(frame) < _LARGE_BYTES:
             stream.write(prefix(frame))
+        else:
+            stream.writelines((length_of(frame), frame))
 
     def proved(self) -> None:
         if self._listener is not None:
-            self._listener.strangers.pop(self, None)
+            self._listener.strangers.discard(self)
 
     def leave(self) -> None:
         self.write(LEAVE)
@@ -180,7 +215,7 @@ class TcpListener:
 
     def __init__(self, find: Callable[[Peer], TcpTransport | None], strangers_max: int = STRANGERS_MAX) -> None:
         self.find = find
-        self.strangers: dict[_TcpConnection, None] = {}  # who came first is first
+        self.strangers: Admission[_TcpConnection] = Admission()
         self._strangers_max = strangers_max
         self._server: asyncio.Server | None = None
         self._closed = False
@@ -189,13 +224,14 @@ class TcpListener:
         loop = asyncio.get_running_loop()
         self._server = await loop.create_server(lambda: _TcpConnection(None, None, self), sock=bound, backlog=BACKLOG)
 
-    def came(self, stranger: _TcpConnection) -> None:
-        self.strangers[stranger] = None
+    def came(self, stranger: _TcpConnection, name: object) -> None:
+        self.strangers.add(stranger, counted_address(name))
         if self._closed:
             stranger.drop()
         elif len(self.strangers) > self._strangers_max:
-            first = next(iter(self.strangers))
-            del self.strangers[first]
+            first = self.strangers.first_to_go()
+            assert first is not None
+            self.strangers.discard(first)
             first.drop()
 
     def close(self) -> None:
@@ -203,7 +239,7 @@ class TcpListener:
         self._closed = True
         if self._server is not None:
             self._server.close()
-        for stranger in list(self.strangers):
+        for stranger in self.strangers:
             if stranger.owner is None:
                 stranger.drop()
 

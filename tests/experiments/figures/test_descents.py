@@ -1,12 +1,13 @@
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from p2pdp.experiments.contract import Setting
-from p2pdp.experiments.descents import METHODS, OURS, learned
+from p2pdp.experiments.descents import METHODS, OURS, learned, noise_levels, our_plan
 from p2pdp.experiments.figures.descents import CASE, FIGURE_2, FIGURE_3, FIGURE_4, FIGURE_5, FIGURE_6, FIGURE_7, PRINTED
 from tests.support.quick_figures import line, quick
 
@@ -28,6 +29,15 @@ def test_the_quick_form_3() -> None:
     assert line(made, "epsilon at the published network noise").ours == "3.08 (soundly)"
     assert line(made, "local ceiling").ours == pytest.approx(22.71, abs=0.01)
     assert line(made, "noise level of walk.sgd").verdict == "cannot be known"
+
+
+def test_the_caption_says_why_ours_beats_central() -> None:
+    """Its numbers are those of the full form: the noise by our account, by the paper's recipe, and the length."""
+    ours, central, length = (float(found) for found in re.findall(r"\d+\.\d+", FIGURE_3.caption.see))
+    columns = 9  # eight and the intercept
+    assert ours == round(our_plan(CASE, columns)[1], 2)
+    assert central == round(noise_levels(CASE)["central"], 2)
+    assert length == CASE.lipschitz
 
 
 def test_accuracies_on_houses(data_dir: Path) -> None:

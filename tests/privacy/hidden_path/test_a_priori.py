@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -133,3 +134,28 @@ def test_taking_gaps_of_like_length_together_costs_little(monkeypatch: pytest.Mo
     apart = a_priori(20, 200, 1, 0.4, 1e-3)
     for one, two in zip(apart[:2], together[:2], strict=True):
         assert one <= two <= one * 1.02
+
+
+def told_counts(n: int, steps: int, user: int, observer: int, epsilon: float) -> float:
+    """Delta where other users' contributions lie so far apart that sums show how often the user came: all paths."""
+    found: list[float] = []
+    for others in product(range(n), repeat=steps - 1):
+        square, own, length = 0.0, 0, 0
+        for holder in (0, *others, observer):  # user 0 starts, and the total is published
+            if holder != observer:
+                own, length = own + (holder == user), length + 1
+            elif length:
+                square, own, length = square + own * own / length, 0, 0
+        found.append(gaussian.delta_of(epsilon, math.sqrt(square)) if square else 0.0)
+    return sum(found) / len(found)
+
+
+@pytest.mark.parametrize(("n", "steps", "delta"), [(6, 6, 0.01), (4, 6, 0.01), (5, 5, 1e-3)])
+def test_where_users_differ_more_than_a_contribution_moves_counts_are_told(n: int, steps: int, delta: float) -> None:
+    """As sums of rows do, of which one is replaced."""
+    apart = a_priori(n, steps, 1, 1.0, delta, alike=False)
+    told = max(told_counts(n, steps, *pair, apart.largest) for pair in ((0, 1), (1, 0), (2, 1)))
+    assert 0.99 * delta < told <= delta
+    alike = a_priori(n, steps, 1, 1.0, delta)
+    assert alike.largest < apart.largest
+    assert max(told_counts(n, steps, *pair, alike.largest) for pair in ((0, 1), (1, 0), (2, 1))) > delta

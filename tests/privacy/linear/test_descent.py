@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from p2pdp.core.arrays import Floats
-from p2pdp.privacy.linear.descent import Course, told, unclipped, worst
+from p2pdp.privacy.linear.descent import Course, told, unclipped, without, worst
+from p2pdp.protocols.gossip.analysis.pair_noise import laplacian_of
 from p2pdp.topology.graphs import complete_graph, graph_of_edges
 from p2pdp.topology.weights import drawn_pairs, meeting_weights, sparse_weights
 
@@ -60,7 +61,15 @@ class Everything:
 
     def grams(self) -> Floats:
         size, count = self.course.users, self.course.gradients
-        values, vectors = np.linalg.eigh(self.table @ self.table.T)
+        covariance = np.eye(self.table.shape[1])
+        if self.course.shared is not None:
+            left = np.setdiff1d(np.arange(size), self.members)
+            for one, other in zip(*np.nonzero(np.triu(self.course.shared[np.ix_(left, left)], 1)), strict=True):
+                amount = -self.course.shared[left[one], left[other]]
+                for number in range(count):  # a draw of its own for each gradient
+                    ends = [left[one] * count + number, left[other] * count + number]
+                    covariance[np.ix_(ends, ends)] += amount * np.array([[1.0, -1.0], [-1.0, 1.0]])
+        values, vectors = np.linalg.eigh(self.table @ covariance @ self.table.T)
         kept = values > 1e-11 * max(values[-1], 1e-300)
         white = (vectors[:, kept] / np.sqrt(values[kept])).T @ self.table
         parts = white[:, : size * count].reshape(-1, size, count).transpose(1, 2, 0)
@@ -71,8 +80,12 @@ class Everything:
 @pytest.mark.parametrize("gamma", [1.0, 1.3])
 @pytest.mark.parametrize("ratio", [0.0, 0.3])
 @pytest.mark.parametrize("members", [[0], [0, 3], [1, 2, 5]])
-def test_it_is_what_all_rows_tell(matrices: list[Any], gamma: float, ratio: float, members: list[int]) -> None:
-    course = Course(matrices, BLOCK, gamma, [0.9, 0.8, 0.95, 0.7], [0.5, 0.5, 0.4, 0.3], ratio)
+@pytest.mark.parametrize("shared", [None, 4.0])
+def test_it_is_what_all_rows_tell(
+    matrices: list[Any], gamma: float, ratio: float, members: list[int], shared: float | None
+) -> None:
+    laplacian = None if shared is None else shared * laplacian_of(N, np.array([*pairwise(range(N)), (0, N - 1)]))
+    course = Course(matrices, BLOCK, gamma, [0.9, 0.8, 0.95, 0.7], [0.5, 0.5, 0.4, 0.3], ratio, laplacian)
     found = told(course, members)
     np.testing.assert_allclose(found.grams, Everything(course, members).grams(), rtol=0, atol=1e-11)
     assert not found.grams[members].any()
@@ -143,3 +156,17 @@ def test_the_chance_of_clipping_bounds_what_happens() -> None:
     assert far / 4000 <= chance < 0.2
     assert unclipped(course, 1.0, 40.0, 1.0, 2) < 1e-100
     assert unclipped(course, 1.0, 40.0, 0.0, 2) == 0.0
+
+
+def test_edges_of_members_are_taken_out_of_a_laplacian() -> None:
+    laplacian = laplacian_of(4, np.array([(0, 1), (1, 2), (2, 3), (0, 3)]))
+    assert laplacian.tolist() == [[2, -1, 0, -1], [-1, 2, -1, 0], [0, -1, 2, -1], [-1, 0, -1, 2]]
+    np.testing.assert_array_equal(without(laplacian, [1]), laplacian_of(4, np.array([(2, 3), (0, 3)])))
+    np.testing.assert_array_equal(without(laplacian, []), laplacian)
+
+
+def test_noise_that_users_share_makes_clipping_more_likely() -> None:
+    laplacian = 4.0 * laplacian_of(N, np.array([*pairwise(range(N)), (0, N - 1)]))
+    terms = ([RING] * 12, BLOCK, 1.0, [0.9] * 4, [1.0] * 4)
+    alone, shared = (unclipped(Course(*terms, 0.0, one), 1.0, 6.0, 1.0, 2) for one in (None, laplacian))
+    assert 0.0 < 2.0 * alone < shared < 1.0

@@ -8,7 +8,10 @@ import numpy as np
 import pytest
 
 from p2pdp.experiments.gossip_leaks import distances_from
-from p2pdp.privacy.linear.krylov import extended, fixed_span, noised_leaks
+from p2pdp.privacy.linear.descent import without
+from p2pdp.privacy.linear.krylov import extended, fixed_span, leaks_of, noised_leaks
+from p2pdp.privacy.linear.layers import View, fixed_layers, layered_span
+from p2pdp.protocols.gossip.analysis.pair_noise import laplacian_of
 from p2pdp.protocols.gossip.analysis.views import GossipViews
 from p2pdp.topology.weights import sparse_weights
 from tests.support.gossip_matrices import dense_leaks, graph, grid, powers
@@ -107,8 +110,10 @@ RATIOS = (0.01, 0.1, 1.0)
     ("kind", "n", "rounds"), [("ring", 9, 2), ("ring", 9, 12), ("star", 7, 3), ("hypercube", 16, 5)]
 )
 @pytest.mark.parametrize("gamma", [1.0, 1.3])
-def test_it_is_the_formula_of_the_accounting_notes(kind: str, n: int, rounds: int, gamma: float) -> None:
+@pytest.mark.parametrize("shared", [0.0, 5.0])
+def test_it_is_the_formula_of_the_accounting_notes(kind: str, n: int, rounds: int, gamma: float, shared: float) -> None:
     of = graph(kind, n)
+    spread = np.eye(n) + shared * laplacian_of(n, np.array(list(of.edges())))
     weights = sparse_weights(of, "metropolis")
     for observer in (0, n - 1):
         heard = of.neighbours[observer]
@@ -118,8 +123,9 @@ def test_it_is_the_formula_of_the_accounting_notes(kind: str, n: int, rounds: in
         while len(polynomials) < rounds:
             polynomials.append(gamma * cut @ polynomials[-1] + (1 - gamma) * polynomials[-2])
         rows = np.concatenate([one[list(heard)] for one in polynomials[:rounds]])
-        for ratio, found in zip(RATIOS, noised_leaks(weights, heard, observer, rounds, gamma, RATIOS), strict=True):
-            inverse = np.linalg.inv(rows @ rows.T + ratio**2 * np.eye(len(rows)))
+        told = noised_leaks(weights, heard, observer, rounds, gamma, RATIOS, spread if shared else None)
+        for ratio, found in zip(RATIOS, told, strict=True):
+            inverse = np.linalg.inv(rows @ spread @ rows.T + ratio**2 * np.eye(len(rows)))
             expected = np.einsum("ij,ik,kj->j", rows, inverse, rows)
             assert found == pytest.approx(expected, abs=1e-9)
             assert found[observer] == 0.0
@@ -140,6 +146,27 @@ def test_it_bounds_what_a_replay_finds_and_not_by_far(kind: str, n: int, terms: 
             others = np.arange(n) != observer
             assert np.all(bound[others] >= exact[others] - 1e-11)
             assert np.all(bound[others] <= 1.25 * exact[others] + 1e-6)
+
+
+@pytest.mark.parametrize("kind", ["ring", "star", "hypercube"])
+def test_noise_that_users_share_is_part_of_what_was_seen(kind: str) -> None:
+    of, n = graph(kind, 8), 8
+    weights = sparse_weights(of, "metropolis")
+    for members in ([0], [1, 6]):
+        spread = np.eye(n) + without(7.0 * laplacian_of(n, np.array(list(of.edges()))), members)
+        near = sorted({one for member in members for one in of.neighbours[member]})
+        powers = [np.linalg.matrix_power(weights.toarray(), number) for number in range(3)]
+        rows = np.concatenate([power[near] for power in powers])
+        rows[:, members] = 0.0
+        expected = np.einsum("ij,ik,kj->j", rows, np.linalg.pinv(rows @ spread @ rows.T, rcond=1e-11), rows)
+        expected[members] = 1.0
+        found = fixed_span(weights, of.neighbours, members, 3, spread)
+        assert found.leaks == pytest.approx(expected, abs=1e-9)
+        assert np.all(found.leaks <= fixed_span(weights, of.neighbours, members, 3).leaks + 1e-12)
+        layers = fixed_layers(weights, 3)
+        seen = View(dict.fromkeys(range(3), near), members, (), spread)
+        assert layered_span(layers, seen).leaks == pytest.approx(expected, abs=1e-9)
+    assert leaks_of(np.zeros((4, 0)), np.eye(4)).tolist() == [0.0] * 4
 
 
 def test_who_hears_nobody_is_told_nothing() -> None:

@@ -13,11 +13,11 @@ from p2pdp.core.draws import DITHER, Mechanism
 from p2pdp.core.spec import GraphPart
 from p2pdp.core.step import NOTHING, Message
 from p2pdp.mechanisms import dither
-from p2pdp.protocols.gossip.gossiping import Sending
+from p2pdp.protocols.gossip.gossiping import PairNoise, Sending
 from p2pdp.protocols.gossip.plan import EXCHANGE, SETTLED, SKIPPED
 from p2pdp.topology.graphs import complete_graph, make_graph
 from tests.support.dithers import FORM, Draws, dithered
-from tests.support.gossip_world import PATIENCE_S, GossipWorld, expected, plan_of
+from tests.support.gossip_world import PATIENCE_S, GossipWorld, Noise, expected, plan_of, shared
 
 RANDOM = np.random.default_rng(5)
 GRAPHS = {
@@ -29,6 +29,9 @@ GRAPHS = {
     "complete": complete_graph(4),
     "alone": complete_graph(1),
 }
+
+
+PAIRS: dict[str, Any] = {"pair_noise": Mechanism("gaussian", 2.0**22), "grid_exponent": -20}
 
 
 def world(name: str, rounds: int, seed: int = 0, **more: Any) -> GossipWorld:
@@ -102,7 +105,7 @@ def test_message_noise_is_fresh_for_each_edge_and_round_and_leaves_the_state_cle
 @settings(max_examples=15)
 def test_the_sum_is_kept_whoever_is_late(accelerated: bool, late: int, seed: int, after: int, pauses: int) -> None:
     """Deciders go on without the late one, which comes back; the mean of the final states is that of the values."""
-    made = world("ring", 8, seed, accelerated=accelerated)
+    made = world("ring", 8, seed, accelerated=accelerated, **(PAIRS if seed % 2 else {}))
     made.start()
     for _ in range(after):
         made.deliver()
@@ -113,7 +116,7 @@ def test_the_sum_is_kept_whoever_is_late(accelerated: bool, late: int, seed: int
     made.asleep.clear()
     made.run()
     assert made.faults == []
-    scale = 10.0 ** (3 if accelerated else 0)  # accelerated states may swing far before they settle
+    scale = 10.0 ** (3 * accelerated + 2 * (seed % 2))  # accelerated states may swing far before they settle
     assert np.mean(results(made)) == pytest.approx(np.mean(made.values), abs=1e-11 * scale)
 
 
@@ -148,7 +151,7 @@ def test_a_silent_decider_is_waited_for_until_it_is_out() -> None:
 @given(seed=st.integers(0, 10**6), gone=st.integers(0, 6), after=st.integers(0, 120))
 @settings(max_examples=40)
 def test_the_others_end_whoever_is_out_at_any_moment(seed: int, gone: int, after: int) -> None:
-    made = world("ring", 6, seed, accelerated=bool(seed % 2))
+    made = world("ring", 6, seed, accelerated=bool(seed % 2), **(PAIRS if seed % 3 else {}))
     made.start()
     for _ in range(after):
         made.deliver()
@@ -223,3 +226,70 @@ def test_forms_stay_as_they_are_and_the_seed_is_drawn_all_the_same() -> None:
     assert sending.values(FORM, 2, draws)[1] is FORM
     assert draws.asked == [(DITHER, (4,))]
     assert "values" not in repr(sending)
+
+
+@pytest.mark.parametrize("name", ["ring", "star", "hypercube", "two", "alone"])
+@given(seed=st.integers(0, 10**6), accelerated=st.booleans(), rounds=st.integers(1, 9))
+@settings(max_examples=10)
+def test_noise_of_pairs_is_in_what_is_sent_and_cancels_in_the_mean(
+    name: str, seed: int, accelerated: bool, rounds: int
+) -> None:
+    made = world(name, rounds, seed, accelerated=accelerated, **PAIRS)
+    made.start()
+    sent = {link[0]: queue[0].value for link, queue in made.links.items()}
+    masked = np.array(made.values) + shared(made.plan, made.graph, seed)
+    assert all(sent[user] == pytest.approx(masked[user], abs=1e-9) for user in sent)
+    assert not sent or max(abs(masked[user] - made.values[user]) for user in sent) > 1e-3
+    made.run()
+    np.testing.assert_allclose(results(made), expected(made.plan, made.graph, masked), rtol=0, atol=1e-9)
+    assert np.mean(results(made)) == pytest.approx(np.mean(made.values), abs=1e-9)
+
+
+@pytest.mark.parametrize("accelerated", [False, True])
+@given(seed=st.integers(0, 10**6), gone=st.integers(0, 6), after=st.integers(0, 30), pauses=st.integers(0, 3))
+@settings(max_examples=25)
+def test_of_somebody_who_never_counted_nothing_is_left_over(
+    accelerated: bool, seed: int, gone: int, after: int, pauses: int
+) -> None:
+    """It may have sent nothing at all, and others may have gone on without it."""
+    made = world("ring", 8, seed, accelerated=accelerated, **PAIRS)
+    made.asleep.add(gone)
+    made.start(*(user for user in range(7) if user != gone))
+    for _ in range(after):
+        made.deliver()
+    for _ in range(pauses):
+        made.deliver_all()
+        made.pass_time(PATIENCE_S)
+    ended = set(made.final)
+    made.exclude(gone)
+    made.run()
+    kept = [value for user, value in enumerate(made.values) if user != gone]
+    if not ended & set(made.graph.neighbours[gone]):
+        assert np.mean(results(made)) == pytest.approx(np.mean(kept), abs=1e-6)
+
+
+def test_noise_of_pairs_left_over_follows_what_becomes_of_it() -> None:
+    plan = plan_of(GRAPHS["ring"], 3, **PAIRS)
+    draws = Noise(0, None, 1, 5)
+    drawn = [draws.pair(2, number, PAIRS["pair_noise"], ()) * plan.step for number in range(4)]
+    pairs = PairNoise(plan, 1)
+    assert pairs.added_to(0.5, [2], 0, draws) == 0.5 + drawn[0]
+    assert pairs.added_to(0.0, [2], 1, draws, weight=-0.5, kept=0.25) == drawn[1]
+    assert pairs.left_over(2) == pytest.approx(0.25 * drawn[0] - 0.5 * drawn[1])
+    assert pairs.left_over(2) is None
+    pairs.added_to(0.0, [2], 0, draws)
+    pairs.counted(2)
+    assert pairs.left_over(2) is None, "what counted has the other end"
+    pairs.added_to(0.0, [2], 0, draws)
+    pairs.counted(2)
+    pairs.added_to(0.0, [2], 1, draws, kept=0.5)
+    pairs.uncounted(2)
+    assert pairs.left_over(2) == pytest.approx(0.5 * drawn[0] + drawn[1])
+    pairs.added_to(0.0, [2], 2, draws)
+    pairs.counted(2)
+    pairs.counted(2)
+    pairs.uncounted(2)
+    assert pairs.left_over(2) is None, "the state before the last one counts"
+    other = PairNoise(plan, 2)
+    assert other.added_to(0.0, [1], 0, Noise(0, None, 2, 5)) == -drawn[0], "the higher-numbered end subtracts it"
+    assert repr(other) == "PairNoise(user=2)"

@@ -23,7 +23,8 @@ from p2pdp.protocols.gossip.pairing import (
     draw_activations,
 )
 from p2pdp.protocols.gossip.plan import ACTIVATIONS, EXCHANGE, PAIRS
-from tests.support.gossip_world import NO_NOISE, PATIENCE_S, Noise, Value
+from p2pdp.topology.graphs import complete_graph
+from tests.support.gossip_world import NO_NOISE, PATIENCE_S, Noise, Value, shared
 
 Pair = tuple[int, int]
 
@@ -47,7 +48,7 @@ class World:
         n = len(values)
         self.plan = plan(n, max(1, len(pairs)), **more)
         self.random = Random(seed)  # noqa: S311 - nothing is kept secret with it
-        self.draws = [Noise(user) for user in range(n)]
+        self.draws = [Noise(user, None, user) for user in range(n)]
         everybody = range(n)
         self.machines = [
             Pairing(self.plan, user, [peer for peer in everybody if peer != user], Value(values[user]))
@@ -122,6 +123,30 @@ def test_with_somebody_who_is_out_activations_are_void(n: int, gone: int, after:
         pass
     assert set(world.final) >= set(range(n)) - {gone % n}
     assert all(0.0 <= value <= n - 1 for value in world.final.values())
+
+
+@given(n=st.integers(2, 6), count=st.integers(0, 40), seed=st.integers(0, 10**6), after=st.integers(0, 60))
+@settings(max_examples=60)
+def test_noise_of_pairs_cancels_and_none_is_left_over_of_somebody_who_met_nobody(
+    n: int, count: int, seed: int, after: int
+) -> None:
+    gone = seed % (n + 1)  # n is nobody
+    pairs = [pair for pair in drawn(n, count, seed) if gone not in pair]
+    values = np.random.default_rng(seed).normal(size=n)
+    world = World(pairs, values.tolist(), seed, pair_noise=Mechanism("gaussian", 2.0**22), grid_exponent=-20)
+    for _ in range(after):
+        world.deliver()
+    before = dict(world.final)
+    if gone < n:
+        world.exclude(gone)
+    while world.deliver():
+        pass
+    others = [user for user in range(n) if user != gone]
+    if gone == n or not set(before) & set(others):
+        found = [world.final[user] for user in others]
+        assert np.mean(found) == pytest.approx(np.mean(values[others]), abs=1e-8)
+        if not pairs and gone == n:
+            assert found == pytest.approx(values + shared(world.plan, complete_graph(n), 0), abs=1e-9)
 
 
 def test_who_waits_in_vain_says_nothing() -> None:

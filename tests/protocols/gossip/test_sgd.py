@@ -19,7 +19,7 @@ from p2pdp.tasks.inputs import SymbolicInputs
 from p2pdp.tasks.objectives import Objective
 from p2pdp.topology.weights import sparse_weights
 from tests.support.gossip_sgd_world import D, N, World, rows_of, run_of, run_without, world_of
-from tests.support.gossip_world import PATIENCE_S, coins_of, met_in, room
+from tests.support.gossip_world import PATIENCE_S, coins_of, met_in, room, shared
 
 
 def expected(made: World) -> Any:
@@ -31,7 +31,8 @@ def expected(made: World) -> Any:
     kept = []
     for block in range(plan.gradients):
         noise = np.array([[next(drawn[user]) for _ in range(1)] for user in range(N)], dtype=float)
-        steps = np.array([inputs[user].gradient(models[user], block) for user in range(N)]) + noise * plan.step
+        common = shared(plan, made.graph, made.seed, block)
+        steps = np.array([inputs[user].gradient(models[user], block) for user in range(N)]) + noise * plan.step + common
         rate = plan.rate_at(block + 1)
         models = models * (1.0 - rate * plan.descent.regularization) - rate * steps
         before = models
@@ -49,7 +50,15 @@ def expected(made: World) -> Any:
 
 
 @pytest.mark.parametrize("averaging", ["last", "uniform", "linear"])
-@pytest.mark.parametrize("more", [(), ("graph.changing=false", 'graph.kind="ring"'), ("gossip.accelerated=true",)])
+@pytest.mark.parametrize(
+    "more",
+    [
+        (),
+        ("graph.changing=false", 'graph.kind="ring"'),
+        ("gossip.accelerated=true",),
+        ("graph.changing=false", "noise.pair_sigma=3.0"),
+    ],
+)
 @given(seed=st.integers(0, 10**6))
 @settings(max_examples=8)
 def test_it_is_algorithm_3_in_any_order(averaging: str, more: tuple[str, ...], seed: int) -> None:

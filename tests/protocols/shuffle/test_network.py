@@ -54,7 +54,7 @@ def test_reports_of_one_length_come_back_as_the_estimate(protocol: str) -> None:
     reports, counts = [], np.zeros(3)
     for user in range(200):
         inputs, values = run.protocol.inputs(run.plan, data.user(user))
-        assert run.protocol.inputs_again(run.plan, values)._value == inputs._value  # type: ignore[attr-defined]
+        assert run.protocol.inputs_again(run.plan, values)._values == inputs._values  # type: ignore[attr-defined]
         sealed = inputs.sealed_with(lambda text, _seed: text + bytes(48)).sealed(5, (), np.zeros(4, dtype=np.int64))  # type: ignore[attr-defined]
         assert len(sealed) == run.plan.sealed_bytes == sealed_bytes(1)
         reports.append(sealed[NAME_BYTES : NAME_BYTES + 1])

@@ -70,7 +70,7 @@ def test_cover_belongs_to_runs_that_have_it() -> None:
 
 
 def test_what_is_public_of_a_run() -> None:
-    assert (PLAN.starts, PLAN.reroutes, PLAN.length) == ((), True, 3)
+    assert (PLAN.starts, PLAN.needed, PLAN.length) == ((), 1, 3)
     assert SEED in PLAN.mechanisms
     assert BARE.exchanges(6) == 2 * 6 * 3 + 4 * 3
     assert PLAN.exchanges(6) == 2 * 6 * 3 * (1 + 2)

@@ -199,6 +199,10 @@ def test_what_does_not_belong_is_a_fault() -> None:
         assert [fault.peer for fault in machine.receive(sender, message, 0.0, draws).faults] == [sender]
     assert not machine.receive(2, Message(MARK, (1,)), 0.0, draws).faults
     assert machine.receive(2, Message(MARK, (1,)), 0.0, draws).faults, "twice"
+    assert not machine.receive(2, Message(RELAY, (8, 9, 2), sealed), 0.0, draws).faults
+    assert machine.receive(2, Message(RELAY, (8, 9, 2), sealed), 0.0, draws).faults, "a hop is passed on once"
+    assert not machine.receive(2, Message(MARK, (2,)), 0.0, draws).faults
+    assert machine.receive(2, Message(RELAY, (8, 9, 3), sealed), 0.0, draws).faults, "in any round"
     assert machine.excluded(5, 0.0, draws) == NOTHING
     assert machine.start(0.0, draws) == NOTHING, "a second GO does nothing"
 

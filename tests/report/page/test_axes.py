@@ -136,3 +136,15 @@ def test_few_levels_are_spread_over_all_colours() -> None:
     assert len(colours(1)) == 1
     assert colours(0) == []
     assert steps(Scale((0.0, 1.0, 2.0), logarithmic=False)) == [(0.0, 1.0), (1.0, 2.0)]
+
+
+def test_values_that_lie_close_together_are_told_apart() -> None:
+    close = [1.743, 1.8, 1.838, 1.925]
+    scale = levels_of(close)
+    assert scale.edges[0] > 1.0
+    assert scale.edges[0] <= min(close) <= max(close) <= scale.edges[-1] * (1 + 1e-9)
+    assert len({sum(value > edge for edge in scale.edges) for value in close}) == 4
+    assert levels_of([1.5, 1.5]).edges[0] == 0.0
+    assert levels_of([0.5, 1.5]).edges[0] == 0.0
+    assert levels_of([]).edges[0] == 0.0
+    assert 2 <= len(levels_of([1e6, 1e6 + 1.0]).edges) <= 10

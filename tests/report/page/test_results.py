@@ -64,7 +64,7 @@ def test_faults_and_missing_users_are_explained() -> None:
     words = read(faults(facts(outcome=outcome(faults={"gap": 3, "something_new": 1}, missing=[4, 7])))).said
     assert "gap 3 a message came before" in words
     assert "something_new 1" in words
-    assert "Missing: user 4, 7." in words
+    assert "Missing: users 4, 7." in words
     quiet = read(faults(facts())).said
     assert "Everybody took part" in quiet
     assert "No faults" in quiet
@@ -102,11 +102,6 @@ def test_where_nothing_is_published_users_results_are_shown() -> None:
 def test_there_is_a_dot_only_where_there_is_an_error_to_draw() -> None:
     assert "The dot" in read(result(facts())).said
     assert "dot" not in read(result(facts(outcome=outcome(truth=None, error=None)))).said
-
-
-def test_a_page_with_the_result_without_noise_says_whom_it_is_for() -> None:
-    assert "For the launcher only:" in read(result(facts())).said
-    assert "For the launcher only:" not in read(result(facts(outcome=outcome(truth=None, error=None)))).said
 
 
 def test_three_ways_to_err_beside_each_other() -> None:

@@ -113,7 +113,11 @@ def test_without_pairs_the_bounds_are_told() -> None:
 
 def test_without_any_bound_that_is_what_is_said() -> None:
     for given in (None, np.full((3, 3), math.nan)):
-        assert rows(epsilon=given, claims=[claim(bound=False)])[0][1:4] == ["✕ none", "unknown", "unknown"]
+        assert read(summary(facts(epsilon=given, claims=[claim(bound=False)]))).rows[1][1:4] == [
+            "– refused",
+            "no bound",
+            "no bound",
+        ]
 
 
 def test_colluders_are_told() -> None:

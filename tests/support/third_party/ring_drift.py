@@ -51,15 +51,10 @@ class Drift(PlanDefaults):
     shape: tuple[int, ...] = ()
     starts: tuple[Any, ...] = ()  # nobody begins for the others: users say one by one that they have finished
     unit: float = 1.0  # contributions are whole steps of the grid
-    reroutes: bool = True  # the run goes on without those who are gone
 
     @property
     def mechanisms(self) -> tuple[Mechanism, ...]:
         return (self.noise,)
-
-    @property
-    def draws_expected(self) -> Mapping[Any, int]:
-        return {}
 
     def exchanges(self, edges: int) -> int:
         return self.n * self.length

@@ -45,8 +45,8 @@ class Stranger:
         self.writer = writer
 
     @staticmethod
-    async def calls(world: TcpWorld, peer: int, data: bytes) -> Stranger:
-        stranger = Stranger(*await asyncio.open_connection(*world.addresses[peer]))
+    async def calls(world: TcpWorld, peer: int, data: bytes, origin: str = "127.0.0.1") -> Stranger:
+        stranger = Stranger(*await asyncio.open_connection(*world.addresses[peer], local_addr=(origin, 0)))
         stranger.writer.write(data)
         return stranger
 
@@ -212,6 +212,50 @@ async def test_few_strangers_are_there_at_once_and_the_first_goes(world: TcpWorl
     await two.transport.close()
     for left in (strangers[5], strangers[7]):
         await left.is_dropped()
+
+
+@story
+async def test_a_flood_of_strangers_from_one_address_displaces_none_from_others(world: TcpWorld) -> None:
+    two = world.node(2)
+    await world.listen(two, strangers_max=3)
+    few = [await Stranger.calls(world, 2, called(2) + prefix(FROM_ONE), f"127.0.0.{host}") for host in (2, 3)]
+    await two.until_count(2)
+    many = [await Stranger.calls(world, 2, called(2)) for _ in range(30)]
+    for gone in many[:-1]:
+        await gone.is_dropped()
+    for number, still in enumerate(few):
+        two.answer(two.origins[number], FROM_THREE)
+        assert await still.reader.readexactly(len(prefix(FROM_THREE))) == prefix(FROM_THREE)
+    for stranger in (*few, many[-1]):
+        await stranger.hangs_up()
+
+
+@story
+async def test_a_connection_that_brings_much_lets_others_have_their_turn(world: TcpWorld) -> None:
+    one, two = await a_pair(world)
+    two.react = lambda _origin, _frame: None
+    flooder = await Stranger.calls(world, 2, called(2))
+    flooder.writer.write(prefix(FROM_THREE) * 20_000)
+    await two.until(lambda: len(two.frames) > 1)
+    for _ in range(5):
+        before = len(two.frames)
+        one.send(2, FROM_ONE)
+        await two.until(lambda: FROM_ONE in two.frames[before:])  # noqa: B023
+        assert two.frames.index(FROM_ONE, before) <= before + 5 * tcp.FRAMES_A_TURN
+    await flooder.hangs_up()
+    await two.until_count(20_000 + 6)
+    assert two.frames.count(FROM_THREE) == 20_000, "of what arrived nothing is lost"
+
+
+@story
+async def test_what_a_connection_brought_before_it_broke_is_taken(world: TcpWorld) -> None:
+    _, two = await a_pair(world)
+    count = 10 * tcp.FRAMES_A_TURN + 1
+    flooder = await Stranger.calls(world, 2, called(2) + prefix(FROM_THREE) * count)
+    await two.until(lambda: len(two.frames) > 1)
+    await flooder.hangs_up()
+    await two.until_count(count + 1)
+    assert two.frames == [FROM_ONE, *count * [FROM_THREE]]
 
 
 @story

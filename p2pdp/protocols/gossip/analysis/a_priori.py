@@ -63,12 +63,12 @@ def gossip_a_priori(run: RunPlan, delta: float, colluders: Sequence[Peer]) -> Ac
     found = local_a_priori(run, delta, _contributions(run))
     if not found.claims:
         return found
-    (local,) = found.claims
+    local, *others = found.claims  # of other relations, about whoever sees all
     claims = [_node(run, local)] if run.n > 1 else []
     if 0 < len(colluders) < run.n:
         claims.append(_coalition(run, local, colluders))
     claims += [_role(run, local, name) for name in (Observer.CURATOR, Observer.PUBLIC)]
-    return AccountResult([*claims, local], found.refusals)
+    return AccountResult([*claims, local, *others], found.refusals)
 
 
 def _node(run: RunPlan, local: Claim) -> Claim:
@@ -205,7 +205,7 @@ _TOLD: Final = "values were published, and the theorem knows of none"
 
 def hidden_graph_account(context: AuditContext) -> AccountResult:
     run, plan = context.run, context.run.plan
-    if not plan.in_rounds or plan.block or plan.noise.name != "gaussian":
+    if not plan.in_rounds or plan.block or plan.noise.name != "gaussian" or plan.pair_noise is not None:
         return AccountResult()
     graph = run.spec.graph
     if plan.coin is None and (graph.kind not in _ALIKE or graph.public):
@@ -220,10 +220,11 @@ def hidden_graph_account(context: AuditContext) -> AccountResult:
         if context.is_at_hand(one):
             epsilons[:, one] = _epsilons(context, one, rounding.nu)
         else:
-            refusals.append(Refusal(Observer.NODE, THEOREM_4, f"user {one}: {NOT_AT_HAND}"))
+            refusals.append(Refusal(Observer.NODE, THEOREM_4, f"user {one}: {NOT_AT_HAND}", one))
     if np.isnan(epsilons).all():
         return AccountResult(refusals=refusals)
     claim = claim_of(
+        run.protected,
         Observer.NODE,
         THEOREM_4,
         Conditioning.VIEW,

@@ -28,7 +28,7 @@ from p2pdp.privacy.linear.published import corollary_1, theorem_1
 from p2pdp.privacy.linear.view import ROUNDED_UP
 from p2pdp.privacy.renyi import renyi_epsilons
 from p2pdp.protocols.gossip.analysis.rounding import rounding_of
-from p2pdp.protocols.gossip.analysis.views import GossipViews, Spans
+from p2pdp.protocols.gossip.analysis.views import GossipViews, Spans, masks_hold
 
 _SLACK_TOLD: Final = 1e-9
 _ALL_PUBLISHED: Final = "these results tell every user's noised value, so everybody learns all that local noise allows"
@@ -45,7 +45,7 @@ def gossip_account(context: AuditContext) -> AccountResult:
         return AccountResult(refusals=[Refusal(one, Method.EXACT, reason) for one in who])
     if context.transcript.published is None:
         return AccountResult(refusals=[Refusal(one, Method.EXACT, PASSED_THROUGH) for one in who])
-    if unlike_plan(context) is not None:
+    if unlike_plan(context) is not None or not masks_hold(context):
         return AccountResult()  # the linear account applies
     return _Account(context).result()
 
@@ -61,13 +61,17 @@ class _Account:
         noise = self._run.plan.noise
         self._mu_local = math.inf if noise.name == "none" else context.sensitivity / noise.scale
         self._rounding = rounding_of(context, self._views.graph)
+        self._paired = bool(context.transcript.pairs)
 
     def result(self) -> AccountResult:
         n = self._run.n
         roles = {Observer.CURATOR: self._views.curator, Observer.PUBLIC: self._views.public}
+        if self._paired:
+            roles[Observer.NETWORK] = self._views.network
         seen, refusals = views_of(self._context, Method.EXACT, self._views.view, roles)
         leak, mu = np.full((n, n), np.nan), np.full((n, n), np.nan)
-        found = AccountResult(self._claims, [Refusal(Observer.NETWORK, Method.EXACT, _ALL_SEEN), *refusals])
+        all_seen = [] if self._paired else [Refusal(Observer.NETWORK, Method.EXACT, _ALL_SEEN)]
+        found = AccountResult(self._claims, [*all_seen, *refusals])
         columns = [user for user, _ in seen.get(Observer.NODE, ()) if isinstance(user, int)]
         if columns and n > 1:
             views = [view for _, view in seen[Observer.NODE]]
@@ -78,9 +82,10 @@ class _Account:
             mu = self._mu(leak)
             self._add(Observer.NODE, mu[:, columns], columns, self._assumptions(spans))
             found.epsilon = epsilons_of(self._context.delta, self._with_rounding(mu))
-            printed = Printed(columns, leak[:, columns], views)
-            claims, found.published = printed_claims(self._context, self._views, printed, self._mu_local)
-            self._claims += claims
+            if not self._paired:
+                printed = Printed(columns, leak[:, columns], views)
+                claims, found.published = printed_claims(self._context, self._views, printed, self._mu_local)
+                self._claims += claims
         found.mu, found.leak = mu, leak
         for name, view in seen.get(Observer.COALITION, ()):
             self._coalition(found, members_of(name), view)
@@ -97,6 +102,8 @@ class _Account:
         found.leak_coalition, found.mu_coalition = leak, self._mu(leak)
         found.epsilon_coalition = epsilon_of_each(self._context.delta, self._with_rounding(found.mu_coalition))
         self._add(Observer.COALITION, found.mu_coalition[:, None], [tuple(members)], self._assumptions(spans))
+        if self._paired:  # of which the formulas know nothing
+            return
         printed = Printed([tuple(members)], leak[:, None], [view])
         self._claims += printed_claims(self._context, self._views, printed, self._mu_local)[0]
 
@@ -134,9 +141,17 @@ class _Account:
 
     def _add(self, observer: Observer, mu: Floats, names: Sequence[Name], stated: tuple[str, ...]) -> None:
         """Add a claim; `mu` has a column per observer, named by `names`."""
-        assumptions = (PUBLIC_ROUTE, *stated, *self._context.assumptions)
+        assumptions = (PUBLIC_ROUTE, *stated, *self._context.shared(observer), *self._context.assumptions)
         self._claims.append(
-            gaussian_claim(observer, Method.EXACT, self._context.delta, self._with_rounding(mu), names, assumptions)
+            gaussian_claim(
+                self._context.run.protected,
+                observer,
+                Method.EXACT,
+                self._context.delta,
+                self._with_rounding(mu),
+                names,
+                assumptions,
+            )
         )
 
 
@@ -183,6 +198,7 @@ def _claim(context: AuditContext, views: GossipViews, of: Printed, name: str, le
     if views.layers.noises:
         stated.append(_MESSAGE_NOISE)
     return claim_of(
+        context.run.protected,
         kind_of(of.names[0]),
         f"published:{name}",
         Conditioning.PUBLIC,

@@ -13,28 +13,40 @@ the first time sends its noised value if that peer has met nobody before: that i
 all activations before this one, or is the peer's only neighbour on a known graph. Later states mix others' values
 in shares that depend on the unknown order of their activations.
 
-From learners that the observer meets in the first round it reads the first noised gradient: models begin empty.
+From learners that the observer meets in the first round it reads the first noised gradient, if models begin at zeros.
+
+Noise of pairs hides users who share it with each other. It cancels in the sum over a component of the graph without
+the observer, who knows the draws of which it holds an end: so such sums are read, of single users where their only
+neighbour is the observer.
 
 Values are in steps of the grid, as for walks.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import count
 from typing import Any, Final
 
 import numpy as np
 
-from p2pdp.attacks.truths import ONLY_PLACE
+from p2pdp.attacks.linear import shared_draws
 from p2pdp.core.arrays import Floats
 from p2pdp.core.errors import Refused
 from p2pdp.core.ids import Peer, is_user
-from p2pdp.ledger.records import RECEIVED, SENT, Contents, carries_message, public_message, whole_message
+from p2pdp.ledger.records import (
+    RECEIVED,
+    SENT,
+    Contents,
+    carries_message,
+    public_message,
+    whole_message,
+)
 from p2pdp.mechanisms import dither
 from p2pdp.protocols.defaults import with_graph
-from p2pdp.protocols.gossip.plan import ACTIVATIONS, EXCHANGE, Activations, GossipPlan
+from p2pdp.protocols.gossip.plan import ACTIVATIONS, EXCHANGE, Activations, AveragingPlan, GossipPlan
 from p2pdp.protocols.run_plan import RunPlan
+from p2pdp.topology.components import component_labels
 from p2pdp.topology.graphs import Graph
 from p2pdp.topology.weights import sparse_weights
 
@@ -48,9 +60,13 @@ def read_gossip(
 ) -> list[tuple[tuple[Peer, ...], Any, list[tuple[int, int]]]]:
     """Return the noised values that can be read one by one."""
     plan = run.plan
+    groups = [(user,) for user in range(run.n)] if plan.pair_noise is None else hiding(graph_of(run), observer)
+    sums: dict[tuple[Peer, ...], Any] = {}
     if not plan.in_rounds:
         first = met_alone(run, contents)
     elif plan.learns:
+        if not plan.descent.starts_at_zero:
+            raise Refused("first models hold a start that is no part of the folder, so no gradient is read from them")
         gradients = {peer: value for (number, peer), value in states_heard(contents).items() if number == 1}
         first = {peer: value / -plan.rate_at(1) for peer, value in gradients.items()}
     elif not plan.block:
@@ -58,10 +74,30 @@ def read_gossip(
         if plan.message_noise is not None or plan.coin is not None:
             first = {peer: value for (number, peer), value in heard.items() if number == 1}
         else:
-            first = decoded(graph_of(run), plan, observer, first_sent(contents), heard)
+            sums, first = decoded(graph_of(run), plan, observer, first_sent(contents), heard, groups), {}
     else:
         raise Refused(f"no attack on {run.protocol.name} is implemented")
-    return [((peer,), value / plan.step, [ONLY_PLACE]) for peer, value in sorted(first.items())]
+    sums |= {users: sum(first[user] for user in users) for users in groups if first.keys() >= set(users)}
+    known = drawn_with(plan, observer, contents)
+    return [
+        (users, (total - sum(known.get(user, 0.0) for user in users)) / plan.step, [(0, user) for user in users])
+        for users, total in sorted(sums.items())
+    ]
+
+
+def hiding(graph: Graph, observer: Peer) -> list[tuple[Peer, ...]]:
+    """Return the users who share noise with each other, directly or through others, but for the observer."""
+    labels = component_labels(graph, [observer]).tolist()
+    return [tuple(user for user in range(graph.n) if labels[user] == label) for label in sorted({*labels} - {observer})]
+
+
+def drawn_with(plan: AveragingPlan, observer: Peer, contents: Contents) -> dict[Peer, Any]:
+    """Return the noise that the observer shares with each neighbour, as it is in the neighbour's first contribution."""
+    return {
+        peer: drawn * (plan.step if peer < observer else -plan.step)
+        for peer, number, drawn in shared_draws(contents)
+        if number == 0
+    }
 
 
 def graph_of(run: RunPlan) -> Graph:
@@ -109,9 +145,14 @@ def first_sent(contents: Contents) -> Any:
 
 
 def decoded(
-    graph: Graph, plan: GossipPlan, observer: Peer, own: Any, heard: Mapping[tuple[int, Peer], Any]
-) -> dict[Peer, Any]:
-    """Return the noised values that can be read, by user; `own` is the observer's.
+    graph: Graph,
+    plan: GossipPlan,
+    observer: Peer,
+    own: Any,
+    heard: Mapping[tuple[int, Peer], Any],
+    groups: Sequence[tuple[Peer, ...]],
+) -> dict[tuple[Peer, ...], Any]:
+    """Return the sums of noised values of these groups that can be read; `own` is the observer's.
 
     A value that many rounds carry in small shares is read as large multiples of messages, and of their dithers.
     """
@@ -119,14 +160,17 @@ def decoded(
     rounds = next(at for at in count() if any((at + 1, one) not in heard for one in near)) if near else 0
     values = np.array([own, *(heard[at + 1, one] for at in range(rounds) for one in near)], dtype=np.float64)
     basis, made_of = _Heard(graph, plan, observer, rounds).space()
-    readable = np.nonzero(np.einsum("ij,ij->i", basis, basis) > 1.0 - _READ_WITHIN)[0]
-    shares = basis[readable] @ made_of
+    wanted = np.array([basis[list(users)].sum(axis=0) for users in groups])
+    lengths = np.array([len(users) for users in groups])
+    readable = np.nonzero(np.einsum("ij,ij->i", wanted, wanted) > lengths * (1.0 - _READ_WITHIN))[0]
+    shares = wanted[readable] @ made_of
     if plan.dither is not None:
         blurs = np.sqrt((shares**2).sum(axis=1)) * (dither.SCALE * plan.fine)
-        sharp = blurs < _BLURRED_FROM * plan.noise.scale * plan.step
+        sharp = blurs < _BLURRED_FROM * plan.noise.scale * plan.step * np.sqrt(lengths[readable])
         readable, shares = readable[sharp], shares[sharp]
     read = np.tensordot(shares, values, axes=1)
-    return {int(user): value for user, value in zip(readable, read, strict=True) if user != observer}
+    found = {groups[int(at)]: value for at, value in zip(readable, read, strict=True)}
+    return {users: value for users, value in found.items() if observer not in users}
 
 
 class _Heard:

@@ -39,7 +39,7 @@ from p2pdp.privacy.linear.layers import Layer, Layers, View
 from p2pdp.privacy.linear.published import theorem_1, theorem_4_alpha_most
 from p2pdp.privacy.linear.view import ROUNDED_UP
 from p2pdp.privacy.renyi import best_epsilon, renyi_epsilons
-from p2pdp.protocols.gossip.analysis.descent_views import DescentViews, course_of
+from p2pdp.protocols.gossip.analysis.descent_views import DescentViews
 from p2pdp.protocols.gossip.analysis.rounding import Rounding, rounding_of
 from p2pdp.protocols.gossip.analysis.views import graph_of
 from p2pdp.protocols.gossip.sgd import GossipSgdPlan
@@ -47,6 +47,9 @@ from p2pdp.protocols.learning import apart_bound, norm_bound
 from p2pdp.protocols.run_plan import RunPlan
 
 MODEL: Final = "model:non-adaptive"
+SAMPLED: Final = (
+    "rows of minibatches are drawn in secret: steps over them are accounted for one by one, each under its own noise"
+)
 FIXED_BEFOREHAND: Final = (
     "no bound: gradients are taken to be fixed beforehand, while those of a real run depend on what was sent"
 )
@@ -85,6 +88,8 @@ def gossip_descent_account(context: AuditContext) -> AccountResult:
 def affine_of(run: RunPlan, views: DescentViews, delta: float) -> Affine | str:
     """Return how gradients are affine, or the reason why they cannot be taken to be."""
     plan: GossipSgdPlan = run.plan
+    if plan.descent.samples:
+        return SAMPLED
     if run.spec.task.kind != "mean":
         return "gradients depend on what was sent in ways that no linear account covers: the local ceiling stands"
     if not views.regular or views.matrices is None:
@@ -95,10 +100,13 @@ def affine_of(run: RunPlan, views: DescentViews, delta: float) -> Affine | str:
     apart = apart_bound(run.spec.data, plan.descent.dimension)
     if reach is None or apart is None:
         return "examples have no bound on their length: [data] unit_norm, standardize or clip gives one"
-    course = course_of(plan, views.matrices, 1.0 + plan.descent.regularization)
+    course = views.course(1.0 + plan.descent.regularization)
     sigma = plan.noise.scale * plan.step
     chance = unclipped(course, reach, plan.descent.clip, sigma, plan.descent.dimension)
-    ratio = (apart * _ROUNDED + plan.step * math.sqrt(plan.descent.dimension)) / sigma
+    moved = apart * _ROUNDED
+    if plan.descent.records is not None:  # one row of a mean, in a sum of floats
+        moved = (moved + plan.descent.clip * plan.descent.records.most**2 / 2.0**52) / plan.descent.records.least
+    ratio = (moved + plan.step * math.sqrt(plan.descent.dimension)) / sigma
     most = gaussian.epsilon_of(delta * (1.0 - _SHARE), ratio * math.sqrt(plan.gradients))
     if most < math.inf and chance * (1.0 + math.exp(min(most, 700.0))) <= _SHARE * delta:
         return Affine(ratio, chance)
@@ -130,7 +138,13 @@ class _Account:
         self._found = AccountResult()
 
     def result(self) -> AccountResult:
-        if self._affine is None:
+        if self._plan.descent.samples:
+            observers = (Observer.NODE, *((Observer.COALITION,) if self._context.colluders else ()))
+            kind = MODEL if self._plan.pair_noise is not None else Method.EXACT  # there is a bound besides
+            self._found.refusals += [Refusal(observer, kind, SAMPLED) for observer in observers]
+            self._roles()
+            return self._found
+        if self._affine is None and self._plan.pair_noise is None:  # of which there is a bound besides
             observers = (Observer.NODE, *((Observer.COALITION,) if self._context.colluders else ()))
             self._found.refusals += [Refusal(observer, Method.EXACT, self._why_not) for observer in observers]
         if self._views.reason is not None:
@@ -145,8 +159,8 @@ class _Account:
         n, found = self._run.n, self._found
         observers = [user for user in range(n) if self._context.is_at_hand(user)]
         refused = sorted(set(range(n)) - set(observers))
-        found.refusals += [Refusal(Observer.NODE, MODEL, f"user {user}: {NOT_AT_HAND}") for user in refused]
-        afforded = int(_WORK_MAX / self._views.work)
+        found.refusals += [Refusal(Observer.NODE, MODEL, f"user {user}: {NOT_AT_HAND}", user) for user in refused]
+        afforded = int(_WORK_MAX / max(1.0, self._views.work))
         if n == 1 or not observers:
             return
         if not afforded:
@@ -195,7 +209,7 @@ class _Account:
         self._publish(Seen([tuple(members)], leak[:, None] if exact else None))
 
     def _publish(self, seen: Seen) -> None:
-        if self._views.regular and self._plan.noise.name == "gaussian":
+        if self._views.regular and self._plan.noise.name == "gaussian" and self._plan.pair_noise is None:
             assert self._views.matrices is not None
             claims, matrix = published_claims(self._context, self._views.matrices, seen)
             self._found.claims += claims
@@ -210,6 +224,8 @@ class _Account:
             elif not self._context.transcript.published and not self._context.transcript.seen_by_roles:
                 zero = np.zeros((self._run.n, 1))
                 self._found.claims.append(self._claim(name, zero, [name], Method.EXACT, (_NOTHING,), bound=True))
+            elif self._plan.descent.samples:
+                continue
             elif not self._views.regular and self._views.work <= _WORK_MAX:
                 told = self._views.told([], self._decay)
                 self._add(name, self._leak(told)[:, None], [name], [told], (), model=True)
@@ -271,8 +287,9 @@ class _Account:
         if bound:
             mu = self._rounding.added_to(mu, self._most)
         at = delta * (1.0 - _SHARE) if bound and self._affine is not None else delta
-        assumptions = (*stated, *self._context.assumptions)
-        return gaussian_claim(observer, method, delta, mu, names, assumptions, at=at, bound=bound)
+        assumptions = (*stated, *self._context.shared(observer), *self._context.assumptions)
+        protected = self._context.run.protected
+        return gaussian_claim(protected, observer, method, delta, mu, names, assumptions, at=at, bound=bound)
 
 
 _ROUNDING: Final = 1e-9
@@ -358,6 +375,7 @@ def _claim(context: AuditContext, seen: Seen, name: str, epsilons: Floats, viola
     hidden = name == "proposition-1"  # it is about graphs that the observer does not know
     noised = () if context.run.plan.message_noise is None else (_MESSAGE_NOISE,)
     return claim_of(
+        context.run.protected,
         kind_of(seen.names[0]),
         f"published:{name}",
         Conditioning.VIEW if hidden else Conditioning.PUBLIC,

@@ -4,7 +4,7 @@ If every message of every round arrived and nothing was published, a user's view
 round and from the effect of a step on a state (`privacy/linear/descent.py`). That a run is of this kind is verified:
 what each user received is compared, at random values of all gradients, with the prediction of the weights. Otherwise
 the forms of the replay are written out, one row for each thing that was seen, with one column for each user's gradient
-of each step; that is done for runs that are small enough.
+of each step; that is done for runs that are small enough. It leaves out noise of pairs, which can only hide more.
 
 `decay` is what a step takes away of a state besides its noised gradient, per unit of the rate: regularization, and
 where gradients are affine in the state their slope too, so that what is left of them does not depend on it.
@@ -18,13 +18,14 @@ from typing import Any, Final
 import numpy as np
 
 from p2pdp.auditor.context import AuditContext
-from p2pdp.core.arrays import Floats
+from p2pdp.core.arrays import Floats, Ints
 from p2pdp.core.ids import Peer
-from p2pdp.core.values import GRADIENT, LinearForm, in_order
+from p2pdp.core.values import GRADIENT, PAIR, LinearForm, in_order
 from p2pdp.ledger.records import MET
 from p2pdp.privacy.linear.descent import Course, Told, told
 from p2pdp.privacy.linear.krylov import extended
-from p2pdp.protocols.gossip.analysis.views import graph_of
+from p2pdp.protocols.gossip.analysis.pair_noise import laplacian_of, ratio_of
+from p2pdp.protocols.gossip.analysis.views import ends_drawn, graph_of, masks_hold
 from p2pdp.protocols.gossip.sgd import GossipSgdPlan
 from p2pdp.topology.weights import meeting_weights, sparse_weights
 
@@ -33,12 +34,14 @@ _NUMBERS_MAX: Final = 1 << 24  # numbers in the rows of a run that is written ou
 _DROPPED_VARIANCE: Final = 1e-12  # as a share of the largest
 
 
-def course_of(plan: GossipSgdPlan, matrices: Sequence[Any], decay: float) -> Course:
+def course_of(plan: GossipSgdPlan, matrices: Sequence[Any], decay: float, ends: Ints | None = None) -> Course:
+    """Return the course of a run; `ends` are the users who share noise."""
     rates = [plan.rate_at(step) for step in range(1, plan.gradients + 1)]
     ratio = 0.0
     if plan.message_noise is not None and plan.noise.name != "none":
         ratio = plan.message_noise.scale / plan.noise.scale
-    return Course(matrices, plan.block, plan.gamma, [1.0 - rate * decay for rate in rates], rates, ratio)
+    shared = ratio_of(plan) * laplacian_of(plan.n, ends) if ends is not None and len(ends) else None
+    return Course(matrices, plan.block, plan.gamma, [1.0 - rate * decay for rate in rates], rates, ratio, shared)
 
 
 class DescentViews:
@@ -49,7 +52,7 @@ class DescentViews:
         self._plan: GossipSgdPlan = context.run.plan
         self.reason: str | None = None
         self.matrices = _matrices(context)
-        self.regular = self.matrices is not None and _follows_weights(context, self.matrices)
+        self.regular = self.matrices is not None and _follows_weights(context, self.matrices) and masks_hold(context)
         self._rows: _Rows | None = None
         if not self.regular:
             self._rows = self._written_out()
@@ -69,9 +72,14 @@ class DescentViews:
         """Return what members who pool their views learned of everybody."""
         if self.regular:
             assert self.matrices is not None
-            return told(course_of(self._plan, self.matrices, decay), members)
+            return told(self.course(decay), members)
         assert self._rows is not None
         return self._rows.told(members)
+
+    def course(self, decay: float) -> Course:
+        """Return the course of a run in which every message arrived, and no noise of pairs was taken back."""
+        assert self.matrices is not None
+        return course_of(self._plan, self.matrices, decay, ends_drawn(self._context.transcript))
 
     @property
     def work(self) -> float:
@@ -149,7 +157,7 @@ def _evaluated(forms: Sequence[LinearForm], ordered: Sequence[LinearForm], value
         for source, weight in form.terms:
             if source.kind == GRADIENT:
                 total += weight * float(values[source.peer, source.number])
-            elif source.kind != "draw":
+            elif source.kind not in ("draw", PAIR):
                 total = float("nan")
         known[id(form)] = total + sum([known[id(parent)] * weight for parent, weight in form.parents])
     return np.array([known[id(form)] for form in forms])

@@ -21,9 +21,10 @@ import numpy as np
 
 from p2pdp.assembly.outcome import Number, Outcome
 from p2pdp.assembly.pools import CENTRAL, LOCAL
-from p2pdp.attacks.truths import Truths, only_contribution
+from p2pdp.attacks.truths import ONLY_PLACE, Truths, only_contribution, rows_drawn
 from p2pdp.auditor.claims import gaussian_claim
 from p2pdp.auditor.context import PUBLIC_ROUTE, sensitivity_of
+from p2pdp.auditor.sampled import sigma_within
 from p2pdp.core.claims import Claim, Observer, Refusal
 from p2pdp.core.ids import Peer
 from p2pdp.ledger.records import Contents
@@ -34,12 +35,14 @@ from p2pdp.protocols.contract import Estimate
 from p2pdp.protocols.defaults import Account, Learning, Rows, Sigmas
 from p2pdp.protocols.gossip.analysis import outcome_descent as gossip_descents
 from p2pdp.protocols.gossip.analysis.averages import GossipAnalysis, linear_account
-from p2pdp.protocols.gossip.analysis.descent_account import FIXED_BEFOREHAND, MODEL, gossip_descent_account
+from p2pdp.protocols.gossip.analysis.descent_account import FIXED_BEFOREHAND, MODEL, SAMPLED, gossip_descent_account
 from p2pdp.protocols.gossip.analysis.descent_views import course_of, work_of
 from p2pdp.protocols.gossip.analysis.fast import fast_gossip_descents
 from p2pdp.protocols.gossip.analysis.forecast import FORECAST
+from p2pdp.protocols.gossip.analysis.masked import masked_account
 from p2pdp.protocols.gossip.analysis.outcome_descent import gossip_baselines_of, gossip_scored, noise_upper
-from p2pdp.protocols.gossip.sgd import GossipSgdPlan
+from p2pdp.protocols.gossip.analysis.pair_noise import ends_of
+from p2pdp.protocols.gossip.sgd import STEP, GossipSgdPlan
 from p2pdp.protocols.learning import warnings_of
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.replay.evidence import Recorded
@@ -54,7 +57,7 @@ def _sigmas(run: RunPlan, _paths: object, epsilon: float | None, delta: float) -
 class GossipDescentAnalysis(GossipAnalysis):
     what_ran = "Users trained a model together: each adds noise to its gradients and averages with its neighbours."
     fast_in_advance = True
-    learning = Learning(_sigmas, gossip_baselines_of, gossip_scored)
+    learning = Learning(_sigmas, gossip_baselines_of, gossip_scored, STEP, lambda run: int(run.plan.gradients))
 
     def gather(self, run: RunPlan, recorded: Recorded, found: Outcome) -> None:
         gossip_descents.gather(run, recorded, found)
@@ -65,7 +68,9 @@ class GossipDescentAnalysis(GossipAnalysis):
     def truth(self, run: RunPlan, found: Outcome, rows: Rows) -> Number:
         return gossip_descents.truth_of(run, found, rows)
 
-    def fast(self, trials: Trials) -> Iterator[Outcome]:
+    def fast(self, trials: Trials) -> Iterator[Outcome] | None:
+        if trials.run.plan.descent.samples:
+            return None
         return fast_gossip_descents(trials)
 
     def forecast(self, run: RunPlan, delta: float) -> list[Claim | Refusal]:
@@ -88,10 +93,12 @@ class GossipDescentAnalysis(GossipAnalysis):
         return Estimate(None, None if end is None else [end] * run.plan.shape[0])
 
     def truths(self, run: RunPlan, user: Peer, inputs: Any, contents: Contents, private: bytes) -> Truths:
-        return only_contribution(inputs.gradient(inputs.zero(), 0) / run.plan.step, contents, private)
+        rows = next(iter(rows_drawn(contents, private)), None)
+        first = inputs.gradient(inputs.zero(), 0, rows) / run.plan.step
+        return {(0, user): only_contribution(first, contents, private)[ONLY_PLACE]}
 
     def accounts(self) -> Sequence[Account]:
-        return (linear_account, self.ceiling, gossip_descent_account)
+        return (linear_account, self.ceiling, masked_account, gossip_descent_account)
 
 
 def gossip_sigmas_of(run: RunPlan, epsilon: float | None, delta: float) -> dict[str, float | None]:
@@ -99,6 +106,9 @@ def gossip_sigmas_of(run: RunPlan, epsilon: float | None, delta: float) -> dict[
     plan: GossipSgdPlan = run.plan
     if epsilon is None or not 0.0 < epsilon < math.inf or plan.noise.name == "none":
         return {LOCAL: None, CENTRAL: None}
+    if plan.descent.samples:
+        sampled = sigma_within(run, plan.gradients, epsilon, delta)
+        return {LOCAL: sampled, CENTRAL: None if sampled is None else sampled / run.n}
     unit = math.ldexp(sensitivity_of(run), plan.grid_exponent) / gaussian.mu_of_curve(epsilon, delta)
     local = math.sqrt(plan.gradients) * unit
     return {LOCAL: local, CENTRAL: local / run.n}
@@ -115,7 +125,7 @@ def descent_forecast(run: RunPlan, delta: float) -> Claim | Refusal:
     reason = _why_not(run, afforded)
     if reason is not None:
         return Refusal(Observer.NODE, MODEL, reason)
-    course = course_of(plan, _matrices(run), plan.descent.regularization)
+    course = course_of(plan, _matrices(run), plan.descent.regularization, ends_of(run))
     observers = np.unique(np.linspace(0, run.n - 1, min(run.n, afforded)).astype(np.int64)).tolist()
     leak = np.full((run.n, len(observers)), np.nan)
     for column, observer in enumerate(observers):
@@ -125,13 +135,15 @@ def descent_forecast(run: RunPlan, delta: float) -> Claim | Refusal:
     assumptions = [PUBLIC_ROUTE, FORECAST, FIXED_BEFOREHAND]
     assumptions += [_DRAWN] * (plan.coin is not None)
     assumptions += [_SOME.format(len(observers), run.n)] * (len(observers) < run.n)
-    return gaussian_claim(Observer.NODE, MODEL, delta, mu, observers, assumptions, bound=False)
+    return gaussian_claim(run.protected, Observer.NODE, MODEL, delta, mu, observers, assumptions, bound=False)
 
 
 def _why_not(run: RunPlan, afforded: int) -> str | None:
     plan: GossipSgdPlan = run.plan
     if run.n == 1:
         return "there is nobody to learn about the only user"
+    if run.plan.descent.samples:
+        return SAMPLED
     if plan.noise.name != "gaussian":
         return "without noise of a user's own there is nothing to work out"
     if plan.publish != "none":

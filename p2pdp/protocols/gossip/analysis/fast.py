@@ -3,24 +3,26 @@
 Guarantee: on the same draws results and models are those of the machines except for rounding and the dithers of
 messages (`protocols/gossip/sgd.py`), in runs in which nobody is gone or late. Users' noise, noise of gradients and the
 activations are drawn from the streams that the simulated world draws them from, so a seed gives the same here as
-there; noise on messages and the coins of a changing graph have streams of their own.
+there; noise on messages, noise of pairs and the coins of a changing graph have streams of their own.
 
 The standard error of an average is exact. If nothing is published it is that of a user's own result, which takes the
 spectrum of the weights (of pairs: all users' weights in all results), more work than everything else together: trials
 whose standard error nobody reads leave it out, and so do runs of more than `SPECTRUM_MAX` users, or of more pairs than
 would take as long. The truth of a learned model is the result of the same rounds without any noise.
 
-`messages` counts exchanges and published results.
+`messages` counts exchanges, and what ends them.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any, Final, cast
 
 import numpy as np
 
+from p2pdp.assembly.curves import Look, look_of, looked_at
 from p2pdp.assembly.outcome import Outcome
 from p2pdp.core.arrays import Floats, Ints
 from p2pdp.core.draws import Draws, Mechanism
@@ -28,11 +30,13 @@ from p2pdp.core.ids import BOOTSTRAP, Peer
 from p2pdp.core.values import snapped
 from p2pdp.crypto.entropy import SeededEntropy
 from p2pdp.mechanisms.sampler import SeededSampler
-from p2pdp.protocols.gossip.analysis.outcome_descent import truth_of_finals
+from p2pdp.protocols.gossip.analysis.outcome import count_rows, truth_of_finals
+from p2pdp.protocols.gossip.analysis.pair_noise import Contributed, drawn_together
+from p2pdp.protocols.gossip.analysis.sent import Sent, edges_of
 from p2pdp.protocols.gossip.plan import ACTIVATIONS, Activations, AveragingPlan, GossipPlan
 from p2pdp.protocols.gossip.sgd import Extra, GossipSgdPlan, learn
 from p2pdp.protocols.run_plan import RunPlan
-from p2pdp.sim.trials import Trials
+from p2pdp.sim.trials import COMPARED_MAX, Trials
 from p2pdp.tasks.descending import Population
 from p2pdp.topology.weights import drawn_pairs, meeting_weights, sparse_weights
 
@@ -56,21 +60,37 @@ def fast_average(run: RunPlan, rows: Callable[[Peer], Any], seed: int, *, with_e
     """Run one trial; `with_error` asks for its standard error too."""
     plan: AveragingPlan = run.plan
     states = np.array([_begin(run, rows, user, seed) for user in range(run.n)], dtype=np.float64)
+    if plan.pair_noise is not None:
+        states = states + drawn_together(run, seed, 1)[:, 0].reshape(states.shape)
     meetings = _exchanges_of(run, seed)
     noise = _message_noise(plan, SeededSampler(seed, "fast/messages"))
     results = meetings.results(states.reshape(run.n, -1), noise).reshape(run.n, *plan.shape)
     publishers = _publishers(run)
-    found = Outcome(counted={user: {0: 1} for user in range(run.n)}, messages=meetings.exchanges + len(publishers))
+    found = Outcome(counted={user: {0: 1} for user in range(run.n)}, messages=meetings.messages)
     found.finals = dict(enumerate(results if plan.shape else results.tolist()))
     found.published = run.protocol.publish(plan, [found.finals[user] for user in publishers])
     if publishers or with_error:
         found.shares, found.deviation = _shares_and_error(run, meetings)
+    count_rows(run, found)
     return found
 
 
+_SCHEDULES: Final = 24
+
+
 def standard_error_of(run: RunPlan) -> float | None:
-    """Return the standard error of a run's estimate, or of a user's own result; activations are drawn from seed 0."""
-    return _shares_and_error(run, _exchanges_of(run, 0))[1]
+    """Return the standard error of a run's estimate, or of a user's own result.
+
+    Where chance decides who meets whom, it is the root mean square over schedules of `_SCHEDULES` seeds.
+    """
+    random = not run.plan.in_rounds or run.plan.coin is not None
+    found = []
+    for seed in range(_SCHEDULES if random else 1):
+        error = _shares_and_error(run, _exchanges_of(run, seed))[1]
+        if error is None:
+            return None
+        found.append(error)
+    return math.sqrt(math.fsum(error**2 for error in found) / len(found))
 
 
 def _exchanges_of(run: RunPlan, seed: int) -> Rounds | Pairs:
@@ -78,13 +98,22 @@ def _exchanges_of(run: RunPlan, seed: int) -> Rounds | Pairs:
     if not plan.in_rounds:
         return Pairs(run, _activations(run, seed))
     if plan.coin is not None:
-        return Rounds(plan, list(changing_rounds(plan, plan.coin, seed)))
+        return Rounds(run, list(changing_rounds(plan, plan.coin, seed)))
     return fixed_rounds(run)
 
 
 def fixed_rounds(run: RunPlan) -> Rounds:
     assert run.graph is not None
-    return Rounds(run.plan, [sparse_weights(run.graph, run.plan.weights)] * run.plan.rounds)
+    return Rounds(run, [sparse_weights(run.graph, run.plan.weights)] * run.plan.rounds)
+
+
+def mixed_noise(run: RunPlan) -> float:
+    """Return what is left at a user of the noise of a gradient after one block of rounds, in units of its own noise.
+
+    It is the root mean square over all users, noise of pairs included.
+    """
+    block = replace(run, plan=replace(run.plan, rounds=run.plan.block))
+    return math.sqrt(fixed_rounds(block).of_one_user()[0])
 
 
 def changing_rounds(plan: GossipPlan, coin: float, seed: int) -> Iterator[Any]:
@@ -153,8 +182,9 @@ def _activations(run: RunPlan, seed: int) -> list[tuple[Peer, Peer]]:
 class Rounds:
     """Synchronous gossip with the weights of each round; fixed weights are the same matrix in every round."""
 
-    def __init__(self, plan: GossipPlan, matrices: Sequence[Any]) -> None:
-        self._plan = plan
+    def __init__(self, run: RunPlan, matrices: Sequence[Any]) -> None:
+        self._plan: GossipPlan = run.plan
+        self._contributed = Contributed(run)
         self._matrices = matrices
         self._fixed = all(matrix is matrices[0] for matrix in matrices)
         self._received = [_received(matrix) for matrix in (matrices[:1] if self._fixed else matrices)]
@@ -166,9 +196,11 @@ class Rounds:
         return size <= SPECTRUM_MAX and (self._fixed or size * sum(one.nnz for one in self._matrices) <= _WORK_MAX)
 
     @property
-    def exchanges(self) -> int:
-        different = self._matrices[:1] if self._fixed else self._matrices
-        return sum(len(edges_of(one)[0]) for one in different) * (self._plan.rounds if self._fixed else 1)
+    def messages(self) -> int:
+        sent = Sent(self._plan.n)
+        for matrix in self._matrices[:1] if self._fixed else self._matrices:
+            sent.add(matrix, self._plan.rounds if self._fixed else 1)
+        return sent.messages
 
     def results(self, states: Floats, noise: Noise | None) -> Floats:
         """Return the users' results.
@@ -191,7 +223,7 @@ class Rounds:
         """Return the users' weights in weighted sums of results, and sums of squares for values and message noise."""
         received = [one[:, None] for one in self._received] * (self._plan.rounds if self._fixed else 1)
         shares, fresh = self._backwards(columns, [one.__matmul__ for one in self._matrices], received)
-        return shares, float(np.sum(shares**2)), fresh
+        return shares, self._contributed.of_shares(shares), fresh
 
     def of_one_user(self) -> tuple[float, float]:
         """Return both sums of squares for one result, averaged over all users; fixed weights use their spectrum."""
@@ -199,13 +231,15 @@ class Rounds:
         if not self._fixed:
             return _of_all(size, self.shares)
         dense = self._matrices[0].toarray()
-        if self._plan.message_noise is None:
-            values, received = np.linalg.eigvalsh(dense), np.zeros(size)
+        vectors, received = np.zeros((0, 0)), np.zeros(size)
+        if self._plan.message_noise is None and self._contributed.is_own:
+            values = np.linalg.eigvalsh(dense)
         else:
             values, vectors = np.linalg.eigh(dense)
+        if self._plan.message_noise is not None:
             received = self._received[0] @ vectors**2
         shares, fresh = self._backwards(np.ones(size), [values.__mul__] * rounds, [received] * rounds)
-        return float(np.mean(shares**2)), fresh / size
+        return self._contributed.of_spectrum(shares, vectors), fresh / size
 
     def _backwards(
         self, columns: Floats, times: Sequence[Callable[[Floats], Floats]], received: Sequence[Floats]
@@ -221,13 +255,6 @@ class Rounds:
             fresh += gamma**2 * float(np.sum(received[number - 1] * now**2))
             now, earlier = earlier + gamma * times[number - 1](now), (1.0 - gamma) * now
         return now, fresh
-
-
-def edges_of(matrix: Any) -> tuple[Any, Any, Any]:
-    """Return receiver, sender and weight of each message of a round, by receiver."""
-    entries = matrix.tocoo()
-    across = entries.row != entries.col
-    return entries.row[across], entries.col[across], entries.data[across]
 
 
 def _received(matrix: Any) -> Floats:
@@ -250,9 +277,10 @@ class Pairs:
 
     def __init__(self, run: RunPlan, activations: Sequence[tuple[Peer, Peer]]) -> None:
         self._users, self._step = run.n, run.plan.step
+        self._contributed = Contributed(run)
         self._matchings = list(_matchings(run.n, activations))
         self.is_small = run.n * len(activations) <= _WORK_MAX
-        self.exchanges = 2 * len(activations)
+        self.messages = 2 * len(activations)
 
     def results(self, states: Floats, noise: Noise | None) -> Floats:
         """Return the users' results. Draws on messages are taken matching by matching: first users, then the others."""
@@ -272,7 +300,7 @@ class Pairs:
             met = now[pairs]
             fresh += float(np.sum(met**2)) / 4.0
             now[pairs] = met.mean(axis=1, keepdims=True)
-        return now, float(np.sum(now**2)), fresh
+        return now, self._contributed.of_shares(now), fresh
 
     def of_one_user(self) -> tuple[float, float]:
         """Return both sums of squares for one result, averaged over all users."""
@@ -293,34 +321,39 @@ def _matchings(users: int, activations: Sequence[tuple[Peer, Peer]]) -> Iterator
 
 
 def fast_gossip_descents(trials: Trials) -> Iterator[Outcome]:
-    """Run the trials. All trials share the learners' examples; a changing graph is drawn anew in each."""
+    """Run the trials. A changing graph, and rows that are dealt out on the run's seed, are drawn anew in each."""
     population = Population(trials.run.plan.descent, [trials.rows(user) for user in range(trials.run.n)])
     for number in range(trials.count):
         trials.started(number)
         run = trials.run if trials.run.plan.coin is not None else trials.again(number)[0]
-        yield fast_gossip_descent(run, population, trials.seed + number)
+        if trials.run.spec.data.partition == "dirichlet":
+            population = Population(run.plan.descent, [*map(trials.again(number)[1], range(run.n))])
+        look = look_of(run, run.plan.gradients) if number < COMPARED_MAX else None
+        yield fast_gossip_descent(run, population, trials.seed + number, look)
 
 
-def fast_gossip_descent(run: RunPlan, population: Population, seed: int) -> Outcome:
-    """Run one trial; `population` is the users' examples, for trials to share."""
+def fast_gossip_descent(run: RunPlan, population: Population, seed: int, look: Look | None = None) -> Outcome:
+    """Run one trial; `population` is the users' examples, for trials to share; `look` is at the users' models."""
     plan: GossipSgdPlan = run.plan
-    noise = _drawn(plan, seed)
+    noise = _drawn(run, seed)
     extra = _noise_of_models(plan, SeededSampler(seed, "fast/messages"))
-    sent = 0
+    sent = Sent(run.n)
 
     def counted() -> Iterator[Any]:
-        nonlocal sent
         for matrix in matrices_of(run, seed):
-            sent += len(edges_of(matrix)[0])
+            sent.add(matrix)
             yield matrix
 
     # The first column is noised, the second is not.
-    models = learn(plan, population, counted(), lambda visit: noise[:, visit], columns=2, extra=extra)
+    users = looked_at(run.n)
+    done = None if look is None else lambda gradients, now: look.at(gradients, now[users, 0])
+    models = learn(plan, population, counted(), lambda visit: noise[:, visit], columns=2, extra=extra, done=done)
     publishers = [user for user in range(run.n) if plan.publishes(user)]
-    found = Outcome(counted={user: {0: plan.gradients} for user in range(run.n)}, messages=sent + len(publishers))
+    found = Outcome(counted={user: {0: plan.gradients} for user in range(run.n)}, messages=sent.messages)
     found.finals = dict(enumerate(models[:, 0]))
     found.published = run.protocol.publish(plan, [found.finals[user] for user in publishers])
     found.truth = truth_of_finals(run, dict(enumerate(models[:, 1])))
+    found.curve = None if look is None else look.curve()
     return found
 
 
@@ -336,13 +369,16 @@ def matrices_of(run: RunPlan, seed: int) -> Iterator[Any]:
         yield matrix
 
 
-def _drawn(plan: GossipSgdPlan, seed: int) -> Floats:
+def _drawn(run: RunPlan, seed: int) -> Floats:
     """Return the noise of each user's gradients, in data units: [user, gradient, column, number]."""
+    plan: GossipSgdPlan = run.plan
     found = np.zeros((plan.n, plan.gradients, 2, plan.shape[0]))
     if plan.noise.name != "none":
         for user in range(plan.n):
             drawn = SeededSampler(seed, f"draws/{user}/1").batch(plan.noise, plan.shape, plan.gradients)
             found[user, :, 0] = np.array(drawn) * plan.step
+    if plan.pair_noise is not None:
+        found[:, :, 0] += drawn_together(run, seed, plan.gradients)
     return found
 
 

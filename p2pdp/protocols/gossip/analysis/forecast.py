@@ -23,15 +23,17 @@ import numpy as np
 
 from p2pdp.auditor.a_priori import Tradeoff
 from p2pdp.auditor.claims import gaussian_claim
-from p2pdp.auditor.context import PUBLIC_ROUTE, sensitivity_of
+from p2pdp.auditor.context import COMPUTATIONAL, PUBLIC_ROUTE, sensitivity_of
 from p2pdp.core.arrays import Floats
 from p2pdp.core.claims import Claim, Method, Observer, Refusal
 from p2pdp.core.ids import Peer
 from p2pdp.mechanisms import gaussian
+from p2pdp.privacy.linear.descent import without
 from p2pdp.privacy.linear.krylov import fixed_span, noised_leaks
 from p2pdp.privacy.linear.layers import slack_of
 from p2pdp.privacy.linear.view import ROUNDED_UP
 from p2pdp.protocols.gossip.analysis.fast import fixed_rounds
+from p2pdp.protocols.gossip.analysis.pair_noise import ends_of, laplacian_of, ratio_of
 from p2pdp.protocols.gossip.analysis.rounding import foreseen
 from p2pdp.protocols.gossip.plan import GossipPlan
 from p2pdp.protocols.run_plan import RunPlan
@@ -63,14 +65,16 @@ def forecast(run: RunPlan, ratios: Sequence[float]) -> Forecast | str:
     weights = sparse_weights(run.graph, plan.weights)
     leaks = [np.full((run.n, len(observers)), np.nan) for _ in ratios]
     noised = [ratio for ratio in ratios if ratio > 0.0]
+    shared = ratio_of(plan) * laplacian_of(run.n, ends_of(run)) if plan.pair_noise is not None else None
     for column, observer in enumerate(observers):
         found = {}
         heard = run.graph.neighbours[observer]
+        spread = None if shared is None else np.eye(run.n) + without(shared, [observer])
         if len(noised) < len(ratios):
-            span = fixed_span(weights, run.graph.neighbours, [observer], plan.rounds)
+            span = fixed_span(weights, run.graph.neighbours, [observer], plan.rounds, spread)
             found[0.0] = np.where(span.leaks > 0.0, np.minimum(1.0, span.leaks + slack_of(span)), 0.0)
         if noised:
-            rows = noised_leaks(weights, heard, observer, plan.rounds, plan.gamma, noised)
+            rows = noised_leaks(weights, heard, observer, plan.rounds, plan.gamma, noised, spread)
             found |= dict(zip(noised, rows, strict=True))
         for matrix, ratio in zip(leaks, ratios, strict=True):
             matrix[:, column] = found[ratio]
@@ -89,11 +93,15 @@ def forecast_claim(run: RunPlan, delta: float) -> Claim | Refusal:
     local = sensitivity_of(run) / run.plan.noise.scale * ROUNDED_UP
     mu = foreseen(run, run.graph).added_to(local * np.sqrt(leak), local)
     assumptions = [PUBLIC_ROUTE, FORECAST]
+    if run.plan.pair_noise is not None:
+        assumptions.append(COMPUTATIONAL)
     if ratio:
         assumptions.append(_BOUND)
     if len(found.observers) < run.n:
         assumptions.append(f"{len(found.observers)} of the {run.n} users were looked at as observers")
-    return gaussian_claim(Observer.NODE, Method.EXACT, delta, mu, found.observers, assumptions, bound=False)
+    return gaussian_claim(
+        run.protected, Observer.NODE, Method.EXACT, delta, mu, found.observers, assumptions, bound=False
+    )
 
 
 def _why_not(run: RunPlan) -> str | None:

@@ -4,8 +4,9 @@ A machine of gossip makes some forms for each edge and round; only those that so
 more than once and are sums of several others, are kept as `Node`s, the others are written out. Weights come with
 their residues (`privacy/linear/modular.py`), so that ranks can be had exactly.
 
-A user's input and its first draw go together everywhere, as y = input + noise. Where they do not, or where a user's
-message is not known, the node is `unknown`, and so is every node that depends on it.
+A user's input and its first draw go together everywhere, as y = input + noise; so does noise that it shares with
+others, which the caller owes (`views.masks_hold`) and which is left out. Where they do not, or where a user's message
+is not known, the node is `unknown`, and so is every node that depends on it.
 
 A `Stack` lays the nodes of a run out in layers, on which `privacy/linear/layers.py` can compute. A node lies one layer
 above the highest of its parents, users' y being layer 0; what a later layer needs is carried on through those between.
@@ -20,7 +21,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from p2pdp.core.values import LinearForm, Source, in_order
+from p2pdp.core.values import PAIR, LinearForm, Source, in_order
 from p2pdp.privacy.linear.layers import Layer, Layers
 from p2pdp.privacy.linear.modular import MODULUS, residue
 
@@ -147,7 +148,7 @@ def _terms(form: LinearForm, *, noised: bool) -> _Sum:
             _add(found.noises, {source.peer: pair}, (1.0, 1))
         elif source.kind == "draw":
             _add(found.draws, {(source.peer, source.number): pair}, (1.0, 1))  # type: ignore[arg-type,dict-item]
-        else:
+        elif source.kind != PAIR:
             found.unknown = True
     return found
 

@@ -17,8 +17,9 @@ from p2pdp.assembly.linear import finals_of
 from p2pdp.assembly.outcome import Number, Outcome
 from p2pdp.core.arrays import Floats
 from p2pdp.core.ids import BOOTSTRAP, Peer
-from p2pdp.core.values import LinearForm
+from p2pdp.core.values import PAIR, LinearForm, Source
 from p2pdp.ledger.records import MET, SENT, Contents, carries_message, public_message
+from p2pdp.protocols.gossip.analysis.pair_noise import ends_of
 from p2pdp.protocols.gossip.plan import ACTIVATIONS, SKIPPED, Activations, GossipPlan
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.replay.evidence import Recorded
@@ -43,11 +44,57 @@ def gather(run: RunPlan, recorded: Recorded, found: Outcome) -> None:
         found.deviation = math.sqrt(float(np.diag(found.variances).mean()))
 
 
+def per_row(run: RunPlan, found: Outcome) -> float | None:
+    """Return by what the mean of the users' sums is multiplied; None where the unit is a user.
+
+    It counts the rows of those who were not excluded. How far the values of others were in states by then is not told.
+    """
+    return None if run.plan.records is None else run.plan.records.per_row(found.excluded)
+
+
+def count_rows(run: RunPlan, found: Outcome) -> None:
+    """Turn the mean of the users' sums into the mean of their rows, in all that an outcome has."""
+    scale = per_row(run, found)
+    if scale is None:
+        return
+    found.finals = {user: value * scale for user, value in found.finals.items()}
+    found.rows = None if found.rows is None else found.rows * scale
+    found.shares = None if found.shares is None else found.shares * scale
+    found.variances = None if found.variances is None else found.variances * scale**2
+    found.deviation = None if found.deviation is None else found.deviation * scale
+
+
 def truth_of(run: RunPlan, found: Outcome, rows: Callable[[Peer], Any]) -> Number:
     """Return the same mean of the values themselves: weighted by shares if results are published, else plain."""
-    values = np.array([np.asarray(rows(user).rows[0], dtype=np.float64).reshape(-1) for user in range(run.n)])
-    mean = (np.full(run.n, 1.0 / run.n) if found.shares is None else found.shares) @ values
+    values = np.array([_value_of(run, rows(user)) for user in range(run.n)])
+    scale, left = per_row(run, found), set(range(run.n))
+    even = np.full(run.n, 1.0 / run.n)
+    if scale is not None:
+        left -= set(found.excluded)
+        even = np.array([scale / len(left) if user in left else 0.0 for user in range(run.n)])
+    mean = (even if found.shares is None else found.shares) @ values
     return [float(part) for part in mean] if run.plan.shape else float(mean[0])
+
+
+def of_those_left(run: RunPlan, found: Outcome) -> Any:
+    """Return what was published such that its mean counts the rows of those who were not excluded."""
+    whole = None if run.plan.records is None else run.plan.records.per_row()
+    scale = per_row(run, found)
+    if found.published is None or scale is None or whole is None or not found.excluded:
+        return found.published
+    return found.published * (scale / whole)
+
+
+def _value_of(run: RunPlan, rows: Any) -> Floats:
+    """Return what a user contributes, before its noise."""
+    value = rows.rows.sum(axis=0) if run.by_record else rows.rows[0]
+    return np.asarray(value, dtype=np.float64).reshape(-1)
+
+
+def truth_of_finals(run: RunPlan, finals: Mapping[Peer, Floats]) -> Number:
+    """Return the mean of the published models, if results are published, else of all."""
+    models = [value for user, value in sorted(finals.items()) if run.plan.publishes(user) or run.plan.publish == "none"]
+    return [float(part) for part in np.mean(models, axis=0)] if models else None
 
 
 def error_of(run: RunPlan, found: Outcome, estimate: Number, truth: Number) -> Number:
@@ -70,7 +117,9 @@ def _rows(run: RunPlan, recorded: Recorded, users: Sequence[Peer]) -> tuple[Floa
     regular = len(users) == run.n and run.graph is not None and run.plan.message_noise is None
     if regular and not was_skipped(recorded.views):
         rows = _synchronous(run, recorded.views) if run.plan.in_rounds else _pairwise(run, recorded.views)
-        return rows, unit * rows @ rows.T
+        if run.plan.pair_noise is None:
+            return rows, unit * rows @ rows.T
+        return rows, unit * rows @ rows.T + _of_pairs(run, rows)
     if run.n > _REPLAYED_MAX:
         return None, None
     transcript = recorded.transcript
@@ -78,19 +127,29 @@ def _rows(run: RunPlan, recorded: Recorded, users: Sequence[Peer]) -> tuple[Floa
     return _by_forms(run, forms, unit)
 
 
+def _of_pairs(run: RunPlan, rows: Floats) -> Floats:
+    """Return the covariance of the noise of pairs in results, in data units."""
+    lows, highs = ends_of(run).T
+    across = (rows[:, lows] - rows[:, highs]) * (run.plan.pair_noise.scale * run.plan.step)
+    return np.asarray(across @ across.T)
+
+
 def _by_forms(run: RunPlan, forms: Sequence[LinearForm], unit: float) -> tuple[Floats, Floats]:
     rows = np.zeros((len(forms), run.n))
-    noises: list[dict[tuple[Peer, int], float]] = []
+    noises: list[dict[Source, float]] = []
+    shared = run.plan.pair_noise.scale * run.plan.step if run.plan.pair_noise is not None else 0.0
     message = run.plan.message_noise.scale * run.plan.step if run.plan.message_noise is not None else 0.0
     for at, form in enumerate(forms):
-        noise: dict[tuple[Peer, int], float] = {}
+        noise: dict[Source, float] = {}
         for source, weight in form.expand().items():
             if source.kind == "input":
                 rows[at, source.peer] += weight
             elif source.kind == "draw":
                 own = source.number == 0 and run.plan.noise.name != "none"
                 deviation = math.sqrt(unit) if own else message
-                noise[source.peer, source.number] = weight / run.plan.step * deviation
+                noise[source] = weight / run.plan.step * deviation
+            elif source.kind == PAIR:
+                noise[source] = weight / run.plan.step * shared
         noises.append(noise)
     names = {name: column for column, name in enumerate(sorted({name for noise in noises for name in noise}))}
     drawn = np.zeros((len(forms), len(names)))

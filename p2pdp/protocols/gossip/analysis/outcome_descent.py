@@ -13,25 +13,29 @@ scores of users' own models, of which on large runs some are scored, evenly spre
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 import numpy as np
 
+from p2pdp.assembly.curves import Curve, Look, look_of, looked_at
 from p2pdp.assembly.linear import finals_of
 from p2pdp.assembly.outcome import Number, Outcome
-from p2pdp.assembly.pools import NONE, Pool
+from p2pdp.assembly.pools import NONE, RUN, Pool, Scored
 from p2pdp.core.arrays import Floats
 from p2pdp.core.draws import Mechanism
 from p2pdp.core.ids import Peer
-from p2pdp.core.values import GRADIENT, LinearForm
+from p2pdp.core.values import GRADIENT, PAIR, LinearForm
+from p2pdp.ledger.records import RECEIVED, SENT, Contents, Record, public_message, whole_message
 from p2pdp.mechanisms.grid import Grid
 from p2pdp.mechanisms.sampler import SeededSampler
 from p2pdp.protocols.contract import Estimate
 from p2pdp.protocols.defaults import Rows
-from p2pdp.protocols.gossip.analysis.outcome import matrices_of, was_skipped
-from p2pdp.protocols.gossip.sgd import GossipSgdPlan, learn, weight_of
-from p2pdp.protocols.learning import SCORES, noise_bound
+from p2pdp.protocols.gossip.analysis.fast import SPECTRUM_MAX, mixed_noise
+from p2pdp.protocols.gossip.analysis.outcome import matrices_of, truth_of_finals, was_skipped
+from p2pdp.protocols.gossip.plan import EXCHANGE, RoundState
+from p2pdp.protocols.gossip.sgd import LAST, GossipSgdPlan, learn, weight_of
+from p2pdp.protocols.learning import noise_bound
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.replay.evidence import Recorded
 from p2pdp.replay.transcript import Transcript
@@ -48,6 +52,56 @@ def gather(run: RunPlan, recorded: Recorded, found: Outcome) -> None:
         found.course = matrices_of(run, recorded.views)
     elif run.n <= _REPLAYED_MAX:
         found.course = recorded.transcript
+    found.curve = _curve_of_records(run, recorded.views, found)
+
+
+def _curve_of_records(run: RunPlan, views: Mapping[Peer, Contents], found: Outcome) -> Curve | None:
+    """Return the curve of users' models, made of what they sent and received in the last rounds before each place.
+
+    A user's own state is taken as it was sent, with the noise on messages. If somebody was late or gone, its weights
+    do not follow from the graph, and what was sent is looked at instead.
+    """
+    plan: GossipSgdPlan = run.plan
+    look = look_of(run, plan.gradients)
+    if look is None:
+        return None
+    models: dict[int, list[Floats]] = {}
+    regular = found.course is not None and not isinstance(found.course, Transcript)
+    for user in looked_at(run.n):
+        sent, received = _exchanged(views[user].records if user in views else (), plan, look)
+        for number in (one for one in sent if one % plan.block == 0):
+            own, gamma = sent[number], plan.gamma_at(number)
+            weights: Any = found.course[number - 1] if regular else None
+            flows = [weights[user, peer] * (value - own) for peer, value in received.get(number, ()) if regular]
+            state = sum(flows, start=own)
+            if gamma != 1.0 and number - 1 in sent:
+                state = gamma * state + (1.0 - gamma) * sent[number - 1]
+            models.setdefault(number // plan.block, []).append(state)
+    for gradients, each in models.items():
+        look.at(gradients, np.array(each))
+    if plan.averaging == LAST:
+        look.at(plan.gradients, np.array([found.finals[user] for user in looked_at(run.n) if user in found.finals]))
+    return look.curve()
+
+
+def _exchanged(
+    records: Iterable[Record], plan: GossipSgdPlan, look: Look
+) -> tuple[dict[int, Floats], dict[int, list[tuple[Peer, Floats]]]]:
+    """Return what a user sent, and received from whom, in the last two rounds before each place, by round."""
+    sent: dict[int, Floats] = {}
+    received: dict[int, list[tuple[Peer, Floats]]] = {}
+    for record in records:
+        if record.kind not in (SENT, RECEIVED) or public_message(record).type != EXCHANGE:
+            continue
+        number = RoundState(*public_message(record).fields).round
+        if -number % plan.block > 1 or not look.wants(-(-number // plan.block)):
+            continue
+        value = np.asarray(whole_message(record).value)
+        if record.kind == SENT:
+            sent[number] = value
+        else:
+            received.setdefault(number, []).append((record.body.sender, value))
+    return sent, received
 
 
 def estimate_of(run: RunPlan, found: Outcome) -> Estimate:
@@ -62,7 +116,8 @@ def noise_upper(run: RunPlan, sigma: float | None = None) -> float | None:
 
     The models of all users together are one point. A step that contracts at each user contracts that point; a round of
     gossip does, for weights are symmetric, and acceleration keeps to polynomials of them that are nowhere above 1.
-    Return None where that is not so, as for accelerated gossip on graphs that change, or if messages carry noise.
+    Noise of pairs counts as what gossip leaves of it before the next step. Return None where that is not so, as for
+    accelerated gossip on graphs that change, or if messages carry noise.
     """
     plan: GossipSgdPlan = run.plan
     if plan.message_noise is not None or (plan.gamma != 1.0 and plan.coin is not None):
@@ -71,6 +126,10 @@ def noise_upper(run: RunPlan, sigma: float | None = None) -> float | None:
     if sigma is not None:
         scale = sigma / Grid(plan.grid_exponent).step
         noise = type(noise)("gaussian", scale) if sigma else type(noise)("none", 0.0)
+    elif plan.pair_noise is not None:
+        if run.graph is None or run.n > SPECTRUM_MAX:
+            return None
+        noise = type(noise)("gaussian", noise.scale * mixed_noise(run))
     rates = [plan.rate_at(step) for step in range(1, plan.gradients + 1)]
     weights = [weight_of(plan, step) for step in range(1, plan.gradients + 1)]
     ends = [noise_bound(plan.descent, noise, rates[:count]) for count in range(1, plan.gradients + 1)]
@@ -83,12 +142,6 @@ def truth_of(run: RunPlan, found: Outcome, rows: Callable[[Peer], Any]) -> Numbe
     if found.truth is None and found.course is not None:
         found.truth = truth_of_finals(run, _without_noise(run, found.course, rows))
     return found.truth
-
-
-def truth_of_finals(run: RunPlan, finals: Mapping[Peer, Floats]) -> Number:
-    """Return the mean of the published models, if results are published, else of all."""
-    models = [value for user, value in sorted(finals.items()) if run.plan.publishes(user) or run.plan.publish == "none"]
-    return [float(part) for part in np.mean(models, axis=0)] if models else None
 
 
 def _without_noise(run: RunPlan, course: Any, rows: Callable[[Peer], Any]) -> dict[Peer, Floats]:
@@ -143,7 +196,7 @@ class _Values:
         for source, weight in form.terms:
             if source.kind == GRADIENT and (source.peer, source.number) in self.gradients:
                 total = total + self.gradients[source.peer, source.number] * weight
-            elif source.kind != "draw":
+            elif source.kind not in ("draw", PAIR):
                 return None
         return total
 
@@ -162,22 +215,25 @@ def gossip_baselines_of(run: RunPlan, sigmas: Sigmas) -> dict[str, dict[str, Any
     return baselines
 
 
-def gossip_scored(
-    run: RunPlan, found: Outcome, rows: Rows, truth: Number, sigmas: Sigmas, seed: int
-) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
+def gossip_scored(run: RunPlan, found: Outcome, rows: Rows, truth: Number, sigmas: Sigmas, seed: int) -> Scored:
     """Return the scores of the learned models, and baselines with theirs."""
     users = [rows(user) for user in range(run.n)]
     pool, population = Pool(run, users), Population(run.plan.descent, users)
     baselines = gossip_baselines_of(run, sigmas)
+    curves = {RUN: found.curve}
     for name in baselines:
         sigma = baselines[name]["sigma"]
-        if name == NONE and truth is not None:
-            baselines[name] |= pool.scores(np.array(truth))
-        elif sigma is None:
-            baselines[name] |= dict.fromkeys(SCORES)
+        if sigma is None:
+            baselines[name] |= pool.unknown
+            continue
+        look = look_of(run, run.plan.gradients)
+        if look is None and name == NONE and truth is not None:
+            model = np.array(truth)
         else:
-            baselines[name] |= pool.scores(_model_of_mean(run, population, _of_mean(run, name, sigma), seed))
-    return {"score_name": pool.score_name, **_own(run, found, pool)}, baselines
+            model = _model_of_mean(run, population, _of_mean(run, name, sigma), seed, look)
+        baselines[name] |= pool.scores(np.array(truth) if name == NONE and truth is not None else model)
+        curves[name] = None if look is None else look.curve()
+    return Scored({"score_name": pool.score_name, **_own(run, found, pool)}, baselines, curves)
 
 
 def _own(run: RunPlan, found: Outcome, pool: Pool) -> dict[str, float | None]:
@@ -185,11 +241,11 @@ def _own(run: RunPlan, found: Outcome, pool: Pool) -> dict[str, float | None]:
         return pool.scores(found.published.reshape(-1, run.plan.shape[0]).mean(axis=0))
     users = sorted(found.finals)
     if not users:
-        return dict.fromkeys(SCORES)
+        return pool.unknown
     chosen = np.unique(np.linspace(0, len(users) - 1, min(len(users), _SCORED_MAX)).astype(np.int64)).tolist()
     each = [pool.scores(found.finals[users[at]]) for at in chosen]
     means: dict[str, float | None] = {}
-    for name in SCORES:
+    for name in pool.unknown:
         known = [value for scores in each if (value := scores[name]) is not None]
         means[name] = sum(known) / len(known) if len(known) == len(each) else None
     return means
@@ -200,17 +256,19 @@ def _of_mean(run: RunPlan, name: str, sigma: float) -> float:
     return sigma / math.sqrt(run.n) if name == _LOCAL else sigma
 
 
-def _model_of_mean(run: RunPlan, population: Population, sigma: float, seed: int) -> Floats:
+def _model_of_mean(run: RunPlan, population: Population, sigma: float, seed: int, look: Look | None = None) -> Floats:
     """Return the model that steps along the mean of all users' gradients lead to."""
     plan: GossipSgdPlan = run.plan
     sampler, unit = SeededSampler(seed, "baselines"), Mechanism("gaussian", 2.0**30)
     drawn = np.array(sampler.batch(unit, plan.shape, plan.gradients)) / unit.scale * sigma
-    model, total, who = np.zeros(plan.shape[0]), np.zeros(plan.shape[0]), np.arange(run.n)
+    model, total, who = plan.descent.start(), np.zeros(plan.shape[0]), np.arange(run.n)
     for visit in range(plan.gradients):
         rate = plan.rate_at(visit + 1)
         gradients = population.contributions(np.tile(model, (run.n, 1)), who, np.full(run.n, visit))
         model = model * (1.0 - rate * plan.descent.regularization) - (gradients.mean(axis=0) + drawn[visit]) * rate
         total = total + model * weight_of(plan, visit + 1)
+        if look is not None:
+            look.at(visit + 1, model[None])
     return np.asarray(total / sum(weight_of(plan, visit + 1) for visit in range(plan.gradients)))
 
 

@@ -80,7 +80,7 @@ def rounding_of(context: AuditContext, graph: Graph | None) -> Rounding:
     regular = _is_regular(context, graph)
     for user, drawn in context.transcript.draws.items():
         contents = context.views.get(user)
-        if not is_user(user) or contents is None:
+        if not is_user(user) or contents is None or not contents.records:
             continue
         dithered, noised = (
             _squares_on_graph(plan, graph, user, published=_publishes(contents))
@@ -320,17 +320,21 @@ class _Steps:
 class _Inputs:
     """Inputs without errors: values and gradients are the same in both worlds, once states are given."""
 
-    def __init__(self, errors: _Errors) -> None:
+    def __init__(self, errors: _Errors, count: int) -> None:
         self._errors = errors
+        self.count = count
         self.made, self.models, self.randomized = 0, {}, {}  # type: ignore[var-annotated]
 
     def zero(self) -> Blur:
         return self._errors.zero()
 
+    def start(self) -> Blur:
+        return self._errors.zero()
+
     def contribution(self, visit: int) -> Blur:
         return self._errors.zero()
 
-    def gradient(self, model: Blur, visit: int) -> Blur:
+    def gradient(self, model: Blur, visit: int, rows: Blur | None = None) -> Blur:
         return self._errors.zero()
 
 
@@ -341,11 +345,15 @@ class _Blurring(Player):
         super().__init__(run, user, contents)
 
     def _symbols(self, user: Peer, values: int) -> Any:
-        return _Inputs(self._errors)
+        return _Inputs(self._errors, values)
 
     def noise(self, mechanism: Mechanism, shape: Shape) -> Any:
         super().noise(mechanism, shape)
         return np.zeros(dither.SEED_SHAPE, dtype=np.int64) if mechanism.name == DITHER else self._errors.zero()
+
+    def pair(self, peer: Peer, number: int, mechanism: Mechanism, shape: Shape) -> Any:
+        super().pair(peer, number, mechanism, shape)
+        return self._errors.zero()
 
     def came(self) -> Any:
         record = self.records[self.cursor]

@@ -7,12 +7,18 @@ verified: what each user received is compared, at random values modulo primes, w
 
 Leaks are in units of the leak of a user's own noised value, so they lie between 0 and 1, where 1 is the local
 ceiling. A user's own result is nobody else's view unless it was published.
+
+With noise of pairs y is a user's value with all of its noise, and the y have a covariance, from which the draws that an
+observer holds an end of are missing. That y is all that messages are made of is verified (`masks_hold`): it is not
+where noise of pairs was taken back, and then the linear account applies. No leak is above that of an observer of all y
+(`privacy/pairwise.py`).
 """
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final
@@ -20,9 +26,11 @@ from typing import Any, Final
 import numpy as np
 
 from p2pdp.auditor.context import AuditContext
+from p2pdp.core.arrays import Floats, Ints
 from p2pdp.core.ids import Peer
-from p2pdp.core.values import LinearForm, Source
+from p2pdp.core.values import GRADIENT, LinearForm, Source
 from p2pdp.ledger.records import OPENED
+from p2pdp.privacy.linear.descent import without
 from p2pdp.privacy.linear.filter import filter_is_quicker, filtered_span, seen_draws_are_fresh
 from p2pdp.privacy.linear.krylov import Span, fixed_span
 from p2pdp.privacy.linear.layers import (
@@ -36,7 +44,9 @@ from p2pdp.privacy.linear.layers import (
     stochastic_residues,
 )
 from p2pdp.privacy.linear.modular import MODULUS, PRIMES, residue
+from p2pdp.privacy.pairwise import pair_leaks
 from p2pdp.protocols.gossip.analysis.forms import OWN_NOISE, Stack, collapsed, evaluated
+from p2pdp.protocols.gossip.analysis.pair_noise import laplacian_of, ratio_of
 from p2pdp.replay.transcript import Transcript
 from p2pdp.topology.graphs import Graph, graph_of_edges
 from p2pdp.topology.weights import sparse_weights
@@ -84,6 +94,8 @@ class GossipViews:
         self.weights: Any = None if self.graph is None else sparse_weights(self.graph, run.plan.weights)
         self.regular = self.graph is not None and self._follows_weights(transcript)
         self._unknown: set[int] = set()
+        self._ends = ends_drawn(transcript)
+        self._laplacian = ratio_of(run.plan) * laplacian_of(run.n, self._ends)
         if self.regular:
             self.layers: Layers = fixed_layers(self.weights, run.plan.rounds)
         else:
@@ -94,7 +106,8 @@ class GossipViews:
         if self.regular:
             assert self.graph is not None
             heard = sorted({near for member in members for near in self.graph.neighbours[member]})
-            return View(dict.fromkeys(range(self._plan.rounds), heard) if heard else {}, members)
+            rounds = range(self._plan.rounds)
+            return View(dict.fromkeys(rounds, heard) if heard else {}, members, (), self._spread(members))
         forms = [form for member in members for form in self._received.get(member, ())]
         drawn = [number for (peer, _), number in self._draws.items() if peer in members]
         return self._view_of([*forms, *self._published], members, drawn)
@@ -106,11 +119,31 @@ class GossipViews:
     def public(self) -> View | None:
         return View({}) if self.regular else self._view_of(self._published, (), ())
 
+    def network(self) -> View | None:
+        """Return the view of an observer of all messages, who knows nobody's draws."""
+        if self.regular:
+            return View({0: range(self._users)} if self._plan.rounds else {}, (), (), self._spread(()))
+        received = [form for forms in self._received.values() for form in forms]
+        return self._view_of([*received, *self._totals, *self._published], (), ())
+
+    def _spread(self, members: Sequence[Peer]) -> Floats | None:
+        """Return the covariance of all y, in units of own noise, given the draws that members hold an end of."""
+        if not len(self._ends):
+            return None
+        return np.eye(self._users) + without(self._laplacian, list(members))
+
+    def most(self, members: Sequence[Peer]) -> Floats:
+        """Return the leaks to members who see all y."""
+        if not len(self._ends):
+            return np.ones(self._users)
+        graph = graph_of_edges(self._users, self._ends.tolist())
+        return np.nan_to_num(pair_leaks(graph, 1.0, math.sqrt(ratio_of(self._plan)), members), nan=1.0)
+
     def spans(self, views: Sequence[View]) -> Spans:
         """Return the spans of views with leaks rounded up."""
         if self.all_is_published:
             whole = Span(np.ones(self._users), self._users, self._users, 1.0, 0.0)
-            return Spans([whole] * len(views), len(views), 0, 0)
+            return Spans([self._capped(view, whole) for view in views], len(views), 0, 0)
         spans = [self._span(view) for view in views]
         sources = self._users + self.layers.noises
         fresh = [self.layers.noises > 0 and seen_draws_are_fresh(self.layers, view) for view in views]
@@ -123,8 +156,15 @@ class GossipViews:
         found = [raised(span, rank) for span, rank in zip(spans, ranks, strict=True)]
         if not self._noised:  # all or nothing
             found = [replace(span, leaks=np.where(span.leaks > 0.0, 1.0, 0.0)) for span in found]
+        found = [self._capped(view, span) for view, span in zip(views, found, strict=True)]
         lost = sum(rank > span.rank for span, rank in zip(spans, ranks, strict=True))
         return Spans(found, sum(full), len(doubtful), lost)
+
+    def _capped(self, view: View, span: Span) -> Span:
+        if not len(self._ends):
+            return span
+        rounding = 4.0 * self._users * float(np.finfo(np.float64).eps) * (1.0 + 2.0 * self._laplacian.max())
+        return replace(span, leaks=np.minimum(span.leaks * (1.0 + rounding), self.most(view.members)))
 
     def _rank(
         self,
@@ -152,7 +192,7 @@ class GossipViews:
     def _span(self, view: View) -> Span:
         if self.regular and view.members:
             assert self.graph is not None
-            return fixed_span(self.weights, self.graph.neighbours, view.members, self._plan.rounds)
+            return fixed_span(self.weights, self.graph.neighbours, view.members, self._plan.rounds, view.spread)
         if not view.seen:
             leaks = np.zeros(self._users)
             leaks[list(view.members)] = 1.0
@@ -189,6 +229,11 @@ class GossipViews:
             scale = pow(residue(plan.step), -1, MODULUS)
             values |= {Source("draw", user, OWN_NOISE): value * scale for user, value in enumerate(noises)}
             noised = [sum(pair) for pair in zip(inputs, noises, strict=True)]
+            for source in transcript.pairs:
+                value = int(random.integers(MODULUS))
+                values[source] = value * scale
+                noised[source.peer] += value
+                noised[source.other] -= value
         received = [form for forms in self._received.values() for form in forms]
         computed = iter(evaluated(received, transcript.ordered, values))
         expected = self._expected(noised)
@@ -233,7 +278,47 @@ class GossipViews:
         for form in forms:
             layer, place = self._places[id(form)]
             seen.setdefault(layer, set()).add(place)
-        return View({layer: sorted(places) for layer, places in seen.items()}, members, drawn)
+        places = {layer: sorted(places) for layer, places in seen.items()}
+        return View(places, members, drawn, self._spread(members))
+
+
+def ends_drawn(transcript: Transcript, number: int = 0) -> Ints:
+    """Return the users who shared a draw of this number, the lower-numbered one first."""
+    found = sorted((source.peer, source.other) for source in transcript.pairs if source.number == number)
+    return np.array(found, dtype=np.int64).reshape(-1, 2)
+
+
+def masks_hold(context: AuditContext) -> bool:
+    """Return whether noise of pairs is that of the plan, and is in all that was seen wherever its users' values are.
+
+    If all values are minus what is added to them, nothing is left of any form: forms are evaluated modulo primes.
+    """
+    plan, transcript = context.run.plan, context.transcript
+    if not transcript.pairs:
+        return True
+    if any(mechanism != plan.pair_noise for mechanism in transcript.pairs.values()):
+        return False
+    return follows_masks(transcript, plan.step, transcript.pairs)
+
+
+def follows_masks(transcript: Transcript, step: float, sources: Iterable[Source]) -> bool:
+    """Return whether these draws are in all that was seen wherever contributions are of the users who share them."""
+    random, scale = np.random.Generator(np.random.Philox(key=3)), pow(residue(step), -1, MODULUS)
+    values: dict[Source, int] = dict.fromkeys(transcript.pairs, 0)
+    for user, drawn in transcript.draws.items():
+        values |= {Source("draw", user, number): 0 for number in range(len(drawn))}
+    kind = GRADIENT if transcript.models else "input"
+    masks: dict[Source, int] = {}
+    for source in sources:
+        value = int(random.integers(MODULUS))
+        values[source] = value * scale
+        for user, sign in ((source.peer, -1), (source.other, 1)):
+            mine = Source(kind, user, source.number)
+            masks[mine] = masks.get(mine, 0) + sign * value
+    for user, number in transcript.models or dict.fromkeys((user, 0) for user in transcript.values):
+        values[Source(kind, user, number)] = masks.get(Source(kind, user, number), 0)
+    found = evaluated(transcript.told, transcript.ordered, values)
+    return not any(found) and (None not in found or bool(transcript.unknown))
 
 
 def graph_of(context: AuditContext) -> Graph | None:

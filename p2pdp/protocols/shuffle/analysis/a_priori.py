@@ -7,6 +7,9 @@ not depend on data, so given it u's report is one of N, or not there at all. N i
 nothing in the end; each of n independent walks changes that number by one at most, so it exceeds its mean by s with a
 probability of exp(-2 s^2 / n) at most (McDiarmid 1989), which is subtracted from delta.
 
+Where the unit is a record, every row is a report: the curator's bound counts the other rows of the same user as hidden
+like it, and whoever has reports of its own knows all of these.
+
 The local ceiling of reports holds for each report seen alone, without the others among which it is hidden.
 """
 
@@ -37,7 +40,10 @@ from p2pdp.protocols.shuffle.analysis.account import (
     among,
     claim_of_reports,
     enclosed,
+    knowing,
     not_hidden,
+    of_reports,
+    own_most,
     printed,
 )
 from p2pdp.protocols.shuffle.plan import ShufflePlan
@@ -53,7 +59,7 @@ _CUT: Final = 1e-2  # share of delta
 def shuffle_a_priori(run: RunPlan, delta: float, colluders: Sequence[Peer], nobody_out: str) -> AccountResult:
     """Return claims for each kind of observer; all but the local ceiling assume `nobody_out`."""
     plan: ShufflePlan = run.plan
-    own = {user: Noise([plan.randomizer.mechanisms]) for user in range(run.n)}
+    own = {user: Noise([plan.randomizer.mechanisms] * plan.reports_of(user)) for user in range(run.n)}
     context = AuditContext(run, {}, Transcript(find_noise=lambda: own), (), delta, colluders)
     found = local_account_of_reports(context)
     found.claims = [replace(claim, conditioning=Conditioning.A_PRIORI) for claim in found.claims]
@@ -61,18 +67,17 @@ def shuffle_a_priori(run: RunPlan, delta: float, colluders: Sequence[Peer], nobo
     if not refusals:
         curator = _curator(context, plan, nobody_out)
         found.claims += [curator, *(_least(claim, curator) for claim in _others(context, plan, nobody_out))]
-        if run.graph is not None:
+        if run.graph is not None and plan.rows is None and not run.by_record:
             found.claims.append(printed(context, plan, run.graph, Conditioning.A_PRIORI))
         refusals += [Refusal(Observer.NETWORK, Method.SHUFFLE, NO_COVER)] if plan.slots is None else []
-        refusals += (
-            [Refusal(Observer.COALITION, f"{Method.SHUFFLE} with the curator", WITH_CURATOR)] if colluders else []
-        )
+        refusals += [Refusal(Observer.POOLED, Method.SHUFFLE, WITH_CURATOR)] if colluders else []
     found.refusals += refusals
     return found
 
 
 def _curator(context: AuditContext, plan: ShufflePlan, nobody_out: str) -> Claim:
-    upper = enclosed(plan, np.full(plan.n - 1, plan.overlap), context.delta)[1]
+    (overlaps,) = of_reports(plan, [np.full(plan.n - 1, plan.overlap)])
+    upper = enclosed(plan, overlaps, context.delta)[1]
     assumptions = [nobody_out, NOBODY_LATE, f"any two walks overlap by {plan.overlap:.4g} at least", PERMUTED, SEALED]
     if plan.slots is not None:
         assumptions.append(_ROOM)
@@ -93,9 +98,10 @@ def _others(context: AuditContext, plan: ShufflePlan, nobody_out: str) -> list[C
     outside = next((user for user in range(plan.n) if user not in context.colluders), 0)
     kinds: list[tuple[Observer, int, Name]] = [(Observer.PUBLIC, 0, Observer.PUBLIC)]
     if plan.n > 1:
-        kinds.append((Observer.NODE, 1, (outside + 1) % plan.n))
+        kinds.append((Observer.NODE, own_most(plan), knowing(plan, outside)))
     if context.colluders:
-        kinds.append((Observer.COALITION, len(context.colluders), tuple(context.colluders)))
+        known = sum(plan.reports_of(user) for user in context.colluders)
+        kinds.append((Observer.COALITION, known, tuple(context.colluders)))
     if plan.slots is not None:
         kinds.append((Observer.NETWORK, 0, Observer.NETWORK))
     assumptions = [nobody_out, PUBLISHED, f"{reports} reports of users are in it at least", SEALED]
@@ -131,7 +137,7 @@ def reports_least(plan: ShufflePlan, delta: float) -> tuple[int, float]:
     reached with kappa times its chance at rest, which leaves (1 - kappa) n more of them empty at most.
     """
     if not plan.single:
-        return plan.n, delta
+        return plan.reports, delta
     mixed = 0.0 if plan.n <= LAWS_MAX // 4 else (1.0 - plan.overlap) * plan.n
     slack = math.sqrt(-math.log(_CUT * delta) * plan.n / 2.0)
     return max(0, math.floor(plan.n - plan.dummies[0] - mixed - slack)), delta * (1.0 - _CUT)
@@ -144,12 +150,18 @@ def local_account_of_reports(context: AuditContext) -> AccountResult:
     reason = unlike_plan(context)
     if reason is not None:
         return refused((Observer.NETWORK,), Method.LOCAL, reason)
-    randomizer, delta = context.run.plan.randomizer, context.delta
-    counts = [len(own) for own in context.transcript.own_noise.values()]
+    plan: ShufflePlan = context.run.plan
+    randomizer, delta = plan.randomizer, context.delta
+    counts = [_of_one(plan, user, len(own)) for user, own in context.transcript.own_noise.items()]
     if isinstance(randomizer, RealReports) and randomizer.epsilon is None:
         mus = [randomizer.mu * math.sqrt(count) for count in counts]
         return ceiling_of(context, [gaussian.epsilon_of(delta, mu) for mu in mus], mus)
     return ceiling_of(context, [epsilon_of_report(randomizer, delta) * count for count in counts], None)
+
+
+def _of_one(plan: ShufflePlan, user: Peer, made: int) -> int:
+    """Return how many of the reports that a user made are of one unit; any that are too many are of one row."""
+    return made if plan.rows is None else min(made, max(1, made - plan.rows[user] + 1))
 
 
 def epsilon_of_report(randomizer: Randomizer, delta: float) -> float:

@@ -29,7 +29,7 @@ from p2pdp.core.arrays import Floats
 from p2pdp.core.claims import Claim, Conditioning, Method, Name, Observer, Refusal
 from p2pdp.core.ids import CURATOR, Peer, is_user
 from p2pdp.core.messages import OPENED_REPORT
-from p2pdp.ledger.records import OWN, RECEIVED, SENT, Contents, public_message
+from p2pdp.ledger.records import OWN, RECEIVED, REFUSED, SENT, Contents, public_message
 from p2pdp.mechanisms.reporting.categories import KaryReports
 from p2pdp.privacy.shuffle.overlap import overlapped
 from p2pdp.privacy.shuffle.published import epsilon_all, epsilon_single, load
@@ -64,7 +64,7 @@ def _curator(context: AuditContext, plan: ShufflePlan, found: AccountResult) -> 
         )
         return
     rows, how = _overlaps(graph, plan, timing)
-    lowers, uppers = np.array([enclosed(plan, row, context.delta) for row in rows]).T
+    lowers, uppers = np.array([enclosed(plan, row, context.delta) for row in of_reports(plan, rows)]).T
     worst = int(np.argmax(uppers))
     assumptions = [how, PERMUTED, SEALED]
     if not plan.single:
@@ -76,7 +76,8 @@ def _curator(context: AuditContext, plan: ShufflePlan, found: AccountResult) -> 
             context, Observer.CURATOR, Method.SHUFFLE, Conditioning.VIEW, uppers, (worst, Observer.CURATOR), assumptions
         )
     )
-    found.claims.append(printed(context, plan, graph, Conditioning.VIEW))
+    if plan.rows is None:  # the paper is about one report of each user
+        found.claims.append(printed(context, plan, graph, Conditioning.VIEW))
 
 
 def _hidden(context: AuditContext, plan: ShufflePlan) -> tuple[str | None, Graph | None, Timing]:
@@ -89,8 +90,16 @@ def _hidden(context: AuditContext, plan: ShufflePlan) -> tuple[str | None, Graph
         who = f"user {min(out)} was put out"
         told = "what it held went another way, and its neighbours told bootstrap of the hops to it and from it"
         return f"{who}: {told}", graph, timing
+    if any(record.kind == REFUSED for contents in context.views.values() for record in contents.records):
+        return (
+            "somebody refused a message, so a report may be missing among those that the curator opened",
+            graph,
+            timing,
+        )
     if plan.slots is not None and timing.most_on_edge >= plan.slots:
         return "an edge had no room for more in some round, so walks were not independent", graph, timing
+    if timing.times and graph is not None and graph.n > _LAWS_N:
+        return f"somebody was late, and the laws of more than {_LAWS_N} reports are not computed", graph, timing
     return None, graph, timing
 
 
@@ -106,9 +115,28 @@ def _overlaps(graph: Graph, plan: ShufflePlan, timing: Timing) -> tuple[list[Flo
     kappas = overlaps_of_laws(laws, plan.rounds)
     rows = [np.delete(kappas[user], user) for user in range(n)]
     least = min((float(row.min()) for row in rows if len(row)), default=1.0)
-    if n > _EACH_N or categories_of(plan) not in (None, 2):  # blankets of more values take long
+    if plan.reports > _EACH_N or categories_of(plan) not in (None, 2):  # blankets of more values take long
         rows = [np.full(n - 1, float(row.min())) for row in rows]
     return rows, f"any two walks overlap by {least:.4g} at least (exact)"
+
+
+def of_reports(plan: ShufflePlan, rows: Sequence[Floats]) -> list[Floats]:
+    """Return the overlaps of one report of each user with all other reports, from those of users with the others.
+
+    Other reports of the same user begin where it does, so their laws are the same as its own.
+    """
+    if plan.rows is None:
+        return list(rows)
+    if len(rows) == 1:  # alike for all users: whoever has fewest reports of its own is hidden least
+        least, (kappa, *_) = min(plan.rows), rows[0] if len(rows[0]) else (1.0,)
+        return [np.concatenate([np.ones(least - 1), np.full(plan.reports - least, kappa)])]
+    found = []
+    for user, row in enumerate(rows):
+        others = np.delete(np.array(plan.rows), user)
+        found.append(np.concatenate([np.ones(plan.rows[user] - 1), np.repeat(row, others)]))
+    if plan.reports > _EACH_N:
+        found = [np.full(len(row), row.min()) for row in found if len(row)]
+    return found
 
 
 def _others(context: AuditContext, plan: ShufflePlan, found: AccountResult) -> None:
@@ -120,8 +148,8 @@ def _others(context: AuditContext, plan: ShufflePlan, found: AccountResult) -> N
                 Refusal(observer, Method.SHUFFLE, "what was published cannot be told: the curator's ledger")
             )
         return
-    colluders = len(context.colluders)
-    kinds = [(Observer.NODE, 1)] if context.run.n > 1 else []
+    colluders = sum(plan.reports_of(user) for user in context.colluders)
+    kinds = [(Observer.NODE, own_most(plan))] if context.run.n > 1 else []
     if colluders:
         kinds.append((Observer.COALITION, colluders))
     if plan.slots is not None:
@@ -130,7 +158,7 @@ def _others(context: AuditContext, plan: ShufflePlan, found: AccountResult) -> N
         found.refusals.append(Refusal(Observer.NETWORK, Method.SHUFFLE, NO_COVER))
     user = next((one for one in range(context.run.n) if one not in context.colluders), 0)
     names: dict[Observer, Name] = {
-        Observer.NODE: (user + 1) % context.run.n,
+        Observer.NODE: knowing(plan, user),
         Observer.COALITION: tuple(context.colluders),
     }
     assumptions = [PUBLISHED, f"{arrived} reports of users are in it", SEALED]
@@ -144,7 +172,18 @@ def _others(context: AuditContext, plan: ShufflePlan, found: AccountResult) -> N
             )
         )
     if colluders:
-        found.refusals.append(Refusal(Observer.COALITION, f"{Method.SHUFFLE} with the curator", WITH_CURATOR))
+        found.refusals.append(Refusal(Observer.POOLED, Method.SHUFFLE, WITH_CURATOR))
+
+
+def knowing(plan: ShufflePlan, user: Peer) -> Peer:
+    """Return the other user that has most reports of its own."""
+    others = [(user + 1 + place) % plan.n for place in range(plan.n - 1)] or [user]
+    return max(others, key=plan.reports_of)
+
+
+def own_most(plan: ShufflePlan) -> int:
+    """Return how many reports one user knows to be its own, at most."""
+    return 1 if plan.rows is None else max(plan.rows)
 
 
 def _arrived(context: AuditContext) -> int | None:
@@ -167,7 +206,7 @@ WITH_CURATOR: Final = (
 )
 _NOT_PURE: Final = "reports have no pure epsilon, and the bounds for hidden reports need one"
 _BARE: Final = "reports are not randomized: nothing protects them but the seal"
-_ONE_LAW: Final = "it takes all users' reports to have the same law, which a walk of finitely many rounds does not give"
+_ONE_LAW: Final = "it assumes identically distributed reports, which finitely many rounds do not ensure"
 
 
 def not_hidden(plan: ShufflePlan) -> list[Refusal]:
@@ -236,7 +275,17 @@ def claim_of_reports(
     """Return a claim; `epsilons` has one value per user, or one that holds for each."""
     assumptions = (*context.assumptions, *stated)
     epsilon = spread_of(epsilons)
-    return claim_of(observer, method, conditioning, context.delta, worst, assumptions, epsilon=epsilon, bound=bound)
+    return claim_of(
+        context.run.protected,
+        observer,
+        method,
+        conditioning,
+        context.delta,
+        worst,
+        assumptions,
+        epsilon=epsilon,
+        bound=bound,
+    )
 
 
 @dataclass

@@ -90,6 +90,8 @@ def opened_by(run: RunPlan, contents: Contents) -> Opened:
 def guesses_of(run: RunPlan, graph: Graph, opened: Opened) -> list[Guess]:
     """Return one guess for each user, in order."""
     plan: ShufflePlan = run.plan
+    if run.by_record:
+        raise Refused("users send a report for each of their rows, and no single one of them is a user's value")
     if run.n > USERS_MAX:
         raise Refused(f"the laws of {run.n} reports do not fit side by side: this attack is for {USERS_MAX} users")
     laws = all_laws(walk_matrix(graph, plan.stay), plan.rounds)

@@ -7,9 +7,8 @@ same seed. `away` says who is away in a round, counted from 0: the reports that 
 reports for it. Edges without room for a report are unknown here: such a report stays in a real run, which one in a
 million runs sees (`network.slots_for`).
 
-`messages` counts what users send each other, reports and marks, and their messages to the curator; messages of the
-life cycle are not made. The order of the reports that the curator gets is uniform within each user's batch, as holders
-permute theirs; only the holder of each report is kept.
+`messages` counts what users send each other: reports, cover and marks. The order of the reports that the curator gets
+is uniform within each user's batch, as holders permute theirs; only the holder of each report is kept.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ from p2pdp.mechanisms.reporting.estimates import Estimated, of_all, of_single
 from p2pdp.mechanisms.sampler import SeededSampler
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.protocols.shuffle.analysis.outcome import Sent, traffic_of
-from p2pdp.protocols.shuffle.network import reported_value, result_of
+from p2pdp.protocols.shuffle.network import reported_values, result_of
 from p2pdp.protocols.shuffle.plan import ShufflePlan
 from p2pdp.sim.trials import Trials
 from p2pdp.topology.graphs import Graph
@@ -48,7 +47,8 @@ def fast_shuffle(run: RunPlan, rows: Callable[[Peer], Any], seed: int) -> Outcom
     """Run one trial. `rows(user)` gives a user's bounded data."""
     plan: ShufflePlan = run.plan
     assert run.graph is not None
-    values = np.array([reported_value(plan.randomizer, rows(user).rows) for user in range(run.n)])
+    sent_by = np.repeat(np.arange(run.n), [plan.reports_of(user) for user in range(run.n)])
+    values = np.array([value for user in range(run.n) for value in _reported(plan, user, rows(user).rows)])
     made = shuffled(
         run.graph,
         plan.randomizer,
@@ -58,13 +58,21 @@ def fast_shuffle(run: RunPlan, rows: Callable[[Peer], Any], seed: int) -> Outcom
         single=plan.single,
         dummies=plan.dummies,
         seed=seed,
+        sent_by=sent_by,
     )
     marks = np.array([run.graph.degree(user) for user in range(run.n)]) * plan.rounds
     cover = np.zeros_like(marks) if plan.slots is None else marks * plan.slots - made.moves
     sent = Sent(made.moves, np.bincount(made.holders, minlength=run.n), cover, marks, made.held)
-    counted = {int(owner): {0: 1} for owner in np.sort(made.owners) if owner >= 0}
-    messages = int((made.moves + marks + cover).sum()) + len(made.reports) + run.n
+    counted: dict[Peer, dict[int, int]] = {}
+    for report in np.sort(made.owners[made.owners >= 0]).tolist():
+        places = counted.setdefault(int(sent_by[report]), {})
+        places[len(places)] = 1
+    messages = int((made.moves + marks + cover).sum())
     return Outcome(result_of(plan, made.reports), counted, messages, traffic=traffic_of(plan, sent))
+
+
+def _reported(plan: ShufflePlan, user: Peer, rows: Any) -> list[Any]:
+    return reported_values(plan, plan.reports_of(user), rows)
 
 
 NOBODY_AWAY: Final[Mapping[int, Collection[int]]] = {}
@@ -100,22 +108,26 @@ def walked(
     stay: float,
     generator: np.random.Generator,
     away: Mapping[int, Collection[int]] = NOBODY_AWAY,
+    sent_by: Ints | None = None,
 ) -> tuple[Ints, Ints, int]:
-    """Return where each user's report ends, how often each user passed one on, and the largest load at any time."""
+    """Return where each report ends, how often each user passed one on, and the largest load at any time.
+
+    `sent_by` tells whose each report is; by default each user has one.
+    """
     check_stay(stay)
     degrees, _, neighbours = ends_of(graph)
     begins = np.concatenate(([0], np.cumsum(degrees)[:-1]))
     stuck = np.nonzero(degrees == 0)[0]
-    places = np.arange(graph.n)
-    moves, held = np.zeros(graph.n, dtype=np.int64), 1
+    places = np.arange(graph.n) if sent_by is None else sent_by
+    moves, held = np.zeros(graph.n, dtype=np.int64), int(np.bincount(places).max())
     for t in range(checked_rounds(rounds)):
-        drawn = generator.random((1 if stay == 0.0 else 2, graph.n))
+        drawn = generator.random((1 if stay == 0.0 else 2, len(places)))
         if len(neighbours):
             chosen = np.minimum((drawn[0] * degrees[places]).astype(np.int64), degrees[places] - 1)
             following = neighbours[np.minimum(begins[places] + np.maximum(chosen, 0), len(neighbours) - 1)]
         else:
             following = places
-        kept = drawn[1] < stay if stay > 0.0 else np.zeros(graph.n, dtype=bool)
+        kept = drawn[1] < stay if stay > 0.0 else np.zeros(len(places), dtype=bool)
         if len(stuck):
             kept |= degrees[places] == 0
         if t in away:
@@ -139,17 +151,22 @@ def shuffled(
     seed: int = 0,
     away: Mapping[int, Collection[int]] = NOBODY_AWAY,
     dummies: tuple[float, float] | None = None,
+    sent_by: Ints | None = None,
 ) -> Shuffled:
-    """Run once: `values` has one value per user; `dummies` is the expected number of dummies if it is known already."""
-    if len(values) != graph.n:
-        raise UsageError(f"{graph.n} users report one value each, not {len(values)}.")
+    """Run once: `values` has one value per report, `sent_by` whose each is; by default each user has one.
+
+    `dummies` is the expected number of dummies if it is known already.
+    """
+    reporting = graph.n if sent_by is None else len(sent_by)
+    if len(values) != reporting:
+        raise UsageError(f"There are {reporting} reports, of one value each, and not {len(values)}.")
     key = int.from_bytes(SeededEntropy(seed, "shuffling").salt(), "big")
     generator = np.random.Generator(np.random.Philox(key=key))
     sampler = SeededSampler(seed, "shuffling")
-    reports = randomizer.applied(np.asarray(values), drawn_of(randomizer.needs, graph.n, sampler))
-    places, moves, held = walked(graph, rounds, stay, generator, away)
+    reports = randomizer.applied(np.asarray(values), drawn_of(randomizer.needs, reporting, sampler))
+    places, moves, held = walked(graph, rounds, stay, generator, away, sent_by)
     loads = np.bincount(places, minlength=graph.n)
-    mixed = generator.permutation(graph.n)
+    mixed = generator.permutation(reporting)
     if not single:
         owners = mixed[np.argsort(places[mixed], kind="stable")]
         estimate = of_all(randomizer, reports[owners])

@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Final
 
 import numpy as np
@@ -34,13 +35,16 @@ from p2pdp.wire.padding import frame_size
 def gather(run: RunPlan, recorded: Recorded, found: Outcome) -> None:
     """Add the users whose reports are in the result, and what everybody sent, to an outcome.
 
-    A user chooses its report's name before anything else.
+    A user chooses its reports' names before anything else.
     """
     views = recorded.views
     arrived = names_at(views[CURATOR]) if CURATOR in views else set()
-    found.counted = {
-        user: {0: 1} for user, contents in sorted(views.items()) if is_user(user) and name_of(contents) in arrived
-    }
+    for user, contents in sorted(views.items()):
+        if is_user(user):
+            names = names_of(contents, run.plan.reports_of(user))
+            counted = {place: 1 for place, name in enumerate(names) if name in arrived}
+            if counted:
+                found.counted[user] = counted
     if all(user in views for user in range(run.n)):
         found.traffic = traffic_of(run.plan, sent_in(views, run.n))
 
@@ -51,12 +55,15 @@ def names_at(curator: Contents) -> set[int]:
     return {OpenedReport(*message.fields).name for message in messages if message.type == OPENED_REPORT}
 
 
+def names_of(contents: Contents, reports: int) -> list[int]:
+    """Return the names of so many reports of a user, in the order of its rows."""
+    chosen = (record.body for record in contents.records if record.kind == CHOSEN)
+    return [int(body.picked) for body in islice((body for body in chosen if body.options == NAMES), reports)]
+
+
 def name_of(contents: Contents) -> int | None:
-    """Return the name of a user's own report."""
-    for record in contents.records:
-        if record.kind == CHOSEN and record.body.options == NAMES:
-            return int(record.body.picked)
-    return None
+    """Return the name of a user's first report."""
+    return next(iter(names_of(contents, 1)), None)
 
 
 def truth_of(run: RunPlan, found: Outcome, rows: Callable[[Peer], Any]) -> Number:
@@ -65,12 +72,12 @@ def truth_of(run: RunPlan, found: Outcome, rows: Callable[[Peer], Any]) -> Numbe
     users = sorted(found.counted)
     if not users:
         return None
-    values = np.array([rows(user).rows[0] for user in users])
+    values = np.array([rows(user).rows[place] for user in users for place in sorted(found.counted[user])])
     if plan.randomizer.counted:
         counts = np.bincount(values.astype(np.int64), minlength=plan.randomizer.outputs).astype(np.float64)
         scale = run.n / len(users) if plan.single else 1.0
         return [float(part) for part in counts * scale]
-    mean = values.reshape(len(users), -1).mean(axis=0)
+    mean = values.reshape(len(values), -1).mean(axis=0)
     return float(mean[0]) if len(mean) == 1 else [float(part) for part in mean]
 
 

@@ -31,10 +31,12 @@ from p2pdp.topology.graphs import Graph
 class ShuffleAnalysis(Analysis):
     what_ran = "Each user randomized its report; the reports wandered from user to user before a curator got them."
     headline_observer = Observer.CURATOR
-    target_observers = (Observer.NODE, Observer.CURATOR)
     facts_follow_noise = False
 
     fast_in_advance = True
+
+    def target_observers(self, run: RunPlan) -> tuple[Observer, ...]:
+        return Observer.NODE, Observer.CURATOR
 
     def gather(self, run: RunPlan, recorded: Recorded, found: Outcome) -> None:
         relayed.gather(run, recorded, found)
@@ -61,17 +63,16 @@ class ShuffleAnalysis(Analysis):
 
     def expected(self, run: RunPlan, typical: Outcome) -> Estimate:
         plan = run.plan
-        forecast = expected(plan.randomizer, plan.n, plan.dummies if plan.single else None)
-        return run.protocol.estimate(plan, np.concatenate([[plan.n], forecast.value, forecast.standard_error]), plan.n)
-
-    def handed_in(self, run: RunPlan) -> int:
-        """Return the number of reports, and of the marks that end them."""
-        return 2 * run.n
+        if run.by_record and plan.rows is None:
+            return Estimate(None, None)
+        forecast = expected(plan.randomizer, plan.reports, plan.dummies if plan.single else None)
+        published = np.concatenate([[plan.reports], forecast.value, forecast.standard_error])
+        return run.protocol.estimate(plan, published, plan.reports)
 
     def bytes_sent(self, run: RunPlan, moves: float) -> tuple[float, int]:
         assert run.graph is not None
         marks, small = run.plan.marks(run.graph.edge_count), numbers_frame(0)
-        sent = marks * small + (moves - marks + run.n) * report_frame_bytes(run.plan) + run.n * small
+        sent = marks * small + (moves - marks + run.plan.reports) * report_frame_bytes(run.plan) + run.n * small
         return sent, numbers_frame(1 + 2 * numbers_in(run.plan))
 
     def ceiling(self, context: AuditContext) -> AccountResult:

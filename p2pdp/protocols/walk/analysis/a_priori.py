@@ -17,19 +17,25 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Final
+
+import numpy as np
 
 from p2pdp.auditor.claims import Spread, claim_of
 from p2pdp.auditor.context import NOBODY_OUT, PUBLIC_ROUTE, AccountResult, AuditContext
 from p2pdp.auditor.local import OWN_NOISE, local_account, pure_epsilon_of
-from p2pdp.core.claims import Claim, Conditioning, Method, Name, Observer, Refusal
+from p2pdp.auditor.sampled import HIDDEN_ROWS, samples, steps_of
+from p2pdp.core.claims import Claim, Conditioning, Method, Name, Observer, Refusal, Relation
 from p2pdp.core.ids import Peer
 from p2pdp.privacy.hidden_path.a_priori import STEPS_MAX as HIDDEN_STEPS_MAX
 from p2pdp.privacy.hidden_path.a_priori import a_priori
+from p2pdp.privacy.iteration.law import STEPS_MAX as LAW_STEPS_MAX
+from p2pdp.privacy.iteration.law import Walked, exposure_law
 from p2pdp.privacy.iteration.walk import Exposure, epsilon
 from p2pdp.privacy.linear.view import ROUNDED_UP
 from p2pdp.privacy.rounding import beside
+from p2pdp.privacy.subsampled import epsilon_of
 from p2pdp.privacy.visits import (
     STEPS_MAX,
     USERS_MAX,
@@ -85,7 +91,7 @@ def a_priori_of_walk(run: RunPlan, delta: float, colluders: Sequence[Peer], *, o
         ]
     if colluders:
         reason = "who pools views knows more of the path than is accounted for in advance: the local ceiling stands"
-        found.refusals.append(Refusal(Observer.COALITION, Method.EXACT, reason))
+        found.refusals += [Refusal(one, Method.EXACT, reason) for one in (Observer.COALITION, Observer.POOLED)]
     found.claims.append(walks.network())
     return found
 
@@ -158,7 +164,7 @@ class Walks:
         if reason is not None:
             return Refusal(Observer.NODE, Method.HIDDEN_PATH, reason)
         run, plan = self._context.run, self._plan
-        found = a_priori(run.n, plan.steps, plan.tokens, self._mu, self._context.delta)
+        found = a_priori(run.n, plan.steps, plan.tokens, self._mu, self._context.delta, alike=not run.by_record)
         assumptions = (self._visits.basis, OWN_VIEW, ONE_VALUE, *self._assumed)
         epsilon = found.largest, found.mean
         return self._claim(Observer.NODE, Method.HIDDEN_PATH, epsilon, found.worst_pair, assumptions)
@@ -188,11 +194,15 @@ class Walks:
         laws_of_users = [laws[law] for law in self._visits.all_tokens]
         return self._averaged(Observer.PUBLIC, Method.HIDDEN_PATH, laws_of_users, self._gaussian(noises), _SUM)
 
-    def network(self) -> Claim:
+    def network(self, relation: Relation = Relation.REPLACE) -> Claim:
         """Claim about an observer of all messages, who sees each contribution under its own noise."""
         delta = self._context.delta
+        if samples([self._plan.protection]):
+            one: Epsilons = partial(_sampled, self._context.run, delta, relation)
+            laws, stated = self._visits.all_tokens, (OWN_NOISE, HIDDEN_ROWS)
+            return replace(self._averaged(Observer.NETWORK, Method.LOCAL, laws, one, *stated), relation=relation)
         if self._plan.noise.name in ("gaussian", "none"):
-            one: Epsilons = self._gaussian(1)
+            one = self._gaussian(1)
         else:
             epsilon_0 = pure_epsilon_of(self._context.run, (self._plan.noise,))
 
@@ -205,19 +215,43 @@ class Walks:
         mu = self._mu / math.sqrt(noises) * ROUNDED_UP
         return lambda law: gaussian_epsilon(law, mu, self._context.delta)
 
-    def _averaged(self, observer: Observer, method: str, laws: list[Law], of: Epsilons, sees: str) -> Claim:
+    def _averaged(
+        self, observer: Observer, method: str, laws: list[Law], of: Epsilons, sees: str, *stated: str
+    ) -> Claim:
         known = {law: of(law) for law in dict.fromkeys(laws)}
         epsilons = [known[law] for law in laws]
         largest = max(epsilons)
-        assumptions = (_VISITS, self._visits.basis, sees, *self._assumed)
+        assumptions = (_VISITS, self._visits.basis, sees, *stated, *self._assumed)
         epsilon = largest, sum(epsilons) / len(epsilons)
         return self._claim(observer, method, epsilon, (epsilons.index(largest), observer), assumptions)
 
     def _claim(
         self, observer: Observer, method: str, epsilon: Spread, worst: tuple[int, Name], assumptions: Sequence[str]
     ) -> Claim:
-        delta = self._context.delta
-        return claim_of(observer, method, Conditioning.A_PRIORI, delta, worst, assumptions, epsilon=epsilon)
+        context = self._context
+        return claim_of(
+            context.run.protected,
+            observer,
+            method,
+            Conditioning.A_PRIORI,
+            context.delta,
+            worst,
+            assumptions,
+            epsilon=epsilon,
+        )
+
+
+_MORE_VISITS: Final = 0.01  # of delta: what visits beyond those that are counted may weigh
+
+
+def _sampled(run: RunPlan, delta: float, relation: Relation, visits: Law) -> float:
+    """Return epsilon of one row: of as many steps as a user hardly ever takes more."""
+    beyond = np.append(np.cumsum(visits.masses[::-1])[::-1][1:], 0.0) + visits.lost
+    enough = np.flatnonzero(beyond <= _MORE_VISITS * delta)
+    if not len(enough):
+        return math.inf
+    made = [run.plan.protection] * int(visits.counts[enough[0]])
+    return epsilon_of(steps_of(run, made), relation, delta * (1.0 - _MORE_VISITS))
 
 
 _UNIFORM: Final = "the next holder is uniform over all users, whatever the data"
@@ -227,31 +261,34 @@ _NO_SECRET: Final = (
     "beside the models is not worked out"
 )
 _RESULT: Final = "the observer sees the model of each token"
+_POOLED: Final = "the observers see the token at their own visits, and the result"
+_TOO_LONG: Final = f"what is seen of a token in advance is worked out for several observers up to {LAW_STEPS_MAX} hops"
 
 
 def a_priori_of_descent(run: RunPlan, delta: float, colluders: Sequence[Peer], nobody_out: str) -> AccountResult:
     """Return claims and refusals about descent; the caller owes a random walk."""
     context = AuditContext(run, {}, Transcript(), (), delta, colluders)
     found = AccountResult()
-    observers = (Observer.NODE, Observer.CURATOR, Observer.PUBLIC)[run.n == 1 :]
     reason = why_not_in_advance(run.plan)
-    for observer, watched, sees in (
-        (Observer.NODE, True, _NODE),
-        (Observer.CURATOR, False, _RESULT),
-        (Observer.PUBLIC, False, _RESULT),
-    ):
-        if watched and run.n == 1:
-            continue
+    some = tuple(colluders)
+    seen: list[tuple[Observer, int, str, Name | None]] = [] if run.n == 1 else [(Observer.NODE, 1, _NODE, None)]
+    seen += [(role, 0, _RESULT, role) for role in (Observer.CURATOR, Observer.PUBLIC)]
+    if 0 < len(some) < run.n:
+        seen += [(one, len(some), _POOLED, some) for one in (Observer.COALITION, Observer.POOLED)]
+    for observer, watchers, sees, name in seen:
         if reason is not None:
             found.refusals.append(Refusal(observer, Method.ITERATION, reason))
+        elif watchers > 1 and run.plan.steps > LAW_STEPS_MAX:
+            found.refusals.append(Refusal(observer, Method.ITERATION, _TOO_LONG))
         else:
-            found.claims.append(_claim(context, observer, watched=watched, assumed=(sees, _UNIFORM, nobody_out)))
+            found.claims.append(_claim(context, observer, watchers, name, (sees, _UNIFORM, nobody_out)))
     if reason is not None and run.n > 1:
-        found.refusals += [Refusal(observer, Method.HIDDEN_PATH, _NO_SECRET) for observer in observers]
-    if colluders:
-        pooled = "who pools views sees the token more often than is accounted for in advance: the local ceiling stands"
-        found.refusals.append(Refusal(Observer.COALITION, Method.ITERATION, pooled))
-    found.claims.append(Walks(context, Visits(run, delta), nobody_out).network())
+        hidden = (Observer.NODE, Observer.CURATOR, Observer.PUBLIC)
+        found.refusals += [Refusal(observer, Method.HIDDEN_PATH, _NO_SECRET) for observer in hidden]
+    walks = Walks(context, Visits(run, delta), nobody_out)
+    found.claims.append(walks.network())
+    if samples([run.plan.protection]):
+        found.claims.append(walks.network(Relation.ZERO_OUT))
     return found
 
 
@@ -264,27 +301,41 @@ def why_not_in_advance(plan: SgdPlan) -> str | None:
     return why_not(plan)
 
 
-def _claim(context: AuditContext, observer: Observer, *, watched: bool, assumed: tuple[str, ...]) -> Claim:
-    run, plan = context.run, context.run.plan
-    ratio = ratio_of(run)
-    single = plan.tokens == 1
-    rounding = foreseen(run)
+def _claim(
+    context: AuditContext, observer: Observer, watchers: int, name: Name | None, assumed: tuple[str, ...]
+) -> Claim:
+    """Return the claim about so many observers together; `name` is None for any single user."""
+    run, rounding = context.run, foreseen(context.run)
+    members = name if isinstance(name, tuple) else ()
+    single = run.plan.tokens == 1  # which user 0 starts
 
-    def known(*, starts: bool) -> float:
-        exposure = Exposure(run.n, plan.steps - single, starts=starts, watched=watched)
-        return beside(lambda delta: epsilon(ratio, exposure, plan.tokens, delta), context.delta, rounding.nu)
+    def told(*, starts: bool) -> float:
+        return beside(lambda delta: _told(run, watchers, delta, starts=starts), context.delta, rounding.nu)
 
-    others = known(starts=False)
-    first = known(starts=True) if single else others
-    everyone = [first, *[others] * (run.n - 1)]
-    worst = max(range(run.n), key=everyone.__getitem__)
-    name: Name = observer if not watched else (0 if worst else 1)
+    others = [user for user in range(run.n) if user not in members]
+    known = {starts: told(starts=starts) for starts in {single and user == 0 for user in others}}
+    epsilons = [known[single and user == 0] for user in others]
+    at = max(range(len(others)), key=epsilons.__getitem__)
     return claim_of(
+        run.protected,
         observer,
         Method.ITERATION,
         Conditioning.A_PRIORI,
         context.delta,
-        (worst, name),
+        (others[at], (0 if others[at] else 1) if name is None else name),
         (*assumed, *terms(run), *rounding.assumptions, *context.assumptions),
-        epsilon=(everyone[worst], sum(everyone) / run.n),
+        epsilon=(epsilons[at], epsilons[at] - sum(epsilons[at] - one for one in epsilons) / len(epsilons)),
     )
+
+
+def _told(run: RunPlan, watchers: int, delta: float, *, starts: bool) -> float:
+    """Return epsilon, the less of two bounds: by the law of exposures, and by Rényi divergences."""
+    ratio, plan = ratio_of(run), run.plan
+    steps = plan.steps - (plan.tokens == 1)
+    found = math.inf
+    if watchers <= 1:
+        found = epsilon(ratio, Exposure(run.n, steps, starts=starts, watched=watchers > 0), plan.tokens, delta)
+    if steps <= LAW_STEPS_MAX and ratio < math.inf and delta > 0.0:
+        law = exposure_law(Walked(run.n, steps, starts, watchers, plan.tokens), delta)
+        found = min(found, gaussian_epsilon(law, ratio, delta))
+    return found

@@ -55,18 +55,18 @@ def blanket_account(context: AuditContext) -> AccountResult:
         return refused((Observer.NODE, Observer.CURATOR, Observer.PUBLIC, Observer.NETWORK), Method.SHUFFLE, reason)
     reports = Reports(context.transcript, run.n)
     roles = {Observer.CURATOR: reports.curator, Observer.PUBLIC: reports.public}
-    views, refusals = views_of(context, Method.SHUFFLE, reports.nodes, roles)
+    views, refusals = views_of(context, Method.SHUFFLE, reports.nodes, roles, reports.curator)
     refusals.insert(0, Refusal(Observer.NETWORK, Method.SHUFFLE, _ALL_SEEN))
     pairs: dict[Observer, list[_Pair]] = {}
     for observer, seen in views.items():
         for name, view in seen:
-            if len(members_of(name)) < run.n:
-                pairs.setdefault(observer, []).extend(_pairs(run.n, name, view))
+            members = context.colluders if name == Observer.POOLED else members_of(name)
+            if len(members) < run.n:
+                pairs.setdefault(observer, []).extend(_pairs(run.n, name, members, view))
     return _finding(context, pairs, refusals)
 
 
-def _pairs(n: int, name: Name, view: ReportView) -> list[_Pair]:
-    members = members_of(name)
+def _pairs(n: int, name: Name, members: Sequence[Peer], view: ReportView) -> list[_Pair]:
     found = {user: _Pair(user, name, Counter(), Counter()) for user in range(n) if user not in members}
     for gap in view.gaps:
         total = int(gap.reports.sum())
@@ -101,6 +101,7 @@ def _claim(context: AuditContext, observer: Observer, epsilons: Floats, worst: _
     route = _SCHEDULE if context.run.plan.order == "ring" else PUBLIC_ROUTE
     some = f"of the worst pair at least epsilon {lower:.6g} is told for some values of the others"
     return claim_of(
+        context.run.protected,
         observer,
         Method.SHUFFLE,
         Conditioning.PUBLIC,
@@ -170,8 +171,10 @@ class Reports:
         placed = [form for member in members for form in self._received[member]]
         return self._view([*placed, *self._published], members)
 
-    def curator(self) -> ReportView | None:
-        return self._view([*self._totals, *self._published], ())
+    def curator(self, members: Sequence[Peer] = ()) -> ReportView | None:
+        """Return the curator's view, or what it and users who pool with it saw, know and drew."""
+        placed = [form for member in members for form in self._received[member]]
+        return self._view([*placed, *self._totals, *self._published], members)
 
     def public(self) -> ReportView | None:
         return self._view(self._published, ())

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from p2pdp.attacks.truths import Truths
+from p2pdp.attacks.truths import Truths, rows_drawn
 from p2pdp.core.ids import Peer
 from p2pdp.core.messages import RESULT, TOKEN, TOTAL, Item
 from p2pdp.ledger.records import OWN, RECEIVED, SENT, Contents, carries_message, public_message, whole_message
@@ -183,7 +183,7 @@ def read_descent(run: RunPlan, observer: Peer, contents: Contents) -> list[Read]
 def _alone(plan: SgdPlan, mine: list[Visit], published: Any) -> Iterator[tuple[int, Any, Any, Peer | None]]:
     """Yield single steps between two models that the user saw: number, both models, and the user who took it."""
     first, last = mine[0], mine[-1]
-    if first.step == 2:
+    if first.step == 2 and plan.descent.starts_at_zero:  # else the start is no part of the folder
         starter = 0 if plan.tokens == 1 else first.came_from
         yield 1, plan.descent.zero(), first.before, starter
     for left, back in pairwise(mine):
@@ -200,14 +200,20 @@ def _published(contents: Contents) -> Any:
     return None
 
 
-def gradients_of_visits(run: RunPlan, user: Peer, inputs: Any, contents: Contents) -> Truths:
+def gradients_of_visits(run: RunPlan, user: Peer, inputs: Any, contents: Contents, private: bytes) -> Truths:
     """Return a user's gradients, at the models that it had."""
     plan: SgdPlan = run.plan
     order = {place: number for number, place in enumerate(contributions_of(contents))}
     visits: list[Visit] = [one for one in visits_of(user, contents) if one.step > 0]
+    rows = dict(enumerate(rows_drawn(contents, private)))
+
+    def gradient(one: Visit) -> Any:
+        number = order[one.item, one.step]
+        return inputs.gradient(one.before, number, rows.get(number)) / plan.descent.step
+
     return {
         (one.item, one.step): (
-            inputs.gradient(one.before, order[one.item, one.step]) / plan.descent.step,
+            gradient(one),
             noised_gradient(plan, one.before, one.after, one.step),
         )
         for one in visits

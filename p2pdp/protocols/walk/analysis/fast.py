@@ -30,9 +30,10 @@ from p2pdp.core.ids import Peer
 from p2pdp.crypto.entropy import SeededEntropy
 from p2pdp.mechanisms.sampler import SeededSampler
 from p2pdp.protocols.run_plan import RunPlan
+from p2pdp.protocols.walk.analysis.outcome_descent import looks_at, watching
 from p2pdp.protocols.walk.sgd import SgdPlan
 from p2pdp.protocols.walk.walking import WalkPlan
-from p2pdp.sim.trials import Trials
+from p2pdp.sim.trials import COMPARED_MAX, Trials
 from p2pdp.tasks.descending import Population, visits_along
 
 _BATCH_MAX: Final = 2**18  # numbers drawn at a time
@@ -62,7 +63,7 @@ def fast_outcome(run: RunPlan, rows: Callable[[Peer], Any], seed: int) -> Outcom
         values = run.protocol.inputs(plan, rows(user))[1]
         counted[user] = _times(int(visits[user]), len(values))
         for number, times in counted[user].items():
-            if run.spec.task.kind == "histogram":
+            if run.spec.task.kind == "histogram" and not run.by_record:
                 total[values[number]] += times
             else:
                 total = total + times * values[number]
@@ -77,7 +78,7 @@ def _times(visits: int, values: int) -> dict[int, int]:
 
 
 def path_of(run: RunPlan, user: Peer, generator: np.random.Generator) -> tuple[Ints, int]:
-    """Return the contributors of steps 1 to T, and the number of messages, with the total for the curator."""
+    """Return the contributors of steps 1 to T, and how often the token was sent on."""
     plan: WalkPlan = run.plan
     if plan.order == "ring":
         path = (user + np.arange(plan.steps)) % plan.n
@@ -88,7 +89,7 @@ def path_of(run: RunPlan, user: Peer, generator: np.random.Generator) -> tuple[I
         else:
             moves = _wander([run.neighbours(peer) or (peer,) for peer in range(plan.n)], user, generator.random(drawn))
         path = np.concatenate([[user], moves])
-    sent = int(np.count_nonzero(np.diff(path))) + 1
+    sent = int(np.count_nonzero(np.diff(path)))
     return path[len(path) - plan.steps :], sent
 
 
@@ -140,17 +141,21 @@ def fast_trials_of_descents(trials: Trials) -> Iterator[Outcome]:
         for number in range(begin, end):
             trials.started(number)
         run, rows = trials.again(begin)
-        yield from fast_descents(run, rows, range(trials.seed + begin, trials.seed + end))
+        looked_at = max(0, COMPARED_MAX - begin)
+        yield from fast_descents(run, rows, range(trials.seed + begin, trials.seed + end), looked_at)
 
 
-def fast_descents(run: RunPlan, rows: Callable[[Peer], Any], seeds: Sequence[int]) -> list[Outcome]:
-    """Run one trial for each seed. `rows(user)` gives a user's examples."""
+def fast_descents(
+    run: RunPlan, rows: Callable[[Peer], Any], seeds: Sequence[int], looked_at: int = COMPARED_MAX
+) -> list[Outcome]:
+    """Run one trial for each seed. `rows(user)` gives a user's examples; curves are those of the first trials."""
     plan: SgdPlan = run.plan
     trials = [_paths(run, seed) for seed in seeds]
     path = np.concatenate([found for found, _ in trials], axis=1)
     visits = np.concatenate([visits_along(found) for found, _ in trials], axis=1)
     population = Population(plan.descent, [rows(user) for user in range(run.n)])
-    noised = population.descend(path, visits, plan.rates, _Noise(plan, seeds).of)
+    looks = looks_at(run, min(looked_at, len(seeds)))
+    noised = population.descend(path, visits, plan.rates, _Noise(plan, seeds).of, watching(looks, plan.tokens))
     clean = population.descend(path, visits, plan.rates, lambda _step: None)
     outcomes = []
     for number, (_, messages) in enumerate(trials):
@@ -164,6 +169,7 @@ def fast_descents(run: RunPlan, rows: Callable[[Peer], Any], seeds: Sequence[int
                 messages=messages,
                 paths=[[(int(user), int(visit)) for user, visit in pairs[:, token]] for token in range(plan.tokens)],
                 truth=[float(part) for part in clean[mine].mean(axis=0)],
+                curve=looks[number].curve() if number < len(looks) else None,
             )
         )
     return outcomes

@@ -51,7 +51,7 @@ def hidden_path_account(context: AuditContext) -> AccountResult:
         return AccountResult(refusals=[Refusal(Observer.NODE, Method.HIDDEN_PATH, reason)])
     observers = [user for user in range(run.n) if context.is_at_hand(user)]
     absent = [user for user in range(run.n) if user not in observers]
-    refusals = [Refusal(Observer.NODE, Method.HIDDEN_PATH, f"user {user}: {NOT_AT_HAND}") for user in absent]
+    refusals = [Refusal(Observer.NODE, Method.HIDDEN_PATH, f"user {user}: {NOT_AT_HAND}", user) for user in absent]
     if observers:
         refusals += _who_sees_more(context)
     ends = _ends(context, observers)
@@ -103,7 +103,7 @@ def _who_sees_more(context: AuditContext) -> list[Refusal]:
     found = [Refusal(Observer.NETWORK, Method.HIDDEN_PATH, "whoever watches the network sees the path")]
     if context.colluders:
         reason = "who pools views knows more of the path than the law for one user's view assumes"
-        found.append(Refusal(Observer.COALITION, Method.HIDDEN_PATH, reason))
+        found += [Refusal(one, Method.HIDDEN_PATH, reason) for one in (Observer.COALITION, Observer.POOLED)]
     if has_broker(context.run.spec):
         found.append(
             Refusal(Observer.BROKER, Method.HIDDEN_PATH, "the broker carries every message and so sees the path")
@@ -119,11 +119,12 @@ def _ends(context: AuditContext, observers: Sequence[Peer]) -> Ends:
     gaps = [_gaps(context, user, moves) if user in observers else [] for user in range(run.n)]
     unended = [_gaps(context, user, moves, ends_seen=False) if user in observers else [] for user in range(run.n)]
     mu_upper = math.nextafter(context.sensitivity / run.plan.noise.scale, math.inf)
-    mu_lower = min(_span(run) * math.sqrt(run.dimensions) / run.plan.noise.scale * (1.0 - 1e-12), mu_upper)
+    mu_lower = min(_span(run) / run.plan.noise.scale * (1.0 - 1e-12), mu_upper)
     if run.plan.order == "complete":
-        ends = complete_graph(run.n, gaps, mu_upper, mu_lower, context.delta)
+        alike = not run.by_record  # else sums of rows, of which users may have quite different ones
+        ends = complete_graph(run.n, gaps, mu_upper, mu_lower, context.delta, alike=alike)
         if gaps != unended:
-            ends = _larger(ends, complete_graph(run.n, unended, mu_upper, mu_lower, context.delta))
+            ends = _larger(ends, complete_graph(run.n, unended, mu_upper, mu_lower, context.delta, alike=alike))
         return ends
     neighbours = [neighbours_of(context, user) for user in range(run.n)]
     return general_graph(neighbours, gaps, mu_upper, mu_lower, context.delta)
@@ -162,10 +163,12 @@ def _holders(context: AuditContext) -> Ints:
 
 
 def _span(run: RunPlan) -> float:
-    """Return how far apart on the grid two values of a user can really be, in each of their numbers."""
+    """Return how far apart on the grid two contributions of a user can really be."""
+    if run.plan.sensitivity is not None:
+        return float(run.plan.sensitivity)
     assert run.spec.data.clip is not None
     grid, bounds = Grid(run.plan.grid_exponent), Bounds(*run.spec.data.clip)
-    return float(grid.to_grid(bounds.high) - grid.to_grid(bounds.low))
+    return float(grid.to_grid(bounds.high) - grid.to_grid(bounds.low)) * math.sqrt(run.dimensions)
 
 
 def neighbours_of(context: AuditContext, user: Peer) -> tuple[Peer, ...]:
@@ -180,6 +183,7 @@ def _claim(context: AuditContext, ends: Ends, observers: Sequence[Peer]) -> Clai
     graph = () if context.run.plan.order == "complete" else (KNOWN_GRAPH,)
     lowest = f"where all others hold one value, epsilon of the worst pair is at least {float(ends.lower[worst]):.6g}"
     return claim_of(
+        context.run.protected,
         Observer.NODE,
         Method.HIDDEN_PATH,
         Conditioning.VIEW,

@@ -29,7 +29,7 @@ from p2pdp.core.ids import Peer, is_user
 from p2pdp.core.values import GRADIENT, LinearForm
 from p2pdp.privacy.descent_rounding import Steps
 from p2pdp.privacy.iteration.path import exposures
-from p2pdp.protocols.learning import OWN, ROWS_MAX
+from p2pdp.protocols.learning import ROWS_MAX, is_built_in
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.protocols.walk.sgd import SgdPlan
 from p2pdp.replay.rows import Layout, Prefix
@@ -38,6 +38,10 @@ from p2pdp.replay.transcript import UNKNOWN, Transcript
 CONTRACTS: Final = (
     "no step moves two models further apart: the loss is convex and smooth, gradients are clipped such that they stay "
     "those of a convex loss, rates are at most 2/smoothness, and noise comes before the projection on a convex set"
+)
+SAMPLED: Final = (
+    "rows of minibatches are drawn in secret, and steps over as many rows as chance has it may move models apart: only "
+    "steps over all rows are accounted for by iteration"
 )
 PROMISED: Final = (
     "the objective is the caller's own: convex, Lipschitz and smooth as it promises to be, and it keeps no state"
@@ -52,7 +56,7 @@ def iteration_account(context: AuditContext) -> AccountResult:
         observers = (
             [Observer.NODE] * (context.run.n > 1)
             + [Observer.CURATOR, Observer.PUBLIC]
-            + [Observer.COALITION] * bool(context.colluders)
+            + [Observer.COALITION, Observer.POOLED] * bool(context.colluders)
         )
         return refused(observers, Method.ITERATION, rounding)
     return account_of_pairs(
@@ -68,12 +72,14 @@ def iteration_account(context: AuditContext) -> AccountResult:
 
 def why_not(plan: SgdPlan) -> str | None:
     """Return the reason why nothing is claimed by iteration of a run of this plan, or None."""
+    if plan.descent.samples:
+        return SAMPLED
     return plan.descent.why_not_contracting(plan.rate)  # no later step is larger
 
 
 def terms(run: RunPlan) -> tuple[str, ...]:
     """Return the assumptions of such claims besides the noise."""
-    return (CONTRACTS, *([PROMISED] if run.spec.task.kind == "own" else ()))
+    return (CONTRACTS, *(() if is_built_in(run.spec) else [PROMISED]))
 
 
 @dataclass(frozen=True)
@@ -110,8 +116,9 @@ class TraceAuditor:
     def nodes(self, members: Sequence[Peer]) -> Leaks:
         return self._leaks([prefix for member in members for prefix in self._received[member]], members)
 
-    def curator(self) -> Leaks:
-        return self._leaks(self._totals, ())
+    def curator(self, members: Sequence[Peer] = ()) -> Leaks:
+        pooled = (prefix for member in members for prefix in self._received[member])
+        return self._leaks([*self._totals, *pooled], members)
 
     def public(self) -> Leaks:
         return self._leaks([], ())
@@ -241,14 +248,14 @@ def steps_of(run: RunPlan) -> Steps:
         regularization=descent.regularization,
         radius=descent.radius,
         rows=min(descent.batch or ROWS_MAX, ROWS_MAX),
-        own=run.spec.task.kind == OWN,
+        own=not is_built_in(run.spec),
     )
 
 
 def _rounding(run: RunPlan, squares: float, ceilings: Floats) -> Rounding:
     nu = math.sqrt(squares)
     assumptions = [_SAID.format(nu)]
-    if run.spec.task.kind == OWN:
+    if not is_built_in(run.spec):
         one = steps_of(run)
         assumptions.append(_OWN.format(one.floats, one.received, one.range_))
     return Rounding(nu, tuple(assumptions), ceilings)

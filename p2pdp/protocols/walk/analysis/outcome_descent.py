@@ -17,20 +17,23 @@ a stream of its own, named after the run.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
 
+from p2pdp.assembly.curves import Curve, Look, look_of
 from p2pdp.assembly.outcome import Number, Outcome, Path
-from p2pdp.assembly.pools import CENTRAL, LOCAL, NONE, Pool
+from p2pdp.assembly.pools import CENTRAL, LOCAL, NONE, RUN, Pool, Scored
 from p2pdp.auditor.context import sensitivity_of
+from p2pdp.auditor.sampled import sigma_within
 from p2pdp.core.arrays import Floats
 from p2pdp.core.draws import Mechanism
 from p2pdp.core.ids import Peer, is_user
 from p2pdp.core.messages import TOKEN, Item
 from p2pdp.core.values import GRADIENT, LinearForm
-from p2pdp.ledger.records import OWN, RECEIVED, Contents, public_message
+from p2pdp.ledger.records import OWN, RECEIVED, Contents, public_message, whole_message
 from p2pdp.mechanisms import gaussian
 from p2pdp.mechanisms.sampler import SeededSampler
 from p2pdp.privacy.iteration.path import exposures
@@ -38,7 +41,7 @@ from p2pdp.privacy.iteration.sampled import RATIO_MAX, SampledSteps
 from p2pdp.privacy.iteration.walk import Exposure
 from p2pdp.privacy.iteration.walk import epsilon as epsilon_by_iteration
 from p2pdp.privacy.visits import gaussian_epsilon
-from p2pdp.protocols.learning import SCORES, noise_bound
+from p2pdp.protocols.learning import noise_bound
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.protocols.walk.analysis.a_priori import Visits, why_not_in_advance
 from p2pdp.protocols.walk.analysis.iteration import why_not
@@ -46,7 +49,7 @@ from p2pdp.protocols.walk.sgd import SgdPlan
 from p2pdp.replay.evidence import Recorded
 from p2pdp.replay.rows import Layout
 from p2pdp.replay.transcript import Transcript
-from p2pdp.tasks.descending import Noise, Population
+from p2pdp.tasks.descending import Noise, Population, Watch
 
 
 def gather(run: RunPlan, recorded: Recorded, found: Outcome) -> None:
@@ -60,6 +63,46 @@ def gather(run: RunPlan, recorded: Recorded, found: Outcome) -> None:
         for user, _ in path:
             counted[user] = counted.get(user, 0) + 1
     found.counted = {user: {0: times} for user, times in sorted(counted.items())}
+    found.curve = _curve_of_records(run, recorded.views, found.published)
+
+
+def looks_at(run: RunPlan, count: int) -> list[Look]:
+    """Return so many new looks, at the start of a descent; none without public rows."""
+    return [look for look in (look_of(run, run.plan.steps) for _ in range(count)) if look is not None]
+
+
+def watching(looks: Sequence[Look], width: int) -> Watch | None:
+    """Return what shows each look its own lanes of a descent, so many for each."""
+    if not looks:
+        return None
+
+    def watch(step: int, _before: Floats, after: Floats) -> None:
+        for number, look in enumerate(looks):
+            if look.wants(step):
+                look.at(step, after[number * width : (number + 1) * width])
+
+    return watch
+
+
+def _curve_of_records(run: RunPlan, views: Mapping[Peer, Contents], published: Any) -> Curve | None:
+    """Return the curve of the models that users received: a token at step s + 1 is the model after s steps."""
+    plan: SgdPlan = run.plan
+    look = look_of(run, plan.steps)
+    if look is None:
+        return None
+    models: dict[int, dict[int, Floats]] = {}
+    for peer, contents in views.items():
+        for record in contents.records if is_user(peer) else ():
+            if record.kind in (RECEIVED, OWN) and public_message(record).type == TOKEN:
+                item, step = Item(*public_message(record).fields)
+                if look.wants(step - 1) and step > 1:
+                    models.setdefault(step - 1, {})[item] = np.asarray(whole_message(record).value)
+    for done, of_tokens in models.items():
+        if len(of_tokens) == plan.tokens:
+            look.at(done, np.array(list(of_tokens.values())))
+    if published is not None:
+        look.at(plan.steps, np.array([published]))
+    return look.curve()
 
 
 def _paths_of_records(plan: SgdPlan, views: Mapping[Peer, Contents]) -> list[Path] | None:
@@ -134,6 +177,11 @@ def sigmas_of(
     """Return sigmas in data units, at the headline's epsilon: given the paths if they are known, else in advance."""
     if epsilon is None or not 0.0 < epsilon < math.inf or run.plan.noise.name == "none":
         return {LOCAL: None, CENTRAL: None}
+    if run.plan.descent.samples:
+        most = run.plan.contributions_max
+        if paths is not None:
+            most = max(Counter(user for path in paths for user, _ in path).values())
+        return dict.fromkeys((LOCAL, CENTRAL), sigma_within(run, most, epsilon, delta))
     return sigmas_in_advance(run, epsilon, delta) if paths is None else sigmas_along(run, paths, epsilon, delta)
 
 
@@ -150,7 +198,8 @@ def sigmas_along(
     if why_not(plan) is None:
         leaks = exposures(gap, users.reshape(-1), np.tile(plan.rates, len(paths)), run.n)
         central = _least(central, math.sqrt(float(leaks.max())) * unit)
-    return {LOCAL: math.sqrt(most) * unit, CENTRAL: central}
+    local = math.sqrt(most) * unit
+    return {LOCAL: local, CENTRAL: local if central is None else central}
 
 
 def sigmas_in_advance(run: RunPlan, epsilon: float, delta: float) -> dict[str, float | None]:
@@ -169,7 +218,8 @@ def sigmas_in_advance(run: RunPlan, epsilon: float, delta: float) -> dict[str, f
     secret = _secret_sigma(run, epsilon, delta)
     if why_not_in_advance(plan) is None:
         secret = _least(secret, _sigma(run, central, epsilon))
-    return {LOCAL: _sigma(run, local, epsilon), CENTRAL: secret}
+    alone = _sigma(run, local, epsilon)
+    return {LOCAL: alone, CENTRAL: alone if secret is None else secret}
 
 
 def _least(one: float | None, other: float) -> float:
@@ -177,7 +227,12 @@ def _least(one: float | None, other: float) -> float:
 
 
 def _secret_sigma(run: RunPlan, epsilon: float, delta: float) -> float | None:
-    """Search the least sigma of secret users; each guess takes epsilon's mu as proportional to the ratio."""
+    """Search the least sigma of secret users; each guess takes epsilon's mu as proportional to the ratio.
+
+    None where a record is protected: which user takes a step hides no row of it, since users' rows differ.
+    """
+    if run.by_record:
+        return None
     wanted = gaussian.mu_of_curve(epsilon, delta)
     low, high, best = 0.0, RATIO_MAX, 0.0
     ratio = min(wanted / math.sqrt(1.0 + run.plan.length / run.n), high)
@@ -212,6 +267,7 @@ def _unit(run: RunPlan) -> float:
 Rows = Callable[[Peer], Any]
 
 _AHEAD: Final = 4096  # steps for which noise is drawn at once
+_AHEAD_NUMBERS: Final = 2**18  # or fewer, if that makes more numbers
 
 
 def baselines_of(run: RunPlan, sigmas: dict[str, float | None]) -> dict[str, dict[str, Any]]:
@@ -224,45 +280,57 @@ def baselines_of(run: RunPlan, sigmas: dict[str, float | None]) -> dict[str, dic
 
 def scored(
     run: RunPlan, found: Outcome, rows: Rows, truth: Number, sigmas: dict[str, float | None], seed: int
-) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
+) -> Scored:
     """Return the scores of the model, and baselines with theirs."""
     pool = Pool(run, [rows(user) for user in range(run.n)])
     baselines = baselines_of(run, sigmas)
-    models = _models(run, found, rows, sigmas, seed)
+    models, curves = _models(run, found, rows, sigmas, seed)
     if truth is not None:
         models[NONE] = np.array(truth)
     for name in baselines:
-        baselines[name] |= pool.scores(models[name]) if name in models else dict.fromkeys(SCORES)
-    own = dict.fromkeys(SCORES) if found.published is None else pool.scores(found.published)
-    return {"score_name": pool.score_name, **own}, baselines
+        baselines[name] |= pool.scores(models[name]) if name in models else pool.unknown
+    own = pool.unknown if found.published is None else pool.scores(found.published)
+    return Scored({"score_name": pool.score_name, **own}, baselines, {RUN: found.curve, **curves})
 
 
-def _models(run: RunPlan, found: Outcome, rows: Rows, sigmas: dict[str, float | None], seed: int) -> dict[str, Floats]:
-    """Return the models of the same steps with other noise, all levels side by side."""
+def _models(
+    run: RunPlan, found: Outcome, rows: Rows, sigmas: dict[str, float | None], seed: int
+) -> tuple[dict[str, Floats], dict[str, Curve]]:
+    """Return the models of the same steps with other noise, all levels side by side, and their curves."""
     plan: SgdPlan = run.plan
     levels = {name: sigma for name, sigma in sigmas.items() if sigma is not None}
+    noised = list(levels.values())
+    if run.public is not None:
+        levels[NONE] = 0.0
     if not levels or found.paths is None:
-        return {}
+        return {}, {}
     path, visits = lanes(found.paths)
     population = Population(plan.descent, [rows(user) for user in range(run.n)])
-    scales = np.repeat(list(levels.values()), plan.tokens)[:, None]
+    scales = np.repeat(noised, plan.tokens)[:, None]
+    bare = np.zeros((len(levels) * plan.tokens - len(scales), plan.shape[0]))  # these lanes come last
     sampler = SeededSampler(seed, "baselines")
     unit = Mechanism("gaussian", 2.0**30)
+    shape = (len(scales), plan.shape[0])
+    ahead = max(1, min(_AHEAD, _AHEAD_NUMBERS // max(1, math.prod(shape))))
     drawn = np.zeros((0, 0, 0))
 
-    def noise(step: int) -> Floats:
+    def noise(step: int) -> Floats | None:
         nonlocal drawn
-        place = (step - 1) % _AHEAD
+        if not noised:
+            return None
+        place = (step - 1) % ahead
         if place == 0:
-            shape = (len(scales), plan.shape[0])
-            count = min(_AHEAD, plan.steps - step + 1)
+            count = min(ahead, plan.steps - step + 1)
             drawn = np.reshape(sampler.batch(unit, (math.prod(shape),), count), (count, *shape)) / unit.scale * scales
-        return np.asarray(drawn[place])
+        return np.concatenate([drawn[place], bare])
 
     width = len(levels)
-    models = population.descend(np.tile(path, (1, width)), np.tile(visits, (1, width)), plan.rates, noise)
+    looks = looks_at(run, width)
+    watch = watching(looks, plan.tokens)
+    models = population.descend(np.tile(path, (1, width)), np.tile(visits, (1, width)), plan.rates, noise, watch)
     means = models.reshape(width, plan.tokens, -1).mean(axis=1)
-    return dict(zip(levels, means, strict=True))
+    curves = {name: look.curve() for name, look in zip(levels, looks, strict=False)}
+    return dict(zip(levels, means, strict=True)), curves
 
 
 def _error(run: RunPlan, sigma: float) -> list[float] | None:

@@ -20,7 +20,7 @@ import numpy as np
 
 from p2pdp.auditor.claims import claim_of
 from p2pdp.auditor.context import AccountResult, AuditContext, sensitivity_of
-from p2pdp.core.claims import Claim, Conditioning, Observer, Refusal
+from p2pdp.core.claims import Claim, Conditioning, Observer, Protected, Refusal
 from p2pdp.core.errors import Refused, UsageError
 from p2pdp.mechanisms import gaussian, randomized_response
 from p2pdp.privacy.contract import account
@@ -40,6 +40,8 @@ _USERS_MAX: Final = 1000  # up to which eigenvalues of the weights take a second
 
 def published(run: RunPlan, delta: float) -> list[Claim | Refusal]:
     plan = run.plan
+    if plan.learns and plan.descent.samples:
+        return []  # formulas of papers are about all of a user's rows
     if plan.learns:
         return _descent(run, delta)
     if run.n == 1 or plan.noise.name not in ("gaussian", "randomized_response") or plan.order == "graph":
@@ -64,7 +66,7 @@ def _ring_sum(run: RunPlan, delta: float) -> Claim | Refusal:
         "delta_prime": delta / 2.0,
         "closing": "yes" if plan.closing else "no",
     }
-    return _claim("ring_sum", inputs, delta)
+    return _claim(run.protected, "ring_sum", inputs, delta)
 
 
 def _ring_histogram(run: RunPlan, delta: float) -> Claim | Refusal:
@@ -82,7 +84,7 @@ def _ring_histogram(run: RunPlan, delta: float) -> Claim | Refusal:
         "laps": laps,
         "delta_prime": delta / 2.0,
     }
-    return _claim("ring_histogram", inputs, delta)
+    return _claim(run.protected, "ring_histogram", inputs, delta)
 
 
 def _complete(run: RunPlan, delta: float, name: str) -> Claim | Refusal:
@@ -100,7 +102,7 @@ def _complete(run: RunPlan, delta: float, name: str) -> Claim | Refusal:
         "delta_prime": delta / 3.0,
         "delta_hat": delta_hat,
     }
-    return _claim(name, inputs, delta)
+    return _claim(run.protected, name, inputs, delta)
 
 
 def _descent(run: RunPlan, delta: float) -> list[Claim | Refusal]:
@@ -108,13 +110,16 @@ def _descent(run: RunPlan, delta: float) -> list[Claim | Refusal]:
     plan = run.plan
     if run.n == 1 or plan.order == "ring" or plan.noise.name == "none":
         return []
+    if not plan.descent.guarantees.convex:
+        name = "walk_any_graph" if plan.order == "graph" else "complete_sgd"
+        return [_refused(name, "the account is about convex losses, and the objective does not promise to be convex")]
     if plan.order == "graph":
         return _any_graph(run, delta)
     if plan.tokens > 1:
         return [_refused("complete_sgd", "the account of Algorithm 4 is about one token")]
     ratio = sensitivity_of(run) / 2.0 / plan.noise.scale
     inputs = {"sigma": 1.0, "lipschitz": ratio, "n": run.n, "hops": plan.steps, "delta": delta}
-    claim = _claim("complete_sgd", inputs, delta, "epsilon_published")
+    claim = _claim(run.protected, "complete_sgd", inputs, delta, "epsilon_published")
     return [claim if isinstance(claim, Refusal) else replace(claim, bound=False)]
 
 
@@ -131,22 +136,34 @@ def _any_graph(run: RunPlan, delta: float) -> list[Claim | Refusal]:
     worst = np.unravel_index(int(np.argmax(np.where(pairs, losses, -1.0))), losses.shape)
     epsilons = renyi_epsilons(2.0 * losses[pairs], delta)
     largest = float(epsilons.max())
-    claim = _made("walk_any_graph", delta, largest, False, (*ANY_GRAPH, "weights are those of metropolis"), _ANY_SOURCE)
+    assumed = (*ANY_GRAPH, "weights are those of metropolis")
+    claim = _made(run.protected, "walk_any_graph", delta, largest, False, assumed, _ANY_SOURCE)
     mean, pair = min(largest, float(epsilons.mean())), (int(worst[0]), int(worst[1]))
     return [replace(claim, epsilon_mean=mean, worst_pair=pair)]
 
 
-def _claim(name: str, inputs: Mapping[str, float | str], delta: float, output: str = "epsilon") -> Claim | Refusal:
+def _claim(
+    protected: Protected, name: str, inputs: Mapping[str, float | str], delta: float, output: str = "epsilon"
+) -> Claim | Refusal:
     try:
         answer = account(name, inputs)
     except (Refused, UsageError) as error:
         return _refused(name, str(error))
     epsilon, total = answer.outputs[output], max(delta, answer.outputs.get("delta", delta))
-    return _made(name, total, epsilon, answer.bound, answer.assumptions, answer.source)
+    return _made(protected, name, total, epsilon, answer.bound, answer.assumptions, answer.source)
 
 
-def _made(name: str, delta: float, epsilon: float, bound: bool, assumptions: Sequence[str], source: str) -> Claim:
+def _made(
+    protected: Protected,
+    name: str,
+    delta: float,
+    epsilon: float,
+    bound: bool,
+    assumptions: Sequence[str],
+    source: str,
+) -> Claim:
     return claim_of(
+        protected,
         Observer.NODE,
         _METHOD.format(name),
         Conditioning.A_PRIORI,

@@ -33,7 +33,7 @@ def _typical_total(run: RunPlan, total: int) -> Any:
     plan = run.plan
     if not plan.shape:
         return 0
-    if run.spec.task.kind != "histogram":
+    if run.spec.task.kind != "histogram" or run.by_record:
         return np.zeros(plan.shape[0], dtype=np.int64)
     tally, categories = total + 2 * plan.dummies * plan.tokens, plan.shape[0]
     return np.array([tally // categories + (place < tally % categories) for place in range(categories)])
@@ -54,7 +54,7 @@ class WalkAnalysis(Analysis):
     def forecast(self, run: RunPlan, delta: float) -> list[Claim | Refusal]:
         return []
 
-    def fast(self, trials: Trials) -> Iterator[Outcome]:
+    def fast(self, trials: Trials) -> Iterator[Outcome] | None:
         return fast_walks(trials)
 
     def typical(self, run: RunPlan) -> Outcome:
@@ -66,11 +66,14 @@ class WalkAnalysis(Analysis):
         return self.estimate(run, typical)
 
     def moves(self, run: RunPlan) -> float:
-        """Return the number of tokens and totals that are sent; a token that stays with its holder does not count."""
+        """Return how often tokens are sent on a mean; one that stays with its holder does not count."""
         plan = run.plan
         leaves = 1.0 - 1.0 / run.n if plan.order == "complete" or run.n == 1 else 1.0
         begins = leaves if plan.order != "ring" and plan.tokens > 1 else 0.0
-        return float(plan.tokens * ((plan.steps - 1) * leaves + 1.0 + begins))
+        return float(plan.tokens * ((plan.steps - 1) * leaves + begins))
+
+    def bytes_sent(self, run: RunPlan, moves: float) -> tuple[float, int]:
+        return super().bytes_sent(run, moves + run.plan.tokens)  # totals are as long as tokens
 
     def lasting(self, claims: Sequence[Claim]) -> list[Claim]:
         return list(claims)
@@ -107,5 +110,9 @@ class HistogramAnalysis(WalkAnalysis):
     what_ran = (
         "A token with one counter for each category went from user to user. Each user who held it "
         "added one to a counter: mostly that of its true category, sometimes, by chance, any other."
+    )
+    what_ran_of_records = (
+        "A token with one counter for each category went from user to user. Each user who held it added the counts of "
+        "all its rows; noise was added on the way as the spec says."
     )
     counts_contributions = True

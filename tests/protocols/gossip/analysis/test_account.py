@@ -5,12 +5,14 @@ import math
 import numpy as np
 import pytest
 
+from p2pdp.auditor.context import COMPUTATIONAL, NO_KEYS
 from p2pdp.auditor.local import local_account
 from p2pdp.core.claims import Claim
 from p2pdp.core.ids import CURATOR
 from p2pdp.mechanisms import gaussian
 from p2pdp.privacy.renyi import best_epsilon
 from p2pdp.protocols.gossip.analysis.account import gossip_account
+from p2pdp.protocols.gossip.analysis.views import GossipViews
 from p2pdp.sim.faults import Crash
 from tests.support.gossips import context_of, gossip
 from tests.support.replay_oracle import leaks, seen_by
@@ -193,3 +195,40 @@ def test_noise_on_messages_brings_far_pairs_towards_what_was_printed_and_is_not_
     assert (claim.violated_pairs or 0) <= (before.violated_pairs or 0)
     assert claim.epsilon_max == pytest.approx(before.epsilon_max)
     assert math.isfinite(claim.epsilon_max or math.inf)
+
+
+SHARED = 'mechanism = "gaussian"\nsigma = {}\npair_sigma = {}'
+
+
+@pytest.mark.parametrize(
+    ("kind", "n", "sigma", "pair_sigma", "alone", "pooled"),
+    [  # accounting.md, section 7, for an observer of all messages
+        ("ring", 8, 1.0, 3.0, 0.189274966583, 0.295222696572),
+        ("ring", 8, 0.5, 10.0, 0.506542072055, 0.681829606119),
+        ("complete", 8, 1.0, 3.0, 0.13698630137, 0.181818181818),
+        ("complete", 8, 0.5, 10.0, 0.50109340831, 0.668054977093),
+        ("star", 6, 1.0, 3.0, 0.247272727273, 1.0),
+        ("star", 6, 0.5, 10.0, 0.674702248959, 4.0),
+    ],
+)
+def test_noise_of_pairs_hides_values_from_an_observer_of_all_messages(
+    kind: str, n: int, sigma: float, pair_sigma: float, alone: float, pooled: float
+) -> None:
+    run = quiet(gossip(n, kind, "rounds = 8", noise=SHARED.format(sigma, pair_sigma)))
+    context = context_of(run, (0, 1))
+    views = GossipViews(context)
+    seen = views.network()
+    assert seen is not None
+    assert views.spans([seen]).spans[0].leaks.max() / sigma**2 == pytest.approx(alone, rel=1e-9)
+    together = views.most([0, 1])
+    assert np.delete(together, [0, 1]).max() / sigma**2 == pytest.approx(pooled, rel=1e-9)
+    found = gossip_account(context)
+    network, coalition = named(found.claims, "network"), named(found.claims, "coalition")
+    assert network.mu_max == pytest.approx(math.sqrt(alone), abs=3e-5)
+    assert coalition.mu_max is not None
+    assert coalition.mu_max <= math.sqrt(pooled) + 3e-5, "who sees all of it"
+    assert coalition.mu_max == pytest.approx(math.sqrt(pooled), abs=3e-5) or kind == "ring"
+    assert all(COMPUTATIONAL in claim.assumptions for claim in found.claims)
+    assert NO_KEYS in network.assumptions
+    assert not any(claim.method.startswith("published") for claim in found.claims), "formulas know of no such noise"
+    assert [one for one in found.refusals if one.observer == "network"] == []

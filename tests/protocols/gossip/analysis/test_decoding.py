@@ -30,6 +30,10 @@ def errors_in_sigma(run: Run, observer: int) -> dict[int, float]:
     }
 
 
+def singles(n: int) -> list[tuple[int, ...]]:
+    return [(user,) for user in range(n)]
+
+
 @pytest.mark.parametrize("terms", ["rounds = 8", "rounds = 10\naccelerated = true"])
 def test_the_opposite_node_of_a_ring_is_read_as_far_as_dithers_let_it(terms: str) -> None:
     errors = errors_in_sigma(quiet(gossip(16, "ring", terms)), 0)
@@ -68,8 +72,8 @@ def test_noise_on_messages_keeps_the_opposite_node_from_being_read() -> None:
     run = quiet(gossip(16, "ring", "rounds = 8\nmessage_sigma = 0.1"))
     views, plan = run.contents(), run.plan.plan
     assert [reading.users for reading in readings_of(run.plan, 0, views[0])] == [(1,), (15,)]
-    read = decoded(graph_of(run.plan), plan, 0, first_sent(views[0]), states_heard(views[0]))
-    assert abs(read[8] - first_sent(views[8])) / (plan.noise.scale * plan.step) > 3.0
+    read = decoded(graph_of(run.plan), plan, 0, first_sent(views[0]), states_heard(views[0]), singles(16))
+    assert abs(read[8,] - first_sent(views[8])) / (plan.noise.scale * plan.step) > 3.0
 
 
 def test_vectors_are_read_coordinate_by_coordinate() -> None:
@@ -77,7 +81,8 @@ def test_vectors_are_read_coordinate_by_coordinate() -> None:
     heard = states_heard(run.contents()[0])
     double = {key: np.array([value, 2.0 * value]) for key, value in heard.items()}
     own = first_sent(run.contents()[0])
-    for user, value in decoded(graph_of(run.plan), run.plan.plan, 0, np.array([own, 2.0 * own]), double).items():
+    read = decoded(graph_of(run.plan), run.plan.plan, 0, np.array([own, 2.0 * own]), double, singles(6))
+    for (user,), value in read.items():
         assert value[1] == pytest.approx(2.0 * value[0])
         assert value[0] == pytest.approx(first_sent(run.contents()[user]))
 
@@ -86,8 +91,8 @@ def test_rounds_of_which_something_is_missing_are_not_used() -> None:
     run = quiet(gossip(12, "ring", "rounds = 4"))
     heard = states_heard(run.contents()[0])
     del heard[3, 1]
-    read = decoded(graph_of(run.plan), run.plan.plan, 0, first_sent(run.contents()[0]), heard)
-    assert sorted(read) == [1, 2, 10, 11]
+    read = decoded(graph_of(run.plan), run.plan.plan, 0, first_sent(run.contents()[0]), heard, singles(12))
+    assert sorted(read) == [(1,), (2,), (10,), (11,)]
 
 
 def test_who_hears_nobody_reads_nobody() -> None:
@@ -170,3 +175,52 @@ def test_of_learners_the_first_gradients_of_those_met_first_are_read(tmp_path: P
     for target in found:
         assert np.abs(target["noised_value_error_in_sigma"]).max() < 1e-6
         assert np.abs(target["error"]).max() < 0.8 * 6
+
+
+SHARED = 'mechanism = "gaussian"\nsigma = 2.0\npair_sigma = 20.0'
+
+
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        (gossip(6, "ring", "rounds = 6", noise=SHARED), {0: [(1, 2, 3, 4, 5)], 3: [(0, 1, 2, 4, 5)]}),
+        (gossip(5, "star", "rounds = 2", noise=SHARED), {0: [(1,), (2,), (3,), (4,)], 1: [(0, 2, 3, 4)]}),
+        (gossip(5, "path", "rounds = 5", noise=SHARED), {0: [(1, 2, 3, 4)], 1: [(0,), (2, 3, 4)], 2: [(0, 1), (3, 4)]}),
+        (gossip(5, "complete", "rounds = 1\nmessage_sigma = 0.001", noise=SHARED), {2: [(0, 1, 3, 4)]}),
+        (gossip(4, "path", "activations = 6", noise=SHARED, protocol="randomized"), {1: [(0,)]}),
+    ],
+)
+def test_noise_of_pairs_leaves_sums_of_those_who_share_it(text: str, read: dict[int, list[tuple[int, ...]]]) -> None:
+    """Whoever hides behind the observer alone is read, since that knows the draws of which it holds an end."""
+    run = quiet(text)
+    plan, views, private = run.plan.plan, run.contents(), run.evidence.private
+    for observer, groups in read.items():
+        found = readings_of(run.plan, observer, views[observer])
+        assert [reading.users for reading in found] == groups
+        for reading in found:
+            truths = [_noised(run, user, private[user]) for user in reading.users]
+            assert abs(reading.total - sum(truths)) / plan.noise.scale < 1e-2 * len(truths)
+
+
+def _noised(run: Run, user: int, private: bytes) -> float:
+    values = run.evidence.inputs(user)
+    assert values is not None
+    inputs = run.plan.protocol.inputs_again(run.plan.plan, values)
+    truths = run.plan.protocol.analysis().truths(run.plan, user, inputs, run.contents()[user], private)
+    return float(truths[0, user][1])
+
+
+def test_noise_of_pairs_keeps_gradients_from_being_read_but_for_whoever_hears_all_who_share_it() -> None:
+    text = gossip_learning(5, "star", "rounds = 2").replace("sigma = 0.8", "sigma = 0.8\npair_sigma = 8.0")
+    run = quiet(text)
+    plan, views = run.plan.plan, run.contents()
+    found = readings_of(run.plan, 0, views[0])
+    assert [reading.users for reading in found] == [(1,), (2,), (3,), (4,)]
+    for reading in found:
+        sent = first_sent(views[reading.users[0]]) / -plan.rate_at(1) / plan.step
+        masked = np.abs(sent - reading.total).max() / plan.noise.scale
+        assert masked > 0.1, "the draws with the observer were taken out"
+        inputs = run.plan.protocol.inputs_again(plan, run.evidence.inputs(reading.users[0]))
+        gradient = inputs.gradient(inputs.zero(), 0) / plan.step  # type: ignore[attr-defined]
+        assert np.abs(reading.total - gradient).max() / plan.noise.scale < 6.0
+    assert readings_of(run.plan, 1, views[1]) == []

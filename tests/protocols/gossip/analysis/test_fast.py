@@ -51,12 +51,18 @@ CLEAN = {
     "pairs, one published": gossip(9, "star", 'activations = 40\npublish = "one"', **PAIRS),
     "one user without a pair": gossip(1, "complete", "activations = 3", **PAIRS),
 }
+SHARED = 'mechanism = "gaussian"\nsigma = 2.0\npair_sigma = 7.0'
 NOISED = {
     "messages": gossip(6, "ring", "rounds = 4\nmessage_sigma = 0.5"),
     "accelerated": gossip(9, "star", "rounds = 4\nmessage_sigma = 0.7\naccelerated = true"),
     "all published": gossip(6, "path", 'rounds = 4\naccelerated = true\nmessage_sigma = 0.5\npublish = "all"'),
     "pairs": gossip(6, "complete", "activations = 20\nmessage_sigma = 0.5", **PAIRS),
     "pairs, all published": gossip(5, "ring", 'activations = 9\nmessage_sigma = 0.5\npublish = "all"', **PAIRS),
+    "shared": gossip(7, "star", "rounds = 5", noise=SHARED),
+    "shared, accelerated": gossip(9, "grid", "rounds = 5\naccelerated = true", noise=SHARED, extra="rows = 3"),
+    "shared, published": gossip(6, "path", 'rounds = 4\nmessage_sigma = 0.5\npublish = "one"', noise=SHARED),
+    "shared, pairs": gossip(6, "ring", "activations = 20", noise=SHARED, **PAIRS),
+    "shared, pairs, published": gossip(6, "ring", 'activations = 20\npublish = "all"', noise=SHARED, **PAIRS),
 }
 
 
@@ -112,6 +118,18 @@ def test_with_noise_on_messages_standard_errors_are_those_of_the_forms(name: str
         np.testing.assert_allclose(fast.shares, slow.shares, atol=1e-12)
     assert fast.finals != fast_average(run, rows, 2).finals
     assert fast.finals == fast_average(run, rows, 1).finals
+
+
+@pytest.mark.parametrize("name", ["shared", "shared, accelerated", "shared, pairs"])
+def test_noise_of_pairs_hides_values_and_is_averaged_away(name: str) -> None:
+    text = NOISED[name].replace("rounds = 5", "rounds = 200").replace("activations = 20", "activations = 600")
+    run, rows = prepared(text)
+    found = fast_average(run, rows, 1)
+    assert found.deviation == pytest.approx(2.0 / np.sqrt(run.n), rel=1e-3)
+    assert np.ptp(list(found.finals.values())) < 1e-3
+    few = fast_average(prepared(NOISED[name])[0], rows, 1)
+    assert few.deviation is not None
+    assert few.deviation > 1.1 * (found.deviation or 0.0)
 
 
 class Given:
@@ -199,7 +217,7 @@ def test_on_the_graphs_that_came_rounds_are_those_of_the_world(terms: str) -> No
     slow = outcome(run, views, [])
     matrices = matrices_of(run, {peer: read(view) for peer, view in views.items()})
     begun = np.array([module._begin(run, rows, user, 4) for user in range(9)])
-    rounds = Rounds(run.plan, matrices)
+    rounds = Rounds(run, matrices)
     results = rounds.results(begun[:, None], None)[:, 0]
     assert results == pytest.approx([slow.finals[user] for user in range(9)], abs=room(run.plan))
     shares, deviation = module._shares_and_error(run, rounds)
@@ -212,7 +230,8 @@ def test_changing_graphs_are_drawn_as_often_as_coins_say() -> None:
     run, rows = prepared(gossip(40, "erdos_renyi", "rounds = 50", extra="changing = true\nprobability = 0.1"))
     found = fast_average(run, rows, 1)
     expected = 50 * 40 * 39 * 0.1
-    assert abs(found.messages - expected) < 5 * 2 * np.sqrt(expected / 2 * 0.9)
+    met = 40 * 39 / 2 * (1 - 0.9**50)
+    assert abs(found.messages - expected - met) < 5 * 2 * np.sqrt(expected / 2 * 0.9)
     assert found.deviation is not None
     assert found.deviation == pytest.approx(2.0 / np.sqrt(40), rel=0.02), "after fifty rounds all have met"
     assert fast_average(run, rows, 1).finals == found.finals
@@ -223,7 +242,7 @@ def test_changing_graphs_are_drawn_as_often_as_coins_say() -> None:
 def test_nobody_or_everybody_meets(probability: float) -> None:
     run, rows = prepared(gossip(3, "erdos_renyi", "rounds = 2", extra=f"changing = true\nprobability = {probability}"))
     found = fast_average(run, rows, 1)
-    assert found.messages == (12 if probability == 1.0 else 0)
+    assert found.messages == (12 + 3 if probability == 1.0 else 0), "exchanges, and one in the end for each pair"
     assert found.deviation == pytest.approx(2.0 / np.sqrt(3) if probability == 1.0 else 2.0)
 
 

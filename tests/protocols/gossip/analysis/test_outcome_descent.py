@@ -120,14 +120,14 @@ def test_scores_of_users_models_are_averaged(text: str, monkeypatch: pytest.Monk
     run, data = prepared(text)
     population = Population(run.plan.descent, [data.user(user) for user in range(4)])
     found = fast_gossip_descent(run, population, 1)
-    scores, told = gossip_scored(run, found, data.user, found.truth, SIGMAS, 1)
+    scores, told, _ = gossip_scored(run, found, data.user, found.truth, SIGMAS, 1)
     each = [[Pool(run, [data.user(user)]).scores(found.finals[one])["loss"] for user in range(4)] for one in range(4)]
     assert scores["loss"] == pytest.approx(np.mean(np.array(each, dtype=float)), rel=0.02), "users have as many rows"
     assert (
         told["none"]["loss"] == Pool(run, [data.user(user) for user in range(4)]).scores(np.array(found.truth))["loss"]
     )
     monkeypatch.setattr(outcome_descent, "_SCORED_MAX", 2)
-    fewer, _ = gossip_scored(run, found, data.user, found.truth, SIGMAS, 1)
+    fewer, *_ = gossip_scored(run, found, data.user, found.truth, SIGMAS, 1)
     assert fewer["loss"] == pytest.approx(scores["loss"], rel=0.5)
 
 
@@ -136,6 +136,6 @@ def test_without_noise_baselines_are_the_run_on_a_complete_graph() -> None:
     text = gossip_learning(4, "complete", 'rounds = 1\npublish = "all"', task=LOGISTIC, sigma=None)
     run, data = prepared(text)
     found = fast_gossip_descent(run, Population(run.plan.descent, [data.user(user) for user in range(4)]), 1)
-    scores, told = gossip_scored(run, found, data.user, None, {"central": 0.0}, 1)
+    scores, told, _ = gossip_scored(run, found, data.user, None, {"central": 0.0}, 1)
     assert told["central"]["loss"] == pytest.approx(scores["loss"])
     assert told["none"]["score"] == scores["score"]

@@ -20,6 +20,7 @@ from p2pdp.ledger.records import SENT, carries_message, public_message
 from p2pdp.privacy.shuffle.overlap import overlapped
 from p2pdp.privacy.shuffle.published import epsilon_all, load
 from p2pdp.protocols.run_plan import RunPlan, plan_run
+from p2pdp.protocols.shuffle.analysis import account as module
 from p2pdp.protocols.shuffle.analysis.account import (
     Timing,
     among,
@@ -85,7 +86,7 @@ def test_relays_know_their_own_reports_and_nothing_of_those_that_they_pass_on() 
     both = claims["coalition", "shuffle"]
     assert both.epsilon_max == pytest.approx(overlapped(EPSILON, np.ones(N - 3), DELTA, 3)[1])
     assert both.worst_pair == (0, (3, 7))
-    assert "round 1" in refused(quiet(MIXED).audit(colluders=(3, 7)))["coalition", "shuffle with the curator"]
+    assert "round 1" in refused(quiet(MIXED).audit(colluders=(3, 7)))["curator+coalition", "shuffle"]
 
 
 def test_routes_are_hidden_from_the_network_by_cover_only() -> None:
@@ -112,6 +113,13 @@ def test_theorems_of_the_paper_are_shown_and_bound_nothing() -> None:
 def test_on_a_complete_graph_all_users_are_alike() -> None:
     claim = claims_of(quiet(shuffle(8, terms="rounds = 2")).audit())["curator", "shuffle"]
     assert claim.epsilon_max == claim.epsilon_mean
+
+
+def test_lateness_that_no_law_takes_into_account_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_LAWS_N", 3)
+    late = run_of(EARLY, Crash(5, at_record=30, down_s=4.5)).audit()
+    assert not {claim for claim in claims_of(late) if claim[0] == "curator" and claim[1] == "shuffle"}
+    assert any(one.observer == "curator" and "late" in one.reason for one in late.refusals)
 
 
 def test_lateness_is_in_the_laws() -> None:

@@ -12,7 +12,7 @@ import pytest
 import p2pdp
 from p2pdp.assembly.outcome import estimate_of, truth_of
 from p2pdp.core.arrays import Floats
-from p2pdp.core.messages import TOKEN, TOTAL
+from p2pdp.core.messages import TOKEN
 from p2pdp.files.data import load_data
 from p2pdp.files.spec import parse_spec, spec_digest
 from p2pdp.ledger.records import SENT, public_message, read
@@ -45,7 +45,7 @@ def in_the_world(run: RunPlan, rows: Any, seed: int) -> tuple[list[float], int]:
     world.run_to_end()
     views = {peer: bytes(process.disk.view) for peer, process in world.processes.items()}
     carried = sum(
-        record.kind == SENT and public_message(record).type in (TOKEN, TOTAL)
+        record.kind == SENT and public_message(record).type == TOKEN
         for peer, view in views.items()
         if peer >= 0
         for record in read(view).records
@@ -100,9 +100,9 @@ def test_every_step_has_its_visit(text: str) -> None:
     for seed in range(20):
         found = fast_outcome(run, rows, seed)
         assert found.contributions == run.plan.steps * run.plan.tokens
-        assert found.messages <= (run.plan.steps + 1) * run.plan.tokens
+        assert found.messages <= run.plan.steps * run.plan.tokens
     if text == RING:
-        assert found.messages == run.plan.steps * run.plan.tokens
+        assert found.messages == (run.plan.steps - 1) * run.plan.tokens
 
 
 def test_values_are_used_cyclically() -> None:
@@ -122,7 +122,7 @@ def test_a_user_alone_keeps_the_token(kind: str) -> None:
     for tokens in (1, 2):
         run, rows = prepared(COMPLETE, "run.nodes=1", f'graph.kind="{kind}"', f"walk.tokens={tokens}")
         found = fast_outcome(run, rows, 1)
-        assert (found.contributions, found.messages) == (20 * tokens, tokens)
+        assert (found.contributions, found.messages) == (20 * tokens, 0)
 
 
 SPECS = {

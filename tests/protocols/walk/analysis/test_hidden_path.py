@@ -129,7 +129,7 @@ def test_vectors_are_as_far_apart_as_their_diagonal() -> None:
 
 def test_who_sees_more_than_one_view_is_refused() -> None:
     audit = quiet(walk(5, 40)).audit(colluders=(1, 3))
-    assert set(refusals(audit)) == {"network", "coalition"}
+    assert set(refusals(audit)) == {"network", "coalition", "curator+coalition"}
     assert "sees the path" in refusals(audit)["network"]
     assert "pools views" in refusals(audit)["coalition"]
     assert set(refusals(quiet(walk(5, 40)).audit())) == {"network"}
@@ -196,7 +196,7 @@ def test_an_observer_whose_ledger_is_not_whole_is_refused_by_name() -> None:
     run = quiet(walk(5, 40))
     whole = run.audit()
     audit = audit_run(run.plan, Recorded(run.plan, run.contents()), [3], DELTA, ())
-    assert Refusal("node", Method.HIDDEN_PATH, f"user 3: {NOT_AT_HAND}") in audit.refusals
+    assert Refusal("node", Method.HIDDEN_PATH, f"user 3: {NOT_AT_HAND}", 3) in audit.refusals
     assert whole.epsilon is not None
     assert audit.epsilon is not None
     others = [0, 1, 2, 4]

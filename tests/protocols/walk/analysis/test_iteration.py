@@ -43,7 +43,7 @@ def by_observer(claims: list[Claim], method: str = Method.ITERATION) -> dict[str
 def test_every_observer_has_its_claim_and_none_is_above_the_local_ceiling() -> None:
     audit = quiet(learning(6, 80)).audit(colluders=[1, 2])
     found = by_observer(audit.claims)
-    assert set(found) == {"node", "coalition", "curator", "public", "network"}
+    assert set(found) == {"node", "coalition", "curator", "curator+coalition", "public", "network"}
     local = by_observer(audit.claims, "local")["network"]
     assert local.mu_max is not None
     for claim in found.values():

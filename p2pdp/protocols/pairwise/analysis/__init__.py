@@ -1,0 +1,1 @@
+"""The heavy half of pairwise sums: how their runs are judged."""

@@ -1,0 +1,54 @@
+"""The oracle sees what it is there for: liars whom it takes for honest break its rules."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+import pytest
+
+from p2pdp.core.errors import RunFailed
+from tests.campaigns.judging import run_schedule
+from tests.campaigns.schedules import schedule
+from tests.campaigns.worlds import Hung
+
+
+@pytest.mark.parametrize(
+    ("kind", "rule"),
+    [
+        ("conflict", "conflict"),
+        ("skips", "gap"),
+        ("double", "doubled"),
+        ("wrongfields", "malformed"),
+        ("garbage", "unreadable"),
+    ],
+)
+def test_a_liar_that_is_taken_for_honest_breaks_a_rule(kind: str, rule: str) -> None:
+    seen = set()
+    for seed in range(6):
+        world = schedule("walk.sum", seed, kinds=(kind,), calm_network=True).world()
+        world.oracle._liars = frozenset()
+        with suppress(RunFailed, Hung):
+            world.run_to_end()
+        seen |= {violation.kind for violation in world.oracle.violations}
+    assert rule in seen
+
+
+def test_a_second_value_for_the_same_step_is_seen() -> None:
+    world = schedule("walk.sum", 1, kinds=(), calm_network=True).world()
+    world.oracle._said = _Forgets(world.oracle._said)
+    world.run_to_end()
+    assert {violation.kind for violation in world.oracle.violations} == {"redrawn"}
+
+
+class _Forgets(dict[tuple[object, ...], bytes]):
+    """Remembers another value than what was said."""
+
+    def setdefault(self, key: tuple[object, ...], default: bytes = b"") -> bytes:
+        return super().setdefault(key, default + b"?")
+
+
+def test_honest_runs_are_clean_and_frames_are_counted() -> None:
+    world, found = run_schedule(schedule("gossip.average", 0, kinds=(), calm_network=True))
+    traffic = world.oracle.traffic
+    assert found == []
+    assert 0 < traffic.messages < traffic.frames < world.network.frames
