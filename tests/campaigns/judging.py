@@ -169,9 +169,12 @@ def _evidence(case: Schedule, world: LyingWorld) -> list[Violation]:
 
 
 def _collected(world: LyingWorld) -> Evidence | None:
-    """The disks as they would be collected: without torn tails, and as before a disk changed them."""
+    """The disks as they would be collected: without torn tails, and as before a disk changed them.
+
+    A peer finds the change when it starts again, unless the run is over by then.
+    """
     for process in world.processes.values():
-        if process.faults["unusable_disk"] and process.peer in world.damaged:
+        if process.peer in world.damaged and (process.faults["unusable_disk"] or process.host is None):
             process.disk.view[:], process.disk.private[:] = world.damaged[process.peer]
     try:
         for process in world.processes.values():

@@ -1,7 +1,7 @@
 """A launcher in a process of its own, with what a test wants to go wrong; `tests/support/launched.py` starts it.
 
     main("run", SPEC, FOLDER, {"absent": [..], "mortal": [..], "crash": .., "file_bytes_max": ..,
-                               "flood": [user, kind, victim]}
+                               "flood": [user, kind, victim], "stands": [PLACE, peer, arrivals, ..]}
                                      and "nodes_per_process", "spawn", "trace_wire" as `p2pdp.run` takes them
     main("resume", FOLDER, {..})
 
@@ -15,6 +15,7 @@ import resource
 import signal
 import sys
 from functools import partial
+from pathlib import Path
 from typing import Any, NoReturn
 
 import p2pdp
@@ -25,6 +26,7 @@ from p2pdp.core.step import Step
 from p2pdp.protocols.participant import Participant
 from p2pdp.runs import live
 from tests.support.floods import flood_from
+from tests.support.standing import stand_still
 
 
 def said(event: dict[str, Any]) -> None:
@@ -58,6 +60,9 @@ def main(verb: str, *given: str) -> int:
         resource.setrlimit(resource.RLIMIT_FSIZE, (wrong["file_bytes_max"],) * 2)
     if "flood" in wrong:
         flood_from(*wrong["flood"])
+    if "stands" in wrong:
+        place, peer, *arrivals = wrong["stands"]
+        stand_still(peer, arrivals, Path(place))
     if "crash" in wrong:
         crash_at(wrong["crash"])
         launcher.RESTARTS_MAX = 3  # type: ignore[misc]

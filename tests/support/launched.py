@@ -18,7 +18,7 @@ from types import SimpleNamespace
 from typing import Any, Self, cast
 
 from p2pdp.auditor.verify import excluded_in
-from p2pdp.core.ids import BOOTSTRAP
+from p2pdp.core.ids import BOOTSTRAP, Peer
 from p2pdp.files.data import load_data
 from p2pdp.files.folder import read_evidence
 from p2pdp.ledger.records import read
@@ -28,6 +28,7 @@ from p2pdp.sim.world import World
 from tests.support.forked import Forked
 from tests.support.run_oracle import Judged, judge
 from tests.support.sources import TOP
+from tests.support.standing import standing
 
 GUARD_S = 240.0
 POLL_S = 0.005
@@ -65,9 +66,19 @@ def wait_for(condition: Callable[[], Any], what: str) -> None:
 class Launched:
     """A launcher that runs or goes on with the run in a folder."""
 
-    def __init__(self, place: Path, text: str | None = None, **wrong: Any) -> None:
-        """With a text it is a fresh run of that spec, in `place / "run"`; without one a resumption."""
+    def __init__(
+        self, place: Path, text: str | None = None, stands: tuple[Peer, *tuple[int, ...]] | None = None, **wrong: Any
+    ) -> None:
+        """With a text it is a fresh run of that spec, in `place / "run"`; without one a resumption.
+
+        With `stands`, a peer and numbers of frames, the peer's process stops itself whenever one of these came to it.
+        Then the run cannot end before the test acts, however slow the test is.
+        """
         self.folder = place / "run"
+        self._place = place
+        self._stops = 0
+        if stands is not None:
+            wrong["stands"] = [str(place), *stands]
         if text is None:
             verb = ["resume", str(self.folder)]
         else:
@@ -123,6 +134,19 @@ class Launched:
             with suppress(ProcessLookupError):
                 os.kill(child, signal.SIGKILL)
         wait_for(lambda: not any(_stat(Path(f"/proc/{child}")) for child in killed), "what was killed is gone")
+
+    def stands(self) -> int:
+        """Waits until the process that was to stop has stopped, for the first or the next time; gives the process."""
+        told = standing(self._place, self._stops)
+
+        def stopped() -> bool:
+            text = told.read_text() if told.exists() else ""
+            return not self.running or (text != "" and _stat(Path(f"/proc/{text}"))[:1] == ["T"])
+
+        wait_for(stopped, "the process has stopped itself")
+        assert self.running, "the run ended before"
+        self._stops += 1
+        return int(told.read_text())
 
     def ledger(self, user: int) -> Path:
         return self.folder / "nodes" / f"{user:04d}" / "view.ledger"

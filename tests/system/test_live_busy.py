@@ -25,6 +25,7 @@ SHORT = "patience_s = 6", "patience_s = 4"
 HOGS = 8
 STOPPED_S = 4.0  # several times the patience
 PACK = 3
+UNDER_WAY = 50  # frames
 
 
 def told_of_itself(run: Launched, kind: str) -> list[int]:
@@ -69,42 +70,38 @@ def test_a_flood_of_questions_about_silence_fills_no_disk_and_puts_nobody_out(tm
 
 
 def test_a_pack_that_stands_still_until_it_is_called_silent_is_spared_when_it_is_back(tmp_path: Path) -> None:
-    with Launched(tmp_path, complete(9, 10_000).replace(*SHORT), nodes_per_process=PACK) as run:
-        run.wait_for_everybody()
-        run.wait_for_progress()
+    with Launched(tmp_path, complete(9, 10_000).replace(*SHORT), (4, UNDER_WAY), nodes_per_process=PACK) as run:
+        process = run.stands()
         children = run.children()
-        pack = [user for user in range(9) if children[user] == children[4]]
+        pack = [user for user in range(9) if children[user] == process]
         assert len(pack) == PACK
-        os.kill(children[4], signal.SIGSTOP)
         try:
             wait_for(lambda: not run.running or set(told_of_itself(run, messages.SILENT)) == set(pack), "silence")
         finally:
-            os.kill(children[4], signal.SIGCONT)
+            os.kill(process, signal.SIGCONT)
         assert run.completes()["missing"] == []
         spared = set(told_of_itself(run, messages.SPARED))
         assert spared <= set(pack)  # it is not told where the run ends before the next look
 
 
 def test_packs_that_are_killed_on_a_busy_machine_come_back(tmp_path: Path) -> None:
-    with Launched(tmp_path, complete(9, 10_000).replace(*SHORT), nodes_per_process=PACK) as run:
-        run.wait_for_everybody()
+    with Launched(tmp_path, complete(9, 10_000).replace(*SHORT), (1, UNDER_WAY), nodes_per_process=PACK) as run:
+        process = run.stands()
         with hogs(HOGS):
-            for user in (1, 4):
-                run.wait_for_progress()
-                run.kill(user)
+            run.kill(4)
+            os.kill(process, signal.SIGKILL)
             run.wait_for_everybody()
             run.wait_for_progress()
         assert run.completes()["missing"] == []
-        assert run.count("restarted") >= 1
+        assert run.count("restarted") == 2
 
 
 def test_bootstrap_that_stood_still_for_long_puts_nobody_out(tmp_path: Path) -> None:
     """Users go on without it; what they said meanwhile is read first, and patience begins where it was."""
-    with Launched(tmp_path, complete(5, 15_000).replace("patience_s = 6", "patience_s = 1")) as run:
-        run.wait_for_everybody()
-        run.wait_for_progress()
-        roles = run.children()[ROLES]
+    with Launched(tmp_path, complete(5, 15_000).replace("patience_s = 6", "patience_s = 1"), (2, UNDER_WAY)) as run:
+        user, roles = run.stands(), run.children()[ROLES]
         os.kill(roles, signal.SIGSTOP)
+        os.kill(user, signal.SIGCONT)
         time.sleep(STOPPED_S)
         os.kill(roles, signal.SIGCONT)
         assert run.completes()["missing"] == []

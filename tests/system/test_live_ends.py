@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from p2pdp.auditor.verify import COMPLETE
 from tests.support.launched import ROLES, Launched, complete, judge_folder, modes, ring, wait_for
 
 CRASH_TEXT = "31.4159"
+UNDER_WAY = 50  # frames
 
 
 def resumed(place: Path) -> None:
@@ -28,13 +30,14 @@ def resumed(place: Path) -> None:
     ids=["SIGTERM", "Ctrl-C", "SIGTERM to all"],
 )
 def test_an_interrupted_run_is_resumed(tmp_path: Path, number: int, *, to_all: bool) -> None:
-    with Launched(tmp_path, complete(6, 4000)) as run:
-        run.wait_for_everybody()
-        run.wait_for_progress()
+    with Launched(tmp_path, complete(6, 4000), (2, UNDER_WAY)) as run:
+        user = run.stands()
         if to_all:
             os.killpg(run.process.pid, number)
         else:
             run.process.send_signal(number)
+        with suppress(ProcessLookupError):
+            os.kill(user, signal.SIGCONT)
         assert (run.end(), run.other, run.out) == (130, "", "")
     assert modes(run.folder)["nodes/0000/run.key"] == 0o600
     resumed(tmp_path)
@@ -56,11 +59,12 @@ def test_an_interruption_at_any_moment_is_resumed(tmp_path: Path) -> None:
 
 
 def test_processes_end_when_their_launcher_is_killed(tmp_path: Path) -> None:
-    with Launched(tmp_path, complete(6, 4000)) as run:
-        run.wait_for_everybody()
-        run.wait_for_progress()
+    with Launched(tmp_path, complete(6, 4000), (2, UNDER_WAY)) as run:
+        user = run.stands()
         run.process.kill()
         run.process.wait()
+        with suppress(ProcessLookupError):
+            os.kill(user, signal.SIGCONT)
         wait_for(lambda: run.members() == [], "orphans end by themselves")
     resumed(tmp_path)
 
@@ -95,10 +99,11 @@ def test_a_finished_run_gives_its_result_again(tmp_path: Path) -> None:
 
 
 def test_a_child_that_is_asked_to_end_is_started_again(tmp_path: Path) -> None:
-    with Launched(tmp_path, complete(4, 3000)) as run:
-        run.wait_for_everybody()
+    with Launched(tmp_path, complete(4, 3000), (2, UNDER_WAY)) as run:
+        user, children = run.stands(), run.children()
         for who in (ROLES, 1):
-            os.kill(run.children()[who], signal.SIGTERM)
+            os.kill(children[who], signal.SIGTERM)
+        os.kill(user, signal.SIGCONT)
         assert run.completes()["missing"] == []
         assert run.count("restarted") == 2
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from pathlib import Path
 from random import Random
@@ -12,6 +13,7 @@ from p2pdp.auditor.verify import COMPLETE
 from tests.support.launched import ROLES, Launched, complete, judge_folder, ring, wait_for
 
 SEED = 20260
+UNDER_WAY = 50  # frames
 
 
 def all_of(launched: Launched, count: int) -> dict[int, int]:
@@ -52,9 +54,10 @@ def test_processes_of_several_users_are_killed_and_come_back(tmp_path: Path, wis
 
 
 def test_a_packed_run_is_interrupted_and_goes_on_with_processes_as_before(tmp_path: Path) -> None:
-    with Launched(tmp_path, ring(6, 2500), nodes_per_process=3) as launched:
-        launched.wait_for_progress()
+    with Launched(tmp_path, ring(6, 2500), (2, UNDER_WAY), nodes_per_process=3) as launched:
+        process = launched.stands()
         launched.process.send_signal(signal.SIGINT)
+        os.kill(process, signal.SIGCONT)
         assert launched.end() == 130
     with Launched(tmp_path) as again:
         assert len(set(all_of(again, 7).values())) == 3  # two of three users each, and the roles
@@ -66,16 +69,16 @@ def test_a_packed_run_is_interrupted_and_goes_on_with_processes_as_before(tmp_pa
 def test_all_in_one_process_is_interrupted_or_killed_and_goes_on(tmp_path: Path, number: int) -> None:
     """SIGKILL is for the process of all nodes; the launcher starts it again by itself."""
     text = complete(5, 6000, 'transport = "memory"')
-    with Launched(tmp_path, text) as launched:
-        launched.wait_for_progress()
-        children = launched.children()
-        assert len(set(children.values())) <= 1
+    with Launched(tmp_path, text, (2, UNDER_WAY)) as launched:
+        process = launched.stands()
+        assert set(launched.children().values()) == {process}
         if number == signal.SIGKILL:
-            launched.kill(ROLES)
+            os.kill(process, signal.SIGKILL)
             result = launched.completes()
             assert launched.count("restarted") == 1
         else:
             launched.process.send_signal(number)
+            os.kill(process, signal.SIGCONT)
             assert launched.end() == 130
             with Launched(tmp_path) as again:
                 result = again.completes()

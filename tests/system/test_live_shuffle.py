@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,7 @@ from tests.support.shuffle_specs import shuffle
 GRAPH = 'kind = "regular"\ndegree = 4'
 REALS = '"laplace"\nepsilon = 3.0'
 WORD_BYTES = 8
+UNDER_WAY = 50  # frames
 
 
 def lasting(protocol: str, rounds: int, nodes: int = 6) -> str:
@@ -72,10 +74,8 @@ def test_a_relay_and_bootstrap_with_the_curator_are_killed(tmp_path: Path) -> No
 @pytest.mark.parametrize("protocol", ["all", "single"])
 def test_what_a_user_held_who_never_returns_goes_another_way(tmp_path: Path, protocol: str) -> None:
     text = lasting(protocol, 400).replace("patience_s = 6", "patience_s = 2")
-    with Launched(tmp_path, text, mortal=[3]) as run:
-        run.wait_for_everybody()
-        run.wait_for_progress(20_000)
-        run.kill(3)
+    with Launched(tmp_path, text, (3, UNDER_WAY), mortal=[3]) as run:
+        os.kill(run.stands(), signal.SIGKILL)
         result = run.completes()
     assert result["missing"] == [3]
     counts = arrived(views_of(run.folder))

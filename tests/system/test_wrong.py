@@ -24,6 +24,7 @@ LISTENING = "0A"
 GUARD_S = 60.0
 NODES = 5
 VICTIM = 2
+UNDER_WAY = (50,)  # frames
 BODY_BYTES = FRAME_SIZES[0] - FRAME_HEADER_BYTES
 
 
@@ -53,22 +54,18 @@ def thrown(port: int, data: bytes, *, cut_off: bool = True) -> None:
 
 
 @contextmanager
-def begun(place: Path, hops: int) -> Iterator[Launched]:
-    """A run in which everybody is on its way; its end is judged."""
-    with Launched(place, complete(NODES, hops)) as run:
-        wait_for(lambda: not run.running or len(run.children()) == NODES + 1, "everybody is there")
-        run.wait_for_progress()
-        assert run.running
+def begun(place: Path, hops: int, *stops: int) -> Iterator[Launched]:
+    """A run in which everybody is on its way and user 0 stops itself under way; its end is judged."""
+    with Launched(place, complete(NODES, hops), (0, *(stops or UNDER_WAY))) as run:
         yield run
         assert run.completes()["missing"] == []
     assert judge_folder(run.folder).verification.verified == COMPLETE
 
 
 @contextmanager
-def paused(run: Launched, user: int = 0) -> Iterator[None]:
-    """Meanwhile the run cannot come to its end; shorter than patience."""
-    process = run.children()[user]
-    os.kill(process, signal.SIGSTOP)
+def paused(run: Launched) -> Iterator[None]:
+    """From where user 0 stopped itself. Meanwhile the run cannot come to its end; shorter than patience."""
+    process = run.stands()
     yield
     os.kill(process, signal.SIGCONT)
 
@@ -121,9 +118,9 @@ def test_more_strangers_than_there_is_room_for_cost_bounded_memory(tmp_path: Pat
         return most
 
     with begun(tmp_path, 12_000) as run, ExitStack() as strangers:
-        process = run.children()[VICTIM]
-        port, before = listening_port(process), peak_bytes(process)
         with paused(run):
+            process = run.children()[VICTIM]
+            port, before = listening_port(process), peak_bytes(process)
             crowd = []
             for _ in range(3 * STRANGERS_MAX):
                 stranger = socket.create_connection(("127.0.0.1", port), timeout=GUARD_S)
@@ -144,12 +141,12 @@ def test_frames_that_are_replayed_to_whom_they_were_for_change_nothing(tmp_path:
         networks(1) as network,
         network.hosts[0].inside(),
         Capture(network.hosts[0]) as capture,
-        begun(tmp_path, 6000) as run,
+        begun(tmp_path, 6000, 50, 300) as run,
     ):
-        run.kill(1)
-        wait_for(lambda: not run.running or 1 in run.children(), "the node is back")
-        run.wait_for_progress()
         with paused(run):
+            run.kill(1)
+            wait_for(lambda: 1 in run.children(), "the node is back")
+        with paused(run):  # 250 frames later
             recorded = [stream.whole() for stream in streams(capture.packets()) if stream.dialled]
             children = run.children()
             ports = {peer: listening_port(children[max(peer, ROLES)]) for peer in (*children, CURATOR)}

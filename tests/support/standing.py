@@ -1,0 +1,37 @@
+"""A process of a launched run that stops itself, as by SIGSTOP, so that a test finds the run where it wants it.
+
+A test that watches a run and then signals one of its processes may come too late on a busy machine: the run is over.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Sequence
+from pathlib import Path
+
+from p2pdp.core.ids import Peer
+from p2pdp.node.shell import HostShell
+from p2pdp.transports.contract import Origin
+
+
+def standing(place: Path, number: int) -> Path:
+    """The file that names the process which stopped itself, for its first stop (0) or a later one."""
+    return place / f"standing-{number}"
+
+
+def stand_still(peer: Peer, arrivals: Sequence[int], place: Path) -> None:
+    """Have the process of this peer stop once at each of these numbers of boxed frames; for processes forked later."""
+    stops = [(least, standing(place, number)) for number, least in enumerate(arrivals)]
+    arrived = HostShell.arrived
+
+    def arrives(shell: HostShell, origin: Origin, frame: bytes) -> None:
+        host = shell.host
+        if host is not None and host._credentials.me == peer and stops and shell._arrivals >= stops[0][0]:
+            told = stops.pop(0)[1]
+            if not told.exists():  # else it was in an earlier life
+                told.write_text(str(os.getpid()))
+                os.kill(os.getpid(), signal.SIGSTOP)
+        arrived(shell, origin, frame)
+
+    HostShell.arrived = arrives  # type: ignore[method-assign]
