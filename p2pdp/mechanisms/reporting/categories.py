@@ -58,6 +58,12 @@ class _Categories(Randomizer):
     def value_squares(self, sums: Floats, squares: Floats, count: float) -> Floats:
         return np.asarray(np.clip(sums, 0.0, count))  # the squares of 0 and 1 are 0 and 1
 
+    @property
+    def least_variance(self) -> float:
+        """Return the least variance of one category's weight; a dummy varies as a report of another category does."""
+        mean, square = self.dummy_moments
+        return max(0.0, float(np.min(square - mean**2)))
+
 
 class KaryReports(_Categories):
     """Epsilon None stands for no noise."""

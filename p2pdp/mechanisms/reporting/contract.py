@@ -69,6 +69,11 @@ class Randomizer(ABC):
         """Return the sum of the squared values, estimated from the sums of weights and of their squares."""
 
     @property
+    def least_variance(self) -> float:
+        """Return what the weight of each report varies by at least, whatever the value; 0 where that is not used."""
+        return 0.0
+
+    @property
     @abstractmethod
     def dummy_moments(self) -> tuple[Floats, Floats]:
         """Return the mean of a dummy's weight, and of its square."""

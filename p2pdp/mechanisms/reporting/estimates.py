@@ -1,7 +1,8 @@
 """Estimates counts of categories, or means, over all users' values from reports, with standard errors.
 
 `of_all` is for the protocol that hands every report over: weights add up to an unbiased sum of the values, whatever the
-walk. Values are fixed; the error is that of randomization, estimated by sum w^2 - sum x^2.
+walk. Values are fixed; the error is that of randomization, estimated by sum w^2 - sum x^2, and at least what the
+reports vary by whatever their values: where nobody of few named a category, sum w^2 says too little.
 
 `of_single` is for the protocol in which each user sends one report, chosen uniformly of those it holds, or a dummy
 where it holds none [LTT22, Algorithm 2]. The curator cannot tell dummies apart, but knows how many to expect, D,
@@ -46,7 +47,8 @@ def of_all(randomizer: Randomizer, reports: Ints) -> Estimated:
 
 
 def _of_all(randomizer: Randomizer, count: int, sums: Floats, squares: Floats) -> Estimated:
-    error = np.sqrt(np.maximum(squares - randomizer.value_squares(sums, squares, float(count)), 0.0))
+    variance = squares - randomizer.value_squares(sums, squares, float(count))
+    error = np.sqrt(np.maximum(variance, count * randomizer.least_variance))
     scale = 1.0 if randomizer.counted else 1.0 / count
     return Estimated(sums * scale, error * scale)
 
@@ -70,7 +72,7 @@ def _of_single(
     overlap = max(0.0, dummies * real / n - dummies_variance)
     variance = squares - sums**2 / n - real**2 / n * spread - overlap * (total / n - mean) ** 2
     randomized = squares - real / n * value_squares - dummies * mean**2
-    error = np.sqrt(np.maximum(np.maximum(variance, randomized), 0.0)) * (n / real)
+    error = np.sqrt(np.maximum(np.maximum(variance, randomized), n * randomizer.least_variance)) * (n / real)
     scale = 1.0 if randomizer.counted else 1.0 / n
     return Estimated(total * scale, error * scale)
 

@@ -121,7 +121,20 @@ def test_no_reports_and_other_reports_are_refused(shape: tuple[int, ...]) -> Non
         of_all(KaryReports(3, 1.0), np.zeros(shape, dtype=np.int64))
 
 
-def test_a_category_that_nobody_of_few_reported_has_an_error_all_the_same() -> None:
-    reports = np.zeros((6, 1), dtype=np.int64)
-    for found in (of_all(KaryReports(3, 1.0), reports), of_single(KaryReports(3, 1.0), reports, 2.0, 0.7)):
-        assert np.all(found.standard_error > 0.5)
+@pytest.mark.parametrize("epsilon", [1.0, 3.0, 6.0])
+def test_a_category_that_nobody_of_few_reported_has_an_error_all_the_same(epsilon: float) -> None:
+    """At least that of a category which nobody has: the root of n p (1 - p) / (1 - gamma)^2, p = gamma / 3."""
+    randomizer, reports = KaryReports(3, epsilon), np.zeros((6, 1), dtype=np.int64)
+    least = randomized_response.standard_error([0.0, 0.0, 0.0], 6, randomizer.gamma)[0]
+    for found in (of_all(randomizer, reports), of_single(randomizer, reports, 2.0, 0.7)):
+        assert np.all(found.standard_error >= least * (1.0 - 1e-12))
+
+
+@pytest.mark.parametrize("name", sorted(set(MAKERS) - {"kary many"}))
+def test_no_value_has_reports_that_vary_less_than_is_said(name: str) -> None:
+    randomizer, sampler = MAKERS[name](), SeededSampler(11, name)
+    values = np.repeat(values_for(randomizer, 3), 4000, axis=0)
+    weights = randomizer.weights(randomizer.applied(values, drawn_of(randomizer.needs, len(values), sampler)))
+    varied = weights.reshape(3, 4000, -1).var(axis=1)
+    assert np.all(varied >= randomizer.least_variance * 0.6 - 1e-12)
+    assert randomizer.least_variance >= 0.0
