@@ -123,13 +123,16 @@ class Client:
             raise NotReady(f"the broker at {self._broker} does not let this user read the topic {topic}")
         return self._continued
 
-    def publish_now(self, topic: str, payload: bytes, lives_s: int | None) -> int:
-        """Hand a payload to the connection; return the number by which `settled` tells of it."""
+    def publish_now(self, topic: str, payload: bytes, lives_s: int | None, *, at_most_once: bool = False) -> int:
+        """Hand a payload to the connection; return the number by which `settled` tells of it.
+
+        With `at_most_once` that is when it left, else when the broker has it.
+        """
         properties = None
         if lives_s is not None and self._broker.version_5:
             properties = _properties(PacketTypes.PUBLISH)
             properties.MessageExpiryInterval = lives_s
-        return self._paho.publish(topic, payload, 1, retain=False, properties=properties).mid
+        return self._paho.publish(topic, payload, 0 if at_most_once else 1, retain=False, properties=properties).mid
 
     async def until_lost(self) -> None:
         """Wait until the connection is no more. Raise `NotReady` where it makes no sense to make another."""

@@ -4,11 +4,13 @@ A station reads `p2pdp/<run>/<its name>` and writes to the topics of others. A c
 one station calls a peer at another, which accepts, and frames go both ways until one of them ends it. So several
 peers can share a station, and shells hear of losses and of strangers just as they do over TCP.
 
-Guarantee: what was posted is published in order, at least once, also when the connection to the broker breaks in
-between; the broker keeps what comes for us meanwhile. Since a broker may forget, whoever talked to a peer is told
-of each broken connection and of the next one, and compares numbers. What waits to be published is bounded, and
-what is above that is dropped. Bytes that are no packet are counted and dropped, a packet of a call that is not
-known is answered by its end, and strangers are as bounded as they are over TCP.
+Guarantee: what was posted is published in order. Calls and ends are published at least once (QoS 1), also when the
+connection to the broker breaks in between, and the broker keeps them for us meanwhile. Frames are published at most
+once (QoS 0) on each connection: links number them and send them again, so a second acknowledgement below theirs
+would only cost. Since a broker may forget, whoever talked to a peer is told of each broken connection and of the next
+one, and compares numbers. What waits to be published is bounded, and what is above that is dropped. Bytes that are no
+packet are counted and dropped, a packet of a call that is not known is answered by its end, and strangers are as
+bounded as they are over TCP.
 
 The caller owes: `fresh` gives random bytes; no two stations of one broker and run have one name.
 """
@@ -50,6 +52,7 @@ class _Outgoing(NamedTuple):
     topic: str
     payload: bytes
     lives_s: int | None
+    at_most_once: bool  # frames: links send them again, so the broker need not
 
 
 class Endpoint:
@@ -99,7 +102,7 @@ class Endpoint:
         self.begin()
         payload = packet_head(act, call, called, self._name, from_caller=from_caller) + frame
         lives_s = CALL_LIVES_S if act in (Act.CALL, Act.PROBE) else None
-        outgoing = _Outgoing(self.settings.topic(station), payload, lives_s)
+        outgoing = _Outgoing(self.settings.topic(station), payload, lives_s, act is Act.FRAME)
         room = len(self._waiting) < WAITING_FRAMES_MAX and self._waiting_bytes + len(payload) <= WAITING_BYTES_MAX
         if not room and not self._spared(act, (station, call, from_caller)):
             return  # the link above sends frames again; calls, acceptances and ends are asked for again
@@ -161,7 +164,7 @@ class Endpoint:
         while self._waiting and len(self._unsettled) < client.in_flight_max:
             outgoing = self._waiting.popleft()
             self._waiting_bytes -= len(outgoing.payload)
-            self._unsettled[client.publish_now(*outgoing)] = outgoing
+            self._unsettled[client.publish_now(*outgoing[:3], at_most_once=outgoing.at_most_once)] = outgoing
 
     def _settled(self, number: int, code: int) -> None:
         self._unsettled.pop(number, None)

@@ -48,6 +48,32 @@ def test_what_comes_while_a_client_is_away_is_kept_and_nothing_once_it_is_forgot
     play(story)
 
 
+def test_what_is_published_at_most_once_is_settled_when_it_left_and_is_not_kept_for_who_is_away() -> None:
+    broker, runs = shared_broker(), iter(range(2))
+
+    async def story() -> None:
+        turn = next(runs)
+        one, two = End(broker, f"c{turn}"), End(broker, f"d{turn}")
+        await one.enter()
+        await two.enter()
+        number = one.client.publish_now(TOPIC + two.name, b"there", None, at_most_once=True)
+        assert one.settled == [], "what became of it is told after its number"
+        await two.until(lambda: two.heard == [b"there"])
+        assert one.settled == [(number, 0)]
+        await two.client.leave(forget=False)
+        for payload, at_most_once in ((b"away", True), (b"kept", False)):
+            one.client.publish_now(TOPIC + two.name, payload, None, at_most_once=at_most_once)
+        await one.until(lambda: len(one.settled) == 3)
+        again = End(broker, two.name)
+        assert await again.enter()
+        await again.until(lambda: bool(again.heard))
+        assert again.heard == [b"kept"]
+        for end in (one, again):
+            await end.client.leave(forget=True)
+
+    play(story)
+
+
 def test_a_session_that_is_continued_hears_nothing_of_another_run() -> None:
     broker, runs = shared_broker(), iter(range(2))
 
