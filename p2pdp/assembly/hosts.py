@@ -8,7 +8,7 @@ from typing import Any
 
 from p2pdp.core.draws import Sampler
 from p2pdp.core.errors import Refused, VerificationFailed
-from p2pdp.core.events import Machine, Passer, Waiter
+from p2pdp.core.events import Exchanger, Machine, Passer, Waiter
 from p2pdp.core.ids import CURATOR, Peer
 from p2pdp.crypto.identity import Identity, RunKey, sign_labelled
 from p2pdp.crypto.sealed import SealError, open_sealed, seal_to
@@ -86,7 +86,6 @@ def user_host(
     neighbours = None if credentials.neighbours is None else list(credentials.neighbours)
     out_max = run.n - max(live_min, run.spec.run.live_min)
     participant = Participant(credentials.me, machine, run.protocol.messages, out_max)
-    hop = None if tap is not None else run.protocol.fast_hop(run.plan, machine)
     return Host(
         credentials,
         participant,
@@ -97,10 +96,16 @@ def user_host(
         check=run.check,
         facts=(len(values), neighbours),
         skeleton=skeleton,
-        passer=None if hop is None else Passer(hop, participant.hopped),
+        passer=None if tap is not None else _passer_of(run, machine, participant),
         standstill=_standstill_of(run, participant, machine, neighbours),
         tap=tap,
     )
+
+
+def _passer_of(run: RunPlan, machine: Machine, participant: Participant) -> Passer | Exchanger | None:
+    """Return what the fast path of this plan needs, if it has one."""
+    hop = run.protocol.fast_hop(run.plan, machine)
+    return run.protocol.fast_exchange(run.plan, machine) if hop is None else Passer(hop, participant.hopped)
 
 
 def _standstill_of(

@@ -94,6 +94,23 @@ and returns None. It notes only what the next hop needs to know: `hopped` tells 
 """
 
 
+FastExchange = Callable[[Peer, tuple[int, ...], float, float, Draws], Step | None]
+"""The usual message of an exchange: from sender, fields, value, time and draws to the machine's step.
+
+It does what `receive` would do with a user's message of one type, which has whole numbers as fields and a float as its
+value, and returns what that would return. If the message would have been refused before, or brought a fault, it does
+nothing and returns None.
+"""
+
+
+class Exchanger(NamedTuple):
+    """The calls of a fast path, for a machine whose protocol declares a fast exchange (`Protocol.fast_exchange`)."""
+
+    type: str
+    fields: int  # how many the messages have
+    exchange: FastExchange
+
+
 class Passer(NamedTuple):
     """The calls of a fast path, for a machine whose protocol declares a fast hop (`Protocol.fast_hop`)."""
 

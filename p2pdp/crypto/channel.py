@@ -19,13 +19,10 @@ from __future__ import annotations
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
 
-from nacl.bindings import (
-    crypto_box_beforenm,
-    crypto_box_easy_afternm,
-    crypto_box_open_easy_afternm,
-)
+from nacl.bindings import crypto_box_beforenm
 from nacl.exceptions import CryptoError
 
+from p2pdp.crypto.boxes import MAC_BYTES, box, unbox
 from p2pdp.crypto.entropy import NONCE_BYTES
 from p2pdp.wire.frames import FRAME_HEADER_BYTES
 from p2pdp.wire.padding import FRAME_SIZES, PaddingError, end_of_text, pad, pad_all
@@ -34,9 +31,8 @@ if TYPE_CHECKING:
     from p2pdp.core.ids import Peer
     from p2pdp.crypto.identity import RunKey
 
-_MAC_BYTES: Final = 16
 _PEER_BYTES: Final = 4
-_OUTER_BYTES: Final = FRAME_HEADER_BYTES + NONCE_BYTES + _MAC_BYTES
+_OUTER_BYTES: Final = FRAME_HEADER_BYTES + NONCE_BYTES + MAC_BYTES
 
 # The context from its start: where each part ends, and what is wrong when it differs.
 _CONTEXT_PARTS: Final = (
@@ -122,27 +118,22 @@ class Channel:
         """Make the body of a boxed frame."""
         content = self._header + payload
         padded = (content + _ROOM)[:_SMALLEST_BYTES] if len(content) < _SMALLEST_BYTES else pad(content, _OUTER_BYTES)
-        boxed: bytes = crypto_box_easy_afternm(padded, nonce, self._shared or self.agree())
-        return nonce + boxed
+        return nonce + box(padded, nonce, self._shared or self.agree())
 
     def sealed(self, before: bytes, nonce: bytes, payload: bytes, value: bytes) -> bytes:
         """Return a whole frame that begins with these bytes; its payload goes on with a value, however large."""
         if len(value) < _LARGE_BYTES:
             return before + self.seal(payload + value, nonce)
         padded = pad_all((self._header, payload, value), _OUTER_BYTES)
-        boxed: bytes = crypto_box_easy_afternm(padded, nonce, self._shared or self.agree())
-        return b"".join((before, nonce, boxed))
+        return b"".join((before, nonce, box(padded, nonce, self._shared or self.agree())))
 
     def open_smallest(self, frame: bytes) -> bytes | None:
         """Return the payload of a whole frame of the smallest size, or None where `open` says what is wrong.
 
         For what comes often. The secret must have been computed.
         """
-        try:
-            padded: bytes = crypto_box_open_easy_afternm(
-                frame[_BOX_AT:], frame[FRAME_HEADER_BYTES:_BOX_AT], self._shared
-            )
-        except CryptoError:
+        padded = unbox(frame[_BOX_AT:], frame[FRAME_HEADER_BYTES:_BOX_AT], self._shared)
+        if padded is None:
             return None
         content = padded.rstrip(b"\0")
         if not padded.startswith(self._expected) or content[-1] != _MARKER or len(content) <= _HEADER_BYTES:
@@ -154,10 +145,9 @@ class Channel:
         if len(body) - at not in _BODY_SIZES:
             raise ChannelError("truncated")
         shared, boxed_at = self._shared or self.agree(), at + NONCE_BYTES
-        try:
-            padded: bytes = crypto_box_open_easy_afternm(body[boxed_at:], body[at:boxed_at], shared)
-        except CryptoError as error:
-            raise ChannelError("not_authentic") from error
+        padded = unbox(body[boxed_at:], body[at:boxed_at], shared)
+        if padded is None:
+            raise ChannelError("not_authentic")
         if not padded.startswith(self._expected):
             raise ChannelError(self._difference(padded))
         try:

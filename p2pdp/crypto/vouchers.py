@@ -37,7 +37,7 @@ _KEY_LABEL: Final = "p2pdp voucher key"
 _NUMBER_MAX: Final = (1 << (8 * NUMBER_BYTES)) - 1
 _length: Final = Struct(">I").pack
 pack_numbers: Final = Struct(">II").pack
-_begin: Final = blake2b(digest_size=DIGEST_BYTES).copy  # a copy takes no arguments to be sorted out
+begin_digest: Final = blake2b(digest_size=DIGEST_BYTES).copy  # a copy takes no arguments to be sorted out
 
 
 def voucher_key(identity: Identity, context: bytes) -> bytes:
@@ -49,7 +49,7 @@ def voucher_key(identity: Identity, context: bytes) -> bytes:
 
 def digest_after(digest: bytes, message: bytes, value_digest: bytes) -> bytes:
     """Return the running digest after one more message, of whose value part the digest is given."""
-    state = _begin()
+    state = begin_digest()
     state.update(digest + _length(len(message)) + message + value_digest)
     return state.digest()
 

@@ -51,7 +51,7 @@ class Journal:
         self.writes: list[tuple[str, bytes]] = []
         self.bodies: list[tuple[Any, ...]] = []  # view records that are not linked yet: kind and body
         self.parts: dict[int, bytes] = {}  # and by their places the value parts of those that have one
-        self._digests: dict[int, bytes] = {}  # and of those the digests that are known
+        self.digests: dict[int, bytes] = {}  # and of those the digests that are known
         self._chains = {VIEW: Chain(), PRIVATE: Chain()}
         self._stored = StoredRecords(InMemory(b""), 0, None)
         self._coming: Iterator[Record] = iter(())
@@ -261,12 +261,12 @@ class Journal:
         if part:
             self.parts[len(self.bodies)] = part
             if digest is not None:
-                self._digests[len(self.bodies)] = digest
+                self.digests[len(self.bodies)] = digest
         self.bodies.append(record)
 
     def _link(self) -> None:
         """Write what was added: one entry for all records of an event that have nothing private between them."""
-        bodies, parts, digests = self.bodies, self.parts, self._digests
+        bodies, parts, digests = self.bodies, self.parts, self.digests
         if not bodies:
             return
         values = [parts.get(place, b"") for place in range(len(bodies))] if parts else [b""] * len(bodies)

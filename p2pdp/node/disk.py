@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from itertools import groupby
 from operator import itemgetter
@@ -65,8 +65,11 @@ class Disk:
         self._power = True
         sync_folder(self._folder)
 
-    def append(self, writes: tuple[tuple[str, bytes], ...]) -> None:
+    def append(self, writes: Sequence[tuple[str, bytes]]) -> None:
         """Write in order; consecutive writes to the same file go there together."""
+        if len(writes) == 1:
+            self.write(*writes[0])
+            return
         for name, neighbours in groupby(writes, key=itemgetter(0)):
             self.write(name, b"".join([data for _, data in neighbours]))
 

@@ -21,7 +21,6 @@ from typing import Final
 
 from p2pdp.core.ids import Peer
 from p2pdp.core.step import Output
-from p2pdp.ledger.journal import VIEW
 from p2pdp.node.clock import Clock
 from p2pdp.node.disk import Disk, write_durably
 from p2pdp.peer.effects import Effects
@@ -120,10 +119,12 @@ class HostShell:
                     effects = host.full_frame(frame, now_s)
                     self.carry_out(self._from_stranger(origin, effects) if stranger else effects)
                     return
-                entry, peer, onward, wake_at_s = hop  # what little `carry_out` would do with it
-                self._disk.write(VIEW, entry)
-                self.bytes_sent += len(onward)
-                transport.send(peer, onward)
+                writes, frames, wake_at_s = hop  # what little `carry_out` would do with it
+                if writes:
+                    self._disk.append(writes)
+                for peer, onward in frames:
+                    self.bytes_sent += len(onward)
+                    transport.send(peer, onward)
                 if wake_at_s is not None and (self._wake is None or wake_at_s < self._wake_at_s):
                     self._schedule(wake_at_s)
                 if host.wants_idle and not self._idles:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from p2pdp.core.ids import Peer
 from p2pdp.core.step import Fault, Output
-from p2pdp.ledger.journal import VIEW
 
 
 class Entropy(Protocol):
@@ -37,13 +37,11 @@ class Effects(NamedTuple):
         return f"Effects({len(self.writes)} writes, {len(self.frames)} frames)"
 
 
-HopEffects = tuple[bytes, Peer, bytes, float | None]
-"""The effects of a token's usual step: what to append to the view, then the frame for whom, and when to be woken."""
+HopEffects = tuple[Sequence[tuple[str, bytes]], Sequence[tuple[Peer, bytes]], float | None]
+"""The effects of the fast path: writes and frames, as above, and when to be woken, where that is sooner than before.
 
-
-def effects_of(hop: HopEffects) -> Effects:
-    entry, to, frame, wake_at_s = hop
-    return Effects(((VIEW, entry),), ((to, frame),), wake_at_s)
+What came may not be among the writes yet; it is once anything is sent, by whichever way.
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,8 +28,7 @@ from p2pdp.core.events import Hop, Passer, Received
 from p2pdp.core.ids import Peer
 from p2pdp.core.messages import TOKEN
 from p2pdp.core.step import Custody, Message, Send, Step
-from p2pdp.crypto.vouchers import DIGEST_BYTES, pack_numbers
-from p2pdp.ledger.journal import Journal
+from p2pdp.ledger.journal import VIEW, Journal
 from p2pdp.ledger.records import ENTRY_RECORDS_MAX, HASH_BYTES, OWN, RECEIVED, SALT_BYTES, SENT, packed_type
 from p2pdp.peer.acknowledgements import SentMessage
 from p2pdp.peer.effects import Entropy, HopEffects
@@ -42,20 +41,17 @@ from p2pdp.wire.padding import FRAME_SIZES
 
 _new: Final = tuple.__new__  # see `acknowledgements.py`
 _unpack: Final = msgpack.unpackb
-_FRAME_BYTES: Final = FRAME_SIZES[0]
 _TOKEN: Final = packed_type(TOKEN) + b"\x92"  # how a token's message begins that has two fields
 _FIELDS_AT: Final = len(_TOKEN) - 1
 _TOKEN_BYTES_MAX: Final = len(_TOKEN) + 2 * 9  # for two numbers of 64 bits
+_FRAME_BYTES: Final = FRAME_SIZES[0]
+_read_outer = BOXED_HEADER.unpack_from
 _PART_BYTES: Final[int] = SALT_BYTES + TAGGED_INT.size
 _ENOUGH: Final = 64  # gathered hops after which an idle moment is good for a report
 _WAITING_MAX: Final = 4 * _ENOUGH
 _STAYS_MAX: Final = ENTRY_RECORDS_MAX - 4  # records that are there already when another step here begins
-_read_outer = BOXED_HEADER.unpack_from
 _read_head: Final = struct.Struct(">BII12xI").unpack_from  # as `DATA_HEAD`, without the tag
-_DATA: Final = bytes((DATA,))
-_length: Final = struct.Struct(">I").pack
 _value_digest: Final = blake2b(digest_size=HASH_BYTES).copy  # as `digest_of` and `digest_after`, without their calls
-_running_digest: Final = blake2b(digest_size=DIGEST_BYTES).copy
 _pack_int, _read_int = TAGGED_INT.pack, TAGGED_INT.unpack_from
 
 
@@ -79,16 +75,46 @@ class _Passed(NamedTuple):
     came: _Arrived
     step: int
     link: Link
-    number: int
-    packed: bytes
-    part: bytes
-    digest: bytes  # the running one of what was sent
+    sent: SentMessage
 
 
-class FastPath:
+class UsualFrames:
+    """The frames of the smallest size from users that are heard as ever, which a fast path opens by itself."""
+
+    __slots__ = ("_peers", "_unfinished", "clear")
+
+    def __init__(self, peers: Peers) -> None:
+        self._peers = peers
+        self.clear = False
+        self._unfinished: Link | Step | Received | None = None
+
+    def _open(self, frame: bytes) -> tuple[Link, bytes] | None:
+        """Return the link and content of a frame; None leaves it to `Peers.open`, as it came."""
+        if not self.clear or len(frame) != _FRAME_BYTES:
+            return None
+        peers = self._peers
+        start, sender = _read_outer(frame)
+        way = peers.ways.get(sender)
+        if way is None or start != BOXED_START or sender in peers.limits.wrong:
+            return None
+        link, channel = way
+        content = channel.open_smallest(frame)
+        return None if content is None else (link, content)
+
+    def _leave(self, link: Link, content: bytes) -> HopEffects | None:
+        """Leave the frame to the long way, which need not open it again."""
+        peers = self._peers
+        peers.content, peers.proved, peers.fresh = content, link.peer, False
+        self._unfinished = link
+        return None
+
+
+class FastPath(UsualFrames):
+    wakes = False  # not taken while the machine is to be woken
+
     __slots__ = (
-        "_chain", "_draws", "_hop", "_hopped", "_hops", "_journal", "_me", "_on_much", "_peers", "_salt",
-        "_salt_and_nonce", "_unfinished", "_up_to_date", "_wake_at_s", "clear",
+        "_chain", "_draws", "_hop", "_hopped", "_hops", "_journal", "_me", "_on_much", "_salt",
+        "_salt_and_nonce", "_up_to_date", "_wake_at_s",
     )  # fmt: skip
 
     def __init__(
@@ -102,33 +128,25 @@ class FastPath:
         on_much: Callable[[], None],
     ) -> None:
         """`on_much` is called when so much has gathered that an idle moment is good for `report`."""
+        super().__init__(peers)
         self._me = me
         self._hop, self._hopped = passer
         self._journal = journal
         self._chain = journal.view
-        self._peers = peers
         self._draws = draws
         self._salt, self._salt_and_nonce = entropy.salt, entropy.salt_and_nonce
         self._on_much = on_much
-        self.clear = False
-        self._unfinished: Link | Step | Received | None = None
         self._hops: list[_Passed] = []
         self._up_to_date = True  # nothing was taken since somebody else saw to the peers
         self._wake_at_s: float | None = None  # for as long as only hops are taken
 
     def take(self, frame: bytes, now_s: float) -> HopEffects | None:
         """Return the effects of a token's usual step, or None; then `Peers.content` is set if the frame was opened."""
-        if not self.clear or len(frame) != _FRAME_BYTES:
+        opened = self._open(frame)
+        if opened is None:
             return None
-        peers = self._peers
-        start, sender = _read_outer(frame)
-        way = peers.ways.get(sender)
-        if way is None or start != BOXED_START:
-            return None
-        link, channel = way
-        content = channel.open_smallest(frame)
-        if content is None:
-            return None
+        link, content = opened
+        peers, sender = self._peers, link.peer
         try:
             flags, number, acknowledged, length = _read_head(content)
             end = DATA_HEAD_BYTES + length
@@ -161,13 +179,6 @@ class FastPath:
         of_part.update(part)
         came = _new(_Arrived, (now_s, link, acknowledged, voucher, packed, part, of_part.digest(), item, step))
         return self._keep(value, came) if to == self._me else self._pass_on(to, value, step + 1, came)
-
-    def _leave(self, link: Link, content: bytes) -> HopEffects | None:
-        """Leave the frame to the long way, which need not open it again."""
-        peers = self._peers
-        peers.content, peers.proved, peers.fresh = content, link.peer, False
-        self._unfinished = link
-        return None
 
     def _keep(self, value: int, came: _Arrived) -> HopEffects | None:
         """Keep the token here for a step or more, and record what is told to oneself."""
@@ -209,22 +220,15 @@ class FastPath:
         else:  # it stayed here for a while
             parts[len(bodies) - 1] = passed
             ((_, entry),) = journal.take_writes()
-        number = onward.sent = onward.sent + 1
-        length = _length(len(after))
-        running, tag = _running_digest(), onward.stamp.begin()
-        running.update(onward.sent_digest + length + after + of_passed)
-        digest = onward.sent_digest = running.digest()
-        numbers = pack_numbers(number, onward.received)
-        tag.update(numbers + digest)
-        payload = _DATA + numbers + tag.digest() + length + after + passed
+        sent, payload = onward.numbered(after, passed, of_passed)
         frame = peers.frame_header + channel.seal(payload, nonce)
         hops = self._hops
-        hops.append(_new(_Passed, (came, at, onward, number, after, passed, digest)))
+        hops.append(_new(_Passed, (came, at, onward, sent)))
         if self._up_to_date or len(hops) >= _WAITING_MAX:
             self.report()
         elif len(hops) == _ENOUGH:
             self._on_much()
-        return entry, to, frame, self._wake_at_s
+        return ((VIEW, entry),), ((to, frame),), self._wake_at_s
 
     def _give_up(self, to: Peer, value: int, at: int, came: _Arrived) -> HopEffects | None:
         """Leave what is to be sent to the long way; the machine has what came."""
@@ -271,7 +275,7 @@ class FastPath:
             return
         acknowledgements = peers.acknowledgements
         told: list[Hop] = []
-        for came, at, onward, number, after, passed, digest in hops:
+        for came, at, onward, sent in hops:
             now_s, link, acknowledged, voucher, packed, _, part_digest, item, step = came
             sender, to = link.peer, onward.peer
             link.last_heard_s = now_s
@@ -280,7 +284,7 @@ class FastPath:
             link.voucher = voucher
             link.remember(packed, part_digest)
             acknowledgements.owe(sender, now_s)
-            onward.in_flight.append(_new(SentMessage, (number, after, passed, digest)))
+            onward.in_flight.append(sent)
             acknowledgements.sent(onward, now_s)
             acknowledgements.went_along(to)
             told.append((sender, item, step, to, at))

@@ -18,7 +18,7 @@ from typing import Any, Final
 from p2pdp.core import messages
 from p2pdp.core.draws import Sampler
 from p2pdp.core.endings import COMPLAINT, STALLED, UNPROVEN, Complaint
-from p2pdp.core.events import Event, Machine, Passer, Received, Started, Watcher, Woken, tell
+from p2pdp.core.events import Event, Exchanger, Machine, Passer, Received, Started, Watcher, Woken, tell
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer
 from p2pdp.core.step import Fault, Message, Send, Step
 from p2pdp.ledger.bodies import RefusedMessage
@@ -26,7 +26,8 @@ from p2pdp.ledger.journal import VIEW, Journal
 from p2pdp.ledger.records import CLOSED, OPENED, OWN, RECEIVED, REFUSED, STARTED, WOKEN
 from p2pdp.peer.credentials import Credentials
 from p2pdp.peer.draws import Meetings, RecordedDraws
-from p2pdp.peer.effects import Effects, Entropy, HopEffects, Timing, effects_of
+from p2pdp.peer.effects import Effects, Entropy, HopEffects, Timing
+from p2pdp.peer.fast_exchange import FastExchange
 from p2pdp.peer.fast_path import FastPath
 from p2pdp.peer.lifecycle import Ending, prepare, refused, run_again
 from p2pdp.peer.outbox import FaultLog, Outbox
@@ -54,14 +55,14 @@ class Host:
         facts: tuple[object, ...] = (),
         skeleton: Callable[[], bytes] | None = None,
         watcher: Watcher | None = None,
-        passer: Passer | None = None,
+        passer: Passer | Exchanger | None = None,
         standstill: Standstill | None = None,
         tap: Tap | None = None,
     ) -> None:
         """`facts` are public and open the ledger; `skeleton` returns this peer's own, once closed, to be handed in.
 
-        A `watcher` is a machine whose host watches over peers, and a `passer` a machine for which tokens may take the
-        fast path. A `tap` sees every frame that does not take it. A `standstill` watches whether anything comes.
+        A `watcher` is a machine whose host watches over peers, and a `passer` a machine for whose usual messages there
+        is a fast path. A `tap` sees every frame that does not take it. A `standstill` watches whether anything comes.
         """
         self._facts = facts
         self._credentials = credentials
@@ -77,10 +78,13 @@ class Host:
         self._draws = RecordedDraws(journal, sampler, entropy, meetings, self._want_idle)
         self._fault_log = FaultLog(journal, entropy)
         self._outbox = Outbox(credentials.me, journal, self._peers, self._fault_log, entropy)
-        self._fast: FastPath | None = None
+        self._fast: FastPath | FastExchange | None = None
         self.fast_frame: Callable[[bytes, float], HopEffects | None] | None = None  # None from it: see `full_frame`
-        if passer is not None:
+        if isinstance(passer, Passer):
             self._fast = FastPath(credentials.me, passer, journal, self._peers, self._draws, entropy, self._want_idle)
+        elif passer is not None:
+            self._fast = FastExchange(passer, journal, self._peers, self._draws, entropy, self._want_wake)
+        if self._fast is not None:
             self.fast_frame = self._fast.take
         self._ending = Ending(journal, credentials, self._peers, skeleton)
         self._machine_wake_at_s: float | None = None
@@ -113,7 +117,10 @@ class Host:
 
     def frame(self, data: bytes, now_s: float) -> Effects:
         hop = None if self.fast_frame is None else self.fast_frame(data, now_s)
-        return self.full_frame(data, now_s) if hop is None else effects_of(hop)
+        if hop is None:
+            return self.full_frame(data, now_s)
+        writes, frames, _ = hop
+        return Effects(tuple(writes or self._journal.take_writes()), tuple(frames), self._wake_at_s(now_s))
 
     def full_frame(self, data: bytes, now_s: float) -> Effects:
         """Take any frame, also one that the fast path has just left unfinished."""
@@ -173,6 +180,9 @@ class Host:
 
     def _want_idle(self) -> None:
         self.wants_idle = True
+
+    def _want_wake(self, at_s: float) -> None:
+        self._machine_wake_at_s = at_s
 
     @property
     def _lives(self) -> bool:  # takes and sends messages, and records them
@@ -354,7 +364,7 @@ class Host:
         writes, faults = tuple(self._journal.take_writes()), self._fault_log.take_new()
         self.over = peers.rolled_back or (self._journal.closed and self.done)
         if self._fast is not None:
-            self._fast.clear = self._machine_wake_at_s is None and self._lives
+            self._fast.clear = self._lives and (self._machine_wake_at_s is None or self._fast.wakes)
         return Effects(writes, frames, self._wake_at_s(now_s), self._outbox.take_outputs(), faults)
 
     def _machine_wake(self) -> float | None:

@@ -57,7 +57,7 @@ class Limits:
     def __init__(self, me: Peer) -> None:
         self._serves = not is_user(me)
         self._left: dict[tuple[Peer, Rate], tuple[float, float]] = {}  # what was left, and when
-        self._wrong: set[Peer] = set()
+        self.wrong: set[Peer] = set()  # of whom a message was refused
 
     def grants(self, peer: Peer, rate: Rate, now_s: float, amount: float = 1.0) -> bool:
         """Take this amount out of a bucket, if anything is in it; one demand may take more than there is."""
@@ -72,7 +72,7 @@ class Limits:
 
     def takes(self, peer: Peer, message_bytes: int, now_s: float) -> bool:
         """Return whether a message of this peer is to be taken now."""
-        if peer in self._wrong and self._filled(peer, WRONG, now_s) < 1.0:
+        if peer in self.wrong and self._filled(peer, WRONG, now_s) < 1.0:
             return False
         if not self._serves or not is_user(peer):
             return True
@@ -80,7 +80,7 @@ class Limits:
 
     def refused(self, peer: Peer, now_s: float) -> None:
         """Take note that a message of this peer was recorded and refused."""
-        self._wrong.add(peer)
+        self.wrong.add(peer)
         self.grants(peer, WRONG, now_s)
 
     def _filled(self, peer: Peer, rate: Rate, now_s: float) -> float:

@@ -25,7 +25,16 @@ from typing import Any, Final, NamedTuple
 
 from p2pdp.core.endings import UNPROVEN
 from p2pdp.core.ids import Peer
-from p2pdp.crypto.vouchers import DIGEST_BYTES, NO_VOUCHER, START, VOUCHER_BYTES, Stamp, pack_numbers, received_in
+from p2pdp.crypto.vouchers import (
+    DIGEST_BYTES,
+    NO_VOUCHER,
+    START,
+    VOUCHER_BYTES,
+    Stamp,
+    begin_digest,
+    pack_numbers,
+    received_in,
+)
 from p2pdp.peer.acknowledgements import PacketSpace, SentMessage
 from p2pdp.peer.payloads import CONTROL, DATA
 from p2pdp.wire.codec import CodecError, pack
@@ -35,6 +44,7 @@ STOPPED: Final = (  # what people are told who run a peer that was rolled back
     "earlier state, or a copy of it runs elsewhere; noise would be drawn twice"
 )
 SETTLED: Final = 0.0  # a time that is over
+_new: Final = tuple.__new__  # see `acknowledgements.py`
 _DATA: Final = bytes((DATA,))
 _length: Final = Struct(">I").pack
 _MEMORY: Final = Struct(f">III{DIGEST_BYTES}s{DIGEST_BYTES}s{VOUCHER_BYTES}s{VOUCHER_BYTES}s")  # of one size always
@@ -114,6 +124,17 @@ class Link(PacketSpace):
         numbers, message = pack_numbers(item.number, self.received), item.message
         tag = self.stamp.tag(numbers, item.digest)
         return _DATA + numbers + tag + _length(len(message)) + message
+
+    def numbered(self, message: bytes, value: bytes, value_digest: bytes) -> tuple[SentMessage, bytes]:
+        """Do as `push` and `data` in one piece, but for keeping the message, which is up to the caller."""
+        number = self.sent = self.sent + 1
+        head = _length(len(message)) + message
+        running, tag = begin_digest(), self.stamp.begin()
+        running.update(self.sent_digest + head + value_digest)
+        digest = self.sent_digest = running.digest()
+        numbers = pack_numbers(number, self.received)
+        tag.update(numbers + digest)
+        return _new(SentMessage, (number, message, value, digest)), _DATA + numbers + tag.digest() + head + value
 
     def control(self, flags: int, hello: Hello | None = None) -> bytes:
         body: bytes = pack(hello.packed() if hello else [])

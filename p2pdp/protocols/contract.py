@@ -14,7 +14,7 @@ from typing import Protocol as Interface
 
 from p2pdp.core.claims import Unit
 from p2pdp.core.draws import Draws, Mechanism, Shape
-from p2pdp.core.events import FastHop, Machine
+from p2pdp.core.events import Exchanger, FastHop, Machine
 from p2pdp.core.ids import Peer
 from p2pdp.core.messages import COMMON, MessageTable
 from p2pdp.core.spec import Spec
@@ -214,6 +214,9 @@ class Protocol(Interface):
     def fast_hop(self, plan: Any, machine: Any) -> FastHop | None:
         """Return the machine's usual step of a token in one piece; None where this plan has none."""
 
+    def fast_exchange(self, plan: Any, machine: Any) -> Exchanger | None:
+        """Return how the machine takes its usual message in one piece; None where this plan has none."""
+
     def inputs(self, plan: Any, rows: Any) -> tuple[Inputs, list[Any]]:
         """Return a user's inputs, made from its bounded rows, and the values that its private ledger keeps."""
 
@@ -291,6 +294,9 @@ class ProtocolDefaults:
         return ()
 
     def fast_hop(self, plan: Any, machine: Any) -> FastHop | None:
+        return None
+
+    def fast_exchange(self, plan: Any, machine: Any) -> Exchanger | None:
         return None
 
     def sigma(self, spec: Spec, dimensions: int) -> float | None:

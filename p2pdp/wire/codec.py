@@ -39,7 +39,7 @@ TYPE_CHARS_MAX: Final = 64
 _UNSCANNED_BYTES_MAX: Final = 1024
 
 TAG_INT: Final = 1
-_TAG_FLOAT: Final = 2
+TAG_FLOAT: Final = 2
 _TAG_BYTES: Final = 3
 _TAG_INTS: Final = 4
 _TAG_FLOATS: Final = 5
@@ -47,7 +47,7 @@ _TAG_LIST: Final = 6
 _TAG_STEPS: Final = 7
 
 TAGGED_INT: Final = Struct("<Bq")
-_TAGGED_FLOAT: Final = Struct("<Bd")
+TAGGED_FLOAT: Final = Struct("<Bd")
 _LISTED_INT: Final = Struct("<IBq")
 _LIST_HEAD: Final = Struct("<BI")
 _LENGTH: Final = Struct("<I")
@@ -158,7 +158,7 @@ def pack_value(value: Any) -> bytes:
     if isinstance(value, float):  # numpy's float64 is one too
         if not isfinite(value):
             raise ValueError("a value is not finite")
-        return _TAGGED_FLOAT.pack(_TAG_FLOAT, value)
+        return TAGGED_FLOAT.pack(TAG_FLOAT, value)
     if kind is bytes:
         return bytes((_TAG_BYTES,)) + bytes(value)
     if kind is list:
@@ -236,8 +236,8 @@ def unpack_value(data: bytes | memoryview) -> Any:
     tag = data[0]
     if tag == TAG_INT and len(data) == TAGGED_INT.size:
         return TAGGED_INT.unpack(data)[1]
-    if tag == _TAG_FLOAT and len(data) == _TAGGED_FLOAT.size:
-        value = _TAGGED_FLOAT.unpack(data)[1]
+    if tag == TAG_FLOAT and len(data) == TAGGED_FLOAT.size:
+        value = TAGGED_FLOAT.unpack(data)[1]
         if isfinite(value):
             return value
     elif tag == _TAG_BYTES:

@@ -25,6 +25,7 @@ FORMAT_VERSION: Final = 1
 
 _HEADER: Final = Struct(">BBi")
 _LENGTH: Final = Struct(">I")
+_pack_length = _LENGTH.pack
 
 BOXED_HEADER: Final = Struct(">Hi")  # the first two bytes together, which are `BOXED_START` for a boxed frame
 BOXED_START: Final = FORMAT_VERSION << 8 | 1
@@ -85,12 +86,12 @@ def decode_frame(data: bytes) -> Frame:
 
 def prefix(frame: bytes) -> bytes:
     """Put the length before a frame, for transports that are streams."""
-    return length_of(frame) + frame
+    return _pack_length(len(frame)) + frame
 
 
 def length_of(frame: bytes) -> bytes:
     """Return what comes before a frame there."""
-    return _LENGTH.pack(len(frame))
+    return _pack_length(len(frame))
 
 
 class FrameReader:
@@ -108,6 +109,14 @@ class FrameReader:
         """Return how many bytes of an unfinished frame are held; not 0 at the end of a stream means it was cut."""
         return len(self._buffer)
 
+    def whole(self, chunk: bytes) -> bytes | None:
+        """Return the frame that the next bytes are, if that is exactly one, as nearly always; else take nothing."""
+        if self._buffer or self._broken or len(chunk) < PREFIX_BYTES:
+            return None
+        (frame_bytes,) = _LENGTH.unpack_from(chunk)
+        fits = len(chunk) == PREFIX_BYTES + frame_bytes and FRAME_HEADER_BYTES <= frame_bytes <= self._frame_bytes_max
+        return bytes(chunk[PREFIX_BYTES:]) if fits else None
+
     def feed(self, chunk: bytes) -> list[bytes]:
         """Take the next bytes of the stream and return the frames that they complete."""
         if self._broken:
@@ -116,10 +125,6 @@ class FrameReader:
         if self._buffer:
             self._buffer += chunk
             data = self._buffer
-        elif len(chunk) >= PREFIX_BYTES:
-            (frame_bytes,) = _LENGTH.unpack_from(chunk)
-            if len(chunk) == PREFIX_BYTES + frame_bytes and FRAME_HEADER_BYTES <= frame_bytes <= self._frame_bytes_max:
-                return [bytes(chunk[PREFIX_BYTES:])]  # exactly one, as nearly always
         frames: list[bytes] = []
         at, held = 0, len(data)
         while held - at >= self._needed_bytes:

@@ -7,6 +7,7 @@ machines are driven alone, and as a `Participant` wraps them in a real run.
 from __future__ import annotations
 
 import dataclasses
+import math
 import re
 from collections.abc import Callable
 from random import Random
@@ -270,19 +271,26 @@ def test_late_and_spurious_wakes_are_harmless(bench: Bench) -> None:
     assert not any(step.sends or step.outputs for step in woken)
 
 
-class Hopping:
-    """A machine that hops where it can, and that others try to make hop where it must not."""
+class Wrapped:
+    """A machine but for what a test has it do otherwise; `inner` is the protocol's own."""
 
     def __init__(self, bench: Bench, user: Peer, machine: Machine) -> None:
         self._bench = bench
         self._user = user
         self._machine = machine
-        inner = machine._machine if isinstance(machine, Participant) else machine
-        self._hop = bench.protocol.fast_hop(bench.plan, inner)
-        self.hops = 0
+        self.inner = machine._machine if isinstance(machine, Participant) else machine
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._machine, name)
+
+
+class Hopping(Wrapped):
+    """A machine that hops where it can, and that others try to make hop where it must not."""
+
+    def __init__(self, bench: Bench, user: Peer, machine: Machine) -> None:
+        super().__init__(bench, user, machine)
+        self._hop = bench.protocol.fast_hop(bench.plan, self.inner)
+        self.hops = 0
 
     def receive(self, sender: Peer, message: Message, now_s: float, draws: Any) -> Step:
         if self._hop is None or message.type != messages.TOKEN or type(message.value) is not int:
@@ -327,6 +335,47 @@ def test_a_hop_is_what_receive_would_have_done(bench: Bench, wrapped: bool) -> N
             for world in (plain, hopping)
         ]
         assert after[0] == after[1]
+
+
+class Exchanging(Wrapped):
+    """A machine that takes exchanges in one piece where it can, and that others try to make take wrong ones."""
+
+    def __init__(self, bench: Bench, user: Peer, machine: Machine) -> None:
+        super().__init__(bench, user, machine)
+        self._exchanger = bench.protocol.fast_exchange(bench.plan, self.inner)
+        self.exchanges = 0
+
+    def receive(self, sender: Peer, message: Message, now_s: float, draws: Any) -> Step:
+        exchanger, value = self._exchanger, message.value
+        if exchanger is None or message.type != exchanger.type:
+            return self._machine.receive(sender, message, now_s, draws)
+        number, *others = message.fields
+        assert len(message.fields) == exchanger.fields
+        odd = [0, -1, number - 1, number + 2**40, self._bench.plan.length + 1]
+        wrong = [(sender, (one, *others), value) for one in odd]
+        wrong += [(sender, (number, *(other + 2**20 for other in others)), value)] if others else []
+        wrong += [(sender, message.fields, one) for one in (math.inf, -math.inf, math.nan, 1e300)]
+        wrong += [(one, message.fields, value) for one in (CURATOR, BOOTSTRAP, 10**6)]
+        before = len(draws.drawn), len(draws.chosen)
+        assert not any(exchanger.exchange(*one, now_s, draws) for one in wrong)
+        assert (len(draws.drawn), len(draws.chosen)) == before
+        step = exchanger.exchange(sender, message.fields, value, now_s, draws)
+        assert step is not None
+        self.exchanges += 1
+        assert exchanger.exchange(sender, message.fields, value, now_s, draws) is None, "it was here already"
+        return step
+
+
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_a_fast_exchange_is_what_receive_would_have_done(bench: Bench, wrapped: bool) -> None:
+    plain, fast = bench.world(wrapped=wrapped), bench.world(wrapped=wrapped)
+    fast.machines = {user: Exchanging(bench, user, machine) for user, machine in fast.machines.items()}
+    for world in (plain, fast):
+        world.run()
+    assert [flat(step) for step in plain.steps] == [flat(step) for step in fast.steps]
+    exchanges = sum(machine.exchanges for machine in fast.machines.values())  # type: ignore[attr-defined]
+    declared = bench.run.spec.run.protocol == "gossip.average"
+    assert (exchanges > 0) == (declared and bench.plan.shape == ())
 
 
 def test_messages_survive_the_wire_and_pass_the_check(bench: Bench) -> None:

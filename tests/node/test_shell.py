@@ -135,7 +135,7 @@ async def test_a_frame_goes_to_the_host_and_its_origin_to_whom_it_proved(tmp_pat
 
 async def test_a_fast_hop_is_written_before_it_is_sent_on_and_asks_for_no_more(tmp_path: Path) -> None:
     shell, wire, toy = with_host(tmp_path)
-    toy.usual = b"entry", 7, b"onward", None
+    toy.usual = ((VIEW, b"entry"),), [(7, b"onward")], None
     toy.wants_idle = True
     shell.arrived("known", BOXED)
     assert wire.sent == [(7, b"onward", b"entry")]
@@ -147,9 +147,17 @@ async def test_a_fast_hop_is_written_before_it_is_sent_on_and_asks_for_no_more(t
     shell.stop()
 
 
+async def test_what_the_fast_path_leaves_for_later_is_neither_written_nor_sent(tmp_path: Path) -> None:
+    shell, wire, toy = with_host(tmp_path)
+    toy.usual = (), (), None
+    shell.arrived("known", BOXED)
+    assert (toy.calls, wire.sent, wire.file.read_bytes()) == (["begin"], [], b"")
+    shell.stop()
+
+
 async def test_a_fast_hop_sets_the_time_to_wake(tmp_path: Path) -> None:
     shell, _, toy = with_host(tmp_path)
-    toy.usual = b"entry", 7, b"onward", 0.0
+    toy.usual = ((VIEW, b"entry"),), [(7, b"onward")], 0.0
     shell.arrived("known", BOXED)
     toy.effects, toy.done = Effects(), True
     await asyncio.wait_for(shell.ended, 5.0)

@@ -22,7 +22,7 @@ from p2pdp.peer.effects import HopEffects
 from p2pdp.peer.fast_path import FastPath
 from p2pdp.peer.peers import Check
 from p2pdp.wire.codec import INT_MAX
-from tests.support.toys import Quiet, Toys, UniqueDraws
+from tests.support.toys import Quiet, Toys, UniqueDraws, chance
 
 NOISE = Mechanism("gaussian", 4.0)
 USUAL = (
@@ -98,21 +98,7 @@ def lived(
     passer: Any = (lambda machine: Passer(machine.hop, machine.hopped)) if fast else lambda _machine: None
     toys = Toys({peer: lambda peer=peer: Hopper(peer, n, script) for peer in range(n)}, n, passer, check=check)  # type: ignore[misc]
     toys.boot_all()
-    for chance in chances:
-        toys.now_s += chance % 5 * 0.1
-        what, which = chance % 11, chance // 11
-        if what == 0 and any(at_s is not None for at_s in toys.wake_at_s.values()):
-            toys.next_wake()
-        elif what == 1 and toys.flight:
-            toys.give(*toys.flight[which % len(toys.flight)])  # it comes twice
-        elif what == 2 and toys.flight:
-            toys.flight.pop(which % len(toys.flight))  # it is lost
-        elif what == 3:
-            toys.carry(which % n, toys.hosts[which % n].connected((which + 1) % n, toys.now_s))
-        elif what == 4:
-            toys.carry(which % n, toys.hosts[which % n].idle(toys.now_s))
-        elif toys.flight:
-            toys.deliver(0 if what < 9 else which % len(toys.flight))
+    chance(toys, chances)
     toys.run(toys.now_s + 90.0)
     told = [toys.machines[peer].told for peer in range(n)]
     hosts = [(toys.hosts[peer].fault_counts, toys.hosts[peer].messages_sent) for peer in range(n)]

@@ -18,7 +18,20 @@ from p2pdp.peer.effects import Timing
 from p2pdp.peer.limits import TOO_MANY, WRONG
 from p2pdp.peer.payloads import POKE
 from p2pdp.wire.codec import pack_message, pack_value
-from tests.support.toys import PingPong, Quiet, Toys, consistent, forged, link_to, opened, repacked, used_draws
+from tests.support.toys import (
+    ACTIONS,
+    PingPong,
+    Quiet,
+    Toys,
+    come_back,
+    consistent,
+    forged,
+    happen,
+    link_to,
+    opened,
+    repacked,
+    used_draws,
+)
 
 TIMING = Timing(rejoin_s=1.0, resend_s=1.0, resend_max_s=2.0)
 
@@ -553,32 +566,6 @@ def test_a_machine_is_not_woken_too_soon_after_its_host_was_held_up() -> None:
 # Any schedule
 
 
-def happen(toys: Toys, action: str, peer: int, pick: int) -> None:
-    """One thing that a network or a machine may do; what cannot happen now, does not."""
-    up = peer in toys.hosts
-    if action == "boot" and not up:
-        toys.boot(peer)
-    elif action == "stop within a write" and up:
-        toys.stop_at[peer] = len(toys.marks[peer]) + 1 + pick % 4
-    elif action == "stop" and up:
-        toys.kill(peer)
-    elif action == "idle" and up:
-        toys.carry(peer, toys.hosts[peer].idle(toys.now_s))
-    elif action == "connect" and up:
-        toys.carry(peer, toys.hosts[peer].connected((peer + 1) % toys.n, toys.now_s))
-    elif action == "wake" and any(at_s is not None for at_s in toys.wake_at_s.values()):
-        toys.next_wake()
-    elif toys.flight:
-        receiver, frame = toys.flight[pick % len(toys.flight)]
-        if action != "repeat":
-            toys.flight.pop(pick % len(toys.flight))
-        if action != "lose":
-            toys.give(receiver, frame)
-
-
-ACTIONS = ("boot", "stop within a write", "stop", "idle", "connect", "wake", "repeat", "lose", *["deliver"] * 6)
-
-
 @settings(max_examples=150)
 @given(
     st.tuples(st.integers(2, 3), st.integers(1, 5), st.integers(1, 2)),
@@ -594,10 +581,7 @@ def test_each_message_is_delivered_once_and_in_order_whatever_happens(
     for action, peer, pick in actions:
         happen(toys, action, peer % n, pick)
         consistent(toys)
-    toys.stop_at.clear()
-    for peer in toys.make:
-        happen(toys, "boot", peer, 0)
-    toys.run(toys.now_s + 60.0)
+    come_back(toys)
     complete(toys, n * balls, hops)
     assert not any(host.stopped for host in toys.hosts.values())
     seen = {fault.kind for _, effects in toys.log for fault in effects.faults}

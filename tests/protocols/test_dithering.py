@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from p2pdp.core.draws import DITHER, Mechanism
 from p2pdp.mechanisms import dither
 from p2pdp.protocols.dithering import REACH_BITS, DitheredModels, Reach
-from p2pdp.protocols.gossip.gossiping import Sending
+from p2pdp.protocols.gossip.sending import Sending
 from p2pdp.topology.graphs import complete_graph
 from tests.support.dithers import FORM, Draws, dithered
 from tests.support.gossip_world import plan_of

@@ -11,8 +11,10 @@ from collections.abc import Callable
 from itertools import count
 from typing import Any
 
+import numpy as np
+
 from p2pdp.core.draws import Draws, Mechanism, Shape
-from p2pdp.core.events import Machine, Passer, Watcher
+from p2pdp.core.events import Exchanger, Machine, Passer, Watcher
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer
 from p2pdp.core.messages import COMMON
 from p2pdp.core.step import NOTHING, Fault, Message, Output, Send, Step
@@ -100,7 +102,7 @@ class UniqueDraws:
     def batch(self, mechanism: Mechanism, shape: Shape, size: int) -> list[Any]:
         values = [next(UniqueDraws.numbers) for _ in range(size)]
         self.drawn += values
-        return values
+        return [np.full(shape, value) for value in values] if shape else values
 
     def choice(self, options: int) -> int:
         return next(UniqueDraws.numbers) % options
@@ -183,7 +185,7 @@ class Toys:
         self,
         machines: dict[Peer, Callable[[], Any]],
         n: int,
-        passer: Callable[[Any], Passer | None] = lambda _machine: None,
+        passer: Callable[[Any], Passer | Exchanger | None] = lambda _machine: None,
         watcher: Callable[[Any], Watcher | None] = lambda _machine: None,
         **options: Any,
     ) -> None:
@@ -200,6 +202,7 @@ class Toys:
         self.wake_at_s: dict[Peer, float | None] = {}
         self.stop_at: dict[Peer, int] = {}  # a host stops once its view holds so many entries
         self.flight: list[tuple[Peer, bytes]] = []
+        self.gathers = False  # the fast path is used as a shell does, which leaves writes for later
         self.log: list[tuple[Peer, Effects]] = []
         self.boots = 0
 
@@ -262,7 +265,14 @@ class Toys:
     def give(self, receiver: Peer, frame: bytes) -> Effects | None:
         if receiver not in self.hosts:
             return None
-        return self.carry(receiver, self.hosts[receiver].frame(frame, self.now_s))
+        host = self.hosts[receiver]
+        if not self.gathers or host.fast_frame is None:
+            return self.carry(receiver, host.frame(frame, self.now_s))
+        hop = host.fast_frame(frame, self.now_s)
+        if hop is None:
+            return self.carry(receiver, host.full_frame(frame, self.now_s))
+        wakes = [at_s for at_s in (hop[2], self.wake_at_s[receiver]) if at_s is not None]
+        return self.carry(receiver, Effects(tuple(hop[0]), tuple(hop[1]), min(wakes, default=None)))
 
     def settle(self) -> None:
         """Delivers all frames in order, until none is left; no time passes."""
@@ -340,3 +350,58 @@ def repacked(record: Record) -> bytes:
     body = record.body[1:] if record.kind in records.EVENT_KINDS else record.body
     packed: bytes = pack([record.kind, body, (record.value or b"")[records.SALT_BYTES :]])
     return packed
+
+
+def chance(toys: Toys, chances: list[int]) -> None:
+    """What numbers stand for: frames arrive, mostly in order, twice, late or not at all, and time passes."""
+    for number in chances:
+        toys.now_s += number % 5 * 0.1
+        what, which = number % 11, number // 11
+        peer = which % toys.n
+        if what == 0 and any(at_s is not None for at_s in toys.wake_at_s.values()):
+            toys.next_wake()
+        elif what == 1 and toys.flight:
+            toys.give(*toys.flight[which % len(toys.flight)])
+        elif what == 2 and toys.flight:
+            toys.flight.pop(which % len(toys.flight))
+        elif what == 3:
+            toys.carry(peer, toys.hosts[peer].connected((which + 1) % toys.n, toys.now_s))
+        elif what == 4:
+            toys.carry(peer, toys.hosts[peer].idle(toys.now_s))
+        elif toys.flight:
+            toys.deliver(0 if what < 9 else which % len(toys.flight))
+
+
+ACTIONS = ("boot", "stop within a write", "stop", "idle", "connect", "wake", "repeat", "lose", *["deliver"] * 6)
+
+
+def happen(toys: Toys, action: str, peer: int, pick: int) -> None:
+    """One thing that a network or a machine may do; what cannot happen now, does not."""
+    up = peer in toys.hosts
+    if action == "boot" and not up:
+        toys.boot(peer)
+    elif action == "stop within a write" and up:
+        toys.stop_at[peer] = len(toys.marks[peer]) + 1 + pick % 4
+    elif action == "stop" and up:
+        toys.kill(peer)
+    elif action == "idle" and up:
+        toys.carry(peer, toys.hosts[peer].idle(toys.now_s))
+    elif action == "connect" and up:
+        toys.carry(peer, toys.hosts[peer].connected((peer + 1) % toys.n, toys.now_s))
+    elif action == "wake" and any(at_s is not None for at_s in toys.wake_at_s.values()):
+        toys.next_wake()
+    elif toys.flight:
+        receiver, frame = toys.flight[pick % len(toys.flight)]
+        if action != "repeat":
+            toys.flight.pop(pick % len(toys.flight))
+        if action != "lose":
+            toys.give(receiver, frame)
+
+
+def come_back(toys: Toys) -> None:
+    """All hosts that stopped begin again, and nothing stops them any more."""
+    toys.stop_at.clear()
+    for peer in toys.make:
+        if peer not in toys.hosts:
+            toys.boot(peer)
+    toys.run(toys.now_s + 60.0)

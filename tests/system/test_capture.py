@@ -40,8 +40,8 @@ from tests.support.sources import TOP
 PLAIN = """
 import sys, p2pdp
 from p2pdp.crypto import channel
-channel.crypto_box_easy_afternm = lambda padded, nonce, key: bytes(16) + padded
-channel.crypto_box_open_easy_afternm = lambda boxed, nonce, key: boxed[16:]
+channel.box = lambda padded, nonce, key: bytes(16) + padded
+channel.unbox = lambda boxed, nonce, key: boxed[16:]
 p2pdp.run(sys.argv[1], sys.argv[2])
 """
 

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from p2pdp.core.draws import NO_NOISE, Draws, Mechanism, Shape
 from p2pdp.core.errors import UsageError, VerificationFailed
+from p2pdp.core.events import Exchanger
 from p2pdp.core.ids import Peer
 from p2pdp.core.spec import Spec
 from p2pdp.core.step import Message, Send
@@ -44,7 +45,7 @@ from p2pdp.protocols.gossip.pairing import (
     check_pairing,
     draw_activations,
 )
-from p2pdp.protocols.gossip.plan import PAIRS, ROUNDS, GossipPlan, check_gossip
+from p2pdp.protocols.gossip.plan import EXCHANGE, PAIRS, ROUNDS, GossipPlan, RoundState, check_gossip
 from p2pdp.protocols.noise import sigma_of
 from p2pdp.protocols.records import Records, records_of, sum_on_grid
 from p2pdp.tasks.inputs import Inputs, RealInputs
@@ -238,6 +239,9 @@ class GossipAverage(ProtocolDefaults):
 
     def machine(self, plan: GossipPlan, user: Peer, neighbours: Sequence[Peer], inputs: Inputs) -> Gossip:
         return Gossip(plan, user, neighbours, inputs)
+
+    def fast_exchange(self, plan: GossipPlan, machine: Gossip) -> Exchanger | None:
+        return Exchanger(EXCHANGE, len(RoundState._fields), machine.exchange) if plan.shape == () else None
 
     def inputs(self, plan: GossipPlan, rows: Bounded) -> tuple[Inputs, list[Any]]:
         return inputs_of(plan.shape, rows, Grid(plan.grid_exponent), summed=plan.records is not None)

@@ -41,9 +41,8 @@ from p2pdp.core.draws import Draws
 from p2pdp.core.ids import CURATOR, Peer
 from p2pdp.core.states import Transitions, after
 from p2pdp.core.step import NOTHING, Fault, Message, Send, Step
-from p2pdp.core.values import LinearForm, snapped
-from p2pdp.protocols.dithering import Dithers
-from p2pdp.protocols.gossip.plan import EXCHANGE, SETTLED, SKIPPED, AveragingPlan, GossipPlan, Round
+from p2pdp.protocols.gossip.plan import EXCHANGE, SETTLED, SKIPPED, GossipPlan, Round
+from p2pdp.protocols.gossip.sending import PairNoise, Sending
 from p2pdp.tasks.inputs import Inputs
 
 
@@ -88,6 +87,7 @@ class Gossip:
 
     def __init__(self, plan: GossipPlan, user: Peer, neighbours: Sequence[Peer], inputs: Inputs) -> None:
         self._plan = plan
+        self._most = plan.state_max
         self._user = user
         self._neighbours = {peer: _Neighbour(peer, peer < user) for peer in neighbours}
         self._met: list[_Neighbour] = []  # the neighbours that we meet in the present round
@@ -128,6 +128,18 @@ class Gossip:
             return Step(faults=(Fault("unexpected_message", sender),))
         return self._advance(now_s, draws)
 
+    def exchange(self, sender: Peer, fields: tuple[int, ...], value: float, now_s: float, draws: Draws) -> Step | None:
+        """Take a neighbour's state in one piece, where states are numbers; `receive` is the general way."""
+        neighbour, plan, most = self._neighbours.get(sender), self._plan, self._most
+        number, degree = fields
+        if (
+            neighbour is None or neighbour.out or not -most <= value <= most
+            or not 0 < number <= plan.rounds or not 0 < degree <= plan.degree_max
+            or not self._take_state(neighbour, number, degree, value)
+        ):  # fmt: skip
+            return None
+        return self._advance(now_s, draws)
+
     def wake(self, now_s: float, draws: Draws) -> Step:
         return self._advance(now_s, draws)
 
@@ -150,15 +162,7 @@ class Gossip:
         """Return whether the message is accepted here; one that is too late to count is accepted and dropped."""
         if message.type == EXCHANGE:
             number, degree = message.fields
-            changing = self._plan.coin is not None
-            if neighbour.settled or (number <= neighbour.heard if changing else number != neighbour.heard + 1):
-                return False
-            neighbour.heard = number
-            if number >= self._round:
-                neighbour.states[number] = (degree, message.value)
-                if number == self._round:
-                    self._lacking.discard(neighbour.peer)
-            return True
+            return self._take_state(neighbour, number, degree, message.value)
         if not neighbour.decides or neighbour.settled:
             return False
         if message.type == SKIPPED:
@@ -168,6 +172,17 @@ class Gossip:
         neighbour.settled = True
         if self._phase is Phase.SETTLING:
             self._lacking.discard(neighbour.peer)
+        return True
+
+    def _take_state(self, neighbour: _Neighbour, number: int, degree: int, state: Any) -> bool:
+        heard = neighbour.heard
+        if neighbour.settled or (number != heard + 1 and (self._plan.coin is None or number <= heard)):
+            return False
+        neighbour.heard = number
+        if number >= self._round:
+            neighbour.states[number] = (degree, state)
+            if number == self._round:
+                self._lacking.discard(neighbour.peer)
         return True
 
     def _take_skip(self, neighbour: _Neighbour, number: int) -> bool:
@@ -209,12 +224,15 @@ class Gossip:
             self._contribute(draws)
             self._state = self._sending.settled(self._state)
         self._sent = self._state
-        sends = []
-        values = self._sending.values(self._sent, len(self._met), draws)
-        for neighbour, value in zip(self._met, values, strict=True):
-            neighbour.met_before, neighbour.meeting = neighbour.meeting, self._round
-            sends.append(Send(neighbour.peer, Message(EXCHANGE, (self._round, self._degree), value)))
-        self._lacking = {one.peer for one in self._met if self._round not in one.states}
+        sends, message, number = [], None, self._round
+        self._lacking = lacking = set()
+        for neighbour, value in zip(self._met, self._sending.values(self._sent, len(self._met), draws), strict=True):
+            if message is None or message.value is not value:
+                message = Message(EXCHANGE, (number, self._degree), value)
+            neighbour.met_before, neighbour.meeting = neighbour.meeting, number
+            sends.append(Send(neighbour.peer, message))
+            if number not in neighbour.states:
+                lacking.add(neighbour.peer)
         return sends
 
     def _contribute(self, draws: Draws) -> None:
@@ -258,17 +276,17 @@ class Gossip:
     def _may_go_on(self, now_s: float) -> bool:
         if not self._lacking:
             return True
-        lacking = [self._neighbours[peer] for peer in self._lacking]
-        if any(one.decides for one in lacking):
-            return False
-        if all(self._is_behind(one) for one in lacking):
+        neighbours, behind = self._neighbours, True
+        for peer in self._lacking:  # each message asks, and a generator takes twice as long
+            neighbour = neighbours[peer]
+            if neighbour.decides:
+                return False
+            behind = behind and neighbour.heard < neighbour.met_before
+        if behind:
             return True  # they are behind by more than this round, and come back in step before they are waited for
         if self._held_up_since_s is None:
             self._held_up_since_s = now_s
         return now_s >= self._held_up_since_s + self._plan.patience_s  # computed like the wake
-
-    def _is_behind(self, neighbour: _Neighbour) -> bool:
-        return neighbour.heard < neighbour.met_before
 
     def _close_round(self) -> list[Send]:
         """Move by the flows of all edges that count."""
@@ -308,84 +326,3 @@ class Gossip:
             Send(self._user, Message(messages.FINAL, (plan.rounds,), self._state)),
             Send(CURATOR, Message(messages.FINISHED, (), value)),
         )
-
-
-class PairNoise:
-    """The noise that one user shares with its neighbours: the lower-numbered end adds it, the other subtracts it.
-
-    In the sum of all states it cancels with what the neighbour put in. So it is left over if the neighbour is gone
-    before a state of its own counted here: then it is to be taken out of our state.
-    """
-
-    def __init__(self, plan: AveragingPlan, user: Peer) -> None:
-        self._plan = plan
-        self._user = user
-        self._alone: dict[Peer, Any] = {}  # what is in our state and nothing that counted has the other end of
-        self._before: dict[Peer, Any] = {}  # what that was before the last state that counted
-
-    def __repr__(self) -> str:
-        return f"PairNoise(user={self._user})"
-
-    def added_to(
-        self, value: Any, peers: Sequence[Peer], number: int, draws: Draws, *, weight: float = 1.0, kept: float = 1.0
-    ) -> Any:
-        """Return a contribution with the draws of this number with these peers.
-
-        It enters the state with a `weight`, and `kept` is what is left of what was there.
-        """
-        plan = self._plan
-        if plan.pair_noise is None:
-            return value
-        for peer in peers:
-            drawn = draws.pair(peer, number, plan.pair_noise, plan.shape)
-            drawn = drawn * (plan.step if self._user < peer else -plan.step)
-            value = value + drawn
-            for noise in (self._alone, self._before):
-                noise[peer] = noise[peer] * kept + drawn * weight if peer in noise else drawn * weight
-        return value
-
-    def counted(self, peer: Peer) -> None:
-        """Take note that a state counted that has the other end of all noise shared with this peer."""
-        self._before.pop(peer, None)
-        if peer in self._alone:
-            self._before[peer] = self._alone.pop(peer)
-
-    def uncounted(self, peer: Peer) -> None:
-        """Take note that the last state that counted does not count after all."""
-        if peer in self._before:
-            self._alone[peer] = self._before.pop(peer)
-
-    def left_over(self, peer: Peer) -> Any:
-        """Return what is to be taken out of the state of a peer that is gone; None if that is nothing."""
-        self._before.pop(peer, None)
-        return self._alone.pop(peer, None)
-
-
-class Sending(Dithers):
-    """The messages of one user of gossip."""
-
-    def __init__(self, plan: AveragingPlan) -> None:
-        super().__init__(plan)
-        self._plan = plan
-
-    def values(self, state: Any, count: int, draws: Draws) -> list[Any]:
-        """Return the values to send for one settled state, one per neighbour."""
-        if self._plan.message_noise is None:
-            return [self._as_sent(self.dithered(state, draws))] * count if count else []
-        return [self._as_sent(self._noised(state, draws)) for _ in range(count)]
-
-    def _as_sent(self, value: Any) -> Any:
-        """Return a value on the fine grid as the plan has it sent."""
-        if not self._plan.short or isinstance(value, LinearForm):
-            return value
-        from p2pdp.core.arrays import in_steps  # a process without vectors does not need it
-
-        return in_steps(value, self._plan.fine_exponent)
-
-    def _noised(self, state: Any, draws: Draws) -> Any:
-        plan = self._plan
-        assert plan.message_noise is not None
-        if plan.dither is None:
-            return snapped(state, plan.step) + draws.noise(plan.message_noise, plan.shape) * plan.step
-        value = self.dithered(state, draws) + draws.noise(plan.message_noise, plan.shape) * plan.step
-        return value if plan.step >= plan.fine else snapped(value, plan.fine)

@@ -5,7 +5,7 @@ each user those that concern it, with numbers that count all activations of the 
 order: it sends its state for the first one left and waits for the neighbour's of the same number. The activation of
 the lowest number that is left anywhere waits for nobody, so there is no circle of waiting, and no vote.
 
-An activation with an excluded user is void. Noise that a user shares with a neighbour (`gossiping.PairNoise`) is taken
+An activation with an excluded user is void. Noise that a user shares with a neighbour (`sending.PairNoise`) is taken
 out of its state if the neighbour is excluded before the two met; a state that is sent already counts at both ends of
 its activation as it was. Noise on messages is as `dithering.py` says.
 """
@@ -27,7 +27,6 @@ from p2pdp.core.draws import Draws
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer
 from p2pdp.core.states import Transitions, after
 from p2pdp.core.step import NOTHING, Fault, Message, Send, Step
-from p2pdp.protocols.gossip.gossiping import PairNoise, Sending
 from p2pdp.protocols.gossip.plan import (
     ACTIVATIONS,
     EXCHANGE,
@@ -37,6 +36,7 @@ from p2pdp.protocols.gossip.plan import (
     check_finished,
     is_state,
 )
+from p2pdp.protocols.gossip.sending import PairNoise, Sending
 from p2pdp.tasks.inputs import Inputs
 
 PART_MAX: Final = 2000  # activations in one message

@@ -85,10 +85,20 @@ class _TcpConnection(asyncio.Protocol, Connection):
             self._listener.came(self, transport.get_extra_info("peername"))
 
     def data_received(self, data: bytes) -> None:
-        if self.owner is None:
+        owner = self.owner
+        if owner is None:
             data = self._answer_call(data)
-        if self.owner is None:
+            owner = self.owner
+        if owner is None:
             return
+        frame = self._reader.whole(data)
+        if frame is not None and frame != LEAVE and self.peer is not None and not self._unread:
+            self.heard = True
+            owner.arrived(self, frame)
+        else:
+            self._feed(data)
+
+    def _feed(self, data: bytes) -> None:
         try:
             frames = self._reader.feed(data)
         except CodecError:
