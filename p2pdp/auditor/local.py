@@ -60,7 +60,8 @@ def local_account(context: AuditContext) -> AccountResult:
 
 def not_told(context: AuditContext) -> AccountResult | None:
     """Refuse where the contributions of some user are not known; None where all are."""
-    absent = [user for user in range(context.run.n) if user not in context.transcript.own_noise]
+    known = context.transcript.own_noise
+    absent = [user for user in range(context.run.n) if user not in known]
     if absent:
         return refused((_OBSERVER,), Method.LOCAL, f"the ledger of user {absent[0]} is not at hand")
     if context.transcript.unknown:

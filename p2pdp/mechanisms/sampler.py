@@ -144,16 +144,20 @@ class SeededSampler:
 
     def __init__(self, seed: int, stream: str) -> None:
         whole("A seed", seed, 0)
-        self._noise = _seeded_generator(seed, "noise", stream)
-        self._choices = _seeded_generator(seed, "choice", stream)
-        self._dither = _seeded_generator(seed, "dither", stream)
+        self._seed, self._stream = seed, stream
+        self._generators: dict[str, np.random.Generator] = {}  # by purpose, made when first asked for
 
     def batch(self, mechanism: Mechanism, shape: Shape, count: int) -> list[Any]:
-        generator = self._dither if mechanism.name == DITHER else self._noise
-        return _float_batch(generator, mechanism, shape, count)
+        return _float_batch(self._of("dither" if mechanism.name == DITHER else "noise"), mechanism, shape, count)
 
     def choice(self, options: int) -> int:
-        return int(self._choices.integers(_checked_options(options)))
+        return int(self._of("choice").integers(_checked_options(options)))
+
+    def _of(self, purpose: str) -> np.random.Generator:
+        found = self._generators.get(purpose)
+        if found is None:
+            found = self._generators[purpose] = _seeded_generator(self._seed, purpose, self._stream)
+        return found
 
 
 def _seeded_generator(seed: int, purpose: str, stream: str) -> np.random.Generator:

@@ -142,6 +142,18 @@ def test_gaussian_contributions_compose(times: int) -> None:
     assert claim.epsilon_max == pytest.approx(gaussian.epsilon_of(DELTA, mu))
 
 
+def test_what_is_looked_up_once_is_not_looked_up_for_each_user(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`own_noise` sorts all users, so asking for it user by user would take n^2 steps."""
+    asked, whole = list[Any](), Transcript.own_noise
+    monkeypatch.setattr(Transcript, "own_noise", property(lambda one: asked.append(one) or whole.fget(one)))
+    counts = []
+    for n in (3, 30):
+        asked.clear()
+        local_a_priori(run_of(gossip(n, "ring", "rounds = 1")).plan, DELTA, 1)
+        counts.append(len(asked))
+    assert counts[0] == counts[1] > 0
+
+
 def test_laplace_contributions_add_up() -> None:
     run = run_of(gossip(3, "ring", "rounds = 1", noise='mechanism = "laplace"\nsigma = 2.0')).plan
     (claim,) = local_a_priori(run, DELTA, 3).claims

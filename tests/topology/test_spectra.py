@@ -23,6 +23,30 @@ def test_the_ring_in_closed_form(n: int) -> None:
     assert ends("ring", n) == pytest.approx((values[-2], values[0]), abs=1e-8)
 
 
+@pytest.mark.parametrize("n", [701, 100_000])
+@pytest.mark.parametrize(("weights", "kept", "moved"), [("metropolis", 1 / 3, 1 / 3), ("lazy", 1 / 2, 1 / 4)])
+def test_rings_of_any_size_are_known(n: int, weights: str, kept: float, moved: float) -> None:
+    """1 - cos x = 2 sin^2(x / 2), which loses no digits."""
+    found = spectrum_ends(sparse_weights(make_graph(GraphPart(kind="ring"), n, 0), weights))
+    assert found.residual < 1e-14
+    assert found.gap == pytest.approx(4 * moved * math.sin(math.pi / n) ** 2, abs=2e-14)
+    assert found.last == pytest.approx(kept - 2 * moved * math.cos(math.pi * (n % 2) / n), abs=1e-14)
+
+
+def test_what_only_looks_like_a_ring_is_left_to_lanczos() -> None:
+    """Two rings, and a ring with an edge of less weight than the others."""
+    half = DENSE_MAX
+    ring = sparse_weights(make_graph(GraphPart(kind="ring"), half, 0), "metropolis").toarray()
+    two = np.block([[ring, np.zeros((half, half))], [np.zeros((half, half)), ring]])
+    assert spectrum_ends(two).gap == 0.0
+    uneven = sparse_weights(make_graph(GraphPart(kind="ring"), DENSE_MAX + 1, 0), "metropolis").toarray()
+    uneven[0, 1] = uneven[1, 0] = 0.2
+    uneven[0, 0] = uneven[1, 1] = 1 - 0.2 - 1 / 3
+    values = np.linalg.eigvalsh(uneven)
+    found = spectrum_ends(uneven)
+    assert (found.second, found.last) == pytest.approx((values[-2], values[0]), abs=1e-8)
+
+
 @pytest.mark.parametrize("m", [2, 4, 10])
 def test_the_hypercube_in_closed_form(m: int) -> None:
     assert ends("hypercube", 2**m) == pytest.approx(((m - 1) / (m + 1), (1 - m) / (1 + m)), abs=1e-8)

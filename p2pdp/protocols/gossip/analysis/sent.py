@@ -31,7 +31,9 @@ class Sent:
             count = len(ways) - int(np.count_nonzero(self._known[ways]))
             self._known[ways] = True
             return count
-        before, self._met = len(self._met), np.union1d(self._met, ways)
+        before, both = len(self._met), np.concatenate([self._met, ways])
+        both.sort(kind="stable")  # two runs that are merged; `numpy.unique` would hash each number
+        self._met = both[np.concatenate([[True], both[1:] != both[:-1]])] if len(both) else both
         return len(self._met) - before
 
 

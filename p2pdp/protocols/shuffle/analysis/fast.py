@@ -32,6 +32,7 @@ from p2pdp.protocols.shuffle.analysis.outcome import Sent, traffic_of
 from p2pdp.protocols.shuffle.network import reported_values, result_of
 from p2pdp.protocols.shuffle.plan import ShufflePlan
 from p2pdp.sim.trials import Trials
+from p2pdp.topology.components import is_complete
 from p2pdp.topology.graphs import Graph
 from p2pdp.topology.report_walks.matrix import check_stay, checked_rounds, ends_of, expected_empty
 
@@ -115,18 +116,14 @@ def walked(
     `sent_by` tells whose each report is; by default each user has one.
     """
     check_stay(stay)
-    degrees, _, neighbours = ends_of(graph)
-    begins = np.concatenate(([0], np.cumsum(degrees)[:-1]))
+    degrees, neighbour_of = _moving_on(graph)
     stuck = np.nonzero(degrees == 0)[0]
     places = np.arange(graph.n) if sent_by is None else sent_by
     moves, held = np.zeros(graph.n, dtype=np.int64), int(np.bincount(places).max())
     for t in range(checked_rounds(rounds)):
         drawn = generator.random((1 if stay == 0.0 else 2, len(places)))
-        if len(neighbours):
-            chosen = np.minimum((drawn[0] * degrees[places]).astype(np.int64), degrees[places] - 1)
-            following = neighbours[np.minimum(begins[places] + np.maximum(chosen, 0), len(neighbours) - 1)]
-        else:
-            following = places
+        chosen = np.minimum((drawn[0] * degrees[places]).astype(np.int64), degrees[places] - 1)
+        following = neighbour_of(places, np.maximum(chosen, 0))
         kept = drawn[1] < stay if stay > 0.0 else np.zeros(len(places), dtype=bool)
         if len(stuck):
             kept |= degrees[places] == 0
@@ -138,6 +135,20 @@ def walked(
         places = np.where(kept, places, following)
         held = max(held, int(np.bincount(places).max()))
     return places, moves, held
+
+
+def _moving_on(graph: Graph) -> tuple[Ints, Callable[[Ints, Ints], Ints]]:
+    """Return all degrees, and a function of places and numbers to the neighbours there that have these numbers.
+
+    Where there is no neighbour, it returns any place. Neighbours on a complete graph are not listed.
+    """
+    if graph.edge_count == 0:
+        return np.zeros(graph.n, dtype=np.int64), lambda places, _: places
+    if is_complete(graph):
+        return np.full(graph.n, graph.n - 1), lambda places, numbers: numbers + (numbers >= places)
+    degrees, _, neighbours = ends_of(graph)
+    begins, last = np.concatenate(([0], np.cumsum(degrees)[:-1])), len(neighbours) - 1
+    return degrees, lambda places, numbers: neighbours[np.minimum(begins[places] + numbers, last)]
 
 
 def shuffled(

@@ -136,6 +136,22 @@ def test_reports_end_where_the_matrix_says(rounds: int, stay: float, away: dict[
             assert stats.chisquare(tally[reached], laws[user][reached] * trials).pvalue > 1e-7
 
 
+@pytest.mark.parametrize("stay", [0.0, 0.3])
+def test_on_a_complete_graph_reports_go_where_listed_neighbours_lead(
+    stay: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graph, away = complete_graph(9), {1: [4]}
+    without = places_of(graph, 5, stay, 20, away)
+    monkeypatch.setattr(module, "is_complete", lambda _: False)
+    np.testing.assert_array_equal(places_of(graph, 5, stay, 20, away), without)
+
+
+def test_reports_of_who_has_no_neighbour_stay() -> None:
+    for graph in (graph_of_edges(3, []), complete_graph(1)):
+        places, moves, held = walked(graph, 2, 0.2, np.random.default_rng(1), {0: [0]})
+        assert (places.tolist(), moves.sum(), held) == ([*range(graph.n)], 0, 1)
+
+
 def test_every_report_arrives_once_at_its_holder() -> None:
     for seed in range(5):
         run = shuffled(GRAPH_WALKS, PLAIN, np.arange(8), 5, stay=0.1, seed=seed)
