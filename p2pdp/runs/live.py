@@ -18,6 +18,7 @@ from p2pdp.core.endings import RunStopped, why_stopped
 from p2pdp.core.errors import Refused, RunFailed, UsageError, VerificationFailed
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer, peer_name
 from p2pdp.core.spec import REAL_DATA, Spec
+from p2pdp.files.checks import learns
 from p2pdp.files.data import public_examples
 from p2pdp.files.folder import RESULT_FILE, ROSTER_FILE, holds, read_document, write_json, write_text
 from p2pdp.files.given import GRAPH_FILE, edges_text
@@ -179,7 +180,7 @@ def _collect(job: Job, folder: RunFolder, given: Spec) -> Result:
         raise RunStopped(why_stopped(*why))
 
     # What learns asks for the same rows again and again.
-    @lru_cache(None if run.plan.learns else max(1, ROWS_KEPT // run.dimensions))
+    @lru_cache(None if learns(run.spec) else max(1, ROWS_KEPT // run.dimensions))
     def rows(user: Peer) -> Any:
         return job.own_rows(roster.n, user, slots[user])
 
